@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs what the build, the demo and the tests need on Debian 12, prints what it installs,
+# and starts no service: packages that would start one (nginx, dnsmasq, openvpn) are unpacked
+# under a policy that answers "do not start", and their units stay as Debian ships them.
+#   scripts/install-deps.sh            everything (build, demo, tests)
+#   scripts/install-deps.sh --build    only what a build needs
+set -euo pipefail
+
+build=(g++ cmake ninja-build ccache pkg-config git
+  libboost1.81-dev libprotobuf-dev protobuf-compiler libssl-dev libpcap-dev libisal-dev
+  libcli11-dev libspdlog-dev libfmt-dev libmnl-dev libtomlplusplus-dev libgtest-dev libgmock-dev)
+demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
+tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
+  python3 groff-base systemd)
+
+wanted=("${build[@]}" "${demo[@]}" "${tests[@]}")
+[ "${1:-}" = "--build" ] && wanted=("${build[@]}")
+[ "${1:-}" = "--demo" ] && wanted=("${build[@]}" "${demo[@]}")
+
+missing=()
+for package in "${wanted[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "install-deps: everything is there"
+  exit 0
+fi
+
+run=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "install-deps: run this as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
+  run=(sudo)
+fi
+
+echo "install-deps: installing ${missing[*]}"
+policy=/usr/sbin/policy-rc.d
+made_policy=no
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | "${run[@]}" tee "$policy" >/dev/null
+  "${run[@]}" chmod 755 "$policy"
+  made_policy=yes
+fi
+trap '[ "$made_policy" = yes ] && "${run[@]}" rm -f "$policy"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+"${run[@]}" apt-get update -q
+"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# Shared by scripts/test.sh and .ci/run: timed steps and one count of passed and failed checks. Sourced from the root.
+passed=0
+failed=0
+
+# ccache wants a home; where there is none it lives in the tree.
+[ -n "${HOME:-}" ] || export CCACHE_DIR="${CCACHE_DIR:-$PWD/.cache/ccache}"
+
+# timed NAME COMMAND...: runs it and says how long it took.
+timed() {
+  local name=$1 began=$SECONDS status=0
+  shift
+  echo "== $name"
+  "$@" || status=$?
+  echo "== $name: $((SECONDS - began)) s$([ $status -eq 0 ] || echo ", failed with status $status")"
+  return $status
+}
+
+one_passed() { passed=$((passed + 1)); }
+
+one_failed() {
+  failed=$((failed + 1))
+  echo "FAILED: $1"
+}
+
+# run_ctest PRESET ARGUMENTS...: runs the tests of build/PRESET and counts each by what it did, not by ctest's
+# own summary, which takes a skipped test for a passed one. Its result is in the counts; it always returns 0.
+run_ctest() {
+  local preset=$1 junit="$PWD/build/$1/ctest.xml"
+  shift
+  rm -f "$junit"
+  timed "$preset: ctest" ctest --test-dir "build/$preset" --output-on-failure --progress -j2 \
+    --no-tests=error --output-junit "$junit" "$@" || true
+  local total ran
+  total=$(grep -cE '^[[:space:]]*<testcase ' "$junit" 2>/dev/null) || total=0
+  ran=$(grep -cE '^[[:space:]]*<testcase .* status="run"' "$junit" 2>/dev/null) || ran=0
+  if [ "$total" -eq 0 ]; then
+    one_failed "$preset: no test ran"
+    return 0
+  fi
+  grep -E '^[[:space:]]*<testcase ' "$junit" | grep -v ' status="run"' |
+    sed -E 's/.*name="([^"]*)".*status="([^"]*)".*/'"$preset"': \1: \2/'
+  echo "== $preset: $ran of $total tests passed"
+  passed=$((passed + ran))
+  failed=$((failed + total - ran))
+}
+
+# The closing line, and the exit status.
+finish() {
+  echo "all steps: $SECONDS s"
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+  exit
+}
