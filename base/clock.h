@@ -1,0 +1,34 @@
+// Monotonic time as a seam: protocol code is given `Time now`, the daemons read SystemClock once a
+// batch, the simulator moves a ManualClock by hand.
+#pragma once
+
+#include <chrono>
+
+namespace splitnic::base {
+
+using Time = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::nanoseconds;
+inline constexpr Time kNever = Time::max();
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Time now() = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  Time now() override { return std::chrono::steady_clock::now(); }
+};
+
+class ManualClock final : public Clock {
+ public:
+  Time now() override { return now_; }
+  void advance(Duration by) { now_ += std::chrono::duration_cast<Time::duration>(by); }
+  void set(Time to) { now_ = to; }
+
+ private:
+  Time now_{std::chrono::seconds(1000)};
+};
+
+}  // namespace splitnic::base

@@ -1,0 +1,49 @@
+// A decorator that writes every datagram that the carrier took or gave to a capture. Sits right
+// above the carrier, so nothing passes it by: INIT, refused peers and resent flits are all there.
+// Not in the stack at all without --capture. Thread: one owner, the data thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "fabric_emul/link/pcapng_writer.h"
+#include "fabric_emul/link/underlay.h"
+
+namespace splitnic::fabric {
+
+class CaptureUnderlay final : public Underlay {
+ public:
+  static constexpr base::Duration kFlushAfter = std::chrono::seconds(1);
+
+  // Adds an interface `name` to `out`. All three outlive this. Several may share one writer if they
+  // share the thread.
+  CaptureUnderlay(Underlay& below, PcapngWriter& out, base::Clock& clock, std::string_view name);
+
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
+  std::optional<Received> receive() override;
+  std::size_t datagram_bytes_max(const PeerAddress& to) const override {
+    return below_.datagram_bytes_max(to);
+  }
+  std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
+  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
+  int fd() const override { return below_.fd(); }
+  std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
+  // What is buffered comes to the file within kFlushAfter, if receive() is called when due.
+  base::Time deadline() const override;
+
+ private:
+  void record(PcapngWriter::Direction direction, base::Bytes bytes, std::size_t stride);
+
+  Underlay& below_;
+  PcapngWriter& out_;
+  base::Clock& clock_;
+  std::uint32_t interface_;
+  base::Duration to_wall_clock_;  // what to add to the clock's time for time since 1970
+  base::Time flush_at_ = base::kNever;
+};
+
+}  // namespace splitnic::fabric

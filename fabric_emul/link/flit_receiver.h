@@ -1,0 +1,64 @@
+// Flits of one link into the cells of its lanes, full profile. Buffer space is granted in blocks;
+// the owner of a delivered cell gives its blocks back with release() when the cell has left.
+// [S000-43]
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+#include "fabric_emul/link/flit_credit.h"
+#include "fabric_emul/link/full_link_config.h"
+#include "fabric_emul/link/link_retry.h"
+
+namespace splitnic::fabric {
+
+class CellSink {
+ public:
+  virtual ~CellSink() = default;
+  // The octets are valid during the call; `blocks` stay taken until release(vl, blocks).
+  virtual void on_cell(std::uint8_t vl, base::Bytes cell, std::uint32_t blocks) = 0;
+};
+
+class FlitReceiver {
+ public:
+  FlitReceiver(const FullLinkConfig& config, base::Counters<FullLinkCounter>& counters,
+               CellSink& sink);
+
+  void start(Lsn first);
+  void on_data(const FlitView& flit);
+  void on_bad_flit() { retry_.on_bad_flit(); }
+  void release(std::uint8_t vl, std::uint32_t blocks);
+
+  RetryReceiver& retry() { return retry_; }
+  bool ack_due() const { return ack_due_; }
+  bool credit_due() const { return credit_due_ != 0; }
+  // Stamps a flit that leaves: acknowledge number, and the credit of a lane, by turns, those that
+  // changed first.
+  void stamp(FlitHeader& header);
+
+ private:
+  struct Lane {
+    std::vector<std::byte> cell;  // what has come of it
+    std::uint32_t blocks = 0;     // of the cell at hand
+    std::uint32_t held = 0;       // of everything not released
+    CreditGrant grant;
+  };
+  bool is_open(std::uint8_t vl) const { return (config_.lanes_mask >> vl & 1) != 0; }
+  void take(const FlitView& flit);
+  void drop_cell(std::uint8_t vl);
+
+  const FullLinkConfig& config_;
+  base::Counters<FullLinkCounter>& counters_;
+  CellSink& sink_;
+  std::array<Lane, kLaneCount> lanes_;
+  RetryReceiver retry_;
+  bool ack_due_ = false;
+  std::uint16_t credit_due_ = 0;  // lanes whose limit grew since it was last told
+  unsigned credit_turn_ = 0;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,85 @@
+// What a port counts. Every drop of a received datagram, flit or cell has exactly one name.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/counters.h"
+
+namespace splitnic::fabric {
+
+enum class LinkCounter {
+  kTxFlit,  // with a cell; the full profile counts its own
+  kTxBatch,
+  kTxBytes,
+  kTxBlocked,
+  kTxInit,
+  kTxIdle,
+  kTxDropRefused,  // batch lost: the underlay said that the peer or the path is not there
+  kTxDropTooLong,  // batch lost: the path no longer carries datagrams of this length
+  kTxDropControl,  // INIT or IDLE not taken by the underlay; timers repeat it
+  kTxDropDown,     // batch thrown away because its link went down or its peer restarted
+  kRxBatch,
+  kRxDatagram,
+  kRxBytes,
+  kRxFlit,
+  kRxCell,
+  kRxInit,
+  kRxIdle,
+  kRxDropCrc,
+  kRxDropSize,       // flit cut off, longer than its datagram, or too short for a cell
+  kRxDropType,       // unknown type, or one that this profile does not use
+  kRxDropCtl,        // not a whole cell, or a CRC mode that was not agreed
+  kRxDropPeer,       // flit from an address that has no link
+  kRxDropState,      // flit for a link that is not up
+  kRxDropSession,    // datagram of the session layer
+  kRxDropOverflow,   // more cells in a batch than any legal batch holds
+  kRxDropInit,       // INIT that does not parse, or has no meaning here
+  kRxDropChallenge,  // INIT with a token or echo that is not ours
+  kUp,
+  kDown,
+  kPeerRestart,
+  kNarrowed,  // the path carries less than before
+  kRefused,   // INIT answered by REFUSE, or REFUSE received
+  kCount_
+};
+
+}  // namespace splitnic::fabric
+
+template <>
+struct splitnic::base::CounterNames<splitnic::fabric::LinkCounter> {
+  static constexpr std::array<std::string_view,
+                              static_cast<std::size_t>(splitnic::fabric::LinkCounter::kCount_)>
+      kNames{"link.tx.flit",
+             "link.tx.batch",
+             "link.tx.bytes",
+             "link.tx.blocked",
+             "link.tx.init",
+             "link.tx.idle",
+             "link.tx.drop.refused",
+             "link.tx.drop.too_long",
+             "link.tx.drop.control",
+             "link.tx.drop.down",
+             "link.rx.batch",
+             "link.rx.datagram",
+             "link.rx.bytes",
+             "link.rx.flit",
+             "link.rx.cell",
+             "link.rx.init",
+             "link.rx.idle",
+             "link.rx.drop.crc",
+             "link.rx.drop.size",
+             "link.rx.drop.type",
+             "link.rx.drop.ctl",
+             "link.rx.drop.peer",
+             "link.rx.drop.state",
+             "link.rx.drop.session",
+             "link.rx.drop.overflow",
+             "link.rx.drop.init",
+             "link.rx.drop.challenge",
+             "link.up",
+             "link.down",
+             "link.peer_restart",
+             "link.path_narrowed",
+             "link.refused"};
+};

@@ -1,0 +1,81 @@
+#include "fabric_emul/link/path_probe.h"
+
+namespace splitnic::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+// Known within 1.5 s: 0.2 + 8 x 0.1 + 4 x 0.1.
+constexpr base::Duration kFirst = 200ms;
+constexpr base::Duration kRound = 100ms;
+constexpr unsigned kMissedMax = 8;
+constexpr unsigned kSearchRounds = 4;
+constexpr unsigned kRoundsMax = 40;  // nothing is learned from a path that loses nearly all
+
+}  // namespace
+
+void PathProbe::start(std::size_t full) {
+  rest();
+  full_ = full;
+  narrowed_.reset();
+}
+
+void PathProbe::rest() {
+  due_ = base::kNever;
+  nonce_ = 0;
+  rounds_ = missed_ = searched_ = 0;
+  answered_ = 0;
+}
+
+void PathProbe::on_full_sent(base::Time now) {
+  if (due_ == base::kNever) due_ = now + kFirst;
+}
+
+std::span<const PathProbe::Probe> PathProbe::on_time(base::Time now, base::Random& random) {
+  if (nonce_ == 0) {
+    nonce_ = random.next() | 1U << 8;
+  } else {
+    if (has(kFull) || rounds_ >= kRoundsMax) {
+      rest();
+      return {};
+    }
+    if (searched_ == 0 && has(kShort)) ++missed_;
+    if (searched_ == kSearchRounds) {
+      conclude();
+      return {};
+    }
+  }
+  const bool searches = missed_ >= kMissedMax;
+  if (searches)
+    ++searched_;
+  else
+    answered_ = 0;
+  ++rounds_;
+  due_ = now + kRound;
+  std::size_t count = 0;
+  out_[count++] = {nonce_ + kFull, full_};
+  out_[count++] = {nonce_ + kShort, 0};
+  for (std::size_t i = 0; searches && i < kLengths.size(); ++i) {
+    if (kLengths[i] < full_) out_[count++] = {nonce_ + kFirstLength + i, kLengths[i]};
+  }
+  return std::span<const Probe>(out_).first(count);
+}
+
+void PathProbe::on_reply(std::uint64_t nonce) {
+  const std::uint64_t which = nonce - nonce_;
+  if (nonce_ != 0 && which < kProbesMax) answered_ |= 1U << which;
+}
+
+void PathProbe::conclude() {
+  for (std::size_t i = 0; i < kLengths.size() && !narrowed_; ++i) {
+    if (has(kFirstLength + i)) narrowed_ = kLengths[i];
+  }
+  rest();
+}
+
+std::optional<std::size_t> PathProbe::take_narrowed() {
+  const auto taken = narrowed_;
+  narrowed_.reset();
+  return taken;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,67 @@
+// One direction of a shared-memory wire: a ring of batches between two processes, one that puts and
+// one that takes. A record is {length u32, stride u32} and the octets, in steps of 64 octets;
+// indices run freely modulo 2^32 and are masked.
+//
+// The other side may write anything anywhere in the segment at any time [P-44]. So: our own index
+// is kept in our own memory and only published; the other's index, and each word of a record, is
+// read once and checked before it is used; octets are copied out once and only the copy is looked
+// at. Thread: one on each side.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace splitnic::fabric {
+
+// What both processes see of a ring, besides its octets. Each word has a cache line of its own.
+struct ShmRingControl {
+  alignas(64) std::atomic<std::uint32_t> head;         // written by the side that puts
+  alignas(64) std::atomic<std::uint32_t> tail;         // written by the side that takes
+  alignas(64) std::atomic<std::uint32_t> taker_waits;  // set before sleeping, cleared by who wakes
+  alignas(64) std::atomic<std::uint32_t> putter_waits;
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+inline constexpr std::size_t kShmStep = 64;
+inline constexpr std::size_t kShmRecordHeader = 8;
+// What an underlay ever puts: its batch_bytes_max(). A longer record is a lie.
+inline constexpr std::size_t kShmBatchMax = 65000;
+
+class ShmRing {
+ public:
+  enum class Result {
+    kDone,
+    kWait,    // full, or empty; the other side was asked for a wake-up
+    kBroken,  // what the other side wrote cannot be
+  };
+
+  // `data` and `control` outlive the ring; REQUIRES data.size() to be a power of two >= 128 KiB and
+  // indices that are still zero.
+  ShmRing(ShmRingControl& control, base::MutableBytes data);
+
+  // Puts one batch. REQUIRES 0 < stride and 0 < bytes.size() <= kShmBatchMax.
+  Result put(base::Bytes bytes, std::size_t stride);
+  // Takes the next batch into `out`. REQUIRES out.size() >= kShmBatchMax.
+  Result take(base::MutableBytes out, std::size_t& bytes, std::size_t& stride);
+
+  // After puts and takes: the other side sleeps and there is now something for it to do. Clears the
+  // request, so that one wake-up is sent for it.
+  bool should_wake_taker();
+  bool should_wake_putter();
+
+ private:
+  std::size_t mask() const { return data_.size() - 1; }
+  std::uint32_t word_at(std::size_t position) const;
+  void copy_in(std::uint32_t position, base::Bytes bytes);
+  void copy_out(std::uint32_t position, base::MutableBytes out) const;
+
+  ShmRingControl& control_;
+  base::MutableBytes data_;
+  std::uint32_t head_ = 0;  // ours if we put
+  std::uint32_t tail_ = 0;  // ours if we take
+};
+
+}  // namespace splitnic::fabric

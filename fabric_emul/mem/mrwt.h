@@ -1,0 +1,100 @@
+// The memory region and window table: what an adapter may touch on behalf of work requests and
+// cells. It knows no cells; it takes a handle, an address, a length, a kind of access, a PD and a
+// QP.
+//
+// Invariants: a live entry has length > 0 and start + length does not pass 2^64; a window lies
+// within its region and has its PD; a region with bound windows stays. Each end of an entry
+// increments its Tag_Instance; indices are reused oldest first; an index whose instance would wrap
+// is retired, so no handle is ever given twice. One thread owns it. Registration allocates;
+// access() does not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "fabric_emul/mem/access.h"
+#include "fabric_emul/mem/key.h"
+#include "fabric_emul/mem/mrwt_entry.h"
+
+namespace splitnic::fabric {
+
+// kRegionsOk: a region with a remote right serves remote access, as a window does.
+//        kStrictWindows: remote access goes through windows only.
+// A window never serves local access in either.
+enum class MrwtProfile : std::uint8_t { kRegionsOk, kStrictWindows };
+
+class Mrwt {
+ public:
+  // At most entries_max regions and windows live at one time. `random` gives the key of the handle
+  // permutation and the start addresses; it must outlive the table. identity_keys: tests only.
+  Mrwt(std::size_t entries_max, base::Random& random, bool identity_keys = false,
+       MrwtProfile profile = MrwtProfile::kRegionsOk);
+
+  // `memory` must outlive the region and not be empty [S002-02]. `rights` are AccessRight bits.
+  // Without `start` the region begins at a random address, a multiple of 64 with the whole region
+  // below 2^56, never the process address: what travels tells nothing of this process [S000-29].
+  base::Result<MemoryHandle> register_region(PdId pd, base::MutableBytes memory,
+                                             std::uint8_t rights,
+                                             std::optional<VirtualAddress> start = {});
+
+  // A window on [address, address + length) of the region, length > 0, addressed as in the region.
+  // `rights` without kWindowBind. bound_qp 0 = any QP of the PD [S002-02, S002-11].
+  base::Result<MemoryHandle> bind_window(PdId pd, MemoryHandle region, VirtualAddress address,
+                                         std::uint64_t length, std::uint8_t rights, Qpn bound_qp);
+  // The letter that refuses such a bind, checked in the order a to g [S002-18]; nullopt = none.
+  std::optional<AccessCheck> check_bind(PdId pd, MemoryHandle region, VirtualAddress address,
+                                        std::uint64_t length) const noexcept;
+
+  // Ends a region; refused while windows are bound to it.
+  base::Status deregister(MemoryHandle region);
+  base::Status unbind(MemoryHandle window);
+  // Ends all windows, then all regions of the PD. Returns how many entries ended.
+  std::size_t release_domain(PdId pd);
+
+  // Clears or sets the valid bit of a live entry; the handle stays the same. Clearing it on a
+  // region stops its windows too [S004-08].
+  base::Status set_valid(MemoryHandle handle, bool is_valid);
+
+  // From now on `guard` has a say in every remote write to this region and to its windows; it must
+  // outlive the region. REQUIRES a live region of this table.
+  void set_guard(MemoryHandle region, const WriteGuard& guard);
+
+  // The data-path call: where `address` lies if all of [address, address + length) may be accessed
+  // so, else the letter of the first check that fails, in the order a to f [S002-12 to S002-17,
+  // S001-40]. Touches no memory of the region. `qp` matters for remote access through a bound
+  // window only.
+  AccessResult access(MemoryHandle handle, VirtualAddress address, std::uint64_t length,
+                      AccessKind kind, PdId pd, Qpn qp) const noexcept;
+
+  // REQUIRES: a live handle of this table.
+  VirtualAddress start_of(MemoryHandle handle) const;
+  std::uint64_t length_of(MemoryHandle handle) const;
+
+  std::size_t live_count() const { return live_count_; }
+  std::size_t entries_max() const { return entries_max_; }
+  // How many indices were ever used, retired ones included.
+  std::size_t index_count() const { return entries_.size(); }
+  MrwtProfile profile() const { return profile_; }
+
+ private:
+  base::Result<std::uint32_t> take_index();
+  void end_entry(std::uint32_t index);
+  std::optional<std::uint32_t> find(MemoryHandle handle) const;
+  VirtualAddress random_start(base::Bytes memory);
+
+  std::vector<MrwtEntry> entries_;          // by Tag_Index
+  std::deque<std::uint32_t> free_indices_;  // oldest first
+  std::size_t entries_max_;
+  std::size_t live_count_ = 0;
+  base::Random& random_;
+  KeyPermutation permutation_;
+  MrwtProfile profile_;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,41 @@
+// Checked copies between a list of local pieces and a flat buffer. The list is the gather list of a
+// send or the scatter list of a receive; `offset` counts from its first byte, so each cell of a
+// packet is copied on its own. Every piece that is touched is checked over its whole extent, and
+// all of them before the first byte moves: a refused copy leaves both sides unchanged [S002-19].
+// Runs on the thread that owns the table; allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "fabric_emul/mem/mrwt.h"
+
+namespace splitnic::fabric {
+
+// One piece of a gather or scatter list.
+struct Sge {
+  VirtualAddress address;
+  std::uint32_t length = 0;
+  MemoryHandle lkey;
+};
+
+struct PlacementResult {
+  bool is_placed = true;
+  AccessCheck failed = AccessCheck::kA;  // means something only when !ok()
+  constexpr bool ok() const { return is_placed; }
+};
+
+// Bytes that the list holds; cannot wrap for a span that fits in memory.
+std::uint64_t total_length(std::span<const Sge> pieces);
+
+// List bytes [offset, offset + out.size()) -> out; needs local read. A range past the end of the
+// list is refused with letter e. An empty range touches nothing and is fine.
+PlacementResult gather(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
+                       std::uint64_t offset, base::MutableBytes out) noexcept;
+
+// in -> list bytes [offset, offset + in.size()); needs local write. Refusals as for gather().
+PlacementResult scatter(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
+                        std::uint64_t offset, base::Bytes in) noexcept;
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,81 @@
+#include "fabric_emul/transport/congestion.h"
+
+#include <algorithm>
+
+namespace splitnic::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr base::Duration kRtoMin = 2ms;
+constexpr base::Duration kRtoMax = 500ms;
+constexpr base::Duration kRtoStart = 20ms;
+// Doubling ends here: in the 5 s before a queue pair fails two dozen tries fit, which a path that
+// loses every third datagram needs.
+constexpr base::Duration kRtoBackedOff = 200ms;
+// Queueing delay that we aim at. Wake-ups of both processes are part of it.
+constexpr base::Duration kDelayTarget = 2ms;
+constexpr std::uint64_t kStep = 64 * 1024;  // additive increase a round trip
+
+}  // namespace
+
+Congestion::Congestion(std::uint64_t window_max)
+    : window_max_(std::max(window_max, kWindowMin)), window_(std::min(kWindowStart, window_max_)) {}
+
+base::Duration Congestion::rto() const {
+  if (fixed_rto_ > base::Duration{0}) return fixed_rto_;
+  // A steady round trip has no variance, yet the next ACK may be a batch later.
+  const base::Duration margin = std::max<base::Duration>(4 * rttvar_, kRtoMin + srtt_ / 4);
+  const base::Duration plain = srtt_ == base::Duration{0} ? kRtoStart : srtt_ + margin;
+  const base::Duration clamped = std::clamp(plain, kRtoMin, kRtoMax);
+  return std::max(clamped, std::min(kRtoBackedOff, clamped * (1U << std::min(backoff_, 8U))));
+}
+
+void Congestion::on_rtt_sample(base::Duration rtt) {
+  if (srtt_ == base::Duration{0}) {
+    srtt_ = rtt;
+    rttvar_ = rtt / 2;
+    min_rtt_ = rtt;
+  } else {
+    const base::Duration delta = rtt > srtt_ ? rtt - srtt_ : srtt_ - rtt;
+    rttvar_ = (3 * rttvar_ + delta) / 4;
+    srtt_ = (7 * srtt_ + rtt) / 8;
+    min_rtt_ = std::min(min_rtt_, rtt);
+  }
+  round_rtt_ = round_rtt_ == base::Duration{0} ? rtt : std::min(round_rtt_, rtt);
+}
+
+void Congestion::on_ack(std::uint64_t bytes_acked, std::uint64_t cells_acked, base::Time now) {
+  acked_ += cells_acked;
+  acked_bytes_ += bytes_acked;
+  if (slow_start_) window_ = std::min(window_max_, window_ + bytes_acked);
+  if (now < round_end_) return;
+  end_of_round();
+  round_end_ = now + std::max<base::Duration>(srtt_, 100us);
+}
+
+void Congestion::end_of_round() {
+  const bool queued = round_rtt_ > min_rtt_ + kDelayTarget;
+  const bool lossy = lost_ * 50 > acked_ + lost_;
+  if (queued || lossy) {
+    slow_start_ = false;
+    // Never below what a round delivered: that much the path carried. ACKs bunch, so that of two
+    // rounds the better one counts.
+    const std::uint64_t delivered = std::max(acked_bytes_, last_acked_bytes_);
+    window_ = std::max({kWindowMin, window_ / 2, std::min(delivered, window_)});
+  }
+  // Without a queue the loss may be chance: it takes off what was lost, and probing goes on.
+  if (!slow_start_ && !queued) {
+    window_ = std::min(window_max_, window_ + std::min(kStep, lossy ? window_ / 8 : kStep));
+  }
+  last_acked_bytes_ = acked_bytes_;
+  acked_ = acked_bytes_ = lost_ = 0;
+  round_rtt_ = base::Duration{0};
+}
+
+void Congestion::on_timeout() {
+  ++backoff_;
+  slow_start_ = true;
+  window_ = std::max(kWindowMin, window_ / 2);
+}
+
+}  // namespace splitnic::fabric

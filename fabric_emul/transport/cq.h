@@ -1,0 +1,44 @@
+// Completion queue: one point of notification for several queue pairs [S000-02]. A full queue is
+// reported, never silent: the completion that found no room sets overflowed(), and its queue pair
+// goes to ERR. Thread: the data thread.
+#pragma once
+
+#include <span>
+
+#include "base/ring.h"
+#include "fabric_emul/transport/wc.h"
+
+namespace splitnic::fabric {
+
+class CompletionQueue {
+ public:
+  explicit CompletionQueue(std::size_t depth) : entries_(depth) {}
+
+  // False if there was no room.
+  bool push(const Wc& wc) {
+    if (entries_.full()) {
+      overflowed_ = true;
+      return false;
+    }
+    entries_.push(wc);
+    return true;
+  }
+  // Takes up to out.size() completions, oldest first.
+  std::size_t poll(std::span<Wc> out) {
+    std::size_t n = 0;
+    while (n < out.size() && !entries_.empty()) {
+      out[n++] = entries_.front();
+      entries_.pop();
+    }
+    return n;
+  }
+  bool overflowed() const { return overflowed_; }
+  bool empty() const { return entries_.empty(); }
+  std::size_t depth() const { return entries_.capacity(); }
+
+ private:
+  base::Ring<Wc> entries_;
+  bool overflowed_ = false;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,138 @@
+#include "fabric_emul/transport/qp.h"
+
+#include <cerrno>
+
+namespace splitnic::fabric {
+
+Qp::Qp(const QpContext& context, const QpLimits& limits)
+    : context_(context), requester_(context_, limits.send), responder_(context_, limits.receive) {}
+
+base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
+  const QpState from = context_.state;
+  if (auto checked = check_modify(context_.service, from, to, given, values); !checked)
+    return checked;
+  apply_attributes(context_.attr, given, values);
+  if (to == QpState::kErr) {
+    enter_error();
+    return {};
+  }
+  context_.state = to;
+  if (to == QpState::kReset) {
+    requester_.flush();
+    responder_.flush();
+    context_.fault.reset();
+    context_.send_fault = false;
+  }
+  if (from == QpState::kInit && to == QpState::kRtr) responder_.start();
+  if (from == QpState::kRtr && to == QpState::kRts) requester_.start(peer_credits_);
+  if (from == QpState::kSqe && to == QpState::kRts) context_.send_fault = false;
+  return {};
+}
+
+base::Status Qp::post_send(const SendWr& wr) {
+  switch (context_.state) {
+    case QpState::kReset:
+    case QpState::kInit:
+    case QpState::kRtr:
+      return base::Error("a send is refused in this state of the queue pair", EINVAL);
+    case QpState::kSqe:
+    case QpState::kErr: {
+      Wc wc;
+      wc.wr_id = wr.wr_id;
+      wc.status = WcStatus::kFlushed;
+      wc.op = wr.op == WrOp::kSend ? WcOp::kSend : WcOp::kRdmaWrite;
+      context_.complete(context_.send_cq, wc);
+      return {};
+    }
+    case QpState::kRts:
+    case QpState::kSqd:
+    case QpState::kCount_:
+      break;
+  }
+  return requester_.post(wr);
+}
+
+base::Status Qp::post_recv(const RecvWr& wr) {
+  if (context_.state == QpState::kReset) {
+    return base::Error("a receive is refused in RESET", EINVAL);
+  }
+  if (auto posted = responder_.post(wr); !posted) return posted;
+  if (context_.state == QpState::kErr) responder_.flush();
+  return {};
+}
+
+bool Qp::is_from_peer(const MacHeader& header, const Link& link) const {
+  if (header.service != context_.service) return false;
+  if (!is_connected(context_.service)) return true;
+  return context_.link == &link && header.slid == context_.attr.remote_lid &&
+         header.sqpn == context_.attr.remote_qpn;
+}
+
+void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
+  if (!is_from_peer(cell.header, link)) {
+    context_.counters.add(TransportCounter::kCellDropSource);
+    return;
+  }
+  if (!may_receive()) {
+    context_.counters.add(TransportCounter::kCellDropState);
+    return;
+  }
+  if (cell.header.op == Op::kAck || cell.header.op == Op::kNak)
+    on_reply(cell, now);
+  else
+    responder_.on_cell(cell, raw, link, now);
+  settle();
+}
+
+void Qp::on_malformed(const MacHeader& header, const Link& link) {
+  if (!is_from_peer(header, link)) return context_.counters.add(TransportCounter::kCellDropSource);
+  if (!may_receive()) return context_.counters.add(TransportCounter::kCellDropState);
+  responder_.on_malformed(header);
+}
+
+void Qp::on_reply(const CellView& cell, base::Time now) {
+  if (context_.state != QpState::kRts && context_.state != QpState::kSqd) {
+    return context_.counters.add(TransportCounter::kCellDropState);
+  }
+  if (!parse_ack(cell, ack_)) return context_.counters.add(TransportCounter::kCellDropFormat);
+  if (ack_.code == AckCode::kAck)
+    requester_.on_ack(ack_, now);
+  else
+    requester_.on_nak(cell, ack_, now);
+}
+
+void Qp::end_batch(base::Time now) {
+  if (context_.link != nullptr && context_.link->up()) responder_.end_batch(*context_.link, now);
+  settle();
+}
+
+void Qp::on_time(base::Time now) {
+  if (may_send()) requester_.on_time(now);
+  settle();
+}
+
+base::Time Qp::deadline() const {
+  // Nothing is due that cannot be done: the link says when it is up or writable again.
+  base::Time at = may_send() ? requester_.deadline() : base::kNever;
+  if (can_reply() && may_receive()) at = std::min(at, responder_.deadline());
+  return at;
+}
+
+// A fault that requester or responder found takes effect between cells, never in the middle of one.
+void Qp::settle() {
+  if (context_.fault && context_.state != QpState::kErr && !responder_.owes_nak()) enter_error();
+  if (context_.send_fault && may_send()) {
+    context_.state = QpState::kSqe;
+    requester_.flush();
+  }
+}
+
+void Qp::enter_error() {
+  if (context_.state == QpState::kErr) return;
+  context_.state = QpState::kErr;
+  context_.counters.add(TransportCounter::kQpErrors);
+  requester_.flush();
+  responder_.flush();
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,121 @@
+// A queue pair: one service chosen at creation, one adapter, a requester and a responder, and the
+// state that decides what each may do [S000-01]. Owned by the adapter's table; used on the data
+// thread only.
+//
+//   state   post send  post receive  cells in      cells out
+//   RESET   refused    refused       dropped       none
+//   INIT    refused    taken         dropped       none
+//   RTR     refused    taken         taken         replies only
+//   RTS     taken      taken         taken         all
+//   SQD     taken      taken         taken         replies, and what was begun (the queue drains)
+//   SQE     flushed    taken         taken         none (UC, UD)
+//   ERR     flushed    flushed       dropped       a last NAK
+#pragma once
+
+#include "fabric_emul/transport/requester.h"
+#include "fabric_emul/transport/responder.h"
+#include "fabric_emul/transport/service.h"
+
+namespace splitnic::fabric {
+
+struct QpLimits {
+  RequesterLimits send;
+  ResponderLimits receive;
+};
+
+class Qp {
+ public:
+  Qp(const QpContext& context, const QpLimits& limits);
+  Qp(const Qp&) = delete;
+  Qp& operator=(const Qp&) = delete;
+
+  // Changes state and the attributes that `given` names, or changes nothing [reliability 2.1].
+  base::Status modify(QpState to, AttrMask given, const QpAttr& values);
+  base::Status post_send(const SendWr& wr);
+  base::Status post_recv(const RecvWr& wr);
+
+  // A cell for this number; identity and state are checked here [S001-31].
+  void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
+  // A cell whose CRC is right and whose format is not: refused if its service has refusals.
+  void on_malformed(const MacHeader& header, const Link& link);
+  // Replies that the batch earned; then errors take effect.
+  void end_batch(base::Time now);
+  // Sends up to cells_max cells; `by_lid` finds links for connectionless destinations.
+  template <class ByLid>
+  unsigned transmit(base::Time now, unsigned cells_max, ByLid&& by_lid);
+  void on_time(base::Time now);
+  // Its link was down and is up again.
+  void on_link_back(base::Time now) { requester_.on_link_back(now); }
+  base::Time deadline() const;
+
+  bool is_active() const {
+    return requester_.has_unsent() || responder_.owes_reply() || deadline() != base::kNever;
+  }
+  // To ERR at once: everything queued completes as flushed, in order [T-16].
+  void enter_error();
+  // Connected services: where the remote queue pair is. Between INIT and RTR.
+  void connect(Link& link, bool peer_sends_packet_crc) {
+    context_.link = &link;
+    context_.checks_packet_crc = peer_sends_packet_crc;
+  }
+  void set_receive_credits(std::uint16_t credits) { peer_credits_ = credits; }
+
+  Qpn qpn() const { return context_.qpn; }
+  Service service() const { return context_.service; }
+  QpState state() const { return context_.state; }
+  const QpAttr& attr() const { return context_.attr; }
+  Link* link() const { return context_.link; }
+  const Requester& requester() const { return requester_; }
+  const Responder& responder() const { return responder_; }
+  bool sends_packet_crc() const { return context_.packet_crc; }
+  bool uses_cq(const CompletionQueue& cq) const {
+    return &context_.send_cq == &cq || &context_.recv_cq == &cq;
+  }
+  std::uint16_t receive_credits() const { return responder_.receive_credits(); }
+
+  bool in_active_list = false;  // the adapter's bookkeeping
+
+ private:
+  bool may_send() const {
+    return context_.state == QpState::kRts || context_.state == QpState::kSqd;
+  }
+  bool may_receive() const {
+    return context_.state == QpState::kRtr || context_.state == QpState::kRts ||
+           context_.state == QpState::kSqd || context_.state == QpState::kSqe;
+  }
+  bool is_from_peer(const MacHeader& header, const Link& link) const;
+  bool can_reply() const {
+    return context_.link != nullptr && context_.link->up() && !context_.link->blocked();
+  }
+  void on_reply(const CellView& cell, base::Time now);
+  void settle();
+
+  QpContext context_;
+  Requester requester_;
+  Responder responder_;
+  std::uint16_t peer_credits_ = 0xFFFF;
+  AckExt ack_;  // scratch: too large for the stack of every cell
+};
+
+template <class ByLid>
+unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
+  if (!may_send()) return 0;
+  unsigned sent = 0;
+  if (is_connected(context_.service)) {
+    if (context_.link->up()) sent = requester_.transmit(*context_.link, now, cells_max);
+  } else {
+    while (sent < cells_max && requester_.has_unsent() && may_send()) {
+      Link* link = by_lid(requester_.next_destination());
+      if (link == nullptr) {
+        requester_.drop_next();
+        continue;
+      }
+      if (requester_.transmit(*link, now, 1) == 0) break;
+      ++sent;
+    }
+  }
+  settle();
+  return sent;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,89 @@
+// The attributes of a queue pair and which of them go with each change of state, per service, as
+// data. A modify is checked whole, then applied whole: check_modify() looks and changes nothing,
+// apply_attributes() changes and cannot fail.
+// Attributes are plain values; the queue pair's thread owns its copy.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+#include "fabric_emul/mem/access.h"
+#include "fabric_emul/transport/qp_state.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/limits.h"
+#include "fabric_emul/wire/op_table.h"
+
+namespace splitnic::fabric {
+
+inline constexpr std::uint8_t kRetryLimitMax = 7;  // tries are always finite
+inline constexpr std::uint8_t kRnrRetryForever = 7;
+
+struct QpAttr {
+  std::uint8_t rights = kRemoteRead | kRemoteWrite;  // what the peer may ask for: remote bits only
+  std::uint8_t sl = 0;                               // service level, 0..15
+  Lid remote_lid;
+  Qpn remote_qpn;
+  std::uint16_t mcp = kDefaultMcpFull;  // maximum cell payload, bytes, a multiple of 4
+  Psn receive_psn;                      // first PSN and LCN that the peer will send
+  Lcn receive_lcn;
+  std::uint16_t min_rnr_wait = 10;  // what an RNR NAK asks for, units of 10 us
+  bool selective_repeat = true;     // false: go-back-N
+  Psn send_psn;                     // first PSN and LCN that we send
+  Lcn send_lcn;
+  std::uint32_t max_outstanding = 256;        // packets not yet acknowledged [S000-16]
+  std::uint8_t retry_limit = kRetryLimitMax;  // resends without progress, 0..7
+  std::uint8_t rnr_retry = kRnrRetryForever;  // 0..6, 7 = for ever
+  std::uint16_t ack_interval = 64;  // K: cells an ACK may cover, 1 = each by itself
+};
+
+// One bit an attribute.
+using AttrMask = std::uint32_t;
+enum QpAttrBit : AttrMask {
+  kAttrRights = 1U << 0,
+  kAttrSl = 1U << 1,
+  kAttrRemoteLid = 1U << 2,
+  kAttrRemoteQpn = 1U << 3,
+  kAttrMcp = 1U << 4,
+  kAttrReceivePsn = 1U << 5,
+  kAttrReceiveLcn = 1U << 6,
+  kAttrMinRnrWait = 1U << 7,
+  kAttrSelectiveRepeat = 1U << 8,
+  kAttrSendPsn = 1U << 9,
+  kAttrSendLcn = 1U << 10,
+  kAttrMaxOutstanding = 1U << 11,
+  kAttrRetryLimit = 1U << 12,
+  kAttrRnrRetry = 1U << 13,
+  kAttrAckInterval = 1U << 14,
+};
+inline constexpr std::size_t kQpAttrs = 15;
+inline constexpr AttrMask kAllAttrs = (AttrMask{1} << kQpAttrs) - 1;
+
+inline constexpr std::array<std::string_view, kQpAttrs> kQpAttrNames = {
+    "rights",      "sl",           "remote_lid",       "remote_qpn", "mcp",      "receive_psn",
+    "receive_lcn", "min_rnr_wait", "selective_repeat", "send_psn",   "send_lcn", "max_outstanding",
+    "retry_limit", "rnr_retry",    "ack_interval"};
+static_assert(kAttrAckInterval == AttrMask{1} << (kQpAttrs - 1), "every attribute has a name");
+
+// RC, UC and UD have queue pairs that change state by modify; every other service is refused.
+constexpr bool has_modify(Service service) {
+  return service == Service::kRc || service == Service::kUc || service == Service::kUd;
+}
+
+// What a change must and may carry. Both are 0 where the change is illegal or carries nothing.
+AttrMask required_attributes(Service service, QpState from, QpState to);
+AttrMask optional_attributes(Service service, QpState from, QpState to);
+
+// Whether a modify is legal: the edge, then the attributes given, then their values. Only values
+// whose bit is given are looked at. The error says which attribute is wrong and has errno_value
+// EINVAL.
+base::Status check_modify(Service service, QpState from, QpState to, AttrMask given,
+                          const QpAttr& values);
+
+// Copies the given attributes from `values` to `attr` and no others. REQUIRES: check_modify()
+// passed.
+void apply_attributes(QpAttr& attr, AttrMask given, const QpAttr& values);
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,48 @@
+// What the requester and the responder of one queue pair share: identity, attributes, the tables
+// that its accesses are checked against, where completions go, and the fault that either of them
+// found. Thread: the data thread.
+#pragma once
+
+#include <optional>
+
+#include "base/counters.h"
+#include "fabric_emul/link/link.h"
+#include "fabric_emul/mem/mrwt.h"
+#include "fabric_emul/transport/cq.h"
+#include "fabric_emul/transport/qp_attr.h"
+#include "fabric_emul/transport/qp_state.h"
+#include "fabric_emul/transport/transport_counters.h"
+#include "fabric_emul/wire/op_table.h"
+
+namespace splitnic::fabric {
+
+// Cells of an RC queue pair in flight: what an ACK's bitmap can speak of (64 words).
+inline constexpr std::size_t kWindowCells = 2048;
+
+struct QpContext {
+  const Mrwt& mrwt;
+  base::Counters<TransportCounter>& counters;
+  CompletionQueue& send_cq;
+  CompletionQueue& recv_cq;
+  Qpn qpn{};
+  Service service = Service::kRc;
+  PdId pd{};
+  Link* link = nullptr;  // connected services: where the remote queue pair is
+  QpState state = QpState::kReset;
+  QpAttr attr{};
+  bool accepts_rdma = true;         // an adapter may refuse incoming RDMA [S000-01]
+  bool packet_crc = false;          // flag P on what we send [3.4]
+  bool checks_packet_crc = false;   // the peer said that it sets flag P
+  std::optional<WcStatus> fault{};  // set by requester or responder: the queue pair goes to ERR
+  bool send_fault = false;          // UC, UD: the send queue goes to SQE
+
+  void complete(CompletionQueue& cq, Wc wc) {
+    wc.qpn = qpn;
+    if (!cq.push(wc)) {
+      counters.add(TransportCounter::kCqOverflow);
+      fault = WcStatus::kFlushed;
+    }
+  }
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,57 @@
+// Cells of an RC queue pair that came before one that is missing, kept by their distance from the
+// next expected cell [3.10]. Bounded in cells (the selective-repeat window) and in bytes; memory is
+// taken on demand in chunks and reused. What does not fit is dropped by the caller and comes again
+// by retransmission.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace splitnic::fabric {
+
+class ReorderBuffer {
+ public:
+  // window: the expected cell and those behind it that may be kept (a power of two); bytes_max: of
+  // all chunks.
+  ReorderBuffer(std::size_t window, std::size_t chunk_bytes, std::size_t bytes_max);
+
+  enum class Put { kStored, kDuplicate, kFull, kOutsideWindow };
+  // distance >= 1: how far after the expected cell.
+  Put put(std::size_t distance, base::Bytes cell);
+  bool has(std::size_t distance) const;
+  // The cell at distance 0 (the expected one), or empty. Valid until advance().
+  base::Bytes expected() const;
+  // The expected cell was taken or arrived directly: everything moves one nearer.
+  void advance();
+  bool empty() const { return count_ == 0; }
+  std::size_t count() const { return count_; }
+  void clear();
+  // Fills `words` with bit i (most significant first) = distance i + 1 present; returns words in
+  // use.
+  unsigned bitmap(std::span<std::uint32_t> words) const;
+
+ private:
+  struct Slot {
+    std::unique_ptr<std::byte[]> chunk;
+    std::size_t bytes = 0;
+  };
+  Slot& slot(std::size_t distance) { return slots_[(base_ + distance) & (slots_.size() - 1)]; }
+  const Slot& slot(std::size_t distance) const {
+    return slots_[(base_ + distance) & (slots_.size() - 1)];
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<std::byte[]>> free_;
+  std::size_t chunk_bytes_;
+  std::size_t chunks_max_;
+  std::size_t chunks_made_ = 0;
+  std::size_t base_ = 0;
+  std::size_t count_ = 0;
+  std::size_t farthest_ = 0;  // greatest distance in use, 0 if none
+};
+
+}  // namespace splitnic::fabric

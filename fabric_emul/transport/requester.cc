@@ -1,0 +1,263 @@
+#include "fabric_emul/transport/requester.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "fabric_emul/mem/placement.h"
+#include "fabric_emul/transport/service.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr std::uint64_t kPacketCellsMax = 65536;  // CSN has 16 bits
+// A small datagram costs the receiver's buffer this much.
+constexpr std::uint64_t kDatagramCountedMin = 1024;
+
+}  // namespace
+
+Requester::Requester(QpContext& context, const RequesterLimits& limits)
+    : context_(context),
+      limits_(limits),
+      congestion_(limits.window_bytes_max),
+      sq_(limits.depth),
+      records_(1) {}
+
+base::Status Requester::post(const SendWr& wr) {
+  const auto refuse = [](const char* why, int code) -> base::Status {
+    return base::Error(why, code);
+  };
+  if (sq_.full()) return refuse("the send queue is full", ENOMEM);
+  Wqe w;
+  if (!w.gather.assign(wr.gather)) return refuse("too many pieces in the gather list", EINVAL);
+  const std::uint64_t mcp = context_.attr.mcp;
+  const std::uint64_t cells = std::max<std::uint64_t>(1, (w.gather.bytes + mcp - 1) / mcp);
+  if (cells > kPacketCellsMax || w.gather.bytes > kPacketBytesMax) {
+    return refuse("the packet is too long", EMSGSIZE);
+  }
+  const bool connected = is_connected(context_.service);
+  if (!connected) {
+    if (wr.destination_qpn.value == 0) {
+      return refuse("a connectionless post needs a destination", EINVAL);
+    }
+    if (cells > 1) return refuse("longer than the one cell of a connectionless channel", EMSGSIZE);
+    if (wr.op != WrOp::kSend) return refuse("RDMA write is not allowed on this service", EINVAL);
+  }
+  w.wr_id = wr.wr_id;
+  w.op = wr.op;
+  w.remote_address = wr.remote_address;
+  w.remote_handle = wr.remote_handle;
+  w.idata = wr.idata;
+  w.destination_lid = connected ? context_.attr.remote_lid : wr.destination_lid;
+  w.destination_qpn = connected ? context_.attr.remote_qpn : wr.destination_qpn;
+  w.cells = static_cast<std::uint32_t>(cells);
+  sq_.push(w);
+  ++tail_no_;
+  return {};
+}
+
+void Requester::start(std::uint16_t receive_credits) {
+  next_psn_ = context_.attr.send_psn;
+  una_lcn_ = next_lcn_ = sent_lcn_ = context_.attr.send_lcn;
+  receive_credits_ = receive_credits;
+  cells_since_ask_ = 0;
+  rnr_until_ = base::Time{};
+  tries_ = rnr_tries_ = 0;
+  if (!is_acknowledged(context_.service)) return;
+  std::uint64_t window = limits_.window_bytes_max;
+  if (context_.link != nullptr && context_.link->peer_receive_buffer() > 0) {
+    window = std::min<std::uint64_t>(window, context_.link->peer_receive_buffer() / 2);
+  }
+  congestion_ = Congestion(window);
+  if (limits_.fixed_rto > base::Duration{0}) congestion_.fix_rto(limits_.fixed_rto);
+  // From the oldest cell to the newest: two windows, of which the peer's reorder buffer keeps what
+  // came early.
+  const std::size_t span = 2 * window / (context_.attr.mcp + kStrideOverhead);
+  records_ = base::Ring<Record>(std::clamp<std::size_t>(span, 16, kWindowCells));
+}
+
+unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
+  unsigned sent = 0;
+  if (now < rnr_until_) return 0;
+  while (sent < cells_max && !context_.fault && !context_.send_fault) {
+    if (!(lost_count_ > 0 ? resend_lost(link, now) : send_fresh(link, now))) break;
+    ++sent;
+  }
+  return sent;
+}
+
+// In flight: congestion window, which the peer's receive buffer bounds. One cell may always go.
+bool Requester::window_has_room(std::uint64_t wire_bytes) const {
+  return in_flight_bytes_ == 0 || in_flight_bytes_ + wire_bytes <= congestion_.window();
+}
+
+bool Requester::local_access_ok(const Wqe& w) const {
+  return std::ranges::all_of(w.gather.span(), [&](const Sge& piece) {
+    return piece.length == 0 || context_.mrwt
+                                    .access(piece.lkey, piece.address, piece.length,
+                                            AccessKind::kLocalRead, context_.pd, context_.qpn)
+                                    .ok();
+  });
+}
+
+// The queue pair leaves its working state; flush() tells which work request is to blame.
+void Requester::fail_local(std::uint64_t no) {
+  failed_no_ = no;
+  if (is_acknowledged(context_.service)) {
+    context_.fault = WcStatus::kLocalProtection;
+  } else {
+    context_.send_fault = true;
+  }
+}
+
+// The first cell of a work request: local checks [S002-19], outstanding limit [S000-16], receive
+// credits.
+bool Requester::may_start(const Wqe& w) {
+  if (!w.started && context_.state == QpState::kSqd) return false;
+  if (is_acknowledged(context_.service)) {
+    if (send_no_ - head_no_ >= context_.attr.max_outstanding) return false;
+    // With nothing outstanding one may go: an ACK or an RNR NAK brings the credits up to date.
+    if (w.consumes_receive() && consumers_outstanding_ > 0 &&
+        consumers_outstanding_ >= receive_credits_) {
+      return false;
+    }
+  }
+  if (local_access_ok(w)) return true;
+  // Completions keep their order: the earlier ones first.
+  if (send_no_ == head_no_) fail_local(send_no_);
+  return false;
+}
+
+// Asked where sending has to stop and at each quarter of the window; K = 1: on every cell [3.2].
+bool Requester::wants_ack(const Wqe& w, std::uint32_t csn) const {
+  if (!is_acknowledged(context_.service)) return false;
+  if (context_.attr.ack_interval <= 1) return true;
+  const bool packet_ends = csn + 1 == w.cells;
+  const std::uint64_t started = send_no_ + 1 - head_no_;
+  if (packet_ends && (send_no_ + 1 == tail_no_ || started >= context_.attr.max_outstanding ||
+                      (w.consumes_receive() && consumers_outstanding_ + 1 >= receive_credits_))) {
+    return true;
+  }
+  const std::uint64_t wire = context_.attr.mcp + std::uint64_t{kStrideOverhead};
+  const std::uint64_t quarter = std::max<std::uint64_t>(1, congestion_.window() / wire / 4);
+  return cells_since_ask_ + 1 >= quarter || !window_has_room(2 * wire) ||
+         records_.size() + 2 >= records_.capacity();
+}
+
+bool Requester::send_fresh(Link& link, base::Time now) {
+  if (send_no_ == tail_no_) return false;
+  Wqe& w = wqe(send_no_);
+  const bool acknowledged = is_acknowledged(context_.service);
+  if (acknowledged &&
+      (records_.full() || !window_has_room(std::uint64_t{context_.attr.mcp} + kStrideOverhead))) {
+    return false;
+  }
+  if (send_csn_ == 0 && !may_start(w)) return false;
+  if (!w.started) {
+    w.psn = next_psn_;
+    w.first_lcn = next_lcn_;
+  }
+  const bool ask = wants_ack(w, send_csn_);
+  const bool again = before(next_lcn_, sent_lcn_);
+  const std::size_t bytes = emit(link, send_no_, send_csn_, again, ask);
+  if (bytes == 0) return false;
+  if (!w.started) ++next_psn_;
+  w.started = true;
+  if (send_csn_ == 0 && w.consumes_receive()) ++consumers_outstanding_;
+  if (acknowledged) {
+    cells_since_ask_ = ask ? 0 : cells_since_ask_ + 1;
+    const auto wire =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(bytes, kDatagramCountedMin));
+    records_.push(
+        Record{send_no_, next_tx_no_++, now, wire, send_csn_, CellState::kInFlight, again});
+    in_flight_bytes_ += wire;
+    ++next_lcn_;
+    if (!again) sent_lcn_ = next_lcn_;
+    if (rto_at_ == base::kNever) arm(now);
+  }
+  if (++send_csn_ < w.cells) return true;
+  send_csn_ = 0;
+  ++send_no_;
+  if (!acknowledged) complete_front(WcStatus::kSuccess);
+  return true;
+}
+
+MacHeader Requester::header_for(const Wqe& w, std::uint32_t csn) const {
+  MacHeader h;
+  h.sl = context_.attr.sl;
+  const bool first = csn == 0;
+  const bool last = csn + 1 == w.cells;
+  h.pos = first && last ? Pos::kOnly : first ? Pos::kFirst : last ? Pos::kLast : Pos::kMiddle;
+  h.op = w.op == WrOp::kSend ? Op::kSend : Op::kRdmaWrite;
+  h.service = context_.service;
+  h.dlid = w.destination_lid;
+  h.dqpn = w.destination_qpn;
+  h.sqpn = context_.qpn;
+  h.psn = w.psn;
+  h.csn = static_cast<std::uint16_t>(csn);
+  if (is_acknowledged(context_.service)) h.lcn = w.first_lcn + csn;
+  const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
+  h.payload_bytes = static_cast<std::uint16_t>(
+      std::min<std::uint64_t>(context_.attr.mcp, w.gather.bytes - offset));
+  if (last && context_.packet_crc && is_connected(context_.service)) h.flags |= kFlagPacketCrc;
+  return h;
+}
+
+// Makes one cell straight into the link's batch. 0: no room, or the local memory is gone (then a
+// fault is set).
+std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again,
+                            bool ask_ack) {
+  Wqe& w = wqe(no);
+  CellHead head;
+  head.header = header_for(w, csn);
+  head.header.slid = link.local_lid();
+  if (again) head.header.flags |= kFlagRetransmission;
+  if (ask_ack) head.header.flags |= kFlagAckRequest;
+  const bool last = csn + 1 == w.cells;
+  if (w.op == WrOp::kRdmaWrite && csn == 0) {
+    head.va_mh =
+        VaMh{w.remote_address, w.remote_handle, static_cast<std::uint32_t>(w.gather.bytes)};
+  }
+  if (last) head.idata = w.idata;
+  const std::size_t payload = head.header.payload_bytes;
+  const base::MutableBytes room =
+      link.reserve(cell_bytes(head, payload), link.lane_of(head.header.sl));
+  if (room.empty()) return 0;
+  const std::size_t head_bytes = emit_cell_head(room, head);
+  const base::MutableBytes body = room.subspan(head_bytes, payload);
+  const PlacementResult got = gather(context_.mrwt, context_.pd, w.gather.span(),
+                                     std::uint64_t{csn} * context_.attr.mcp, body);
+  if (!got.ok()) {  // deregistered while in flight: nothing is sent from it any more
+    fail_local(no);
+    return 0;
+  }
+  std::optional<std::uint32_t> packet_crc;
+  if (context_.packet_crc && is_connected(context_.service)) {
+    if (csn == w.crc_cells) {
+      w.crc.add(packet_crc_ext(room.first(head_bytes), head), body);
+      ++w.crc_cells;
+    }
+    if (last) packet_crc = w.crc.value();
+  }
+  const std::size_t total = seal_cell(room, head_bytes, payload, packet_crc, link.crc_head_only());
+  link.commit(total);
+  context_.counters.add(TransportCounter::kTxCells);
+  context_.counters.add(TransportCounter::kTxBytes, total);
+  if (again) context_.counters.add(TransportCounter::kTxRetransmit);
+  return total;
+}
+
+void Requester::flush() {
+  while (!sq_.empty()) {
+    complete_front(head_no_ == failed_no_ ? WcStatus::kLocalProtection : WcStatus::kFlushed);
+  }
+  failed_no_.reset();
+  records_.clear();
+  in_flight_bytes_ = 0;
+  lost_count_ = lost_hint_ = 0;
+  send_no_ = tail_no_;
+  send_csn_ = 0;
+  consumers_outstanding_ = 0;
+  rto_at_ = base::kNever;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,155 @@
+// The sending engine of one queue pair: work requests -> cells, acknowledgements -> completions.
+//
+// The flow, in the order of the functions: post -> transmit (lost cells first, then fresh ones,
+// inside the congestion window, the receive credits and the limit of outstanding packets) -> on_ack
+// / on_nak -> on_time. Cells are never kept: each is made again from its work queue element, so the
+// gather list's memory must stay unchanged until the completion. RC keeps one record per cell in
+// flight, in LCN order; UC and UD complete when the last cell is on the wire [S001-30]. Files:
+// requester.cc makes cells, completer.cc takes replies, retransmit.cc decides what to send again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/ring.h"
+#include "base/status.h"
+#include "fabric_emul/transport/congestion.h"
+#include "fabric_emul/transport/qp_context.h"
+#include "fabric_emul/transport/work_request.h"
+#include "fabric_emul/wire/cell.h"
+
+namespace splitnic::fabric {
+
+struct RequesterLimits {
+  std::size_t depth = 256;                             // work requests
+  std::uint64_t window_bytes_max = 2 << 20;            // half of the peer's receive buffer
+  base::Duration fixed_rto{0};                         // tests: no adaptation
+  base::Duration stall_min = std::chrono::seconds(5);  // no failure before this without progress
+};
+
+class Requester {
+ public:
+  Requester(QpContext& context, const RequesterLimits& limits);
+
+  // Refused (nothing changed): too many pieces, queue full, a packet longer than 65536 cells or
+  // 2^31 octets, a connectionless post without destination or longer than one cell [S001-32]
+  // [S001-34].
+  base::Status post(const SendWr& wr);
+  // RTR -> RTS: sequence numbers begin at the attributes' start values. The only allocation.
+  void start(std::uint16_t receive_credits);
+  // Sends at most cells_max cells into the link; returns how many.
+  unsigned transmit(Link& link, base::Time now, unsigned cells_max);
+  void on_ack(const AckExt& ack, base::Time now);
+  void on_nak(const CellView& cell, const AckExt& ack, base::Time now);
+  void on_time(base::Time now);
+  // The peer was heard again on a link that was down: what was tried meanwhile says nothing of it.
+  void on_link_back(base::Time now) {
+    tries_ = 0;
+    progress_at_ = now;
+  }
+  base::Time deadline() const;
+  // Completes everything that is queued as flushed; the one whose local memory failed says so.
+  void flush();
+
+  // Where the next fresh packet of a connectionless queue goes. REQUIRES has_unsent().
+  Lid next_destination() { return wqe(send_no_).destination_lid; }
+  // A connectionless packet that no link leads to is sent into the void, as the service allows.
+  void drop_next() {
+    ++send_no_;
+    complete_front(WcStatus::kSuccess);
+  }
+  bool has_unsent() const { return lost_count_ > 0 || send_no_ != tail_no_; }
+  std::size_t queued() const { return sq_.size(); }
+  std::size_t depth() const { return sq_.capacity(); }
+  std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
+  const Congestion& congestion() const { return congestion_; }
+
+ private:
+  struct Wqe {
+    std::uint64_t wr_id = 0;
+    WrOp op = WrOp::kSend;
+    SgeList gather;
+    VirtualAddress remote_address;
+    MemoryHandle remote_handle;
+    std::optional<std::uint32_t> idata;
+    Lid destination_lid;
+    Qpn destination_qpn;
+    std::uint32_t cells = 1;
+    bool started = false;  // psn and first_lcn are assigned
+    Psn psn;
+    Lcn first_lcn;
+    PacketCrc crc;
+    std::uint32_t crc_cells = 0;  // cells that the packet CRC covers so far
+    bool consumes_receive() const { return op == WrOp::kSend || idata.has_value(); }
+  };
+  enum class CellState : std::uint8_t { kInFlight, kAcked, kLost };
+  struct Record {
+    std::uint64_t wqe_no = 0;
+    std::uint64_t tx_no = 0;  // order of transmission, for loss detection
+    base::Time sent_at{};
+    std::uint32_t wire_bytes = 0;
+    std::uint32_t csn = 0;
+    CellState state = CellState::kInFlight;
+    bool again = false;  // sent more than once: no RTT sample
+  };
+
+  Wqe& wqe(std::uint64_t no) { return sq_[static_cast<std::size_t>(no - head_no_)]; }
+  // requester.cc
+  bool send_fresh(Link& link, base::Time now);
+  bool may_start(const Wqe& w);
+  bool local_access_ok(const Wqe& w) const;
+  void fail_local(std::uint64_t no);
+  bool window_has_room(std::uint64_t wire_bytes) const;
+  bool wants_ack(const Wqe& w, std::uint32_t csn) const;
+  std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again, bool ask_ack);
+  MacHeader header_for(const Wqe& w, std::uint32_t csn) const;
+  // completer.cc
+  bool advance(Lcn cumulative, base::Time now);
+  bool tells_rtt(const Record& r) const { return !r.again && r.sent_at > timeout_at_; }
+  void pop_acknowledged(std::size_t count, base::Time now);
+  void skip_arrived();
+  void apply_bitmap(const AckExt& ack, base::Time now);
+  void complete_front(WcStatus status);
+  void complete_acknowledged();
+  bool takes_packet_again(const CellView& cell, const AckExt& ack);
+  void on_rnr(const AckExt& ack, base::Time now);
+  void fail(WcStatus status);
+  // retransmit.cc
+  bool resend_lost(Link& link, base::Time now);
+  void mark_lost(Record& r, std::size_t index);
+  void lose_front();
+  void detect_losses(std::size_t upto);
+  void go_back();
+  void arm(base::Time now);
+
+  QpContext& context_;
+  RequesterLimits limits_;
+  Congestion congestion_;
+  base::Ring<Wqe> sq_;
+  base::Ring<Record> records_;  // [una_lcn_, next_lcn_): sent and not acknowledged
+  std::uint64_t head_no_ = 0;   // number of sq_.front()
+  std::uint64_t tail_no_ = 0;   // number that the next post gets
+  std::uint64_t send_no_ = 0;   // next work request to send fresh, at cell send_csn_
+  std::uint32_t send_csn_ = 0;
+  Psn next_psn_;
+  Lcn una_lcn_;  // oldest unacknowledged
+  Lcn next_lcn_;
+  Lcn sent_lcn_;  // behind the last one that was ever sent: next_lcn_ unless a go-back un-sent some
+  std::uint64_t next_tx_no_ = 1;
+  std::uint64_t acked_tx_no_ = 0;  // greatest tx_no known to have arrived
+  std::uint64_t in_flight_bytes_ = 0;
+  std::size_t lost_count_ = 0;
+  std::size_t lost_hint_ = 0;  // no lost record before this index
+  std::uint32_t cells_since_ask_ = 0;
+  std::uint32_t receive_credits_ = 0;
+  std::uint32_t consumers_outstanding_ = 0;
+  base::Time rto_at_ = base::kNever;
+  base::Time rnr_until_{};
+  base::Time progress_at_{};
+  base::Time timeout_at_{};  // the last one
+  unsigned tries_ = 0;
+  unsigned rnr_tries_ = 0;
+  std::optional<std::uint64_t> failed_no_;  // the work request whose local memory is not there
+};
+
+}  // namespace splitnic::fabric

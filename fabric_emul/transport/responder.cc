@@ -1,0 +1,190 @@
+#include "fabric_emul/transport/responder.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/check.h"
+#include "fabric_emul/transport/service.h"
+
+namespace splitnic::fabric {
+
+Responder::Responder(QpContext& context, const ResponderLimits& limits)
+    : context_(context), limits_(limits), rq_(limits.depth) {}
+
+base::Status Responder::post(const RecvWr& wr) {
+  if (rq_.full()) return base::Error("the receive queue is full", ENOMEM);
+  RecvWqe w;
+  w.wr_id = wr.wr_id;
+  if (!w.scatter.assign(wr.scatter)) {
+    return base::Error("too many pieces in the scatter list", EINVAL);
+  }
+  rq_.push(w);
+  return {};
+}
+
+void Responder::start() {
+  expected_psn_ = context_.attr.receive_psn;
+  expected_lcn_ = context_.attr.receive_lcn;
+  expected_csn_ = 0;
+  last_psn_ = expected_psn_ - 1U;
+  last_csn_ = 0;
+  msn_ = 0;
+  open_ = Open{};
+  nak_.reset();
+  nak_sent_ = packet_again_ = uc_skipping_ = false;
+}
+
+std::uint16_t Responder::receive_credits() const {
+  return static_cast<std::uint16_t>(std::min<std::size_t>(rq_.size(), 0xFFFF));
+}
+
+void Responder::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
+  context_.counters.add(TransportCounter::kRxCells);
+  context_.counters.add(TransportCounter::kRxBytes, raw.size());
+  switch (context_.service) {
+    case Service::kRc:
+      return on_rc(cell, raw, link, now);
+    case Service::kUc:
+      return on_uc(cell);
+    case Service::kUd:
+      return on_ud(cell);
+    default:
+      context_.counters.add(TransportCounter::kCellDropState);
+  }
+}
+
+// Refused by the format already: fatal on an acknowledged service if it is the next cell, and not
+// believed otherwise.
+void Responder::on_malformed(const MacHeader& header) {
+  const bool is_next = is_acknowledged(context_.service) && header.lcn == expected_lcn_;
+  if (!is_next || is_refusing()) return context_.counters.add(TransportCounter::kCellDropFormat);
+  nak_ = Nak{AckCode::kInvalidRequest, header.psn, header.csn, kSubFormat};
+}
+
+void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
+  if (is_refusing()) return context_.counters.add(TransportCounter::kCellDropState);
+  const std::int32_t ahead = cell.header.lcn - expected_lcn_;
+  if (ahead < 0) {  // seen before: acknowledged again, not placed again
+    context_.counters.add(TransportCounter::kRxDuplicate);
+    ack_now_ = true;
+    return;
+  }
+  if ((cell.header.flags & kFlagAckRequest) != 0) ack_now_ = true;
+  if (ahead > 0) return keep_early(cell, raw, static_cast<std::size_t>(ahead));
+  if (!take_rc(cell, link, now)) return;
+  // What waited for this one.
+  while (early_ != nullptr && early_->has(0)) {
+    CellView next;
+    const bool parsed =
+        parse_cell(early_->expected(), next, link.crc_head_only()) == CellError::kNone;
+    CHECK(parsed);  // it was parsed when it was stored
+    if (!take_rc(next, link, now)) return;
+  }
+}
+
+void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t distance) {
+  context_.counters.add(TransportCounter::kRxOutOfOrder);
+  if (!context_.attr.selective_repeat || packet_again_) {
+    // One NAK a gap; where a whole packet must come again, one for each request to answer.
+    const bool wants_one = (cell.header.flags & kFlagAckRequest) != 0 && packet_again_;
+    if (!nak_sent_ || wants_one) refuse_sequence();
+    return;
+  }
+  if (early_ == nullptr) {
+    early_ = std::make_unique<ReorderBuffer>(kWindowCells, context_.attr.mcp + kCellOverheadMax + 8,
+                                             limits_.reorder_bytes_max);
+  }
+  switch (early_->put(distance, raw)) {
+    case ReorderBuffer::Put::kStored:
+      ++unacked_cells_;
+      break;
+    case ReorderBuffer::Put::kDuplicate:
+      context_.counters.add(TransportCounter::kRxDuplicate);
+      break;
+    case ReorderBuffer::Put::kFull:
+      context_.counters.add(TransportCounter::kCellDropReorderFull);
+      break;
+    case ReorderBuffer::Put::kOutsideWindow:
+      context_.counters.add(TransportCounter::kCellDropWindow);
+      break;
+  }
+  ack_now_ = true;  // the sender learns of the gap at once
+}
+
+// The next cell in order. False: it was refused and stays expected.
+bool Responder::take_rc(const CellView& cell, Link& link, base::Time now) {
+  if (execute(cell) != Step::kTaken) return false;
+  nak_sent_ = packet_again_ = false;
+  last_psn_ = cell.header.psn;
+  last_csn_ = cell.header.csn;
+  ++expected_lcn_;
+  if (early_ != nullptr) early_->advance();
+  ++unacked_cells_;
+  if (context_.attr.ack_interval <= 1) {  // 000: every cell is acknowledged by itself [S000-17]
+    if (send_reply(link, nullptr)) return true;
+    ack_now_ = true;
+  } else if (unacked_cells_ >= context_.attr.ack_interval) {
+    ack_now_ = true;
+  } else if (ack_at_ == base::kNever) {
+    ack_at_ = now + limits_.ack_delay;
+  }
+  return true;
+}
+
+// UC: a hole ends the packet; its receive work request stays for the next [S004-03].
+void Responder::on_uc(const CellView& cell) {
+  const bool begins = cell.header.csn == 0;
+  const std::int32_t gap = cell.header.psn - expected_psn_;
+  if (gap < 0 || (gap == 0 && !uc_skipping_ && cell.header.csn < expected_csn_)) {
+    return context_.counters.add(TransportCounter::kRxDuplicate);
+  }
+  if (begins) {
+    if (open_.active || gap > 0) {
+      context_.counters.add(TransportCounter::kDropUcLost,
+                            static_cast<std::uint64_t>(gap) + (open_.active && gap == 0 ? 1 : 0));
+    }
+    open_ = Open{};
+    expected_psn_ = cell.header.psn;
+    expected_csn_ = 0;
+    uc_skipping_ = false;
+  } else if (uc_skipping_ || gap != 0 || cell.header.csn != expected_csn_) {
+    context_.counters.add(TransportCounter::kDropUcSequence);
+    uc_skipping_ = true;
+    return;
+  }
+  if (execute(cell) == Step::kTaken) return;
+  open_ = Open{};
+  uc_skipping_ = true;
+}
+
+void Responder::on_ud(const CellView& cell) {
+  if (cell.header.op != Op::kSend) {  // RDMA write is an option that no queue pair takes
+    return context_.counters.add(TransportCounter::kCellDropFormat);
+  }
+  if (rq_.empty()) return context_.counters.add(TransportCounter::kDropUdNoReceive);
+  if (cell.header.payload_bytes > rq_.front().scatter.bytes) {
+    return context_.counters.add(TransportCounter::kDropUdLength);  // the queue pair goes on [T-18]
+  }
+  open_packet(cell);
+  if (place_send(cell, 0) == Step::kTaken) complete_receive(cell, WcStatus::kSuccess);
+  open_ = Open{};
+}
+
+void Responder::flush() {
+  while (!rq_.empty()) {
+    Wc wc;
+    wc.wr_id = rq_.front().wr_id;
+    wc.status = WcStatus::kFlushed;
+    wc.op = WcOp::kReceive;
+    rq_.pop();
+    context_.complete(context_.recv_cq, wc);
+  }
+  open_ = Open{};
+  nak_.reset();
+  if (early_ != nullptr) early_->clear();
+  unacked_cells_ = 0;
+  ack_now_ = false;
+  ack_at_ = base::kNever;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,131 @@
+// The receiving engine of one queue pair: cells -> memory and completions, then ACK or NAK.
+//
+// RC takes cells strictly in LCN order; a cell that came early waits in the reorder buffer
+// (selective repeat) or is refused once with NAK 0x60 (go-back-N). UC takes them in PSN and CSN
+// order and drops a packet with a hole; UD takes single cells. Checks come in the order sequence,
+// operation, length, memory a..f, receive work request; the first that fails decides the answer
+// [S004-05]. Nothing is placed by a refused cell. Files: responder.cc orders cells,
+// responder_execute.cc checks and places them, responder_reply.cc answers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/ring.h"
+#include "base/status.h"
+#include "fabric_emul/transport/qp_context.h"
+#include "fabric_emul/transport/reorder_buffer.h"
+#include "fabric_emul/transport/work_request.h"
+#include "fabric_emul/wire/cell.h"
+
+namespace splitnic::fabric {
+
+struct ResponderLimits {
+  std::size_t depth = 256;  // receive work requests
+  std::size_t reorder_bytes_max = 2 << 20;
+  base::Duration ack_delay = std::chrono::microseconds(50);
+  unsigned bitmap_words_max = kAckBitmapWordsMax;
+};
+
+class Responder {
+ public:
+  Responder(QpContext& context, const ResponderLimits& limits);
+
+  base::Status post(const RecvWr& wr);
+  // INIT -> RTR: expected numbers begin at the attributes' start values.
+  void start();
+  // One cell of this queue pair; `raw` are its octets, kept when it came early.
+  void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
+  // A cell for this queue pair whose CRC is right and whose format is not.
+  void on_malformed(const MacHeader& header);
+  // After a batch: sends the NAK or ACK that is owed.
+  void end_batch(Link& link, base::Time now);
+  base::Time deadline() const { return ack_at_; }
+  void flush();
+
+  std::uint16_t receive_credits() const;
+  std::size_t posted() const { return rq_.size(); }
+  bool owes_nak() const { return nak_.has_value(); }
+  bool owes_reply() const { return nak_.has_value() || ack_now_ || unacked_cells_ > 0; }
+
+ private:
+  struct RecvWqe {
+    std::uint64_t wr_id = 0;
+    SgeList scatter;
+  };
+  // The packet whose cells are arriving.
+  struct Open {
+    bool active = false;
+    Op op = Op::kSend;
+    VaMh target;
+    std::uint64_t bytes = 0;  // placed so far
+    std::optional<std::uint32_t> idata;
+    PacketCrc crc;
+    Lcn first_lcn;
+  };
+  struct Nak {
+    AckCode code = AckCode::kAck;
+    Psn psn;
+    std::uint16_t csn = 0;
+    std::uint16_t detail = 0;
+  };
+  // Sub-codes of NAK 0x61, for people who read captures.
+  enum : std::uint16_t {
+    kSubSequence = 1,
+    kSubOperation = 2,
+    kSubLength = 3,
+    kSubRdma = 4,
+    kSubIdata = 5,
+    kSubFormat = 6,
+  };
+  // What became of a cell: taken, refused with a NAK, or silently dropped (UC, UD).
+  enum class Step : std::uint8_t { kTaken, kNak, kDrop };
+
+  // responder.cc
+  void on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
+  void on_uc(const CellView& cell);
+  void on_ud(const CellView& cell);
+  bool take_rc(const CellView& cell, Link& link, base::Time now);
+  void keep_early(const CellView& cell, base::Bytes raw, std::size_t distance);
+  // responder_execute.cc
+  Step execute(const CellView& cell);
+  Step check_sequence(const CellView& cell);
+  Step check_length(const CellView& cell);
+  Step place(const CellView& cell);
+  Step place_send(const CellView& cell, std::uint64_t offset);
+  Step place_write(const CellView& cell, std::uint64_t offset);
+  Step finish_packet(const CellView& cell);
+  void open_packet(const CellView& cell);
+  void complete_receive(const CellView& cell, WcStatus status);
+  Step refuse(const CellView& cell, AckCode code, std::uint16_t detail);
+  void refuse_sequence();
+  // A NAK that ends the queue pair is owed: nothing more is taken.
+  bool is_refusing() const {
+    return nak_ && nak_->code != AckCode::kRnr && nak_->code != AckCode::kSequence;
+  }
+  // responder_reply.cc
+  bool send_reply(Link& link, const Nak* nak);
+  void fill_ack(AckExt& ack) const;
+
+  QpContext& context_;
+  ResponderLimits limits_;
+  base::Ring<RecvWqe> rq_;
+  std::unique_ptr<ReorderBuffer> early_;  // made when the first cell comes early
+  Open open_;
+  Psn expected_psn_;
+  std::uint32_t expected_csn_ = 0;
+  Lcn expected_lcn_;
+  std::uint32_t msn_ = 0;  // completed packets
+  Psn last_psn_;           // last cell taken in order, for W4/W5 of the ACK
+  std::uint16_t last_csn_ = 0;
+  std::uint32_t unacked_cells_ = 0;
+  bool ack_now_ = false;
+  bool nak_sent_ = false;      // one NAK a gap [reliability 2.1]
+  bool packet_again_ = false;  // a whole packet was refused and its first cell is expected again
+  bool uc_skipping_ = false;   // UC: dropping cells up to the next first
+  std::optional<Nak> nak_;
+  base::Time ack_at_ = base::kNever;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,185 @@
+// One cell that is next in order: checks, placement, and the end of its packet.
+#include <cstring>
+
+#include "fabric_emul/mem/placement.h"
+#include "fabric_emul/transport/responder.h"
+#include "fabric_emul/transport/service.h"
+
+namespace splitnic::fabric {
+Responder::Step Responder::refuse(const CellView& cell, AckCode code, std::uint16_t detail) {
+  if (!is_acknowledged(context_.service)) return Step::kDrop;
+  nak_ = Nak{code, cell.header.psn, cell.header.csn, detail};
+  if (code == AckCode::kRnr) nak_sent_ = true;  // what follows it is no gap
+  return Step::kNak;
+}
+
+// NAK 0x60 names the first missing cell [3.5].
+void Responder::refuse_sequence() {
+  nak_ = Nak{AckCode::kSequence, expected_psn_, static_cast<std::uint16_t>(expected_csn_), 0};
+  nak_sent_ = true;
+}
+
+Responder::Step Responder::execute(const CellView& cell) {
+  if (const Step s = check_sequence(cell); s != Step::kTaken) return s;
+  if (const Step s = check_length(cell); s != Step::kTaken) return s;
+  if (const Step s = place(cell); s != Step::kTaken) return s;
+  if (cell.header.pos == Pos::kLast || cell.header.pos == Pos::kOnly) return finish_packet(cell);
+  ++expected_csn_;
+  return Step::kTaken;
+}
+
+// PSN and CSN follow; first, middle and last of one operation [S004-05] [T-20].
+Responder::Step Responder::check_sequence(const CellView& cell) {
+  const MacHeader& h = cell.header;
+  if (h.psn != expected_psn_ || h.csn != expected_csn_) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubSequence);
+  }
+  if (h.op != Op::kSend && h.op != Op::kRdmaWrite) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubOperation);
+  }
+  const bool begins = h.pos == Pos::kFirst || h.pos == Pos::kOnly;
+  if (begins != (expected_csn_ == 0) || (!begins && (!open_.active || open_.op != h.op))) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubSequence);
+  }
+  if (h.op == Op::kRdmaWrite &&
+      (!context_.accepts_rdma || (context_.attr.rights & kRemoteWrite) == 0)) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubRdma);
+  }
+  // idata may come on any cell; all must agree.
+  if (!begins && cell.idata && open_.idata && *cell.idata != *open_.idata) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubIdata);
+  }
+  return Step::kTaken;
+}
+
+// Every cell but the last carries exactly MCP octets; the last of several is not empty [T-19].
+Responder::Step Responder::check_length(const CellView& cell) {
+  const MacHeader& h = cell.header;
+  const std::size_t mcp = context_.attr.mcp;
+  const bool ends = h.pos == Pos::kLast || h.pos == Pos::kOnly;
+  const bool wrong = ends ? h.payload_bytes > mcp || (h.pos == Pos::kLast && h.payload_bytes == 0)
+                          : h.payload_bytes != mcp;
+  if (wrong) return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  if (h.op != Op::kRdmaWrite) return Step::kTaken;
+  const std::uint64_t total = h.csn == 0 ? cell.va_mh->length : open_.target.length;
+  if (total > kPacketBytesMax) return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  const std::uint64_t upto = std::uint64_t{h.csn} * mcp + h.payload_bytes;
+  if (ends ? upto != total : upto >= total) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  }
+  return Step::kTaken;
+}
+
+void Responder::open_packet(const CellView& cell) {
+  open_ = Open{};
+  open_.active = true;
+  open_.op = cell.header.op;
+  open_.first_lcn = cell.header.lcn;
+  if (cell.va_mh) open_.target = *cell.va_mh;
+}
+
+Responder::Step Responder::place(const CellView& cell) {
+  const std::uint64_t offset = std::uint64_t{cell.header.csn} * context_.attr.mcp;
+  const bool begins = cell.header.csn == 0;
+  if (begins && cell.header.op == Op::kRdmaWrite) {
+    // The whole range is checked with the first cell, so a packet that would fail later places
+    // nothing.
+    const AccessResult all =
+        context_.mrwt.access(cell.va_mh->handle, cell.va_mh->address, cell.va_mh->length,
+                             AccessKind::kRemoteWrite, context_.pd, context_.qpn);
+    if (!all.ok()) {
+      context_.counters.add(TransportCounter::kDropAccess);
+      return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(all.failed));
+    }
+  }
+  if (begins && cell.header.op == Op::kSend && rq_.empty()) {
+    context_.counters.add(TransportCounter::kDropNoReceive);
+    return refuse(cell, AckCode::kRnr, context_.attr.min_rnr_wait);
+  }
+  const bool ends = cell.header.pos == Pos::kLast || cell.header.pos == Pos::kOnly;
+  const bool indicates = cell.idata || (!begins && open_.idata);
+  if (ends && cell.header.op == Op::kRdmaWrite && indicates && rq_.empty()) {
+    context_.counters.add(TransportCounter::kDropNoReceive);
+    if (is_acknowledged(context_.service)) {
+      return refuse(cell, AckCode::kRnr, context_.attr.min_rnr_wait);
+    }
+  }
+  if (begins) open_packet(cell);
+  const Step placed =
+      cell.header.op == Op::kSend ? place_send(cell, offset) : place_write(cell, offset);
+  if (placed != Step::kTaken) return placed;
+  if (cell.idata) open_.idata = cell.idata;
+  if (context_.checks_packet_crc) open_.crc.add(cell);
+  open_.bytes = offset + cell.payload.size();
+  return Step::kTaken;
+}
+
+Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset) {
+  RecvWqe& w = rq_.front();
+  if (offset + cell.payload.size() > w.scatter.bytes) {
+    complete_receive(cell, WcStatus::kLocalLength);
+    if (is_acknowledged(context_.service)) context_.fault = WcStatus::kLocalLength;
+    return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  }
+  if (!scatter(context_.mrwt, context_.pd, w.scatter.span(), offset, cell.payload).ok()) {
+    complete_receive(cell, WcStatus::kLocalProtection);
+    if (is_acknowledged(context_.service)) context_.fault = WcStatus::kLocalProtection;
+    return refuse(cell, AckCode::kRemoteOperational, 0);
+  }
+  return Step::kTaken;
+}
+
+Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offset) {
+  // Checked per cell too: a region may end in mid-packet.
+  const AccessResult at = context_.mrwt.access(
+      open_.target.handle, VirtualAddress(open_.target.address.value + offset), cell.payload.size(),
+      AccessKind::kRemoteWrite, context_.pd, context_.qpn);
+  if (!at.ok()) {
+    context_.counters.add(TransportCounter::kDropAccess);
+    return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(at.failed));
+  }
+  if (!cell.payload.empty()) std::memcpy(at.at, cell.payload.data(), cell.payload.size());
+  return Step::kTaken;
+}
+
+Responder::Step Responder::finish_packet(const CellView& cell) {
+  if (cell.packet_crc && context_.checks_packet_crc && *cell.packet_crc != open_.crc.value()) {
+    context_.counters.add(TransportCounter::kPacketCrc);
+    // The whole packet again, from its first cell [3.4].
+    expected_lcn_ = open_.first_lcn;
+    expected_csn_ = 0;
+    open_ = Open{};
+    if (early_ != nullptr) early_->clear();
+    if (!is_acknowledged(context_.service)) return Step::kDrop;
+    packet_again_ = true;
+    refuse_sequence();
+    return Step::kNak;
+  }
+  const bool write = open_.op == Op::kRdmaWrite;
+  // Unacknowledged and no receive posted: the data is placed, the indication is lost and was
+  // counted [2.9].
+  if (!write || (open_.idata && !rq_.empty())) complete_receive(cell, WcStatus::kSuccess);
+  open_ = Open{};
+  ++expected_psn_;
+  expected_csn_ = 0;
+  msn_ = (msn_ + 1) & 0xFFFFFF;
+  return Step::kTaken;
+}
+
+void Responder::complete_receive(const CellView& cell, WcStatus status) {
+  Wc wc;
+  wc.wr_id = rq_.front().wr_id;
+  wc.status = status;
+  wc.op = open_.op == Op::kRdmaWrite ? WcOp::kReceiveRdmaIdata : WcOp::kReceive;
+  wc.has_idata = open_.idata.has_value() || cell.idata.has_value();
+  wc.idata = open_.idata ? *open_.idata : cell.idata.value_or(0);
+  wc.bytes = static_cast<std::uint32_t>(std::uint64_t{cell.header.csn} * context_.attr.mcp +
+                                        cell.payload.size());
+  wc.address = open_.target.address;
+  wc.source_lid = cell.header.slid;
+  wc.source_qpn = cell.header.sqpn;
+  rq_.pop();
+  context_.complete(context_.recv_cq, wc);
+}
+
+}  // namespace splitnic::fabric

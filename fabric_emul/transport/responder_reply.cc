@@ -1,0 +1,74 @@
+// ACK and NAK cells [3.5]: one a batch, or one a cell with an ack interval of 1.
+#include "fabric_emul/transport/responder.h"
+#include "fabric_emul/transport/service.h"
+
+namespace splitnic::fabric {
+
+void Responder::fill_ack(AckExt& ack) const {
+  ack.msn = msn_;
+  ack.receive_credits = receive_credits();
+  ack.selective = true;
+  ack.cumulative = expected_lcn_ - 1U;
+  if (early_ != nullptr && !early_->empty()) {
+    ack.bitmap_words = early_->bitmap({ack.bitmap.data(), limits_.bitmap_words_max});
+  }
+}
+
+// False: the link has no room now; the reply stays owed.
+bool Responder::send_reply(Link& link, const Nak* nak) {
+  AckExt ack;
+  fill_ack(ack);
+  CellHead head;
+  MacHeader& h = head.header;
+  h.sl = context_.attr.sl;
+  h.pos = Pos::kOnly;
+  h.service = context_.service;
+  h.dlid = context_.attr.remote_lid;
+  h.slid = link.local_lid();
+  h.dqpn = context_.attr.remote_qpn;
+  h.sqpn = context_.qpn;
+  h.psn = last_psn_;
+  h.csn = last_csn_;
+  h.op = Op::kAck;
+  if (nak != nullptr) {
+    h.op = Op::kNak;
+    h.psn = nak->psn;
+    h.csn = nak->csn;
+    ack.code = nak->code;
+    ack.detail = nak->detail;
+  }
+  head.ack = &ack;
+  if (link.is_full_profile()) ack.bitmap_words = std::min(ack.bitmap_words, kAckBitmapWordsFull);
+  // A small MCP bounds the cell: a bitmap that does not fit says less, never nothing.
+  while (ack.bitmap_words > 0 && cell_bytes(head, 0) > context_.attr.mcp + kCellOverheadMax) {
+    --ack.bitmap_words;
+  }
+  const base::MutableBytes room = link.reserve(cell_bytes(head, 0), link.lane_of(h.sl));
+  if (room.empty()) return false;
+  const std::size_t head_bytes = emit_cell_head(room, head);
+  link.commit(seal_cell(room, head_bytes, 0, std::nullopt, link.crc_head_only()));
+  context_.counters.add(nak == nullptr               ? TransportCounter::kTxAcks
+                        : nak->code == AckCode::kRnr ? TransportCounter::kTxRnr
+                                                     : TransportCounter::kTxNaks);
+  unacked_cells_ = 0;
+  ack_now_ = false;
+  ack_at_ = base::kNever;
+  return true;
+}
+
+void Responder::end_batch(Link& link, base::Time now) {
+  if (!is_acknowledged(context_.service)) return;
+  if (nak_) {
+    const bool fatal = is_refusing();
+    if (!send_reply(link, &*nak_)) return;
+    if (fatal && !context_.fault) {
+      context_.fault =
+          nak_->code == AckCode::kRemoteAccess ? WcStatus::kRemoteAccess : WcStatus::kRemoteInvalid;
+    }
+    nak_.reset();
+    return;
+  }
+  if (ack_now_ || now >= ack_at_) send_reply(link, nullptr);
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,11 @@
+// The two attributes that tell the transport services apart: connected x acknowledged [S004-02].
+#pragma once
+
+#include "fabric_emul/wire/op_table.h"
+
+namespace splitnic::fabric {
+
+constexpr bool is_connected(Service s) { return s == Service::kRc || s == Service::kUc; }
+constexpr bool is_acknowledged(Service s) { return s == Service::kRc; }
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,81 @@
+// Counters of the transport. Every drop of a cell has one of these.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/counters.h"
+
+namespace splitnic::fabric {
+
+enum class TransportCounter {
+  kTxCells,
+  kTxBytes,
+  kTxRetransmit,
+  kTxAcks,
+  kTxNaks,
+  kTxRnr,
+  kRxCells,
+  kRxBytes,
+  kRxAcks,
+  kRxNaks,
+  kRxDuplicate,
+  kRxOutOfOrder,
+  kCellDropCrc,
+  kCellDropFormat,
+  kCellDropQp,
+  kCellDropState,
+  kCellDropSource,
+  kCellDropReorderFull,
+  kCellDropWindow,
+  kDropUcSequence,
+  kDropUcLost,
+  kDropUdNoReceive,
+  kDropUdLength,
+  kDropAccess,
+  kDropNoReceive,
+  kAckStale,
+  kPacketCrc,
+  kTimeouts,
+  kQpErrors,
+  kCqOverflow,
+  kRnrSeen,
+  kCount_
+};
+
+}  // namespace splitnic::fabric
+
+template <>
+struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
+  static constexpr std::array<std::string_view, 31> kNames = {"fabric.tx.cells",
+                                                              "fabric.tx.bytes",
+                                                              "fabric.rc.retransmit",
+                                                              "fabric.tx.acks",
+                                                              "fabric.tx.naks",
+                                                              "fabric.tx.rnr",
+                                                              "fabric.rx.cells",
+                                                              "fabric.rx.bytes",
+                                                              "fabric.rx.acks",
+                                                              "fabric.rx.naks",
+                                                              "fabric.rx.duplicate",
+                                                              "fabric.rx.out_of_order",
+                                                              "fabric.cell.drop.crc",
+                                                              "fabric.cell.drop.format",
+                                                              "fabric.cell.drop.qp",
+                                                              "fabric.cell.drop.state",
+                                                              "fabric.cell.drop.source",
+                                                              "fabric.cell.drop.reorder_full",
+                                                              "fabric.cell.drop.window",
+                                                              "fabric.uc.drop.sequence",
+                                                              "fabric.uc.lost",
+                                                              "fabric.ud.drop.no_receive",
+                                                              "fabric.ud.drop.length",
+                                                              "fabric.drop.access",
+                                                              "fabric.drop.no_receive",
+                                                              "fabric.ack.stale",
+                                                              "fabric.cell.drop.packet_crc",
+                                                              "fabric.rc.timeout",
+                                                              "fabric.qp.error",
+                                                              "fabric.cq.overflow",
+                                                              "fabric.rx.rnr"};
+};

@@ -1,0 +1,48 @@
+// Work completions: which queue pair and which work request completed, and how [S004-01].
+// Unless status is kSuccess only wr_id, status, op and qpn are valid.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "fabric_emul/wire/ids.h"
+
+namespace splitnic::fabric {
+
+enum class WcStatus : std::uint8_t {
+  kSuccess,
+  kLocalLength,        // LOC_LEN_ERR: longer than the receive's scatter list
+  kLocalProtection,    // LOC_PROT_ERR: a gather or scatter piece failed checks a..f [S002-19]
+  kFlushed,            // WR_FLUSH_ERR: the queue pair left its working state first
+  kRemoteInvalid,      // REM_INV_REQ_ERR
+  kRemoteAccess,       // REM_ACCESS_ERR
+  kRemoteOperational,  // REM_OP_ERR
+  kRetryExceeded,      // RETRY_EXC_ERR: unknown whether it was executed
+  kRnrRetryExceeded,   // RNR_RETRY_EXC_ERR
+  kCount_
+};
+
+inline constexpr std::array<std::string_view, 9> kWcStatusNames = {
+    "success",           "local_length",  "local_protection",   "flushed",
+    "remote_invalid",    "remote_access", "remote_operational", "retry_exceeded",
+    "rnr_retry_exceeded"};
+static_assert(kWcStatusNames.size() == static_cast<std::size_t>(WcStatus::kCount_));
+constexpr std::string_view name(WcStatus s) { return kWcStatusNames[static_cast<std::size_t>(s)]; }
+
+enum class WcOp : std::uint8_t { kSend, kRdmaWrite, kReceive, kReceiveRdmaIdata };
+
+struct Wc {
+  std::uint64_t wr_id = 0;
+  WcStatus status = WcStatus::kSuccess;
+  WcOp op = WcOp::kSend;
+  bool has_idata = false;
+  Qpn qpn;
+  std::uint32_t bytes = 0;  // what arrived (receive side)
+  std::uint32_t idata = 0;
+  VirtualAddress address;  // kReceiveRdmaIdata: where the write began
+  Lid source_lid;          // connectionless receive
+  Qpn source_qpn;
+};
+
+}  // namespace splitnic::fabric

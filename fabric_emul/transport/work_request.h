@@ -1,0 +1,55 @@
+// What is posted: send and receive work requests with gather and scatter lists [S000-03] [S000-08].
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "fabric_emul/mem/placement.h"
+#include "fabric_emul/wire/ids.h"
+
+namespace splitnic::fabric {
+
+inline constexpr std::size_t kSgeMax = 4;  // pieces of one gather or scatter list
+inline constexpr std::uint64_t kPacketBytesMax = 1ULL << 31;
+
+enum class WrOp : std::uint8_t { kSend, kRdmaWrite };
+
+struct SendWr {
+  std::uint64_t wr_id = 0;
+  WrOp op = WrOp::kSend;
+  std::span<const Sge> gather;    // copied by post; <= kSgeMax pieces
+  VirtualAddress remote_address;  // RDMA write: where it lands
+  MemoryHandle remote_handle;
+  std::optional<std::uint32_t> idata;
+  Lid destination_lid;  // connectionless services only [S001-32]
+  Qpn destination_qpn;  // 0 = none: the post is refused
+};
+
+struct RecvWr {
+  std::uint64_t wr_id = 0;
+  std::span<const Sge> scatter;  // may be empty: takes an RDMA write's idata, or an empty Send
+};
+
+// A gather or scatter list as it is kept in a queue element.
+struct SgeList {
+  std::array<Sge, kSgeMax> pieces{};
+  std::uint32_t count = 0;
+  std::uint64_t bytes = 0;
+
+  bool assign(std::span<const Sge> from) {
+    if (from.size() > kSgeMax) return false;
+    count = static_cast<std::uint32_t>(from.size());
+    bytes = 0;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      pieces[i] = from[i];
+      bytes += from[i].length;
+    }
+    return true;
+  }
+  std::span<const Sge> span() const { return {pieces.data(), count}; }
+};
+
+}  // namespace splitnic::fabric

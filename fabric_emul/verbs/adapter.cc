@@ -1,0 +1,369 @@
+#include "fabric_emul/verbs/adapter.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/log.h"
+#include "fabric_emul/transport/service.h"
+
+namespace splitnic::fabric {
+namespace {
+
+// Cells that one queue pair may send before the next one's turn.
+constexpr unsigned kCellsATurn = 256;
+// Such turns of all before receiving has its turn again.
+constexpr unsigned kRoundsATurn = 8;
+constexpr std::size_t kLidMax = 0xFFFF;
+constexpr std::uint16_t kMinRnrWait = 10;  // x 10 us
+
+// What to do about a refusal.
+std::string_view remedy(InitReason reason) {
+  switch (reason) {
+    case InitReason::kVersion:
+      return ": use the same release of splitnic at both ends";
+    case InitReason::kProfile:
+      return ": --link-profile must be the same at both ends";
+    case InitReason::kBusy:
+      return ": it has as many hosts as its --max-hosts lets in";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Adapter::Adapter(const AdapterLimits& limits, base::Random& random, bool identity_keys)
+    : limits_(limits),
+      random_(random),
+      memory_(limits.memory_entries, random, identity_keys),
+      qps_(limits.qps, random),
+      connections_(*this, random) {}
+
+Adapter::~Adapter() = default;
+
+base::Result<Port*> Adapter::add_port(Underlay& underlay, const PortConfig& config) {
+  if (ports_.size() >= limits_.ports) {
+    return base::Error("the adapter has no room for another port");
+  }
+  for (const auto& port : ports_) {
+    if (port->config().eui64 == config.eui64) {
+      return base::Error("another port of this adapter has the same address");
+    }
+  }
+  std::size_t lid_base = 0;
+  for (const auto& port : ports_) lid_base += 1 + port->config().links_max;
+  if (config.links_max > kLidMax || lid_base + 1 + config.links_max > kLidMax) {
+    return base::Error("the ports of an adapter have too many links");
+  }
+  PortConfig own = config;
+  own.lid_base = static_cast<std::uint16_t>(lid_base);
+  LinkObserver& observer = *this;
+  ports_.push_back(std::make_unique<Port>(underlay, own, random_, observer));
+  return ports_.back().get();
+}
+
+base::Result<CqId> Adapter::create_cq(std::size_t depth) {
+  if (depth == 0) return base::Error("a completion queue needs at least one entry");
+  for (std::size_t i = 0; i < cqs_.size(); ++i) {
+    if (cqs_[i] != nullptr) continue;
+    cqs_[i] = std::make_unique<CompletionQueue>(depth);
+    return CqId(static_cast<std::uint32_t>(i));
+  }
+  if (cqs_.size() >= limits_.cqs) return base::Error("no completion queue is left");
+  cqs_.push_back(std::make_unique<CompletionQueue>(depth));
+  return CqId(static_cast<std::uint32_t>(cqs_.size() - 1));
+}
+
+void Adapter::destroy_cq(CqId cq) {
+  bool in_use = false;
+  qps_.for_each([&](const Qp& qp) { in_use |= qp.uses_cq(*cqs_[cq.value]); });
+  CHECK(!in_use);
+  cqs_[cq.value].reset();
+}
+
+base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
+  if (init.send_depth == 0 || init.receive_depth == 0) {
+    return base::Error("a queue pair needs at least one entry in each queue", EINVAL);
+  }
+  if (!has_modify(init.service)) {
+    return base::Error("no queue pair of this service can be made", EINVAL);
+  }
+  CHECK(cqs_[init.send_cq.value] != nullptr && cqs_[init.recv_cq.value] != nullptr);
+  const auto qpn = qps_.pick(now);
+  if (!qpn) return base::Error("the adapter has no queue pair left");
+  QpContext context{.mrwt = memory_,
+                    .counters = counters_,
+                    .send_cq = *cqs_[init.send_cq.value],
+                    .recv_cq = *cqs_[init.recv_cq.value]};
+  context.qpn = *qpn;
+  context.service = init.service;
+  context.pd = init.pd;
+  context.accepts_rdma = init.accepts_rdma;
+  // Where cells pass switches only the packet's own CRC is end to end.
+  context.packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
+                         return port->profile() == LinkProfile::kFull;
+                       });
+  context.attr.mcp = init.mcp;
+  context.attr.max_outstanding = init.max_outstanding != 0
+                                     ? init.max_outstanding
+                                     : static_cast<std::uint32_t>(init.send_depth);
+  context.attr.ack_interval = init.ack_interval;
+  context.attr.retry_limit = init.retry_limit;
+  context.attr.rnr_retry = init.rnr_retry;
+  context.attr.min_rnr_wait = kMinRnrWait;
+  context.attr.selective_repeat = init.selective_repeat;
+  context.attr.send_psn = Psn(random_.next32());
+  context.attr.send_lcn = Lcn(random_.next32());
+  QpLimits limits;
+  limits.send.depth = init.send_depth;
+  limits.send.window_bytes_max = init.window_bytes_max;
+  limits.send.fixed_rto = init.fixed_rto;
+  limits.send.stall_min = init.stall_min;
+  limits.receive.depth = init.receive_depth;
+  limits.receive.reorder_bytes_max = 2 * init.window_bytes_max;
+  qps_.insert(*qpn, std::make_unique<Qp>(context, limits));
+  return *qpn;
+}
+
+base::Status Adapter::modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAttr& values) {
+  Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return base::Error("no such queue pair");
+  const bool binds = to == QpState::kRtr && is_connected(qp->service());
+  Link* link = binds ? link_by_lid(values.remote_lid) : nullptr;
+  if (binds && link == nullptr) return base::Error("no link leads to that address", EINVAL);
+  auto done = qp->modify(to, given, values);
+  if (done && binds) qp->connect(*link, false);
+  return done;
+}
+
+base::Status Adapter::prepare_qp(Qpn qpn) {
+  const Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return base::Error("no such queue pair");
+  return modify_qp(qpn, QpState::kInit,
+                   required_attributes(qp->service(), QpState::kReset, QpState::kInit), qp->attr());
+}
+
+void Adapter::destroy_qp(Qpn qpn, base::Time now) {
+  Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return;
+  std::erase(active_, qp);
+  qps_.erase(qpn, now);
+}
+
+base::Status Adapter::post_send(Qpn qpn, const SendWr& wr) {
+  Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return base::Error("no such queue pair");
+  auto posted = qp->post_send(wr);
+  if (posted) activate(*qp);
+  return posted;
+}
+
+base::Status Adapter::post_recv(Qpn qpn, const RecvWr& wr) {
+  Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return base::Error("no such queue pair");
+  return qp->post_recv(wr);
+}
+
+MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max) {
+  const Qp* qp = qps_.find(qpn);
+  CHECK(qp != nullptr);
+  MgmtPair pair;
+  pair.channel = channel;
+  pair.service = qp->service();
+  pair.qpn = qpn;
+  pair.start_psn = qp->attr().send_psn;
+  pair.start_lcn = qp->attr().send_lcn;
+  pair.mcp = qp->attr().mcp;
+  if (qp->sends_packet_crc()) pair.flags |= kPairPacketCrc;
+  if (!qp->attr().selective_repeat) pair.flags |= kPairGoBackN;
+  pair.receive_credits = qp->receive_credits();
+  pair.msg_max = msg_max;
+  return pair;
+}
+
+base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, Link& link) {
+  Qp* qp = qps_.find(mine.qpn);
+  if (qp == nullptr) return base::Error("no such queue pair");
+  if (qp->service() != theirs.service) {
+    return base::Error("the peer's queue pair has another service", EINVAL);
+  }
+  if (qp->state() != QpState::kReset && qp->state() != QpState::kInit) {
+    return base::Error("the queue pair is connected", EISCONN);
+  }
+  QpAttr attr = qp->attr();
+  attr.remote_lid = link.remote_lid();
+  attr.remote_qpn = theirs.qpn;
+  attr.receive_psn = theirs.start_psn;
+  attr.receive_lcn = theirs.start_lcn;
+  attr.mcp = link.mcp();
+  if (mine.mcp != 0) attr.mcp = std::min(attr.mcp, mine.mcp);
+  if (theirs.mcp != 0) attr.mcp = std::min(attr.mcp, theirs.mcp);
+  if ((theirs.flags & kPairGoBackN) != 0) attr.selective_repeat = false;
+  // Each step from the state before it; INIT again if receives were posted there.
+  constexpr auto kSteps = std::to_array<QpEdge>({{QpState::kReset, QpState::kInit},
+                                                 {QpState::kInit, QpState::kRtr},
+                                                 {QpState::kRtr, QpState::kRts}});
+  const auto mask = [&](const QpEdge& step) {
+    return required_attributes(qp->service(), step.from, step.to) |
+           optional_attributes(qp->service(), step.from, step.to);
+  };
+  for (const QpEdge& step : kSteps) {
+    const auto legal = check_modify(qp->service(), step.from, step.to, mask(step), attr);
+    if (!legal) return legal.error().within("connecting a queue pair");
+  }
+  if (is_connected(qp->service())) qp->connect(link, (theirs.flags & kPairPacketCrc) != 0);
+  qp->set_receive_credits(theirs.receive_credits);
+  for (const QpEdge& step : kSteps) {
+    if (qp->state() != step.from) continue;
+    const auto done = qp->modify(step.to, mask(step), attr);
+    CHECK(done.has_value());
+  }
+  return {};
+}
+
+void Adapter::activate(Qp& qp) {
+  if (qp.in_active_list) return;
+  qp.in_active_list = true;
+  active_.push_back(&qp);
+}
+
+Link* Adapter::link_by_lid(Lid lid) {
+  for (const auto& port : ports_) {
+    if (Link* link = port->by_lid(lid); link != nullptr && link->up()) return link;
+  }
+  return nullptr;
+}
+
+bool Adapter::poll(base::Time now, unsigned batches_max) {
+  now_ = now;
+  bool did = false;
+  for (const auto& port : ports_) {
+    did |= port->receive(now, batches_max, [&](Link& link, std::span<const ReceivedCell> cells) {
+      on_batch(link, cells, now);
+    });
+    port->on_time(now);
+  }
+  connections_.on_time(now);
+  for (Qp* qp : active_) {
+    if (qp->deadline() <= now) qp->on_time(now);
+    qp->end_batch(now);
+  }
+  transmit(now);
+  return did || has_more_;
+}
+
+// Replies first (end_batch), then every active queue pair in turn, so that none starves another.
+void Adapter::transmit(base::Time now) {
+  now_ = now;
+  const std::size_t count = active_.size();
+  bool again = count > 0;
+  for (unsigned round = 0; again && round < kRoundsATurn; ++round) {
+    again = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      Qp& qp = *active_[(next_active_ + i) % count];
+      const unsigned sent =
+          qp.transmit(now, kCellsATurn, [this](Lid lid) { return link_by_lid(lid); });
+      again |= sent == kCellsATurn;
+    }
+  }
+  has_more_ = again;
+  if (count > 0) next_active_ = (next_active_ + 1) % count;
+  std::erase_if(active_, [](Qp* qp) {
+    if (qp->is_active()) return false;
+    qp->in_active_list = false;
+    return true;
+  });
+  for (const auto& port : ports_) {
+    port->flush(now);
+    has_more_ |= port->take_room();
+  }
+}
+
+void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now) {
+  for (const ReceivedCell& cell : cells) on_cell(link, cell, now);
+  for (Qp* qp : active_) qp->end_batch(now);
+}
+
+// The order of belief: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
+// the service.
+void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
+  CellView cell;
+  const CellError error = parse_cell(received.bytes, cell, received.crc_head_only);
+  if (error == CellError::kCrc) return counters_.add(TransportCounter::kCellDropCrc);
+  if (error != CellError::kNone && error < CellError::kOp) {
+    return counters_.add(TransportCounter::kCellDropFormat);
+  }
+  // From here on the header is believed; the rest only without an error.
+  if (cell.header.dlid != link.local_lid() || cell.header.slid != link.remote_lid()) {
+    counters_.add(TransportCounter::kCellDropSource);
+    return;
+  }
+  if (cell.header.service == Service::kMgmt) {
+    if (error != CellError::kNone) return counters_.add(TransportCounter::kCellDropFormat);
+    return connections_.on_cell(link, cell, now);
+  }
+  Qp* qp = qps_.find(cell.header.dqpn);
+  if (qp == nullptr) return counters_.add(TransportCounter::kCellDropQp);
+  if (error == CellError::kNone) {
+    qp->on_cell(cell, received.bytes, link, now);
+  } else {
+    qp->on_malformed(cell.header, link);
+  }
+  if (!qp->in_active_list && qp->is_active()) activate(*qp);
+}
+
+base::Time Adapter::deadline() const {
+  if (has_more_) return now_;
+  base::Time at = connections_.deadline();
+  for (const auto& port : ports_) at = std::min(at, port->deadline());
+  for (const Qp* qp : active_) at = std::min(at, qp->deadline());
+  return at;
+}
+
+bool Adapter::wants_write() const {
+  return std::ranges::any_of(ports_, [](const auto& port) { return port->wants_write(); });
+}
+
+void Adapter::on_writable(base::Time now) {
+  for (const auto& port : ports_) port->on_writable(now);
+  for (Qp* qp : active_) qp->end_batch(now);
+  transmit(now);
+}
+
+void Adapter::on_link_up(Link& link) {
+  refusal_ = InitReason::kNone;
+  qps_.for_each([&](Qp& qp) {
+    if (qp.link() == &link) qp.on_link_back(now_);
+  });
+  connections_.on_link_up(link, now_);
+}
+
+// The peer is asked again each second: only news is worth a line.
+void Adapter::on_refused(Link& link, InitReason reason) {
+  if (reason == refusal_) return;
+  refusal_ = reason;
+  base::log_warn(link.peer_name() + " refuses the link: " + std::string(name(reason)) +
+                 std::string(remedy(reason)));
+}
+
+// A link that is down keeps its queue pairs: they go on when it comes back, or time out by
+// themselves.
+void Adapter::on_link_down(Link& link, std::string_view why) {
+  connections_.on_link_down(link, why);
+}
+
+// Another process answers there now: nothing of the old one is acted on any more [X-46] [F-48].
+void Adapter::on_peer_restarted(Link& link) {
+  qps_.for_each([&](Qp& qp) {
+    if (qp.link() == &link) qp.enter_error();
+  });
+  connections_.on_peer_restarted(link);
+}
+
+void Adapter::visit_counters(const base::CounterVisitor& visitor) const {
+  counters_.visit(visitor);
+  connections_.visit_counters(visitor);
+  for (const auto& port : ports_) port->visit_counters(visitor);
+}
+
+}  // namespace splitnic::fabric

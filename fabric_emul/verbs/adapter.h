@@ -1,0 +1,131 @@
+// A channel adapter: protection domains, memory, completion queues, queue pairs and ports, driven
+// by one call a turn of the data thread. Host adapters (HCA) hold thousands of queue pairs, I/O
+// adapters (TCA) few; the limits say which one this is [S000-01] [S001-29].
+//
+// A turn: poll() takes what arrived (cells -> queue pairs -> completions), answers, sends what is
+// posted, and hands the batches to the underlay. Time comes in with every call; nothing here
+// sleeps, locks or does I/O of its own. The Underlay and Random given must outlive the adapter.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "fabric_emul/link/port.h"
+#include "fabric_emul/verbs/connection_manager.h"
+#include "fabric_emul/verbs/qp_table.h"
+#include "fabric_emul/verbs/verbs.h"
+
+namespace splitnic::fabric {
+
+struct AdapterLimits {
+  std::size_t qps = 4096;
+  std::size_t memory_entries = 8192;
+  std::size_t cqs = 1024;
+  std::size_t ports = 4;
+};
+
+struct QpInit {
+  Service service = Service::kRc;
+  PdId pd{};
+  CqId send_cq{};
+  CqId recv_cq{};
+  std::size_t send_depth = 256;
+  std::size_t receive_depth = 256;
+  std::uint16_t mcp = 0;              // 0: of the link that it is connected over; UD needs one
+  std::uint32_t max_outstanding = 0;  // 0: send_depth [S000-16]
+  std::uint16_t ack_interval = 64;    // K; 1: each cell by itself
+  bool accepts_rdma = true;
+  bool packet_crc = false;
+  bool selective_repeat = true;  // false: go-back-N
+  std::uint8_t retry_limit = 7;
+  std::uint8_t rnr_retry = 7;  // 7: for ever
+  std::uint64_t window_bytes_max = 2 << 20;
+  base::Duration fixed_rto{0};  // tests only
+  base::Duration stall_min = std::chrono::seconds(5);
+};
+
+class Adapter final : private LinkObserver {
+ public:
+  Adapter(const AdapterLimits& limits, base::Random& random, bool identity_keys = false);
+  ~Adapter() override;
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
+
+  // A port over an underlay; its LIDs are its own, config.lid_base is not looked at. Refused: too
+  // many ports, an EUI-64 that another port has, or no LIDs left for its links_max.
+  base::Result<Port*> add_port(Underlay& underlay, const PortConfig& config);
+  std::span<const std::unique_ptr<Port>> ports() const { return ports_; }
+
+  PdId alloc_pd() { return PdId(++last_pd_); }
+  // Ends every region and window of the domain.
+  void free_pd(PdId pd) { memory_.release_domain(pd); }
+  Mrwt& memory() { return memory_; }
+
+  base::Result<CqId> create_cq(std::size_t depth);
+  // REQUIRES that no queue pair uses it.
+  void destroy_cq(CqId cq);
+  std::size_t poll_cq(CqId cq, std::span<Wc> out) { return cqs_[cq.value]->poll(out); }
+  bool cq_overflowed(CqId cq) const { return cqs_[cq.value]->overflowed(); }
+
+  base::Result<Qpn> create_qp(const QpInit& init, base::Time now);
+  // INIT -> RTR of a connected service takes the link that leads to values.remote_lid.
+  base::Status modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAttr& values);
+  // RESET -> INIT, so that receives can be posted before the peer knows of the queue pair.
+  base::Status prepare_qp(Qpn qpn);
+  void destroy_qp(Qpn qpn, base::Time now);
+  base::Status post_send(Qpn qpn, const SendWr& wr);
+  base::Status post_recv(Qpn qpn, const RecvWr& wr);
+  Qp* find_qp(Qpn qpn) { return qps_.find(qpn); }
+  std::size_t qp_count() const { return qps_.size(); }
+
+  // What this side says of a queue pair in CONNECT. Its start numbers were drawn at creation.
+  MgmtPair describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max);
+  // RESET or INIT -> RTS against the peer's description, over this link. Refused, nothing changed:
+  // another service, or a queue pair that is connected [S000-11].
+  base::Status connect_qp(const MgmtPair& mine, const MgmtPair& theirs, Link& link);
+
+  ConnectionManager& connections() { return connections_; }
+
+  // One turn: at most batches_max receive batches a port. True if anything was done.
+  // deadline() is in the past while there is more to do at once.
+  bool poll(base::Time now, unsigned batches_max = 16);
+  // Sends what was posted since the last turn. poll() does it too.
+  void transmit(base::Time now);
+  base::Time deadline() const;
+  bool wants_write() const;
+  void on_writable(base::Time now);
+
+  void visit_counters(const base::CounterVisitor& visitor) const;
+  const base::Counters<TransportCounter>& counters() const { return counters_; }
+
+ private:
+  void on_link_up(Link& link) override;
+  void on_link_down(Link& link, std::string_view why) override;
+  void on_peer_restarted(Link& link) override;
+  void on_path_narrowed(Link& link) override { connections_.on_path_narrowed(link); }
+  void on_refused(Link& link, InitReason reason) override;
+  void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
+  void on_cell(Link& link, const ReceivedCell& cell, base::Time now);
+  void activate(Qp& qp);
+  Link* link_by_lid(Lid lid);
+
+  AdapterLimits limits_;
+  base::Random& random_;
+  Mrwt memory_;
+  base::Counters<TransportCounter> counters_;
+  std::vector<std::unique_ptr<CompletionQueue>> cqs_;
+  QpTable qps_;
+  std::vector<Qp*> active_;
+  std::size_t next_active_ = 0;  // who sends first in the next turn
+  std::vector<std::unique_ptr<Port>> ports_;
+  ConnectionManager connections_;
+  std::uint32_t last_pd_ = 0;
+  InitReason refusal_ = InitReason::kNone;  // the last that was logged
+  bool has_more_ = false;                   // transmit() stopped for fairness
+  base::Time now_{};
+};
+
+}  // namespace splitnic::fabric

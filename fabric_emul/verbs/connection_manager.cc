@@ -1,0 +1,233 @@
+#include "fabric_emul/verbs/connection_manager.h"
+
+#include <algorithm>
+
+#include "fabric_emul/verbs/adapter.h"
+
+namespace splitnic::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr base::Duration kRequestEvery = 200ms;
+constexpr base::Duration kDiscEvery = 100ms;
+constexpr unsigned kDiscTries =
+    10;  // while the link is up; a peer that misses them all notices only by sending
+
+// A queue pair without an MCP of its own takes what the path carries.
+void fill_mcp(Mgmt& m, const Link& link) {
+  for (MgmtPair& pair : std::span(m.pairs).first(m.pair_count)) {
+    pair.mcp = pair.mcp == 0 ? link.mcp() : std::min(pair.mcp, link.mcp());
+  }
+}
+
+}  // namespace
+
+Mgmt ConnectionManager::make(MgmtKind kind, ConnectionId id, const Link& link) const {
+  Mgmt m;
+  m.kind = kind;
+  m.transaction = id.value;
+  m.eui64 = link.local_eui64();
+  m.instance = link.local_instance();
+  m.peer_eui64 = link.peer_eui64();
+  m.peer_instance = link.peer_instance();
+  return m;
+}
+
+std::vector<std::byte> ConnectionManager::octets(const Mgmt& m) {
+  std::vector<std::byte> out(m.bytes());
+  emit_mgmt(out, m);
+  return out;
+}
+
+bool ConnectionManager::send(Link& link, base::Bytes payload) {
+  CellHead head;
+  MacHeader& h = head.header;
+  h.pos = Pos::kOnly;
+  h.op = Op::kMgmt;
+  h.service = Service::kMgmt;
+  h.dlid = link.remote_lid();
+  h.slid = link.local_lid();
+  h.dqpn = h.sqpn = kManagementQpn;
+  h.payload_bytes = static_cast<std::uint16_t>(payload.size());
+  const base::MutableBytes room = link.reserve(cell_bytes(head, payload.size()), kMgmtLane);
+  if (room.empty()) return false;
+  link.commit(emit_cell(room, head, payload, link.crc_head_only()));
+  return true;
+}
+
+bool ConnectionManager::send(Link& link, const Mgmt& m) { return send(link, octets(m)); }
+
+ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pairs,
+                                        base::Bytes private_data, base::Time now) {
+  CHECK(link.mcp() != 0);
+  CHECK(!pairs.empty() && pairs.size() <= kMgmtPairsMax);
+  const ConnectionId id(random_.next());
+  Mgmt m = make(MgmtKind::kConnectReq, id, link);
+  m.pair_count = pairs.size();
+  std::ranges::copy(pairs, m.pairs.begin());
+  m.private_data = private_data;
+  fill_mcp(m, link);
+  Connection& c = connections_[id];
+  c.link = &link;
+  c.last = octets(m);
+  c.repeat_at = now;  // the first one leaves with this turn
+  counters_.add(ConnectionCounter::kRequests);
+  return id;
+}
+
+void ConnectionManager::disconnect(ConnectionId id, base::Time now) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || at->second.state == State::kClosing) return;
+  Connection& c = at->second;
+  counters_.add(ConnectionCounter::kDisconnects);
+  c.state = State::kClosing;
+  c.last = octets(make(MgmtKind::kDisc, id, *c.link));
+  c.repeat_at = now;
+  c.tries = 0;
+}
+
+void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now) {
+  Mgmt m;
+  if (parse_mgmt(cell.payload, m) != MgmtError::kNone) {
+    return counters_.add(ConnectionCounter::kDropFormat);
+  }
+  if (m.eui64 != link.peer_eui64() || m.instance != link.peer_instance() ||
+      m.peer_eui64 != link.local_eui64() || m.peer_instance != link.local_instance()) {
+    return counters_.add(ConnectionCounter::kDropPeer);  // of another life of either process [F-48]
+  }
+  if (m.kind == MgmtKind::kConnectReq) return on_request(link, m, now);
+  if (m.kind == MgmtKind::kDisc) return on_disc(link, m);
+  const auto at = connections_.find(ConnectionId(m.transaction));
+  if (at == connections_.end() || at->second.link != &link) {
+    return counters_.add(ConnectionCounter::kDropState);
+  }
+  if (m.kind == MgmtKind::kDiscRep) {
+    if (at->second.state == State::kClosing) connections_.erase(at);
+    return;
+  }
+  if (m.kind == MgmtKind::kConnectRtu) return;  // the passive side is ready since its REP
+  on_reply(at, m, now);
+}
+
+void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
+  const ConnectionId id(m.transaction);
+  const auto known = connections_.find(id);
+  if (known != connections_.end()) {
+    if (known->second.role == Role::kPassive && known->second.link == &link &&
+        known->second.state == State::kUp) {
+      send(link, known->second.last);
+    } else {
+      counters_.add(ConnectionCounter::kDropState);
+    }
+    return;
+  }
+  static_cast<void>(now);
+  Mgmt reply = make(MgmtKind::kConnectRep, id, link);
+  const MgmtReject code = handler_->on_connect_request(id, link, m, reply);
+  if (code != MgmtReject::kNone) {
+    counters_.add(ConnectionCounter::kRejected);
+    reply.kind = MgmtKind::kConnectRej;
+    reply.reject = code;
+    reply.pair_count = 0;
+    send(link, reply);
+    return;
+  }
+  counters_.add(ConnectionCounter::kAccepted);
+  fill_mcp(reply, link);
+  Connection& c = connections_[id];
+  c.role = Role::kPassive;
+  c.state = State::kUp;
+  c.link = &link;
+  c.last = octets(reply);
+  send(link, c.last);
+}
+
+void ConnectionManager::on_reply(Table::iterator at, const Mgmt& m, base::Time now) {
+  Connection& c = at->second;
+  const ConnectionId id = at->first;
+  if (c.role != Role::kActive || (c.state != State::kRequested && c.state != State::kUp)) {
+    return counters_.add(ConnectionCounter::kDropState);
+  }
+  if (m.kind == MgmtKind::kConnectRej) {
+    if (c.state != State::kRequested) return counters_.add(ConnectionCounter::kDropState);
+    counters_.add(ConnectionCounter::kRejected);
+    connections_.erase(at);
+    return handler_->on_rejected(id, m.reject, m.private_data);
+  }
+  if (c.state == State::kRequested) {
+    c.state = State::kUp;
+    c.repeat_at = base::kNever;
+    if (!handler_->on_connected(id, *c.link, m)) return disconnect(id, now);
+    counters_.add(ConnectionCounter::kAccepted);
+  }
+  send(*c.link, make(MgmtKind::kConnectRtu, id, *c.link));
+}
+
+void ConnectionManager::on_disc(Link& link, const Mgmt& m) {
+  const ConnectionId id(m.transaction);
+  send(link, make(MgmtKind::kDiscRep, id, link));
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || at->second.link != &link) return;
+  const bool tell = at->second.state != State::kClosing;
+  connections_.erase(at);
+  counters_.add(ConnectionCounter::kDisconnects);
+  if (tell) handler_->on_disconnected(id, "the peer disconnected");
+}
+
+void ConnectionManager::on_link_up(Link& link, base::Time now) {
+  for (auto& [id, c] : connections_) {
+    if (c.link != &link || (c.repeat_at == base::kNever && c.state != State::kClosing)) continue;
+    c.repeat_at = now;
+    c.tries = 0;
+  }
+  handler_->on_link_up(link);
+}
+
+void ConnectionManager::on_link_down(Link& link, std::string_view why) {
+  handler_->on_link_down(link, why);
+}
+
+void ConnectionManager::on_peer_restarted(Link& link) {
+  std::vector<ConnectionId> ended;
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    if (at->second.link != &link) {
+      ++at;
+      continue;
+    }
+    if (at->second.state != State::kClosing) ended.push_back(at->first);
+    at = connections_.erase(at);
+  }
+  for (const ConnectionId id : ended) handler_->on_disconnected(id, "the peer restarted");
+}
+
+void ConnectionManager::on_time(base::Time now) {
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    Connection& c = at->second;
+    if (c.repeat_at > now) {
+      ++at;
+      continue;
+    }
+    const bool closing = c.state == State::kClosing;
+    if (closing && c.tries >= kDiscTries) {
+      at = connections_.erase(at);
+      continue;
+    }
+    if (closing &&
+        !c.link->up()) {  // the peer may live behind a cut cable, and believe in its queue pairs
+      c.repeat_at = base::kNever;
+      ++at;
+      continue;
+    }
+    if (c.link->up() && send(*c.link, c.last)) ++c.tries;
+    c.repeat_at = now + (closing ? kDiscEvery : kRequestEvery);
+    ++at;
+  }
+}
+
+base::Time ConnectionManager::deadline() const {
+  base::Time at = base::kNever;
+  for (const auto& [id, c] : connections_) at = std::min(at, c.repeat_at);
+  return at;
+}
+
+}  // namespace splitnic::fabric

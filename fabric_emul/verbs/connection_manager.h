@@ -1,0 +1,121 @@
+// Connection setup by MGMT cells: CONNECT_REQ / REP / RTU / REJ, DISC / DISC_REP over a link
+// that is up. It knows transactions and repetition; what a connection consists of (queue pairs,
+// private data) is the handler's. A request is repeated until it is answered; a repeated request is
+// answered with the same octets. Thread: the data thread, inside Adapter::poll.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "fabric_emul/link/link.h"
+#include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/mgmt.h"
+
+namespace splitnic::fabric {
+
+class Adapter;
+
+using ConnectionId = base::StrongId<struct ConnectionTag, std::uint64_t>;
+
+// What the layer above does with links and connections. Calls come from within Adapter::poll; a
+// handler may post, connect, create and destroy queue pairs in them.
+class ConnectionHandler {
+ public:
+  virtual ~ConnectionHandler() = default;
+  virtual void on_link_up(Link& link) = 0;
+  virtual void on_link_down(Link& link, std::string_view why) = 0;
+  // The path carries less than before: link.mcp() is smaller now, and cells of queue pairs with a
+  // larger one are lost. New queue pairs take the new one.
+  virtual void on_path_narrowed(Link& /*link*/) {}
+  // Passive side. Fills reply.pairs, pair_count and private_data (valid until the call returns to
+  // the manager) and returns kNone, or refuses; refusal may carry private data too.
+  virtual MgmtReject on_connect_request(ConnectionId id, Link& link, const Mgmt& request,
+                                        Mgmt& reply) = 0;
+  // Active side: the peer agreed; false refuses what it said and disconnects.
+  virtual bool on_connected(ConnectionId id, Link& link, const Mgmt& reply) = 0;
+  virtual void on_rejected(ConnectionId id, MgmtReject code, base::Bytes private_data) = 0;
+  // The peer disconnected, or another process answers there now. Never after disconnect() by this
+  // side.
+  virtual void on_disconnected(ConnectionId id, std::string_view why) = 0;
+};
+
+enum class ConnectionCounter {
+  kDropFormat,
+  kDropPeer,
+  kDropState,
+  kRequests,
+  kAccepted,
+  kRejected,
+  kDisconnects,
+  kCount_
+};
+
+class ConnectionManager {
+ public:
+  ConnectionManager(Adapter& adapter, base::Random& random) : adapter_(adapter), random_(random) {}
+
+  // REQUIRES a handler before the first poll of the adapter; it must outlive the manager's use.
+  void set_handler(ConnectionHandler& handler) { handler_ = &handler; }
+
+  // Active side: sends CONNECT_REQ over `link` until it is answered or abandoned. A pair with mcp 0
+  // gets the link's. REQUIRES a link that was up and 1 to kMgmtPairsMax pairs.
+  ConnectionId connect(Link& link, std::span<const MgmtPair> pairs, base::Bytes private_data,
+                       base::Time now);
+  // Tells the peer (ten tries, as soon as the link is up) and forgets the connection. Unknown ids
+  // are ignored.
+  void disconnect(ConnectionId id, base::Time now);
+
+  void on_cell(Link& link, const CellView& cell, base::Time now);
+  void on_link_up(Link& link, base::Time now);
+  void on_link_down(Link& link, std::string_view why);
+  void on_path_narrowed(Link& link) { handler_->on_path_narrowed(link); }
+  void on_peer_restarted(Link& link);
+  void on_time(base::Time now);
+  base::Time deadline() const;
+  void visit_counters(const base::CounterVisitor& visitor) const { counters_.visit(visitor); }
+  std::size_t size() const { return connections_.size(); }
+
+ private:
+  enum class Role : std::uint8_t { kActive, kPassive };
+  enum class State : std::uint8_t { kRequested, kUp, kClosing };
+  struct Connection {
+    Role role = Role::kActive;
+    State state = State::kRequested;
+    Link* link = nullptr;
+    std::vector<std::byte>
+        last;  // the payload that is repeated (REQ, DISC) or answers a repetition (REP)
+    base::Time repeat_at = base::kNever;
+    unsigned tries = 0;
+  };
+  using Table = std::map<ConnectionId, Connection>;
+
+  void on_request(Link& link, const Mgmt& m, base::Time now);
+  void on_reply(Table::iterator at, const Mgmt& m, base::Time now);
+  void on_disc(Link& link, const Mgmt& m);
+  Mgmt make(MgmtKind kind, ConnectionId id, const Link& link) const;
+  bool send(Link& link, base::Bytes payload);
+  bool send(Link& link, const Mgmt& m);
+  static std::vector<std::byte> octets(const Mgmt& m);
+
+  Adapter& adapter_;
+  base::Random& random_;
+  ConnectionHandler* handler_ = nullptr;
+  Table connections_;
+  base::Counters<ConnectionCounter> counters_;
+};
+
+}  // namespace splitnic::fabric
+
+template <>
+struct splitnic::base::CounterNames<splitnic::fabric::ConnectionCounter> {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "fabric.mgmt.drop.format",   "fabric.mgmt.drop.peer",   "fabric.mgmt.drop.state",
+      "fabric.connect.requests",   "fabric.connect.accepted", "fabric.connect.rejected",
+      "fabric.connect.disconnects"};
+};

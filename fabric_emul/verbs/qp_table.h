@@ -1,0 +1,62 @@
+// Queue pairs by number. Numbers are random and are not used again for 60 s, so late cells of an
+// old connection find nobody. Number 0 is none, 1 is the management queue pair.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "fabric_emul/transport/qp.h"
+
+namespace splitnic::fabric {
+
+inline constexpr Qpn kManagementQpn{1};
+
+class QpTable {
+ public:
+  QpTable(std::size_t qps_max, base::Random& random) : qps_max_(qps_max), random_(random) {}
+
+  // A free number, or none at the limit.
+  std::optional<Qpn> pick(base::Time now) {
+    if (qps_.size() >= qps_max_) return std::nullopt;
+    while (!resting_.empty() && resting_.front().until <= now) {
+      resting_set_.erase(resting_.front().qpn);
+      resting_.pop_front();
+    }
+    for (;;) {
+      const Qpn qpn(random_.next32() & 0xFFFFFF);
+      if (qpn.value > 15 && !qps_.contains(qpn) && !resting_set_.contains(qpn)) return qpn;
+    }
+  }
+  Qp& insert(Qpn qpn, std::unique_ptr<Qp> qp) { return *(qps_[qpn] = std::move(qp)); }
+  Qp* find(Qpn qpn) {
+    const auto at = qps_.find(qpn);
+    return at == qps_.end() ? nullptr : at->second.get();
+  }
+  void erase(Qpn qpn, base::Time now) {
+    qps_.erase(qpn);
+    resting_.push_back({qpn, now + kRest});
+    resting_set_.emplace(qpn, true);
+  }
+  std::size_t size() const { return qps_.size(); }
+  template <class Fn>
+  void for_each(Fn&& fn) {
+    for (auto& [qpn, qp] : qps_) fn(*qp);
+  }
+
+ private:
+  static constexpr base::Duration kRest = std::chrono::seconds(60);
+  struct Resting {
+    Qpn qpn;
+    base::Time until;
+  };
+  std::size_t qps_max_;
+  base::Random& random_;
+  std::unordered_map<Qpn, std::unique_ptr<Qp>> qps_;
+  std::deque<Resting> resting_;
+  std::unordered_map<Qpn, bool> resting_set_;
+};
+
+}  // namespace splitnic::fabric

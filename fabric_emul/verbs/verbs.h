@@ -1,0 +1,10 @@
+// The value types of the verbs, in one place: what messaging and the modules see of the fabric
+// below the adapter. Work queues, cells and descriptors stay hidden [S001-06].
+#pragma once
+
+#include "fabric_emul/mem/access.h"
+#include "fabric_emul/transport/wc.h"
+#include "fabric_emul/transport/work_request.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/mgmt.h"
+#include "fabric_emul/wire/op_table.h"

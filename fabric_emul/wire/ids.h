@@ -1,0 +1,23 @@
+// The identifiers of the fabric, one type each. docs/GLOSSARY.md says what each means.
+#pragma once
+
+#include <cstdint>
+
+#include "base/strong_id.h"
+
+namespace splitnic::fabric {
+
+using Lid = base::StrongId<struct LidTag, std::uint16_t>;  // link address of a port
+using Qpn = base::StrongId<struct QpnTag, std::uint32_t>;  // queue pair number, 24 bits
+using MemoryHandle = base::StrongId<struct MemoryHandleTag, std::uint32_t>;  // L_Key = R_Key
+using VirtualAddress = base::StrongId<struct VirtualAddressTag, std::uint64_t>;
+using PdId = base::StrongId<struct PdTag, std::uint32_t>;      // protection domain
+using CqId = base::StrongId<struct CqTag, std::uint32_t>;      // completion queue
+using Eui64 = base::StrongId<struct Eui64Tag, std::uint64_t>;  // hardware identity of a component
+
+using Psn = base::Serial<struct PsnTag, 24>;  // packet sequence number
+using Lcn = base::Serial<struct LcnTag, 16>;  // linear cell number, RC and RD
+using Lsn = base::Serial<struct LsnTag, 16>;  // link sequence number
+using Msn = base::Serial<struct MsnTag, 24>;  // completed packets, in ACKs
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,172 @@
+// Octets of INIT. docs/wire/flit.md#init
+#include "fabric_emul/wire/init.h"
+
+#include <cstring>
+
+#include "base/endian.h"
+
+namespace splitnic::fabric {
+
+namespace wire {
+
+struct InitOctets {
+  std::uint8_t format;  // 1
+  std::uint8_t step;
+  std::uint8_t profile;
+  std::uint8_t cell_crc;
+  base::Be32 program_version;
+  base::Be16 lanes_mask;
+  base::Be16 mcp_max;
+  base::Be16 flit_payload_max;
+  std::uint8_t port;
+  std::uint8_t reason;
+  base::Be32 initial_credit;  // reserved (8), limit (24)
+  base::Be32 receive_buffer_bytes;
+  base::Be64 eui64;
+  base::Be64 instance;
+  base::Be64 peer_instance;
+  base::Be64 nonce;
+  base::Be64 echo;
+  base::Be16 lid;
+  base::Be16 offered_lid;
+  base::Be32 reserved;
+};
+static_assert(sizeof(InitOctets) == kInitBytes && alignof(InitOctets) == 1);
+static_assert(offsetof(InitOctets, eui64) == 24 && offsetof(InitOctets, lid) == 64);
+
+}  // namespace wire
+
+namespace {
+constexpr std::uint8_t kInitFormat = 1;
+}
+
+std::string_view name(InitStep step) {
+  switch (step) {
+    case InitStep::kHello:
+      return "hello";
+    case InitStep::kChallenge:
+      return "challenge";
+    case InitStep::kAnswer:
+      return "answer";
+    case InitStep::kReady:
+      return "ready";
+    case InitStep::kRefuse:
+      return "refuse";
+    case InitStep::kBye:
+      return "bye";
+    case InitStep::kProbe:
+      return "probe";
+    case InitStep::kProbeReply:
+      return "probe_reply";
+  }
+  return "unknown";
+}
+
+std::string_view name(LinkProfile profile) {
+  switch (profile) {
+    case LinkProfile::kFull:
+      return "full";
+    case LinkProfile::kSpeed:
+      return "speed";
+    case LinkProfile::kShm:
+      return "shm";
+  }
+  return "unknown";
+}
+
+std::string_view name(InitReason reason) {
+  switch (reason) {
+    case InitReason::kNone:
+      return "none";
+    case InitReason::kVersion:
+      return "version";
+    case InitReason::kProfile:
+      return "profile";
+    case InitReason::kMcp:
+      return "mcp";
+    case InitReason::kIdentity:
+      return "identity";
+    case InitReason::kBusy:
+      return "busy";
+  }
+  return "unknown";
+}
+
+std::string_view name(InitError error) {
+  switch (error) {
+    case InitError::kNone:
+      return "none";
+    case InitError::kLength:
+      return "length";
+    case InitError::kFormat:
+      return "format";
+    case InitError::kStep:
+      return "step";
+    case InitError::kValue:
+      return "value";
+    case InitError::kCount_:
+      break;
+  }
+  return "unknown";
+}
+
+void emit_init(std::byte* at, const Init& init) {
+  wire::InitOctets out{};
+  out.format = kInitFormat;
+  out.step = static_cast<std::uint8_t>(init.step);
+  out.profile = static_cast<std::uint8_t>(init.profile);
+  out.cell_crc = static_cast<std::uint8_t>(init.cell_crc);
+  out.program_version.set(init.program_version);
+  out.lanes_mask.set(init.lanes_mask);
+  out.mcp_max.set(init.mcp_max);
+  out.flit_payload_max.set(init.flit_payload_max);
+  out.port = init.port;
+  out.reason = static_cast<std::uint8_t>(init.reason);
+  out.initial_credit.set(init.initial_credit & kCreditMask);
+  out.receive_buffer_bytes.set(init.receive_buffer_bytes);
+  out.eui64.set(init.eui64.value);
+  out.instance.set(init.instance);
+  out.peer_instance.set(init.peer_instance);
+  out.nonce.set(init.nonce);
+  out.echo.set(init.echo);
+  out.lid.set(init.lid.value);
+  out.offered_lid.set(init.offered_lid.value);
+  std::memcpy(at, &out, sizeof(out));
+}
+
+InitError parse_init(base::Bytes in, Init& out) {
+  wire::InitOctets octets;
+  if (in.size() != sizeof(octets)) return InitError::kLength;
+  std::memcpy(&octets, in.data(), sizeof(octets));
+  if (octets.format != kInitFormat) return InitError::kFormat;
+  out.step = static_cast<InitStep>(octets.step);
+  out.profile = static_cast<LinkProfile>(octets.profile);
+  out.cell_crc = static_cast<CellCrcMode>(octets.cell_crc);
+  out.reason = static_cast<InitReason>(octets.reason);
+  if (name(out.step) == "unknown" || name(out.profile) == "unknown" ||
+      name(out.reason) == "unknown" || octets.cell_crc > 1 ||
+      (out.step == InitStep::kRefuse) != (out.reason != InitReason::kNone)) {
+    return InitError::kStep;
+  }
+  out.program_version = octets.program_version.get();
+  out.lanes_mask = octets.lanes_mask.get();
+  out.mcp_max = octets.mcp_max.get();
+  out.flit_payload_max = octets.flit_payload_max.get();
+  out.port = octets.port;
+  out.initial_credit = octets.initial_credit.get() & kCreditMask;
+  out.receive_buffer_bytes = octets.receive_buffer_bytes.get();
+  out.eui64 = Eui64(octets.eui64.get());
+  out.instance = octets.instance.get();
+  out.peer_instance = octets.peer_instance.get();
+  out.nonce = octets.nonce.get();
+  out.echo = octets.echo.get();
+  out.lid = Lid(octets.lid.get());
+  out.offered_lid = Lid(octets.offered_lid.get());
+  if (out.lanes_mask == 0 || out.mcp_max < kMcpMin || out.mcp_max % 4 != 0 ||
+      out.flit_payload_max < kFlitPayloadMin || out.instance == 0) {
+    return InitError::kValue;
+  }
+  return InitError::kNone;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,75 @@
+// INIT: how two ends of a link find out about each other. One size for every step, so an answer is
+// never larger than the request that caused it; a sender is believed only after it has echoed a
+// number that was sent to its address. docs/wire/flit.md#init
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/limits.h"
+
+namespace splitnic::fabric {
+
+enum class InitStep : std::uint8_t {
+  kHello = 1,       // nonce: fresh; echo: 0
+  kChallenge = 2,   // to an address that proved nothing. nonce: token; echo: nonce of the hello
+  kAnswer = 3,      // nonce: fresh; echo: the token
+  kReady = 4,       // the sender believes the peer. echo: nonce of the hello or answer
+  kRefuse = 5,      // reason says why; echo as kReady
+  kBye = 6,         // clean stop
+  kProbe = 7,       // path probe: filler behind it makes the datagram as long as is asked about
+  kProbeReply = 8,  // echo: nonce of the probe
+};
+enum class LinkProfile : std::uint8_t { kFull = 0, kSpeed = 1, kShm = 2 };
+enum class CellCrcMode : std::uint8_t { kWholeCell = 0, kHeadOnly = 1 };
+enum class InitReason : std::uint8_t {
+  kNone = 0,
+  kVersion = 1,   // program versions do not go together
+  kProfile = 2,   // another profile or CRC mode
+  kMcp = 3,       // no common MCP
+  kIdentity = 4,  // EUI-64 not expected here
+  kBusy = 5,      // no room for another peer
+};
+std::string_view name(InitStep step);
+std::string_view name(LinkProfile profile);
+std::string_view name(InitReason reason);
+
+struct Init {
+  InitStep step = InitStep::kHello;
+  LinkProfile profile = LinkProfile::kSpeed;
+  CellCrcMode cell_crc = CellCrcMode::kWholeCell;
+  std::uint32_t program_version = 0;  // major (8), minor (8), patch (16)
+  std::uint16_t lanes_mask = 0;       // bit n: lane n is open
+  std::uint16_t mcp_max = 0;
+  std::uint16_t flit_payload_max = 0;
+  std::uint8_t port = 0;
+  InitReason reason = InitReason::kNone;  // not kNone only in kRefuse
+  std::uint32_t initial_credit = 0;       // first credit limit of each data lane, 24 bits
+  std::uint32_t receive_buffer_bytes = 0;
+  Eui64 eui64{};
+  std::uint64_t instance = 0;       // random per process start, not 0
+  std::uint64_t peer_instance = 0;  // the receiver's, as last heard; 0 = not known
+  std::uint64_t nonce = 0;          // the receiver echoes it
+  std::uint64_t echo = 0;           // the receiver's nonce or token
+  Lid lid{};                        // the sender's; 0 = none yet
+  Lid offered_lid{};                // for the receiver; 0 = none
+  friend bool operator==(const Init&, const Init&) = default;
+};
+
+enum class InitError : std::uint8_t {
+  kNone,
+  kLength,  // not kInitBytes
+  kFormat,  // not format 1
+  kStep,    // step, profile, CRC mode or reason unknown, or a reason outside kRefuse
+  kValue,   // MCP, flit payload, lanes or instance outside their bounds
+  kCount_
+};
+std::string_view name(InitError error);
+
+void emit_init(std::byte* at, const Init& init);  // writes kInitBytes
+InitError parse_init(base::Bytes in, Init& out);  // out unspecified unless kNone
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,96 @@
+// MGMT: the payload of connection setup cells. A fixed part, up to four queue pairs, then opaque
+// private data (a serialised protobuf that the layers above own). docs/wire/mgmt.md
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/limits.h"
+#include "fabric_emul/wire/op_table.h"
+
+namespace splitnic::fabric {
+
+enum class MgmtKind : std::uint8_t {
+  kConnectReq = 1,
+  kConnectRep = 2,
+  kConnectRtu = 3,  // ready to use
+  kConnectRej = 4,
+  kDisc = 5,
+  kDiscRep = 6,
+};
+enum class MgmtReject : std::uint16_t {
+  kNone = 0,
+  kUnknownPeer = 1,   // EUI-64 or instance not known
+  kBadParameter = 2,  // a queue pair's parameters cannot be taken
+  kNoResources = 3,
+  kRefused = 4,  // the layer above said no; private data may say why
+  kStale = 5,    // transaction or queue pair no longer there
+};
+std::string_view name(MgmtKind kind);
+std::string_view name(MgmtReject code);
+
+inline constexpr std::uint16_t kPairIdataFormB = 0x0001;  // idata form B of docs/wire/message.md
+inline constexpr std::uint16_t kPairPacketCrc = 0x0002;   // sender sets flag P
+inline constexpr std::uint16_t kPairGoBackN = 0x0004;     // no selective repeat
+
+inline constexpr std::size_t kMgmtPairsMax = 4;
+inline constexpr std::size_t kMgmtPrivateBytesMax = 512;
+inline constexpr std::size_t kMgmtFixedBytes = 48;
+inline constexpr std::size_t kMgmtPairBytes = 32;
+static_assert(kMgmtFixedBytes + kMgmtPairsMax * kMgmtPairBytes + kMgmtPrivateBytesMax <=
+              kMgmtPayloadMax);
+
+// One queue pair as its owner describes it.
+struct MgmtPair {
+  std::uint8_t channel = 0;
+  Service service = Service::kRc;
+  std::uint16_t flags = 0;
+  Qpn qpn{};       // the sender's
+  Qpn peer_qpn{};  // the receiver's; 0 in CONNECT_REQ
+  Psn start_psn{};
+  Lcn start_lcn{};
+  std::uint16_t mcp = 0;
+  std::uint16_t receive_credits = 0;
+  std::uint32_t msg_max = 0;
+  Msn completed{};  // DISC and DISC_REP: last packet completed as receiver
+  friend bool operator==(const MgmtPair&, const MgmtPair&) = default;
+};
+
+struct Mgmt {
+  MgmtKind kind = MgmtKind::kConnectReq;
+  MgmtReject reject = MgmtReject::kNone;  // not kNone exactly in CONNECT_REJ
+  std::uint64_t transaction = 0;
+  Eui64 eui64{}, peer_eui64{};  // sender, receiver
+  std::uint64_t instance = 0, peer_instance = 0;
+  std::size_t pair_count = 0;
+  std::array<MgmtPair, kMgmtPairsMax> pairs{};
+  base::Bytes private_data{};  // parsed: points into the cell
+
+  std::span<const MgmtPair> used_pairs() const { return {pairs.data(), pair_count}; }
+  std::size_t bytes() const {
+    return kMgmtFixedBytes + pair_count * kMgmtPairBytes + private_data.size();
+  }
+};
+
+enum class MgmtError : std::uint8_t {
+  kNone,
+  kShort,   // fixed part or a pair cut off
+  kLength,  // octets differ from what the counts say, or private data too long
+  kFormat,  // format or kind unknown
+  kReject,  // reject code in another kind, missing or unknown in CONNECT_REJ
+  kPair,    // too many pairs, none in CONNECT_REQ/REP, or one with illegal values
+  kCount_
+};
+std::string_view name(MgmtError error);
+
+// Writes m.bytes() octets at out and returns them. REQUIRES room, pair_count <= kMgmtPairsMax and
+// private_data.size() <= kMgmtPrivateBytesMax.
+std::size_t emit_mgmt(base::MutableBytes out, const Mgmt& m);
+MgmtError parse_mgmt(base::Bytes in, Mgmt& out);  // out unspecified unless kNone
+
+}  // namespace splitnic::fabric

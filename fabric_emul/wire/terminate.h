@@ -1,0 +1,40 @@
+// TERMINATE: the payload that ends a stream (or an RC pair) and names the cause.
+// docs/wire/terminate.md
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/limits.h"
+#include "fabric_emul/wire/mac_header.h"
+
+namespace splitnic::fabric {
+
+// Layer 0; type and code as in iWARP's RDMAP.
+enum class TerminateCause : std::uint16_t {  // type (4) << 8 | code (8)
+  kLocalCatastrophic = 0x000,
+  kInvalidTag = 0x100,        // checks a, d
+  kBounds = 0x101,            // check e
+  kAccess = 0x102,            // checks b, f, g
+  kProtectionDomain = 0x103,  // check c
+  kWrap = 0x104,
+};
+
+struct Terminate {
+  TerminateCause cause = TerminateCause::kLocalCatastrophic;
+  char check = 0;  // 'a'..'g', or 0 where no check of access failed
+  MemoryHandle handle{};
+  VirtualAddress address{};
+  std::uint32_t length = 0;
+  MacHeader offending{};
+
+  // Nothing: size is not kTerminateBytes, cause unknown, letter not one of the seven.
+  static std::optional<Terminate> parse(base::Bytes in);
+  void emit(std::byte* at) const;  // writes kTerminateBytes
+  friend bool operator==(const Terminate&, const Terminate&) = default;
+};
+
+}  // namespace splitnic::fabric
