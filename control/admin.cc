@@ -1,0 +1,128 @@
+#include "control/admin.h"
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/endian.h"
+#include "control/admin.pb.h"
+
+namespace splitnic::control {
+namespace {
+
+std::string with_length(const google::protobuf::MessageLite& message) {
+  std::string out(kLengthBytes, '\0');
+  CHECK(message.AppendToString(&out));
+  base::store_be(reinterpret_cast<std::byte*>(out.data()),
+                 static_cast<std::uint32_t>(out.size() - kLengthBytes));
+  return out;
+}
+
+admin::Status to_wire(ReplyStatus status) {
+  switch (status) {
+    case ReplyStatus::kOk:
+      return admin::STATUS_OK;
+    case ReplyStatus::kBadRequest:
+      return admin::STATUS_BAD_REQUEST;
+    case ReplyStatus::kRefused:
+      return admin::STATUS_REFUSED;
+    case ReplyStatus::kFailed:
+      return admin::STATUS_FAILED;
+  }
+  return admin::STATUS_FAILED;
+}
+
+std::optional<ReplyStatus> from_wire(admin::Status status) {
+  switch (status) {
+    case admin::STATUS_OK:
+      return ReplyStatus::kOk;
+    case admin::STATUS_BAD_REQUEST:
+      return ReplyStatus::kBadRequest;
+    case admin::STATUS_REFUSED:
+      return ReplyStatus::kRefused;
+    case admin::STATUS_FAILED:
+      return ReplyStatus::kFailed;
+    default:
+      return std::nullopt;  // proto3 enums are open: any number may arrive
+  }
+}
+
+}  // namespace
+
+std::string encode(const Request& request) {
+  admin::Request out;
+  switch (request.command) {
+    case Command::kShow:
+      out.mutable_show()->set_json(request.json);
+      break;
+    case Command::kStats:
+      out.mutable_stats()->set_json(request.json);
+      break;
+    case Command::kSet:
+      out.mutable_set()->set_what(request.what);
+      out.mutable_set()->set_value(request.value);
+      break;
+    case Command::kPing:
+      out.mutable_ping()->set_count(request.count);
+      break;
+  }
+  return with_length(out);
+}
+
+std::string encode(const Reply& reply) {
+  if (reply.text.size() + 64 > kReplyBytesMax) {
+    return encode(Reply{ReplyStatus::kFailed, "the answer is too long for the control socket"});
+  }
+  admin::Reply out;
+  out.set_status(to_wire(reply.status));
+  out.set_text(reply.text);
+  return with_length(out);
+}
+
+std::optional<Request> decode_request(std::string_view octets) {
+  admin::Request in;
+  if (octets.size() > kRequestBytesMax ||
+      !in.ParseFromArray(octets.data(), static_cast<int>(octets.size()))) {
+    return std::nullopt;
+  }
+  Request request;
+  switch (in.command_case()) {
+    case admin::Request::kShow:
+      request.command = Command::kShow;
+      request.json = in.show().json();
+      return request;
+    case admin::Request::kStats:
+      request.command = Command::kStats;
+      request.json = in.stats().json();
+      return request;
+    case admin::Request::kSet:
+      request.command = Command::kSet;
+      request.what = in.set().what();
+      request.value = in.set().value();
+      if (request.what.empty()) return std::nullopt;
+      return request;
+    case admin::Request::kPing:
+      request.command = Command::kPing;
+      request.count = in.ping().count();
+      if (request.count == 0 || request.count > kPingCountMax) return std::nullopt;
+      return request;
+    case admin::Request::COMMAND_NOT_SET:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Reply> decode_reply(std::string_view octets) {
+  admin::Reply in;
+  if (octets.size() > kReplyBytesMax ||
+      !in.ParseFromArray(octets.data(), static_cast<int>(octets.size()))) {
+    return std::nullopt;
+  }
+  const auto status = from_wire(in.status());
+  if (!status) return std::nullopt;
+  return Reply{*status, in.text()};
+}
+
+std::uint32_t decode_length(std::string_view octets) {
+  return base::load_be<std::uint32_t>(base::as_bytes(octets).data());
+}
+
+}  // namespace splitnic::control

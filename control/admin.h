@@ -1,0 +1,51 @@
+// Requests and replies of the control socket as plain values, and their octets: a 32-bit big-endian
+// length, then the Protobuf message of control/admin.proto.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace splitnic::control {
+
+inline constexpr std::size_t kLengthBytes = 4;
+inline constexpr std::size_t kRequestBytesMax = 4096;
+inline constexpr std::size_t kReplyBytesMax = 4 << 20;
+inline constexpr std::uint32_t kPingCountMax = 1000;
+
+enum class Command : std::uint8_t { kShow, kStats, kSet, kPing };
+
+struct Request {
+  Command command = Command::kShow;
+  bool json = false;        // show, stats
+  std::string what;         // set: "mac", "mtu", "filter", "link"
+  std::string value;        // set
+  std::uint32_t count = 0;  // ping: 1..kPingCountMax
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+enum class ReplyStatus : std::uint8_t { kOk, kBadRequest, kRefused, kFailed };
+
+struct Reply {
+  ReplyStatus status = ReplyStatus::kOk;
+  std::string text;
+  friend bool operator==(const Reply&, const Reply&) = default;
+};
+
+// Called once, from any thread. If every copy is destroyed uncalled, the client is told kFailed.
+using ReplyFunction = std::function<void(Reply)>;
+using RequestHandler = std::function<void(Request, ReplyFunction)>;
+
+// With the length in front. A reply that is too long becomes kFailed.
+std::string encode(const Request& request);
+std::string encode(const Reply& reply);
+// Of the octets after the length; nothing if they are malformed or a field is out of range.
+std::optional<Request> decode_request(std::string_view octets);
+std::optional<Reply> decode_reply(std::string_view octets);
+// REQUIRES octets.size() >= kLengthBytes.
+std::uint32_t decode_length(std::string_view octets);
+
+}  // namespace splitnic::control

@@ -1,0 +1,51 @@
+#include "control/cli_app.h"
+
+#include "control/toml_config.h"
+
+namespace splitnic::control {
+
+Refusal refuse(int exit_code, const std::string& program, const std::string& why) {
+  std::string line = program + ": " + why;
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';  // one line, whatever was typed
+  }
+  return {exit_code, line + "\n"};
+}
+
+std::string version_text(const std::string& program) { return program + " " SPLITNIC_VERSION; }
+
+std::unique_ptr<CLI::App> make_app(const std::string& name, const std::string& description) {
+  auto app = std::make_unique<CLI::App>(description, name);
+  app->set_help_flag("--help,-h", "Print this help and exit");
+  app->set_version_flag("--version", version_text(name), "Print the version and exit");
+  app->get_formatter()->column_width(32);
+  return app;
+}
+
+void add_config_file(CLI::App& app) {
+  app.set_config("--config", "", "Read options from FILE: the same names, TOML")->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.config_formatter(make_toml_config());
+}
+
+std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Refusal{kExitOk, app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return Refusal{kExitOk, std::string(version.what()) + "\n"};
+  } catch (const CLI::Success&) {
+    return Refusal{kExitOk, app.help()};
+  } catch (const CLI::Error& error) {
+    return refuse(kExitUsage, app.get_name(), std::string(error.what()) + " (see --help)");
+  }
+  return std::nullopt;
+}
+
+CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& into,
+                          const std::string& help, const std::string& type) {
+  return app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
+}
+
+}  // namespace splitnic::control

@@ -1,0 +1,50 @@
+#include "control/command_queue.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "base/check.h"
+
+namespace splitnic::control {
+
+CommandQueue::CommandQueue(std::size_t capacity)
+    : capacity_(capacity), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  CHECK(event_.valid());
+  waiting_.reserve(capacity);
+  running_.reserve(capacity);
+}
+
+bool CommandQueue::post(Command command) {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || waiting_.size() >= capacity_) return false;
+  waiting_.push_back(std::move(command));
+  const std::uint64_t one = 1;
+  // Can only fail when the counter would overflow, and then the fd is readable anyway.
+  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof(one));
+  return true;
+}
+
+std::size_t CommandQueue::run() {
+  {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t count = 0;  // reading clears it; nothing to read is no error
+    [[maybe_unused]] const ssize_t got = ::read(event_.get(), &count, sizeof(count));
+    std::swap(waiting_, running_);
+  }
+  for (Command& command : running_) command();
+  const std::size_t ran = running_.size();
+  running_.clear();
+  return ran;
+}
+
+void CommandQueue::close() {
+  std::vector<Command> dropped;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  std::swap(waiting_, dropped);
+}
+
+}  // namespace splitnic::control

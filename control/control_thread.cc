@@ -1,0 +1,112 @@
+#include "control/control_thread.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "control/server.h"
+
+namespace splitnic::control {
+
+namespace asio = boost::asio;
+
+class ControlThread::Impl {
+ public:
+  Impl(CommandQueue& queue, RequestHandler handler)
+      : queue_(queue),
+        handler_(std::make_shared<RequestHandler>(std::move(handler))),
+        stop_event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+        signals_(io_) {
+    CHECK(stop_event_.valid());
+  }
+  ~Impl() {
+    queue_.close();  // requests that nobody will run are answered now
+    if (!thread_.joinable()) return;
+    asio::post(io_, [this] {
+      if (server_) server_->stop();
+      io_.stop();
+    });
+    thread_.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  base::Status start(const std::string& path) {
+    boost::system::error_code error;
+    signals_.add(SIGTERM, error);
+    if (!error) signals_.add(SIGINT, error);
+    if (error) return base::Error(error.message()).within("handling SIGTERM and SIGINT");
+    auto server = Server::open(io_, path, [this](Request request, const ReplyFunction& reply) {
+      forward(std::move(request), reply);
+    });
+    if (!server) return server.error();
+    server_ = *std::move(server);
+    wait_for_signal();
+    thread_ = std::thread([this] { io_.run(); });
+    return {};
+  }
+
+  bool stop_requested() const { return stop_.load(std::memory_order_acquire); }
+  int stop_fd() const { return stop_event_.get(); }
+  void request_stop() {
+    stop_.store(true, std::memory_order_release);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(stop_event_.get(), &one, sizeof(one));
+  }
+  void post(std::function<void()> function) { asio::post(io_, std::move(function)); }
+
+ private:
+  void forward(Request request, const ReplyFunction& reply) {
+    const bool is_posted = queue_.post(
+        [handler = handler_, request = std::move(request), reply = ReplyFunction(reply)]() mutable {
+          (*handler)(std::move(request), std::move(reply));
+        });
+    if (!is_posted) reply({ReplyStatus::kFailed, "busy or stopping: try again"});
+  }
+  void wait_for_signal() {
+    signals_.async_wait([this](boost::system::error_code error, int number) {
+      if (error) return;
+      base::log_info(std::string("stopping: ") + (number == SIGINT ? "SIGINT" : "SIGTERM"));
+      request_stop();
+      wait_for_signal();
+    });
+  }
+
+  CommandQueue& queue_;
+  std::shared_ptr<RequestHandler> handler_;
+  std::atomic<bool> stop_{false};
+  base::UniqueFd stop_event_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  asio::signal_set signals_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
+
+base::Result<std::unique_ptr<ControlThread>> ControlThread::start(const std::string& socket_path,
+                                                                  CommandQueue& data_queue,
+                                                                  RequestHandler handler) {
+  auto impl = std::make_unique<Impl>(data_queue, std::move(handler));
+  if (auto started = impl->start(socket_path); !started) return started.error();
+  return std::unique_ptr<ControlThread>(new ControlThread(std::move(impl)));
+}
+
+ControlThread::ControlThread(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ControlThread::~ControlThread() = default;
+bool ControlThread::stop_requested() const { return impl_->stop_requested(); }
+int ControlThread::stop_fd() const { return impl_->stop_fd(); }
+void ControlThread::request_stop() { impl_->request_stop(); }
+void ControlThread::post(std::function<void()> function) { impl_->post(std::move(function)); }
+
+}  // namespace splitnic::control

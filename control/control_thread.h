@@ -1,0 +1,42 @@
+// The control thread of a program: its event loop, SIGTERM and SIGINT, and the control socket.
+// Requests are turned into commands of the data thread's queue, so their handler runs where the
+// data lives. A stop (by signal or by request_stop) is a flag and an eventfd that the data thread
+// polls.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "control/admin.h"
+#include "control/command_queue.h"
+
+namespace splitnic::control {
+
+class ControlThread {
+ public:
+  // The socket exists when this returns. `handler` runs inside data_queue.run(), and may keep its
+  // reply function and call it later. The queue outlives this object.
+  static base::Result<std::unique_ptr<ControlThread>> start(const std::string& socket_path,
+                                                            CommandQueue& data_queue,
+                                                            RequestHandler handler);
+  // Answers no more, removes the socket, closes the queue, joins.
+  ~ControlThread();
+  ControlThread(const ControlThread&) = delete;
+  ControlThread& operator=(const ControlThread&) = delete;
+
+  // Any thread.
+  bool stop_requested() const;
+  int stop_fd() const;  // readable once a stop was asked for; do not read it
+  void request_stop();
+  // Runs `function` on the control thread; after the destructor began, perhaps never.
+  void post(std::function<void()> function);
+
+ private:
+  class Impl;
+  explicit ControlThread(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace splitnic::control

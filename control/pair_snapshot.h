@@ -1,0 +1,33 @@
+// What a pair of channels adds to a snapshot, the same on both sides. `Pair` is
+// messaging::ChannelPair; this folder knows no messaging, so it comes as a parameter.
+#pragma once
+
+#include <string>
+
+#include "control/snapshot.h"
+
+namespace splitnic::control {
+
+template <class Pair>
+void add_pair(Snapshot& snapshot, const Pair& pair, const std::string& peer) {
+  for (const auto& channel : pair.channels()) {
+    snapshot.channels.push_back({peer, channel.number, channel.qpn.value, channel.peer_qpn.value,
+                                 std::string(channel.service), std::string(channel.state)});
+  }
+  for (const auto& pool : pair.pools()) {
+    PoolInfo info;
+    info.ref = pool.ref;
+    info.elements = pool.elements;
+    info.size = pool.size;
+    info.available = pool.available;
+    info.peer = peer;
+    info.side = pool.ours ? "own" : "peer";
+    info.elements_by_state = {
+        {pool.ours ? "posted" : "available", pool.available},
+        {pool.ours ? "filled" : "writing", pool.in_use},
+        {pool.ours ? "released" : "consumed", pool.elements - pool.available - pool.in_use}};
+    snapshot.pools.push_back(info);
+  }
+}
+
+}  // namespace splitnic::control

@@ -1,0 +1,50 @@
+#include "control/sd_notify.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+
+namespace splitnic::control {
+
+base::Status notify(const std::string& socket, std::string_view state) {
+  if (socket.empty()) return {};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if ((socket[0] != '/' && socket[0] != '@') || socket.size() < 2 ||
+      socket.size() >= sizeof(address.sun_path)) {
+    return base::Error("NOTIFY_SOCKET is neither a path nor an abstract name: " + socket);
+  }
+  std::memcpy(address.sun_path, socket.data(), socket.size());
+  // An abstract name begins with a zero octet and ends with the address, without a terminator.
+  const bool is_abstract = socket[0] == '@';
+  if (is_abstract) address.sun_path[0] = '\0';
+  const std::size_t bytes = offsetof(sockaddr_un, sun_path) + socket.size() + (is_abstract ? 0 : 1);
+
+  const base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return base::Error::from_errno("making a socket for NOTIFY_SOCKET", errno);
+  const ssize_t sent =
+      ::sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+               reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(bytes));
+  if (sent < 0) return base::Error::from_errno("telling NOTIFY_SOCKET " + socket, errno);
+  return {};
+}
+
+namespace {
+void notify_environment(std::string_view state) {
+  const char* socket = std::getenv("NOTIFY_SOCKET");
+  if (socket == nullptr) return;
+  if (auto status = notify(socket, state); !status) base::log_warn(status.error().text());
+}
+}  // namespace
+
+void notify_ready() { notify_environment("READY=1"); }
+void notify_stopping() { notify_environment("STOPPING=1"); }
+
+}  // namespace splitnic::control

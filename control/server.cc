@@ -1,0 +1,226 @@
+#include "control/server.h"
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "control/unix_socket.h"
+
+namespace splitnic::control {
+namespace {
+
+namespace asio = boost::asio;
+using Stream = asio::local::stream_protocol;
+using ErrorCode = boost::system::error_code;
+
+constexpr std::chrono::milliseconds kAcceptRetry{100};
+
+// The io_context while the server lives: replies of other threads find it through this, or find
+// nothing.
+class Mailbox {
+ public:
+  explicit Mailbox(asio::io_context& io) : io_(&io) {}
+  template <typename Function>
+  void post(Function function) {
+    const std::lock_guard lock(mutex_);
+    if (io_ != nullptr) asio::post(*io_, std::move(function));
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    io_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  asio::io_context* io_;  // guarded by mutex_
+};
+
+class ServedClient;
+
+// One answer to one request, from any thread; tells the client if it is given up without one.
+class PendingReply {
+ public:
+  PendingReply(std::shared_ptr<Mailbox> mailbox, std::weak_ptr<ServedClient> client)
+      : mailbox_(std::move(mailbox)), client_(std::move(client)) {}
+  ~PendingReply() { send(Reply{ReplyStatus::kFailed, "the program dropped the request"}); }
+  PendingReply(const PendingReply&) = delete;
+  PendingReply& operator=(const PendingReply&) = delete;
+  void send(Reply reply);
+
+ private:
+  std::shared_ptr<Mailbox> mailbox_;
+  std::weak_ptr<ServedClient> client_;  // locked on the control thread only
+  std::atomic<bool> is_sent_{false};
+};
+
+// What a client needs of its server.
+class ClientOwner {
+ public:
+  virtual ~ClientOwner() = default;
+  virtual void on_request(const std::shared_ptr<ServedClient>& client, Request request) = 0;
+  virtual void on_closed(const std::shared_ptr<ServedClient>& client) = 0;
+};
+
+// A connection: length, request, answer, again.
+class ServedClient : public std::enable_shared_from_this<ServedClient> {
+ public:
+  ServedClient(Stream::socket socket, std::weak_ptr<ClientOwner> owner)
+      : socket_(std::move(socket)), owner_(std::move(owner)) {}
+
+  void read_length() {
+    in_.resize(kLengthBytes);
+    asio::async_read(socket_, asio::buffer(in_),
+                     [self = shared_from_this()](ErrorCode error, std::size_t) {
+                       if (error) return self->close();
+                       self->on_length(decode_length(self->in_));
+                     });
+  }
+
+  void answer(const Reply& reply, bool close_after) {
+    out_ = encode(reply);
+    asio::async_write(socket_, asio::buffer(out_),
+                      [self = shared_from_this(), close_after](ErrorCode error, std::size_t) {
+                        if (error || close_after) return self->close();
+                        self->read_length();
+                      });
+  }
+
+  void close() {
+    ErrorCode ignored;
+    socket_.close(ignored);
+    if (const auto owner = owner_.lock()) owner->on_closed(shared_from_this());
+  }
+
+ private:
+  void on_length(std::size_t bytes) {
+    if (bytes > kRequestBytesMax) {
+      return answer({ReplyStatus::kBadRequest, "the request is too long"}, true);
+    }
+    in_.resize(bytes);
+    asio::async_read(socket_, asio::buffer(in_),
+                     [self = shared_from_this()](ErrorCode error, std::size_t) {
+                       if (error) return self->close();
+                       self->on_body();
+                     });
+  }
+  void on_body() {
+    auto request = decode_request(in_);
+    if (!request) return answer({ReplyStatus::kBadRequest, "the request is malformed"}, true);
+    if (const auto owner = owner_.lock()) {
+      owner->on_request(shared_from_this(), *std::move(request));
+    }
+  }
+
+  Stream::socket socket_;
+  std::weak_ptr<ClientOwner> owner_;
+  std::string in_;
+  std::string out_;
+};
+
+void PendingReply::send(Reply reply) {
+  if (is_sent_.exchange(true)) return;
+  mailbox_->post([client = client_, reply = std::move(reply)] {
+    if (const auto to = client.lock()) to->answer(reply, false);
+  });
+}
+
+}  // namespace
+
+class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Server::Impl> {
+ public:
+  Impl(asio::io_context& io, std::string path, RequestHandler handler)
+      : path_(std::move(path)),
+        handler_(std::move(handler)),
+        mailbox_(std::make_shared<Mailbox>(io)),
+        acceptor_(io),
+        accept_timer_(io) {}
+
+  base::Status open() {
+    auto file = SocketFile::listen(path_);
+    if (!file) return file.error();
+    file_ = *std::move(file);
+    base::UniqueFd fd = file_.take_fd();
+    ErrorCode error;
+    acceptor_.assign(Stream(), fd.get(), error);
+    if (error) {
+      file_.remove();
+      return base::Error(error.message()).within("giving the control socket to the event loop");
+    }
+    fd.release();
+    accept();
+    return {};
+  }
+
+  void stop() {
+    mailbox_->close();
+    file_.remove();
+    ErrorCode ignored;
+    acceptor_.close(ignored);
+    accept_timer_.cancel();
+    const auto clients = std::exchange(clients_, {});
+    for (const auto& client : clients) client->close();
+  }
+
+  void on_request(const std::shared_ptr<ServedClient>& client, Request request) override {
+    auto pending = std::make_shared<PendingReply>(mailbox_, client);
+    handler_(std::move(request), [pending](Reply reply) { pending->send(std::move(reply)); });
+  }
+  void on_closed(const std::shared_ptr<ServedClient>& client) override { clients_.erase(client); }
+  const std::string& path() const { return path_; }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([self = shared_from_this()](ErrorCode error, Stream::socket socket) {
+      if (error == asio::error::operation_aborted || !self->acceptor_.is_open()) return;
+      if (error) return self->accept_later(error);
+      if (self->clients_.size() < kClientsMax) {
+        auto client = std::make_shared<ServedClient>(std::move(socket), self);
+        self->clients_.insert(client);
+        client->read_length();
+      }
+      self->accept();
+    });
+  }
+  // Out of descriptors, for example: the client waits in the backlog.
+  void accept_later(ErrorCode error) {
+    if (accept_log_.pass(std::chrono::steady_clock::now())) {
+      base::log_warn("control socket: accepting a client: " + error.message());
+    }
+    accept_timer_.expires_after(kAcceptRetry);
+    accept_timer_.async_wait([self = shared_from_this()](ErrorCode cancelled) {
+      if (!cancelled && self->acceptor_.is_open()) self->accept();
+    });
+  }
+
+  std::string path_;
+  RequestHandler handler_;
+  std::shared_ptr<Mailbox> mailbox_;
+  Stream::acceptor acceptor_;
+  asio::steady_timer accept_timer_;
+  SocketFile file_;
+  base::LogLimit accept_log_;
+  std::set<std::shared_ptr<ServedClient>> clients_;
+};
+
+base::Result<std::unique_ptr<Server>> Server::open(asio::io_context& io, const std::string& path,
+                                                   RequestHandler handler) {
+  auto impl = std::make_shared<Impl>(io, path, std::move(handler));
+  if (auto opened = impl->open(); !opened) return opened.error();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() { stop(); }
+void Server::stop() { impl_->stop(); }
+const std::string& Server::path() const { return impl_->path(); }
+
+}  // namespace splitnic::control

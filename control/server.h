@@ -1,0 +1,44 @@
+// The control socket: a Unix stream socket that takes one request at a time from each of a few
+// clients. The file is created 0600 under its final mode (never wider for a moment), a stale one is
+// replaced only if nobody answers on it, and it is removed on stop if it is still ours. A malformed
+// or oversized request is answered with kBadRequest and the client is closed. Thread: open() before
+// the io_context runs; everything else on the thread that runs it. Reply functions may be called
+// from any thread, also after the server is gone.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "control/admin.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace splitnic::control {
+
+inline constexpr std::size_t kClientsMax = 32;
+
+class Server {
+ public:
+  // Makes the folder of `path` if it is missing (one level). The socket answers as soon as this
+  // returns.
+  static base::Result<std::unique_ptr<Server>> open(boost::asio::io_context& io,
+                                                    const std::string& path,
+                                                    RequestHandler handler);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Closes every client and removes the file. Idempotent.
+  void stop();
+  const std::string& path() const;
+
+ private:
+  class Impl;
+  explicit Server(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace splitnic::control

@@ -1,0 +1,179 @@
+#include "control/snapshot.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+
+#include "control/json.h"
+
+namespace splitnic::control {
+namespace {
+
+// Columns as wide as their widest cell, two spaces between; the first row is the heading.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
+  void add(std::vector<std::string> row) {
+    for (std::string& cell : row) {
+      if (cell.empty()) cell = "-";
+      for (char& c : cell) {  // names come from peers: no control characters to a terminal
+        if (static_cast<unsigned char>(c) < 0x20 || c == '\x7F') c = '?';
+      }
+    }
+    rows_.push_back(std::move(row));
+  }
+  // Nothing if only the heading is there.
+  std::string text() const {
+    if (rows_.size() < 2) return {};
+    std::vector<std::size_t> widths(rows_.front().size());
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string out = "\n";
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::map<std::string, std::uint64_t> merged(const Snapshot& snapshot) {
+  std::map<std::string, std::uint64_t> all;
+  for (const auto& [name, value] : snapshot.counters) all[name] += value;
+  return all;
+}
+
+void write_pools(JsonWriter& json, const Snapshot& snapshot) {
+  json.key("pools").begin_array();
+  for (const PoolInfo& pool : snapshot.pools) {
+    json.begin_object().field("ref", pool.ref).field("elements", pool.elements);
+    json.field("size", pool.size).field("available", pool.available);
+    json.field("peer", pool.peer).field("side", pool.side).key("states").begin_object();
+    for (const auto& [state, count] : pool.elements_by_state) json.field(state, count);
+    json.end_object().end_object();
+  }
+  json.end_array();
+}
+
+void write_channels(JsonWriter& json, const Snapshot& snapshot) {
+  json.key("channels").begin_array();
+  for (const ChannelInfo& channel : snapshot.channels) {
+    json.begin_object().field("peer", channel.peer).field("channel", channel.number);
+    json.field("qpn", channel.qpn).field("peer_qpn", channel.peer_qpn);
+    json.field("service", channel.service).field("state", channel.state).end_object();
+  }
+  json.end_array();
+}
+
+std::string microseconds(base::Duration duration) {
+  std::array<char, 32> out{};
+  std::snprintf(out.data(), out.size(), "%.1f us", static_cast<double>(duration.count()) / 1000.0);
+  return out.data();
+}
+
+}  // namespace
+
+std::string show_json(const Snapshot& snapshot) {
+  JsonWriter json;
+  json.begin_object().field("role", snapshot.role).field("name", snapshot.name);
+  json.field("state", snapshot.state).key("peers").begin_array();
+  for (const PeerInfo& peer : snapshot.peers) {
+    json.begin_object().field("name", peer.name).field("address", peer.address);
+    json.field("state", peer.state).field("mode", peer.mode).field("mac", peer.mac);
+    if (peer.nic) json.field("nic", *peer.nic);
+    json.end_object();
+  }
+  json.end_array();
+  write_pools(json, snapshot);
+  json.key("lan").begin_array();
+  for (const LanInfo& lan : snapshot.lan) {
+    json.begin_object().field("port", lan.port).field("link", lan.link).field("mtu", lan.mtu);
+    json.field("mac", lan.mac).end_object();
+  }
+  json.end_array();
+  write_channels(json, snapshot);
+  json.key("links").begin_array();
+  for (const LinkInfo& link : snapshot.links) {
+    json.begin_object().field("address", link.address).field("state", link.state);
+    json.field("cell_bytes", link.cell_bytes).field("lanes", link.lanes).end_object();
+  }
+  json.end_array().end_object();
+  return json.text() + "\n";
+}
+
+std::string show_text(const Snapshot& snapshot) {
+  std::string out = snapshot.role + " " + snapshot.name + ": " + snapshot.state + "\n";
+  const bool has_nics =
+      std::ranges::any_of(snapshot.peers, [](const PeerInfo& p) { return p.nic.has_value(); });
+  Table peers(has_nics ? std::vector<std::string>{"PEER", "ADDRESS", "STATE", "MODE", "MAC", "NIC"}
+                       : std::vector<std::string>{"PEER", "ADDRESS", "STATE", "MODE", "MAC"});
+  for (const PeerInfo& peer : snapshot.peers) {
+    std::vector<std::string> row{peer.name, peer.address, peer.state, peer.mode, peer.mac};
+    if (has_nics) row.push_back(peer.nic ? std::to_string(*peer.nic) : std::string());
+    peers.add(std::move(row));
+  }
+  Table lan({"LAN", "LINK", "MTU", "MAC"});
+  for (const LanInfo& port : snapshot.lan) {
+    lan.add({port.port, port.link, std::to_string(port.mtu), port.mac});
+  }
+  Table pools({"POOL", "SIDE", "PEER", "ELEMENTS", "SIZE", "AVAILABLE", "STATES"});
+  for (const PoolInfo& pool : snapshot.pools) {
+    std::string states;
+    for (const auto& [state, count] : pool.elements_by_state) {
+      states += (states.empty() ? "" : " ") + state + "=" + std::to_string(count);
+    }
+    pools.add({std::to_string(pool.ref), pool.side, pool.peer, std::to_string(pool.elements),
+               std::to_string(pool.size), std::to_string(pool.available), states});
+  }
+  Table channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE"});
+  for (const ChannelInfo& channel : snapshot.channels) {
+    channels.add({std::to_string(channel.number), channel.peer, std::to_string(channel.qpn),
+                  std::to_string(channel.peer_qpn), channel.service, channel.state});
+  }
+  Table links({"LINK", "STATE", "CELL", "LANES"});
+  for (const LinkInfo& link : snapshot.links) {
+    links.add(
+        {link.address, link.state, std::to_string(link.cell_bytes), std::to_string(link.lanes)});
+  }
+  return out + peers.text() + lan.text() + pools.text() + channels.text() + links.text();
+}
+
+std::string stats_json(const Snapshot& snapshot) {
+  JsonWriter json;
+  json.begin_object();
+  for (const auto& [name, value] : merged(snapshot)) json.field(name, value);
+  json.end_object();
+  return json.text() + "\n";
+}
+
+std::string stats_text(const Snapshot& snapshot) {
+  std::string out;
+  for (const auto& [name, value] : merged(snapshot)) {
+    out += name + " " + std::to_string(value) + "\n";
+  }
+  return out;
+}
+
+std::string ping_text(const PingResult& result) {
+  std::vector<base::Duration> sorted = result.round_trips;
+  std::sort(sorted.begin(), sorted.end());
+  std::string out =
+      std::to_string(result.sent) + " sent, " + std::to_string(sorted.size()) + " answered";
+  if (!sorted.empty()) {
+    // The median of an even number is the lower of the two in the middle: a time that was measured.
+    out += ", min " + microseconds(sorted.front()) + ", median " +
+           microseconds(sorted[(sorted.size() - 1) / 2]) + ", max " + microseconds(sorted.back());
+  }
+  return out + "\n";
+}
+
+}  // namespace splitnic::control

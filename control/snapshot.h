@@ -1,0 +1,76 @@
+// What a program tells about itself, taken on its data thread: for `splitnic show` and `splitnic
+// stats`, as JSON (the keys are fixed: docs/CLI.md) and as tables for people. An unknown string is
+// left empty.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace splitnic::control {
+
+struct PeerInfo {
+  std::string name, address;
+  std::string state;  // "connecting", "up", "down"
+  std::string mode;   // "rdma", "send"
+  std::string mac;
+  std::optional<std::uint64_t> nic = {};  // which of our NICs it is on
+};
+
+struct PoolInfo {
+  std::uint64_t ref = 0, elements = 0, size = 0, available = 0;
+  std::string peer;  // the peer's name
+  std::string side;  // "own": we receive into it; "peer": we push into it
+  // Elements by the names of their states, where they are known.
+  std::vector<std::pair<std::string, std::uint64_t>> elements_by_state;
+};
+
+struct ChannelInfo {
+  std::string peer;
+  std::uint64_t number = 0, qpn = 0, peer_qpn = 0;
+  std::string service, state;  // "RC", "RTS"
+};
+
+struct LinkInfo {
+  std::string address, state;
+  std::uint64_t cell_bytes = 0, lanes = 1;
+};
+
+struct LanInfo {
+  std::string port;
+  std::string link;  // "up", "down"
+  std::uint64_t mtu = 0;
+  std::string mac;
+};
+
+struct Snapshot {
+  std::string role;  // "host", "iou", "switch"
+  std::string name;
+  std::string state;  // of the fabric: "connecting", "up", "down"
+  std::vector<PeerInfo> peers;
+  std::vector<PoolInfo> pools;
+  std::vector<ChannelInfo> channels;
+  std::vector<LinkInfo> links;
+  std::vector<LanInfo> lan;
+  // In any order; values of one name are added up.
+  std::vector<std::pair<std::string, std::uint64_t>> counters;
+};
+
+std::string show_json(const Snapshot& snapshot);  // one line, with its newline
+std::string show_text(const Snapshot& snapshot);
+std::string stats_json(
+    const Snapshot& snapshot);  // one flat object, sorted by name, with its newline
+std::string stats_text(const Snapshot& snapshot);  // "NAME VALUE" a line, sorted by name
+
+// Echo round trips: one duration for each answer.
+struct PingResult {
+  std::uint64_t sent = 0;
+  std::vector<base::Duration> round_trips;
+};
+std::string ping_text(const PingResult& result);
+
+}  // namespace splitnic::control

@@ -1,0 +1,153 @@
+#include "control/values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <vector>
+
+namespace splitnic::control {
+namespace {
+
+constexpr std::size_t kInterfaceNameMax = 15;
+constexpr std::size_t kNodeNameMax = 64;
+
+bool is_alnum(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+std::optional<unsigned> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10U;
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10U;
+  return std::nullopt;
+}
+
+base::Error not_a(const std::string& text, const char* form) {
+  return base::Error("'" + text + "' is not " + form);
+}
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+base::Result<PortSpec> parse_file_port(const std::string& text, const std::string& rest) {
+  constexpr const char* kForm = "file:IN.pcap,OUT.pcap[,loop][,speed=X]";
+  PortSpec port;
+  port.kind = PortSpec::Kind::kFile;
+  port.text = text;
+  const auto parts = split(rest, ',');
+  if (parts.size() < 2 || (parts[0].empty() && parts[1].empty())) return not_a(text, kForm);
+  port.input = parts[0];
+  port.output = parts[1];
+  for (std::size_t i = 2; i < parts.size(); ++i) {
+    const std::string& part = parts[i];
+    if (part == "loop") {
+      port.is_looped = true;
+      continue;
+    }
+    if (!part.starts_with("speed=")) return not_a(text, kForm);
+    const char* end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(part.data() + 6, end, port.speed);
+    if (error != std::errc() || stop != end || !(port.speed > 0 && port.speed < 1e9)) {
+      return not_a(text, kForm);
+    }
+  }
+  return port;
+}
+
+base::Result<PortSpec> parse_interface_port(PortSpec::Kind kind, const std::string& text,
+                                            const std::string& name) {
+  if (!is_interface_name(name)) {
+    return base::Error("'" + name + "' cannot be the name of an interface");
+  }
+  PortSpec port;
+  port.kind = kind;
+  port.text = text;
+  port.interface = name;
+  return port;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stop != end || value > max) return std::nullopt;
+  return value;
+}
+
+bool is_interface_name(std::string_view text) {
+  if (text.empty() || text.size() > kInterfaceNameMax || text == "." || text == "..") return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < '\x7F' && c != '/' && c != ':' && c != '%' && c != ',';
+  });
+}
+
+bool is_node_name(std::string_view text) {
+  if (text.empty() || text.size() > kNodeNameMax || text[0] == '.') return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+base::Result<MacOctets> parse_mac(const std::string& text) {
+  constexpr const char* kForm = "a MAC address like 02:00:00:00:00:01";
+  MacOctets mac{};
+  if (text.size() != 3 * mac.size() - 1) return not_a(text, kForm);
+  for (std::size_t i = 0; i < mac.size(); ++i) {
+    const auto high = hex_digit(text[3 * i]);
+    const auto low = hex_digit(text[3 * i + 1]);
+    if (!high || !low || (i > 0 && text[3 * i - 1] != ':')) return not_a(text, kForm);
+    mac[i] = static_cast<std::uint8_t>(*high << 4 | *low);
+  }
+  if ((mac[0] & 1U) != 0 || mac == MacOctets{}) {
+    return not_a(text, "a MAC address that one NIC can have (it is a group address or zero)");
+  }
+  return mac;
+}
+
+std::string mac_text(const MacOctets& mac) {
+  char out[18];
+  std::snprintf(out, sizeof(out), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+                mac[4], mac[5]);
+  return out;
+}
+
+base::Result<PoolShape> parse_pool(const std::string& text) {
+  const std::size_t x = text.find('x');
+  if (x != std::string::npos) {
+    const std::string_view whole = text;
+    const auto count = parse_number(whole.substr(0, x), kPoolElementsMax);
+    const auto size = parse_number(whole.substr(x + 1), kElementBytesMax);
+    if (count && *count > 0 && size && *size >= kElementBytesMin) {
+      return PoolShape{static_cast<std::uint32_t>(*count), static_cast<std::uint32_t>(*size)};
+    }
+  }
+  return not_a(text, "COUNTxSIZE like 1024x2048, with 1 to 65536 elements of 64 to 65536 bytes");
+}
+
+base::Result<PortSpec> parse_lan_port(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string kind = colon == std::string::npos ? "" : text.substr(0, colon);
+  const std::string rest = colon == std::string::npos ? text : text.substr(colon + 1);
+  if (kind == "file") return parse_file_port(text, rest);
+  if (kind == "pcap" || kind.empty()) {
+    return parse_interface_port(PortSpec::Kind::kPcap, text, rest);
+  }
+  if (kind == "packet") return parse_interface_port(PortSpec::Kind::kPacket, text, rest);
+  if (kind == "tap") return parse_interface_port(PortSpec::Kind::kTap, text, rest);
+  return not_a(text, "pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");
+}
+
+base::Result<PortSpec> parse_tap(const std::string& text) {
+  if (text.starts_with("file:")) return parse_file_port(text, text.substr(5));
+  return parse_interface_port(PortSpec::Kind::kTap, text, text);
+}
+
+}  // namespace splitnic::control

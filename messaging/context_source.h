@@ -1,0 +1,26 @@
+// Transaction Contexts of one connection: a counter, so that no two open requests share one.
+// Never 0 (unsolicited) and never with bit 63, which a flush of the receiver's pools adds.
+#pragma once
+
+#include <cstdint>
+
+#include "messaging/wire/buffer_pool_flush.h"
+
+namespace splitnic::messaging {
+
+class ContextSource {
+ public:
+  // `start` from a random source, so that a context of an earlier connection is not met again soon.
+  explicit ContextSource(std::uint64_t start) : last_(start) {}
+  TransactionContext next() {
+    do {
+      last_ = (last_ + 1) & ~kFlushOfReceiversPools;
+    } while (last_ == 0);
+    return TransactionContext(last_);
+  }
+
+ private:
+  std::uint64_t last_;
+};
+
+}  // namespace splitnic::messaging

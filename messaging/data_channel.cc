@@ -1,0 +1,214 @@
+#include "messaging/data_channel.h"
+
+#include <array>
+
+#include "base/check.h"
+
+namespace splitnic::messaging {
+
+std::size_t DataChannel::receives_max(std::span<const PoolSpec> pools) {
+  std::size_t elements = kGrantElementsMax;
+  for (const PoolSpec& spec : pools) elements += spec.count;
+  return elements;
+}
+
+base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& adapter,
+                                                             fabric::PdId pd,
+                                                             std::span<const PoolSpec> pools,
+                                                             std::uint64_t window_bytes_max,
+                                                             fabric::CqId recv_cq, PoolOwner& owner,
+                                                             PoolUser& user, base::Time now) {
+  std::unique_ptr<DataChannel> channel(new DataChannel(adapter, recv_cq, owner, user));
+  auto made = channel->make_queue_pair(pd, receives_max(pools), window_bytes_max, now);
+  for (std::size_t i = 0; made && i < pools.size(); ++i) {
+    made = channel->add_pool(pd, pools[i], kUnsolicited);
+  }
+  if (!made) {
+    channel->close(now);
+    return made.error();
+  }
+  return channel;
+}
+
+base::Status DataChannel::make_queue_pair(fabric::PdId pd, std::size_t receives,
+                                          std::uint64_t window, base::Time now) {
+  const auto send_cq = adapter_.create_cq(kPushesMax + 1);
+  if (!send_cq) return send_cq.error();
+  send_cq_ = *send_cq;
+  fabric::QpInit init;
+  init.pd = pd;
+  init.send_cq = send_cq_;
+  init.recv_cq = recv_cq_;
+  init.send_depth = kPushesMax;
+  init.receive_depth = receives;
+  init.window_bytes_max = window;
+  const auto qpn = adapter_.create_qp(init, now);
+  if (!qpn) {
+    adapter_.destroy_cq(send_cq_);
+    return qpn.error();
+  }
+  qpn_ = *qpn;
+  open_ = true;
+  return adapter_.prepare_qp(qpn_);
+}
+
+DataChannel::~DataChannel() { CHECK(!open_); }
+
+void DataChannel::close(base::Time now) {
+  if (!open_) return;
+  open_ = false;
+  adapter_.destroy_qp(qpn_, now);
+  adapter_.destroy_cq(send_cq_);
+}
+
+DataChannel::Pool::Pool(const PoolOwner& owner_in, const PoolSpec& spec)
+    : owner(owner_in), memory(std::make_unique<std::byte[]>(std::size_t{spec.count} * spec.size)) {
+  shape.elements = spec.count;
+  shape.element_bytes = spec.size;
+}
+
+// A write of several elements needs all of them posted; one of no bytes needs the one it names.
+bool DataChannel::Pool::may_write(fabric::VirtualAddress address,
+                                  std::uint64_t length) const noexcept {
+  const std::uint64_t begin = address.value - shape.address.value;
+  const std::uint64_t last = length == 0 ? begin : begin + length - 1;
+  const std::uint64_t first = begin / shape.element_bytes;
+  return owner.may_write(ref, static_cast<std::uint32_t>(first),
+                         static_cast<std::uint32_t>(last / shape.element_bytes - first + 1));
+}
+
+base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
+                                   TransactionContext answers) {
+  auto pool = std::make_unique<Pool>(owner_, spec);
+  const auto handle = adapter_.memory().register_region(pd, {pool->memory.get(), pool->bytes()},
+                                                        fabric::kLocalRead | fabric::kRemoteWrite);
+  if (!handle) return handle.error().within("memory of a pool");
+  adapter_.memory().set_guard(*handle, *pool);
+  pool->shape.handle = *handle;
+  pool->shape.address = adapter_.memory().start_of(*handle);
+  receives_wanted_ += spec.count;
+  if (auto posted = top_up(); !posted) return posted;
+  const PoolRef ref = owner_.add(pool->shape, answers);
+  pool->ref = ref;
+  pools_.insert(ref, std::move(pool));
+  return {};
+}
+
+base::Status DataChannel::top_up() {
+  for (; receives_posted_ < receives_wanted_; ++receives_posted_) {
+    if (auto posted = adapter_.post_recv(qpn_, {}); !posted) return posted;
+  }
+  return {};
+}
+
+void DataChannel::end_pool(const ClosedPool& closed) {
+  static_cast<void>(adapter_.memory().deregister(closed.handle));
+  pools_.visit([&](Pool& pool) {
+    if (pool.shape.handle != closed.handle || pool.has_ended) return;
+    pool.has_ended = true;
+    receives_wanted_ -= pool.shape.elements;
+    ++ended_;
+  });
+  sweep();
+}
+
+// Frees the memory of ended pools that no reader holds.
+void DataChannel::sweep() {
+  pools_.erase_if([&](const Pool& pool) {
+    const bool is_done = pool.has_ended && !owner_.in_use(pool.shape.handle);
+    if (is_done) --ended_;
+    return is_done;
+  });
+}
+
+DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_open) {
+  if (leases_.full() || indications_.size() + leases_.size() >= kPushesMax) return Push::kNoRoom;
+  const auto lease = user_.take(frame.length);
+  if (!lease) return Push::kNoElement;
+  const bool must_wait = indications_open || unindicated_ > 0 || !indications_.empty();
+  fabric::SendWr wr;
+  wr.op = fabric::WrOp::kRdmaWrite;
+  wr.gather = {&frame, 1};
+  wr.remote_address = lease->address;
+  wr.remote_handle = lease->handle;
+  wr.idata = lease->idata;
+  if ((lease->idata && must_wait) || !adapter_.post_send(qpn_, wr)) {
+    user_.cancel(*lease);
+    return Push::kNoRoom;
+  }
+  if (!lease->idata) ++unindicated_;
+  leases_.push({*lease, frame.length});
+  return Push::kTaken;
+}
+
+std::optional<std::string> DataChannel::poll_sends(bool& did) {
+  std::array<fabric::Wc, 64> wcs;
+  for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
+    did = true;
+    for (std::size_t i = 0; i < n; ++i) {
+      // It stays in flight: nobody knows whether it arrived.
+      if (wcs[i].status != fabric::WcStatus::kSuccess) {
+        return "channel 1: " + std::string(fabric::name(wcs[i].status));
+      }
+      const Write write = leases_.front();
+      leases_.pop();
+      ++completed_;
+      if (write.lease.idata) {
+        user_.on_written(write.lease);
+      } else {
+        --unindicated_;
+        indications_.push(write);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ConsumedRecord> DataChannel::next_indication() {
+  if (indications_.empty()) return std::nullopt;
+  const Write write = indications_.front();
+  indications_.pop();
+  user_.on_written(write.lease);
+  return ConsumedRecord{write.lease.pool, write.lease.element, 1, write.bytes};
+}
+
+Parsed<FilledElement> DataChannel::take(const fabric::Wc& wc, base::Time now,
+                                        std::optional<std::string>& broken) {
+  if (wc.status != fabric::WcStatus::kSuccess) {
+    broken = "channel 1: " + std::string(fabric::name(wc.status));
+    return DropReason::kState;
+  }
+  --receives_posted_;
+  Parsed<FilledElement> filled = DropReason::kRole;  // a Send: not on this channel [S001-27]
+  if (wc.has_idata) filled = owner_.on_idata(wc.idata, wc.bytes, wc.address, now);
+  if (filled) return filled;
+  // A lying indication: its receive is posted anew so that the credit is not lost.
+  if (auto posted = top_up(); !posted) broken = posted.error().text();
+  return filled;
+}
+
+base::MutableBytes DataChannel::memory(const FilledElement& filled) {
+  const Pool* pool = pools_.find(filled.pool);
+  CHECK(pool != nullptr);
+  const std::size_t offset = filled.address.value - pool->shape.address.value;
+  return {pool->memory.get() + offset, filled.bytes};
+}
+
+std::vector<base::MutableBytes> DataChannel::TEST_pool_memory() {
+  std::vector<base::MutableBytes> all;
+  pools_.visit([&](Pool& pool) { all.push_back({pool.memory.get(), pool.bytes()}); });
+  return all;
+}
+
+// The receive is posted before the Update that returns the element can leave.
+base::Status DataChannel::release(const FilledElement& filled, base::Time now) {
+  if (receives_posted_ < receives_wanted_) {
+    if (auto posted = adapter_.post_recv(qpn_, {}); !posted) return posted;
+    ++receives_posted_;
+  }
+  owner_.release(filled.pool, filled.element, filled.count, now);
+  if (ended_ > 0) sweep();
+  return {};
+}
+
+}  // namespace splitnic::messaging

@@ -1,0 +1,99 @@
+// States and edges of pools and of their elements, as data. What is not an edge is refused: the
+// caller counts it and nothing changes. docs/wire/message.md
+//
+// An element exists twice: in the owner's table and in the user's table. Between them lie an RDMA
+// write and an Update, so the owner may still say Posted while the user says Writing, never the
+// reverse of that order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace splitnic::messaging {
+
+template <typename State, typename Event>
+struct Edge {
+  State from;
+  Event event;
+  State to;
+};
+template <typename Edges, typename State, typename Event>
+constexpr std::optional<State> find_edge(const Edges& edges, State state, Event event) {
+  for (const auto& edge : edges) {
+    if (edge.from == state && edge.event == event) return edge.to;
+  }
+  return std::nullopt;
+}
+
+// A pool, at its owner.
+enum class PoolState : std::uint8_t {
+  kFree,        // not known to the peer; no message or idata may name it
+  kAdvertised,  // the peer may write
+  kFlushing,    // the peer was asked to stop, or asked us to; late indications are still taken
+};
+enum class PoolEvent : std::uint8_t { kAdvertised, kFlushBegun, kFlushEnded };
+inline constexpr auto kPoolEdges = std::to_array<Edge<PoolState, PoolEvent>>({
+    {PoolState::kFree, PoolEvent::kAdvertised, PoolState::kAdvertised},
+    {PoolState::kAdvertised, PoolEvent::kFlushBegun, PoolState::kFlushing},
+    {PoolState::kFlushing, PoolEvent::kFlushEnded, PoolState::kFree},
+});
+
+// An element, at the owner of its pool.
+enum class OwnerElement : std::uint8_t {
+  kPosted,    // the peer may write; its content is not ours to read
+  kFilled,    // indicated; our reader has it and nobody writes
+  kReleased,  // our reader is done; the peer does not know it yet
+  kReturned,  // the Update is sent: posted again, after at least one use
+};
+enum class OwnerEvent : std::uint8_t { kIndicated, kReleased, kUpdateSent };
+inline constexpr auto kOwnerEdges = std::to_array<Edge<OwnerElement, OwnerEvent>>({
+    {OwnerElement::kPosted, OwnerEvent::kIndicated, OwnerElement::kFilled},
+    {OwnerElement::kFilled, OwnerEvent::kReleased, OwnerElement::kReleased},
+    {OwnerElement::kReleased, OwnerEvent::kUpdateSent, OwnerElement::kReturned},
+    {OwnerElement::kReturned, OwnerEvent::kIndicated, OwnerElement::kFilled},
+});
+
+// An element, at the user of the peer's pool.
+enum class UserElement : std::uint8_t {
+  kAvailable,  // ours to write
+  kWriting,    // a write is posted and has not completed
+  kConsumed,   // written; the owner has it until its Update
+};
+enum class UserEvent : std::uint8_t { kTaken, kCancelled, kWritten, kUpdated };
+inline constexpr auto kUserEdges = std::to_array<Edge<UserElement, UserEvent>>({
+    {UserElement::kAvailable, UserEvent::kTaken, UserElement::kWriting},
+    {UserElement::kWriting, UserEvent::kCancelled, UserElement::kAvailable},
+    {UserElement::kWriting, UserEvent::kWritten, UserElement::kConsumed},
+    {UserElement::kWriting, UserEvent::kUpdated, UserElement::kAvailable},  // overtook the ACK
+    {UserElement::kConsumed, UserEvent::kUpdated, UserElement::kAvailable},
+});
+
+constexpr std::optional<PoolState> next(PoolState s, PoolEvent e) {
+  return find_edge(kPoolEdges, s, e);
+}
+constexpr std::optional<OwnerElement> next(OwnerElement s, OwnerEvent e) {
+  return find_edge(kOwnerEdges, s, e);
+}
+constexpr std::optional<UserElement> next(UserElement s, UserEvent e) {
+  return find_edge(kUserEdges, s, e);
+}
+static_assert(!next(OwnerElement::kReleased, OwnerEvent::kIndicated));  // [S001-14]
+static_assert(!next(UserElement::kAvailable, UserEvent::kUpdated));     // [P-40]
+
+constexpr std::string_view name(PoolState s) {
+  constexpr auto kNames = std::to_array<std::string_view>({"FREE", "ADVERTISED", "FLUSHING"});
+  return kNames.at(static_cast<std::size_t>(s));
+}
+constexpr std::string_view name(OwnerElement s) {
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"POSTED", "FILLED", "RELEASED", "RETURNED"});
+  return kNames.at(static_cast<std::size_t>(s));
+}
+constexpr std::string_view name(UserElement s) {
+  constexpr auto kNames = std::to_array<std::string_view>({"AVAILABLE", "WRITING", "CONSUMED"});
+  return kNames.at(static_cast<std::size_t>(s));
+}
+
+}  // namespace splitnic::messaging

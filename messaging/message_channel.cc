@@ -1,0 +1,153 @@
+#include "messaging/message_channel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace splitnic::messaging {
+namespace {
+
+constexpr std::size_t kPrefixSlot = 32;  // SendData's 16 octets, then 4 of zero padding
+
+}  // namespace
+
+MessageChannel::MessageChannel(fabric::Adapter& adapter, const Shape& shape)
+    : adapter_(adapter),
+      shape_(shape),
+      message_max_(shape.message_max),
+      send_stride_(shape.sends_frames_only ? kPrefixSlot : shape.message_max),
+      kinds_(shape.sends) {
+  free_.reserve(shape.receives + shape.spares);
+}
+
+base::Result<std::unique_ptr<MessageChannel>> MessageChannel::open(fabric::Adapter& adapter,
+                                                                   fabric::PdId pd,
+                                                                   const Shape& shape,
+                                                                   fabric::CqId recv_cq,
+                                                                   base::Time now) {
+  std::unique_ptr<MessageChannel> channel(new MessageChannel(adapter, shape));
+  const std::size_t bytes = channel->send_offset(shape.sends);
+  channel->memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  const auto handle = adapter.memory().register_region(pd, {channel->memory_.get(), bytes},
+                                                       fabric::kLocalRead | fabric::kLocalWrite);
+  if (!handle) return handle.error().within("memory of messages");
+  channel->handle_ = *handle;
+  channel->start_ = adapter.memory().start_of(*handle);
+  if (auto made = channel->make_queue_pair(pd, recv_cq, now); !made) {
+    channel->close(now);
+    return made.error();
+  }
+  return channel;
+}
+
+base::Status MessageChannel::make_queue_pair(fabric::PdId pd, fabric::CqId recv_cq,
+                                             base::Time now) {
+  const auto send_cq = adapter_.create_cq(shape_.sends + 1);
+  if (!send_cq) return send_cq.error();
+  send_cq_ = *send_cq;
+  fabric::QpInit init;
+  init.service = shape_.service;
+  init.pd = pd;
+  init.send_cq = send_cq_;
+  init.recv_cq = recv_cq;
+  init.send_depth = shape_.sends;
+  init.receive_depth = shape_.receives;
+  init.accepts_rdma = false;
+  const auto qpn = adapter_.create_qp(init, now);
+  if (!qpn) {
+    adapter_.destroy_cq(send_cq_);
+    return qpn.error();
+  }
+  qpn_ = *qpn;
+  open_ = true;
+  if (auto prepared = adapter_.prepare_qp(qpn_); !prepared) return prepared;
+  for (std::size_t slot = 0; slot < shape_.receives; ++slot) {
+    if (auto posted = post_receive(slot); !posted) return posted;
+  }
+  for (std::size_t i = 0; i < shape_.spares; ++i) {
+    free_.push_back(static_cast<std::uint32_t>(shape_.receives + i));
+  }
+  return {};
+}
+
+MessageChannel::~MessageChannel() { CHECK(!open_); }
+
+base::Status MessageChannel::post_receive(std::size_t slot) {
+  const fabric::Sge piece = sge(slot * shape_.message_max, shape_.message_max);
+  auto posted = adapter_.post_recv(qpn_, {slot, {&piece, 1}});
+  if (posted) ++posted_;
+  return posted;
+}
+
+base::Status MessageChannel::release(std::uint32_t slot) {
+  if (posted_ < shape_.receives) return post_receive(slot);
+  free_.push_back(slot);
+  return {};
+}
+
+base::MutableBytes MessageChannel::room(bool reserved) {
+  CHECK(!shape_.sends_frames_only);
+  const std::size_t usable = reserved ? shape_.sends : shape_.sends - shape_.reserved_sends;
+  if (open_sends_ >= usable) return {};
+  return {memory_.get() + send_offset(next_send_), message_max_};
+}
+
+base::Status MessageChannel::send(std::size_t length, Kind kind) {
+  const fabric::Sge piece = sge(send_offset(next_send_), length);
+  return post_send({&piece, 1}, kind);
+}
+
+bool MessageChannel::send_frame(const fabric::Sge& frame) {
+  if (open_sends_ >= shape_.sends - shape_.reserved_sends) return false;
+  if (frame.length == 0 || frame.length > frame_bytes_max()) return false;
+  const std::size_t at = send_offset(next_send_);
+  std::byte* const slot = memory_.get() + at;
+  SendData::emit_prefix(kUnsolicited, frame.length, {slot, SendData::kFixedBytes});
+  std::memset(slot + SendData::kFixedBytes, 0, 4);
+  const std::size_t padding = pad4(frame.length) - frame.length;
+  const std::array<fabric::Sge, 3> gather = {sge(at, SendData::kFixedBytes), frame,
+                                             sge(at + SendData::kFixedBytes, padding)};
+  return post_send({gather.data(), padding == 0 ? 2U : 3U}, Kind::kFrame).has_value();
+}
+
+base::Status MessageChannel::post_send(std::span<const fabric::Sge> gather, Kind kind) {
+  fabric::SendWr wr;
+  wr.wr_id = next_send_;
+  wr.gather = gather;
+  if (auto posted = adapter_.post_send(qpn_, wr); !posted) return posted;
+  kinds_[next_send_] = kind;
+  next_send_ = (next_send_ + 1) % shape_.sends;
+  ++open_sends_;
+  ++open_by_kind_[static_cast<std::size_t>(kind)];
+  return {};
+}
+
+std::optional<std::string> MessageChannel::poll_sends(bool& did) {
+  std::array<fabric::Wc, 64> wcs;
+  for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
+    did = true;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (wcs[i].status != fabric::WcStatus::kSuccess) return broken(wcs[i].status);
+      const Kind kind = kinds_[oldest_send_];
+      oldest_send_ = (oldest_send_ + 1) % shape_.sends;
+      --open_sends_;
+      --open_by_kind_[static_cast<std::size_t>(kind)];
+      if (kind == Kind::kFrame) ++completed_frames_;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string MessageChannel::broken(fabric::WcStatus status) const {
+  return "channel " + std::to_string(shape_.channel) + ": " + std::string(fabric::name(status));
+}
+
+void MessageChannel::close(base::Time now) {
+  if (!open_) return;
+  open_ = false;
+  adapter_.destroy_qp(qpn_, now);
+  adapter_.destroy_cq(send_cq_);
+}
+
+}  // namespace splitnic::messaging

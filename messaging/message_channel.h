@@ -1,0 +1,150 @@
+// A channel of whole messages by Send: channel 0 always, and channel 1 of the send mode. One
+// receive descriptor a message, in slots of registered memory. A frame (SendData) is gathered from
+// the 16 octets of its slot, the frame where it lies, and padding: nothing is copied.
+//
+// Receive slots: `receives` are posted. With spares a descriptor is posted anew before its message
+// is handled, so the peer's credit never waits for our handler [requirements 2.1]; a frame may keep
+// its slot until release() while a spare is left. Without spares a kept slot is simply not posted
+// until it is released, which suits an unacknowledged channel. Thread: the data thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "fabric_emul/verbs/adapter.h"
+#include "messaging/wire/send_data.h"
+
+namespace splitnic::messaging {
+
+class MessageChannel {
+ public:
+  struct Shape {
+    unsigned channel = 0;
+    fabric::Service service = fabric::Service::kRc;
+    std::size_t message_max = kMsgMaxControl;
+    std::size_t receives = 64;
+    std::size_t spares = 65;  // one is posted anew while 64 are kept
+    std::size_t sends = 32;
+    std::size_t reserved_sends = 8;  // for Update and Flush
+    bool sends_frames_only = false;
+  };
+  static constexpr Shape control(fabric::Service service, std::size_t message_max) {
+    return {.service = service, .message_max = message_max};
+  }
+  // Channel 1 of the send mode.
+  static constexpr Shape frames(std::size_t message_max) {
+    return {.channel = 1,
+            .service = fabric::Service::kUc,
+            .message_max = message_max,
+            .receives = 512,
+            .spares = 0,
+            .sends = 512,
+            .reserved_sends = 0,
+            .sends_frames_only = true};
+  }
+  // What a Send carries; completions are counted by it.
+  enum class Kind : std::uint8_t { kMessage, kIndication, kFrame };
+
+  // Makes queue pair and slots; the receives are posted, their completions go to `recv_cq`. The
+  // adapter outlives the channel.
+  static base::Result<std::unique_ptr<MessageChannel>> open(fabric::Adapter& adapter,
+                                                            fabric::PdId pd, const Shape& shape,
+                                                            fabric::CqId recv_cq, base::Time now);
+  ~MessageChannel();
+  MessageChannel(const MessageChannel&) = delete;
+  MessageChannel& operator=(const MessageChannel&) = delete;
+
+  fabric::Qpn qpn() const { return qpn_; }
+  const Shape& shape() const { return shape_; }
+  // The longest message that both sides take.
+  std::size_t message_max() const { return message_max_; }
+  // The peer said how long a message it takes.
+  void limit(std::size_t peers_max) { message_max_ = std::min(message_max_, peers_max); }
+
+  // Room for the next message, message_max() long; empty if no slot is free. `reserved`: may take
+  // the last ones.
+  base::MutableBytes room(bool reserved);
+  // Sends what was written at the front of room(). REQUIRES length <= message_max().
+  base::Status send(std::size_t length, Kind kind = Kind::kMessage);
+  // Sends a frame that lies in registered memory as SendData; false: no slot now, or too long.
+  bool send_frame(const fabric::Sge& frame);
+  std::size_t frame_bytes_max() const { return SendData::data_max(message_max_); }
+  std::size_t open_sends(Kind kind) const { return open_by_kind_[static_cast<std::size_t>(kind)]; }
+  std::size_t take_completed_frames() { return std::exchange(completed_frames_, 0); }
+
+  // Takes completions of Sends. Gives why the channel is broken, if it is.
+  std::optional<std::string> poll_sends(bool& did);
+  // A completed receive of this queue pair: handle(MutableBytes, slot) is called once and says true
+  // to keep the slot; then may_keep() must have been true. Gives why the channel is broken, if it
+  // is.
+  template <class Handle>
+  std::optional<std::string> take(const fabric::Wc& wc, Handle&& handle);
+  // A completed receive whose message is lost: its slot is used anew.
+  base::Status drop(const fabric::Wc& wc) {
+    --posted_;
+    return release(static_cast<std::uint32_t>(wc.wr_id));
+  }
+  bool may_keep() const { return shape_.spares == 0 || !free_.empty(); }
+  base::Status release(std::uint32_t slot);
+  // Frees the queue pair; call it outside of the adapter's callbacks.
+  void close(base::Time now);
+
+ private:
+  MessageChannel(fabric::Adapter& adapter, const Shape& shape);
+  base::Status make_queue_pair(fabric::PdId pd, fabric::CqId recv_cq, base::Time now);
+  base::Status post_receive(std::size_t slot);
+  std::byte* receive_slot(std::size_t slot) { return memory_.get() + slot * shape_.message_max; }
+  std::size_t send_offset(std::size_t slot) const {
+    return (shape_.receives + shape_.spares) * shape_.message_max + slot * send_stride_;
+  }
+  fabric::Sge sge(std::size_t offset, std::size_t length) const {
+    return {fabric::VirtualAddress(start_.value + offset), static_cast<std::uint32_t>(length),
+            handle_};
+  }
+  base::Status post_send(std::span<const fabric::Sge> gather, Kind kind);
+  std::string broken(fabric::WcStatus status) const;
+
+  static constexpr std::size_t kKinds = 3;
+
+  fabric::Adapter& adapter_;
+  const Shape shape_;
+  std::size_t message_max_;
+  std::size_t send_stride_;
+  std::unique_ptr<std::byte[]> memory_;  // receive slots, then send slots
+  fabric::MemoryHandle handle_;
+  fabric::VirtualAddress start_;
+  fabric::CqId send_cq_;
+  fabric::Qpn qpn_;
+  std::vector<std::uint32_t> free_;  // receive slots that are neither posted nor kept
+  std::size_t posted_ = 0;
+  std::vector<Kind> kinds_;  // of the send slots
+  std::size_t next_send_ = 0, oldest_send_ = 0, open_sends_ = 0;
+  std::array<std::size_t, kKinds> open_by_kind_{};
+  std::size_t completed_frames_ = 0;
+  bool open_ = false;
+};
+
+template <class Handle>
+std::optional<std::string> MessageChannel::take(const fabric::Wc& wc, Handle&& handle) {
+  if (wc.status != fabric::WcStatus::kSuccess) return broken(wc.status);
+  const auto slot = static_cast<std::uint32_t>(wc.wr_id);
+  --posted_;
+  if (!free_.empty()) {
+    const std::uint32_t spare = free_.back();
+    free_.pop_back();
+    if (auto posted = post_receive(spare); !posted) return posted.error().text();
+  }
+  if (handle(base::MutableBytes(receive_slot(slot), wc.bytes), slot)) return std::nullopt;
+  if (auto released = release(slot); !released) return released.error().text();
+  return std::nullopt;
+}
+
+}  // namespace splitnic::messaging
