@@ -1,0 +1,303 @@
+#include "host_module/host.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "lan_bridge/frame/vnet_header.h"
+
+namespace splitnic::host {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr std::size_t kBatch = 64;           // frames a read
+constexpr std::size_t kRxBatchesMax = 8;     // a turn: all receive slots of the send mode
+constexpr base::Duration kRetryMin = 100ms;  // after a pair failed or was refused; doubled
+constexpr base::Duration kRetryMax = 1s;
+
+}  // namespace
+
+Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& tap,
+           base::Random& random)
+    : config_(config),
+      adapter_(adapter),
+      tap_(tap),
+      random_(random),
+      tx_memory_(std::make_unique_for_overwrite<std::byte[]>(config.tx_ring_bytes)),
+      pending_(kBatch),
+      retry_wait_(kRetryMin),
+      nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu}) {
+  rx_.reserve(kBatch);
+  adapter_.connections().set_handler(*this);
+}
+
+Host::~Host() = default;
+
+bool Host::step(base::Time now, bool tap_readable) {
+  now_ = now;
+  bool did = adapter_.poll(now);
+  tap_.flush();  // also of a pair that is gone
+  keep_connected(now);
+  if (pair_ == nullptr) return did;
+  did |= pair_->poll(now);
+  if (pair_->up()) {
+    did |= move_rx(now);
+    did |= move_tx(now, tap_readable && !is_stopping_);
+    nic_.pump(now);
+  } else if (is_stopping_) {
+    did |= move_rx(now);
+  }
+  if (is_stopping_ && pair_->up() && pending_.empty()) pair_->begin_close();
+  adapter_.transmit(now);
+  return did;
+}
+
+void Host::keep_connected(base::Time now) {
+  if (pair_failed_) {
+    pair_failed_ = false;
+    end_pair(now);
+    retry_at_ = now + retry_wait_;
+    retry_wait_ = std::min(2 * retry_wait_, kRetryMax);
+  }
+  const bool can_connect = link_ != nullptr && link_->up() && !is_stopping_;
+  if (pair_ != nullptr || !can_connect || now < retry_at_) return;
+  make_pair();
+  if (auto begun = pair_->connect(*link_, now); !begun) {
+    base::log_warn(begun.error().within("connecting").text());
+    pair_.reset();
+    retry_at_ = now + kRetryMax;
+  }
+}
+
+// What is under way ends with the pair, each frame under its name.
+void Host::end_pair(base::Time now) {
+  counters_.add(HostCounter::kTxLost, pair_->pushes_in_flight());
+  counters_.add(HostCounter::kTxDropEnded, pending_.size());
+  counters_.add(HostCounter::kRxDropEnded, rx_.size() - rx_done_ + pair_->unreceived());
+  pair_->close(now);
+  pair_.reset();
+  pending_.clear();
+  rx_.clear();
+  rx_done_ = 0;
+  rx_blocked_ = false;
+}
+
+void Host::make_pair() {
+  const base::MutableBytes arena{tx_memory_.get(), config_.tx_ring_bytes};
+  tx_ring_ = std::make_unique<lan::FrameRing>(arena, config_.tx_frames_max);
+  pair_ = std::make_unique<messaging::ChannelPair>(adapter_, config_.pair, random_, *this);
+  const auto registered = pair_->register_frames(arena);
+  CHECK(registered.has_value());
+}
+
+// Elements -> the port, all that arrived: in send mode what stays would take the slots of what
+// comes.
+bool Host::move_rx(base::Time now) {
+  bool did = false;
+  for (std::size_t batch = 0; batch < kRxBatchesMax; ++batch) {
+    if (rx_done_ == rx_.size()) {
+      rx_.resize(kBatch);
+      rx_.resize(pair_->receive(rx_));
+      rx_done_ = 0;
+    }
+    if (rx_.empty()) break;
+    did |= write_received(now);
+    if (rx_blocked_) break;
+  }
+  return did;
+}
+
+// What the port cannot take now stays in its element, and the peer waits for it.
+bool Host::write_received(base::Time now) {
+  bool did = false;
+  rx_blocked_ = false;
+  std::array<base::Bytes, kBatch> out;
+  while (rx_done_ < rx_.size()) {
+    // The header is rebuilt before every attempt: the peer may still write to the element
+    // [S002-19].
+    std::size_t count = 0;
+    const std::size_t first = rx_done_;
+    for (; first + count < rx_.size(); ++count) {
+      messaging::ReceivedFrame& frame = rx_[first + count];
+      if (lan::rebuild(frame.bytes, tap_.offloads(), nic_.mtu()) != lan::VnetVerdict::kGood) break;
+      out[count] = frame.bytes;
+    }
+    const std::size_t written = count > 0 ? tap_.write({out.data(), count}) : 0;
+    for (std::size_t i = 0; i < written; ++i) {
+      counters_.add(HostCounter::kRxFrames);
+      counters_.add(HostCounter::kRxBytes, rx_[rx_done_].bytes.size());
+      pair_->release(rx_[rx_done_++], now);
+    }
+    did |= written > 0;
+    if (written < count) {
+      rx_blocked_ = true;
+      return did;
+    }
+    if (rx_done_ < rx_.size()) {  // the one that did not pass
+      counters_.add(HostCounter::kRxDropVnet);
+      pair_->release(rx_[rx_done_++], now);
+      did = true;
+    }
+  }
+  return did;
+}
+
+bool Host::push_pending(base::Time now) {
+  while (!pending_.empty()) {
+    const base::Bytes frame = pending_.front();
+    if (!pair_->push(frame, now)) {
+      counters_.add(HostCounter::kWait);
+      return false;
+    }
+    counters_.add(HostCounter::kTxFrames);
+    counters_.add(HostCounter::kTxBytes, frame.size());
+    pending_.pop();
+  }
+  return true;
+}
+
+// A gratuitous ARP or an unsolicited neighbour advertisement for each address. REQUIRES that
+// nothing is pending.
+void Host::announce() {
+  if (!config_.addresses) return;
+  for (const lan::LocalAddress& address : config_.addresses()) {
+    const base::MutableBytes room =
+        pending_.full() ? base::MutableBytes{} : tx_ring_->reserve(lan::kAnnounceBytesMax);
+    if (room.empty()) return;
+    const base::MutableBytes frame = lan::emit_announcement(room, nic_.mac(), address);
+    tx_ring_->commit(frame.data() + frame.size());
+    pending_.push(frame);
+    counters_.add(HostCounter::kTxAnnounced);
+  }
+}
+
+// The port -> elements. A frame is read only when everything read before it was pushed, and when
+// the remote NIC is configured: before that it would drop every frame.
+bool Host::move_tx(base::Time now, bool tap_readable) {
+  bool did = false;
+  for (std::size_t done = pair_->take_completed(); done > 0; --done) {
+    tx_ring_->release();
+    did = true;
+  }
+  if (!push_pending(now) || !nic_.configured()) return did;
+  if (!is_stopping_ && nic_.take_announce()) {
+    announce();
+    if (!push_pending(now)) return did;
+  }
+  if (!tap_readable) return did;
+  std::array<base::Bytes, kBatch> frames;
+  const lan::ReadBatch batch = tap_.read(*tx_ring_, frames);
+  for (std::size_t i = 0; i < batch.frames; ++i) {
+    if (frames[i].size() > pair_->frame_bytes_max()) {
+      counters_.add(HostCounter::kTxDropTooLong);
+      tx_ring_->discard(frames[i].data() + frames[i].size());
+      continue;
+    }
+    pending_.push(frames[i]);
+  }
+  push_pending(now);
+  return did || batch.frames > 0;
+}
+
+base::Time Host::deadline() const {
+  base::Time at = adapter_.deadline();
+  if (pair_ != nullptr)
+    at = std::min({at, pair_->deadline(), nic_.deadline()});
+  else if (link_ != nullptr && link_->up())
+    at = std::min(at, retry_at_);
+  return at;
+}
+
+void Host::on_tap_event(base::Time now) { nic_.on_tap_state(now); }
+
+bool Host::is_drained() const {
+  return !pair_up() && (pair_ == nullptr || pair_->is_drained()) && rx_done_ == rx_.size() &&
+         !tap_.write_pending();
+}
+
+void Host::stop(base::Time now) {
+  if (pair_ != nullptr) {
+    nic_.on_pair_down();
+    end_pair(now);
+  }
+  link_ = nullptr;
+  adapter_.poll(now);
+  for (const auto& port : adapter_.ports()) {
+    port->say_bye(now);
+    port->flush(now);
+  }
+}
+
+void Host::abandon(base::Time now) {
+  if (pair_ != nullptr) pair_->close(now);
+  pair_.reset();
+}
+
+void Host::on_link_up(fabric::Link& link) {
+  link_ = &link;
+  nic_.on_link_back();
+}
+
+// The pair lives on: a path that comes back finds it. The interface shows that the cable is out.
+void Host::on_link_down(fabric::Link& link, std::string_view why) {
+  base::log_warn("the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
+  nic_.on_link_lost();
+}
+
+// Cells of the old size no longer pass. The next pair takes smaller ones; what is under way is lost
+// and counted.
+void Host::on_path_narrowed(fabric::Link& link) {
+  if (pair_ == nullptr || pair_->cell_payload_max() <= link.mcp()) return;
+  on_pair_down(*pair_, "the path carries cells of " + std::to_string(link.mcp()) +
+                           " octets now: connecting again with those");
+}
+
+fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
+                                            const fabric::Mgmt&, fabric::Mgmt&) {
+  return fabric::MgmtReject::kRefused;  // a host asks, it is not asked
+}
+
+bool Host::on_connected(fabric::ConnectionId, fabric::Link& link, const fabric::Mgmt& reply) {
+  return pair_ != nullptr && pair_->on_connected(link, reply, now_);
+}
+
+void Host::on_rejected(fabric::ConnectionId, fabric::MgmtReject code, base::Bytes private_data) {
+  if (pair_ != nullptr) pair_->on_rejected(code, private_data);
+}
+
+void Host::on_disconnected(fabric::ConnectionId, std::string_view why) {
+  if (pair_ != nullptr) pair_->on_disconnected(why);
+}
+
+void Host::on_pair_up(messaging::ChannelPair& pair) {
+  counters_.add(HostCounter::kPairUps);
+  retry_wait_ = kRetryMin;
+  last_end_.clear();
+  base::log_info("connected to the I/O unit " + pair.peer_name());
+  tap_.set_frame_bytes_max(pair.frame_bytes_max());
+  nic_.on_pair_up(pair, now_);
+}
+
+void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
+  counters_.add(HostCounter::kPairDowns);
+  if (why != last_end_) base::log_warn("the connection to the I/O unit ended: " + why);
+  last_end_ = why;
+  nic_.on_pair_down();
+  pair_failed_ = true;
+}
+
+messaging::CfgReply Host::on_cfg_request(messaging::ChannelPair&,
+                                         const messaging::CfgRequest& request) {
+  return nic_.on_request(request);
+}
+
+void Host::visit_counters(const base::CounterVisitor& visitor) const {
+  counters_.visit(visitor);
+  adapter_.visit_counters(visitor);
+  if (pair_ != nullptr) pair_->visit_counters(visitor);
+  tap_.visit_counters([&](std::string_view name, std::uint64_t value) {
+    visitor("tap." + std::string(name), value);
+  });
+}
+
+}  // namespace splitnic::host

@@ -1,0 +1,148 @@
+// The host module without its process: a TAP (or capture files) on one side, a channel pair to the
+// I/O unit on the other. It connects as soon as the link is up, keeps the remote NIC configured as
+// the host's interface is, and moves frames both ways. Driven by step(), so the daemon, the
+// simulator and tests run the same code.
+//
+// Host to LAN: the port reads straight into registered memory (tx ring), each frame is pushed into
+// an element of the I/O unit; while one waits for an element, the port is not read, so nothing is
+// dropped inside. LAN to host: frames arrive in our pool elements, are written to the port, and the
+// elements go back. Thread: the data thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/random.h"
+#include "base/ring.h"
+#include "fabric_emul/verbs/adapter.h"
+#include "host_module/nic_config.h"
+#include "lan_bridge/frame/announce.h"
+#include "lan_bridge/frame_port.h"
+#include "messaging/channel_pair.h"
+
+namespace splitnic::host {
+
+struct HostConfig {
+  messaging::PairConfig pair;
+  bool takes_lan_mac = false;          // --mac nic: the interface takes the LAN NIC's own address
+  std::optional<std::uint32_t> mtu{};  // --mtu; none: the LAN's, until the user sets another
+  // What ANNOUNCE makes us tell the LAN; none: nothing.
+  std::function<std::vector<lan::LocalAddress>()> addresses{};
+  std::size_t tx_ring_bytes = 4 << 20;
+  std::size_t tx_frames_max = 2048;
+};
+
+enum class HostCounter {
+  kTxFrames,
+  kTxBytes,
+  kTxAnnounced,  // frames of our own, after ANNOUNCE
+  kTxDropTooLong,
+  kTxDropEnded,  // read, and the pair ended before it could be pushed
+  kTxLost,       // pushed, and the pair ended before the peer had acknowledged it
+  kRxFrames,
+  kRxBytes,
+  kRxDropVnet,
+  kRxDropEnded,  // arrived, and the pair ended before the port took it
+  kWait,
+  kPairUps,
+  kPairDowns,
+  kCount_
+};
+
+class Host final : public fabric::ConnectionHandler, public messaging::PairOwner {
+ public:
+  // `tap` and `adapter` outlive the host; the adapter has its port already.
+  Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& tap,
+       base::Random& random);
+  ~Host() override;
+
+  // One turn. `tap_readable`: the port's fd said so (or is always ready). True if anything was
+  // done: call again before sleeping.
+  bool step(base::Time now, bool tap_readable);
+  base::Time deadline() const;
+  // What to poll the port's fd for.
+  bool wants_tap_input() const { return nic_up() && pending_.empty() && !is_stopping_; }
+  bool wants_tap_output() const { return rx_blocked_ || tap_.write_pending(); }
+  void on_tap_event(base::Time now);  // the port's event_fd said that its state changed
+  // A clean stop, first half: the port is read no more, what was read and what has arrived still
+  // goes its way, then the pools of both sides are flushed [S001-16]. Go on calling step() until
+  // is_drained(), for kStopMax at the most; then stop().
+  static constexpr base::Duration kStopMax = std::chrono::milliseconds(300);
+  void begin_stop() { is_stopping_ = true; }
+  bool is_drained() const;
+  // Second half, at once: tells the peer and lowers the carrier.
+  void stop(base::Time now);
+  // Drops everything without a word, as a killed process does (tests).
+  void abandon(base::Time now);
+
+  bool pair_up() const { return pair_ != nullptr && pair_->up(); }
+  bool nic_up() const { return pair_up() && nic_.configured(); }
+  messaging::ChannelPair* pair() { return pair_.get(); }
+  NicConfig& nic() { return nic_; }
+  bool connecting() const { return link_ != nullptr && !pair_up(); }
+  fabric::Link* link() { return link_; }
+  void visit_counters(const base::CounterVisitor& visitor) const;
+
+  // fabric::ConnectionHandler
+  void on_link_up(fabric::Link& link) override;
+  void on_link_down(fabric::Link& link, std::string_view why) override;
+  void on_path_narrowed(fabric::Link& link) override;
+  fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
+                                        const fabric::Mgmt& request, fabric::Mgmt& reply) override;
+  bool on_connected(fabric::ConnectionId id, fabric::Link& link,
+                    const fabric::Mgmt& reply) override;
+  void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
+                   base::Bytes private_data) override;
+  void on_disconnected(fabric::ConnectionId id, std::string_view why) override;
+  // messaging::PairOwner
+  void on_pair_up(messaging::ChannelPair& pair) override;
+  void on_pair_down(messaging::ChannelPair& pair, const std::string& why) override;
+  messaging::CfgReply on_cfg_request(messaging::ChannelPair& pair,
+                                     const messaging::CfgRequest& request) override;
+
+ private:
+  void keep_connected(base::Time now);
+  void end_pair(base::Time now);
+  void make_pair();
+  bool move_rx(base::Time now);  // vnic_rx: elements -> TAP
+  bool write_received(base::Time now);
+  bool move_tx(base::Time now, bool tap_readable);  // vnic_tx: TAP -> elements
+  bool push_pending(base::Time now);
+  void announce();
+
+  HostConfig config_;
+  fabric::Adapter& adapter_;
+  lan::FramePort& tap_;
+  base::Random& random_;
+  std::unique_ptr<std::byte[]> tx_memory_;
+  std::unique_ptr<lan::FrameRing> tx_ring_;
+  base::Ring<base::Bytes> pending_;           // read, not yet pushed
+  std::vector<messaging::ReceivedFrame> rx_;  // received, not yet written
+  std::size_t rx_done_ = 0;
+  bool rx_blocked_ = false;
+  bool is_stopping_ = false;
+  std::unique_ptr<messaging::ChannelPair> pair_;
+  bool pair_failed_ = false;
+  fabric::Link* link_ = nullptr;
+  base::Time retry_at_{};
+  base::Duration retry_wait_;
+  std::string last_end_;  // why, since a pair was last up: the same is not said again
+  base::Time now_{};
+  NicConfig nic_;
+  base::Counters<HostCounter> counters_;
+};
+
+}  // namespace splitnic::host
+
+template <>
+struct splitnic::base::CounterNames<splitnic::host::HostCounter> {
+  static constexpr auto kNames = std::to_array<std::string_view>(
+      {"host.tx.frames", "host.tx.bytes", "host.tx.announced", "host.tx.drop.too_long",
+       "host.tx.drop.ended", "host.tx.lost", "host.rx.frames", "host.rx.bytes", "host.rx.drop.vnet",
+       "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs"});
+};

@@ -1,0 +1,79 @@
+#include "host_module/local_addresses.h"
+
+#include <ifaddrs.h>
+#include <linux/if_addr.h>
+#include <netinet/in.h>
+
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace splitnic::host {
+namespace {
+
+std::optional<unsigned> hex_of(std::string_view text) {
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool is_forwarding(const std::string& interface) {
+  std::ifstream file("/proc/sys/net/ipv6/conf/" + interface + "/forwarding");
+  int value = 0;
+  return file >> value && value != 0;
+}
+
+// An alias is named "INTERFACE:LABEL".
+bool is_of(std::string_view name, std::string_view interface) {
+  return name == interface ||
+         (name.starts_with(interface) && name.substr(interface.size()).starts_with(':'));
+}
+
+void add_ip4(const std::string& interface, std::vector<lan::LocalAddress>& to) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, &::freeifaddrs);
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    if (!is_of(at->ifa_name, interface)) continue;
+    sockaddr_in in{};
+    std::memcpy(&in, at->ifa_addr, sizeof(in));
+    lan::LocalAddress address;
+    std::memcpy(address.octets.data(), &in.sin_addr, sizeof(in.sin_addr));
+    to.push_back(address);
+  }
+}
+
+// getifaddrs() does not tell which addresses are not ours yet.
+void add_ip6(const std::string& interface, std::vector<lan::LocalAddress>& to) {
+  constexpr unsigned kNotOurs = IFA_F_TENTATIVE | IFA_F_DADFAILED;
+  const bool is_router = is_forwarding(interface);
+  std::ifstream file("/proc/net/if_inet6");
+  std::string digits, index, prefix, scope, flags, name;
+  while (file >> digits >> index >> prefix >> scope >> flags >> name) {
+    const auto state = hex_of(flags);
+    if (name != interface || !state || (*state & kNotOurs) != 0) continue;
+    lan::LocalAddress address{.is_ip6 = true, .is_router = is_router};
+    if (digits.size() != 2 * address.octets.size()) continue;
+    for (std::size_t i = 0; i < address.octets.size(); ++i) {
+      const auto octet = hex_of(std::string_view(digits).substr(2 * i, 2));
+      address.octets[i] = static_cast<std::uint8_t>(octet.value_or(0));
+    }
+    to.push_back(address);
+  }
+}
+
+}  // namespace
+
+std::vector<lan::LocalAddress> local_addresses(const std::string& interface) {
+  std::vector<lan::LocalAddress> found;
+  add_ip4(interface, found);
+  add_ip6(interface, found);
+  return found;
+}
+
+}  // namespace splitnic::host

@@ -1,0 +1,117 @@
+#include "host_module/options.h"
+
+#include "control/cli_app.h"
+
+namespace splitnic::host {
+namespace {
+
+constexpr const char* kProgram = "splitnic-host";
+
+struct Arguments {
+  std::string connect;
+  std::string tap = "nic0";
+  bool keeps_tap = false;
+  std::string fabric_device;
+  std::string nic = "0";
+  std::string mac;
+  std::string queues = "1";
+  control::CommonArguments common;
+};
+
+void add_options(CLI::App& app, Arguments& into) {
+  app.add_option("--connect", into.connect,
+                 "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME")
+      ->type_name("ADDR")
+      ->required();
+  app.add_option("--tap", into.tap,
+                 "The interface to create (default nic0), or file:IN.pcap,OUT.pcap")
+      ->type_name("NAME");
+  app.add_flag("--keep-tap", into.keeps_tap, "Leave the interface there on a clean stop");
+  app.add_option("--fabric-dev", into.fabric_device, "Keep the fabric on this interface")
+      ->type_name("IF");
+  app.add_option("--nic", into.nic, "Which of the I/O unit's NICs (default 0)")->type_name("K");
+  app.add_option("--mac", into.mac,
+                 "Take this MAC; nic: the LAN NIC's own (default: a stable local one)")
+      ->type_name("MAC");
+  app.add_option("--queues", into.queues, "Data channels (1, the only value of this release)")
+      ->type_name("N");
+  control::add_common_options(app, into.common);
+}
+
+base::Result<MacChoice> check_mac(const std::string& text) {
+  MacChoice choice;
+  if (text.empty()) return choice;
+  if (text == "nic") {
+    choice.kind = MacChoice::Kind::kNic;
+    return choice;
+  }
+  const auto mac = control::parse_mac(text);
+  if (!mac) return mac.error().within("--mac");
+  choice.kind = MacChoice::Kind::kGiven;
+  choice.given = *mac;
+  return choice;
+}
+
+// What can be wrong is bad usage; what is right and not in this release is left to the caller.
+base::Result<HostOptions> check(const Arguments& typed, const std::string& machine) {
+  HostOptions out;
+  const auto tap = control::parse_tap(typed.tap);
+  if (!tap) return tap.error().within("--tap");
+  out.tap = *tap;
+  const bool is_tap = tap->kind == control::PortSpec::Kind::kTap;
+  out.keeps_tap = typed.keeps_tap;
+  if (typed.keeps_tap && !is_tap) return base::Error("--keep-tap: --tap is not an interface");
+
+  const auto common = control::check_common_options(
+      typed.common, machine + "-" + (is_tap ? tap->interface : std::string("host")));
+  if (!common) return common.error();
+  out.common = *common;
+  const auto connect = control::parse_endpoint(typed.connect);
+  if (!connect) return connect.error().within("--connect");
+  out.connect = *connect;
+  if (auto lab = control::check_lab(out.common, "--connect", out.connect); !lab) {
+    return lab.error();
+  }
+  if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {
+    return base::Error("--fabric-dev: '" + typed.fabric_device +
+                       "' cannot be the name of an interface");
+  }
+  if (is_tap && typed.fabric_device == tap->interface) {
+    return base::Error("--fabric-dev: the fabric cannot run over the interface it makes");
+  }
+  out.fabric_device = typed.fabric_device;
+  const auto nic = control::number_option("--nic", typed.nic, 0, kNicMax);
+  if (!nic) return nic.error();
+  out.nic = *nic;
+  const auto mac = check_mac(typed.mac);
+  if (!mac) return mac.error();
+  out.mac = *mac;
+  const auto queues = control::number_option("--queues", typed.queues, 1, kQueuesMax);
+  if (!queues) return queues.error();
+  out.queues = *queues;
+  return out;
+}
+
+}  // namespace
+
+control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,
+                                         const std::string& machine) {
+  Arguments typed;
+  const auto app = control::make_app(
+      kProgram, "The host of splitnic: gives this machine the NIC of an I/O unit.");
+  add_options(*app, typed);
+  if (auto refusal = control::run_parser(*app, argc, argv)) return *refusal;
+  if (typed.connect.find("?via=") != std::string::npos) {
+    return control::refuse(control::kExitFailed, kProgram,
+                           "--connect with ?via=: fabric switches are not in this release");
+  }
+  auto options = check(typed, machine);
+  if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
+  if (options->queues != 1) {
+    return control::refuse(control::kExitFailed, kProgram,
+                           "--queues " + typed.queues + ": this release has one queue; use 1");
+  }
+  return *std::move(options);
+}
+
+}  // namespace splitnic::host

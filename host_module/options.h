@@ -1,0 +1,41 @@
+// The command line and configuration file of splitnic-host, checked. docs/CLI.md
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "control/common_options.h"
+#include "control/parse_outcome.h"
+#include "control/values.h"
+
+namespace splitnic::host {
+
+// The MAC of the host's interface: a stable one of our own, the one given, or the LAN NIC's.
+struct MacChoice {
+  enum class Kind : std::uint8_t { kStable, kGiven, kNic };
+  Kind kind = Kind::kStable;
+  control::MacOctets given{};
+  friend bool operator==(const MacChoice&, const MacChoice&) = default;
+};
+
+struct HostOptions {
+  control::Endpoint connect;  // may be a name, to be resolved
+  control::PortSpec tap;      // kind kTap or kFile
+  bool keeps_tap = false;
+  std::string fabric_device;  // "": none
+  std::uint32_t nic = 0;
+  MacChoice mac;
+  std::uint32_t queues = 1;  // the only value of this release
+  control::CommonOptions common;
+};
+
+inline constexpr std::uint32_t kNicMax = 255;
+inline constexpr std::uint32_t kQueuesMax = 64;
+
+// Pure, but for reading the --config file. `machine` is the first part of the default --name:
+// MACHINE-TAP.
+control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,
+                                         const std::string& machine = control::machine_name());
+
+}  // namespace splitnic::host

@@ -1,0 +1,109 @@
+#include "iou_module/host_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "lan_bridge/frame/segment.h"
+#include "lan_bridge/frame/vnet_header.h"
+
+namespace splitnic::iou {
+
+HostSession::HostSession(const SessionConfig& config, fabric::Adapter& adapter, fabric::Link& link,
+                         base::Random& random, messaging::PairOwner& owner)
+    : link_(link),
+      identity_{link.peer_eui64(), link.peer_instance()},
+      memory_(std::make_unique_for_overwrite<std::byte[]>(config.ring_bytes)),
+      ring_({memory_.get(), config.ring_bytes}, config.frames_max),
+      pending_(config.frames_max),
+      pair_(adapter, config.pair, random, owner) {
+  is_registered_ = pair_.register_frames({memory_.get(), config.ring_bytes}).has_value();
+}
+
+bool HostSession::fits(base::Bytes frame) const {
+  const auto header = lan::VnetHeader::parse(frame);
+  return frame.size() <= pair_.frame_bytes_max() &&
+         (lan::offloads_used(header) & ~nic.features) == 0;
+}
+
+void HostSession::queue_own(base::Bytes frame) {
+  switch (nic.vlans.to_host(frame)) {
+    case VlanRules::Verdict::kPass:
+      return queue_fitting(frame);
+    case VlanRules::Verdict::kPassUntagged: {
+      const auto at = static_cast<std::size_t>(frame.data() - memory_.get());
+      return queue_fitting(take_tag_out({memory_.get() + at, frame.size()}));
+    }
+    case VlanRules::Verdict::kDrop:
+      break;
+  }
+  counters.add(SessionCounter::kDropVlan);
+  ring_.discard(frame.data() + frame.size());
+}
+
+void HostSession::queue_fitting(base::Bytes frame) {
+  const bool is_fitting = fits(frame);
+  if (is_fitting && !pending_.full()) return enqueue(frame);
+  if (is_fitting)
+    counters.add(SessionCounter::kDropHostFull);
+  else
+    queue_split(frame);
+  ring_.discard(frame.data() + frame.size());
+}
+
+void HostSession::queue_copy(base::Bytes frame) {
+  const VlanRules::Verdict verdict = nic.vlans.to_host(frame);
+  if (verdict == VlanRules::Verdict::kDrop) return counters.add(SessionCounter::kDropVlan);
+  const bool loses_tag = verdict == VlanRules::Verdict::kPassUntagged;
+  if (!loses_tag && !fits(frame)) return queue_split(frame);
+  const base::MutableBytes room =
+      pending_.full() ? base::MutableBytes{} : ring_.reserve(frame.size());
+  if (room.empty()) return counters.add(SessionCounter::kDropHostFull);
+  std::memcpy(room.data(), frame.data(), frame.size());
+  ring_.commit(room.data() + frame.size());
+  if (loses_tag) return queue_fitting(take_tag_out(room.first(frame.size())));
+  enqueue(room.first(frame.size()));
+}
+
+// Too long for an element: smaller super-frames. An offload that the host has not: finished frames.
+void HostSession::queue_split(base::Bytes frame) {
+  const auto header = lan::VnetHeader::parse(frame);
+  const bool supers = (lan::offloads_used(header) & ~nic.features) == 0;
+  auto segments = lan::Segmenter::of(
+      frame, supers ? lan::Segmenter::Mode::kSuper : lan::Segmenter::Mode::kFinished,
+      pair_.frame_bytes_max());
+  if (!segments) return counters.add(SessionCounter::kDropTooLong);
+  lan::Piece piece;
+  std::uint64_t pieces = 0;
+  while (segments->next(piece)) {
+    ++pieces;
+    const base::MutableBytes room =
+        pending_.full() ? base::MutableBytes{} : ring_.reserve(piece.size());
+    if (room.empty()) {
+      counters.add(SessionCounter::kDropHostFull);
+      continue;
+    }
+    const base::MutableBytes written = piece.copy_to(room);
+    ring_.commit(written.data() + written.size());
+    enqueue(written);
+  }
+  if (pieces > 1) counters.add(SessionCounter::kSplit, pieces - 1);
+}
+
+bool HostSession::pump(base::Time now) {
+  bool did = false;
+  for (std::size_t done = pair_.take_completed(); done > 0; --done) {
+    ring_.release();
+    did = true;
+  }
+  while (!pending_.empty() && pair_.push(pending_.front(), now)) {
+    counters.add(SessionCounter::kToHostFrames);
+    counters.add(SessionCounter::kToHostBytes, pending_.front().size());
+    rmon.count_to_host(pending_.front());
+    pending_.pop();
+    did = true;
+  }
+  return did;
+}
+
+}  // namespace splitnic::iou

@@ -1,0 +1,82 @@
+// LAN -> hosts. With one host the port reads straight into that host's ring; with several into the
+// scratch ring, and each host that wants a frame gets its own copy.
+#include <algorithm>
+#include <array>
+
+#include "iou_module/lan_nic.h"
+
+namespace splitnic::iou {
+namespace {
+
+constexpr std::size_t kFrameMin = lan::kVnetHeaderBytes + lan::kEthernetBytes;
+
+}  // namespace
+
+HostSession* LanNic::sole_session() {
+  HostSession* found = nullptr;
+  for (const auto& s : sessions_) {
+    if (s->failed || !s->pair().up()) continue;
+    if (found != nullptr) return nullptr;
+    found = s.get();
+  }
+  return found;
+}
+
+bool LanNic::wants_input() {
+  if (is_stopping_) return false;
+  if (!port_.input_waits()) return true;
+  bool any = false;
+  for (const auto& s : sessions_) {
+    if (s->failed || !s->nic.started || !s->pair().up() || !s->link().up()) continue;
+    if (!s->idle() || s->ring().reserve().empty()) return false;
+    any = true;
+  }
+  return any;
+}
+
+// True if a host wants it.
+bool LanNic::distribute(base::Bytes frame, const HostSession* except) {
+  const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
+  bool is_wanted = false;
+  for (const auto& s : sessions_) {
+    if (s.get() == except || s->failed || !s->wants(destination)) continue;
+    s->queue_copy(frame);
+    is_wanted = true;
+  }
+  return is_wanted;
+}
+
+bool LanNic::move_from_lan(base::Time now) {
+  bool did = false;
+  for (const auto& s : sessions_) did |= s->pump(now);
+  if (!is_readable_ || !wants_input()) return did;
+  HostSession* sole = sole_session();
+  const bool direct = sole != nullptr && !sole->ring().reserve().empty();
+  lan::FrameRing& ring = direct ? sole->ring() : scratch_;
+  std::array<base::Bytes, kBatch> frames;
+  const lan::ReadBatch batch = port_.read(ring, frames);
+  bool is_copying = false;  // from the first frame on that does not fit as it lies
+  for (std::size_t i = 0; i < batch.frames; ++i) {
+    const base::Bytes frame = frames[i];
+    counters_.add(LanCounter::kRxFrames);
+    counters_.add(LanCounter::kRxBytes, frame.size());
+    const bool whole = frame.size() >= kFrameMin;
+    if (direct && whole &&
+        sole->wants(lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes)))) {
+      // Its pieces lie behind the batch, and the ring is released in its order: so do all after it.
+      is_copying = is_copying || !sole->fits(frame);
+      if (!is_copying) {
+        sole->queue_own(frame);
+        continue;
+      }
+      sole->queue_copy(frame);
+    } else if (direct || !whole || !distribute(frame, nullptr)) {
+      counters_.add(LanCounter::kRxDropNoHost);
+    }
+    ring.discard(frame.data() + frame.size());
+  }
+  for (const auto& s : sessions_) s->pump(now);
+  return did || batch.frames > 0;
+}
+
+}  // namespace splitnic::iou

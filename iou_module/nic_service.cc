@@ -1,0 +1,299 @@
+#include "iou_module/nic_service.h"
+
+#include <algorithm>
+
+#include "messaging/cfgutil.pb.h"
+#include "messaging/node_name.h"
+
+namespace splitnic::iou {
+namespace {
+
+namespace cfg = messaging::cfg;
+using messaging::CfgCode;
+using messaging::CfgReply;
+using messaging::CfgRequest;
+using messaging::CfgStatus;
+
+constexpr std::uint32_t kMtuLeast = 576;
+
+// A field that is not known is a later version's and says nothing to us; one that is known and
+// comes with another type is not to be taken for one that was left out.
+bool has_bad_type(const google::protobuf::Message& message) {
+  const auto& others = message.GetReflection()->GetUnknownFields(message);
+  for (int i = 0; i < others.field_count(); ++i) {
+    if (message.GetDescriptor()->FindFieldByNumber(others.field(i).number()) != nullptr)
+      return true;
+  }
+  return false;
+}
+bool parse(const CfgRequest& request, google::protobuf::Message& out) {
+  return request.data.size() <= messaging::kMsgMaxMost &&
+         out.ParseFromArray(request.data.data(), static_cast<int>(request.data.size())) &&
+         !has_bad_type(out);
+}
+bool has_no_fields(CfgCode code) {
+  switch (code) {
+    case CfgCode::kGetMac:
+    case CfgCode::kStart:
+    case CfgCode::kStop:
+    case CfgCode::kReset:
+    case CfgCode::kQueryStats:
+    case CfgCode::kGetLink:
+    case CfgCode::kGetVersion:
+    case CfgCode::kGetState:
+      return true;
+    default:
+      return false;
+  }
+}
+CfgReply refuse(CfgStatus status) { return {status, {}}; }
+template <class Message>
+CfgReply ok(const Message& message) {
+  return {CfgStatus::kOk, message.SerializeAsString()};
+}
+std::string octets(const lan::MacAddress& mac) {
+  return {reinterpret_cast<const char*>(mac.data()), mac.size()};
+}
+std::optional<lan::MacAddress> mac_of(const std::string& field) {
+  lan::MacAddress mac;
+  if (field.size() != mac.size()) return std::nullopt;
+  std::ranges::transform(field, mac.begin(), [](char c) { return static_cast<std::uint8_t>(c); });
+  return mac;
+}
+bool is_usable(const lan::MacAddress& mac) {
+  return !lan::is_multicast(mac) && std::ranges::any_of(mac, [](std::uint8_t b) { return b != 0; });
+}
+
+// A list with one entry that cannot be is refused whole; one that does not fit asks for all
+// instead.
+template <class List, class Check>
+bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to, bool& overflow) {
+  to.clear();
+  overflow = static_cast<std::size_t>(from.size()) > HostSession::kFilterEntries;
+  for (const std::string& field : from) {
+    const auto mac = mac_of(field);
+    if (!mac || !is_good(*mac)) return false;
+    if (!overflow) to.push_back(*mac);
+  }
+  return true;
+}
+
+}  // namespace
+
+CfgReply NicService::answer(HostSession& host, const CfgRequest& request) {
+  if (cfg::StartRequest none; has_no_fields(request.code) && !parse(request, none))
+    return refuse(CfgStatus::kBadValue);
+  return (static_cast<std::uint32_t>(request.code) >> 16) == 1 ? mac_config(host, request)
+                                                               : utility(host, request);
+}
+
+CfgReply NicService::mac_config(HostSession& host, const CfgRequest& request) {
+  switch (request.code) {
+    case CfgCode::kInitNic:
+      return init_nic(host, request);
+    case CfgCode::kSetMac:
+      return set_mac(host, request);
+    case CfgCode::kGetMac: {
+      cfg::GetMacReply reply;
+      if (host.nic.mac) reply.set_mac(octets(*host.nic.mac));
+      return ok(reply);
+    }
+    case CfgCode::kSetFilter:
+      return set_filter(host, request);
+    case CfgCode::kSetMtu:
+      return set_mtu(host, request);
+    case CfgCode::kStart:
+      if ((host.nic.granted & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kNotPermitted);
+      host.nic.started = true;
+      return {};
+    case CfgCode::kStop:
+      host.nic.started = false;
+      return {};
+    case CfgCode::kReset:
+      reset(host.nic);
+      return {};
+    case CfgCode::kVlanAdd:
+    case CfgCode::kVlanDel:
+    case CfgCode::kSetPvid:
+      return vlan(host, request);
+    case CfgCode::kSetOffloads: {
+      cfg::SetOffloadsRequest ask;
+      if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
+      host.nic.features = lan::offloads_in_force(
+          (static_cast<std::uint32_t>(ask.mask()) | lan::kOffloadVnet) & host.nic.granted);
+      cfg::SetOffloadsReply reply;
+      reply.set_mask(host.nic.features);
+      return ok(reply);
+    }
+    default:
+      return refuse(CfgStatus::kUnknown);
+  }
+}
+
+// Offloads are agreed anew; what else is set stays: a host that comes back asks GET_STATE next.
+CfgReply NicService::init_nic(HostSession& host, const CfgRequest& request) {
+  cfg::InitNicRequest ask;
+  if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
+  // Every frame carries the virtio-net header; a host that does not know it cannot be served.
+  if ((ask.features_wanted() & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kBadValue);
+  const lan::PortState state = lan_.state();
+  host.nic.node_name = messaging::clean_node_name(ask.node_name());
+  host.nic.granted =
+      lan::offloads_in_force(static_cast<std::uint32_t>(ask.features_wanted()) &
+                             (lan::kOffloadChecksum | lan::kOffloadTso4 | lan::kOffloadTso6 |
+                              lan::kOffloadUso | lan::kOffloadVlan | lan::kOffloadVnet));
+  host.nic.features = host.nic.granted;
+  host.nic.mtu = std::min(host.nic.mtu, state.mtu);
+  cfg::InitNicReply reply;
+  reply.set_mac(octets(state.mac));
+  reply.set_mtu(state.mtu);
+  reply.set_mtu_min(kMtuLeast);
+  reply.set_mtu_max(state.mtu);
+  reply.mutable_link()->set_up(state.link_up);
+  reply.mutable_link()->set_speed_mbps(state.speed_mbps);
+  reply.mutable_link()->set_full_duplex(state.full_duplex);
+  reply.set_features_granted(host.nic.features);
+  reply.set_filter_entries_max(HostSession::kFilterEntries);
+  reply.set_queues_max(1);
+  return ok(reply);
+}
+
+CfgReply NicService::set_mac(HostSession& host, const CfgRequest& request) {
+  cfg::SetMacRequest ask;
+  if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
+  const auto mac = mac_of(ask.mac());
+  if (!mac || !is_usable(*mac)) return refuse(CfgStatus::kBadValue);
+  if (taken_(host, *mac)) return refuse(CfgStatus::kNotPermitted);
+  host.nic.mac = mac;
+  cfg::SetMacReply reply;
+  reply.set_mac(octets(*mac));
+  return ok(reply);
+}
+
+CfgReply NicService::set_filter(HostSession& host, const CfgRequest& request) {
+  cfg::SetFilterRequest ask;
+  if (!parse(request, ask) || has_bad_type(ask.filter())) return refuse(CfgStatus::kBadValue);
+  const cfg::Filter& f = ask.filter();
+  Filter wanted;
+  bool many_unicast = false;
+  bool many_multicast = false;
+  if (!read_list(f.unicast(), is_usable, wanted.unicast, many_unicast) ||
+      !read_list(f.multicast(), lan::is_multicast, wanted.multicast, many_multicast)) {
+    return refuse(CfgStatus::kBadValue);
+  }
+  for (const lan::MacAddress& mac : wanted.unicast) {
+    if (taken_(host, mac)) return refuse(CfgStatus::kNotPermitted);
+  }
+  wanted.promiscuous = f.promiscuous() || many_unicast;
+  if (wanted.promiscuous && !policy_.may_be_promiscuous) return refuse(CfgStatus::kNotPermitted);
+  wanted.all_multicast = f.all_multicast() || many_multicast;
+  wanted.no_unicast = f.no_unicast();
+  wanted.no_multicast = f.no_multicast();
+  wanted.no_broadcast = f.no_broadcast();
+  host.nic.filter = wanted;
+  cfg::SetFilterReply reply;
+  cfg::Filter& force = *reply.mutable_in_force();
+  force = f;
+  force.set_promiscuous(wanted.promiscuous);
+  force.set_all_multicast(wanted.all_multicast);
+  if (many_unicast) force.clear_unicast();
+  if (many_multicast) force.clear_multicast();
+  return ok(reply);
+}
+
+CfgReply NicService::set_mtu(HostSession& host, const CfgRequest& request) {
+  cfg::SetMtuRequest ask;
+  if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
+  if (ask.mtu() < kMtuLeast || ask.mtu() > 65535) return refuse(CfgStatus::kBadValue);
+  if (policy_.mtu_follows && lan_.state().mtu != ask.mtu()) {
+    if (!lan_.set_mtu(ask.mtu())) return refuse(CfgStatus::kDeviceError);
+  }
+  host.nic.mtu = std::min(ask.mtu(), lan_.state().mtu);
+  cfg::SetMtuReply reply;
+  reply.set_mtu(host.nic.mtu);
+  return ok(reply);
+}
+
+CfgReply NicService::vlan(HostSession& host, const CfgRequest& request) {
+  cfg::VlanAddRequest ask;  // the three requests have the same one field
+  if (!parse(request, ask) || ask.vlan_id() > VlanRules::kIdMax)
+    return refuse(CfgStatus::kBadValue);
+  const auto id = static_cast<std::uint16_t>(ask.vlan_id());
+  if (request.code == CfgCode::kSetPvid)
+    host.nic.vlans.set_pvid(id);
+  else if (request.code == CfgCode::kVlanAdd)
+    host.nic.vlans.add(id);
+  else
+    host.nic.vlans.remove(id);
+  return {};
+}
+
+// Power-on values; what INIT_NIC granted stays granted.
+void NicService::reset(NicSettings& nic) {
+  NicSettings fresh;
+  fresh.granted = fresh.features = nic.granted;
+  fresh.mtu = lan_.state().mtu;
+  fresh.node_name = nic.node_name;
+  nic = fresh;
+}
+
+CfgReply NicService::utility(HostSession& host, const CfgRequest& request) {
+  switch (request.code) {
+    case CfgCode::kGetStats:
+      return get_stats(host, request);
+    case CfgCode::kQueryStats: {
+      cfg::QueryStatsReply reply;
+      for (const std::string_view group : kStatsGroups) reply.add_groups(std::string(group));
+      return ok(reply);
+    }
+    case CfgCode::kClearStats: {
+      cfg::ClearStatsRequest ask;
+      const bool is_good = parse(request, ask) && clear_stats(host, ask.group());
+      return is_good ? CfgReply{} : refuse(CfgStatus::kBadValue);
+    }
+    case CfgCode::kGetLink: {
+      const lan::PortState state = lan_.state();
+      cfg::GetLinkReply reply;
+      reply.mutable_link()->set_up(state.link_up);
+      reply.mutable_link()->set_speed_mbps(state.speed_mbps);
+      reply.mutable_link()->set_full_duplex(state.full_duplex);
+      return ok(reply);
+    }
+    case CfgCode::kEcho: {
+      cfg::EchoRequest ask;
+      if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
+      cfg::EchoReply reply;
+      reply.set_data(ask.data());
+      return ok(reply);
+    }
+    case CfgCode::kGetVersion: {
+      cfg::GetVersionReply reply;
+      reply.set_version(messaging::kMessageVersion);
+      reply.set_version_highest(messaging::kMessageVersion);
+      reply.set_program("splitnic-iou");
+      return ok(reply);
+    }
+    case CfgCode::kGetState: {
+      cfg::GetStateReply reply;
+      reply.set_digest(host.nic.state().digest());
+      return ok(reply);
+    }
+    default:
+      return refuse(CfgStatus::kUnknown);
+  }
+}
+
+CfgReply NicService::get_stats(HostSession& host, const CfgRequest& request) {
+  cfg::GetStatsRequest ask;
+  if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
+  cfg::GetStatsReply reply;
+  const bool is_known =
+      visit_stats(host, ask.group(), [&](std::string_view name, std::uint64_t value) {
+        cfg::Counter& counter = *reply.add_counters();
+        counter.set_name(std::string(name));
+        counter.set_value(value);
+      });
+  return is_known ? ok(reply) : refuse(CfgStatus::kBadValue);
+}
+
+}  // namespace splitnic::iou

@@ -1,0 +1,72 @@
+// What one host has set on its NIC with CfgUtil, and what follows for a frame. Outlives the host's
+// session for a while (parked_settings.h). Thread: the data thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "iou_module/vlan_rules.h"
+#include "lan_bridge/frame/ethernet.h"
+#include "messaging/nic_state.h"
+
+namespace splitnic::iou {
+
+// What a host lets through. Before its first filter all multicast passes.
+struct Filter {
+  std::vector<lan::MacAddress> unicast;
+  std::vector<lan::MacAddress> multicast;
+  bool promiscuous = false;
+  bool all_multicast = true;
+  bool no_unicast = false;
+  bool no_multicast = false;
+  bool no_broadcast = false;
+};
+
+struct NicSettings {
+  std::optional<lan::MacAddress> mac;
+  Filter filter;
+  VlanRules vlans;
+  bool started = false;        // not part of state(): START is said anew on each connection
+  std::uint32_t granted = 0;   // offloads, in INIT_NIC
+  std::uint32_t features = 0;  // of these, what SET_OFFLOADS left on
+  std::uint32_t mtu = 0;       // in force for this host
+  std::string node_name;
+
+  bool owns(const lan::MacAddress& address) const {
+    return (mac && *mac == address) ||
+           std::ranges::find(filter.unicast, address) != filter.unicast.end();
+  }
+  // A frame with this destination is for this host, once it has started.
+  bool wants(const lan::MacAddress& destination) const {
+    if (filter.promiscuous) return true;
+    if (lan::is_broadcast(destination)) return !filter.no_broadcast;
+    if (lan::is_multicast(destination)) {
+      if (filter.no_multicast) return false;
+      return filter.all_multicast ||
+             std::ranges::find(filter.multicast, destination) != filter.multicast.end();
+    }
+    return !filter.no_unicast && owns(destination);
+  }
+  // What GET_STATE digests.
+  messaging::NicState state() const {
+    messaging::NicState s;
+    s.mac = mac.value_or(lan::MacAddress{});
+    s.promiscuous = filter.promiscuous;
+    s.all_multicast = filter.all_multicast;
+    s.no_unicast = filter.no_unicast;
+    s.no_multicast = filter.no_multicast;
+    s.no_broadcast = filter.no_broadcast;
+    s.unicast = filter.unicast;
+    s.multicast = filter.multicast;
+    s.vlans = vlans.list();
+    s.pvid = vlans.pvid();
+    s.mtu = mtu;
+    s.offloads = features;
+    return s;
+  }
+};
+
+}  // namespace splitnic::iou

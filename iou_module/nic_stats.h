@@ -1,0 +1,140 @@
+// What a host is told of its NIC (2/1 GET_STATS, 2/2 QUERY_STATS), by group: basic (frames and
+// octets each way), rmon (what kinds of frames), drops (one counter a cause), pools, queues. All of
+// it is the asking host's own: nothing of other hosts or of the LAN shows. What CLEAR_STATS hides
+// goes on being counted for the I/O unit's owner. Thread: the data thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+#include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame_ring.h"
+
+namespace splitnic::iou {
+
+class HostSession;
+
+// Of each direction the same, in the same order.
+enum class RmonCounter : std::uint8_t {
+  kToHostOctets,  // of Ethernet frames, without the FCS
+  kToHostUnicast,
+  kToHostMulticast,
+  kToHostBroadcast,
+  kToHostUntagged,
+  kToHostTagged,
+  kToHostSize64,  // sizes as on a LAN, so with the FCS: up to 64, 65 to 127, ... (RFC 2819)
+  kToHostSize127,
+  kToHostSize255,
+  kToHostSize511,
+  kToHostSize1023,
+  kToHostSize1518,
+  kToHostSizeMore,
+  kFromHostOctets,
+  kFromHostUnicast,
+  kFromHostMulticast,
+  kFromHostBroadcast,
+  kFromHostUntagged,
+  kFromHostTagged,
+  kFromHostSize64,
+  kFromHostSize127,
+  kFromHostSize255,
+  kFromHostSize511,
+  kFromHostSize1023,
+  kFromHostSize1518,
+  kFromHostSizeMore,
+  kCount_
+};
+
+// A super-frame is one frame of its own length. [virtio-net header][Ethernet frame]
+class Rmon {
+ public:
+  void count_to_host(base::Bytes frame) { count(RmonCounter::kToHostOctets, frame); }
+  // What is shorter than an Ethernet header is not counted here.
+  void count_from_host(base::Bytes frame) { count(RmonCounter::kFromHostOctets, frame); }
+  const base::Counters<RmonCounter>& counters() const { return counters_; }
+
+ private:
+  void count(RmonCounter first, base::Bytes frame) {
+    if (frame.size() < lan::kVnetHeaderBytes + lan::kEthernetBytes) return;
+    const std::byte* head = frame.data() + lan::kVnetHeaderBytes;
+    const std::size_t octets = frame.size() - lan::kVnetHeaderBytes;
+    add(first, 0, octets);
+    add(first, 1 + cast_of(head), 1);
+    add(first, 4 + (is_tagged(head) ? 1U : 0U), 1);
+    add(first, 6 + size_class(octets + kFcsBytes), 1);
+  }
+  void add(RmonCounter first, unsigned further, std::uint64_t n) {
+    counters_.add(static_cast<RmonCounter>(static_cast<unsigned>(first) + further), n);
+  }
+  // 0 unicast, 1 multicast, 2 broadcast.
+  static unsigned cast_of(const std::byte* destination) {
+    std::uint32_t high = 0;
+    std::uint16_t low = 0;
+    std::memcpy(&high, destination, sizeof(high));
+    std::memcpy(&low, destination + sizeof(high), sizeof(low));
+    const bool is_all = high == std::numeric_limits<std::uint32_t>::max() &&
+                        low == std::numeric_limits<std::uint16_t>::max();
+    return (std::to_integer<unsigned>(destination[0]) & 1U) + (is_all ? 1U : 0U);
+  }
+  static bool is_tagged(const std::byte* head) {
+    const auto type = std::to_integer<unsigned>(head[lan::kEthertypeOffset]) << 8 |
+                      std::to_integer<unsigned>(head[lan::kEthertypeOffset + 1]);
+    return type == lan::kEthertypeVlan || type == lan::kEthertypeServiceVlan;
+  }
+  static unsigned size_class(std::size_t bytes) {
+    return (bytes > 64 ? 1U : 0U) + (bytes > 127 ? 1U : 0U) + (bytes > 255 ? 1U : 0U) +
+           (bytes > 511 ? 1U : 0U) + (bytes > 1023 ? 1U : 0U) + (bytes > 1518 ? 1U : 0U);
+  }
+
+  static constexpr std::size_t kFcsBytes = 4;
+  base::Counters<RmonCounter> counters_;
+};
+
+// The groups that exist.
+inline constexpr std::array<std::string_view, 5> kStatsGroups{"basic", "rmon", "drops", "pools",
+                                                              "queues"};
+
+// What a host's counters were when it cleared them.
+class StatsBaseline {
+ public:
+  std::uint64_t since(std::string_view name, std::uint64_t value) const {
+    const auto at = values_.find(name);
+    return at == values_.end() ? value : value - at->second;
+  }
+  void set(std::string_view name, std::uint64_t value) {
+    values_.insert_or_assign(std::string(name), value);
+  }
+
+ private:
+  std::map<std::string, std::uint64_t, std::less<>> values_;
+};
+
+// The counters of one group (empty: basic), since the host cleared them; pools and queues also as
+// they are now. False: there is no such group.
+bool visit_stats(const HostSession& host, std::string_view group,
+                 const base::CounterVisitor& visitor);
+// Of one group, or of all if it is empty. False: there is no such group, and nothing is cleared.
+bool clear_stats(HostSession& host, std::string_view group);
+
+}  // namespace splitnic::iou
+
+template <>
+struct splitnic::base::CounterNames<splitnic::iou::RmonCounter> {
+  static constexpr std::array<std::string_view, 26> kNames = {
+      "iou.to_host.octets",      "iou.to_host.unicast",     "iou.to_host.multicast",
+      "iou.to_host.broadcast",   "iou.to_host.untagged",    "iou.to_host.tagged",
+      "iou.to_host.size.64",     "iou.to_host.size.127",    "iou.to_host.size.255",
+      "iou.to_host.size.511",    "iou.to_host.size.1023",   "iou.to_host.size.1518",
+      "iou.to_host.size.more",   "iou.from_host.octets",    "iou.from_host.unicast",
+      "iou.from_host.multicast", "iou.from_host.broadcast", "iou.from_host.untagged",
+      "iou.from_host.tagged",    "iou.from_host.size.64",   "iou.from_host.size.127",
+      "iou.from_host.size.255",  "iou.from_host.size.511",  "iou.from_host.size.1023",
+      "iou.from_host.size.1518", "iou.from_host.size.more"};
+};

@@ -1,0 +1,120 @@
+#include "iou_module/options.h"
+
+#include <algorithm>
+
+#include "control/cli_app.h"
+
+namespace splitnic::iou {
+namespace {
+
+constexpr const char* kProgram = "splitnic-iou";
+constexpr const char* kDefaultListen = "udp://0.0.0.0:7471";
+
+struct Arguments {
+  std::vector<std::string> lan;
+  std::vector<std::string> listen;
+  std::string max_hosts = "64";
+  std::vector<std::string> allow;
+  std::string lan_mtu = "keep";
+  control::CommonArguments common;
+};
+
+void add_options(CLI::App& app, Arguments& into) {
+  control::add_repeated(app, "--lan", into.lan,
+                        "The LAN NIC: [pcap:]IF, packet:IF, tap:NAME, file:IN.pcap,OUT.pcap; may "
+                        "repeat, one NIC each",
+                        "PORT")
+      ->required();
+  control::add_repeated(app, "--listen", into.listen,
+                        "Where hosts attach: udp://ADDRESS:PORT or shm://NAME; may repeat (default "
+                        "udp://0.0.0.0:7471)",
+                        "ADDR");
+  app.add_option("--max-hosts", into.max_hosts, "Hosts that may share it (default 64)")
+      ->type_name("N");
+  control::add_repeated(app, "--allow", into.allow,
+                        "Addresses that may attach; may repeat (default all)", "CIDR");
+  app.add_option("--lan-mtu", into.lan_mtu,
+                 "May a host change the NIC's own MTU: keep or follow (default keep)")
+      ->type_name("RULE");
+  control::add_common_options(app, into.common);
+}
+
+bool is_same(const control::PortSpec& a, const control::PortSpec& b) {
+  return (!a.interface.empty() && a.interface == b.interface) ||
+         (!a.output.empty() && a.output == b.output);
+}
+
+base::Status check_lan(const Arguments& typed, IouOptions& out) {
+  if (typed.lan.size() > kLanPortsMax) return base::Error("--lan: more than 256 NICs");
+  for (const std::string& text : typed.lan) {
+    auto port = control::parse_lan_port(text);
+    if (!port) return port.error().within("--lan");
+    if (std::ranges::any_of(out.lan, [&](const auto& other) { return is_same(other, *port); })) {
+      return base::Error("--lan: " + text + " is given twice");
+    }
+    out.lan.push_back(*std::move(port));
+  }
+  return {};
+}
+
+base::Status check_listen(const Arguments& typed, IouOptions& out) {
+  std::vector<std::string> all = typed.listen;
+  if (all.empty()) all.emplace_back(kDefaultListen);
+  for (const std::string& text : all) {
+    const auto endpoint = control::parse_endpoint(text);
+    if (!endpoint) return endpoint.error().within("--listen");
+    if (endpoint->is_name()) {
+      return base::Error("--listen: '" + text + "' is a name: give the address");
+    }
+    if (auto lab = control::check_lab(out.common, "--listen", *endpoint); !lab) return lab;
+    if (std::find(out.listen.begin(), out.listen.end(), *endpoint) != out.listen.end()) {
+      return base::Error("--listen: " + text + " is given twice");
+    }
+    out.listen.push_back(*endpoint);
+  }
+  return {};
+}
+
+base::Result<IouOptions> check(const Arguments& typed, const std::string& machine) {
+  IouOptions out;
+  const auto common = control::check_common_options(typed.common, machine + "-iou");
+  if (!common) return common.error();
+  out.common = *common;
+  if (auto lan = check_lan(typed, out); !lan) return lan.error();
+  if (auto listen = check_listen(typed, out); !listen) return listen.error();
+  const auto hosts = control::number_option("--max-hosts", typed.max_hosts, 1, kMaxHostsMax);
+  if (!hosts) return hosts.error();
+  out.max_hosts = *hosts;
+  for (const std::string& text : typed.allow) {
+    const auto block = control::parse_cidr(text);
+    if (!block) return block.error().within("--allow");
+    out.allow.push_back(*block);
+  }
+  if (typed.lan_mtu != "keep" && typed.lan_mtu != "follow") {
+    return base::Error("--lan-mtu: '" + typed.lan_mtu + "' is neither keep nor follow");
+  }
+  out.follows_lan_mtu = typed.lan_mtu == "follow";
+  return out;
+}
+
+}  // namespace
+
+bool IouOptions::is_allowed(const control::IpAddress& address) const {
+  return allow.empty() || std::any_of(allow.begin(), allow.end(), [&](const control::Cidr& block) {
+           return block.contains(address);
+         });
+}
+
+control::ParseOutcome<IouOptions> parse(int argc, const char* const* argv,
+                                        const std::string& machine) {
+  Arguments typed;
+  const auto app = control::make_app(
+      kProgram, "The I/O unit of splitnic: lends this machine's LAN NIC to hosts on the fabric.");
+  add_options(*app, typed);
+  if (auto refusal = control::run_parser(*app, argc, argv)) return *refusal;
+  auto options = check(typed, machine);
+  if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
+  return *std::move(options);
+}
+
+}  // namespace splitnic::iou

@@ -1,0 +1,33 @@
+// The command line and configuration file of splitnic-iou, checked. docs/CLI.md
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/common_options.h"
+#include "control/parse_outcome.h"
+#include "control/values.h"
+
+namespace splitnic::iou {
+
+struct IouOptions {
+  std::vector<control::PortSpec> lan;     // NIC 0, 1, ...; at least one
+  std::vector<control::Endpoint> listen;  // at least one; never a name
+  std::uint32_t max_hosts = 64;
+  std::vector<control::Cidr> allow;  // empty: all
+  bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
+  control::CommonOptions common;
+  // shm hosts have no address and are always allowed.
+  bool is_allowed(const control::IpAddress& address) const;
+};
+
+inline constexpr std::uint32_t kMaxHostsMax = 4096;
+inline constexpr std::size_t kLanPortsMax = 256;
+
+// Pure, but for reading the --config file. `machine` is the first part of the default --name:
+// MACHINE-iou.
+control::ParseOutcome<IouOptions> parse(int argc, const char* const* argv,
+                                        const std::string& machine = control::machine_name());
+
+}  // namespace splitnic::iou

@@ -1,0 +1,58 @@
+// What hosts that are away had set on their NIC: kept a while, so that a process that connects anew
+// finds it and sends again only what differs (GET_STATE). No frame is kept for them and no address
+// is theirs meanwhile. Bounded: the oldest goes first. Thread: the data thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "fabric_emul/wire/ids.h"
+#include "iou_module/nic_settings.h"
+
+namespace splitnic::iou {
+
+// One process of one node; a restarted one has another instance.
+struct HostIdentity {
+  fabric::Eui64 eui64;
+  std::uint64_t instance = 0;
+  friend bool operator==(const HostIdentity&, const HostIdentity&) = default;
+};
+
+class ParkedSettings {
+ public:
+  static constexpr base::Duration kKeptFor = std::chrono::seconds(60);
+  static constexpr std::size_t kHostsMax = 256;
+
+  void park(const HostIdentity& host, NicSettings settings, base::Time now) {
+    static_cast<void>(take(host, now));
+    if (kept_.size() == kHostsMax) kept_.erase(kept_.begin());
+    settings.started = false;
+    kept_.push_back({host, std::move(settings), now + kKeptFor});
+  }
+  // What this process had set, if it was not away for too long. What an earlier process of the same
+  // node had set is dropped.
+  std::optional<NicSettings> take(const HostIdentity& host, base::Time now) {
+    std::optional<NicSettings> found;
+    std::erase_if(kept_, [&](Kept& k) {
+      if (k.until > now && k.host == host) found = std::move(k.settings);
+      return k.until <= now || k.host.eui64 == host.eui64;
+    });
+    return found;
+  }
+  std::size_t size() const { return kept_.size(); }
+
+ private:
+  struct Kept {
+    HostIdentity host;
+    NicSettings settings;
+    base::Time until;
+  };
+  std::vector<Kept> kept_;  // oldest first
+};
+
+}  // namespace splitnic::iou

@@ -1,0 +1,31 @@
+// What tells a LAN anew where an address is: an ARP announcement (a request of which sender and
+// target are the same, RFC 5227 section 3) for IPv4, an unsolicited neighbour advertisement to all
+// nodes (RFC 4861 section 7.2.6) for IPv6. Nothing has to answer.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame/vnet_header.h"
+
+namespace splitnic::lan {
+
+struct LocalAddress {
+  bool is_ip6 = false;
+  std::array<std::uint8_t, 16> octets{};  // IPv4: the first four
+  // IPv6: the interface forwards. Neighbours drop a router that says that it is none.
+  bool is_router = false;
+  friend bool operator==(const LocalAddress&, const LocalAddress&) = default;
+};
+
+inline constexpr std::size_t kAnnounceBytesMax = VnetHeader::kBytes + kEthernetBytes + 40 + 32;
+
+// Writes [virtio-net header, all 0][Ethernet frame] and says how much of `room` it took. REQUIRES
+// room.size() >= kAnnounceBytesMax.
+base::MutableBytes emit_announcement(base::MutableBytes room, const MacAddress& mac,
+                                     const LocalAddress& address);
+
+}  // namespace splitnic::lan

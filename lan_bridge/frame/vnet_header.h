@@ -1,0 +1,58 @@
+// The 12 octets before every frame, as in virtio 1.x, little endian (requirements 2.12):
+// flags(8) gso_type(8) hdr_len(16) gso_size(16) csum_start(16) csum_offset(16) reserved(16).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace splitnic::lan {
+
+enum class GsoType : std::uint8_t { kNone = 0, kTcp4 = 1, kUdpFragment = 3, kTcp6 = 4, kUdp = 5 };
+
+struct VnetHeader {
+  static constexpr std::size_t kBytes = 12;
+  static constexpr std::uint8_t kNeedsChecksum = 1;  // flags
+  static constexpr std::uint8_t kEcn = 0x80;  // gso_type: the first segment alone carries CWR
+
+  std::uint8_t flags = 0;
+  std::uint8_t gso_type = 0;
+  std::uint16_t hdr_len = 0;
+  std::uint16_t gso_size = 0;
+  std::uint16_t csum_start = 0;
+  std::uint16_t csum_offset = 0;
+
+  GsoType gso() const { return static_cast<GsoType>(gso_type & ~kEcn); }
+  bool needs_checksum() const { return (flags & kNeedsChecksum) != 0; }
+
+  // REQUIRES in.size() >= kBytes. The reserved word is ignored.
+  static VnetHeader parse(base::Bytes in);
+  // REQUIRES out.size() >= kBytes. The reserved word is 0.
+  void emit(base::MutableBytes out) const;
+  friend bool operator==(const VnetHeader&, const VnetHeader&) = default;
+};
+
+// Why a frame of a peer is dropped as frame.drop.vnet.
+enum class VnetVerdict : std::uint8_t {
+  kGood,
+  kShort,          // no room for both headers
+  kNotGranted,     // an offload that was not granted
+  kChecksumRange,  // csum_start and csum_offset leave the frame
+  kHeaders,        // the headers are not those of the super-frame that gso_type claims
+  kGsoSize,        // 0, or a segment would exceed the MTU
+  kCount_
+};
+std::string_view name(VnetVerdict verdict);
+
+// Offload bits that a frame with this header uses.
+std::uint32_t offloads_used(const VnetHeader& header);
+
+// Believes nothing in the header of `frame` ([vnet header][Ethernet frame]) and writes it anew:
+// only NEEDS_CSUM stays of the flags, hdr_len comes from the headers themselves. Unless the verdict
+// is kGood the frame is unchanged and to be dropped. [2.12]
+VnetVerdict rebuild(base::MutableBytes frame, std::uint32_t offloads_granted, std::uint32_t mtu);
+
+}  // namespace splitnic::lan

@@ -1,0 +1,75 @@
+// What the ports on a kernel interface have in common: the interface's state and settings, the
+// offloads in force, the counters, and the splitting of frames that one side does not take whole.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "lan_bridge/frame_port.h"
+#include "lan_bridge/ports/frame_splitter.h"
+#include "lan_bridge/ports/netlink_link.h"
+
+namespace splitnic::lan {
+
+class LinkPort : public FramePort {
+ public:
+  int event_fd() const override { return link_->event_fd(); }
+  PortState state() override { return link_->state(); }
+  bool is_gone() const override { return link_->is_gone(); }
+  base::Status set_mtu(std::uint32_t mtu) override { return link_->set_mtu(mtu); }
+  base::Status set_mac(const MacAddress& mac) override { return link_->set_mac(mac); }
+  base::Status set_promiscuous(bool /*on*/) override { return {}; }
+  base::Status set_carrier(bool /*up*/) override { return {}; }
+  std::uint32_t offloads() const override { return offloads_; }
+  base::Status set_offloads(std::uint32_t mask) override {
+    offloads_ = offloads_in_force(mask & offloads_supported_) | kOffloadsAlways;
+    splitter_.offloads = offloads_;
+    return {};
+  }
+  void set_frame_bytes_max(std::size_t bytes) override { splitter_.frame_bytes_max = bytes; }
+  std::string name() const override { return name_; }
+  bool write_pending() const override { return lowerer_.is_pending(); }
+  void flush() override {
+    lowerer_.flush([this](base::Bytes piece) { return send_one(piece); });
+  }
+  void visit_counters(const base::CounterVisitor& visitor) const override {
+    counters_.visit(visitor);
+    visitor("rx.drop.kernel", kernel_drops());
+  }
+
+ protected:
+  LinkPort(std::string name, std::unique_ptr<NetlinkLink> link)
+      : name_(std::move(name)), link_(std::move(link)) {}
+
+  // 0: as it is.
+  base::Status begin_with_mtu(std::uint32_t mtu) {
+    return mtu == 0 || mtu == link_->state().mtu ? base::Status() : link_->set_mtu(mtu);
+  }
+  // Frames for us that the kernel dropped before we could read them.
+  virtual std::uint64_t kernel_drops() const = 0;
+  // Hands a frame to the kernel as it is; false: it would block. Else it was taken: sent or
+  // dropped, and counted, or lowered.
+  virtual bool send_one(base::Bytes frame) = 0;
+  // Sends it as finished frames. REQUIRES !write_pending().
+  void lower(base::Bytes frame) {
+    lowerer_.write(frame, [this](base::Bytes piece) { return send_one(piece); });
+  }
+  void count_sent(base::Bytes frame) {
+    counters_.add(PortCounter::kTxFrames);
+    counters_.add(PortCounter::kTxBytes, frame.size() - kVnetHeaderBytes);
+  }
+  bool is_taken_whole(base::Bytes frame) const {
+    return (offloads_used(VnetHeader::parse(frame)) & ~offloads_) == 0;
+  }
+
+  std::string name_;
+  std::unique_ptr<NetlinkLink> link_;
+  std::uint32_t offloads_supported_ = kOffloadsAll;
+  std::uint32_t offloads_ = kOffloadsAll;
+  base::Counters<PortCounter> counters_;
+  ReadSplitter splitter_{counters_};
+  WriteSplitter lowerer_{counters_};
+};
+
+}  // namespace splitnic::lan

@@ -1,0 +1,55 @@
+// A LAN NIC through libpcap: works wherever libpcap does, at the price of a copy a frame and of
+// segmenting and summing in software what leaves. A capture has no vnet header, so it is rebuilt
+// (frame/captured.h): TCP super-frames and partial checksums are recognised; UDP datagrams that the
+// kernel merged are not separable and dropped as rx.drop.gso (use packet: there).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lan_bridge/ports/fabric_filter.h"
+#include "lan_bridge/ports/link_port.h"
+
+struct pcap;
+
+namespace splitnic::lan {
+
+struct PcapOptions {
+  std::string interface;
+  bool promiscuous = true;  // the hosts have MACs of their own
+  std::uint32_t mtu = 0;    // of the interface; 0: as it is
+  std::vector<FabricEndpoint> exclude = {};
+  std::size_t buffer_bytes = 32U << 20;  // each frame takes 128 KiB of it
+};
+
+class PcapPort final : public LinkPort {
+ public:
+  static base::Result<std::unique_ptr<PcapPort>> open(const PcapOptions& options);
+
+  ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
+  std::size_t write(std::span<const base::Bytes> frames) override;
+  int fd() const override;
+  base::Status set_mac(const MacAddress& mac) override;
+
+ private:
+  struct Closer {
+    void operator()(pcap* handle) const;
+  };
+  using Handle = std::unique_ptr<pcap, Closer>;
+
+  PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link)
+      : LinkPort("pcap:" + options.interface, std::move(link)),
+        handle_(std::move(handle)),
+        options_(options) {}
+  static base::Status activate(pcap* handle, const PcapOptions& options);
+  base::Status attach_filter();
+  std::uint64_t kernel_drops() const override;
+  bool send_one(base::Bytes frame) override;
+
+  Handle handle_;
+  PcapOptions options_;
+};
+
+}  // namespace splitnic::lan

@@ -1,0 +1,49 @@
+// What a port counts. Each direction balances by itself:
+//   rx.frames + rx.split = frames that read() gave + sum of rx.drop.* but kernel
+//   frames that write() took + tx.split = tx.frames + sum of tx.drop.* + pieces that wait
+// rx.frames is what came in by one read of the kernel (a super-frame is one), also if it was
+// dropped then; rx.drop.kernel never reached us. split counts the pieces beyond the first. Pieces
+// wait only while FramePort::write_pending(). Bytes are Ethernet octets.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/counters.h"
+
+namespace splitnic::lan {
+
+enum class PortCounter {
+  kRxFrames,
+  kRxBytes,
+  kRxSplit,
+  kRxDropShort,    // less than an Ethernet header
+  kRxDropTooLong,  // longer than any room for a frame
+  kRxDropGso,      // a super-frame whose segments cannot be told
+  kRxDropError,    // the kernel or the capture file gave an error for it
+  kTxFrames,
+  kTxBytes,
+  kTxSplit,
+  kTxDropShort,    // less than an Ethernet header
+  kTxDropTooLong,  // exceeds the MTU of the interface
+  kTxDropDown,     // the interface is down or gone
+  kTxDropQueue,    // the kernel had no room for it
+  kTxDropInvalid,  // headers that the kernel refused, or a super-frame that cannot be split
+  kTxDropError,    // any other refusal
+  kTxDropClosed,   // a piece that still waited when the port was closed
+  kCount_
+};
+
+// The tx.drop that an errno of the kernel stands for.
+PortCounter tx_drop_of(int errno_value);
+
+}  // namespace splitnic::lan
+
+template <>
+struct splitnic::base::CounterNames<splitnic::lan::PortCounter> {
+  static constexpr std::array<std::string_view, 17> kNames{
+      "rx.frames",     "rx.bytes",         "rx.split",     "rx.drop.short", "rx.drop.too_long",
+      "rx.drop.gso",   "rx.drop.error",    "tx.frames",    "tx.bytes",      "tx.split",
+      "tx.drop.short", "tx.drop.too_long", "tx.drop.down", "tx.drop.queue", "tx.drop.invalid",
+      "tx.drop.error", "tx.drop.closed"};
+};

@@ -1,0 +1,40 @@
+// Opens a port by what a person types: pcap:IF (a bare IF means this), packet:IF, tap:NAME, or
+// file:IN.pcap,OUT.pcap[,loop][,speed=X] with either name possibly empty.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "lan_bridge/frame_port.h"
+#include "lan_bridge/ports/fabric_filter.h"
+#include "lan_bridge/ports/file_port.h"
+
+namespace splitnic::lan {
+
+// What applies to some kinds of port only; the others ignore it.
+struct PortOptions {
+  std::vector<FabricEndpoint> exclude =
+      {};                              // pcap, packet: the unit's own fabric is never captured
+  bool promiscuous = true;             // pcap, packet
+  std::string alias = "splitnic";      // tap: marks it as ours
+  bool keep_tap = false;               // tap
+  bool has_carrier = true;             // tap: at the start
+  std::uint32_t gso_max = 0;           // tap; 0: as it is
+  std::uint32_t mtu = 0;               // 0: as it is; file: 1500
+  std::optional<MacAddress> mac = {};  // tap, file
+};
+
+// The error is one line that says what and what to do. `clock` outlives the port.
+base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
+                                                   const PortOptions& options, base::Clock& clock);
+
+// What follows "file:". Commas cannot be part of a name.
+base::Result<FileOptions> parse_file_spec(std::string_view spec);
+
+}  // namespace splitnic::lan

@@ -1,0 +1,43 @@
+#include "lan_bridge/ports/tap_offload.h"
+
+#include <linux/if_tun.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+
+#include "lan_bridge/frame/offload.h"
+
+#ifndef TUN_F_USO4
+#define TUN_F_USO4 0x20
+#define TUN_F_USO6 0x40
+#endif
+
+namespace splitnic::lan {
+namespace {
+
+unsigned long tun_flags(std::uint32_t mask) {
+  mask = offloads_in_force(mask);
+  unsigned long flags = 0;
+  if ((mask & kOffloadChecksum) != 0) flags |= TUN_F_CSUM;
+  if ((mask & kOffloadTso4) != 0) flags |= TUN_F_TSO4;
+  if ((mask & kOffloadTso6) != 0) flags |= TUN_F_TSO6;
+  if ((mask & kOffloadUso) != 0) flags |= TUN_F_USO4 | TUN_F_USO6;
+  return flags;
+}
+
+}  // namespace
+
+std::uint32_t probe_tap_offloads(int tap_fd) {
+  constexpr std::uint32_t kTcp = kOffloadChecksum | kOffloadTso4 | kOffloadTso6;
+  if (set_tap_offloads(tap_fd, kTcp | kOffloadUso)) return kTcp | kOffloadUso;
+  return set_tap_offloads(tap_fd, kTcp) ? kTcp : 0U;
+}
+
+base::Status set_tap_offloads(int tap_fd, std::uint32_t mask) {
+  if (::ioctl(tap_fd, TUNSETOFFLOAD, tun_flags(mask)) < 0) {
+    return base::Error::from_errno("setting the offloads of the TAP", errno);
+  }
+  return {};
+}
+
+}  // namespace splitnic::lan

@@ -1,0 +1,15 @@
+// The offloads of a TAP: what the kernel may leave undone in the frames that we read.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+
+namespace splitnic::lan {
+
+// Offload bits that this kernel's TAPs know: USO came with Linux 6.2 and is tried.
+std::uint32_t probe_tap_offloads(int tap_fd);
+// Puts exactly the checksum, TSO and USO bits of `mask` in force.
+base::Status set_tap_offloads(int tap_fd, std::uint32_t mask);
+
+}  // namespace splitnic::lan

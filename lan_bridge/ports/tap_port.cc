@@ -1,0 +1,212 @@
+#include "lan_bridge/ports/tap_port.h"
+
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "lan_bridge/ports/tap_offload.h"
+
+#ifndef IFF_NO_CARRIER
+#define IFF_NO_CARRIER 0x0040  // Linux 6.2; older kernels ignore it
+#endif
+
+namespace splitnic::lan {
+namespace {
+
+base::Error explain_attach(const std::string& name, int error, bool exists) {
+  switch (error) {
+    case EBUSY:
+      return base::Error(name + ": the TAP is held by another program: stop it first", error);
+    case EPERM:
+      return base::Error(name + ": not permitted: run as root or with CAP_NET_ADMIN", error);
+    case EINVAL:
+      if (exists)
+        return base::Error(name + ": the interface exists and is not a TAP of ours", error);
+      break;
+    default:
+      break;
+  }
+  return base::Error::from_errno(name + ": creating the TAP", error);
+}
+
+base::Status check_name(const std::string& name) {
+  if (name.empty() || name.size() >= IFNAMSIZ || name == "." || name == ".." ||
+      name.find_first_of("/ %:\t\n") != std::string::npos) {
+    return base::Error(
+        "\"" + name + "\" is no interface name: 1 to 15 characters, no / % : or space", EINVAL);
+  }
+  return {};
+}
+
+// Attaches to the TAP, creating it if there is none.
+base::Result<base::UniqueFd> attach(const TapOptions& options, bool exists) {
+  base::UniqueFd fd(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == EACCES || errno == EPERM) {
+      return base::Error("/dev/net/tun: not permitted: run as root or with CAP_NET_ADMIN", errno);
+    }
+    return base::Error::from_errno("/dev/net/tun (is the kernel module tun there?)", errno);
+  }
+  ifreq request{};
+  std::strncpy(request.ifr_name, options.name.c_str(), IFNAMSIZ - 1);
+  const int no_carrier = options.has_carrier ? 0 : IFF_NO_CARRIER;
+  request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | no_carrier);
+  if (::ioctl(fd.get(), TUNSETIFF, &request) < 0)
+    return explain_attach(options.name, errno, exists);
+  int header = kVnetHeaderBytes;
+  int little_endian = 1;
+  if (::ioctl(fd.get(), TUNSETVNETHDRSZ, &header) < 0 ||
+      ::ioctl(fd.get(), TUNSETVNETLE, &little_endian) < 0) {
+    return base::Error::from_errno(options.name + ": setting the TAP's frame header", errno);
+  }
+  return fd;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<TapPort>> TapPort::open(const TapOptions& options) {
+  if (auto status = check_name(options.name); !status) return status.error();
+  auto found = NetlinkLink::find(options.name);
+  if (!found) return found.error();
+  const bool exists = found->has_value();
+  if (exists && (options.alias.empty() || (*found)->alias != options.alias)) {
+    return base::Error(options.name + ": the interface exists and is not ours (its alias is \"" +
+                           (*found)->alias + "\"): choose another name or remove it",
+                       EEXIST);
+  }
+  auto fd = attach(options, exists);
+  if (!fd) return fd.error();
+  auto link = NetlinkLink::open(options.name);
+  if (!link) return link.error();
+  std::unique_ptr<TapPort> port(new TapPort(options, std::move(*fd), std::move(*link), exists));
+  if (auto status = port->configure(options); !status) {
+    port->keep_ = exists;  // what was there before stays, what is new goes
+    return status.error();
+  }
+  return port;
+}
+
+TapPort::TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
+                 bool is_adopted)
+    : LinkPort("tap:" + options.name, std::move(link)),
+      fd_(std::move(fd)),
+      keep_(options.keep),
+      is_adopted_(is_adopted),
+      carrier_wanted_(options.has_carrier) {
+  if (is_adopted) kernel_drops_before_ = link_->tx_dropped();
+}
+
+base::Status TapPort::configure(const TapOptions& options) {
+  offloads_supported_ = probe_tap_offloads(fd_.get()) | kOffloadsAlways;
+  if (auto status = set_offloads(kOffloadsAll); !status) return status;
+  // The alias first: from then on a crash leaves either nothing or a TAP that is ours.
+  if (!is_adopted_ && !options.alias.empty()) {
+    if (auto status = link_->set_alias(options.alias); !status) return status;
+  }
+  if (::ioctl(fd_.get(), TUNSETPERSIST, 1UL) < 0) {
+    return base::Error::from_errno(options.name + ": making the TAP persistent", errno);
+  }
+  const bool keeps_mac = is_adopted_ && options.keeps_adopted_mac;
+  if (options.mac && !keeps_mac && *options.mac != link_->state().mac) {
+    if (auto status = link_->set_mac(*options.mac); !status) return status;
+  }
+  if (auto status = begin_with_mtu(options.mtu); !status) return status;
+  if (options.gso_max != 0) {
+    if (auto status = link_->set_gso_max(options.gso_max); !status) return status;
+  }
+  return {};
+}
+
+TapPort::~TapPort() {
+  if (!keep_) ::ioctl(fd_.get(), TUNSETPERSIST, 0UL);
+}
+
+ReadBatch TapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
+  ReadSink sink{ring, out};
+  if (!splitter_.resume(sink)) return {sink.frames, true};
+  for (std::size_t tries = 0; tries < out.size() && !sink.is_full(); ++tries) {
+    const base::MutableBytes room = ring.reserve();
+    if (room.empty()) break;
+    const ssize_t n = ::read(fd_.get(), room.data(), room.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return {sink.frames, false};  // nothing waits, or the TAP was deleted
+    const auto bytes = static_cast<std::size_t>(n);
+    if (bytes >= kVnetHeaderBytes)
+      room[10] = room[11] = std::byte{0};  // the kernel skips these two
+    splitter_.deliver(sink, room.first(bytes));
+    if (!splitter_.resume(sink)) break;
+  }
+  return {sink.frames, true};
+}
+
+std::size_t TapPort::write(std::span<const base::Bytes> frames) {
+  flush();
+  std::size_t done = 0;
+  for (; done < frames.size() && !write_pending(); ++done) {
+    const base::Bytes frame = frames[done];
+    if (frame.size() < kVnetHeaderBytes + kEthernetBytes) {
+      counters_.add(PortCounter::kTxDropShort);
+    } else if (!is_taken_whole(frame)) {
+      lower(frame);
+    } else if (!send_one(frame)) {
+      break;
+    }
+  }
+  return done;
+}
+
+bool TapPort::send_one(base::Bytes frame) {
+  for (;;) {
+    if (::write(fd_.get(), frame.data(), frame.size()) >= 0) {
+      count_sent(frame);
+      return true;
+    }
+    if (errno == EAGAIN) return false;
+    if (errno == EINTR) continue;
+    if (errno == EINVAL && VnetHeader::parse(frame).gso() != GsoType::kNone) {
+      // Some kernels refuse super-frames that others take (USO with a short tail): then segment it
+      // here.
+      lower(frame);
+    } else {
+      counters_.add(tx_drop_of(errno));
+    }
+    return true;
+  }
+}
+
+PortState TapPort::state() {
+  const PortState now = link_->state();
+  // The carrier could not be set while the TAP was down.
+  if (now.admin_up && now.link_up != carrier_wanted_ && set_carrier(carrier_wanted_)) {
+    return link_->state();
+  }
+  return now;
+}
+
+base::Status TapPort::set_carrier(bool up) {
+  carrier_wanted_ = up;
+  int value = up ? 1 : 0;
+  const int error = ::ioctl(fd_.get(), TUNSETCARRIER, &value) == 0 ? 0 : errno;
+  const bool is_up = link_->refresh().admin_up;
+  if (error == 0 || !is_up) return {};
+  return base::Error::from_errno(name_ + ": setting the carrier", error);
+}
+
+base::Status TapPort::set_offloads(std::uint32_t mask) {
+  if (auto status = set_tap_offloads(fd_.get(), mask & offloads_supported_); !status) {
+    return status.error().within(name_);
+  }
+  return LinkPort::set_offloads(mask);
+}
+
+std::uint64_t TapPort::kernel_drops() const {
+  const std::uint64_t now = link_->tx_dropped();
+  return now > kernel_drops_before_ ? now - kernel_drops_before_ : 0;
+}
+
+}  // namespace splitnic::lan

@@ -1,0 +1,59 @@
+// A TAP: frames of the host's own stack, super-frames and partial checksums whole, read straight
+// into registered memory. Persistent while it is open, so that a crash leaves it to be adopted by
+// the next start: that takes our alias on it and no other program holding it. Created down;
+// addresses are the user's business.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "lan_bridge/ports/link_port.h"
+
+namespace splitnic::lan {
+
+struct TapOptions {
+  std::string name;
+  bool keep = false;  // leave it in place when the port is destroyed
+  std::string alias = "splitnic";
+  std::uint32_t mtu = 0;  // 0: as it is
+  std::optional<MacAddress> mac = {};
+  bool keeps_adopted_mac = false;  // a TAP that is there already keeps its address, whatever `mac`
+  std::uint32_t gso_max = 0;       // longest super-frame of the stack (IP octets); 0: as it is
+  bool has_carrier = true;         // at the start; set_carrier() changes it
+};
+
+class TapPort final : public LinkPort {
+ public:
+  static base::Result<std::unique_ptr<TapPort>> open(const TapOptions& options);
+  // Removes the TAP unless options.keep.
+  ~TapPort() override;
+
+  ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
+  std::size_t write(std::span<const base::Bytes> frames) override;
+  int fd() const override { return fd_.get(); }
+  PortState state() override;
+  // The interface's own flag: what the host's user would set.
+  base::Status set_promiscuous(bool on) override { return link_->set_promiscuous(on); }
+  // While the TAP is down the kernel refuses it: then state() does it when the TAP comes up.
+  base::Status set_carrier(bool up) override;
+  base::Status set_offloads(std::uint32_t mask) override;
+  bool is_adopted() const { return is_adopted_; }
+
+ private:
+  TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
+          bool is_adopted);
+  base::Status configure(const TapOptions& options);
+  std::uint64_t kernel_drops() const override;
+  bool send_one(base::Bytes frame) override;
+
+  base::UniqueFd fd_;
+  bool keep_;
+  bool is_adopted_;
+  bool carrier_wanted_;
+  std::uint64_t kernel_drops_before_ = 0;  // of the TAP that was adopted
+};
+
+}  // namespace splitnic::lan

@@ -1,0 +1,34 @@
+#include "tools/commands.h"
+
+#include <cstdio>
+
+#include "control/client.h"
+#include "control/parse_outcome.h"
+
+namespace splitnic::tools {
+
+int fail(const std::string& why) {
+  const control::Refusal refusal = control::refuse(control::kExitFailed, "splitnic", why);
+  std::fputs(refusal.text.c_str(), stderr);
+  return refusal.exit_code;
+}
+
+int ask_and_print(const std::string& socket, const control::Request& request,
+                  base::Duration timeout) {
+  std::string path = socket;
+  if (path.empty()) {
+    auto found = control::only_socket_in(control::kControlFolder);
+    if (!found) return fail(found.error().text());
+    path = *found;
+  }
+  auto client = control::Client::connect(path);
+  if (!client) return fail(client.error().text());
+  const auto reply = client->ask(request, timeout);
+  if (!reply) return fail(reply.error().text());
+  if (reply->status != control::ReplyStatus::kOk) return fail(reply->text);
+  std::fputs(reply->text.c_str(), stdout);
+  if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");
+  return control::kExitOk;
+}
+
+}  // namespace splitnic::tools

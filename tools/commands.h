@@ -1,0 +1,23 @@
+// The commands of `splitnic`: each is one request over a program's control socket. Every one
+// returns the exit status, having printed its answer or one line on stderr.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "control/admin.h"
+
+namespace splitnic::tools {
+
+inline constexpr base::Duration kAnswerTimeout = std::chrono::seconds(5);
+
+// `socket` "": the only one there is.
+int ask_and_print(const std::string& socket, const control::Request& request,
+                  base::Duration timeout = kAnswerTimeout);
+// Prints the counters, then once a second what changed (JSON: everything, one object a line), until
+// SIGINT or SIGTERM, which is exit status 0.
+int watch_stats(const std::string& socket, bool json);
+
+int fail(const std::string& why);  // prints one line; exit status 1
+
+}  // namespace splitnic::tools
