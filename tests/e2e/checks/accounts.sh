@@ -1,0 +1,94 @@
+# shellcheck shell=bash
+# Exact accounting: what went in at one edge came out at the other, or was dropped under a name. The kernel's own
+# counts of both interfaces are the witness.
+
+statistic() { in_ns "$1" cat "/sys/class/net/$2/statistics/$3"; }
+
+# No connection that may still send something again; iperf3's own listener stays.
+no_connection() {
+  local ns
+  for ns in "$ns_host" "$ns_lan"; do
+    [ -z "$(in_ns "$ns" ss -Htn exclude listening exclude time-wait)" ] || return 1
+  done
+}
+
+# take_counts NAME
+take_counts() {
+  wait_until 20 no_connection || fail "a connection does not end: $(in_ns "$ns_lan" ss -Htn)"
+  settle host iou
+  ask host stats --json >"$work/$1.host"
+  ask iou stats --json >"$work/$1.unit"
+  printf '{"nic0.tx":%d,"nic0.rx":%d,"peer.tx":%d,"peer.rx":%d}' \
+    "$(statistic "$ns_host" nic0 tx_packets)" "$(statistic "$ns_host" nic0 rx_packets)" \
+    "$(statistic "$ns_lan" lan0 tx_packets)" "$(statistic "$ns_lan" lan0 rx_packets)" >"$work/$1.kernel"
+}
+
+balances() {
+  take_counts after
+  "$python" "$e2e/tool.py" account "$work/before" "$work/after" || fail "the counts do not balance"
+}
+
+# difference FILE COUNTER
+difference() {
+  "$python" -c 'import json, sys
+old, new = (json.load(open(sys.argv[1] + "/" + w + "." + sys.argv[2])) for w in ("before", "after"))
+print(new[sys.argv[3]] - old.get(sys.argv[3], 0))' "$work" "$1" "$2"
+}
+
+begin_accounts() {
+  bring_up "$@"
+  silence_interface "$ns_lan" lan0
+  # Nothing by itself: neither side forgets the other.
+  ip -n "$ns_host" neigh replace 10.77.0.2 lladdr "$(in_ns "$ns_lan" cat /sys/class/net/lan0/address)" dev nic0
+  ip -n "$ns_lan" neigh replace 10.77.0.1 lladdr "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" dev lan0
+  ip -n "$ns_lan" neigh replace 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
+  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
+  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  sleep 0.3
+  take_counts before
+}
+
+check_balance() {
+  begin_accounts
+  in_ns "$ns_host" ping -q -c 100 -i 0.002 10.77.0.2 >/dev/null || fail "ping"
+  in_ns "$ns_lan" ping -q -c 40 -i 0.002 -W 0.1 10.77.0.55 >/dev/null
+  in_ns "$ns_host" "$python" "$e2e/tool.py" spoof nic0 02:00:00:00:00:98 30
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 >/dev/null || fail "iperf3"
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R >/dev/null || fail "iperf3 -R"
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 200M -l 1400 >/dev/null || fail "iperf3 -u"
+  balances
+  equal "frames with another's source" "$(difference unit iou.from_host.drop.spoof)" 30
+  equal "frames for nobody here" "$(difference unit lan.rx.drop.no_host)" 40
+  # What GET_STATS answers to this host is the same count.
+  equal "the host's own count" "$(difference unit host.hosta.iou.from_host.frames)" "$(difference host host.tx.frames)"
+}
+
+# More than can be carried: what is lost has a name.
+check_overload() {
+  begin_accounts
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 0 -l 64 -R >/dev/null
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 0 -l 64 >/dev/null
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 0 -l 1400 -R >/dev/null
+  balances
+  local name
+  for name in lan.port.rx.drop.kernel lan.rx.drop.host_full lan.port.tx.drop.queue; do
+    echo "$name: $(difference unit $name)"
+  done
+}
+
+# Neither side has room for a super-frame: the counts of what was split balance too.
+check_split() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou --pool 256x2048 && start_host --pool 256x2048
+  nic_up
+  silence_interface "$ns_lan" lan0
+  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
+  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  ip -n "$ns_host" neigh replace 10.77.0.2 lladdr "$(in_ns "$ns_lan" cat /sys/class/net/lan0/address)" dev nic0
+  ip -n "$ns_lan" neigh replace 10.77.0.1 lladdr "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" dev lan0
+  sleep 0.3
+  take_counts before
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 >/dev/null || fail "iperf3"
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R >/dev/null || fail "iperf3 -R"
+  balances
+}

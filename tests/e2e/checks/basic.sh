@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+# A LAN that the host is not plugged into: what people do with it.
+
+# 1000 to and from each, of both families.
+check_ping() {
+  bring_up
+  address_ipv6
+  local ns_address
+  for ns_address in "$ns_host 10.77.0.2" "$ns_host fd77::2" "$ns_lan 10.77.0.1" "$ns_lan fd77::1"; do
+    wait_until 3 in_ns "${ns_address% *}" ping -q -c 1 -W 1 "${ns_address#* }" >/dev/null
+    ping_all "${ns_address% *}" "${ns_address#* }" 1000 0.001
+  done
+}
+
+check_files() {
+  bring_up
+  files_both_ways "$([ "$long" = 1 ] && echo 256 || echo 48)"
+  equal "RNR" "$(counter host fabric.rc.rnr)" 0
+}
+
+check_dhcp() {
+  bring_up
+  ip -n "$ns_host" addr flush dev nic0
+  start_dhcp_server "$ns_lan" lan0
+  sleep 0.3
+  lease_address "$ns_host" nic0 || fail "no lease"
+  ip -n "$ns_host" -4 -o addr show dev nic0 | has ' 10\.77\.0\.1[0-9][0-9]/' || fail "no address by DHCP"
+  ping_all "$ns_host" 10.77.0.2 20
+}
+
+has_slaac() { ip -n "$ns_host" -6 -o addr show dev nic0 | has ' fd77:.* dynamic '; }
+
+check_slaac() {
+  bring_up
+  ip -n "$ns_lan" addr add fd77::2/64 dev lan0 nodad
+  start dnsmasq "$ns_lan" dnsmasq --keep-in-foreground -C /dev/null --bind-interfaces --interface=lan0 \
+    --except-interface=lo --port=0 --user=root --no-resolv --no-hosts --pid-file= \
+    --dhcp-leasefile="$work/dnsmasq.leases" --enable-ra --dhcp-range=fd77::,ra-only,64,10m
+  sleep 0.3
+  in_ns "$ns_host" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/nic0/disable_ipv6'
+  within "address by router advertisement" 10000 has_slaac
+  within "the LAN by IPv6" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 fd77::2
+}
+
+# iperf3 both ways at MTU 9000, and a ping that may not be fragmented.
+check_jumbo() {
+  bring_up 9000 9000
+  ip -n "$ns_host" link set nic0 mtu 9000 || fail "nic0 takes no MTU of 9000"
+  within "a ping of 9000 octets" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 8972 10.77.0.2
+  within "a ping of 9000 octets from the LAN" 3000 in_ns "$ns_lan" ping -q -c 1 -W 1 -M do -s 8972 10.77.0.1
+  files_both_ways 16
+}
+
+check_multicast() {
+  bring_up
+  start receiver "$ns_host" socat -u UDP4-RECV:5007,ip-add-membership=239.7.7.7:nic0,reuseaddr "CREATE:$work/heard"
+  start receiver2 "$ns_lan" socat -u UDP4-RECV:5008,ip-add-membership=239.7.7.8:lan0,reuseaddr "CREATE:$work/heard2"
+  sleep 0.3
+  echo "from the LAN" | in_ns "$ns_lan" socat -u - UDP4-DATAGRAM:239.7.7.7:5007,ip-multicast-if=10.77.0.2
+  echo "from the host" | in_ns "$ns_host" socat -u - UDP4-DATAGRAM:239.7.7.8:5008,ip-multicast-if=10.77.0.1
+  wait_until 3 grep -q "from the LAN" "$work/heard" || fail "the multicast did not reach the host"
+  wait_until 3 grep -q "from the host" "$work/heard2" || fail "the multicast did not reach the LAN"
+  address_ipv6
+  start receiver6 "$ns_host" socat -u "UDP6-RECV:5009,ipv6-join-group=[ff15::7]:nic0,reuseaddr" "CREATE:$work/heard6"
+  sleep 0.3
+  echo "from the LAN" | in_ns "$ns_lan" socat -u - "UDP6-SENDTO:[ff15::7]:5009"
+  wait_until 3 grep -qs "from the LAN" "$work/heard6" || fail "the IPv6 multicast did not reach the host"
+}
+
+# A bridge takes nic0; who is behind it is on the LAN too (frames with other MACs than the host's, both ways).
+check_bridge() {
+  bring_up
+  local behind=sn$$-d
+  host_namespace "$behind"
+  veth_between "$ns_host" br1 "$behind" eth0
+  ip -n "$behind" addr add 10.77.0.9/24 dev eth0
+  ip -n "$ns_host" addr flush dev nic0
+  ip -n "$ns_host" link add br0 type bridge && ip -n "$ns_host" link set br0 up
+  ip -n "$ns_host" link set nic0 master br0 && ip -n "$ns_host" link set br1 master br0 || fail "no bridge over nic0"
+  within "the first answer through the bridge" 5000 in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2
+  ping_all "$behind" 10.77.0.2 50
+  ping_all "$ns_lan" 10.77.0.9 50
+  make_blob 16
+  stream "$behind" "$ns_lan" 10.77.0.2 "$work/www/blob"
+  stream "$ns_lan" "$behind" 10.77.0.9 "$work/www/blob"
+  ip -n "$ns_host" link del br0
+  ip -n "$ns_host" addr add 10.77.0.1/24 dev nic0
+  within "the host again without the bridge" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2 >/dev/null && fail "the bridge is gone and the LAN still answers"
+}
+
+# Unplugged from the LAN side, nothing else reaches it; a kill is noticed by the other and does not harm it.
+check_apart() {
+  bring_up
+  ping_all "$ns_host" 10.77.0.2 20
+  ip -n "$ns_lan" link set lan0 down
+  in_ns "$ns_host" ping -q -c 2 -i 0.2 -W 1 10.77.0.2 >/dev/null && fail "the LAN answers although it is unplugged"
+  ip -n "$ns_lan" link set lan0 up
+  within "answers after plugging in" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  stop iou KILL
+  within "carrier lost after the I/O unit was killed" 5000 carrier_is "$ns_host" nic0 0
+  running host || fail "the host ended with the I/O unit"
+  grep -q "is gone" "$work/host.log" || fail "the host says nothing about the loss"
+  is_up host && fail "the host says up without an I/O unit"
+  start_iou
+  within "answers after the I/O unit's restart" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+}

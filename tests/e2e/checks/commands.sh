@@ -1,0 +1,166 @@
+# shellcheck shell=bash
+# The programs as people use them: what they print, how they stop, how they refuse.
+
+valid_json() { "$python" -c 'import json, sys; json.load(sys.stdin)'; }
+
+check_show() {
+  bring_up
+  local who
+  for who in host iou; do
+    ask "$who" show --json | "$python" -c '
+import json, sys
+shown = json.load(sys.stdin)
+assert shown["role"] == sys.argv[1] and shown["state"] == "up" and shown["name"], shown
+peer = shown["peers"][0]
+for key in ("name", "address", "state", "mode", "mac"):
+    assert peer[key], (key, peer)
+assert peer["mode"] == "rdma" and peer["state"] == "up", peer
+for pool in shown["pools"]:
+    assert pool["elements"] >= pool["available"] >= 0 and pool["size"] > 0 and "ref" in pool, pool
+    assert sum(pool["states"].values()) == pool["elements"], pool
+assert len(shown["pools"]) >= 2
+assert sorted(c["channel"] for c in shown["channels"]) == [0, 1], shown["channels"]
+for channel in shown["channels"]:
+    assert channel["service"] == "RC" and channel["state"] == "RTS", channel
+    assert channel["qpn"] > 0 and channel["peer_qpn"] > 0, channel
+assert shown["links"][0]["state"] == "UP" and shown["links"][0]["cell_bytes"] == 1364, shown["links"]
+lan = shown["lan"][0]
+assert lan["link"] == "up" and lan["mtu"] == 1500 and lan["port"], lan
+' "$who" || fail "show --json of $who"
+    ask "$who" show | has up || fail "show of $who"
+    ask "$who" stats --json | "$python" -c '
+import json, sys
+for name, value in json.load(sys.stdin).items():
+    assert isinstance(value, int) and value >= 0 and "." in name, (name, value)' || fail "stats --json of $who"
+    ask "$who" stats | has '[a-z]\.[a-z]' || fail "stats of $who"
+    ask "$who" ping --count 20 >"$work/ping.txt" || fail "ping of $who"
+    grep -qi median "$work/ping.txt" || fail "ping of $who: $(cat "$work/ping.txt")"
+  done
+  cat "$work/ping.txt"
+}
+
+# refused STATUS WORDS COMMAND...: exactly one line that holds WORDS, and the exit status.
+refused() {
+  local status=$1 words=$2 got=0
+  shift 2
+  timeout 5 "$@" >"$work/refused.out" 2>"$work/refused.err" </dev/null || got=$?
+  [ "$got" = "$status" ] || fail "status $got, not $status, of $*: $(cat "$work/refused.err")"
+  [ "$(wc -l <"$work/refused.err")" = 1 ] || fail "not one line of $*: $(cat "$work/refused.err")"
+  grep -qi -- "$words" "$work/refused.err" || fail "no word of '$words': $(cat "$work/refused.err")"
+  echo "$(cat "$work/refused.err")"
+}
+
+check_errors() {
+  bring_up
+  start holder "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --listen shm://held --control "$work/held.sock"
+  wait_until 3 test -S "$work/splitnic-held" || fail "no unit on shared memory"
+  local iou host
+  iou=(ip netns exec "$ns_iou" "$bin/splitnic-iou" --control "$work/other.sock" --name other)
+  host=(ip netns exec "$ns_host" "$bin/splitnic-host" --control "$work/other.sock" --name other)
+  refused 1 "no such interface" "${iou[@]}" --lan "$port:nosuch0" --listen udp://127.0.0.1:7999
+  refused 1 "in use" "${iou[@]}" --lan "$port:lan0" --listen "udp://$iou_address" --insecure-lab
+  refused 1 "held by another" "${host[@]}" --connect "udp://$iou_address" --tap nic0 --insecure-lab
+  ip -n "$ns_host" link add other0 type bridge
+  refused 1 "not ours" "${host[@]}" --connect "udp://$iou_address" --tap other0 --insecure-lab
+  refused 2 "insecure-lab" "${host[@]}" --connect "udp://$iou_address" --tap nic1
+  refused 2 "insecure-lab" "${iou[@]}" --lan "$port:lan0" --listen udp://0.0.0.0:7471
+  refused 2 "" "${host[@]}" --tap nic1
+  refused 2 "" "${iou[@]}" --lan ""
+  refused 1 "in use" "${iou[@]}" --lan "$port:lan0" --listen shm://held
+  refused 1 "another program answers" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
+    --listen udp://127.0.0.1:7999 --control "$work/iou.sock"
+  refused 1 "capture" "${iou[@]}" --lan "file:$work/none.pcap,$work/out.pcap" --listen udp://127.0.0.1:7999
+  refused 1 "no such device" "${host[@]}" --connect udp://127.0.0.1:7999 --tap nic1 --fabric-dev none0
+  refused 1 "no address found" "${host[@]}" --connect udp://none.invalid:7999 --tap nic1 --insecure-lab
+  refused 2 "address block" "${iou[@]}" --lan "$port:lan0" --listen udp://127.0.0.1:7999 --allow 10.0.0.0/33
+  refused 1 "route" "${host[@]}" --connect "udp://$iou_address" --tap fab0 --insecure-lab
+  in_ns "$ns_host" ping -q -c 3 -i 0.05 -W 1 10.77.0.2 >/dev/null || fail "a refused program disturbed the running ones"
+}
+
+# Without privilege: one line that says what is needed.
+check_unprivileged() {
+  topology_three || fail "the test hosts cannot be made"
+  chmod 777 "$work"
+  local as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+  refused 1 "not permitted" ip netns exec "$ns_iou" "${as_nobody[@]}" "$bin/splitnic-iou" --control "$work/n.sock" \
+    --lan "$port:lan0" --listen udp://127.0.0.1:7471
+  refused 1 "not permitted" ip netns exec "$ns_host" "${as_nobody[@]}" "$bin/splitnic-host" --control "$work/n.sock" \
+    --connect udp://127.0.0.1:7471 --tap nic0
+}
+
+gone() { ! ip -n "$ns_host" link show nic0 >/dev/null 2>&1; }
+
+# stopped NAME SIGNAL: within a second, as asked, no socket left.
+stopped() {
+  local name=$1 signal=$2 began pid=${pid_of[$1]} status=0
+  began=$(milliseconds)
+  unset "pid_of[$name]"
+  kill "-$signal" "$pid"
+  wait "$pid" || status=$?
+  local took=$(($(milliseconds) - began))
+  echo "$name ended by $signal: $took ms, status $status"
+  equal "exit status of $name" "$status" 0
+  [ "$took" -le 1000 ] || fail "$name took $took ms"
+  [ ! -e "$work/$name.sock" ] || fail "$name left its control socket"
+}
+
+check_stop() {
+  bring_up
+  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
+  wait_until 5 grep -qs listening "$work/server.log"
+  start client "$ns_host" iperf3 -c 10.77.0.2 -t 60
+  sleep 0.5
+  stopped host TERM
+  gone || fail "nic0 is still there after SIGTERM"
+  wait_until 2 no_peers || fail "the unit still has the host"
+  start_host --keep-tap
+  nic_up
+  stopped host INT
+  gone && fail "--keep-tap did not keep nic0"
+  carrier_is "$ns_host" nic0 0 || fail "a nic0 that nobody serves has carrier"
+  start_host
+  nic_up
+  stopped iou TERM
+  within "carrier lost after the unit stopped" 1000 carrier_is "$ns_host" nic0 0
+  stopped host TERM
+  gone || fail "the adopted nic0 is still there after SIGTERM"
+}
+no_peers() { ask iou show --json | "$python" -c 'import json, sys; sys.exit(len(json.load(sys.stdin)["peers"]))'; }
+
+# Before anybody is connected both answer, and SIGTERM ends them at once.
+check_alone() {
+  topology_three || fail "the test hosts cannot be made"
+  start_host
+  wait_until 3 test -S "$work/host.sock" || fail "no control socket"
+  ask host show --json | has '"connecting"' || fail "show of a lonely host"
+  stopped host TERM
+  start_iou
+  wait_until 3 test -S "$work/iou.sock" || fail "no control socket"
+  ask iou show --json | valid_json || fail "show of a lonely unit"
+  stopped iou TERM
+}
+
+# The interface is deleted under the host: one line, and status 1.
+check_deleted() {
+  bring_up
+  ip -n "$ns_host" link del nic0
+  wait_until 2 process_ended "${pid_of[host]}" || fail "the host runs on without an interface"
+  local status=0
+  wait "${pid_of[host]}" || status=$?
+  unset "pid_of[host]"
+  equal "exit status" "$status" 1
+  grep -q "nic0 was deleted" "$work/host.log" || fail "not said: $(cat "$work/host.log")"
+  wait_until 2 no_peers || fail "the unit still has the host"
+}
+
+# The same on the LAN side.
+check_lan_deleted() {
+  bring_up
+  ip -n "$ns_iou" link del lan0
+  wait_until 2 process_ended "${pid_of[iou]}" || fail "the unit runs on without a LAN"
+  local status=0
+  wait "${pid_of[iou]}" || status=$?
+  unset "pid_of[iou]"
+  equal "exit status" "$status" 1
+  grep -q "lan0 was deleted" "$work/iou.log" || fail "not said: $(cat "$work/iou.log")"
+}

@@ -1,0 +1,151 @@
+# shellcheck shell=bash
+# The fabric on other ground: IPv6, the LAN's own wire, a default route that leads through nic0.
+
+check_ipv6() {
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_host" addr add fd99::1/64 dev fab0 nodad
+  ip -n "$ns_iou" addr add fd99::2/64 dev fab0 nodad
+  iou_address='[fd99::2]:7471'
+  start_iou && start_host
+  nic_up
+  in_ns "$ns_host" ping -q -c 100 -i 0.005 -W 2 10.77.0.2 | has ' 100 received' || fail "ping"
+  transfer
+  # By link-local address with its zone, to a unit that listens on every address.
+  stop host TERM
+  stop iou TERM
+  local link_local
+  link_local=$(ip -n "$ns_iou" -6 -o addr show dev fab0 scope link | awk '{sub("/.*", "", $4); print $4}')
+  listen_at='[::]:7471'
+  start_iou
+  iou_address="[$link_local%fab0]:7471"
+  start_host
+  nic_up
+  in_ns "$ns_host" ping -q -c 100 -i 0.005 -W 2 10.77.0.2 | has ' 100 received' || fail "ping"
+}
+
+# transfer [MIB]: both ways, equal.
+transfer() {
+  mkdir -p "$work/www"
+  head -c "${1:-8}M" /dev/urandom >"$work/www/blob"
+  start_web_server "$ns_lan" "$work/www"
+  wait_until 5 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  in_ns "$ns_host" curl -sS --max-time 60 -o "$work/got" http://10.77.0.2/blob || fail "curl"
+  cmp -s "$work/got" "$work/www/blob" || fail "the file came changed"
+  stop nginx
+}
+
+datagrams() { in_ns "$ns_iou" cat /sys/class/net/lan0/statistics/rx_packets; }
+
+# One NIC carries LAN and fabric: what the fabric sends must not come in again as LAN frames.
+one_nic() {
+  ns_host=sn$$-a ns_iou=sn$$-b ns_lan=sn$$-c
+  local ns
+  for ns in "$ns_host" "$ns_iou" "$ns_lan"; do host_namespace "$ns" || fail "no namespace"; done
+  # A switch joins the three: the host reaches the unit over the very LAN.
+  local wire=sn$$-w
+  host_namespace "$wire"
+  ip -n "$wire" link add br0 type bridge
+  ip -n "$wire" link set br0 up
+  veth_between "$ns_host" fab0 "$wire" w1 && veth_between "$ns_iou" lan0 "$wire" w2 && veth_between "$ns_lan" lan0 "$wire" w3 ||
+    fail "no wires"
+  local port_of
+  for port_of in w1 w2 w3; do ip -n "$wire" link set "$port_of" master br0; done
+  ip -n "$ns_host" addr add 10.99.0.1/24 dev fab0
+  ip -n "$ns_iou" addr add 10.99.0.2/24 dev lan0
+  ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
+  listen_at=$1
+  start_iou
+  start_host --fabric-dev fab0
+  nic_up
+  # The worst listener: a host that takes every frame.
+  ip -n "$ns_host" link set nic0 promisc on
+  sleep 0.5
+  local before after
+  before=$(datagrams)
+  in_ns "$ns_host" ping -q -c 100 -i 0.01 -W 2 10.77.0.2 | has ' 100 received' || fail "ping"
+  after=$(datagrams)
+  echo "frames into the unit's NIC for 100 pings: $((after - before))"
+  # Per ping: the request and the acknowledgement, the reply from the LAN, its acknowledgement, and what is repeated.
+  [ $((after - before)) -le 1000 ] || fail "the fabric's own frames come in again"
+  sleep 0.3
+  before=$(datagrams)
+  sleep 1
+  after=$(datagrams)
+  echo "frames in a second of rest: $((after - before))"
+  [ $((after - before)) -le 60 ] || fail "the fabric does not come to rest"
+  transfer
+}
+check_one_nic_address() { one_nic 10.99.0.2:7471; }
+check_one_nic_any() { one_nic 0.0.0.0:7471; }
+
+# Everything goes through nic0, and the fabric keeps its own way.
+check_default_route() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou && start_host --fabric-dev fab0
+  nic_up
+  ip -n "$ns_host" route add default via 10.77.0.2 dev nic0
+  ip -n "$ns_lan" addr add 192.0.2.1/32 dev lo
+  within "an address beyond" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 192.0.2.1
+  # Even when the fabric's own route is the worse one.
+  ip -n "$ns_host" route add 10.99.0.2/32 dev nic0
+  sleep 1.5
+  in_ns "$ns_host" ping -q -c 100 -i 0.005 -W 2 192.0.2.1 | has ' 100 received' || fail "ping over the default route"
+  is_up host || fail "the fabric is not up"
+  stop iou KILL
+  start_iou
+  within "answers after the unit's restart" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.3 192.0.2.1
+}
+
+# The fabric over a path with a small MTU.
+check_small_path() {
+  bring_up 1280
+  equal "MTU of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" 1500
+  in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 2 -M do -s 1472 10.77.0.2 | has ' 20 received' || fail "ping"
+  transfer
+}
+
+# Lanes, credits and retry on the link: what the path loses, it sends again itself.
+check_full_profile() {
+  iou_options=(--link-profile full) host_options=(--link-profile full)
+  bring_up
+  equal "lanes" "$(ask host show --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["links"][0]["lanes"])')" 4
+  ping_all "$ns_host" 10.77.0.2 200
+  ping_all "$ns_lan" 10.77.0.1 200
+  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
+  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  local way figure
+  for way in "" -R; do
+    # shellcheck disable=SC2086
+    figure=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t 2 -f m $way) || fail "iperf3 $way: $figure"
+    awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$figure"
+  done
+  stop server
+  files_both_ways 16
+  local who
+  for who in host iou; do
+    [ "$(counter $who link.full.tx.flit)" -gt 10000 ] || fail "$who sent no flits of the full profile"
+    echo "$who: $(counter $who link.full.tx.resend) flits again, $(counter $who fabric.rc.retransmit) cells again"
+  done
+  # An end of the other profile is refused, says so, and comes back when it is right.
+  stop host TERM
+  host_options=()
+  start_host
+  wait_until 5 grep -qs -- '--link-profile must be the same' "$work/host.log" || fail "no word of the refusal"
+  stop host TERM
+  host_options=(--link-profile full --cell 1024)
+  start_host
+  nic_up
+  ping_all "$ns_host" 10.77.0.2 100
+}
+
+# The path carries less from now on: the unit's end throws away what is too long, and nobody says so to the host.
+check_narrowed_path() {
+  bring_up
+  ping_all "$ns_host" 10.77.0.2 20 0.01
+  ip -n "$ns_iou" link set fab0 mtu 1280
+  in_ns "$ns_host" ping -q -i 0.05 -s 1472 -w 2 10.77.0.2 >/dev/null
+  [ "$(counter host link.path_narrowed)" -ge 1 ] || fail "the host does not notice"
+  # Found within the second, and then a new pair at once.
+  within "long frames pass again" 2000 in_ns "$ns_host" ping -q -c 1 -W 1 -s 1472 10.77.0.2
+  files_both_ways 4
+}

@@ -1,0 +1,228 @@
+# shellcheck shell=bash
+# Two hosts on one unit: apart from each other where it matters, and in reach of each other.
+
+# The second asks for an address that is not on its own wire: the unit must answer from there.
+bring_up_two() {
+  listen_at=0.0.0.0:7471
+  bring_up "$@"
+  ns_second=sn$$-e
+  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
+  ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
+  ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
+  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
+  start_second
+  wait_up host2
+  silence_interface "$ns_second" nic0
+  ip -n "$ns_second" addr add 10.77.0.3/24 dev nic0
+  ip -n "$ns_second" link set nic0 up
+  wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
+}
+
+start_second() {
+  start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 --insecure-lab \
+    --name hostb --control "$work/host2.sock" "$@"
+}
+
+all_reach() {
+  local pair out
+  for pair in "$ns_host 10.77.0.2" "$ns_second 10.77.0.2" "$ns_host 10.77.0.3" "$ns_second 10.77.0.1" \
+    "$ns_lan 10.77.0.1" "$ns_lan 10.77.0.3"; do
+    out=$(in_ns "${pair% *}" ping -q -c 50 -i 0.005 -W 2 "${pair#* }") || fail "$pair: $out"
+    grep -q ' 50 received' <<<"$out" || fail "$pair: $out"
+  done
+}
+
+# show_peer NAME KEY
+show_peer() {
+  ask iou show --json | "$python" -c 'import json, sys
+print([p for p in json.load(sys.stdin)["peers"] if p["name"] == sys.argv[1]][0][sys.argv[2]])' "$1" "$2"
+}
+
+check_two() {
+  bring_up_two
+  all_reach
+  # Both at once, and to each other.
+  mkdir -p "$work/www"
+  head -c 32M /dev/urandom >"$work/www/blob"
+  start_web_server "$ns_lan" "$work/www"
+  wait_until 5 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  start fetch "$ns_second" curl -sS --max-time 60 -o "$work/second" http://10.77.0.2/blob
+  in_ns "$ns_host" curl -sS --max-time 60 -o "$work/first" http://10.77.0.2/blob || fail "the first host's curl"
+  wait_until 30 cmp -s "$work/second" "$work/www/blob" || fail "the second host's file"
+  cmp -s "$work/first" "$work/www/blob" || fail "the first host's file"
+  start server "$ns_second" iperf3 -s -1 --forceflush -B 10.77.0.3
+  wait_until 5 grep -qs listening "$work/server.log"
+  in_ns "$ns_host" iperf3 -c 10.77.0.3 -t 1 -f m | awk '/receiver/ {print "host to host: " $7 " " $8}'
+  [ "$(counter iou iou.host_to_host)" -gt 100 ] || fail "the hosts did not reach each other inside the unit"
+}
+
+# What one does to its MAC, MTU, filter and link is its own; and it cannot take the other's address.
+check_apart() {
+  bring_up_two
+  local lan_mac lan_flags first_mac
+  lan_mac=$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)
+  lan_flags=$(in_ns "$ns_iou" cat /sys/class/net/lan0/flags)
+  first_mac=$(in_ns "$ns_host" cat /sys/class/net/nic0/address)
+  ip -n "$ns_second" link set nic0 address "$first_mac"
+  wait_until 3 grep -q "refused the interface's MAC" "$work/host2.log" || fail "the other's address was not refused"
+  in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "the first host lost its address"
+  equal "the first host's address" "$(show_peer hosta mac)" "$first_mac"
+  # Frames with a source that is not its own do not leave.
+  local spoofed
+  in_ns "$ns_second" ping -q -c 5 -i 0.01 -W 0.1 10.77.0.2 >/dev/null && fail "the second host speaks as the first"
+  spoofed=$(counter iou host.hostb.iou.from_host.drop.spoof)
+  [ "$spoofed" -gt 0 ] || fail "no spoofed frame was counted"
+  ip -n "$ns_second" link set nic0 address 02:00:00:00:00:77
+  wait_until 3 in_ns "$ns_second" ping -q -c 1 -W 0.5 10.77.0.2 >/dev/null || fail "the second host with its new address"
+  ip -n "$ns_second" link set nic0 mtu 1000
+  ip -n "$ns_second" link set nic0 promisc on
+  sleep 0.3
+  all_reach
+  in_ns "$ns_host" ping -q -c 3 -i 0.01 -M do -s 1472 -W 1 10.77.0.2 >/dev/null || fail "the first host's MTU"
+  ip -n "$ns_second" link set nic0 down
+  sleep 0.2
+  carrier_is "$ns_host" nic0 1 || fail "the first host's carrier"
+  in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "the first host when the second is down"
+  equal "the real NIC's address" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)" "$lan_mac"
+  equal "the real NIC's flags" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/flags)" "$lan_flags"
+  equal "the real NIC's MTU" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/mtu)" 1500
+}
+
+# One is killed, stops and comes back under the other's traffic, which loses nothing.
+check_one_ends() {
+  bring_up_two
+  start pinging "$ns_host" ping -q -c 600 -i 0.005 -W 2 10.77.0.2
+  sleep 0.4
+  stop host2 KILL
+  start_second
+  sleep 0.4
+  within "the second host after its kill" 10000 in_ns "$ns_second" ping -q -c 1 -W 0.3 10.77.0.2
+  stop host2 TERM || fail "the second host did not stop"
+  wait_until 8 grep -q received "$work/pinging.log"
+  grep -q " 600 received" "$work/pinging.log" || fail "the first host lost: $(cat "$work/pinging.log")"
+}
+
+# --max-hosts and --allow: who is too much or not named is refused, and the other goes on.
+check_refused() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou --max-hosts 1 --allow 10.99.0.0/24 --allow 10.98.0.7
+  start_host
+  nic_up
+  ns_second=sn$$-e
+  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
+  ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
+  ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
+  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
+  start_second
+  sleep 2.2
+  is_up host2 && fail "an address that is not allowed was let in"
+  ip -n "$ns_second" addr flush dev fab0
+  ip -n "$ns_second" addr add 10.98.0.7/24 dev fab0
+  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
+  stop host2 TERM
+  start_second
+  sleep 2.2
+  is_up host2 && fail "one host more than --max-hosts was let in"
+  in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "the first host suffers"
+  stop host TERM
+  within "the second host after the first has left" 5000 is_up host2
+}
+
+# A host of its own at NIC $1 of the unit: both LANs have the same addresses, so what mixes them shows.
+start_second_at() {
+  start_second --nic "$1"
+  wait_up host2
+  silence_interface "$ns_second" nic0
+  ip -n "$ns_second" addr replace "$2/24" dev nic0 && ip -n "$ns_second" link set nic0 up
+  wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
+}
+
+# page_is NAMESPACE TEXT
+page_is() { [ "$(in_ns "$1" curl -sS --max-time 5 http://10.77.0.2/page)" = "$2" ]; }
+
+# How many of 3 multicast frames that leave $1 by $2 come to the second host.
+groups_from() {
+  rm -f "$work/taken.pcap" "$work/taker.log"
+  start taker "$ns_second" "$python" "$e2e/tool.py" take nic0 "$work/taken.pcap" 1000 10
+  wait_until 5 grep -qs ready "$work/taker.log" || fail "nothing can be taken from nic0"
+  ip -n "$1" route replace 239.0.0.0/8 dev "$2"
+  in_ns "$1" ping -q -c 3 -i 0.01 -W 0.1 239.1.2.3 >/dev/null
+  sleep 0.3
+  stop taker INT
+  "$python" "$e2e/tool.py" count "$work/taken.pcap" 01:00:5e:01:02:03
+}
+
+check_two_nics() {
+  listen_at=0.0.0.0:7471
+  topology_three || fail "the test hosts cannot be made"
+  ns_second=sn$$-e ns_lan1=sn$$-f
+  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
+  ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
+  ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
+  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
+  host_namespace "$ns_lan1" && veth_between "$ns_iou" lan1 "$ns_lan1" lan1 || fail "no second LAN"
+  ip -n "$ns_lan1" addr add 10.77.0.2/24 dev lan1
+  silence_interface "$ns_iou" lan1
+  start_iou --lan "$port:lan1"
+  start_host
+  nic_up
+
+  # One that is not there: said in one line, and asked again.
+  start_second --nic 2
+  wait_until 5 grep -qs "there is no NIC 2: the I/O unit has 2 NICs, --nic 0 to --nic 1" "$work/host2.log" ||
+    fail "NIC 2 was not refused in one clear line"
+  wait_until 5 refused_again || fail "the second host did not ask again"
+  is_up host2 && fail "a NIC that is not there is up"
+  stop host2 TERM || fail "the refused host did not stop"
+  start_second_at 1 10.77.0.1
+
+  local nic
+  for nic in 0 1; do mkdir -p "$work/www$nic" && echo "LAN $nic" >"$work/www$nic/page"; done
+  start web0 "$ns_lan" "$python" -m http.server -d "$work/www0" 80
+  start web1 "$ns_lan1" "$python" -m http.server -d "$work/www1" 80
+  within "the page of LAN 0" 5000 page_is "$ns_host" "LAN 0"
+  within "the page of LAN 1" 5000 page_is "$ns_second" "LAN 1"
+  in_ns "$ns_second" ping -q -c 50 -i 0.005 -W 2 10.77.0.2 | has ' 50 received' || fail "pings on LAN 1"
+  in_ns "$ns_host" ping -q -c 50 -i 0.005 -W 2 10.77.0.2 | has ' 50 received' || fail "pings on LAN 0"
+
+  # What is for everybody stays on its LAN.
+  equal "frames of LAN 0 at the host of NIC 1" "$(groups_from "$ns_host" nic0)" 0
+  equal "frames of LAN 0's own at the host of NIC 1" "$(groups_from "$ns_lan" lan0)" 0
+  equal "frames of LAN 1 at the host of NIC 1" "$(groups_from "$ns_lan1" lan1)" 3
+  equal "frames between the hosts inside the unit" "$(counter iou iou.host_to_host)" 0
+  [ "$(counter iou lan1.tx.frames)" -gt 50 ] || fail "lan1.tx.frames: $(counter iou lan1.tx.frames)"
+
+  # show has both, with the hosts on them, and each link is its own.
+  equal "the first LAN" "$(lan_of iou 0 port)" "$port:lan0"
+  equal "the second LAN" "$(lan_of iou 1 port)" "$port:lan1"
+  equal "the NIC of the first host" "$(show_peer hosta nic)" 0
+  equal "the NIC of the second host" "$(show_peer hostb nic)" 1
+  ip -n "$ns_lan1" link set lan1 down
+  within "the second host without carrier" 5000 carrier_is "$ns_second" nic0 0
+  carrier_is "$ns_host" nic0 1 || fail "the first host's carrier"
+  equal "the link of LAN 1" "$(lan_of iou 1 link)" down
+  equal "the link of LAN 0" "$(lan_of iou 0 link)" up
+
+  # Through the LANs they meet, once somebody joins these.
+  stop web1
+  ip -n "$ns_lan1" link set lan1 netns "$ns_lan" || fail "LAN 1 cannot be moved"
+  ip -n "$ns_lan" link add br0 type bridge mcast_snooping 0
+  silence_interface "$ns_lan" br0
+  for nic in 0 1; do
+    ip -n "$ns_lan" addr flush dev "lan$nic"
+    ip -n "$ns_lan" link set "lan$nic" master br0 up
+  done
+  ip -n "$ns_lan" link set br0 up
+  ip -n "$ns_second" addr flush dev nic0
+  ip -n "$ns_second" addr add 10.77.0.3/24 dev nic0
+  within "the hosts reach each other through the joined LANs" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.3
+  equal "frames between the hosts inside the unit" "$(counter iou iou.host_to_host)" 0
+}
+
+refused_again() { [ "$(counter iou iou.hosts.refused_nic)" -ge 2 ]; }
+
+# lan_of WHO NUMBER KEY
+lan_of() {
+  ask "$1" show --json | "$python" -c 'import json, sys
+print(json.load(sys.stdin)["lan"][int(sys.argv[1])][sys.argv[2]])' "$2" "$3"
+}

@@ -1,0 +1,75 @@
+# shellcheck shell=bash
+# What `cmake --install` puts in place, used from there: programs, units with their own command lines, man pages.
+
+# The unit's ExecStart with another root and an instance: $root, $2.
+command_of() {
+  sed -n "s|%i|$2|g; s|^ExecStart=||p" "$1" | sed "s|/usr/local/|$root/usr/local/|g"
+}
+
+# A root with the few targets that units speak of, so that systemd-analyze can load them.
+verify_units() {
+  local target unit said
+  mkdir -p "$root/usr/lib/systemd/system"
+  for target in sysinit basic shutdown network-online multi-user; do
+    printf '[Unit]\nDescription=%s\n' $target >"$root/usr/lib/systemd/system/$target.target"
+  done
+  for unit in splitnic-host splitnic-iou; do
+    [ -f "$units/$unit@.service" ] || fail "no unit of $unit"
+    said=$(systemd-analyze verify "--root=$root" --man=no "${units#"$root"}/$unit@lab.service" 2>&1) && [ -z "$said" ] ||
+      fail "systemd-analyze verify $unit: $said"
+  done
+  echo "both units verified"
+}
+
+verify_pages() {
+  local page said program option
+  for program in splitnic splitnic-host splitnic-iou; do
+    page=$(find "$root" -name "$program.[18]")
+    [ -f "$page" ] || fail "no man page of $program"
+    said=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$said" ] || fail "$page: $said"
+    # Each long option of --help has its place in the page.
+    groff -man -Tascii -P-c -P-b -P-u "$page" >"$work/page.txt" 2>/dev/null
+    for option in $("$root/usr/local/bin/$program" --help | grep -oE -- '^ *(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+      grep -q -- "$option" "$work/page.txt" || fail "$option is not in the page of $program"
+    done
+  done
+  echo "three pages rendered without a warning"
+}
+
+tells() { grep -qs "$1" "$work/$2.log"; }
+
+# under_manager NAME NS TOML...: the unit's command line, with a config file of the TOML lines and a NOTIFY_SOCKET.
+under_manager() {
+  local name=$1 ns=$2
+  shift 2
+  mkdir -p "$root/usr/local/etc/splitnic"
+  printf '%s\n' "$@" "control = \"$work/$name.sock\"" 'insecure-lab = true' >"$root/usr/local/etc/splitnic/$name.toml"
+  start "notify-$name" "$ns" "$python" "$e2e/tool.py" notified "$work/notify.$name"
+  wait_until 5 test -S "$work/notify.$name"
+  # shellcheck disable=SC2046
+  start "$name" "$ns" env "NOTIFY_SOCKET=$work/notify.$name" $(command_of "$units/splitnic-$name@.service" "$name")
+  wait_until 5 tells READY=1 "notify-$name" || fail "$name did not say READY=1"
+}
+
+check_installed() {
+  topology_three || fail "the test hosts cannot be made"
+  root=$work/root
+  DESTDIR=$root cmake --install "$bin/.." --prefix /usr/local >"$work/install.log" 2>&1 || fail "cmake --install"
+  units=$(dirname "$(find "$root" -name 'splitnic-iou@.service')")
+  bin=$root/usr/local/bin
+  local program
+  for program in splitnic splitnic-host splitnic-iou; do
+    [[ $("$bin/$program" --version) =~ [0-9]+\.[0-9]+ ]] || fail "$program --version"
+    "$bin/$program" --help | has -i usage || fail "$program --help"
+  done
+  verify_units
+  verify_pages
+  under_manager iou "$ns_iou" "lan = [\"$port:lan0\"]" "listen = [\"udp://$iou_address\"]"
+  under_manager host "$ns_host" "connect = \"udp://$iou_address\"" 'tap = "nic0"'
+  nic_up
+  ping_all "$ns_host" 10.77.0.2 50
+  [[ $(ask host show) =~ host ]] || fail "show does not tell the name of --name"
+  stop host TERM 2 && stop iou TERM 2 || fail "not a clean stop"
+  wait_until 2 tells STOPPING=1 notify-host || fail "host did not say STOPPING=1"
+  wait_until 2 tells STOPPING=1 notify-iou || fail "iou did not say STOPPING=1"
+}

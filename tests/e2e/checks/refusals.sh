@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# Peers that do not go together: one line that says what and what to do, no end of lines, and it heals by itself.
+
+# says_once WHO SECONDS WORDS...: within that time one warning with all the words, and in that time no second.
+says_once() {
+  local who=$1 seconds=$2 word lines
+  shift 2
+  wait_until "$seconds" grep -qE ' (warning|error) ' "$work/$who.log" || fail "$who says nothing"
+  sleep 1.5
+  lines=$(grep -E ' (warning|error) ' "$work/$who.log")
+  [ "$(wc -l <<<"$lines")" = 1 ] || fail "$who says more than one line: $lines"
+  for word in "$@"; do grep -qF -- "$word" <<<"$lines" || fail "no word of '$word': $lines"; done
+  echo "$lines"
+}
+
+# heals WHAT: the host that was refused comes up without being touched.
+heals() { within "$1" 5000 is_up host; }
+
+check_profile() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou
+  start_host --link-profile full
+  says_once host 3 profile --link-profile 10.99.0.2:7471
+  stop iou TERM
+  start_iou --link-profile full
+  heals "up with the same profile at both ends"
+}
+
+# A peer of another version: who answers so is made by hand.
+check_version() {
+  topology_three || fail "the test hosts cannot be made"
+  start stranger "$ns_iou" "$python" "$e2e/tool.py" refuse "${iou_address##*:}" 1
+  start_host
+  says_once host 3 version "same release" 10.99.0.2:7471
+  stop stranger
+  start_iou
+  heals "up with a unit of the same version"
+}
+
+check_busy() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou --max-hosts 1
+  start hostb "$ns_host" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic1 --insecure-lab --name hostb \
+    --control "$work/hostb.sock"
+  wait_up hostb
+  start_host
+  says_once host 3 busy --max-hosts 10.99.0.2:7471
+  stop hostb TERM
+  heals "up when the other has left"
+}
+
+# Who is not named by --allow gets no answer at all, and is told what may be the reason; so is who calls nobody.
+check_silence() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou --allow 10.1.0.0/16
+  start_host
+  says_once host 6 "no answer" --allow 10.99.0.2:7471
+  [ "$(counter iou iou.allow.drop.address)" -gt 0 ] || fail "the unit does not count whom it does not allow"
+  stop iou TERM
+  start_iou --allow 10.99.0.1
+  heals "up when the unit allows it"
+}
+
+# A unit that was told a mode speaks no other.
+check_mode() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou --mode send
+  start_host
+  says_once host 3 mode --mode
+  stop iou TERM
+  start_iou
+  heals "up with a unit that takes either mode"
+  ask host show --json | has '"mode":"rdma"' || fail "not rdma"
+}

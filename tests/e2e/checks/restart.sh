@@ -1,0 +1,120 @@
+# shellcheck shell=bash
+# kill -9 of either side under traffic. Recovery times are printed; the goal is 2 s, asserted is five times that.
+
+bound=10000
+rounds=5 cycles=3
+[ "$long" = 1 ] && rounds=20 cycles=20
+
+# first_answer WHAT COMMAND...: runs it, a restart, and says how long after its beginning the first ping is answered.
+# One is sent every 10 ms, all the time.
+first_answer() {
+  local what=$1 began took
+  shift
+  began=$(date +%s.%N)
+  "$@"
+  local tries
+  for ((tries = 0; tries < bound / 20; tries++)); do
+    took=$(awk -v began="$began" -F '[][]' '/bytes from/ && $2 > began {printf "%d", ($2 - began) * 1000; exit}' "$work/pinging.log")
+    [ -n "$took" ] && break
+    sleep 0.02
+  done
+  [ -n "$took" ] || fail "$what: no ping is answered within $bound ms"
+  figures[$what]+=" $took"
+}
+
+say_figures() {
+  local what
+  for what in "${!figures[@]}"; do echo "$what, first answer after ms:${figures[$what]}"; done
+}
+
+# Traffic that must survive; nic0 must stay the same interface.
+begin_traffic() {
+  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
+  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
+  start pinging "$ns_host" ping -D -i 0.01 10.77.0.2
+  declare -gA figures=()
+  index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
+  addresses=$(ip -n "$ns_host" -o addr show dev nic0 | sort)
+}
+
+received() { in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes; }
+moved_since() { [ $(($(received) - $1)) -gt 3000000 ]; }
+
+still_flowing() {
+  running client || fail "the TCP connection did not survive"
+  within "TCP flows again" 15000 moved_since "$(received)"
+  equal "the index of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
+  equal "the addresses of nic0" "$(ip -n "$ns_host" -o addr show dev nic0 | sort)" "$addresses"
+}
+
+check_host() {
+  bring_up
+  begin_traffic
+  local round
+  for ((round = 0; round < rounds; round++)); do
+    sleep 0.$((RANDOM % 9 + 1))
+    stop host KILL
+    in_ns "$ns_host" ip link show nic0 >/dev/null || fail "nic0 is gone with the host module"
+    sleep 0.$((RANDOM % 9 + 1))
+    first_answer "host killed and restarted" start_host
+    still_flowing
+  done
+  say_figures
+}
+
+check_iou() {
+  bring_up
+  begin_traffic
+  local round
+  for ((round = 0; round < rounds; round++)); do
+    sleep 0.$((RANDOM % 9 + 1))
+    stop iou KILL
+    within "carrier down after the I/O unit was killed" 5000 carrier_is "$ns_host" nic0 0
+    first_answer "I/O unit killed and restarted" start_iou
+    still_flowing
+  done
+  say_figures
+}
+
+# The same without a pause: the I/O unit is back before anybody noticed.
+check_iou_at_once() {
+  bring_up
+  begin_traffic
+  local round
+  for ((round = 0; round < rounds; round += 3)); do
+    sleep 0.5
+    stop iou KILL
+    first_answer "I/O unit killed and restarted" start_iou
+    still_flowing
+    stop host KILL
+    first_answer "host killed and restarted" start_host
+    still_flowing
+  done
+  say_figures
+}
+
+# both FIRST SECOND PAUSE: counted from the start of the second.
+both() {
+  stop host KILL
+  stop iou KILL
+  "start_$1"
+  sleep "$3"
+  first_answer "both killed, $2 started $3 s after $1" "start_$2"
+  still_flowing
+}
+
+check_both() {
+  bring_up
+  begin_traffic
+  local cycle
+  for ((cycle = 0; cycle < cycles; cycle++)); do
+    case $((cycle % 4)) in
+      0) both iou host 0.7 ;;
+      1) both host iou 0.7 ;;
+      2) both host iou 0 ;;
+      3) both iou host 0 ;;
+    esac
+  done
+  say_figures
+}

@@ -1,0 +1,157 @@
+# shellcheck shell=bash
+# What is set on nic0 reaches the LAN side, and what happens on the LAN shows on nic0.
+
+# show WHO PATH: one value of `splitnic show --json`, e.g. peers.0.mac
+show() {
+  ask "$1" show --json | "$python" -c 'import json, sys
+value = json.load(sys.stdin)
+for key in sys.argv[1].split("."):
+    value = value[int(key) if key.isdigit() else key]
+print(value)' "$2"
+}
+shows() { [ "$(show "$1" "$2")" = "$3" ]; }
+
+check_carrier() {
+  bring_up
+  local round
+  for round in 1 2; do
+    ip -n "$ns_lan" link set lan0 down
+    within "nic0 without carrier" 5000 carrier_is "$ns_host" nic0 0
+    equal "the link that the unit shows" "$(show iou lan.0.link)" down
+    ip -n "$ns_host" link show nic0 | has NO-CARRIER || fail "nic0 does not say NO-CARRIER"
+    ip -n "$ns_lan" link set lan0 up
+    within "nic0 with carrier again" 5000 carrier_is "$ns_host" nic0 1
+    within "the LAN answers again" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  done
+  # Set up and down while the LAN has no carrier: it stays down, and comes with the LAN.
+  ip -n "$ns_host" link set nic0 down
+  ip -n "$ns_lan" link set lan0 down
+  sleep 0.2
+  ip -n "$ns_host" link set nic0 up
+  sleep 0.3
+  carrier_is "$ns_host" nic0 0 || fail "nic0 has carrier without the LAN"
+  ip -n "$ns_lan" link set lan0 up
+  within "nic0 with carrier after both were down" 5000 carrier_is "$ns_host" nic0 1
+}
+
+# How long after the LAN's wire nic0 has and has not carrier. Goal 100 ms, printed; asserted is five times that.
+changes() { [ "$(grep -c . "$work/$1.log" 2>/dev/null)" -ge "$2" ]; }
+
+check_carrier_delay() {
+  bring_up
+  start wire "$ns_iou" "$python" "$e2e/tool.py" carrier lan0 30
+  start nic "$ns_host" "$python" "$e2e/tool.py" carrier nic0 30
+  wait_until 5 changes nic 1
+  local changed=1 way
+  for way in down up down up down up; do
+    changed=$((changed + 1))
+    ip -n "$ns_lan" link set lan0 $way
+    wait_until 5 changes nic $changed || fail "nic0 does not notice that the LAN went $way"
+    wait_until 5 changes wire $changed || fail "the wire's own change was not seen"
+    sleep 0.1
+  done
+  stop wire && stop nic
+  paste -d ' ' "$work/wire.log" "$work/nic.log" | tail -n +2 | tee "$work/delays" |
+    awk '{printf "nic0 %s %.1f ms after the wire\n", $3, ($4 - $2) / 1000}'
+  awk '$1 != $3 || $4 - $2 > 500000 {bad = 1} END {exit bad || NR != 6}' "$work/delays" || fail "nic0 follows late, or otherwise"
+}
+
+answered_by() {
+  in_ns "$ns_lan" ping -q -c 1 -W 0.3 10.77.0.1 >/dev/null && ip -n "$ns_lan" neigh show 10.77.0.1 | has "lladdr $1"
+}
+
+check_mac() {
+  bring_up
+  local lan_mac
+  lan_mac=$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)
+  ip -n "$ns_host" link set nic0 address 02:00:00:00:00:55
+  within "the unit knows the new address" 2000 shows iou peers.0.mac 02:00:00:00:00:55
+  ip -n "$ns_lan" neigh flush all
+  within "the LAN sees the new address" 3000 answered_by 02:00:00:00:00:55
+  ask host set mac 02:00:00:00:00:66 || fail "set mac"
+  within "the unit knows the address of set mac" 2000 shows iou peers.0.mac 02:00:00:00:00:66
+  ip -n "$ns_lan" neigh flush all
+  within "the LAN sees the address of set mac" 3000 answered_by 02:00:00:00:00:66
+  equal "the real NIC's address" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)" "$lan_mac"
+  # It survives a restart of either side.
+  stop iou KILL
+  start_iou
+  within "the address after the unit's restart" 10000 shows iou peers.0.mac 02:00:00:00:00:66
+  stop host KILL
+  start_host
+  within "the address after the host's restart" 10000 answered_by 02:00:00:00:00:66
+  # --mac nic: the LAN NIC's own.
+  stop host TERM
+  start_host --mac nic
+  nic_up
+  equal "--mac nic" "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" "$lan_mac"
+}
+
+check_mtu() {
+  bring_up 1500 4000
+  ip -n "$ns_host" link set nic0 mtu 4000 || fail "nic0 takes no MTU of 4000"
+  within "a ping of 4000 octets" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 3972 10.77.0.2
+  # More than the LAN has: it is brought down to what it has.
+  ip -n "$ns_host" link set nic0 mtu 9000 2>/dev/null
+  within "no more than the LAN's MTU" 3000 mtu_is 4000
+  ask host set mtu 1400 || fail "set mtu"
+  within "set mtu" 3000 mtu_is 1400
+  # The LAN's MTU sinks: so does nic0's.
+  ip -n "$ns_lan" link set lan0 mtu 1300
+  ip -n "$ns_iou" link set lan0 mtu 1300
+  within "the LAN's smaller MTU shows" 3000 mtu_is 1300
+  within "the LAN answers" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 1272 10.77.0.2
+  equal "MTU in show" "$(show host lan.0.mtu)" 1300
+  # And rises again, as far as the user said.
+  ip -n "$ns_lan" link set lan0 mtu 4000
+  ip -n "$ns_iou" link set lan0 mtu 4000
+  within "the LAN's larger MTU shows" 3000 mtu_is 1400
+}
+mtu_is() { [ "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" = "$1" ]; }
+
+# --lan-mtu follow: the host's MTU becomes the NIC's.
+check_mtu_follow() {
+  topology_three 1500 9000 || fail "the test hosts cannot be made"
+  ip -n "$ns_iou" link set lan0 mtu 1500
+  start_iou --lan-mtu follow
+  start_host
+  nic_up
+  ip -n "$ns_host" link set nic0 mtu 5000
+  within "the LAN NIC follows" 3000 lan_mtu_is 5000
+  within "a ping of 5000 octets" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 4972 10.77.0.2
+}
+lan_mtu_is() { [ "$(in_ns "$ns_iou" cat /sys/class/net/lan0/mtu)" = "$1" ]; }
+
+# Frames for others arrive only when nic0 is promiscuous.
+strangers() {
+  rm -f "$work/taken.pcap" "$work/taker.log"
+  start taker "$ns_host" "$python" "$e2e/tool.py" take nic0 "$work/taken.pcap" 1000 10
+  wait_until 5 grep -qs ready "$work/taker.log" || fail "nothing can be taken from nic0"
+  in_ns "$ns_lan" ping -q -c 5 -i 0.01 -W 0.1 10.77.0.55 >/dev/null
+  sleep 0.3
+  stop taker INT
+  "$python" "$e2e/tool.py" count "$work/taken.pcap" 02:00:00:00:00:99
+}
+
+check_promisc() {
+  bring_up
+  ip -n "$ns_lan" neigh add 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
+  equal "frames for others, not promiscuous" "$(strangers)" 0
+  ip -n "$ns_host" link set nic0 promisc on
+  sleep 0.3
+  equal "frames for others, promiscuous" "$(strangers)" 5
+  ip -n "$ns_host" link set nic0 promisc off
+  sleep 0.3
+  equal "frames for others, not promiscuous again" "$(strangers)" 0
+  ask host set filter promisc || fail "set filter promisc"
+  sleep 0.3
+  equal "frames for others after set filter promisc" "$(strangers)" 5
+  ask host set filter normal || fail "set filter normal"
+  sleep 0.3
+  equal "frames for others after set filter normal" "$(strangers)" 0
+  ask host set link down || fail "set link down"
+  within "set link down" 3000 carrier_or_silence
+  ask host set link up || fail "set link up"
+  within "set link up" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+}
+carrier_or_silence() { ! in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }

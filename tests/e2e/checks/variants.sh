@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# The same traffic in other ways: small cells, messages in place of writes, shared memory in place of UDP.
+
+# iperf3 one second each way, in Mbit/s; not judged, but it must run.
+throughput() {
+  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
+  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  local way figure
+  for way in "" -R; do
+    # shellcheck disable=SC2086
+    figure=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t 1 -f m $way) || fail "iperf3 $way: $figure"
+    awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$figure"
+  done
+  stop server
+}
+
+# all_of_it MIB
+all_of_it() {
+  ping_all "$ns_host" 10.77.0.2 200
+  ping_all "$ns_lan" 10.77.0.1 200
+  files_both_ways "$1"
+  throughput
+  quieten
+  replay_both_ways
+}
+
+mode() { ask host show --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["peers"][0]["mode"])'; }
+
+check_cell_256() {
+  iou_options=(--cell 256) host_options=(--cell 256)
+  bring_up
+  # A frame of 1514 octets is six cells of at most 256.
+  local before cells
+  before=$(counter host fabric.tx.cells)
+  in_ns "$ns_host" ping -q -c 200 -i 0.002 -s 1472 10.77.0.2 >/dev/null || fail "ping"
+  cells=$(($(counter host fabric.tx.cells) - before))
+  echo "cells for 200 frames of 1514 octets: $cells"
+  [ $cells -ge 1200 ] || fail "the cells are larger than 256 octets"
+  all_of_it 8
+}
+
+check_send_mode() {
+  iou_options=(--mode send) host_options=(--mode send)
+  bring_up
+  equal "mode" "$(mode)" send
+  all_of_it 16
+  equal "RDMA writes" "$(counter host msg.tx.writes)$(counter iou msg.tx.writes)" 00
+  [ "$(counter host msg.tx.send_data)" -gt 1000 ] || fail "no SendData was counted"
+}
+
+check_shm() {
+  fabric=shm
+  bring_up
+  ip -n "$ns_host" link del fab0  # there is no other way
+  all_of_it 48
+}
+
+# A little of everything, for builds that are slow: what sanitizers find ends a program, or makes it end with a status.
+check_pass() {
+  bring_up
+  ping_all "$ns_host" 10.77.0.2 50
+  files_both_ways 4
+  stop host KILL
+  start_host
+  within "answers after the host's kill" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  stop iou KILL
+  start_iou
+  within "answers after the unit's kill" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  quieten
+  replay_both_ways 2000
+  ! grep -lE "Sanitizer|runtime error" "$work"/*.log || fail "a sanitizer speaks"
+}

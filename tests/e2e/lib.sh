@@ -1,0 +1,133 @@
+# shellcheck shell=bash
+# What the end-to-end checks share; sourced by run.sh after scripts/lib/topology.sh.
+#   bring_up [FABRIC_MTU [LAN_MTU]]   three test hosts with both programs; nic0 is up and has 10.77.0.1; both are
+#                                     started with what stands in the arrays iou_options and host_options
+#   start_iou [OPTIONS]  start_host [OPTIONS]  wait_up HOST
+#   counter WHO NAME                  one counter of a program (0 if it has none of that name)
+#   fail TEXT                         prints the logs and ends the check
+#   settle WHO                        until its counters stand still
+#   within WHAT MILLISECONDS COMMAND  until it succeeds; says how long it took, fails after that long
+
+long=${SPLITNIC_LONG:-0}
+iou_address=10.99.0.2:7471  # what hosts connect to
+listen_at=                  # what the unit listens at, if that is not the same
+fabric=udp                  # or shm
+iou_options=() host_options=()
+python=python3
+[ -x /usr/bin/python3 ] && python=/usr/bin/python3
+
+fail() {
+  echo "FAILED: $1" >&2
+  local log
+  for log in "$work"/*.log; do
+    [ -s "$log" ] && echo "--- $(basename "$log")" >&2 && tail -n 20 "$log" >&2
+  done
+  exit 1
+}
+
+start_iou() {
+  local lan=$port:lan0
+  [ "$port" = tap ] && lan=tap:tap0
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" --insecure-lab \
+    --name unit --control "$work/iou.sock" "${iou_options[@]}" "$@"
+  if [ "$port" = tap ]; then bridge_tap; fi
+}
+
+start_host() {
+  start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 --insecure-lab \
+    --name hosta --control "$work/host.sock" "${host_options[@]}" "$@"
+}
+
+endpoint() {
+  if [ "$fabric" = shm ]; then echo shm://e2e; else echo "udp://$1"; fi
+}
+
+# Port tap: a bridge joins the unit's TAP to lan0. It passes on what it may (LLDP), and no firewall of the kernel
+# looks at what it carries (that would cut trailers off).
+bridge_tap() {
+  wait_until 5 in_ns "$ns_iou" test -e /sys/class/net/tap0 || fail "the unit made no tap0"
+  if ! in_ns "$ns_iou" test -e /sys/class/net/br0; then
+    ip -n "$ns_iou" link add br0 type bridge mcast_snooping 0 group_fwd_mask 0x4000
+    silence_interface "$ns_iou" br0
+    in_ns "$ns_iou" sh -c 'for f in /proc/sys/net/bridge/bridge-nf-call-*; do [ ! -e "$f" ] || echo 0 >"$f"; done'
+    ip -n "$ns_iou" link set lan0 master br0 && ip -n "$ns_iou" link set br0 up || fail "no bridge"
+  fi
+  silence_interface "$ns_iou" tap0
+  ip -n "$ns_iou" link set tap0 master br0 && ip -n "$ns_iou" link set tap0 up || fail "no TAP in the bridge"
+}
+
+ask() {
+  local who=$1
+  shift
+  "$bin/splitnic" "$@" --control "$work/$who.sock"
+}
+
+is_up() { [[ $(ask "$1" show --json 2>/dev/null) =~ \"state\":\ *\"up\" ]]; }
+
+wait_up() {
+  wait_until 10 is_up "${1:-host}" || fail "${1:-host} did not come up"
+}
+
+carrier_is() { [ "$(in_ns "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = "$3" ]; }
+
+bring_up() {
+  topology_three "$@" || fail "the test hosts cannot be made"
+  start_iou && start_host
+  nic_up
+}
+
+# nic0 up, with its address and its carrier.
+nic_up() {
+  wait_up host
+  silence_interface "$ns_host" nic0
+  ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up || fail "nic0 cannot be set up"
+  wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
+  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not answer"
+}
+
+stop_all() {
+  local name
+  for name in "${!pid_of[@]}"; do
+    case $name in
+      host* | iou*) running "$name" || fail "$name ended by itself" ;;
+    esac
+  done
+  for name in "${!pid_of[@]}"; do
+    case $name in
+      host* | iou*) stop "$name" TERM 2 || fail "$name did not stop cleanly" ;;
+    esac
+  done
+}
+
+counter() {
+  ask "$1" stats --json | "$python" -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1], 0))' "$2"
+}
+
+settle() {
+  local who before="" now=""
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    now=$(for who in "$@"; do ask "$who" stats --json | "$python" "$e2e/tool.py" quiet; done)
+    [ "$now" = "$before" ] && return 0
+    before=$now
+    sleep 0.3
+  done
+  fail "the counters do not come to rest"
+}
+
+# has [OPTIONS] PATTERN: what comes in holds it. Reads all of it: who writes into a closed pipe fails.
+has() { grep -c "$@" >/dev/null; }
+
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+
+within() {
+  local what=$1 bound=$2 began
+  shift 2
+  began=$(milliseconds)
+  until "$@" >/dev/null 2>&1; do
+    [ $(($(milliseconds) - began)) -lt "$bound" ] || fail "$what: not within $bound ms"
+    sleep 0.02
+  done
+  echo "$what: $(($(milliseconds) - began)) ms"
+}
+
+equal() { [ "$2" = "$3" ] || fail "$1: $2, not $3"; }

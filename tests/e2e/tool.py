@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""Frames for the end-to-end checks: makes them, takes them from an interface, compares them.
+
+  tool.py quiet                             reads `splitnic stats --json`, prints what traffic changes
+  tool.py make OUT.pcap DESTINATION SOURCE [bridged]
+                                            a capture with the frames that break NICs; bridged: none for a bridge itself
+  tool.py take IF OUT.pcap COUNT SECONDS    COUNT frames that come in (tags put back), then a little more
+  tool.py same A.pcap B.pcap                equal in number, order and every octet?
+  tool.py super IF DESTINATION SOURCE TAGS [OCTETS]
+                                            sends one TCP super-frame of 30000 (OCTETS) octets payload with a vnet
+                                            header; TAGS: none, a VID, or OUTER.INNER for QinQ
+  tool.py count FILE.pcap DESTINATION       how many frames to that address?
+  tool.py account BEFORE AFTER              do the counts of *.host, *.unit and *.kernel balance?
+  tool.py carrier IF SECONDS                "up" or "down" and the time, at the start and at each change, looked at every ms
+  tool.py udp_send ADDRESS NUMBER           sends NUMBER times 20 datagrams of 1400 octets, each time in one UDP super-frame
+  tool.py udp_take FAMILY NUMBER            are they all there, as sent and in order?
+  tool.py notified SOCKET                   prints what is told to a service manager there
+  tool.py refuse PORT REASON                an I/O unit that refuses each hello (docs/wire/flit.md, INIT)
+  tool.py spoof IF SOURCE NUMBER            sends broadcasts with that source address
+  tool.py stream FILE.pcap TAGS [OCTETS]    is that super-frame's payload whole in FILE, under these tags?
+"""
+import json
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+SOL_PACKET, PACKET_AUXDATA, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING = 263, 8, 15, 23
+SO_RCVBUFFORCE, ETH_P_ALL = 33, 3
+VLAN_VALID, TPID_VALID = 0x10, 0x40
+PAYLOAD_BYTES, SEGMENT_BYTES, FIRST_SEQUENCE = 30000, 1400, 1000
+
+
+def mac(text):
+    return bytes.fromhex(text.replace(":", ""))
+
+
+def checksum(data):
+    data += b"\0" * (len(data) % 2)
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def ip4(protocol, payload, number=1, fragment=0x4000):
+    head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), number, fragment, 64, protocol, 0,
+                       bytes([10, 77, 0, 101]), bytes([10, 77, 0, 102]))
+    return head[:10] + struct.pack(">H", checksum(head)) + head[12:] + payload
+
+
+def filler(count, seed):
+    return bytes((seed * 7 + i * 31) & 0xFF for i in range(count))
+
+
+def udp(payload, number=1):
+    # Checksum 0: none was made, so nobody may complete it.
+    return ip4(17, struct.pack(">HHHH", 4000, 4001, 8 + len(payload), 0) + payload, number)
+
+
+def write_pcap(path, frames):
+    with open(path, "wb") as out:
+        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
+        for at, frame in enumerate(frames):
+            out.write(struct.pack("<IIII", 1_700_000_000, at % 1_000_000, len(frame), len(frame)) + frame)
+
+
+def read_pcap(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    frames, at = [], 24
+    while at < len(data):
+        size = struct.unpack_from("<I", data, at + 8)[0]
+        frames.append(data[at + 16:at + 16 + size])
+        at += 16 + size
+    return frames
+
+
+def tag(vid, tpid=0x8100, priority=0):
+    return struct.pack(">HH", tpid, priority << 13 | vid)
+
+
+def special_frames(destination, source):
+    ends, everyone = destination + source, b"\xff" * 6 + source
+    ipv4, ipv6 = b"\x08\x00", b"\x86\xdd"
+    arp = struct.pack(">HHBBH", 1, 0x0800, 6, 4, 1) + source + bytes([10, 77, 0, 101]) + bytes(6) + bytes([10, 77, 0, 102])
+    yield everyone + b"\x08\x06" + arp
+    yield everyone + b"\x08\x06" + arp + bytes(18)
+    yield mac("01:80:c2:00:00:0e") + source + b"\x88\xcc" + bytes.fromhex("0207 04") + source + filler(40, 1)
+    yield mac("01:80:c2:00:00:00") + source + struct.pack(">H", 38) + b"\x42\x42\x03" + filler(43, 2)
+    yield ends + struct.pack(">H", 1500) + filler(1500, 3)
+    yield ends + b"\x88\xb5"  # a header and nothing else
+    yield ends + b"\x88\xb5" + filler(1, 4)
+    for size in (46, 47, 63, 1500):
+        yield ends + b"\x88\xb5" + filler(size, size)
+    datagram = struct.pack(">HHHH", 4000, 4001, 2008, 0) + filler(2000, 5)
+    yield ends + ipv4 + ip4(17, datagram[:1480], 77, 0x2000)
+    yield ends + ipv4 + ip4(17, datagram[1480:], 77, 1480 // 8)
+    yield ends + ipv6 + struct.pack(">IHBB", 0x60000000, 20, 59, 64) + filler(32, 6) + filler(20, 7)
+    yield ends + ipv4 + udp(b"trailer") + filler(11, 8)  # octets after the datagram
+    yield mac("33:33:00:00:00:01") + source + ipv6 + struct.pack(">IHBB", 0x60000000, 8, 59, 1) + filler(40, 9)
+    for vid in (0, 5, 4094):
+        yield ends + tag(vid, priority=vid % 8) + ipv4 + udp(filler(60, vid % 251))
+    yield ends + tag(5) + ipv4 + udp(filler(1472, 10))  # 1518 octets
+    yield ends + tag(5) + struct.pack(">H", 50) + filler(50, 11)
+    yield ends + tag(7, tpid=0x88A8) + tag(9) + ipv4 + udp(filler(80, 12))
+    yield ends + tag(7) + tag(9) + ipv4 + udp(filler(80, 13))
+    yield everyone + tag(5) + b"\x08\x06" + arp
+
+
+def make(path, destination, source, bridged=""):
+    special = list(special_frames(mac(destination), mac(source)))
+    if bridged:
+        special = [frame for frame in special if frame[:6] != mac("01:80:c2:00:00:00")]
+    frames = list(special)
+    for number in range(1000):
+        frames.append(mac(destination) + mac(source) + b"\x08\x00" + udp(filler(18 + number * 211 % 1455, number), number))
+    frames += special
+    write_pcap(path, frames)
+    print(len(frames))
+
+
+def open_socket(interface):
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+    s.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
+    s.bind((interface, ETH_P_ALL))
+    return s
+
+
+def receive(s):
+    frame, control, _, _ = s.recvmsg(70000, 256)
+    for level, kind, data in control:
+        if level == SOL_PACKET and kind == PACKET_AUXDATA:
+            status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", data[:20])
+            if status & VLAN_VALID:
+                frame = frame[:12] + struct.pack(">HH", tpid if status & TPID_VALID else 0x8100, tci) + frame[12:]
+    return frame
+
+
+def take(interface, path, count, seconds):
+    frames, s = [], open_socket(interface)
+    print("ready", flush=True)
+    end = time.monotonic() + float(seconds)
+    stopped = []
+    signal.signal(signal.SIGINT, lambda *_: stopped.append(1))
+    while time.monotonic() < end and not stopped:
+        if not select.select([s], [], [], 0.05)[0]:
+            continue
+        frames.append(receive(s))
+        if len(frames) == int(count):
+            end = min(end, time.monotonic() + 0.3)
+    write_pcap(path, frames)
+
+
+def same(path_a, path_b):
+    a, b = read_pcap(path_a), read_pcap(path_b)
+    for at, (x, y) in enumerate(zip(a, b)):
+        if x != y:
+            sys.exit(f"frame {at} of {len(a)} sent and {len(b)} received: sent {len(x)} octets {x[:64].hex()}, "
+                     f"received {len(y)} octets {y[:64].hex()}")
+    if len(a) != len(b):
+        sys.exit(f"{len(a)} frames sent, {len(b)} received")
+    print(f"{len(a)} frames equal, in order")
+
+
+def tags(text):
+    if text == "none":
+        return b""
+    if "." in text:
+        outer, inner = text.split(".")
+        return tag(int(outer), tpid=0x88A8) + tag(int(inner))
+    return tag(int(text))
+
+
+def send_super(interface, destination, source, vids, octets=PAYLOAD_BYTES):
+    payload = filler(int(octets), 99)
+    tcp = struct.pack(">HHIIBBHHH", 4000, 4001, FIRST_SEQUENCE, 0, 0x50, 0x18, 65535, 0, 0)
+    pseudo = bytes([10, 77, 0, 101, 10, 77, 0, 102]) + struct.pack(">HH", 6, len(tcp) + len(payload))
+    tcp = tcp[:16] + struct.pack(">H", checksum(pseudo) ^ 0xFFFF) + tcp[18:]
+    head = mac(destination) + mac(source) + tags(vids) + b"\x08\x00"
+    frame = head + ip4(6, tcp + payload)
+    transport = len(head) + 20
+    vnet = struct.pack("<BBHHHH", 1, 1, transport + 20, SEGMENT_BYTES, transport, 16)
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    s.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+    s.bind((interface, 0))
+    s.send(vnet + frame)
+    print(f"{len(frame)} octets")
+
+
+def stream(path, vids, octets=PAYLOAD_BYTES):
+    size = int(octets)
+    wanted, got, pieces = filler(size, 99), bytearray(size), 0
+    seen, kind = 0, tags(vids) + b"\x08\x00"
+    network = 12 + len(kind)
+    for frame in read_pcap(path):
+        if frame[12:network] != kind or frame[network + 9] != 6:
+            continue
+        total = struct.unpack_from(">H", frame, network + 2)[0]
+        at = struct.unpack_from(">I", frame, network + 24)[0] - FIRST_SEQUENCE
+        data = frame[network + 40:network + total]
+        got[at:at + len(data)] = data
+        seen += len(data)
+        pieces += 1
+    if bytes(got) != wanted or seen != size:
+        sys.exit(f"the super-frame did not arrive whole: {seen} of {size} octets in {pieces} frames")
+    print(f"{seen} octets in {pieces} frame(s)")
+
+
+def carrier(interface, seconds):
+    end, before = time.monotonic() + float(seconds), None
+    while time.monotonic() < end:
+        with open(f"/sys/class/net/{interface}/carrier", encoding="ascii") as file:
+            now = "up" if file.read().strip() == "1" else "down"
+        if now != before:
+            print(now, int(time.monotonic() * 1e6), flush=True)
+            before = now
+        time.sleep(0.001)
+
+
+def notified(path):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.bind(path)
+    while True:
+        print(s.recv(4096).decode(), flush=True)
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for octet in data:
+        crc ^= octet
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def refuse(port, reason):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("", int(port)))
+    while True:
+        data, sender = s.recvfrom(70000)
+        if len(data) < 88 or data[0] != 0x4F or data[17] != 1:
+            continue
+        hello = data[16:88]
+        instance, nonce = hello[32:40], hello[48:56]
+        answer = bytearray(hello)
+        answer[1], answer[15] = 5, int(reason)
+        answer[4:8] = bytes([9, 9, 0, 0])
+        answer[24:40] = filler(16, 3)
+        answer[40:48], answer[48:56], answer[56:64] = instance, bytes(8), nonce
+        head = data[:12]
+        s.sendto(head + struct.pack(">I", crc32c(head + answer)) + answer, sender)
+
+
+def drops(counters, prefix):
+    return sum(value for name, value in counters.items() if name.startswith(prefix + ".drop.") and not name.endswith(".kernel"))
+
+
+def balance(host, unit, kernel):
+    """Every frame that crossed an edge, or the name under which it was dropped. Counts are differences."""
+    h, u, k = host.get, unit.get, kernel.get
+    yield "nic0 sent = read from the TAP", k("nic0.tx"), h("tap.rx.frames")
+    yield ("TAP in = given on + dropped", h("tap.rx.frames") + h("tap.rx.split"),
+           h("host.tx.frames") + drops(host, "host.tx") + drops(host, "tap.rx"))
+    yield "host to unit: sent = arrived + lost", h("host.tx.frames"), u("iou.from_host.frames") + h("host.tx.lost")
+    yield ("from the host = to the LAN + dropped", u("iou.from_host.frames"),
+           u("lan.tx.frames") + drops(unit, "iou.from_host"))
+    yield ("to the LAN port = sent + dropped", u("lan.tx.frames") + u("lan.port.tx.split"),
+           u("lan.port.tx.frames") + drops(unit, "lan.port.tx"))
+    yield "sent by the LAN port = seen on the LAN", u("lan.port.tx.frames"), k("peer.rx")
+    yield "LAN sent = seen by the LAN port", k("peer.tx"), u("lan.port.rx.frames") + u("lan.port.rx.drop.kernel")
+    yield ("LAN port in = given on + dropped", u("lan.port.rx.frames") + u("lan.port.rx.split"),
+           u("lan.rx.frames") + drops(unit, "lan.port.rx"))
+    yield ("from the LAN = to the host + dropped", u("lan.rx.frames") + u("iou.to_host.split"),
+           u("iou.to_host.frames") + drops(unit, "lan.rx"))
+    yield "unit to host: sent = arrived + lost", u("iou.to_host.frames"), h("host.rx.frames") + u("iou.to_host.lost")
+    yield ("to the TAP = written + dropped", h("host.rx.frames") + h("tap.tx.split"),
+           h("tap.tx.frames") + drops(host, "tap.tx"))
+    yield "written to the TAP = nic0 received", h("tap.tx.frames"), k("nic0.rx")
+
+
+def account(before, after):
+    differences = []
+    for part in ("host", "unit", "kernel"):
+        old, new = (json.load(open(f"{which}.{part}", encoding="utf-8")) for which in (before, after))
+        differences.append({name: value - old.get(name, 0) for name, value in new.items()})
+    wrong = False
+    for what, left, right in balance(*differences):
+        print(f"{'ok ' if left == right else 'NOT'} {what}: {left} = {right}")
+        wrong |= left != right
+    sys.exit(wrong)
+
+
+def spoof(interface, source, number):
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    s.bind((interface, 0))
+    for _ in range(int(number)):
+        s.send(b"\xff" * 6 + mac(source) + b"\x88\xb5" + bytes(46))
+
+
+SOL_UDP, UDP_SEGMENT, UDP_PORT, BURST = 17, 103, 5002, 20
+
+
+def datagram(number):
+    return struct.pack(">I", number) + filler(SEGMENT_BYTES - 4, number)
+
+
+def udp_send(address, number):
+    s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(SOL_UDP, UDP_SEGMENT, SEGMENT_BYTES)
+    s.connect((address, UDP_PORT))
+    for burst in range(int(number)):
+        s.send(b"".join(datagram(burst * BURST + i) for i in range(BURST)))
+        time.sleep(0.001)
+
+
+def udp_take(family, number):
+    s = socket.socket(socket.AF_INET6 if family == "6" else socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
+    s.bind(("", UDP_PORT))
+    s.settimeout(5)
+    print("ready", flush=True)
+    for wanted in range(int(number) * BURST):
+        got = s.recv(70000)
+        if got != datagram(wanted):
+            sys.exit(f"datagram {wanted}: {len(got)} octets {got[:16].hex()}")
+    print(f"{int(number) * BURST} datagrams equal, in order")
+
+
+def count(path, destination):
+    print(sum(frame[:6] == mac(destination) for frame in read_pcap(path)))
+
+
+def quiet():
+    counters = json.load(sys.stdin)
+    for name in sorted(counters):
+        if ".frames" in name or ".drop" in name:
+            print(name, counters[name])
+
+
+if __name__ == "__main__":
+    {"quiet": quiet, "make": make, "take": take, "same": same, "super": send_super,
+     "stream": stream, "count": count, "account": account, "spoof": spoof,
+     "carrier": carrier, "refuse": refuse, "notified": notified, "udp_send": udp_send, "udp_take": udp_take}[sys.argv[1]](*sys.argv[2:])

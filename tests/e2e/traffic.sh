@@ -1,0 +1,137 @@
+# shellcheck shell=bash
+# Traffic that the checks send through nic0, and how they judge it; sourced by run.sh after lib.sh.
+#   ping_all NS ADDRESS COUNT [INTERVAL]   none may be lost
+#   files_both_ways MIB               by curl from nginx, each side serving once; equal SHA-256
+#   stream FROM_NS TO_NS ADDRESS FILE one TCP connection that carries FILE; equal SHA-256
+#   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [FRAMES_PER_SECOND]   the frames of tool.py make, octet for octet
+#   replay_both_ways                  the same between nic0 and the LAN's lan0
+#   quieten                           nobody but the check speaks on either end
+#   address_ipv6                      gives nic0 fd77::1 and the LAN fd77::2
+#   static_neighbours                 nor asks who has an address; both keep theirs
+
+ping_all() {
+  local out
+  out=$(in_ns "$1" ping -q -c "$3" -i "${4:-0.005}" -W 2 "$2") || fail "ping $2: $out"
+  sed -n 's/^\([0-9]* packets.*\), time.*/'"$2"': \1/p; s/^rtt /'"$2"': rtt /p' <<<"$out"
+  grep -q " $3 received" <<<"$out" || fail "ping $2 lost some"
+}
+
+hash_of() { sha256sum "$1" | cut -d' ' -f1; }
+
+address_ipv6() {
+  # Nothing by themselves: no link-local address, no solicitation, reports of groups only at once.
+  local quiet='cd /proc/sys/net/ipv6/conf/$0 && echo 0 >router_solicitations && echo 1 >mldv2_unsolicited_report_interval'
+  ip -n "$ns_host" link set nic0 addrgenmode none
+  ip -n "$ns_lan" link set lan0 addrgenmode none
+  in_ns "$ns_host" sh -c "$quiet && echo 0 >disable_ipv6" nic0
+  in_ns "$ns_lan" sh -c "$quiet" lan0
+  ip -n "$ns_host" addr replace fd77::1/64 dev nic0 nodad
+  ip -n "$ns_lan" addr replace fd77::2/64 dev lan0 nodad
+}
+
+make_blob() {
+  mkdir -p "$work/www"
+  head -c "$1M" /dev/urandom >"$work/www/blob"
+  wanted=$(hash_of "$work/www/blob")
+}
+
+# fetch NS URL OUTPUT
+fetch() { in_ns "$1" curl -sS --max-time 120 -o "$3" "$2" || fail "curl $2"; }
+
+# serve_and_fetch SERVER_NS CLIENT_NS ADDRESS WHAT
+serve_and_fetch() {
+  start_web_server "$1" "$work/www"
+  wait_until 5 in_ns "$1" curl -s -o /dev/null "http://$3/blob" -r 0-0 || fail "no web server"
+  fetch "$2" "http://$3/blob" "$work/fetched"
+  equal "$4" "$(hash_of "$work/fetched")" "$wanted"
+  rm "$work/fetched"
+  stop nginx
+}
+
+# The second is on a connection that the LAN opens.
+files_both_ways() {
+  make_blob "$1"
+  serve_and_fetch "$ns_lan" "$ns_host" 10.77.0.2 "the file from the LAN"
+  serve_and_fetch "$ns_host" "$ns_lan" 10.77.0.1 "the file to the LAN"
+  echo "$1 MiB both ways: equal"
+}
+
+listens() { [ -n "$(in_ns "$1" ss -Hlt "sport = :$2")" ]; }
+
+stream() {
+  local from=$1 to=$2 address=$3 file=$4 kind=TCP4
+  [[ $address =~ : ]] && kind=TCP6 && address="[$address]"
+  start receiver "$to" socat -u "$kind-LISTEN:5001,reuseaddr" "CREATE:$work/streamed"
+  wait_until 5 listens "$to" 5001 || fail "socat does not listen"
+  in_ns "$from" timeout 60 socat -u "OPEN:$file" "$kind:$address:5001" || fail "the stream to $address broke"
+  wait "${pid_of[receiver]}" || fail "the stream to $address was not received"
+  unset "pid_of[receiver]"
+  equal "the stream to $address" "$(hash_of "$work/streamed")" "$(hash_of "$file")"
+}
+
+# datagrams_arrive FROM_NS TO_NS ADDRESS: UDP super-frames, each datagram compared.
+datagrams_arrive() {
+  local family=4
+  [[ $3 =~ : ]] && family=6
+  rm -f "$work/datagrams.log"
+  start datagrams "$2" "$python" "$e2e/tool.py" udp_take $family 20
+  wait_until 5 grep -qs ready "$work/datagrams.log" || fail "no socket for datagrams"
+  in_ns "$1" "$python" "$e2e/tool.py" udp_send "$3" 20 || fail "datagrams to $3"
+  wait "${pid_of[datagrams]}" || fail "datagrams to $3: $(tail -n 1 "$work/datagrams.log")"
+  unset "pid_of[datagrams]"
+}
+
+mac_of() { in_ns "$1" cat "/sys/class/net/$2/address"; }
+
+quieten() {
+  local ns interface
+  for ns in "$ns_host nic0" "$ns_lan lan0"; do
+    interface=${ns#* } ns=${ns% *}
+    ip -n "$ns" addr flush dev "$interface"
+    silence_interface "$ns" "$interface"
+    ip -n "$ns" link set "$interface" arp off
+  done
+  sleep 0.2
+}
+
+static_neighbours() {
+  local address
+  for address in 10.77.0.2 fd77::2; do
+    ip -n "$ns_host" neigh replace "$address" lladdr "$(mac_of "$ns_lan" lan0)" dev nic0 nud permanent
+  done
+  for address in 10.77.0.1 fd77::1; do
+    ip -n "$ns_lan" neigh replace "$address" lladdr "$(mac_of "$ns_host" nic0)" dev lan0 nud permanent
+  done
+}
+
+# begin_taking NS IF COUNT: into $work/taken.pcap
+begin_taking() {
+  rm -f "$work/taken.pcap" "$work/taker.log"
+  start taker "$1" "$python" "$e2e/tool.py" take "$2" "$work/taken.pcap" "$3" 15
+  wait_until 5 grep -qs ready "$work/taker.log" || fail "nothing can be taken from $2"
+}
+
+ended() { ! running taker; }
+
+end_taking() {
+  wait_until 17 ended
+  unset "pid_of[taker]"
+}
+
+replay() {
+  local count
+  # A bridge keeps to itself what is sent to the bridges' own group address.
+  count=$("$python" "$e2e/tool.py" make "$work/sent.pcap" "$(mac_of "$3" "$4")" "$(mac_of "$1" "$2")" \
+    "$([ "$port" = tap ] && echo bridged)") || fail "no capture"
+  begin_taking "$3" "$4" "$count"
+  in_ns "$1" tcpreplay -q -i "$2" --pps "${6:-4000}" "$work/sent.pcap" >"$work/tcpreplay.log" 2>&1 || fail "tcpreplay"
+  end_taking
+  echo "$5: $("$python" "$e2e/tool.py" same "$work/sent.pcap" "$work/taken.pcap" 2>&1)" | tee "$work/same.txt"
+  grep -q "equal, in order" "$work/same.txt" ||
+    fail "$(cat "$work/same.txt"); the unit's port lost $(counter iou lan.port.rx.drop.kernel) before it could read them"
+}
+
+replay_both_ways() {
+  replay "$ns_host" nic0 "$ns_lan" lan0 "host to LAN" "$@"
+  replay "$ns_lan" lan0 "$ns_host" nic0 "LAN to host" "$@"
+}

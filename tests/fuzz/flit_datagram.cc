@@ -1,0 +1,92 @@
+#include "base/check.h"
+#include "base/endian.h"
+#include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/flit.h"
+#include "fabric_emul/wire/init.h"
+#include "fabric_emul/wire/mgmt.h"
+#include "fabric_emul/wire/pretty.h"
+#include "tests/fuzz/targets.h"
+
+namespace splitnic::fuzz {
+namespace {
+
+using namespace fabric;
+
+void take_init(base::Bytes payload) {
+  Init init;
+  if (parse_init(payload, init) != InitError::kNone) return;
+  std::vector<std::byte> again(kInitBytes);
+  emit_init(again.data(), init);
+  Init parsed;
+  CHECK(parse_init(again, parsed) == InitError::kNone);
+}
+
+void take_mgmt(base::Bytes payload) {
+  Mgmt mgmt;
+  if (parse_mgmt(payload, mgmt) != MgmtError::kNone) return;
+  CHECK(mgmt.bytes() == payload.size());
+  std::vector<std::byte> again(mgmt.bytes());
+  CHECK(emit_mgmt(again, mgmt) == again.size());
+  Mgmt parsed;
+  CHECK(parse_mgmt(again, parsed) == MgmtError::kNone);
+  CHECK(parsed.pair_count == mgmt.pair_count && parsed.pairs == mgmt.pairs);
+}
+
+void take_cell(base::Bytes cell, bool crc_head_only) {
+  CellView view;
+  if (parse_cell(cell, view, crc_head_only) != CellError::kNone) return;
+  if (view.header.op == Op::kMgmt) take_mgmt(view.payload);
+}
+
+// Returns how many flits were good.
+std::size_t walk(base::Bytes datagram) {
+  FlitWalker walker(datagram);
+  std::size_t good = 0;
+  std::size_t octets = 0;
+  FlitView flit;
+  for (;;) {
+    const FlitWalker::Step step = walker.next(flit);
+    if (step == FlitWalker::Step::kEnd || step == FlitWalker::Step::kSession) return good;
+    if (step == FlitWalker::Step::kBad) {
+      CHECK(walker.error() != FlitError::kNone);
+      continue;
+    }
+    ++good;
+    octets += flit.bytes();
+    CHECK(octets <= datagram.size());
+    if (flit.header.type == FlitType::kInit) take_init(flit.payload);
+    if (flit.header.type == FlitType::kData) {
+      take_cell(flit.payload, (flit.header.ctl & kFlitCellCrcHeadOnly) != 0);
+    }
+  }
+}
+
+// The same datagram with the CRC of every flit made right.
+std::vector<std::byte> sealed(base::Bytes datagram) {
+  std::vector<std::byte> out(datagram.begin(), datagram.end());
+  std::size_t at = 0;
+  while (out.size() - at >= kFlitHeaderBytes) {
+    const base::MutableBytes rest = base::MutableBytes(out).subspan(at);
+    const auto type_vl = std::to_integer<std::uint8_t>(rest[0]);
+    FlitHeader header;
+    header.type = static_cast<FlitType>(type_vl >> 4);
+    header.vl = type_vl & 0xF;
+    header.ctl = std::to_integer<std::uint8_t>(rest[1]);
+    header.size = base::load_be<std::uint16_t>(rest.data() + 2);
+    if (header.size > rest.size() - kFlitHeaderBytes) break;
+    at += seal_flit(rest, header);
+  }
+  return out;
+}
+
+}  // namespace
+
+void flit_datagram(base::Bytes in) {
+  walk(in);
+  walk(sealed(in));
+  static_cast<void>(dump_flit(in));
+  take_init(in);
+  take_mgmt(in);
+}
+
+}  // namespace splitnic::fuzz

@@ -1,0 +1,27 @@
+// What is fuzzed: each function takes any octets and must return, whatever they are. A finding is a
+// CHECK that fails, a sanitizer's report, or no end. Called by the libFuzzer programs (preset fuzz)
+// and, over tests/fuzz/corpus, by fuzz_corpus_test in every preset.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace splitnic::fuzz {
+
+void cell_decode(base::Bytes in);      // a cell, as it stands and with its CRC made right
+void flit_datagram(base::Bytes in);    // a datagram of flits; INIT and MGMT in them
+void pushpush_decode(base::Bytes in);  // first octet: channel; the rest: a message
+void frame_in(base::Bytes in);         // 4 octets: MTU, offloads; the rest: vnet header and frame
+
+struct Target {
+  std::string_view name;
+  void (*run)(base::Bytes in);
+};
+inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
+                                      {"flit_datagram", flit_datagram},
+                                      {"pushpush_decode", pushpush_decode},
+                                      {"frame_in", frame_in}};
+
+}  // namespace splitnic::fuzz

@@ -1,0 +1,64 @@
+// Watches the pool memory of one side: all of it is filled with a pattern when a pair is made, and
+// every octet that no delivered frame covers must still hold it [M-04]. So a write beside its
+// element, past its frame, or of a frame that was never indicated is seen.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "messaging/channel_pair.h"
+
+namespace splitnic::sim {
+
+class PoolCanary {
+ public:
+  // `pair` may be null. True if this is another pair than before: its memory was filled.
+  bool watch(messaging::ChannelPair* pair) {
+    const std::uint64_t id = pair == nullptr ? 0 : pair->connection().value;
+    if (id == 0 || id == id_) return false;
+    id_ = id;
+    covered_.clear();
+    pools_ = pair->TEST_pool_memory();
+    for (const base::MutableBytes pool : pools_) std::memset(pool.data(), kPattern, pool.size());
+    return true;
+  }
+  // The frame lies in an element now.
+  void delivered(base::Bytes frame) {
+    std::size_t& bytes = covered_[frame.data()];
+    bytes = std::max(bytes, frame.size());
+  }
+  // REQUIRES that the watched pair lives and nothing is on its way. Empty: nothing was written
+  // elsewhere.
+  std::string check() const {
+    for (const base::MutableBytes pool : pools_) {
+      const std::byte* at = pool.data();
+      for (auto c = covered_.lower_bound(pool.data());
+           c != covered_.end() && c->first < pool.data() + pool.size(); ++c) {
+        if (!is_pattern(at, c->first))
+          return "pool memory outside of the delivered frames was written";
+        at = c->first + c->second;
+      }
+      if (!is_pattern(at, pool.data() + pool.size()))
+        return "pool memory behind the last frame was written";
+    }
+    return {};
+  }
+  std::size_t elements_used() const { return covered_.size(); }
+
+ private:
+  static constexpr int kPattern = 0xA5;
+  static bool is_pattern(const std::byte* from, const std::byte* to) {
+    if (from > to) return false;
+    return std::all_of(from, to, [](std::byte b) { return b == std::byte{kPattern}; });
+  }
+
+  std::uint64_t id_ = 0;
+  std::vector<base::MutableBytes> pools_;
+  std::map<const std::byte*, std::size_t> covered_;
+};
+
+}  // namespace splitnic::sim

@@ -1,0 +1,260 @@
+#include "tests/sim/sim_world.h"
+
+#include <algorithm>
+#include <array>
+
+namespace splitnic::sim {
+namespace {
+
+constexpr lan::MacAddress kHostMac{0x02, 0, 0, 0, 0, 0x0A};
+constexpr lan::MacAddress kLanMac{0x02, 0, 0, 0, 0, 0x0B};
+constexpr lan::MacAddress kPeerMac{0x02, 0, 0, 0, 0, 0x0C};
+
+// An idle process wakes up for nothing at most this often in a row.
+constexpr std::uint64_t kIdleTurnsMax = 2000;
+
+// Receives are posted before elements are advertised, so RNR does not occur; the peers are ours, so
+// no message or access of theirs is refused.
+constexpr auto kForbidden = std::to_array<std::string_view>({"fabric.tx.rnr",
+                                                             "fabric.rx.rnr",
+                                                             "fabric.drop.no_receive",
+                                                             "fabric.drop.access",
+                                                             "fabric.cq.overflow",
+                                                             "fabric.tx.naks",
+                                                             "msg.drop.short",
+                                                             "msg.drop.align",
+                                                             "msg.drop.function",
+                                                             "msg.drop.version",
+                                                             "msg.drop.too_long",
+                                                             "msg.drop.role",
+                                                             "msg.drop.pool",
+                                                             "msg.drop.range",
+                                                             "msg.drop.state",
+                                                             "iou.from_host.drop.vnet",
+                                                             "iou.from_host.drop.short",
+                                                             "iou.from_host.drop.stopped",
+                                                             "iou.from_host.drop.spoof",
+                                                             "host.rx.drop.vnet"});
+
+}  // namespace
+
+World::World(const WorldConfig& config_in)
+    : config(config_in),
+      random(config_in.seed),
+      tap(kHostMac),
+      lan(kLanMac),
+      to_lan("to LAN", kHostMac, kPeerMac),
+      to_host("to host", kPeerMac, kHostMac),
+      hub_(config_in.path) {
+  iou_end_ = &hub_.add_endpoint();
+  host_end_ = &hub_.add_endpoint();
+  host_path_ = std::make_unique<fabric::FaultUnderlay>(*host_end_, random, clock, config.faults);
+  iou_path_ = std::make_unique<fabric::FaultUnderlay>(*iou_end_, random, clock, config.faults);
+  lan.on_write = [this](base::Bytes frame) {
+    iou_canary_.delivered(frame);
+    if (config.addresses && frame.size() <= lan::kAnnounceBytesMax)
+      announced.emplace_back(frame.begin(), frame.end());
+    else
+      to_lan.take(frame);
+  };
+  tap.on_write = [this](base::Bytes frame) {
+    host_canary_.delivered(frame);
+    to_host.take(frame);
+  };
+  start_iou();
+  start_host();
+}
+
+World::~World() {
+  host->stop(clock.now());
+  iou->stop(clock.now());
+}
+
+void World::start_iou() {
+  iou_adapter_ = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+  fabric::PortConfig port;
+  port.eui64 = fabric::Eui64(0x10);
+  port.instance = random.next() | 1;
+  port.profile = config.profile;
+  port.mcp_wanted = config.cell_bytes;
+  port.listens = true;
+  const auto added = iou_adapter_->add_port(*iou_path_, port);
+  CHECK(added.has_value());
+  iou::IouConfig unit;
+  unit.session.pair = config.iou_pair;
+  unit.session.pair.node_name = "iou";
+  iou = std::make_unique<iou::Iou>(unit, *iou_adapter_, lan, random);
+}
+
+void World::start_host() {
+  host_adapter_ = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+  fabric::PortConfig port;
+  port.eui64 = fabric::Eui64(0x20);
+  port.instance = random.next() | 1;
+  port.profile = config.profile;
+  port.mcp_wanted = config.cell_bytes;
+  const auto added = host_adapter_->add_port(*host_path_, port);
+  CHECK(added.has_value());
+  host::HostConfig settings;
+  settings.pair = config.host_pair;
+  settings.pair.node_name = "host";
+  settings.addresses = config.addresses;
+  host = std::make_unique<host::Host>(settings, *host_adapter_, tap, random);
+  (*added)->connect(iou_end_->address(), clock.now());
+}
+
+// A killed process says nothing: its sockets go, so what waited there is lost too.
+void World::restart_host() {
+  collect_forbidden();
+  host->abandon(clock.now());
+  host.reset();
+  host_adapter_.reset();
+  host_end_->clear();
+  tap.forget_refused();
+  ++restarts_;
+  start_host();
+}
+
+void World::restart_iou() {
+  collect_forbidden();
+  iou->abandon(clock.now());
+  iou.reset();
+  iou_adapter_.reset();
+  iou_end_->clear();
+  lan.forget_refused();
+  ++restarts_;
+  start_iou();
+}
+
+void World::set_faults(const fabric::FaultConfig& faults) {
+  host_path_->set_config(faults);
+  iou_path_->set_config(faults);
+}
+
+void World::set_cut(bool cut) {
+  host_path_->set_cut(cut);
+  iou_path_->set_cut(cut);
+}
+
+void World::watch_pairs() {
+  if (host_canary_.watch(host->pair())) tap.forget_refused();
+  if (!iou->sessions().empty() && iou_canary_.watch(&iou->sessions().back()->pair())) {
+    lan.forget_refused();
+  }
+}
+
+void World::turn(base::Time end) {
+  bool did = false;
+  for (int i = 0; i < 64; ++i) {
+    const base::Time now = clock.now();
+    bool moved = host->step(now, tap.queued() > 0);
+    moved |= iou->step(now, lan.queued() > 0);
+    watch_pairs();
+    ++turns;
+    did |= moved;
+    if (!moved) break;
+  }
+  const base::Time now = clock.now();
+  hash_ = (hash_ ^ static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ to_lan.hash() ^
+           (to_host.hash() << 1)) *
+          0x100000001B3ULL;
+  // What is in flight takes time: at least a microsecond a turn.
+  const base::Time due =
+      std::min({host->deadline(), iou->deadline(), host_path_->deadline(), iou_path_->deadline()});
+  idle_turns_ = !did && due <= now ? idle_turns_ + 1 : 0;
+  if (idle_turns_ == kIdleTurnsMax) forbidden_.push_back("a deadline is due and nothing is done");
+  const base::Time next =
+      std::max(std::min(due, end), now + std::chrono::microseconds(did ? 5 : 1));
+  clock.set(std::min(next, std::max(end, now + std::chrono::microseconds(1))));
+}
+
+void World::run(base::Duration span) {
+  const base::Time end = clock.now() + span;
+  while (clock.now() < end) turn(end);
+}
+
+bool World::quiet() const {
+  return tap.queued() == 0 && lan.queued() == 0 && host->pair_up() &&
+         host->pair()->pushes_in_flight() == 0 && iou->hosts_up() == 1 &&
+         std::ranges::all_of(iou->sessions(), [](const auto& s) {
+           return s->idle() && s->pair().pushes_in_flight() == 0;
+         });
+}
+
+std::string World::pools_fault() const {
+  if (!host->pair_up() || iou->hosts_up() != 1) return "there is no pair";
+  const auto compare = [](const std::vector<messaging::PoolView>& owners,
+                          const std::vector<messaging::PoolView>& users) -> std::string {
+    for (const messaging::PoolView& ours : owners) {
+      if (!ours.ours) continue;
+      const std::string which = "pool " + std::to_string(ours.ref) + ": ";
+      const auto theirs = std::ranges::find_if(
+          users, [&](const messaging::PoolView& v) { return !v.ours && v.ref == ours.ref; });
+      if (theirs == users.end()) return which + "the peer does not know it";
+      if (ours.in_use != 0 || theirs->in_use != 0) return which + "an element is in use";
+      if (ours.available != theirs->available) {
+        return which + std::to_string(ours.available) + " posted, " +
+               std::to_string(theirs->available) + " available";
+      }
+      // What the reader has released is told to the peer at the latest when half is used up [2.4].
+      if (ours.available * 2 < ours.elements) return which + "elements were not returned";
+    }
+    return {};
+  };
+  const auto host_pools = host->pair()->pools();
+  for (const auto& s : iou->sessions()) {
+    if (!s->pair().up()) continue;
+    const auto iou_pools = s->pair().pools();
+    if (auto fault = compare(host_pools, iou_pools); !fault.empty()) return "host's " + fault;
+    if (auto fault = compare(iou_pools, host_pools); !fault.empty()) return "I/O unit's " + fault;
+  }
+  return {};
+}
+
+void World::collect_forbidden() {
+  const auto look = [this](std::string_view name, std::uint64_t value) {
+    if (value == 0 || std::ranges::find(kForbidden, name) == kForbidden.end()) return;
+    forbidden_.push_back(std::string(name) + " = " + std::to_string(value));
+  };
+  host->visit_counters(look);
+  iou->visit_counters(look);
+  for (const auto& s : iou->sessions()) s->pair().visit_counters(look);
+}
+
+std::vector<std::string> World::violations() const {
+  std::vector<std::string> all = to_lan.violations();
+  all.insert(all.end(), to_host.violations().begin(), to_host.violations().end());
+  all.insert(all.end(), forbidden_.begin(), forbidden_.end());
+  World& self = const_cast<World&>(*this);
+  const std::size_t before = forbidden_.size();
+  self.collect_forbidden();
+  all.insert(all.end(), forbidden_.begin() + static_cast<std::ptrdiff_t>(before), forbidden_.end());
+  self.forbidden_.resize(before);
+  if (tap.changed_frames() + lan.changed_frames() > 0) all.push_back("a held frame was changed");
+  if (!quiet()) return all;
+  if (auto fault = host_canary_.check(); !fault.empty()) all.push_back("host: " + fault);
+  if (auto fault = iou_canary_.check(); !fault.empty()) all.push_back("I/O unit: " + fault);
+  return all;
+}
+
+std::uint64_t World::trace_hash() const {
+  std::uint64_t hash = hash_ ^ to_lan.taken() ^ (to_host.taken() << 32);
+  const auto add = [&](std::string_view, std::uint64_t v) { hash = (hash ^ v) * 0x100000001B3ULL; };
+  host->visit_counters(add);
+  iou->visit_counters(add);
+  for (const fabric::FaultUnderlay* path : {host_path_.get(), iou_path_.get()}) {
+    add("seen", path->counts().seen);
+    add("lost", path->counts().lost);
+  }
+  return hash;
+}
+
+std::uint64_t World::counter(std::string_view name) const {
+  std::uint64_t sum = 0;
+  const auto add = [&](std::string_view n, std::uint64_t v) { sum += n == name ? v : 0; };
+  host->visit_counters(add);
+  iou->visit_counters(add);
+  return sum;
+}
+
+}  // namespace splitnic::sim

@@ -1,0 +1,115 @@
+// One host and one I/O unit, their fabric and their frames, in one thread with a manual clock and a
+// seed. The same seed gives the same run: trace_hash() tells. docs/HACKING.md says how to run one
+// seed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "fabric_emul/link/fault_underlay.h"
+#include "fabric_emul/link/in_process_underlay.h"
+#include "host_module/host.h"
+#include "iou_module/iou.h"
+#include "tests/sim/fake_port.h"
+#include "tests/sim/ledger.h"
+#include "tests/sim/pool_canary.h"
+
+namespace splitnic::sim {
+
+struct WorldConfig {
+  std::uint64_t seed = 1;
+  fabric::FaultConfig faults{};  // both ways
+  fabric::InProcessConfig path{
+      .datagram_bytes_max = 1472, .batch_queue_max = 256, .drops_when_full = true};
+  fabric::LinkProfile profile = fabric::LinkProfile::kSpeed;
+  std::uint16_t cell_bytes = 0;  // --cell; 0: not given
+  messaging::PairConfig host_pair{};
+  messaging::PairConfig iou_pair{};
+  std::function<std::vector<lan::LocalAddress>()> addresses{};  // of the host's interface
+};
+
+class World {
+ public:
+  explicit World(const WorldConfig& config);
+  ~World();
+
+  // Both ends in turn until nothing moves, then the clock goes to the next deadline; at most `span`
+  // of it.
+  void run(base::Duration span);
+  // Runs until done() or the span is over; true if done.
+  template <class Done>
+  bool run_until(base::Duration span, Done&& done) {
+    const base::Time end = clock.now() + span;
+    while (!done()) {
+      if (clock.now() >= end) return false;
+      turn(end);
+    }
+    return true;
+  }
+  bool connected() const { return host->nic_up() && iou->hosts_up() == 1; }
+  void set_faults(const fabric::FaultConfig& faults);
+  void set_cut(bool cut);
+  void set_datagram_bytes_max(std::size_t bytes) { hub_.set_datagram_bytes_max(bytes); }
+  fabric::FaultUnderlay& host_path() { return *host_path_; }
+  fabric::FaultUnderlay& iou_path() { return *iou_path_; }
+  // kill -9 and start again: nothing of the old process is left but its datagrams.
+  void restart_host();
+  void restart_iou();
+  std::uint64_t restarts() const { return restarts_; }
+
+  // Frames to be read by a side's port; sizes as given.
+  void send_to_lan(std::size_t bytes) { tap.queue(to_lan.make(bytes)); }
+  void send_to_host(std::size_t bytes) { lan.queue(to_host.make(bytes)); }
+  void mark() {
+    to_lan.mark();
+    to_host.mark();
+  }
+  bool all_arrived() const {
+    return to_lan.all_arrived_since_mark() && to_host.all_arrived_since_mark();
+  }
+  bool quiet() const;
+  // Every element of both sides is back where it belongs, and both sides agree on it. Empty: they
+  // are.
+  std::string pools_fault() const;
+  bool pools_full() const { return pools_fault().empty(); }
+  // All that a run must never show; the pools' memory only when it is quiet.
+  std::vector<std::string> violations() const;
+  std::uint64_t trace_hash() const;
+  // Of both processes as they are now.
+  std::uint64_t counter(std::string_view name) const;
+
+  const WorldConfig config;
+  base::ManualClock clock;
+  base::SeededRandom random;
+  FakePort tap, lan;
+  Ledger to_lan, to_host;
+  std::vector<std::vector<std::byte>> announced;  // with config.addresses: all short frames
+  std::unique_ptr<host::Host> host;
+  std::unique_ptr<iou::Iou> iou;
+  std::uint64_t turns = 0;
+
+ private:
+  void start_host();
+  void start_iou();
+  void turn(base::Time end);
+  void watch_pairs();
+  // Counters that stay 0 whatever the path does [2.1]; read before a process ends.
+  void collect_forbidden();
+
+  fabric::InProcessHub hub_;
+  fabric::InProcessUnderlay* host_end_ = nullptr;
+  fabric::InProcessUnderlay* iou_end_ = nullptr;
+  std::unique_ptr<fabric::FaultUnderlay> host_path_, iou_path_;
+  std::unique_ptr<fabric::Adapter> host_adapter_, iou_adapter_;
+  PoolCanary host_canary_, iou_canary_;
+  std::vector<std::string> forbidden_;
+  std::uint64_t restarts_ = 0;
+  std::uint64_t idle_turns_ = 0;  // in a row: a deadline that is due and nothing to do
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace splitnic::sim

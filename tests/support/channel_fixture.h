@@ -1,0 +1,338 @@
+// Two channel pairs over two adapters and a carrier in memory, in one thread with a manual clock:
+// the bench of the messaging layer. Side 0 is the I/O unit (passive), side 1 the host (active).
+// Frames that arrive are taken out, checked against their number and released, unless holds() says
+// otherwise.
+//
+//   ChannelBench bench({.host = {.send_threshold = 512}});
+//   ASSERT_TRUE(bench.connect());
+//   bench.host().queue(1500);
+//   bench.run_until([&] { return bench.unit().taken == 1; });
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/endian.h"
+#include "base/random.h"
+#include "fabric_emul/link/fault_underlay.h"
+#include "fabric_emul/link/in_process_underlay.h"
+#include "fabric_emul/verbs/adapter.h"
+#include "messaging/channel_pair.h"
+#include "messaging/wire/buffer_pool_flush.h"
+#include "messaging/wire/buffer_rdma_indicate.h"
+#include "messaging/wire/buffer_recv_pool.h"
+#include "messaging/wire/buffer_recv_pool_update.h"
+#include "messaging/wire/cfg_util.h"
+#include "tests/support/tap_underlay.h"
+
+namespace splitnic::messaging::bench {
+
+class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
+ public:
+  static constexpr std::size_t kFrameBytesLeast = 12;
+  static constexpr std::size_t kArenaFrames = 4096;
+
+  ChannelSide(std::size_t number, fabric::InProcessUnderlay& endpoint, base::ManualClock& clock,
+              std::uint64_t seed, const PairConfig& config_in)
+      : random(seed * 100 + number),
+        tap(endpoint),
+        faults(tap, random, clock),
+        config(config_in),
+        clock_(clock) {
+    adapter = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+    fabric::PortConfig port_config;
+    port_config.eui64 = fabric::Eui64(0x10 + number);
+    port_config.instance = random.next() | 1;
+    port_config.listens = number == 0;
+    port = adapter->add_port(faults, port_config).value();
+    adapter->connections().set_handler(*this);
+  }
+  ~ChannelSide() override {
+    if (pair) pair->close(clock_.now());
+  }
+
+  // A new pair with `config`.
+  void make_pair() {
+    if (pair) pair->close(clock_.now());
+    pair = std::make_unique<ChannelPair>(*adapter, config, random, *this);
+    if (arena_.empty()) arena_.resize(arena_bytes);
+    CHECK(pair->register_frames(arena_).has_value());
+    queued_.clear();
+    first_ = end_ = 0;
+    lengths_.clear();
+  }
+
+  // A frame to push, numbered: [number, 8 octets][length, 4][pattern].
+  void queue(std::size_t bytes) {
+    CHECK(bytes >= kFrameBytesLeast);
+    queued_.push_back(bytes);
+  }
+  std::size_t queued() const { return queued_.size(); }
+  // What the other side is to have got when all is delivered.
+  std::uint64_t made() const { return made_ + queued_.size(); }
+
+  bool step(base::Time now) {
+    bool did = adapter->poll(now);
+    if (!pair || !polls) {
+      adapter->transmit(now);
+      return did;
+    }
+    did |= pair->poll(now);
+    did |= take(now);
+    for (std::size_t done = pair->take_completed(); done > 0; --done) {
+      first_ += lengths_.front();
+      lengths_.pop_front();
+      ++completed;
+      did = true;
+    }
+    while (pushes && push_next(now)) did = true;
+    did |= pair->poll(now);
+    adapter->transmit(now);
+    return did;
+  }
+  base::Time deadline() const {
+    return pair ? std::min(adapter->deadline(), pair->deadline()) : adapter->deadline();
+  }
+
+  std::uint64_t count(std::string_view name) const {
+    std::uint64_t sum = 0;
+    const auto add = [&](std::string_view n, std::uint64_t v) { sum += n == name ? v : 0; };
+    if (pair) pair->visit_counters(add);
+    adapter->visit_counters(add);
+    return sum;
+  }
+  // Of our own pools (ours) or the peer's: elements, and how many of them are free.
+  std::pair<std::size_t, std::size_t> pool_elements(bool ours) const {
+    std::size_t elements = 0, available = 0;
+    for (const PoolView& pool : pair->pools()) {
+      if (pool.ours != ours) continue;
+      elements += pool.elements;
+      available += pool.available;
+    }
+    return {elements, available};
+  }
+  std::vector<std::uint32_t> pool_refs(bool ours) const {
+    std::vector<std::uint32_t> refs;
+    for (const PoolView& pool : pair->pools()) {
+      if (pool.ours == ours) refs.push_back(pool.ref);
+    }
+    return refs;
+  }
+  void release_held(std::size_t count_max = SIZE_MAX) {
+    for (; count_max > 0 && !held.empty(); --count_max) {
+      pair->release(held.front(), clock_.now());
+      held.pop_front();
+    }
+  }
+
+  base::SeededRandom random;
+  fabric::testing::TapUnderlay tap;
+  fabric::FaultUnderlay faults;
+  PairConfig config;
+  std::unique_ptr<fabric::Adapter> adapter;
+  fabric::Port* port = nullptr;
+  fabric::Link* link = nullptr;
+  std::unique_ptr<ChannelPair> pair;
+  std::size_t arena_bytes = 4 << 20;
+
+  bool polls = true;     // false: only the adapter goes on
+  bool pushes = true;    // false: queued frames stay
+  bool receives = true;  // false: what arrived stays in the pair
+  bool holds = false;    // true: frames are received and not released
+  std::uint64_t taken = 0, completed = 0;
+  std::uint64_t gaps = 0;  // frames that were lost on the way
+  std::deque<ReceivedFrame> held;
+  std::vector<std::string> wrong;  // a frame that changed, or is out of order
+  int ups = 0;
+  std::vector<std::string> downs;    // why
+  std::vector<CfgRequest> requests;  // that came; echoed
+  std::map<CfgCode, int> asked;
+  std::function<CfgReply(const CfgRequest&)> answer;  // in place of the echo
+  fabric::MgmtReject refused = fabric::MgmtReject::kNone;
+  std::string refusal;
+
+ private:
+  bool push_next(base::Time now) {
+    if (queued_.empty() || !pair->up()) return false;
+    const std::size_t bytes = queued_.front();
+    // A ring: a frame does not wrap.
+    std::size_t at = end_ % arena_.size();
+    std::size_t skip = 0;
+    if (at + bytes > arena_.size()) skip = arena_.size() - at;
+    if (end_ + skip + bytes - first_ > arena_.size()) return false;
+    at = (at + skip) % arena_.size();
+    write(base::MutableBytes(arena_).subspan(at, bytes), made_);
+    if (!pair->push(base::Bytes(arena_).subspan(at, bytes), now)) return false;
+    end_ += skip + bytes;
+    lengths_.push_back(skip + bytes);
+    queued_.pop_front();
+    ++made_;
+    return true;
+  }
+  static std::byte pattern(std::uint64_t number, std::size_t i) {
+    return static_cast<std::byte>(number * 131 + i * 7);
+  }
+  static void write(base::MutableBytes out, std::uint64_t number) {
+    base::store_be(out.data(), number);
+    base::store_be(out.data() + 8, static_cast<std::uint32_t>(out.size()));
+    for (std::size_t i = kFrameBytesLeast; i < out.size(); ++i) out[i] = pattern(number, i);
+  }
+  void check(base::Bytes frame) {
+    ++taken;
+    const auto number = base::load_be<std::uint64_t>(frame.data());
+    if (base::load_be<std::uint32_t>(frame.data() + 8) != frame.size()) wrong.push_back("length");
+    for (std::size_t i = kFrameBytesLeast; i < frame.size(); ++i) {
+      if (frame[i] == pattern(number, i)) continue;
+      wrong.push_back("frame " + std::to_string(number) + " changed");
+      break;
+    }
+    if (number < next_number_)
+      wrong.push_back("frame " + std::to_string(number) + " is late");
+    else
+      gaps += number - next_number_;
+    next_number_ = number + 1;
+  }
+  bool take(base::Time now) {
+    if (!receives) return false;
+    std::array<ReceivedFrame, 64> frames;
+    bool did = false;
+    while (const std::size_t n = pair->receive(frames)) {
+      did = true;
+      for (std::size_t i = 0; i < n; ++i) {
+        check(frames[i].bytes);
+        if (holds)
+          held.push_back(frames[i]);
+        else
+          pair->release(frames[i], now);
+      }
+    }
+    return did;
+  }
+
+  void on_pair_up(ChannelPair&) override { ++ups; }
+  void on_pair_down(ChannelPair&, const std::string& why) override { downs.push_back(why); }
+  CfgReply on_cfg_request(ChannelPair&, const CfgRequest& request) override {
+    ++asked[request.code];
+    if (answer) return answer(request);
+    if (request.code != CfgCode::kEcho) return {CfgStatus::kUnknown, {}};
+    return {CfgStatus::kOk, std::string(base::as_text(request.data))};
+  }
+  void on_link_up(fabric::Link& up) override { link = &up; }
+  void on_link_down(fabric::Link&, std::string_view) override {}
+  fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& from,
+                                        const fabric::Mgmt& request, fabric::Mgmt& reply) override {
+    if (!pair) return fabric::MgmtReject::kRefused;
+    if (pair->connection().value != 0) make_pair();
+    return pair->accept(id, from, request, reply, clock_.now());
+  }
+  bool on_connected(fabric::ConnectionId, fabric::Link& to, const fabric::Mgmt& reply) override {
+    return pair && pair->on_connected(to, reply, clock_.now());
+  }
+  void on_rejected(fabric::ConnectionId, fabric::MgmtReject code, base::Bytes data) override {
+    refused = code;
+    refusal = std::string(base::as_text(data));
+    if (pair) pair->on_rejected(code, data);
+  }
+  void on_disconnected(fabric::ConnectionId, std::string_view why) override {
+    if (pair) pair->on_disconnected(why);
+  }
+
+  base::ManualClock& clock_;
+  std::vector<std::byte> arena_;
+  std::deque<std::size_t> queued_, lengths_;
+  std::uint64_t first_ = 0, end_ = 0;  // octets of the arena in use
+  std::uint64_t made_ = 0;
+  std::uint64_t next_number_ = 0;
+};
+
+struct BenchConfig {
+  PairConfig unit{};
+  PairConfig host{};
+  std::uint64_t seed = 1;
+  fabric::InProcessConfig hub{};
+};
+
+class ChannelBench {
+ public:
+  explicit ChannelBench(const BenchConfig& config = {}) : hub_(config.hub) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      endpoints_[i] = &hub_.add_endpoint();
+      PairConfig pair = i == 0 ? config.unit : config.host;
+      if (pair.node_name.empty()) pair.node_name = i == 0 ? "unit" : "host";
+      sides_[i] = std::make_unique<ChannelSide>(i, *endpoints_[i], clock, config.seed, pair);
+    }
+  }
+
+  ChannelSide& unit() { return *sides_[0]; }
+  ChannelSide& host() { return *sides_[1]; }
+  ChannelSide& side(std::size_t i) { return *sides_[i]; }
+
+  // Link, pairs, CONNECT; true if both are up.
+  bool connect() {
+    begin_connect();
+    return run_until([&] { return unit().pair->up() && host().pair->up(); },
+                     std::chrono::seconds(2));
+  }
+  void begin_connect() {
+    if (host().link == nullptr) {
+      host().port->connect(endpoints_[0]->address(), clock.now());
+      CHECK(run_until([&] { return host().link != nullptr && unit().link != nullptr; }));
+    }
+    unit().make_pair();
+    host().make_pair();
+    CHECK(host().pair->connect(*host().link, clock.now()).has_value());
+  }
+
+  void turn(base::Time until = base::kNever) {
+    bool did = false;
+    for (auto& side : sides_) did |= side->step(clock.now());
+    for (auto* endpoint : endpoints_) did |= endpoint->queued_batches() > 0;
+    clock.advance(std::chrono::microseconds(2));
+    if (did) return;
+    base::Time next = until;
+    for (auto& side : sides_) {
+      next = std::min({next, side->deadline(), side->faults.deadline()});
+    }
+    if (next != base::kNever) clock.set(std::max(next, clock.now()));
+  }
+  bool run_until(const std::function<bool()>& done,
+                 base::Duration limit = std::chrono::seconds(20)) {
+    const base::Time until = clock.now() + limit;
+    while (!done()) {
+      if (clock.now() >= until) return false;
+      turn(until);
+    }
+    return true;
+  }
+  void run_for(base::Duration span) {
+    static_cast<void>(run_until([] { return false; }, span));
+  }
+  // Everything that was queued has been delivered, and all is quiet.
+  bool deliver(base::Duration limit = std::chrono::seconds(20)) {
+    return run_until(
+        [&] {
+          return unit().taken + unit().gaps == host().made() &&
+                 host().taken + host().gaps == unit().made() &&
+                 unit().pair->pushes_in_flight() == 0 && host().pair->pushes_in_flight() == 0;
+        },
+        limit);
+  }
+
+  base::ManualClock clock;
+
+ private:
+  fabric::InProcessHub hub_;
+  std::array<fabric::InProcessUnderlay*, 2> endpoints_{};
+  std::array<std::unique_ptr<ChannelSide>, 2> sides_;
+};
+
+}  // namespace splitnic::messaging::bench

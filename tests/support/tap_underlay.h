@@ -1,0 +1,95 @@
+// A decorator that keeps a copy of every cell that passes and lets a test put cells of its own on
+// the wire: what a capture and a packet generator do. Sits right above the carrier. Thread: the
+// test.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/flit.h"
+
+namespace splitnic::fabric::testing {
+
+struct TappedCell {
+  bool sent = false;  // by the owner of this tap; false: received
+  std::vector<std::byte> bytes;
+
+  // Spans of the view point into this object. The cell must be whole: what we sent always is.
+  CellView view() const {
+    CellView out;
+    out.header = MacHeader::parse(bytes.data());
+    static_cast<void>(parse_cell(bytes, out));
+    return out;
+  }
+  MacHeader header() const { return MacHeader::parse(bytes.data()); }
+};
+
+class TapUnderlay final : public Underlay {
+ public:
+  explicit TapUnderlay(Underlay& below) : below_(below) {}
+
+  bool is_recording = false;
+  std::vector<TappedCell> cells;  // oldest first
+
+  // The owner will receive this cell as if `from` had sent it.
+  void inject(const PeerAddress& from, base::Bytes cell) {
+    std::vector<std::byte> flit(kFlitHeaderBytes + cell.size());
+    FlitHeader header;
+    header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
+    emit_flit(flit, header, cell);
+    injected_.push_back({from, std::move(flit)});
+  }
+  bool has_injected() const { return !injected_.empty(); }
+
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
+    const SendStatus status = below_.send(to, bytes, stride);
+    if (status == SendStatus::kSent) record(true, bytes, stride);
+    return status;
+  }
+  std::optional<Received> receive() override {
+    if (!injected_.empty()) {
+      current_ = std::move(injected_.front());
+      injected_.pop_front();
+      return Received{current_.bytes, current_.bytes.size(), current_.from};
+    }
+    auto batch = below_.receive();
+    if (batch) record(false, batch->bytes, batch->stride);
+    return batch;
+  }
+  std::size_t datagram_bytes_max(const PeerAddress& to) const override {
+    return below_.datagram_bytes_max(to);
+  }
+  std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
+  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
+  int fd() const override { return below_.fd(); }
+  std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
+  base::Time deadline() const override {
+    return injected_.empty() ? below_.deadline() : base::Time{};
+  }
+
+ private:
+  struct Injected {
+    PeerAddress from;
+    std::vector<std::byte> bytes;
+  };
+
+  void record(bool sent, base::Bytes bytes, std::size_t stride) {
+    if (!is_recording) return;
+    for (std::size_t at = 0; at < bytes.size(); at += stride) {
+      FlitWalker walker(bytes.subspan(at, std::min(stride, bytes.size() - at)));
+      FlitView flit;
+      while (walker.next(flit) == FlitWalker::Step::kFlit) {
+        if (flit.header.type != FlitType::kData) continue;
+        cells.push_back({sent, {flit.payload.begin(), flit.payload.end()}});
+      }
+    }
+  }
+
+  Underlay& below_;
+  std::deque<Injected> injected_;
+  Injected current_;
+};
+
+}  // namespace splitnic::fabric::testing

@@ -1,0 +1,192 @@
+// Who may include whom (docs/ARCHITECTURE.md, "Who may include whom"): one row a folder, the
+// allowed targets in it; and which folder or file may include a third party's headers.
+#pragma once
+
+#include <regex>
+#include <set>
+
+#include "tests/tidy/source_tree.h"
+
+namespace splitnic::tidy {
+
+struct FolderRule {
+  std::string_view folder;
+  std::vector<std::string_view> may_include;  // folders, or single headers; itself is understood
+};
+
+// Vocabulary that others may include without their folder: strong integers, an enumeration. They
+// include only base.
+constexpr std::array<std::string_view, 2> leaf_headers() {
+  return {"fabric_emul/wire/ids.h", "messaging/drop_reason.h"};
+}
+
+// In order of level: a row may only name rows above it, so the graph has no cycle (tested).
+inline const std::vector<FolderRule>& folder_rules() {
+  static constexpr std::string_view kIds = leaf_headers()[0];
+  static constexpr std::string_view kDropReason = leaf_headers()[1];
+  static const std::vector<FolderRule> kRules = {
+      {"base", {}},
+      {"fabric_emul/wire", {"base"}},
+      {"fabric_emul/mem", {"base", kIds}},
+      {"lan_bridge/frame", {"base"}},
+      {"messaging/wire", {"base", kIds, kDropReason}},
+      {"control", {"base"}},
+      {"fabric_emul/link", {"base", "fabric_emul/wire"}},
+      {"lan_bridge", {"base", "lan_bridge/frame"}},
+      {"fabric_emul/transport",
+       {"base", "fabric_emul/wire", "fabric_emul/mem", "fabric_emul/link"}},
+      {"fabric_emul/verbs",
+       {"base", "fabric_emul/wire", "fabric_emul/mem", "fabric_emul/link",
+        "fabric_emul/transport"}},
+      {"messaging", {"base", kIds, "messaging/wire", "fabric_emul/verbs"}},
+      // The modules never see each other; their mains choose an underlay and hand it in.
+      {"host_module",
+       {"base", kIds, "lan_bridge", "lan_bridge/frame", "control", "fabric_emul/link",
+        "fabric_emul/verbs", "messaging", "messaging/wire"}},
+      {"iou_module",
+       {"base", kIds, "lan_bridge", "lan_bridge/frame", "control", "fabric_emul/link",
+        "fabric_emul/verbs", "messaging", "messaging/wire"}},
+      {"tools",
+       {"base", "lan_bridge", "lan_bridge/frame", "control", "fabric_emul/wire", "fabric_emul/mem",
+        "fabric_emul/link", "fabric_emul/transport", "fabric_emul/verbs", "messaging",
+        "messaging/wire", "host_module", "iou_module"}},
+  };
+  return kRules;
+}
+
+struct ThirdPartyRule {
+  std::string_view name;
+  std::string_view header;      // regular expression over the included path
+  std::string_view allowed_in;  // regular expression over the including path
+};
+
+inline const std::vector<ThirdPartyRule>& third_party_rules() {
+  static const std::vector<ThirdPartyRule> kRules = {
+      {"Asio", "boost/(asio|beast).*",
+       "(fabric_emul/verbs/completion_channel\\.|control/|host_module/|iou_module/|tools/).*"},
+      {"libpcap", "pcap(\\.h|/.*)",
+       "(lan_bridge/ports/(pcap|file)_\\w*|fabric_emul/link/pcap_underlay)\\.cc"},
+      {"Protobuf", "google/protobuf/.*", "(messaging|control|tools)/.*"},
+      // The modules ask and answer CfgUtil requests: its values reach their sources, never their
+      // headers.
+      {"Protobuf", ".*\\.pb\\.h", "((messaging|control|tools)/.*|(host|iou)_module/.*\\.cc)"},
+      {"ISA-L", "(isa-l|isa-l\\.h).*", "base/.*"},
+      {"spdlog", "spdlog/.*", "base/.*"},
+      {"CLI11", "CLI/.*", "(control|host_module|iou_module|tools)/.*"},
+      {"toml++", "toml\\+\\+/.*", "(control|host_module|iou_module|tools)/.*"},
+  };
+  return kRules;
+}
+
+// The folder of the rules that a path lies in: the longest that fits; "" if none does.
+inline std::string_view folder_of(std::string_view path) {
+  std::string_view best;
+  for (const FolderRule& rule : folder_rules()) {
+    const bool fits = path.size() > rule.folder.size() && path.starts_with(rule.folder) &&
+                      path[rule.folder.size()] == '/';
+    if (fits && rule.folder.size() > best.size()) best = rule.folder;
+  }
+  return best;
+}
+
+inline bool include_is_allowed(std::string_view from_folder, std::string_view header) {
+  const std::string_view to = folder_of(header);
+  if (to == from_folder) return true;
+  for (const FolderRule& rule : folder_rules()) {
+    if (rule.folder != from_folder) continue;
+    return std::any_of(
+        rule.may_include.begin(), rule.may_include.end(),
+        [&](std::string_view allowed) { return allowed == to || allowed == header; });
+  }
+  return false;
+}
+
+struct Include {
+  std::size_t line;
+  std::string header;
+};
+
+inline std::vector<Include> includes_of(const SourceFile& file) {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*["<]([^">]+)[">].*)");
+  std::vector<Include> includes;
+  std::size_t number = 0;
+  for (const std::string_view line : lines_of(file.text)) {
+    ++number;
+    std::cmatch match;
+    if (std::regex_match(line.data(), line.data() + line.size(), match, kInclude)) {
+      includes.push_back({number, match[1].str()});
+    }
+  }
+  return includes;
+}
+
+// Includes that go up or sideways. Tests may include anything; nothing includes them, nor tools.
+inline Findings check_include_levels(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    const std::string_view from = folder_of(file.path);
+    if (!file.is_cpp() || from.empty()) continue;
+    for (const Include& include : includes_of(file)) {
+      const bool from_tests = include.header.starts_with("tests/");
+      const bool generated = include.header.ends_with(".pb.h");  // the Protobuf rule's
+      if (!from_tests && (folder_of(include.header).empty() || generated)) continue;
+      if (from_tests || !include_is_allowed(from, include.header)) {
+        findings.push_back(
+            finding(file, include.line, std::string(from) + " may not include " + include.header));
+      }
+    }
+  }
+  return findings;
+}
+
+inline Findings check_leaf_headers(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    const auto leaves = leaf_headers();
+    if (std::find(leaves.begin(), leaves.end(), file.path) == leaves.end()) continue;
+    for (const Include& include : includes_of(file)) {
+      const std::string_view to = folder_of(include.header);
+      if (to.empty() || to == "base") continue;
+      findings.push_back(finding(file, include.line, "a leaf may not include " + include.header));
+    }
+  }
+  return findings;
+}
+
+inline Findings check_third_parties(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (!file.is_cpp() || file.below("tests")) continue;
+    for (const Include& include : includes_of(file)) {
+      for (const ThirdPartyRule& rule : third_party_rules()) {
+        if (!std::regex_match(include.header, std::regex(std::string(rule.header)))) continue;
+        if (std::regex_match(file.path, std::regex(std::string(rule.allowed_in)))) continue;
+        findings.push_back(
+            finding(file, include.line, std::string(rule.name) + " does not belong here"));
+      }
+    }
+  }
+  return findings;
+}
+
+// Headers that no other file includes, by their path from the root or beside the includer.
+inline Findings check_dead_headers(const SourceTree& tree) {
+  std::set<std::string> included;
+  for (const SourceFile& file : tree) {
+    if (!file.is_cpp()) continue;
+    const std::string folder = file.path.substr(0, file.path.rfind('/') + 1);
+    for (const Include& include : includes_of(file)) {
+      if (include.header != file.path) included.insert(include.header);
+      if (folder + include.header != file.path) included.insert(folder + include.header);
+    }
+  }
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (file.is_header() && !included.contains(file.path)) {
+      findings.push_back(finding(file, 1, "nothing includes this header"));
+    }
+  }
+  return findings;
+}
+
+}  // namespace splitnic::tidy

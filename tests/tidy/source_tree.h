@@ -1,0 +1,88 @@
+// The project's files as text, for the checkers of this folder: a checker takes files and returns
+// findings, one line each, "path:line: what is wrong". An empty list means clean. No checker
+// touches the disk.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace splitnic::tidy {
+
+using Findings = std::vector<std::string>;
+
+struct SourceFile {
+  std::string path;  // from the root, with '/'
+  std::string text;
+
+  bool ends_with(std::string_view suffix) const { return std::string_view(path).ends_with(suffix); }
+  bool below(std::string_view folder) const {
+    return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+  }
+  bool is_header() const { return ends_with(".h"); }
+  bool is_cpp() const { return is_header() || ends_with(".cc"); }
+};
+using SourceTree = std::vector<SourceFile>;
+
+inline std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+inline std::string finding(const SourceFile& file, std::size_t line, const std::string& what) {
+  return file.path + ":" + std::to_string(line) + ": " + what;
+}
+
+// The folder that holds both the CMakeLists.txt and base/ of this source file's project.
+inline std::filesystem::path find_root(std::filesystem::path from = __FILE__) {
+  for (from = std::filesystem::absolute(from); from.has_relative_path();
+       from = from.parent_path()) {
+    if (std::filesystem::exists(from / "CMakeLists.txt") &&
+        std::filesystem::exists(from / "base")) {
+      return from;
+    }
+  }
+  return {};
+}
+
+inline SourceTree load_tree(const std::filesystem::path& root) {
+  static constexpr std::array kFolders = {
+      "base",  "fabric_emul", "lan_bridge", "messaging", "control",   "host_module", "iou_module",
+      "tools", "tests",       "docs",       "scripts",   "packaging", "cmake",       ".ci"};
+  static constexpr std::array kText = {".h",     ".cc", ".md",   ".txt",  ".cmake",
+                                       ".proto", ".sh", ".py",   ".json", ".8",
+                                       ".1",     ".in", ".toml", "",      ".service"};
+  SourceTree tree;
+  const auto take = [&](const std::filesystem::path& path) {
+    if (std::find(kText.begin(), kText.end(), path.extension().string()) == kText.end()) return;
+    std::ifstream in(path, std::ios::binary);
+    tree.push_back({std::filesystem::relative(path, root).generic_string(),
+                    std::string(std::istreambuf_iterator<char>(in), {})});
+  };
+  for (const char* folder : kFolders) {
+    if (!std::filesystem::exists(root / folder)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      const bool corpus = entry.path().generic_string().find("/corpus/") != std::string::npos;
+      if (entry.is_regular_file() && !corpus) take(entry.path());
+    }
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (entry.is_regular_file()) take(entry.path());
+  }
+  std::sort(tree.begin(), tree.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return tree;
+}
+
+}  // namespace splitnic::tidy

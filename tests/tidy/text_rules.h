@@ -1,0 +1,150 @@
+// Rules over the text of single files: lengths, headers, words, paths, and the ids of
+// docs/REQUIREMENTS.md.
+#pragma once
+
+#include <regex>
+#include <set>
+
+#include "tests/tidy/function_scanner.h"
+#include "tests/tidy/source_tree.h"
+
+namespace splitnic::tidy {
+
+inline constexpr std::size_t kFileLinesMax = 400;
+inline constexpr std::size_t kFunctionLinesMax = 70;
+
+inline Findings check_lengths(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (!file.is_cpp()) continue;
+    const std::size_t lines = lines_of(file.text).size();
+    if (lines > kFileLinesMax) {
+      findings.push_back(finding(file, lines, std::to_string(lines) + " lines: split the file"));
+    }
+    if (file.below("tests")) continue;
+    for (const FunctionExtent& function : functions_of(file.text)) {
+      if (function.lines() <= kFunctionLinesMax) continue;
+      findings.push_back(finding(file, function.first_line,
+                                 std::to_string(function.lines()) + " lines: split the function"));
+    }
+  }
+  return findings;
+}
+
+// The first line of a header that is neither blank nor comment is its guard.
+inline Findings check_header_guards(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (!file.is_header()) continue;
+    for (const std::string_view line : lines_of(file.text)) {
+      if (line.empty() || line.starts_with("//")) continue;
+      if (line != "#pragma once") findings.push_back(finding(file, 1, "no #pragma once on top"));
+      break;
+    }
+  }
+  return findings;
+}
+
+inline Findings find_pattern(const SourceTree& tree, const std::string& pattern,
+                             const std::string& what) {
+  const std::regex expression(pattern);
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    std::size_t number = 0;
+    for (const std::string_view line : lines_of(file.text)) {
+      ++number;
+      if (std::regex_search(line.begin(), line.end(), expression)) {
+        findings.push_back(finding(file, number, what));
+      }
+    }
+  }
+  return findings;
+}
+
+// The patterns are put together here, so that this file does not find itself.
+inline Findings check_banned_words(const SourceTree& tree) {
+  static const std::string kWords = std::string("\\b(TO") + "DO|FIX" + "ME|XX" + "X|HA" + "CK)\\b";
+  return find_pattern(tree, kWords, "a marker for unfinished work");
+}
+
+inline Findings check_machine_paths(const SourceTree& tree) {
+  static const std::string kPaths =
+      std::string("(^|[^A-Za-z0-9_./-])/(wo") + "rk|ho" + "me|ro" + "ot|Us" + "ers)/[A-Za-z0-9_.]";
+  return find_pattern(tree, kPaths, "a path of one machine");
+}
+
+// A page that a source or document names exists: docs/<page>.md from the root.
+inline Findings check_pages_exist(const SourceTree& tree) {
+  static const std::regex kPage("\\bdocs/[A-Za-z0-9_./-]+\\.md\\b");
+  std::set<std::string> pages;
+  for (const SourceFile& file : tree) pages.insert(file.path);
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (file.below("tests/tidy")) continue;  // its snippets name pages that are not
+    std::size_t number = 0;
+    for (const std::string_view line : lines_of(file.text)) {
+      ++number;
+      for (std::cregex_iterator page(line.data(), line.data() + line.size(), kPage), end;
+           page != end; ++page) {
+        if (!pages.contains(page->str())) {
+          findings.push_back(finding(file, number, page->str() + " does not exist"));
+        }
+      }
+    }
+  }
+  return findings;
+}
+
+inline constexpr std::string_view kRequirementsPage = "docs/REQUIREMENTS.md";
+
+// The ids in the first column of the page's tables.
+inline std::set<std::string> requirement_ids(const SourceTree& tree) {
+  static const std::regex kRow(R"(^\| (S00\d-\d\d|[A-Z]-\d\d) \|.*)");
+  std::set<std::string> ids;
+  for (const SourceFile& file : tree) {
+    if (file.path != kRequirementsPage) continue;
+    for (const std::string_view line : lines_of(file.text)) {
+      std::cmatch match;
+      if (std::regex_match(line.data(), line.data() + line.size(), match, kRow)) {
+        ids.insert(match[1].str());
+      }
+    }
+  }
+  return ids;
+}
+
+// Every id in a clause tag of a source or in the name of a test is a row of the page.
+inline Findings check_clause_tags(const SourceTree& tree) {
+  static const std::regex kTag(R"(\[[^\]]*\b(?:S00\d-\d\d|[XMTLPFSR]-\d\d)\b[^\]]*\])");
+  static const std::regex kId(R"(\b(S00\d-\d\d|[XMTLPFSR]-\d\d)\b)");
+  static const std::regex kTestName(R"(^\s*(?:TYPED_)?TEST(?:_[FP])?\(\s*\w+,\s*(\w+)\))");
+  static const std::regex kNamedId(R"((?:^|_)(S00\d_\d\d|[XMTLPFSR]_\d\d)(?![0-9]))");
+  const std::set<std::string> known = requirement_ids(tree);
+  Findings findings;
+  const auto look = [&](const SourceFile& file, std::size_t line, std::string text,
+                        const std::regex& pattern) {
+    for (std::sregex_iterator id(text.begin(), text.end(), pattern), end; id != end; ++id) {
+      std::string name = (*id)[1].str();
+      std::replace(name.begin(), name.end(), '_', '-');
+      if (!known.contains(name)) {
+        findings.push_back(finding(file, line, name + " is not in docs/REQUIREMENTS.md"));
+      }
+    }
+  };
+  for (const SourceFile& file : tree) {
+    if (!file.is_cpp()) continue;
+    std::size_t number = 0;
+    for (const std::string_view view : lines_of(file.text)) {
+      const std::string line(view);
+      ++number;
+      for (std::sregex_iterator tag(line.begin(), line.end(), kTag), end; tag != end; ++tag) {
+        look(file, number, tag->str(), kId);
+      }
+      std::smatch test;
+      if (std::regex_search(line, test, kTestName)) look(file, number, test[1].str(), kNamedId);
+    }
+  }
+  return findings;
+}
+
+}  // namespace splitnic::tidy

@@ -1,0 +1,48 @@
+// The house rules as tests, over the whole tree: a broken rule is a failed test that names file and
+// line. The checkers are tested in include_rules_test.cc and text_rules_test.cc.
+#include <gtest/gtest.h>
+
+#include "tests/tidy/include_rules.h"
+#include "tests/tidy/text_rules.h"
+
+namespace splitnic::tidy {
+namespace {
+
+const SourceTree& tree() {
+  static const SourceTree kTree = load_tree(find_root());
+  return kTree;
+}
+
+std::string listed(const Findings& findings) {
+  std::string text;
+  for (const std::string& one : findings) text += "\n  " + one;
+  return text;
+}
+
+#define EXPECT_CLEAN(findings) EXPECT_TRUE((findings).empty()) << listed(findings)
+
+TEST(Tidy, the_tree_is_found_and_read) {
+  const auto has = [](std::string_view path) {
+    return std::any_of(tree().begin(), tree().end(),
+                       [&](const SourceFile& file) { return file.path == path; });
+  };
+  EXPECT_TRUE(has("CMakeLists.txt"));
+  EXPECT_TRUE(has("base/check.h"));
+  EXPECT_TRUE(has("tests/tidy/tidy_test.cc"));
+  EXPECT_TRUE(has("scripts/test.sh"));
+  EXPECT_GE(requirement_ids(tree()).size(), 164U + 48U);
+}
+
+TEST(Tidy, includes_go_down_only_S001_06) { EXPECT_CLEAN(check_include_levels(tree())); }
+TEST(Tidy, leaf_headers_include_only_base) { EXPECT_CLEAN(check_leaf_headers(tree())); }
+TEST(Tidy, third_parties_stay_where_they_belong) { EXPECT_CLEAN(check_third_parties(tree())); }
+TEST(Tidy, every_header_is_included) { EXPECT_CLEAN(check_dead_headers(tree())); }
+TEST(Tidy, files_and_functions_are_short) { EXPECT_CLEAN(check_lengths(tree())); }
+TEST(Tidy, headers_have_guards) { EXPECT_CLEAN(check_header_guards(tree())); }
+TEST(Tidy, nothing_is_left_for_later_in_the_text) { EXPECT_CLEAN(check_banned_words(tree())); }
+TEST(Tidy, no_path_of_one_machine) { EXPECT_CLEAN(check_machine_paths(tree())); }
+TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_pages_exist(tree())); }
+TEST(Tidy, ids_in_tags_and_test_names_exist) { EXPECT_CLEAN(check_clause_tags(tree())); }
+
+}  // namespace
+}  // namespace splitnic::tidy

@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "base/counters.h"
+#include "base/crc32c.h"
+#include "base/endian.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/ring.h"
+#include "base/status.h"
+#include "base/strong_id.h"
+
+namespace splitnic::base {
+namespace {
+
+TEST(Crc32c, check_value) { EXPECT_EQ(crc32c(as_bytes("123456789")), 0xE3069283U); }
+
+TEST(Crc32c, extends_in_pieces) {
+  Crc32c crc;
+  crc.extend(as_bytes("1234"));
+  crc.extend(as_bytes("56789"));
+  EXPECT_EQ(crc.value(), 0xE3069283U);
+}
+
+TEST(Endian, big_and_little) {
+  std::byte at[4];
+  store_be<std::uint32_t>(at, 0x11223344U);
+  EXPECT_EQ(at[0], std::byte{0x11});
+  EXPECT_EQ(load_be<std::uint16_t>(at + 2), 0x3344U);
+  const Le16 v(0x1234);
+  std::memcpy(at, &v, 2);
+  EXPECT_EQ(at[0], std::byte{0x34});
+}
+
+struct SeqTag;
+using Seq = Serial<SeqTag, 24>;
+
+TEST(Serial, distance_wraps) {
+  EXPECT_EQ(Seq(0) - Seq(0xFFFFFF), 1);
+  EXPECT_EQ(Seq(0xFFFFFF) - Seq(0), -1);
+  EXPECT_TRUE(before(Seq(0xFFFFFE), Seq(3)));
+  EXPECT_EQ((Seq(0xFFFFFF) + 2U).value, 1U);
+}
+
+TEST(Ring, fills_and_wraps) {
+  Ring<int> ring(3);
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 3; ++i) ring.push(i);
+    EXPECT_TRUE(ring.full());
+    EXPECT_EQ(ring.back(), 2);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(ring.front(), i);
+      ring.pop();
+    }
+    EXPECT_TRUE(ring.empty());
+  }
+}
+
+TEST(Status, context_is_prefixed) {
+  const Status status = Error::from_errno("opening x", 2);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().within("starting").text(),
+            "starting: opening x: No such file or directory");
+}
+
+TEST(LogLimit, ten_lines_a_second) {
+  LogLimit limit;
+  Time now{std::chrono::seconds(5)};
+  int passed = 0;
+  for (int i = 0; i < 100; ++i) passed += limit.pass(now) ? 1 : 0;
+  EXPECT_EQ(passed, kLinesPerSecond);
+  EXPECT_TRUE(limit.pass(now + std::chrono::seconds(1)));
+}
+
+TEST(Random, same_seed_same_numbers_and_bounds_hold) {
+  SeededRandom a(7);
+  SeededRandom b(7);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(a.next(), b.next());
+    EXPECT_LT(a.below(10), 10U);
+    EXPECT_LT(b.below(10), 10U);
+  }
+}
+
+}  // namespace
+}  // namespace splitnic::base

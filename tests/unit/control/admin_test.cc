@@ -1,0 +1,60 @@
+#include "control/admin.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::control {
+namespace admin_test {
+
+std::string body(const std::string& framed) { return framed.substr(kLengthBytes); }
+
+TEST(AdminTest, requests_round_trip) {
+  Request show{Command::kShow, true, "", "", 0};
+  Request stats{Command::kStats, false, "", "", 0};
+  Request set{Command::kSet, false, "mtu", "\xFF 9000", 0};
+  Request ping{Command::kPing, false, "", "", 7};
+  for (const Request& request : {show, stats, set, ping}) {
+    const std::string framed = encode(request);
+    EXPECT_EQ(decode_length(framed), framed.size() - kLengthBytes);
+    EXPECT_EQ(decode_request(body(framed)), request);
+  }
+}
+
+TEST(AdminTest, golden_octets_of_a_show) {
+  EXPECT_EQ(encode(Request{Command::kShow, true, "", "", 0}),
+            std::string("\0\0\0\4\x0A\2\x08\1", 8));
+}
+
+TEST(AdminTest, replies_round_trip) {
+  for (const ReplyStatus status :
+       {ReplyStatus::kOk, ReplyStatus::kBadRequest, ReplyStatus::kRefused, ReplyStatus::kFailed}) {
+    const Reply reply{status, "text \xFF\n"};
+    EXPECT_EQ(decode_reply(body(encode(reply))), reply);
+  }
+}
+
+TEST(AdminTest, bad_requests_are_refused) {
+  EXPECT_FALSE(decode_request("").has_value()) << "no command";
+  EXPECT_FALSE(decode_request("\xFF\xFF\xFF").has_value()) << "no Protobuf";
+  EXPECT_FALSE(decode_request(body(encode(Request{Command::kPing, false, "", "", 0}))).has_value());
+  EXPECT_FALSE(
+      decode_request(body(encode(Request{Command::kPing, false, "", "", 1001}))).has_value());
+  EXPECT_FALSE(decode_request(body(encode(Request{Command::kSet, false, "", "x", 0}))).has_value());
+  const std::string long_value(kRequestBytesMax, 'x');
+  EXPECT_FALSE(decode_request(body(encode(Request{Command::kSet, false, "mac", long_value, 0})))
+                   .has_value());
+}
+
+TEST(AdminTest, bad_replies_are_refused) {
+  EXPECT_FALSE(decode_reply("").has_value()) << "no status";
+  EXPECT_FALSE(decode_reply("\x08\x63").has_value()) << "a status of tomorrow";
+  EXPECT_FALSE(decode_reply("\xFF").has_value());
+}
+
+TEST(AdminTest, a_reply_that_is_too_long_becomes_a_failure) {
+  const auto reply = decode_reply(body(encode(Reply{ReplyStatus::kOk, std::string(5 << 20, 'x')})));
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->status, ReplyStatus::kFailed);
+}
+
+}  // namespace admin_test
+}  // namespace splitnic::control

@@ -1,0 +1,79 @@
+#include "control/sd_notify.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "base/unique_fd.h"
+#include "tests/unit/control/temp_folder.h"
+
+namespace splitnic::control {
+namespace sd_notify_test {
+
+// A service manager's end: bound to `name` as NOTIFY_SOCKET would say it.
+base::UniqueFd manager(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, name.data(), name.size());
+  std::size_t bytes = offsetof(sockaddr_un, sun_path) + name.size();
+  if (name[0] == '@')
+    address.sun_path[0] = '\0';
+  else
+    ++bytes;
+  base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(bytes)),
+      0);
+  return fd;
+}
+
+std::string received(const base::UniqueFd& fd) {
+  char text[64];
+  const ssize_t n = ::recv(fd.get(), text, sizeof(text), 0);
+  return n < 0 ? "(nothing)" : std::string(text, static_cast<std::size_t>(n));
+}
+
+TEST(SdNotifyTest, path_socket) {
+  const TempFolder folder;
+  const auto fd = manager(folder.path("notify"));
+  ASSERT_TRUE(notify(folder.path("notify"), "READY=1").has_value());
+  EXPECT_EQ(received(fd), "READY=1");
+}
+
+TEST(SdNotifyTest, abstract_socket) {
+  const std::string name = "@splitnic-test-" + std::to_string(::getpid());
+  const auto fd = manager(name);
+  ASSERT_TRUE(notify(name, "STOPPING=1").has_value());
+  EXPECT_EQ(received(fd), "STOPPING=1");
+}
+
+TEST(SdNotifyTest, the_environment_names_the_socket) {
+  const TempFolder folder;
+  const auto fd = manager(folder.path("notify"));
+  ASSERT_EQ(::setenv("NOTIFY_SOCKET", folder.path("notify").c_str(), 1), 0);
+  notify_ready();
+  EXPECT_EQ(received(fd), "READY=1");
+  notify_stopping();
+  EXPECT_EQ(received(fd), "STOPPING=1");
+  ASSERT_EQ(::unsetenv("NOTIFY_SOCKET"), 0);
+  notify_ready();
+  EXPECT_EQ(received(fd), "(nothing)");
+}
+
+TEST(SdNotifyTest, no_manager_is_fine_and_a_wrong_one_is_an_error) {
+  EXPECT_TRUE(notify("", "READY=1").has_value());
+  EXPECT_FALSE(notify("relative/path", "READY=1").has_value());
+  EXPECT_FALSE(notify("@", "READY=1").has_value());
+  EXPECT_FALSE(notify("/" + std::string(200, 'x'), "READY=1").has_value());
+  const TempFolder folder;
+  const auto status = notify(folder.path("nobody"), "READY=1");
+  ASSERT_FALSE(status.has_value());
+  EXPECT_NE(status.error().text().find(folder.path("nobody")), std::string::npos);
+}
+
+}  // namespace sd_notify_test
+}  // namespace splitnic::control

@@ -1,0 +1,121 @@
+#include "control/snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/json.h"
+
+namespace splitnic::control {
+namespace snapshot_test {
+
+Snapshot example() {
+  Snapshot s;
+  s.role = "iou";
+  s.name = "lab-iou";
+  s.state = "up";
+  s.peers = {{"h1", "192.0.2.1:40000", "up", "rdma", "02:00:00:00:00:01"}};
+  s.pools = {{0, 256, 2048, 200, "h1", "own", {{"POSTED", 200}, {"FILLED", 56}}}};
+  s.channels = {{"h1", 0, 2, 3, "RC", "RTS"}};
+  s.links = {{"192.0.2.1:40000", "ACTIVE", 1408, 1}};
+  s.lan = {{"packet:eth1", "up", 1500, "02:00:00:00:00:aa"}};
+  s.counters = {{"lan.rx.frames", 7}, {"fabric.cell.drop.crc", 1}, {"lan.rx.frames", 3}};
+  return s;
+}
+
+TEST(SnapshotTest, show_json_golden) {
+  EXPECT_EQ(
+      show_json(example()),
+      R"({"role":"iou","name":"lab-iou","state":"up",)"
+      R"("peers":[{"name":"h1","address":"192.0.2.1:40000","state":"up","mode":"rdma","mac":"02:00:00:00:00:01"}],)"
+      R"("pools":[{"ref":0,"elements":256,"size":2048,"available":200,"peer":"h1","side":"own","states":{"POSTED":200,"FILLED":56}}],)"
+      R"("lan":[{"port":"packet:eth1","link":"up","mtu":1500,"mac":"02:00:00:00:00:aa"}],)"
+      R"("channels":[{"peer":"h1","channel":0,"qpn":2,"peer_qpn":3,"service":"RC","state":"RTS"}],)"
+      R"("links":[{"address":"192.0.2.1:40000","state":"ACTIVE","cell_bytes":1408,"lanes":1}]})"
+      "\n");
+}
+
+TEST(SnapshotTest, show_json_of_nothing_has_every_key) {
+  Snapshot s;
+  s.role = "host";
+  s.name = "n";
+  s.state = "connecting";
+  EXPECT_EQ(show_json(s),
+            R"({"role":"host","name":"n","state":"connecting","peers":[],"pools":[],"lan":[],)"
+            R"("channels":[],"links":[]})"
+            "\n");
+}
+
+TEST(SnapshotTest, stats_json_is_flat_sorted_and_sums_one_name) {
+  EXPECT_EQ(stats_json(example()), "{\"fabric.cell.drop.crc\":1,\"lan.rx.frames\":10}\n");
+  EXPECT_EQ(stats_json(Snapshot{}), "{}\n");
+  EXPECT_EQ(stats_text(example()), "fabric.cell.drop.crc 1\nlan.rx.frames 10\n");
+}
+
+TEST(SnapshotTest, largest_number_is_exact) {
+  Snapshot s;
+  s.counters = {{"x", 18446744073709551615ULL}};
+  EXPECT_EQ(stats_json(s), "{\"x\":18446744073709551615}\n");
+}
+
+TEST(SnapshotTest, show_text_has_aligned_tables) {
+  EXPECT_EQ(show_text(example()),
+            "iou lab-iou: up\n"
+            "\n"
+            "PEER  ADDRESS          STATE  MODE  MAC\n"
+            "h1    192.0.2.1:40000  up     rdma  02:00:00:00:00:01\n"
+            "\n"
+            "LAN          LINK  MTU   MAC\n"
+            "packet:eth1  up    1500  02:00:00:00:00:aa\n"
+            "\n"
+            "POOL  SIDE  PEER  ELEMENTS  SIZE  AVAILABLE  STATES\n"
+            "0     own   h1    256       2048  200        POSTED=200 FILLED=56\n"
+            "\n"
+            "CHANNEL  PEER  QP  PEER QP  SERVICE  STATE\n"
+            "0        h1    2   3        RC       RTS\n"
+            "\n"
+            "LINK             STATE   CELL  LANES\n"
+            "192.0.2.1:40000  ACTIVE  1408  1\n");
+}
+
+TEST(SnapshotTest, a_peer_cannot_reach_the_terminal) {
+  Snapshot s = example();
+  s.peers[0].name = "\x1b[2Jevil\n";
+  const std::string text = show_text(s);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_NE(text.find("?[2Jevil?"), std::string::npos);
+}
+
+TEST(JsonTest, strings_are_escaped) {
+  EXPECT_EQ(json_string("a\"b\\c\nd\re\tf\x01g/"), R"("a\"b\\c\nd\re\tf\u0001g/")");
+  EXPECT_EQ(json_string(std::string("nul\0x", 5)), R"("nul\u0000x")");
+  EXPECT_EQ(json_string("\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"),
+            "\"\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\"")
+      << "UTF-8 passes";
+}
+
+TEST(JsonTest, octets_that_are_not_utf8_are_replaced) {
+  const std::string r = "\xEF\xBF\xBD";
+  EXPECT_EQ(json_string("a\xFF"
+                        "b"),
+            "\"a" + r + "b\"");
+  EXPECT_EQ(json_string("\xC3"), "\"" + r + "\"") << "cut short";
+  EXPECT_EQ(json_string("\xC0\xAF"), "\"" + r + r + "\"") << "overlong";
+  EXPECT_EQ(json_string("\xE0\x80\x80"), "\"" + r + r + r + "\"") << "overlong";
+  EXPECT_EQ(json_string("\xED\xA0\x80"), "\"" + r + r + r + "\"") << "surrogate";
+  EXPECT_EQ(json_string("\xF4\x90\x80\x80"), "\"" + r + r + r + r + "\"") << "beyond";
+}
+
+TEST(PingTextTest, min_median_max) {
+  using std::chrono::microseconds;
+  PingResult result;
+  result.sent = 4;
+  EXPECT_EQ(ping_text(result), "4 sent, 0 answered\n");
+  result.round_trips = {microseconds(300), microseconds(100), microseconds(200)};
+  EXPECT_EQ(ping_text(result), "4 sent, 3 answered, min 100.0 us, median 200.0 us, max 300.0 us\n");
+  result.round_trips = {microseconds(300), std::chrono::nanoseconds(100500), microseconds(200),
+                        microseconds(400)};
+  EXPECT_EQ(ping_text(result), "4 sent, 4 answered, min 100.5 us, median 200.0 us, max 400.0 us\n");
+}
+
+}  // namespace snapshot_test
+}  // namespace splitnic::control

@@ -1,0 +1,173 @@
+#include "control/values.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::control {
+namespace values_test {
+
+IpAddress ip(std::string_view text) {
+  const auto parsed = parse_ip(text);
+  EXPECT_TRUE(parsed.has_value()) << text;
+  return parsed.value_or(IpAddress{});
+}
+
+TEST(ValuesTest, endpoint_v4) {
+  const auto endpoint = parse_endpoint("udp://192.0.2.7:7471");
+  ASSERT_TRUE(endpoint.has_value());
+  EXPECT_EQ(endpoint->kind, Endpoint::Kind::kUdp);
+  EXPECT_EQ(endpoint->host, "192.0.2.7");
+  EXPECT_EQ(endpoint->port, 7471);
+  EXPECT_EQ(endpoint->ip, ip("192.0.2.7"));
+  EXPECT_FALSE(endpoint->is_name());
+  EXPECT_EQ(endpoint->text(), "udp://192.0.2.7:7471");
+}
+
+TEST(ValuesTest, endpoint_v6_with_and_without_zone) {
+  const auto plain = parse_endpoint("udp://[2001:db8::1]:1");
+  ASSERT_TRUE(plain.has_value());
+  EXPECT_TRUE(plain->ip->is_v6);
+  EXPECT_EQ(plain->text(), "udp://[2001:db8::1]:1");
+  const auto zone = parse_endpoint("udp://[fe80::1%eth0]:65535");
+  ASSERT_TRUE(zone.has_value());
+  EXPECT_EQ(zone->zone, "eth0");
+  EXPECT_EQ(zone->ip, ip("fe80::1"));
+  EXPECT_EQ(zone->text(), "udp://[fe80::1%eth0]:65535");
+}
+
+TEST(ValuesTest, endpoint_name_and_shm) {
+  const auto name = parse_endpoint("udp://iou-1.example.org:7471");
+  ASSERT_TRUE(name.has_value());
+  EXPECT_TRUE(name->is_name());
+  const auto shm = parse_endpoint("shm://demo");
+  ASSERT_TRUE(shm.has_value());
+  EXPECT_EQ(shm->kind, Endpoint::Kind::kShm);
+  EXPECT_EQ(shm->host, "demo");
+  EXPECT_FALSE(shm->is_name());
+  EXPECT_EQ(shm->text(), "shm://demo");
+}
+
+TEST(ValuesTest, endpoint_refused) {
+  for (const char* text : {"",
+                           "192.0.2.7:7471",
+                           "tcp://192.0.2.7:7471",
+                           "udp://",
+                           "udp://192.0.2.7",
+                           "udp://:7471",
+                           "udp://192.0.2.7:0",
+                           "udp://192.0.2.7:65536",
+                           "udp://192.0.2.7:",
+                           "udp://192.0.2.7:7x",
+                           "udp://192.0.2.300:7471",
+                           "udp://192.0.2:1",
+                           "udp://2001:db8::1:7471",
+                           "udp://[]:1",
+                           "udp://[192.0.2.1]:1",
+                           "udp://[name]:1",
+                           "udp://[::1%]:1",
+                           "udp://[::1%a/b]:1",
+                           "udp://-name:1",
+                           "udp://na me:1",
+                           "udp://name:-1",
+                           "shm://",
+                           "shm://a/b",
+                           "shm://..",
+                           "udp://iou:1?via=sw:2"}) {
+    const auto endpoint = parse_endpoint(text);
+    ASSERT_FALSE(endpoint.has_value()) << text;
+    EXPECT_NE(endpoint.error().text().find(text), std::string::npos) << "quotes what was typed";
+  }
+}
+
+TEST(ValuesTest, what_stays_on_the_machine) {
+  for (const char* text : {"udp://127.0.0.1:1", "udp://127.9.9.9:1", "udp://[::1]:1",
+                           "udp://[::ffff:127.0.0.1]:1", "udp://localhost:1", "shm://x"}) {
+    EXPECT_TRUE(parse_endpoint(text).value().is_local()) << text;
+  }
+  for (const char* text : {"udp://0.0.0.0:1", "udp://[::]:1", "udp://128.0.0.1:1", "udp://[::2]:1",
+                           "udp://[::ffff:10.0.0.1]:1", "udp://iou:1", "udp://[100::1]:1"}) {
+    EXPECT_FALSE(parse_endpoint(text).value().is_local()) << text;
+  }
+}
+
+TEST(ValuesTest, cidr) {
+  const Cidr block = parse_cidr("192.0.2.128/25").value();
+  EXPECT_TRUE(block.contains(ip("192.0.2.128")));
+  EXPECT_TRUE(block.contains(ip("192.0.2.255")));
+  EXPECT_TRUE(block.contains(ip("::ffff:192.0.2.200"))) << "a mapped address is the IPv4 one";
+  EXPECT_FALSE(block.contains(ip("192.0.2.127")));
+  EXPECT_FALSE(block.contains(ip("192.0.3.128")));
+  EXPECT_FALSE(block.contains(ip("::192.0.2.128")));
+  EXPECT_TRUE(parse_cidr("0.0.0.0/0").value().contains(ip("203.0.113.1")));
+  EXPECT_FALSE(parse_cidr("0.0.0.0/0").value().contains(ip("::1")));
+  const Cidr v6 = parse_cidr("fd00::/8").value();
+  EXPECT_TRUE(v6.contains(ip("fdff::1")));
+  EXPECT_FALSE(v6.contains(ip("fe00::1")));
+  const Cidr one = parse_cidr("192.0.2.7").value();
+  EXPECT_EQ(one.prefix_bits, 32U);
+  EXPECT_TRUE(one.contains(ip("192.0.2.7")));
+  EXPECT_FALSE(one.contains(ip("192.0.2.6")));
+}
+
+TEST(ValuesTest, cidr_refused) {
+  for (const char* text : {"", "/24", "192.0.2.0/", "192.0.2.0/33", "192.0.2.0/-1", "192.0.2.1/24",
+                           "fd00::/129", "fd00::1/64", "name/24", "192.0.2.0/24/24"}) {
+    EXPECT_FALSE(parse_cidr(text).has_value()) << text;
+  }
+}
+
+TEST(ValuesTest, mac) {
+  const MacOctets mac = parse_mac("02:aB:00:fF:10:01").value();
+  EXPECT_EQ(mac, (MacOctets{0x02, 0xAB, 0x00, 0xFF, 0x10, 0x01}));
+  EXPECT_EQ(mac_text(mac), "02:ab:00:ff:10:01");
+  for (const char* text :
+       {"", "02:ab:00:ff:10", "02:ab:00:ff:10:01:02", "02-ab-00-ff-10-01", "02:ab:00:ff:10:0g",
+        "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "2:ab:00:ff:10:011"}) {
+    EXPECT_FALSE(parse_mac(text).has_value()) << text;
+  }
+}
+
+TEST(ValuesTest, pool) {
+  EXPECT_EQ(parse_pool("1024x2048").value(), (PoolShape{1024, 2048}));
+  EXPECT_EQ(parse_pool("1x64").value(), (PoolShape{1, 64}));
+  EXPECT_EQ(parse_pool("65536x65536").value(), (PoolShape{65536, 65536}));
+  for (const char* text :
+       {"", "x", "1024", "1024x", "x2048", "0x2048", "1024x0", "1024x63", "1024x65537", "65537x64",
+        "-1x2048", "1024X2048", "1024x2048x1", "99999999999999999999x2048"}) {
+    EXPECT_FALSE(parse_pool(text).has_value()) << text;
+  }
+}
+
+TEST(ValuesTest, lan_port) {
+  const PortSpec bare = parse_lan_port("eth1").value();
+  EXPECT_EQ(bare.kind, PortSpec::Kind::kPcap);
+  EXPECT_EQ(bare.interface, "eth1");
+  EXPECT_EQ(parse_lan_port("pcap:eth1")->kind, PortSpec::Kind::kPcap);
+  EXPECT_EQ(parse_lan_port("pcap:eth1")->text, "pcap:eth1");
+  EXPECT_EQ(parse_lan_port("packet:eth1.7")->kind, PortSpec::Kind::kPacket);
+  EXPECT_EQ(parse_lan_port("packet:eth1.7")->interface, "eth1.7");
+  EXPECT_EQ(parse_lan_port("tap:lan0")->kind, PortSpec::Kind::kTap);
+  const PortSpec file = parse_lan_port("file:in.pcap,/tmp/out.pcap,loop,speed=2.5").value();
+  EXPECT_EQ(file.kind, PortSpec::Kind::kFile);
+  EXPECT_EQ(file.input, "in.pcap");
+  EXPECT_EQ(file.output, "/tmp/out.pcap");
+  EXPECT_TRUE(file.is_looped);
+  EXPECT_EQ(file.speed, 2.5);
+  EXPECT_EQ(parse_lan_port("file:,o")->output, "o");
+  for (const char* text :
+       {"", "pcap:", "packet:", "tap:", "tap:a/b", "tap:nic%d", "eth 1", "averylonginterface", "..",
+        "usb:eth1", "file:", "file:a", "file:,", "file:a,b,twice",
+        "file:a,b,speed=", "file:a,b,speed=0", "file:a,b,speed=-1", "file:a,b,speed=fast"}) {
+    EXPECT_FALSE(parse_lan_port(text).has_value()) << text;
+  }
+}
+
+TEST(ValuesTest, tap) {
+  EXPECT_EQ(parse_tap("nic0")->kind, PortSpec::Kind::kTap);
+  EXPECT_EQ(parse_tap("nic0")->interface, "nic0");
+  EXPECT_EQ(parse_tap("file:a,b")->kind, PortSpec::Kind::kFile);
+  EXPECT_FALSE(parse_tap("tap:nic0").has_value());
+  EXPECT_FALSE(parse_tap("").has_value());
+}
+
+}  // namespace values_test
+}  // namespace splitnic::control

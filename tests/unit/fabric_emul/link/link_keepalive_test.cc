@@ -1,0 +1,86 @@
+// Keep-alive: IDLE, four missing, recovery, deadlines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "link_world.h"
+
+namespace splitnic::fabric::link_keepalive_test {
+
+using namespace link_world;
+using ::testing::ElementsAre;
+
+TEST(LinkUpTest, idle_keeps_a_quiet_link_up) {
+  World w;
+  w.connect();
+  w.run(10s);
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up"));
+  EXPECT_NEAR(static_cast<double>(w.a->count(LinkCounter::kTxIdle)), 50, 3);
+  EXPECT_EQ(w.b->count(LinkCounter::kRxIdle), w.a->count(LinkCounter::kTxIdle));
+}
+
+TEST(LinkUpTest, no_idle_while_cells_flow) {
+  World w;
+  w.connect();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(write(w.b->link(), pattern(64, 1)));
+    ASSERT_TRUE(write(w.a->link(), pattern(64, 1)));
+    w.pump();
+    w.run(100ms);
+  }
+  EXPECT_EQ(w.a->count(LinkCounter::kTxIdle), 0U);
+  EXPECT_EQ(w.b->count(LinkCounter::kTxIdle), 0U);
+}
+
+TEST(LinkUpTest, four_missing_idles_take_the_link_down_and_it_comes_back) {
+  World w;
+  w.connect();
+  w.listener_faults.set_cut(true);
+  w.client_faults.set_cut(true);
+  w.run(790ms);
+  EXPECT_TRUE(w.a->link().up());
+  EXPECT_TRUE(w.b->link().up());
+  w.run(210ms);
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "down: nothing heard from the peer"));
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "down: nothing heard from the peer"));
+  EXPECT_EQ(w.b->link().state(), LinkState::kSilent);
+  EXPECT_FALSE(write(w.b->link(), pattern(64, 1)));
+  w.run(3s);
+  w.listener_faults.set_cut(false);
+  w.client_faults.set_cut(false);
+  w.run(1s);
+  EXPECT_TRUE(w.a->link().up());
+  EXPECT_TRUE(w.b->link().up());
+  EXPECT_EQ(w.a->count(LinkCounter::kPeerRestart), 0U);  // the same instances
+  EXPECT_EQ(w.b->count(LinkCounter::kPeerRestart), 0U);
+}
+
+TEST(LinkUpTest, any_valid_flit_brings_a_silent_link_back) {
+  World w;
+  w.connect();
+  w.listener_faults.drop_received([](base::Bytes) { return true; });
+  w.run(1s);
+  EXPECT_FALSE(w.a->link().up());
+  EXPECT_TRUE(w.b->link().up());  // IDLE came until the listener gave up
+  w.listener_faults.drop_received({});
+  ASSERT_TRUE(write(w.b->link(), pattern(64, 9)));
+  w.pump();
+  EXPECT_TRUE(w.a->link().up());
+  ASSERT_EQ(w.a->cells.size(), 1U);
+  EXPECT_EQ(w.a->cells[0], pattern(64, 9));
+}
+
+TEST(LinkUpTest, deadline_is_the_next_thing_to_do) {
+  World w;
+  EXPECT_EQ(w.a->port.deadline(), base::kNever);
+  const base::Time start = w.clock.now();
+  w.listener_at.set_plugged(false);
+  w.connect();
+  EXPECT_EQ(w.b->port.deadline(), start + 100ms);
+  w.listener_at.set_plugged(true);
+  w.run(100ms, 100ms);
+  ASSERT_TRUE(w.b->link().up());
+  EXPECT_EQ(w.b->port.deadline(), w.clock.now() + 200ms);
+}
+
+}  // namespace splitnic::fabric::link_keepalive_test

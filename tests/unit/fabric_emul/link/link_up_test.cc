@@ -1,0 +1,392 @@
+// INIT: coming up, restarts, challenges, refusals, keep-alive.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "link_world.h"
+
+namespace splitnic::fabric::link_up_test {
+
+using namespace link_world;
+using ::testing::ElementsAre;
+
+// What an attacker or an old program sends: one INIT flit from any endpoint.
+void send_init(InProcessUnderlay& from, const PeerAddress& to, const Init& init,
+               std::uint8_t ctl = 0) {
+  std::array<std::byte, kInitBytes> payload;
+  emit_init(payload.data(), init);
+  std::array<std::byte, kFlitHeaderBytes + kInitBytes> flit;
+  FlitHeader header;
+  header.type = FlitType::kInit;
+  header.vl = kMgmtLane;
+  header.ctl = ctl;
+  emit_flit(flit, header, payload);
+  EXPECT_EQ(from.send(to, flit, flit.size()), Underlay::SendStatus::kSent);
+}
+
+Init hello_of(std::uint64_t eui64, std::uint64_t instance) {
+  Init init;
+  init.step = InitStep::kHello;
+  init.program_version = 0x00010000;
+  init.lanes_mask = 0x800F;
+  init.mcp_max = 1364;
+  init.flit_payload_max = 1420;
+  init.eui64 = Eui64(eui64);
+  init.instance = instance;
+  init.nonce = 5;
+  return init;
+}
+
+std::optional<Init> next_init(InProcessUnderlay& at) {
+  const auto batch = at.receive();
+  FlitView flit;
+  Init init;
+  if (!batch || parse_flit(batch->bytes, flit) != FlitError::kNone ||
+      parse_init(flit.payload, init) != InitError::kNone) {
+    return std::nullopt;
+  }
+  return init;
+}
+
+TEST(LinkUpTest, X_46_both_ends_come_up_with_what_the_other_said) {
+  World w;
+  w.connect();
+  ASSERT_TRUE(w.b->link().up());
+  ASSERT_TRUE(w.a->link().up());
+  EXPECT_EQ(w.a->link().peer_eui64(), Eui64(0xB));
+  EXPECT_EQ(w.a->link().peer_instance(), 200U);
+  EXPECT_EQ(w.b->link().peer_eui64(), Eui64(0xA));
+  EXPECT_EQ(w.b->link().peer_instance(), 100U);
+  EXPECT_EQ(w.b->link().peer_receive_buffer(), 4U << 20);
+  EXPECT_EQ(w.a->link().local_lid(), Lid(1));
+  EXPECT_EQ(w.a->link().remote_lid(), Lid(2));
+  EXPECT_EQ(w.b->link().local_lid(), Lid(2));
+  EXPECT_EQ(w.b->link().remote_lid(), Lid(1));
+  EXPECT_EQ(w.a->port.by_lid(Lid(2)), &w.a->link());
+  EXPECT_EQ(w.b->port.by_lid(Lid(1)), &w.b->link());
+  EXPECT_EQ(w.a->port.by_lid(Lid(3)), nullptr);
+  EXPECT_EQ(w.a->link().peer_name(), "endpoint 2");
+  // An unknown peer is challenged: two INITs each way.
+  EXPECT_EQ(w.b->count(LinkCounter::kTxInit), 2U);
+  EXPECT_EQ(w.a->count(LinkCounter::kTxInit), 2U);
+}
+
+TEST(LinkUpTest, S000_39_mcp_is_1364_at_mtu_1500_over_ipv4) {
+  World w;  // 1472 octets of UDP payload
+  w.connect();
+  EXPECT_EQ(w.a->link().mcp(), 1364);
+  EXPECT_EQ(w.b->link().mcp(), 1364);
+  EXPECT_EQ(w.b->link().stride(), 1436U);
+}
+
+TEST(LinkUpTest, mcp_is_the_smaller_of_both_and_a_multiple_of_four) {
+  PortConfig client = config_of(0xB, 200);
+  client.mcp_wanted = 1003;
+  World w({}, config_of(0xA, 100, true), client);
+  w.connect();
+  EXPECT_EQ(w.a->link().mcp(), 1000);
+  EXPECT_EQ(w.b->link().mcp(), 1000);
+}
+
+TEST(LinkUpTest, jumbo_path_is_bounded_by_the_batch) {
+  World w({.datagram_bytes_max = 65507});
+  w.connect();
+  EXPECT_EQ(w.a->link().mcp(), 64928);
+}
+
+TEST(LinkUpTest, every_peer_has_its_own_lid) {
+  World w;
+  w.connect();
+  InProcessUnderlay& third = w.hub.add_endpoint();
+  End c(third, config_of(0xC, 300));
+  c.port.connect(w.listener_at.address(), w.clock.now());
+  for (int i = 0; i < 3; ++i) {
+    w.pump();
+    c.receive(w.clock.now());
+  }
+  ASSERT_TRUE(c.link().up());
+  EXPECT_EQ(c.link().local_lid(), Lid(3));
+  EXPECT_EQ(w.a->port.by_lid(Lid(3))->peer_eui64(), Eui64(0xC));
+  EXPECT_NE(w.a->port.by_lid(Lid(3))->slot(), w.a->port.by_lid(Lid(2))->slot());
+}
+
+TEST(LinkUpTest, hello_is_repeated_with_back_off_until_the_peer_is_there) {
+  World w;
+  w.listener_at.set_plugged(false);
+  w.connect();
+  w.run(5s);
+  EXPECT_EQ(w.b->count(LinkCounter::kTxInit), 0U);
+  // 0, 100, 300, 700, 1500, 2500, 3500, 4500 ms
+  EXPECT_EQ(w.b->count(LinkCounter::kTxDropControl), 8U);
+  EXPECT_TRUE(w.b->watch.events.empty());
+  w.listener_at.set_plugged(true);
+  w.run(1s);
+  EXPECT_TRUE(w.b->link().up());
+}
+
+TEST(LinkUpTest, any_lost_init_is_repaired) {
+  for (int lost = 0; lost < 4; ++lost) {
+    World w;
+    int seen = 0;
+    const auto drop = [&](base::Bytes) { return seen++ == lost; };
+    w.listener_faults.drop_received(drop);
+    w.client_faults.drop_received(drop);
+    w.connect();
+    EXPECT_EQ(w.b->watch.link, nullptr);
+    w.run(150ms);
+    ASSERT_NE(w.b->watch.link, nullptr) << lost;
+    EXPECT_TRUE(w.b->link().up()) << lost;
+    EXPECT_TRUE(w.a->link().up()) << lost;
+    EXPECT_EQ(w.a->watch.events.size(), 1U) << lost;
+  }
+}
+
+TEST(LinkUpTest, X_46_another_instance_ends_the_old_one_before_ready) {
+  World w;
+  w.connect();
+  const Lid lid = w.a->link().remote_lid();
+  w.client_at.clear();
+  w.b = std::make_unique<End>(w.client_faults, config_of(0xB, 201));
+  std::vector<std::string> at_ready;
+  w.client_faults.drop_received([&](base::Bytes) {
+    at_ready = w.a->watch.events;  // the last one seen is READY
+    return false;
+  });
+  w.connect();
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "restarted", "up"));
+  EXPECT_THAT(at_ready, ElementsAre("up", "restarted", "up"));
+  EXPECT_EQ(w.a->watch.restarted_instance, 200U);
+  EXPECT_FALSE(w.a->watch.was_up_at_restart);
+  EXPECT_EQ(w.a->link().peer_instance(), 201U);
+  EXPECT_EQ(w.a->link().remote_lid(), lid);
+  EXPECT_EQ(w.a->count(LinkCounter::kPeerRestart), 1U);
+}
+
+TEST(LinkUpTest, X_46_a_restarted_listener_is_found_by_its_client) {
+  World w;
+  w.connect();
+  w.a = std::make_unique<End>(w.listener_faults, config_of(0xA, 101, true));
+  w.run(600ms);
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "restarted", "up"));
+  EXPECT_EQ(w.b->watch.restarted_instance, 100U);
+  EXPECT_EQ(w.b->link().peer_instance(), 101U);
+  EXPECT_TRUE(w.a->link().up());
+}
+
+TEST(LinkUpTest, X_46_a_forged_hello_changes_nothing) {
+  World w;
+  w.connect();
+  // Instance 666 of 0xB says hello from elsewhere, and from 0xB's own address.
+  InProcessUnderlay& attacker = w.hub.add_endpoint();
+  send_init(attacker, w.listener_at.address(), hello_of(0xB, 666));
+  send_init(w.client_at, w.listener_at.address(), hello_of(0xB, 666));
+  w.pump();
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
+  EXPECT_TRUE(w.a->link().up());
+  EXPECT_EQ(w.a->link().peer_instance(), 200U);
+  EXPECT_EQ(w.a->link().address(), w.client_at.address());
+  // Without the token that went to the address, an answer is nothing.
+  Init answer = hello_of(0xB, 666);
+  answer.step = InitStep::kAnswer;
+  answer.echo = 12345;
+  send_init(attacker, w.listener_at.address(), answer);
+  w.pump();
+  EXPECT_EQ(w.a->count(LinkCounter::kRxDropChallenge), 1U);
+  // A token for one address is nothing at another.
+  const auto challenge = next_init(attacker);
+  ASSERT_TRUE(challenge.has_value());
+  EXPECT_EQ(challenge->step, InitStep::kChallenge);
+  EXPECT_EQ(challenge->echo, 5U);
+  answer.echo = challenge->nonce;
+  send_init(w.client_at, w.listener_at.address(), answer);
+  w.pump();
+  EXPECT_EQ(w.a->count(LinkCounter::kRxDropChallenge), 2U);
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
+  // With it, from its own address, the sender is who it says.
+  send_init(attacker, w.listener_at.address(), answer);
+  w.pump();
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "restarted", "up"));
+}
+
+TEST(LinkUpTest, X_46_an_answer_recorded_before_a_restart_is_worth_nothing) {
+  World w;
+  std::vector<std::byte> recorded;
+  w.listener_faults.drop_received([&](base::Bytes datagram) {
+    FlitView flit;
+    Init init;
+    if (parse_flit(datagram, flit) == FlitError::kNone &&
+        parse_init(flit.payload, init) == InitError::kNone && init.step == InitStep::kAnswer &&
+        init.instance == 200) {
+      recorded.assign(datagram.begin(), datagram.end());
+    }
+    return false;
+  });
+  w.connect();
+  w.b = std::make_unique<End>(w.client_faults, config_of(0xB, 201));
+  w.connect();
+  ASSERT_EQ(w.a->link().peer_instance(), 201U);
+  ASSERT_FALSE(recorded.empty());
+  w.client_at.send(w.listener_at.address(), recorded, recorded.size());
+  w.pump();
+  EXPECT_EQ(w.a->link().peer_instance(), 201U);
+  EXPECT_EQ(w.a->count(LinkCounter::kRxDropChallenge), 1U);
+}
+
+TEST(LinkUpTest, a_ready_without_our_nonce_is_dropped) {
+  World w;
+  w.listener_at.set_plugged(false);
+  w.connect();
+  Init ready = hello_of(0xA, 100);
+  ready.step = InitStep::kReady;
+  ready.lid = Lid(1);
+  ready.offered_lid = Lid(2);
+  w.listener_at.set_plugged(true);
+  for (const std::uint64_t echo : {0U, 99U}) {
+    ready.echo = echo;
+    send_init(w.listener_at, w.client_at.address(), ready);
+  }
+  w.b->receive(w.clock.now());
+  EXPECT_TRUE(w.b->watch.events.empty());
+  EXPECT_EQ(w.b->count(LinkCounter::kRxDropChallenge), 2U);
+}
+
+TEST(LinkUpTest, a_client_that_moved_keeps_its_link_after_one_challenge) {
+  World w;
+  w.connect();
+  InProcessUnderlay& elsewhere = w.hub.add_endpoint();
+  send_init(elsewhere, w.listener_at.address(), hello_of(0xB, 200));
+  w.a->receive(w.clock.now());
+  const auto challenge = next_init(elsewhere);
+  ASSERT_TRUE(challenge.has_value());
+  EXPECT_EQ(w.a->link().address(), w.client_at.address());
+  Init answer = hello_of(0xB, 200);
+  answer.step = InitStep::kAnswer;
+  answer.echo = challenge->nonce;
+  send_init(elsewhere, w.listener_at.address(), answer);
+  w.a->receive(w.clock.now());
+  EXPECT_EQ(w.a->link().address(), elsewhere.address());
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
+}
+
+TEST(LinkUpTest, refusals_say_why_and_the_client_asks_again_each_second) {
+  PortConfig client = config_of(0xB, 200);
+  client.program_version = 0x01000000;
+  World w({}, config_of(0xA, 100, true), client);
+  w.connect();
+  EXPECT_THAT(w.b->watch.events, ElementsAre("refused: version"));
+  w.run(2500ms);
+  EXPECT_EQ(w.b->watch.events.size(), 3U);
+}
+
+TEST(LinkUpTest, refuses_another_profile_its_own_identity_and_one_too_many) {
+  {
+    PortConfig client = config_of(0xB, 200);
+    client.crc_head_only = true;
+    World w({}, config_of(0xA, 100, true), client);
+    w.connect();
+    EXPECT_THAT(w.b->watch.events, ElementsAre("refused: profile"));
+  }
+  {
+    World w({}, config_of(0xA, 100, true), config_of(0xA, 200));
+    w.connect();
+    EXPECT_THAT(w.b->watch.events, ElementsAre("refused: identity"));
+  }
+  PortConfig listener = config_of(0xA, 100, true);
+  listener.links_max = 1;
+  World w({}, listener);
+  w.connect();
+  InProcessUnderlay& third = w.hub.add_endpoint();
+  End c(third, config_of(0xC, 300));
+  c.port.connect(w.listener_at.address(), w.clock.now());
+  const auto exchange = [&] {
+    for (int i = 0; i < 3; ++i) {
+      w.a->receive(w.clock.now());
+      c.receive(w.clock.now());
+    }
+  };
+  exchange();
+  EXPECT_THAT(c.watch.events, ElementsAre("refused: busy"));
+  // A peer that has been away for a minute makes room; all of the old one ends first.
+  w.client_at.set_plugged(false);
+  w.run(62s, 50ms);
+  w.a->watch.events.clear();
+  c.port.on_time(w.clock.now());
+  exchange();
+  EXPECT_THAT(w.a->watch.events, ElementsAre("restarted", "up"));
+  EXPECT_EQ(w.a->watch.restarted_instance, 200U);
+  EXPECT_EQ(w.a->link().peer_eui64(), Eui64(0xC));
+}
+
+TEST(LinkUpTest, bye_takes_the_link_down_at_once_and_cannot_be_forged) {
+  World w;
+  w.connect();
+  Init bye = hello_of(0xB, 200);
+  bye.step = InitStep::kBye;
+  bye.peer_instance = 7;
+  send_init(w.client_at, w.listener_at.address(), bye);
+  w.pump();
+  EXPECT_TRUE(w.a->link().up());
+  w.b->port.say_bye(w.clock.now());
+  w.pump();
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "down: the peer stopped"));
+  EXPECT_FALSE(w.b->link().up());
+  w.run(3s);
+  EXPECT_FALSE(w.b->link().up());  // closed for good
+  EXPECT_EQ(w.a->watch.events.size(), 2U);
+}
+
+TEST(LinkUpTest, who_said_bye_makes_room_at_once) {
+  PortConfig listener = config_of(0xA, 100, true);
+  listener.links_max = 1;
+  World w({}, listener);
+  w.connect();
+  InProcessUnderlay& other = w.hub.add_endpoint();
+  End c(other, config_of(0xC, 300));
+  c.port.connect(w.listener_at.address(), w.clock.now());
+  const auto exchange = [&] {
+    for (int i = 0; i < 3; ++i) {
+      w.pump();
+      c.receive(w.clock.now());
+    }
+  };
+  exchange();
+  EXPECT_THAT(c.watch.events, ElementsAre("refused: busy"));
+  w.b->port.say_bye(w.clock.now());
+  w.run(2s);
+  c.port.on_time(w.clock.now());
+  exchange();
+  EXPECT_THAT(c.watch.events, ElementsAre("refused: busy", "up"));
+}
+
+TEST(LinkUpTest, probe_of_a_known_peer_is_answered) {
+  World w;
+  w.connect();
+  Init probe = hello_of(0xB, 200);
+  probe.step = InitStep::kProbe;
+  probe.nonce = 77;
+  w.client_at.clear();
+  send_init(w.client_at, w.listener_at.address(), probe);
+  w.a->receive(w.clock.now());
+  const auto reply = next_init(w.client_at);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->step, InitStep::kProbeReply);
+  EXPECT_EQ(reply->echo, 77U);
+}
+
+TEST(LinkUpTest, init_that_means_nothing_here_is_dropped_and_counted) {
+  World w;
+  w.connect();
+  send_init(w.listener_at, w.client_at.address(), hello_of(0xA, 100));  // a client takes no HELLO
+  w.pump();
+  EXPECT_EQ(w.b->count(LinkCounter::kRxDropInit), 1U);
+  // A flit CRC that leaves the INIT uncovered.
+  send_init(w.client_at, w.listener_at.address(), hello_of(0xB, 200), kFlitHeaderCrcOnly);
+  w.pump();
+  EXPECT_EQ(w.a->count(LinkCounter::kRxDropInit), 1U);
+  Init no_instance = hello_of(0xB, 0);
+  send_init(w.client_at, w.listener_at.address(), no_instance);
+  w.pump();
+  EXPECT_EQ(w.a->count(LinkCounter::kRxDropInit), 2U);
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
+}
+
+}  // namespace splitnic::fabric::link_up_test

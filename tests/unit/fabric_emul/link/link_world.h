@@ -1,0 +1,134 @@
+// Ports over an in-process hub, their observers, and time moved by hand.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/endian.h"
+#include "base/random.h"
+#include "fabric_emul/link/fault_underlay.h"
+#include "fabric_emul/link/in_process_underlay.h"
+#include "fabric_emul/link/port.h"
+
+namespace splitnic::fabric::link_world {
+
+using namespace std::chrono_literals;
+
+struct Watch final : LinkObserver {
+  std::vector<std::string> events;
+  Link* link = nullptr;
+  std::uint64_t restarted_instance = 0;
+  bool was_up_at_restart = true;
+  void on_link_up(Link& l) override {
+    link = &l;
+    events.emplace_back("up");
+  }
+  void on_link_down(Link& l, std::string_view why) override {
+    link = &l;
+    events.push_back("down: " + std::string(why));
+  }
+  void on_peer_restarted(Link& l) override {
+    restarted_instance = l.peer_instance();
+    was_up_at_restart = l.up();
+    events.emplace_back("restarted");
+  }
+  void on_path_narrowed(Link&) override { events.emplace_back("narrowed"); }
+  void on_refused(Link&, InitReason reason) override {
+    events.push_back("refused: " + std::string(name(reason)));
+  }
+};
+
+using Cells = std::vector<std::vector<std::byte>>;
+
+// One end: a port, who watches it, and the cells that reached it.
+struct End {
+  base::SeededRandom random;
+  Watch watch;
+  Port port;
+  Cells cells;
+  std::vector<std::size_t> batches;  // cells of each callback
+
+  End(Underlay& underlay, const PortConfig& config)
+      : random(config.instance * 77), port(underlay, config, random, watch) {}
+  bool receive(base::Time now) {
+    return port.receive(now, 16, [this](Link&, std::span<const ReceivedCell> got) {
+      batches.push_back(got.size());
+      for (const ReceivedCell& cell : got) cells.emplace_back(cell.bytes.begin(), cell.bytes.end());
+    });
+  }
+  std::uint64_t count(LinkCounter which) const { return port.counters()[which]; }
+  Link& link() { return *watch.link; }
+};
+
+inline PortConfig config_of(std::uint64_t eui64, std::uint64_t instance, bool listens = false) {
+  PortConfig config;
+  config.eui64 = Eui64(eui64);
+  config.instance = instance;
+  config.listens = listens;
+  return config;
+}
+
+// A cell as far as the link cares: some octets.
+inline std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
+  std::vector<std::byte> cell(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) cell[i] = static_cast<std::byte>((i * 7 + seed) & 0xFF);
+  return cell;
+}
+
+inline bool write(Link& link, const std::vector<std::byte>& cell) {
+  const base::MutableBytes room = link.reserve(cell.size());
+  if (room.empty()) return false;
+  std::memcpy(room.data(), cell.data(), cell.size());
+  link.commit(cell.size());
+  return true;
+}
+
+// A listening end and one client, each behind a fault decorator.
+struct World {
+  explicit World(const InProcessConfig& config = {},
+                 PortConfig listener = config_of(0xA, 100, true),
+                 PortConfig client = config_of(0xB, 200))
+      : hub(config),
+        listener_at(hub.add_endpoint()),
+        client_at(hub.add_endpoint()),
+        listener_faults(listener_at, random, clock),
+        client_faults(client_at, random, clock),
+        a(std::make_unique<End>(listener_faults, listener)),
+        b(std::make_unique<End>(client_faults, client)) {}
+
+  void pump() {
+    for (bool moved = true; moved;) {
+      a->port.flush(clock.now());
+      b->port.flush(clock.now());
+      moved = a->receive(clock.now());
+      moved = b->receive(clock.now()) || moved;
+    }
+  }
+  // Lets time pass in steps of at most `step`, as far as deadlines allow.
+  void run(base::Duration time, base::Duration step = 10ms) {
+    const base::Time end = clock.now() + time;
+    while (clock.now() < end) {
+      clock.advance(std::min<base::Duration>(step, end - clock.now()));
+      a->port.on_time(clock.now());
+      b->port.on_time(clock.now());
+      pump();
+    }
+  }
+  void connect() {
+    b->port.connect(listener_at.address(), clock.now());
+    pump();
+  }
+
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub;
+  InProcessUnderlay& listener_at;
+  InProcessUnderlay& client_at;
+  FaultUnderlay listener_faults, client_faults;
+  std::unique_ptr<End> a, b;
+};
+
+}  // namespace splitnic::fabric::link_world

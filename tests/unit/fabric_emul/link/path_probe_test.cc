@@ -1,0 +1,121 @@
+// A path that swallows long datagrams without a word.
+#include "fabric_emul/link/path_probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "link_world.h"
+
+namespace splitnic::fabric::path_probe_test {
+
+using namespace link_world;
+using ::testing::ElementsAre;
+
+// Full cells from the client, one each 10 ms.
+void send_for(World& w, base::Duration time, std::size_t cell_bytes = 1364 + 40) {
+  for (base::Duration at{}; at < time; at += 10ms) {
+    for (int i = 0; i < 2; ++i) static_cast<void>(write(w.b->link(), pattern(cell_bytes, 1)));
+    w.run(10ms);
+  }
+}
+FaultUnderlay::Predicate longer_than(std::size_t bytes) {
+  return [bytes](base::Bytes datagram) { return datagram.size() > bytes; };
+}
+
+TEST(PathProbe, L_33_a_black_hole_is_found_within_two_seconds) {
+  World w;
+  w.connect();
+  send_for(w, 1s);
+  ASSERT_THAT(w.b->watch.events, ElementsAre("up"));
+  w.client_faults.drop_sent(longer_than(1200));
+  send_for(w, 2s);
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "narrowed"));
+  EXPECT_EQ(w.b->link().mcp(), 1196 - 72);
+  EXPECT_EQ(w.b->count(LinkCounter::kNarrowed), 1U);
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up"));  // its own direction is as before
+  w.a->cells.clear();
+  ASSERT_TRUE(write(w.b->link(), pattern(1124 + 40, 3)));
+  w.pump();
+  EXPECT_EQ(w.a->cells, Cells{pattern(1124 + 40, 3)});
+  // A new INIT keeps what is known, for ten minutes.
+  w.client_faults.set_cut(true);
+  w.run(2s);
+  w.client_faults.set_cut(false);
+  w.run(2s);
+  ASSERT_TRUE(w.b->link().up());
+  EXPECT_EQ(w.b->link().mcp(), 1124);
+  EXPECT_EQ(w.b->link().stride(), 1196U);
+}
+
+TEST(PathProbe, L_33_again_when_it_narrows_further) {
+  World w;
+  w.connect();
+  w.client_faults.drop_sent(longer_than(1200));
+  send_for(w, 2s);
+  w.client_faults.drop_sent(longer_than(600));
+  send_for(w, 2s, 1124 + 40);
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "narrowed", "narrowed"));
+  EXPECT_EQ(w.b->link().mcp(), 492 - 72);
+}
+
+TEST(PathProbe, random_loss_is_no_narrow_path) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    World w;
+    w.random = base::SeededRandom(seed);
+    w.connect();
+    w.client_faults.set_config({.loss_ppm = 200'000, .delay = 20ms});
+    w.listener_faults.set_config({.loss_ppm = 200'000, .delay = 200ms});  // answers come late
+    send_for(w, 60s);
+    EXPECT_EQ(w.b->count(LinkCounter::kNarrowed), 0U) << seed;
+    EXPECT_EQ(w.b->link().mcp(), 1364);
+  }
+}
+
+TEST(PathProbe, silence_is_no_narrow_path) {
+  World w;
+  w.connect();
+  send_for(w, 100ms);
+  w.client_faults.set_cut(true);
+  send_for(w, 5s);
+  w.client_faults.set_cut(false);
+  w.run(5s);
+  EXPECT_TRUE(w.b->link().up());
+  EXPECT_EQ(w.b->count(LinkCounter::kNarrowed), 0U);
+}
+
+TEST(PathProbe, nothing_is_probed_while_nothing_long_is_sent) {
+  World w;
+  w.connect();
+  const std::uint64_t before = w.b->count(LinkCounter::kTxInit);
+  send_for(w, 2s, 400);
+  EXPECT_EQ(w.b->count(LinkCounter::kTxInit), before);
+  send_for(w, 2s);
+  EXPECT_GT(w.b->count(LinkCounter::kTxInit), before);
+  EXPECT_LT(w.b->count(LinkCounter::kTxInit), before + 30);
+  EXPECT_EQ(w.b->count(LinkCounter::kRxDropInit), 0U);
+}
+
+TEST(PathProbe, answers_to_old_probes_mean_nothing) {
+  base::SeededRandom random(1);
+  base::ManualClock clock;
+  PathProbe probe;
+  probe.start(1436);
+  EXPECT_EQ(probe.deadline(), base::kNever);
+  probe.on_full_sent(clock.now());
+  clock.set(probe.deadline());
+  const std::uint64_t old = probe.on_time(clock.now(), random)[0].nonce;
+  probe.start(1436);
+  probe.on_full_sent(clock.now());
+  for (int round = 0; probe.deadline() != base::kNever; ++round) {
+    ASSERT_LT(round, 20);
+    clock.set(probe.deadline());
+    for (const PathProbe::Probe& p : probe.on_time(clock.now(), random)) {
+      if (p.datagram_bytes <= 1336) probe.on_reply(p.nonce);
+    }
+    probe.on_reply(old);
+  }
+  EXPECT_EQ(probe.take_narrowed(), 1336U);
+  EXPECT_EQ(probe.take_narrowed(), std::nullopt);
+}
+
+}  // namespace splitnic::fabric::path_probe_test

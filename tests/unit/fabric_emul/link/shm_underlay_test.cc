@@ -1,0 +1,358 @@
+// Two ends in one process, and ends that lie: a hand-made peer that maps the segment and writes
+// what it likes.
+#include "fabric_emul/link/shm_underlay.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace splitnic::fabric::shm_underlay_test {
+
+constexpr std::size_t kRingBytes = 128 << 10;
+using Status = Underlay::SendStatus;
+
+class ShmUnderlayTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string form = (std::filesystem::temp_directory_path() / "shm-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(form.data()), nullptr);
+    directory_ = form;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::unique_ptr<ShmUnderlay> open(bool listens, std::size_t clients_max = 4) {
+    ShmConfig config;
+    config.name = "t";
+    config.listens = listens;
+    config.directory = directory_;
+    config.ring_bytes = kRingBytes;
+    config.clients_max = clients_max;
+    auto made = ShmUnderlay::open(config);
+    if (!made) {
+      ADD_FAILURE() << made.error().text();
+      return nullptr;
+    }
+    return std::move(*made);
+  }
+  std::string path() const { return directory_ + "/splitnic-t"; }
+
+  std::string directory_;
+};
+
+bool is_readable(const Underlay& underlay, int milliseconds = 0) {
+  pollfd entry{underlay.fd(), POLLIN, 0};
+  return ::poll(&entry, 1, milliseconds) == 1;
+}
+
+std::vector<std::byte> batch_of(std::size_t bytes, unsigned seed) {
+  std::vector<std::byte> batch(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) batch[i] = static_cast<std::byte>(seed + i * 7 + i / 251);
+  return batch;
+}
+
+bool is_batch(const std::optional<Underlay::Received>& got, base::Bytes wanted,
+              std::size_t stride) {
+  return got && got->stride == stride && std::ranges::equal(got->bytes, wanted);
+}
+
+// The listener accepts, the connector takes its segment.
+void join(ShmUnderlay& listener, ShmUnderlay& connector) {
+  EXPECT_FALSE(listener.receive());
+  EXPECT_FALSE(connector.receive());
+}
+
+// The listener's name for a connector that has sent something.
+PeerAddress learn(ShmUnderlay& listener, ShmUnderlay& connector) {
+  const auto hello = batch_of(10, 1);
+  EXPECT_EQ(connector.send(ShmUnderlay::listener_address(), hello, 10), Status::kSent);
+  const auto got = listener.receive();
+  EXPECT_TRUE(is_batch(got, hello, 10));
+  return got ? got->from : PeerAddress{};
+}
+
+TEST_F(ShmUnderlayTest, both_ways_with_strides) {
+  auto listener = open(true);
+  auto connector = open(false);
+  join(*listener, *connector);
+  const PeerAddress client = learn(*listener, *connector);
+  EXPECT_EQ(listener->name_of(client), "shm://t#1");
+  EXPECT_EQ(connector->name_of(ShmUnderlay::listener_address()), "shm://t");
+  const auto long_batch = batch_of(65000, 3);
+  ASSERT_EQ(listener->send(client, long_batch, 1400), Status::kSent);
+  EXPECT_TRUE(is_batch(connector->receive(), long_batch, 1400));
+  EXPECT_FALSE(connector->receive());
+  EXPECT_GE(listener->datagram_bytes_max(client), 32U << 10);
+  EXPECT_EQ(listener->receive_buffer_bytes(), kRingBytes);
+}
+
+TEST_F(ShmUnderlayTest, wraps_around_with_every_length) {
+  auto listener = open(true);
+  auto connector = open(false);
+  join(*listener, *connector);
+  learn(*listener, *connector);
+  std::size_t total = 0;
+  for (unsigned i = 0; total < 20 * kRingBytes; ++i) {
+    const auto batch = batch_of(1 + (i * 7919) % 65000, i);
+    ASSERT_EQ(connector->send(ShmUnderlay::listener_address(), batch, 100), Status::kSent) << i;
+    ASSERT_TRUE(is_batch(listener->receive(), batch, std::min<std::size_t>(100, batch.size())))
+        << i;
+    total += batch.size();
+  }
+}
+
+TEST_F(ShmUnderlayTest, full_blocks_and_room_is_told_until_tried) {
+  auto listener = open(true);
+  auto connector = open(false);
+  join(*listener, *connector);
+  learn(*listener, *connector);
+  const auto batch = batch_of(9000, 5);
+  const PeerAddress to = ShmUnderlay::listener_address();
+  std::size_t sent = 0;
+  while (connector->send(to, batch, 9000) == Status::kSent) ++sent;
+  EXPECT_EQ(sent, kRingBytes / 9024);
+  EXPECT_EQ(connector->send(to, batch, 9000), Status::kBlocked);
+  EXPECT_FALSE(connector->receive());
+  EXPECT_FALSE(is_readable(*connector));
+  std::size_t taken = 0;
+  while (listener->receive()) ++taken;
+  EXPECT_EQ(taken, sent);
+  EXPECT_TRUE(is_readable(*connector, 2000));
+  EXPECT_FALSE(connector->receive());  // reads the wake-up
+  EXPECT_TRUE(is_readable(*connector));
+  EXPECT_EQ(connector->send(to, batch, 9000), Status::kSent);
+  EXPECT_FALSE(is_readable(*connector));
+}
+
+TEST_F(ShmUnderlayTest, a_sleeper_is_woken_once_and_one_that_is_awake_is_not) {
+  auto listener = open(true);
+  auto connector = open(false);
+  join(*listener, *connector);
+  const PeerAddress client = learn(*listener, *connector);
+  EXPECT_FALSE(connector->receive());  // sleeps from here on
+  EXPECT_FALSE(is_readable(*connector));
+  const auto batch = batch_of(100, 9);
+  ASSERT_EQ(listener->send(client, batch, 100), Status::kSent);
+  EXPECT_TRUE(is_readable(*connector));
+  EXPECT_TRUE(connector->receive());
+  EXPECT_FALSE(connector->receive());
+  EXPECT_FALSE(is_readable(*connector));
+}
+
+TEST_F(ShmUnderlayTest, two_clients_do_not_mix_and_one_that_is_full_stops_only_itself) {
+  auto listener = open(true);
+  auto first = open(false);
+  auto second = open(false);
+  join(*listener, *first);
+  EXPECT_FALSE(second->receive());
+  const PeerAddress a = learn(*listener, *first);
+  const PeerAddress b = learn(*listener, *second);
+  EXPECT_NE(a, b);
+  const auto to_a = batch_of(9000, 1);
+  const auto to_b = batch_of(700, 2);
+  while (listener->send(a, to_a, 9000) == Status::kSent) {
+  }
+  ASSERT_EQ(listener->send(b, to_b, 70), Status::kSent);
+  EXPECT_TRUE(is_batch(second->receive(), to_b, 70));
+  EXPECT_TRUE(is_batch(first->receive(), to_a, 9000));
+}
+
+TEST_F(ShmUnderlayTest, a_client_too_many_is_refused) {
+  auto listener = open(true, 1);
+  auto first = open(false);
+  auto second = open(false);
+  join(*listener, *first);
+  EXPECT_FALSE(second->receive());
+  EXPECT_EQ(listener->clients(), 1U);
+  EXPECT_EQ(listener->count(ShmCounter::kRefusedFull), 1U);
+  first.reset();
+  EXPECT_FALSE(listener->receive());
+  EXPECT_EQ(listener->clients(), 0U);
+  EXPECT_EQ(second->send(ShmUnderlay::listener_address(), batch_of(9, 1), 9), Status::kRefused);
+  join(*listener, *second);
+  learn(*listener, *second);
+}
+
+TEST_F(ShmUnderlayTest, what_a_dead_peer_sent_arrives_and_its_rings_are_freed) {
+  auto listener = open(true);
+  auto connector = open(false);
+  join(*listener, *connector);
+  const PeerAddress client = learn(*listener, *connector);
+  const auto last = batch_of(300, 4);
+  ASSERT_EQ(connector->send(ShmUnderlay::listener_address(), last, 300), Status::kSent);
+  connector.reset();
+  EXPECT_TRUE(is_batch(listener->receive(), last, 300));
+  EXPECT_FALSE(listener->receive());
+  EXPECT_FALSE(listener->receive());
+  EXPECT_EQ(listener->clients(), 0U);
+  EXPECT_EQ(listener->send(client, last, 300), Status::kRefused);
+  EXPECT_FALSE(is_readable(*listener));
+}
+
+TEST_F(ShmUnderlayTest, a_connector_finds_a_listener_that_comes_later_or_again) {
+  auto connector = open(false);
+  const auto hello = batch_of(20, 1);
+  const PeerAddress to = ShmUnderlay::listener_address();
+  EXPECT_EQ(connector->send(to, hello, 20), Status::kRefused);
+  for (int life = 0; life < 3; ++life) {
+    auto listener = open(true);
+    EXPECT_EQ(connector->send(to, hello, 20), Status::kRefused);  // begins to connect
+    join(*listener, *connector);
+    learn(*listener, *connector);
+    listener.reset();
+    EXPECT_FALSE(connector->receive());
+    EXPECT_FALSE(connector->receive());
+    EXPECT_EQ(connector->clients(), 0U);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+TEST_F(ShmUnderlayTest, a_name_is_taken_once_and_a_leftover_is_replaced) {
+  auto listener = open(true);
+  ShmConfig config;
+  config.name = "t";
+  config.directory = directory_;
+  config.listens = true;
+  const auto second = ShmUnderlay::open(config);
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().text().find("in use"), std::string::npos) << second.error().text();
+  listener.reset();
+  {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path().c_str(), sizeof(address.sun_path) - 1);
+    base::UniqueFd killed(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+    ASSERT_EQ(::bind(killed.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+  EXPECT_TRUE(std::filesystem::exists(path()));
+  EXPECT_NE(open(true), nullptr);
+}
+
+// A client made by hand: it has the segment and keeps no rule.
+struct Liar {
+  base::UniqueFd socket;
+  base::UniqueFd memory;
+  std::unique_ptr<ShmSegment> segment;
+
+  static Liar connect(const std::string& path, ShmUnderlay& listener) {
+    Liar liar;
+    liar.socket.reset(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+    EXPECT_EQ(::connect(liar.socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
+              0);
+    EXPECT_FALSE(listener.receive());
+    std::array<char, 16> greeting;
+    iovec part{greeting.data(), greeting.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+    EXPECT_EQ(::recvmsg(liar.socket.get(), &message, 0), 16);
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+    liar.memory.reset(fd);
+    auto mapped = ShmSegment::map(fd, kRingBytes);
+    EXPECT_TRUE(mapped);
+    if (mapped) liar.segment = std::move(*mapped);
+    return liar;
+  }
+  // Writes a record head at the start of the ring towards the listener and publishes `head`.
+  void tell(std::uint32_t length, std::uint32_t stride, std::uint32_t head) {
+    std::memcpy(segment->octets(1).data(), &length, 4);
+    std::memcpy(segment->octets(1).data() + 4, &stride, 4);
+    segment->control(1).head.store(head);
+  }
+};
+
+TEST_F(ShmUnderlayTest, P_44_lying_indices_and_lengths_end_the_wire_only) {
+  auto listener = open(true);
+  auto honest = open(false);
+  join(*listener, *honest);
+  struct Lie {
+    std::uint32_t length, stride, head;
+  };
+  std::uint64_t broken = 0;
+  for (const Lie& lie : {Lie{10, 10, kRingBytes + 64},   // more than the ring holds
+                         Lie{10, 10, 0xFFFFFFC0},        // before our own index
+                         Lie{10, 10, 65},                // between two records
+                         Lie{0, 1, 64},                  // no octets
+                         Lie{10, 0, 64},                 // no stride
+                         Lie{10, 11, 64},                // stride beyond the octets
+                         Lie{57, 57, 64},                // longer than what was put
+                         Lie{65001, 1, kRingBytes},      // longer than any batch
+                         Lie{65536, 65536, kRingBytes},  // a datagram longer than any
+                         Lie{0xFFFFFFFF, 1, kRingBytes}, Lie{0xFFFFFFF8, 1, 64}}) {
+    Liar liar = Liar::connect(path(), *listener);
+    EXPECT_EQ(listener->clients(), 2U);
+    liar.tell(lie.length, lie.stride, lie.head);
+    EXPECT_FALSE(listener->receive()) << lie.length << " " << lie.stride << " " << lie.head;
+    EXPECT_EQ(listener->count(ShmCounter::kDropBroken), ++broken);
+    EXPECT_EQ(listener->clients(), 1U);
+    learn(*listener, *honest);
+  }
+}
+
+TEST_F(ShmUnderlayTest, P_44_what_was_taken_no_longer_changes) {
+  auto listener = open(true);
+  Liar liar = Liar::connect(path(), *listener);
+  const auto batch = batch_of(56, 3);
+  std::memcpy(liar.segment->octets(1).data() + 8, batch.data(), batch.size());
+  liar.tell(56, 56, 64);
+  const auto got = listener->receive();
+  ASSERT_TRUE(got);
+  std::ranges::fill(liar.segment->octets(1), std::byte{0xEE});
+  EXPECT_TRUE(is_batch(got, batch, 56));
+}
+
+TEST_F(ShmUnderlayTest, P_44_a_lying_taker_ends_the_wire_only) {
+  auto listener = open(true);
+  Liar liar = Liar::connect(path(), *listener);
+  liar.tell(10, 10, 64);
+  const auto got = listener->receive();
+  ASSERT_TRUE(got);
+  const PeerAddress from = got->from;
+  liar.segment->control(0).tail.store(64);  // taken before it was put
+  EXPECT_EQ(listener->send(from, batch_of(10, 1), 10), Status::kRefused);
+  EXPECT_EQ(listener->count(ShmCounter::kDropBroken), 1U);
+  EXPECT_FALSE(listener->receive());
+  EXPECT_EQ(listener->clients(), 0U);
+}
+
+TEST_F(ShmUnderlayTest, P_44_the_segment_cannot_be_cut_and_an_unsealed_one_is_not_mapped) {
+  auto listener = open(true);
+  Liar liar = Liar::connect(path(), *listener);
+  EXPECT_NE(::ftruncate(liar.memory.get(), 0), 0);
+  EXPECT_NE(::ftruncate(liar.memory.get(), 1 << 30), 0);
+  base::UniqueFd open_memory(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(open_memory.get(), static_cast<off_t>(ShmSegment::bytes_for(kRingBytes))),
+            0);
+  EXPECT_FALSE(ShmSegment::map(open_memory.get(), kRingBytes));
+  EXPECT_FALSE(ShmSegment::map(liar.memory.get(), 2 * kRingBytes));
+}
+
+TEST_F(ShmUnderlayTest, P_44_a_flood_of_wake_ups_and_an_idle_client_cost_nothing) {
+  auto listener = open(true);
+  auto honest = open(false);
+  join(*listener, *honest);
+  Liar liar = Liar::connect(path(), *listener);
+  const std::array<char, 200> octets{};
+  while (::send(liar.socket.get(), octets.data(), octets.size(), MSG_DONTWAIT) > 0) {
+  }
+  for (int i = 0; i < 20; ++i) learn(*listener, *honest);
+  EXPECT_EQ(listener->clients(), 2U);
+}
+
+}  // namespace splitnic::fabric::shm_underlay_test

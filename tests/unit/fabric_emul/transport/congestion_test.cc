@@ -1,0 +1,103 @@
+#include "fabric_emul/transport/congestion.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::fabric::congestion_test {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMax = 2 << 20;
+
+// Whole windows, one a round trip, of which `lost` in a thousand cells are lost.
+void run(Congestion& c, base::Time& now, int rounds, base::Duration rtt, unsigned lost = 0) {
+  for (int i = 0; i < rounds; ++i) {
+    now += rtt;
+    const std::uint64_t cells = c.window() / 1436;
+    c.on_loss(cells * lost / 1000);
+    c.on_rtt_sample(rtt);
+    c.on_ack(cells * 1436 * (1000 - lost) / 1000, cells * (1000 - lost) / 1000, now);
+  }
+}
+
+TEST(CongestionTest, S000_15_the_window_grows_to_its_limit) {
+  Congestion c(kMax);
+  base::Time now{};
+  EXPECT_EQ(c.window(), Congestion::kWindowStart);
+  run(c, now, 10, 1ms);
+  EXPECT_EQ(c.window(), kMax);
+  run(c, now, 100, 1ms);
+  EXPECT_EQ(c.window(), kMax);
+}
+
+TEST(CongestionTest, S000_15_a_queue_on_the_path_shrinks_it) {
+  Congestion c(kMax);
+  base::Time now{};
+  run(c, now, 10, 1ms);
+  run(c, now, 3, 5ms);
+  EXPECT_LE(c.window(), kMax);
+  // Half a window a round arrives: the path carries no more.
+  for (int i = 0; i < 40; ++i) {
+    now += 5ms;
+    c.on_rtt_sample(5ms);
+    c.on_ack(100'000, 70, now);
+  }
+  EXPECT_LE(c.window(), 128U << 10);
+  EXPECT_GE(c.window(), 100'000U) << "never below what a round delivered";
+  run(c, now, 100, 1ms);
+  EXPECT_EQ(c.window(), kMax) << "and back";
+}
+
+TEST(CongestionTest, S000_15_random_loss_of_one_percent_does_not) {
+  Congestion c(kMax);
+  base::Time now{};
+  run(c, now, 100, 1ms, 10);
+  EXPECT_EQ(c.window(), kMax);
+}
+
+TEST(CongestionTest, S000_15_a_steady_round_trip_is_no_time_out) {
+  Congestion c(kMax);
+  for (int i = 0; i < 1000; ++i) c.on_rtt_sample(40ms);
+  EXPECT_GE(c.rto(), 50ms);
+}
+
+TEST(CongestionTest, S000_15_loss_of_thirty_percent_does) {
+  Congestion c(kMax);
+  base::Time now{};
+  run(c, now, 10, 1ms);
+  run(c, now, 60, 1ms, 300);
+  EXPECT_LT(c.window(), kMax / 4);
+  EXPECT_GE(c.window(), Congestion::kWindowMin);
+}
+
+TEST(CongestionTest, S000_15_the_time_out_follows_the_round_trip) {
+  Congestion c(kMax);
+  EXPECT_EQ(c.rto(), 20ms);
+  for (int i = 0; i < 50; ++i) c.on_rtt_sample(100us);
+  EXPECT_GE(c.rto(), 2ms) << "never less";
+  EXPECT_LE(c.rto(), 2500us);
+  for (int i = 0; i < 100; ++i) c.on_rtt_sample(40ms);
+  EXPECT_GE(c.rto(), 40ms);
+  EXPECT_LE(c.rto(), 80ms);
+  for (int i = 0; i < 100; ++i) c.on_rtt_sample(2s);
+  EXPECT_EQ(c.rto(), 500ms) << "never more";
+}
+
+TEST(CongestionTest, S000_15_time_outs_double_it_and_progress_ends_that) {
+  Congestion c(kMax);
+  for (int i = 0; i < 50; ++i) c.on_rtt_sample(100us);
+  const base::Duration first = c.rto();
+  base::Duration expected = first;
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(c.rto(), expected);
+    c.on_timeout();
+    expected = std::min<base::Duration>(expected * 2, 200ms);
+  }
+  EXPECT_EQ(c.window(), Congestion::kWindowMin);
+  c.on_progress();
+  EXPECT_EQ(c.rto(), first);
+  c.fix_rto(7ms);
+  c.on_timeout();
+  EXPECT_EQ(c.rto(), 7ms);
+}
+
+}  // namespace splitnic::fabric::congestion_test

@@ -1,0 +1,70 @@
+#include "fabric_emul/wire/terminate.h"
+
+#include <gtest/gtest.h>
+
+#include "fabric_emul/wire/cell.h"
+#include "tests/unit/fabric_emul/wire/golden.h"
+
+namespace splitnic::fabric {
+namespace terminate_test {
+
+golden::Octets golden_payload() {
+  const golden::Octets cell = golden::octets_of(golden::kTerminate);
+  return {cell.begin() + 32, cell.end() - 4};
+}
+
+TEST(TerminateTest, X_47_golden_octets_name_check_tag_address_and_header) {
+  const golden::Octets cell = golden::octets_of(golden::kTerminate);
+  CellView view;
+  ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
+  EXPECT_EQ(view.header.op, Op::kTerminate);
+  EXPECT_EQ(view.stream_number, 0x5000U);
+  const auto t = Terminate::parse(view.payload);
+  ASSERT_TRUE(t);
+  EXPECT_EQ(t->cause, TerminateCause::kBounds);
+  EXPECT_EQ(t->check, 'e');
+  EXPECT_EQ(t->handle, MemoryHandle(0x2A01));
+  EXPECT_EQ(t->address, VirtualAddress(0x7F0012342800));
+  EXPECT_EQ(t->length, 300U);
+  EXPECT_EQ(t->offending, MacHeader::parse(golden::octets_of(golden::kWriteOnly).data()));
+  golden::Octets out(kTerminateBytes);
+  t->emit(out.data());
+  EXPECT_EQ(out, golden_payload());
+}
+
+TEST(TerminateTest, other_sizes_causes_and_letters_are_refused) {
+  const golden::Octets good = golden_payload();
+  for (std::size_t n = 0; n < good.size(); ++n) {
+    EXPECT_FALSE(
+        Terminate::parse(golden::Octets(good.begin(), good.begin() + static_cast<int>(n))));
+  }
+  golden::Octets longer = good;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(Terminate::parse(longer));
+  for (unsigned top = 0; top < 0x10000; ++top) {
+    golden::Octets changed = good;
+    changed[0] = static_cast<std::byte>(top >> 8);
+    changed[1] = static_cast<std::byte>(top);
+    EXPECT_EQ(Terminate::parse(changed).has_value(), top == 0 || (top >= 0x100 && top <= 0x104));
+  }
+  for (unsigned letter = 0; letter < 256; ++letter) {
+    golden::Octets changed = good;
+    changed[2] = static_cast<std::byte>(letter);
+    EXPECT_EQ(Terminate::parse(changed).has_value(),
+              letter == 0 || (letter >= 'a' && letter <= 'g'));
+  }
+}
+
+TEST(TerminateTest, reserved_bits_are_ignored) {
+  const golden::Octets good = golden_payload();
+  for (const std::size_t at : {3U, 20U + 12U, 20U + 16U}) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      golden::Octets changed = good;
+      changed[at] ^= static_cast<std::byte>(1U << bit);
+      EXPECT_EQ(Terminate::parse(changed), Terminate::parse(good));
+    }
+  }
+}
+
+}  // namespace terminate_test
+}  // namespace splitnic::fabric

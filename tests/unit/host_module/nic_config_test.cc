@@ -1,0 +1,148 @@
+// What the host sends to a remote NIC that knows it, or does not.
+#include "host_module/nic_config.h"
+
+#include <gtest/gtest.h>
+
+#include "messaging/cfgutil.pb.h"
+#include "tests/sim/fake_port.h"
+#include "tests/support/channel_fixture.h"
+
+namespace splitnic::host {
+namespace nic_config_test {
+
+using messaging::CfgCode;
+using messaging::CfgReply;
+using messaging::CfgRequest;
+using messaging::CfgStatus;
+
+constexpr lan::MacAddress kMac{0x02, 0, 0, 0, 0, 0x01};
+constexpr std::uint32_t kGranted = lan::kOffloadChecksum | lan::kOffloadTso4;
+
+class NicConfigTest : public ::testing::Test {
+ protected:
+  NicConfigTest() : tap_(kMac), nic_(tap_, {"host"}) {
+    tap_.mutable_state().mtu = 1500;
+    known_.mac = kMac;
+    known_.all_multicast = true;
+    known_.mtu = 1500;
+    known_.offloads = kGranted;
+    bench_.unit().answer = [this](const CfgRequest& request) { return answer(request); };
+  }
+  void configure() {
+    if (!bench_.connect()) FAIL() << "no connection";
+    nic_.on_pair_up(*bench_.host().pair, bench_.clock.now());
+    EXPECT_TRUE(bench_.run_until([this] {
+      nic_.pump(bench_.clock.now());
+      return nic_.configured();
+    }));
+  }
+  void lan_has_mtu(std::uint32_t mtu) {
+    messaging::cfg::EventRequest event;
+    event.set_generation(++generation_);
+    event.mutable_link()->set_up(true);
+    event.set_mtu(mtu);
+    const std::string data = event.SerializeAsString();
+    nic_.on_request({CfgCode::kEvent, base::as_bytes(data)});
+  }
+  void user_sets_mtu(std::uint32_t mtu) {
+    tap_.mutable_state().mtu = mtu;
+    nic_.on_tap_state(bench_.clock.now());
+  }
+  std::uint32_t mtu() { return tap_.state().mtu; }
+  int asked(CfgCode code) { return bench_.unit().asked[code]; }
+  int asked_settings() {
+    return asked(CfgCode::kSetMac) + asked(CfgCode::kSetMtu) + asked(CfgCode::kSetFilter);
+  }
+
+  messaging::bench::ChannelBench bench_;
+  sim::FakePort tap_;
+  NicConfig nic_;
+  messaging::NicState known_;     // what the unit has of us
+  bool unit_knows_state_ = true;  // false: an older program
+  bool refuses_mac_ = false;
+
+ private:
+  std::uint64_t generation_ = 0;
+  CfgReply answer(const CfgRequest& request) {
+    if (request.code == CfgCode::kInitNic) {
+      messaging::cfg::InitNicReply reply;
+      reply.set_mtu(1500);
+      reply.set_mtu_max(1500);
+      reply.mutable_link()->set_up(true);
+      reply.set_features_granted(kGranted);
+      return {CfgStatus::kOk, reply.SerializeAsString()};
+    }
+    if (request.code == CfgCode::kGetState) {
+      if (!unit_knows_state_) return {CfgStatus::kUnknown, {}};
+      messaging::cfg::GetStateReply reply;
+      reply.set_digest(known_.digest());
+      return {CfgStatus::kOk, reply.SerializeAsString()};
+    }
+    if (request.code == CfgCode::kSetMac && refuses_mac_) return {CfgStatus::kNotPermitted, {}};
+    return {CfgStatus::kOk, {}};
+  }
+};
+
+TEST_F(NicConfigTest, S001_25_what_the_unit_has_is_not_sent_again) {
+  configure();
+  EXPECT_EQ(asked(CfgCode::kInitNic), 1);
+  EXPECT_EQ(asked(CfgCode::kGetState), 1);
+  EXPECT_EQ(asked_settings(), 0);
+  EXPECT_EQ(asked(CfgCode::kStart), 1);  // not part of the digest
+  EXPECT_TRUE(tap_.carrier);
+}
+
+TEST_F(NicConfigTest, S001_25_what_differs_is_sent) {
+  known_.mtu = 1400;
+  configure();
+  EXPECT_EQ(asked(CfgCode::kSetMtu), 1);
+  EXPECT_EQ(asked(CfgCode::kStart), 1);
+}
+
+TEST_F(NicConfigTest, S001_25_a_unit_without_the_digest_is_told_everything) {
+  unit_knows_state_ = false;
+  configure();
+  EXPECT_EQ(asked_settings(), 3);
+}
+
+TEST_F(NicConfigTest, S001_25_an_interface_that_is_down_is_stopped_there) {
+  tap_.mutable_state().admin_up = false;
+  nic_.on_tap_state(bench_.clock.now());
+  configure();
+  EXPECT_EQ(asked(CfgCode::kStop), 1);  // the unit may have it started from before
+  EXPECT_EQ(asked(CfgCode::kStart), 0);
+}
+
+TEST_F(NicConfigTest, S001_25_the_interface_has_the_lans_mtu_both_ways) {
+  configure();
+  lan_has_mtu(1300);
+  EXPECT_EQ(mtu(), 1300U);
+  lan_has_mtu(9000);
+  EXPECT_EQ(mtu(), 9000U);
+}
+
+TEST_F(NicConfigTest, S001_25_what_the_user_set_is_the_most) {
+  configure();
+  user_sets_mtu(1400);
+  lan_has_mtu(1300);
+  EXPECT_EQ(mtu(), 1300U);
+  lan_has_mtu(9000);
+  EXPECT_EQ(mtu(), 1400U);
+}
+
+TEST_F(NicConfigTest, S001_08_a_refused_address_is_asked_for_again) {
+  known_.mtu = 1400;  // so that all is sent
+  refuses_mac_ = true;
+  configure();
+  EXPECT_EQ(asked(CfgCode::kSetMac), 1);
+  refuses_mac_ = false;  // its owner has left
+  EXPECT_NE(nic_.deadline(), base::kNever);
+  bench_.run_until([this] { return bench_.clock.now() >= nic_.deadline(); });
+  nic_.pump(bench_.clock.now());
+  bench_.run_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(asked(CfgCode::kSetMac), 2);
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+}  // namespace nic_config_test
+}  // namespace splitnic::host

@@ -1,0 +1,263 @@
+#include "host_module/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace splitnic::host {
+namespace options_test {
+
+using control::ParseOutcome;
+using ::testing::HasSubstr;
+
+ParseOutcome<HostOptions> parse_all(const std::vector<std::string>& words) {
+  std::vector<const char*> argv = {"splitnic-host"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  return parse(static_cast<int>(argv.size()), argv.data(), "lab");
+}
+
+// With an I/O unit that needs nothing else.
+ParseOutcome<HostOptions> with(std::vector<std::string> words) {
+  words.insert(words.begin(), {"--connect", "shm://x"});
+  return parse_all(words);
+}
+
+void expect_refused(const ParseOutcome<HostOptions>& outcome, int exit_code,
+                    const std::string& says) {
+  EXPECT_FALSE(outcome.options.has_value());
+  EXPECT_EQ(outcome.exit_code, exit_code);
+  EXPECT_THAT(outcome.text, HasSubstr(says));
+  EXPECT_THAT(outcome.text, ::testing::StartsWith("splitnic-host: "));
+  EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << "one line: " << outcome.text;
+}
+
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text) {
+    static int number = 0;
+    path_ = ::testing::TempDir() + "splitnic-host-" + std::to_string(::getpid()) + "-" +
+            std::to_string(number++) + ".toml";
+    std::ofstream(path_) << text;
+  }
+  ~ConfigFile() { std::remove(path_.c_str()); }
+  ConfigFile(const ConfigFile&) = delete;
+  ConfigFile& operator=(const ConfigFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(HostOptionsTest, defaults) {
+  const auto outcome = with({});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  const HostOptions& o = *outcome.options;
+  EXPECT_EQ(o.connect.text(), "shm://x");
+  EXPECT_EQ(o.tap.kind, control::PortSpec::Kind::kTap);
+  EXPECT_EQ(o.tap.interface, "nic0");
+  EXPECT_FALSE(o.keeps_tap);
+  EXPECT_EQ(o.fabric_device, "");
+  EXPECT_EQ(o.nic, 0U);
+  EXPECT_EQ(o.mac.kind, MacChoice::Kind::kStable);
+  EXPECT_EQ(o.queues, 1U);
+  EXPECT_EQ(o.common.mode, control::TransferMode::kRdma);
+  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{1024, 2048}, {64, 65536}}));
+  EXPECT_FALSE(o.common.cell_bytes.has_value());
+  EXPECT_EQ(o.common.link_profile, control::LinkProfile::kSpeed);
+  EXPECT_FALSE(o.common.is_busy_polling);
+  EXPECT_FALSE(o.common.mtu.has_value());
+  EXPECT_EQ(o.common.name, "lab-nic0");
+  EXPECT_FALSE(o.common.is_insecure_lab);
+  EXPECT_EQ(o.common.send_threshold, 0U);
+  EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-nic0.sock");
+  EXPECT_EQ(o.common.log_level, "info");
+  EXPECT_EQ(o.common.capture_path, "");
+}
+
+TEST(HostOptionsTest, every_option) {
+  const auto outcome = parse_all({"--connect",
+                                  "udp://192.0.2.7:7471",
+                                  "--tap",
+                                  "lan7",
+                                  "--keep-tap",
+                                  "--fabric-dev",
+                                  "eth0",
+                                  "--nic",
+                                  "3",
+                                  "--mac",
+                                  "02:00:00:00:00:01",
+                                  "--queues",
+                                  "1",
+                                  "--mode",
+                                  "send",
+                                  "--pool",
+                                  "16x4096",
+                                  "--pool",
+                                  "32x128",
+                                  "--cell",
+                                  "256",
+                                  "--link-profile",
+                                  "full",
+                                  "--busy-poll",
+                                  "--mtu",
+                                  "9000",
+                                  "--name",
+                                  "desk",
+                                  "--insecure-lab",
+                                  "--send-threshold",
+                                  "128",
+                                  "--control",
+                                  "/tmp/c.sock",
+                                  "--log-level",
+                                  "debug",
+                                  "--capture",
+                                  "f.pcapng"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  const HostOptions& o = *outcome.options;
+  EXPECT_EQ(o.connect.text(), "udp://192.0.2.7:7471");
+  EXPECT_EQ(o.tap.interface, "lan7");
+  EXPECT_TRUE(o.keeps_tap);
+  EXPECT_EQ(o.fabric_device, "eth0");
+  EXPECT_EQ(o.nic, 3U);
+  EXPECT_EQ(o.mac.kind, MacChoice::Kind::kGiven);
+  EXPECT_EQ(o.mac.given, (control::MacOctets{2, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(o.common.mode, control::TransferMode::kSend);
+  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{32, 128}, {16, 4096}}))
+      << "given ones replace the default, smallest size first";
+  EXPECT_EQ(o.common.cell_bytes, 256);
+  EXPECT_EQ(o.common.link_profile, control::LinkProfile::kFull);
+  EXPECT_TRUE(o.common.is_busy_polling);
+  EXPECT_EQ(o.common.mtu, 9000U);
+  EXPECT_EQ(o.common.name, "desk");
+  EXPECT_TRUE(o.common.is_insecure_lab);
+  EXPECT_EQ(o.common.send_threshold, 128U);
+  EXPECT_EQ(o.common.control_path, "/tmp/c.sock");
+  EXPECT_EQ(o.common.log_level, "debug");
+  EXPECT_EQ(o.common.capture_path, "f.pcapng");
+}
+
+TEST(HostOptionsTest, name_decides_the_control_socket) {
+  EXPECT_EQ(with({"--name", "n"}).options->common.control_path, "/run/splitnic/n.sock");
+  EXPECT_EQ(with({"--tap", "file:a,b"}).options->common.name, "lab-host");
+}
+
+TEST(HostOptionsTest, mac_nic_takes_the_lans) {
+  EXPECT_EQ(with({"--mac", "nic"}).options->mac.kind, MacChoice::Kind::kNic);
+}
+
+TEST(HostOptionsTest, tap_may_be_files) {
+  const auto outcome = with({"--tap", "file:in.pcap,out.pcap"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  EXPECT_EQ(outcome.options->tap.kind, control::PortSpec::Kind::kFile);
+  EXPECT_EQ(outcome.options->tap.output, "out.pcap");
+  expect_refused(with({"--tap", "file:a,b", "--keep-tap"}), 2, "--keep-tap");
+}
+
+TEST(HostOptionsTest, without_keys_only_local_addresses) {
+  for (const char* local :
+       {"udp://127.0.0.1:7471", "udp://[::1]:7471", "shm://demo", "udp://localhost:7471"}) {
+    EXPECT_TRUE(parse_all({"--connect", local}).options.has_value()) << local;
+  }
+  for (const char* far : {"udp://192.0.2.7:7471", "udp://[2001:db8::1]:7471", "udp://iou:7471"}) {
+    expect_refused(parse_all({"--connect", far}), 2, "--insecure-lab");
+    EXPECT_TRUE(parse_all({"--connect", far, "--insecure-lab"}).options.has_value()) << far;
+  }
+}
+
+TEST(HostOptionsTest, help_and_version) {
+  const auto help = parse_all({"--help"});
+  EXPECT_FALSE(help.options.has_value());
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* name :
+       {"--connect",     "--tap",    "--keep-tap",  "--fabric-dev",   "--nic",
+        "--mac",         "--queues", "--mode",      "--pool",         "--cell",
+        "--busy-poll",   "--mtu",    "--name",      "--insecure-lab", "--send-threshold",
+        "--control",     "--config", "--log-level", "--capture",      "--version",
+        "--link-profile"}) {
+    EXPECT_THAT(help.text, HasSubstr(name));
+  }
+  const auto version = parse_all({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.text, ::testing::MatchesRegex("splitnic-host [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
+  expect_refused(parse_all({}), 2, "--connect");
+  expect_refused(parse_all({"--connect", "192.0.2.7"}), 2, "--connect");
+  expect_refused(parse_all({"--connect"}), 2, "--connect");
+  expect_refused(with({"--frob"}), 2, "--frob");
+  expect_refused(with({"stray"}), 2, "stray");
+  expect_refused(with({"--connect", "shm://y"}), 2, "--connect");
+  const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
+      {"--tap", {"a/b", "averylonginterface", "file:x", "new\nline"}},
+      {"--fabric-dev", {"a b", "nic0"}},
+      {"--nic", {"-1", "256", "x"}},
+      {"--mac", {"01:00:00:00:00:01", "x", "00:00:00:00:00:00"}},
+      {"--queues", {"0", "x", "65"}},
+      {"--mode", {"push", "RDMA"}},
+      {"--pool", {"x", "1024", "0x2048", "1024x70000"}},
+      {"--cell", {"0", "63", "255", "65536", "x"}},
+      {"--link-profile", {"", "shm", "Full"}},
+      {"--mtu", {"67", "65522", "x", "1500.5"}},
+      {"--name", {"a/b", ".hidden", "a b"}},
+      {"--send-threshold", {"-1", "4081"}},
+      {"--control", {std::string(108, 'x')}},
+      {"--log-level", {"loud"}},
+      {"--config", {"/nonexistent.toml"}}};
+  for (const auto& [option, values] : bad) {
+    for (const std::string& value : values) {
+      expect_refused(with({option, value}), 2, option == "--config" ? value : option);
+    }
+  }
+}
+
+TEST(HostOptionsTest, pools_have_a_limit_in_all) {
+  EXPECT_TRUE(with({"--pool", "65535x2048"}).options.has_value());
+  expect_refused(with({"--pool", "65536x2048", "--pool", "1x65536"}), 2, "256 pools");
+}
+
+TEST(HostOptionsTest, what_this_release_lacks_is_1_in_one_line) {
+  expect_refused(with({"--queues", "2"}), 1, "--queues 2");
+  expect_refused(parse_all({"--connect", "udp://192.0.2.7:1?via=sw:2"}), 1, "not in this release");
+}
+
+TEST(HostOptionsTest, configuration_file) {
+  const ConfigFile file(
+      "# a comment\n"
+      "connect = \"udp://[::1]:7471\"\n"
+      "tap = 'file:in.pcap,out.pcap'  # a comma in quotes\n"
+      "mtu = 9000\n"
+      "busy-poll = true\n"
+      "insecure-lab = false\n"
+      "pool = [\"16x2048\", \"8x4096\"]\n");
+  const auto outcome = parse_all({"--config", file.path(), "--mtu", "1400"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  EXPECT_EQ(outcome.options->connect.text(), "udp://[::1]:7471");
+  EXPECT_EQ(outcome.options->tap.output, "out.pcap");
+  EXPECT_EQ(outcome.options->common.mtu, 1400U) << "the command line wins";
+  EXPECT_TRUE(outcome.options->common.is_busy_polling);
+  EXPECT_FALSE(outcome.options->common.is_insecure_lab);
+  EXPECT_EQ(outcome.options->common.pools,
+            (std::vector<control::PoolShape>{{16, 2048}, {8, 4096}}));
+}
+
+TEST(HostOptionsTest, configuration_file_errors_are_2_in_one_line) {
+  const auto refused = [](const std::string& text, const std::string& says) {
+    const ConfigFile file(text);
+    expect_refused(with({"--config", file.path()}), 2, says);
+  };
+  refused("mtu = \n", "line 1");
+  refused("frob = 1\n", "frob");
+  refused("mtu = 1.5\n", "mtu");
+  refused("mtu = 10\n", "--mtu");
+  refused("[host]\nmtu = 1500\n", "host");
+  refused("mtu = [1500, 1400]\n", "--mtu");
+  refused("config = \"other.toml\"\n", "config");
+  refused("busy-poll = \"perhaps\"\n", "perhaps");
+}
+
+}  // namespace options_test
+}  // namespace splitnic::host

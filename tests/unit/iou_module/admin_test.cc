@@ -1,0 +1,77 @@
+// What the control socket of the unit tells: every LAN, which host is on which, every counter.
+#include "iou_module/admin.h"
+
+#include "tests/unit/iou_module/unit_bench.h"
+
+namespace splitnic::iou::bench {
+namespace {
+
+class AdminTest : public testing::Test {
+ protected:
+  AdminTest() : first(bench.add_host()), second(bench.add_host({.nic = 1})) {
+    options.common.name = "unit";
+    admin.attach(*bench.unit,
+                 [](const base::CounterVisitor& visit) { visit("carrier.things", 3); });
+  }
+  bool attach() {
+    return bench.attach(first, mac_number(1)) && bench.attach(second, mac_number(2));
+  }
+  std::string ask(control::Command command, bool json) {
+    control::Request request;
+    request.command = command;
+    request.json = json;
+    std::string text;
+    admin.handle(request, [&](const control::Reply& reply) { text = reply.text; });
+    return text;
+  }
+  static void expect_part(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+  }
+
+  UnitBench bench{BenchConfig{.nics = 2}};
+  TestHost& first;
+  TestHost& second;
+  IouOptions options;
+  Admin admin{options, bench.clock};
+};
+
+TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {
+  bench.lan(1).mutable_state().mtu = 9000;
+  bench.lan(1).mutable_state().link_up = false;
+  ASSERT_TRUE(attach());
+  const std::string json = ask(control::Command::kShow, true);
+  expect_part(json, R"("lan":[{"port":"fake","link":"up","mtu":1500,"mac":"02:00:00:00:00:e0"},)"
+                    R"({"port":"fake","link":"down","mtu":9000,"mac":"02:00:00:00:00:e1"}])");
+  expect_part(json, R"("mac":"02:00:00:00:01:01","nic":0})");
+  expect_part(json, R"("mac":"02:00:00:00:01:02","nic":1})");
+  const std::string text = ask(control::Command::kShow, false);
+  expect_part(text, "MAC                NIC\n");
+  expect_part(text, "02:00:00:00:01:02  1\n");
+}
+
+TEST_F(AdminTest, stats_have_each_nic_the_pairs_and_the_carriers) {
+  ASSERT_TRUE(attach());
+  bench.lan(1).queue(frame_of(mac_number(2), kPeer));
+  bench.run(5ms);
+  const std::string json = ask(control::Command::kStats, true);
+  for (const char* part :
+       {R"("lan.rx.frames":0)", R"("lan1.rx.frames":1)", R"("lan1.port.rx.frames":1)",
+        R"("lan1.rx.drop.vlan":0)", R"("iou.to_host.frames":1)", R"("msg.tx.writes":1)",
+        R"("host.host2.iou.to_host.frames":1)", R"("carrier.things":3)"}) {
+    expect_part(json, part);
+  }
+}
+
+TEST_F(AdminTest, a_host_that_is_away_is_down) {
+  ASSERT_TRUE(attach());
+  expect_part(ask(control::Command::kShow, true), R"("role":"iou","name":"unit","state":"up")");
+  first.faults.set_cut(true);
+  second.faults.set_cut(true);
+  bench.run(2s);
+  const std::string json = ask(control::Command::kShow, true);
+  expect_part(json, R"("role":"iou","name":"unit","state":"connecting")");
+  expect_part(json, R"("state":"down","mode":"rdma","mac":"02:00:00:00:01:01")");
+}
+
+}  // namespace
+}  // namespace splitnic::iou::bench

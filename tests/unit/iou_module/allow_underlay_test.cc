@@ -1,0 +1,108 @@
+// --allow: who is let in, and what a flood from those who are not costs.
+#include "iou_module/allow_underlay.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+#include <array>
+#include <cstring>
+
+#include "fabric_emul/link/port.h"
+
+namespace splitnic::iou::allow_underlay_test {
+
+fabric::PeerAddress address_of(std::uint32_t ip) {
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  in.sin_port = htons(7471);
+  in.sin_addr.s_addr = htonl(ip);
+  fabric::PeerAddress address;
+  std::memcpy(address.octets.data(), &in, sizeof(in));
+  return address;
+}
+
+const fabric::PeerAddress kFriend = address_of(0x0A000001);    // 10.0.0.1
+const fabric::PeerAddress kStranger = address_of(0xC0000201);  // 192.0.2.1
+
+// A carrier on which as many batches as the test says wait, each `batches_a_friend`-th from a
+// friend.
+class Flood final : public fabric::Underlay {
+ public:
+  std::size_t waiting = 0;
+  std::size_t batches_a_friend = 0;
+  std::size_t given = 0;
+
+  SendStatus send(const fabric::PeerAddress& /*to*/, base::Bytes /*bytes*/,
+                  std::size_t /*stride*/) override {
+    return SendStatus::kSent;
+  }
+  std::optional<Received> receive() override {
+    if (waiting == 0) return std::nullopt;
+    --waiting;
+    ++given;
+    const bool is_friend = batches_a_friend != 0 && given % batches_a_friend == 0;
+    return Received{octets_, octets_.size(), is_friend ? kFriend : kStranger};
+  }
+  std::size_t datagram_bytes_max(const fabric::PeerAddress& /*to*/) const override { return 1472; }
+  std::size_t receive_buffer_bytes() const override { return 1 << 20; }
+  std::string name_of(const fabric::PeerAddress& /*peer*/) const override { return "flood"; }
+
+ private:
+  std::array<std::byte, 60> octets_{};
+};
+
+class Nobody final : public fabric::LinkObserver {
+  void on_link_up(fabric::Link&) override {}
+  void on_link_down(fabric::Link&, std::string_view) override {}
+  void on_peer_restarted(fabric::Link&) override {}
+};
+
+std::vector<control::Cidr> ten_net() { return {control::parse_cidr("10.0.0.0/8").value()}; }
+
+TEST(AllowUnderlayTest, who_is_not_allowed_is_not_read_and_counted) {
+  Flood flood;
+  flood.waiting = 6;
+  flood.batches_a_friend = 3;
+  AllowUnderlay gate(flood, ten_net());
+  for (std::size_t i = 1; i <= 6; ++i) {
+    const auto received = gate.receive();
+    ASSERT_TRUE(received);
+    EXPECT_EQ(received->bytes.size(), i % 3 == 0 ? 60U : 0U);
+  }
+  EXPECT_FALSE(gate.receive());
+  EXPECT_EQ(gate.refused(), 4U);
+}
+
+TEST(AllowUnderlayTest, without_a_list_everybody_is_let_in) {
+  Flood flood;
+  flood.waiting = 2;
+  AllowUnderlay gate(flood, {});
+  EXPECT_EQ(gate.receive()->bytes.size(), 60U);
+  EXPECT_EQ(gate.receive()->bytes.size(), 60U);
+  EXPECT_EQ(gate.refused(), 0U);
+}
+
+TEST(AllowUnderlayTest, P_44_a_flood_of_refused_batches_takes_one_turn_of_many) {
+  Flood flood;
+  flood.waiting = 1000;
+  AllowUnderlay gate(flood, ten_net());
+  base::SeededRandom random(1);
+  Nobody nobody;
+  fabric::PortConfig config;
+  config.instance = 1;
+  config.listens = true;
+  fabric::Port port(gate, config, random, nobody);
+  const auto none = [](fabric::Link&, std::span<const fabric::ReceivedCell>) { FAIL(); };
+  EXPECT_TRUE(port.receive(base::Time{}, 8, none));
+  EXPECT_EQ(flood.given, 8U);
+  EXPECT_EQ(gate.refused(), 8U);
+  EXPECT_EQ(port.counters()[fabric::LinkCounter::kRxBatch], 0U);
+
+  // What a friend sent in the middle of it is looked at in its turn.
+  flood.batches_a_friend = 16;
+  EXPECT_TRUE(port.receive(base::Time{}, 8, none));
+  EXPECT_EQ(flood.given, 16U);
+  EXPECT_EQ(port.counters()[fabric::LinkCounter::kRxBatch], 1U);
+}
+
+}  // namespace splitnic::iou::allow_underlay_test

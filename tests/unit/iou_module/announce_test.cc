@@ -1,0 +1,38 @@
+// Which hosts the unit asks to ANNOUNCE, and when.
+#include "tests/unit/iou_module/unit_bench.h"
+
+namespace splitnic::iou::bench {
+namespace {
+
+TEST(AnnounceTest, S001_25_a_host_that_comes_back_is_asked_once_when_it_starts) {
+  UnitBench bench({.nics = 2});
+  TestHost& host = bench.add_host();
+  TestHost& other = bench.add_host();
+  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  ASSERT_TRUE(bench.attach(other, mac_number(2)));
+  bench.run(100ms);
+  EXPECT_EQ(host.announces, 0U) << "it came for the first time";
+
+  ASSERT_TRUE(bench.connect(host));
+  bench.run(100ms);
+  EXPECT_EQ(host.announces, 0U) << "its frames would be dropped";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(bench.start(host));
+    bench.run(100ms);
+    EXPECT_EQ(host.announces, 1U);
+  }
+
+  host.nic = 1;
+  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  bench.run(100ms);
+  EXPECT_EQ(host.announces, 2U) << "it is on another NIC";
+
+  host.start();
+  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  bench.run(100ms);
+  EXPECT_EQ(host.announces, 3U) << "another process of it";
+  EXPECT_EQ(other.announces, 0U);
+}
+
+}  // namespace
+}  // namespace splitnic::iou::bench

@@ -1,0 +1,202 @@
+#include "iou_module/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace splitnic::iou {
+namespace options_test {
+
+using control::ParseOutcome;
+using control::PortSpec;
+using ::testing::HasSubstr;
+
+ParseOutcome<IouOptions> parse_all(const std::vector<std::string>& words) {
+  std::vector<const char*> argv = {"splitnic-iou"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  return parse(static_cast<int>(argv.size()), argv.data(), "lab");
+}
+
+// With a LAN port and a place to listen that need nothing else.
+ParseOutcome<IouOptions> with(std::vector<std::string> words) {
+  words.insert(words.begin(), {"--lan", "eth1", "--listen", "shm://x"});
+  return parse_all(words);
+}
+
+void expect_refused(const ParseOutcome<IouOptions>& outcome, int exit_code,
+                    const std::string& says) {
+  EXPECT_FALSE(outcome.options.has_value());
+  EXPECT_EQ(outcome.exit_code, exit_code);
+  EXPECT_THAT(outcome.text, HasSubstr(says));
+  EXPECT_THAT(outcome.text, ::testing::StartsWith("splitnic-iou: "));
+  EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << "one line: " << outcome.text;
+}
+
+TEST(IouOptionsTest, defaults) {
+  const auto outcome = parse_all({"--lan", "eth1", "--insecure-lab"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  const IouOptions& o = *outcome.options;
+  ASSERT_EQ(o.lan.size(), 1U);
+  EXPECT_EQ(o.lan[0].kind, PortSpec::Kind::kPcap);
+  EXPECT_EQ(o.lan[0].interface, "eth1");
+  ASSERT_EQ(o.listen.size(), 1U);
+  EXPECT_EQ(o.listen[0].text(), "udp://0.0.0.0:7471");
+  EXPECT_EQ(o.max_hosts, 64U);
+  EXPECT_TRUE(o.allow.empty());
+  EXPECT_FALSE(o.follows_lan_mtu);
+  EXPECT_EQ(o.common.mode, control::TransferMode::kRdma);
+  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{1024, 2048}, {64, 65536}}));
+  EXPECT_EQ(o.common.name, "lab-iou");
+  EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-iou.sock");
+}
+
+TEST(IouOptionsTest, every_option) {
+  const auto outcome = parse_all({"--lan",
+                                  "packet:eth1",
+                                  "--lan",
+                                  "file:in.pcap,out.pcap,loop,speed=2",
+                                  "--listen",
+                                  "udp://192.0.2.7:7471",
+                                  "--listen",
+                                  "udp://[2001:db8::1]:7471",
+                                  "--listen",
+                                  "shm://demo",
+                                  "--max-hosts",
+                                  "3",
+                                  "--allow",
+                                  "192.0.2.0/24",
+                                  "--allow",
+                                  "fd00::/8",
+                                  "--lan-mtu",
+                                  "follow",
+                                  "--mode",
+                                  "send",
+                                  "--pool",
+                                  "16x4096",
+                                  "--cell",
+                                  "1024",
+                                  "--busy-poll",
+                                  "--mtu",
+                                  "1400",
+                                  "--name",
+                                  "rack",
+                                  "--insecure-lab",
+                                  "--send-threshold",
+                                  "4080",
+                                  "--control",
+                                  "c.sock",
+                                  "--log-level",
+                                  "error",
+                                  "--capture",
+                                  "f.pcapng"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  const IouOptions& o = *outcome.options;
+  ASSERT_EQ(o.lan.size(), 2U);
+  EXPECT_EQ(o.lan[0].kind, PortSpec::Kind::kPacket);
+  EXPECT_EQ(o.lan[1].kind, PortSpec::Kind::kFile);
+  EXPECT_TRUE(o.lan[1].is_looped);
+  ASSERT_EQ(o.listen.size(), 3U);
+  EXPECT_EQ(o.listen[1].text(), "udp://[2001:db8::1]:7471");
+  EXPECT_EQ(o.listen[2].text(), "shm://demo");
+  EXPECT_EQ(o.max_hosts, 3U);
+  EXPECT_EQ(o.allow.size(), 2U);
+  EXPECT_TRUE(o.follows_lan_mtu);
+  EXPECT_EQ(o.common.mode, control::TransferMode::kSend);
+  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{16, 4096}}));
+  EXPECT_EQ(o.common.cell_bytes, 1024);
+  EXPECT_TRUE(o.common.is_busy_polling);
+  EXPECT_EQ(o.common.mtu, 1400U);
+  EXPECT_EQ(o.common.name, "rack");
+  EXPECT_EQ(o.common.send_threshold, 4080U);
+  EXPECT_EQ(o.common.control_path, "c.sock");
+  EXPECT_EQ(o.common.log_level, "error");
+  EXPECT_EQ(o.common.capture_path, "f.pcapng");
+}
+
+TEST(IouOptionsTest, without_keys_only_local_addresses) {
+  for (const char* local : {"udp://127.0.0.1:7471", "udp://[::1]:7471", "shm://demo"}) {
+    EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", local}).options.has_value()) << local;
+  }
+  expect_refused(parse_all({"--lan", "eth1"}), 2, "udp://0.0.0.0:7471");
+  for (const char* far : {"udp://0.0.0.0:7471", "udp://[::]:7471", "udp://192.0.2.7:7471"}) {
+    expect_refused(parse_all({"--lan", "eth1", "--listen", far}), 2, "--insecure-lab");
+    // One local address does not excuse the other.
+    expect_refused(parse_all({"--lan", "eth1", "--listen", "shm://x", "--listen", far}), 2, far);
+    EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", far, "--insecure-lab"}).options) << far;
+  }
+}
+
+TEST(IouOptionsTest, allow_decides_by_address) {
+  const IouOptions all = *with({}).options;
+  EXPECT_TRUE(all.is_allowed(*control::parse_ip("203.0.113.1")));
+  const IouOptions some = *with({"--allow", "192.0.2.0/24", "--allow", "fd00::/8"}).options;
+  EXPECT_TRUE(some.is_allowed(*control::parse_ip("192.0.2.9")));
+  EXPECT_TRUE(some.is_allowed(*control::parse_ip("fd00::9")));
+  EXPECT_FALSE(some.is_allowed(*control::parse_ip("203.0.113.1")));
+  EXPECT_FALSE(some.is_allowed(*control::parse_ip("2001:db8::1")));
+}
+
+TEST(IouOptionsTest, help_and_version) {
+  const auto help = parse_all({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* name :
+       {"--lan", "--listen", "--max-hosts", "--allow", "--lan-mtu", "--mode", "--pool", "--cell",
+        "--busy-poll", "--mtu", "--name", "--insecure-lab", "--send-threshold", "--control",
+        "--config", "--log-level", "--capture"}) {
+    EXPECT_THAT(help.text, HasSubstr(name));
+  }
+  const auto version = parse_all({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.text, ::testing::MatchesRegex("splitnic-iou [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
+  expect_refused(parse_all({}), 2, "--lan");
+  expect_refused(parse_all({"--insecure-lab", "--lan", "eth1", "--lan", "packet:eth1"}), 2,
+                 "packet:eth1 is given twice");
+  expect_refused(parse_all({"--lan", "eth1", "eth2", "--insecure-lab"}), 2, "eth2");
+  expect_refused(with({"--queues", "1"}), 2, "--queues");
+  expect_refused(with({"--listen", "shm://x"}), 2, "twice");
+  const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
+      {"--lan", {"usb:eth1", "a/b", "file:x"}},
+      {"--listen", {"0.0.0.0:7471", "udp://name:7471", "udp://127.0.0.1:0", "shm://"}},
+      {"--max-hosts", {"0", "4097", "-1", "x"}},
+      {"--allow", {"192.0.2.1/24", "name", "192.0.2.0/33"}},
+      {"--lan-mtu", {"change"}},
+      {"--mode", {"both"}},
+      {"--pool", {"1024"}},
+      {"--cell", {"10"}},
+      {"--mtu", {"0"}},
+      {"--name", {"a/b"}},
+      {"--send-threshold", {"x"}},
+      {"--log-level", {"INFO"}}};
+  for (const auto& [option, values] : bad) {
+    for (const std::string& value : values) expect_refused(with({option, value}), 2, option);
+  }
+}
+
+TEST(IouOptionsTest, configuration_file_may_repeat_options) {
+  const std::string path = ::testing::TempDir() + "splitnic-iou-" + std::to_string(::getpid());
+  std::ofstream(path) << "lan = ['packet:eth1', 'file:in.pcap,out.pcap']\n"
+                         "listen = [\"udp://[::1]:7471\", \"shm://a\"]\n"
+                         "max-hosts = 2\nlan-mtu = \"follow\"\n";
+  const auto outcome = parse_all({"--config", path});
+  const auto other = parse_all({"--config", path, "--lan", "eth9"});
+  std::remove(path.c_str());
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  ASSERT_EQ(outcome.options->lan.size(), 2U);
+  EXPECT_EQ(outcome.options->lan[1].input, "in.pcap");
+  ASSERT_EQ(outcome.options->listen.size(), 2U);
+  EXPECT_EQ(outcome.options->listen[0].text(), "udp://[::1]:7471");
+  EXPECT_EQ(outcome.options->max_hosts, 2U);
+  EXPECT_TRUE(outcome.options->follows_lan_mtu);
+  ASSERT_TRUE(other.options.has_value()) << other.text;
+  ASSERT_EQ(other.options->lan.size(), 1U) << "the command line replaces the list";
+  EXPECT_EQ(other.options->lan[0].interface, "eth9");
+}
+
+}  // namespace options_test
+}  // namespace splitnic::iou

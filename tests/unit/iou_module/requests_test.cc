@@ -1,0 +1,181 @@
+// Requests of hosts: what is refused has changed nothing.
+#include "control/values.h"
+#include "messaging/node_name.h"
+#include "tests/unit/iou_module/unit_bench.h"
+
+namespace splitnic::iou::bench::requests_test {
+namespace {
+
+// What GET_STATE digests, and what it does not.
+std::string configuration(const HostSession& host) {
+  return host.nic.state().digest() + (host.nic.started ? "started " : "stopped ") +
+         std::to_string(host.nic.granted) + host.nic.node_name;
+}
+
+// Attached, with something in every table.
+bool set_up(UnitBench& bench, TestHost& host) {
+  cfg::SetFilterRequest filter;
+  filter.mutable_filter()->add_unicast(octets(mac_number(11)));
+  filter.mutable_filter()->add_multicast(octets({0x01, 0, 0x5E, 0, 0, 1}));
+  return bench.attach(host, mac_number(1)) &&
+         bench.ask(host, CfgCode::kSetFilter, filter).status == CfgStatus::kOk &&
+         bench.vlan(host, CfgCode::kVlanAdd, 5) == CfgStatus::kOk &&
+         bench.vlan(host, CfgCode::kSetPvid, 6) == CfgStatus::kOk;
+}
+
+struct P43 : testing::Test {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  HostSession* session = nullptr;
+  std::string before;
+
+  void SetUp() override {
+    ASSERT_TRUE(set_up(bench, host));
+    session = bench.unit->sessions().at(0);
+    before = configuration(*session);
+  }
+  // Straight to the unit: longer than a message can be, too.
+  CfgStatus ask(CfgCode code, const std::string& data) {
+    return bench.unit->nics()[0]->answer(*session, {code, base::as_bytes(data)}).status;
+  }
+  void is_refused(CfgCode code, const std::string& data, CfgStatus status = CfgStatus::kBadValue) {
+    EXPECT_EQ(ask(code, data), status) << messaging::name(code);
+    EXPECT_EQ(configuration(*session), before) << messaging::name(code);
+  }
+};
+using RequestsP43Test = P43;
+
+constexpr auto kAnswered =
+    std::to_array({CfgCode::kInitNic, CfgCode::kSetMac, CfgCode::kGetMac, CfgCode::kSetFilter,
+                   CfgCode::kSetMtu, CfgCode::kStart, CfgCode::kStop, CfgCode::kReset,
+                   CfgCode::kVlanAdd, CfgCode::kVlanDel, CfgCode::kSetPvid, CfgCode::kSetOffloads,
+                   CfgCode::kGetStats, CfgCode::kQueryStats, CfgCode::kClearStats,
+                   CfgCode::kGetLink, CfgCode::kEcho, CfgCode::kGetVersion, CfgCode::kGetState});
+constexpr auto kNotAnswered =
+    std::to_array({CfgCode::kSetQueues, CfgCode::kSetCoalesce, CfgCode::kSetQos, CfgCode::kEvent,
+                   CfgCode::kAnnounce, CfgCode{}, CfgCode{0x0001'0010}, CfgCode{0x0002'000A},
+                   CfgCode{0x0003'0001}, CfgCode{0xFFFF'FFFF}});
+
+TEST_F(RequestsP43Test, P_43_what_does_not_parse_or_is_too_long_is_refused) {
+  const std::string long_field = "\x7a" + std::string("\x80\x80\x40") + std::string(1 << 20, 'x');
+  for (const CfgCode code : kAnswered) {
+    for (const std::string& garbage :
+         {std::string("\xff\xff\xff"), std::string("\x0a\x7f"), std::string("\x0b"),
+          std::string("\x00", 1), std::string(1 << 20, 'x'), long_field}) {
+      is_refused(code, garbage);
+    }
+  }
+  for (const CfgCode code : kNotAnswered) {
+    is_refused(code, {}, CfgStatus::kUnknown);
+    is_refused(code, "\xff\xff\xff", CfgStatus::kUnknown);
+  }
+}
+
+TEST_F(RequestsP43Test, P_43_a_field_of_another_type_is_refused) {
+  const std::string number_as_octets("\x0a\x01\x05", 3);
+  const std::string octets_as_number("\x08\x05", 2);
+  for (const CfgCode code : {CfgCode::kSetMtu, CfgCode::kVlanAdd, CfgCode::kVlanDel,
+                             CfgCode::kSetPvid, CfgCode::kSetOffloads}) {
+    is_refused(code, number_as_octets);
+  }
+  for (const CfgCode code : {CfgCode::kSetMac, CfgCode::kSetFilter, CfgCode::kInitNic,
+                             CfgCode::kEcho, CfgCode::kGetStats, CfgCode::kClearStats}) {
+    is_refused(code, octets_as_number);
+  }
+  is_refused(CfgCode::kSetFilter, std::string("\x0a\x02\x08\x05", 4));  // inside of the filter
+  // A field of a later version is no fault, and does nothing.
+  EXPECT_EQ(ask(CfgCode::kStart, std::string("\xa2\x06\x04lan0", 7)), CfgStatus::kOk);
+  EXPECT_EQ(configuration(*session), before);
+}
+
+TEST_F(RequestsP43Test, P_43_a_value_that_cannot_be_is_refused) {
+  cfg::SetMacRequest mac;
+  for (const std::string& value :
+       {std::string(), std::string(5, 'a'), std::string(7, 'b'), std::string(6, '\0'),
+        octets(kEverybody), octets({0x01, 0, 0x5E, 0, 0, 1}), std::string(4000, 'c')}) {
+    mac.set_mac(value);
+    is_refused(CfgCode::kSetMac, mac.SerializeAsString());
+  }
+  cfg::SetMtuRequest mtu;
+  for (const std::uint32_t value : {0U, 575U, 65536U, 0xFFFFFFFFU}) {
+    mtu.set_mtu(value);
+    is_refused(CfgCode::kSetMtu, mtu.SerializeAsString());
+  }
+  cfg::VlanAddRequest vlan;
+  for (const std::uint32_t value : {4095U, 4096U, 65536U + 5, 0xFFFFFFFFU}) {
+    vlan.set_vlan_id(value);
+    for (const CfgCode code : {CfgCode::kVlanAdd, CfgCode::kVlanDel, CfgCode::kSetPvid}) {
+      is_refused(code, vlan.SerializeAsString());
+    }
+  }
+  cfg::GetStatsRequest stats;
+  stats.set_group("/etc/passwd");
+  is_refused(CfgCode::kGetStats, stats.SerializeAsString());
+  is_refused(CfgCode::kClearStats, stats.SerializeAsString());
+}
+
+TEST_F(RequestsP43Test, P_43_a_list_with_one_bad_entry_is_refused_whole) {
+  const std::string group = octets({0x01, 0, 0x5E, 0, 0, 2});
+  for (const std::size_t length : {std::size_t{3}, HostSession::kFilterEntries + 10}) {
+    for (const std::string& bad : {std::string(5, 'a'), std::string(), std::string(300, 'b')}) {
+      for (const bool is_unicast : {true, false}) {
+        cfg::SetFilterRequest ask;
+        cfg::Filter& f = *ask.mutable_filter();
+        f.set_no_broadcast(true);
+        for (std::size_t i = 0; i < length; ++i) {
+          f.add_unicast(octets(mac_number(20)));
+          f.add_multicast(group);
+        }
+        (is_unicast ? f.mutable_unicast(2) : f.mutable_multicast(2))->assign(bad);
+        is_refused(CfgCode::kSetFilter, ask.SerializeAsString());
+        (is_unicast ? f.mutable_unicast(2) : f.mutable_multicast(2))
+            ->assign(is_unicast ? group : octets(mac_number(21)));
+        is_refused(CfgCode::kSetFilter, ask.SerializeAsString());
+      }
+    }
+  }
+}
+
+TEST(RequestsTest, a_host_that_does_not_know_the_vnet_header_is_refused) {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  ASSERT_TRUE(bench.connect(host));
+  EXPECT_EQ(bench.ask(host, CfgCode::kStart).status, CfgStatus::kNotPermitted);
+  cfg::InitNicRequest init;
+  init.set_features_wanted(~std::uint64_t{lan::kOffloadVnet});
+  EXPECT_EQ(bench.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kBadValue);
+  EXPECT_EQ(bench.ask(host, CfgCode::kStart).status, CfgStatus::kNotPermitted);
+  ASSERT_EQ(bench.set_mac(host, mac_number(1)), CfgStatus::kOk);
+  bench.lan().queue(frame_of(mac_number(1), kPeer));
+  bench.run(5ms);
+  EXPECT_TRUE(host.got.empty());
+  init.set_features_wanted(lan::kOffloadVnet | lan::kOffloadChecksum);
+  EXPECT_EQ(bench.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
+  EXPECT_EQ(bench.ask(host, CfgCode::kStart).status, CfgStatus::kOk);
+  cfg::SetOffloadsReply force;
+  ASSERT_TRUE(force.ParseFromString(
+      bench.ask(host, CfgCode::kSetOffloads, cfg::SetOffloadsRequest{}).data));
+  EXPECT_EQ(force.mask(), std::uint64_t{lan::kOffloadVnet});
+}
+
+// The name is in log lines and in names of counters, which `splitnic stats` prints.
+TEST(RequestsTest, a_peers_name_is_cleaned) {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  host.name = ".ho st\n\x1b[2J\u00e4-A_9.x";
+  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  const std::string clean = "_ho_st___2J__-A_9.x";
+  EXPECT_EQ(bench.unit->sessions().at(0)->pair().peer_name(), clean);
+  EXPECT_TRUE(control::is_node_name(clean));
+  EXPECT_TRUE(bench.has_counter("host." + clean + ".iou.to_host.frames"));
+  for (int octet = 0; octet < 256; ++octet) {
+    const std::string name(1, static_cast<char>(octet));
+    EXPECT_EQ(messaging::clean_node_name(name) == name, control::is_node_name(name)) << octet;
+    const std::string second = "a" + name;
+    EXPECT_EQ(messaging::clean_node_name(second) == second, control::is_node_name(second)) << octet;
+  }
+  EXPECT_EQ(messaging::clean_node_name(std::string(100, 'a')).size(), 64U);
+}
+
+}  // namespace
+}  // namespace splitnic::iou::bench::requests_test

@@ -1,0 +1,64 @@
+// Frames that have to be split on their way to a host, among others that lie in the same ring.
+#include <gtest/gtest.h>
+
+#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/lan_bridge/frame_builder.h"
+
+namespace splitnic::iou::split_test {
+namespace {
+
+using namespace std::chrono_literals;
+using bench::Frame;
+using bench::TestHost;
+using bench::UnitBench;
+
+constexpr std::size_t kNumberAt = lan::kVnetHeaderBytes + lan::kEthernetBytes;
+
+Frame numbered(const lan::MacAddress& to, std::uint32_t number) {
+  Frame frame = bench::frame_of(to, bench::kPeer, number, 0, 1500);
+  for (std::size_t i = kNumberAt + 4; i < frame.size(); ++i) {
+    frame[i] = static_cast<std::byte>(number * 31 + i);
+  }
+  return frame;
+}
+
+// The host takes no offloads, so each super-frame becomes many; more than the ring holds passes.
+TEST(SplitTest, S001_28_what_lies_behind_a_split_frame_stays_unchanged) {
+  UnitBench bench;
+  TestHost& host = bench.add_host({.pools = {{16, 2048}}});
+  const lan::MacAddress mac = bench::mac_number(1);
+  ASSERT_TRUE(bench.attach(host, mac));
+  std::uint32_t number = 0;
+  for (int batch = 0; batch < 150; ++batch) {
+    lan::frame_builder::Spec spec;
+    spec.destination = mac;
+    spec.payload_bytes = 30000;
+    spec.gso_size = 1448;
+    spec.seed = static_cast<std::uint32_t>(batch + 1);
+    bench.lan().queue(lan::frame_builder::make_frame(spec));
+    for (int i = 0; i < 30; ++i) bench.lan().queue(numbered(mac, number++));
+  }
+  // Few elements: frames wait in the ring while others are read behind them.
+  bench.run(1s);
+  std::size_t segments = 0;
+  std::int64_t last = -1;
+  std::size_t plain = 0;
+  for (const Frame& frame : host.got) {
+    if (base::load_be<std::uint16_t>(frame.data() + kNumberAt - 2) != 0x88B5) {
+      ++segments;
+      continue;
+    }
+    const auto n = base::load_be<std::uint32_t>(frame.data() + kNumberAt);
+    ASSERT_EQ(frame, numbered(mac, n)) << "frame " << n << " behind " << last;
+    ASSERT_GT(std::int64_t{n}, last) << "out of order";
+    last = n;
+    ++plain;
+  }
+  EXPECT_GT(segments, 100U);
+  EXPECT_GT(plain, 500U);
+  EXPECT_EQ(bench.count("lan.rx.frames") + bench.count("iou.to_host.split"),
+            bench.count("iou.to_host.frames") + bench.count("lan.rx.drop.host_full"));
+}
+
+}  // namespace
+}  // namespace splitnic::iou::split_test

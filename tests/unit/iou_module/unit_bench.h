@@ -1,0 +1,359 @@
+// An I/O unit with LAN ports and hosts that are a channel pair each, in one thread with a manual
+// clock: what the unit does to frames and requests, without the host module.
+//
+//   UnitBench bench({.nics = 2});
+//   TestHost& host = bench.add_host({.nic = 1});
+//   ASSERT_TRUE(bench.attach(host, kMac));
+//   bench.lan(1).queue(frame_of(kMac, kPeer));
+//   bench.run(1ms);   // host.got
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/endian.h"
+#include "fabric_emul/link/fault_underlay.h"
+#include "fabric_emul/link/in_process_underlay.h"
+#include "iou_module/iou.h"
+#include "messaging/cfgutil.pb.h"
+#include "tests/sim/fake_port.h"
+
+namespace splitnic::iou::bench {
+
+using namespace std::chrono_literals;
+namespace cfg = messaging::cfg;
+using Frame = std::vector<std::byte>;
+using messaging::CfgCode;
+using messaging::CfgReply;
+using messaging::CfgStatus;
+
+inline constexpr lan::MacAddress kPeer{0x02, 0, 0, 0, 0, 0x99};
+inline constexpr lan::MacAddress kEverybody{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+inline lan::MacAddress mac_number(std::uint8_t n) { return {0x02, 0, 0, 0, 1, n}; }
+
+// [vnet header, all 0][destination][source][tag, if any][0x88B5][number, 4][zeros]
+inline Frame frame_of(const lan::MacAddress& to, const lan::MacAddress& from,
+                      std::uint32_t number = 0, std::uint16_t vlan = 0, std::size_t bytes = 100) {
+  Frame frame(lan::kVnetHeaderBytes);
+  for (const lan::MacAddress& mac : {to, from}) {
+    for (const std::uint8_t octet : mac) frame.push_back(static_cast<std::byte>(octet));
+  }
+  const auto put = [&]<class T>(T value) {
+    frame.resize(frame.size() + sizeof(T));
+    base::store_be(frame.data() + frame.size() - sizeof(T), value);
+  };
+  if (vlan != 0) {
+    put(std::uint16_t{0x8100});
+    put(vlan);
+  }
+  put(std::uint16_t{0x88B5});
+  put(number);
+  frame.resize(std::max(bytes, frame.size()));
+  return frame;
+}
+
+inline std::string octets(const lan::MacAddress& mac) { return {mac.begin(), mac.end()}; }
+
+struct HostOptions {
+  std::uint32_t nic = 0;
+  messaging::Mode mode = messaging::Mode::kRdma;
+  std::vector<messaging::PoolSpec> pools{};  // none: the default ones
+};
+
+class TestHost final : public messaging::PairOwner, private fabric::ConnectionHandler {
+ public:
+  TestHost(std::size_t number, fabric::InProcessHub& hub, const fabric::PeerAddress& unit,
+           base::ManualClock& clock, const HostOptions& options)
+      : nic(options.nic),
+        name("host" + std::to_string(number)),
+        random(number),
+        endpoint(hub.add_endpoint()),
+        faults(endpoint, random, clock, {}),
+        number_(number),
+        unit_(unit),
+        clock_(clock),
+        mode_(options.mode),
+        pools_(options.pools),
+        arena_(1 << 20) {
+    start();
+  }
+  ~TestHost() override { end(); }
+
+  // Another process of this host; the old one says nothing.
+  void start() {
+    end();
+    link = nullptr;
+    adapter = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+    fabric::PortConfig port;
+    port.eui64 = fabric::Eui64(0x1000 + number_);
+    port.instance = random.next() | 1;
+    fabric::Port* added = adapter->add_port(faults, port).value();
+    adapter->connections().set_handler(*this);
+    added->connect(unit_, clock_.now());
+  }
+  // A new connection of the same process; the one before is ended.
+  void connect() {
+    end();
+    refusal.clear();
+    messaging::PairConfig config;
+    config.mode = mode_;
+    config.nic = nic;
+    if (!pools_.empty()) config.pools = pools_;
+    config.node_name = name;
+    pair = std::make_unique<messaging::ChannelPair>(*adapter, config, random, *this);
+    CHECK(pair->register_frames(arena_).has_value());
+    used_ = 0;
+    CHECK(pair->connect(*link, clock_.now()).has_value());
+  }
+  void end() {
+    if (pair) pair->close(clock_.now());
+    pair.reset();
+  }
+  // Frames are copied one behind the other; nothing is used twice in a connection.
+  bool push(const Frame& frame) {
+    CHECK(used_ + frame.size() <= arena_.size());
+    const base::MutableBytes room(arena_.data() + used_, frame.size());
+    std::ranges::copy(frame, room.begin());
+    if (!pair->push(room, clock_.now())) return false;
+    used_ += base::round_up(frame.size(), std::size_t{64});
+    return true;
+  }
+  bool step() {
+    bool did = adapter->poll(clock_.now());
+    if (pair) {
+      did |= pair->poll(clock_.now());
+      static_cast<void>(pair->take_completed());
+      std::array<messaging::ReceivedFrame, 64> frames;
+      const std::size_t count = takes ? pair->receive(frames) : 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        got.emplace_back(frames[i].bytes.begin(), frames[i].bytes.end());
+        pair->release(frames[i], clock_.now());
+      }
+      did |= count > 0;
+    }
+    adapter->transmit(clock_.now());
+    return did;
+  }
+  base::Time deadline() const {
+    return pair ? std::min(adapter->deadline(), pair->deadline()) : adapter->deadline();
+  }
+  bool up() const { return pair && pair->up(); }
+  bool link_up() const { return link != nullptr && link->up(); }
+
+  std::uint32_t nic;
+  std::string name;
+  base::SeededRandom random;
+  fabric::InProcessUnderlay& endpoint;
+  fabric::FaultUnderlay faults;
+  std::unique_ptr<fabric::Adapter> adapter;
+  std::unique_ptr<messaging::ChannelPair> pair;
+  fabric::Link* link = nullptr;
+  std::vector<Frame> got;
+  std::string refusal;
+  bool takes = true;  // false: what arrived stays in its element
+  std::uint64_t events = 0;
+  std::uint64_t announces = 0;
+  cfg::EventRequest event;  // the last one
+
+ private:
+  void on_link_up(fabric::Link& up) override { link = &up; }
+  void on_link_down(fabric::Link&, std::string_view) override {}
+  fabric::MgmtReject on_connect_request(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&,
+                                        fabric::Mgmt&) override {
+    return fabric::MgmtReject::kRefused;
+  }
+  bool on_connected(fabric::ConnectionId id, fabric::Link& over,
+                    const fabric::Mgmt& reply) override {
+    return pair && pair->connection() == id && pair->on_connected(over, reply, clock_.now());
+  }
+  void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
+    if (pair && pair->connection() == id) pair->on_rejected(code, data);
+  }
+  void on_disconnected(fabric::ConnectionId, std::string_view why) override {
+    if (pair) pair->on_disconnected(why);
+  }
+  void on_pair_up(messaging::ChannelPair&) override {}
+  void on_pair_down(messaging::ChannelPair&, const std::string& why) override { refusal = why; }
+  CfgReply on_cfg_request(messaging::ChannelPair&, const messaging::CfgRequest& request) override {
+    if (request.code == CfgCode::kAnnounce) ++announces;
+    if (request.code != CfgCode::kEvent) return {};
+    ++events;
+    CHECK(event.ParseFromString(std::string(base::as_text(request.data))));
+    return {};
+  }
+
+  const std::size_t number_;
+  const fabric::PeerAddress unit_;
+  base::ManualClock& clock_;
+  const messaging::Mode mode_;
+  const std::vector<messaging::PoolSpec> pools_;
+  Frame arena_;
+  std::size_t used_ = 0;
+};
+
+struct BenchConfig {
+  std::size_t nics = 1;
+  std::size_t hosts_max = 64;
+};
+
+class UnitBench {
+ public:
+  explicit UnitBench(const BenchConfig& config = {})
+      : random(7),
+        hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
+        hosts_max_(config.hosts_max) {
+    end_ = &hub.add_endpoint();
+    for (std::size_t i = 0; i < config.nics; ++i) {
+      const auto octet = static_cast<std::uint8_t>(0xE0 + i);
+      lans_.push_back(std::make_unique<sim::FakePort>(lan::MacAddress{0x02, 0, 0, 0, 0, octet}));
+      written.emplace_back();
+      lans_.back()->on_write = [this, i](base::Bytes frame) {
+        written[i].emplace_back(frame.begin(), frame.end());
+      };
+    }
+    start_unit();
+  }
+  ~UnitBench() {
+    hosts_.clear();
+    unit->abandon(clock.now());
+  }
+
+  void start_unit() {
+    if (unit) unit->abandon(clock.now());
+    unit.reset();
+    adapter = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+    fabric::PortConfig port;
+    port.eui64 = fabric::Eui64(0x10);
+    port.instance = random.next() | 1;
+    port.listens = true;
+    CHECK(adapter->add_port(*end_, port).has_value());
+    std::vector<lan::FramePort*> ports;
+    for (const auto& lan : lans_) ports.push_back(lan.get());
+    IouConfig config;
+    config.session.pair.node_name = "unit";
+    config.hosts_max = hosts_max_;
+    unit = std::make_unique<Iou>(config, *adapter, ports, random);
+  }
+
+  TestHost& add_host(const HostOptions& options = {}) {
+    hosts_.push_back(
+        std::make_unique<TestHost>(hosts_.size() + 1, hub, end_->address(), clock, options));
+    return *hosts_.back();
+  }
+  sim::FakePort& lan(std::size_t nic = 0) { return *lans_[nic]; }
+
+  bool turn() {
+    bool did = unit->step(clock.now(), true);
+    for (const auto& host : hosts_) did |= host->step();
+    for (const auto& host : hosts_) did |= host->endpoint.queued_batches() > 0;
+    return did || end_->queued_batches() > 0;
+  }
+  void run(base::Duration span) {
+    const base::Time end = clock.now() + span;
+    run_until([] { return false; }, end);
+  }
+  template <class Done>
+  bool run_until(Done&& done, base::Duration span = 2s) {
+    return run_until(done, clock.now() + span);
+  }
+  // Connected, with this address and started.
+  bool attach(TestHost& host, const lan::MacAddress& mac) {
+    if (!connect(host)) return false;
+    cfg::InitNicRequest init;
+    init.set_node_name(host.name);
+    init.set_features_wanted(lan::kOffloadVnet);
+    if (ask(host, CfgCode::kInitNic, init).status != CfgStatus::kOk) return false;
+    return set_mac(host, mac) == CfgStatus::kOk && start(host);
+  }
+  bool connect(TestHost& host) {
+    if (!run_until([&] { return host.link_up(); })) return false;
+    // A unit that was asked too soon after the last time is asked again, as a host does.
+    for (int tries = 0; tries < 3; ++tries) {
+      host.connect();
+      if (run_until([&] { return host.up() || !host.refusal.empty(); }) && host.up()) return true;
+      run(Iou::kSessionEvery);
+    }
+    return false;
+  }
+  CfgStatus set_mac(TestHost& host, const lan::MacAddress& mac) {
+    cfg::SetMacRequest ask_mac;
+    ask_mac.set_mac(octets(mac));
+    return ask(host, CfgCode::kSetMac, ask_mac).status;
+  }
+  bool start(TestHost& host) { return ask(host, CfgCode::kStart).status == CfgStatus::kOk; }
+  CfgStatus vlan(TestHost& host, CfgCode code, std::uint32_t id) {
+    cfg::VlanAddRequest request;
+    request.set_vlan_id(id);
+    return ask(host, code, request).status;
+  }
+  std::string digest(TestHost& host) {
+    cfg::GetStateReply reply;
+    EXPECT_TRUE(reply.ParseFromString(ask(host, CfgCode::kGetState).data));
+    return reply.digest();
+  }
+  template <class Message>
+  CfgReply ask(TestHost& host, CfgCode code, const Message& message) {
+    return ask_octets(host, code, message.SerializeAsString());
+  }
+  CfgReply ask(TestHost& host, CfgCode code) { return ask_octets(host, code, {}); }
+
+  std::uint64_t count(std::string_view name) const {
+    std::uint64_t sum = 0;
+    unit->visit_counters([&](std::string_view n, std::uint64_t v) { sum += n == name ? v : 0; });
+    return sum;
+  }
+  bool has_counter(std::string_view name) const {
+    bool found = false;
+    unit->visit_counters([&](std::string_view n, std::uint64_t) { found = found || n == name; });
+    return found;
+  }
+
+  base::ManualClock clock;
+  base::SeededRandom random;
+  fabric::InProcessHub hub;
+  std::unique_ptr<fabric::Adapter> adapter;
+  std::unique_ptr<Iou> unit;
+  std::vector<std::vector<Frame>> written;  // by NIC
+
+ private:
+  CfgReply ask_octets(TestHost& host, CfgCode code, std::string data) {
+    CfgReply answer;
+    bool is_done = false;
+    CHECK(host.pair
+              ->request(code, std::move(data), clock.now(),
+                        [&](const CfgReply& reply) {
+                          answer = reply;
+                          is_done = true;
+                        })
+              .has_value());
+    EXPECT_TRUE(run_until([&] { return is_done; }));
+    EXPECT_TRUE(answer.answered);
+    return answer;
+  }
+  template <class Done>
+  bool run_until(Done&& done, base::Time end) {
+    while (!done()) {
+      if (clock.now() >= end) return false;
+      bool did = false;
+      for (int i = 0; i < 64 && turn(); ++i) did = true;
+      base::Time due = unit->deadline();
+      for (const auto& host : hosts_) {
+        due = std::min({due, host->deadline(), host->faults.deadline()});
+      }
+      const base::Time now = clock.now();
+      clock.set(std::clamp(due, now + (did ? 5us : 1us), std::max(end, now + 5us)));
+    }
+    return true;
+  }
+
+  const std::size_t hosts_max_;
+  fabric::InProcessUnderlay* end_ = nullptr;
+  std::vector<std::unique_ptr<sim::FakePort>> lans_;
+  std::vector<std::unique_ptr<TestHost>> hosts_;
+};
+
+}  // namespace splitnic::iou::bench

@@ -1,0 +1,123 @@
+// Which VLANs a host hears, and the tag of its untagged frames.
+#include "iou_module/vlan_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/endian.h"
+#include "lan_bridge/frame/vnet_header.h"
+
+namespace splitnic::iou {
+namespace {
+
+using Verdict = VlanRules::Verdict;
+using Frame = std::vector<std::byte>;
+
+constexpr std::uint16_t kService = 0x88A8;
+constexpr std::size_t kEthernetAt = lan::VnetHeader::kBytes;
+
+// Addresses, then the tags, then an IPv4 type and a pattern.
+Frame frame_with(std::initializer_list<std::pair<std::uint16_t, std::uint16_t>> tags) {
+  Frame frame(kEthernetAt);
+  for (unsigned i = 1; i <= 12; ++i) frame.push_back(static_cast<std::byte>(i));
+  const auto put = [&](std::uint16_t word) {
+    frame.resize(frame.size() + 2);
+    base::store_be(frame.data() + frame.size() - 2, word);
+  };
+  for (const auto& [tpid, tci] : tags) {
+    put(tpid);
+    put(tci);
+  }
+  put(0x0800);
+  for (unsigned i = 0; i < 50; ++i) frame.push_back(static_cast<std::byte>(0x40 + i));
+  return frame;
+}
+Frame tagged(std::uint16_t tci) { return frame_with({{0x8100, tci}}); }
+Frame plain() { return frame_with({}); }
+
+TEST(VlanRulesTest, no_list_lets_all_pass) {
+  const VlanRules rules;
+  EXPECT_TRUE(rules.is_plain());
+  for (const Frame& f :
+       {plain(), tagged(0), tagged(5), tagged(4095), frame_with({{kService, 9}})}) {
+    EXPECT_EQ(rules.to_host(f), Verdict::kPass);
+    EXPECT_FALSE(rules.tags(f));
+  }
+}
+
+TEST(VlanRulesTest, S001_25_a_list_keeps_the_others_out) {
+  VlanRules rules;
+  rules.add(5);
+  rules.add(4094);
+  rules.add(5);
+  EXPECT_EQ(rules.list(), (std::vector<std::uint16_t>{5, 4094}));
+  for (const Frame& f : {plain(), tagged(0), tagged(0xE000), tagged(5), tagged(0xA005),
+                         tagged(4094), frame_with({{kService, 5}, {0x8100, 6}})}) {
+    EXPECT_EQ(rules.to_host(f), Verdict::kPass);
+  }
+  for (const Frame& f :
+       {tagged(6), tagged(1), tagged(4095), frame_with({{kService, 6}, {0x8100, 5}})}) {
+    EXPECT_EQ(rules.to_host(f), Verdict::kDrop);
+  }
+  rules.remove(5);
+  EXPECT_EQ(rules.to_host(tagged(5)), Verdict::kDrop);
+  rules.remove(4094);
+  EXPECT_EQ(rules.to_host(tagged(5)), Verdict::kPass) << "no list: all pass";
+}
+
+TEST(VlanRulesTest, S001_25_a_pvid_makes_an_access_port) {
+  VlanRules rules;
+  rules.set_pvid(7);
+  EXPECT_EQ(rules.to_host(tagged(7)), Verdict::kPassUntagged);
+  EXPECT_EQ(rules.to_host(tagged(0xC007)), Verdict::kPassUntagged);
+  EXPECT_EQ(rules.to_host(plain()), Verdict::kDrop) << "of another VLAN";
+  EXPECT_EQ(rules.to_host(tagged(0)), Verdict::kDrop);
+  EXPECT_EQ(rules.to_host(tagged(8)), Verdict::kPass);
+  EXPECT_EQ(rules.to_host(frame_with({{kService, 7}})), Verdict::kPass) << "not a tag of this kind";
+  rules.add(9);
+  EXPECT_EQ(rules.to_host(tagged(8)), Verdict::kDrop);
+  EXPECT_EQ(rules.to_host(tagged(7)), Verdict::kPassUntagged) << "the PVID is always listed";
+  EXPECT_TRUE(rules.tags(plain()));
+  EXPECT_TRUE(rules.tags(tagged(0x6000)));
+  EXPECT_FALSE(rules.tags(tagged(9)));
+  rules.set_pvid(0);
+  EXPECT_FALSE(rules.tags(plain()));
+  EXPECT_EQ(rules.to_host(plain()), Verdict::kPass);
+}
+
+TEST(VlanRulesTest, a_cut_off_tag_is_none) {
+  VlanRules rules;
+  rules.add(5);
+  Frame frame = tagged(6);
+  frame.resize(kEthernetAt + 14);
+  EXPECT_EQ(rules.to_host(frame), Verdict::kPass);
+}
+
+TEST(VlanRulesTest, a_tag_put_in_and_taken_out_again_leaves_the_frame) {
+  Frame frame = plain();
+  lan::VnetHeader header;
+  header.flags = lan::VnetHeader::kNeedsChecksum;
+  header.csum_start = 34;
+  header.csum_offset = 16;
+  header.hdr_len = 54;
+  header.emit(frame);
+  std::vector<std::byte> room(frame.size() + 4);
+  const base::MutableBytes out = copy_with_tag(frame, 7, room);
+  ASSERT_EQ(out.size(), frame.size() + 4);
+  const Frame expected = tagged(7);
+  EXPECT_TRUE(
+      std::ranges::equal(out.subspan(kEthernetAt), base::Bytes(expected).subspan(kEthernetAt)));
+  EXPECT_EQ(lan::VnetHeader::parse(out).csum_start, 38);
+  EXPECT_EQ(lan::VnetHeader::parse(out).hdr_len, 58);
+  EXPECT_TRUE(std::ranges::equal(take_tag_out(out), frame));
+}
+
+TEST(VlanRulesTest, a_priority_tag_keeps_its_priority) {
+  const Frame frame = tagged(0xA000);
+  std::vector<std::byte> room(frame.size() + 4);
+  EXPECT_TRUE(std::ranges::equal(copy_with_tag(frame, 7, room), tagged(0xA007)));
+}
+
+}  // namespace
+}  // namespace splitnic::iou

@@ -1,0 +1,135 @@
+// For tests of ports on real interfaces: a network namespace of the test's own, which vanishes with
+// it, and an inbox that reads what a port receives.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lan_bridge/frame_port.h"
+#include "tests/unit/lan_bridge/frame_builder.h"
+
+namespace splitnic::lan::port_harness {
+
+using frame_builder::Octets;
+
+inline void run(const std::string& command) {
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+// Runs `body` in a fresh network namespace: namespaces belong to threads, and this one goes with
+// its thread.
+inline void in_namespace(const std::function<void()>& body) {
+  std::thread([&] {
+    ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << "these tests need root";
+    run("echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6");
+    body();
+  }).join();
+}
+// The same with a veth pair va - vb in it, both up.
+inline void on_veth(const std::function<void()>& body, const std::string& mtu = "1500") {
+  in_namespace([&] {
+    run("ip link add va mtu " + mtu + " type veth peer name vb mtu " + mtu);
+    run("ip link set va up && ip link set vb up");
+    // Until the kernel has noticed both carriers it drops what is sent.
+    run("for i in va vb; do until ip -br link show $i | grep -q ' UP '; do sleep 0.01; done; done");
+    body();
+  });
+}
+
+class Inbox {
+ public:
+  explicit Inbox(FramePort& port, std::size_t arena_bytes = 4U << 20)
+      : port_(port), arena_(arena_bytes), ring_(arena_, 1024) {}
+
+  // Up to `count` frames, waiting for them 2 s at the most (`quiet`: 100 ms).
+  std::vector<Octets> take(std::size_t count, bool quiet = false) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(quiet ? 100 : 2000);
+    std::vector<Octets> frames;
+    std::array<base::Bytes, 8> batch;
+    while (frames.size() < count) {
+      const auto [n, more] = port_.read(
+          ring_, std::span(batch).first(std::min<std::size_t>(8, count - frames.size())));
+      for (std::size_t i = 0; i < n; ++i) frames.emplace_back(batch[i].begin(), batch[i].end());
+      for (std::size_t i = 0; i < n; ++i) ring_.release();
+      if (n > 0 || more) continue;
+      if (std::chrono::steady_clock::now() > end || port_.input_ended()) break;
+      pollfd wait{port_.fd(), POLLIN, 0};
+      ::poll(&wait, 1, 10);
+    }
+    return frames;
+  }
+  std::vector<Octets> take_all() { return take(1000000, true); }
+  FrameRing& ring() { return ring_; }
+
+ private:
+  FramePort& port_;
+  std::vector<std::byte> arena_;
+  FrameRing ring_;
+};
+
+// All of them, waiting while the port would block.
+inline void write_all(FramePort& port, const std::vector<Octets>& frames) {
+  std::vector<base::Bytes> views(frames.begin(), frames.end());
+  std::span<const base::Bytes> left(views);
+  for (int i = 0; i < 1000 && (!left.empty() || port.write_pending()); ++i) {
+    left = left.subspan(port.write(left));
+    pollfd wait{port.fd(), POLLOUT, 0};
+    if (!left.empty() || port.write_pending()) ::poll(&wait, 1, 10);
+  }
+  ASSERT_TRUE(left.empty());
+  ASSERT_FALSE(port.write_pending());
+}
+
+inline std::map<std::string, std::uint64_t> counters_of(const FramePort& port) {
+  std::map<std::string, std::uint64_t> out;
+  port.visit_counters(
+      [&](std::string_view name, std::uint64_t value) { out[std::string(name)] = value; });
+  return out;
+}
+inline std::uint64_t sum_of(const std::map<std::string, std::uint64_t>& counters,
+                            std::string_view prefix) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, value] : counters) {
+    if (name.starts_with(prefix) && name != "rx.drop.kernel") sum += value;
+  }
+  return sum;
+}
+// The two balances of port_counters.h.
+inline void expect_balance(const FramePort& port, std::uint64_t frames_read,
+                           std::uint64_t frames_written) {
+  const auto c = counters_of(port);
+  EXPECT_EQ(c.at("rx.frames") + c.at("rx.split"), frames_read + sum_of(c, "rx.drop."));
+  EXPECT_EQ(frames_written + c.at("tx.split"), c.at("tx.frames") + sum_of(c, "tx.drop."));
+}
+
+// The kernel tells of a carrier up to a second late.
+inline bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 300 && !condition(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return condition();
+}
+
+// With the header as its receiver rebuilds it: what the kernel says of hdr_len is its own business.
+inline Octets rebuilt(Octets frame, std::uint32_t mtu = 1500) {
+  EXPECT_EQ(rebuild(frame, kOffloadChecksum | kOffloadTso4 | kOffloadTso6 | kOffloadUso, mtu),
+            VnetVerdict::kGood);
+  return frame;
+}
+inline std::vector<Octets> rebuilt(const std::vector<Octets>& frames, std::uint32_t mtu = 1500) {
+  std::vector<Octets> out;
+  for (const Octets& frame : frames) out.push_back(rebuilt(frame, mtu));
+  return out;
+}
+
+}  // namespace splitnic::lan::port_harness

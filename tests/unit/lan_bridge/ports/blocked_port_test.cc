@@ -1,0 +1,169 @@
+// Ports that lower what they write, on an interface slower than their writers: two writers take
+// turns, and a writer's memory is gone as soon as its frame was taken.
+#include <gtest/gtest.h>
+#include <linux/if_tun.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <deque>
+#include <memory>
+
+#include "lan_bridge/frame/segment.h"
+#include "lan_bridge/ports/packet_port.h"
+#include "lan_bridge/ports/pcap_port.h"
+#include "lan_bridge/ports/tap_port.h"
+#include "tests/unit/lan_bridge/port_harness.h"
+
+namespace splitnic::lan::blocked_port_test {
+
+using frame_builder::make_frame;
+using frame_builder::Octets;
+using namespace port_harness;
+
+constexpr int kSendBuffer = 8192;  // a few frames
+constexpr const char* kSlow = " root tbf rate 8mbit burst 3kb limit 10mb";
+
+struct Writer {
+  std::deque<Octets> frames;
+
+  // Offers its next frame in memory that is no more when the call returns.
+  bool offer(FramePort& port) {
+    const Octets& frame = frames.front();
+    auto memory = std::make_unique<std::byte[]>(frame.size());
+    std::memcpy(memory.get(), frame.data(), frame.size());
+    const base::Bytes view(memory.get(), frame.size());
+    const bool is_taken = port.write({&view, 1}) == 1;
+    std::memset(memory.get(), 0xEE, frame.size());
+    if (is_taken) frames.pop_front();
+    return is_taken;
+  }
+};
+
+std::array<Writer, 2> two_writers() {
+  std::array<Writer, 2> out;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    out[0].frames.push_back(make_frame({.payload_bytes = 20000, .gso_size = 1000, .seed = i}));
+    out[1].frames.push_back(make_frame({.is_ip6 = true,
+                                        .is_udp = true,
+                                        .payload_bytes = 15300,
+                                        .gso_size = 1000,
+                                        .seed = 100 + i}));
+    out[1].frames.push_back(make_frame({.is_udp = true, .is_partial = true, .seed = 200 + i}));
+  }
+  return out;
+}
+
+void append_lowered(Octets frame, std::vector<Octets>& out) {
+  auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
+  if (!segmenter) {
+    ASSERT_TRUE(finish_checksum(frame));
+    out.push_back(frame);
+    return;
+  }
+  Piece piece;
+  while (segmenter->next(piece)) {
+    out.emplace_back(piece.size());
+    piece.copy_to(out.back());
+  }
+}
+
+// Every segment of every frame arrives once, and no frame of the one within a frame of the other.
+void expect_whole_frames_in_turn(FramePort& port, FramePort& lan) {
+  std::array<Writer, 2> writers = two_writers();
+  std::vector<Octets> expected;
+  std::size_t taken = 0;
+  std::size_t times_pending = 0;
+  std::size_t times_refused = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (std::size_t turn = 0; std::chrono::steady_clock::now() < end; ++turn) {
+    Writer& writer = writers[turn % 2];
+    if (writer.frames.empty()) {
+      if (writers[0].frames.empty() && writers[1].frames.empty() && !port.write_pending()) break;
+      port.flush();
+    } else if (const Octets frame = writer.frames.front(); writer.offer(port)) {
+      append_lowered(frame, expected);
+      ++taken;
+    } else {
+      ++times_refused;
+    }
+    if (!port.write_pending()) continue;
+    ++times_pending;
+    // What is begun goes on as it was begun.
+    ASSERT_TRUE(port.set_offloads(kOffloadsAll));
+    ASSERT_TRUE(port.set_offloads(0));
+    pollfd wait{port.fd(), POLLOUT, 0};
+    ::poll(&wait, 1, 10);
+  }
+  EXPECT_EQ(taken, 12U);
+  EXPECT_FALSE(port.write_pending());
+  EXPECT_GT(times_pending, 4U);
+  EXPECT_GT(times_refused, 4U);
+  const auto got = rebuilt(Inbox(lan).take(expected.size()));
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], expected[i]) << i;
+  EXPECT_TRUE(Inbox(lan).take_all().empty());
+  EXPECT_EQ(counters_of(port)["tx.frames"], expected.size());
+  expect_balance(port, 0, taken);
+}
+
+void shrink_send_buffer(const FramePort& port) {
+  ASSERT_EQ(::setsockopt(port.fd(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer), 0);
+}
+
+TEST(BlockedPortTest, pcap_ends_a_frame_before_it_takes_another_writers) {
+  on_veth([] {
+    auto lan = *PacketPort::open({.interface = "va"});
+    auto port = *PcapPort::open({.interface = "vb"});
+    shrink_send_buffer(*port);
+    run(std::string("tc qdisc add dev vb") + kSlow);
+    expect_whole_frames_in_turn(*port, *lan);
+  });
+}
+
+TEST(BlockedPortTest, packet_without_offloads_ends_a_frame_before_it_takes_another_writers) {
+  on_veth([] {
+    auto lan = *PacketPort::open({.interface = "va"});
+    auto port = *PacketPort::open({.interface = "vb"});
+    shrink_send_buffer(*port);
+    ASSERT_TRUE(port->set_offloads(0));
+    run(std::string("tc qdisc add dev vb") + kSlow);
+    expect_whole_frames_in_turn(*port, *lan);
+  });
+}
+
+// A TAP blocks when what it carried in is still on its way out elsewhere.
+TEST(BlockedPortTest, tap_without_offloads_ends_a_frame_before_it_takes_another_writers) {
+  on_veth([] {
+    auto lan = *PacketPort::open({.interface = "va"});
+    auto port = *TapPort::open({.name = "nic0"});
+    ASSERT_EQ(::ioctl(port->fd(), TUNSETSNDBUF, &kSendBuffer), 0);
+    ASSERT_TRUE(port->set_offloads(0));
+    run("ip link set nic0 up && tc qdisc add dev nic0 ingress");
+    run("tc filter add dev nic0 ingress protocol all prio 1 u32 match u32 0 0"
+        " action mirred egress redirect dev vb");
+    run(std::string("tc qdisc add dev vb") + kSlow);
+    expect_whole_frames_in_turn(*port, *lan);
+  });
+}
+
+TEST(BlockedPortTest, what_waits_is_dropped_and_counted_when_its_interface_goes) {
+  on_veth([] {
+    auto port = *PcapPort::open({.interface = "vb"});
+    shrink_send_buffer(*port);
+    run("tc qdisc add dev vb root tbf rate 8kbit burst 2kb limit 10mb");
+    std::vector<Octets> frames(4, make_frame({.payload_bytes = 20000, .gso_size = 1000}));
+    const std::vector<base::Bytes> views(frames.begin(), frames.end());
+    EXPECT_EQ(port->write(views), 1U);
+    ASSERT_TRUE(port->write_pending());
+    EXPECT_EQ(port->write(views), 0U);
+    run("ip link del vb");
+    port->flush();
+    EXPECT_FALSE(port->write_pending());
+    const auto c = counters_of(*port);
+    EXPECT_GT(c.at("tx.drop.down"), 0U);
+    EXPECT_EQ(c.at("tx.frames") + c.at("tx.drop.down"), 20U);
+    expect_balance(*port, 0, 1);
+  });
+}
+
+}  // namespace splitnic::lan::blocked_port_test

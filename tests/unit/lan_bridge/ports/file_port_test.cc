@@ -1,0 +1,189 @@
+// Captures as ports, and the port names that a person types.
+#include "lan_bridge/ports/file_port.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "lan_bridge/ports/port_factory.h"
+#include "tests/unit/lan_bridge/port_harness.h"
+
+namespace splitnic::lan::file_port_test {
+
+using frame_builder::ethernet_of;
+using frame_builder::make_frame;
+using frame_builder::Octets;
+using namespace port_harness;
+
+class FilePortTest : public testing::Test {
+ protected:
+  FilePortTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "file_port_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~FilePortTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  // A classic little-endian capture, microseconds; the frames are 10 ms apart.
+  std::string write_capture(const std::vector<Octets>& frames, std::uint32_t link_type = 1) const {
+    std::ofstream out(path("in.pcap"), std::ios::binary);
+    const auto put = [&](std::uint32_t word) {
+      out.write(reinterpret_cast<const char*>(&word), 4);
+    };
+    for (const std::uint32_t word : {0xA1B2C3D4U, 0x00040002U, 0U, 0U, 262144U, link_type})
+      put(word);
+    std::uint32_t micros = 0;
+    for (const Octets& frame : frames) {
+      const auto ethernet = ethernet_of(frame);
+      const auto bytes = static_cast<std::uint32_t>(ethernet.size());
+      for (const std::uint32_t word : {1'700'000'000U, micros, bytes, bytes}) put(word);
+      out.write(reinterpret_cast<const char*>(ethernet.data()),
+                static_cast<std::streamsize>(bytes));
+      micros += 10'000;
+    }
+    return path("in.pcap");
+  }
+  std::unique_ptr<FilePort> open(const FileOptions& options) {
+    auto port = FilePort::open(options, clock_);
+    EXPECT_TRUE(port) << port.error().text();
+    return std::move(*port);
+  }
+
+  std::string folder_;
+  base::SystemClock clock_;
+};
+
+TEST_F(FilePortTest, S001_02_replays_a_capture_and_writes_one_without_privilege) {
+  const std::vector<Octets> frames{make_frame({}),
+                                   make_frame({.is_udp = true, .tags = {5}, .is_partial = true}),
+                                   make_frame({.payload_bytes = 30000, .gso_size = 1448})};
+  auto port = open({.in = write_capture(frames), .out = path("out.pcap")});
+  EXPECT_EQ(port->fd(), -1);
+  EXPECT_FALSE(port->input_ended());
+  Inbox inbox(*port);
+  EXPECT_EQ(rebuilt(inbox.take(10, true)), frames);
+  EXPECT_TRUE(port->input_ended());
+  write_all(*port, frames);
+  expect_balance(*port, 3, 3);
+  // What was written is readable at once: segments of the super-frame, all checksums finished.
+  auto again = open({.in = path("out.pcap")});
+  const auto written = Inbox(*again).take(100, true);
+  ASSERT_EQ(written.size(), 2U + 21);
+  for (const Octets& frame : written) {
+    EXPECT_FALSE(VnetHeader::parse(frame).needs_checksum());
+    EXPECT_TRUE(verify_l4_checksum(ethernet_of(frame), *parse_frame(ethernet_of(frame))));
+  }
+  EXPECT_EQ(written[1], make_frame({.is_udp = true, .tags = {5}}));
+}
+
+TEST_F(FilePortTest, loops_when_asked_and_ends_when_not) {
+  const std::string in = write_capture({make_frame({}), make_frame({.is_udp = true})});
+  auto port = open({.in = in, .loop = true});
+  EXPECT_EQ(Inbox(*port).take(7).size(), 7U);
+  EXPECT_FALSE(port->input_ended());
+  const std::string empty = write_capture({});
+  auto nothing = open({.in = empty, .loop = true});
+  EXPECT_TRUE(Inbox(*nothing).take_all().empty());
+  EXPECT_TRUE(nothing->input_ended());
+}
+
+TEST_F(FilePortTest, speed_keeps_the_captures_own_pace) {
+  const std::vector<Octets> frames(6, make_frame({}));  // 50 ms long
+  auto port = open({.in = write_capture(frames), .speed = 0.5});
+  ASSERT_GE(port->fd(), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(Inbox(*port).take(6).size(), 6U);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(took, std::chrono::milliseconds(95));
+  EXPECT_TRUE(Inbox(*port).take_all().empty());
+  EXPECT_TRUE(port->input_ended());
+  pollfd wait{port->fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wait, 1, 20), 0);  // nothing more to wake up for
+}
+
+TEST_F(FilePortTest, a_cut_or_foreign_capture_is_an_error_or_counted) {
+  const std::string in = write_capture({make_frame({}), make_frame({})});
+  std::filesystem::resize_file(in, std::filesystem::file_size(in) - 10);
+  auto port = open({.in = in});
+  EXPECT_EQ(Inbox(*port).take_all().size(), 1U);
+  EXPECT_TRUE(port->input_ended());
+  EXPECT_EQ(counters_of(*port)["rx.drop.error"], 1U);
+  expect_balance(*port, 1, 0);
+  const auto wifi = FilePort::open({.in = write_capture({}, 105)}, clock_);
+  ASSERT_FALSE(wifi);
+  EXPECT_EQ(wifi.error().text(), "reading the capture " + in + ": its frames are not Ethernet");
+  const auto missing = FilePort::open({.in = path("none.pcap")}, clock_);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().text(),
+            "reading the capture " + path("none.pcap") + ": No such file or directory");
+  EXPECT_FALSE(FilePort::open({.out = path("no/out.pcap")}, clock_));
+}
+
+TEST_F(FilePortTest, settings_are_kept_and_checked) {
+  auto port = open({});
+  EXPECT_TRUE(port->input_ended());
+  EXPECT_TRUE(port->state().link_up);
+  ASSERT_TRUE(port->set_mtu(9000));
+  ASSERT_TRUE(port->set_mac({0x02, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(port->state().mtu, 9000U);
+  EXPECT_EQ(port->state().mac[1], 1);
+  EXPECT_FALSE(port->set_mtu(60));
+  EXPECT_FALSE(port->set_mac({0x01, 1, 1, 1, 1, 1}));
+}
+
+using PortFactoryTest = FilePortTest;
+
+TEST_F(PortFactoryTest, each_kind_of_port_opens_by_its_name) {
+  const std::string in = write_capture({make_frame({})});
+  const auto file = open_port("file:" + in + "," + path("o.pcap") + ",loop,speed=2.5", {}, clock_);
+  ASSERT_TRUE(file) << file.error().text();
+  on_veth([&] {
+    for (const auto& [spec, name] : std::map<std::string, std::string>{{"va", "pcap:va"},
+                                                                       {"pcap:va", "pcap:va"},
+                                                                       {"packet:vb", "packet:vb"},
+                                                                       {"tap:nic7", "tap:nic7"}}) {
+      const auto port = open_port(spec, {}, clock_);
+      ASSERT_TRUE(port) << port.error().text();
+      EXPECT_EQ((*port)->name(), name);
+    }
+  });
+}
+
+TEST_F(PortFactoryTest, errors_are_one_clear_line) {
+  const auto error_of = [&](const std::string& spec) {
+    const auto port = open_port(spec, {}, clock_);
+    return port ? std::string("opened") : port.error().text();
+  };
+  on_veth([&] {
+    EXPECT_EQ(error_of("eth77"), "eth77: no such interface");
+    EXPECT_EQ(error_of("packet:eth77"), "eth77: no such interface");
+    EXPECT_EQ(
+        error_of("wifi:x"),
+        "\"wifi:x\" is no kind of port: use pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");
+    EXPECT_EQ(
+        error_of("tap:"),
+        "\"tap:\" names no interface: use pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");
+    EXPECT_EQ(error_of("file:x"), "file:x: two names are needed, file:IN.pcap,OUT.pcap");
+    for (const char* speed : {"speed=0", "speed=-1", "speed=", "speed=1x", "speed=nan", "fast"}) {
+      EXPECT_EQ(error_of(std::string("file:a,b,") + speed),
+                std::string("file:a,b,") + speed + ": \"" + speed +
+                    "\" is neither loop nor speed=X with X above 0");
+    }
+    run("ip link set va down");
+    EXPECT_EQ(error_of("pcap:va"), "va: the interface is down: ip link set va up");
+    run("ip link set va up");
+    // This thread alone becomes an ordinary user, which takes its capabilities.
+    ASSERT_EQ(::syscall(SYS_setresuid, -1, 65534, -1), 0);
+    EXPECT_EQ(error_of("pcap:va"), "va: not permitted: run as root or with CAP_NET_RAW");
+    EXPECT_EQ(error_of("packet:va"), "va: not permitted: run as root or with CAP_NET_RAW");
+    EXPECT_NE(error_of("tap:nic7").find("not permitted: run as root or with CAP_NET_ADMIN"),
+              std::string::npos);
+    ASSERT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+  });
+}
+
+}  // namespace splitnic::lan::file_port_test

@@ -1,0 +1,124 @@
+// A peer that lies about where it writes, or asks and never takes an answer.
+#include <gtest/gtest.h>
+
+#include "messaging/wire/buffer_recv_pool_get.h"
+#include "tests/support/channel_fixture.h"
+
+namespace splitnic::messaging::channel_liar_test {
+namespace {
+
+using namespace std::chrono_literals;
+using messaging::bench::ChannelBench;
+using messaging::bench::ChannelSide;
+
+PoolView pool_of(ChannelSide& side, std::uint32_t ref) {
+  for (const PoolView& pool : side.pair->pools()) {
+    if (pool.ours && pool.ref == ref) return pool;
+  }
+  return {};
+}
+
+// Makes the host believe that `record` is a pool of the unit.
+void advertise(ChannelBench& bench, const PoolRecord& record) {
+  std::array<std::byte, 128> message;
+  const std::size_t bytes = BufferRecvPool::emit(kUnsolicited, std::array{record}, message);
+  bench.unit().pair->TEST_send(base::Bytes(message).first(bytes));
+  bench.run_for(1ms);
+}
+
+// Makes the host forget pool `ref` while the unit goes on with it.
+void forget(ChannelBench& bench, std::uint32_t ref) {
+  std::array<std::byte, 64> message;
+  const std::size_t bytes = BufferPoolFlushRequest::emit(
+      TransactionContext(1234), std::array{FlushRecord{PoolRef(ref)}}, message);
+  bench.unit().pair->TEST_send(base::Bytes(message).first(bytes));
+  bench.run_for(1ms);
+}
+
+TEST(ChannelLiar, S001_14_an_element_that_is_not_posted_cannot_be_written) {
+  ChannelBench bench({.unit = {.pools = {{4, 2048}}}});
+  ASSERT_TRUE(bench.connect());
+  bench.unit().holds = true;
+  for (int n = 0; n < 4; ++n) bench.host().queue(1000);
+  ASSERT_TRUE(bench.run_until([&] { return bench.unit().held.size() == 4; }, 1s));
+  const base::MutableBytes first = bench.unit().held.front().bytes;
+  const std::vector<std::byte> before(first.begin(), first.end());
+  const PoolView real = pool_of(bench.unit(), 0);
+  forget(bench, 0);
+  advertise(bench, {PoolRef(77), 1, 2048, real.handle, real.address, 0});
+  bench.host().queue(1000);  // goes to the filled element
+  ASSERT_TRUE(bench.run_until([&] { return !bench.host().downs.empty(); }, 5s));
+  EXPECT_EQ(bench.host().downs[0], "channel 1: remote_access");
+  EXPECT_TRUE(std::ranges::equal(first, before));
+}
+
+TEST(ChannelLiar, P_38_an_indication_must_name_where_the_write_went) {
+  ChannelBench bench({.unit = {.pools = {{4, 2048}}}});
+  ASSERT_TRUE(bench.connect());
+  const PoolView real = pool_of(bench.unit(), 0);
+  forget(bench, 0);
+  ASSERT_TRUE(bench.host().pool_refs(false).empty());
+  // Shifted by one element: what the idata calls element 0 is written to element 1.
+  advertise(bench, {PoolRef(0), 3, 2048, real.handle,
+                    fabric::VirtualAddress(real.address.value + 2048), 0});
+  bench.host().queue(1000);
+  ASSERT_TRUE(bench.run_until([&] { return bench.host().completed == 1; }, 1s));
+  bench.run_for(1ms);
+  EXPECT_EQ(bench.unit().taken, 0U);
+  EXPECT_EQ(bench.unit().count("msg.drop.range"), 1U);
+  EXPECT_EQ(pool_of(bench.unit(), 0).available, 4U);
+}
+
+TEST(ChannelLiar, S001_14_memory_of_a_pool_begins_as_zeros) {
+  ChannelBench bench;
+  ASSERT_TRUE(bench.connect());
+  for (const base::MutableBytes pool : bench.unit().pair->TEST_pool_memory()) {
+    EXPECT_TRUE(std::ranges::all_of(pool, [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
+void get_one(ChannelBench& bench, std::uint64_t context) {
+  std::array<std::byte, 64> message;
+  const BufferRecvPoolGet get{TransactionContext(context), 64, 1};
+  const std::size_t bytes = get.emit(message);
+  bench.host().pair->TEST_send(base::Bytes(message).first(bytes));
+}
+
+// All references below 256 are taken, then one ends and another is asked for in the same turn.
+TEST(ChannelLiar, P_41_a_reference_that_ends_is_given_again_in_the_same_turn) {
+  ChannelBench bench({.unit = {.pools = std::vector<PoolSpec>(248, PoolSpec{1, 64})}});
+  ASSERT_TRUE(bench.connect());
+  std::uint64_t context = 1;
+  while (bench.unit().pool_refs(true).size() < 256) {
+    const std::size_t before = bench.unit().pool_refs(true).size();
+    get_one(bench, context++);
+    ASSERT_TRUE(bench.run_until([&] { return bench.unit().pool_refs(true).size() > before; }, 1s));
+  }
+  std::array<std::byte, 64> message;
+  const std::size_t bytes = BufferPoolFlushRequest::emit(
+      TransactionContext(std::uint64_t{1} << 63 | 7), std::array{FlushRecord{PoolRef(0)}}, message);
+  bench.host().pair->TEST_send(base::Bytes(message).first(bytes));
+  get_one(bench, context);
+  bench.run_for(10ms);
+  EXPECT_TRUE(bench.unit().pair->up());
+  EXPECT_EQ(bench.unit().pool_refs(true).size(), 256U);
+}
+
+TEST(ChannelLiar, S001_24_answers_that_nobody_takes_are_bounded) {
+  ChannelBench bench;
+  ASSERT_TRUE(bench.connect());
+  std::array<std::byte, 64> message;
+  const CfgUtilRequest request{TransactionContext(5), CfgCode::kEcho, {}};
+  const std::size_t bytes = request.emit(message);
+  for (int n = 0; n < 20; ++n) bench.host().pair->TEST_send(base::Bytes(message).first(bytes));
+  bench.unit().polls = false;
+  bench.run_for(1ms);  // all are there when the unit looks
+  bench.unit().polls = true;
+  bench.run_for(10ms);
+  EXPECT_EQ(bench.unit().count("msg.drop.replies"), 12U);
+  EXPECT_EQ(bench.unit().asked[CfgCode::kEcho], 1);
+  EXPECT_TRUE(bench.unit().pair->up());
+}
+
+}  // namespace
+}  // namespace splitnic::messaging::channel_liar_test
