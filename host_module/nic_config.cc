@@ -37,7 +37,10 @@ bool is_ok(const CfgReply& reply) {
 NicConfig::NicConfig(lan::FramePort& tap, Wishes wishes)
     : tap_(tap), wishes_(std::move(wishes)), wanted_mtu_(wishes_.mtu) {
   wanted_ = tap_.state();
-  if (!wanted_mtu_ && wanted_.mtu != kMtuOfNewInterface) wanted_mtu_ = wanted_.mtu;
+  if (!wanted_mtu_ && wanted_.mtu != kMtuOfNewInterface) {
+    wanted_mtu_ = wanted_.mtu;
+    is_mtu_adopted_ = true;
+  }
 }
 
 void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
@@ -65,7 +68,10 @@ void NicConfig::on_tap_state(base::Time now) {
   const bool was_up = wanted_.admin_up;
   const std::uint32_t mtu = wanted_.mtu;
   wanted_ = tap_.state();
-  if (wanted_.mtu != mtu) wanted_mtu_ = wanted_.mtu;  // the user's doing: ours is known at once
+  if (wanted_.mtu != mtu) {  // the user's doing: ours is known at once
+    wanted_mtu_ = wanted_.mtu;
+    is_mtu_adopted_ = false;
+  }
   if (refused_mac_ && wanted_.mac != *refused_mac_) {
     refused_mac_.reset();
     ask_again_ = base::kNever;
@@ -116,6 +122,9 @@ void NicConfig::send_init(base::Time now) {
               wanted_ = tap_.state();
             }
             lan_mtu_ = got.mtu_max();
+            // Found as the LAN has it: an earlier run of ours put it there.
+            if (is_mtu_adopted_ && wanted_mtu_ == lan_mtu_) wanted_mtu_.reset();
+            is_mtu_adopted_ = false;
             follow_mtu();
           });
 }

@@ -71,7 +71,8 @@ class NicConfig {
   const Wishes wishes_;
   // The user's; the interface has the smaller of this and the LAN's.
   std::optional<std::uint32_t> wanted_mtu_;
-  std::uint32_t lan_mtu_ = 0;  // 0: not known yet
+  bool is_mtu_adopted_ = false;  // wanted_mtu_ was found on the interface, whoever put it there
+  std::uint32_t lan_mtu_ = 0;    // 0: not known yet
   messaging::ChannelPair* pair_ = nullptr;
   bool busy_ = false;
   bool initialised_ = false;  // INIT_NIC was answered

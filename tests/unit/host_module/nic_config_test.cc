@@ -28,21 +28,23 @@ class NicConfigTest : public ::testing::Test {
     known_.offloads = kGranted;
     bench_.unit().answer = [this](const CfgRequest& request) { return answer(request); };
   }
-  void configure() {
+  void configure() { configure(nic_); }
+  void configure(NicConfig& nic) {
     if (!bench_.connect()) FAIL() << "no connection";
-    nic_.on_pair_up(*bench_.host().pair, bench_.clock.now());
-    EXPECT_TRUE(bench_.run_until([this] {
-      nic_.pump(bench_.clock.now());
-      return nic_.configured();
+    nic.on_pair_up(*bench_.host().pair, bench_.clock.now());
+    EXPECT_TRUE(bench_.run_until([&] {
+      nic.pump(bench_.clock.now());
+      return nic.configured();
     }));
   }
-  void lan_has_mtu(std::uint32_t mtu) {
+  void lan_has_mtu(std::uint32_t mtu) { lan_has_mtu(nic_, mtu); }
+  void lan_has_mtu(NicConfig& nic, std::uint32_t mtu) {
     messaging::cfg::EventRequest event;
     event.set_generation(++generation_);
     event.mutable_link()->set_up(true);
     event.set_mtu(mtu);
     const std::string data = event.SerializeAsString();
-    nic_.on_request({CfgCode::kEvent, base::as_bytes(data)});
+    nic.on_request({CfgCode::kEvent, base::as_bytes(data)});
   }
   void user_sets_mtu(std::uint32_t mtu) {
     tap_.mutable_state().mtu = mtu;
@@ -60,14 +62,15 @@ class NicConfigTest : public ::testing::Test {
   messaging::NicState known_;     // what the unit has of us
   bool unit_knows_state_ = true;  // false: an older program
   bool refuses_mac_ = false;
+  std::uint32_t lan_mtu_ = 1500;
 
  private:
   std::uint64_t generation_ = 0;
   CfgReply answer(const CfgRequest& request) {
     if (request.code == CfgCode::kInitNic) {
       messaging::cfg::InitNicReply reply;
-      reply.set_mtu(1500);
-      reply.set_mtu_max(1500);
+      reply.set_mtu(lan_mtu_);
+      reply.set_mtu_max(lan_mtu_);
       reply.mutable_link()->set_up(true);
       reply.set_features_granted(kGranted);
       return {CfgStatus::kOk, reply.SerializeAsString()};
@@ -127,6 +130,26 @@ TEST_F(NicConfigTest, S001_25_what_the_user_set_is_the_most) {
   lan_has_mtu(1300);
   EXPECT_EQ(mtu(), 1300U);
   lan_has_mtu(9000);
+  EXPECT_EQ(mtu(), 1400U);
+}
+
+// After kill -9 the interface is found as it was left. The LAN has 1500.
+TEST_F(NicConfigTest, S001_25_an_mtu_that_was_only_the_lans_is_not_taken_for_the_users) {
+  lan_mtu_ = tap_.mutable_state().mtu = 9000;
+  NicConfig again(tap_, {"host"});
+  configure(again);
+  lan_has_mtu(again, 1400);
+  EXPECT_EQ(mtu(), 1400U);
+  lan_has_mtu(again, 9216);
+  EXPECT_EQ(mtu(), 9216U);
+}
+
+TEST_F(NicConfigTest, S001_25_an_mtu_below_the_lans_on_an_interface_that_was_there_is_the_users) {
+  lan_mtu_ = 9000;
+  tap_.mutable_state().mtu = 1400;
+  NicConfig again(tap_, {"host"});
+  configure(again);
+  lan_has_mtu(again, 9216);
   EXPECT_EQ(mtu(), 1400U);
 }
 
