@@ -147,14 +147,7 @@ void Iou::on_pair_up(messaging::ChannelPair& pair) {
   const bool is_only_nic = nics_.size() == 1 || found.nic == nullptr;
   base::log_info("host " + pair.peer_name() + " attached" +
                  (is_only_nic ? "" : " to NIC " + std::to_string(found.nic->number())));
-  if (found.host != nullptr) found.host->owes_announce = remember(found.host->identity().eui64);
-}
-
-bool Iou::remember(fabric::Eui64 host) {
-  if (std::ranges::find(known_, host) != known_.end()) return true;
-  if (known_.size() == kKnownMax) known_.erase(known_.begin());
-  known_.push_back(host);
-  return false;
+  if (found.host != nullptr) found.host->owes_announce = true;
 }
 
 void Iou::on_pair_down(messaging::ChannelPair& pair, const std::string& why) {

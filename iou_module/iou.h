@@ -98,8 +98,6 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
   bool is_too_often(const fabric::Link& link);
   void end_sessions_of(const fabric::Link& link);
   void end_too_wide();
-  // True if it had a session before, on whatever NIC, as this process or an earlier one.
-  bool remember(fabric::Eui64 host);
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);
 
   const IouConfig config_;
@@ -113,8 +111,6 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
     base::Time at;
   };
   std::vector<Built> built_;  // not longer ago than kSessionEvery
-  static constexpr std::size_t kKnownMax = 1024;
-  std::vector<fabric::Eui64> known_;  // hosts that had a session, oldest first
   base::Time now_{};
   base::Counters<IouCounter> counters_;
 };
