@@ -245,7 +245,7 @@ void NicConfig::follow_mtu() {
 base::Time NicConfig::deadline() const {
   if (pair_ == nullptr || !pair_->up() || busy_) return base::kNever;
   if (!initialised_) return init_again_ == base::Time{} ? base::kNever : init_again_;
-  return ask_again_;
+  return acknowledged_->mac == wanted_.mac ? base::kNever : ask_again_;
 }
 
 void NicConfig::on_link_lost() {

@@ -14,6 +14,7 @@ using messaging::CfgCode;
 using messaging::CfgReply;
 using messaging::CfgRequest;
 using messaging::CfgStatus;
+using namespace std::chrono_literals;
 
 constexpr lan::MacAddress kMac{0x02, 0, 0, 0, 0, 0x01};
 constexpr std::uint32_t kGranted = lan::kOffloadChecksum | lan::kOffloadTso4;
@@ -36,6 +37,18 @@ class NicConfigTest : public ::testing::Test {
       nic.pump(bench_.clock.now());
       return nic.configured();
     }));
+  }
+  void run_pumped(base::Duration span) {
+    bench_.run_until(
+        [this] {
+          nic_.pump(bench_.clock.now());
+          return false;
+        },
+        span);
+  }
+  void user_sets_mac(const lan::MacAddress& mac) {
+    tap_.mutable_state().mac = mac;
+    nic_.on_tap_state(bench_.clock.now());
   }
   void lan_has_mtu(std::uint32_t mtu) { lan_has_mtu(nic_, mtu); }
   void lan_has_mtu(NicConfig& nic, std::uint32_t mtu) {
@@ -62,12 +75,14 @@ class NicConfigTest : public ::testing::Test {
   messaging::NicState known_;     // what the unit has of us
   bool unit_knows_state_ = true;  // false: an older program
   bool refuses_mac_ = false;
+  bool refuses_init_ = false;
   std::uint32_t lan_mtu_ = 1500;
 
  private:
   std::uint64_t generation_ = 0;
   CfgReply answer(const CfgRequest& request) {
     if (request.code == CfgCode::kInitNic) {
+      if (refuses_init_) return {CfgStatus::kDeviceError, {}};
       messaging::cfg::InitNicReply reply;
       reply.set_mtu(lan_mtu_);
       reply.set_mtu_max(lan_mtu_);
@@ -165,6 +180,61 @@ TEST_F(NicConfigTest, S001_08_a_refused_address_is_asked_for_again) {
   bench_.run_for(std::chrono::milliseconds(10));
   EXPECT_EQ(asked(CfgCode::kSetMac), 2);
   EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+// Its owner takes the address back while the request is under way: there is nothing to ask again.
+TEST_F(NicConfigTest, S001_08_an_address_that_is_not_wanted_any_more_is_not_asked_for_again) {
+  configure();
+  refuses_mac_ = true;
+  user_sets_mac({0x02, 0, 0, 0, 0, 0x02});
+  user_sets_mac(kMac);
+  run_pumped(10ms);
+  EXPECT_EQ(asked(CfgCode::kSetMac), 1);
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+  run_pumped(3s);
+  EXPECT_EQ(asked(CfgCode::kSetMac), 1);
+}
+
+TEST_F(NicConfigTest, S001_25_a_refused_init_is_repeated_once_a_second_and_logged_once) {
+  refuses_init_ = true;
+  ASSERT_TRUE(bench_.connect());
+  ::testing::internal::CaptureStderr();
+  nic_.on_pair_up(*bench_.host().pair, bench_.clock.now());
+  base::Time asked_at = bench_.clock.now();
+  for (int tries = 1; tries <= 5; ++tries) {
+    run_pumped(900ms);
+    EXPECT_EQ(asked(CfgCode::kInitNic), tries);
+    EXPECT_EQ(nic_.deadline(), asked_at + 1s);
+    bench_.run_until([&] { return bench_.clock.now() >= nic_.deadline(); });
+    asked_at = bench_.clock.now();
+    nic_.pump(asked_at);
+  }
+  refuses_init_ = false;
+  run_pumped(2s);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::size_t line = log.find("refused INIT_NIC");
+  EXPECT_NE(line, std::string::npos);
+  EXPECT_EQ(log.find("refused INIT_NIC", line + 1), std::string::npos) << log;
+  EXPECT_TRUE(nic_.configured());
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+TEST_F(NicConfigTest, S001_25_nothing_is_due_while_the_pair_is_not_up) {
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+  known_.mtu = 1400;  // so that all is sent
+  refuses_mac_ = true;
+  for (const bool is_init_refused : {true, false}) {
+    refuses_init_ = is_init_refused;
+    ASSERT_TRUE(bench_.connect());
+    nic_.on_pair_up(*bench_.host().pair, bench_.clock.now());
+    run_pumped(10ms);
+    EXPECT_GT(nic_.deadline(), bench_.clock.now());
+    EXPECT_NE(nic_.deadline(), base::kNever);
+    bench_.host().pair->begin_close();
+    EXPECT_EQ(nic_.deadline(), base::kNever) << "it is not told yet";
+    nic_.on_pair_down();
+    EXPECT_EQ(nic_.deadline(), base::kNever);
+  }
 }
 
 }  // namespace nic_config_test
