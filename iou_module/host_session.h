@@ -3,6 +3,7 @@
 // under its own name and nobody else notices [S001-08]. Thread: the data thread.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 #include <memory>
@@ -109,7 +110,8 @@ class HostSession {
   std::size_t from_host_done = 0;
   static constexpr std::size_t kFromHostMax = 64;
   std::size_t from_host_judged = 0;  // up to here they were checked and given to other hosts
-  std::bitset<kFromHostMax> is_not_for_lan;  // of those judged: dropped, or given to a host
+  std::bitset<kFromHostMax> is_not_for_lan;          // of those judged: dropped, or given to a host
+  std::array<std::uint16_t, kFromHostMax> tag_of{};  // the VLAN tag that each leaves with; 0: none
 
   base::Counters<SessionCounter> counters;
   Rmon rmon;

@@ -95,9 +95,12 @@ LanNic::Run LanNic::gather(HostSession& host, std::span<base::Bytes> out) {
     base::Bytes leaves = frame;
     const bool is_new = at >= host.from_host_judged;
     bool is_for_lan = is_new ? check(host, frame) : !host.is_not_for_lan[at];
-    if (is_for_lan && host.nic.vlans.tags(frame)) {
+    if (is_new) {
+      host.tag_of[at] = is_for_lan && host.nic.vlans.tags(frame) ? host.nic.vlans.pvid() : 0;
+    }
+    if (is_for_lan && host.tag_of[at] != 0) {
       if (room.size() < frame.size() + lan::kVlanTagBytes) break;
-      leaves = copy_with_tag(frame, host.nic.vlans.pvid(), room);
+      leaves = copy_with_tag(frame, host.tag_of[at], room);
       room = room.subspan(frame.size() + lan::kVlanTagBytes);
     }
     if (is_for_lan && is_new) is_for_lan = give_to_hosts(host, leaves);

@@ -69,6 +69,11 @@ TEST(FramesTest, S001_25_a_pvid_tags_what_leaves_and_untags_what_comes) {
         [&] { return host.got.size() + bench.count("lan.rx.drop.host_full") == 20'000; }, 20s));
     EXPECT_EQ(bench.count("iou.to_host.frames"), 2 + host.got.size());
     for (const Frame& frame : host.got) ASSERT_EQ(frame.size(), 996U);
+    bench.run(5ms);
+    EXPECT_EQ(bench.unit->sessions().at(0)->ring().frames(), 0U) << "what was dropped is free too";
+    bench.lan().queue(frame_of(mac_number(1), kPeer, 6, 7, 100));
+    bench.run(5ms);
+    EXPECT_EQ(host.got.back(), frame_of(mac_number(1), kPeer, 6, 0, 96));
   }
 }
 
@@ -170,6 +175,99 @@ TEST(FramesTest, a_frame_for_another_host_is_given_once_while_the_lan_is_blocked
   EXPECT_EQ(bench.count("iou.host_to_host"), 1U);
   EXPECT_EQ(bench.count("iou.from_host.drop.spoof"), 1U);
   EXPECT_EQ(bench.count("iou.from_host.frames"), 4U);
+}
+
+// Whatever the settings become while a frame waits for the LAN, what was said of it holds.
+struct Change {
+  const char* name;
+  void (*make)(UnitBench& bench, TestHost& host, TestHost& other);
+};
+constexpr std::array kChanges{
+    Change{"nothing", [](UnitBench&, TestHost&, TestHost&) {}},
+    Change{"stopped",
+           [](UnitBench& bench, TestHost& host, TestHost&) {
+             EXPECT_EQ(bench.ask(host, CfgCode::kStop).status, CfgStatus::kOk);
+           }},
+    Change{"another address",
+           [](UnitBench& bench, TestHost& host, TestHost&) {
+             EXPECT_EQ(bench.set_mac(host, mac_number(9)), CfgStatus::kOk);
+           }},
+    Change{"promiscuous",
+           [](UnitBench& bench, TestHost& host, TestHost&) {
+             cfg::SetFilterRequest filter;
+             filter.mutable_filter()->set_promiscuous(true);
+             EXPECT_EQ(bench.ask(host, CfgCode::kSetFilter, filter).status, CfgStatus::kOk);
+           }},
+    Change{"a PVID",
+           [](UnitBench& bench, TestHost& host, TestHost&) {
+             EXPECT_EQ(bench.vlan(host, CfgCode::kSetPvid, 7), CfgStatus::kOk);
+           }},
+    Change{"its destination is a host's now",
+           [](UnitBench& bench, TestHost&, TestHost& other) {
+             EXPECT_EQ(bench.set_mac(other, kPeer), CfgStatus::kOk);
+           }},
+    Change{"and that of the other frame is no host's",
+           [](UnitBench& bench, TestHost&, TestHost& other) {
+             EXPECT_EQ(bench.set_mac(other, mac_number(8)), CfgStatus::kOk);
+           }},
+};
+
+TEST(FramesTest, S001_25_a_frame_that_waits_for_the_lan_is_judged_once) {
+  for (const Change& change : kChanges) {
+    SCOPED_TRACE(change.name);
+    UnitBench bench;
+    TestHost& host = bench.add_host();
+    TestHost& other = bench.add_host();
+    ASSERT_TRUE(bench.attach(host, mac_number(1)));
+    ASSERT_TRUE(bench.attach(other, mac_number(2)));
+    bench.lan().writes_blocked = true;
+    // All are judged before the LAN takes one: the one that is not for it comes last.
+    const Frame to_lan = frame_of(kPeer, mac_number(1), 1);
+    const Frame to_all = frame_of(kEverybody, mac_number(1), 2);
+    const Frame to_other = frame_of(mac_number(2), mac_number(1), 3);
+    for (const Frame& frame : {to_lan, to_all, to_other}) ASSERT_TRUE(host.push(frame));
+    bench.run(5ms);
+    change.make(bench, host, other);
+    bench.run(5ms);
+    EXPECT_TRUE(bench.written[0].empty());
+    bench.lan().writes_blocked = false;
+    bench.run(5ms);
+    EXPECT_EQ(bench.written[0], (std::vector<Frame>{to_lan, to_all}));
+    EXPECT_EQ(bench.lan().changed_frames(), 0U);
+    EXPECT_EQ(other.got, (std::vector<Frame>{to_all, to_other}));
+    EXPECT_EQ(bench.count("iou.host_to_host"), 1U);
+    EXPECT_EQ(bench.count("lan.tx.frames"), 2U);
+    EXPECT_EQ(bench.count("iou.from_host.frames"), 3U);
+    EXPECT_EQ(bench.count("iou.from_host.drop.spoof"), 0U);
+    EXPECT_EQ(bench.count("iou.from_host.drop.stopped"), 0U);
+    EXPECT_EQ(bench.count("iou.from_host.drop.away"), 0U);
+  }
+}
+
+// A frame with a tag of the PVID keeps it, and one that was dropped stays so and is counted once.
+TEST(FramesTest, S001_25_a_frame_that_waits_keeps_its_tag_and_a_dropped_one_stays_dropped) {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  ASSERT_EQ(bench.vlan(host, CfgCode::kSetPvid, 7), CfgStatus::kOk);
+  bench.lan().writes_blocked = true;
+  ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 1, 0, 96)));
+  ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(9), 2, 0, 96)));
+  bench.run(5ms);
+  EXPECT_EQ(bench.count("iou.from_host.drop.spoof"), 1U);
+  ASSERT_EQ(bench.vlan(host, CfgCode::kSetPvid, 8), CfgStatus::kOk);
+  ASSERT_EQ(bench.set_mac(host, mac_number(9)), CfgStatus::kOk);
+  bench.run(5ms);
+  bench.lan().writes_blocked = false;
+  bench.run(5ms);
+  EXPECT_EQ(bench.written[0], std::vector<Frame>{frame_of(kPeer, mac_number(1), 1, 7, 100)});
+  EXPECT_EQ(bench.lan().changed_frames(), 0U);
+  EXPECT_EQ(bench.count("iou.from_host.drop.spoof"), 1U);
+  EXPECT_EQ(bench.count("iou.from_host.frames"), 2U);
+  // The next is judged by the new settings.
+  ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(9), 3, 0, 96)));
+  bench.run(5ms);
+  EXPECT_EQ(bench.written[0].back(), frame_of(kPeer, mac_number(9), 3, 8, 100));
 }
 
 TEST(FramesTest, F_51_what_was_accepted_arrives_before_a_clean_stop) {
