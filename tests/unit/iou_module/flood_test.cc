@@ -54,6 +54,34 @@ TEST(FloodTest, S001_08_a_flood_of_connect_requests_builds_one_session_in_20_ms)
   EXPECT_EQ(host.got.size(), 1U);
 }
 
+TEST(FloodTest, S001_08_the_bound_on_new_sessions_is_of_all_links_and_nics_together) {
+  UnitBench bench({.nics = 2});
+  std::vector<TestHost*> hosts;
+  for (std::uint32_t i = 0; i < 2 * Iou::kSessionsMax; ++i) {
+    hosts.push_back(&bench.add_host({.nic = i % 2}));
+  }
+  const auto count_up = [&] { return std::ranges::count_if(hosts, &TestHost::up); };
+  constexpr auto kMost = static_cast<std::ptrdiff_t>(Iou::kSessionsMax);
+  ASSERT_TRUE(bench.run_until([&] { return std::ranges::all_of(hosts, &TestHost::link_up); }));
+  for (TestHost* host : hosts) host->connect();
+  bench.run(Iou::kSessionEvery - 1ms);
+  EXPECT_EQ(count_up(), kMost);
+  EXPECT_EQ(bench.unit->sessions().size(), Iou::kSessionsMax);
+  EXPECT_EQ(bench.count("iou.hosts.refused_often"), Iou::kSessionsMax);
+  // Sooner than that not one more of them is let in.
+  for (TestHost* host : hosts) {
+    if (!host->up()) host->connect();
+  }
+  bench.turn();
+  EXPECT_EQ(bench.unit->sessions().size(), Iou::kSessionsMax);
+  bench.run(Iou::kSessionEvery);
+  for (TestHost* host : hosts) {
+    if (!host->up()) host->connect();
+  }
+  bench.run(5ms);
+  EXPECT_EQ(count_up(), 2 * kMost);
+}
+
 TEST(FloodTest, a_host_that_was_rejected_for_it_is_let_in_when_it_asks_again) {
   UnitBench bench;
   TestHost& host = bench.add_host();
@@ -106,6 +134,58 @@ TEST(FloodTest, a_full_unit_lets_a_host_that_is_in_connect_anew) {
   EXPECT_FALSE(bench.connect(other));
   EXPECT_GE(bench.count("iou.hosts.refused_full"), 1U);
   EXPECT_TRUE(bench.connect(host));
+}
+
+// What is left of the table is too little for one part of a session after the other.
+TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
+  UnitBench bench;
+  TestHost& inside = bench.add_host();
+  TestHost& host = bench.add_host();
+  ASSERT_TRUE(bench.attach(inside, mac_number(1)));
+  ASSERT_TRUE(bench.run_until([&] { return host.link_up(); }));
+  fabric::Mrwt& table = bench.adapter->memory();
+  std::array<std::byte, 64> room{};
+  const fabric::PdId domain = bench.adapter->alloc_pd();
+  std::vector<fabric::MemoryHandle> taken;
+  while (const auto handle = table.register_region(domain, room, fabric::kLocalRead)) {
+    taken.push_back(*handle);
+  }
+  HostSession& first = *bench.unit->sessions().at(0);
+  EXPECT_TRUE(first.is_registered());
+  EXPECT_FALSE(
+      HostSession({}, *bench.adapter, first.link(), bench.random, *bench.unit).is_registered());
+  std::size_t refused = 0;
+  for (; refused < 20; ++refused) {
+    bench.run(Iou::kSessionEvery);
+    host.connect();
+    ASSERT_TRUE(bench.run_until([&] { return host.up() || !host.refusal.empty(); }, 10ms));
+    if (host.up()) break;
+    EXPECT_EQ(host.refusal, "refused: no_resources") << refused;
+    EXPECT_EQ(bench.unit->sessions().size(), 1U) << refused;
+    EXPECT_EQ(table.live_count(), table.entries_max() - refused) << "all of it is given back";
+    ASSERT_TRUE(table.deregister(taken.back()));
+    taken.pop_back();
+  }
+  EXPECT_GT(refused, 2U) << "frames, messages and pools are an entry each";
+  EXPECT_TRUE(host.up());
+  EXPECT_EQ(bench.count("iou.hosts.refused_often"), 0U);
+  bench.lan().queue(frame_of(mac_number(1), kPeer));
+  bench.run(5ms);
+  EXPECT_EQ(inside.got.size(), 1U);
+}
+
+TEST(FloodTest, F_51_a_request_that_arrives_in_the_last_turn_of_a_stop_builds_no_session) {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  ASSERT_TRUE(bench.run_until([&] { return host.link_up(); }));
+  host.connect();
+  host.step();
+  bench.unit->stop(bench.clock.now());
+  EXPECT_TRUE(bench.unit->sessions().empty());
+  EXPECT_EQ(bench.count("iou.hosts.refused_stop"), 1U);
+  host.step();
+  EXPECT_FALSE(host.up());
+  EXPECT_NE(host.refusal.find("the I/O unit stops"), std::string::npos) << host.refusal;
 }
 
 TEST(FloodTest, S001_14_a_session_that_a_new_connection_ends_is_counted_too) {

@@ -84,6 +84,25 @@ void get_one(ChannelBench& bench, std::uint64_t context) {
   bench.host().pair->TEST_send(base::Bytes(message).first(bytes));
 }
 
+// Each costs an entry of the adapter's table, which all hosts share.
+TEST(ChannelLiar, S001_13_a_peer_gets_no_more_than_16_pools) {
+  ChannelBench bench;
+  ASSERT_TRUE(bench.connect());
+  const std::size_t before = bench.unit().pool_refs(true).size();
+  const std::size_t entries = bench.unit().adapter->memory().live_count();
+  for (std::uint64_t context = 1; context <= 40; ++context) {
+    get_one(bench, context);
+    bench.run_for(1ms);
+  }
+  EXPECT_EQ(bench.unit().count("pool.granted"), 16U);
+  EXPECT_EQ(bench.unit().count("pool.refused"), 24U);
+  EXPECT_EQ(bench.unit().pool_refs(true).size(), before + 16);
+  EXPECT_EQ(bench.unit().adapter->memory().live_count(), entries + 16);
+  EXPECT_TRUE(bench.unit().pair->up());
+  bench.host().queue(1500);
+  EXPECT_TRUE(bench.deliver());
+}
+
 // All references below 256 are taken, then one ends and another is asked for in the same turn.
 TEST(ChannelLiar, P_41_a_reference_that_ends_is_given_again_in_the_same_turn) {
   ChannelBench bench({.unit = {.pools = std::vector<PoolSpec>(248, PoolSpec{1, 64})}});
