@@ -334,6 +334,39 @@ TEST(LinkLanes, S000_40_X_15_a_blocked_lane_blocks_no_other) {
   EXPECT_TRUE(write_lane(link, 0, pattern(128, 1)));
 }
 
+// The owner is woken when the path takes something again; until then nothing is due but the end of
+// its patience.
+TEST(LinkLanes, S000_45_a_blocked_path_is_waited_for_without_a_spin) {
+  for (const bool comes_back : {true, false}) {
+    World w({.batch_queue_max = 4}, full(config_of(0xA, 100, true)), full(config_of(0xB, 200)));
+    w.connect();
+    Link& link = w.b->link();
+    Port& port = w.b->port;
+    Cells sent;
+    while (sent.size() < 100 && !port.wants_write()) {
+      sent.push_back(pattern(200, static_cast<unsigned>(sent.size())));
+      ASSERT_TRUE(write(link, sent.back()));
+      port.flush(w.clock.now());
+    }
+    ASSERT_TRUE(port.wants_write());
+    const base::Time end = w.clock.now() + (comes_back ? 800ms : 950ms);
+    unsigned wakes = 0;
+    for (; w.clock.now() < end; ++wakes) {
+      ASSERT_GT(port.deadline(), w.clock.now()) << "after " << wakes;
+      w.clock.set(std::min(port.deadline(), end));
+      port.on_time(w.clock.now());
+      port.flush(w.clock.now());
+    }
+    EXPECT_LE(wakes, 10U);
+    EXPECT_EQ(link.up(), comes_back);
+    if (!comes_back) continue;
+    w.pump();
+    EXPECT_EQ(w.a->cells, sent);
+    EXPECT_FALSE(port.wants_write());
+    EXPECT_GT(port.deadline(), w.clock.now());
+  }
+}
+
 TEST(LinkLanes, a_cell_beyond_the_limit_of_the_profile_finds_no_room) {
   FullWorld w;
   EXPECT_FALSE(write(w.b->link(), pattern(2000, 1)));
