@@ -143,6 +143,14 @@ TEST(SimFaults, L_28_S000_44_holes_are_repaired_by_the_link) {
   }
 }
 
+void send_both_ways(World& world, base::Duration time) {
+  for (base::Duration at{}; at < time; at += 5ms) {
+    world.send_to_lan(1400);
+    world.send_to_host(1400);
+    world.run(5ms);
+  }
+}
+
 // The path swallows long datagrams without a word: the link finds out, and the pair that follows
 // has cells that pass.
 TEST(SimFaults, L_33_a_path_that_swallows_long_datagrams) {
@@ -151,13 +159,7 @@ TEST(SimFaults, L_33_a_path_that_swallows_long_datagrams) {
   config.faults.delay = 50us;
   World world(config);
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
-  const auto traffic = [&](base::Duration time) {
-    for (base::Duration at{}; at < time; at += 5ms) {
-      world.send_to_lan(1400);
-      world.send_to_host(1400);
-      world.run(5ms);
-    }
-  };
+  const auto traffic = [&](base::Duration time) { send_both_ways(world, time); };
   traffic(500ms);
   EXPECT_EQ(world.to_lan.taken(), world.to_lan.sent());
   for (fabric::FaultUnderlay* path : {&world.host_path(), &world.iou_path()}) {
@@ -167,11 +169,38 @@ TEST(SimFaults, L_33_a_path_that_swallows_long_datagrams) {
   EXPECT_GE(world.counter("link.path_narrowed"), 2U);
   traffic(4s);
   EXPECT_TRUE(world.run_until(5s, [&] { return world.connected() && world.quiet(); }));
+  EXPECT_EQ(world.counter("host.pair.ups"), 2U) << "one more for the narrowing";
   world.mark();
   traffic(500ms);
   EXPECT_TRUE(world.run_until(2s, [&] { return world.all_arrived(); }));
   const auto violations = world.violations();
   EXPECT_TRUE(violations.empty()) << violations.front();
+}
+
+// One way becomes narrow, and the other way later: the pair of the first time has cells that pass
+// both ways, so it stays.
+TEST(SimFaults, L_33_a_path_that_narrows_one_way_after_the_other_costs_one_pair) {
+  for (const bool is_host_first : {true, false}) {
+    WorldConfig config;
+    config.seed = 33;
+    config.faults.delay = 50us;
+    World world(config);
+    ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+    std::array ways{&world.host_path(), &world.iou_path()};
+    if (!is_host_first) std::swap(ways[0], ways[1]);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      ways[i]->drop_sent([](base::Bytes datagram) { return datagram.size() > 1300; });
+      send_both_ways(world, 6s);
+      EXPECT_EQ(world.counter("link.path_narrowed"), i + 1) << is_host_first;
+      EXPECT_TRUE(world.run_until(5s, [&] { return world.connected() && world.quiet(); }));
+      EXPECT_EQ(world.counter("host.pair.ups"), 2U) << is_host_first;
+    }
+    world.mark();
+    send_both_ways(world, 500ms);
+    EXPECT_TRUE(world.run_until(2s, [&] { return world.all_arrived(); }));
+    const auto violations = world.violations();
+    EXPECT_TRUE(violations.empty()) << violations.front();
+  }
 }
 
 WorldConfig small_pools(std::uint64_t seed) {
