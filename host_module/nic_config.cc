@@ -46,7 +46,7 @@ NicConfig::NicConfig(lan::FramePort& tap, Wishes wishes)
 void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
   pair_ = &pair;
   ++epoch_;
-  busy_ = initialised_ = compared_ = configured_ = filter_sent_ = false;
+  busy_ = initialised_ = compared_ = configured_ = filter_sent_ = has_no_slot_ = false;
   refused_mac_.reset();
   ask_again_ = base::kNever;
   init_again_ = base::Time{};
@@ -91,6 +91,7 @@ bool NicConfig::request(messaging::CfgCode code, const std::string& data, base::
         done(reply);
       });
   busy_ = sent.has_value();
+  has_no_slot_ = !busy_;
   return busy_;
 }
 
@@ -243,7 +244,7 @@ void NicConfig::follow_mtu() {
 }
 
 base::Time NicConfig::deadline() const {
-  if (pair_ == nullptr || !pair_->up() || busy_) return base::kNever;
+  if (pair_ == nullptr || !pair_->up() || busy_ || has_no_slot_) return base::kNever;
   if (!initialised_) return init_again_ == base::Time{} ? base::kNever : init_again_;
   return acknowledged_->mac == wanted_.mac ? base::kNever : ask_again_;
 }

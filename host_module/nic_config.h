@@ -75,6 +75,7 @@ class NicConfig {
   std::uint32_t lan_mtu_ = 0;    // 0: not known yet
   messaging::ChannelPair* pair_ = nullptr;
   bool busy_ = false;
+  bool has_no_slot_ = false;  // others' requests take all: the turn that ends one calls pump()
   bool initialised_ = false;  // INIT_NIC was answered
   bool compared_ = false;     // so was GET_STATE
   bool configured_ = false;   // everything wanted is acknowledged

@@ -237,5 +237,25 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_the_pair_is_not_up) {
   }
 }
 
+// Requests of others take all that may be open, and the peer answers none: that is waited for.
+TEST_F(NicConfigTest, S001_25_nothing_is_due_while_no_request_may_be_opened) {
+  refuses_init_ = true;
+  ASSERT_TRUE(bench_.connect());
+  messaging::ChannelPair& pair = *bench_.host().pair;
+  nic_.on_pair_up(pair, bench_.clock.now());
+  run_pumped(10ms);
+  refuses_init_ = false;
+  bench_.run_until([&] { return bench_.clock.now() >= nic_.deadline(); });
+  bench_.unit().polls = false;
+  while (pair.request(CfgCode::kEcho, "x", bench_.clock.now(), [](const CfgReply&) {})) {
+  }
+  nic_.pump(bench_.clock.now());
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+  bench_.unit().polls = true;
+  run_pumped(3s);
+  EXPECT_EQ(asked(CfgCode::kInitNic), 2);
+  EXPECT_TRUE(nic_.configured());
+}
+
 }  // namespace nic_config_test
 }  // namespace splitnic::host
