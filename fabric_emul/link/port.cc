@@ -150,8 +150,10 @@ base::Time Port::link_deadline(const Link& link) const {
   if (link.full_ != nullptr && link.blocked_)
     return std::min(link.last_heard_ + silence_max(), link.next_hello_);
   if (link.full_ != nullptr) return std::min(link.full_->deadline(), link.next_hello_);
+  const bool may_doubt = link.is_client_ && link.hello_nonce_ == 0;
   return std::min({link.last_sent_ + config_.idle, link.last_heard_ + silence_max(),
-                   link.next_hello_, link.probe_.deadline()});
+                   may_doubt ? doubt_at(link) : base::kNever, link.next_hello_,
+                   link.probe_.deadline()});
 }
 
 // Retry, IDLE and silence are the FullLink's. It cannot say that a peer is another instance now, so
@@ -187,15 +189,12 @@ void Port::on_link_time(base::Time now, Link& link) {
   } else if (link.state_ == LinkState::kUp) {
     if (now - link.last_heard_ >= silence_max()) {
       take_down(now, link, LinkState::kSilent, "nothing heard from the peer");
+    } else if (link.is_client_ && link.hello_nonce_ == 0 && now >= doubt_at(link)) {
+      link.hello_wait_ = config_.hello_min;
+      send_hello(now, link);
+      link.last_sent_ = now;
     } else if (now - link.last_sent_ >= config_.idle) {
-      // A silent peer may be a new instance, which takes nothing but HELLO.
-      if (link.is_client_ && link.hello_nonce_ == 0 && now - link.last_heard_ >= 2 * config_.idle) {
-        link.hello_wait_ = config_.hello_min;
-        send_hello(now, link);
-        link.last_sent_ = now;
-      } else {
-        send_idle(now, link);
-      }
+      send_idle(now, link);
     }
   }
   if (now >= link.next_hello_) send_hello(now, link);

@@ -198,6 +198,9 @@ class Port : private CellSink {
   void on_narrowed(Link& link);
   void on_black_hole(base::Time now, std::size_t stride, Link& link);
   std::size_t full_cell_bytes_max() const;
+  // A client's: a silent peer may be a new instance, which takes nothing but HELLO, whatever else
+  // is sent to it.
+  base::Time doubt_at(const Link& link) const { return link.last_heard_ + 2 * config_.idle; }
   base::Duration silence_max() const {
     return config_.idle * config_.idle_missing_max + config_.idle / 2;
   }

@@ -55,6 +55,18 @@ TEST(LinkUpTest, four_missing_idles_take_the_link_down_and_it_comes_back) {
   EXPECT_EQ(w.b->count(LinkCounter::kPeerRestart), 0U);
 }
 
+TEST(LinkUpTest, X_46_a_restarted_listener_is_found_under_traffic_before_the_link_is_down) {
+  World w;
+  w.connect();
+  w.a = std::make_unique<End>(w.listener_faults, config_of(0xA, 101, true));
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(write(w.b->link(), pattern(64, 1)));
+    w.run(10ms);
+  }
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "restarted", "up"));
+  EXPECT_EQ(w.b->link().peer_instance(), 101U);
+}
+
 TEST(LinkUpTest, any_valid_flit_brings_a_silent_link_back) {
   World w;
   w.connect();

@@ -243,16 +243,7 @@ struct HandPeer final : CellSink {
     init.instance = 400;
     return init;
   }
-  void send(const Init& init) {
-    std::array<std::byte, kInitBytes> payload;
-    emit_init(payload.data(), init);
-    std::array<std::byte, kFlitHeaderBytes + kInitBytes> flit;
-    FlitHeader header;
-    header.type = FlitType::kInit;
-    header.vl = kMgmtLane;
-    emit_flit(flit, header, payload);
-    end.send(w.listener_at.address(), flit, flit.size());
-  }
+  void send(const Init& init) { send_init(end, w.listener_at.address(), init); }
   Init take(InitStep step) {
     Init init;
     while (const auto batch = end.receive()) {

@@ -9,20 +9,6 @@ namespace splitnic::fabric::link_up_test {
 using namespace link_world;
 using ::testing::ElementsAre;
 
-// What an attacker or an old program sends: one INIT flit from any endpoint.
-void send_init(InProcessUnderlay& from, const PeerAddress& to, const Init& init,
-               std::uint8_t ctl = 0) {
-  std::array<std::byte, kInitBytes> payload;
-  emit_init(payload.data(), init);
-  std::array<std::byte, kFlitHeaderBytes + kInitBytes> flit;
-  FlitHeader header;
-  header.type = FlitType::kInit;
-  header.vl = kMgmtLane;
-  header.ctl = ctl;
-  emit_flit(flit, header, payload);
-  EXPECT_EQ(from.send(to, flit, flit.size()), Underlay::SendStatus::kSent);
-}
-
 Init hello_of(std::uint64_t eui64, std::uint64_t instance) {
   Init init;
   init.step = InitStep::kHello;

@@ -1,6 +1,9 @@
 // Ports over an in-process hub, their observers, and time moved by hand.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -84,6 +87,20 @@ inline bool write(Link& link, const std::vector<std::byte>& cell) {
   std::memcpy(room.data(), cell.data(), cell.size());
   link.commit(cell.size());
   return true;
+}
+
+// What an attacker or an old program sends: one INIT flit from any endpoint.
+inline void send_init(Underlay& from, const PeerAddress& to, const Init& init,
+                      std::uint8_t ctl = 0) {
+  std::array<std::byte, kInitBytes> payload;
+  emit_init(payload.data(), init);
+  std::array<std::byte, kFlitHeaderBytes + kInitBytes> flit;
+  FlitHeader header;
+  header.type = FlitType::kInit;
+  header.vl = kMgmtLane;
+  header.ctl = ctl;
+  emit_flit(flit, header, payload);
+  EXPECT_EQ(from.send(to, flit, flit.size()), Underlay::SendStatus::kSent);
 }
 
 // A listening end and one client, each behind a fault decorator.
