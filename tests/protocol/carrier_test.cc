@@ -47,15 +47,7 @@ class AnyCarrier : public ::testing::TestWithParam<Kind> {};
 TEST_P(AnyCarrier, S000_39_streams_both_ways) {
   AdapterPair pair = make_pair(GetParam());
   const QpPair qp = pair.connect(QpInit{});
-  const Stream::Config config{.packets = 1000, .bytes_max = 20'000};
-  Stream up(pair.b(), qp.b, pair.a(), qp.a, config);
-  Stream down(pair.a(), qp.a, pair.b(), qp.b, config);
-  EXPECT_TRUE(pair.run_until([&] {
-    const bool up_done = up.step();
-    return down.step() && up_done;
-  }));
-  EXPECT_EQ(up.failure, "");
-  EXPECT_EQ(down.failure, "");
+  stream_both_ways(pair, qp, {.packets = 1000, .bytes_max = 20'000});
 }
 
 TEST_P(AnyCarrier, S000_39_a_lossy_path) {
@@ -114,15 +106,8 @@ TEST(CarrierTest, S000_15_a_carrier_that_blocks_or_drops) {
     options.hub.drops_when_full = drops;
     AdapterPair pair(options);
     const QpPair qp = pair.connect(QpInit{});
-    const Stream::Config config{.packets = 300, .bytes_max = 60'000};
-    Stream up(pair.b(), qp.b, pair.a(), qp.a, config);
-    Stream down(pair.a(), qp.a, pair.b(), qp.b, config);
-    EXPECT_TRUE(pair.run_until([&] {
-      const bool up_done = up.step();
-      return down.step() && up_done;
-    })) << drops;
-    EXPECT_EQ(up.failure, "");
-    EXPECT_EQ(down.failure, "");
+    SCOPED_TRACE(drops);
+    stream_both_ways(pair, qp, {.packets = 300, .bytes_max = 60'000});
     EXPECT_LE(pair.idle_turns_with_past_deadline, 10) << drops;
   }
 }

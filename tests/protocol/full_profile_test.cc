@@ -18,18 +18,7 @@ PairOptions full(std::uint64_t seed = 1, std::uint16_t mcp = 0) {
 
 // Streams both ways at once.
 void run_streams(AdapterPair& pair, const QpPair& qp, unsigned packets) {
-  const Stream::Config config{.packets = packets};
-  Stream up(pair.b(), qp.b, pair.a(), qp.a, config);
-  Stream down(pair.a(), qp.a, pair.b(), qp.b, config);
-  const bool done = pair.run_until(
-      [&] {
-        const bool up_done = up.step();
-        return down.step() && up_done;
-      },
-      120s);
-  EXPECT_TRUE(done) << up.received() << " and " << down.received() << " of " << packets;
-  EXPECT_EQ(up.failure, "");
-  EXPECT_EQ(down.failure, "");
+  stream_both_ways(pair, qp, {.packets = packets}, 120s);
   EXPECT_LE(pair.idle_turns_with_past_deadline, 10);
 }
 

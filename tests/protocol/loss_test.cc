@@ -12,18 +12,7 @@ using namespace std::chrono_literals;
 void expect_both_ways(AdapterPair& pair, const QpInit& init, const Stream::Config& config,
                       base::Duration limit = 60s) {
   const QpPair qp = pair.connect(init);
-  Stream up(pair.b(), qp.b, pair.a(), qp.a, config);
-  Stream down(pair.a(), qp.a, pair.b(), qp.b, config);
-  const bool done = pair.run_until(
-      [&] {
-        const bool up_done = up.step();
-        return down.step() && up_done;
-      },
-      limit);
-  EXPECT_TRUE(done) << up.sent() << " " << up.received() << " " << down.sent() << " "
-                    << down.received();
-  EXPECT_EQ(up.failure, "");
-  EXPECT_EQ(down.failure, "");
+  stream_both_ways(pair, qp, config, limit);
   EXPECT_LE(pair.idle_turns_with_past_deadline, 10);
 }
 

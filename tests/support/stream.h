@@ -2,6 +2,8 @@
 // in turn. Says whether each arrived once, in order and unchanged.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "tests/support/adapter_pair.h"
@@ -119,5 +121,22 @@ class Stream {
   std::size_t receives_posted_ = 0;
   std::size_t sent_seen_ = 0, received_seen_ = 0;
 };
+
+// One each way at once: all must arrive.
+inline void stream_both_ways(AdapterPair& pair, const QpPair& qp, const Stream::Config& config,
+                             base::Duration limit = std::chrono::seconds(20)) {
+  Stream up(pair.b(), qp.b, pair.a(), qp.a, config);
+  Stream down(pair.a(), qp.a, pair.b(), qp.b, config);
+  const bool done = pair.run_until(
+      [&] {
+        const bool up_done = up.step();
+        return down.step() && up_done;
+      },
+      limit);
+  EXPECT_TRUE(done) << up.sent() << " " << up.received() << " " << down.sent() << " "
+                    << down.received();
+  EXPECT_EQ(up.failure, "");
+  EXPECT_EQ(down.failure, "");
+}
 
 }  // namespace splitnic::fabric::testing
