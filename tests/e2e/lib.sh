@@ -2,6 +2,7 @@
 # What the end-to-end checks share; sourced by run.sh after scripts/lib/topology.sh.
 #   bring_up [FABRIC_MTU [LAN_MTU]]   three test hosts with both programs; nic0 is up and has 10.77.0.1; both are
 #                                     started with what stands in the arrays iou_options and host_options
+#   make_second_lan                   lan1 of the unit, and $ns_lan1 with its other end, which has 10.77.0.2 too
 #   start_iou [OPTIONS]  start_host [OPTIONS]  wait_up HOST
 #   counter WHO NAME                  one counter of a program (0 if it has none of that name)
 #   fail TEXT                         prints the logs and ends the check
@@ -74,6 +75,13 @@ bring_up() {
   topology_three "$@" || fail "the test hosts cannot be made"
   start_iou && start_host
   nic_up
+}
+
+make_second_lan() {
+  ns_lan1=sn$$-f
+  host_namespace "$ns_lan1" && veth_between "$ns_iou" lan1 "$ns_lan1" lan1 || fail "no second LAN"
+  ip -n "$ns_lan1" addr add 10.77.0.2/24 dev lan1
+  silence_interface "$ns_iou" lan1
 }
 
 # nic0 up, with its address and its carrier.

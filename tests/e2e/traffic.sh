@@ -5,6 +5,8 @@
 #   stream FROM_NS TO_NS ADDRESS FILE one TCP connection that carries FILE; equal SHA-256
 #   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [FRAMES_PER_SECOND]   the frames of tool.py make, octet for octet
 #   replay_both_ways                  the same between nic0 and the LAN's lan0
+#   serve_iperf NS ADDRESS [OPTIONS]  iperf3 listens there, as "server"
+#   throughput [SECONDS]              iperf3 each way, in Mbit/s; not judged, but it must run
 #   quieten                           nobody but the check speaks on either end
 #   address_ipv6                      gives nic0 fd77::1 and the LAN fd77::2
 #   static_neighbours                 nor asks who has an address; both keep theirs
@@ -14,6 +16,22 @@ ping_all() {
   out=$(in_ns "$1" ping -q -c "$3" -i "${4:-0.005}" -W 2 "$2") || fail "ping $2: $out"
   sed -n 's/^\([0-9]* packets.*\), time.*/'"$2"': \1/p; s/^rtt /'"$2"': rtt /p' <<<"$out"
   grep -q " $3 received" <<<"$out" || fail "ping $2 lost some"
+}
+
+serve_iperf() {
+  start server "$1" iperf3 -s --forceflush -B "$2" "${@:3}"
+  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+}
+
+throughput() {
+  serve_iperf "$ns_lan" 10.77.0.2
+  local way figure
+  for way in "" -R; do
+    # shellcheck disable=SC2086
+    figure=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t "${1:-1}" -f m $way) || fail "iperf3 $way: $figure"
+    awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$figure"
+  done
+  stop server
 }
 
 hash_of() { sha256sum "$1" | cut -d' ' -f1; }

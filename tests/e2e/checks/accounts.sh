@@ -23,9 +23,10 @@ take_counts() {
     "$(statistic "$ns_lan" lan0 tx_packets)" "$(statistic "$ns_lan" lan0 rx_packets)" >"$work/$1.kernel"
 }
 
+# balances [STAYED]: host or unit, if the other was started anew.
 balances() {
   take_counts after
-  "$python" "$e2e/tool.py" account "$work/before" "$work/after" || fail "the counts do not balance"
+  "$python" "$e2e/tool.py" account "$work/before" "$work/after" "$@" || fail "the counts do not balance"
 }
 
 # difference FILE COUNTER
@@ -36,14 +37,13 @@ print(new[sys.argv[3]] - old.get(sys.argv[3], 0))' "$work" "$1" "$2"
 }
 
 begin_accounts() {
-  bring_up "$@"
+  bring_up
   silence_interface "$ns_lan" lan0
   # Nothing by itself: neither side forgets the other.
-  ip -n "$ns_host" neigh replace 10.77.0.2 lladdr "$(in_ns "$ns_lan" cat /sys/class/net/lan0/address)" dev nic0
-  ip -n "$ns_lan" neigh replace 10.77.0.1 lladdr "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" dev lan0
+  ip -n "$ns_host" neigh replace 10.77.0.2 lladdr "$(mac_of "$ns_lan" lan0)" dev nic0
+  ip -n "$ns_lan" neigh replace 10.77.0.1 lladdr "$(mac_of "$ns_host" nic0)" dev lan0
   ip -n "$ns_lan" neigh replace 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
-  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
-  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  serve_iperf "$ns_lan" 10.77.0.2
   sleep 0.3
   take_counts before
 }
@@ -78,17 +78,74 @@ check_overload() {
 
 # Neither side has room for a super-frame: the counts of what was split balance too.
 check_split() {
-  topology_three || fail "the test hosts cannot be made"
-  start_iou --pool 256x2048 && start_host --pool 256x2048
-  nic_up
-  silence_interface "$ns_lan" lan0
-  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
-  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
-  ip -n "$ns_host" neigh replace 10.77.0.2 lladdr "$(in_ns "$ns_lan" cat /sys/class/net/lan0/address)" dev nic0
-  ip -n "$ns_lan" neigh replace 10.77.0.1 lladdr "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" dev lan0
-  sleep 0.3
-  take_counts before
+  iou_options=(--pool 256x2048) host_options=(--pool 256x2048)
+  begin_accounts
   in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 >/dev/null || fail "iperf3"
   in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R >/dev/null || fail "iperf3 -R"
   balances
+}
+
+# A pool that is soon full: some frames are on their way when a pair ends, and others wait.
+begin_ending() {
+  iou_options=(--pool 16x2048) host_options=(--pool 16x2048)
+  begin_accounts
+}
+
+# Long pings both ways, all the time that the command takes.
+under_pings() {
+  start to_lan "$ns_host" ping -q -i 0.002 -s 1400 10.77.0.2
+  start to_host "$ns_lan" ping -q -i 0.002 -s 1400 10.77.0.1
+  sleep 0.3
+  "$@"
+  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.2 >/dev/null || fail "the LAN does not answer again"
+  sleep 0.2
+  stop to_lan INT
+  stop to_host INT
+}
+
+# under_way FILE COUNTER...: what a pair took along at its end is counted under each of these names.
+under_way() {
+  local file=$1 name count
+  shift
+  for name in "$@"; do
+    count=$(difference "$file" "$name")
+    echo "$name: $count"
+    [ "$count" -gt 0 ] || fail "the pair ended without a frame for $name: nothing is shown"
+  done
+}
+
+# anew WHO: killed, a while away, started anew.
+anew() {
+  stop "$1" KILL
+  sleep 0.3
+  "start_$1"
+}
+
+check_host_killed() {
+  begin_ending
+  under_pings anew host
+  balances unit
+  under_way unit lan.rx.drop.ended iou.to_host.lost
+}
+
+check_iou_killed() {
+  begin_ending
+  under_pings anew iou
+  balances host
+  under_way host host.tx.drop.ended host.tx.lost
+}
+
+# Both processes stay, and the pair does not: the path carries less from now on, and the host connects again.
+narrow() {
+  ip -n "$ns_iou" link set fab0 mtu 1280
+  within "a new pair" 5000 has_paired_again
+}
+has_paired_again() { [ "$(counter host host.pair.ups)" -ge 2 ]; }
+
+check_pair_ended() {
+  begin_ending
+  under_pings narrow
+  balances
+  [ $(($(difference host host.tx.lost) + $(difference unit iou.to_host.lost))) -gt 0 ] ||
+    fail "the pair ended without a frame on its way: nothing is shown"
 }

@@ -106,8 +106,7 @@ stopped() {
 
 check_stop() {
   bring_up
-  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
-  wait_until 5 grep -qs listening "$work/server.log"
+  serve_iperf "$ns_lan" 10.77.0.2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 60
   sleep 0.5
   stopped host TERM
@@ -140,27 +139,24 @@ check_alone() {
   stopped iou TERM
 }
 
-# The interface is deleted under the host: one line, and status 1.
+# ends_without NS IF WHO: its interface is deleted under it: one line, and status 1.
+ends_without() {
+  ip -n "$1" link del "$2"
+  wait_until 2 process_ended "${pid_of[$3]}" || fail "$3 runs on without $2"
+  local status=0
+  wait "${pid_of[$3]}" || status=$?
+  unset "pid_of[$3]"
+  equal "exit status" "$status" 1
+  grep -q "$2 was deleted" "$work/$3.log" || fail "not said: $(cat "$work/$3.log")"
+}
+
 check_deleted() {
   bring_up
-  ip -n "$ns_host" link del nic0
-  wait_until 2 process_ended "${pid_of[host]}" || fail "the host runs on without an interface"
-  local status=0
-  wait "${pid_of[host]}" || status=$?
-  unset "pid_of[host]"
-  equal "exit status" "$status" 1
-  grep -q "nic0 was deleted" "$work/host.log" || fail "not said: $(cat "$work/host.log")"
+  ends_without "$ns_host" nic0 host
   wait_until 2 no_peers || fail "the unit still has the host"
 }
 
-# The same on the LAN side.
 check_lan_deleted() {
   bring_up
-  ip -n "$ns_iou" link del lan0
-  wait_until 2 process_ended "${pid_of[iou]}" || fail "the unit runs on without a LAN"
-  local status=0
-  wait "${pid_of[iou]}" || status=$?
-  unset "pid_of[iou]"
-  equal "exit status" "$status" 1
-  grep -q "lan0 was deleted" "$work/iou.log" || fail "not said: $(cat "$work/iou.log")"
+  ends_without "$ns_iou" lan0 iou
 }

@@ -1,21 +1,20 @@
 # shellcheck shell=bash
 # Two hosts on one unit: apart from each other where it matters, and in reach of each other.
 
-# The second asks for an address that is not on its own wire: the unit must answer from there.
-bring_up_two() {
-  listen_at=0.0.0.0:7471
-  bring_up "$@"
+# A test host on a wire of its own. It asks for an address that is not on it: the unit must answer from there.
+make_second() {
   ns_second=sn$$-e
   host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
   ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
   ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
   ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
-  start_second
-  wait_up host2
-  silence_interface "$ns_second" nic0
-  ip -n "$ns_second" addr add 10.77.0.3/24 dev nic0
-  ip -n "$ns_second" link set nic0 up
-  wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
+}
+
+bring_up_two() {
+  listen_at=0.0.0.0:7471
+  bring_up
+  make_second
+  start_second_with 10.77.0.3
 }
 
 start_second() {
@@ -50,8 +49,7 @@ check_two() {
   in_ns "$ns_host" curl -sS --max-time 60 -o "$work/first" http://10.77.0.2/blob || fail "the first host's curl"
   wait_until 30 cmp -s "$work/second" "$work/www/blob" || fail "the second host's file"
   cmp -s "$work/first" "$work/www/blob" || fail "the first host's file"
-  start server "$ns_second" iperf3 -s -1 --forceflush -B 10.77.0.3
-  wait_until 5 grep -qs listening "$work/server.log"
+  serve_iperf "$ns_second" 10.77.0.3 -1
   in_ns "$ns_host" iperf3 -c 10.77.0.3 -t 1 -f m | awk '/receiver/ {print "host to host: " $7 " " $8}'
   [ "$(counter iou iou.host_to_host)" -gt 100 ] || fail "the hosts did not reach each other inside the unit"
 }
@@ -96,7 +94,7 @@ check_one_ends() {
   stop host2 KILL
   start_second
   sleep 0.4
-  within "the second host after its kill" 10000 in_ns "$ns_second" ping -q -c 1 -W 0.3 10.77.0.2
+  within "the second host after its kill" 2000 in_ns "$ns_second" ping -q -c 1 -W 0.3 10.77.0.2
   stop host2 TERM || fail "the second host did not stop"
   wait_until 8 grep -q received "$work/pinging.log"
   grep -q " 600 received" "$work/pinging.log" || fail "the first host lost: $(cat "$work/pinging.log")"
@@ -108,11 +106,7 @@ check_refused() {
   start_iou --max-hosts 1 --allow 10.99.0.0/24 --allow 10.98.0.7
   start_host
   nic_up
-  ns_second=sn$$-e
-  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
-  ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
-  ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
-  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
+  make_second
   start_second
   sleep 2.2
   is_up host2 && fail "an address that is not allowed was let in"
@@ -128,12 +122,12 @@ check_refused() {
   within "the second host after the first has left" 5000 is_up host2
 }
 
-# A host of its own at NIC $1 of the unit: both LANs have the same addresses, so what mixes them shows.
-start_second_at() {
-  start_second --nic "$1"
+# start_second_with ADDRESS [OPTIONS]: until its nic0 has address and carrier.
+start_second_with() {
+  start_second "${@:2}"
   wait_up host2
   silence_interface "$ns_second" nic0
-  ip -n "$ns_second" addr replace "$2/24" dev nic0 && ip -n "$ns_second" link set nic0 up
+  ip -n "$ns_second" addr replace "$1/24" dev nic0 && ip -n "$ns_second" link set nic0 up
   wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
 }
 
@@ -142,9 +136,7 @@ page_is() { [ "$(in_ns "$1" curl -sS --max-time 5 http://10.77.0.2/page)" = "$2"
 
 # How many of 3 multicast frames that leave $1 by $2 come to the second host.
 groups_from() {
-  rm -f "$work/taken.pcap" "$work/taker.log"
-  start taker "$ns_second" "$python" "$e2e/tool.py" take nic0 "$work/taken.pcap" 1000 10
-  wait_until 5 grep -qs ready "$work/taker.log" || fail "nothing can be taken from nic0"
+  begin_taking "$ns_second" nic0 1000
   ip -n "$1" route replace 239.0.0.0/8 dev "$2"
   in_ns "$1" ping -q -c 3 -i 0.01 -W 0.1 239.1.2.3 >/dev/null
   sleep 0.3
@@ -155,14 +147,8 @@ groups_from() {
 check_two_nics() {
   listen_at=0.0.0.0:7471
   topology_three || fail "the test hosts cannot be made"
-  ns_second=sn$$-e ns_lan1=sn$$-f
-  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
-  ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
-  ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
-  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
-  host_namespace "$ns_lan1" && veth_between "$ns_iou" lan1 "$ns_lan1" lan1 || fail "no second LAN"
-  ip -n "$ns_lan1" addr add 10.77.0.2/24 dev lan1
-  silence_interface "$ns_iou" lan1
+  make_second
+  make_second_lan
   start_iou --lan "$port:lan1"
   start_host
   nic_up
@@ -174,7 +160,8 @@ check_two_nics() {
   wait_until 5 refused_again || fail "the second host did not ask again"
   is_up host2 && fail "a NIC that is not there is up"
   stop host2 TERM || fail "the refused host did not stop"
-  start_second_at 1 10.77.0.1
+  # At the other: both LANs have the same addresses, so what mixes them shows.
+  start_second_with 10.77.0.1 --nic 1
 
   local nic
   for nic in 0 1; do mkdir -p "$work/www$nic" && echo "LAN $nic" >"$work/www$nic/page"; done

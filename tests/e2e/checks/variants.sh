@@ -1,19 +1,6 @@
 # shellcheck shell=bash
 # The same traffic in other ways: small cells, messages in place of writes, shared memory in place of UDP.
 
-# iperf3 one second each way, in Mbit/s; not judged, but it must run.
-throughput() {
-  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
-  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
-  local way figure
-  for way in "" -R; do
-    # shellcheck disable=SC2086
-    figure=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t 1 -f m $way) || fail "iperf3 $way: $figure"
-    awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$figure"
-  done
-  stop server
-}
-
 # all_of_it MIB
 all_of_it() {
   ping_all "$ns_host" 10.77.0.2 200
