@@ -19,11 +19,20 @@ bool set_up(UnitBench& bench, TestHost& host, const lan::MacAddress& mac) {
          bench.vlan(host, CfgCode::kSetPvid, 6) == CfgStatus::kOk;
 }
 
-TEST(AwayTest, the_digest_is_the_same_after_a_new_connection_of_the_same_process) {
+// A host that is set up, and its digest.
+class AwayHost : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(set_up(bench, host, mac_number(1)));
+    before = bench.digest(host);
+  }
+
   UnitBench bench;
   TestHost& host = bench.add_host();
-  ASSERT_TRUE(set_up(bench, host, mac_number(1)));
-  const std::string before = bench.digest(host);
+  std::string before;
+};
+
+TEST_F(AwayHost, the_digest_is_the_same_after_a_new_connection_of_the_same_process) {
   for (int round = 0; round < 3; ++round) {
     ASSERT_TRUE(bench.connect(host));
     EXPECT_EQ(bench.digest(host), before) << round;
@@ -72,22 +81,14 @@ TEST(AwayTest, another_process_of_the_host_begins_anew) {
   EXPECT_EQ(bench.digest(host), nothing);
 }
 
-TEST(AwayTest, a_unit_that_was_restarted_has_another_digest) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(set_up(bench, host, mac_number(1)));
-  const std::string before = bench.digest(host);
+TEST_F(AwayHost, a_unit_that_was_restarted_has_another_digest) {
   bench.start_unit();
   ASSERT_TRUE(bench.run_until([&] { return !host.refusal.empty(); }, 10s));
   ASSERT_TRUE(bench.connect(host));
   EXPECT_NE(bench.digest(host), before);
 }
 
-TEST(AwayTest, a_smaller_mtu_of_the_lan_shows_in_the_digest) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(set_up(bench, host, mac_number(1)));
-  const std::string before = bench.digest(host);
+TEST_F(AwayHost, a_smaller_mtu_of_the_lan_shows_in_the_digest) {
   host.end();
   bench.run(1ms);
   bench.lan().mutable_state().mtu = 1300;
@@ -96,12 +97,8 @@ TEST(AwayTest, a_smaller_mtu_of_the_lan_shows_in_the_digest) {
   EXPECT_NE(bench.digest(host), before);
 }
 
-TEST(AwayTest, an_address_is_free_as_soon_as_its_host_has_gone) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
+TEST_F(AwayHost, an_address_is_free_as_soon_as_its_host_has_gone) {
   TestHost& other = bench.add_host();
-  ASSERT_TRUE(set_up(bench, host, mac_number(1)));
-  const std::string before = bench.digest(host);
   ASSERT_TRUE(bench.attach(other, mac_number(2)));
   host.end();
   bench.run(1ms);
@@ -113,11 +110,9 @@ TEST(AwayTest, an_address_is_free_as_soon_as_its_host_has_gone) {
 
 // The link is lost and the connection lives on.
 TEST(AwayTest, nothing_is_queued_for_a_host_whose_link_is_down) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  TestHost& other = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  ASSERT_TRUE(bench.attach(other, mac_number(2)));
+  TwoHosts bench;
+  TestHost& host = bench.host;
+  TestHost& other = bench.other;
   host.faults.set_cut(true);
   bench.run(2s);
   for (std::uint32_t i = 0; i < 10; ++i) bench.lan().queue(frame_of(mac_number(1), kPeer, i));
@@ -137,11 +132,9 @@ TEST(AwayTest, nothing_is_queued_for_a_host_whose_link_is_down) {
 }
 
 TEST(AwayTest, a_host_that_does_not_come_back_loses_its_address) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  TestHost& other = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  ASSERT_TRUE(bench.attach(other, mac_number(2)));
+  TwoHosts bench;
+  TestHost& host = bench.host;
+  TestHost& other = bench.other;
   host.faults.set_cut(true);
   bench.run(59s);
   EXPECT_EQ(bench.unit->sessions().size(), 2U);

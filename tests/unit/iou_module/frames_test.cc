@@ -7,13 +7,8 @@ namespace {
 
 TEST(FramesTest, S001_25_frames_of_unlisted_vlans_do_not_come_to_the_host) {
   for (const bool is_alone : {true, false}) {
-    UnitBench bench;
-    TestHost& host = bench.add_host();
-    TestHost& other = bench.add_host();
-    ASSERT_TRUE(bench.attach(host, mac_number(1)));
-    if (!is_alone) {
-      ASSERT_TRUE(bench.attach(other, mac_number(2)));
-    }
+    TwoHosts bench(is_alone);
+    TestHost& host = bench.host;
     ASSERT_EQ(bench.vlan(host, CfgCode::kVlanAdd, 5), CfgStatus::kOk);
     const std::vector<Frame> sent{
         frame_of(mac_number(1), kPeer, 1), frame_of(mac_number(1), kPeer, 2, 5),
@@ -25,7 +20,7 @@ TEST(FramesTest, S001_25_frames_of_unlisted_vlans_do_not_come_to_the_host) {
     EXPECT_EQ(bench.count("host.host1.lan.rx.drop.vlan"), 2U);
     EXPECT_EQ(bench.count("lan.rx.drop.no_host"), 0U);
     if (!is_alone) {
-      EXPECT_EQ(other.got, std::vector<Frame>{sent[3]}) << "it has no list";
+      EXPECT_EQ(bench.other.got, std::vector<Frame>{sent[3]}) << "it has no list";
     }
     ASSERT_EQ(bench.vlan(host, CfgCode::kVlanDel, 5), CfgStatus::kOk);
     bench.lan().queue(sent[2]);
@@ -40,13 +35,8 @@ TEST(FramesTest, S001_25_frames_of_unlisted_vlans_do_not_come_to_the_host) {
 
 TEST(FramesTest, S001_25_a_pvid_tags_what_leaves_and_untags_what_comes) {
   for (const bool is_alone : {true, false}) {
-    UnitBench bench;
-    TestHost& host = bench.add_host();
-    TestHost& other = bench.add_host();
-    ASSERT_TRUE(bench.attach(host, mac_number(1)));
-    if (!is_alone) {
-      ASSERT_TRUE(bench.attach(other, mac_number(2)));
-    }
+    TwoHosts bench(is_alone);
+    TestHost& host = bench.host;
     ASSERT_EQ(bench.vlan(host, CfgCode::kSetPvid, 7), CfgStatus::kOk);
     ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 1, 0, 96)));
     ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 2, 8)));
@@ -134,11 +124,9 @@ TEST(FramesTest, S001_26_a_burst_in_send_mode_finds_its_slots) {
 }
 
 TEST(FramesTest, S001_08_one_host_does_not_take_the_whole_turn) {
-  UnitBench bench;
-  TestHost& greedy = bench.add_host();
-  TestHost& other = bench.add_host();
-  ASSERT_TRUE(bench.attach(greedy, mac_number(1)));
-  ASSERT_TRUE(bench.attach(other, mac_number(2)));
+  TwoHosts bench;
+  TestHost& greedy = bench.host;
+  TestHost& other = bench.other;
   bench.lan().writes_blocked = true;
   for (std::uint32_t i = 0; i < 900; ++i) {
     ASSERT_TRUE(greedy.push(frame_of(kPeer, mac_number(1), i)));
@@ -156,11 +144,9 @@ TEST(FramesTest, S001_08_one_host_does_not_take_the_whole_turn) {
 
 // A frame for another host lies behind one that the LAN does not take now.
 TEST(FramesTest, a_frame_for_another_host_is_given_once_while_the_lan_is_blocked) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  TestHost& other = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  ASSERT_TRUE(bench.attach(other, mac_number(2)));
+  TwoHosts bench;
+  TestHost& host = bench.host;
+  TestHost& other = bench.other;
   bench.lan().writes_blocked = true;
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 1)));
   ASSERT_TRUE(host.push(frame_of(kEverybody, mac_number(1), 2)));

@@ -356,4 +356,15 @@ class UnitBench {
   std::vector<std::unique_ptr<TestHost>> hosts_;
 };
 
+// A host, and another beside it if it is not alone; both attached.
+struct TwoHosts : UnitBench {
+  explicit TwoHosts(bool is_alone = false) {
+    EXPECT_TRUE(attach(host, mac_number(1)));
+    EXPECT_TRUE(is_alone || attach(other, mac_number(2)));
+  }
+
+  TestHost& host = add_host();
+  TestHost& other = add_host();
+};
+
 }  // namespace splitnic::iou::bench
