@@ -1,5 +1,6 @@
 // Replies -> completions: cumulative acknowledgement, bitmap, NAK codes.
 #include <algorithm>
+#include <utility>
 
 #include "fabric_emul/transport/requester.h"
 
@@ -110,20 +111,30 @@ void Requester::complete_front(WcStatus status) {
   Wc wc;
   wc.wr_id = w.wr_id;
   wc.status = status;
-  wc.op = w.op == WrOp::kSend ? WcOp::kSend : WcOp::kRdmaWrite;
+  wc.op = wc_op(w.op);
+  if (status == WcStatus::kSuccess && is_answered(w.op)) {
+    wc.bytes = static_cast<std::uint32_t>(w.gather.bytes);
+  }
   if (w.started && w.consumes_receive() && consumers_outstanding_ > 0) --consumers_outstanding_;
+  if (!reads_.empty() && reads_.front().wqe_no == head_no_) reads_.pop();
   sq_.pop();
   ++head_no_;
+  una_no_ = std::max(una_no_, head_no_);
   context_.complete(context_.send_cq, wc);
 }
 
-// Every work request whose last cell is acknowledged, in order.
+// Every work request whose last cell is acknowledged and whose answer, if it wants one, is here; in
+// order.
 void Requester::complete_acknowledged() {
-  while (head_no_ < send_no_) {
-    const Wqe& w = sq_.front();
-    if (before(una_lcn_, w.first_lcn + w.cells)) return;
-    complete_front(WcStatus::kSuccess);
+  while (una_no_ < send_no_ && !before(una_lcn_, wqe(una_no_).first_lcn + wqe(una_no_).cells)) {
+    ++una_no_;
     rnr_tries_ = 0;
+  }
+  while (true) {
+    if (ending_ && ending_->no == head_no_) return fail(std::exchange(ending_, {})->status);
+    if (head_no_ == una_no_) return;
+    if (is_answered(sq_.front().op) && !reads_.front().is_whole()) return;
+    complete_front(WcStatus::kSuccess);
   }
 }
 
@@ -139,11 +150,11 @@ void Requester::on_ack(const AckExt& ack, base::Time now) {
 // [3.4].
 bool Requester::takes_packet_again(const CellView& cell, const AckExt& ack) {
   if (ack.code != AckCode::kSequence || cell.header.csn != 0) return false;
-  if (sq_.empty() || !sq_.front().started || sq_.front().psn != cell.header.psn) return false;
-  if (ack.cumulative + 1U != sq_.front().first_lcn || !before(ack.cumulative + 1U, una_lcn_)) {
-    return false;
-  }
-  una_lcn_ = sq_.front().first_lcn;
+  if (una_no_ == tail_no_) return false;
+  const Wqe& w = wqe(una_no_);
+  if (!w.started || w.psn != cell.header.psn) return false;
+  if (ack.cumulative + 1U != w.first_lcn || !before(ack.cumulative + 1U, una_lcn_)) return false;
+  una_lcn_ = w.first_lcn;
   go_back();
   return true;
 }
@@ -166,16 +177,25 @@ void Requester::on_rnr(const AckExt& ack, base::Time now) {
   }
 }
 
+// What is refused is the oldest packet, or an answer that was begun; a NAK of any other says
+// nothing [T-24].
+std::optional<std::uint64_t> Requester::refused_by(Psn psn) {
+  if (una_no_ != tail_no_ && wqe(una_no_).started && wqe(una_no_).psn == psn &&
+      una_lcn_ != sent_lcn_) {
+    return una_no_;
+  }
+  const ReadSink* sink = sink_of(psn);
+  if (sink == nullptr || sink->is_whole()) return std::nullopt;
+  return sink->wqe_no;
+}
+
 void Requester::on_nak(const CellView& cell, const AckExt& ack, base::Time now) {
   context_.counters.add(TransportCounter::kRxNaks);
   if (!ack.selective || takes_packet_again(cell, ack)) return;
   if (!advance(ack.cumulative, now)) return;
   complete_acknowledged();
-  // What is refused is the oldest packet; a NAK of any other says nothing [T-24].
-  if (sq_.empty() || !sq_.front().started || sq_.front().psn != cell.header.psn ||
-      una_lcn_ == sent_lcn_) {
-    return context_.counters.add(TransportCounter::kAckStale);
-  }
+  const std::optional<std::uint64_t> no = refused_by(cell.header.psn);
+  if (!no) return context_.counters.add(TransportCounter::kAckStale);
   switch (ack.code) {
     case AckCode::kAck:
       return;
@@ -185,11 +205,11 @@ void Requester::on_nak(const CellView& cell, const AckExt& ack, base::Time now) 
       return go_back();
     case AckCode::kInvalidRequest:
     case AckCode::kInvalidRdRequest:
-      return fail(WcStatus::kRemoteInvalid);
+      return end_at(*no, WcStatus::kRemoteInvalid);
     case AckCode::kRemoteAccess:
-      return fail(WcStatus::kRemoteAccess);
+      return end_at(*no, WcStatus::kRemoteAccess);
     case AckCode::kRemoteOperational:
-      return fail(WcStatus::kRemoteOperational);
+      return end_at(*no, WcStatus::kRemoteOperational);
   }
 }
 

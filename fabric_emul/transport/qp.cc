@@ -40,7 +40,7 @@ base::Status Qp::post_send(const SendWr& wr) {
       Wc wc;
       wc.wr_id = wr.wr_id;
       wc.status = WcStatus::kFlushed;
-      wc.op = wr.op == WrOp::kSend ? WcOp::kSend : WcOp::kRdmaWrite;
+      wc.op = wc_op(wr.op);
       context_.complete(context_.send_cq, wc);
       return {};
     }
@@ -79,6 +79,8 @@ void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time n
   }
   if (cell.header.op == Op::kAck || cell.header.op == Op::kNak)
     on_reply(cell, now);
+  else if (cell.header.op == Op::kRdmaReadResp || cell.header.op == Op::kFetchOpResp)
+    on_answer(cell, now);
   else
     responder_.on_cell(cell, raw, link, now);
   settle();
@@ -99,6 +101,13 @@ void Qp::on_reply(const CellView& cell, base::Time now) {
     requester_.on_ack(ack_, now);
   else
     requester_.on_nak(cell, ack_, now);
+}
+
+void Qp::on_answer(const CellView& cell, base::Time now) {
+  if (context_.state != QpState::kRts && context_.state != QpState::kSqd) {
+    return context_.counters.add(TransportCounter::kCellDropState);
+  }
+  requester_.on_answer(cell, now);
 }
 
 void Qp::end_batch(base::Time now) {

@@ -49,7 +49,8 @@ class Qp {
   base::Time deadline() const;
 
   bool is_active() const {
-    return requester_.has_unsent() || responder_.owes_reply() || deadline() != base::kNever;
+    return requester_.has_unsent() || responder_.owes_reply() || responder_.owes_answers() ||
+           deadline() != base::kNever;
   }
   // To ERR at once: everything queued completes as flushed, in order [T-16].
   void enter_error();
@@ -88,6 +89,7 @@ class Qp {
     return context_.link != nullptr && context_.link->up() && !context_.link->blocked();
   }
   void on_reply(const CellView& cell, base::Time now);
+  void on_answer(const CellView& cell, base::Time now);
   void settle();
 
   QpContext context_;
@@ -99,10 +101,14 @@ class Qp {
 
 template <class ByLid>
 unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
-  if (!may_send()) return 0;
   unsigned sent = 0;
+  if (responder_.owes_answers() && may_receive() && context_.link->up()) {
+    sent = responder_.send_answers(*context_.link, now, cells_max);
+    settle();
+  }
+  if (!may_send()) return sent;
   if (is_connected(context_.service)) {
-    if (context_.link->up()) sent = requester_.transmit(*context_.link, now, cells_max);
+    if (context_.link->up()) sent += requester_.transmit(*context_.link, now, cells_max - sent);
   } else {
     while (sent < cells_max && requester_.has_unsent() && may_send()) {
       Link* link = by_lid(requester_.next_destination());

@@ -24,14 +24,15 @@ constexpr auto kAttrRules = std::to_array<AttrRule>({
     {Service::kRc, QpState::kInit, QpState::kRtr,
      kAttrRemoteLid | kAttrRemoteQpn | kAttrMcp | kAttrReceivePsn | kAttrReceiveLcn |
          kAttrMinRnrWait | kAttrSelectiveRepeat,
-     kAttrRights | kAttrSl | kAttrAckInterval},
+     kAttrRights | kAttrSl | kAttrAckInterval | kAttrReadsTaken},
     {Service::kRc, QpState::kRtr, QpState::kRts,
      kAttrSendPsn | kAttrSendLcn | kAttrMaxOutstanding | kAttrRetryLimit | kAttrRnrRetry,
-     kRcWhileSending},
+     kRcWhileSending | kAttrReadsAsked},
     {Service::kRc, QpState::kRts, QpState::kRts, 0, kRcWhileSending},
-    {Service::kRc, QpState::kSqd, QpState::kRts, 0, kRcWhileSending},
+    {Service::kRc, QpState::kSqd, QpState::kRts, 0, kRcWhileSending | kAttrReadsAsked},
     {Service::kRc, QpState::kSqd, QpState::kSqd, 0,
-     kRcWhileSending | kAttrSl | kAttrMaxOutstanding | kAttrRetryLimit | kAttrRnrRetry},
+     kRcWhileSending | kAttrReadsAsked | kAttrSl | kAttrMaxOutstanding | kAttrRetryLimit |
+         kAttrRnrRetry},
 
     {Service::kUc, QpState::kReset, QpState::kInit, kAttrRights | kAttrSl, 0},
     {Service::kUc, QpState::kInit, QpState::kInit, 0, kAttrRights | kAttrSl},
@@ -94,6 +95,8 @@ AttrMask bad_values(AttrMask given, const QpAttr& v) {
   refuse_if(v.max_outstanding == 0 || v.max_outstanding > kPsnWindowMax, kAttrMaxOutstanding);
   refuse_if(v.retry_limit > kRetryLimitMax, kAttrRetryLimit);
   refuse_if(v.rnr_retry > kRnrRetryForever, kAttrRnrRetry);
+  refuse_if(v.reads_taken > kReadsMax, kAttrReadsTaken);
+  refuse_if(v.reads_asked > kReadsMax, kAttrReadsAsked);
   refuse_if(v.ack_interval == 0 || v.ack_interval > kLcnWindowMax, kAttrAckInterval);
   return bad & given;
 }
@@ -152,6 +155,8 @@ void apply_attributes(QpAttr& attr, AttrMask given, const QpAttr& values) {
   apply(kAttrRetryLimit, &QpAttr::retry_limit);
   apply(kAttrRnrRetry, &QpAttr::rnr_retry);
   apply(kAttrAckInterval, &QpAttr::ack_interval);
+  apply(kAttrReadsTaken, &QpAttr::reads_taken);
+  apply(kAttrReadsAsked, &QpAttr::reads_asked);
 }
 
 }  // namespace splitnic::fabric

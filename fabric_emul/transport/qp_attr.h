@@ -20,6 +20,7 @@ namespace splitnic::fabric {
 
 inline constexpr std::uint8_t kRetryLimitMax = 7;  // tries are always finite
 inline constexpr std::uint8_t kRnrRetryForever = 7;
+inline constexpr std::uint16_t kReadsMax = 128;  // open at a time
 
 struct QpAttr {
   std::uint8_t rights = kRemoteRead | kRemoteWrite;  // what the peer may ask for: remote bits only
@@ -37,6 +38,9 @@ struct QpAttr {
   std::uint8_t retry_limit = kRetryLimitMax;  // resends without progress, 0..7
   std::uint8_t rnr_retry = kRnrRetryForever;  // 0..6, 7 = for ever
   std::uint16_t ack_interval = 64;  // K: cells an ACK may cover, 1 = each by itself
+  // RDMA reads and FetchOps that are open at a time, 0 = none: that we answer, that we ask for.
+  std::uint16_t reads_taken = 0;
+  std::uint16_t reads_asked = 0;
 };
 
 // One bit an attribute.
@@ -57,15 +61,20 @@ enum QpAttrBit : AttrMask {
   kAttrRetryLimit = 1U << 12,
   kAttrRnrRetry = 1U << 13,
   kAttrAckInterval = 1U << 14,
+  kAttrReadsTaken = 1U << 15,
+  kAttrReadsAsked = 1U << 16,
 };
-inline constexpr std::size_t kQpAttrs = 15;
+inline constexpr std::size_t kQpAttrs = 17;
 inline constexpr AttrMask kAllAttrs = (AttrMask{1} << kQpAttrs) - 1;
 
 inline constexpr std::array<std::string_view, kQpAttrs> kQpAttrNames = {
-    "rights",      "sl",           "remote_lid",       "remote_qpn", "mcp",      "receive_psn",
-    "receive_lcn", "min_rnr_wait", "selective_repeat", "send_psn",   "send_lcn", "max_outstanding",
-    "retry_limit", "rnr_retry",    "ack_interval"};
-static_assert(kAttrAckInterval == AttrMask{1} << (kQpAttrs - 1), "every attribute has a name");
+    "rights",      "sl",           "remote_lid",
+    "remote_qpn",  "mcp",          "receive_psn",
+    "receive_lcn", "min_rnr_wait", "selective_repeat",
+    "send_psn",    "send_lcn",     "max_outstanding",
+    "retry_limit", "rnr_retry",    "ack_interval",
+    "reads_taken", "reads_asked"};
+static_assert(kAttrReadsAsked == AttrMask{1} << (kQpAttrs - 1), "every attribute has a name");
 
 // RC, UC and UD have queue pairs that change state by modify; every other service is refused.
 constexpr bool has_modify(Service service) {

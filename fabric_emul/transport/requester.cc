@@ -13,6 +13,20 @@ constexpr std::uint64_t kPacketCellsMax = 65536;  // CSN has 16 bits
 // A small datagram costs the receiver's buffer this much.
 constexpr std::uint64_t kDatagramCountedMin = 1024;
 
+constexpr Op wire_op(WrOp op) {
+  switch (op) {
+    case WrOp::kSend:
+      return Op::kSend;
+    case WrOp::kRdmaWrite:
+      return Op::kRdmaWrite;
+    case WrOp::kRdmaRead:
+      return Op::kRdmaReadReq;
+    case WrOp::kFetchOp:
+      break;
+  }
+  return Op::kFetchOpReq;
+}
+
 }  // namespace
 
 Requester::Requester(QpContext& context, const RequesterLimits& limits)
@@ -20,7 +34,8 @@ Requester::Requester(QpContext& context, const RequesterLimits& limits)
       limits_(limits),
       congestion_(limits.window_bytes_max),
       sq_(limits.depth),
-      records_(1) {}
+      records_(1),
+      reads_(1) {}
 
 base::Status Requester::post(const SendWr& wr) {
   const auto refuse = [](const char* why, int code) -> base::Status {
@@ -40,16 +55,23 @@ base::Status Requester::post(const SendWr& wr) {
       return refuse("a connectionless post needs a destination", EINVAL);
     }
     if (cells > 1) return refuse("longer than the one cell of a connectionless channel", EMSGSIZE);
-    if (wr.op != WrOp::kSend) return refuse("RDMA write is not allowed on this service", EINVAL);
+    if (wr.op != WrOp::kSend) return refuse("RDMA is not allowed on this service", EINVAL);
+  }
+  if (is_answered(wr.op)) {
+    if (const char* why = answered_refused(wr, w.gather.bytes); why != nullptr) {
+      return refuse(why, EINVAL);
+    }
   }
   w.wr_id = wr.wr_id;
   w.op = wr.op;
   w.remote_address = wr.remote_address;
   w.remote_handle = wr.remote_handle;
   w.idata = wr.idata;
+  w.fetch_op = wr.fetch_op;
+  w.is_fenced = wr.is_fenced;
   w.destination_lid = connected ? context_.attr.remote_lid : wr.destination_lid;
   w.destination_qpn = connected ? context_.attr.remote_qpn : wr.destination_qpn;
-  w.cells = static_cast<std::uint32_t>(cells);
+  w.cells = is_answered(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
   sq_.push(w);
   ++tail_no_;
   return {};
@@ -62,6 +84,7 @@ void Requester::start(std::uint16_t receive_credits) {
   cells_since_ask_ = 0;
   rnr_until_ = base::Time{};
   tries_ = rnr_tries_ = 0;
+  if (context_.service == Service::kRc) reads_ = base::Ring<ReadSink>(kReadsMax);
   if (!is_acknowledged(context_.service)) return;
   std::uint64_t window = limits_.window_bytes_max;
   if (context_.link != nullptr && context_.link->peer_receive_buffer() > 0) {
@@ -77,8 +100,9 @@ void Requester::start(std::uint16_t receive_credits) {
 
 unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
   unsigned sent = 0;
-  if (now < rnr_until_) return 0;
-  while (sent < cells_max && !context_.fault && !context_.send_fault) {
+  if (!context_.fault) sent = send_again(link, now, cells_max);
+  if (now < rnr_until_) return sent;
+  while (sent < cells_max && !context_.fault && !context_.send_fault && !ending_) {
     if (!(lost_count_ > 0 ? resend_lost(link, now) : send_fresh(link, now))) break;
     ++sent;
   }
@@ -91,11 +115,12 @@ bool Requester::window_has_room(std::uint64_t wire_bytes) const {
 }
 
 bool Requester::local_access_ok(const Wqe& w) const {
+  const AccessKind kind = is_answered(w.op) ? AccessKind::kLocalWrite : AccessKind::kLocalRead;
   return std::ranges::all_of(w.gather.span(), [&](const Sge& piece) {
-    return piece.length == 0 || context_.mrwt
-                                    .access(piece.lkey, piece.address, piece.length,
-                                            AccessKind::kLocalRead, context_.pd, context_.qpn)
-                                    .ok();
+    return piece.length == 0 ||
+           context_.mrwt
+               .access(piece.lkey, piece.address, piece.length, kind, context_.pd, context_.qpn)
+               .ok();
   });
 }
 
@@ -120,6 +145,8 @@ bool Requester::may_start(const Wqe& w) {
         consumers_outstanding_ >= receive_credits_) {
       return false;
     }
+    if (!w.started && is_answered(w.op) && !may_ask(w)) return false;
+    if (!w.started && w.is_fenced && !reads_.empty()) return false;
   }
   if (local_access_ok(w)) return true;
   // Completions keep their order: the earlier ones first.
@@ -160,7 +187,10 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   const bool again = before(next_lcn_, sent_lcn_);
   const std::size_t bytes = emit(link, send_no_, send_csn_, again, ask);
   if (bytes == 0) return false;
-  if (!w.started) ++next_psn_;
+  if (!w.started) {
+    ++next_psn_;
+    if (is_answered(w.op)) open_sink(send_no_, now);
+  }
   w.started = true;
   if (send_csn_ == 0 && w.consumes_receive()) ++consumers_outstanding_;
   if (acknowledged) {
@@ -184,10 +214,9 @@ bool Requester::send_fresh(Link& link, base::Time now) {
 MacHeader Requester::header_for(const Wqe& w, std::uint32_t csn) const {
   MacHeader h;
   h.sl = context_.attr.sl;
-  const bool first = csn == 0;
   const bool last = csn + 1 == w.cells;
-  h.pos = first && last ? Pos::kOnly : first ? Pos::kFirst : last ? Pos::kLast : Pos::kMiddle;
-  h.op = w.op == WrOp::kSend ? Op::kSend : Op::kRdmaWrite;
+  h.pos = position_of(csn, w.cells);
+  h.op = wire_op(w.op);
   h.service = context_.service;
   h.dlid = w.destination_lid;
   h.dqpn = w.destination_qpn;
@@ -196,8 +225,10 @@ MacHeader Requester::header_for(const Wqe& w, std::uint32_t csn) const {
   h.csn = static_cast<std::uint16_t>(csn);
   if (is_acknowledged(context_.service)) h.lcn = w.first_lcn + csn;
   const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
-  h.payload_bytes = static_cast<std::uint16_t>(
-      std::min<std::uint64_t>(context_.attr.mcp, w.gather.bytes - offset));
+  if (!is_answered(w.op)) {
+    h.payload_bytes = static_cast<std::uint16_t>(
+        std::min<std::uint64_t>(context_.attr.mcp, w.gather.bytes - offset));
+  }
   if (last && context_.packet_crc && is_connected(context_.service)) h.flags |= kFlagPacketCrc;
   return h;
 }
@@ -207,6 +238,10 @@ MacHeader Requester::header_for(const Wqe& w, std::uint32_t csn) const {
 std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again,
                             bool ask_ack) {
   Wqe& w = wqe(no);
+  if (is_answered(w.op)) {
+    if (again) context_.counters.add(TransportCounter::kTxRetransmit);
+    return emit_request(link, w, 0, again, ask_ack);
+  }
   CellHead head;
   head.header = header_for(w, csn);
   head.header.slid = link.local_lid();
@@ -251,7 +286,10 @@ void Requester::flush() {
     complete_front(head_no_ == failed_no_ ? WcStatus::kLocalProtection : WcStatus::kFlushed);
   }
   failed_no_.reset();
+  ending_.reset();
   records_.clear();
+  reads_.clear();
+  una_no_ = head_no_;
   in_flight_bytes_ = 0;
   lost_count_ = lost_hint_ = 0;
   send_no_ = tail_no_;

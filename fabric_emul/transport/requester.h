@@ -5,7 +5,8 @@
 // / on_nak -> on_time. Cells are never kept: each is made again from its work queue element, so the
 // gather list's memory must stay unchanged until the completion. RC keeps one record per cell in
 // flight, in LCN order; UC and UD complete when the last cell is on the wire [S001-30]. Files:
-// requester.cc makes cells, completer.cc takes replies, retransmit.cc decides what to send again.
+// requester.cc makes cells, completer.cc takes replies, retransmit.cc decides what to send again,
+// requester_read.cc asks for answers and places them.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "base/status.h"
 #include "fabric_emul/transport/congestion.h"
 #include "fabric_emul/transport/qp_context.h"
+#include "fabric_emul/transport/read_sink.h"
 #include "fabric_emul/transport/work_request.h"
 #include "fabric_emul/wire/cell.h"
 
@@ -31,9 +33,9 @@ class Requester {
  public:
   Requester(QpContext& context, const RequesterLimits& limits);
 
-  // Refused (nothing changed): too many pieces, queue full, a packet longer than 65536 cells or
-  // 2^31 octets, a connectionless post without destination or longer than one cell [S001-32]
-  // [S001-34].
+  // Refused (nothing changed): too many pieces, queue full, a packet or an answer longer than 65536
+  // cells or 2^31 octets, a connectionless post without destination or longer than one cell
+  // [S001-32] [S001-34], an RDMA read or FetchOp where the service or the peer has none.
   base::Status post(const SendWr& wr);
   // RTR -> RTS: sequence numbers begin at the attributes' start values. The only allocation.
   void start(std::uint16_t receive_credits);
@@ -41,6 +43,8 @@ class Requester {
   unsigned transmit(Link& link, base::Time now, unsigned cells_max);
   void on_ack(const AckExt& ack, base::Time now);
   void on_nak(const CellView& cell, const AckExt& ack, base::Time now);
+  // A cell of RDMA_READ_RESP or FETCHOP_RESP.
+  void on_answer(const CellView& cell, base::Time now);
   void on_time(base::Time now);
   // The peer was heard again on a link that was down: what was tried meanwhile says nothing of it.
   void on_link_back(base::Time now) {
@@ -58,7 +62,7 @@ class Requester {
     ++send_no_;
     complete_front(WcStatus::kSuccess);
   }
-  bool has_unsent() const { return lost_count_ > 0 || send_no_ != tail_no_; }
+  bool has_unsent() const { return lost_count_ > 0 || send_no_ != tail_no_ || asks_again(); }
   std::size_t queued() const { return sq_.size(); }
   std::size_t depth() const { return sq_.capacity(); }
   std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
@@ -72,6 +76,8 @@ class Requester {
     VirtualAddress remote_address;
     MemoryHandle remote_handle;
     std::optional<std::uint32_t> idata;
+    AtomicExt fetch_op;
+    bool is_fenced = false;
     Lid destination_lid;
     Qpn destination_qpn;
     std::uint32_t cells = 1;
@@ -93,6 +99,12 @@ class Requester {
     bool again = false;  // sent more than once: no RTT sample
   };
 
+  // A work request that failed while some before it are not complete.
+  struct Ending {
+    std::uint64_t no = 0;
+    WcStatus status = WcStatus::kSuccess;
+  };
+
   Wqe& wqe(std::uint64_t no) { return sq_[static_cast<std::size_t>(no - head_no_)]; }
   // requester.cc
   bool send_fresh(Link& link, base::Time now);
@@ -103,6 +115,21 @@ class Requester {
   bool wants_ack(const Wqe& w, std::uint32_t csn) const;
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again, bool ask_ack);
   MacHeader header_for(const Wqe& w, std::uint32_t csn) const;
+  // requester_read.cc
+  const char* answered_refused(const SendWr& wr, std::uint64_t bytes) const;
+  std::uint32_t answer_cells(const Wqe& w) const;
+  bool may_ask(const Wqe& w) const;
+  void open_sink(std::uint64_t no, base::Time now);
+  std::size_t emit_request(Link& link, const Wqe& w, std::uint32_t from, bool again, bool ask_ack);
+  unsigned send_again(Link& link, base::Time now, unsigned cells_max);
+  bool asks_again() const;
+  ReadSink* sink_of(Psn psn);
+  bool is_of_answer(const CellView& cell, const ReadSink& sink);
+  void take_answer(ReadSink& sink, const CellView& cell, base::Time now);
+  void refuse_answer(ReadSink& sink);
+  base::Time answers_deadline() const;
+  bool ask_late(base::Time now);
+  void end_at(std::uint64_t no, WcStatus status);
   // completer.cc
   bool advance(Lcn cumulative, base::Time now);
   bool tells_rtt(const Record& r) const { return !r.again && r.sent_at > timeout_at_; }
@@ -112,6 +139,7 @@ class Requester {
   void complete_front(WcStatus status);
   void complete_acknowledged();
   bool takes_packet_again(const CellView& cell, const AckExt& ack);
+  std::optional<std::uint64_t> refused_by(Psn psn);
   void on_rnr(const AckExt& ack, base::Time now);
   void fail(WcStatus status);
   // retransmit.cc
@@ -127,7 +155,9 @@ class Requester {
   Congestion congestion_;
   base::Ring<Wqe> sq_;
   base::Ring<Record> records_;  // [una_lcn_, next_lcn_): sent and not acknowledged
+  base::Ring<ReadSink> reads_;  // answers that are awaited, in the order of posts
   std::uint64_t head_no_ = 0;   // number of sq_.front()
+  std::uint64_t una_no_ = 0;    // oldest whose cells are not all acknowledged
   std::uint64_t tail_no_ = 0;   // number that the next post gets
   std::uint64_t send_no_ = 0;   // next work request to send fresh, at cell send_csn_
   std::uint32_t send_csn_ = 0;
@@ -149,6 +179,7 @@ class Requester {
   base::Time timeout_at_{};  // the last one
   unsigned tries_ = 0;
   unsigned rnr_tries_ = 0;
+  std::optional<Ending> ending_;
   std::optional<std::uint64_t> failed_no_;  // the work request whose local memory is not there
 };
 

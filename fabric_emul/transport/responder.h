@@ -5,7 +5,8 @@
 // order and drops a packet with a hole; UD takes single cells. Checks come in the order sequence,
 // operation, length, memory a..f, receive work request; the first that fails decides the answer
 // [S004-05]. Nothing is placed by a refused cell. Files: responder.cc orders cells,
-// responder_execute.cc checks and places them, responder_reply.cc answers.
+// responder_execute.cc checks and places them, responder_reply.cc acknowledges, responder_answer.cc
+// serves RDMA reads and FetchOps.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "base/ring.h"
 #include "base/status.h"
+#include "fabric_emul/transport/answer_queue.h"
 #include "fabric_emul/transport/qp_context.h"
 #include "fabric_emul/transport/reorder_buffer.h"
 #include "fabric_emul/transport/work_request.h"
@@ -48,6 +50,9 @@ class Responder {
   std::size_t posted() const { return rq_.size(); }
   bool owes_nak() const { return nak_.has_value(); }
   bool owes_reply() const { return nak_.has_value() || ack_now_ || unacked_cells_ > 0; }
+  // Sends at most cells_max cells of answers into the link; returns how many.
+  unsigned send_answers(Link& link, base::Time now, unsigned cells_max);
+  bool owes_answers() const { return answers_.owes(); }
 
  private:
   struct RecvWqe {
@@ -78,6 +83,7 @@ class Responder {
     kSubRdma = 4,
     kSubIdata = 5,
     kSubFormat = 6,
+    kSubReads = 7,
   };
   // What became of a cell: taken, refused with a NAK, or silently dropped (UC, UD).
   enum class Step : std::uint8_t { kTaken, kNak, kDrop };
@@ -104,6 +110,13 @@ class Responder {
   bool is_refusing() const {
     return nak_ && nak_->code != AckCode::kRnr && nak_->code != AckCode::kSequence;
   }
+  // responder_answer.cc
+  Step check_request(const CellView& cell);
+  Step execute_request(const CellView& cell);
+  void answer_again(const CellView& cell);
+  bool send_answer(Link& link, Answer& answer);
+  bool copy_out(const Answer& answer, std::uint64_t offset, base::MutableBytes to);
+  std::uint32_t range_crc(const Answer& answer) const;
   // responder_reply.cc
   bool send_reply(Link& link, const Nak* nak);
   void fill_ack(AckExt& ack) const;
@@ -113,6 +126,7 @@ class Responder {
   base::Ring<RecvWqe> rq_;
   std::unique_ptr<ReorderBuffer> early_;  // made when the first cell comes early
   Open open_;
+  AnswerQueue answers_{0};
   Psn expected_psn_;
   std::uint32_t expected_csn_ = 0;
   Lcn expected_lcn_;

@@ -21,6 +21,7 @@ void Responder::refuse_sequence() {
 
 Responder::Step Responder::execute(const CellView& cell) {
   if (const Step s = check_sequence(cell); s != Step::kTaken) return s;
+  if (wants_answer(cell.header.op)) return execute_request(cell);
   if (const Step s = check_length(cell); s != Step::kTaken) return s;
   if (const Step s = place(cell); s != Step::kTaken) return s;
   if (cell.header.pos == Pos::kLast || cell.header.pos == Pos::kOnly) return finish_packet(cell);
@@ -34,7 +35,7 @@ Responder::Step Responder::check_sequence(const CellView& cell) {
   if (h.psn != expected_psn_ || h.csn != expected_csn_) {
     return refuse(cell, AckCode::kInvalidRequest, kSubSequence);
   }
-  if (h.op != Op::kSend && h.op != Op::kRdmaWrite) {
+  if (h.op != Op::kSend && h.op != Op::kRdmaWrite && !wants_answer(h.op)) {
     return refuse(cell, AckCode::kInvalidRequest, kSubOperation);
   }
   const bool begins = h.pos == Pos::kFirst || h.pos == Pos::kOnly;
@@ -155,10 +156,11 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
     refuse_sequence();
     return Step::kNak;
   }
-  const bool write = open_.op == Op::kRdmaWrite;
   // Unacknowledged and no receive posted: the data is placed, the indication is lost and was
   // counted [2.9].
-  if (!write || (open_.idata && !rq_.empty())) complete_receive(cell, WcStatus::kSuccess);
+  if (open_.op == Op::kSend || (open_.idata && !rq_.empty())) {
+    complete_receive(cell, WcStatus::kSuccess);
+  }
   open_ = Open{};
   ++expected_psn_;
   expected_csn_ = 0;

@@ -81,19 +81,22 @@ void Requester::go_back() {
   lost_count_ = lost_hint_ = 0;
   rto_at_ = base::kNever;
   next_lcn_ = una_lcn_;
-  send_no_ = head_no_;
+  send_no_ = una_no_;
   send_csn_ = 0;
   consumers_outstanding_ = 0;
-  if (sq_.empty() || !sq_.front().started) return;
-  const std::int32_t into = una_lcn_ - sq_.front().first_lcn;
-  CHECK(into >= 0 && static_cast<std::uint32_t>(into) < sq_.front().cells);
+  for (std::uint64_t no = head_no_; no < una_no_; ++no) {
+    consumers_outstanding_ += wqe(no).consumes_receive() ? 1 : 0;
+  }
+  if (una_no_ == tail_no_ || !wqe(una_no_).started) return;
+  const std::int32_t into = una_lcn_ - wqe(una_no_).first_lcn;
+  CHECK(into >= 0 && static_cast<std::uint32_t>(into) < wqe(una_no_).cells);
   send_csn_ = static_cast<std::uint32_t>(into);
-  if (send_csn_ > 0 && sq_.front().consumes_receive()) consumers_outstanding_ = 1;
+  if (send_csn_ > 0 && wqe(una_no_).consumes_receive()) ++consumers_outstanding_;
 }
 
 void Requester::on_time(base::Time now) {
   if (now >= rnr_until_) rnr_until_ = base::Time{};
-  if (now < rto_at_) return;
+  if (!ask_late(now) || now < rto_at_) return;
   context_.counters.add(TransportCounter::kTimeouts);
   const bool stalled = now - progress_at_ >= limits_.stall_min;
   if (tries_ >= context_.attr.retry_limit && stalled) return fail(WcStatus::kRetryExceeded);
@@ -117,8 +120,9 @@ void Requester::on_time(base::Time now) {
 
 // rto_at_ is kNever when nothing that was sent waits for its ACK.
 base::Time Requester::deadline() const {
-  if (rnr_until_ > base::Time{} && has_unsent()) return std::min(rto_at_, rnr_until_);
-  return rto_at_;
+  const base::Time at = std::min(rto_at_, answers_deadline());
+  if (rnr_until_ > base::Time{} && has_unsent()) return std::min(at, rnr_until_);
+  return at;
 }
 
 }  // namespace splitnic::fabric

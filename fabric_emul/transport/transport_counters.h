@@ -40,6 +40,9 @@ enum class TransportCounter {
   kQpErrors,
   kCqOverflow,
   kRnrSeen,
+  kReadDropStale,
+  kReadDropAgain,
+  kReadAgain,
   kCount_
 };
 
@@ -47,7 +50,7 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 31> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 34> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
                                                               "fabric.rc.retransmit",
                                                               "fabric.tx.acks",
@@ -77,5 +80,8 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.rc.timeout",
                                                               "fabric.qp.error",
                                                               "fabric.cq.overflow",
-                                                              "fabric.rx.rnr"};
+                                                              "fabric.rx.rnr",
+                                                              "fabric.read.drop.stale",
+                                                              "fabric.read.drop.again",
+                                                              "fabric.read.again"};
 };

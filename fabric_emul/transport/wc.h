@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fabric_emul/transport/work_request.h"
 #include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
@@ -20,17 +21,44 @@ enum class WcStatus : std::uint8_t {
   kRemoteOperational,  // REM_OP_ERR
   kRetryExceeded,      // RETRY_EXC_ERR: unknown whether it was executed
   kRnrRetryExceeded,   // RNR_RETRY_EXC_ERR
+  kBadResponse,        // BAD_RESP_ERR: an answer that is not what was asked for
   kCount_
 };
 
-inline constexpr std::array<std::string_view, 9> kWcStatusNames = {
-    "success",           "local_length",  "local_protection",   "flushed",
-    "remote_invalid",    "remote_access", "remote_operational", "retry_exceeded",
-    "rnr_retry_exceeded"};
+inline constexpr std::array<std::string_view, 10> kWcStatusNames = {"success",
+                                                                    "local_length",
+                                                                    "local_protection",
+                                                                    "flushed",
+                                                                    "remote_invalid",
+                                                                    "remote_access",
+                                                                    "remote_operational",
+                                                                    "retry_exceeded",
+                                                                    "rnr_retry_exceeded",
+                                                                    "bad_response"};
 static_assert(kWcStatusNames.size() == static_cast<std::size_t>(WcStatus::kCount_));
 constexpr std::string_view name(WcStatus s) { return kWcStatusNames[static_cast<std::size_t>(s)]; }
 
-enum class WcOp : std::uint8_t { kSend, kRdmaWrite, kReceive, kReceiveRdmaIdata };
+enum class WcOp : std::uint8_t {
+  kSend,
+  kRdmaWrite,
+  kRdmaRead,
+  kFetchOp,
+  kReceive,
+  kReceiveRdmaIdata
+};
+constexpr WcOp wc_op(WrOp op) {
+  switch (op) {
+    case WrOp::kSend:
+      return WcOp::kSend;
+    case WrOp::kRdmaWrite:
+      return WcOp::kRdmaWrite;
+    case WrOp::kRdmaRead:
+      return WcOp::kRdmaRead;
+    case WrOp::kFetchOp:
+      break;
+  }
+  return WcOp::kFetchOp;
+}
 
 struct Wc {
   std::uint64_t wr_id = 0;
@@ -38,7 +66,7 @@ struct Wc {
   WcOp op = WcOp::kSend;
   bool has_idata = false;
   Qpn qpn;
-  std::uint32_t bytes = 0;  // what arrived (receive side)
+  std::uint32_t bytes = 0;  // what arrived (receives, RDMA reads and FetchOps)
   std::uint32_t idata = 0;
   VirtualAddress address;  // kReceiveRdmaIdata: where the write began
   Lid source_lid;          // connectionless receive

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "fabric_emul/mem/placement.h"
+#include "fabric_emul/wire/extensions.h"
 #include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
@@ -15,17 +16,23 @@ namespace splitnic::fabric {
 inline constexpr std::size_t kSgeMax = 4;  // pieces of one gather or scatter list
 inline constexpr std::uint64_t kPacketBytesMax = 1ULL << 31;
 
-enum class WrOp : std::uint8_t { kSend, kRdmaWrite };
+enum class WrOp : std::uint8_t { kSend, kRdmaWrite, kRdmaRead, kFetchOp };
+// The peer sends data back, and the work request completes when all of it is in place.
+constexpr bool is_answered(WrOp op) { return op == WrOp::kRdmaRead || op == WrOp::kFetchOp; }
 
 struct SendWr {
   std::uint64_t wr_id = 0;
   WrOp op = WrOp::kSend;
-  std::span<const Sge> gather;    // copied by post; <= kSgeMax pieces
-  VirtualAddress remote_address;  // RDMA write: where it lands
+  // Copied by post; <= kSgeMax pieces. Answered operations write to them: the octets read, or the
+  // old value of a FetchOp, 8 octets in this machine's order.
+  std::span<const Sge> gather;
+  VirtualAddress remote_address;  // where an RDMA write lands; what a read or FetchOp is of
   MemoryHandle remote_handle;
-  std::optional<std::uint32_t> idata;
-  Lid destination_lid;  // connectionless services only [S001-32]
-  Qpn destination_qpn;  // 0 = none: the post is refused
+  std::optional<std::uint32_t> idata;  // Send and RDMA write
+  AtomicExt fetch_op{};                // FetchOp: compare-and-swap: operand1 old, operand2 new
+  bool is_fenced = false;              // begins when every answer that was asked for is here
+  Lid destination_lid;                 // connectionless services only [S001-32]
+  Qpn destination_qpn;                 // 0 = none: the post is refused
 };
 
 struct RecvWr {

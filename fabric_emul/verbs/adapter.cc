@@ -112,6 +112,8 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.attr.rnr_retry = init.rnr_retry;
   context.attr.min_rnr_wait = kMinRnrWait;
   context.attr.selective_repeat = init.selective_repeat;
+  context.attr.reads_taken = init.reads_taken;
+  context.attr.reads_asked = init.reads_asked;
   context.attr.send_psn = Psn(random_.next32());
   context.attr.send_lcn = Lcn(random_.next32());
   QpLimits limits;
@@ -177,6 +179,7 @@ MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max)
   if (qp->sends_packet_crc()) pair.flags |= kPairPacketCrc;
   if (!qp->attr().selective_repeat) pair.flags |= kPairGoBackN;
   pair.receive_credits = qp->receive_credits();
+  pair.reads_taken = qp->attr().reads_taken;
   pair.msg_max = msg_max;
   return pair;
 }
@@ -198,6 +201,7 @@ base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, L
   attr.mcp = link.mcp();
   if (mine.mcp != 0) attr.mcp = std::min(attr.mcp, mine.mcp);
   if (theirs.mcp != 0) attr.mcp = std::min(attr.mcp, theirs.mcp);
+  attr.reads_asked = std::min(attr.reads_asked, theirs.reads_taken);
   if ((theirs.flags & kPairGoBackN) != 0) attr.selective_repeat = false;
   // Each step from the state before it; INIT again if receives were posted there.
   constexpr auto kSteps = std::to_array<QpEdge>({{QpState::kReset, QpState::kInit},

@@ -42,6 +42,10 @@ struct QpInit {
   bool selective_repeat = true;  // false: go-back-N
   std::uint8_t retry_limit = 7;
   std::uint8_t rnr_retry = 7;  // 7: for ever
+  // RC: RDMA reads and FetchOps open at a time, at most kReadsMax: that the peer may ask of us, that
+  // we ask for (the peer may allow fewer).
+  std::uint16_t reads_taken = 0;
+  std::uint16_t reads_asked = kReadsMax;
   std::uint64_t window_bytes_max = 2 << 20;
   base::Duration fixed_rto{0};  // tests only
   base::Duration stall_min = std::chrono::seconds(5);

@@ -16,6 +16,12 @@ namespace splitnic::fabric {
 enum class Pos : std::uint8_t { kMiddle = 0, kLast = 1, kFirst = 2, kOnly = 3 };
 
 constexpr bool is_first(Pos pos) { return pos == Pos::kFirst || pos == Pos::kOnly; }
+// Of cell `csn` of a packet that has so many.
+constexpr Pos position_of(std::uint32_t csn, std::uint32_t cells) {
+  if (cells == 1) return Pos::kOnly;
+  if (csn == 0) return Pos::kFirst;
+  return csn + 1 == cells ? Pos::kLast : Pos::kMiddle;
+}
 constexpr bool is_last(Pos pos) { return pos == Pos::kLast || pos == Pos::kOnly; }
 std::string_view name(Pos pos);
 

@@ -157,6 +157,9 @@ constexpr const OpInfo& op_info(Op op, Service service) {
                             static_cast<std::size_t>(service) % kServiceValues];
 }
 
+// Requests whose answer carries data.
+constexpr bool wants_answer(Op op) { return op == Op::kRdmaReadReq || op == Op::kFetchOpReq; }
+
 // "SEND", "RDMA_WRITE" ...; "unknown" for any other value.
 std::string_view name(Op op);
 // "RC", "UC" ...; "unknown" for any other value.

@@ -1,0 +1,81 @@
+// The answers of a responder: those it owes, in the order of requests, and those that it may have
+// to give again because a cell of them was lost. A FetchOp is kept with its result and so is never
+// executed twice [S000-05]. Bounded by what was said in CONNECT; allocates in its constructor only.
+// Thread: the data thread.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ring.h"
+#include "fabric_emul/wire/extensions.h"
+#include "fabric_emul/wire/limits.h"
+#include "fabric_emul/wire/op_table.h"
+
+namespace splitnic::fabric {
+
+struct Answer {
+  Op request = Op::kRdmaReadReq;
+  Psn psn;
+  VaMh target;              // the whole range
+  std::uint64_t value = 0;  // FetchOp: the old one
+  std::uint32_t next = 0;   // cell that goes next
+  std::uint32_t end = 0;    // behind the last that goes before the rest is asked for
+  std::uint32_t cells = 1;  // in all
+  bool is_due() const { return next < end; }
+  void give_from(std::uint32_t first) {
+    next = first;
+    end = first + kAnswerCellsMax < cells ? first + kAnswerCellsMax : cells;
+  }
+};
+
+class AnswerQueue {
+ public:
+  // depth: requests that are open at a time; 0: none is taken.
+  explicit AnswerQueue(std::size_t depth) : answers_(depth > 0 ? depth : 1), depth_(depth) {}
+
+  // False: as many as fit are still being answered, and the peer asks for more than was agreed.
+  bool can_take() const { return depth_ > 0 && (!answers_.full() || !answers_[0].is_due()); }
+  // REQUIRES can_take(). The oldest is forgotten if there is no room.
+  void push(const Answer& answer) {
+    if (answers_.full()) answers_.pop();
+    answers_.push(answer).give_from(0);
+  }
+  // A request that came again: its answer is owed anew, from the cell that it names. False: nothing
+  // that was asked for, or too long ago. mcp: octets of a full cell.
+  bool give_again(Op request, Psn psn, const VaMh& range, std::uint16_t mcp) {
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      Answer& answer = answers_[i];
+      if (answer.psn != psn || answer.request != request) continue;
+      const std::uint64_t offset = range.address.value - answer.target.address.value;
+      if (range.handle != answer.target.handle || offset > answer.target.length ||
+          range.length != answer.target.length - offset || offset % mcp != 0) {
+        return false;
+      }
+      const auto first = static_cast<std::uint32_t>(offset / mcp);
+      if (first >= answer.cells) return false;
+      answer.give_from(first);
+      return true;
+    }
+    return false;
+  }
+  // The oldest that has cells to go, or nullptr.
+  Answer* due() {
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      if (answers_[i].is_due()) return &answers_[i];
+    }
+    return nullptr;
+  }
+  bool owes() const {
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      if (answers_[i].is_due()) return true;
+    }
+    return false;
+  }
+  void clear() { answers_.clear(); }
+
+ private:
+  base::Ring<Answer> answers_;  // oldest first
+  std::size_t depth_;
+};
+
+}  // namespace splitnic::fabric

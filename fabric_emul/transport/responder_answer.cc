@@ -1,0 +1,181 @@
+// RDMA read and FetchOp: the request is checked and taken as any cell, its answer goes out in its
+// turn [S000-04] [S000-05]. docs/wire/cell.md#rdma-read-and-fetchop-on-rc
+#include <atomic>
+#include <cstring>
+
+#include "base/endian.h"
+#include "fabric_emul/transport/responder.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+
+std::uint64_t applied(const AtomicExt& fetch, std::uint64_t old) {
+  switch (fetch.op) {
+    case FetchOp::kCompareSwap:
+      return old == fetch.operand1 ? fetch.operand2 : old;
+    case FetchOp::kFetchAdd:
+      return old + fetch.operand1;
+    case FetchOp::kSwap:
+      break;
+  }
+  return fetch.operand1;
+}
+
+// Against this machine's own threads too, where the word lies as they would have it.
+std::uint64_t exchange(std::byte* at, const AtomicExt& fetch) {
+  if (reinterpret_cast<std::uintptr_t>(at) % alignof(std::uint64_t) == 0) {
+    const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(at));
+    std::uint64_t old = word.load();
+    while (!word.compare_exchange_weak(old, applied(fetch, old))) {
+    }
+    return old;
+  }
+  std::uint64_t old = 0;
+  std::memcpy(&old, at, kWordBytes);
+  const std::uint64_t value = applied(fetch, old);
+  std::memcpy(at, &value, kWordBytes);
+  return old;
+}
+
+}  // namespace
+
+// What a request that wants an answer must be before memory is looked at [M-05] [M-08] [T-21].
+Responder::Step Responder::check_request(const CellView& cell) {
+  const bool fetches = cell.header.op == Op::kFetchOpReq;
+  const std::uint8_t rights = fetches ? kRemoteRead | kRemoteWrite : kRemoteRead;
+  if (!context_.accepts_rdma || (context_.attr.rights & rights) != rights) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubRdma);
+  }
+  const VaMh& range = *cell.va_mh;
+  if (fetches && (range.length != kWordBytes || range.address.value % kWordBytes != 0)) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  }
+  const std::uint64_t cells =
+      (std::uint64_t{range.length} + context_.attr.mcp - 1) / context_.attr.mcp;
+  if (range.length > kPacketBytesMax || cells > kCellsPerPacketMax) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  }
+  if (!answers_.can_take()) return refuse(cell, AckCode::kInvalidRequest, kSubReads);
+  for (const AccessKind kind : {AccessKind::kRemoteRead, AccessKind::kRemoteWrite}) {
+    if (kind == AccessKind::kRemoteWrite && !fetches) continue;
+    const AccessResult all = context_.mrwt.access(range.handle, range.address, range.length, kind,
+                                                  context_.pd, context_.qpn);
+    if (all.ok()) continue;
+    context_.counters.add(TransportCounter::kDropAccess);
+    return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(all.failed));
+  }
+  return Step::kTaken;
+}
+
+Responder::Step Responder::execute_request(const CellView& cell) {
+  if (const Step s = check_request(cell); s != Step::kTaken) return s;
+  open_packet(cell);
+  if (context_.checks_packet_crc) open_.crc.add(cell);
+  if (const Step s = finish_packet(cell); s != Step::kTaken) return s;
+  Answer answer{.request = cell.header.op, .psn = cell.header.psn, .target = *cell.va_mh};
+  if (cell.header.op == Op::kRdmaReadReq) {
+    const std::uint32_t mcp = context_.attr.mcp;
+    answer.cells = std::max<std::uint32_t>(1, (answer.target.length + mcp - 1) / mcp);
+  } else {
+    const auto fetch = AtomicExt::parse(cell.atomic_ext);
+    const AccessResult word =
+        context_.mrwt.access(answer.target.handle, answer.target.address, kWordBytes,
+                             AccessKind::kRemoteWrite, context_.pd, context_.qpn);
+    answer.value = exchange(word.at, *fetch);
+  }
+  answers_.push(answer);
+  return Step::kTaken;
+}
+
+void Responder::answer_again(const CellView& cell) {
+  if (!answers_.give_again(cell.header.op, cell.header.psn, *cell.va_mh, context_.attr.mcp)) {
+    context_.counters.add(TransportCounter::kReadDropAgain);
+  }
+}
+
+unsigned Responder::send_answers(Link& link, base::Time now, unsigned cells_max) {
+  unsigned sent = 0;
+  while (sent < cells_max) {
+    Answer* answer = answers_.due();
+    if (answer == nullptr) break;
+    if (!send_answer(link, *answer)) break;
+    ++sent;
+  }
+  if (is_refusing() && !answers_.owes()) end_batch(link, now);
+  return sent;
+}
+
+// False: the link has no room now, or the range may not be read any more.
+bool Responder::send_answer(Link& link, Answer& answer) {
+  const bool reads = answer.request == Op::kRdmaReadReq;
+  const std::uint32_t mcp = context_.attr.mcp;
+  const std::uint64_t offset = std::uint64_t{answer.next} * mcp;
+  const std::size_t payload =
+      reads ? std::min<std::uint64_t>(mcp, answer.target.length - offset) : kWordBytes;
+  CellHead head;
+  MacHeader& h = head.header;
+  h.sl = context_.attr.sl;
+  h.pos = position_of(answer.next, answer.cells);
+  h.op = reads ? Op::kRdmaReadResp : Op::kFetchOpResp;
+  h.service = context_.service;
+  h.dlid = context_.attr.remote_lid;
+  h.slid = link.local_lid();
+  h.dqpn = context_.attr.remote_qpn;
+  h.sqpn = context_.qpn;
+  h.psn = answer.psn;
+  h.csn = static_cast<std::uint16_t>(answer.next);
+  h.payload_bytes = static_cast<std::uint16_t>(payload);
+  const bool has_crc = context_.packet_crc && is_last(h.pos);
+  if (has_crc) h.flags |= kFlagPacketCrc;
+  const base::MutableBytes room = link.reserve(cell_bytes(head, payload), link.lane_of(h.sl));
+  if (room.empty()) return false;
+  const std::size_t head_bytes = emit_cell_head(room, head);
+  const base::MutableBytes body = room.subspan(head_bytes, payload);
+  if (reads && !copy_out(answer, offset, body)) return false;
+  if (!reads) base::store_be(body.data(), answer.value);
+  std::optional<std::uint32_t> packet_crc;
+  if (has_crc) packet_crc = reads ? range_crc(answer) : base::crc32c(body);
+  const std::size_t total = seal_cell(room, head_bytes, payload, packet_crc, link.crc_head_only());
+  link.commit(total);
+  context_.counters.add(TransportCounter::kTxCells);
+  context_.counters.add(TransportCounter::kTxBytes, total);
+  ++answer.next;
+  return true;
+}
+
+// Checked per cell too: a region may end in mid-answer. The refusal ends all answers.
+bool Responder::copy_out(const Answer& answer, std::uint64_t offset, base::MutableBytes to) {
+  const AccessResult at = context_.mrwt.access(
+      answer.target.handle, VirtualAddress(answer.target.address.value + offset), to.size(),
+      AccessKind::kRemoteRead, context_.pd, context_.qpn);
+  if (at.ok()) {
+    if (!to.empty()) std::memcpy(to.data(), at.at, to.size());
+    return true;
+  }
+  context_.counters.add(TransportCounter::kDropAccess);
+  if (!is_refusing()) {
+    nak_ = Nak{AckCode::kRemoteAccess, answer.psn, static_cast<std::uint16_t>(answer.next),
+               static_cast<std::uint16_t>(at.failed)};
+  }
+  answers_.clear();
+  return false;
+}
+
+// Of the whole range; what cannot be read any more leaves it wrong, and the cell would have been
+// refused.
+std::uint32_t Responder::range_crc(const Answer& answer) const {
+  base::Crc32c crc;
+  const std::uint32_t mcp = context_.attr.mcp;
+  for (std::uint64_t at = 0; at < answer.target.length; at += mcp) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(mcp, answer.target.length - at);
+    const AccessResult piece =
+        context_.mrwt.access(answer.target.handle, VirtualAddress(answer.target.address.value + at),
+                             bytes, AccessKind::kRemoteRead, context_.pd, context_.qpn);
+    if (piece.ok()) crc.extend({piece.at, static_cast<std::size_t>(bytes)});
+  }
+  return crc.value();
+}
+
+}  // namespace splitnic::fabric
