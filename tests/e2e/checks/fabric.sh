@@ -93,7 +93,7 @@ check_default_route() {
   is_up host || fail "the fabric is not up"
   stop iou KILL
   start_iou
-  within "answers after the unit's restart" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.3 192.0.2.1
+  within "answers after the unit's restart" 2000 in_ns "$ns_host" ping -q -c 1 -W 0.3 192.0.2.1
 }
 
 # The fabric over a path with a small MTU.
@@ -111,15 +111,7 @@ check_full_profile() {
   equal "lanes" "$(ask host show --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["links"][0]["lanes"])')" 4
   ping_all "$ns_host" 10.77.0.2 200
   ping_all "$ns_lan" 10.77.0.1 200
-  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
-  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
-  local way figure
-  for way in "" -R; do
-    # shellcheck disable=SC2086
-    figure=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t 2 -f m $way) || fail "iperf3 $way: $figure"
-    awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$figure"
-  done
-  stop server
+  throughput 2
   files_both_ways 16
   local who
   for who in host iou; do

@@ -1,7 +1,9 @@
 # shellcheck shell=bash
-# kill -9 of either side under traffic. Recovery times are printed; the goal is 2 s, asserted is five times that.
+# kill -9 of either side under traffic. Recovery times are printed, and may be 2 s: from the restart to the first ping
+# that is answered. Most of it is the kernel's: nic0 loses its neighbours with its carrier, and ARP asks once a second.
+# With permanent neighbours it was less than 100 ms after a restart of the host, 470 ms after one of the I/O unit.
 
-bound=10000
+bound=2000
 rounds=5 cycles=3
 [ "$long" = 1 ] && rounds=20 cycles=20
 
@@ -19,6 +21,7 @@ first_answer() {
     sleep 0.02
   done
   [ -n "$took" ] || fail "$what: no ping is answered within $bound ms"
+  [ "$took" -le "$bound" ] || fail "$what: the first ping is answered after $took ms, not within $bound ms"
   figures[$what]+=" $took"
 }
 
@@ -29,8 +32,7 @@ say_figures() {
 
 # Traffic that must survive; nic0 must stay the same interface.
 begin_traffic() {
-  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
-  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  serve_iperf "$ns_lan" 10.77.0.2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
   start pinging "$ns_host" ping -D -i 0.01 10.77.0.2
   declare -gA figures=()
@@ -48,51 +50,47 @@ still_flowing() {
   equal "the addresses of nic0" "$(ip -n "$ns_host" -o addr show dev nic0 | sort)" "$addresses"
 }
 
-check_host() {
+# under_traffic TIMES COMMAND: runs it that often, with the number of the round.
+under_traffic() {
   bring_up
   begin_traffic
   local round
-  for ((round = 0; round < rounds; round++)); do
-    sleep 0.$((RANDOM % 9 + 1))
-    stop host KILL
-    in_ns "$ns_host" ip link show nic0 >/dev/null || fail "nic0 is gone with the host module"
-    sleep 0.$((RANDOM % 9 + 1))
-    first_answer "host killed and restarted" start_host
-    still_flowing
-  done
+  for ((round = 0; round < $1; round++)); do "$2" $round; done
   say_figures
 }
 
-check_iou() {
-  bring_up
-  begin_traffic
-  local round
-  for ((round = 0; round < rounds; round++)); do
-    sleep 0.$((RANDOM % 9 + 1))
-    stop iou KILL
-    within "carrier down after the I/O unit was killed" 5000 carrier_is "$ns_host" nic0 0
-    first_answer "I/O unit killed and restarted" start_iou
-    still_flowing
-  done
-  say_figures
-}
+pause() { sleep 0.$((RANDOM % 9 + 1)); }
 
-# The same without a pause: the I/O unit is back before anybody noticed.
-check_iou_at_once() {
-  bring_up
-  begin_traffic
-  local round
-  for ((round = 0; round < rounds; round += 3)); do
-    sleep 0.5
-    stop iou KILL
-    first_answer "I/O unit killed and restarted" start_iou
-    still_flowing
-    stop host KILL
-    first_answer "host killed and restarted" start_host
-    still_flowing
-  done
-  say_figures
+kill_host() {
+  pause
+  stop host KILL
+  in_ns "$ns_host" ip link show nic0 >/dev/null || fail "nic0 is gone with the host module"
+  pause
+  first_answer "host killed and restarted" start_host
+  still_flowing
 }
+check_host() { under_traffic $rounds kill_host; }
+
+kill_iou() {
+  pause
+  stop iou KILL
+  within "carrier down after the I/O unit was killed" 5000 carrier_is "$ns_host" nic0 0
+  first_answer "I/O unit killed and restarted" start_iou
+  still_flowing
+}
+check_iou() { under_traffic $rounds kill_iou; }
+
+# The same without a pause: the other is back before anybody noticed.
+kill_at_once() {
+  sleep 0.5
+  stop iou KILL
+  first_answer "I/O unit killed and restarted" start_iou
+  still_flowing
+  stop host KILL
+  first_answer "host killed and restarted" start_host
+  still_flowing
+}
+check_iou_at_once() { under_traffic $(((rounds + 2) / 3)) kill_at_once; }
 
 # both FIRST SECOND PAUSE: counted from the start of the second.
 both() {
@@ -104,17 +102,12 @@ both() {
   still_flowing
 }
 
-check_both() {
-  bring_up
-  begin_traffic
-  local cycle
-  for ((cycle = 0; cycle < cycles; cycle++)); do
-    case $((cycle % 4)) in
-      0) both iou host 0.7 ;;
-      1) both host iou 0.7 ;;
-      2) both host iou 0 ;;
-      3) both iou host 0 ;;
-    esac
-  done
-  say_figures
+kill_both() {
+  case $(($1 % 4)) in
+    0) both iou host 0.7 ;;
+    1) both host iou 0.7 ;;
+    2) both host iou 0 ;;
+    3) both iou host 0 ;;
+  esac
 }
+check_both() { under_traffic $cycles kill_both; }
