@@ -6,7 +6,7 @@ namespace splitnic::fabric {
 
 CaptureUnderlay::CaptureUnderlay(Underlay& below, PcapngWriter& out, base::Clock& clock,
                                  std::string_view name)
-    : below_(below),
+    : UnderlayDecorator(below),
       out_(out),
       clock_(clock),
       interface_(out.add_interface(name)),

@@ -11,11 +11,11 @@
 
 #include "base/clock.h"
 #include "fabric_emul/link/pcapng_writer.h"
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/link/underlay_decorator.h"
 
 namespace splitnic::fabric {
 
-class CaptureUnderlay final : public Underlay {
+class CaptureUnderlay final : public UnderlayDecorator {
  public:
   static constexpr base::Duration kFlushAfter = std::chrono::seconds(1);
 
@@ -25,20 +25,12 @@ class CaptureUnderlay final : public Underlay {
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
-  std::size_t datagram_bytes_max(const PeerAddress& to) const override {
-    return below_.datagram_bytes_max(to);
-  }
-  std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
-  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
-  int fd() const override { return below_.fd(); }
-  std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
   // What is buffered comes to the file within kFlushAfter, if receive() is called when due.
   base::Time deadline() const override;
 
  private:
   void record(PcapngWriter::Direction direction, base::Bytes bytes, std::size_t stride);
 
-  Underlay& below_;
   PcapngWriter& out_;
   base::Clock& clock_;
   std::uint32_t interface_;

@@ -17,7 +17,7 @@ bool later(const Held& a, const Held& b) {
 
 FaultUnderlay::FaultUnderlay(Underlay& below, base::Random& random, base::Clock& clock,
                              const FaultConfig& config)
-    : below_(below), random_(random), clock_(clock), config_(config) {}
+    : UnderlayDecorator(below), random_(random), clock_(clock), config_(config) {}
 
 void FaultUnderlay::set_cut(bool cut) {
   cut_ = cut;

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/link/underlay_decorator.h"
 
 namespace splitnic::fabric {
 
@@ -33,7 +33,7 @@ struct FaultCounts {
   std::uint64_t seen = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0, truncated = 0;
 };
 
-class FaultUnderlay final : public Underlay {
+class FaultUnderlay final : public UnderlayDecorator {
  public:
   using Predicate = std::function<bool(base::Bytes datagram)>;
 
@@ -50,13 +50,6 @@ class FaultUnderlay final : public Underlay {
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
-  std::size_t datagram_bytes_max(const PeerAddress& to) const override {
-    return below_.datagram_bytes_max(to);
-  }
-  std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
-  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
-  int fd() const override { return below_.fd(); }
-  std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
   // When the next held datagram is due.
   base::Time deadline() const override;
 
@@ -75,7 +68,6 @@ class FaultUnderlay final : public Underlay {
   void hold(base::Time due, base::Bytes bytes, std::size_t stride, const PeerAddress& from);
   std::optional<Received> release();
 
-  Underlay& below_;
   base::Random& random_;
   base::Clock& clock_;
   FaultConfig config_;

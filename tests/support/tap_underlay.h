@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/link/underlay_decorator.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
 
@@ -26,9 +26,9 @@ struct TappedCell {
   MacHeader header() const { return MacHeader::parse(bytes.data()); }
 };
 
-class TapUnderlay final : public Underlay {
+class TapUnderlay final : public UnderlayDecorator {
  public:
-  explicit TapUnderlay(Underlay& below) : below_(below) {}
+  explicit TapUnderlay(Underlay& below) : UnderlayDecorator(below) {}
 
   bool is_recording = false;
   std::vector<TappedCell> cells;  // oldest first
@@ -58,13 +58,6 @@ class TapUnderlay final : public Underlay {
     if (batch) record(false, batch->bytes, batch->stride);
     return batch;
   }
-  std::size_t datagram_bytes_max(const PeerAddress& to) const override {
-    return below_.datagram_bytes_max(to);
-  }
-  std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
-  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
-  int fd() const override { return below_.fd(); }
-  std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
   base::Time deadline() const override {
     return injected_.empty() ? below_.deadline() : base::Time{};
   }
@@ -87,7 +80,6 @@ class TapUnderlay final : public Underlay {
     }
   }
 
-  Underlay& below_;
   std::deque<Injected> injected_;
   Injected current_;
 };
