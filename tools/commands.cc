@@ -13,15 +13,16 @@ int fail(const std::string& why) {
   return refusal.exit_code;
 }
 
+base::Result<control::Client> connect(const std::string& socket) {
+  if (!socket.empty()) return control::Client::connect(socket);
+  const auto found = control::only_socket_in(control::kControlFolder);
+  if (!found) return found.error();
+  return control::Client::connect(*found);
+}
+
 int ask_and_print(const std::string& socket, const control::Request& request,
                   base::Duration timeout) {
-  std::string path = socket;
-  if (path.empty()) {
-    auto found = control::only_socket_in(control::kControlFolder);
-    if (!found) return fail(found.error().text());
-    path = *found;
-  }
-  auto client = control::Client::connect(path);
+  auto client = connect(socket);
   if (!client) return fail(client.error().text());
   const auto reply = client->ask(request, timeout);
   if (!reply) return fail(reply.error().text());

@@ -5,13 +5,14 @@
 #include <string>
 
 #include "base/clock.h"
-#include "control/admin.h"
+#include "control/client.h"
 
 namespace splitnic::tools {
 
 inline constexpr base::Duration kAnswerTimeout = std::chrono::seconds(5);
 
 // `socket` "": the only one there is.
+base::Result<control::Client> connect(const std::string& socket);
 int ask_and_print(const std::string& socket, const control::Request& request,
                   base::Duration timeout = kAnswerTimeout);
 // Prints the counters, then once a second what changed (JSON: everything, one object a line), until

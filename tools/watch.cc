@@ -47,13 +47,7 @@ int watch_stats(const std::string& socket, bool json) {
   sigaddset(&stop, SIGTERM);
   sigprocmask(SIG_BLOCK, &stop, nullptr);
 
-  std::string path = socket;
-  if (path.empty()) {
-    auto found = control::only_socket_in(control::kControlFolder);
-    if (!found) return fail(found.error().text());
-    path = *found;
-  }
-  auto client = control::Client::connect(path);
+  auto client = connect(socket);
   if (!client) return fail(client.error().text());
   Counters before;
   for (bool is_first = true;; is_first = false) {
