@@ -8,7 +8,8 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build ccache pkg-config git
   libboost1.81-dev libprotobuf-dev protobuf-compiler libssl-dev libpcap-dev libisal-dev
-  libcli11-dev libspdlog-dev libfmt-dev libmnl-dev libtomlplusplus-dev libgtest-dev libgmock-dev)
+  libcli11-dev libspdlog-dev libfmt-dev libmnl-dev libtomlplusplus-dev libgtest-dev libgmock-dev
+  librapidcheck-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
   python3 groff-base systemd)

@@ -37,13 +37,13 @@ static_assert(right_for(AccessKind::kRemoteWrite) == kRemoteWrite);
 
 // The first check that failed. The value is the letter.
 enum class AccessCheck : char {
-  kA = 'a',  // the entry, or the region below a window, is not valid [S002-12]
+  kA = 'a',  // the entry, or the region below a window, is not valid [S002-12]; a page is out
   kB = 'b',  // wrong entry type for this side [S002-13]
   kC = 'c',  // another protection domain, or a window bound to another QP [S002-14]
   kD = 'd',  // Tag_Instance differs [S002-15]
   kE = 'e',  // outside the range, or past 2^64 [S002-16]
   kF = 'f',  // the right is missing, or the guard refuses [S002-17]
-  kG = 'g',  // the region does not allow windows [S002-18]
+  kG = 'g',  // the region does not allow windows; the command goes the other way [S002-18]
 };
 
 // What the owner of a region allows beyond its rights, now: asked with every remote write that
@@ -56,12 +56,19 @@ class WriteGuard {
   virtual bool may_write(VirtualAddress address, std::uint64_t length) const noexcept = 0;
 };
 
-// What the table answers: where the first byte lies, or the letter. `failed` means something only
-// when !ok(). A zero-length access that passes has a pointer too, which must not be dereferenced.
+// What the table answers: where the first byte lies and how many bytes follow each other from
+// there, or the letter. `failed` means something only when !ok(). In a region of one span `run` is
+// the whole range (or as much of it as 32 bits hold); in a region made of pages it may be less, and
+// the rest is asked for again. A zero-length access that passes has a pointer too, which must not
+// be dereferenced.
 struct AccessResult {
   std::byte* at = nullptr;
   AccessCheck failed = AccessCheck::kA;
+  std::uint32_t run = 0;
   constexpr bool ok() const { return at != nullptr; }
 };
+
+// The two transfers that reach an iSCSI region: a target that asks for data, and data from it.
+enum class IscsiTransfer : std::uint8_t { kR2t, kDataIn };
 
 }  // namespace splitnic::fabric

@@ -17,7 +17,7 @@ constexpr bool check_valid(const MrwtEntry& entry, const MrwtEntry* parent) {
 }
 
 // b) Local access through regions only; remote access through windows, and through regions unless
-// the profile is strict [S002-13, X-17].
+// the profile is strict; neither through iSCSI regions [S002-13, X-17].
 constexpr bool check_entry_type(const MrwtEntry& entry, AccessKind kind, MrwtProfile profile) {
   if (!is_remote(kind)) return entry.type == EntryType::kRegion;
   if (entry.type == EntryType::kRegion) return profile == MrwtProfile::kRegionsOk;
@@ -51,6 +51,24 @@ constexpr bool check_rights(const MrwtEntry& entry, AccessKind kind) {
 // g) The region lets windows be bound to it [S002-18].
 constexpr bool check_window_bind(const MrwtEntry& entry) {
   return (entry.rights & kWindowBind) != 0;
+}
+
+// b, e, f and g of an iSCSI transfer: its own entry type; an offset, not an address; R2T reads our
+// memory and Data-In writes it; and the command must go that way [S002-13, S002-16 to S002-18].
+constexpr bool check_iscsi_type(const MrwtEntry& entry) {
+  return entry.type == EntryType::kIscsiRegion;
+}
+constexpr bool check_iscsi_range(const MrwtEntry& entry, std::uint64_t offset,
+                                 std::uint64_t length) {
+  return offset <= entry.length && length <= entry.length - offset;
+}
+constexpr bool check_iscsi_rights(const MrwtEntry& entry, IscsiTransfer transfer) {
+  return check_rights(
+      entry, transfer == IscsiTransfer::kR2t ? AccessKind::kRemoteRead : AccessKind::kRemoteWrite);
+}
+constexpr bool check_iscsi_direction(const MrwtEntry& entry, IscsiTransfer transfer) {
+  const unsigned needed = transfer == IscsiTransfer::kR2t ? kDeviceWrite : kDeviceRead;
+  return (entry.iscsi_control & needed) != 0;
 }
 
 }  // namespace splitnic::fabric

@@ -1,5 +1,6 @@
 #include "fabric_emul/mem/mrwt.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -17,6 +18,14 @@ constexpr std::uint64_t kStartSpace = std::uint64_t{1} << 56;
 bool wraps(VirtualAddress start, std::uint64_t length) {
   return length > std::numeric_limits<std::uint64_t>::max() - start.value;
 }
+
+constexpr std::uint32_t saturated(std::uint64_t bytes) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(bytes, std::numeric_limits<std::uint32_t>::max()));
+}
+
+// Where accesses of no bytes to a region made of pages point: its end may have no page.
+std::byte no_byte{};
 
 base::Error refused_bind(AccessCheck check) {
   return base::Error(std::string("binding a memory window: check ") + static_cast<char>(check) +
@@ -51,7 +60,32 @@ AccessResult Mrwt::access(MemoryHandle handle, VirtualAddress address, std::uint
   if (guard != nullptr && kind == AccessKind::kRemoteWrite && !guard->may_write(address, length)) {
     return {nullptr, AccessCheck::kF};
   }
-  return {entry.memory + (address.value - entry.start.value), AccessCheck::kA};
+  return locate(entry, address.value - entry.start.value, length);
+}
+
+AccessResult Mrwt::access_iscsi(MemoryHandle handle, std::uint64_t offset, std::uint64_t length,
+                                IscsiTransfer transfer, PdId pd) const noexcept {
+  const Key key = permutation_.to_key(handle);
+  if (key.index >= entries_.size()) return {nullptr, AccessCheck::kA};
+  const MrwtEntry& entry = entries_[key.index];
+
+  if (!check_valid(entry, nullptr)) return {nullptr, AccessCheck::kA};
+  if (!check_iscsi_type(entry)) return {nullptr, AccessCheck::kB};
+  if (!check_domain(entry, pd, Qpn{})) return {nullptr, AccessCheck::kC};
+  if (!check_instance(entry, key.instance)) return {nullptr, AccessCheck::kD};
+  if (!check_iscsi_range(entry, offset, length)) return {nullptr, AccessCheck::kE};
+  if (!check_iscsi_rights(entry, transfer)) return {nullptr, AccessCheck::kF};
+  if (!check_iscsi_direction(entry, transfer)) return {nullptr, AccessCheck::kG};
+  return locate(entry, offset, length);
+}
+
+// REQUIRES: [offset, offset + length) lies within the entry.
+inline AccessResult Mrwt::locate(const MrwtEntry& entry, std::uint64_t offset,
+                                 std::uint64_t length) const noexcept {
+  if (entry.memory != nullptr) return {entry.memory + offset, AccessCheck::kA, saturated(length)};
+  if (length == 0) return {&no_byte, AccessCheck::kA};
+  const Att::Run run = entry.att->run_at(entry.att_offset + offset, length);
+  return {run.at, AccessCheck::kA, saturated(run.bytes)};
 }
 
 std::optional<AccessCheck> Mrwt::check_bind(PdId pd, MemoryHandle region, VirtualAddress address,
@@ -69,30 +103,40 @@ std::optional<AccessCheck> Mrwt::check_bind(PdId pd, MemoryHandle region, Virtua
   return std::nullopt;
 }
 
-base::Result<MemoryHandle> Mrwt::register_region(PdId pd, base::MutableBytes memory,
-                                                 std::uint8_t rights,
-                                                 std::optional<VirtualAddress> start) {
-  if (memory.empty()) return base::Error("registering memory: the region is empty");
+// A live region entry without its memory. `memory`: the process address that the start must not be.
+base::Result<std::uint32_t> Mrwt::take_region(PdId pd, std::uint64_t length, std::uint8_t rights,
+                                              std::optional<VirtualAddress> start,
+                                              const std::byte* memory) {
+  if (length == 0) return base::Error("registering memory: the region is empty");
   if ((rights & ~(kAccessRights | kWindowBind)) != 0) {
     return base::Error("registering memory: unknown access rights");
   }
-  if (start && wraps(*start, memory.size())) {
+  if (start && wraps(*start, length)) {
     return base::Error("registering memory: the region passes the end of the address space");
   }
-  if (!start && memory.size() > kStartSpace / 2) {
+  if (!start && length > kStartSpace / 2) {
     return base::Error("registering memory: the region is too long for a random start address");
   }
   const base::Result<std::uint32_t> index = take_index();
   if (!index) return index.error().within("registering memory");
 
   MrwtEntry& entry = entries_[*index];
-  entry.start = start ? *start : random_start(memory);
-  entry.length = memory.size();
-  entry.memory = memory.data();
+  entry.start = start ? *start : random_start(length, memory);
+  entry.length = length;
   entry.pd = pd;
   entry.type = EntryType::kRegion;
   entry.rights = rights;
   entry.is_valid = true;
+  return *index;
+}
+
+base::Result<MemoryHandle> Mrwt::register_region(PdId pd, base::MutableBytes memory,
+                                                 std::uint8_t rights,
+                                                 std::optional<VirtualAddress> start) {
+  const auto index = take_region(pd, memory.size(), rights, start, memory.data());
+  if (!index) return index.error();
+  MrwtEntry& entry = entries_[*index];
+  entry.memory = memory.data();
   return permutation_.to_handle({*index, entry.instance});
 }
 
@@ -112,7 +156,12 @@ base::Result<MemoryHandle> Mrwt::bind_window(PdId pd, MemoryHandle region, Virtu
   MrwtEntry& entry = entries_[*index];
   entry.start = address;
   entry.length = length;
-  entry.memory = parent.memory + (address.value - parent.start.value);
+  const std::uint64_t offset = address.value - parent.start.value;
+  if (parent.memory != nullptr) entry.memory = parent.memory + offset;
+  entry.att = parent.att;
+  entry.att_offset = parent.att_offset + offset;
+  entry.att_control = parent.att_control;
+  entry.page_log2 = parent.page_log2;
   entry.pd = pd;
   entry.bound_qp = bound_qp;
   entry.parent_index = parent_index;
@@ -124,7 +173,7 @@ base::Result<MemoryHandle> Mrwt::bind_window(PdId pd, MemoryHandle region, Virtu
 
 base::Status Mrwt::deregister(MemoryHandle region) {
   const std::optional<std::uint32_t> index = find(region);
-  if (!index || entries_[*index].type != EntryType::kRegion) {
+  if (!index || entries_[*index].type == EntryType::kWindow) {
     return base::Error("deregistering memory: the handle names no region");
   }
   if (const std::uint32_t windows = entries_[*index].windows_bound; windows != 0) {
@@ -147,7 +196,7 @@ base::Status Mrwt::unbind(MemoryHandle window) {
 
 std::size_t Mrwt::release_domain(PdId pd) {
   std::size_t ended = 0;
-  for (const EntryType type : {EntryType::kWindow, EntryType::kRegion}) {
+  for (const EntryType type : {EntryType::kWindow, EntryType::kIscsiRegion, EntryType::kRegion}) {
     for (std::uint32_t index = 0; index < entries_.size(); ++index) {
       const MrwtEntry& entry = entries_[index];
       if (!entry.is_used || entry.pd != pd || entry.type != type) continue;
@@ -170,6 +219,11 @@ void Mrwt::set_guard(MemoryHandle region, const WriteGuard& guard) {
   const auto index = find(region);
   CHECK(index && entries_[*index].type == EntryType::kRegion);
   entries_[*index].guard = &guard;
+}
+
+const MrwtEntry* Mrwt::entry(MemoryHandle handle) const {
+  const std::optional<std::uint32_t> index = find(handle);
+  return index ? &entries_[*index] : nullptr;
 }
 
 VirtualAddress Mrwt::start_of(MemoryHandle handle) const {
@@ -210,6 +264,8 @@ base::Result<std::uint32_t> Mrwt::take_index() {
 void Mrwt::end_entry(std::uint32_t index) {
   MrwtEntry& entry = entries_[index];
   CHECK(entry.is_used && entry.windows_bound == 0);
+  if (entry.att != nullptr && entry.type != EntryType::kWindow) atts_.release(entry.att);
+  entry.att = nullptr;
   entry.is_used = false;
   entry.is_valid = false;
   --live_count_;
@@ -226,10 +282,10 @@ std::optional<std::uint32_t> Mrwt::find(MemoryHandle handle) const {
   return key.index;
 }
 
-// REQUIRES: memory.size() <= kStartSpace / 2. Never 0, never the address in this process.
-VirtualAddress Mrwt::random_start(base::Bytes memory) {
-  const std::uint64_t places = (kStartSpace - memory.size()) / kStartAlignment;
-  const auto process_address = reinterpret_cast<std::uintptr_t>(memory.data());
+// REQUIRES: length <= kStartSpace / 2. Never 0, never the address in this process.
+VirtualAddress Mrwt::random_start(std::uint64_t length, const std::byte* memory) {
+  const std::uint64_t places = (kStartSpace - length) / kStartAlignment;
+  const auto process_address = reinterpret_cast<std::uintptr_t>(memory);
   for (;;) {
     const std::uint64_t start = (random_.below(places) + 1) * kStartAlignment;
     if (start != process_address) return VirtualAddress(start);

@@ -6,19 +6,22 @@
 // within its region and has its PD; a region with bound windows stays. Each end of an entry
 // increments its Tag_Instance; indices are reused oldest first; an index whose instance would wrap
 // is retired, so no handle is ever given twice. One thread owns it. Registration allocates;
-// access() does not.
+// access() does not. A region is one span of memory, or made of pages that lie anywhere.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "fabric_emul/mem/access.h"
+#include "fabric_emul/mem/att.h"
 #include "fabric_emul/mem/key.h"
 #include "fabric_emul/mem/mrwt_entry.h"
 
@@ -28,6 +31,21 @@ namespace splitnic::fabric {
 //        kStrictWindows: remote access goes through windows only.
 // A window never serves local access in either.
 enum class MrwtProfile : std::uint8_t { kRegionsOk, kStrictWindows };
+
+// A region made of pages of one size [S002-08, S002-09].
+struct PagedMemory {
+  std::span<std::byte* const> pages;  // where each lies, in the order of the region
+  std::uint8_t page_log2 = kPageLog2Min;
+  std::uint64_t first_offset = 0;  // of the first byte within the first page
+  std::uint64_t length = 0;
+};
+struct PagedOptions {
+  std::optional<VirtualAddress> start;
+  std::optional<AttControl> control;  // else the first indirect form that holds the pages
+  // At most one of these; without any the region is pinned [X-23, S004-09].
+  PageSource* source = nullptr;                      // on-demand: it brings pages in
+  std::atomic<std::uint32_t>* current_io = nullptr;  // quiescable: the consumer's word
+};
 
 class Mrwt {
  public:
@@ -43,6 +61,20 @@ class Mrwt {
                                              std::uint8_t rights,
                                              std::optional<VirtualAddress> start = {});
 
+  // A region made of pages. All but the first and the last are used whole, pages are aligned to
+  // 4 KiB and outlive the region; nullptr = out, with a source only. kDirect needs consecutive
+  // pages that stay: no source and no current-I/O word.
+  base::Result<MemoryHandle> register_pages(PdId pd, const PagedMemory& memory, std::uint8_t rights,
+                                            const PagedOptions& options = {});
+  // A further region over the memory of a live one, for another process: its own entry, the same
+  // translation table [S002-10]. Not of quiescable regions: one consumer's word speaks for one.
+  base::Result<MemoryHandle> register_shared(PdId pd, MemoryHandle other, std::uint8_t rights,
+                                             std::optional<VirtualAddress> start = {});
+  // An iSCSI region: addressed by offset, for R2T and Data-In of one command. `control` are
+  // IscsiControl bits, `rights` remote rights [S002-05].
+  base::Result<MemoryHandle> register_iscsi(PdId pd, base::MutableBytes memory, std::uint8_t rights,
+                                            std::uint8_t control);
+
   // A window on [address, address + length) of the region, length > 0, addressed as in the region.
   // `rights` without kWindowBind. bound_qp 0 = any QP of the PD [S002-02, S002-11].
   base::Result<MemoryHandle> bind_window(PdId pd, MemoryHandle region, VirtualAddress address,
@@ -50,6 +82,10 @@ class Mrwt {
   // The letter that refuses such a bind, checked in the order a to g [S002-18]; nullopt = none.
   std::optional<AccessCheck> check_bind(PdId pd, MemoryHandle region, VirtualAddress address,
                                         std::uint64_t length) const noexcept;
+
+  // Moves a page of a region: nullptr takes it out. Refused for pinned regions, and for quiescable
+  // ones while the entry is valid.
+  base::Status set_page(MemoryHandle region, std::size_t page, std::byte* at);
 
   // Ends a region; refused while windows are bound to it.
   base::Status deregister(MemoryHandle region);
@@ -67,10 +103,17 @@ class Mrwt {
 
   // The data-path call: where `address` lies if all of [address, address + length) may be accessed
   // so, else the letter of the first check that fails, in the order a to f [S002-12 to S002-17,
-  // S001-40]. Touches no memory of the region. `qp` matters for remote access through a bound
-  // window only.
+  // S001-40]. Touches no memory of the region, but brings in the page of `address` if it is out;
+  // letter a if that fails. `qp` matters for remote access through a bound window only.
   AccessResult access(MemoryHandle handle, VirtualAddress address, std::uint64_t length,
                       AccessKind kind, PdId pd, Qpn qp) const noexcept;
+
+  // The same for an R2T or a Data-In to an iSCSI region, in the order a to g.
+  AccessResult access_iscsi(MemoryHandle handle, std::uint64_t offset, std::uint64_t length,
+                            IscsiTransfer transfer, PdId pd) const noexcept;
+
+  // The live entry of a handle, nullptr if there is none. It holds until the table is changed.
+  const MrwtEntry* entry(MemoryHandle handle) const;
 
   // REQUIRES: a live handle of this table.
   VirtualAddress start_of(MemoryHandle handle) const;
@@ -81,14 +124,22 @@ class Mrwt {
   // How many indices were ever used, retired ones included.
   std::size_t index_count() const { return entries_.size(); }
   MrwtProfile profile() const { return profile_; }
+  // Translation tables that live; a region of one span has none.
+  std::size_t att_count() const { return atts_.count(); }
 
  private:
   base::Result<std::uint32_t> take_index();
+  base::Result<std::uint32_t> take_region(PdId pd, std::uint64_t length, std::uint8_t rights,
+                                          std::optional<VirtualAddress> start,
+                                          const std::byte* memory);
+  AccessResult locate(const MrwtEntry& entry, std::uint64_t offset,
+                      std::uint64_t length) const noexcept;
   void end_entry(std::uint32_t index);
   std::optional<std::uint32_t> find(MemoryHandle handle) const;
-  VirtualAddress random_start(base::Bytes memory);
+  VirtualAddress random_start(std::uint64_t length, const std::byte* memory);
 
-  std::vector<MrwtEntry> entries_;          // by Tag_Index
+  std::vector<MrwtEntry> entries_;  // by Tag_Index
+  AttStore atts_;
   std::deque<std::uint32_t> free_indices_;  // oldest first
   std::size_t entries_max_;
   std::size_t live_count_ = 0;

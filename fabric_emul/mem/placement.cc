@@ -29,30 +29,54 @@ std::optional<AccessCheck> walk(std::span<const Sge> pieces, std::uint64_t offse
   return std::nullopt;
 }
 
+// Who asks, and how.
+struct Asker {
+  PdId pd;
+  Qpn qp;
+  AccessKind kind;
+};
+
+// Gives [address, address + size) to copy(memory, offset in the range, byte count), one call for
+// each run of consecutive bytes. The first access checks the whole range.
+template <typename Copy>
+std::optional<AccessCheck> copy_runs(const Mrwt& table, const Asker& asker, MemoryHandle handle,
+                                     VirtualAddress address, std::size_t size, Copy&& copy) {
+  std::size_t done = 0;
+  do {
+    const AccessResult part = table.access(handle, VirtualAddress(address.value + done),
+                                           size - done, asker.kind, asker.pd, asker.qp);
+    if (!part.ok()) return part.failed;
+    if (part.run != 0) copy(part.at, done, std::size_t{part.run});
+    done += part.run;
+  } while (done < size);
+  return std::nullopt;
+}
+
 // First pass: every touched piece may be accessed over its whole extent, so that no sum of its
-// address and an offset can wrap. Second pass: copy(memory of the part, offset in the range, byte
+// address and an offset can wrap. Second pass: copy(memory of the run, offset in the range, byte
 // count).
 template <typename Copy>
-PlacementResult place(const Mrwt& table, PdId pd, std::span<const Sge> pieces, std::uint64_t offset,
-                      std::size_t size, AccessKind kind, Copy&& copy) {
-  const auto piece_access = [&](const Sge& piece) {
-    return table.access(piece.lkey, piece.address, piece.length, kind, pd, Qpn{});
-  };
-  const auto failed = walk(
+PlacementResult place(const Mrwt& table, const Asker& asker, std::span<const Sge> pieces,
+                      std::uint64_t offset, std::size_t size, Copy&& copy) {
+  auto failed = walk(
       pieces, offset, size,
       [&](const Sge& piece, std::uint64_t, std::size_t, std::size_t) -> std::optional<AccessCheck> {
-        const AccessResult result = piece_access(piece);
+        const AccessResult result =
+            table.access(piece.lkey, piece.address, piece.length, asker.kind, asker.pd, asker.qp);
         if (result.ok()) return std::nullopt;
         return result.failed;
       });
   if (failed) return {false, *failed};
 
-  walk(pieces, offset, size,
-       [&](const Sge& piece, std::uint64_t within, std::size_t done,
-           std::size_t count) -> std::optional<AccessCheck> {
-         copy(piece_access(piece).at + within, done, count);
-         return std::nullopt;
-       });
+  failed = walk(pieces, offset, size,
+                [&](const Sge& piece, std::uint64_t within, std::size_t done, std::size_t count) {
+                  return copy_runs(table, asker, piece.lkey,
+                                   VirtualAddress(piece.address.value + within), count,
+                                   [&](std::byte* at, std::size_t part, std::size_t bytes) {
+                                     copy(at, done + part, bytes);
+                                   });
+                });
+  if (failed) return {false, *failed};
   return {};
 }
 
@@ -66,7 +90,7 @@ std::uint64_t total_length(std::span<const Sge> pieces) {
 
 PlacementResult gather(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
                        std::uint64_t offset, base::MutableBytes out) noexcept {
-  return place(table, pd, pieces, offset, out.size(), AccessKind::kLocalRead,
+  return place(table, {pd, Qpn{}, AccessKind::kLocalRead}, pieces, offset, out.size(),
                [&](const std::byte* from, std::size_t done, std::size_t count) {
                  std::memcpy(out.data() + done, from, count);
                });
@@ -74,10 +98,31 @@ PlacementResult gather(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
 
 PlacementResult scatter(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
                         std::uint64_t offset, base::Bytes in) noexcept {
-  return place(table, pd, pieces, offset, in.size(), AccessKind::kLocalWrite,
+  return place(table, {pd, Qpn{}, AccessKind::kLocalWrite}, pieces, offset, in.size(),
                [&](std::byte* to, std::size_t done, std::size_t count) {
                  std::memcpy(to, in.data() + done, count);
                });
+}
+
+PlacementResult write_remote(const Mrwt& table, PdId pd, Qpn qp, MemoryHandle handle,
+                             VirtualAddress address, base::Bytes in) noexcept {
+  const auto failed = copy_runs(table, {pd, qp, AccessKind::kRemoteWrite}, handle, address,
+                                in.size(), [&](std::byte* to, std::size_t done, std::size_t count) {
+                                  std::memcpy(to, in.data() + done, count);
+                                });
+  if (failed) return {false, *failed};
+  return {};
+}
+
+PlacementResult read_remote(const Mrwt& table, PdId pd, Qpn qp, MemoryHandle handle,
+                            VirtualAddress address, base::MutableBytes out) noexcept {
+  const auto failed =
+      copy_runs(table, {pd, qp, AccessKind::kRemoteRead}, handle, address, out.size(),
+                [&](const std::byte* from, std::size_t done, std::size_t count) {
+                  std::memcpy(out.data() + done, from, count);
+                });
+  if (failed) return {false, *failed};
+  return {};
 }
 
 }  // namespace splitnic::fabric

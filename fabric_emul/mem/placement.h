@@ -1,8 +1,10 @@
-// Checked copies between a list of local pieces and a flat buffer. The list is the gather list of a
-// send or the scatter list of a receive; `offset` counts from its first byte, so each cell of a
-// packet is copied on its own. Every piece that is touched is checked over its whole extent, and
-// all of them before the first byte moves: a refused copy leaves both sides unchanged [S002-19].
-// Runs on the thread that owns the table; allocates nothing.
+// Checked copies between memory of the table and a flat buffer; regions made of pages are copied
+// run by run. Local memory is a list of pieces, remote access names one range. The list is the
+// gather list of a send or the scatter list of a receive; `offset` counts from its first byte, so
+// each cell of a packet is copied on its own. Every piece that is touched is checked over its whole
+// extent, and all of them before the first byte moves: a refused copy leaves both sides unchanged
+// [S002-19]. Only a page that cannot be brought in in mid-copy leaves what came before it. Runs on
+// the thread that owns the table; allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +39,12 @@ PlacementResult gather(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
 // in -> list bytes [offset, offset + in.size()); needs local write. Refusals as for gather().
 PlacementResult scatter(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
                         std::uint64_t offset, base::Bytes in) noexcept;
+
+// A remote write or read of [address, address + size) through `handle`, for queue pair `qp` of
+// `pd`: the one place where cells meet memory. Checked whole before the first byte moves.
+PlacementResult write_remote(const Mrwt& table, PdId pd, Qpn qp, MemoryHandle handle,
+                             VirtualAddress address, base::Bytes in) noexcept;
+PlacementResult read_remote(const Mrwt& table, PdId pd, Qpn qp, MemoryHandle handle,
+                            VirtualAddress address, base::MutableBytes out) noexcept;
 
 }  // namespace splitnic::fabric

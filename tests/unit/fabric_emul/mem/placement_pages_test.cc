@@ -1,0 +1,109 @@
+// Checked copies to and from regions made of pages, and the remote side of a write or read.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "fabric_emul/mem/placement.h"
+#include "tests/unit/fabric_emul/mem/frames.h"
+
+namespace splitnic::fabric {
+namespace placement_pages_test {
+
+using namespace frames;
+
+constexpr PdId kPd{1};
+constexpr Qpn kQp{9};
+constexpr VirtualAddress kStart{0x10007};
+constexpr std::uint64_t kFirst = 3000;
+constexpr std::uint64_t kLength = 11000;
+
+class PlacementPagesTest : public testing::Test {
+ protected:
+  PlacementPagesTest() : before_(memory_.copy()) {
+    handle_ = table_
+                  .register_pages(kPd, {pages_, 12, kFirst, kLength}, kAccessRights,
+                                  {kStart, {}, nullptr, nullptr})
+                  .value();
+  }
+  // Where byte `offset` of the region is among all frames.
+  static std::size_t place(std::uint64_t offset) {
+    static constexpr std::array<std::size_t, 4> kOrder{4, 1, 2, 0};
+    return kOrder[(kFirst + offset) / kFrameBytes] * kFrameBytes + (kFirst + offset) % kFrameBytes;
+  }
+  Sge piece(std::uint64_t offset, std::uint32_t length) const {
+    return {VirtualAddress(kStart.value + offset), length, handle_};
+  }
+
+  Frames memory_{5};
+  std::vector<std::byte> before_;
+  std::vector<std::byte*> pages_ = memory_.pages({4, 1, 2, 0});
+  base::SeededRandom random_{5};
+  Mrwt table_{8, random_};
+  MemoryHandle handle_;
+};
+
+TEST_F(PlacementPagesTest, S002_09_pieces_that_span_pages_are_gathered_and_scattered) {
+  const std::array pieces{piece(1000, 200), piece(9000, 2000), piece(0, 6000)};
+  std::vector<std::size_t> places;
+  for (const Sge& sge : pieces) {
+    for (std::uint64_t i = 0; i < sge.length; ++i) {
+      places.push_back(place(sge.address.value - kStart.value + i));
+    }
+  }
+  std::vector<std::byte> out(8000);
+  ASSERT_TRUE(gather(table_, kPd, pieces, 150, out).ok());
+  for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], before_[places[150 + i]]) << i;
+
+  const std::array distinct{piece(0, 1200), piece(1300, 9000)};
+  std::vector<std::byte> in(10000, std::byte{0xE1});
+  std::vector<std::byte> expected = before_;
+  for (std::uint64_t i = 100; i < 10100; ++i) {
+    expected[place(i < 1200 ? i : i + 100)] = std::byte{0xE1};
+  }
+  ASSERT_TRUE(scatter(table_, kPd, distinct, 100, in).ok());
+  EXPECT_EQ(memory_.copy(), expected);
+}
+
+TEST_F(PlacementPagesTest, S002_19_a_refused_piece_leaves_every_page_unchanged) {
+  const std::vector<std::byte> in(6000);
+  const std::array pieces{piece(0, 5000), piece(kLength - 999, 1000)};
+  EXPECT_EQ(scatter(table_, kPd, pieces, 0, in).failed, AccessCheck::kE);
+  EXPECT_EQ(
+      write_remote(table_, kPd, kQp, handle_, VirtualAddress(kStart.value + kLength - 5999), in)
+          .failed,
+      AccessCheck::kE);
+  EXPECT_EQ(memory_.copy(), before_);
+}
+
+TEST_F(PlacementPagesTest, S002_09_a_remote_write_and_read_span_pages) {
+  std::vector<std::byte> in(9000);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 11 + 3);
+  std::vector<std::byte> expected = before_;
+  for (std::size_t i = 0; i < in.size(); ++i) expected[place(500 + i)] = in[i];
+  const VirtualAddress address(kStart.value + 500);
+  ASSERT_TRUE(write_remote(table_, kPd, kQp, handle_, address, in).ok());
+  EXPECT_EQ(memory_.copy(), expected);
+  std::vector<std::byte> out(in.size());
+  ASSERT_TRUE(read_remote(table_, kPd, kQp, handle_, address, out).ok());
+  EXPECT_EQ(out, in);
+}
+
+TEST_F(PlacementPagesTest, S002_17_remote_copies_need_their_right_and_a_length_of_0_is_checked) {
+  std::array<std::byte, 100> span{};
+  const MemoryHandle reads = table_.register_region(kPd, span, kRemoteRead, kStart).value();
+  const MemoryHandle writes = table_.register_region(kPd, span, kRemoteWrite, kStart).value();
+  std::array<std::byte, 100> bytes;
+  bytes.fill(std::byte{7});
+  EXPECT_EQ(write_remote(table_, kPd, kQp, reads, kStart, bytes).failed, AccessCheck::kF);
+  EXPECT_EQ(read_remote(table_, kPd, kQp, writes, kStart, bytes).failed, AccessCheck::kF);
+  EXPECT_FALSE(write_remote(table_, kPd, kQp, reads, kStart, {}).ok());
+  EXPECT_TRUE(std::ranges::all_of(span, [](std::byte b) { return b == std::byte{}; }));
+  EXPECT_TRUE(read_remote(table_, kPd, kQp, reads, VirtualAddress(kStart.value + 100), {}).ok());
+  EXPECT_TRUE(write_remote(table_, kPd, kQp, writes, kStart, bytes).ok());
+  EXPECT_EQ(span, bytes);
+}
+
+}  // namespace placement_pages_test
+}  // namespace splitnic::fabric
