@@ -149,11 +149,17 @@ base::Result<MemoryHandle> Mrwt::bind_window(PdId pd, MemoryHandle region, Virtu
   }
   const base::Result<std::uint32_t> index = take_index();
   if (!index) return index.error().within("binding a memory window");
+  fill_window(*index, region, address, length, rights, bound_qp);
+  return permutation_.to_handle({*index, entries_[*index].instance});
+}
 
+// REQUIRES that the bind passed its checks.
+void Mrwt::fill_window(std::uint32_t index, MemoryHandle region, VirtualAddress address,
+                       std::uint64_t length, std::uint8_t rights, Qpn bound_qp) {
   const std::uint32_t parent_index = permutation_.to_key(region).index;
   MrwtEntry& parent = entries_[parent_index];
   ++parent.windows_bound;
-  MrwtEntry& entry = entries_[*index];
+  MrwtEntry& entry = entries_[index];
   entry.start = address;
   entry.length = length;
   const std::uint64_t offset = address.value - parent.start.value;
@@ -162,13 +168,12 @@ base::Result<MemoryHandle> Mrwt::bind_window(PdId pd, MemoryHandle region, Virtu
   entry.att_offset = parent.att_offset + offset;
   entry.att_control = parent.att_control;
   entry.page_log2 = parent.page_log2;
-  entry.pd = pd;
+  entry.pd = parent.pd;
   entry.bound_qp = bound_qp;
   entry.parent_index = parent_index;
   entry.type = EntryType::kWindow;
   entry.rights = rights;
   entry.is_valid = true;
-  return permutation_.to_handle({*index, entry.instance});
 }
 
 base::Status Mrwt::deregister(MemoryHandle region) {
@@ -189,8 +194,7 @@ base::Status Mrwt::unbind(MemoryHandle window) {
   if (!index || entries_[*index].type != EntryType::kWindow) {
     return base::Error("unbinding a memory window: the handle names no window");
   }
-  --entries_[entries_[*index].parent_index].windows_bound;
-  end_entry(*index);
+  end_window(*index);
   return {};
 }
 
@@ -200,8 +204,10 @@ std::size_t Mrwt::release_domain(PdId pd) {
     for (std::uint32_t index = 0; index < entries_.size(); ++index) {
       const MrwtEntry& entry = entries_[index];
       if (!entry.is_used || entry.pd != pd || entry.type != type) continue;
-      if (type == EntryType::kWindow) --entries_[entry.parent_index].windows_bound;
-      end_entry(index);
+      if (type == EntryType::kWindow)
+        end_window(index);
+      else
+        end_entry(index);
       ++ended;
     }
   }
@@ -210,7 +216,9 @@ std::size_t Mrwt::release_domain(PdId pd) {
 
 base::Status Mrwt::set_valid(MemoryHandle handle, bool is_valid) {
   const std::optional<std::uint32_t> index = find(handle);
-  if (!index) return base::Error("changing the valid bit: the handle names no region or window");
+  if (!index || entries_[*index].length == 0) {
+    return base::Error("changing the valid bit: the handle names no region or bound window");
+  }
   entries_[*index].is_valid = is_valid;
   return {};
 }

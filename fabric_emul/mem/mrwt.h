@@ -87,6 +87,21 @@ class Mrwt {
   // ones while the entry is valid.
   base::Status set_page(MemoryHandle region, std::size_t page, std::byte* at);
 
+  // For bind and unbind work requests: the handle is known when they are posted and works from the
+  // time when the bind has run [S000-06]. The entry counts as live; unbind() gives it up too.
+  base::Result<MemoryHandle> reserve_window(PdId pd);
+  // Fills a reserved window of this PD, or changes nothing and says the letter of what refuses it
+  // (a: `window` is not a reserved one; f: unknown rights).
+  std::optional<AccessCheck> bind_reserved(PdId pd, MemoryHandle window, MemoryHandle region,
+                                           VirtualAddress address, std::uint64_t length,
+                                           std::uint8_t rights, Qpn bound_qp);
+  // Ends a window of this PD; the letter if it is none.
+  std::optional<AccessCheck> unbind_of(PdId pd, MemoryHandle window);
+  // What a peer's Send with deregister does: ends a window or region of this PD that lets the peer
+  // do something, for queue pair `qp`; the letter if it may not (g: windows are bound to it)
+  // [S002-35].
+  std::optional<AccessCheck> end_by_peer(PdId pd, Qpn qp, MemoryHandle handle);
+
   // Ends a region; refused while windows are bound to it.
   base::Status deregister(MemoryHandle region);
   base::Status unbind(MemoryHandle window);
@@ -134,6 +149,9 @@ class Mrwt {
                                           const std::byte* memory);
   AccessResult locate(const MrwtEntry& entry, std::uint64_t offset,
                       std::uint64_t length) const noexcept;
+  void fill_window(std::uint32_t index, MemoryHandle region, VirtualAddress address,
+                   std::uint64_t length, std::uint8_t rights, Qpn bound_qp);
+  void end_window(std::uint32_t index);
   void end_entry(std::uint32_t index);
   std::optional<std::uint32_t> find(MemoryHandle handle) const;
   VirtualAddress random_start(std::uint64_t length, const std::byte* memory);

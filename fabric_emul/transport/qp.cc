@@ -12,6 +12,7 @@ base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
   if (auto checked = check_modify(context_.service, from, to, given, values); !checked)
     return checked;
   apply_attributes(context_.attr, given, values);
+  requester_.on_modified();
   if (to == QpState::kErr) {
     enter_error();
     return {};

@@ -20,7 +20,7 @@ namespace splitnic::fabric {
 inline constexpr std::size_t kWindowCells = 2048;
 
 struct QpContext {
-  const Mrwt& mrwt;
+  Mrwt& mrwt;
   base::Counters<TransportCounter>& counters;
   CompletionQueue& send_cq;
   CompletionQueue& recv_cq;
@@ -30,6 +30,7 @@ struct QpContext {
   Link* link = nullptr;  // connected services: where the remote queue pair is
   QpState state = QpState::kReset;
   QpAttr attr{};
+  bool takes_dereg = false;         // Send with deregister ends what the peer was given
   bool accepts_rdma = true;         // an adapter may refuse incoming RDMA [S000-01]
   bool packet_crc = false;          // flag P on what we send [3.4]
   bool checks_packet_crc = false;   // the peer said that it sets flag P

@@ -17,11 +17,13 @@ constexpr Op wire_op(WrOp op) {
   switch (op) {
     case WrOp::kSend:
       return Op::kSend;
+    case WrOp::kSendDereg:
+      return Op::kSendDereg;
     case WrOp::kRdmaWrite:
       return Op::kRdmaWrite;
     case WrOp::kRdmaRead:
       return Op::kRdmaReadReq;
-    case WrOp::kFetchOp:
+    default:
       break;
   }
   return Op::kFetchOpReq;
@@ -50,12 +52,18 @@ base::Status Requester::post(const SendWr& wr) {
     return refuse("the packet is too long", EMSGSIZE);
   }
   const bool connected = is_connected(context_.service);
+  if (is_local(wr.op)) {
+    if (const char* why = local_refused(wr); why != nullptr) return refuse(why, EINVAL);
+  }
   if (!connected) {
     if (wr.destination_qpn.value == 0) {
       return refuse("a connectionless post needs a destination", EINVAL);
     }
     if (cells > 1) return refuse("longer than the one cell of a connectionless channel", EMSGSIZE);
     if (wr.op != WrOp::kSend) return refuse("RDMA is not allowed on this service", EINVAL);
+  }
+  if (wr.op == WrOp::kSendDereg && context_.service != Service::kRc) {
+    return refuse("this service has no Send with deregister", EINVAL);
   }
   if (is_answered(wr.op)) {
     if (const char* why = answered_refused(wr, w.gather.bytes); why != nullptr) {
@@ -67,11 +75,13 @@ base::Status Requester::post(const SendWr& wr) {
   w.remote_address = wr.remote_address;
   w.remote_handle = wr.remote_handle;
   w.idata = wr.idata;
+  w.dereg = wr.dereg;
   w.fetch_op = wr.fetch_op;
   w.is_fenced = wr.is_fenced;
   w.destination_lid = connected ? context_.attr.remote_lid : wr.destination_lid;
   w.destination_qpn = connected ? context_.attr.remote_qpn : wr.destination_qpn;
-  w.cells = is_answered(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
+  w.cells = is_local(wr.op) ? 0 : is_answered(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
+  if (is_local(wr.op)) local_work_.push_back(wr.local);
   sq_.push(w);
   ++tail_no_;
   return {};
@@ -84,7 +94,6 @@ void Requester::start(std::uint16_t receive_credits) {
   cells_since_ask_ = 0;
   rnr_until_ = base::Time{};
   tries_ = rnr_tries_ = 0;
-  if (context_.service == Service::kRc) reads_ = base::Ring<ReadSink>(kReadsMax);
   if (!is_acknowledged(context_.service)) return;
   std::uint64_t window = limits_.window_bytes_max;
   if (context_.link != nullptr && context_.link->peer_receive_buffer() > 0) {
@@ -96,6 +105,13 @@ void Requester::start(std::uint16_t receive_credits) {
   // came early.
   const std::size_t span = 2 * window / (context_.attr.mcp + kStrideOverhead);
   records_ = base::Ring<Record>(std::clamp<std::size_t>(span, 16, kWindowCells));
+}
+
+void Requester::on_modified() {
+  if (context_.attr.reads_asked <= reads_.capacity()) return;
+  base::Ring<ReadSink> more(context_.attr.reads_asked);
+  for (; !reads_.empty(); reads_.pop()) more.push(std::move(reads_.front()));
+  reads_ = std::move(more);
 }
 
 unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
@@ -173,6 +189,7 @@ bool Requester::wants_ack(const Wqe& w, std::uint32_t csn) const {
 bool Requester::send_fresh(Link& link, base::Time now) {
   if (send_no_ == tail_no_) return false;
   Wqe& w = wqe(send_no_);
+  if (is_local(w.op)) return run_local(now);
   const bool acknowledged = is_acknowledged(context_.service);
   if (acknowledged &&
       (records_.full() || !window_has_room(std::uint64_t{context_.attr.mcp} + kStrideOverhead))) {
@@ -253,6 +270,7 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, boo
         VaMh{w.remote_address, w.remote_handle, static_cast<std::uint32_t>(w.gather.bytes)};
   }
   if (last) head.idata = w.idata;
+  if (last && w.op == WrOp::kSendDereg) head.dereg = w.dereg.value;
   const std::size_t payload = head.header.payload_bytes;
   const base::MutableBytes room =
       link.reserve(cell_bytes(head, payload), link.lane_of(head.header.sl));
@@ -287,6 +305,8 @@ void Requester::flush() {
   }
   failed_no_.reset();
   ending_.reset();
+  local_work_.clear();
+  delay_until_ = base::kNever;
   records_.clear();
   reads_.clear();
   una_no_ = head_no_;

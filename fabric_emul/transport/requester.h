@@ -6,10 +6,11 @@
 // gather list's memory must stay unchanged until the completion. RC keeps one record per cell in
 // flight, in LCN order; UC and UD complete when the last cell is on the wire [S001-30]. Files:
 // requester.cc makes cells, completer.cc takes replies, retransmit.cc decides what to send again,
-// requester_read.cc asks for answers and places them.
+// requester_read.cc asks for answers and places them, requester_local.cc does what sends nothing.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 #include "base/ring.h"
@@ -37,8 +38,10 @@ class Requester {
   // cells or 2^31 octets, a connectionless post without destination or longer than one cell
   // [S001-32] [S001-34], an RDMA read or FetchOp where the service or the peer has none.
   base::Status post(const SendWr& wr);
-  // RTR -> RTS: sequence numbers begin at the attributes' start values. The only allocation.
+  // RTR -> RTS: sequence numbers begin at the attributes' start values. Allocates.
   void start(std::uint16_t receive_credits);
+  // The attributes have changed.
+  void on_modified();
   // Sends at most cells_max cells into the link; returns how many.
   unsigned transmit(Link& link, base::Time now, unsigned cells_max);
   void on_ack(const AckExt& ack, base::Time now);
@@ -76,6 +79,7 @@ class Requester {
     VirtualAddress remote_address;
     MemoryHandle remote_handle;
     std::optional<std::uint32_t> idata;
+    MemoryHandle dereg;
     AtomicExt fetch_op;
     bool is_fenced = false;
     Lid destination_lid;
@@ -86,7 +90,9 @@ class Requester {
     Lcn first_lcn;
     PacketCrc crc;
     std::uint32_t crc_cells = 0;  // cells that the packet CRC covers so far
-    bool consumes_receive() const { return op == WrOp::kSend || idata.has_value(); }
+    bool consumes_receive() const {
+      return op == WrOp::kSend || op == WrOp::kSendDereg || idata.has_value();
+    }
   };
   enum class CellState : std::uint8_t { kInFlight, kAcked, kLost };
   struct Record {
@@ -115,6 +121,11 @@ class Requester {
   bool wants_ack(const Wqe& w, std::uint32_t csn) const;
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again, bool ask_ack);
   MacHeader header_for(const Wqe& w, std::uint32_t csn) const;
+  // requester_local.cc
+  const char* local_refused(const SendWr& wr) const;
+  std::optional<WcStatus> execute(WrOp op, const LocalWork& work);
+  bool run_local(base::Time now);
+  void fail_work(std::uint64_t no, WcStatus status);
   // requester_read.cc
   const char* answered_refused(const SendWr& wr, std::uint64_t bytes) const;
   std::uint32_t answer_cells(const Wqe& w) const;
@@ -154,7 +165,9 @@ class Requester {
   RequesterLimits limits_;
   Congestion congestion_;
   base::Ring<Wqe> sq_;
-  base::Ring<Record> records_;  // [una_lcn_, next_lcn_): sent and not acknowledged
+  base::Ring<Record> records_;        // [una_lcn_, next_lcn_): sent and not acknowledged
+  std::deque<LocalWork> local_work_;  // of local work requests that did not run yet
+  base::Time delay_until_ = base::kNever;
   base::Ring<ReadSink> reads_;  // answers that are awaited, in the order of posts
   std::uint64_t head_no_ = 0;   // number of sq_.front()
   std::uint64_t una_no_ = 0;    // oldest whose cells are not all acknowledged

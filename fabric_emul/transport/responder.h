@@ -102,6 +102,7 @@ class Responder {
   Step place_send(const CellView& cell, std::uint64_t offset);
   Step place_write(const CellView& cell, std::uint64_t offset);
   Step finish_packet(const CellView& cell);
+  Step deregister_for(const CellView& cell);
   void open_packet(const CellView& cell);
   void complete_receive(const CellView& cell, WcStatus status);
   Step refuse(const CellView& cell, AckCode code, std::uint16_t detail);

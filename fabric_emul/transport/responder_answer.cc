@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/endian.h"
+#include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/responder.h"
 
 namespace splitnic::fabric {
@@ -147,17 +148,14 @@ bool Responder::send_answer(Link& link, Answer& answer) {
 
 // Checked per cell too: a region may end in mid-answer. The refusal ends all answers.
 bool Responder::copy_out(const Answer& answer, std::uint64_t offset, base::MutableBytes to) {
-  const AccessResult at = context_.mrwt.access(
-      answer.target.handle, VirtualAddress(answer.target.address.value + offset), to.size(),
-      AccessKind::kRemoteRead, context_.pd, context_.qpn);
-  if (at.ok()) {
-    if (!to.empty()) std::memcpy(to.data(), at.at, to.size());
-    return true;
-  }
+  const PlacementResult copied =
+      read_remote(context_.mrwt, context_.pd, context_.qpn, answer.target.handle,
+                  VirtualAddress(answer.target.address.value + offset), to);
+  if (copied.ok()) return true;
   context_.counters.add(TransportCounter::kDropAccess);
   if (!is_refusing()) {
     nak_ = Nak{AckCode::kRemoteAccess, answer.psn, static_cast<std::uint16_t>(answer.next),
-               static_cast<std::uint16_t>(at.failed)};
+               static_cast<std::uint16_t>(copied.failed)};
   }
   answers_.clear();
   return false;
@@ -167,13 +165,13 @@ bool Responder::copy_out(const Answer& answer, std::uint64_t offset, base::Mutab
 // refused.
 std::uint32_t Responder::range_crc(const Answer& answer) const {
   base::Crc32c crc;
-  const std::uint32_t mcp = context_.attr.mcp;
-  for (std::uint64_t at = 0; at < answer.target.length; at += mcp) {
-    const std::uint64_t bytes = std::min<std::uint64_t>(mcp, answer.target.length - at);
-    const AccessResult piece =
-        context_.mrwt.access(answer.target.handle, VirtualAddress(answer.target.address.value + at),
-                             bytes, AccessKind::kRemoteRead, context_.pd, context_.qpn);
-    if (piece.ok()) crc.extend({piece.at, static_cast<std::size_t>(bytes)});
+  for (std::uint64_t at = 0; at < answer.target.length;) {
+    const AccessResult piece = context_.mrwt.access(
+        answer.target.handle, VirtualAddress(answer.target.address.value + at),
+        answer.target.length - at, AccessKind::kRemoteRead, context_.pd, context_.qpn);
+    if (!piece.ok() || piece.run == 0) break;
+    crc.extend({piece.at, piece.run});
+    at += piece.run;
   }
   return crc.value();
 }

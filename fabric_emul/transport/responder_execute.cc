@@ -1,6 +1,4 @@
 // One cell that is next in order: checks, placement, and the end of its packet.
-#include <cstring>
-
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/service.h"
@@ -32,10 +30,11 @@ Responder::Step Responder::execute(const CellView& cell) {
 // PSN and CSN follow; first, middle and last of one operation [S004-05] [T-20].
 Responder::Step Responder::check_sequence(const CellView& cell) {
   const MacHeader& h = cell.header;
+  const bool sends = h.op == Op::kSend || h.op == Op::kSendDereg;
   if (h.psn != expected_psn_ || h.csn != expected_csn_) {
     return refuse(cell, AckCode::kInvalidRequest, kSubSequence);
   }
-  if (h.op != Op::kSend && h.op != Op::kRdmaWrite && !wants_answer(h.op)) {
+  if (!sends && h.op != Op::kRdmaWrite && !wants_answer(h.op)) {
     return refuse(cell, AckCode::kInvalidRequest, kSubOperation);
   }
   const bool begins = h.pos == Pos::kFirst || h.pos == Pos::kOnly;
@@ -45,6 +44,9 @@ Responder::Step Responder::check_sequence(const CellView& cell) {
   if (h.op == Op::kRdmaWrite &&
       (!context_.accepts_rdma || (context_.attr.rights & kRemoteWrite) == 0)) {
     return refuse(cell, AckCode::kInvalidRequest, kSubRdma);
+  }
+  if (h.op == Op::kSendDereg && !context_.takes_dereg) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubOperation);
   }
   // idata may come on any cell; all must agree.
   if (!begins && cell.idata && open_.idata && *cell.idata != *open_.idata) {
@@ -93,7 +95,8 @@ Responder::Step Responder::place(const CellView& cell) {
       return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(all.failed));
     }
   }
-  if (begins && cell.header.op == Op::kSend && rq_.empty()) {
+  const bool sends = cell.header.op != Op::kRdmaWrite;
+  if (begins && sends && rq_.empty()) {
     context_.counters.add(TransportCounter::kDropNoReceive);
     return refuse(cell, AckCode::kRnr, context_.attr.min_rnr_wait);
   }
@@ -106,8 +109,7 @@ Responder::Step Responder::place(const CellView& cell) {
     }
   }
   if (begins) open_packet(cell);
-  const Step placed =
-      cell.header.op == Op::kSend ? place_send(cell, offset) : place_write(cell, offset);
+  const Step placed = sends ? place_send(cell, offset) : place_write(cell, offset);
   if (placed != Step::kTaken) return placed;
   if (cell.idata) open_.idata = cell.idata;
   if (context_.checks_packet_crc) open_.crc.add(cell);
@@ -132,15 +134,12 @@ Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset
 
 Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offset) {
   // Checked per cell too: a region may end in mid-packet.
-  const AccessResult at = context_.mrwt.access(
-      open_.target.handle, VirtualAddress(open_.target.address.value + offset), cell.payload.size(),
-      AccessKind::kRemoteWrite, context_.pd, context_.qpn);
-  if (!at.ok()) {
-    context_.counters.add(TransportCounter::kDropAccess);
-    return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(at.failed));
-  }
-  if (!cell.payload.empty()) std::memcpy(at.at, cell.payload.data(), cell.payload.size());
-  return Step::kTaken;
+  const PlacementResult placed =
+      write_remote(context_.mrwt, context_.pd, context_.qpn, open_.target.handle,
+                   VirtualAddress(open_.target.address.value + offset), cell.payload);
+  if (placed.ok()) return Step::kTaken;
+  context_.counters.add(TransportCounter::kDropAccess);
+  return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(placed.failed));
 }
 
 Responder::Step Responder::finish_packet(const CellView& cell) {
@@ -156,9 +155,13 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
     refuse_sequence();
     return Step::kNak;
   }
+  if (open_.op == Op::kSendDereg) {
+    if (const Step s = deregister_for(cell); s != Step::kTaken) return s;
+  }
   // Unacknowledged and no receive posted: the data is placed, the indication is lost and was
   // counted [2.9].
-  if (open_.op == Op::kSend || (open_.idata && !rq_.empty())) {
+  const bool sends = open_.op == Op::kSend || open_.op == Op::kSendDereg;
+  if (sends || (open_.idata && !rq_.empty())) {
     complete_receive(cell, WcStatus::kSuccess);
   }
   open_ = Open{};
@@ -168,6 +171,15 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
   return Step::kTaken;
 }
 
+// The peer ends a region or window of ours that it was given [S002-35].
+Responder::Step Responder::deregister_for(const CellView& cell) {
+  const MemoryHandle tag(*cell.dereg);
+  const auto refused = context_.mrwt.end_by_peer(context_.pd, context_.qpn, tag);
+  if (!refused) return Step::kTaken;
+  context_.counters.add(TransportCounter::kDropAccess);
+  return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(*refused));
+}
+
 void Responder::complete_receive(const CellView& cell, WcStatus status) {
   Wc wc;
   wc.wr_id = rq_.front().wr_id;
@@ -175,6 +187,7 @@ void Responder::complete_receive(const CellView& cell, WcStatus status) {
   wc.op = open_.op == Op::kRdmaWrite ? WcOp::kReceiveRdmaIdata : WcOp::kReceive;
   wc.has_idata = open_.idata.has_value() || cell.idata.has_value();
   wc.idata = open_.idata ? *open_.idata : cell.idata.value_or(0);
+  if (cell.dereg) wc.ended = MemoryHandle(*cell.dereg);
   wc.bytes = static_cast<std::uint32_t>(std::uint64_t{cell.header.csn} * context_.attr.mcp +
                                         cell.payload.size());
   wc.address = open_.target.address;

@@ -21,11 +21,12 @@ enum class WcStatus : std::uint8_t {
   kRemoteOperational,  // REM_OP_ERR
   kRetryExceeded,      // RETRY_EXC_ERR: unknown whether it was executed
   kRnrRetryExceeded,   // RNR_RETRY_EXC_ERR
+  kBind,               // MW_BIND_ERR: a bind or unbind that the table refused
   kBadResponse,        // BAD_RESP_ERR: an answer that is not what was asked for
   kCount_
 };
 
-inline constexpr std::array<std::string_view, 10> kWcStatusNames = {"success",
+inline constexpr std::array<std::string_view, 11> kWcStatusNames = {"success",
                                                                     "local_length",
                                                                     "local_protection",
                                                                     "flushed",
@@ -34,6 +35,7 @@ inline constexpr std::array<std::string_view, 10> kWcStatusNames = {"success",
                                                                     "remote_operational",
                                                                     "retry_exceeded",
                                                                     "rnr_retry_exceeded",
+                                                                    "bind",
                                                                     "bad_response"};
 static_assert(kWcStatusNames.size() == static_cast<std::size_t>(WcStatus::kCount_));
 constexpr std::string_view name(WcStatus s) { return kWcStatusNames[static_cast<std::size_t>(s)]; }
@@ -43,21 +45,31 @@ enum class WcOp : std::uint8_t {
   kRdmaWrite,
   kRdmaRead,
   kFetchOp,
+  kBind,
+  kUnbind,
+  kDelay,
   kReceive,
   kReceiveRdmaIdata
 };
 constexpr WcOp wc_op(WrOp op) {
   switch (op) {
     case WrOp::kSend:
+    case WrOp::kSendDereg:
       return WcOp::kSend;
     case WrOp::kRdmaWrite:
       return WcOp::kRdmaWrite;
     case WrOp::kRdmaRead:
       return WcOp::kRdmaRead;
     case WrOp::kFetchOp:
+      return WcOp::kFetchOp;
+    case WrOp::kBind:
+      return WcOp::kBind;
+    case WrOp::kUnbind:
+      return WcOp::kUnbind;
+    case WrOp::kDelay:
       break;
   }
-  return WcOp::kFetchOp;
+  return WcOp::kDelay;
 }
 
 struct Wc {
@@ -69,6 +81,7 @@ struct Wc {
   std::uint32_t bytes = 0;  // what arrived (receives, RDMA reads and FetchOps)
   std::uint32_t idata = 0;
   VirtualAddress address;  // kReceiveRdmaIdata: where the write began
+  MemoryHandle ended;      // kReceive: what the peer's Send has deregistered, 0 nothing
   Lid source_lid;          // connectionless receive
   Qpn source_qpn;
 };

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "base/clock.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/wire/extensions.h"
 #include "fabric_emul/wire/ids.h"
@@ -16,9 +17,33 @@ namespace splitnic::fabric {
 inline constexpr std::size_t kSgeMax = 4;  // pieces of one gather or scatter list
 inline constexpr std::uint64_t kPacketBytesMax = 1ULL << 31;
 
-enum class WrOp : std::uint8_t { kSend, kRdmaWrite, kRdmaRead, kFetchOp };
+enum class WrOp : std::uint8_t {
+  kSend,
+  kSendDereg,
+  kRdmaWrite,
+  kRdmaRead,
+  kFetchOp,
+  kBind,
+  kUnbind,
+  kDelay
+};
 // The peer sends data back, and the work request completes when all of it is in place.
 constexpr bool is_answered(WrOp op) { return op == WrOp::kRdmaRead || op == WrOp::kFetchOp; }
+// Nothing is sent: it runs when its turn in the queue comes.
+constexpr bool is_local(WrOp op) {
+  return op == WrOp::kBind || op == WrOp::kUnbind || op == WrOp::kDelay;
+}
+
+// What a local work request does.
+struct LocalWork {
+  base::Duration delay{};  // kDelay: later work requests of this queue wait so long
+  MemoryHandle window{};   // kBind: from Mrwt::reserve_window(); kUnbind: a window, which ends
+  MemoryHandle region{};   // kBind: what of which region, who may do what
+  VirtualAddress address{};
+  std::uint64_t length = 0;
+  std::uint8_t rights = 0;
+  Qpn bound_qp{};  // 0: any queue pair of the protection domain
+};
 
 struct SendWr {
   std::uint64_t wr_id = 0;
@@ -28,11 +53,13 @@ struct SendWr {
   std::span<const Sge> gather;
   VirtualAddress remote_address;  // where an RDMA write lands; what a read or FetchOp is of
   MemoryHandle remote_handle;
-  std::optional<std::uint32_t> idata;  // Send and RDMA write
+  std::optional<std::uint32_t> idata;  // Sends and RDMA write
+  MemoryHandle dereg;                  // kSendDereg: which region or window of the peer ends
   AtomicExt fetch_op{};                // FetchOp: compare-and-swap: operand1 old, operand2 new
-  bool is_fenced = false;              // begins when every answer that was asked for is here
-  Lid destination_lid;                 // connectionless services only [S001-32]
-  Qpn destination_qpn;                 // 0 = none: the post is refused
+  LocalWork local{};
+  bool is_fenced = false;  // begins when every answer that was asked for is here
+  Lid destination_lid;     // connectionless services only [S001-32]
+  Qpn destination_qpn;     // 0 = none: the post is refused
 };
 
 struct RecvWr {

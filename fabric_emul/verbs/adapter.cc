@@ -99,6 +99,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.service = init.service;
   context.pd = init.pd;
   context.accepts_rdma = init.accepts_rdma;
+  context.takes_dereg = init.takes_dereg;
   // Where cells pass switches only the packet's own CRC is end to end.
   context.packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
                          return port->profile() == LinkProfile::kFull;

@@ -38,12 +38,13 @@ struct QpInit {
   std::uint32_t max_outstanding = 0;  // 0: send_depth [S000-16]
   std::uint16_t ack_interval = 64;    // K; 1: each cell by itself
   bool accepts_rdma = true;
+  bool takes_dereg = false;  // the peer's Sends may deregister what it was given [S002-35]
   bool packet_crc = false;
   bool selective_repeat = true;  // false: go-back-N
   std::uint8_t retry_limit = 7;
   std::uint8_t rnr_retry = 7;  // 7: for ever
-  // RC: RDMA reads and FetchOps open at a time, at most kReadsMax: that the peer may ask of us, that
-  // we ask for (the peer may allow fewer).
+  // RC: RDMA reads and FetchOps open at a time, at most kReadsMax: that the peer may ask of us,
+  // that we ask for (the peer may allow fewer).
   std::uint16_t reads_taken = 0;
   std::uint16_t reads_asked = kReadsMax;
   std::uint64_t window_bytes_max = 2 << 20;

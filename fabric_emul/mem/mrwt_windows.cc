@@ -1,0 +1,61 @@
+// Windows whose handle is known before they are bound, and entries that a peer ends.
+#include "fabric_emul/mem/mrwt.h"
+
+namespace splitnic::fabric {
+
+base::Result<MemoryHandle> Mrwt::reserve_window(PdId pd) {
+  const base::Result<std::uint32_t> index = take_index();
+  if (!index) return index.error().within("reserving a memory window");
+  MrwtEntry& entry = entries_[*index];
+  entry.type = EntryType::kWindow;
+  entry.pd = pd;
+  entry.parent_index = *index;  // none yet: length 0 says so
+  return permutation_.to_handle({*index, entry.instance});
+}
+
+std::optional<AccessCheck> Mrwt::bind_reserved(PdId pd, MemoryHandle window, MemoryHandle region,
+                                               VirtualAddress address, std::uint64_t length,
+                                               std::uint8_t rights, Qpn bound_qp) {
+  const std::optional<std::uint32_t> index = find(window);
+  if (!index || entries_[*index].type != EntryType::kWindow || entries_[*index].length != 0) {
+    return AccessCheck::kA;
+  }
+  if (entries_[*index].pd != pd) return AccessCheck::kC;
+  if (const auto refused = check_bind(pd, region, address, length)) return refused;
+  if ((rights & ~kAccessRights) != 0) return AccessCheck::kF;
+  fill_window(*index, region, address, length, rights, bound_qp);
+  return std::nullopt;
+}
+
+std::optional<AccessCheck> Mrwt::unbind_of(PdId pd, MemoryHandle window) {
+  const std::optional<std::uint32_t> index = find(window);
+  if (!index) return AccessCheck::kA;
+  if (entries_[*index].type != EntryType::kWindow) return AccessCheck::kB;
+  if (entries_[*index].pd != pd) return AccessCheck::kC;
+  end_window(*index);
+  return std::nullopt;
+}
+
+std::optional<AccessCheck> Mrwt::end_by_peer(PdId pd, Qpn qp, MemoryHandle handle) {
+  const std::optional<std::uint32_t> index = find(handle);
+  if (!index || !entries_[*index].is_valid) return AccessCheck::kA;
+  const MrwtEntry& entry = entries_[*index];
+  if (entry.type != EntryType::kWindow && entry.type != EntryType::kRegion) return AccessCheck::kB;
+  const bool is_bound_elsewhere = entry.bound_qp != Qpn{} && entry.bound_qp != qp;
+  if (entry.pd != pd || is_bound_elsewhere) return AccessCheck::kC;
+  if ((entry.rights & (kRemoteRead | kRemoteWrite)) == 0) return AccessCheck::kF;
+  if (entry.windows_bound > 0) return AccessCheck::kG;
+  if (entry.type == EntryType::kWindow)
+    end_window(*index);
+  else
+    end_entry(*index);
+  return std::nullopt;
+}
+
+void Mrwt::end_window(std::uint32_t index) {
+  const MrwtEntry& entry = entries_[index];
+  if (entry.length > 0) --entries_[entry.parent_index].windows_bound;
+  end_entry(index);
+}
+
+}  // namespace splitnic::fabric
