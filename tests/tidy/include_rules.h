@@ -38,6 +38,7 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"fabric_emul/verbs",
        {"base", "fabric_emul/wire", "fabric_emul/mem", "fabric_emul/link",
         "fabric_emul/transport"}},
+      {"fabric_emul/via", {"base", "fabric_emul/verbs"}},
       {"messaging", {"base", kIds, "messaging/wire", "fabric_emul/verbs"}},
       // The modules never see each other; their mains choose an underlay and hand it in.
       {"host_module",

@@ -1,0 +1,276 @@
+#include "fabric_emul/via/kernel_agent.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/endian.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr std::uint16_t kReadsTaken = 16;
+
+QpInit qp_init(const ViAttributes& attributes) {
+  QpInit init;
+  init.service = attributes.reliability == ViReliability::kUnreliable ? Service::kUc : Service::kRc;
+  init.pd = attributes.pd;
+  init.send_depth = attributes.send_depth;
+  init.receive_depth = attributes.receive_depth;
+  init.rnr_retry = 0;  // a send that meets no descriptor is an error, not a wait
+  if (init.service == Service::kRc && attributes.enable_rdma_read) init.reads_taken = kReadsTaken;
+  return init;
+}
+
+}  // namespace
+
+// The private data of CONNECT_REQ: discriminator (32), reliability level (32).
+struct KernelAgent::Hello {
+  static constexpr std::size_t kBytes = 8;
+  std::uint32_t discriminator = 0;
+  std::uint32_t level = 0;
+
+  static std::optional<Hello> parse(base::Bytes in) {
+    if (in.size() != kBytes) return std::nullopt;
+    return Hello{base::load_be<std::uint32_t>(in.data()),
+                 base::load_be<std::uint32_t>(in.data() + 4)};
+  }
+  std::array<std::byte, kBytes> octets() const {
+    std::array<std::byte, kBytes> out;
+    base::store_be(out.data(), discriminator);
+    base::store_be(out.data() + 4, level);
+    return out;
+  }
+};
+
+KernelAgent::KernelAgent(Adapter& adapter, base::Clock& clock) : adapter_(adapter), clock_(clock) {
+  adapter_.connections().set_handler(*this);
+}
+
+base::Result<MemoryHandle> KernelAgent::register_memory(PdId pd, base::MutableBytes memory,
+                                                        std::uint8_t rights) {
+  ++entries_;
+  return adapter_.memory().register_region(pd, memory, rights);
+}
+
+base::Status KernelAgent::deregister_memory(MemoryHandle handle) {
+  ++entries_;
+  return adapter_.memory().deregister(handle);
+}
+
+base::Result<ViCq*> KernelAgent::create_cq(std::size_t depth) {
+  ++entries_;
+  const auto cq = adapter_.create_cq(depth);
+  if (!cq) return cq.error().within("creating a completion queue of VIs");
+  cqs_.push_back(std::make_unique<ViCq>(adapter_, *cq, depth));
+  return cqs_.back().get();
+}
+
+base::Status KernelAgent::destroy_cq(ViCq& cq) {
+  ++entries_;
+  if (cq.reserved_ != 0) return base::Error("a VI uses the completion queue", EBUSY);
+  adapter_.destroy_cq(cq.cq_);
+  std::erase_if(cqs_, [&](const auto& one) { return one.get() == &cq; });
+  return {};
+}
+
+base::Result<Vi*> KernelAgent::create_vi(const ViAttributes& attributes, ViCq& send_cq,
+                                         ViCq& receive_cq) {
+  ++entries_;
+  if (attributes.send_depth == 0 || attributes.receive_depth == 0) {
+    return base::Error("a VI needs at least one descriptor in each queue", EINVAL);
+  }
+  const auto has_room = [](const ViCq& cq, std::size_t more) {
+    const std::size_t left = cq.entries_.capacity() - cq.reserved_;
+    return more <= left;
+  };
+  const std::size_t both = &send_cq == &receive_cq ? attributes.receive_depth : 0;
+  if (!has_room(send_cq, attributes.send_depth + both) ||
+      !has_room(receive_cq, attributes.receive_depth)) {
+    return base::Error("the completion queue is too small for the queues of the VI", ENOMEM);
+  }
+  std::unique_ptr<Vi> vi(new Vi(*this, adapter_, attributes, send_cq, receive_cq));
+  if (const auto made = make_qp(*vi); !made) return made.error().within("creating a VI");
+  send_cq.reserved_ += attributes.send_depth;
+  receive_cq.reserved_ += attributes.receive_depth;
+  vis_.push_back(std::move(vi));
+  return vis_.back().get();
+}
+
+base::Status KernelAgent::destroy_vi(Vi& vi) {
+  ++entries_;
+  if (vi.state_ == ViState::kConnected || vi.state_ == ViState::kConnectPending) {
+    return base::Error("the VI is connected: disconnect it first", EBUSY);
+  }
+  if (vi.held(ViQueue::kSend) + vi.held(ViQueue::kReceive) != 0) {
+    return base::Error("the VI holds descriptors: disconnect it and take them", EBUSY);
+  }
+  end_qp(vi);
+  for (const Vi::Queue& queue : vi.queues_) queue.cq.reserved_ -= queue.ring.capacity();
+  std::erase_if(vis_, [&](const auto& one) { return one.get() == &vi; });
+  return {};
+}
+
+base::Status KernelAgent::make_qp(Vi& vi) {
+  QpInit init = qp_init(vi.attributes_);
+  init.send_cq = vi.queues_[Vi::index(ViQueue::kSend)].cq.cq_;
+  init.recv_cq = vi.queues_[Vi::index(ViQueue::kReceive)].cq.cq_;
+  const auto qpn = adapter_.create_qp(init, clock_.now());
+  if (!qpn) return qpn.error();
+  QpAttr attr;
+  attr.rights = 0;
+  if (vi.attributes_.enable_rdma_write) attr.rights |= kRemoteWrite;
+  if (vi.attributes_.enable_rdma_read) attr.rights |= kRemoteRead;
+  const auto given = required_attributes(init.service, QpState::kReset, QpState::kInit);
+  const auto ready = adapter_.modify_qp(*qpn, QpState::kInit, given, attr);
+  CHECK(ready.has_value());
+  vi.qpn_ = *qpn;
+  vi.state_ = ViState::kIdle;
+  for (Vi::Queue& queue : vi.queues_) {
+    queue.cq.users_[*qpn] = &vi;
+    queue.is_broken = false;
+  }
+  return {};
+}
+
+void KernelAgent::end_qp(Vi& vi) {
+  for (const Vi::Queue& queue : vi.queues_) queue.cq.users_.erase(vi.qpn_);
+  adapter_.destroy_qp(vi.qpn_, clock_.now());
+}
+
+base::Status KernelAgent::wait(Vi& vi, std::uint32_t discriminator) {
+  ++entries_;
+  if (vi.state_ != ViState::kIdle) return base::Error("the VI is not idle", EISCONN);
+  if (!waiting_.emplace(discriminator, &vi).second) {
+    return base::Error("another VI waits with this discriminator", EADDRINUSE);
+  }
+  vi.state_ = ViState::kConnectPending;
+  return {};
+}
+
+base::Status KernelAgent::connect(Vi& vi, Link& link, std::uint32_t discriminator) {
+  ++entries_;
+  if (vi.state_ != ViState::kIdle) return base::Error("the VI is not idle", EISCONN);
+  const auto level = static_cast<std::uint32_t>(vi.attributes_.reliability);
+  const MgmtPair mine = adapter_.describe(vi.qpn_, 0, vi.attributes_.transfer_max);
+  const auto hello = Hello{discriminator, level}.octets();
+  const ConnectionId id = adapter_.connections().connect(link, {&mine, 1}, hello, clock_.now());
+  connections_[id] = &vi;
+  vi.state_ = ViState::kConnectPending;
+  return {};
+}
+
+base::Status KernelAgent::disconnect(Vi& vi) {
+  ++entries_;
+  leave(vi);
+  vi.state_ = ViState::kError;
+  const QpAttr none;
+  static_cast<void>(adapter_.modify_qp(vi.qpn_, QpState::kErr, 0, none));
+  for (const ViQueue queue : {ViQueue::kSend, ViQueue::kReceive}) vi.ring(queue);
+  for (const Vi::Queue& queue : vi.queues_) queue.cq.poll();
+  end_qp(vi);
+  if (const auto made = make_qp(vi); !made) return made.error().within("disconnecting a VI");
+  return {};
+}
+
+void KernelAgent::notify(ViCq& cq, std::function<void()> handler) {
+  ++entries_;
+  cq.notify_ = std::move(handler);
+}
+
+void KernelAgent::set_error_handler(ErrorHandler handler) {
+  ++entries_;
+  on_error_ = std::move(handler);
+}
+
+// To the error state: what is with the queue pair comes back as flushed, and the peer is told.
+void KernelAgent::on_failed(Vi& vi, std::string_view why) {
+  ++entries_;
+  if (vi.state_ == ViState::kError) return;
+  vi.state_ = ViState::kError;
+  const QpAttr none;
+  const auto stopped = adapter_.modify_qp(vi.qpn_, QpState::kErr, 0, none);
+  CHECK(stopped.has_value());
+  leave(vi);
+  if (on_error_) on_error_(vi, why);
+}
+
+// The memory of a send went between doorbell and wire. An unreliable VI goes on behind it.
+void KernelAgent::on_send_stopped(Vi& vi) {
+  ++entries_;
+  if (vi.state_ != ViState::kConnected) return;
+  const QpAttr none;
+  const auto again = adapter_.modify_qp(vi.qpn_, QpState::kRts, 0, none);
+  if (!again) on_failed(vi, again.error().text());
+}
+
+MgmtReject KernelAgent::on_connect_request(ConnectionId id, Link& link, const Mgmt& request,
+                                           Mgmt& reply) {
+  ++entries_;
+  const auto hello = Hello::parse(request.private_data);
+  if (!hello || request.pair_count != 1) return MgmtReject::kBadParameter;
+  const auto at = waiting_.find(hello->discriminator);
+  if (at == waiting_.end()) return MgmtReject::kRefused;
+  Vi& vi = *at->second;
+  if (hello->level != static_cast<std::uint32_t>(vi.attributes_.reliability)) {
+    return MgmtReject::kBadParameter;
+  }
+  reply.pair_count = 1;
+  reply.pairs[0] = adapter_.describe(vi.qpn_, 0, vi.attributes_.transfer_max);
+  reply.pairs[0].peer_qpn = request.pairs[0].qpn;
+  if (!join(vi, reply.pairs[0], request.pairs[0], link)) return MgmtReject::kBadParameter;
+  waiting_.erase(at);
+  connections_[id] = &vi;
+  return MgmtReject::kNone;
+}
+
+bool KernelAgent::on_connected(ConnectionId id, Link& link, const Mgmt& reply) {
+  ++entries_;
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || reply.pair_count != 1) return false;
+  Vi& vi = *at->second;
+  if (join(vi, adapter_.describe(vi.qpn_, 0, 0), reply.pairs[0], link)) return true;
+  refuse(id, "the peer's VI does not fit");
+  return false;
+}
+
+bool KernelAgent::join(Vi& vi, const MgmtPair& mine, const MgmtPair& theirs, Link& link) {
+  if (!adapter_.connect_qp(mine, theirs, link)) return false;
+  vi.transfer_max_ = std::min(vi.attributes_.transfer_max, theirs.msg_max);
+  vi.state_ = ViState::kConnected;
+  return true;
+}
+
+void KernelAgent::on_rejected(ConnectionId id, MgmtReject code, base::Bytes) {
+  ++entries_;
+  refuse(id, name(code));
+}
+
+void KernelAgent::refuse(ConnectionId id, std::string_view why) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;
+  Vi& vi = *at->second;
+  connections_.erase(at);
+  vi.state_ = ViState::kIdle;
+  if (on_error_) on_error_(vi, why);
+}
+
+void KernelAgent::on_disconnected(ConnectionId id, std::string_view why) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;
+  Vi& vi = *at->second;
+  connections_.erase(at);
+  on_failed(vi, why);
+}
+
+// What it waits for, or is connected by, ends.
+void KernelAgent::leave(Vi& vi) {
+  std::erase_if(waiting_, [&](const auto& one) { return one.second == &vi; });
+  std::erase_if(connections_, [&](const auto& one) {
+    if (one.second != &vi) return false;
+    adapter_.connections().disconnect(one.first, clock_.now());
+    return true;
+  });
+}
+
+}  // namespace splitnic::fabric

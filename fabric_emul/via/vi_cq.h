@@ -1,0 +1,60 @@
+// A completion queue of VIs: which descriptor of which queue is done, oldest first [S001-41]. It
+// cannot overflow: every queue that completes here has reserved as many entries as it holds
+// descriptors, and a descriptor holds its place in its queue until done() has told of it.
+// Thread: the data thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "base/ring.h"
+#include "fabric_emul/verbs/adapter.h"
+#include "fabric_emul/via/vi_descriptor.h"
+
+namespace splitnic::fabric {
+
+class Vi;
+
+struct ViCompletion {
+  Vi* vi = nullptr;
+  ViQueue queue = ViQueue::kSend;
+  ViDescriptorRef descriptor;
+  std::uint32_t status = 0;  // as in the descriptor
+};
+
+class ViCq {
+ public:
+  // `cq` is for this alone and holds `depth` completions.
+  ViCq(Adapter& adapter, CqId cq, std::size_t depth)
+      : adapter_(adapter), cq_(cq), entries_(depth) {}
+  ViCq(const ViCq&) = delete;
+  ViCq& operator=(const ViCq&) = delete;
+
+  // Writes what the adapter has completed into the descriptors. For each turn, behind
+  // Adapter::poll.
+  void poll();
+  // The oldest that is done, and its place in the queue of its VI is free again.
+  std::optional<ViCompletion> done();
+
+ private:
+  friend class Vi;
+  friend class KernelAgent;
+  struct Entry {
+    Vi* vi = nullptr;
+    ViQueue queue = ViQueue::kSend;
+  };
+  void push(Entry entry) {
+    entries_.push(entry);
+    if (notify_) std::exchange(notify_, nullptr)();
+  }
+
+  Adapter& adapter_;
+  const CqId cq_;
+  base::Ring<Entry> entries_;
+  std::size_t reserved_ = 0;
+  std::map<Qpn, Vi*> users_;
+  std::function<void()> notify_;  // for the next entry
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,309 @@
+// Wrong descriptors, refused transfers, and what each reliability level makes of them.
+#include <gtest/gtest.h>
+
+#include "fabric_emul/via/vi.h"
+#include "tests/support/vi_bench.h"
+
+namespace splitnic::fabric::testing::vi_error_test {
+
+struct Wrong {
+  std::string name;
+  ViQueue queue;
+  std::uint32_t status;
+  // Makes the descriptor; may spoil its octets.
+  std::function<ViDescriptorRef(ViSide& self, ViSide& peer)> make;
+};
+std::ostream& operator<<(std::ostream& out, const Wrong& w) { return out << w.name; }
+
+ViDescriptorRef spoiled(ViSide& side, const ViDescriptor& d, std::size_t octet, unsigned value) {
+  const auto at = side.write(d);
+  side.octets(at)[octet] = std::byte(value);
+  return at;
+}
+Sge moved(Sge piece, std::uint64_t by) {
+  piece.address = VirtualAddress(piece.address.value + by);
+  return piece;
+}
+
+std::vector<Wrong> wrong_descriptors() {
+  using enum ViQueue;
+  const auto send = [](ViSide& s) { return send_of({s.data(0, 100)}); };
+  return {
+      {"unknown_control", kSend, kViFormatError,
+       [=](ViSide& s, ViSide&) { return spoiled(s, send(s), 14, 0x10); }},
+      {"reserved_operation", kSend, kViFormatError,
+       [=](ViSide& s, ViSide&) { return spoiled(s, send(s), 14, 3); }},
+      {"more_segments_than_fit", kSend, kViFormatError,
+       [=](ViSide& s, ViSide&) { return spoiled(s, send(s), 13, 0xFF); }},
+      {"no_address_segment", kSend, kViFormatError | kViOpRdmaWrite,
+       [=](ViSide& s, ViSide&) { return spoiled(s, ViDescriptor{}, 14, 1); }},
+      {"length_is_not_the_sum", kSend, kViLengthError,
+       [=](ViSide& s, ViSide&) { return spoiled(s, send(s), kViLengthAt, 99); }},
+      {"longer_than_the_largest_transfer", kSend, kViLengthError,
+       [](ViSide& s, ViSide&) { return s.write(send_of({s.data(0, 100001)})); }},
+      {"data_outside_registered_memory", kSend, kViProtectionError,
+       [](ViSide& s, ViSide&) {
+         return s.write(send_of({s.data(0, 8), moved(s.data(0, 100), s.region.bytes.size())}));
+       }},
+      {"data_past_the_end", kSend, kViProtectionError,
+       [](ViSide& s, ViSide&) {
+         return s.write(send_of({moved(s.data(0, 100), s.region.bytes.size() - 99)}));
+       }},
+      {"unknown_handle", kSend, kViProtectionError,
+       [](ViSide& s, ViSide&) {
+         auto piece = s.data(0, 100);
+         piece.lkey = MemoryHandle(piece.lkey.value ^ 0x55555);
+         return s.write(send_of({piece}));
+       }},
+      {"read_to_memory_that_may_not_be_written", kSend, kViProtectionError | kViOpRdmaRead,
+       [](ViSide& s, ViSide& peer) {
+         auto& memory = s.end.memory(4096, 3, kLocalRead);
+         return s.write(rdma_of(ViOp::kRdmaRead, {memory.sge(0, 100)}, peer.region));
+       }},
+      {"receive_with_an_rdma_operation", kReceive, kViFormatError | kViOpReceive,
+       [](ViSide& s, ViSide& peer) {
+         return s.write(rdma_of(ViOp::kRdmaWrite, {s.data(0, 100)}, peer.region));
+       }},
+      {"receive_with_unknown_control", kReceive, kViFormatError | kViOpReceive,
+       [=](ViSide& s, ViSide&) { return spoiled(s, send(s), 15, 0x80); }},
+      {"receive_outside_registered_memory", kReceive, kViProtectionError | kViOpReceive,
+       [](ViSide& s, ViSide&) {
+         return s.write(send_of({moved(s.data(0, 100), s.region.bytes.size())}));
+       }},
+      {"segments_cross_the_end_of_the_region", kSend, kViProtectionError,
+       [=](ViSide& s, ViSide&) {
+         // Only the control segment lies in the region.
+         auto& memory = s.end.memory(64 + kViControlBytes);
+         emit_vi_descriptor(std::span(memory.bytes).subspan(64), ViDescriptor{});
+         memory.bytes[64 + 12] = std::byte{1};
+         return ViDescriptorRef{memory.at(64), memory.handle};
+       }},
+  };
+}
+
+ViAttributes attributes_of(ViReliability level) {
+  ViAttributes attributes = ViBench::with(level);
+  attributes.transfer_max = 100000;
+  return attributes;
+}
+
+class WrongDescriptor : public ::testing::TestWithParam<Wrong> {};
+INSTANTIATE_TEST_SUITE_P(All, WrongDescriptor, ::testing::ValuesIn(wrong_descriptors()),
+                         [](const auto& one) { return one.param.name; });
+
+TEST_P(WrongDescriptor, S001_42_S001_44_touches_nothing_but_its_status_and_ends_a_reliable_vi) {
+  ViBench bench(attributes_of(ViReliability::kReception));
+  const auto here = bench.b.region.bytes;
+  const auto there = bench.a.region.bytes;
+  const auto first = GetParam().make(bench.b, bench.a);
+  const auto behind = bench.b.write(ViDescriptor{});
+  ASSERT_TRUE(bench.b.vi->post(GetParam().queue, first));
+  ASSERT_TRUE(bench.b.vi->post(GetParam().queue, behind));
+  bench.b.vi->ring(GetParam().queue);
+  bench.settle();
+  ASSERT_EQ(bench.b.done.size(), 2U);
+  EXPECT_EQ(bench.b.done[0].descriptor, first);
+  EXPECT_EQ(bench.b.done[0].status, GetParam().status | kViDone);
+  EXPECT_EQ(bench.b.done[1].descriptor, behind);
+  EXPECT_EQ(bench.b.status(behind) & kViErrors, kViFlushed);
+  EXPECT_EQ(bench.b.vi->state(), ViState::kError);
+  EXPECT_EQ(bench.a.vi->state(), ViState::kError) << "the peer is told";
+  EXPECT_EQ(bench.b.region.bytes, here);
+  EXPECT_EQ(bench.a.region.bytes, there);
+}
+
+TEST_P(WrongDescriptor, S001_42_an_unreliable_vi_goes_on_behind_it) {
+  ViBench bench(attributes_of(ViReliability::kUnreliable));
+  bench.b.post_and_ring(GetParam().queue, GetParam().make(bench.b, bench.a));
+  ASSERT_EQ(bench.b.cq->done()->status & ~7U << 16, (GetParam().status | kViDone) & ~7U << 16);
+  bench.a.receive({bench.a.data(0, 100)});
+  bench.b.receive({bench.b.data(0, 100)});
+  const auto to = bench.b.send(send_of({bench.b.data(200, 100)}));
+  const auto from = bench.a.send(send_of({bench.a.data(200, 100)}));
+  ASSERT_TRUE(bench.run_until([&] { return bench.a.done.size() + bench.b.done.size() == 4; }));
+  EXPECT_EQ(bench.b.status(to), kViDone);
+  EXPECT_EQ(bench.a.status(from), kViDone);
+  EXPECT_EQ(bench.b.vi->state(), ViState::kConnected);
+}
+
+TEST(ViErrorTest, S001_41_a_wrong_one_waits_for_those_before_it) {
+  ViBench bench(ViReliability::kReception);
+  bench.a.receive({bench.a.data(0, 50000)});
+  const auto good = bench.b.write(send_of({bench.b.data(0, 50000)}));
+  const auto wrong = spoiled(bench.b, ViDescriptor{}, 14, 0x10);
+  ASSERT_TRUE(bench.b.vi->post(ViQueue::kSend, good));
+  ASSERT_TRUE(bench.b.vi->post(ViQueue::kSend, wrong));
+  bench.b.vi->ring(ViQueue::kSend);
+  EXPECT_EQ(bench.b.status(wrong), 0U);
+  ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 2; }));
+  EXPECT_EQ(bench.b.done[0].status, kViDone);
+  EXPECT_EQ(bench.b.done[1].status, kViDone | kViFormatError);
+}
+
+TEST(ViErrorTest, S001_41_a_descriptor_that_cannot_hold_a_status_is_not_posted) {
+  ViBench bench(ViReliability::kDelivery);
+  auto at = bench.b.write(ViDescriptor{});
+  const auto refused = [&](ViDescriptorRef ref) {
+    return !bench.b.vi->post(ViQueue::kSend, ref).has_value();
+  };
+  EXPECT_TRUE(refused({VirtualAddress(at.address.value + 32), at.handle})) << "not aligned";
+  EXPECT_TRUE(refused({at.address, MemoryHandle(at.handle.value ^ 0x1234)}));
+  const std::uint64_t end = bench.b.slots.start.value + bench.b.slots.bytes.size();
+  EXPECT_TRUE(refused({VirtualAddress(end), at.handle}));
+  auto& locked = bench.b.end.memory(64, 0, kLocalRead);
+  EXPECT_TRUE(refused({locked.start, locked.handle})) << "no status could be written";
+  EXPECT_TRUE(refused({bench.a.slots.start, bench.a.slots.handle})) << "of another adapter";
+  EXPECT_EQ(bench.b.vi->held(ViQueue::kSend), 0U);
+  EXPECT_EQ(bench.b.vi->state(), ViState::kConnected);
+}
+
+// What the two sides say when a transfer is refused by the one that it goes to.
+struct Refusal {
+  std::string name;
+  std::uint32_t sender;
+  std::uint32_t receiver;  // 0: it has no descriptor in this
+  std::function<void(ViSide& a)> prepare;
+  std::function<ViDescriptor(ViSide& a, ViSide& b)> send;
+};
+std::ostream& operator<<(std::ostream& out, const Refusal& r) { return out << r.name; }
+
+std::vector<Refusal> refusals() {
+  const auto nothing = [](ViSide&) {};
+  const auto send = [](ViSide&, ViSide& b) { return send_of({b.data(0, 1000)}); };
+  return {
+      {"no_receive", kViRemoteDescriptorError, 0, nothing, send},
+      {"no_receive_for_idata", kViRemoteDescriptorError | kViOpRdmaWrite, 0, nothing,
+       [](ViSide& a, ViSide&) { return rdma_of(ViOp::kRdmaWrite, {}, a.region, 0, 5); }},
+      {"receive_too_short", kViRemoteDescriptorError, kViLengthError,
+       [](ViSide& a) { a.receive({a.data(0, 999)}); }, send},
+      {"receive_memory_gone", kViRemoteDescriptorError, kViProtectionError,
+       [](ViSide& a) {
+         auto& memory = a.end.memory(4096);
+         a.receive({memory.sge()});
+         CHECK(a.agent.deregister_memory(memory.handle).has_value());
+       },
+       send},
+      {"write_with_a_wrong_handle", kViRdmaProtectionError | kViOpRdmaWrite, 0, nothing,
+       [](ViSide& a, ViSide& b) {
+         auto d = rdma_of(ViOp::kRdmaWrite, {b.data(0, 1000)}, a.region);
+         d.remote_handle = MemoryHandle(d.remote_handle.value ^ 0x77777);
+         return d;
+       }},
+      {"write_past_the_end", kViRdmaProtectionError | kViOpRdmaWrite, 0, nothing,
+       [](ViSide& a, ViSide& b) {
+         return rdma_of(ViOp::kRdmaWrite, {b.data(0, 1000)}, a.region, a.region.bytes.size() - 999);
+       }},
+      {"read_with_a_wrong_handle", kViRdmaProtectionError | kViOpRdmaRead, 0, nothing,
+       [](ViSide& a, ViSide& b) {
+         auto d = rdma_of(ViOp::kRdmaRead, {b.data(0, 1000)}, a.region);
+         d.remote_handle = MemoryHandle(d.remote_handle.value ^ 0x77777);
+         return d;
+       }},
+  };
+}
+
+class RefusedByPeer : public ::testing::TestWithParam<Refusal> {};
+INSTANTIATE_TEST_SUITE_P(All, RefusedByPeer, ::testing::ValuesIn(refusals()),
+                         [](const auto& one) { return one.param.name; });
+
+TEST_P(RefusedByPeer, S001_44_a_reliable_vi_says_why_and_the_connection_ends) {
+  for (const auto level : {ViReliability::kDelivery, ViReliability::kReception}) {
+    ViBench bench(level);
+    const auto there = bench.a.region.bytes;
+    const auto here = bench.b.region.bytes;
+    GetParam().prepare(bench.a);
+    const auto at = bench.b.send(GetParam().send(bench.a, bench.b));
+    bench.settle();
+    EXPECT_EQ(bench.b.status(at), GetParam().sender | kViDone);
+    if (GetParam().receiver != 0) {
+      ASSERT_EQ(bench.a.done.size(), 1U);
+      EXPECT_EQ(bench.a.done[0].status, GetParam().receiver | kViDone | kViOpReceive);
+    }
+    EXPECT_EQ(bench.a.vi->state(), ViState::kError);
+    EXPECT_EQ(bench.b.vi->state(), ViState::kError);
+    EXPECT_EQ(bench.a.region.bytes, there);
+    EXPECT_EQ(bench.b.region.bytes, here);
+    EXPECT_EQ(bench.a.errors.size(), 1U);
+    EXPECT_EQ(bench.b.errors.size(), 1U);
+  }
+}
+
+TEST_P(RefusedByPeer, S001_44_an_unreliable_vi_does_not_hear_of_it_and_both_go_on) {
+  if (GetParam().name.starts_with("read")) return;  // this level has none
+  ViBench bench(ViReliability::kUnreliable);
+  const auto there = bench.a.region.bytes;
+  GetParam().prepare(bench.a);
+  const auto at = bench.b.send(GetParam().send(bench.a, bench.b));
+  bench.settle();
+  EXPECT_EQ(bench.b.status(at) & (kViErrors | kViDone), kViDone + 0U);
+  EXPECT_EQ(bench.a.region.bytes, there);
+  if (GetParam().receiver != 0) {
+    ASSERT_EQ(bench.a.done.size(), 1U);
+    EXPECT_EQ(bench.a.done[0].status, GetParam().receiver | kViDone | kViOpReceive);
+  }
+  bench.a.done.clear();
+  bench.a.receive({bench.a.data(0, 1000)});
+  bench.b.send(send_of({bench.b.data(0, 1000)}));
+  ASSERT_TRUE(bench.run_until([&] { return bench.a.done.size() == 1; }));
+  EXPECT_EQ(bench.a.done[0].status, kViDone | kViOpReceive);
+  EXPECT_EQ(bench.a.vi->state(), ViState::kConnected);
+}
+
+TEST(ViErrorTest, S001_44_rdma_that_the_peer_does_not_enable_is_a_protection_error) {
+  ViAttributes attributes = ViBench::with(ViReliability::kDelivery);
+  attributes.enable_rdma_write = false;
+  {
+    ViBench bench(attributes);
+    const auto before = bench.a.region.bytes;
+    const auto at = bench.b.send(rdma_of(ViOp::kRdmaWrite, {bench.b.data(0, 10)}, bench.a.region));
+    bench.settle();
+    EXPECT_EQ(bench.b.status(at), kViDone | kViOpRdmaWrite | kViRdmaProtectionError);
+    EXPECT_EQ(bench.a.region.bytes, before);
+  }
+  ViBench bench(attributes);  // reads are still enabled
+  const auto at = bench.b.send(rdma_of(ViOp::kRdmaRead, {bench.b.data(0, 10)}, bench.a.region));
+  bench.settle();
+  EXPECT_EQ(bench.b.status(at), kViDone | kViOpRdmaRead);
+}
+
+TEST(ViErrorTest, S001_44_a_read_that_the_peer_does_not_enable_is_a_format_error) {
+  ViAttributes attributes = ViBench::with(ViReliability::kDelivery);
+  attributes.enable_rdma_read = false;
+  ViBench bench(attributes);
+  const auto at = bench.b.send(rdma_of(ViOp::kRdmaRead, {bench.b.data(0, 10)}, bench.a.region));
+  EXPECT_EQ(bench.b.status(at), kViDone | kViOpRdmaRead | kViFormatError);
+}
+
+TEST(ViErrorTest, S001_44_a_path_that_is_gone_is_a_transport_error) {
+  ViBench bench(ViReliability::kReception);
+  bench.b.end.faults.drop_sent([](base::Bytes datagram) { return datagram.size() > 500; });
+  const auto at = bench.b.send(send_of({bench.b.data(0, 1000)}));
+  const auto behind = bench.b.send(send_of({bench.b.data(0, 10)}));
+  ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 2; }));
+  EXPECT_EQ(bench.b.status(at), kViDone | kViTransportError);
+  EXPECT_EQ(bench.b.status(behind), kViDone | kViFlushed);
+  EXPECT_EQ(bench.b.vi->state(), ViState::kError);
+}
+
+// Between doorbell and wire.
+TEST(ViErrorTest, S001_44_memory_that_goes_after_the_doorbell_is_a_protection_error) {
+  for (const auto level : {ViReliability::kUnreliable, ViReliability::kReception}) {
+    ViBench bench(level);
+    bench.a.receive({bench.a.data(0, 100)});
+    auto& memory = bench.b.end.memory(100, 1);
+    const auto at = bench.b.send(send_of({memory.sge()}));
+    ASSERT_TRUE(bench.b.agent.deregister_memory(memory.handle));
+    ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 1; }));
+    EXPECT_EQ(bench.b.status(at), kViDone | kViProtectionError);
+    if (level == ViReliability::kReception) {
+      EXPECT_EQ(bench.b.vi->state(), ViState::kError);
+      continue;
+    }
+    EXPECT_EQ(bench.b.vi->state(), ViState::kConnected);
+    bench.b.send(send_of({bench.b.data(0, 100)}));
+    ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 2; }));
+    EXPECT_EQ(bench.b.done[1].status, kViDone + 0U);
+  }
+}
+
+}  // namespace splitnic::fabric::testing::vi_error_test

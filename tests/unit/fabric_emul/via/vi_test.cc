@@ -1,0 +1,170 @@
+// Transfers between two VIs, on every reliability level that has them.
+#include "fabric_emul/via/vi.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/vi_bench.h"
+
+namespace splitnic::fabric::testing::vi_test {
+
+constexpr auto kLevels = std::to_array(
+    {ViReliability::kUnreliable, ViReliability::kDelivery, ViReliability::kReception});
+
+bool same(const ViSide& x, std::size_t at_x, const ViSide& y, std::size_t at_y, std::size_t bytes) {
+  return std::memcmp(x.region.bytes.data() + at_x, y.region.bytes.data() + at_y, bytes) == 0;
+}
+
+class ViTransfer : public ::testing::TestWithParam<ViReliability> {
+ protected:
+  // A transfer of this side has entered no kernel agent.
+  void expect_no_entries() {
+    EXPECT_EQ(bench_.a.agent.entries(), entries_a_);
+    EXPECT_EQ(bench_.b.agent.entries(), entries_b_);
+  }
+  ViBench bench_{GetParam()};
+  ViSide& a_ = bench_.a;
+  ViSide& b_ = bench_.b;
+  const std::uint64_t entries_a_ = a_.agent.entries();
+  const std::uint64_t entries_b_ = b_.agent.entries();
+};
+INSTANTIATE_TEST_SUITE_P(Levels, ViTransfer, ::testing::ValuesIn(kLevels));
+
+TEST_P(ViTransfer, S001_44_send_and_receive_gather_and_scatter_S001_43_enters_no_kernel_agent) {
+  const auto receive = a_.receive({a_.data(0, 1000), a_.data(5000, 9000)});
+  const auto send = b_.send(send_of({b_.data(100, 3000), b_.data(40000, 2000)}));
+  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+  EXPECT_EQ(b_.status(send), kViDone | kViOpSend);
+  EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive);
+  EXPECT_EQ(a_.word(receive, kViLengthAt), 5000U);
+  EXPECT_TRUE(same(a_, 0, b_, 100, 1000));
+  EXPECT_TRUE(same(a_, 5000, b_, 1100, 2000));
+  EXPECT_TRUE(same(a_, 7000, b_, 40000, 2000));
+  expect_no_entries();
+}
+
+TEST_P(ViTransfer, S001_44_a_send_carries_idata_and_may_be_empty) {
+  const auto receive = a_.receive({});
+  const auto send = b_.send(send_of({}, 0xCAFE0001));
+  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+  EXPECT_EQ(b_.status(send), kViDone | kViOpSend);
+  EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive | kViHasIdata);
+  EXPECT_EQ(a_.word(receive, kViIdataAt), 0xCAFE0001U);
+  EXPECT_EQ(a_.word(receive, kViLengthAt), 0U);
+}
+
+TEST_P(ViTransfer, S001_44_rdma_write_takes_no_receive_without_idata) {
+  const auto receive = a_.receive({});
+  const auto plain = b_.send(rdma_of(ViOp::kRdmaWrite, {b_.data(0, 5000)}, a_.region, 10000));
+  const auto told = b_.send(rdma_of(ViOp::kRdmaWrite, {b_.data(9000, 70)}, a_.region, 20000, 99));
+  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 3; }));
+  EXPECT_EQ(b_.status(plain), kViDone | kViOpRdmaWrite);
+  EXPECT_EQ(b_.status(told), kViDone | kViOpRdmaWrite);
+  EXPECT_EQ(a_.status(receive), kViDone | kViOpRemoteRdmaWrite | kViHasIdata);
+  EXPECT_EQ(a_.word(receive, kViIdataAt), 99U);
+  EXPECT_EQ(a_.word(receive, kViLengthAt), 70U);
+  EXPECT_TRUE(same(a_, 10000, b_, 0, 5000));
+  EXPECT_TRUE(same(a_, 20000, b_, 9000, 70));
+  expect_no_entries();
+}
+
+TEST_P(ViTransfer, S001_44_rdma_read_on_reliable_levels_only) {
+  const auto before = b_.region.bytes;
+  const auto read = b_.send(rdma_of(ViOp::kRdmaRead, {b_.data(100, 9000)}, a_.region, 30000));
+  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 1; }));
+  if (GetParam() == ViReliability::kUnreliable) {
+    EXPECT_EQ(b_.status(read), kViDone | kViOpRdmaRead | kViFormatError);
+    EXPECT_EQ(b_.region.bytes, before);
+    return;
+  }
+  EXPECT_EQ(b_.status(read), kViDone | kViOpRdmaRead);
+  EXPECT_TRUE(same(b_, 100, a_, 30000, 9000));
+  const auto empty = b_.send(rdma_of(ViOp::kRdmaRead, {}, a_.region));
+  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 2; }));
+  EXPECT_EQ(b_.status(empty), kViDone | kViOpRdmaRead);
+  expect_no_entries();
+}
+
+// What the fenced send takes along is what the read before it has brought.
+TEST_P(ViTransfer, S001_44_a_fenced_send_waits_for_the_read_before_it) {
+  if (GetParam() == ViReliability::kUnreliable) return;
+  a_.receive({a_.data(100000, 20000)});
+  b_.send(rdma_of(ViOp::kRdmaRead, {b_.data(0, 20000)}, a_.region, 30000));
+  auto send = send_of({b_.data(0, 20000)});
+  send.is_fenced = true;
+  b_.send(send);
+  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 3; }));
+  EXPECT_TRUE(same(a_, 100000, a_, 30000, 20000));
+}
+
+TEST_P(ViTransfer, S001_41_without_the_doorbell_nothing_is_processed) {
+  const auto receive = a_.write(send_of({a_.data(0, 100)}));
+  const auto send = b_.write(send_of({b_.data(0, 100)}));
+  ASSERT_TRUE(a_.vi->post(ViQueue::kReceive, receive));
+  ASSERT_TRUE(b_.vi->post(ViQueue::kSend, send));
+  a_.vi->ring(ViQueue::kSend);  // each queue has its own
+  b_.vi->ring(ViQueue::kReceive);
+  bench_.settle();
+  EXPECT_TRUE(a_.done.empty() && b_.done.empty());
+  EXPECT_EQ(a_.status(receive), 0U);
+  EXPECT_EQ(b_.status(send), 0U);
+  a_.vi->ring(ViQueue::kReceive);
+  b_.vi->ring(ViQueue::kSend);
+  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+  EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive);
+  EXPECT_EQ(b_.status(send), kViDone | kViOpSend);
+}
+
+TEST_P(ViTransfer,
+       S001_41_completions_come_in_the_order_of_posts_with_the_status_of_the_descriptor) {
+  std::vector<ViDescriptorRef> receives, sends;
+  for (std::uint32_t i = 0; i < 40; ++i) receives.push_back(a_.receive({a_.data(i * 100, 100)}));
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    sends.push_back(b_.write(send_of({b_.data(i * 100, i + 1)}, i)));
+    ASSERT_TRUE(b_.vi->post(ViQueue::kSend, sends.back()));
+  }
+  b_.vi->ring(ViQueue::kSend);  // one for all
+  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 80; }));
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(b_.done[i].descriptor, sends[i]) << i;
+    EXPECT_EQ(b_.done[i].queue, ViQueue::kSend);
+    EXPECT_EQ(a_.done[i].descriptor, receives[i]) << i;
+    EXPECT_EQ(a_.done[i].queue, ViQueue::kReceive);
+    EXPECT_EQ(a_.done[i].vi, a_.vi);
+    EXPECT_EQ(a_.done[i].status, a_.status(receives[i])) << i;
+    EXPECT_EQ(a_.word(receives[i], kViLengthAt), i + 1);
+    EXPECT_EQ(a_.word(receives[i], kViIdataAt), i);
+  }
+}
+
+TEST_P(ViTransfer, S001_41_a_place_is_free_when_its_completion_was_taken) {
+  const std::size_t depth = a_.attributes.receive_depth;
+  for (std::size_t i = 0; i < depth; ++i) a_.receive({});
+  const auto more = a_.write(ViDescriptor{});
+  EXPECT_FALSE(a_.vi->post(ViQueue::kReceive, more));
+  b_.send(ViDescriptor{});
+  ASSERT_TRUE(bench_.pair.run_until([&] {
+    a_.cq->poll();
+    return a_.status({a_.slots.start, a_.slots.handle}) != 0;
+  }));
+  EXPECT_FALSE(a_.vi->post(ViQueue::kReceive, more)) << "done, but nobody was told";
+  a_.take();
+  EXPECT_TRUE(a_.vi->post(ViQueue::kReceive, more));
+}
+
+TEST_P(ViTransfer, S001_41_a_queue_is_linked_by_the_next_fields) {
+  const auto first = a_.receive({});
+  const auto second = a_.receive({});
+  std::uint64_t address = 0;
+  std::memcpy(&address, a_.octets(first) + kViNextAt, sizeof(address));
+  EXPECT_EQ(VirtualAddress(address), second.address);
+  EXPECT_EQ(a_.word(first, kViNextAt + 8), second.handle.value);
+  EXPECT_EQ(a_.word(second, kViNextAt + 8), 0U) << "the last";
+  // A done descriptor is its owner's and is not written any more.
+  b_.send(ViDescriptor{});
+  b_.send(ViDescriptor{});
+  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() == 2; }));
+  a_.receive({});
+  EXPECT_EQ(a_.word(second, kViNextAt + 8), 0U);
+}
+
+}  // namespace splitnic::fabric::testing::vi_test
