@@ -37,10 +37,11 @@ constexpr bool check_instance(const MrwtEntry& entry, std::uint8_t instance) {
 
 // e) [address, address + length) within [start, start + entry length). An entry never passes 2^64,
 // so what fits in it does not wrap; the sum address + length is never formed [S002-16].
-constexpr bool check_range(const MrwtEntry& entry, VirtualAddress address, std::uint64_t length) {
-  if (address < entry.start) return false;
-  const std::uint64_t offset = address.value - entry.start.value;
+constexpr bool is_within(const MrwtEntry& entry, std::uint64_t offset, std::uint64_t length) {
   return offset <= entry.length && length <= entry.length - offset;
+}
+constexpr bool check_range(const MrwtEntry& entry, VirtualAddress address, std::uint64_t length) {
+  return address >= entry.start && is_within(entry, address.value - entry.start.value, length);
 }
 
 // f) The right for this kind of access [S002-17].
@@ -60,7 +61,7 @@ constexpr bool check_iscsi_type(const MrwtEntry& entry) {
 }
 constexpr bool check_iscsi_range(const MrwtEntry& entry, std::uint64_t offset,
                                  std::uint64_t length) {
-  return offset <= entry.length && length <= entry.length - offset;
+  return is_within(entry, offset, length);
 }
 constexpr bool check_iscsi_rights(const MrwtEntry& entry, IscsiTransfer transfer) {
   return check_rights(
