@@ -41,13 +41,16 @@ TEST_F(KernelAgentTest, S001_43_a_vi_with_posted_descriptors_is_not_destroyed) {
   bench_.connect();
   EXPECT_FALSE(b_.agent.destroy_vi(*b_.vi)) << "connected";
   const auto rung = b_.receive({b_.data(0, 100)});
+  const auto sent = b_.write(ViDescriptor{});
+  ASSERT_TRUE(b_.vi->post(ViQueue::kSend, sent));
   ASSERT_TRUE(b_.agent.disconnect(*b_.vi));
+  EXPECT_EQ(b_.status(sent), kViDone | kViFlushed);
   EXPECT_EQ(b_.status(posted), kViDone | kViFlushed | kViOpReceive);
   EXPECT_EQ(b_.status(rung), kViDone | kViFlushed | kViOpReceive);
   EXPECT_FALSE(b_.agent.destroy_vi(*b_.vi)) << "nobody was told";
   EXPECT_FALSE(b_.agent.destroy_cq(*b_.cq));
   b_.take();
-  EXPECT_EQ(b_.done.size(), 2U);
+  EXPECT_EQ(b_.done.size(), 3U);
   const std::size_t qps = b_.end.adapter->qp_count();
   EXPECT_TRUE(b_.agent.destroy_vi(*b_.vi));
   EXPECT_EQ(b_.end.adapter->qp_count(), qps - 1);
@@ -106,6 +109,37 @@ TEST_F(KernelAgentTest, S001_43_a_disconnect_ends_both_sides_and_a_vi_may_connec
     ASSERT_TRUE(a_.agent.disconnect(*a_.vi));
     EXPECT_EQ(a_.vi->state(), ViState::kIdle);
   }
+}
+
+TEST_F(KernelAgentTest, S001_43_after_an_error_a_vi_may_connect_again) {
+  bench_.connect();
+  const auto wrong = b_.write(ViDescriptor{});
+  b_.octets(wrong)[14] = std::byte{0x10};
+  b_.post_and_ring(ViQueue::kSend, wrong);
+  bench_.settle();
+  EXPECT_FALSE(b_.agent.connect(*b_.vi, b_.end.link(), kViDiscriminator)) << "in the error state";
+  ASSERT_TRUE(a_.agent.disconnect(*a_.vi));
+  ASSERT_TRUE(b_.agent.disconnect(*b_.vi));
+  bench_.connect();
+  a_.receive({});
+  const auto send = b_.send(ViDescriptor{});
+  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 2; }));
+  EXPECT_EQ(b_.status(send), kViDone + 0U);
+}
+
+TEST_F(KernelAgentTest, S001_43_the_largest_transfer_is_that_of_the_smaller_side) {
+  auto attributes = a_.attributes;
+  attributes.transfer_max = 1000;
+  Vi& small = *a_.agent.create_vi(attributes, *a_.cq, *a_.cq).value();
+  ASSERT_TRUE(a_.agent.wait(small, kViDiscriminator));
+  connect();
+  ASSERT_TRUE(small.post(ViQueue::kReceive, a_.write(send_of({a_.data(0, 5000)}))));
+  small.ring(ViQueue::kReceive);
+  const auto fits = b_.send(send_of({b_.data(0, 1000)}));
+  const auto too_long = b_.send(send_of({b_.data(0, 1001)}));
+  bench_.settle();
+  EXPECT_EQ(b_.status(fits), kViDone + 0U);
+  EXPECT_EQ(b_.status(too_long), kViDone | kViLengthError);
 }
 
 TEST_F(KernelAgentTest, S001_43_what_waits_or_asks_may_be_called_off) {

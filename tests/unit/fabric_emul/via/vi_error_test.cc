@@ -126,18 +126,22 @@ TEST_P(WrongDescriptor, S001_42_an_unreliable_vi_goes_on_behind_it) {
   EXPECT_EQ(bench.b.vi->state(), ViState::kConnected);
 }
 
-TEST(ViErrorTest, S001_41_a_wrong_one_waits_for_those_before_it) {
+TEST(ViErrorTest, S001_41_a_wrong_one_waits_for_those_before_it_and_stops_those_behind_it) {
   ViBench bench(ViReliability::kReception);
   bench.a.receive({bench.a.data(0, 50000)});
-  const auto good = bench.b.write(send_of({bench.b.data(0, 50000)}));
-  const auto wrong = spoiled(bench.b, ViDescriptor{}, 14, 0x10);
-  ASSERT_TRUE(bench.b.vi->post(ViQueue::kSend, good));
-  ASSERT_TRUE(bench.b.vi->post(ViQueue::kSend, wrong));
+  const std::vector<ViDescriptorRef> posted = {
+      bench.b.write(send_of({bench.b.data(0, 50000)})), spoiled(bench.b, ViDescriptor{}, 14, 0x10),
+      bench.b.write(rdma_of(ViOp::kRdmaWrite, {bench.b.data(0, 100)}, bench.a.region, 60000))};
+  for (const auto at : posted) ASSERT_TRUE(bench.b.vi->post(ViQueue::kSend, at));
+  const auto before = bench.a.region.bytes;
   bench.b.vi->ring(ViQueue::kSend);
-  EXPECT_EQ(bench.b.status(wrong), 0U);
-  ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 2; }));
-  EXPECT_EQ(bench.b.done[0].status, kViDone);
+  EXPECT_EQ(bench.b.status(posted[1]), 0U);
+  ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 3; }));
+  EXPECT_EQ(bench.b.done[0].status, kViDone + 0U);
   EXPECT_EQ(bench.b.done[1].status, kViDone | kViFormatError);
+  EXPECT_EQ(bench.b.done[2].status, kViDone | kViFlushed | kViOpRdmaWrite);
+  EXPECT_TRUE(std::ranges::equal(std::span(bench.a.region.bytes).subspan(50000),
+                                 std::span(before).subspan(50000)));
 }
 
 TEST(ViErrorTest, S001_41_a_descriptor_that_cannot_hold_a_status_is_not_posted) {

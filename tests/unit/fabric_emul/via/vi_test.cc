@@ -159,12 +159,24 @@ TEST_P(ViTransfer, S001_41_a_queue_is_linked_by_the_next_fields) {
   EXPECT_EQ(VirtualAddress(address), second.address);
   EXPECT_EQ(a_.word(first, kViNextAt + 8), second.handle.value);
   EXPECT_EQ(a_.word(second, kViNextAt + 8), 0U) << "the last";
-  // A done descriptor is its owner's and is not written any more.
+  // A done descriptor is its owner's and is not written any more, taken or not.
   b_.send(ViDescriptor{});
   b_.send(ViDescriptor{});
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() == 2; }));
+  ASSERT_TRUE(bench_.pair.run_until([&] {
+    a_.cq->poll();
+    return a_.status(second) != 0;
+  }));
   a_.receive({});
   EXPECT_EQ(a_.word(second, kViNextAt + 8), 0U);
+}
+
+TEST_P(ViTransfer, S001_44_the_memory_of_a_read_need_not_be_readable) {
+  if (GetParam() == ViReliability::kUnreliable) return;
+  auto& memory = b_.end.memory(100, 0, kLocalWrite);
+  const auto read = b_.send(rdma_of(ViOp::kRdmaRead, {memory.sge()}, a_.region));
+  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 1; }));
+  EXPECT_EQ(b_.status(read), kViDone | kViOpRdmaRead);
+  EXPECT_EQ(std::memcmp(memory.bytes.data(), a_.region.bytes.data(), 100), 0);
 }
 
 }  // namespace splitnic::fabric::testing::vi_test
