@@ -210,6 +210,24 @@ TEST_F(RegistrationCases, ucx_unmap_dereg_with_lock) {
   EXPECT_TRUE(kernel_.locked.empty());
 }
 
+TEST_F(RegistrationCases, ucx_unmap_dereg_with_lock_what_a_seam_ended_is_not_ended_again) {
+  const auto both = [&] {
+    get_put(at(0, kPage));
+    get_put(at(8 * kPage, kPage));
+  };
+  kernel_.hook = [&] { cache_.invalidate(at(8 * kPage, kPage)); };
+  both();
+  cache_.invalidate(at(0, 10 * kPage));
+  EXPECT_EQ(cache_.size(), 0U);
+  both();
+  cache_.collect([](const Registration&) { return true; });
+  EXPECT_EQ(cache_.size(), 0U);
+  kernel_.hook = nullptr;
+  EXPECT_EQ(table_.live_count(), 0U);
+  EXPECT_EQ(count(RegCounter::kDeregistered), 4U);
+  EXPECT_TRUE(kernel_.locked.empty());
+}
+
 TEST_F(RegistrationCases, ucx_inv_q_bounded) {
   const auto buffer = at(0, 4 * kPage);
   std::vector<MemoryHandle> used;
