@@ -63,6 +63,7 @@ class Att {
 
   std::size_t page_count() const { return page_count_; }
   std::uint8_t page_log2() const { return page_log2_; }
+  const PageSource* source() const { return source_; }
   // How many ATT pages it takes.
   std::size_t att_page_count() const;
 
