@@ -70,7 +70,9 @@ TEST(OsMemoryLock, S003_03_what_is_not_mapped_cannot_be_locked) {
   EXPECT_TRUE(locked) << locked.error().text();
   kernel.unlock({page, kPage});
   ::munmap(page, kPage);
+#ifndef __SANITIZE_ADDRESS__  // its mlock() does nothing
   EXPECT_FALSE(kernel.lock({page, kPage}));
+#endif
 }
 
 }  // namespace memory_lock_test
