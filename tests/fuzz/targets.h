@@ -14,6 +14,7 @@ void cell_decode(base::Bytes in);      // a cell, as it stands and with its CRC 
 void flit_datagram(base::Bytes in);    // a datagram of flits; INIT and MGMT in them
 void pushpush_decode(base::Bytes in);  // first octet: channel; the rest: a message
 void frame_in(base::Bytes in);         // 4 octets: MTU, offloads; the rest: vnet header and frame
+void mr_table(base::Bytes in);         // 8 octets an operation, on a memory table and its model
 
 struct Target {
   std::string_view name;
@@ -22,6 +23,7 @@ struct Target {
 inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"flit_datagram", flit_datagram},
                                       {"pushpush_decode", pushpush_decode},
-                                      {"frame_in", frame_in}};
+                                      {"frame_in", frame_in},
+                                      {"mr_table", mr_table}};
 
 }  // namespace splitnic::fuzz
