@@ -167,6 +167,7 @@ base::Status start(Daemon& d, const HostOptions& options) {
   config.pair.nic = options.nic;
   config.takes_lan_mac = options.mac.kind == MacChoice::Kind::kNic;
   config.mtu = options.common.mtu;
+  config.idle_release = std::chrono::seconds(options.idle_release);
   if (options.tap.kind == control::PortSpec::Kind::kTap) {
     config.addresses = [name = options.tap.interface] { return local_addresses(name); };
   }

@@ -14,6 +14,9 @@ constexpr std::size_t kBatch = 64;           // frames a read
 constexpr std::size_t kRxBatchesMax = 8;     // a turn: all receive slots of the send mode
 constexpr base::Duration kRetryMin = 100ms;  // after a pair failed or was refused; doubled
 constexpr base::Duration kRetryMax = 1s;
+// Under this a NIC is idle; so many elements a pool stay, so that a broadcast wakes nothing.
+constexpr std::uint64_t kIdleFramesASecond = 10;
+constexpr std::uint32_t kIdleElements = 8;
 
 }  // namespace
 
@@ -23,7 +26,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       adapter_(adapter),
       tap_(tap),
       random_(random),
-      tx_memory_(std::make_unique_for_overwrite<std::byte[]>(config.tx_ring_bytes)),
+      tx_memory_(config.tx_ring_bytes),
       pending_(kBatch),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu}) {
@@ -38,6 +41,7 @@ bool Host::step(base::Time now, bool tap_readable) {
   bool did = adapter_.poll(now);
   tap_.flush();  // also of a pair that is gone
   keep_connected(now);
+  watch_idle(now);
   if (pair_ == nullptr) return did;
   did |= pair_->poll(now);
   if (pair_->up()) {
@@ -83,7 +87,7 @@ void Host::end_pair(base::Time now) {
 }
 
 void Host::make_pair() {
-  const base::MutableBytes arena{tx_memory_.get(), config_.tx_ring_bytes};
+  const base::MutableBytes arena = tx_memory_.span();
   tx_ring_ = std::make_unique<lan::FrameRing>(arena, config_.tx_frames_max);
   pair_ = std::make_unique<messaging::ChannelPair>(adapter_, config_.pair, random_, *this);
   const auto registered = pair_->register_frames(arena);
@@ -199,8 +203,28 @@ bool Host::move_tx(base::Time now, bool tap_readable) {
   return did || batch.frames > 0;
 }
 
+// At the end of each such time anew: what little traffic there was has touched other elements.
+void Host::watch_idle(base::Time now) {
+  if (config_.idle_release <= base::Duration{0} ||
+      (idle_check_at_ != base::kNever && now < idle_check_at_))
+    return;
+  const std::uint64_t frames =
+      counters_[HostCounter::kTxFrames] + counters_[HostCounter::kRxFrames];
+  const std::chrono::duration<double> seconds = config_.idle_release;
+  const auto limit =
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds.count() * kIdleFramesASecond));
+  const bool has_watched = idle_check_at_ != base::kNever;
+  if (has_watched && frames - frames_then_ < limit && pair_up()) {
+    std::size_t given = pair_->give_back_idle(kIdleElements);
+    if (tx_ring_->frames() == 0) given += tx_memory_.give_back(0, tx_memory_.size());
+    counters_.add(HostCounter::kGivenBack, given);
+  }
+  frames_then_ = frames;
+  idle_check_at_ = now + config_.idle_release;
+}
+
 base::Time Host::deadline() const {
-  base::Time at = adapter_.deadline();
+  base::Time at = std::min(adapter_.deadline(), idle_check_at_);
   if (pair_ != nullptr)
     at = std::min({at, pair_->deadline(), nic_.deadline()});
   else if (link_ != nullptr && link_->up())

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/page_memory.h"
 #include "base/random.h"
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
@@ -33,6 +34,9 @@ struct HostConfig {
   std::optional<std::uint32_t> mtu{};  // --mtu; none: the LAN's, until the user sets another
   // What ANNOUNCE makes us tell the LAN; none: nothing.
   std::function<std::vector<lan::LocalAddress>()> addresses{};
+  // --idle-release: under kIdleFrames a second over this time, memory of the pools and of the ring
+  // goes back to the machine. 0: never.
+  base::Duration idle_release{};
   std::size_t tx_ring_bytes = 4 << 20;
   std::size_t tx_frames_max = 2048;
 };
@@ -51,6 +55,7 @@ enum class HostCounter {
   kWait,
   kPairUps,
   kPairDowns,
+  kGivenBack,  // octets of pools and ring, while idle
   kCount_
 };
 
@@ -114,12 +119,13 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool move_tx(base::Time now, bool tap_readable);  // vnic_tx: TAP -> elements
   bool push_pending(base::Time now);
   void announce();
+  void watch_idle(base::Time now);
 
   HostConfig config_;
   fabric::Adapter& adapter_;
   lan::FramePort& tap_;
   base::Random& random_;
-  std::unique_ptr<std::byte[]> tx_memory_;
+  base::PageMemory tx_memory_;
   std::unique_ptr<lan::FrameRing> tx_ring_;
   base::Ring<base::Bytes> pending_;           // read, not yet pushed
   std::vector<messaging::ReceivedFrame> rx_;  // received, not yet written
@@ -133,6 +139,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   base::Duration retry_wait_;
   std::string last_end_;  // why, since a pair was last up: the same is not said again
   base::Time now_{};
+  base::Time idle_check_at_ = base::kNever;
+  std::uint64_t frames_then_ =
+      0;  // sent and received, when the time began that idle_check_at_ ends
   NicConfig nic_;
   base::Counters<HostCounter> counters_;
 };
@@ -144,5 +153,6 @@ struct splitnic::base::CounterNames<splitnic::host::HostCounter> {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"host.tx.frames", "host.tx.bytes", "host.tx.announced", "host.tx.drop.too_long",
        "host.tx.drop.ended", "host.tx.lost", "host.rx.frames", "host.rx.bytes", "host.rx.drop.vnet",
-       "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs"});
+       "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs",
+       "host.idle.given_back"});
 };

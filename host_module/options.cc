@@ -15,6 +15,7 @@ struct Arguments {
   std::string nic = "0";
   std::string mac;
   std::string queues = "1";
+  std::string idle_release = "0";
   control::CommonArguments common;
 };
 
@@ -33,6 +34,9 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--mac", into.mac,
                  "Take this MAC; nic: the LAN NIC's own (default: a stable local one)")
       ->type_name("MAC");
+  app.add_option("--idle-release", into.idle_release,
+                 "Give memory of an idle NIC back after so many seconds (default 0: never)")
+      ->type_name("SECONDS");
   app.add_option("--queues", into.queues, "Data channels (1, the only value of this release)")
       ->type_name("N");
   control::add_common_options(app, into.common);
@@ -86,6 +90,10 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   const auto mac = check_mac(typed.mac);
   if (!mac) return mac.error();
   out.mac = *mac;
+  const auto idle =
+      control::number_option("--idle-release", typed.idle_release, 0, kIdleReleaseMax);
+  if (!idle) return idle.error();
+  out.idle_release = *idle;
   const auto queues = control::number_option("--queues", typed.queues, 1, kQueuesMax);
   if (!queues) return queues.error();
   out.queues = *queues;

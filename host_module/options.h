@@ -26,12 +26,14 @@ struct HostOptions {
   std::string fabric_device;  // "": none
   std::uint32_t nic = 0;
   MacChoice mac;
-  std::uint32_t queues = 1;  // the only value of this release
+  std::uint32_t idle_release = 0;  // seconds; 0: never
+  std::uint32_t queues = 1;        // the only value of this release
   control::CommonOptions common;
 };
 
 inline constexpr std::uint32_t kNicMax = 255;
 inline constexpr std::uint32_t kQueuesMax = 64;
+inline constexpr std::uint32_t kIdleReleaseMax = 86400;
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:
 // MACHINE-TAP.

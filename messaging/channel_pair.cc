@@ -175,6 +175,9 @@ base::Status ChannelPair::request(CfgCode code, const std::string& data, base::T
                                   CfgDone done) {
   return impl_->request(code, data, now, std::move(done));
 }
+std::size_t ChannelPair::give_back_idle(std::uint32_t keep) {
+  return up() && impl_->data != nullptr ? impl_->data->give_back_idle(keep) : 0;
+}
 bool ChannelPair::poll(base::Time now) { return impl_->poll(now); }
 base::Time ChannelPair::deadline() const { return impl_->deadline(); }
 const std::string& ChannelPair::peer_name() const { return impl_->peer_name; }

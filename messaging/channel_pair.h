@@ -169,6 +169,10 @@ class ChannelPair {
   bool poll(base::Time now);
   base::Time deadline() const;
 
+  // The connection is idle: memory of our pools goes back to the machine, but for `keep` elements a
+  // pool. Nothing changes for the peer, whose next write takes it again. Says how many octets.
+  std::size_t give_back_idle(std::uint32_t keep);
+
   const std::string& peer_name() const;  // node name from CONNECT
   Mode mode() const;
   fabric::Qpn qpn(unsigned channel) const;

@@ -1,5 +1,6 @@
 #include "messaging/data_channel.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -62,7 +63,7 @@ void DataChannel::close(base::Time now) {
 }
 
 DataChannel::Pool::Pool(const PoolOwner& owner_in, const PoolSpec& spec)
-    : owner(owner_in), memory(std::make_unique<std::byte[]>(std::size_t{spec.count} * spec.size)) {
+    : owner(owner_in), memory(std::size_t{spec.count} * spec.size) {
   shape.elements = spec.count;
   shape.element_bytes = spec.size;
 }
@@ -75,6 +76,32 @@ bool DataChannel::Pool::may_write(fabric::VirtualAddress address,
   const std::uint64_t first = begin / shape.element_bytes;
   return owner.may_write(ref, static_cast<std::uint32_t>(first),
                          static_cast<std::uint32_t>(last / shape.element_bytes - first + 1));
+}
+
+// Runs of elements that hold nothing: no write has begun there and no reader has them.
+std::size_t DataChannel::Pool::give_back_idle(std::uint32_t keep) {
+  if (has_ended) return 0;
+  std::size_t given = 0;
+  for (std::uint32_t begin = 0; begin < shape.elements;) {
+    std::uint32_t end = begin;
+    while (end < shape.elements && !owner.is_filled(ref, end)) ++end;
+    const std::uint32_t kept = std::min(keep, end - begin);
+    keep -= kept;
+    const std::size_t from = std::size_t{begin + kept} * shape.element_bytes;
+    given += memory.give_back(from, std::size_t{end} * shape.element_bytes - from);
+    begin = end + 1;
+  }
+  return given;
+}
+
+std::size_t DataChannel::give_back_idle(std::uint32_t keep) {
+  const fabric::Qp* qp = adapter_.find_qp(qpn_);
+  if (!open_ || qp == nullptr || qp->responder().is_receiving()) return 0;
+  // Some are written of which the owner does not know yet.
+  if (qp->responder().writes_completed() != owner_.indicated()) return 0;
+  std::size_t given = 0;
+  pools_.visit([&](Pool& pool) { given += pool.give_back_idle(keep); });
+  return given;
 }
 
 base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,

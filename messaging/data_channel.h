@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/page_memory.h"
 #include "base/ring.h"
 #include "base/status.h"
 #include "fabric_emul/verbs/adapter.h"
@@ -73,6 +74,10 @@ class DataChannel {
   base::Status add_pool(fabric::PdId pd, const PoolSpec& spec, TransactionContext answers);
   // The peer can no longer use this pool.
   void end_pool(const ClosedPool& closed);
+  // Gives the pages of elements that hold no frame back to the machine, but for the first `keep`
+  // elements of each pool; says how many octets. Addresses and keys stay, and the next write there
+  // takes the pages again. Nothing while a write is arriving or was not indicated yet.
+  std::size_t give_back_idle(std::uint32_t keep);
   // Frees the queue pair; call it outside of the adapter's callbacks.
   void close(base::Time now);
 
@@ -81,10 +86,11 @@ class DataChannel {
   struct Pool final : fabric::WriteGuard {
     Pool(const PoolOwner& owner_in, const PoolSpec& spec);
     std::size_t bytes() const { return std::size_t{shape.elements} * shape.element_bytes; }
+    std::size_t give_back_idle(std::uint32_t keep);
     bool may_write(fabric::VirtualAddress address, std::uint64_t length) const noexcept override;
 
     const PoolOwner& owner;
-    std::unique_ptr<std::byte[]> memory;  // zero: what was there before is nobody's business
+    base::PageMemory memory;  // zero: what was there before is nobody's business
     PoolMemory shape;
     PoolRef ref;
     bool has_ended = false;  // its memory waits for the last reader

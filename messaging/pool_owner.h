@@ -96,8 +96,12 @@ class PoolOwner {
   Parsed<FilledElement> on_idata(std::uint32_t idata, std::uint32_t byte_count,
                                  fabric::VirtualAddress written_at, base::Time now);
   Verdict on_indicate(const BufferRdmaIndicate& message, FilledSink& sink, base::Time now);
+  // How many writes were indicated, in either way.
+  std::uint64_t indicated() const { return indicated_; }
   // The peer may write to every one of these elements now: posted, or returned [S001-14].
   bool may_write(PoolRef ref, std::uint32_t first, std::uint32_t count) const;
+  // What lies in this element is a frame that our reader has not done with.
+  bool is_filled(PoolRef ref, std::uint32_t element) const;
   // The reader has moved the data out. REQUIRES that the elements are filled and that the receive
   // descriptor of each was posted anew (message mode has none). [S001-14]
   void release(PoolRef ref, std::uint32_t first, std::uint32_t count, base::Time now);
@@ -201,6 +205,7 @@ class PoolOwner {
   std::vector<ClosedPool> closed_;
   std::uint32_t next_small_ = 0;
   std::uint32_t next_large_ = kIdataPools;
+  std::uint64_t indicated_ = 0;
 };
 
 }  // namespace splitnic::messaging

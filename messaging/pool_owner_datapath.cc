@@ -20,6 +20,7 @@ Parsed<FilledElement> PoolOwner::on_idata(std::uint32_t idata, std::uint32_t byt
   if (found->address != written_at) return DropReason::kRange;
   if (!next(pool.elements[found->element].state, OwnerEvent::kIndicated)) return DropReason::kState;
   fill(pool, found->element, 1, now);
+  ++indicated_;
   return found;
 }
 
@@ -75,6 +76,7 @@ Verdict PoolOwner::on_indicate(const BufferRdmaIndicate& message, FilledSink& si
     const ConsumedRecord record = message[i];
     Pool& pool = *pools_.find(record.pool);
     fill(pool, record.first, record.count, now);
+    ++indicated_;
     sink.on_filled({record.pool, record.first, record.count, record.bytes,
                     pool.record.element_address(record.first)});
   }
@@ -106,6 +108,12 @@ bool PoolOwner::may_write(PoolRef ref, std::uint32_t first, std::uint32_t count)
     if (!next(pool->elements[i].state, OwnerEvent::kIndicated)) return false;
   }
   return true;
+}
+
+bool PoolOwner::is_filled(PoolRef ref, std::uint32_t element) const {
+  const Pool* pool = pools_.find(ref);
+  return pool != nullptr && element < pool->record.elements &&
+         pool->elements[element].state == OwnerElement::kFilled;
 }
 
 void PoolOwner::release(PoolRef ref, std::uint32_t first, std::uint32_t count, base::Time now) {

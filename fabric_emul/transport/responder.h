@@ -47,6 +47,10 @@ class Responder {
   void flush();
 
   std::uint16_t receive_credits() const;
+  // Cells of a packet were placed, and its last is still to come.
+  bool is_receiving() const { return open_.active; }
+  // RDMA writes that are whole in memory; their completions may not have been polled.
+  std::uint64_t writes_completed() const { return writes_completed_; }
   std::size_t posted() const { return rq_.size(); }
   bool owes_nak() const { return nak_.has_value(); }
   bool owes_reply() const { return nak_.has_value() || ack_now_ || unacked_cells_ > 0; }
@@ -132,7 +136,8 @@ class Responder {
   std::uint32_t expected_csn_ = 0;
   Lcn expected_lcn_;
   std::uint32_t msn_ = 0;  // completed packets
-  Psn last_psn_;           // last cell taken in order, for W4/W5 of the ACK
+  std::uint64_t writes_completed_ = 0;
+  Psn last_psn_;  // last cell taken in order, for W4/W5 of the ACK
   std::uint16_t last_csn_ = 0;
   std::uint32_t unacked_cells_ = 0;
   bool ack_now_ = false;

@@ -164,6 +164,7 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
   if (sends || (open_.idata && !rq_.empty())) {
     complete_receive(cell, WcStatus::kSuccess);
   }
+  if (open_.op == Op::kRdmaWrite) ++writes_completed_;
   open_ = Open{};
   ++expected_psn_;
   expected_csn_ = 0;

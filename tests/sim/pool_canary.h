@@ -47,13 +47,17 @@ class PoolCanary {
     }
     return {};
   }
+  // The pair gives pages back, which then hold zeros.
+  bool pages_go = false;
   std::size_t elements_used() const { return covered_.size(); }
 
  private:
   static constexpr int kPattern = 0xA5;
-  static bool is_pattern(const std::byte* from, const std::byte* to) {
+  bool is_pattern(const std::byte* from, const std::byte* to) const {
     if (from > to) return false;
-    return std::all_of(from, to, [](std::byte b) { return b == std::byte{kPattern}; });
+    return std::all_of(from, to, [&](std::byte b) {
+      return b == std::byte{kPattern} || (pages_go && b == std::byte{0});
+    });
   }
 
   std::uint64_t id_ = 0;

@@ -30,6 +30,7 @@ struct WorldConfig {
   messaging::PairConfig host_pair{};
   messaging::PairConfig iou_pair{};
   std::function<std::vector<lan::LocalAddress>()> addresses{};  // of the host's interface
+  base::Duration idle_release{};                                // of the host; 0: never
 };
 
 class World {

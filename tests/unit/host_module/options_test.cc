@@ -63,6 +63,7 @@ TEST(HostOptionsTest, defaults) {
   EXPECT_EQ(o.nic, 0U);
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kStable);
   EXPECT_EQ(o.queues, 1U);
+  EXPECT_EQ(o.idle_release, 0U);
   EXPECT_EQ(o.common.mode, control::TransferMode::kRdma);
   EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{1024, 2048}, {64, 65536}}));
   EXPECT_FALSE(o.common.cell_bytes.has_value());
@@ -172,11 +173,11 @@ TEST(HostOptionsTest, help_and_version) {
   EXPECT_FALSE(help.options.has_value());
   EXPECT_EQ(help.exit_code, 0);
   for (const char* name :
-       {"--connect",     "--tap",    "--keep-tap",  "--fabric-dev",   "--nic",
-        "--mac",         "--queues", "--mode",      "--pool",         "--cell",
-        "--busy-poll",   "--mtu",    "--name",      "--insecure-lab", "--send-threshold",
-        "--control",     "--config", "--log-level", "--capture",      "--version",
-        "--link-profile"}) {
+       {"--connect",      "--tap",         "--keep-tap",  "--fabric-dev",   "--nic",
+        "--mac",          "--queues",      "--mode",      "--pool",         "--cell",
+        "--busy-poll",    "--mtu",         "--name",      "--insecure-lab", "--send-threshold",
+        "--control",      "--config",      "--log-level", "--capture",      "--version",
+        "--link-profile", "--idle-release"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -197,6 +198,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--nic", {"-1", "256", "x"}},
       {"--mac", {"01:00:00:00:00:01", "x", "00:00:00:00:00:00"}},
       {"--queues", {"0", "x", "65"}},
+      {"--idle-release", {"-1", "x", "1.5", "86401"}},
       {"--mode", {"push", "RDMA"}},
       {"--pool", {"x", "1024", "0x2048", "1024x70000"}},
       {"--cell", {"0", "63", "255", "65536", "x"}},

@@ -1,0 +1,33 @@
+// Zeroed memory in whole pages of the machine. A page costs nothing until it is first touched, and
+// again after it was given back: it then reads as zeros. What is given back must hold nothing that
+// anybody still wants. One owner; the address never changes.
+#pragma once
+
+#include <cstddef>
+
+#include "base/bytes.h"
+
+namespace splitnic::base {
+
+class PageMemory {
+ public:
+  // CHECKs that there is address space; REQUIRES bytes > 0.
+  explicit PageMemory(std::size_t bytes);
+  ~PageMemory();
+  PageMemory(const PageMemory&) = delete;
+  PageMemory& operator=(const PageMemory&) = delete;
+
+  std::byte* get() const { return begin_; }
+  std::size_t size() const { return bytes_; }
+  MutableBytes span() const { return {begin_, bytes_}; }
+  // Frees the pages that lie whole in [offset, offset + bytes); says how many octets those are.
+  std::size_t give_back(std::size_t offset, std::size_t bytes);
+
+  static std::size_t page_bytes();
+
+ private:
+  std::byte* begin_;
+  std::size_t bytes_;
+};
+
+}  // namespace splitnic::base

@@ -1,0 +1,49 @@
+#include "base/page_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/resident.h"
+
+namespace splitnic::base {
+namespace page_memory_test {
+
+using splitnic::testing::resident;
+
+TEST(PageMemoryTest, begins_as_zeros_that_cost_nothing) {
+  PageMemory memory(1 << 20);
+  EXPECT_EQ(resident(memory.span()), 0U);
+  EXPECT_EQ(memory.get()[12345], std::byte{0});
+}
+
+TEST(PageMemoryTest, what_is_given_back_is_freed_and_reads_as_zeros) {
+  PageMemory memory(1 << 20);
+  std::ranges::fill(memory.span(), std::byte{7});
+  EXPECT_EQ(resident(memory.span()), std::size_t{1} << 20);
+  EXPECT_EQ(memory.give_back(0, 1 << 20), std::size_t{1} << 20);
+  EXPECT_EQ(resident(memory.span()), 0U);
+  EXPECT_EQ(memory.get()[5000], std::byte{0});
+}
+
+TEST(PageMemoryTest, pages_that_are_not_whole_in_the_range_stay) {
+  const std::size_t page = PageMemory::page_bytes();
+  PageMemory memory(8 * page);
+  std::ranges::fill(memory.span(), std::byte{7});
+  EXPECT_EQ(memory.give_back(1, page - 1), 0U);
+  EXPECT_EQ(memory.give_back(page - 1, 3 * page), 2 * page);
+  EXPECT_EQ(memory.give_back(0, 0), 0U);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    ASSERT_EQ(memory.get()[i], i / page == 1 || i / page == 2 ? std::byte{0} : std::byte{7}) << i;
+  }
+}
+
+TEST(PageMemoryTest, the_end_counts_as_the_end_of_a_page) {
+  const std::size_t page = PageMemory::page_bytes();
+  PageMemory memory(page + 100);
+  std::ranges::fill(memory.span(), std::byte{7});
+  EXPECT_EQ(memory.give_back(page, 100), 100U);
+  EXPECT_EQ(memory.get()[page], std::byte{0});
+  EXPECT_EQ(memory.get()[page - 1], std::byte{7});
+}
+
+}  // namespace page_memory_test
+}  // namespace splitnic::base
