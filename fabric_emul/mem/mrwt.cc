@@ -274,6 +274,7 @@ void Mrwt::end_entry(std::uint32_t index) {
   CHECK(entry.is_used && entry.windows_bound == 0);
   if (entry.att != nullptr && entry.type != EntryType::kWindow) atts_.release(entry.att);
   entry.att = nullptr;
+  if (entry.one_touch_enabled) --one_touch_live_;
   entry.is_used = false;
   entry.is_valid = false;
   --live_count_;

@@ -79,6 +79,16 @@ class Mrwt {
   // `rights` without kWindowBind. bound_qp 0 = any QP of the PD [S002-02, S002-11].
   base::Result<MemoryHandle> bind_window(PdId pd, MemoryHandle region, VirtualAddress address,
                                          std::uint64_t length, std::uint8_t rights, Qpn bound_qp);
+  // The window that `window` names ends with the first RDMA packet that uses it: the first accepted
+  // cell takes it for its packet, whose other cells and repetitions still pass; every other packet
+  // is refused at once [S002-22, S000-25, X-18]. The remote side is not told. REQUIRES a live
+  // window.
+  void make_one_touch(MemoryHandle window);
+  // A packet of a queue pair begins to use an entry that passed its checks. False: it has one touch
+  // only, and another packet had it.
+  bool touch(MemoryHandle handle, Qpn qp, Psn psn) noexcept;
+  // That packet is done with it: an entry with one touch is not valid any more.
+  void spend(MemoryHandle handle, Qpn qp, Psn psn) noexcept;
   // The letter that refuses such a bind, checked in the order a to g [S002-18]; nullopt = none.
   std::optional<AccessCheck> check_bind(PdId pd, MemoryHandle region, VirtualAddress address,
                                         std::uint64_t length) const noexcept;
@@ -161,6 +171,7 @@ class Mrwt {
   std::deque<std::uint32_t> free_indices_;  // oldest first
   std::size_t entries_max_;
   std::size_t live_count_ = 0;
+  std::size_t one_touch_live_ = 0;  // most adapters have none: the path then asks nothing more
   base::Random& random_;
   KeyPermutation permutation_;
   MrwtProfile profile_;

@@ -53,8 +53,10 @@ struct MrwtEntry {
   std::uint32_t windows_bound = 0;                   // regions: how many windows refer to it
   std::uint8_t iscsi_control = 0;                    // iSCSI regions: IscsiControl bits
   std::uint32_t stored_ddp_sn = 0;
-  bool one_touch_enabled = false;
-  bool touched = false;
+  bool one_touch_enabled = false;  // ends with the first packet that uses it [S002-22]
+  bool touched = false;            // by this packet of this queue pair, and no other may
+  Qpn toucher_qp;
+  Psn toucher_psn;
 };
 
 }  // namespace splitnic::fabric

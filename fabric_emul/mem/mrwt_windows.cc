@@ -1,4 +1,6 @@
-// Windows whose handle is known before they are bound, and entries that a peer ends.
+// Windows whose handle is known before they are bound, entries that a peer ends, and those that end
+// with their first use.
+#include "base/check.h"
 #include "fabric_emul/mem/mrwt.h"
 
 namespace splitnic::fabric {
@@ -56,6 +58,33 @@ void Mrwt::end_window(std::uint32_t index) {
   const MrwtEntry& entry = entries_[index];
   if (entry.length > 0) --entries_[entry.parent_index].windows_bound;
   end_entry(index);
+}
+
+void Mrwt::make_one_touch(MemoryHandle window) {
+  const std::optional<std::uint32_t> index = find(window);
+  CHECK(index && entries_[*index].type == EntryType::kWindow);
+  one_touch_live_ += entries_[*index].one_touch_enabled ? 0U : 1U;
+  entries_[*index].one_touch_enabled = true;
+}
+
+bool Mrwt::touch(MemoryHandle handle, Qpn qp, Psn psn) noexcept {
+  if (one_touch_live_ == 0) return true;
+  const std::optional<std::uint32_t> index = find(handle);
+  if (!index || !entries_[*index].one_touch_enabled) return true;
+  MrwtEntry& entry = entries_[*index];
+  if (entry.touched) return entry.toucher_qp == qp && entry.toucher_psn == psn;
+  entry.touched = true;
+  entry.toucher_qp = qp;
+  entry.toucher_psn = psn;
+  return true;
+}
+
+void Mrwt::spend(MemoryHandle handle, Qpn qp, Psn psn) noexcept {
+  if (one_touch_live_ == 0) return;
+  const std::optional<std::uint32_t> index = find(handle);
+  if (!index) return;
+  MrwtEntry& entry = entries_[*index];
+  if (entry.touched && entry.toucher_qp == qp && entry.toucher_psn == psn) entry.is_valid = false;
 }
 
 }  // namespace splitnic::fabric

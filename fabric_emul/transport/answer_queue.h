@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/ring.h"
 #include "fabric_emul/wire/extensions.h"
@@ -35,11 +36,18 @@ class AnswerQueue {
 
   // False: as many as fit are still being answered, and the peer asks for more than was agreed.
   bool can_take() const { return depth_ > 0 && (!answers_.full() || !answers_[0].is_due()); }
-  // REQUIRES can_take(). The oldest is forgotten if there is no room.
-  void push(const Answer& answer) {
-    if (answers_.full()) answers_.pop();
+  // REQUIRES can_take(). The oldest is forgotten if there is no room, and returned.
+  std::optional<Answer> push(const Answer& answer) {
+    std::optional<Answer> forgotten;
+    if (answers_.full()) {
+      forgotten = answers_.front();
+      answers_.pop();
+    }
     answers_.push(answer).give_from(0);
+    return forgotten;
   }
+  std::size_t size() const { return answers_.size(); }
+  const Answer& operator[](std::size_t i) const { return answers_[i]; }
   // A request that came again: its answer is owed anew, from the cell that it names. False: nothing
   // that was asked for, or too long ago. mcp: octets of a full cell.
   bool give_again(Op request, Psn psn, const VaMh& range, std::uint16_t mcp) {

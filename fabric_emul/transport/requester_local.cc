@@ -18,6 +18,7 @@ std::optional<WcStatus> Requester::execute(WrOp op, const LocalWork& work) {
   if (op == WrOp::kBind) {
     refused = context_.mrwt.bind_reserved(context_.pd, work.window, work.region, work.address,
                                           work.length, work.rights, work.bound_qp);
+    if (!refused && work.is_one_touch) context_.mrwt.make_one_touch(work.window);
   } else {
     refused = context_.mrwt.unbind_of(context_.pd, work.window);
   }

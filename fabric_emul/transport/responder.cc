@@ -182,7 +182,7 @@ void Responder::flush() {
     context_.complete(context_.recv_cq, wc);
   }
   open_ = Open{};
-  answers_.clear();
+  forget_answers();
   nak_.reset();
   if (early_ != nullptr) early_->clear();
   unacked_cells_ = 0;

@@ -106,6 +106,7 @@ class Responder {
   Step place_send(const CellView& cell, std::uint64_t offset);
   Step place_write(const CellView& cell, std::uint64_t offset);
   Step finish_packet(const CellView& cell);
+  Step touch(const CellView& cell);
   Step deregister_for(const CellView& cell);
   void open_packet(const CellView& cell);
   void complete_receive(const CellView& cell, WcStatus status);
@@ -120,6 +121,7 @@ class Responder {
   Step execute_request(const CellView& cell);
   void answer_again(const CellView& cell);
   bool send_answer(Link& link, Answer& answer);
+  void forget_answers();
   bool copy_out(const Answer& answer, std::uint64_t offset, base::MutableBytes to);
   std::uint32_t range_crc(const Answer& answer) const;
   // responder_reply.cc

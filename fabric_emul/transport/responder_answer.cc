@@ -67,7 +67,7 @@ Responder::Step Responder::check_request(const CellView& cell) {
     context_.counters.add(TransportCounter::kDropAccess);
     return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(all.failed));
   }
-  return Step::kTaken;
+  return touch(cell);
 }
 
 Responder::Step Responder::execute_request(const CellView& cell) {
@@ -86,8 +86,19 @@ Responder::Step Responder::execute_request(const CellView& cell) {
                              AccessKind::kRemoteWrite, context_.pd, context_.qpn);
     answer.value = exchange(word.at, *fetch);
   }
-  answers_.push(answer);
+  // A window with one touch is held for the repetition of what is kept, and for nothing else
+  // [M-10].
+  if (const auto forgotten = answers_.push(answer)) {
+    context_.mrwt.spend(forgotten->target.handle, context_.qpn, forgotten->psn);
+  }
   return Step::kTaken;
+}
+
+void Responder::forget_answers() {
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    context_.mrwt.spend(answers_[i].target.handle, context_.qpn, answers_[i].psn);
+  }
+  answers_.clear();
 }
 
 void Responder::answer_again(const CellView& cell) {
@@ -157,7 +168,7 @@ bool Responder::copy_out(const Answer& answer, std::uint64_t offset, base::Mutab
     nak_ = Nak{AckCode::kRemoteAccess, answer.psn, static_cast<std::uint16_t>(answer.next),
                static_cast<std::uint16_t>(copied.failed)};
   }
-  answers_.clear();
+  forget_answers();
   return false;
 }
 

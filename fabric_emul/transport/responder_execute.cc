@@ -81,6 +81,14 @@ void Responder::open_packet(const CellView& cell) {
   if (cell.va_mh) open_.target = *cell.va_mh;
 }
 
+// The range is fine; a window that ends with its first use may have been used by another packet
+// [M-09].
+Responder::Step Responder::touch(const CellView& cell) {
+  if (context_.mrwt.touch(cell.va_mh->handle, context_.qpn, cell.header.psn)) return Step::kTaken;
+  context_.counters.add(TransportCounter::kDropAccess);
+  return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(AccessCheck::kA));
+}
+
 Responder::Step Responder::place(const CellView& cell) {
   const std::uint64_t offset = std::uint64_t{cell.header.csn} * context_.attr.mcp;
   const bool begins = cell.header.csn == 0;
@@ -94,6 +102,7 @@ Responder::Step Responder::place(const CellView& cell) {
       context_.counters.add(TransportCounter::kDropAccess);
       return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(all.failed));
     }
+    if (const Step s = touch(cell); s != Step::kTaken) return s;
   }
   const bool sends = cell.header.op != Op::kRdmaWrite;
   if (begins && sends && rq_.empty()) {
@@ -164,7 +173,10 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
   if (sends || (open_.idata && !rq_.empty())) {
     complete_receive(cell, WcStatus::kSuccess);
   }
-  if (open_.op == Op::kRdmaWrite) ++writes_completed_;
+  if (open_.op == Op::kRdmaWrite) {
+    ++writes_completed_;
+    context_.mrwt.spend(open_.target.handle, context_.qpn, cell.header.psn);
+  }
   open_ = Open{};
   ++expected_psn_;
   expected_csn_ = 0;

@@ -42,7 +42,8 @@ struct LocalWork {
   VirtualAddress address{};
   std::uint64_t length = 0;
   std::uint8_t rights = 0;
-  Qpn bound_qp{};  // 0: any queue pair of the protection domain
+  bool is_one_touch = false;  // kBind: the window ends with its first use
+  Qpn bound_qp{};             // 0: any queue pair of the protection domain
 };
 
 struct SendWr {
