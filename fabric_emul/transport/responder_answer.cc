@@ -63,6 +63,9 @@ Responder::Step Responder::check_request(const CellView& cell) {
     if (kind == AccessKind::kRemoteWrite && !fetches) continue;
     const AccessResult all = context_.mrwt.access(range.handle, range.address, range.length, kind,
                                                   context_.pd, context_.qpn);
+    if (all.ok() && fetches && all.run < kWordBytes) {  // a word over two pages is no word
+      return refuse(cell, AckCode::kRemoteOperational, 0);
+    }
     if (all.ok()) continue;
     context_.counters.add(TransportCounter::kDropAccess);
     return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(all.failed));

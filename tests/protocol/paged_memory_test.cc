@@ -3,6 +3,7 @@
 
 #include "fabric_emul/mem/on_demand.h"
 #include "tests/support/adapter_pair.h"
+#include "tests/support/reader.h"
 
 namespace splitnic::fabric::testing::paged_memory_test {
 
@@ -69,6 +70,42 @@ TEST(PagedMemoryTest, S002_09_a_write_from_pages_that_lie_anywhere) {
   ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
   EXPECT_EQ(pair.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_TRUE(std::ranges::equal(to.bytes, content.bytes));
+}
+
+TEST(PagedMemoryTest, S000_31_a_read_of_pages_that_are_out) {
+  AdapterPair pair;
+  const QpPair qp = pair.connect(reading());
+  Paged from(pair.a());
+  Memory& content = pair.a().memory(kLength, 7);
+  ASSERT_TRUE(write_remote(pair.a().adapter->memory(), pair.a().pd, qp.a, from.handle, kStart,
+                           content.bytes)
+                  .ok());
+  from.take_out();
+  Memory& to = pair.b().memory(kLength);
+  const Memory named{.bytes = {}, .handle = from.handle, .start = kStart};
+  ASSERT_TRUE(post_read(pair.b(), qp.b, {to.sge()}, named));
+  ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
+  EXPECT_EQ(pair.b().sent[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(to.bytes, content.bytes);
+}
+
+// The first page ends 3093 octets behind the start: one word lies over its end.
+TEST(PagedMemoryTest, M_08_a_word_over_two_pages_is_refused) {
+  AdapterPair pair;
+  const QpPair qp = pair.connect(reading());
+  Paged there(pair.a());
+  Memory& old = pair.b().memory(8, 1);
+  const auto add_at = [&](std::uint64_t offset) {
+    pair.b().sent.clear();
+    EXPECT_TRUE(post_fetch(pair.b(), qp.b, old, {FetchOp::kFetchAdd, 5, 0},
+                           VirtualAddress(kStart.value + offset), there.handle));
+    EXPECT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
+    return pair.b().sent[0].status;
+  };
+  EXPECT_EQ(add_at(3080), WcStatus::kSuccess);
+  EXPECT_EQ(there.at(3080), std::byte{5});
+  EXPECT_EQ(add_at(3088), WcStatus::kRemoteOperational);
+  for (std::uint64_t i = 3088; i < 3093; ++i) EXPECT_EQ(there.at(i), std::byte{0});
 }
 
 }  // namespace splitnic::fabric::testing::paged_memory_test
