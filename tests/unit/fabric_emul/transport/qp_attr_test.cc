@@ -32,6 +32,8 @@ QpAttr other_values() {
   v.retry_limit = 2;
   v.rnr_retry = 3;
   v.ack_interval = 8;
+  v.reads_taken = 5;
+  v.reads_asked = 6;
   return v;
 }
 
@@ -54,6 +56,8 @@ AttrMask difference(const QpAttr& a, const QpAttr& b) {
   compare(a.retry_limit != b.retry_limit, kAttrRetryLimit);
   compare(a.rnr_retry != b.rnr_retry, kAttrRnrRetry);
   compare(a.ack_interval != b.ack_interval, kAttrAckInterval);
+  compare(a.reads_taken != b.reads_taken, kAttrReadsTaken);
+  compare(a.reads_asked != b.reads_asked, kAttrReadsAsked);
   return mask;
 }
 
@@ -153,7 +157,8 @@ TEST(QpAttrTest, T_14_the_way_up_sets_all_that_the_service_needs) {
            required_attributes(service, QpState::kInit, QpState::kRtr) |
            required_attributes(service, QpState::kRtr, QpState::kRts);
   };
-  EXPECT_EQ(way_up(Service::kRc), kAllAttrs & ~kAttrAckInterval);
+  EXPECT_EQ(way_up(Service::kRc),
+            kAllAttrs & ~(kAttrAckInterval | kAttrReadsTaken | kAttrReadsAsked));
   EXPECT_EQ(way_up(Service::kUc), kAttrRights | kAttrSl | kAttrRemoteLid | kAttrRemoteQpn |
                                       kAttrMcp | kAttrReceivePsn | kAttrSendPsn);
   EXPECT_EQ(way_up(Service::kUd), kAttrSl | kAttrMcp | kAttrSendPsn);
@@ -214,6 +219,8 @@ TEST(QpAttrTest, T_14_impossible_values_refuse_the_change_only_when_given) {
       {kAttrRnrRetry, [](QpAttr& v) { v.rnr_retry = 8; }},
       {kAttrAckInterval, [](QpAttr& v) { v.ack_interval = 0; }},
       {kAttrAckInterval, [](QpAttr& v) { v.ack_interval = kLcnWindowMax + 1; }},
+      {kAttrReadsTaken, [](QpAttr& v) { v.reads_taken = kReadsMax + 1; }},
+      {kAttrReadsAsked, [](QpAttr& v) { v.reads_asked = kReadsMax + 1; }},
   };
   for (const BadValue& bad : bad_values) {
     QpAttr values = other_values();
