@@ -81,6 +81,10 @@ function(splitnic_tests name folder)
       return()
     endif()
   endforeach()
+  # An empty value would vanish from the list of properties, and its name take the next one.
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE splitnic_flags ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6
