@@ -134,7 +134,9 @@ base::Status open_fabric(Daemon& d, const HostOptions& options) {
                                                           options.connect.text());
     underlay = d.capture.get();
   }
-  d.adapter = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, d.random);
+  fabric::AdapterLimits limits;
+  limits.profile = fabric::MrwtProfile::kStrictWindows;  // the peer reaches windows only
+  d.adapter = std::make_unique<fabric::Adapter>(limits, d.random);
   fabric::PortConfig config;
   config.eui64 = fabric::Eui64(control::node_eui64(options.common.name, "host"));
   config.instance = d.random.next() | 1;

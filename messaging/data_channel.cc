@@ -107,17 +107,37 @@ std::size_t DataChannel::give_back_idle(std::uint32_t keep) {
 base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
                                    TransactionContext answers) {
   auto pool = std::make_unique<Pool>(owner_, spec);
-  const auto handle = adapter_.memory().register_region(pd, {pool->memory.get(), pool->bytes()},
-                                                        fabric::kLocalRead | fabric::kRemoteWrite);
-  if (!handle) return handle.error().within("memory of a pool");
-  adapter_.memory().set_guard(*handle, *pool);
-  pool->shape.handle = *handle;
-  pool->shape.address = adapter_.memory().start_of(*handle);
   receives_wanted_ += spec.count;
-  if (auto posted = top_up(); !posted) return posted;
+  auto made = top_up();
+  if (made) made = expose(pd, *pool);
+  if (!made) {
+    receives_wanted_ -= spec.count;
+    return made.error().within("memory of a pool");
+  }
   const PoolRef ref = owner_.add(pool->shape, answers);
   pool->ref = ref;
   pools_.insert(ref, std::move(pool));
+  return {};
+}
+
+// The region serves this machine only; what the peer is given is a window on it that serves the
+// queue pair of this peer and no other [S002-11].
+base::Status DataChannel::expose(fabric::PdId pd, Pool& pool) {
+  fabric::Mrwt& memory = adapter_.memory();
+  const auto region = memory.register_region(pd, {pool.memory.get(), pool.bytes()},
+                                             fabric::kLocalRead | fabric::kWindowBind);
+  if (!region) return region.error();
+  const fabric::VirtualAddress start = memory.start_of(*region);
+  const auto window =
+      memory.bind_window(pd, *region, start, pool.bytes(), fabric::kRemoteWrite, qpn_);
+  if (!window) {
+    CHECK(memory.deregister(*region).has_value());
+    return window.error();
+  }
+  memory.set_guard(*region, pool);
+  pool.region = *region;
+  pool.shape.handle = *window;
+  pool.shape.address = start;
   return {};
 }
 
@@ -129,9 +149,10 @@ base::Status DataChannel::top_up() {
 }
 
 void DataChannel::end_pool(const ClosedPool& closed) {
-  static_cast<void>(adapter_.memory().deregister(closed.handle));
   pools_.visit([&](Pool& pool) {
     if (pool.shape.handle != closed.handle || pool.has_ended) return;
+    CHECK(adapter_.memory().unbind(pool.shape.handle).has_value());
+    CHECK(adapter_.memory().deregister(pool.region).has_value());
     pool.has_ended = true;
     receives_wanted_ -= pool.shape.elements;
     ++ended_;

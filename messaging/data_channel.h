@@ -29,7 +29,7 @@ class DataChannel {
  public:
   // Elements that pools made on the peer's wish may have, in all.
   static constexpr std::size_t kGrantElementsMax = 512;
-  static constexpr std::size_t kGrantPoolsMax = 16;  // each is an entry of the adapter's table
+  static constexpr std::size_t kGrantPoolsMax = 16;  // each is two entries of the adapter's table
   // Receive completions that can wait at once.
   static std::size_t receives_max(std::span<const PoolSpec> pools);
 
@@ -90,7 +90,8 @@ class DataChannel {
     bool may_write(fabric::VirtualAddress address, std::uint64_t length) const noexcept override;
 
     const PoolOwner& owner;
-    base::PageMemory memory;  // zero: what was there before is nobody's business
+    base::PageMemory memory;      // zero: what was there before is nobody's business
+    fabric::MemoryHandle region;  // of ours; the peer has the window that `shape` names
     PoolMemory shape;
     PoolRef ref;
     bool has_ended = false;  // its memory waits for the last reader
@@ -108,6 +109,7 @@ class DataChannel {
         indications_(kPushesMax) {}
   base::Status make_queue_pair(fabric::PdId pd, std::size_t receives, std::uint64_t window,
                                base::Time now);
+  base::Status expose(fabric::PdId pd, Pool& pool);
   base::Status top_up();
   void sweep();
 

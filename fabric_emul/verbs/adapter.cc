@@ -35,7 +35,7 @@ std::string_view remedy(InitReason reason) {
 Adapter::Adapter(const AdapterLimits& limits, base::Random& random, bool identity_keys)
     : limits_(limits),
       random_(random),
-      memory_(limits.memory_entries, random, identity_keys),
+      memory_(limits.memory_entries, random, identity_keys, limits.profile),
       qps_(limits.qps, random),
       connections_(*this, random) {}
 

@@ -22,9 +22,10 @@ namespace splitnic::fabric {
 
 struct AdapterLimits {
   std::size_t qps = 4096;
-  std::size_t memory_entries = 8192;
+  std::size_t memory_entries = 16384;
   std::size_t cqs = 1024;
   std::size_t ports = 4;
+  MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
 };
 
 struct QpInit {

@@ -71,7 +71,8 @@ World::~World() {
 }
 
 void World::start_iou() {
-  iou_adapter_ = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+  iou_adapter_ = std::make_unique<fabric::Adapter>(
+      fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
   port.eui64 = fabric::Eui64(0x10);
   port.instance = random.next() | 1;
@@ -87,7 +88,8 @@ void World::start_iou() {
 }
 
 void World::start_host() {
-  host_adapter_ = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+  host_adapter_ = std::make_unique<fabric::Adapter>(
+      fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
   port.eui64 = fabric::Eui64(0x20);
   port.instance = random.next() | 1;

@@ -48,7 +48,8 @@ class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
         faults(tap, random, clock),
         config(config_in),
         clock_(clock) {
-    adapter = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+    adapter = std::make_unique<fabric::Adapter>(
+        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
     fabric::PortConfig port_config;
     port_config.eui64 = fabric::Eui64(0x10 + number);
     port_config.instance = random.next() | 1;

@@ -87,7 +87,8 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
   void start() {
     end();
     link = nullptr;
-    adapter = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+    adapter = std::make_unique<fabric::Adapter>(
+        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
     fabric::PortConfig port;
     port.eui64 = fabric::Eui64(0x1000 + number_);
     port.instance = random.next() | 1;
@@ -225,7 +226,8 @@ class UnitBench {
   void start_unit() {
     if (unit) unit->abandon(clock.now());
     unit.reset();
-    adapter = std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random);
+    adapter = std::make_unique<fabric::Adapter>(
+        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
     fabric::PortConfig port;
     port.eui64 = fabric::Eui64(0x10);
     port.instance = random.next() | 1;
