@@ -56,12 +56,13 @@ Att::Run Att::run_at(std::uint64_t offset, std::uint64_t length) noexcept {
 }
 
 std::size_t Att::att_page_count() const {
-  if (first_) return 1;
-  return 1 + (page_count_ + kAttPageEntries - 1) / kAttPageEntries;
+  return att_pages_for(first_ ? AttControl::kFirstOrder : AttControl::kSecondOrder, page_count_);
 }
 
 Att* AttStore::add(std::unique_ptr<Att> att) {
   Att* const key = att.get();
+  CHECK(has_room_for(key->att_page_count()));
+  pages_used_ += key->att_page_count();
   slots_.emplace(key, Slot{std::move(att)});
   return key;
 }
@@ -71,7 +72,9 @@ void AttStore::share(Att* att) { ++slots_.at(att).regions; }
 void AttStore::release(Att* att) {
   const auto slot = slots_.find(att);
   CHECK(slot != slots_.end());
-  if (--slot->second.regions == 0) slots_.erase(slot);
+  if (--slot->second.regions != 0) return;
+  pages_used_ -= att->att_page_count();
+  slots_.erase(slot);
 }
 
 }  // namespace splitnic::fabric

@@ -31,6 +31,13 @@ inline constexpr std::size_t kAttPageEntries = 512;
 inline constexpr std::size_t kFirstOrderPagesMax = kAttPageEntries;
 inline constexpr std::size_t kSecondOrderPagesMax = kAttPageEntries * kAttPageEntries;
 
+// How many ATT pages the translation of so many pages takes.
+constexpr std::size_t att_pages_for(AttControl control, std::size_t pages) {
+  if (control == AttControl::kDirect) return 0;
+  if (control == AttControl::kFirstOrder) return 1;
+  return 1 + (pages + kAttPageEntries - 1) / kAttPageEntries;
+}
+
 // Brings in pages of an on-demand region.
 class PageSource {
  public:
@@ -82,12 +89,18 @@ class Att {
 // and are not counted: the region stays while they do [S002-11].
 class AttStore {
  public:
+  // At most pages_max ATT pages at one time.
+  explicit AttStore(std::size_t pages_max) : pages_max_(pages_max) {}
+
+  bool has_room_for(std::size_t att_pages) const { return att_pages <= pages_max_ - pages_used_; }
+  // REQUIRES has_room_for() what it takes.
   Att* add(std::unique_ptr<Att> att);
   // One more, one less region with this table; it ends with the last [S002-10].
   void share(Att* att);
   void release(Att* att);
 
   std::size_t count() const { return slots_.size(); }
+  std::size_t pages_used() const { return pages_used_; }
 
  private:
   struct Slot {
@@ -95,6 +108,8 @@ class AttStore {
     std::size_t regions = 1;
   };
   std::unordered_map<const Att*, Slot> slots_;
+  std::size_t pages_max_;
+  std::size_t pages_used_ = 0;
 };
 
 }  // namespace splitnic::fabric

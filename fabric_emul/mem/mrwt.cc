@@ -34,8 +34,10 @@ base::Error refused_bind(AccessCheck check) {
 
 }  // namespace
 
-Mrwt::Mrwt(std::size_t entries_max, base::Random& random, bool identity_keys, MrwtProfile profile)
-    : entries_max_(entries_max),
+Mrwt::Mrwt(std::size_t entries_max, base::Random& random, bool identity_keys, MrwtProfile profile,
+           std::size_t att_pages_max)
+    : atts_(att_pages_max),
+      entries_max_(entries_max),
       random_(random),
       permutation_(identity_keys ? KeyPermutation() : KeyPermutation(random)),
       profile_(profile) {
@@ -216,7 +218,7 @@ std::size_t Mrwt::release_domain(PdId pd) {
 
 base::Status Mrwt::set_valid(MemoryHandle handle, bool is_valid) {
   const std::optional<std::uint32_t> index = find(handle);
-  if (!index || entries_[*index].length == 0) {
+  if (!index || entries_[*index].length == 0 || entries_[*index].is_reserved) {
     return base::Error("changing the valid bit: the handle names no region or bound window");
   }
   entries_[*index].is_valid = is_valid;

@@ -47,12 +47,29 @@ struct PagedOptions {
   std::atomic<std::uint32_t>* current_io = nullptr;  // quiescable: the consumer's word
 };
 
+// A region that is registered through a send queue: one span, or pinned pages [S002-30].
+struct NewRegion {
+  base::MutableBytes memory;  // empty: `pages`
+  PagedMemory pages;          // the list must stay unchanged until the registration has completed
+  std::uint8_t rights = 0;
+  std::optional<VirtualAddress> start;
+};
+// Why a reserved region could not be made [S002-31].
+enum class RegisterCheck : std::uint8_t {
+  kEntry,     // the key points to no reserved entry
+  kInstance,  // the entry belongs to a later key
+  kSpace,     // no room in the translation tables
+};
+
+inline constexpr std::size_t kAttPagesDefault = 1U << 18;  // 1 GiB of ATT pages
+
 class Mrwt {
  public:
-  // At most entries_max regions and windows live at one time. `random` gives the key of the handle
-  // permutation and the start addresses; it must outlive the table. identity_keys: tests only.
+  // At most entries_max regions and windows live at one time, and their translation tables take at
+  // most att_pages_max ATT pages. `random` gives the key of the handle permutation and the start
+  // addresses; it must outlive the table. identity_keys: tests only.
   Mrwt(std::size_t entries_max, base::Random& random, bool identity_keys = false,
-       MrwtProfile profile = MrwtProfile::kRegionsOk);
+       MrwtProfile profile = MrwtProfile::kRegionsOk, std::size_t att_pages_max = kAttPagesDefault);
 
   // `memory` must outlive the region and not be empty [S002-02]. `rights` are AccessRight bits.
   // Without `start` the region begins at a random address, a multiple of 64 with the whole region
@@ -66,6 +83,16 @@ class Mrwt {
   // pages that stay: no source and no current-I/O word.
   base::Result<MemoryHandle> register_pages(PdId pd, const PagedMemory& memory, std::uint8_t rights,
                                             const PagedOptions& options = {});
+  // For registrations through a send queue: the handle and the start address are known when they
+  // are posted, the entry is there and not valid, and works from the time when make_reserved() has
+  // run [S002-30, X-21]. Refused as any registration is, but for space in the tables.
+  base::Result<MemoryHandle> reserve_region(PdId pd, const NewRegion& region);
+  // Makes the region of a reserved entry of this PD; `region` as it was reserved. If that fails the
+  // reservation is given up, and the instance is incremented.
+  std::optional<RegisterCheck> make_reserved(PdId pd, MemoryHandle handle, const NewRegion& region);
+  // Ends a reserved entry; what is no such entry stays as it is.
+  void give_up_reserved(MemoryHandle handle);
+
   // A further region over the memory of a live one, for another process: its own entry, the same
   // translation table [S002-10]. Not of quiescable regions: one consumer's word speaks for one.
   base::Result<MemoryHandle> register_shared(PdId pd, MemoryHandle other, std::uint8_t rights,
@@ -165,6 +192,7 @@ class Mrwt {
   void end_entry(std::uint32_t index);
   std::optional<std::uint32_t> find(MemoryHandle handle) const;
   VirtualAddress random_start(std::uint64_t length, const std::byte* memory);
+  std::size_t att_pages_used() const { return atts_.pages_used(); }
 
   std::vector<MrwtEntry> entries_;  // by Tag_Index
   AttStore atts_;
@@ -175,6 +203,8 @@ class Mrwt {
   base::Random& random_;
   KeyPermutation permutation_;
   MrwtProfile profile_;
+  void fill_pages(MrwtEntry& entry, const PagedMemory& memory, AttControl control,
+                  PageSource* source);
 };
 
 }  // namespace splitnic::fabric

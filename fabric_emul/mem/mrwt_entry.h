@@ -38,9 +38,10 @@ struct MrwtEntry {
   std::uint32_t parent_index = 0;  // windows: Tag_Index of the region
   std::uint8_t instance = 0;
   EntryType type = EntryType::kRegion;
-  std::uint8_t rights = 0;  // AccessRight bits
-  bool is_used = false;     // the index belongs to a live region or window
-  bool is_valid = false;    // implies is_used; without it every access is refused
+  std::uint8_t rights = 0;   // AccessRight bits
+  bool is_used = false;      // the index belongs to a live region or window
+  bool is_valid = false;     // implies is_used; without it every access is refused
+  bool is_reserved = false;  // regions: the key was given, the region is not made yet [X-21]
 
   // Translation through pages; a window has its region's.
   Att* att = nullptr;

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "fabric_emul/mem/access_check.h"
 #include "fabric_emul/mem/mrwt.h"
 
 namespace splitnic::fabric {
@@ -46,11 +47,16 @@ base::Status check_pages(const PagedMemory& memory, bool may_be_out) {
   return {};
 }
 
+// The first indirect form that holds the pages.
+AttControl smallest_form(const PagedMemory& memory) {
+  return memory.pages.size() <= kFirstOrderPagesMax ? AttControl::kFirstOrder
+                                                    : AttControl::kSecondOrder;
+}
+
 // The form of translation: the one asked for, or the first indirect one that holds the pages.
 base::Result<AttControl> choose_form(const PagedMemory& memory, const PagedOptions& options) {
   const bool is_small = memory.pages.size() <= kFirstOrderPagesMax;
-  const AttControl control =
-      options.control.value_or(is_small ? AttControl::kFirstOrder : AttControl::kSecondOrder);
+  const AttControl control = options.control.value_or(smallest_form(memory));
   const bool may_move = options.source != nullptr || options.current_io != nullptr;
   if (control == AttControl::kDirect && (may_move || !are_consecutive(memory))) {
     return base::Error("direct translation needs consecutive pages that stay");
@@ -75,29 +81,84 @@ base::Result<MemoryHandle> Mrwt::register_pages(PdId pd, const PagedMemory& memo
   }
   const base::Result<AttControl> control = choose_form(memory, options);
   if (!control) return control.error().within(kWhat);
+  if (!atts_.has_room_for(att_pages_for(*control, memory.pages.size()))) {
+    return base::Error("registering pages: no room in the translation tables");
+  }
   const auto index = take_region(pd, memory.length, rights, options.start, memory.pages[0]);
   if (!index) return index.error();
 
   MrwtEntry& entry = entries_[*index];
-  entry.att_control = *control;
-  entry.page_log2 = memory.page_log2;
-  entry.att_offset = memory.first_offset;
   entry.current_io = options.current_io;
   if (options.source != nullptr) entry.attribute = RegionAttribute::kOnDemand;
   if (options.current_io != nullptr) entry.attribute = RegionAttribute::kQuiescable;
-  if (*control == AttControl::kDirect) {
+  fill_pages(entry, memory, *control, options.source);
+  return permutation_.to_handle({*index, entry.instance});
+}
+
+// REQUIRES room in the translation tables.
+void Mrwt::fill_pages(MrwtEntry& entry, const PagedMemory& memory, AttControl control,
+                      PageSource* source) {
+  entry.att_control = control;
+  entry.page_log2 = memory.page_log2;
+  entry.att_offset = memory.first_offset;
+  if (control == AttControl::kDirect) {
     entry.memory = memory.pages[0] + memory.first_offset;
   } else {
-    entry.att =
-        atts_.add(std::make_unique<Att>(*control, memory.page_log2, memory.pages, options.source));
+    entry.att = atts_.add(std::make_unique<Att>(control, memory.page_log2, memory.pages, source));
   }
+}
+
+base::Result<MemoryHandle> Mrwt::reserve_region(PdId pd, const NewRegion& region) {
+  const bool is_span = !region.memory.empty();
+  if (is_span != region.pages.pages.empty()) {
+    return base::Error("registering memory: either one span or pages");
+  }
+  if (!is_span) {
+    if (const auto pages = check_pages(region.pages, false); !pages) {
+      return pages.error().within("registering pages");
+    }
+  }
+  const auto index =
+      take_region(pd, is_span ? region.memory.size() : region.pages.length, region.rights,
+                  region.start, is_span ? region.memory.data() : region.pages.pages[0]);
+  if (!index) return index.error();
+  MrwtEntry& entry = entries_[*index];
+  entry.is_valid = false;
+  entry.is_reserved = true;
   return permutation_.to_handle({*index, entry.instance});
+}
+
+std::optional<RegisterCheck> Mrwt::make_reserved(PdId pd, MemoryHandle handle,
+                                                 const NewRegion& region) {
+  const Key key = permutation_.to_key(handle);
+  if (key.index >= entries_.size() || !entries_[key.index].is_used) return RegisterCheck::kEntry;
+  MrwtEntry& entry = entries_[key.index];
+  if (!check_instance(entry, key.instance)) return RegisterCheck::kInstance;
+  if (!entry.is_reserved || entry.pd != pd) return RegisterCheck::kEntry;
+  if (region.memory.empty()) {
+    const AttControl control = smallest_form(region.pages);
+    if (!atts_.has_room_for(att_pages_for(control, region.pages.pages.size()))) {
+      end_entry(key.index);
+      return RegisterCheck::kSpace;
+    }
+    fill_pages(entry, region.pages, control, nullptr);
+  } else {
+    entry.memory = region.memory.data();
+  }
+  entry.is_reserved = false;
+  entry.is_valid = true;
+  return std::nullopt;
+}
+
+void Mrwt::give_up_reserved(MemoryHandle handle) {
+  const std::optional<std::uint32_t> index = find(handle);
+  if (index && entries_[*index].is_reserved) end_entry(*index);
 }
 
 base::Result<MemoryHandle> Mrwt::register_shared(PdId pd, MemoryHandle other, std::uint8_t rights,
                                                  std::optional<VirtualAddress> start) {
   const std::optional<std::uint32_t> from = find(other);
-  if (!from || entries_[*from].type != EntryType::kRegion) {
+  if (!from || entries_[*from].type != EntryType::kRegion || entries_[*from].is_reserved) {
     return base::Error("sharing memory: the handle names no region");
   }
   if (entries_[*from].attribute == RegionAttribute::kQuiescable) {

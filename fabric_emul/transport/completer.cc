@@ -131,7 +131,10 @@ void Requester::complete_acknowledged() {
     rnr_tries_ = 0;
   }
   while (true) {
-    if (ending_ && ending_->no == head_no_) return fail(std::exchange(ending_, {})->status);
+    if (ending_ && ending_->no == head_no_) {
+      const Ending ending = *std::exchange(ending_, {});
+      return ending.is_drain ? end_drained(ending.status) : fail(ending.status);
+    }
     if (head_no_ == una_no_) return;
     if (is_answered(sq_.front().op) && !reads_.front().is_whole()) return;
     complete_front(WcStatus::kSuccess);

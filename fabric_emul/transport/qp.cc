@@ -11,26 +11,69 @@ base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
   const QpState from = context_.state;
   if (auto checked = check_modify(context_.service, from, to, given, values); !checked)
     return checked;
+  if (from == QpState::kSqd && to == QpState::kRts && requester_.is_ending()) {
+    return base::Error("the send queue is still draining behind a failed work request", EBUSY);
+  }
   apply_attributes(context_.attr, given, values);
   requester_.on_modified();
   if (to == QpState::kErr) {
     enter_error();
     return {};
   }
-  context_.state = to;
+  enter_state(to);
   if (to == QpState::kReset) {
     requester_.flush();
     responder_.flush();
     context_.fault.reset();
-    context_.send_fault = false;
+    context_.terminates.reset();
+    ended_by_peer_.reset();
+    context_.send_fault = context_.drain_fault = owes_terminate_ = false;
   }
   if (from == QpState::kInit && to == QpState::kRtr) responder_.start();
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(peer_credits_);
   if (from == QpState::kSqe && to == QpState::kRts) context_.send_fault = false;
+  settle_drain();
   return {};
 }
 
+void Qp::enter_state(QpState to) {
+  if (to != QpState::kSqd) {
+    is_draining_ = false;
+  } else if (context_.state != QpState::kSqd) {
+    is_draining_ = true;
+    has_drained_ = false;
+  }
+  context_.state = to;
+}
+
+base::Status Qp::resume_sq() {
+  if (context_.state != QpState::kSqd) {
+    return base::Error("the send queue is not drained", EINVAL);
+  }
+  return modify(QpState::kRts, 0, {});
+}
+
+base::Result<MemoryHandle> Qp::post_register(const SendWr& wr, const NewRegion& region) {
+  if (!context_.registers_in_queue) {
+    return base::Error("registration through the send queue is not enabled", EINVAL);
+  }
+  if (!makes_region(wr.op)) return base::Error("the work request registers nothing", EINVAL);
+  if (may_send()) return requester_.post_register(wr, region);
+  const auto handle = context_.mrwt.reserve_region(context_.pd, region);
+  if (!handle) return handle;
+  context_.mrwt.give_up_reserved(*handle);
+  if (const auto flushed = post(wr); !flushed) return flushed.error();
+  return handle;
+}
+
 base::Status Qp::post_send(const SendWr& wr) {
+  if (makes_region(wr.op)) {
+    return base::Error("a registration is posted by post_register", EINVAL);
+  }
+  return post(wr);
+}
+
+base::Status Qp::post(const SendWr& wr) {
   switch (context_.state) {
     case QpState::kReset:
     case QpState::kInit:
@@ -75,10 +118,14 @@ void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time n
     return;
   }
   if (!may_receive()) {
+    // A peer that goes on sending has not seen it.
+    if (context_.terminates && cell.header.op != Op::kTerminate) owes_terminate_ = true;
     context_.counters.add(TransportCounter::kCellDropState);
     return;
   }
-  if (cell.header.op == Op::kAck || cell.header.op == Op::kNak)
+  if (cell.header.op == Op::kTerminate)
+    on_terminate(cell);
+  else if (cell.header.op == Op::kAck || cell.header.op == Op::kNak)
     on_reply(cell, now);
   else if (cell.header.op == Op::kRdmaReadResp || cell.header.op == Op::kFetchOpResp)
     on_answer(cell, now);
@@ -113,6 +160,7 @@ void Qp::on_answer(const CellView& cell, base::Time now) {
 
 void Qp::end_batch(base::Time now) {
   if (context_.link != nullptr && context_.link->up()) responder_.end_batch(*context_.link, now);
+  send_terminate();
   settle();
 }
 
@@ -130,16 +178,30 @@ base::Time Qp::deadline() const {
 
 // A fault that requester or responder found takes effect between cells, never in the middle of one.
 void Qp::settle() {
-  if (context_.fault && context_.state != QpState::kErr && !responder_.owes_nak()) enter_error();
+  if (context_.fault && context_.state != QpState::kErr && !responder_.owes_nak()) {
+    enter_error();
+    owes_terminate_ = context_.terminates.has_value();
+    send_terminate();
+  }
   if (context_.send_fault && may_send()) {
-    context_.state = QpState::kSqe;
+    enter_state(QpState::kSqe);
     requester_.flush();
   }
+  settle_drain();
+}
+
+void Qp::settle_drain() {
+  if (context_.drain_fault && context_.state == QpState::kRts) enter_state(QpState::kSqd);
+  context_.drain_fault = false;
+  if (!is_draining_ || !requester_.is_drained()) return;
+  is_draining_ = false;
+  has_drained_ = true;
+  context_.counters.add(TransportCounter::kQpDrained);
 }
 
 void Qp::enter_error() {
   if (context_.state == QpState::kErr) return;
-  context_.state = QpState::kErr;
+  enter_state(QpState::kErr);
   context_.counters.add(TransportCounter::kQpErrors);
   requester_.flush();
   responder_.flush();

@@ -9,12 +9,15 @@
 //   RTS     taken      taken         taken         all
 //   SQD     taken      taken         taken         replies, and what was begun (the queue drains)
 //   SQE     flushed    taken         taken         none (UC, UD)
-//   ERR     flushed    flushed       dropped       a last NAK
+//   ERR     flushed    flushed       dropped       a last NAK, or a TERMINATE
 #pragma once
+
+#include <utility>
 
 #include "fabric_emul/transport/requester.h"
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/service.h"
+#include "fabric_emul/wire/terminate.h"
 
 namespace splitnic::fabric {
 
@@ -32,6 +35,17 @@ class Qp {
   // Changes state and the attributes that `given` names, or changes nothing [reliability 2.1].
   base::Status modify(QpState to, AttrMask given, const QpAttr& values);
   base::Status post_send(const SendWr& wr);
+  // As Requester::post_register(); refused unless the queue pair was made for it [S002-29]. Where
+  // posts are flushed the key that it gives has ended.
+  base::Result<MemoryHandle> post_register(const SendWr& wr, const NewRegion& region);
+  // SQD -> RTS after a registration failed, or whenever the queue was drained; what was posted
+  // meanwhile goes out. Refused while work requests before the failed one are not complete
+  // [S002-32].
+  base::Status resume_sq();
+  // True once each time the queue pair is in SQD and what was begun is complete [T-26].
+  bool take_drained() { return std::exchange(has_drained_, false); }
+  // Why the peer ended this queue pair, if it said so.
+  const std::optional<Terminate>& ended_by_peer() const { return ended_by_peer_; }
   base::Status post_recv(const RecvWr& wr);
 
   // A cell for this number; identity and state are checked here [S001-31].
@@ -50,7 +64,7 @@ class Qp {
 
   bool is_active() const {
     return requester_.has_unsent() || responder_.owes_reply() || responder_.owes_answers() ||
-           deadline() != base::kNever;
+           owes_terminate_ || deadline() != base::kNever;
   }
   // To ERR at once: everything queued completes as flushed, in order [T-16].
   void enter_error();
@@ -77,6 +91,9 @@ class Qp {
   bool in_active_list = false;  // the adapter's bookkeeping
 
  private:
+  // How far the end of a peer's requests may be ahead of those that arrived.
+  static constexpr std::int32_t kTerminateAheadMax = 1 << 16;
+
   bool may_send() const {
     return context_.state == QpState::kRts || context_.state == QpState::kSqd;
   }
@@ -91,11 +108,21 @@ class Qp {
   void on_reply(const CellView& cell, base::Time now);
   void on_answer(const CellView& cell, base::Time now);
   void settle();
+  void settle_drain();
+  void enter_state(QpState to);
+  base::Status post(const SendWr& wr);
+  // qp_terminate.cc
+  void send_terminate();
+  void on_terminate(const CellView& cell);
 
   QpContext context_;
   Requester requester_;
   Responder responder_;
   std::uint16_t peer_credits_ = 0xFFFF;
+  bool is_draining_ = false;  // in SQD, and not drained yet
+  bool has_drained_ = false;
+  bool owes_terminate_ = false;
+  std::optional<Terminate> ended_by_peer_;
   AckExt ack_;  // scratch: too large for the stack of every cell
 };
 

@@ -12,6 +12,7 @@
 #include "fabric_emul/transport/qp_attr.h"
 #include "fabric_emul/transport/qp_state.h"
 #include "fabric_emul/transport/transport_counters.h"
+#include "fabric_emul/transport/work_request.h"
 #include "fabric_emul/wire/op_table.h"
 
 namespace splitnic::fabric {
@@ -36,6 +37,10 @@ struct QpContext {
   bool checks_packet_crc = false;   // the peer said that it sets flag P
   std::optional<WcStatus> fault{};  // set by requester or responder: the queue pair goes to ERR
   bool send_fault = false;          // UC, UD: the send queue goes to SQE
+  bool drain_fault = false;         // the send queue goes to SQD [S002-32]
+  bool registers_in_queue = false;  // Enable Send Queue based registration [S002-29]
+  FailureOption failure_option = FailureOption::kReactive;
+  std::optional<MemoryHandle> terminates{};  // RC: the fault is told to the peer; of this key
 
   void complete(CompletionQueue& cq, Wc wc) {
     wc.qpn = qpn;

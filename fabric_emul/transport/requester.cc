@@ -16,6 +16,7 @@ constexpr std::uint64_t kDatagramCountedMin = 1024;
 constexpr Op wire_op(WrOp op) {
   switch (op) {
     case WrOp::kSend:
+    case WrOp::kRegisterSend:
       return Op::kSend;
     case WrOp::kSendDereg:
       return Op::kSendDereg;
@@ -81,7 +82,7 @@ base::Status Requester::post(const SendWr& wr) {
   w.destination_lid = connected ? context_.attr.remote_lid : wr.destination_lid;
   w.destination_qpn = connected ? context_.attr.remote_qpn : wr.destination_qpn;
   w.cells = is_local(wr.op) ? 0 : is_answered(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
-  if (is_local(wr.op)) local_work_.push_back(wr.local);
+  if (is_local(wr.op) && !makes_region(wr.op)) local_work_.push_back(wr.local);
   sq_.push(w);
   ++tail_no_;
   return {};
@@ -118,7 +119,7 @@ unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
   unsigned sent = 0;
   if (!context_.fault) sent = send_again(link, now, cells_max);
   if (now < rnr_until_) return sent;
-  while (sent < cells_max && !context_.fault && !context_.send_fault && !ending_) {
+  while (sent < cells_max && !context_.fault && !context_.send_fault) {
     if (!(lost_count_ > 0 ? resend_lost(link, now) : send_fresh(link, now))) break;
     ++sent;
   }
@@ -142,7 +143,7 @@ bool Requester::local_access_ok(const Wqe& w) const {
 
 // The queue pair leaves its working state; flush() tells which work request is to blame.
 void Requester::fail_local(std::uint64_t no) {
-  failed_no_ = no;
+  failed_ = Ending{no, WcStatus::kLocalProtection};
   if (is_acknowledged(context_.service)) {
     context_.fault = WcStatus::kLocalProtection;
   } else {
@@ -164,6 +165,7 @@ bool Requester::may_start(const Wqe& w) {
     if (!w.started && is_answered(w.op) && !may_ask(w)) return false;
     if (!w.started && w.is_fenced && !reads_.empty()) return false;
   }
+  if (w.op == WrOp::kRegisterSend && !w.is_registered && !register_now(send_no_)) return false;
   if (local_access_ok(w)) return true;
   // Completions keep their order: the earlier ones first.
   if (send_no_ == head_no_) fail_local(send_no_);
@@ -187,7 +189,7 @@ bool Requester::wants_ack(const Wqe& w, std::uint32_t csn) const {
 }
 
 bool Requester::send_fresh(Link& link, base::Time now) {
-  if (send_no_ == tail_no_) return false;
+  if (send_no_ == tail_no_ || (ending_ && send_no_ >= ending_->no)) return false;
   Wqe& w = wqe(send_no_);
   if (is_local(w.op)) return run_local(now);
   const bool acknowledged = is_acknowledged(context_.service);
@@ -283,6 +285,7 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, boo
     fail_local(no);
     return 0;
   }
+  announce_region(w, std::uint64_t{csn} * context_.attr.mcp, body);
   std::optional<std::uint32_t> packet_crc;
   if (context_.packet_crc && is_connected(context_.service)) {
     if (csn == w.crc_cells) {
@@ -301,12 +304,11 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, boo
 
 void Requester::flush() {
   while (!sq_.empty()) {
-    complete_front(head_no_ == failed_no_ ? WcStatus::kLocalProtection : WcStatus::kFlushed);
+    complete_front(failed_ && failed_->no == head_no_ ? failed_->status : WcStatus::kFlushed);
   }
-  failed_no_.reset();
+  failed_.reset();
   ending_.reset();
-  local_work_.clear();
-  delay_until_ = base::kNever;
+  forget_local_work();
   records_.clear();
   reads_.clear();
   una_no_ = head_no_;

@@ -6,7 +6,8 @@
 // gather list's memory must stay unchanged until the completion. RC keeps one record per cell in
 // flight, in LCN order; UC and UD complete when the last cell is on the wire [S001-30]. Files:
 // requester.cc makes cells, completer.cc takes replies, retransmit.cc decides what to send again,
-// requester_read.cc asks for answers and places them, requester_local.cc does what sends nothing.
+// requester_read.cc asks for answers and places them, requester_local.cc does what sends nothing,
+// requester_register.cc makes regions.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,18 @@ struct RequesterLimits {
 class Requester {
  public:
   Requester(QpContext& context, const RequesterLimits& limits);
+  ~Requester() { forget_local_work(); }
+  Requester(const Requester&) = delete;
+  Requester& operator=(const Requester&) = delete;
 
   // Refused (nothing changed): too many pieces, queue full, a packet or an answer longer than 65536
   // cells or 2^31 octets, a connectionless post without destination or longer than one cell
   // [S001-32] [S001-34], an RDMA read or FetchOp where the service or the peer has none.
   base::Status post(const SendWr& wr);
+  // Posts a kRegister or kRegisterSend and gives the key, which works in every work request behind
+  // it [S002-30]. Refused (nothing changed) as post() is and as a registration is, and where the
+  // message has no room at region_at or no table entry is left.
+  base::Result<MemoryHandle> post_register(const SendWr& wr, const NewRegion& region);
   // RTR -> RTS: sequence numbers begin at the attributes' start values. Allocates.
   void start(std::uint16_t receive_credits);
   // The attributes have changed.
@@ -66,6 +74,13 @@ class Requester {
     complete_front(WcStatus::kSuccess);
   }
   bool has_unsent() const { return lost_count_ > 0 || send_no_ != tail_no_ || asks_again(); }
+  // What was begun is complete; what was not waits.
+  bool is_drained() const {
+    return !ending_ && delay_until_ == base::kNever && (sq_.empty() || !sq_[0].started);
+  }
+  // A work request has failed and those before it are not complete.
+  bool is_ending() const { return ending_.has_value(); }
+  Psn next_psn() const { return next_psn_; }
   std::size_t queued() const { return sq_.size(); }
   std::size_t depth() const { return sq_.capacity(); }
   std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
@@ -85,13 +100,17 @@ class Requester {
     Lid destination_lid;
     Qpn destination_qpn;
     std::uint32_t cells = 1;
+    VaMh region{};  // that it makes
+    std::uint32_t region_at = 0;
+    bool is_registered = false;
     bool started = false;  // psn and first_lcn are assigned
     Psn psn;
     Lcn first_lcn;
     PacketCrc crc;
     std::uint32_t crc_cells = 0;  // cells that the packet CRC covers so far
     bool consumes_receive() const {
-      return op == WrOp::kSend || op == WrOp::kSendDereg || idata.has_value();
+      return op == WrOp::kSend || op == WrOp::kSendDereg || op == WrOp::kRegisterSend ||
+             idata.has_value();
     }
   };
   enum class CellState : std::uint8_t { kInFlight, kAcked, kLost };
@@ -109,6 +128,11 @@ class Requester {
   struct Ending {
     std::uint64_t no = 0;
     WcStatus status = WcStatus::kSuccess;
+    bool is_drain = false;  // the queue pair goes on
+  };
+  struct Registration {
+    MemoryHandle handle;
+    NewRegion region;
   };
 
   Wqe& wqe(std::uint64_t no) { return sq_[static_cast<std::size_t>(no - head_no_)]; }
@@ -126,6 +150,12 @@ class Requester {
   std::optional<WcStatus> execute(WrOp op, const LocalWork& work);
   bool run_local(base::Time now);
   void fail_work(std::uint64_t no, WcStatus status);
+  // requester_register.cc
+  const char* announced_refused(const SendWr& wr, std::uint64_t region_bytes) const;
+  bool register_now(std::uint64_t no);
+  void end_drained(WcStatus status);
+  static void announce_region(const Wqe& w, std::uint64_t offset, base::MutableBytes body);
+  void forget_local_work();
   // requester_read.cc
   const char* answered_refused(const SendWr& wr, std::uint64_t bytes) const;
   std::uint32_t answer_cells(const Wqe& w) const;
@@ -165,8 +195,9 @@ class Requester {
   RequesterLimits limits_;
   Congestion congestion_;
   base::Ring<Wqe> sq_;
-  base::Ring<Record> records_;        // [una_lcn_, next_lcn_): sent and not acknowledged
-  std::deque<LocalWork> local_work_;  // of local work requests that did not run yet
+  base::Ring<Record> records_;              // [una_lcn_, next_lcn_): sent and not acknowledged
+  std::deque<LocalWork> local_work_;        // of local work requests that did not run yet
+  std::deque<Registration> registrations_;  // that were not made yet
   base::Time delay_until_ = base::kNever;
   base::Ring<ReadSink> reads_;  // answers that are awaited, in the order of posts
   std::uint64_t head_no_ = 0;   // number of sq_.front()
@@ -193,7 +224,7 @@ class Requester {
   unsigned tries_ = 0;
   unsigned rnr_tries_ = 0;
   std::optional<Ending> ending_;
-  std::optional<std::uint64_t> failed_no_;  // the work request whose local memory is not there
+  std::optional<Ending> failed_;  // what the flush says of the work request to blame
 };
 
 }  // namespace splitnic::fabric

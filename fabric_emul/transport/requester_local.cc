@@ -29,17 +29,21 @@ std::optional<WcStatus> Requester::execute(WrOp op, const LocalWork& work) {
 bool Requester::run_local(base::Time now) {
   Wqe& w = wqe(send_no_);
   if (!w.started) {  // else a go-back came past it: it was done
-    if (context_.state == QpState::kSqd) return false;
-    const LocalWork& work = local_work_.front();
-    if (w.op == WrOp::kDelay) {
+    // A delay that has begun goes on.
+    if (context_.state == QpState::kSqd && delay_until_ == base::kNever) return false;
+    if (w.is_fenced && !reads_.empty()) return false;
+    if (w.op == WrOp::kRegister) {
+      if (!register_now(send_no_)) return false;
+    } else if (w.op == WrOp::kDelay) {
+      const LocalWork& work = local_work_.front();
       if (delay_until_ == base::kNever) delay_until_ = now + work.delay;
       if (now < delay_until_) return false;
       delay_until_ = base::kNever;
-    } else if (const auto failed = execute(w.op, work)) {
+    } else if (const auto failed = execute(w.op, local_work_.front())) {
       fail_work(send_no_, *failed);
       return false;
     }
-    local_work_.pop_front();
+    if (w.op != WrOp::kRegister) local_work_.pop_front();
     w.started = true;
     w.first_lcn = next_lcn_;
   }

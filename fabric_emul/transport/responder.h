@@ -52,6 +52,7 @@ class Responder {
   // RDMA writes that are whole in memory; their completions may not have been polled.
   std::uint64_t writes_completed() const { return writes_completed_; }
   std::size_t posted() const { return rq_.size(); }
+  Psn expected_psn() const { return expected_psn_; }
   bool owes_nak() const { return nak_.has_value(); }
   bool owes_reply() const { return nak_.has_value() || ack_now_ || unacked_cells_ > 0; }
   // Sends at most cells_max cells of answers into the link; returns how many.

@@ -57,6 +57,7 @@ bool Requester::resend_lost(Link& link, base::Time now) {
   }
   CHECK(lost_hint_ < records_.size());
   Record& r = records_[lost_hint_];
+  if (ending_ && r.wqe_no >= ending_->no) return false;  // only what is before it still matters
   // The oldest always goes: what fills the window may be lost too, and only its ACK shows it.
   if (lost_hint_ != 0 && !window_has_room(r.wire_bytes)) return false;
   // The last lost one asks for an ACK, so that a lost retransmission shows soon.

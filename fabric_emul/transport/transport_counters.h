@@ -43,6 +43,9 @@ enum class TransportCounter {
   kReadDropStale,
   kReadDropAgain,
   kReadAgain,
+  kQpDrained,
+  kTxTerminate,
+  kRxTerminate,
   kCount_
 };
 
@@ -50,7 +53,7 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 34> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 37> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
                                                               "fabric.rc.retransmit",
                                                               "fabric.tx.acks",
@@ -83,5 +86,8 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.rx.rnr",
                                                               "fabric.read.drop.stale",
                                                               "fabric.read.drop.again",
-                                                              "fabric.read.again"};
+                                                              "fabric.read.again",
+                                                              "fabric.qp.drained",
+                                                              "fabric.tx.terminate",
+                                                              "fabric.rx.terminate"};
 };

@@ -23,10 +23,13 @@ enum class WcStatus : std::uint8_t {
   kRnrRetryExceeded,   // RNR_RETRY_EXC_ERR
   kBind,               // MW_BIND_ERR: a bind or unbind that the table refused
   kBadResponse,        // BAD_RESP_ERR: an answer that is not what was asked for
+  kRegisterEntry,      // a registration whose key points to no reserved entry [S002-31]
+  kRegisterInstance,   // one whose entry belongs to a later key
+  kRegisterSpace,      // one for which the translation tables have no room
   kCount_
 };
 
-inline constexpr std::array<std::string_view, 11> kWcStatusNames = {"success",
+inline constexpr std::array<std::string_view, 14> kWcStatusNames = {"success",
                                                                     "local_length",
                                                                     "local_protection",
                                                                     "flushed",
@@ -36,7 +39,10 @@ inline constexpr std::array<std::string_view, 11> kWcStatusNames = {"success",
                                                                     "retry_exceeded",
                                                                     "rnr_retry_exceeded",
                                                                     "bind",
-                                                                    "bad_response"};
+                                                                    "bad_response",
+                                                                    "register_entry",
+                                                                    "register_instance",
+                                                                    "register_space"};
 static_assert(kWcStatusNames.size() == static_cast<std::size_t>(WcStatus::kCount_));
 constexpr std::string_view name(WcStatus s) { return kWcStatusNames[static_cast<std::size_t>(s)]; }
 
@@ -48,6 +54,7 @@ enum class WcOp : std::uint8_t {
   kBind,
   kUnbind,
   kDelay,
+  kRegister,
   kReceive,
   kReceiveRdmaIdata
 };
@@ -55,6 +62,7 @@ constexpr WcOp wc_op(WrOp op) {
   switch (op) {
     case WrOp::kSend:
     case WrOp::kSendDereg:
+    case WrOp::kRegisterSend:
       return WcOp::kSend;
     case WrOp::kRdmaWrite:
       return WcOp::kRdmaWrite;
@@ -66,6 +74,8 @@ constexpr WcOp wc_op(WrOp op) {
       return WcOp::kBind;
     case WrOp::kUnbind:
       return WcOp::kUnbind;
+    case WrOp::kRegister:
+      return WcOp::kRegister;
     case WrOp::kDelay:
       break;
   }

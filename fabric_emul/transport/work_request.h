@@ -25,14 +25,23 @@ enum class WrOp : std::uint8_t {
   kFetchOp,
   kBind,
   kUnbind,
-  kDelay
+  kDelay,
+  kRegister,     // by post_register only
+  kRegisterSend  // the same: a registration, then a Send that tells the peer of it
 };
 // The peer sends data back, and the work request completes when all of it is in place.
 constexpr bool is_answered(WrOp op) { return op == WrOp::kRdmaRead || op == WrOp::kFetchOp; }
 // Nothing is sent: it runs when its turn in the queue comes.
 constexpr bool is_local(WrOp op) {
-  return op == WrOp::kBind || op == WrOp::kUnbind || op == WrOp::kDelay;
+  return op == WrOp::kBind || op == WrOp::kUnbind || op == WrOp::kDelay || op == WrOp::kRegister;
 }
+constexpr bool makes_region(WrOp op) { return op == WrOp::kRegister || op == WrOp::kRegisterSend; }
+
+// What becomes of a queue pair whose registration through the send queue fails.
+enum class FailureOption : std::uint8_t {
+  kReactive = 1,     // the send queue drains; the consumer may post again and resume [S002-32]
+  kAnticipatory = 2  // the queue pair ends, and the peer's with it [S002-33]
+};
 
 // What a local work request does.
 struct LocalWork {
@@ -56,7 +65,10 @@ struct SendWr {
   MemoryHandle remote_handle;
   std::optional<std::uint32_t> idata;  // Sends and RDMA write
   MemoryHandle dereg;                  // kSendDereg: which region or window of the peer ends
-  AtomicExt fetch_op{};                // FetchOp: compare-and-swap: operand1 old, operand2 new
+  // kRegisterSend: the 16 octets from here in the message are the region's address, key and length,
+  // big endian as in VA/MH, whatever the gather list has there [S002-34].
+  std::uint32_t region_at = 0;
+  AtomicExt fetch_op{};  // FetchOp: compare-and-swap: operand1 old, operand2 new
   LocalWork local{};
   bool is_fenced = false;  // begins when every answer that was asked for is here
   Lid destination_lid;     // connectionless services only [S001-32]

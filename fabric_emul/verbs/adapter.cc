@@ -35,7 +35,7 @@ std::string_view remedy(InitReason reason) {
 Adapter::Adapter(const AdapterLimits& limits, base::Random& random, bool identity_keys)
     : limits_(limits),
       random_(random),
-      memory_(limits.memory_entries, random, identity_keys, limits.profile),
+      memory_(limits.memory_entries, random, identity_keys, limits.profile, limits.att_pages),
       qps_(limits.qps, random),
       connections_(*this, random) {}
 
@@ -100,6 +100,8 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.pd = init.pd;
   context.accepts_rdma = init.accepts_rdma;
   context.takes_dereg = init.takes_dereg;
+  context.registers_in_queue = init.registers_in_queue;
+  context.failure_option = init.failure_option;
   // Where cells pass switches only the packet's own CRC is end to end.
   context.packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
                          return port->profile() == LinkProfile::kFull;

@@ -23,6 +23,7 @@ namespace splitnic::fabric {
 struct AdapterLimits {
   std::size_t qps = 4096;
   std::size_t memory_entries = 16384;
+  std::size_t att_pages = kAttPagesDefault;  // of the translation tables of all regions
   std::size_t cqs = 1024;
   std::size_t ports = 4;
   MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
@@ -39,6 +40,8 @@ struct QpInit {
   std::uint32_t max_outstanding = 0;  // 0: send_depth [S000-16]
   std::uint16_t ack_interval = 64;    // K; 1: each cell by itself
   bool accepts_rdma = true;
+  bool registers_in_queue = false;                          // post_register() is taken [S002-29]
+  FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
   bool takes_dereg = false;  // the peer's Sends may deregister what it was given [S002-35]
   bool packet_crc = false;
   bool selective_repeat = true;  // false: go-back-N
@@ -83,6 +86,11 @@ class Adapter final : private LinkObserver {
   base::Status prepare_qp(Qpn qpn);
   void destroy_qp(Qpn qpn, base::Time now);
   base::Status post_send(Qpn qpn, const SendWr& wr);
+  // A kRegister or kRegisterSend, which post_send() refuses: gives the key at once. It works in the
+  // work requests behind it; its start is memory().start_of() [S002-30].
+  base::Result<MemoryHandle> post_register(Qpn qpn, const SendWr& wr, const NewRegion& region);
+  // SQD -> RTS, after a registration that failed or any other drain [S002-32].
+  base::Status resume_sq(Qpn qpn);
   base::Status post_recv(Qpn qpn, const RecvWr& wr);
   Qp* find_qp(Qpn qpn) { return qps_.find(qpn); }
   std::size_t qp_count() const { return qps_.size(); }

@@ -41,7 +41,10 @@ std::uint32_t error_of(const Wc& wc) {
       return kViRemoteDescriptorError;
     case WcStatus::kRetryExceeded:
     case WcStatus::kBadResponse:
-    case WcStatus::kBind:  // of what a VI never posts
+    case WcStatus::kBind:  // these: of what a VI never posts
+    case WcStatus::kRegisterEntry:
+    case WcStatus::kRegisterInstance:
+    case WcStatus::kRegisterSpace:
     case WcStatus::kCount_:
       break;
   }
