@@ -59,6 +59,13 @@ fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link
 fabric::MgmtReject Iou::judge(const fabric::Link& link, const fabric::Mgmt& request,
                               fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit stops", reply);
+  if (const auto left = quarantine_.left(link.peer_eui64(), now_); left > base::Duration{0}) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
+    return refuse(IouCounter::kRefusedQuarantine,
+                  "this host reached for memory that it was not given: it is let in again in " +
+                      std::to_string(seconds) + " s",
+                  reply);
+  }
   const std::uint32_t wanted = messaging::nic_asked(request.private_data);
   if (wanted >= nics_.size()) {
     const std::size_t count = nics_.size();
@@ -91,11 +98,21 @@ bool Iou::is_too_often(const fabric::Link& link) {
          std::ranges::any_of(built_, [&](const Built& b) { return b.link == &link; });
 }
 
+// Once a session: the queue pair that refused ends with it.
+void Iou::note_refused_access(const HostSession& host) {
+  if (!host.pair().has_refused_access()) return;
+  if (!quarantine_.note(host.link().peer_eui64(), now_)) return;
+  counters_.add(IouCounter::kQuarantined);
+  base::log_warn("host " + host.pair().peer_name() +
+                 " reached again and again for memory that it was not given: it is kept out");
+}
+
 // A host has one connection: a new one ends the one before.
 void Iou::end_sessions_of(const fabric::Link& link) {
   for (const auto& nic : nics_) {
     for (const auto& s : nic->sessions()) {
       if (&s->link() != &link || s->failed) continue;
+      note_refused_access(*s);
       nic->end(*s, now_);
       nic->close(*s, now_);
     }
@@ -153,7 +170,10 @@ void Iou::on_pair_up(messaging::ChannelPair& pair) {
 void Iou::on_pair_down(messaging::ChannelPair& pair, const std::string& why) {
   counters_.add(IouCounter::kHostsDown);
   base::log_info("host " + pair.peer_name() + " detached: " + why);
-  if (const Found found = find(pair); found.host != nullptr) found.nic->end(*found.host, now_);
+  const Found found = find(pair);
+  if (found.host == nullptr) return;
+  note_refused_access(*found.host);
+  found.nic->end(*found.host, now_);
 }
 
 messaging::CfgReply Iou::on_cfg_request(messaging::ChannelPair& pair,

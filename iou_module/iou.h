@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "iou_module/lan_nic.h"
+#include "iou_module/quarantine.h"
 
 namespace splitnic::iou {
 
@@ -28,6 +29,8 @@ enum class IouCounter {
   kRefusedStop,
   kRefusedCapabilities,
   kRefusedOften,
+  kRefusedQuarantine,
+  kQuarantined,
   kCount_
 };
 
@@ -96,6 +99,7 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
   fabric::MgmtReject judge(const fabric::Link& link, const fabric::Mgmt& request,
                            fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
+  void note_refused_access(const HostSession& host);
   void end_sessions_of(const fabric::Link& link);
   void end_too_wide();
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);
@@ -111,6 +115,7 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
     base::Time at;
   };
   std::vector<Built> built_;  // not longer ago than kSessionEvery
+  Quarantine quarantine_;
   base::Time now_{};
   base::Counters<IouCounter> counters_;
 };
@@ -121,5 +126,6 @@ template <>
 struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
-       "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often"});
+       "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
+       "iou.hosts.refused_quarantine", "iou.hosts.quarantined"});
 };

@@ -188,6 +188,14 @@ fabric::Qpn ChannelPair::qpn(unsigned channel) const {
   return impl_->by_send != nullptr ? impl_->by_send->qpn() : impl_->data->qpn();
 }
 
+bool ChannelPair::has_refused_access() const {
+  for (const unsigned channel : {0U, 1U}) {
+    const fabric::Qp* qp = impl_->adapter.find_qp(qpn(channel));
+    if (qp != nullptr && qp->has_refused_access()) return true;
+  }
+  return false;
+}
+
 std::uint16_t ChannelPair::cell_payload_max() const {
   const fabric::Qp* qp = impl_->control == nullptr ? nullptr : impl_->adapter.find_qp(qpn(1));
   return qp == nullptr ? std::uint16_t{0} : qp->attr().mcp;

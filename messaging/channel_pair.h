@@ -178,6 +178,8 @@ class ChannelPair {
   fabric::Qpn qpn(unsigned channel) const;
   // Cell payload of channel 1, octets; 0 before it is connected.
   std::uint16_t cell_payload_max() const;
+  // The peer reached for memory that it was not given; the pair ends by it.
+  bool has_refused_access() const;
   std::vector<PoolView> pools() const;
   std::vector<ChannelView> channels() const;
   // The memory of our own pools, for checkers of what the peer writes.

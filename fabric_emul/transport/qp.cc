@@ -28,6 +28,7 @@ base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
     context_.terminates.reset();
     ended_by_peer_.reset();
     context_.send_fault = context_.drain_fault = owes_terminate_ = false;
+    context_.refused_access = false;
   }
   if (from == QpState::kInit && to == QpState::kRtr) responder_.start();
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(peer_credits_);

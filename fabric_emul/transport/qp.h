@@ -82,6 +82,8 @@ class Qp {
   Link* link() const { return context_.link; }
   const Requester& requester() const { return requester_; }
   const Responder& responder() const { return responder_; }
+  // The peer reached for memory that it may not, which ended this queue pair.
+  bool has_refused_access() const { return context_.refused_access; }
   bool sends_packet_crc() const { return context_.packet_crc; }
   bool uses_cq(const CompletionQueue& cq) const {
     return &context_.send_cq == &cq || &context_.recv_cq == &cq;

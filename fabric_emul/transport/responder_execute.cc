@@ -5,6 +5,7 @@
 
 namespace splitnic::fabric {
 Responder::Step Responder::refuse(const CellView& cell, AckCode code, std::uint16_t detail) {
+  if (code == AckCode::kRemoteAccess) context_.refused_access = true;
   if (!is_acknowledged(context_.service)) return Step::kDrop;
   nak_ = Nak{code, cell.header.psn, cell.header.csn, detail};
   if (code == AckCode::kRnr) nak_sent_ = true;  // what follows it is no gap

@@ -1,0 +1,117 @@
+// A host that guesses handles: each guess ends its session, the eighth within a minute its stay.
+#include "messaging/connect.pb.h"
+#include "tests/unit/iou_module/unit_bench.h"
+
+namespace splitnic::iou::bench::quarantine_test {
+namespace {
+
+// One RDMA write of the host to a handle that it was never given.
+void guess(UnitBench& bench, TestHost& host) {
+  fabric::SendWr wr;
+  wr.op = fabric::WrOp::kRdmaWrite;
+  wr.remote_address = fabric::VirtualAddress(0x1000);
+  wr.remote_handle = fabric::MemoryHandle(host.random.next32());
+  ASSERT_TRUE(host.adapter->post_send(host.pair->qpn(1), wr));
+  ASSERT_TRUE(bench.run_until([&] { return !host.up(); }));
+}
+
+TEST(QuarantineTest, S_59_the_first_guess_ends_the_queue_pair_and_the_session) {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  guess(bench, host);
+  EXPECT_EQ(host.refusal, "channel 1: remote_access");
+  EXPECT_EQ(bench.count("fabric.drop.access"), 1U);
+  bench.run(5ms);
+  EXPECT_EQ(bench.unit->hosts_up(), 0U);
+  EXPECT_TRUE(bench.connect(host)) << "one mistake is no attack";
+}
+
+TEST(QuarantineTest, S_59_eight_guesses_within_a_minute_keep_the_node_out_for_five) {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  TestHost& other = bench.add_host();
+  ASSERT_TRUE(bench.attach(other, mac_number(2)));
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(bench.connect(host)) << i;
+    guess(bench, host);
+    bench.run(1s);
+  }
+  EXPECT_EQ(bench.count("iou.hosts.quarantined"), 1U);
+  EXPECT_FALSE(bench.connect(host));
+  EXPECT_NE(host.refusal.find("memory that it was not given"), std::string::npos) << host.refusal;
+  host.start();  // another process of the same node
+  EXPECT_FALSE(bench.connect(host));
+  EXPECT_GT(bench.count("iou.hosts.refused_quarantine"), 0U);
+  // The other host goes on.
+  EXPECT_TRUE(other.up());
+  bench.lan().queue(frame_of(mac_number(2), kPeer));
+  ASSERT_TRUE(bench.run_until([&] { return other.got.size() == 1; }));
+
+  bench.run(Quarantine::kFor);
+  EXPECT_TRUE(bench.connect(host));
+}
+
+// The guess and the request for another session arrive together: the unit ends the session before
+// its pair has seen that its queue pair is gone.
+TEST(QuarantineTest, S_59_a_guesser_that_asks_anew_at_once_is_counted) {
+  UnitBench bench;
+  TestHost& host = bench.add_host();
+  messaging::connect::Capabilities c;
+  c.set_mode(messaging::connect::MODE_SEND);
+  c.set_version_lowest(1);
+  c.set_version_highest(1);
+  c.add_msg_max(4096);
+  c.add_msg_max(65536);
+  const std::string capabilities = c.SerializeAsString();
+  std::array<fabric::MgmtPair, 2> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i].channel = static_cast<std::uint8_t>(i);
+    pairs[i].service = fabric::Service::kUc;
+    pairs[i].qpn = fabric::Qpn(static_cast<std::uint32_t>(100 + i));
+  }
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(bench.connect(host)) << i;
+    bench.run(Iou::kSessionEvery);
+    fabric::SendWr wr;
+    wr.op = fabric::WrOp::kRdmaWrite;
+    wr.remote_handle = fabric::MemoryHandle(host.random.next32());
+    ASSERT_TRUE(host.adapter->post_send(host.pair->qpn(1), wr));
+    host.adapter->transmit(bench.clock.now());
+    host.adapter->connections().connect(*host.link, pairs, base::as_bytes(capabilities),
+                                        bench.clock.now());
+    host.step();
+    bench.run(Iou::kSessionEvery);
+  }
+  EXPECT_EQ(bench.count("iou.hosts.quarantined"), 1U);
+}
+
+TEST(QuarantineTest, S_59_refusals_that_are_far_apart_are_forgiven) {
+  base::ManualClock clock;
+  Quarantine quarantine;
+  const fabric::Eui64 node(7);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_FALSE(quarantine.note(node, clock.now()));
+    clock.advance(9s);
+  }
+  EXPECT_EQ(quarantine.left(node, clock.now()), base::Duration{0});
+}
+
+TEST(QuarantineTest, S_59_it_is_bounded_and_forgets_who_was_quiet_longest) {
+  base::ManualClock clock;
+  Quarantine quarantine;
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(quarantine.note(fabric::Eui64(1), clock.now()), i == 7);
+  }
+  clock.advance(1s);
+  EXPECT_EQ(quarantine.left(fabric::Eui64(1), clock.now()), Quarantine::kFor - 1s);
+  for (std::uint64_t n = 2; n <= Quarantine::kNodesMax; ++n) {
+    EXPECT_FALSE(quarantine.note(fabric::Eui64(n), clock.now()));
+  }
+  EXPECT_GT(quarantine.left(fabric::Eui64(1), clock.now()), base::Duration{0});
+  EXPECT_FALSE(quarantine.note(fabric::Eui64(1000), clock.now()));
+  EXPECT_EQ(quarantine.left(fabric::Eui64(1), clock.now()), base::Duration{0});
+}
+
+}  // namespace
+}  // namespace splitnic::iou::bench::quarantine_test
