@@ -63,7 +63,10 @@ base::Result<Port*> Adapter::add_port(Underlay& underlay, const PortConfig& conf
 }
 
 base::Result<CqId> Adapter::create_cq(std::size_t depth) {
-  if (depth == 0) return base::Error("a completion queue needs at least one entry");
+  if (depth == 0 || depth > kCqDepthMax) {
+    return base::Error("a completion queue has 1 to " + std::to_string(kCqDepthMax) + " entries",
+                       EINVAL);
+  }
   for (std::size_t i = 0; i < cqs_.size(); ++i) {
     if (cqs_[i] != nullptr) continue;
     cqs_[i] = std::make_unique<CompletionQueue>(depth);
@@ -82,8 +85,14 @@ void Adapter::destroy_cq(CqId cq) {
 }
 
 base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
-  if (init.send_depth == 0 || init.receive_depth == 0) {
-    return base::Error("a queue pair needs at least one entry in each queue", EINVAL);
+  const auto is_depth = [](std::size_t depth) { return depth > 0 && depth <= kWorkQueueDepthMax; };
+  if (!is_depth(init.send_depth) || !is_depth(init.receive_depth)) {
+    return base::Error(
+        "each queue of a queue pair has 1 to " + std::to_string(kWorkQueueDepthMax) + " entries",
+        EINVAL);
+  }
+  if (init.reads_taken > kReadsMax || init.reads_asked > kReadsMax) {
+    return base::Error("at most " + std::to_string(kReadsMax) + " reads can be open", EINVAL);
   }
   if (!has_modify(init.service)) {
     return base::Error("no queue pair of this service can be made", EINVAL);

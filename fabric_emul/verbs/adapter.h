@@ -29,6 +29,10 @@ struct AdapterLimits {
   MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
 };
 
+// What a queue may be asked to hold, whoever asks.
+inline constexpr std::size_t kWorkQueueDepthMax = std::size_t{1} << 20;
+inline constexpr std::size_t kCqDepthMax = std::size_t{1} << 22;
+
 struct QpInit {
   Service service = Service::kRc;
   PdId pd{};

@@ -257,15 +257,6 @@ TEST(AdapterTest, S000_02_an_overflow_is_reported_and_ends_the_queue_pair) {
   EXPECT_EQ(at_b.poll_cq(init.send_cq, wcs), 3U);  // what fitted is still there
 }
 
-TEST(AdapterTest, R_62_a_depth_of_zero_is_refused) {
-  Verbs verbs{AdapterLimits{.cqs = 2}};
-  EXPECT_FALSE(verbs.adapter.create_cq(0));
-  EXPECT_TRUE(verbs.adapter.create_cq(1));
-  EXPECT_FALSE(verbs.adapter.create_cq(1));
-  verbs.init.send_depth = 0;
-  EXPECT_FALSE(verbs.adapter.create_qp(verbs.init, base::Time{}));
-}
-
 // Queue pairs come and go from within the loop; the list of active ones follows.
 TEST(AdapterTest, S000_01_queue_pairs_may_go_while_others_send) {
   AdapterPair pair;

@@ -85,7 +85,7 @@ void get_one(ChannelBench& bench, std::uint64_t context) {
 }
 
 // Each costs two entries of the adapter's table, which all hosts share: a region and a window.
-TEST(ChannelLiar, S001_13_a_peer_gets_no_more_than_16_pools) {
+TEST(ChannelLiar, S001_13_R_62_a_peer_gets_no_more_than_16_pools) {
   ChannelBench bench;
   ASSERT_TRUE(bench.connect());
   const std::size_t before = bench.unit().pool_refs(true).size();
