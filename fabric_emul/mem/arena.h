@@ -29,6 +29,14 @@ class Arena {
   // Whether it is the beginning of a frame that is taken.
   bool is_taken(const std::byte* frame) const noexcept;
 
+  // Frames by number, 0 to frames() - 1. REQUIRES such a number; the beginning of a frame.
+  std::byte* frame(std::size_t number) const noexcept {
+    return memory_.data() + (number << page_log2_);
+  }
+  std::size_t number_of(const std::byte* frame) const noexcept {
+    return static_cast<std::size_t>(frame - memory_.data()) >> page_log2_;
+  }
+
   std::size_t frames() const { return taken_.size(); }
   std::size_t free_frames() const { return free_.size(); }
   std::size_t frame_bytes() const { return std::size_t{1} << page_log2_; }

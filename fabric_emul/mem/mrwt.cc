@@ -62,7 +62,7 @@ AccessResult Mrwt::access(MemoryHandle handle, VirtualAddress address, std::uint
   if (guard != nullptr && kind == AccessKind::kRemoteWrite && !guard->may_write(address, length)) {
     return {nullptr, AccessCheck::kF};
   }
-  return locate(entry, address.value - entry.start.value, length);
+  return locate(entry, address.value - entry.start.value, length, kind);
 }
 
 AccessResult Mrwt::access_iscsi(MemoryHandle handle, std::uint64_t offset, std::uint64_t length,
@@ -78,14 +78,19 @@ AccessResult Mrwt::access_iscsi(MemoryHandle handle, std::uint64_t offset, std::
   if (!check_iscsi_range(entry, offset, length)) return {nullptr, AccessCheck::kE};
   if (!check_iscsi_rights(entry, transfer)) return {nullptr, AccessCheck::kF};
   if (!check_iscsi_direction(entry, transfer)) return {nullptr, AccessCheck::kG};
-  return locate(entry, offset, length);
+  return locate(
+      entry, offset, length,
+      transfer == IscsiTransfer::kR2t ? AccessKind::kRemoteRead : AccessKind::kRemoteWrite);
 }
 
 // REQUIRES: [offset, offset + length) lies within the entry.
-inline AccessResult Mrwt::locate(const MrwtEntry& entry, std::uint64_t offset,
-                                 std::uint64_t length) const noexcept {
+inline AccessResult Mrwt::locate(const MrwtEntry& entry, std::uint64_t offset, std::uint64_t length,
+                                 AccessKind kind) const noexcept {
   if (entry.memory != nullptr) return {entry.memory + offset, AccessCheck::kA, saturated(length)};
   if (length == 0) return {&no_byte, AccessCheck::kA};
+  if (entry.space != nullptr) {
+    return entry.space->translate(VirtualAddress(entry.start.value + offset), length, kind);
+  }
   const Att::Run run = entry.att->run_at(entry.att_offset + offset, length);
   return {run.at, AccessCheck::kA, saturated(run.bytes)};
 }
@@ -166,6 +171,7 @@ void Mrwt::fill_window(std::uint32_t index, MemoryHandle region, VirtualAddress 
   entry.length = length;
   const std::uint64_t offset = address.value - parent.start.value;
   if (parent.memory != nullptr) entry.memory = parent.memory + offset;
+  entry.space = parent.space;
   entry.att = parent.att;
   entry.att_offset = parent.att_offset + offset;
   entry.att_control = parent.att_control;

@@ -97,6 +97,10 @@ class Mrwt {
   // translation table [S002-10]. Not of quiescable regions: one consumer's word speaks for one.
   base::Result<MemoryHandle> register_shared(PdId pd, MemoryHandle other, std::uint8_t rights,
                                              std::optional<VirtualAddress> start = {});
+  // A region of addresses that `space` translates, one by one: it may have holes. `space` outlives
+  // it. Such a region is on-demand: its pages may be out.
+  base::Result<MemoryHandle> register_space(PdId pd, VirtualAddress start, std::uint64_t length,
+                                            std::uint8_t rights, Translator& space);
   // An iSCSI region: addressed by offset, for R2T and Data-In of one command. `control` are
   // IscsiControl bits, `rights` remote rights [S002-05].
   base::Result<MemoryHandle> register_iscsi(PdId pd, base::MutableBytes memory, std::uint8_t rights,
@@ -134,6 +138,9 @@ class Mrwt {
                                            std::uint8_t rights, Qpn bound_qp);
   // Ends a window of this PD; the letter if it is none.
   std::optional<AccessCheck> unbind_of(PdId pd, MemoryHandle window);
+  // Makes a bound window of this PD a reserved one again, under the same handle; the letter if it
+  // is none [S000-22].
+  std::optional<AccessCheck> clear_window(PdId pd, MemoryHandle window);
   // What a peer's Send with deregister does: ends a window or region of this PD that lets the peer
   // do something, for queue pair `qp`; the letter if it may not (g: windows are bound to it)
   // [S002-35].
@@ -184,8 +191,8 @@ class Mrwt {
   base::Result<std::uint32_t> take_region(PdId pd, std::uint64_t length, std::uint8_t rights,
                                           std::optional<VirtualAddress> start,
                                           const std::byte* memory);
-  AccessResult locate(const MrwtEntry& entry, std::uint64_t offset,
-                      std::uint64_t length) const noexcept;
+  AccessResult locate(const MrwtEntry& entry, std::uint64_t offset, std::uint64_t length,
+                      AccessKind kind) const noexcept;
   void fill_window(std::uint32_t index, MemoryHandle region, VirtualAddress address,
                    std::uint64_t length, std::uint8_t rights, Qpn bound_qp);
   void end_window(std::uint32_t index);

@@ -10,6 +10,7 @@
 
 #include "fabric_emul/mem/access.h"
 #include "fabric_emul/mem/att.h"
+#include "fabric_emul/mem/translator.h"
 #include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
@@ -47,7 +48,8 @@ struct MrwtEntry {
   Att* att = nullptr;
   std::uint64_t att_offset = 0;  // of the byte at `start`, from the beginning of the first page
   AttControl att_control = AttControl::kDirect;
-  std::uint8_t page_log2 = 0;  // 0: one span of memory, no pages
+  std::uint8_t page_log2 = 0;   // 0: one span of memory, no pages
+  Translator* space = nullptr;  // an address space: this translates, and `att` is not looked at
 
   RegionAttribute attribute = RegionAttribute::kPinned;
   std::atomic<std::uint32_t>* current_io = nullptr;  // quiescable regions: the consumer's word

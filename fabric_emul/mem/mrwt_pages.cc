@@ -161,6 +161,9 @@ base::Result<MemoryHandle> Mrwt::register_shared(PdId pd, MemoryHandle other, st
   if (!from || entries_[*from].type != EntryType::kRegion || entries_[*from].is_reserved) {
     return base::Error("sharing memory: the handle names no region");
   }
+  if (entries_[*from].space != nullptr) {
+    return base::Error("sharing memory: the region is an address space");
+  }
   if (entries_[*from].attribute == RegionAttribute::kQuiescable) {
     return base::Error("sharing memory: the region is quiescable");
   }
@@ -207,6 +210,7 @@ base::Status Mrwt::set_page(MemoryHandle region, std::size_t page, std::byte* at
   if (entry.attribute == RegionAttribute::kQuiescable && entry.is_valid) {
     return base::Error("moving a page: the region is valid; quiesce it first");
   }
+  if (entry.att == nullptr) return base::Error("moving a page: the region is an address space");
   if (page >= entry.att->page_count()) {
     return base::Error("moving a page: the region has " + std::to_string(entry.att->page_count()) +
                        " pages");

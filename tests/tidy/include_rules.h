@@ -39,6 +39,7 @@ inline const std::vector<FolderRule>& folder_rules() {
        {"base", "fabric_emul/wire", "fabric_emul/mem", "fabric_emul/link",
         "fabric_emul/transport"}},
       {"fabric_emul/via", {"base", "fabric_emul/verbs"}},
+      {"fabric_emul/vm", {"base", kIds, "fabric_emul/mem", "fabric_emul/verbs"}},
       {"messaging", {"base", kIds, "messaging/wire", "fabric_emul/verbs"}},
       // The modules never see each other; their mains choose an underlay and hand it in.
       {"host_module",
