@@ -185,6 +185,7 @@ class Mrwt {
   MrwtProfile profile() const { return profile_; }
   // Translation tables that live; a region of one span has none.
   std::size_t att_count() const { return atts_.count(); }
+  std::size_t att_pages_used() const { return atts_.pages_used(); }
 
  private:
   base::Result<std::uint32_t> take_index();
@@ -195,11 +196,12 @@ class Mrwt {
                       AccessKind kind) const noexcept;
   void fill_window(std::uint32_t index, MemoryHandle region, VirtualAddress address,
                    std::uint64_t length, std::uint8_t rights, Qpn bound_qp);
+  void fill_pages(MrwtEntry& entry, const PagedMemory& memory, AttControl control,
+                  PageSource* source);
   void end_window(std::uint32_t index);
   void end_entry(std::uint32_t index);
   std::optional<std::uint32_t> find(MemoryHandle handle) const;
   VirtualAddress random_start(std::uint64_t length, const std::byte* memory);
-  std::size_t att_pages_used() const { return atts_.pages_used(); }
 
   std::vector<MrwtEntry> entries_;  // by Tag_Index
   AttStore atts_;
@@ -210,8 +212,6 @@ class Mrwt {
   base::Random& random_;
   KeyPermutation permutation_;
   MrwtProfile profile_;
-  void fill_pages(MrwtEntry& entry, const PagedMemory& memory, AttControl control,
-                  PageSource* source);
 };
 
 }  // namespace splitnic::fabric
