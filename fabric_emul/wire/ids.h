@@ -15,9 +15,10 @@ using PdId = base::StrongId<struct PdTag, std::uint32_t>;      // protection dom
 using CqId = base::StrongId<struct CqTag, std::uint32_t>;      // completion queue
 using Eui64 = base::StrongId<struct Eui64Tag, std::uint64_t>;  // hardware identity of a component
 
-using Psn = base::Serial<struct PsnTag, 24>;  // packet sequence number
-using Lcn = base::Serial<struct LcnTag, 16>;  // linear cell number, RC and RD
-using Lsn = base::Serial<struct LsnTag, 16>;  // link sequence number
-using Msn = base::Serial<struct MsnTag, 24>;  // completed packets, in ACKs
+using Psn = base::Serial<struct PsnTag, 24>;                    // packet sequence number
+using Lcn = base::Serial<struct LcnTag, 16>;                    // linear cell number, RC and RD
+using Lsn = base::Serial<struct LsnTag, 16>;                    // link sequence number
+using Msn = base::Serial<struct MsnTag, 24>;                    // completed packets, in ACKs
+using StreamNumber = base::Serial<struct StreamNumberTag, 32>;  // of a byte, STREAM
 
 }  // namespace splitnic::fabric

@@ -15,6 +15,11 @@ bool is_known(TerminateCause cause) {
     case TerminateCause::kAccess:
     case TerminateCause::kProtectionDomain:
     case TerminateCause::kWrap:
+    case TerminateCause::kUnexpectedOp:
+    case TerminateCause::kStreamError:
+    case TerminateCause::kReadQueueFull:
+    case TerminateCause::kMsnRange:
+    case TerminateCause::kTooLong:
       return true;
   }
   return false;
@@ -26,9 +31,9 @@ std::optional<Terminate> Terminate::parse(base::Bytes in) {
   if (in.size() != kTerminateBytes) return std::nullopt;
   const auto t0 = base::load_be<std::uint32_t>(in.data());
   Terminate out;
-  out.cause = static_cast<TerminateCause>((t0 >> 16) & 0xFFF);
+  out.cause = static_cast<TerminateCause>(t0 >> 16);
   out.check = static_cast<char>((t0 >> 8) & 0xFF);
-  if (t0 >> 28 != 0 || !is_known(out.cause)) return std::nullopt;
+  if (!is_known(out.cause)) return std::nullopt;
   if (out.check != 0 && (out.check < 'a' || out.check > 'g')) return std::nullopt;
   out.handle = MemoryHandle(base::load_be<std::uint32_t>(in.data() + 4));
   out.address = VirtualAddress(base::load_be<std::uint64_t>(in.data() + 8));

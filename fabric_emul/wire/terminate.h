@@ -13,14 +13,19 @@
 
 namespace splitnic::fabric {
 
-// Layer 0; type and code as in iWARP's RDMAP.
-enum class TerminateCause : std::uint16_t {  // type (4) << 8 | code (8)
+// As in iWARP: layer 0 is RDMAP, 1 DDP.
+enum class TerminateCause : std::uint16_t {  // layer (4) << 12 | type (4) << 8 | code (8)
   kLocalCatastrophic = 0x000,
   kInvalidTag = 0x100,        // checks a, d
   kBounds = 0x101,            // check e
   kAccess = 0x102,            // checks b, f, g
   kProtectionDomain = 0x103,  // check c
   kWrap = 0x104,
+  kUnexpectedOp = 0x206,  // an operation that the stream does not take
+  kStreamError = 0x207,   // sequence, length or position of cells
+  kReadQueueFull = 0x1202,
+  kMsnRange = 0x1203,  // not the next message sequence number
+  kTooLong = 0x1205,   // longer than the receive
 };
 
 struct Terminate {

@@ -185,6 +185,22 @@ TEST(CellGoldenTest, ack_cells_with_and_without_bitmap_and_a_nak) {
   EXPECT_EQ(emitted(head), golden::kRnrNak);
 }
 
+TEST(CellGoldenTest, S002_01_an_ack_on_a_stream_says_the_next_expected_byte) {
+  const AckExt ack{.msn = 1, .receive_credits = 64};
+  CellHead head{.header = reply_header(Op::kAck, 0x100)};
+  head.header.service = Service::kStream;
+  head.ack = &ack;
+  head.stream_number = 0x5040;
+  EXPECT_EQ(emitted(head), golden::kStreamAck);
+  const golden::Octets cell = octets_of(golden::kStreamAck);
+  CellView view;
+  ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
+  EXPECT_EQ(view.stream_number, 0x5040U);
+  AckExt back;
+  ASSERT_TRUE(parse_ack(view, back));
+  EXPECT_EQ(back, ack);
+}
+
 TEST(CellGoldenTest, largest_full_profile_ack_fits_the_smallest_flit) {
   static_assert(kAckCellBytesFullMax == 120 && kAckCellBytesFullMax <= kFlitPayloadMin);
   const Gnh gnh;

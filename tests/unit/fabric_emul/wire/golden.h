@@ -55,6 +55,9 @@ inline constexpr std::string_view kWriteOnly =  // 64 octets
 inline constexpr std::string_view kAck =  // 44 octets
     "10d00003 00010002 00000010 00000011 00000100 00000000 80010000 00000001 "
     "00400000 00000000 9552447f";
+inline constexpr std::string_view kStreamAck =  // 44 octets
+    "10d00003 00010002 50000010 00000011 00000100 00000000 80010000 00005040 "
+    "00000001 00400000 0edc7207";
 inline constexpr std::string_view kDataFlitFull =  // 16 octets
     "00c0002c 00090029 00000140 cad68b6d";
 inline constexpr std::string_view kDataFlitSpeed =  // 16 octets
