@@ -120,6 +120,13 @@ class Mrwt {
   bool touch(MemoryHandle handle, Qpn qp, Psn psn) noexcept;
   // That packet is done with it: an entry with one touch is not valid any more.
   void spend(MemoryHandle handle, Qpn qp, Psn psn) noexcept;
+  // The same for STREAM, where table D decides (docs/wire/stream.md). The last cell of the first
+  // packet came early; `last` is the number of its last byte [S002-26].
+  void touch_early(MemoryHandle handle, Qpn qp, Psn psn, StreamNumber last) noexcept;
+  // The stream has caught up to that byte: the entry that stored it is not valid any more.
+  void line_up(MemoryHandle handle, Qpn qp, StreamNumber last) noexcept;
+  // That packet came in order, or another one came after it [S002-24, S002-25].
+  void end_touch(MemoryHandle handle) noexcept;
   // The letter that refuses such a bind, checked in the order a to g [S002-18]; nullopt = none.
   std::optional<AccessCheck> check_bind(PdId pd, MemoryHandle region, VirtualAddress address,
                                         std::uint64_t length) const noexcept;

@@ -87,4 +87,27 @@ void Mrwt::spend(MemoryHandle handle, Qpn qp, Psn psn) noexcept {
   if (entry.touched && entry.toucher_qp == qp && entry.toucher_psn == psn) entry.is_valid = false;
 }
 
+void Mrwt::touch_early(MemoryHandle handle, Qpn qp, Psn psn, StreamNumber last) noexcept {
+  const std::optional<std::uint32_t> index = find(handle);
+  if (!index) return;
+  MrwtEntry& entry = entries_[*index];
+  entry.touched = true;
+  entry.toucher_qp = qp;
+  entry.toucher_psn = psn;
+  entry.stored_ddp_sn = last.value;
+}
+
+void Mrwt::line_up(MemoryHandle handle, Qpn qp, StreamNumber last) noexcept {
+  const std::optional<std::uint32_t> index = find(handle);
+  if (!index) return;
+  MrwtEntry& entry = entries_[*index];
+  if (entry.touched && entry.toucher_qp == qp && entry.stored_ddp_sn == last.value) {
+    entry.is_valid = false;
+  }
+}
+
+void Mrwt::end_touch(MemoryHandle handle) noexcept {
+  if (const std::optional<std::uint32_t> index = find(handle)) entries_[*index].is_valid = false;
+}
+
 }  // namespace splitnic::fabric
