@@ -80,6 +80,7 @@ base::Result<CqId> Adapter::create_cq(std::size_t depth) {
 void Adapter::destroy_cq(CqId cq) {
   bool in_use = false;
   qps_.for_each([&](const Qp& qp) { in_use |= qp.uses_cq(*cqs_[cq.value]); });
+  for (const auto& [qpn, stream] : streams_) in_use |= stream->uses_cq(*cqs_[cq.value]);
   CHECK(!in_use);
   cqs_[cq.value].reset();
 }
@@ -98,7 +99,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
     return base::Error("no queue pair of this service can be made", EINVAL);
   }
   CHECK(cqs_[init.send_cq.value] != nullptr && cqs_[init.recv_cq.value] != nullptr);
-  const auto qpn = qps_.pick(now);
+  const auto qpn = pick_qpn(now);
   if (!qpn) return base::Error("the adapter has no queue pair left");
   QpContext context{.mrwt = memory_,
                     .counters = counters_,
@@ -159,14 +160,14 @@ base::Status Adapter::prepare_qp(Qpn qpn) {
 
 void Adapter::destroy_qp(Qpn qpn, base::Time now) {
   Qp* qp = qps_.find(qpn);
-  if (qp == nullptr) return;
+  if (qp == nullptr && streams_.erase(qpn) == 0) return;
   std::erase(active_, qp);
   qps_.erase(qpn, now);
 }
 
 base::Status Adapter::post_send(Qpn qpn, const SendWr& wr) {
   Qp* qp = qps_.find(qpn);
-  if (qp == nullptr) return base::Error("no such queue pair");
+  if (qp == nullptr) return post_stream_send(qpn, wr);
   auto posted = qp->post_send(wr);
   if (posted) activate(*qp);
   return posted;
@@ -174,11 +175,12 @@ base::Status Adapter::post_send(Qpn qpn, const SendWr& wr) {
 
 base::Status Adapter::post_recv(Qpn qpn, const RecvWr& wr) {
   Qp* qp = qps_.find(qpn);
-  if (qp == nullptr) return base::Error("no such queue pair");
+  if (qp == nullptr) return post_stream_recv(qpn, wr);
   return qp->post_recv(wr);
 }
 
 MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max) {
+  if (const StreamQp* stream = find_stream(qpn)) return describe_stream(*stream, channel);
   const Qp* qp = qps_.find(qpn);
   CHECK(qp != nullptr);
   MgmtPair pair;
@@ -197,6 +199,7 @@ MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max)
 }
 
 base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, Link& link) {
+  if (StreamQp* stream = find_stream(mine.qpn)) return connect_stream(*stream, mine, theirs, link);
   Qp* qp = qps_.find(mine.qpn);
   if (qp == nullptr) return base::Error("no such queue pair");
   if (qp->service() != theirs.service) {
@@ -264,6 +267,7 @@ bool Adapter::poll(base::Time now, unsigned batches_max) {
     if (qp->deadline() <= now) qp->on_time(now);
     qp->end_batch(now);
   }
+  if (!streams_.empty()) poll_streams(now);
   transmit(now);
   return did || has_more_;
 }
@@ -283,6 +287,7 @@ void Adapter::transmit(base::Time now) {
     }
   }
   has_more_ = again;
+  if (!streams_.empty()) has_more_ |= transmit_streams(now);
   if (count > 0) next_active_ = (next_active_ + 1) % count;
   std::erase_if(active_, [](Qp* qp) {
     if (qp->is_active()) return false;
@@ -298,6 +303,7 @@ void Adapter::transmit(base::Time now) {
 void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now) {
   for (const ReceivedCell& cell : cells) on_cell(link, cell, now);
   for (Qp* qp : active_) qp->end_batch(now);
+  if (!streams_.empty()) end_stream_batches(now);
 }
 
 // The order of belief: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
@@ -319,7 +325,7 @@ void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) 
     return connections_.on_cell(link, cell, now);
   }
   Qp* qp = qps_.find(cell.header.dqpn);
-  if (qp == nullptr) return counters_.add(TransportCounter::kCellDropQp);
+  if (qp == nullptr) return on_stream_cell(link, cell, error, received.bytes.size(), now);
   if (error == CellError::kNone) {
     qp->on_cell(cell, received.bytes, link, now);
   } else {
@@ -330,7 +336,7 @@ void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) 
 
 base::Time Adapter::deadline() const {
   if (has_more_) return now_;
-  base::Time at = connections_.deadline();
+  base::Time at = std::min(connections_.deadline(), streams_deadline());
   for (const auto& port : ports_) at = std::min(at, port->deadline());
   for (const Qp* qp : active_) at = std::min(at, qp->deadline());
   return at;
@@ -351,6 +357,7 @@ void Adapter::on_link_up(Link& link) {
   qps_.for_each([&](Qp& qp) {
     if (qp.link() == &link) qp.on_link_back(now_);
   });
+  on_stream_link_back(link);
   connections_.on_link_up(link, now_);
 }
 
@@ -373,11 +380,13 @@ void Adapter::on_peer_restarted(Link& link) {
   qps_.for_each([&](Qp& qp) {
     if (qp.link() == &link) qp.enter_error();
   });
+  end_streams(link);
   connections_.on_peer_restarted(link);
 }
 
 void Adapter::visit_counters(const base::CounterVisitor& visitor) const {
   counters_.visit(visitor);
+  stream_counters_.visit(visitor);
   connections_.visit_counters(visitor);
   for (const auto& port : ports_) port->visit_counters(visitor);
 }

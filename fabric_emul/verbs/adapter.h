@@ -7,6 +7,7 @@
 // sleeps, locks or does I/O of its own. The Underlay and Random given must outlive the adapter.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "fabric_emul/link/port.h"
+#include "fabric_emul/stream/stream_qp.h"
 #include "fabric_emul/verbs/connection_manager.h"
 #include "fabric_emul/verbs/qp_table.h"
 #include "fabric_emul/verbs/verbs.h"
@@ -21,7 +23,7 @@
 namespace splitnic::fabric {
 
 struct AdapterLimits {
-  std::size_t qps = 4096;
+  std::size_t qps = 4096;  // of all services
   std::size_t memory_entries = 16384;
   std::size_t att_pages = kAttPagesDefault;  // of the translation tables of all regions
   std::size_t cqs = 1024;
@@ -60,6 +62,25 @@ struct QpInit {
   base::Duration stall_min = std::chrono::seconds(5);
 };
 
+// A queue pair of the STREAM service.
+struct StreamInit {
+  StreamKind kind = StreamKind::kRdma;  // the same at both ends
+  PdId pd{};
+  CqId send_cq{};
+  CqId recv_cq{};
+  std::size_t send_depth = 256;
+  std::size_t receive_depth = 256;
+  std::uint16_t mcp = 0;                 // 0: of the link that it is connected over
+  std::uint32_t window_bytes = 1 << 20;  // W: how far ahead the peer may send
+  bool takes_dereg = false;
+  std::uint16_t reads_taken = 0;          // depth of the read request queue
+  std::uint16_t reads_asked = kReadsMax;  // open at a time; the peer may take fewer
+  std::uint8_t retry_limit = 7;
+  base::Duration fixed_rto{0};  // tests only
+  base::Duration stall_min = std::chrono::seconds(5);
+  std::optional<std::uint16_t> start_lcn{};  // tests: byte numbers start at 65536 times this
+};
+
 class Adapter final : private LinkObserver {
  public:
   Adapter(const AdapterLimits& limits, base::Random& random, bool identity_keys = false);
@@ -84,6 +105,13 @@ class Adapter final : private LinkObserver {
   bool cq_overflowed(CqId cq) const { return cqs_[cq.value]->overflowed(); }
 
   base::Result<Qpn> create_qp(const QpInit& init, base::Time now);
+  // A queue pair in INIT that connect_qp() makes ready. It is destroyed, posted to, described and
+  // connected like the others; find_qp() and modify_qp() do not know it.
+  base::Result<Qpn> create_stream(const StreamInit& init, base::Time now);
+  StreamQp* find_stream(Qpn qpn) {
+    const auto at = streams_.find(qpn);
+    return at == streams_.end() ? nullptr : at->second.get();
+  }
   // INIT -> RTR of a connected service takes the link that leads to values.remote_lid.
   base::Status modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAttr& values);
   // RESET -> INIT, so that receives can be posted before the peer knows of the queue pair.
@@ -97,7 +125,7 @@ class Adapter final : private LinkObserver {
   base::Status resume_sq(Qpn qpn);
   base::Status post_recv(Qpn qpn, const RecvWr& wr);
   Qp* find_qp(Qpn qpn) { return qps_.find(qpn); }
-  std::size_t qp_count() const { return qps_.size(); }
+  std::size_t qp_count() const { return qps_.size() + streams_.size(); }
 
   // What this side says of a queue pair in CONNECT. Its start numbers were drawn at creation.
   MgmtPair describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max);
@@ -118,6 +146,7 @@ class Adapter final : private LinkObserver {
 
   void visit_counters(const base::CounterVisitor& visitor) const;
   const base::Counters<TransportCounter>& counters() const { return counters_; }
+  const base::Counters<StreamCounter>& stream_counters() const { return stream_counters_; }
 
  private:
   void on_link_up(Link& link) override;
@@ -129,6 +158,21 @@ class Adapter final : private LinkObserver {
   void on_cell(Link& link, const ReceivedCell& cell, base::Time now);
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);
+  // adapter_stream.cc
+  std::optional<Qpn> pick_qpn(base::Time now);
+  base::Status post_stream_send(Qpn qpn, const SendWr& wr);
+  base::Status post_stream_recv(Qpn qpn, const RecvWr& wr);
+  MgmtPair describe_stream(const StreamQp& stream, std::uint8_t channel) const;
+  base::Status connect_stream(StreamQp& stream, const MgmtPair& mine, const MgmtPair& theirs,
+                              Link& link);
+  void on_stream_cell(const Link& link, const CellView& cell, CellError error, std::size_t bytes,
+                      base::Time now);
+  void poll_streams(base::Time now);
+  void end_stream_batches(base::Time now);
+  bool transmit_streams(base::Time now);
+  base::Time streams_deadline() const;
+  void on_stream_link_back(const Link& link);
+  void end_streams(const Link& link);
 
   AdapterLimits limits_;
   base::Random& random_;
@@ -136,6 +180,8 @@ class Adapter final : private LinkObserver {
   base::Counters<TransportCounter> counters_;
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   QpTable qps_;
+  base::Counters<StreamCounter> stream_counters_;
+  std::map<Qpn, std::unique_ptr<StreamQp>> streams_;
   std::vector<Qp*> active_;
   std::size_t next_active_ = 0;  // who sends first in the next turn
   std::vector<std::unique_ptr<Port>> ports_;

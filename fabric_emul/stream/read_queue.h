@@ -1,0 +1,73 @@
+// The read request queue (untagged buffer 2): what the peer asked to read, by message sequence
+// number [S002-21]. A place is free again when its answer was sent; what it holds stays until the
+// place is taken anew, because cells of the answer may have to be sent again. Allocates in its
+// constructor only. Thread: the data thread.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "fabric_emul/wire/extensions.h"
+
+namespace splitnic::fabric {
+
+struct ReadAnswer {
+  std::uint32_t msn = 0;
+  Psn psn;
+  VaMh source{};  // the whole range
+  MemoryHandle sink_handle{};
+  std::uint64_t sink_offset = 0;
+  std::uint32_t cells = 1;
+  std::uint32_t next = 0;  // cell that goes next; cells: all were sent
+  StreamNumber end{};      // behind its last byte, once all were sent
+  bool is_sent() const { return next == cells; }
+};
+
+enum class ReadAdmission : std::uint8_t { kTaken, kNotNext, kFull };
+
+class ReadQueue {
+ public:
+  // depth: requests that are open at a time; 0: none is taken.
+  explicit ReadQueue(std::uint32_t depth)
+      : depth_(depth), places_(std::bit_ceil<std::size_t>(depth > 0 ? depth : 1)) {}
+
+  ReadAdmission check(std::uint32_t msn) const {
+    if (msn != next_msn_) return ReadAdmission::kNotNext;
+    if (depth_ == 0) return ReadAdmission::kFull;
+    const ReadAnswer* oldest = oldest_open();
+    return oldest != nullptr && msn - oldest->msn >= depth_ ? ReadAdmission::kFull
+                                                            : ReadAdmission::kTaken;
+  }
+  // REQUIRES check() == kTaken.
+  void push(const ReadAnswer& answer) {
+    at(next_msn_) = answer;
+    ++next_msn_;
+  }
+  // The answer that the request with the next MSN says to have arrived, or nullptr.
+  const ReadAnswer* arrived() const {
+    return next_msn_ - kFirstMsn >= depth_ && depth_ > 0 ? &at(next_msn_ - depth_) : nullptr;
+  }
+  // The answer that is being sent, or nullptr.
+  const ReadAnswer* oldest_open() const {
+    return open_msn_ != next_msn_ ? &at(open_msn_) : nullptr;
+  }
+  ReadAnswer* oldest_open() { return open_msn_ != next_msn_ ? &at(open_msn_) : nullptr; }
+  // Its last cell was sent. REQUIRES oldest_open().
+  void close_oldest(StreamNumber end) {
+    at(open_msn_).end = end;
+    ++open_msn_;
+  }
+  ReadAnswer& at(std::uint32_t msn) { return places_[msn & (places_.size() - 1)]; }
+  const ReadAnswer& at(std::uint32_t msn) const { return places_[msn & (places_.size() - 1)]; }
+  std::uint32_t next_msn() const { return next_msn_; }
+
+ private:
+  static constexpr std::uint32_t kFirstMsn = 1;
+  std::uint32_t depth_;
+  std::vector<ReadAnswer> places_;  // by MSN; a power of two, so that MSNs may wrap
+  std::uint32_t next_msn_ = kFirstMsn;
+  std::uint32_t open_msn_ = kFirstMsn;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,108 @@
+// A queue pair of the STREAM service: a reliable stream of bytes to exactly one remote queue pair
+// [S002-01]. Work requests and completions are those of the other services. Takes cells and time,
+// gives cells to the link; does no I/O of its own. Thread: the data thread.
+//
+//   state   post send  post receive  cells in                  cells out
+//   INIT    refused    taken         dropped                   none
+//   RTS     taken      taken         taken                     all
+//   ERR     flushed    flushed       TERMINATE is answered     TERMINATE, until it is answered
+//
+// Kinds: plain takes Sends only. RDMA takes Send with deregister, RDMA write and RDMA read too; a
+// read's gather list is one piece that has the remote write right, a window in the strict profile.
+// iSCSI opens and takes Sends only: ISCSI_PDU is not in this version, there is no work request for
+// one, and one that comes is dropped. docs/wire/stream.md
+#pragma once
+
+#include "fabric_emul/stream/stream_receiver.h"
+#include "fabric_emul/stream/stream_sender.h"
+
+namespace splitnic::fabric {
+
+struct StreamLimits {
+  StreamSendLimits send;
+  StreamReceiveLimits receive;
+  std::uint16_t reads_taken = 0;
+};
+
+// The remote queue pair, and what was agreed with it.
+struct StreamPeer {
+  Lid lid;
+  Qpn qpn;
+  std::uint16_t mcp = 0;
+  StreamNumber receive_number;
+  Psn receive_psn;
+  StreamStart send;
+};
+
+class StreamQp {
+ public:
+  StreamQp(const StreamContext& context, const StreamLimits& limits);
+  StreamQp(const StreamQp&) = delete;
+  StreamQp& operator=(const StreamQp&) = delete;
+
+  // INIT -> RTS. Refused: it has its peer already, or the peer's window holds not even two cells.
+  base::Status connect(Link& link, const StreamPeer& peer);
+  base::Status post_send(const SendWr& wr);
+  base::Status post_recv(const RecvWr& wr, base::Time now);
+
+  // A cell for this number, of so many octets.
+  void on_cell(const CellView& cell, std::size_t bytes, const Link& link, base::Time now);
+  // A cell whose CRC is right and whose format is not.
+  void on_malformed() { context_.counters.add(StreamCounter::kDropFormat); }
+  // Replies that the batch earned.
+  void end_batch(base::Time now);
+  // Sends up to cells_max cells; returns how many.
+  unsigned transmit(base::Time now, unsigned cells_max);
+  void on_time(base::Time now);
+  void on_link_back(base::Time now) { sender_.on_link_back(now); }
+  base::Time deadline() const;
+  // To ERR at once, the peer is not told: everything queued completes as flushed.
+  void enter_error();
+
+  Qpn qpn() const { return context_.qpn; }
+  PdId pd() const { return context_.pd; }
+  StreamKind kind() const { return context_.kind; }
+  QpState state() const { return context_.state; }
+  const Link* link() const { return context_.link; }
+  std::uint16_t reads_taken() const { return limits_.reads_taken; }
+  std::uint16_t receive_credits() const { return receiver_.receive_credits(); }
+  std::uint32_t window_bytes() const { return receiver_.window().bytes(); }
+  StreamNumber next_number() const { return sender_.next_number(); }
+  StreamNumber expected_number() const { return receiver_.window().expected(); }
+  bool uses_cq(const CompletionQueue& cq) const {
+    return &context_.send_cq == &cq || &context_.recv_cq == &cq;
+  }
+
+  // What the owner chose at creation, for CONNECT.
+  std::uint16_t start_lcn = 0;
+  Psn start_psn;
+  std::uint16_t mcp_wanted = 0;
+
+ private:
+  // A TERMINATE of ours that the peer has not answered.
+  struct Farewell {
+    Terminate terminate;
+    StreamNumber number;
+    unsigned tries = 0;
+    base::Time at{};
+    base::Duration wait{};
+  };
+
+  bool is_from_peer(const MacHeader& h, const Link& link) const;
+  bool can_send() const { return context_.link != nullptr && context_.link->up(); }
+  void on_ack(const CellView& cell, base::Time now);
+  void on_terminate(const CellView& cell, std::size_t bytes);
+  void settle(base::Time now);
+  void say_farewell(base::Time now);
+  bool emit_terminate();
+
+  StreamContext context_;
+  StreamLimits limits_;
+  ReadQueue reads_;
+  StreamSender sender_;
+  StreamReceiver receiver_;
+  std::optional<Farewell> farewell_;
+  std::optional<StreamNumber> answer_;  // of the peer's TERMINATE: what the ACK says
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,166 @@
+// The adapter's queue pairs of the STREAM service. They are looked for only where a number belongs
+// to none of the others, so that those pay nothing for them.
+#include <algorithm>
+#include <cerrno>
+
+#include "fabric_emul/verbs/adapter.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr unsigned kStreamCellsATurn = 256;
+
+StreamNumber first_number(Lcn start) { return StreamNumber(start.value << 16); }
+
+std::uint16_t flags_of(StreamKind kind) {
+  switch (kind) {
+    case StreamKind::kPlain:
+      return 0;
+    case StreamKind::kRdma:
+      return kPairStreamRdma;
+    case StreamKind::kIscsi:
+      break;
+  }
+  return kPairStreamIscsi;
+}
+
+}  // namespace
+
+std::optional<Qpn> Adapter::pick_qpn(base::Time now) {
+  if (qp_count() >= limits_.qps) return std::nullopt;
+  for (;;) {
+    const auto qpn = qps_.pick(now);
+    if (!qpn || !streams_.contains(*qpn)) return qpn;
+  }
+}
+
+base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now) {
+  if (init.send_depth == 0 || init.receive_depth == 0) {
+    return base::Error("a queue pair needs at least one entry in each queue", EINVAL);
+  }
+  if (init.reads_taken > kReadsMax || init.reads_asked > kReadsMax ||
+      init.window_bytes > kStreamWindowMax || init.mcp % 4 != 0) {
+    return base::Error("a stream has an impossible value of reads, window or MCP", EINVAL);
+  }
+  CHECK(cqs_[init.send_cq.value] != nullptr && cqs_[init.recv_cq.value] != nullptr);
+  const auto qpn = pick_qpn(now);
+  if (!qpn) return base::Error("the adapter has no queue pair left");
+  StreamContext context{.mrwt = memory_,
+                        .counters = stream_counters_,
+                        .send_cq = *cqs_[init.send_cq.value],
+                        .recv_cq = *cqs_[init.recv_cq.value]};
+  context.qpn = *qpn;
+  context.pd = init.pd;
+  context.kind = init.kind;
+  context.takes_dereg = init.takes_dereg;
+  StreamLimits limits;
+  limits.send.depth = init.send_depth;
+  limits.send.reads_asked = init.reads_asked;
+  limits.send.retry_limit = init.retry_limit;
+  limits.send.fixed_rto = init.fixed_rto;
+  limits.send.stall_min = init.stall_min;
+  limits.receive.depth = init.receive_depth;
+  limits.receive.window_bytes = init.window_bytes;
+  limits.reads_taken = init.kind == StreamKind::kRdma ? init.reads_taken : std::uint16_t{0};
+  auto stream = std::make_unique<StreamQp>(context, limits);
+  stream->start_psn = Psn(random_.next32());
+  stream->start_lcn = init.start_lcn.value_or(static_cast<std::uint16_t>(random_.next32()));
+  stream->mcp_wanted = init.mcp;
+  streams_[*qpn] = std::move(stream);
+  return *qpn;
+}
+
+base::Status Adapter::post_stream_send(Qpn qpn, const SendWr& wr) {
+  StreamQp* stream = find_stream(qpn);
+  if (stream == nullptr) return base::Error("no such queue pair");
+  return stream->post_send(wr);
+}
+
+base::Status Adapter::post_stream_recv(Qpn qpn, const RecvWr& wr) {
+  StreamQp* stream = find_stream(qpn);
+  if (stream == nullptr) return base::Error("no such queue pair");
+  return stream->post_recv(wr, now_);
+}
+
+MgmtPair Adapter::describe_stream(const StreamQp& stream, std::uint8_t channel) const {
+  MgmtPair pair;
+  pair.channel = channel;
+  pair.service = Service::kStream;
+  pair.qpn = stream.qpn();
+  pair.start_psn = stream.start_psn;
+  pair.start_lcn = Lcn(stream.start_lcn);
+  pair.mcp = stream.mcp_wanted;
+  pair.flags = flags_of(stream.kind());
+  pair.receive_credits = stream.receive_credits();
+  pair.reads_taken = stream.reads_taken();
+  pair.msg_max = stream.window_bytes();
+  return pair;
+}
+
+base::Status Adapter::connect_stream(StreamQp& stream, const MgmtPair& mine, const MgmtPair& theirs,
+                                     Link& link) {
+  if (theirs.service != Service::kStream || theirs.flags != flags_of(stream.kind())) {
+    return base::Error("the peer's queue pair has another service or is of another kind", EINVAL);
+  }
+  StreamPeer peer;
+  peer.lid = link.remote_lid();
+  peer.qpn = theirs.qpn;
+  peer.mcp = link.mcp();
+  if (mine.mcp != 0) peer.mcp = std::min(peer.mcp, mine.mcp);
+  if (theirs.mcp != 0) peer.mcp = std::min(peer.mcp, theirs.mcp);
+  peer.receive_number = first_number(theirs.start_lcn);
+  peer.receive_psn = theirs.start_psn;
+  peer.send.number = first_number(Lcn(stream.start_lcn));
+  peer.send.psn = stream.start_psn;
+  peer.send.peer_window = theirs.msg_max;
+  peer.send.receive_credits = theirs.receive_credits;
+  peer.send.reads_asked = theirs.reads_taken;
+  return stream.connect(link, peer);
+}
+
+void Adapter::on_stream_cell(const Link& link, const CellView& cell, CellError error,
+                             std::size_t bytes, base::Time now) {
+  StreamQp* stream = find_stream(cell.header.dqpn);
+  if (stream == nullptr) return counters_.add(TransportCounter::kCellDropQp);
+  if (error != CellError::kNone) return stream->on_malformed();
+  stream->on_cell(cell, bytes, link, now);
+}
+
+void Adapter::poll_streams(base::Time now) {
+  for (const auto& [qpn, stream] : streams_) {
+    if (stream->deadline() <= now) stream->on_time(now);
+    stream->end_batch(now);
+  }
+}
+
+void Adapter::end_stream_batches(base::Time now) {
+  for (const auto& [qpn, stream] : streams_) stream->end_batch(now);
+}
+
+bool Adapter::transmit_streams(base::Time now) {
+  bool has_more = false;
+  for (const auto& [qpn, stream] : streams_) {
+    has_more |= stream->transmit(now, kStreamCellsATurn) == kStreamCellsATurn;
+  }
+  return has_more;
+}
+
+void Adapter::on_stream_link_back(const Link& link) {
+  for (const auto& [qpn, stream] : streams_) {
+    if (stream->link() == &link) stream->on_link_back(now_);
+  }
+}
+
+void Adapter::end_streams(const Link& link) {
+  for (const auto& [qpn, stream] : streams_) {
+    if (stream->link() == &link) stream->enter_error();
+  }
+}
+
+base::Time Adapter::streams_deadline() const {
+  base::Time at = base::kNever;
+  for (const auto& [qpn, stream] : streams_) at = std::min(at, stream->deadline());
+  return at;
+}
+
+}  // namespace splitnic::fabric
