@@ -139,7 +139,8 @@ unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
   if (is_connected(context_.service)) {
     if (context_.link->up()) sent += requester_.transmit(*context_.link, now, cells_max - sent);
   } else {
-    while (sent < cells_max && requester_.has_unsent() && may_send()) {
+    // One cell each: in SQD there is nothing that was begun.
+    while (sent < cells_max && requester_.has_unsent() && context_.state == QpState::kRts) {
       Link* link = by_lid(requester_.next_destination());
       if (link == nullptr) {
         requester_.drop_next();
