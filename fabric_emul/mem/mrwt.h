@@ -63,6 +63,13 @@ enum class RegisterCheck : std::uint8_t {
 
 inline constexpr std::size_t kAttPagesDefault = 1U << 18;  // 1 GiB of ATT pages
 
+// What reregister() changes; what is not set stays.
+struct RegionChange {
+  std::optional<PdId> pd{};
+  std::optional<base::MutableBytes> memory{};  // of regions that are one span; outlives the region
+  std::optional<std::uint8_t> rights{};
+};
+
 class Mrwt {
  public:
   // At most entries_max regions and windows live at one time, and their translation tables take at
@@ -153,6 +160,10 @@ class Mrwt {
   // [S002-35].
   std::optional<AccessCheck> end_by_peer(PdId pd, Qpn qp, MemoryHandle handle);
 
+  // Registers a region anew, under another handle: the old one ends with the call. The start stays
+  // unless the memory changes. Refused, nothing changed: windows are bound to it, other memory for
+  // a region of pages, unknown rights.
+  base::Result<MemoryHandle> reregister(MemoryHandle region, const RegionChange& change);
   // Ends a region; refused while windows are bound to it.
   base::Status deregister(MemoryHandle region);
   base::Status unbind(MemoryHandle window);
