@@ -58,6 +58,13 @@ class ReadQueue {
     at(open_msn_).end = end;
     ++open_msn_;
   }
+  // Every answer that is kept, sent or not.
+  template <class Fn>
+  void for_each(Fn&& fn) const {
+    for (const ReadAnswer& answer : places_) {
+      if (answer.msn != 0) fn(answer);
+    }
+  }
   ReadAnswer& at(std::uint32_t msn) { return places_[msn & (places_.size() - 1)]; }
   const ReadAnswer& at(std::uint32_t msn) const { return places_[msn & (places_.size() - 1)]; }
   std::uint32_t next_msn() const { return next_msn_; }

@@ -66,6 +66,10 @@ class ReceiveWindow {
   }
   // REQUIRES due(). What due() gave stays readable until keep().
   void pop_due() { ++head_; }
+  template <class Fn>
+  void for_each_early(Fn&& fn) const {
+    std::for_each(first(), early_.end(), fn);
+  }
   // The cell at expected() was taken.
   void advance(std::uint32_t bytes) { expected_ = expected_ + bytes; }
 

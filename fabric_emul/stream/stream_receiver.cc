@@ -215,8 +215,15 @@ bool StreamReceiver::send_ack(StreamNumber next) {
   return true;
 }
 
-// The receive whose Send was being taken goes with the others.
+// The receive whose Send was being taken goes with the others. An entry that somebody began to use
+// once will not be used to its end.
 void StreamReceiver::flush() {
+  window_.for_each_early([&](const EarlyCell& early) {
+    if (early.touches) context_.mrwt.line_up(early.va_mh.handle, context_.qpn, early.last_byte());
+  });
+  reads_.for_each([&](const ReadAnswer& answer) {
+    context_.mrwt.spend(answer.source.handle, context_.qpn, answer.psn);
+  });
   while (!rq_.empty()) {
     Wc wc;
     wc.wr_id = rq_.front().wr_id;
