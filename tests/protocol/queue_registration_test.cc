@@ -206,12 +206,14 @@ TEST_F(QueueRegistration, X_21_flushed_and_forgotten_registrations_leave_nothing
 }
 
 TEST_F(QueueRegistration, S002_34_the_peer_writes_to_what_the_message_names) {
-  for (const bool lossy : {false, true}) {
+  enum { kClean, kLossy, kGoBackN };
+  for (const int path : {kClean, kLossy, kGoBackN}) {
     QpInit init = registering();
+    init.selective_repeat = path != kGoBackN;
     init.mcp = 8;  // so that the 16 octets lie over three cells
     init.packet_crc = true;
     const QpPair qp = pair_.connect(init);
-    if (lossy) pair_.a().faults.set_config({.loss_ppm = 200'000, .reorder_ppm = 100'000});
+    if (path == kLossy) pair_.a().faults.set_config({.loss_ppm = 200'000, .reorder_ppm = 100'000});
     Memory& message = pair_.b().memory(100, 6);
     const auto unchanged = message.bytes;
     std::vector<std::byte> span(5000);
@@ -220,6 +222,11 @@ TEST_F(QueueRegistration, S002_34_the_peer_writes_to_what_the_message_names) {
     ASSERT_TRUE(pair_.a().post_recv(qp.a, {inbox_.sge()}));
     const auto key =
         post_register_send(pair_.b(), qp.b, span_region(span), {message.sge()}, 13, 1).value();
+    if (path == kGoBackN) {  // all of it is lost, and made again from its first cell
+      pair_.a().faults.set_config({.loss_ppm = 1'000'000});
+      pair_.run_for(std::chrono::microseconds(10));
+      pair_.a().faults.set_config({});
+    }
     ASSERT_TRUE(pair_.run_until([&] { return !pair_.a().received.empty(); }));
     ASSERT_EQ(pair_.a().received[0].status, S::kSuccess);
     EXPECT_EQ(pair_.a().received[0].bytes, 100U);
