@@ -4,6 +4,7 @@
 // constructor only. Thread: the data thread.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -43,10 +44,11 @@ class ReadQueue {
   void push(const ReadAnswer& answer) {
     at(next_msn_) = answer;
     ++next_msn_;
+    ++taken_;
   }
   // The answer that the request with the next MSN says to have arrived, or nullptr.
   const ReadAnswer* arrived() const {
-    return next_msn_ - kFirstMsn >= depth_ && depth_ > 0 ? &at(next_msn_ - depth_) : nullptr;
+    return taken_ >= depth_ && depth_ > 0 ? &at(next_msn_ - depth_) : nullptr;
   }
   // The answer that is being sent, or nullptr.
   const ReadAnswer* oldest_open() const {
@@ -61,9 +63,8 @@ class ReadQueue {
   // Every answer that is kept, sent or not.
   template <class Fn>
   void for_each(Fn&& fn) const {
-    for (const ReadAnswer& answer : places_) {
-      if (answer.msn != 0) fn(answer);
-    }
+    const std::uint64_t kept = std::min<std::uint64_t>(taken_, places_.size());
+    for (std::uint32_t i = 1; i <= kept; ++i) fn(at(next_msn_ - i));
   }
   ReadAnswer& at(std::uint32_t msn) { return places_[msn & (places_.size() - 1)]; }
   const ReadAnswer& at(std::uint32_t msn) const { return places_[msn & (places_.size() - 1)]; }
@@ -75,6 +76,7 @@ class ReadQueue {
   std::vector<ReadAnswer> places_;  // by MSN; a power of two, so that MSNs may wrap
   std::uint32_t next_msn_ = kFirstMsn;
   std::uint32_t open_msn_ = kFirstMsn;
+  std::uint64_t taken_ = 0;  // in all: MSNs may wrap
 };
 
 }  // namespace splitnic::fabric

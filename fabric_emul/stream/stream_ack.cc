@@ -21,7 +21,7 @@ bool StreamSender::is_cell_end(StreamNumber next) const {
 
 void StreamSender::on_ack(StreamNumber next, const AckExt& ack, base::Time now) {
   const std::int32_t distance = next - una_;
-  if (distance < 0) return;  // late
+  if (distance < 0) return context_.counters.add(StreamCounter::kAckLate);
   if (distance > 0 && !is_cell_end(next)) {
     context_.counters.add(StreamCounter::kDropAck);
     return;

@@ -31,6 +31,7 @@ enum class StreamCounter {
   kDropAccess,
   kDropRefused,
   kDropAck,
+  kAckLate,
   kDropTerminate,
   kTimeouts,
   kErrors,
@@ -42,7 +43,7 @@ enum class StreamCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::StreamCounter> {
-  static constexpr std::array<std::string_view, 26> kNames = {
+  static constexpr std::array<std::string_view, 27> kNames = {
       "fabric.stream.tx.cells",        "fabric.stream.tx.bytes",
       "fabric.stream.tx.again",        "fabric.stream.tx.acks",
       "fabric.stream.tx.terminates",   "fabric.stream.rx.cells",
@@ -54,6 +55,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::StreamCounter> {
       "fabric.stream.drop.order",      "fabric.stream.drop.early_full",
       "fabric.stream.drop.no_receive", "fabric.stream.drop.access",
       "fabric.stream.drop.refused",    "fabric.stream.drop.ack",
-      "fabric.stream.drop.terminate",  "fabric.stream.timeout",
-      "fabric.stream.error",           "fabric.stream.cq_overflow"};
+      "fabric.stream.ack_late",        "fabric.stream.drop.terminate",
+      "fabric.stream.timeout",         "fabric.stream.error",
+      "fabric.stream.cq_overflow"};
 };

@@ -78,6 +78,7 @@ class StreamBench {
     return std::nullopt;
   }
   const MgmtPair& said_by_b() const { return at_b_; }
+  StreamNumber first_number_of_a() const { return StreamNumber(at_a_.start_lcn.value << 16); }
 
   AdapterPair pair;
   Qpn qa, qb;

@@ -1,0 +1,161 @@
+// What of a peer's ACK and TERMINATE is not believed, and cells that break the rules of the stream.
+#include <gtest/gtest.h>
+
+#include "tests/support/stream_bench.h"
+
+namespace splitnic::fabric::testing::stream_hostile_test {
+
+// What a peer may say of what was sent: nothing else is believed, and the stream goes on.
+class HostileTest : public ::testing::Test {
+ protected:
+  HostileTest() {
+    bench_.b().faults.set_config({.loss_ppm = 1'000'000});
+    EXPECT_TRUE(bench_.a().post_write(bench_.qa, {from_.sge()}, to_.start, to_.handle, 1));
+    bench_.a().poll();  // all of it is under way, and lost
+  }
+  ~HostileTest() override {
+    EXPECT_EQ(bench_.sa().state(), QpState::kRts);
+    EXPECT_TRUE(bench_.a().sent.empty());
+    bench_.b().faults.set_config({});
+    EXPECT_TRUE(bench_.pair.run_until([&] { return bench_.a().sent.size() == 1; }));
+    EXPECT_EQ(bench_.a().sent.at(0).status, WcStatus::kSuccess);
+    EXPECT_EQ(from_.bytes, to_.bytes);
+  }
+  std::vector<std::byte> cause(const Terminate& terminate = {}) {
+    std::vector<std::byte> out(kTerminateBytes);
+    terminate.emit(out.data());
+    return out;
+  }
+  StreamLine bench_;
+  StreamMaker maker_{bench_};
+  Memory& from_ = bench_.a().memory(1000, 1);
+  Memory& to_ = bench_.b().memory(1000);
+};
+
+TEST_F(HostileTest, S002_01_an_ack_of_what_was_not_sent_is_dropped) {
+  const StreamNumber all = bench_.sa().next_number();
+  std::uint64_t dropped = 0;
+  for (const std::uint32_t beyond : {1U, 1000U, 0x70000000U}) {
+    maker_.inject(maker_.ack(all + beyond));
+    EXPECT_EQ(bench_.count_a(StreamCounter::kDropAck), ++dropped) << beyond;
+  }
+  for (const std::uint32_t before : {1U, 100U}) {
+    maker_.inject(maker_.ack(all - before));
+    EXPECT_EQ(bench_.count_a(StreamCounter::kDropAck), ++dropped) << "half a cell";
+  }
+  maker_.inject(maker_.ack(bench_.first_number_of_a() - 1));
+  EXPECT_EQ(bench_.count_a(StreamCounter::kAckLate), 1U);
+}
+
+TEST_F(HostileTest, S002_20_a_terminate_that_lies_outside_is_dropped) {
+  const std::uint32_t w = bench_.sa().window_bytes();
+  std::uint64_t dropped = 0;
+  for (const StreamNumber at :
+       {maker_.number - 1, maker_.number - 100'000, maker_.number + w, maker_.number + (w - 83)}) {
+    maker_.inject(maker_.terminate(at, cause()));
+    EXPECT_EQ(bench_.count_a(StreamCounter::kDropTerminate), ++dropped);
+  }
+}
+
+TEST_F(HostileTest, S002_20_a_terminate_that_says_nothing_known_is_dropped) {
+  auto unknown = cause();
+  unknown[1] = std::byte{0x44};
+  maker_.inject(maker_.terminate(maker_.number, unknown));
+  EXPECT_EQ(bench_.count_a(StreamCounter::kDropTerminate), 1U);
+  auto letter = cause();
+  letter[2] = std::byte{'z'};
+  maker_.inject(maker_.terminate(maker_.number, letter));
+  EXPECT_EQ(bench_.count_a(StreamCounter::kDropTerminate), 2U);
+  maker_.inject(maker_.terminate(maker_.number, some_bytes(20)));
+  EXPECT_EQ(bench_.count_a(StreamCounter::kDropFormat), 1U);
+}
+
+TEST_F(HostileTest, a_nak_is_dropped) {
+  const AckExt ext{.code = AckCode::kRemoteAccess, .detail = 'e'};
+  CellHead head = maker_.head(Op::kNak, Pos::kOnly);
+  head.ack = &ext;
+  maker_.inject(make_cell(head, {}));
+  EXPECT_EQ(bench_.count_a(StreamCounter::kDropFormat), 1U);
+}
+
+// Cells that break the rules end the stream and touch nothing.
+class BrokenTest : public ::testing::Test {
+ protected:
+  void expect_refused(const StreamMaker::Cell& cell) {
+    maker_.inject(cell);
+    EXPECT_EQ(bench_.sa().state(), QpState::kErr);
+    EXPECT_EQ(bench_.count_a(StreamCounter::kDropRefused), 1U);
+    EXPECT_TRUE(there_.is_zero());
+    bench_.settle();
+    EXPECT_EQ(bench_.sb().state(), QpState::kErr);
+  }
+  CellHead write(Pos pos, std::uint32_t length) {
+    CellHead head = maker_.head(Op::kRdmaWrite, pos);
+    head.va_mh = VaMh{there_.start, there_.handle, length};
+    return head;
+  }
+  StreamLine bench_;
+  StreamMaker maker_{bench_};
+  Memory& there_ = bench_.a().memory(10'000);
+};
+
+TEST_F(BrokenTest, a_packet_number_that_is_not_next) {
+  ++maker_.psn;
+  expect_refused(maker_.write(there_.handle, there_.start, some_bytes(10))[0]);
+}
+TEST_F(BrokenTest, a_middle_without_a_first) {
+  CellHead head = write(Pos::kMiddle, 1000);
+  head.header.csn = 1;
+  expect_refused(maker_.next(head, some_bytes(kStreamMcp)));
+}
+TEST_F(BrokenTest, a_full_cell_that_is_not_full) {
+  expect_refused(maker_.next(write(Pos::kFirst, 1000), some_bytes(100)));
+}
+TEST_F(BrokenTest, more_than_the_packet_has) {
+  expect_refused(maker_.next(write(Pos::kOnly, 99), some_bytes(100)));
+}
+TEST_F(BrokenTest, less_than_the_packet_has) {
+  expect_refused(maker_.next(write(Pos::kOnly, 101), some_bytes(100)));
+}
+TEST_F(BrokenTest, an_answer_that_nobody_asked_for) {
+  CellHead head = write(Pos::kOnly, 100);
+  head.header.op = Op::kRdmaReadResp;
+  expect_refused(maker_.next(head, some_bytes(100)));
+}
+TEST_F(BrokenTest, an_early_answer_that_nobody_asked_for) {
+  CellHead head = write(Pos::kOnly, 100);
+  head.header.op = Op::kRdmaReadResp;
+  maker_.number = maker_.number + 5000;
+  expect_refused(maker_.next(head, some_bytes(100)));
+}
+
+// An early cell is judged in its turn; what it has placed passed its checks.
+TEST(StreamHostileTest, an_early_cell_out_of_its_packet_ends_the_stream_when_its_turn_comes) {
+  StreamLine bench;
+  StreamMaker maker(bench);
+  Memory& there = bench.a().memory(10'000);
+  const auto good = maker.write(there.handle, there.start, some_bytes(100));
+  maker.psn = maker.psn + 5;
+  maker.inject(maker.write(there.handle, there.at(100), some_bytes(100)));
+  EXPECT_EQ(bench.sa().state(), QpState::kRts);
+  maker.inject(good);
+  EXPECT_EQ(bench.sa().state(), QpState::kErr);
+}
+
+// An untagged cell that is early is dropped, and comes again.
+TEST(StreamHostileTest, S002_21_untagged_cells_are_taken_in_order_only) {
+  StreamLine bench;
+  StreamMaker maker(bench);
+  Memory& there = bench.a().memory(1000);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(bench.a().post_recv(bench.qa, {there.sge()}));
+  const auto first = maker.send(some_bytes(10, 1));
+  const auto second = maker.send(some_bytes(10, 2));
+  maker.inject(second);
+  EXPECT_EQ(bench.count_a(StreamCounter::kDropOrder), 1U);
+  EXPECT_TRUE(there.is_zero());
+  maker.inject({first, second});
+  EXPECT_EQ(bench.a().received.size(), 2U);
+  EXPECT_TRUE(holds(there, 0, some_bytes(10, 2)));
+}
+
+}  // namespace splitnic::fabric::testing::stream_hostile_test

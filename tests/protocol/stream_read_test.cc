@@ -1,0 +1,239 @@
+// RDMA reads on STREAM: the read request queue by message sequence number, answers as tagged cells,
+// and where they may go.
+#include <gtest/gtest.h>
+
+#include "tests/support/stream_bench.h"
+
+namespace splitnic::fabric::testing::stream_read_test {
+
+using namespace std::chrono_literals;
+
+// End b asks by hand; what end a answers is not taken, so that its answers stay open.
+class ReadQueueTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint16_t kDepth = 3;
+  static StreamInit narrow() {
+    StreamInit init = StreamBench::reads(kDepth);
+    init.window_bytes = 2000;
+    return init;
+  }
+  void ask(std::uint32_t msn, std::uint32_t length = 50'000) {
+    maker_.inject(maker_.read_request(there_, length, msn, into_));
+  }
+  bool is_up() { return bench_.sa().state() == QpState::kRts; }
+  void expect_terminated(TerminateCause cause) {
+    EXPECT_FALSE(is_up());
+    bench_.b().tap.is_recording = true;
+    bench_.settle();
+    ASSERT_TRUE(bench_.terminate_at_b());
+    EXPECT_EQ(bench_.terminate_at_b()->cause, cause);
+    EXPECT_EQ(bench_.terminate_at_b()->check, 0);
+    EXPECT_EQ(bench_.terminate_at_b()->offending.op, Op::kRdmaReadReq);
+  }
+  StreamLine bench_{narrow()};
+  StreamMaker maker_{bench_};
+  Memory& there_ = bench_.a().memory(50'000, 1);
+  Memory& into_ = bench_.b().memory(50'000);
+};
+
+TEST_F(ReadQueueTest, S002_21_numbers_in_order_are_taken_up_to_the_depth) {
+  for (std::uint32_t msn = 1; msn <= kDepth; ++msn) {
+    ask(msn);
+    EXPECT_TRUE(is_up()) << msn;
+  }
+  EXPECT_EQ(bench_.count_a(StreamCounter::kRxCells), kDepth);
+}
+
+TEST_F(ReadQueueTest, S002_21_one_more_than_the_depth_ends_the_stream) {
+  for (std::uint32_t msn = 1; msn <= kDepth; ++msn) ask(msn);
+  ASSERT_TRUE(is_up());
+  ask(kDepth + 1);
+  expect_terminated(TerminateCause::kReadQueueFull);
+}
+
+TEST_F(ReadQueueTest, S002_21_a_number_that_was_left_out_ends_the_stream) {
+  ask(1);
+  ASSERT_TRUE(is_up());
+  ask(3);
+  expect_terminated(TerminateCause::kMsnRange);
+}
+TEST_F(ReadQueueTest, S002_21_the_first_number_is_one) {
+  ask(0);
+  expect_terminated(TerminateCause::kMsnRange);
+}
+TEST_F(ReadQueueTest, S002_21_a_number_that_was_used_ends_the_stream) {
+  ask(1);
+  ask(1);
+  expect_terminated(TerminateCause::kMsnRange);
+}
+TEST_F(ReadQueueTest, S002_21_a_number_far_out_of_range_ends_the_stream) {
+  ask(0xFFFFFFFF);
+  expect_terminated(TerminateCause::kMsnRange);
+}
+
+// The repetition of a request that was taken is not looked at again.
+TEST_F(ReadQueueTest, S002_21_a_request_that_comes_twice_is_taken_once) {
+  const auto cell = maker_.read_request(there_, 100, 1, into_);
+  maker_.inject({cell, cell});
+  EXPECT_TRUE(is_up());
+  EXPECT_EQ(bench_.count_a(StreamCounter::kDropOld), 1U);
+}
+
+TEST(StreamReadTest, S002_21_a_stream_without_a_queue_takes_none) {
+  StreamLine bench(StreamBench::reads(0));
+  StreamMaker maker(bench);
+  Memory& there = bench.a().memory(100, 1);
+  Memory& into = bench.b().memory(100);
+  EXPECT_FALSE(post_read(bench.b(), bench.qb, {into.sge()}, there));
+  maker.inject(maker.read_request(there, 100, 1, into));
+  EXPECT_EQ(bench.sa().state(), QpState::kErr);
+  EXPECT_TRUE(into.is_zero());
+}
+
+std::vector<std::uint32_t> requests_in(const End& end) {
+  std::vector<std::uint32_t> msns;
+  for (const TappedCell& cell : end.tap.cells) {
+    if (cell.sent || cell.header().op != Op::kRdmaReadReq) continue;
+    msns.push_back(ReadExt::parse(cell.view().read_ext)->msn);
+  }
+  return msns;
+}
+
+TEST(StreamReadTest, S002_21_more_reads_than_the_depth_wait_their_turn) {
+  StreamLine bench(StreamBench::reads(2));
+  bench.a().tap.is_recording = true;
+  Memory& there = bench.a().memory(100'000, 1);
+  Memory& into = bench.b().memory(100'000);
+  for (std::size_t i = 0; i < 50; ++i) {
+    ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge(i * 2000, 2000)}, there, i * 2000, i));
+  }
+  ASSERT_TRUE(bench.run_sent(50));
+  for (const Wc& wc : bench.b().sent) {
+    EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    EXPECT_EQ(wc.op, WcOp::kRdmaRead);
+    EXPECT_EQ(wc.bytes, 2000U);
+  }
+  EXPECT_EQ(into.bytes, there.bytes);
+  const auto msns = requests_in(bench.a());
+  ASSERT_EQ(msns.size(), 50U);
+  for (std::uint32_t i = 0; i < 50; ++i) EXPECT_EQ(msns[i], i + 1);
+}
+
+TEST(StreamReadTest, S002_21_lost_requests_and_answers_are_repeated) {
+  StreamLine bench(StreamBench::reads(2));
+  bench.a().faults.set_config({.loss_ppm = 100'000});
+  bench.b().faults.set_config({.loss_ppm = 100'000, .reorder_ppm = 50'000});
+  Memory& there = bench.a().memory(100'000, 1);
+  Memory& into = bench.b().memory(100'000);
+  for (std::size_t i = 0; i < 50; ++i) {
+    ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge(i * 2000, 2000)}, there, i * 2000, i));
+  }
+  ASSERT_TRUE(bench.run_sent(50));
+  for (const Wc& wc : bench.b().sent) EXPECT_EQ(wc.status, WcStatus::kSuccess);
+  EXPECT_EQ(into.bytes, there.bytes);
+}
+
+TEST(StreamReadTest, a_read_of_nothing_completes) {
+  StreamLine bench;
+  Memory& there = bench.a().memory(100, 1);
+  ASSERT_TRUE(post_read(bench.b(), bench.qb, {}, there));
+  ASSERT_TRUE(bench.run_sent(1));
+  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
+}
+
+// A fence keeps what follows back until the answer is in place.
+TEST(StreamReadTest, a_fenced_write_comes_after_the_answer) {
+  StreamLine bench;
+  Memory& there = bench.a().memory(50'000, 1);
+  Memory& into = bench.b().memory(50'000);
+  Memory& copy = bench.a().memory(50'000);
+  ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, there));
+  const std::vector<Sge> pieces{into.sge()};
+  SendWr wr;
+  wr.op = WrOp::kRdmaWrite;
+  wr.gather = pieces;
+  wr.remote_address = copy.start;
+  wr.remote_handle = copy.handle;
+  wr.is_fenced = true;
+  ASSERT_TRUE(bench.b().adapter->post_send(bench.qb, wr));
+  ASSERT_TRUE(bench.run_sent(2));
+  EXPECT_EQ(copy.bytes, there.bytes);
+}
+
+// The answer is a tagged cell like a write: where it goes is checked as remote memory.
+TEST(StreamReadTest, X_17_an_answer_goes_where_the_profile_lets_a_write_go) {
+  for (const MrwtProfile profile : {MrwtProfile::kRegionsOk, MrwtProfile::kStrictWindows}) {
+    for (const bool through_window : {false, true}) {
+      StreamLine bench(StreamBench::reads(), StreamBench::options(profile));
+      Memory& there = bench.a().memory(1000, 1);
+      Memory& into = bench.b().memory(1000);
+      const auto bind = [](End& end, Memory& memory, std::uint8_t rights) {
+        return end.adapter->memory()
+            .bind_window(end.pd, memory.handle, memory.start, memory.bytes.size(), rights, Qpn{})
+            .value();
+      };
+      const Memory source{
+          .bytes = {}, .handle = bind(bench.a(), there, kRemoteRead), .start = there.start};
+      Sge piece = into.sge();
+      if (through_window) piece.lkey = bind(bench.b(), into, kRemoteWrite);
+      ASSERT_TRUE(post_read(bench.b(), bench.qb, {piece}, source));
+      ASSERT_TRUE(bench.run_sent(1));
+      const bool fits = through_window || profile == MrwtProfile::kRegionsOk;
+      EXPECT_EQ(bench.b().sent[0].status, fits ? WcStatus::kSuccess : WcStatus::kLocalProtection);
+      EXPECT_EQ(into.bytes == there.bytes, fits);
+    }
+  }
+}
+
+// End a asks, end b answers by hand something else than it was asked for.
+class AnswerTest : public ::testing::Test {
+ protected:
+  AnswerTest() {
+    EXPECT_TRUE(post_read(bench_.a(), bench_.qa, {into_.sge(0, 100)}, there_, 0, 9));
+    bench_.a().poll();
+  }
+  CellHead answer() {
+    CellHead head = maker_.head(Op::kRdmaReadResp, Pos::kOnly);
+    head.header.psn = bench_.sa().start_psn;
+    head.va_mh = VaMh{into_.start, into_.handle, 100};
+    return head;
+  }
+  void expect_bad(const CellHead& head, std::size_t payload = 100) {
+    maker_.inject(maker_.next(head, some_bytes(payload)));
+    ASSERT_EQ(bench_.a().sent.size(), 1U);
+    EXPECT_EQ(bench_.a().sent[0].wr_id, 9U);
+    EXPECT_EQ(bench_.a().sent[0].status, WcStatus::kBadResponse);
+    EXPECT_TRUE(into_.is_zero());
+    EXPECT_EQ(bench_.sa().state(), QpState::kErr);
+  }
+  StreamLine bench_;
+  StreamMaker maker_{bench_};
+  Memory& into_ = bench_.a().memory(1000);
+  Memory& there_ = bench_.b().memory(1000, 5);
+};
+
+TEST_F(AnswerTest, the_right_answer_is_taken) {
+  maker_.inject(maker_.next(answer(), some_bytes(100)));
+  ASSERT_EQ(bench_.a().sent.size(), 1U);
+  EXPECT_EQ(bench_.a().sent[0].status, WcStatus::kSuccess);
+  EXPECT_TRUE(holds(into_, 0, some_bytes(100)));
+}
+TEST_F(AnswerTest, S002_20_one_to_another_place_is_not) {
+  CellHead head = answer();
+  head.va_mh->address = into_.at(1);
+  expect_bad(head);
+}
+TEST_F(AnswerTest, S002_20_one_to_other_memory_is_not) {
+  CellHead head = answer();
+  const Memory& other = bench_.a().memory(1000);
+  head.va_mh = VaMh{other.start, other.handle, 100};
+  expect_bad(head);
+  EXPECT_TRUE(other.is_zero());
+}
+TEST_F(AnswerTest, S002_20_one_of_another_length_is_not) {
+  CellHead head = answer();
+  head.va_mh->length = 101;
+  expect_bad(head, 101);
+}
+
+}  // namespace splitnic::fabric::testing::stream_read_test
