@@ -42,11 +42,19 @@ Mrwt::Mrwt(std::size_t entries_max, base::Random& random, bool identity_keys, Mr
       permutation_(identity_keys ? KeyPermutation() : KeyPermutation(random)),
       profile_(profile) {
   CHECK(entries_max > 0);
+  last_.fill({MemoryHandle{}, permutation_.to_key(MemoryHandle{})});
+}
+
+// The path asks for the same handle again and again: cells of one packet, packets of one pool.
+inline Key Mrwt::key_of(MemoryHandle handle, AccessKind kind) const noexcept {
+  Known& last = last_[is_remote(kind) ? 1 : 0];
+  if (last.handle != handle) last = {handle, permutation_.to_key(handle)};
+  return last.key;
 }
 
 AccessResult Mrwt::access(MemoryHandle handle, VirtualAddress address, std::uint64_t length,
                           AccessKind kind, PdId pd, Qpn qp) const noexcept {
-  const Key key = permutation_.to_key(handle);
+  const Key key = key_of(handle, kind);
   if (key.index >= entries_.size()) return {nullptr, AccessCheck::kA};
   const MrwtEntry& entry = entries_[key.index];
   const MrwtEntry* parent =

@@ -9,6 +9,7 @@
 // access() does not. A region is one span of memory, or made of pages that lie anywhere.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -219,6 +220,7 @@ class Mrwt {
   void end_window(std::uint32_t index);
   void end_entry(std::uint32_t index);
   std::optional<std::uint32_t> find(MemoryHandle handle) const;
+  Key key_of(MemoryHandle handle, AccessKind kind) const noexcept;
   VirtualAddress random_start(std::uint64_t length, const std::byte* memory);
 
   std::vector<MrwtEntry> entries_;  // by Tag_Index
@@ -229,6 +231,11 @@ class Mrwt {
   std::size_t one_touch_live_ = 0;  // most adapters have none: the path then asks nothing more
   base::Random& random_;
   KeyPermutation permutation_;
+  struct Known {
+    MemoryHandle handle;
+    Key key;
+  };
+  mutable std::array<Known, 2> last_{};  // of local and of remote accesses: which key it was
   MrwtProfile profile_;
 };
 

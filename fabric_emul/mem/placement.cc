@@ -58,6 +58,16 @@ std::optional<AccessCheck> copy_runs(const Mrwt& table, const Asker& asker, Memo
 template <typename Copy>
 PlacementResult place(const Mrwt& table, const Asker& asker, std::span<const Sge> pieces,
                       std::uint64_t offset, std::size_t size, Copy&& copy) {
+  if (pieces.size() == 1 && offset + size <= pieces[0].length) {  // one check is enough for most
+    const Sge& piece = pieces[0];
+    const AccessResult whole =
+        table.access(piece.lkey, piece.address, piece.length, asker.kind, asker.pd, asker.qp);
+    if (!whole.ok()) return {false, whole.failed};
+    if (whole.run == piece.length) {
+      copy(whole.at + offset, 0, size);
+      return {};
+    }
+  }
   auto failed = walk(
       pieces, offset, size,
       [&](const Sge& piece, std::uint64_t, std::size_t, std::size_t) -> std::optional<AccessCheck> {
