@@ -109,7 +109,7 @@ TEST_P(OpenQpTest, X_26_the_implicit_region_covers_the_space_without_remote_righ
   EXPECT_EQ(adapter.memory().entry(key)->type, EntryType::kWindow);
   EXPECT_EQ(adapter.memory().entry(region)->windows_bound, 1U);
   EXPECT_FALSE(adapter.memory().set_page(region, 0, nullptr));
-  EXPECT_FALSE(adapter.memory().register_shared(PdId(77), region, kLocalRead));
+  EXPECT_FALSE(adapter.memory().register_shared(PdId(77), region, kLocalRead, VirtualAddress(0)));
 }
 
 TEST_P(OpenQpTest, S000_28_added_grown_shrunk_remapped_removed) {
@@ -135,6 +135,10 @@ TEST_P(OpenQpTest, S000_28_added_grown_shrunk_remapped_removed) {
   ASSERT_TRUE(vmm.resize_segment(user, one, 2));
   EXPECT_EQ(first_byte(behind), -1) << "shrunk";
   EXPECT_EQ(driver.unmapped_accesses(), 0U) << "that is no unmapped address";
+  ASSERT_TRUE(vmm.resize_segment(user, one, 3));
+  EXPECT_EQ(first_byte(behind), -1) << "another page, that nobody mapped";
+  EXPECT_EQ(driver.unmapped_accesses(), 1U);
+  ASSERT_TRUE(vmm.resize_segment(user, one, 2));
 
   const EffectiveAddress two = node.memory(user, 1, 2);
   const int of_two = std::to_integer<int>(VmNode::pattern_of(2, 1)[0]);

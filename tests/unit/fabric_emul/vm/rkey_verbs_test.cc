@@ -40,6 +40,8 @@ TEST_P(RkeyVerbsTest, S000_19_a_deallocated_key_is_of_no_use) {
   EXPECT_TRUE(is_invalid(driver.unbind_rkey(user, key)));
   const MemoryHandle region = driver.effective_key(user).value();
   EXPECT_TRUE(is_invalid(driver.deallocate_rkey(user, region))) << "no key of AllocateRKey";
+  EXPECT_TRUE(is_invalid(driver.bind_rkey(user, region, {at, 1, kRemoteRead})));
+  EXPECT_TRUE(is_invalid(driver.unbind_rkey(user, region)));
   EXPECT_TRUE(is_invalid(driver.deallocate_rkey(user, MemoryHandle(0xFFFFFFFF))));
 }
 
