@@ -98,6 +98,7 @@ void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t di
   }
   switch (early_->put(distance, raw)) {
     case ReorderBuffer::Put::kStored:
+      context_.counters.add(TransportCounter::kRxCopied);
       ++unacked_cells_;
       break;
     case ReorderBuffer::Put::kDuplicate:

@@ -21,6 +21,7 @@ enum class TransportCounter {
   kRxNaks,
   kRxDuplicate,
   kRxOutOfOrder,
+  kRxCopied,  // cells that were kept before they were placed: all others go to their place at once
   kCellDropCrc,
   kCellDropFormat,
   kCellDropQp,
@@ -53,7 +54,7 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 37> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 38> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
                                                               "fabric.rc.retransmit",
                                                               "fabric.tx.acks",
@@ -65,6 +66,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.rx.naks",
                                                               "fabric.rx.duplicate",
                                                               "fabric.rx.out_of_order",
+                                                              "fabric.rx.copied",
                                                               "fabric.cell.drop.crc",
                                                               "fabric.cell.drop.format",
                                                               "fabric.cell.drop.qp",

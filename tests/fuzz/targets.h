@@ -15,6 +15,7 @@ void flit_datagram(base::Bytes in);    // a datagram of flits; INIT and MGMT in 
 void pushpush_decode(base::Bytes in);  // first octet: channel; the rest: a message
 void frame_in(base::Bytes in);         // 4 octets: MTU, offloads; the rest: vnet header and frame
 void mr_table(base::Bytes in);         // 8 octets an operation, on a memory table and its model
+void vi_descriptor(base::Bytes in);    // first octet: queue; the rest: a descriptor of VIA
 
 struct Target {
   std::string_view name;
@@ -24,6 +25,7 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"flit_datagram", flit_datagram},
                                       {"pushpush_decode", pushpush_decode},
                                       {"frame_in", frame_in},
-                                      {"mr_table", mr_table}};
+                                      {"mr_table", mr_table},
+                                      {"vi_descriptor", vi_descriptor}};
 
 }  // namespace splitnic::fuzz

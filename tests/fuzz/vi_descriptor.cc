@@ -1,0 +1,39 @@
+#include "fabric_emul/via/vi_descriptor.h"
+
+#include <array>
+
+#include "base/check.h"
+#include "tests/fuzz/targets.h"
+
+namespace splitnic::fuzz {
+
+// What is taken is written again and read again: the same descriptor.
+void vi_descriptor(base::Bytes in) {
+  using namespace fabric;
+  if (in.size() < 1 + kViControlBytes) return;
+  const ViQueue queue = (in[0] & std::byte{1}) == std::byte{0} ? ViQueue::kSend : ViQueue::kReceive;
+  const base::Bytes octets = in.subspan(1);
+  const std::size_t says = vi_descriptor_bytes(octets);
+  CHECK(says >= kViControlBytes);
+  ViDescriptor d;
+  const std::uint32_t status = parse_vi_descriptor(octets, queue, d);
+  CHECK(status == kViNoError || status == kViFormatError || status == kViLengthError);
+  if (status != kViNoError) return;
+  CHECK(says == octets.size() && says <= kViDescriptorBytesMax);
+  CHECK(queue == ViQueue::kReceive || d.length == d.data.bytes);
+  std::array<std::byte, kViDescriptorBytesMax> again;
+  const std::size_t bytes = emit_vi_descriptor(again, d);
+  CHECK(bytes == octets.size());
+  ViDescriptor back;
+  CHECK(parse_vi_descriptor(base::Bytes(again).first(bytes), queue, back) == kViNoError);
+  CHECK(back.op == d.op && back.idata == d.idata && back.is_fenced == d.is_fenced);
+  CHECK(back.remote_address == d.remote_address && back.remote_handle == d.remote_handle);
+  CHECK(back.length == d.length && back.data.count == d.data.count);
+  for (std::size_t i = 0; i < d.data.count; ++i) {
+    CHECK(back.data.pieces[i].address == d.data.pieces[i].address);
+    CHECK(back.data.pieces[i].lkey == d.data.pieces[i].lkey);
+    CHECK(back.data.pieces[i].length == d.data.pieces[i].length);
+  }
+}
+
+}  // namespace splitnic::fuzz
