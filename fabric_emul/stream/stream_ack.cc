@@ -34,7 +34,7 @@ void StreamSender::on_ack(StreamNumber next, const AckExt& ack, base::Time now) 
     complete_done();
   } else if (!records_.empty() && !is_update) {
     on_nothing_new(ack, now);
-  } else if (had_none && is_update && !recovers_) {
+  } else if (had_none && is_update) {
     go_back();  // what found no receive finds one now
   }
 }

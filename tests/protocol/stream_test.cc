@@ -150,14 +150,67 @@ TEST(StreamTest, S002_01_a_send_waits_for_its_receive) {
   Memory& from = bench.b().memory(1000, 3);
   Memory& to = bench.a().memory(1000);
   ASSERT_TRUE(bench.b().post_send(bench.qb, {from.sge()}));
-  bench.pair.run_for(20s);  // far more than all tries together
+  bench.pair.run_for(20s + 1ms);  // far more than all tries together
   EXPECT_TRUE(bench.b().sent.empty());
   EXPECT_GT(bench.count_a(StreamCounter::kDropNoReceive), 7U);
   EXPECT_EQ(bench.sb().state(), QpState::kRts);
+  const std::uint64_t timeouts = bench.count_b(StreamCounter::kTimeouts);
   ASSERT_TRUE(bench.a().post_recv(bench.qa, {to.sge()}));
   ASSERT_TRUE(bench.run_sent(1));
   EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(to.bytes, from.bytes);
+  EXPECT_EQ(bench.count_b(StreamCounter::kTimeouts), timeouts) << "it was told of the receive";
+}
+
+TEST(StreamTest, S002_01_an_early_idata_waits_for_its_receive) {
+  StreamLine bench;
+  StreamMaker maker(bench);
+  Memory& to = bench.a().memory(1000);
+  const auto cells = maker.write(to.handle, to.start, some_bytes(600), 7);
+  maker.inject({cells[1], cells[2], cells[0]});
+  EXPECT_TRUE(holds(to, 0, some_bytes(600)));
+  EXPECT_TRUE(bench.a().received.empty());
+  EXPECT_EQ(static_cast<std::uint32_t>(maker.number - bench.sa().expected_number()),
+            cells[2].size());
+  ASSERT_TRUE(bench.a().post_recv(bench.qa, {}, 4));
+  bench.a().poll();
+  ASSERT_EQ(bench.a().received.size(), 1U);
+  EXPECT_EQ(bench.a().received[0].idata, 7U);
+  EXPECT_EQ(bench.sa().expected_number(), maker.number);
+}
+
+TEST(StreamTest, S002_01_one_lost_cell_is_repaired_before_the_time_out) {
+  StreamInit init = StreamBench::reads();
+  init.fixed_rto = 10s;
+  StreamLine bench(init);
+  Memory& from = bench.b().memory(20'000, 3);
+  Memory& to = bench.a().memory(20'000);
+  std::size_t seen = 0;
+  bench.a().faults.drop_received([&](base::Bytes) { return ++seen == 5; });
+  ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge()}, to.start, to.handle));
+  ASSERT_TRUE(bench.run_sent(1));
+  EXPECT_EQ(bench.count_b(StreamCounter::kTimeouts), 0U);
+  EXPECT_GT(bench.count_b(StreamCounter::kTxAgain), 0U);
+  EXPECT_EQ(to.bytes, from.bytes);
+}
+
+TEST(StreamTest, S002_01_what_is_kept_of_early_cells_has_a_bound) {
+  StreamLine bench;
+  StreamMaker maker(bench);
+  Memory& to = bench.a().memory(10'000);
+  const auto first = maker.write(to.handle, to.start, some_bytes(1))[0];
+  for (std::size_t i = 0; i < 2048; ++i) {
+    maker.inject(maker.write(to.handle, to.at(1 + i), some_bytes(1)));
+  }
+  EXPECT_EQ(bench.count_a(StreamCounter::kEarly), 2048U);
+  const auto one_more = maker.write(to.handle, to.at(5000), some_bytes(1));
+  maker.inject(one_more);
+  EXPECT_EQ(bench.count_a(StreamCounter::kDropEarlyFull), 1U);
+  EXPECT_EQ(to.bytes[5000], std::byte{0});
+  maker.inject(first);
+  maker.inject(one_more);
+  EXPECT_EQ(bench.sa().expected_number(), maker.number);
+  EXPECT_NE(to.bytes[5000], std::byte{0});
 }
 
 TEST(StreamTest, S002_01_a_peer_that_is_gone_is_noticed) {
