@@ -1,140 +1,165 @@
 #!/usr/bin/env bash
-# splitnic beside kernel VXLAN and OpenVPN tap (no cipher) in one topology and one run, in turn: TCP both ways,
-# UDP 64-byte frames a second, ping, memory (Pss) of both programs. Prints medians with minimum and maximum, and
-# ratios. Asserts nothing.
-#   tests/bench/compare.sh [--rounds N] [--seconds S] [--bin DIR] [CARRIER...]
-#     carriers: splitnic-packet splitnic-pcap vxlan openvpn (default: all four)
+# splitnic beside other carriers of frames, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
+#   tests/bench/compare.sh [OPTIONS]
+#     --carriers A,B     of: splitnic-packet splitnic-pcap splitnic-shm vxlan openvpn openvpn-9000 socat veth (default:
+#                        all of these), splitnic-busy (packet: and --busy-poll)
+#     --only V1,V4       the carriers and figures that these goals need (compare_goals.py)
+#     --rounds N         default 5
+#     --seconds S        length of a TCP or UDP run, default 3
+#     --quick            1 round, runs of 1 s: all carriers within 2 minutes
+#     --out DIR          where figures and report are kept, in place of an earlier run's; default build/bench
+#     --resume           goes on where a run into DIR broke off, with its settings; with --rounds N for more rounds
+#     --publish          writes the report into docs/performance as well
+#     --bin DIR          the programs; default build/release/bin
+# A carrier's figures of one round are kept whole or not at all. Exit status 1 if some are missing in the end.
+# Other parts: compare_carriers.sh, compare_measure.py (figures), compare_report.py (tables), compare_plot.py.
 set -uo pipefail
-export LC_ALL=C.UTF-8
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$bench/../.." && pwd)
 # shellcheck source=../../scripts/lib/topology.sh
 . "$root/scripts/lib/topology.sh"
-rounds=5 seconds=3 bin=$root/build/release/bin
+# shellcheck source=compare_carriers.sh
+. "$bench/compare_carriers.sh"
+
+rounds='' seconds='' out=$root/build/bench bin=$root/build/release/bin resume=no publish=no
+carriers=() figures=(tcp1 tcp4 udp64 udp1400 ping rtt memory)
+python=python3
+[ -x /usr/bin/python3 ] && python=/usr/bin/python3
+
+die() {
+  echo "compare.sh: $2" >&2
+  exit "$1"
+}
+
+take_only() { # GOALS
+  local needs
+  needs=$("$python" "$bench/compare_goals.py" "$1") || exit 2
+  read -ra carriers <<<"$(sed -n 1p <<<"$needs")"
+  read -ra figures <<<"$(sed -n 2p <<<"$needs")"
+}
+
 while [ $# -gt 0 ]; do
   case "$1" in
+    --carriers | --only | --rounds | --seconds | --out | --bin) [ $# -ge 2 ] || die 2 "$1 needs a value" ;;
+  esac
+  case "$1" in
+    --carriers) IFS=, read -ra carriers <<<"$2" && shift 2 ;;
+    --only) take_only "$2" && shift 2 ;;
     --rounds) rounds=$2 && shift 2 ;;
     --seconds) seconds=$2 && shift 2 ;;
+    --quick) rounds=${rounds:-1} seconds=${seconds:-1} && shift ;;
+    --out) out=$2 && shift 2 ;;
+    --resume) resume=yes && shift ;;
+    --publish) publish=yes && shift ;;
     --bin) bin=$2 && shift 2 ;;
-    -*) echo "compare.sh: unknown option '$1'" >&2 && exit 2 ;;
-    *) break ;;
+    *) die 2 "unknown option '$1'" ;;
   esac
 done
-carriers=("$@")
-[ ${#carriers[@]} -gt 0 ] || carriers=(splitnic-packet splitnic-pcap vxlan openvpn)
-[ "$(id -u)" -eq 0 ] || { echo "compare.sh: it makes network namespaces: run this as root" >&2; exit 1; }
 
-is_up() { "$bin/splitnic" show --json --control "$work/host.sock" 2>/dev/null | grep '"state":"up"' >/dev/null; }
+setting() { sed -n "s/^$1 //p" "$out/settings"; }
 
-up_splitnic() { # PORT
-  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$1:lan0" --listen udp://10.99.0.2:7471 --control "$work/iou.sock" \
-    --insecure-lab --name iou
-  start host "$ns_host" "$bin/splitnic-host" --connect udp://10.99.0.2:7471 --tap nic0 --control "$work/host.sock" \
-    --insecure-lab --name host
-  wait_until 10 is_up
+programs_digest() { cat "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou" 2>/dev/null | sha256sum | cut -c1-16; }
+
+take_settings() {
+  if [ $resume = yes ]; then
+    [ -f "$out/settings" ] || die 2 "nothing to resume in $out"
+    [ "${#carriers[@]}$seconds" = 0 ] || die 2 "--resume takes all settings but --rounds from $out"
+    [ "$(setting programs)" = "$(programs_digest)" ] || die 1 "the programs are not those that the run in $out began with"
+    rounds=${rounds:-$(setting rounds)} seconds=$(setting seconds)
+    read -ra carriers <<<"$(setting carriers)"
+    read -ra figures <<<"$(setting figures)"
+  fi
+  rounds=${rounds:-5} seconds=${seconds:-3}
+  [ ${#carriers[@]} -gt 0 ] || carriers=("${all_carriers[@]}")
+  [[ $rounds =~ ^[1-9][0-9]*$ && $seconds =~ ^[1-9][0-9]*$ ]] || die 2 "--rounds and --seconds are whole numbers from 1 on"
+  local one
+  for one in "${carriers[@]}"; do carrier_known "$one" || die 2 "unknown carrier '$one'"; done
 }
 
-# The LAN side of a kernel carrier: a bridge between the tunnel and the LAN.
-bridge_lan() {
-  ip -n "$ns_iou" link add br0 type bridge
-  ip -n "$ns_iou" link set lan0 master br0
-  ip -n "$ns_iou" link set "$1" master br0
-  ip -n "$ns_iou" link set br0 up
+check_needs() {
+  [ "$(id -u)" -eq 0 ] || die 1 "it makes network namespaces: run this as root"
+  local tools=(ip ping iperf3 "$python") carrier tool absent=()
+  for carrier in "${carriers[@]}"; do
+    for tool in $(carrier_tools "$carrier"); do tools+=("$tool"); done
+  done
+  for tool in "${tools[@]}"; do
+    command -v "$tool" >/dev/null || [[ " ${absent[*]} " == *" $tool "* ]] || absent+=("$tool")
+  done
+  [ ${#absent[@]} -eq 0 ] || die 1 "missing: ${absent[*]} (scripts/install-deps.sh installs tools; a build makes programs, see --bin)"
+  [ -e /dev/net/tun ] || die 1 "there is no /dev/net/tun"
 }
 
-up_vxlan() {
-  ip -n "$ns_host" link add nic0 type vxlan id 7 local 10.99.0.1 remote 10.99.0.2 dstport 4789 dev fab0
-  ip -n "$ns_host" link set nic0 mtu 1450
-  ip -n "$ns_iou" link add vx0 type vxlan id 7 local 10.99.0.2 remote 10.99.0.1 dstport 4789 dev fab0
-  ip -n "$ns_iou" link set vx0 up
-  bridge_lan vx0
+keep_settings() {
+  mkdir -p "$out/rounds" || exit 1
+  [ $resume = yes ] || rm -f "$out"/rounds/*.figures{,.new}
+  {
+    echo "rounds $rounds"
+    echo "seconds $seconds"
+    echo "carriers ${carriers[*]}"
+    echo "figures ${figures[*]}"
+    echo "programs $(programs_digest)"
+    echo "date $(date -u +%Y-%m-%d)"
+    echo "load $(cut -d' ' -f1 /proc/loadavg)"
+    echo "version $("$bin/splitnic" --version 2>/dev/null | head -n 1)"
+  } >"$out/settings"
 }
 
-up_openvpn() {
-  local common=(--dev-type tap --proto udp --cipher none --auth none --sndbuf 1048576 --rcvbuf 1048576
-    --tun-mtu 1500 --verb 1)
-  start openvpn_iou "$ns_iou" openvpn --dev ot0 "${common[@]}" --local 10.99.0.2 --remote 10.99.0.1
-  start openvpn_host "$ns_host" openvpn --dev nic0 "${common[@]}" --local 10.99.0.1 --remote 10.99.0.2
-  wait_until 5 ip -n "$ns_host" link show nic0 >/dev/null 2>&1
-  wait_until 5 ip -n "$ns_iou" link show ot0 >/dev/null 2>&1
-  ip -n "$ns_iou" link set ot0 up
-  bridge_lan ot0
+# A UDP socket may have 4 MiB if its program asks for that, and each interface starts without what TCP learnt before.
+prepare_namespaces() {
+  local ns
+  for ns in "$ns_host" "$ns_iou"; do
+    in_ns "$ns" sh -c 'for f in rmem_max wmem_max; do [ -w /proc/sys/net/core/$f ] && echo 4194304 >/proc/sys/net/core/$f; done; true'
+  done
+  for ns in "$ns_host" "$ns_lan"; do
+    in_ns "$ns" sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save'
+  done
 }
 
-down_carrier() {
-  local name
-  for name in host iou openvpn_host openvpn_iou; do stop "$name" TERM 3; done
-  ip -n "$ns_host" link del nic0 2>/dev/null
-  ip -n "$ns_iou" link del br0 2>/dev/null
-  ip -n "$ns_iou" link del vx0 2>/dev/null
+open_nic0() {
+  ip -n "$ns_host" addr add 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up &&
+    wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null
 }
 
-note() { echo "$2" >>"$work/figures.$carrier.$1"; }
-
-measure_one() {
-  local out
-  ip -n "$ns_host" addr add 10.77.0.1/24 dev nic0
-  ip -n "$ns_host" link set nic0 up
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || { echo "$carrier: no answer" >&2; return 1; }
-  out=$(in_ns "$ns_host" iperf3 -c 10.77.0.2 -t "$seconds" -f m 2>&1)
-  note tcp_to_lan "$(awk '/receiver/ {print $7}' <<<"$out")"
-  out=$(in_ns "$ns_host" iperf3 -c 10.77.0.2 -t "$seconds" -f m -R 2>&1)
-  note tcp_to_host "$(awk '/receiver/ {print $7}' <<<"$out")"
-  out=$(in_ns "$ns_host" iperf3 -c 10.77.0.2 -u -b 0 -l 22 -t "$seconds" --json 2>/dev/null)
-  note udp64_pps "$(python3 -c 'import json,sys
-d=json.load(sys.stdin)["end"]["sum"]
-print(int((d["packets"]-d["lost_packets"])/d["seconds"]))' <<<"$out")"
-  out=$(in_ns "$ns_host" ping -q -c 200 -i 0.005 10.77.0.2)
-  note ping_us "$(awk -F/ '/^rtt/ {printf "%d\n", $5 * 1000}' <<<"$out")"
-  local programs=() name
-  for name in host iou openvpn_host openvpn_iou; do running $name && programs+=("/proc/${pid_of[$name]}/smaps_rollup"); done
-  [ ${#programs[@]} -eq 0 ] || note pss_mib "$(awk '/^Pss:/ {kib += $2} END {print kib / 1024}' "${programs[@]}")"
+measure_carrier() { # CARRIER FILE
+  local name pids=() sockets=()
+  carrier_up "$1" || { echo "$1 does not come up" >&2 && return 1; }
+  open_nic0 || { echo "$1: no answer to a ping" >&2 && return 1; }
+  for name in "${carrier_programs[@]}"; do running "$name" && pids+=(--pid "${pid_of[$name]}"); done
+  [[ $1 != splitnic-* ]] || sockets=(--stats "$bin/splitnic" --host-control "$work/host.sock" --iou-control "$work/iou.sock")
+  "$python" "$bench/compare_measure.py" --host "$ns_host" --iou "$ns_iou" --lan "$ns_lan" --seconds "$seconds" \
+    "${pids[@]}" "${sockets[@]}" "${figures[@]}" >"$2.new" && mv "$2.new" "$2"
 }
 
+run_rounds() {
+  local round carrier file missing=0
+  for round in $(seq "$rounds"); do
+    for carrier in "${carriers[@]}"; do
+      file=$out/rounds/$round.$carrier.figures
+      [ ! -f "$file" ] || continue
+      if measure_carrier "$carrier" "$file"; then
+        echo "round $round: $carrier done" >&2
+      else
+        missing=$((missing + 1))
+        echo "round $round: $carrier FAILED" >&2
+        tail -n 3 "$work"/*.log >&2
+      fi
+      carrier_down
+    done
+  done
+  return $((missing > 0))
+}
+
+take_settings
+check_needs
+keep_settings
 topology_begin
 topology_three || exit 1
-for ns in "$ns_host" "$ns_iou"; do
-  # 1 MiB socket buffers for everybody who asks for them.
-  in_ns "$ns" sh -c 'for f in rmem_max wmem_max; do [ -w /proc/sys/net/core/$f ] && echo 4194304 >/proc/sys/net/core/$f; done; true'
-done
-start iperf3 "$ns_lan" iperf3 -s --forceflush
-for round in $(seq "$rounds"); do
-  for carrier in "${carriers[@]}"; do
-    case "$carrier" in
-      splitnic-*) up_splitnic "${carrier#splitnic-}" ;;
-      vxlan) up_vxlan ;;
-      openvpn) up_openvpn ;;
-      *) echo "compare.sh: unknown carrier '$carrier'" >&2 && exit 2 ;;
-    esac
-    measure_one || tail -n 3 "$work"/*.log >&2
-    down_carrier
-    echo "round $round: $carrier done" >&2
-  done
-done
-python3 - "$work" "${carriers[@]}" <<'PY'
-import statistics, sys, os
-work, carriers = sys.argv[1], sys.argv[2:]
-figures = [("tcp_to_lan", "TCP host>LAN Mbit/s"), ("tcp_to_host", "TCP LAN>host Mbit/s"),
-           ("udp64_pps", "UDP 64 B frames/s"), ("ping_us", "ping average us"), ("pss_mib", "Pss MiB")]
-table = {}
-for c in carriers:
-    for f, _ in figures:
-        path = f"{work}/figures.{c}.{f}"
-        if os.path.exists(path):
-            table[c, f] = [float(x) for x in open(path).read().split()]
-print("| carrier | " + " | ".join(t for _, t in figures) + " |")
-print("|---" * (len(figures) + 1) + "|")
-for c in carriers:
-    cells = []
-    for f, _ in figures:
-        v = table.get((c, f), [])
-        cells.append(f"{statistics.median(v):.0f} ({min(v):.0f}-{max(v):.0f})" if v else "-")
-    print(f"| {c} | " + " | ".join(cells) + " |")
-for base in ("vxlan", "openvpn"):
-    for c in carriers:
-        if not c.startswith("splitnic") or base not in carriers: continue
-        cells = []
-        for f, _ in figures:
-            a, b = table.get((c, f)), table.get((base, f))
-            cells.append(f"{statistics.median(a) / statistics.median(b):.2f}" if a and b else "-")
-        print(f"| {c} / {base} | " + " | ".join(cells) + " |")
-PY
+export SPLITNIC_SHM_DIR=$work
+prepare_namespaces
+status=0
+run_rounds || status=1
+pages=("$out")
+[ $publish = no ] || pages+=("$root/docs/performance")
+"$python" "$bench/compare_report.py" "$out" "${pages[@]}" || status=1
+exit $status

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""The goals that compare.sh can judge, each a ratio of two carriers' figures.
+
+  compare_goals.py V1,V4      prints the carriers that these goals need, and on a second line the figures
+"""
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One ratio: `figure` of `carrier` to that of the best of `others`. Without a limit it is shown, not judged."""
+    name: str
+    what: str
+    figure: str         # as compare_measure.py prints it
+    carrier: str
+    others: tuple
+    limit: float | None
+    beyond: float | None
+    less_is_better: bool = False
+    measured_by: str = ""  # the figure's name on compare_measure.py's command line
+
+
+def of_tcp(name, carrier, others, limit, beyond, figure="tcp", less_is_better=False):
+    ways = (("to_lan", "to the LAN"), ("to_host", "to the host"))
+    what = {"tcp": "TCP", "cpu": "CPU seconds per GB of TCP"}[figure]
+    return [Goal(name, f"{what} {where}, {'1 stream' if streams == 1 else f'{streams} streams'}",
+                 f"{figure}_{way}_{streams}", carrier, others, limit, beyond, less_is_better, f"tcp{streams}")
+            for streams in (1, 4) for way, where in ways]
+
+
+GOALS = [
+    *of_tcp("V1", "splitnic-packet", ("vxlan",), 0.7, 1.0),
+    *of_tcp("V2", "splitnic-shm", ("direct",), 0.8, 0.95),
+    *of_tcp("V2", "splitnic-shm", ("vxlan",), None, None),
+    *of_tcp("V3", "splitnic-pcap", ("openvpn", "openvpn-9000"), 6, 10),
+    Goal("V4", "UDP frames of 64 bytes", "udp64_pps", "splitnic-packet", ("vxlan",), 0.75, 1.0, False, "udp64"),
+    Goal("V5", "TCP round trip of 64 bytes", "rtt_p50_us", "splitnic-packet", ("openvpn",), 0.9, 0.7, True, "rtt"),
+    Goal("V6", "TCP round trip of 64 bytes, spinning", "rtt_p50_us", "splitnic-busy", ("vxlan",), 1.0, 0.5, True, "rtt"),
+    Goal("V6", "ping, spinning", "ping_us", "splitnic-busy", ("vxlan",), 5, 2, True, "ping"),
+    *of_tcp("V13", "splitnic-packet", ("vxlan",), 2.5, 1.5, "cpu", True),
+]
+
+
+def needs(names):
+    """Carriers and figures, each in the order in which the goals name them."""
+    wanted = [goal for goal in GOALS if goal.name in names]
+    carriers = dict.fromkeys(carrier for goal in wanted for carrier in (goal.carrier, *goal.others))
+    figures = dict.fromkeys(goal.measured_by for goal in wanted)
+    return list(carriers), list(figures)
+
+
+def main():
+    known = list(dict.fromkeys(goal.name for goal in GOALS))
+    names = sys.argv[1].split(",")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        sys.exit(f"compare.sh: no goal {unknown[0]}; there are: {' '.join(known)}")
+    for line in needs(names):
+        print(*line)
+
+
+if __name__ == "__main__":
+    main()

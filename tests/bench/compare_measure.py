@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Measures the carrier behind nic0 for compare.sh; prints a line "name value" for each figure.
+
+  compare_measure.py --host NS --iou NS --lan NS [--seconds S] [--pid PID]...
+      [--stats PROGRAM --host-control SOCKET --iou-control SOCKET] FIGURE...
+  FIGURE: tcp1 tcp4 (both ways, with CPU seconds per GB and retransmits), udp64 udp1400 (frames of that length delivered
+  to the LAN's peer per second), ping, rtt (64 bytes there and back over TCP), memory (Pss of the PIDs).
+  Drops on every hop come with them: drop.tcp.HOP and drop.udp.HOP.
+
+CPU seconds are those that both processors were not idle, whoever used them: run it on a quiet machine.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+ADDRESS = "10.77.0.2"
+UDP_HEADERS = 14 + 20 + 8
+STREAMS = {"tcp1": 1, "tcp4": 4}
+LENGTHS = {"udp64": 64, "udp1400": 1400}
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Failed(Exception):
+    pass
+
+
+def in_namespace(ns, *command):
+    return ["ip", "netns", "exec", ns, *command]
+
+
+def output_of(ns, *command, timeout):
+    try:
+        done = subprocess.run(in_namespace(ns, *command), capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{command[0]} did not end within {timeout} s") from error
+    if done.returncode != 0:
+        raise Failed(f"{command[0]}: {(done.stderr or done.stdout).strip()[-300:]}")
+    return done.stdout
+
+
+class Server:
+    """A program in the LAN's peer that serves one client; ready once it has printed its first lines."""
+
+    def __init__(self, ns, ready, *command):
+        self.process = subprocess.Popen(in_namespace(ns, *command), stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        for line in self.process.stdout:
+            if ready in line:
+                return
+        raise Failed(f"{command[0]} does not listen")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.process.communicate(timeout=2)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+
+
+def busy_seconds(stat):
+    """Seconds that the processors were not idle, from the text of /proc/stat. What a hypervisor took is not counted."""
+    user, nice, system, _idle, _iowait, irq, softirq = map(int, stat.splitlines()[0].split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def machine_busy_seconds():
+    with open("/proc/stat", encoding="ascii") as stat:
+        return busy_seconds(stat.read())
+
+
+def tcp_figures(name, report, cpu_seconds):
+    """From the JSON of iperf3's client."""
+    end = report["end"]
+    received = end["sum_received"]
+    if received["bytes"] == 0:
+        raise Failed("iperf3: nothing arrived")
+    return {f"tcp_{name}": received["bits_per_second"] / 1e6,
+            f"cpu_{name}": cpu_seconds / (received["bytes"] / 1e9),
+            f"retransmits_{name}": end["sum_sent"]["retransmits"]}
+
+
+def measure_tcp(args, streams, reverse):
+    with Server(args.lan, "listening", "iperf3", "-s", "-1", "--forceflush"):
+        before = machine_busy_seconds()
+        options = ["-R"] if reverse else []
+        text = output_of(args.host, "iperf3", "-c", ADDRESS, "-t", str(args.seconds), "-P", str(streams), "--json",
+                         *options, timeout=args.seconds + 10)
+        cpu_seconds = machine_busy_seconds() - before
+    return tcp_figures(f"{'to_host' if reverse else 'to_lan'}_{streams}", json.loads(text), cpu_seconds)
+
+
+def udp_counts(snmp):
+    """Name to number, from the text of /proc/net/snmp."""
+    names, values = [line.split()[1:] for line in snmp.splitlines() if line.startswith("Udp:")]
+    return dict(zip(names, map(int, values)))
+
+
+def udp_of(ns):
+    return udp_counts(output_of(ns, "cat", "/proc/net/snmp", timeout=5))
+
+
+def measure_udp(args, figure):
+    """Counted where the receiver's program takes them, not by the sender's numbers."""
+    with Server(args.lan, "listening", "iperf3", "-s", "-1", "--forceflush"):
+        before = udp_of(args.lan)["InDatagrams"]
+        text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(LENGTHS[figure] - UDP_HEADERS),
+                         "-t", str(args.seconds), "--json", timeout=args.seconds + 10)
+        delivered = udp_of(args.lan)["InDatagrams"] - before
+    return {f"{figure}_pps": delivered / json.loads(text)["end"]["sum"]["seconds"]}
+
+
+def ping_average_us(text):
+    found = re.search(r"= [\d.]+/([\d.]+)/", text)
+    if not found:
+        raise Failed("ping: no answer")
+    return float(found.group(1)) * 1000
+
+
+def measure_ping(args):
+    return {"ping_us": ping_average_us(output_of(args.host, "ping", "-q", "-c", "200", "-i", "0.005", ADDRESS, timeout=20))}
+
+
+def measure_round_trips(args):
+    script = os.path.join(HERE, "round_trips.py")
+    with Server(args.lan, "listening", sys.executable, "-u", script, "serve", ADDRESS):
+        text = output_of(args.host, sys.executable, script, "ask", ADDRESS, str(min(args.seconds, 2)), timeout=20)
+    p50, p99 = text.split()
+    return {"rtt_p50_us": float(p50), "rtt_p99_us": float(p99)}
+
+
+def measure_memory(args):
+    kib = 0
+    for pid in args.pid:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
+            kib += sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
+    return {"pss_mib": kib / 1024} if kib else {}
+
+
+def drops_of_links(where, links):
+    """Hop to number, from the JSON of `ip -s link`."""
+    drops = {}
+    for link in links:
+        if link["ifname"] != "lo":
+            for way in ("rx", "tx"):
+                count = link["stats64"][way]
+                drops[f"{where}.{link['ifname']}.{way}"] = count["dropped"] + count["errors"]
+    return drops
+
+
+def drops_of_stats(where, stats):
+    """host.* of the I/O unit are parts of its other counters."""
+    return {f"{where}.splitnic:{name}": number for name, number in stats.items()
+            if "drop" in name.split(".") and not (where == "iou" and name.startswith("host."))}
+
+
+def drops_now(args):
+    drops = {}
+    for where, ns in (("host", args.host), ("iou", args.iou), ("lan", args.lan)):
+        drops.update(drops_of_links(where, json.loads(output_of(ns, "ip", "-s", "-j", "link", timeout=5))))
+        udp = udp_of(ns)
+        drops[f"{where}.udp_socket"] = udp["RcvbufErrors"] + udp["SndbufErrors"]
+    for where, control in (("host", args.host_control), ("iou", args.iou_control)):
+        if control:
+            text = output_of(args.host, args.stats, "stats", "--json", "--control", control, timeout=5)
+            drops.update(drops_of_stats(where, json.loads(text)))
+    return drops
+
+
+def differences(phase, before, after):
+    return {f"drop.{phase}.{hop}": number - before.get(hop, 0) for hop, number in after.items()
+            if number != before.get(hop, 0)}
+
+
+def measure(args, figure):
+    if figure in STREAMS:
+        return measure_tcp(args, STREAMS[figure], False) | measure_tcp(args, STREAMS[figure], True)
+    if figure in LENGTHS:
+        return measure_udp(args, figure)
+    return {"ping": measure_ping, "rtt": measure_round_trips, "memory": measure_memory}[figure](args)
+
+
+def measure_twice(args, figure):
+    """A second try for what one lost control connection spoiled."""
+    try:
+        return measure(args, figure)
+    except Failed as error:
+        print(f"{figure}: {error}; once more", file=sys.stderr)
+        time.sleep(1)
+        return measure(args, figure)
+
+
+def measure_all(args):
+    found = {}
+    for phase in ("tcp", "udp", ""):
+        mine = [figure for figure in args.figures
+                if phase == ("tcp" if figure in STREAMS else "udp" if figure in LENGTHS else "")]
+        before = drops_now(args) if phase and mine else {}
+        for figure in mine:
+            found.update(measure_twice(args, figure))
+        if phase and mine:
+            found.update(differences(phase, before, drops_now(args)))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--host", "--iou", "--lan"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--pid", action="append", default=[])
+    for name in ("--stats", "--host-control", "--iou-control"):
+        parser.add_argument(name)
+    parser.add_argument("figures", nargs="+", choices=[*STREAMS, *LENGTHS, "ping", "rtt", "memory"])
+    args = parser.parse_args()
+    try:
+        found = measure_all(args)
+    except Failed as error:
+        sys.exit(f"compare_measure.py: {error}")
+    for name, value in found.items():
+        print(name, f"{value:.6g}" if isinstance(value, float) else value)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""The page of a run of compare.sh: tables, goals and a plot, from the figures that it kept.
+
+  compare_report.py FIGURES FOLDER...     prints the page and writes compare.md and compare.svg into each FOLDER
+  FIGURES: "settings" and rounds/ROUND.CARRIER.figures, in lines "name value" (compare.sh, compare_measure.py)
+"""
+import os
+import platform
+import statistics
+import sys
+from collections import defaultdict
+
+import compare_plot
+from compare_goals import GOALS
+
+TITLES = {
+    "splitnic-packet": "splitnic, `packet:` port",
+    "splitnic-pcap": "splitnic, `pcap:` port",
+    "splitnic-shm": "splitnic, shm fabric, `packet:` port",
+    "splitnic-busy": "splitnic, `packet:` port, `--busy-poll`",
+    "direct": "TAP to AF_PACKET in one process",
+    "vxlan": "kernel VXLAN and bridge",
+    "openvpn": "OpenVPN tap, no cipher, MTU 1500",
+    "openvpn-9000": "OpenVPN tap, no cipher, MTU 9000",
+    "socat": "socat TAP over UDP",
+    "veth": "one veth, no carrier",
+}
+
+
+def tcp_columns(prefix, digits):
+    return [(f"{prefix}_{way}_{streams}", f"to the {where}, {streams} stream{'s' if streams > 1 else ''}", digits)
+            for way, where in (("to_lan", "LAN"), ("to_host", "host")) for streams in (1, 4)]
+
+
+# Heading, its columns as (figure, title, digits).
+TABLES = [
+    ("TCP, Mbit/s", tcp_columns("tcp", 0)),
+    ("Frames and round trips", [
+        ("udp64_pps", "UDP frames of 64 bytes/s", 0), ("udp1400_pps", "of 1400 bytes/s", 0), ("ping_us", "ping, average, us", 0),
+        ("rtt_p50_us", "TCP 64 bytes there and back, p50, us", 0), ("rtt_p99_us", "p99, us", 0)]),
+    ("CPU seconds per GB of TCP, memory", [*tcp_columns("cpu", 2), ("pss_mib", "memory (Pss) of its programs, MiB", 1)]),
+    ("TCP segments sent again", tcp_columns("retransmits", 0)),
+]
+
+
+def load(folder):
+    """carrier -> figure -> round -> value"""
+    figures = defaultdict(lambda: defaultdict(dict))
+    for name in sorted(os.listdir(os.path.join(folder, "rounds"))):
+        if not name.endswith(".figures"):
+            continue
+        number, carrier = name[:-len(".figures")].split(".", 1)
+        with open(os.path.join(folder, "rounds", name), encoding="utf-8") as lines:
+            for line in lines:
+                figure, value = line.rsplit(" ", 1)
+                figures[carrier][figure][int(number)] = float(value)
+    return figures
+
+
+def load_settings(folder):
+    with open(os.path.join(folder, "settings"), encoding="utf-8") as lines:
+        return dict((line.rstrip("\n").split(" ", 1) + [""])[:2] for line in lines)
+
+
+def spread(values, digits):
+    values = list(values)
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+
+def rows(header, lines):
+    return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|", *("| " + " | ".join(line) + " |" for line in lines)]
+
+
+def figure_table(figures, carriers, columns):
+    columns = [column for column in columns if any(figures[carrier].get(column[0]) for carrier in carriers)]
+    lines = []
+    for carrier in carriers:
+        cells = [spread(figures[carrier][figure].values(), digits) if figures[carrier].get(figure) else "-"
+                 for figure, _, digits in columns]
+        if any(cell != "-" for cell in cells):
+            lines.append([TITLES[carrier], *cells])
+    return rows(["carrier", *(title for _, title, _ in columns)], lines) if lines else []
+
+
+def median_of(figures, carrier, figure):
+    return statistics.median(figures[carrier][figure].values())
+
+
+def judge(goal, figures):
+    """(the other carrier, ratio of medians, least and greatest ratio of one round), or None if figures are missing."""
+    if any(not figures.get(carrier, {}).get(goal.figure) for carrier in (goal.carrier, *goal.others)):
+        return None
+    best = min if goal.less_is_better else max
+    other = best(goal.others, key=lambda carrier: median_of(figures, carrier, goal.figure))
+    ours, theirs = figures[goal.carrier][goal.figure], figures[other][goal.figure]
+    ratios = [ours[number] / theirs[number] for number in ours if theirs.get(number)]
+    if not ratios:
+        return None
+    ratio = median_of(figures, goal.carrier, goal.figure) / median_of(figures, other, goal.figure)
+    return other, ratio, min(ratios), max(ratios)
+
+
+def verdict(goal, ratio):
+    if goal.limit is None:
+        return "-"
+    for limit, words in ((goal.beyond, "met, and beyond"), (goal.limit, "met")):
+        if ratio <= limit if goal.less_is_better else ratio >= limit:
+            return words
+    return "not met"
+
+
+def limits(goal):
+    sign = "<=" if goal.less_is_better else ">="
+    return ["-", "-"] if goal.limit is None else [f"{sign} {goal.limit:g}", f"{sign} {goal.beyond:g}"]
+
+
+def goal_table(figures):
+    lines = []
+    for goal in GOALS:
+        found = judge(goal, figures)
+        if found:
+            other, ratio, least, greatest = found
+            lines.append([goal.name, goal.what, f"{goal.carrier} / {other}", f"{ratio:.2f}", f"{least:.2f}", f"{greatest:.2f}",
+                          *limits(goal), verdict(goal, ratio)])
+    header = ["goal", "what", "carriers", "ratio of medians", "least of a round", "greatest", "wanted", "beyond", "result"]
+    return rows(header, lines) if lines else []
+
+
+def drop_table(figures, carriers):
+    """A figure drop.PHASE.HOP is there only in the rounds that had some: the others count as 0."""
+    lines = []
+    for carrier in carriers:
+        of_carrier = figures[carrier]
+        rounds = {number for values in of_carrier.values() for number in values}
+        for figure in sorted(name for name in of_carrier if name.startswith("drop.")):
+            _, phase, hop = figure.split(".", 2)
+            values = [of_carrier[figure].get(number, 0) for number in rounds]
+            lines.append([TITLES[carrier], phase.upper(), f"`{hop}`", spread(values, 0)])
+    return rows(["carrier", "runs", "where", "frames or datagrams a round"], lines) if lines else []
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
+
+
+def heading(settings, figures, carriers):
+    counts = {carrier: len({number for values in figures[carrier].values() for number in values}) for carrier in carriers}
+    rounds = max(counts.values())
+    few = [f"{TITLES[carrier]}: {count}" for carrier, count in counts.items() if count < rounds]
+    lines = ["# Carriers compared", "",
+             f"Measured on {settings['date']} by `tests/bench/compare.sh`: {rounds} round{'s' if rounds > 1 else ''}, runs of"
+             f" {settings['seconds']} s, the carriers in turn. {settings.get('version', '')}, Linux {platform.release()},"
+             f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}.",
+             "Medians, in brackets the least and greatest round. Absolute figures drift from hour to hour: only ratios of one run",
+             "say something."]
+    return lines + ([f"Fewer rounds: {'; '.join(few)}."] if few else []) + ["", "![plot](compare.svg)"]
+
+
+HOW = """
+## What was measured
+
+    host: nic0 10.77.0.1, fab0 10.99.0.1  --  unit: fab0 10.99.0.2, lan0  --  LAN peer: lan0 10.77.0.2
+
+Three network namespaces on one machine, joined by veths of MTU 1500 with their offloads as the kernel sets them. All
+programs, both ends of the traffic included, share its processors. VXLAN and socat have MTU 1450, so that nothing is sent in
+fragments; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host and LAN peer without a carrier.
+
+- TCP: iperf3. CPU: seconds that the processors were not idle, whoever used them, over GB that arrived.
+- UDP frames: iperf3 sends as fast as it can; counted is what the receiving program took, so overload shows as loss.
+- TCP there and back: `tests/bench/round_trips.py`, some 10 us of it are Python's.
+- Drops: of each interface, of the UDP sockets of each namespace, and splitnic's own counters (`splitnic stats`), of which
+  `*.drop.kernel` repeat the kernel's count. UDP runs overload every carrier on purpose.
+
+Again, as root: `tests/bench/compare.sh --publish`; `--quick` takes a first look; `--only V4` measures what one goal needs.
+"""
+
+
+def page(folder):
+    settings, figures = load_settings(folder), load(folder)
+    carriers = [carrier for carrier in TITLES if carrier in figures]
+    if not carriers:
+        sys.exit(f"compare_report.py: no figures in {folder}")
+    parts = [("Goals", goal_table(figures)), *((title, figure_table(figures, carriers, columns)) for title, columns in TABLES),
+             ("Drops", drop_table(figures, carriers))]
+    lines = heading(settings, figures, carriers)
+    for title, table in parts:
+        if table:
+            lines += ["", f"## {title}", "", *table]
+    return "\n".join(lines) + "\n" + HOW, compare_plot.plot(figures, carriers)
+
+
+def main():
+    text, picture = page(sys.argv[1])
+    print(text.split(HOW)[0])
+    for folder in sys.argv[2:]:
+        os.makedirs(folder, exist_ok=True)
+        for name, content in (("compare.md", text), ("compare.svg", picture)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+                out.write(content)
+
+
+if __name__ == "__main__":
+    main()
