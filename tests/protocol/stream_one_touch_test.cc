@@ -101,6 +101,15 @@ TEST_P(TableDTest, S002_24_last_and_touched_ends_the_entry_and_the_stream) {
   EXPECT_EQ(bench_.terminate_at_b()->handle, handle);
 }
 
+TEST_P(TableDTest, S002_24_an_entry_that_another_queue_pair_touched_ends_too) {
+  const MemoryHandle handle = window();
+  ASSERT_TRUE(table().touch(handle, Qpn(77), Psn(1)));
+  maker_.inject(maker_.write(handle, there_.start, some_bytes(100)));
+  EXPECT_FALSE(is_valid(handle));
+  EXPECT_FALSE(is_up());
+  EXPECT_TRUE(there_.is_zero());
+}
+
 // The gap is filled, the first packet ends the entry, and only then the second comes.
 TEST_P(TableDTest, S002_24_a_second_packet_after_the_first_was_complete_ends_the_stream) {
   const MemoryHandle handle = window();
