@@ -79,7 +79,7 @@ take_settings() {
 
 check_needs() {
   [ "$(id -u)" -eq 0 ] || die 1 "it makes network namespaces: run this as root"
-  local tools=(ip ping iperf3 "$python") carrier tool absent=()
+  local tools=(ip ss ping iperf3 "$python") carrier tool absent=()
   for carrier in "${carriers[@]}"; do
     for tool in $(carrier_tools "$carrier"); do tools+=("$tool"); done
   done

@@ -154,6 +154,11 @@ def drops_of_links(where, links):
     return drops
 
 
+def drops_of_sockets(text):
+    """From what `ss -m` says of each socket: skmem:(...,dNUMBER)."""
+    return sum(map(int, re.findall(r",d(\d+)\)", text)))
+
+
 def drops_of_stats(where, stats):
     """host.* of the I/O unit are parts of its other counters."""
     return {f"{where}.splitnic:{name}": number for name, number in stats.items()
@@ -166,6 +171,7 @@ def drops_now(args):
         drops.update(drops_of_links(where, json.loads(output_of(ns, "ip", "-s", "-j", "link", timeout=5))))
         udp = udp_of(ns)
         drops[f"{where}.udp_socket"] = udp["RcvbufErrors"] + udp["SndbufErrors"]
+        drops[f"{where}.packet_socket"] = drops_of_sockets(output_of(ns, "ss", "-0", "-a", "-m", timeout=5))
     for where, control in (("host", args.host_control), ("iou", args.iou_control)):
         if control:
             text = output_of(args.host, args.stats, "stats", "--json", "--control", control, timeout=5)

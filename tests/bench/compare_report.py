@@ -170,9 +170,9 @@ fragments; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host 
 
 - TCP: iperf3. CPU: seconds that the processors were not idle, whoever used them, over GB that arrived.
 - UDP frames: iperf3 sends as fast as it can; counted is what the receiving program took, so overload shows as loss.
-- TCP there and back: `tests/bench/round_trips.py`, some 10 us of it are Python's.
-- Drops: of each interface, of the UDP sockets of each namespace, and splitnic's own counters (`splitnic stats`), of which
-  `*.drop.kernel` repeat the kernel's count. UDP runs overload every carrier on purpose.
+- TCP there and back: `tests/bench/round_trips.py`; both ends are Python, which adds the same time to all carriers.
+- Drops: of each interface, of the UDP and packet sockets of each namespace, and splitnic's own counters (`splitnic stats`),
+  of which `*.drop.kernel` repeat the kernel's count. UDP runs overload every carrier on purpose.
 
 Again, as root: `tests/bench/compare.sh --publish`; `--quick` takes a first look; `--only V4` measures what one goal needs.
 """

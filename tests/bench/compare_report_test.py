@@ -50,6 +50,10 @@ class Readings(unittest.TestCase):
                  {"ifname": "fab0", "stats64": {"rx": {"dropped": 2, "errors": 1}, "tx": {"dropped": 4, "errors": 0}}}]
         self.assertEqual(compare_measure.drops_of_links("iou", links), {"iou.fab0.rx": 3, "iou.fab0.tx": 4})
 
+    def test_drops_of_packet_sockets_are_summed(self):
+        self.assertEqual(compare_measure.drops_of_sockets(
+            "p_raw skmem:(r0,rb83,t0,f0,w0,o0,bl0,d12)\np_raw skmem:(r0,rb2,t0,f0,w0,o8,bl0,d3)\n"), 15)
+
     def test_drops_of_a_host_are_not_counted_twice(self):
         stats = {"lan.rx.frames": 1, "lan.rx.drop.host_full": 2, "host.a.lan.rx.drop.host_full": 2, "host.tx.drop.too_long": 3}
         self.assertEqual(compare_measure.drops_of_stats("iou", stats), {"iou.splitnic:lan.rx.drop.host_full": 2})
