@@ -1,0 +1,12 @@
+// The plain comparator of goal V10: datagrams of one length by sendmmsg and recvmmsg, 64 a call.
+// What is lost on the way does not count.
+#pragma once
+
+#include "tests/bench/fabric/fabric_end.h"
+
+namespace splitnic::bench {
+
+void serve_datagrams(const Ends& ends, const Run& run, Control& control);
+void measure_datagrams(const Run& run, Control& control);
+
+}  // namespace splitnic::bench

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Runs what the goals of fabric_goals.py need, in turn, round by round, and prints figures and ratios. fabric.sh
+starts it, with the two network namespaces that it has made. Asserts nothing about time."""
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import fabric_goals as goals
+
+ACTIVE_ADDRESS, PASSIVE_ADDRESS = "10.99.0.1", "10.99.0.2"
+PINGPONG_ROUNDS = {64: 1000, 64 * 1024: 500, 1024 * 1024: 50}
+
+
+def output_of(command, seconds):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    if done.returncode != 0:
+        raise ValueError(f"{command[0]}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def measure_table(args, run):
+    netns = f"{args.netns[0]},{args.netns[1]}"
+    command = [os.path.join(args.bin, run.program), "--no-head", "--pin", "--seconds", str(args.seconds), "--size", str(run.bytes)]
+    if run.program == "libfabric_write":
+        command += ["--provider", run.carrier, "--addresses", f"{ACTIVE_ADDRESS},{PASSIVE_ADDRESS}", "--netns", netns]
+    else:
+        command += ["--underlay", run.carrier, "--op", run.op, "--address", PASSIVE_ADDRESS, "--netns", netns, *run.options]
+        command += ["--spin"] if run.spins else []
+    return goals.parse_row(output_of(command, args.seconds * 4 + 60))
+
+
+def measure_pingpong(args, run):
+    # The providers of one machine find each other without addresses; only the tool's own TCP connection needs one.
+    is_shm = run.carrier == "shm"
+    command = ["fi_pingpong", "-p", run.carrier, "-e", "rdm", "-I", str(PINGPONG_ROUNDS[run.bytes]), "-S", str(run.bytes)]
+    passive = ["ip", "netns", "exec", args.netns[1], "taskset", "-c", "1" if os.cpu_count() > 1 else "0", *command]
+    active = ["ip", "netns", "exec", args.netns[1 if is_shm else 0], "taskset", "-c", "0", *command, PASSIVE_ADDRESS]
+    with subprocess.Popen(passive, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            time.sleep(0.5)  # it says nothing when it listens
+            return goals.parse_pingpong(output_of(active, 60), run.bytes)
+        finally:
+            server.kill()
+
+
+def measure(args, run):
+    return measure_pingpong(args, run) if run.program == "fi_pingpong" else measure_table(args, run)
+
+
+def is_there(args, run):
+    if run.program == "fi_pingpong":
+        return shutil.which("fi_pingpong") is not None
+    return os.access(os.path.join(args.bin, run.program), os.X_OK)
+
+
+def run_rounds(args, runs):
+    """Run to figure to its values, one a round. A run that failed is told, and not tried again."""
+    found = {run: {} for run in runs}
+    failed = set()
+    for number in range(1, args.rounds + 1):
+        for run in runs:
+            if run in failed:
+                continue
+            try:
+                for name, value in measure(args, run).items():
+                    found[run].setdefault(name, []).append(value)
+            except (ValueError, subprocess.TimeoutExpired) as error:
+                print(f"{run.title()}: {error}", file=sys.stderr)
+                failed.add(run)
+                found[run] = {}
+        print(f"round {number} of {args.rounds} done", file=sys.stderr)
+    return found
+
+
+def print_figures(found):
+    print(f"{'run':66} {'messages/s':>12} {'MB/s':>9} {'one-way us (min to max)':>28}")
+    for run, figures in found.items():
+        rate = statistics.median(figures["rate"]) if "rate" in figures else 0
+        us = figures.get("us")
+        times = f"{statistics.median(us):.2f} ({min(us):.2f} to {max(us):.2f})" if us else "-"
+        print(f"{run.title():66} {rate:12.0f} {rate * run.bytes / 1e6:9.1f} {times:>28}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--netns", required=True, type=lambda text: text.split(","))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--only", default=",".join(goals.NAMES))
+    args = parser.parse_args()
+    names = args.only.split(",")
+    for name in names:
+        if name not in goals.NAMES:
+            sys.exit(f"fabric.sh: no goal {name}; there are: {' '.join(goals.NAMES)}")
+    wanted = [goal for goal in goals.GOALS if goal.name in names]
+    runs = goals.runs_of(wanted)
+    absent = sorted({run.program for run in runs if not is_there(args, run)})
+    if absent:
+        print(f"libfabric is missing: no {' and no '.join(absent)}. scripts/install-deps.sh installs libfabric-bin and "
+              "libfabric-dev; build again after it. What needs them is not measured.")
+    found = run_rounds(args, [run for run in runs if run.program not in absent])
+    print_figures(found)
+    print()
+    for goal in wanted:
+        print(goals.judge(goal, found))
+
+
+if __name__ == "__main__":
+    main()

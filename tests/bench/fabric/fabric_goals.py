@@ -1,0 +1,123 @@
+"""The goals that fabric.sh judges, each a ratio of two runs; which runs there are, and how they are judged."""
+import statistics
+from dataclasses import dataclass
+
+KIB = 1024
+LIBFABRIC = ("tcp", "udp;ofi_rxd", "shm")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One command. `program` is fabric_bench, libfabric_write or fi_pingpong; `carrier` an underlay or a provider."""
+    program: str
+    carrier: str
+    op: str
+    bytes: int
+    spins: bool = False
+    options: tuple = ()
+
+    def title(self):
+        waits = "" if self.program != "fabric_bench" else ", spinning" if self.spins else ", sleeping"
+        more = " " + " ".join(self.options) if self.options else ""
+        return f"{self.program} {self.carrier} {self.op} {self.bytes} B{waits}{more}"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`figure` of `run` to that of the best of `others`, as it stands in each row: rate, or one-way time in us."""
+    name: str
+    what: str
+    figure: str  # rate or us
+    run: Run
+    others: tuple
+    limit: float
+    beyond: float
+
+    def less_is_better(self):
+        return self.figure == "us"
+
+
+def ours(underlay, size, spins, *options, op="write"):
+    return Run("fabric_bench", underlay, op, size, spins, options)
+
+
+def theirs(provider, size):
+    return Run("libfabric_write", provider, "write", size, True), Run("fi_pingpong", provider, "send", size, True)
+
+
+def way(spins):
+    return "spinning" if spins else "sleeping"
+
+
+def lossy(percent, *options):
+    return ours("udp", 64 * KIB, False, "--loss", str(percent), *options)
+
+
+GOALS = [
+    *[Goal("V7", f"write of {size // KIB} KiB over UDP, {way(spins)}, to libfabric tcp: bandwidth", "rate",
+           ours("udp", size, spins), theirs("tcp", size), 1.0, 1.5)
+      for size in (64 * KIB, 1024 * KIB) for spins in (False, True)],
+    Goal("V8", "write of 64 B over UDP, spinning, to libfabric udp;ofi_rxd: one-way time", "us",
+         ours("udp", 64, True), theirs("udp;ofi_rxd", 64), 1.0, 0.7),
+    Goal("V9", "write of 64 B over shm, spinning, to libfabric shm: one-way time", "us",
+         ours("shm", 64, True), theirs("shm", 64), 1.0, 0.7),
+    *[Goal("V9", f"write of 64 KiB over shm, {way(spins)}, to libfabric shm: bandwidth", "rate",
+           ours("shm", 64 * KIB, spins), theirs("shm", 64 * KIB), 1.0, 1.3) for spins in (False, True)],
+    *[Goal("V10", f"writes of 64 B a second over UDP, {way(spins)}, to datagrams by sendmmsg", "rate",
+           ours("udp", 64, spins), (ours("udp", 64, spins, op="mmsg"),), 3, 8) for spins in (False, True)],
+    *[Goal("V11", f"goodput of 64 KiB writes with {percent} % of datagrams lost, to none lost", "rate",
+           lossy(percent), (ours("udp", 64 * KIB, False),), limit, beyond)
+      for percent, limit, beyond in ((0.1, 0.9, 0.97), (1, 0.7, 0.85), (5, 0.25, 0.5))],
+    Goal("V12", "the same with 1 % lost, to go-back-N", "rate", lossy(1), (lossy(1, "--go-back-n"),), 3, 10),
+]
+NAMES = list(dict.fromkeys(goal.name for goal in GOALS))
+
+
+def runs_of(goals):
+    return list(dict.fromkeys(run for goal in goals for run in (goal.run, *goal.others)))
+
+
+def parse_row(text):
+    """The figures of one row of fabric_bench's table; one that was not measured is missing."""
+    words = text.split()
+    if len(words) != 8:
+        raise ValueError(f"not a row: {text.strip()!r}")
+    return {name: float(word) for name, word in zip(("rate", "us"), (words[5], words[6])) if word != "-"}
+
+
+def parse_pingpong(text, size):
+    """The same of fi_pingpong's last row; its bandwidth is that of one message at a time."""
+    rows = [line.split() for line in text.splitlines()]
+    rows = [row for row in rows if len(row) == 8 and row[0] != "bytes"]
+    if not rows:
+        raise ValueError(f"fi_pingpong printed no row for {size} B")
+    us = float(rows[-1][6])
+    return {"rate": 1e6 / us, "us": us}
+
+
+def best(goal, found):
+    """The strictest of what there is to compare with: the run, or None."""
+    there = [run for run in goal.others if goal.figure in found.get(run, {})]
+    pick = min if goal.less_is_better() else max
+    return pick(there, key=lambda run: statistics.median(found[run][goal.figure]), default=None)
+
+
+def verdict(goal, ratio):
+    def is_met(limit):
+        return ratio <= limit if goal.less_is_better() else ratio >= limit
+    if is_met(goal.beyond):
+        return "met, and beyond"
+    return "met" if is_met(goal.limit) else f"short by {abs(ratio - goal.limit) / goal.limit:.0%}"
+
+
+def judge(goal, found):
+    """One line: ratio of medians, least and most of the rounds, goal, verdict. `found`: run to figure to its rounds."""
+    other = best(goal, found)
+    mine = found.get(goal.run, {}).get(goal.figure)
+    if other is None or not mine:
+        return f"{goal.name:4} not measured                {goal.what}"
+    ratios = [a / b for a, b in zip(mine, found[other][goal.figure])]
+    ratio = statistics.median(mine) / statistics.median(found[other][goal.figure])
+    sign = "<=" if goal.less_is_better() else ">="
+    return (f"{goal.name:4} {ratio:7.3f} ({min(ratios):.3f} to {max(ratios):.3f}), goal {sign} {goal.limit:g}, beyond "
+            f"{sign} {goal.beyond:g}: {verdict(goal, ratio)}\n     {goal.what}; best there: {other.title()}")

@@ -1,0 +1,166 @@
+#include "tests/bench/fabric/two_ends.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+
+namespace splitnic::bench {
+
+void fail(const std::string& why) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "fabric_bench: %s\n", why.c_str());
+  ::_exit(1);
+}
+
+bool Control::is_readable() const {
+  pollfd one{fd_.get(), POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+void Control::tell(std::span<const std::byte> bytes) {
+  if (::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0)
+    fail("the other end is gone");
+}
+
+std::size_t Control::hear(std::span<std::byte> room) {
+  const ssize_t got = ::recv(fd_.get(), room.data(), room.size(), 0);
+  if (got <= 0) fail("the other end is gone");
+  return static_cast<std::size_t>(got);
+}
+
+namespace {
+
+void enter(const std::string& netns) {
+  if (netns.empty()) return;
+  const base::UniqueFd fd(::open(("/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0 || ::setns(fd.get(), CLONE_NEWNET) != 0) {
+    fail("network namespace " + netns + ": " + std::strerror(errno));
+  }
+}
+
+void pin_to(unsigned which) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  for (unsigned cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || seen++ != which) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+    return;
+  }
+}
+
+pid_t start(const Ends& ends, bool is_active, const Body& body, base::UniqueFd& mine,
+            base::UniqueFd& theirs) {
+  const pid_t child = ::fork();
+  if (child < 0) fail(std::string("fork: ") + std::strerror(errno));
+  if (child > 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  theirs = base::UniqueFd();
+  enter(is_active ? ends.active_netns : ends.passive_netns);
+  if (ends.is_pinned) pin_to(is_active ? 0 : 1);
+  {
+    Control control(std::move(mine));
+    body(control);
+  }
+  std::fflush(stdout);
+  ::_exit(0);
+}
+
+}  // namespace
+
+bool run_two(const Ends& ends, const Body& passive, const Body& active) {
+  std::fflush(stdout);
+  std::array<int, 2> pair{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) {
+    fail(std::string("socketpair: ") + std::strerror(errno));
+  }
+  base::UniqueFd at_active(pair[0]);
+  base::UniqueFd at_passive(pair[1]);
+  const pid_t first = start(ends, false, passive, at_passive, at_active);
+  const pid_t second = start(ends, true, active, at_active, at_passive);
+  at_active = base::UniqueFd();
+  at_passive = base::UniqueFd();
+  bool succeeded = true;
+  for (const pid_t child : {second, first}) {
+    int status = 0;
+    succeeded &=
+        ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  return succeeded;
+}
+
+void print_head() {
+  std::printf("%-12s %-6s %-6s %8s %10s %14s %12s %12s\n", "carrier", "waits", "op", "bytes",
+              "MB/s", "messages/s", "one-way us", "mean us");
+}
+
+namespace {
+
+void print_figure(int width, int digits, double value) {
+  if (value > 0) {
+    std::printf(" %*.*f", width, digits, value);
+  } else {
+    std::printf(" %*s", width, "-");
+  }
+}
+
+}  // namespace
+
+void print(const Row& row) {
+  const double rate = row.seconds > 0 ? static_cast<double>(row.messages) / row.seconds : 0;
+  std::printf("%-12s %-6s %-6s %8zu", row.carrier.c_str(), row.spins ? "spins" : "sleeps",
+              row.op.c_str(), row.bytes);
+  print_figure(10, 2, rate * static_cast<double>(row.bytes) / 1e6);
+  print_figure(14, 0, rate);
+  print_figure(12, 3, row.median_us);
+  print_figure(12, 3, row.mean_us);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void take_round_trips(std::vector<float>& nanoseconds, Row& row) {
+  if (nanoseconds.empty()) return;
+  const auto middle = nanoseconds.begin() + static_cast<std::ptrdiff_t>(nanoseconds.size() / 2);
+  std::nth_element(nanoseconds.begin(), middle, nanoseconds.end());
+  row.median_us = static_cast<double>(*middle) / 2000;
+  row.mean_us = std::accumulate(nanoseconds.begin(), nanoseconds.end(), 0.0) /
+                static_cast<double>(nanoseconds.size()) / 2000;
+}
+
+double number_of(std::string_view option, std::string_view text, double least, double most) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
+  if (error != std::errc() || end != text.end() || !(value >= least && value <= most)) {
+    fail(std::string(option) + " takes no '" + std::string(text) + "'");
+  }
+  return value;
+}
+
+std::vector<std::size_t> sizes_of(std::string_view text) {
+  if (text == "all") return {kSizes.begin(), kSizes.end()};
+  return {static_cast<std::size_t>(number_of("--size", text, 1, kSizeMax))};
+}
+
+void take_netns(std::string_view text, Ends& ends) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) fail("--netns takes two names: ACTIVE,PASSIVE");
+  ends.active_netns = text.substr(0, comma);
+  ends.passive_netns = text.substr(comma + 1);
+}
+
+}  // namespace splitnic::bench
