@@ -41,8 +41,10 @@ void serve(const Options& options, const Run& run, Control& control) {
   FabricEnd end(options.ends, run, control, false);
   for (unsigned turns = 1;; ++turns) {
     end.turn();
-    if (run.spins ? turns % 1024 == 0 && control.is_readable() : end.other_has_spoken()) return;
+    if (run.spins ? turns % 1024 == 0 && control.is_readable() : end.other_has_spoken()) break;
   }
+  static_cast<void>(control.hear_value<bool>());
+  control.tell_value(end.lost());
 }
 
 void measure_latency(FabricEnd& end, const Run& run, Row& row) {
@@ -91,6 +93,7 @@ void measure(const Options& options, const Run& run, Control& control) {
   stream(end, run, run.seconds / 10, row);
   stream(end, run, run.seconds, row);
   control.tell_value(true);
+  row.lost = control.hear_value<std::size_t>();
   print(row);
 }
 

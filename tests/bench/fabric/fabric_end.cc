@@ -200,6 +200,8 @@ void FabricEnd::on_link_up(fabric::Link& link) {
 MgmtReject FabricEnd::on_connect_request(fabric::ConnectionId, fabric::Link& link,
                                          const fabric::Mgmt& request, fabric::Mgmt& reply) {
   if (qpn_.value != 0 || request.pair_count != 1) return MgmtReject::kRefused;
+  const bool goes_back_n = (request.pairs[0].flags & fabric::kPairGoBackN) != 0;
+  if (goes_back_n != run_.goes_back_n) return MgmtReject::kBadParameter;
   reply.pair_count = 1;
   reply.pairs[0] = adapter_->describe(make_qp(), 0, 0);
   reply.pairs[0].peer_qpn = request.pairs[0].qpn;

@@ -58,6 +58,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
     }
   }
   base::Time now() { return clock_.now(); }
+  std::size_t lost() const { return faults_->counts().lost; }
   bool other_has_spoken() const { return poller_.readable(control_slot_); }
 
   std::size_t sent() const { return sent_; }  // completed, from here

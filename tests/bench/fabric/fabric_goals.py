@@ -80,9 +80,9 @@ def runs_of(goals):
 def parse_row(text):
     """The figures of one row of fabric_bench's table; one that was not measured is missing."""
     words = text.split()
-    if len(words) != 8:
+    if len(words) != 9:
         raise ValueError(f"not a row: {text.strip()!r}")
-    return {name: float(word) for name, word in zip(("rate", "us"), (words[5], words[6])) if word != "-"}
+    return {name: float(word) for name, word in zip(("rate", "us", "lost"), (words[5], words[6], words[8])) if word != "-"}
 
 
 def parse_pingpong(text, size):

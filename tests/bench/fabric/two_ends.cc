@@ -105,8 +105,8 @@ bool run_two(const Ends& ends, const Body& passive, const Body& active) {
 }
 
 void print_head() {
-  std::printf("%-12s %-6s %-6s %8s %10s %14s %12s %12s\n", "carrier", "waits", "op", "bytes",
-              "MB/s", "messages/s", "one-way us", "mean us");
+  std::printf("%-12s %-6s %-6s %8s %10s %14s %12s %12s %8s\n", "carrier", "waits", "op", "bytes",
+              "MB/s", "messages/s", "one-way us", "mean us", "lost");
 }
 
 namespace {
@@ -129,6 +129,7 @@ void print(const Row& row) {
   print_figure(14, 0, rate);
   print_figure(12, 3, row.median_us);
   print_figure(12, 3, row.mean_us);
+  print_figure(8, 0, static_cast<double>(row.lost));
   std::printf("\n");
   std::fflush(stdout);
 }

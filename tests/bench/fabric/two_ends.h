@@ -64,6 +64,7 @@ struct Row {
   std::size_t messages = 0;
   double median_us = 0;  // half a round trip
   double mean_us = 0;
+  std::size_t lost = 0;  // datagrams, on purpose
 };
 void print_head();
 void print(const Row& row);
