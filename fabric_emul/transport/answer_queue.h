@@ -22,6 +22,7 @@ struct Answer {
   std::uint32_t next = 0;   // cell that goes next
   std::uint32_t end = 0;    // behind the last that goes before the rest is asked for
   std::uint32_t cells = 1;  // in all
+  bool was_whole = false;   // the last cell has gone, so the peer may have had it all
   bool is_due() const { return next < end; }
   void give_from(std::uint32_t first) {
     next = first;
@@ -34,8 +35,13 @@ class AnswerQueue {
   // depth: requests that are open at a time; 0: none is taken.
   explicit AnswerQueue(std::size_t depth) : answers_(depth > 0 ? depth : 1), depth_(depth) {}
 
-  // False: as many as fit are still being answered, and the peer asks for more than was agreed.
-  bool can_take() const { return depth_ > 0 && (!answers_.full() || !answers_[0].is_due()); }
+  // False: as many as fit are still being answered, and the peer asks for more than was agreed. One
+  // that is given again does not count: its repeated request and what the peer asks next, since it
+  // had the answer after all, come close together.
+  bool can_take() const {
+    if (depth_ == 0) return false;
+    return !answers_.full() || !answers_[0].is_due() || answers_[0].was_whole;
+  }
   // REQUIRES can_take(). The oldest is forgotten if there is no room, and returned.
   std::optional<Answer> push(const Answer& answer) {
     std::optional<Answer> forgotten;

@@ -156,7 +156,7 @@ bool Responder::send_answer(Link& link, Answer& answer) {
   link.commit(total);
   context_.counters.add(TransportCounter::kTxCells);
   context_.counters.add(TransportCounter::kTxBytes, total);
-  ++answer.next;
+  answer.was_whole |= ++answer.next == answer.cells;
   return true;
 }
 

@@ -196,4 +196,33 @@ TEST(ReadTest, S000_04_services_without_answers_refuse_the_post) {
   EXPECT_EQ(pair.b().qp(qp.b).requester().queued(), 0U);
 }
 
+// Both that are agreed are answered, then the repetition of the first crosses its answer, and the
+// requester, which has it, asks for a third at once. If nothing was answered yet a third is one too
+// many.
+TEST(ReadTest, T_21_an_answer_that_is_only_given_again_is_not_open) {
+  for (const bool was_answered : {true, false}) {
+    AdapterPair pair;
+    const QpPair qp = pair.connect(reading(2));
+    Memory& from = pair.a().memory(64, 1);
+    CellMaker maker(pair, 1, qp.b, 0, qp.a);
+    CellMaker repeated = maker;
+    const VaMh range{from.start, from.handle, 64};
+    maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
+    maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
+    if (was_answered) pair.run_for(1ms);
+    const CellParts again{.va_mh = range, .flags = kFlagRetransmission};
+    repeated.send(Op::kRdmaReadReq, Pos::kOnly, {}, again);
+    pair.a().tap.is_recording = true;
+    const Psn third = maker.psn;
+    maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
+    pair.run_for(1ms);
+    EXPECT_EQ(pair.a().qp(qp.a).state(), was_answered ? QpState::kRts : QpState::kErr);
+    const auto answers = std::ranges::count_if(pair.a().tap.cells, [third](const TappedCell& cell) {
+      const MacHeader h = cell.header();
+      return cell.sent && h.op == Op::kRdmaReadResp && h.psn == third;
+    });
+    EXPECT_EQ(answers, was_answered ? 1 : 0);
+  }
+}
+
 }  // namespace splitnic::fabric::testing::read_test
