@@ -75,8 +75,13 @@ base::Result<MemoryHandle> RegistrationCache::register_region(
   counters_.add(RegCounter::kMiss);
   const Registration wider = merged(wanted);
   if (wider.memory.size() > memory.size()) {
-    // It fails where a neighbour is gone and nobody said so.
-    if (auto handle = make(wider)) return handle;
+    Growing growing{wider.memory, false, growing_};
+    growing_ = &growing;
+    auto handle = make(wider);
+    growing_ = growing.outer;
+    if (handle && !growing.is_stale) return handle;
+    // A neighbour is gone: nobody said so before, or the seam did meanwhile.
+    if (handle) static_cast<void>(flush(*handle));
     return make(wanted);
   }
   return make(wider);
@@ -101,6 +106,9 @@ fabric::VirtualAddress RegistrationCache::own_start(base::Bytes memory) const {
 }
 
 void RegistrationCache::invalidate(base::Bytes memory) {
+  for (Growing* one = growing_; one != nullptr; one = one->outer) {
+    one->is_stale = one->is_stale || overlap(one->memory, memory);
+  }
   for (const MemoryHandle handle :
        handles_where([&](const Registration& entry) { return overlap(entry.memory, memory); })) {
     const auto found = by_handle_.find(handle);

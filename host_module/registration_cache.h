@@ -135,6 +135,12 @@ class RegistrationCache {
   using Entry = Entries::iterator;
   using Cached = std::map<Place, Entry>;
   enum class TableState { kLive, kQuiesced, kDead };
+  // A wider entry that is being made: the seam may call back, and say that some of it is gone.
+  struct Growing {
+    base::Bytes memory;
+    bool is_stale = false;
+    Growing* outer = nullptr;
+  };
 
   static Place place_of(const Registration& entry);
   Cached::const_iterator first_in(Place group, std::uintptr_t begin, std::uintptr_t end) const;
@@ -162,10 +168,11 @@ class RegistrationCache {
   std::uint64_t distance_;  // of own_start()
   base::Time now_{};
   std::uint64_t last_number_ = 0;
-  std::uint64_t bytes_ = 0;  // of cached entries
-  Entries idle_;             // cached, used last at the back
-  Entries busy_;             // cached
-  Entries leaving_;          // the others
+  std::uint64_t bytes_ = 0;     // of cached entries
+  Entries idle_;                // cached, used last at the back
+  Entries busy_;                // cached
+  Entries leaving_;             // the others
+  Growing* growing_ = nullptr;  // the innermost
   Cached cached_;
   std::unordered_map<fabric::MemoryHandle, Entry> by_handle_;
 };

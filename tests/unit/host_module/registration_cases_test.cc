@@ -283,6 +283,24 @@ TEST_F(RegistrationCases, M_13_fabtests_mr_reg_free_then_alloc) {
   EXPECT_EQ(count(RegCounter::kHit), 0U);
 }
 
+// While the wider range of two neighbours is locked, one of them is freed: the entry is of the
+// other alone.
+TEST_F(RegistrationCases, M_13_a_neighbour_that_is_freed_while_both_are_locked_is_not_merged) {
+  get_put(at(4 * kPage, 4 * kPage));
+  const auto gone = at(4 * kPage, 4 * kPage);
+  bool is_freed = false;
+  kernel_.hook = [&] {
+    if (std::exchange(is_freed, true)) return;
+    cache_.invalidate(gone);
+    gone_ = gone;
+  };
+  const auto handle = get(at(0, 4 * kPage));
+  kernel_.hook = nullptr;
+  EXPECT_TRUE(is_freed);
+  EXPECT_NE(reach(handle, gone), '\0') << "freed memory can be reached";
+  EXPECT_FALSE(try_get(gone, kRead)) << "a stale hit";
+}
+
 TEST_F(RegistrationCases, M_13_memory_unmapped_in_use_is_refused_and_ends_with_its_user) {
   const auto memory = map_pages();
   const MemoryHandle handle = get(memory);
