@@ -162,8 +162,8 @@ class Mrwt {
   std::optional<AccessCheck> end_by_peer(PdId pd, Qpn qp, MemoryHandle handle);
 
   // Registers a region anew, under another handle: the old one ends with the call. The start stays
-  // unless the memory changes. Refused, nothing changed: windows are bound to it, other memory for
-  // a region of pages, unknown rights.
+  // unless the memory changes. Refused, nothing changed: windows are bound to it, it is quiescable,
+  // other memory for a region of pages, unknown rights.
   base::Result<MemoryHandle> reregister(MemoryHandle region, const RegionChange& change);
   // Ends a region; refused while windows are bound to it.
   base::Status deregister(MemoryHandle region);

@@ -13,6 +13,10 @@ base::Result<MemoryHandle> Mrwt::reregister(MemoryHandle region, const RegionCha
   if (!old || entries_[*old].type != EntryType::kRegion || !entries_[*old].is_valid) {
     return refuse("the handle names no valid region");
   }
+  // The word of its consumer speaks for one handle, and for its arbitrator.
+  if (entries_[*old].attribute == RegionAttribute::kQuiescable) {
+    return refuse("the region is quiescable");
+  }
   if (entries_[*old].windows_bound != 0) return refuse("unbind its windows first");
   if (change.rights && (*change.rights & ~(kAccessRights | kWindowBind)) != 0) {
     return refuse("unknown access rights");

@@ -10,14 +10,26 @@ import json, sys
 print(sorted((p["ref"], p["elements"], p["size"]) for p in json.load(sys.stdin)["pools"]))'
 }
 
+# The memory handles that the unit's RDMA writes name while COMMAND runs, one a line.
+keys_during() {
+  begin_taking "$ns_host" fab0 100000
+  "$@" >/dev/null || fail "no traffic: $*"
+  stop taker INT || fail "the cells were not taken"
+  tshark -X "lua_script:$e2e/../../tools/wireshark/splitnic.lua" -r "$work/taken.pcap" \
+    -Y 'udp.srcport == 7471 && splitnic.op == 0x02' -T fields -E occurrence=f -e splitnic.mh 2>"$work/tshark.log" |
+    sort -u | sed '/^$/d'
+}
+
 check_release() {
-  host_options=(--idle-release 2)
+  host_options=(--idle-release 5)
   bring_up
   serve_iperf "$ns_lan" 10.77.0.2
   # Both ways, so that elements of both sizes are touched: frames of data, frames of acknowledgements.
   in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 2 -R >/dev/null || fail "no traffic to the host"
   in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 2 >/dev/null || fail "no traffic to the LAN"
-  local busy idle elements=$((1024 * 2 + 64 * 64)) given pools
+  local busy idle elements=$((1024 * 2 + 64 * 64)) given pools keys later
+  keys=$(keys_during in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R)
+  [ -n "$keys" ] || fail "no key was seen"
   busy=$(resident_kib)
   pools=$(host_pools)
   given=$(counter host host.idle.given_back)
@@ -26,7 +38,9 @@ check_release() {
   echo "resident: $busy KiB busy, $idle KiB idle; pools have $elements KiB"
   [ "$(counter host host.idle.given_back)" -gt "$given" ] || fail "nothing is counted"
   in_ns "$ns_lan" ping -q -c 1 -W 2 10.77.0.1 >/dev/null || fail "the first frame afterwards did not arrive"
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R >/dev/null || fail "no traffic afterwards"
+  later=$(keys_during in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R)
+  [ -n "$later" ] || fail "no key was seen afterwards"
+  [ -z "$(comm -13 <(echo "$keys") <(echo "$later"))" ] || fail "keys on the wire: $keys; afterwards $later"
   equal "the host's pools, as the unit knows them" "$(host_pools)" "$pools"
   equal "connections that ended" "$(counter host host.pair.downs)" 0
 }

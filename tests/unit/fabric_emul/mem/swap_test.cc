@@ -353,6 +353,12 @@ TEST_F(SwapTest, S004_17_regions_come_back_in_the_order_of_interest) {
   EXPECT_EQ(guest_.read(), guest_.content());
 }
 
+// It would leave the quiesce bit of the consumer set, and nobody to reset it.
+TEST_F(SwapTest, S004_12_a_quiescable_region_is_not_registered_anew) {
+  EXPECT_FALSE(table_.reregister(guest_.region, {.rights = kLocalRead}));
+  EXPECT_TRUE(guest_.read());
+}
+
 TEST_F(SwapTest, a_region_that_was_deregistered_meanwhile_is_forgotten) {
   ASSERT_TRUE(request(guest_));
   std::vector<std::byte*> taken;
