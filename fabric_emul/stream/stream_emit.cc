@@ -74,7 +74,7 @@ bool StreamSender::send_fresh(base::Time now) {
   if (r.is_last) {
     open_.reset();
     if (r.is_answer) answers_.close_oldest(r.end());
-    if (!r.is_answer && wqe(r.item).op == WrOp::kRdmaRead) reads_.back().end = r.end();
+    if (!r.is_answer && wqe(r.item).op == WrOp::kRdmaRead) expect_answer(r);
   } else {
     ++open_->csn;
     const std::uint32_t cells =
@@ -111,12 +111,15 @@ bool StreamSender::begin_packet() {
   ++next_psn_;
   w.is_started = true;
   if (w.consumes_receive()) ++consumers_outstanding_;
-  if (w.op == WrOp::kRdmaRead) {
-    w.msn = next_msn_++;
-    const Sge sink = w.gather.count > 0 ? w.gather.pieces[0] : Sge{};
-    reads_.push({open_->item, w.psn, sink.lkey, sink.address, sink.length, StreamNumber()});
-  }
+  if (w.op == WrOp::kRdmaRead) w.msn = next_msn_++;
   return true;
+}
+
+// Not before the request was sent: nobody can have answered it sooner.
+void StreamSender::expect_answer(const Record& request) {
+  const Wqe& w = wqe(request.item);
+  const Sge sink = w.gather.count > 0 ? w.gather.pieces[0] : Sge{};
+  reads_.push({request.item, w.psn, sink.lkey, sink.address, sink.length, request.end()});
 }
 
 // Local checks [S002-19], open reads, receive credits.

@@ -133,6 +133,7 @@ class StreamSender {
   bool send_again(base::Time now);
   bool send_fresh(base::Time now);
   bool begin_packet();
+  void expect_answer(const Record& request);
   bool may_start(Wqe& w);
   bool local_access_ok(const Wqe& w) const;
   bool window_has_room(std::uint32_t bytes, bool is_fresh) const;

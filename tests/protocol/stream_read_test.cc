@@ -185,6 +185,33 @@ TEST(StreamReadTest, X_17_an_answer_goes_where_the_profile_lets_a_write_go) {
   }
 }
 
+// The link has no room, so that the request is still here: the peer cannot have answered it.
+TEST(StreamReadTest, S002_20_a_read_that_was_not_sent_has_no_answer) {
+  StreamLine bench;
+  StreamMaker maker(bench);
+  const QpPair other = bench.pair.connect(QpInit{});
+  Memory& into = bench.a().memory(100);
+  Memory& there = bench.b().memory(100, 5);
+  Memory& much = bench.a().memory(900'000);
+  Memory& far = bench.b().memory(900'000);
+  bench.a().tap.is_recording = true;
+  bench.a().tap.blocks = true;
+  ASSERT_TRUE(bench.a().post_write(other.a, {much.sge()}, far.start, far.handle));
+  bench.a().poll();
+  ASSERT_TRUE(post_read(bench.a(), bench.qa, {into.sge()}, there, 0, 9));
+  bench.a().poll();
+  ASSERT_EQ(bench.sa().next_number(), bench.first_number_of_a());
+  CellHead answer = maker.head(Op::kRdmaReadResp, Pos::kOnly);
+  answer.header.psn = bench.sa().start_psn;
+  answer.va_mh = VaMh{into.start, into.handle, 100};
+  maker.inject(maker.next(answer, some_bytes(100)));
+  EXPECT_TRUE(into.is_zero());
+  EXPECT_EQ(bench.sa().state(), QpState::kErr);
+  ASSERT_EQ(bench.a().sent.size(), 1U);
+  EXPECT_EQ(bench.a().sent[0].wr_id, 9U);
+  EXPECT_EQ(bench.a().sent[0].status, WcStatus::kFlushed);
+}
+
 // End a asks, end b answers by hand something else than it was asked for.
 class AnswerTest : public ::testing::Test {
  protected:

@@ -31,6 +31,7 @@ class TapUnderlay final : public UnderlayDecorator {
   explicit TapUnderlay(Underlay& below) : UnderlayDecorator(below) {}
 
   bool is_recording = false;
+  bool blocks = false;            // nothing is taken to be sent
   std::vector<TappedCell> cells;  // oldest first
 
   // The owner will receive this cell as if `from` had sent it.
@@ -44,6 +45,7 @@ class TapUnderlay final : public UnderlayDecorator {
   bool has_injected() const { return !injected_.empty(); }
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
+    if (blocks) return SendStatus::kBlocked;
     const SendStatus status = below_.send(to, bytes, stride);
     if (status == SendStatus::kSent) record(true, bytes, stride);
     return status;
