@@ -85,13 +85,16 @@ void Adapter::destroy_cq(CqId cq) {
   cqs_[cq.value].reset();
 }
 
-base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
+base::Status Adapter::check_depths(std::size_t send, std::size_t receive) {
   const auto is_depth = [](std::size_t depth) { return depth > 0 && depth <= kWorkQueueDepthMax; };
-  if (!is_depth(init.send_depth) || !is_depth(init.receive_depth)) {
-    return base::Error(
-        "each queue of a queue pair has 1 to " + std::to_string(kWorkQueueDepthMax) + " entries",
-        EINVAL);
-  }
+  if (is_depth(send) && is_depth(receive)) return {};
+  return base::Error(
+      "each queue of a queue pair has 1 to " + std::to_string(kWorkQueueDepthMax) + " entries",
+      EINVAL);
+}
+
+base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
+  if (auto ok = check_depths(init.send_depth, init.receive_depth); !ok) return ok.error();
   if (init.reads_taken > kReadsMax || init.reads_asked > kReadsMax) {
     return base::Error("at most " + std::to_string(kReadsMax) + " reads can be open", EINVAL);
   }

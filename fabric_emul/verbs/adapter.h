@@ -156,6 +156,7 @@ class Adapter final : private LinkObserver {
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
   void on_cell(Link& link, const ReceivedCell& cell, base::Time now);
+  static base::Status check_depths(std::size_t send, std::size_t receive);
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);
   // adapter_stream.cc

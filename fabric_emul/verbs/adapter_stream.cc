@@ -35,9 +35,7 @@ std::optional<Qpn> Adapter::pick_qpn(base::Time now) {
 }
 
 base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now) {
-  if (init.send_depth == 0 || init.receive_depth == 0) {
-    return base::Error("a queue pair needs at least one entry in each queue", EINVAL);
-  }
+  if (auto ok = check_depths(init.send_depth, init.receive_depth); !ok) return ok.error();
   if (init.reads_taken > kReadsMax || init.reads_asked > kReadsMax ||
       init.window_bytes > kStreamWindowMax || init.mcp % 4 != 0) {
     return base::Error("a stream has an impossible value of reads, window or MCP", EINVAL);

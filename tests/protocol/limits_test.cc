@@ -111,6 +111,24 @@ TEST(LimitsTest, R_62_depths_of_nothing_and_of_too_much) {
   limits.expect_others_go_on();
 }
 
+TEST(LimitsTest, R_62_depths_of_a_stream_of_nothing_and_of_too_much) {
+  Limits limits(AdapterLimits{});
+  StreamInit good;
+  good.pd = limits.pair.a().pd;
+  good.send_cq = good.recv_cq = limits.adapter().create_cq(4).value();
+  const std::size_t before = limits.adapter().qp_count();
+  for (const std::size_t depth : {std::size_t{0}, kWorkQueueDepthMax + 1, kHuge}) {
+    StreamInit init = good;
+    init.send_depth = depth;
+    EXPECT_FALSE(limits.adapter().create_stream(init, limits.pair.now())) << depth;
+    init = good;
+    init.receive_depth = depth;
+    EXPECT_FALSE(limits.adapter().create_stream(init, limits.pair.now())) << depth;
+  }
+  EXPECT_EQ(limits.adapter().qp_count(), before);
+  limits.expect_others_go_on();
+}
+
 // One entry in each queue is enough to work with.
 TEST(LimitsTest, R_62_the_smallest_queues_work) {
   AdapterPair pair;
