@@ -94,6 +94,21 @@ class BrokenTest : public ::testing::Test {
     head.va_mh = VaMh{there_.start, there_.handle, length};
     return head;
   }
+  // The first of two cells of a write arrives, and a receive is posted.
+  void take_first(std::optional<std::uint32_t> idata = {}) {
+    ASSERT_TRUE(bench_.a().post_recv(bench_.qa, {there_.sge()}));
+    CellHead head = write(Pos::kFirst, kStreamMcp + 10);
+    head.idata = idata;
+    maker_.inject(maker_.next(head, some_bytes(kStreamMcp)));
+    ASSERT_TRUE(holds(there_, 0, some_bytes(kStreamMcp)));
+    there_.clear();
+  }
+  CellHead second() {
+    CellHead head = write(Pos::kLast, kStreamMcp + 10);
+    head.header.csn = 1;
+    head.va_mh->address = there_.at(kStreamMcp);
+    return head;
+  }
   StreamLine bench_;
   StreamMaker maker_{bench_};
   Memory& there_ = bench_.a().memory(10'000);
@@ -117,6 +132,23 @@ TEST_F(BrokenTest, more_than_the_packet_has) {
 TEST_F(BrokenTest, less_than_the_packet_has) {
   expect_refused(maker_.next(write(Pos::kOnly, 101), some_bytes(100)));
 }
+TEST_F(BrokenTest, another_operation_inside_a_packet) {
+  take_first();
+  CellHead head = maker_.head(Op::kSend, Pos::kLast);
+  head.header.csn = 1;
+  expect_refused(maker_.next(head, some_bytes(10)));
+}
+TEST_F(BrokenTest, another_packet_number_inside_a_packet) {
+  take_first();
+  ++maker_.psn;
+  expect_refused(maker_.next(second(), some_bytes(10)));
+}
+TEST_F(BrokenTest, X_39_another_idata_inside_a_packet) {
+  take_first(1);
+  CellHead head = second();
+  head.idata = 2;
+  expect_refused(maker_.next(head, some_bytes(10)));
+}
 TEST_F(BrokenTest, an_answer_that_nobody_asked_for) {
   CellHead head = write(Pos::kOnly, 100);
   head.header.op = Op::kRdmaReadResp;
@@ -127,6 +159,38 @@ TEST_F(BrokenTest, an_early_answer_that_nobody_asked_for) {
   head.header.op = Op::kRdmaReadResp;
   maker_.number = maker_.number + 5000;
   expect_refused(maker_.next(head, some_bytes(100)));
+}
+
+// Its answer would need more cells than a packet has.
+TEST(StreamHostileTest, a_read_longer_than_a_packet_ends_the_stream) {
+  StreamInit init = StreamBench::reads(2);
+  init.mcp = kMcpMin;
+  StreamLine bench(init);
+  StreamMaker maker(bench);
+  constexpr std::uint32_t kLongest = kCellsPerPacketMax * kMcpMin;
+  Memory& there = bench.a().memory(kLongest + 1);
+  Memory& into = bench.b().memory(kLongest + 1);
+  maker.inject(maker.read_request(there, kLongest, 1, into));
+  EXPECT_EQ(bench.sa().state(), QpState::kRts);
+  maker.inject(maker.read_request(there, kLongest + 1, 2, into));
+  EXPECT_EQ(bench.sa().state(), QpState::kErr);
+  EXPECT_EQ(bench.count_a(StreamCounter::kDropRefused), 1U);
+}
+
+TEST(StreamHostileTest, S002_01_a_cell_from_another_link_is_dropped) {
+  PairOptions options = StreamBench::options();
+  options.ends = 3;
+  StreamLine bench(StreamBench::reads(), options);
+  StreamMaker maker(bench);
+  Memory& there = bench.a().memory(100);
+  const auto cell = maker.write(there.handle, there.start, some_bytes(100))[0];
+  CellView view;
+  ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
+  bench.sa().on_cell(view, cell.size(), bench.a().link(1), bench.pair.now());
+  EXPECT_EQ(bench.count_a(StreamCounter::kDropSource), 1U);
+  EXPECT_TRUE(there.is_zero());
+  maker.inject(cell);
+  EXPECT_TRUE(holds(there, 0, some_bytes(100)));
 }
 
 // An early cell is judged in its turn; what it has placed passed its checks.

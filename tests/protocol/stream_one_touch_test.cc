@@ -184,6 +184,16 @@ TEST_P(TableDTest, S002_26_a_stream_that_ends_before_the_gap_is_filled_ends_the_
   EXPECT_FALSE(is_valid(handle));
 }
 
+TEST_P(TableDTest, S002_22_a_stream_that_ends_in_mid_answer_ends_the_entry_that_is_read) {
+  const MemoryHandle handle = window();
+  const Memory as_window{.bytes = {}, .handle = handle, .start = there_.start};
+  maker_.inject(maker_.read_request(as_window, 1000, 1, bench_.b().memory(1000)));
+  ASSERT_TRUE(is_touched(handle));
+  ASSERT_TRUE(is_valid(handle));
+  bench_.sa().enter_error();
+  EXPECT_FALSE(is_valid(handle));
+}
+
 // An idata that came early is indicated in its turn.
 TEST_P(TableDTest, S002_26_the_idata_of_an_early_packet_waits_for_its_turn) {
   const MemoryHandle handle = window();

@@ -264,5 +264,17 @@ TEST_F(AnswerTest, S002_20_one_of_another_length_is_not) {
   head.va_mh->length = 101;
   expect_bad(head, 101);
 }
+TEST_F(AnswerTest, S002_20_one_to_a_later_read_is_not_before_the_first) {
+  ASSERT_TRUE(post_read(bench_.a(), bench_.qa, {into_.sge(500, 100)}, there_, 0, 10));
+  bench_.a().poll();
+  CellHead head = answer();
+  ++head.header.psn;
+  head.va_mh->address = into_.at(500);
+  maker_.inject(maker_.next(head, some_bytes(100)));
+  EXPECT_TRUE(into_.is_zero());
+  EXPECT_EQ(bench_.sa().state(), QpState::kErr);
+  ASSERT_EQ(bench_.a().sent.size(), 2U);
+  for (const Wc& wc : bench_.a().sent) EXPECT_NE(wc.status, WcStatus::kSuccess) << wc.wr_id;
+}
 
 }  // namespace splitnic::fabric::testing::stream_read_test
