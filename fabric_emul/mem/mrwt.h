@@ -126,6 +126,9 @@ class Mrwt {
   // A packet of a queue pair begins to use an entry that passed its checks. False: it has one touch
   // only, and another packet had it.
   bool touch(MemoryHandle handle, Qpn qp, Psn psn) noexcept;
+  // The same packet goes on. False: the entry has one touch only, and this packet has not touched
+  // it; it was bound again since the packet began.
+  bool may_go_on(MemoryHandle handle, Qpn qp, Psn psn) const noexcept;
   // That packet is done with it: an entry with one touch is not valid any more.
   void spend(MemoryHandle handle, Qpn qp, Psn psn) noexcept;
   // The same for STREAM, where table D decides (docs/wire/stream.md). The last cell of the first

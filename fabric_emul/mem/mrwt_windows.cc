@@ -79,6 +79,14 @@ bool Mrwt::touch(MemoryHandle handle, Qpn qp, Psn psn) noexcept {
   return true;
 }
 
+bool Mrwt::may_go_on(MemoryHandle handle, Qpn qp, Psn psn) const noexcept {
+  if (one_touch_live_ == 0) return true;
+  const std::optional<std::uint32_t> index = find(handle);
+  if (!index || !entries_[*index].one_touch_enabled) return true;
+  const MrwtEntry& entry = entries_[*index];
+  return entry.touched && entry.toucher_qp == qp && entry.toucher_psn == psn;
+}
+
 void Mrwt::spend(MemoryHandle handle, Qpn qp, Psn psn) noexcept {
   if (one_touch_live_ == 0) return;
   const std::optional<std::uint32_t> index = find(handle);

@@ -160,11 +160,15 @@ bool Responder::send_answer(Link& link, Answer& answer) {
   return true;
 }
 
-// Checked per cell too: a region may end in mid-answer. The refusal ends all answers.
+// Checked per cell too: a region may end in mid-answer, and a window be bound anew [M-10].
+// The refusal ends all answers.
 bool Responder::copy_out(const Answer& answer, std::uint64_t offset, base::MutableBytes to) {
-  const PlacementResult copied =
-      read_remote(context_.mrwt, context_.pd, context_.qpn, answer.target.handle,
-                  VirtualAddress(answer.target.address.value + offset), to);
+  const MemoryHandle handle = answer.target.handle;
+  PlacementResult copied{false, AccessCheck::kA};
+  if (context_.mrwt.may_go_on(handle, context_.qpn, answer.psn)) {
+    copied = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
+                         VirtualAddress(answer.target.address.value + offset), to);
+  }
   if (copied.ok()) return true;
   context_.counters.add(TransportCounter::kDropAccess);
   if (!is_refusing()) {

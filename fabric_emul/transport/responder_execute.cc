@@ -143,10 +143,13 @@ Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset
 }
 
 Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offset) {
-  // Checked per cell too: a region may end in mid-packet.
-  const PlacementResult placed =
-      write_remote(context_.mrwt, context_.pd, context_.qpn, open_.target.handle,
-                   VirtualAddress(open_.target.address.value + offset), cell.payload);
+  // Checked per cell too: a region may end in mid-packet, and a window be bound anew [M-09].
+  const MemoryHandle handle = open_.target.handle;
+  PlacementResult placed{false, AccessCheck::kA};
+  if (context_.mrwt.may_go_on(handle, context_.qpn, cell.header.psn)) {
+    placed = write_remote(context_.mrwt, context_.pd, context_.qpn, handle,
+                          VirtualAddress(open_.target.address.value + offset), cell.payload);
+  }
   if (placed.ok()) return Step::kTaken;
   context_.counters.add(TransportCounter::kDropAccess);
   return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(placed.failed));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
+#include "tests/support/cell_maker.h"
 #include "tests/support/reader.h"
 
 namespace splitnic::fabric::testing::one_touch_test {
@@ -59,6 +60,7 @@ TEST_F(OneTouchTest, S002_22_the_first_write_lands_and_the_second_does_not) {
   const MemoryHandle handle = window();
   EXPECT_EQ(write(one_.b, handle, 5000), WcStatus::kSuccess);
   EXPECT_TRUE(std::equal(here_.bytes.begin(), here_.bytes.begin() + 5000, there_.bytes.begin()));
+  EXPECT_FALSE(pair_.a().adapter->memory().entry(handle)->is_valid) << "spent";
   const auto before = there_.bytes;
   here_.fill(4);
   EXPECT_EQ(write(two_.b, handle), WcStatus::kRemoteAccess);
@@ -139,6 +141,89 @@ TEST_F(OneTouchTest, M_10_then_it_is_dead) {
   EXPECT_TRUE(table.entry(handle)->is_valid) << "held for a repetition";
   for (int i = 0; i < 2; ++i) EXPECT_EQ(read(one_.b, there_.handle), WcStatus::kSuccess);
   EXPECT_FALSE(table.entry(handle)->is_valid);
+}
+
+TEST_F(OneTouchTest, M_10_the_end_of_the_queue_pair_ends_what_it_held) {
+  Mrwt& table = pair_.a().adapter->memory();
+  const MemoryHandle handle = window();
+  EXPECT_EQ(read(one_.b, handle), WcStatus::kSuccess);
+  ASSERT_TRUE(table.entry(handle)->is_valid);
+  ASSERT_TRUE(pair_.a().adapter->modify_qp(one_.a, QpState::kErr, 0, {}));
+  EXPECT_FALSE(table.entry(handle)->is_valid);
+}
+
+// Two queue pairs that count from the same number; the window is held for the read of one of them.
+TEST_F(OneTouchTest, M_10_the_same_number_on_another_queue_pair_is_another_packet) {
+  QpAttr attr;
+  attr.reads_taken = attr.reads_asked = 2;
+  const QpPair one = pair_.connect_by_hand(reading(2), attr);
+  const QpPair two = pair_.connect_by_hand(reading(2), attr);
+  const MemoryHandle handle = window();
+  EXPECT_EQ(read(one.b, handle), WcStatus::kSuccess);
+  EXPECT_TRUE(pair_.a().adapter->memory().entry(handle)->is_valid);
+  pair_.b().sent.clear();
+  ASSERT_TRUE(post_fetch(pair_.b(), two.b, into_, {FetchOp::kSwap, 5, 0}, there_.start, handle));
+  EXPECT_EQ(status(), WcStatus::kRemoteAccess);
+  EXPECT_TRUE(there_.is_zero());
+}
+
+// The handle stays, and belongs to another operation from the bind on.
+class KeyBoundAgain : public OneTouchTest {
+ protected:
+  Mrwt& table() { return pair_.a().adapter->memory(); }
+  void bind(const Memory& memory, std::size_t offset, bool is_one_touch) {
+    EXPECT_FALSE(table().clear_window(pair_.a().pd, key_));
+    EXPECT_FALSE(table().bind_reserved(pair_.a().pd, key_, memory.handle, memory.at(offset),
+                                       memory.bytes.size() - offset, kRemoteRead | kRemoteWrite,
+                                       Qpn{}));
+    if (is_one_touch) table().make_one_touch(key_);
+  }
+  const MemoryHandle key_ = table().reserve_window(pair_.a().pd).value();
+};
+
+TEST_F(KeyBoundAgain, S000_25_the_packet_under_way_is_over_and_the_key_still_serves_one) {
+  for (const bool was_one_touch : {false, true}) {
+    there_.clear();
+    bind(there_, 0, was_one_touch);
+    const QpPair old = pair_.connect(QpInit{});
+    const std::size_t mcp = pair_.a().qp(old.a).attr().mcp;
+    const std::size_t at = there_.bytes.size() - 2 * mcp;
+    CellMaker maker(pair_, 1, old.b, 0, old.a);
+    const base::Bytes cell = base::Bytes(here_.bytes).first(mcp);
+    const VaMh range{there_.at(at), key_, static_cast<std::uint32_t>(2 * mcp)};
+    maker.send(Op::kRdmaWrite, Pos::kFirst, cell, {.va_mh = range});
+    pair_.a().poll();
+    EXPECT_EQ(there_.bytes[at], here_.bytes[0]);
+    bind(there_, at, true);
+    maker.send(Op::kRdmaWrite, Pos::kLast, cell);
+    pair_.a().poll();
+    EXPECT_EQ(there_.bytes[at + mcp], std::byte{0});
+    EXPECT_FALSE(table().entry(key_)->touched);
+    EXPECT_EQ(pair_.a().qp(old.a).state(), QpState::kErr);
+    const QpPair qp = pair_.connect(QpInit{});
+    for (const WcStatus wanted : {WcStatus::kSuccess, WcStatus::kRemoteAccess}) {
+      pair_.b().sent.clear();
+      ASSERT_TRUE(pair_.b().post_write(qp.b, {here_.sge(0, 100)}, there_.at(at + mcp), key_));
+      EXPECT_EQ(status(), wanted);
+    }
+  }
+}
+
+TEST_F(KeyBoundAgain, S000_25_the_answer_under_way_is_over_and_the_key_still_serves_one) {
+  Memory& from = pair_.a().memory(4 << 20, 9);
+  Memory& to = pair_.b().memory(4 << 20);
+  bind(from, 0, false);
+  const Memory as_window{.bytes = {}, .handle = key_, .start = from.start};
+  ASSERT_TRUE(post_read(pair_.b(), one_.b, {to.sge()}, as_window));
+  ASSERT_TRUE(pair_.run_until([&] { return to.bytes[1 << 20] != std::byte{0}; }));
+  ASSERT_TRUE(pair_.b().sent.empty());
+  bind(from, 0, true);
+  EXPECT_EQ(status(), WcStatus::kRemoteAccess);
+  EXPECT_EQ(to.bytes.back(), std::byte{0});
+  EXPECT_FALSE(table().entry(key_)->touched);
+  pair_.b().sent.clear();
+  ASSERT_TRUE(post_read(pair_.b(), two_.b, {to.sge(0, 100)}, as_window));
+  EXPECT_EQ(status(), WcStatus::kSuccess);
 }
 
 TEST_F(OneTouchTest, S002_22_a_fetch_op_is_a_use_and_is_answered_again) {
