@@ -36,25 +36,41 @@ struct Asker {
   AccessKind kind;
 };
 
-// Gives [address, address + size) to copy(memory, offset in the range, byte count), one call for
-// each run of consecutive bytes. The first access checks the whole range.
-template <typename Copy>
-std::optional<AccessCheck> copy_runs(const Mrwt& table, const Asker& asker, MemoryHandle handle,
-                                     VirtualAddress address, std::size_t size, Copy&& copy) {
+// Gives [address, address + size) to visit(memory, offset in the range, byte count), one call for
+// each run of consecutive bytes. The first access checks the whole range and brings in its page.
+template <typename Visit>
+std::optional<AccessCheck> walk_runs(const Mrwt& table, const Asker& asker, MemoryHandle handle,
+                                     VirtualAddress address, std::size_t size, Visit&& visit) {
   std::size_t done = 0;
   do {
     const AccessResult part = table.access(handle, VirtualAddress(address.value + done),
                                            size - done, asker.kind, asker.pd, asker.qp);
     if (!part.ok()) return part.failed;
-    if (part.run != 0) copy(part.at, done, std::size_t{part.run});
+    if (part.run != 0) visit(part.at, done, std::size_t{part.run});
     done += part.run;
   } while (done < size);
   return std::nullopt;
 }
 
+// All pages of the range are in before the first byte moves.
+template <typename Copy>
+PlacementResult copy_runs(const Mrwt& table, const Asker& asker, MemoryHandle handle,
+                          VirtualAddress address, std::size_t size, Copy&& copy) {
+  const AccessResult first = table.access(handle, address, size, asker.kind, asker.pd, asker.qp);
+  if (!first.ok()) return {false, first.failed};
+  if (first.run == size) {
+    if (size != 0) copy(first.at, 0, size);
+    return {};
+  }
+  auto failed = walk_runs(table, asker, handle, address, size, [](auto&&...) {});
+  if (!failed) failed = walk_runs(table, asker, handle, address, size, copy);
+  if (failed) return {false, *failed};
+  return {};
+}
+
 // First pass: every touched piece may be accessed over its whole extent, so that no sum of its
-// address and an offset can wrap. Second pass: copy(memory of the run, offset in the range, byte
-// count).
+// address and an offset can wrap, and what is touched of it is in. Second pass: copy(memory of the
+// run, offset in the range, byte count).
 template <typename Copy>
 PlacementResult place(const Mrwt& table, const Asker& asker, std::span<const Sge> pieces,
                       std::uint64_t offset, std::size_t size, Copy&& copy) {
@@ -70,17 +86,20 @@ PlacementResult place(const Mrwt& table, const Asker& asker, std::span<const Sge
   }
   auto failed = walk(
       pieces, offset, size,
-      [&](const Sge& piece, std::uint64_t, std::size_t, std::size_t) -> std::optional<AccessCheck> {
-        const AccessResult result =
+      [&](const Sge& piece, std::uint64_t within, std::size_t,
+          std::size_t count) -> std::optional<AccessCheck> {
+        const AccessResult whole =
             table.access(piece.lkey, piece.address, piece.length, asker.kind, asker.pd, asker.qp);
-        if (result.ok()) return std::nullopt;
-        return result.failed;
+        if (!whole.ok()) return whole.failed;
+        if (whole.run == piece.length) return std::nullopt;
+        return walk_runs(table, asker, piece.lkey, VirtualAddress(piece.address.value + within),
+                         count, [](auto&&...) {});
       });
   if (failed) return {false, *failed};
 
   failed = walk(pieces, offset, size,
                 [&](const Sge& piece, std::uint64_t within, std::size_t done, std::size_t count) {
-                  return copy_runs(table, asker, piece.lkey,
+                  return walk_runs(table, asker, piece.lkey,
                                    VirtualAddress(piece.address.value + within), count,
                                    [&](std::byte* at, std::size_t part, std::size_t bytes) {
                                      copy(at, done + part, bytes);
@@ -116,23 +135,18 @@ PlacementResult scatter(const Mrwt& table, PdId pd, std::span<const Sge> pieces,
 
 PlacementResult write_remote(const Mrwt& table, PdId pd, Qpn qp, MemoryHandle handle,
                              VirtualAddress address, base::Bytes in) noexcept {
-  const auto failed = copy_runs(table, {pd, qp, AccessKind::kRemoteWrite}, handle, address,
-                                in.size(), [&](std::byte* to, std::size_t done, std::size_t count) {
-                                  std::memcpy(to, in.data() + done, count);
-                                });
-  if (failed) return {false, *failed};
-  return {};
+  return copy_runs(table, {pd, qp, AccessKind::kRemoteWrite}, handle, address, in.size(),
+                   [&](std::byte* to, std::size_t done, std::size_t count) {
+                     std::memcpy(to, in.data() + done, count);
+                   });
 }
 
 PlacementResult read_remote(const Mrwt& table, PdId pd, Qpn qp, MemoryHandle handle,
                             VirtualAddress address, base::MutableBytes out) noexcept {
-  const auto failed =
-      copy_runs(table, {pd, qp, AccessKind::kRemoteRead}, handle, address, out.size(),
-                [&](const std::byte* from, std::size_t done, std::size_t count) {
-                  std::memcpy(out.data() + done, from, count);
-                });
-  if (failed) return {false, *failed};
-  return {};
+  return copy_runs(table, {pd, qp, AccessKind::kRemoteRead}, handle, address, out.size(),
+                   [&](const std::byte* from, std::size_t done, std::size_t count) {
+                     std::memcpy(out.data() + done, from, count);
+                   });
 }
 
 }  // namespace splitnic::fabric

@@ -2,9 +2,9 @@
 // run by run. Local memory is a list of pieces, remote access names one range. The list is the
 // gather list of a send or the scatter list of a receive; `offset` counts from its first byte, so
 // each cell of a packet is copied on its own. Every piece that is touched is checked over its whole
-// extent, and all of them before the first byte moves: a refused copy leaves both sides unchanged
-// [S002-19]. Only a page that cannot be brought in in mid-copy leaves what came before it. Runs on
-// the thread that owns the table; allocates nothing.
+// extent, and the pages that are touched are brought in, before the first byte moves: a refused
+// copy leaves both sides unchanged [S002-19]. That needs a source that takes out no page of the
+// region to bring in another. Runs on the thread that owns the table; allocates nothing.
 #pragma once
 
 #include <cstdint>

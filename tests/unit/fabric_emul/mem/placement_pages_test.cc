@@ -5,6 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "fabric_emul/mem/arena.h"
+#include "fabric_emul/mem/on_demand.h"
 #include "fabric_emul/mem/placement.h"
 #include "tests/unit/fabric_emul/mem/frames.h"
 
@@ -103,6 +105,58 @@ TEST_F(PlacementPagesTest, S002_17_remote_copies_need_their_right_and_a_length_o
   EXPECT_TRUE(read_remote(table_, kPd, kQp, reads, VirtualAddress(kStart.value + 100), {}).ok());
   EXPECT_TRUE(write_remote(table_, kPd, kQp, writes, kStart, bytes).ok());
   EXPECT_EQ(span, bytes);
+}
+
+// A region of two pages, and one frame: the second page cannot come in once the first one has.
+class OneFrameTest : public testing::Test {
+ protected:
+  static constexpr std::size_t kBefore = 100;  // bytes of a range that lie before the second page
+  static VirtualAddress at(std::uint64_t offset) { return VirtualAddress(0x10000 + offset); }
+  // What the first page holds; it is brought in if it is out.
+  std::vector<std::byte> first_page() {
+    std::vector<std::byte> out(kFrameBytes);
+    EXPECT_TRUE(read_remote(table_, kPd, kQp, handle_, at(0), out).ok());
+    return out;
+  }
+
+  base::SeededRandom random_{3};
+  Mrwt table_{8, random_};
+  std::unique_ptr<Arena> arena_ = Arena::make(1, 12).value();
+  OnDemandPages source_{*arena_, 2};
+  std::vector<std::byte*> out_ = std::vector<std::byte*>(2);
+  MemoryHandle handle_ = table_
+                             .register_pages(kPd, {out_, 12, 0, 2 * kFrameBytes}, kAccessRights,
+                                             {at(0), {}, &source_, nullptr})
+                             .value();
+  const VirtualAddress across_ = at(kFrameBytes - kBefore);
+};
+
+TEST_F(OneFrameTest, S002_19_a_remote_copy_without_a_frame_changes_no_byte) {
+  const std::vector<std::byte> in(200, std::byte{0x5A});
+  EXPECT_EQ(write_remote(table_, kPd, kQp, handle_, across_, in).failed, AccessCheck::kA);
+  EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameBytes));
+  EXPECT_FALSE(write_remote(table_, kPd, kQp, handle_, across_, in).ok()) << "now it is in";
+  EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameBytes));
+  std::vector<std::byte> out = in;
+  EXPECT_FALSE(read_remote(table_, kPd, kQp, handle_, across_, out).ok());
+  EXPECT_EQ(out, in);
+  EXPECT_TRUE(
+      write_remote(table_, kPd, kQp, handle_, across_, base::Bytes(in).first(kBefore)).ok());
+}
+
+TEST_F(OneFrameTest, S002_19_a_list_without_a_frame_changes_no_byte) {
+  const std::array pieces{Sge{at(0), 300, handle_}, Sge{across_, 200, handle_}};
+  for (const std::size_t pieces_used : {std::size_t{1}, std::size_t{2}}) {
+    const auto list = std::span(pieces).last(pieces_used);
+    const std::vector<std::byte> in(total_length(list), std::byte{0x5A});
+    EXPECT_EQ(scatter(table_, kPd, list, 0, in).failed, AccessCheck::kA);
+    EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameBytes));
+    std::vector<std::byte> out = in;
+    EXPECT_FALSE(gather(table_, kPd, list, 0, out).ok());
+    EXPECT_EQ(out, in);
+    EXPECT_TRUE(gather(table_, kPd, list, 0, std::span(out).first(kBefore)).ok())
+        << "what is not touched need not be in";
+  }
 }
 
 }  // namespace placement_pages_test
