@@ -160,8 +160,8 @@ class Mrwt {
   // is none [S000-22].
   std::optional<AccessCheck> clear_window(PdId pd, MemoryHandle window);
   // What a peer's Send with deregister does: ends a window or region of this PD that lets the peer
-  // do something, for queue pair `qp`; the letter if it may not (g: windows are bound to it)
-  // [S002-35].
+  // do something, for queue pair `qp`; the letter if it may not (b: regions serve no peer in this
+  // profile; g: windows are bound to it) [S002-35].
   std::optional<AccessCheck> end_by_peer(PdId pd, Qpn qp, MemoryHandle handle);
 
   // Registers a region anew, under another handle: the old one ends with the call. The start stays

@@ -1,6 +1,7 @@
 // Windows whose handle is known before they are bound, entries that a peer ends, and those that end
 // with their first use.
 #include "base/check.h"
+#include "fabric_emul/mem/access_check.h"
 #include "fabric_emul/mem/mrwt.h"
 
 namespace splitnic::fabric {
@@ -42,7 +43,7 @@ std::optional<AccessCheck> Mrwt::end_by_peer(PdId pd, Qpn qp, MemoryHandle handl
   const std::optional<std::uint32_t> index = find(handle);
   if (!index || !entries_[*index].is_valid) return AccessCheck::kA;
   const MrwtEntry& entry = entries_[*index];
-  if (entry.type != EntryType::kWindow && entry.type != EntryType::kRegion) return AccessCheck::kB;
+  if (!check_entry_type(entry, AccessKind::kRemoteWrite, profile_)) return AccessCheck::kB;
   const bool is_bound_elsewhere = entry.bound_qp != Qpn{} && entry.bound_qp != qp;
   if (entry.pd != pd || is_bound_elsewhere) return AccessCheck::kC;
   if ((entry.rights & (kRemoteRead | kRemoteWrite)) == 0) return AccessCheck::kF;

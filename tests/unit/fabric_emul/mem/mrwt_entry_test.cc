@@ -188,5 +188,18 @@ TEST_F(EntryTest, S004_07_a_write_right_after_deregistration_is_refused) {
   EXPECT_FALSE(unchanged());
 }
 
+TEST_F(EntryTest, S002_35_a_peer_ends_no_region_where_only_windows_serve_it) {
+  for (const MrwtProfile profile : {MrwtProfile::kRegionsOk, MrwtProfile::kStrictWindows}) {
+    const bool is_strict = profile == MrwtProfile::kStrictWindows;
+    Mrwt table(4, random_, false, profile);
+    const MemoryHandle region = table.register_region(kPd, memory(), kAll, kStart).value();
+    const MemoryHandle window = table.bind_window(kPd, region, kStart, 8, kRemoteRead, kQp).value();
+    EXPECT_EQ(table.end_by_peer(kPd, kQp, window), std::nullopt);
+    EXPECT_EQ(table.end_by_peer(kPd, kQp, region),
+              is_strict ? std::optional(AccessCheck::kB) : std::nullopt);
+    EXPECT_EQ(table.entry(region) != nullptr, is_strict);
+  }
+}
+
 }  // namespace mrwt_entry_test
 }  // namespace splitnic::fabric
