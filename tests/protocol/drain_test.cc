@@ -188,6 +188,35 @@ TEST_F(Drain, T_26_the_event_comes_once_a_drain_and_not_for_one_that_was_left) {
   }
 }
 
+TEST_F(Drain, T_21_reads_that_are_open_stay_so_when_more_may_be_asked) {
+  QpInit init = reading(4);
+  init.reads_asked = 2;
+  const QpPair qp = pair_.connect(init);
+  Memory& from = pair_.a().memory(100'000, 3);
+  Memory& to = pair_.b().memory(100'000);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(post_read(pair_.b(), qp.b, {to.sge(i * 30'000, 30'000)}, from, i * 30'000, i));
+  }
+  const auto open = [&] {
+    return std::ranges::count_if(pair_.b().tap.cells, [](const TappedCell& cell) {
+      return cell.sent && cell.header().op == Op::kRdmaReadReq;
+    });
+  };
+  pair_.b().tap.is_recording = true;
+  ASSERT_TRUE(pair_.run_until([&] { return open() == 2; }));
+  ASSERT_TRUE(pair_.b().sent.empty());
+  ASSERT_TRUE(to_state(pair_.b(), qp.b, QpState::kSqd));
+  QpAttr attr;
+  attr.reads_asked = 4;
+  ASSERT_TRUE(pair_.b().adapter->modify_qp(qp.b, QpState::kRts, kAttrReadsAsked, attr));
+  ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 2; }));
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(pair_.b().sent[i].status, S::kSuccess) << i;
+    EXPECT_EQ(pair_.b().sent[i].wr_id, i);
+  }
+  EXPECT_TRUE(std::equal(to.bytes.begin(), to.bytes.begin() + 60'000, from.bytes.begin()));
+}
+
 TEST_F(Drain, T_26_resume_sq_ends_any_drain) {
   const QpPair qp = pair_.connect(QpInit{});
   ASSERT_TRUE(to_state(pair_.b(), qp.b, QpState::kSqd));

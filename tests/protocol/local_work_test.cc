@@ -106,6 +106,40 @@ TEST_F(LocalWorkTest, S000_06_a_bind_that_is_refused_ends_the_queue_and_changes_
   EXPECT_EQ(pair_.b().qp(qp_.b).state(), QpState::kErr);
 }
 
+// Each on a queue pair of its own: a refusal ends it.
+TEST_F(LocalWorkTest, S000_06_what_may_not_be_bound_is_refused_and_stays_as_it_is) {
+  End& b = pair_.b();
+  Memory& region = b.memory(4096, 0, kLocalRead | kLocalWrite | kWindowBind);
+  const auto post = [&](const LocalWork& work) {
+    const QpPair qp = pair_.connect(QpInit{});
+    b.sent.clear();
+    EXPECT_TRUE(post_local(b, qp.b, WrOp::kBind, work));
+    EXPECT_TRUE(pair_.run_until([&] { return !b.sent.empty(); }));
+    return b.sent[0].status;
+  };
+  LocalWork foreign = bind_of(region, 0, 64);
+  foreign.window = table().reserve_window(b.adapter->alloc_pd()).value();
+  EXPECT_EQ(post(foreign), WcStatus::kBind) << "a window of another domain";
+  LocalWork odd = bind_of(region, 0, 64);
+  for (const std::uint8_t rights : {std::uint8_t{0x80}, std::uint8_t{kWindowBind}}) {
+    odd.rights = rights;
+    EXPECT_EQ(post(odd), WcStatus::kBind) << "unknown rights " << int{rights};
+  }
+  for (const MemoryHandle window : {foreign.window, odd.window}) {
+    EXPECT_FALSE(table().entry(window)->is_valid);
+  }
+  EXPECT_EQ(table().entry(region.handle)->windows_bound, 0U);
+
+  LocalWork bound = bind_of(region, 100, 13);
+  EXPECT_EQ(post(bound), WcStatus::kSuccess);
+  bound.address = region.at(0);
+  bound.length = 4096;
+  EXPECT_EQ(post(bound), WcStatus::kBind) << "it is bound already";
+  EXPECT_EQ(table().start_of(bound.window), region.at(100));
+  EXPECT_EQ(table().length_of(bound.window), 13U);
+  EXPECT_EQ(table().entry(region.handle)->windows_bound, 1U);
+}
+
 TEST_F(LocalWorkTest, S000_06_each_runs_once_however_often_its_neighbours_are_sent) {
   for (const bool selective : {true, false}) {
     PairOptions options;
@@ -237,6 +271,28 @@ TEST_F(SendDereg, S002_35_what_the_peer_was_not_given_is_refused) {
   Memory& own = pair_.a().memory(64, 0, kLocalRead | kLocalWrite);
   expect_refused(own.handle);
   EXPECT_TRUE(is_live(own.handle));
+}
+
+TEST_F(SendDereg, S002_35_a_window_of_another_queue_pair_is_refused) {
+  Memory& region = pair_.a().memory(64);
+  const QpPair other = pair_.connect(QpInit{});
+  const auto bind = [&](Qpn qpn) {
+    return pair_.a()
+        .adapter->memory()
+        .bind_window(pair_.a().pd, region.handle, region.start, 8, kRemoteRead, qpn)
+        .value();
+  };
+  const MemoryHandle own = bind(qp_.a);
+  ASSERT_TRUE(post_send_dereg(pair_.b(), qp_.b, {message_.sge(0, 8)}, own));
+  ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 1; }));
+  EXPECT_EQ(pair_.b().sent[0].status, WcStatus::kSuccess);
+  EXPECT_FALSE(is_live(own));
+  pair_.b().sent.clear();
+  pair_.a().received.clear();
+  ASSERT_TRUE(pair_.a().post_recv(qp_.a, {inbox_.sge()}));
+  const MemoryHandle window = bind(other.a);
+  expect_refused(window);
+  EXPECT_TRUE(is_live(window));
 }
 
 TEST_F(SendDereg, S002_35_a_region_with_windows_is_refused) {

@@ -116,6 +116,17 @@ TEST_F(QueueRegistration, X_21_a_reserved_key_gives_no_other_call_a_way_in) {
   EXPECT_TRUE(table().bind_window(pair_.b().pd, key, start, 1, kRemoteRead, Qpn{}));
 }
 
+TEST_F(QueueRegistration, S002_31_another_domain_makes_no_region_of_a_reserved_entry) {
+  std::vector<std::byte> memory(64);
+  const NewRegion region = span_region(memory);
+  const MemoryHandle key = table().reserve_region(pair_.b().pd, region).value();
+  EXPECT_EQ(table().make_reserved(pair_.b().adapter->alloc_pd(), key, region),
+            RegisterCheck::kEntry);
+  EXPECT_FALSE(table().entry(key)->is_valid);
+  EXPECT_EQ(table().make_reserved(pair_.b().pd, key, region), std::nullopt);
+  EXPECT_TRUE(table().entry(key)->is_valid);
+}
+
 TEST_F(QueueRegistration, S002_31_the_three_checks_at_execution) {
   std::vector<std::byte> memory(64);
   const QpPair qp = pair_.connect(registering());

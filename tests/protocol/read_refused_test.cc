@@ -132,6 +132,27 @@ TEST(ReadRefusedTest, M_05_a_fetch_op_needs_both_rights) {
   }
 }
 
+TEST(ReadRefusedTest, M_05_a_fetch_op_needs_both_rights_of_the_queue_pair) {
+  constexpr std::uint8_t kBoth = kRemoteRead | kRemoteWrite;
+  for (const std::uint8_t rights : {std::uint8_t{kRemoteRead}, std::uint8_t{kRemoteWrite}, kBoth}) {
+    AdapterPair pair;
+    QpAttr attr;
+    attr.rights = rights;
+    attr.reads_taken = attr.reads_asked = 4;
+    const QpPair qp = pair.connect_by_hand(reading(), attr);
+    Memory& there = pair.a().memory(64, 1);
+    Memory& here = pair.b().memory(64);
+    const auto before = there.bytes;
+    ASSERT_TRUE(
+        post_fetch(pair.b(), qp.b, here, {FetchOp::kSwap, 1, 0}, there.start, there.handle));
+    ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
+    const bool is_done = rights == kBoth;
+    EXPECT_EQ(pair.b().sent[0].status, is_done ? WcStatus::kSuccess : WcStatus::kRemoteInvalid);
+    EXPECT_EQ(there.bytes != before, is_done);
+    EXPECT_EQ(here.is_zero(), !is_done);
+  }
+}
+
 struct Shape {
   std::uint64_t offset;
   std::uint32_t length;

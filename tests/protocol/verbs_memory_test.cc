@@ -87,6 +87,7 @@ TEST_F(VerbsMemory, mr_04_rereg_addr) {
   const auto handle = table().reregister(old, {.memory = base::MutableBytes(other_)});
   ASSERT_TRUE(handle);
   EXPECT_EQ(table().length_of(*handle), other_.size());
+  EXPECT_NE(table().start_of(*handle), old_start) << "other memory, another start";
   EXPECT_EQ(write(*handle), WcStatus::kSuccess);
   EXPECT_TRUE(has_arrived(other_));
   EXPECT_FALSE(has_arrived(memory_));
@@ -118,6 +119,18 @@ TEST_F(VerbsMemory, mr_06_rereg_access_bad_flow) {
   EXPECT_FALSE(table().reregister(*window, {.rights = kLocalRead}));
   EXPECT_EQ(write(handle), WcStatus::kSuccess) << "nothing has changed";
   EXPECT_EQ(read(*window, table().start_of(handle), 8), WcStatus::kSuccess);
+  ASSERT_TRUE(table().unbind(*window));
+  ASSERT_TRUE(table().set_valid(handle, false));
+  ASSERT_FALSE(table().reregister(handle, {.rights = kLocalRead})) << "it is not valid";
+  ASSERT_TRUE(table().set_valid(handle, true));
+  struct : WriteGuard {
+    bool may_write(VirtualAddress, std::uint64_t) const noexcept override { return true; }
+  } guard;
+  table().set_guard(handle, guard);
+  ASSERT_FALSE(table().reregister(handle, {.memory = base::MutableBytes(other_)}))
+      << "the guard speaks of the memory that it was given for";
+  EXPECT_EQ(write(handle), WcStatus::kSuccess);
+  EXPECT_TRUE(table().reregister(handle, {.rights = kLocalRead}));
 }
 
 TEST_F(VerbsMemory, mr_07_rereg_pd) {
