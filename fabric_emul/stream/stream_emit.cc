@@ -194,7 +194,8 @@ CellHead StreamSender::head_of(const Record& record) {
   return head;
 }
 
-// Checked per cell: memory may end in mid-packet, and then the stream ends.
+// Checked per cell: memory may end in mid-packet, and then the stream ends. So it does when
+// a window with one touch is bound anew.
 bool StreamSender::fill(const Record& record, base::MutableBytes body) {
   const std::uint64_t offset = std::uint64_t{record.csn} * context_.mcp;
   if (!record.is_answer) {
@@ -205,9 +206,12 @@ bool StreamSender::fill(const Record& record, base::MutableBytes body) {
     return false;
   }
   const ReadAnswer& answer = answers_.at(static_cast<std::uint32_t>(record.item));
-  const PlacementResult read =
-      read_remote(context_.mrwt, context_.pd, context_.qpn, answer.source.handle,
-                  VirtualAddress(answer.source.address.value + offset), body);
+  const MemoryHandle handle = answer.source.handle;
+  PlacementResult read{false, AccessCheck::kA};
+  if (context_.mrwt.may_go_on(handle, context_.qpn, answer.psn)) {
+    read = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
+                       VirtualAddress(answer.source.address.value + offset), body);
+  }
   if (read.ok()) return true;
   context_.counters.add(StreamCounter::kDropAccess);
   CellView request;  // what the offending request said

@@ -305,4 +305,33 @@ TEST(StreamOneTouchTest, S002_22_a_window_that_is_read_ends_with_its_answer) {
   EXPECT_EQ(bench.b().sent[1].status, WcStatus::kRemoteAccess);
 }
 
+// The handle stays, and belongs to another operation from the bind on.
+TEST(StreamOneTouchTest, S000_25_a_key_that_is_bound_again_is_not_for_the_answer_under_way) {
+  StreamLine bench;
+  Mrwt& table = bench.a().adapter->memory();
+  Memory& from = bench.a().memory(5000, 3);
+  Memory& into = bench.b().memory(5000);
+  const PdId pd = bench.a().pd;
+  const MemoryHandle key = table.reserve_window(pd).value();
+  const auto bind = [&] {
+    EXPECT_FALSE(table.clear_window(pd, key));
+    EXPECT_FALSE(table.bind_reserved(pd, key, from.handle, from.start, from.bytes.size(),
+                                     kRemoteRead, Qpn{}));
+    table.make_one_touch(key);
+  };
+  bind();
+  const Memory as_window{.bytes = {}, .handle = key, .start = from.start};
+  std::size_t answers = 0;
+  bench.b().faults.drop_received([&](base::Bytes) { return ++answers > 4; });
+  ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, as_window));
+  ASSERT_TRUE(bench.pair.run_until([&] { return !into.is_zero(); }));
+  ASSERT_TRUE(bench.b().sent.empty());
+  bind();
+  bench.b().faults.drop_received({});
+  ASSERT_TRUE(bench.run_sent(1));
+  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kRemoteAccess);
+  EXPECT_EQ(into.bytes.back(), std::byte{0});
+  EXPECT_FALSE(table.entry(key)->touched);
+}
+
 }  // namespace splitnic::fabric::testing::stream_one_touch_test
