@@ -17,9 +17,6 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  add_compile_options(-ffat-lto-objects)  # test programs link the ordinary code, see splitnic_tests()
-endif()
 add_library(splitnic_flags INTERFACE)
 target_include_directories(splitnic_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(splitnic_flags INTERFACE
@@ -92,12 +89,7 @@ function(splitnic_tests name folder)
   target_link_libraries(${name} PRIVATE splitnic_flags ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  # Built quickly rather than made fast: optimising the tests and linking each program with link-time optimisation
-  # took most of a build. The libraries under test are what the preset says, without that of the link.
-  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  # The libraries under test are what the preset says; the tests' own code is built quickly rather than made fast.
   target_compile_options(${name} PRIVATE -O0)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_link_options(${name} PRIVATE -fno-lto)
-  endif()
   gtest_discover_tests(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300 DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -41,7 +41,7 @@ struct QpContext {
   bool registers_in_queue = false;  // Enable Send Queue based registration [S002-29]
   FailureOption failure_option = FailureOption::kReactive;
   std::optional<MemoryHandle> terminates{};  // RC: the fault is told to the peer; of this key
-  bool refused_access = false;      // the peer reached for memory that it may not, and was told
+  bool refused_access = false;  // the peer reached for memory that it may not, and was told
 
   void complete(CompletionQueue& cq, Wc wc) {
     wc.qpn = qpn;
