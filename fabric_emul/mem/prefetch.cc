@@ -52,7 +52,7 @@ base::Result<std::size_t> Prefetcher::count_out(PdId pd, MemoryHandle region,
 
 base::Result<std::size_t> Prefetcher::bring_in(PdId pd, MemoryHandle region, VirtualAddress address,
                                                std::uint64_t length) {
-  const auto out = count_out(pd, region, address, length);
+  auto out = count_out(pd, region, address, length);
   if (!out) return out.error();
   for (Range left{pd, region, address, length}; left.length > 0;) {
     if (is_out(left) && !touch(left)) return base::Error("prefetching: no frame is left");
