@@ -371,13 +371,13 @@ void MrTableModel::copy(Draw draw, bool writes) {
              : read_remote(*table_, r.pd, r.qp, handles_[r.entry], address, bytes);
   if (!entry.is_live) return expect(!got.ok(), "an ended entry is copied");
   char expected = letter(r, kind);
+  // All pages come in before the first byte moves.
+  const std::uint64_t begin = r.address - entry.start;
   for (std::uint64_t i = 0; expected == '-' && i < r.length; ++i) {
-    const std::uint64_t offset = r.address - entry.start + i;
-    if (!touch(entry, offset)) {
-      expected = 'a';
-      break;
-    }
-    std::byte& byte = shadow_[static_cast<std::size_t>(where(entry, offset) - frames_.get())];
+    if (!touch(entry, begin + i)) expected = 'a';
+  }
+  for (std::uint64_t i = 0; expected == '-' && i < r.length; ++i) {
+    std::byte& byte = shadow_[static_cast<std::size_t>(where(entry, begin + i) - frames_.get())];
     if (writes) {
       byte = static_cast<std::byte>(i * 13 + 5);
     } else {

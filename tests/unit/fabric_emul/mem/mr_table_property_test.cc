@@ -17,6 +17,8 @@ namespace mr_table_property_test {
 int cases() {
 #ifdef __SANITIZE_THREAD__
   return 10'000;
+#elif defined(NDEBUG)
+  return 1'000'000;
 #else
   const char* const is_long = std::getenv("SPLITNIC_LONG");
   return is_long != nullptr && std::string_view(is_long) == "1" ? 1'000'000 : 100'000;
