@@ -112,6 +112,8 @@ class HostSession {
   std::size_t from_host_judged = 0;  // up to here they were checked and given to other hosts
   std::bitset<kFromHostMax> is_not_for_lan;          // of those judged: dropped, or given to a host
   std::array<std::uint16_t, kFromHostMax> tag_of{};  // the VLAN tag that each leaves with; 0: none
+  std::size_t share_left = 0;                        // bytes of its turn at the LAN port
+  unsigned batches_left = 0;                         // of this step
 
   base::Counters<SessionCounter> counters;
   Rmon rmon;

@@ -99,10 +99,14 @@ class LanNic {
   bool distribute(base::Bytes frame, const HostSession* except);
   // lan_tx.cc
   bool move_from_hosts(base::Time now);
-  bool move_from(HostSession& host, base::Time now);
-  bool write_received(HostSession& host, base::Time now);
+  static bool refill(HostSession& host);
+  bool take_turn(HostSession& host, bool others_wait, base::Time now);
+  bool give_past_lan(base::Time now);
+  bool write_received(HostSession& host, std::size_t& share, base::Time now);
   struct Run;
-  Run gather(HostSession& host, std::span<base::Bytes> out);
+  Run gather(HostSession& host, std::span<base::Bytes> out, std::size_t share);
+  std::size_t take_out(HostSession& host, std::span<const base::Bytes> written, std::size_t taken,
+                       base::Time now);
   bool check(HostSession& host, base::MutableBytes frame);
   bool give_to_hosts(HostSession& host, base::Bytes frame);
 
@@ -113,7 +117,8 @@ class LanNic {
   NicService nic_service_;
   std::vector<std::unique_ptr<HostSession>> sessions_;
   ParkedSettings parked_;
-  std::size_t next_session_ = 0;
+  std::size_t next_session_ = 0;  // whose turn it is at the LAN port
+  bool is_turn_open_ = false;     // and it has got its share for it
   std::unique_ptr<std::byte[]> scratch_memory_;
   lan::FrameRing scratch_;               // LAN frames that are for several hosts, or for nobody yet
   std::unique_ptr<std::byte[]> tagged_;  // copies with the PVID, of one run

@@ -1,6 +1,7 @@
-// Hosts -> LAN, and host -> host. Each host in turn, all that it has sent up to a bound; what the
-// LAN port cannot take now stays in its host's elements, which is that host's back pressure and
-// nobody else's.
+// Hosts -> LAN, and host -> host: deficit round robin by bytes. While several hosts wait each gives
+// a share in its turn, so a host of super-frames gets no more of the LAN than one of small frames.
+// What the LAN port cannot take now stays in its host's elements, which is that host's back
+// pressure and nobody else's; its turn goes on when the port takes frames again.
 #include <algorithm>
 #include <array>
 
@@ -10,35 +11,83 @@
 namespace splitnic::iou {
 namespace {
 
-// Of one host in one turn: all receive slots of the send mode, where a frame that is not taken out
+// Of one host in one step: all receive slots of the send mode, where a frame that is not taken out
 // keeps the slot of one that comes.
-constexpr std::size_t kBatchesMax = 8;
+constexpr unsigned kBatchesMax = 8;
+// Of one host in one turn while others wait: two super-frames.
+constexpr std::size_t kShareBytes = 128 * 1024;
 
 }  // namespace
 
+// Frames for the LAN, in order; a frame that is not ends the run.
+struct LanNic::Run {
+  std::size_t frames = 0;
+  bool has_other = false;  // one more has been dealt with, and goes when those before it have gone
+};
+
 bool LanNic::move_from_hosts(base::Time now) {
-  bool did = false;
   is_blocked_ = false;
-  const std::size_t count = sessions_.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    HostSession& host = *sessions_[(next_session_ + i) % count];
-    if (host.is_heard()) did |= move_from(host, now);
+  std::size_t waiting = 0;
+  for (const auto& s : sessions_) {
+    s->batches_left = kBatchesMax;
+    if (s->is_heard() && refill(*s)) ++waiting;
   }
-  if (count > 0) next_session_ = (next_session_ + 1) % count;
+  bool did = false;
+  for (std::size_t idle = 0; idle < sessions_.size(); ++next_session_) {
+    next_session_ %= sessions_.size();
+    HostSession& host = *sessions_[next_session_];
+    const bool waits = host.is_heard() && refill(host);
+    if (waits)
+      did |= take_turn(host, waiting > 1, now);
+    else
+      host.share_left = 0;  // what it did not need is not kept for later
+    if (is_blocked_) break;
+    is_turn_open_ = false;
+    idle = waits ? 0 : idle + 1;
+  }
+  if (is_blocked_) did |= give_past_lan(now);
   return did;
 }
 
-bool LanNic::move_from(HostSession& host, base::Time now) {
+// False: nothing is left to give in this step.
+bool LanNic::refill(HostSession& host) {
+  if (host.from_host_done < host.from_host.size()) return true;
+  const std::size_t arrived = std::min(kBatch, host.pair().unreceived());
+  if (arrived > 0 && host.batches_left == 0) return false;
+  if (arrived > 0) --host.batches_left;
+  host.from_host.resize(arrived);
+  host.from_host.resize(host.pair().receive(host.from_host));
+  host.from_host_done = host.from_host_judged = 0;
+  return !host.from_host.empty();
+}
+
+// A host that is alone gives all that a step may take.
+bool LanNic::take_turn(HostSession& host, bool others_wait, base::Time now) {
+  if (!is_turn_open_) host.share_left += kShareBytes;
+  is_turn_open_ = true;
+  std::size_t share = others_wait ? host.share_left : SIZE_MAX;
   bool did = false;
-  for (std::size_t batch = 0; batch < kBatchesMax; ++batch) {
-    if (host.from_host_done == host.from_host.size()) {
-      host.from_host.resize(kBatch);
-      host.from_host.resize(host.pair().receive(host.from_host));
-      host.from_host_done = host.from_host_judged = 0;
+  do {
+    did |= write_received(host, share, now);
+  } while (host.from_host_done == host.from_host.size() && refill(host));
+  host.share_left = others_wait ? share : 0;
+  is_turn_open_ = others_wait;  // one that was alone begins anew
+  return did;
+}
+
+// While the LAN is blocked frames for other hosts go on, up to the first that is for the LAN.
+bool LanNic::give_past_lan(base::Time now) {
+  bool did = false;
+  std::array<base::Bytes, kBatch> out;
+  for (const auto& s : sessions_) {
+    while (s->is_heard() && refill(*s)) {
+      const bool is_known = s->from_host_done < s->from_host_judged;
+      if (is_known && !s->is_not_for_lan[s->from_host_done]) break;
+      const Run run = gather(*s, out, SIZE_MAX);
+      if (run.frames > 0 || !run.has_other) break;
+      take_out(*s, {}, 1, now);
+      did = true;
     }
-    if (host.from_host.empty()) break;
-    did |= write_received(host, now);
-    if (is_blocked_) break;
   }
   return did;
 }
@@ -79,19 +128,15 @@ bool LanNic::give_to_hosts(HostSession& host, base::Bytes frame) {
   return false;
 }
 
-// Frames for the LAN, in order; a frame that is not ends the run.
-struct LanNic::Run {
-  std::size_t frames = 0;
-  bool has_other = false;  // one more has been dealt with, and goes when those before it have gone
-};
-
 // Each frame is judged and given to other hosts once: settings may change while it waits, and the
-// peer cannot write to it any more [S001-14].
-LanNic::Run LanNic::gather(HostSession& host, std::span<base::Bytes> out) {
+// peer cannot write to it any more [S001-14]. All of them together are at most `share` bytes.
+LanNic::Run LanNic::gather(HostSession& host, std::span<base::Bytes> out, std::size_t share) {
   Run run;
   base::MutableBytes room(tagged_.get(), kTaggedBytes);
   for (std::size_t at = host.from_host_done; at < host.from_host.size(); ++at) {
     const base::MutableBytes frame = host.from_host[at].bytes;
+    if (frame.size() > share) break;
+    share -= frame.size();
     base::Bytes leaves = frame;
     const bool is_new = at >= host.from_host_judged;
     bool is_for_lan = is_new ? check(host, frame) : !host.is_not_for_lan[at];
@@ -117,29 +162,40 @@ LanNic::Run LanNic::gather(HostSession& host, std::span<base::Bytes> out) {
   return run;
 }
 
-bool LanNic::write_received(HostSession& host, base::Time now) {
+// Until its share is used up, the LAN port is blocked or all is written.
+bool LanNic::write_received(HostSession& host, std::size_t& share, base::Time now) {
   bool did = false;
   std::array<base::Bytes, kBatch> out;
-  while (host.from_host_done < host.from_host.size()) {
-    if (is_blocked_) return did;
-    const Run run = gather(host, out);
+  while (host.from_host_done < host.from_host.size() && !is_blocked_) {
+    const Run run = gather(host, out, share);
     const std::size_t written = run.frames > 0 ? port_.write({out.data(), run.frames}) : 0;
     const std::size_t taken = written + (run.has_other && written == run.frames ? 1 : 0);
-    for (std::size_t i = 0; i < taken; ++i) {
-      const messaging::ReceivedFrame& frame = host.from_host[host.from_host_done++];
-      host.counters.add(SessionCounter::kFromHostFrames);
-      host.counters.add(SessionCounter::kFromHostBytes, frame.bytes.size());
-      host.rmon.count_from_host(frame.bytes);
-      if (i < written) {
-        counters_.add(LanCounter::kTxFrames);
-        counters_.add(LanCounter::kTxBytes, out[i].size());
-      }
-      host.pair().release(frame, now);
-    }
-    did |= taken > 0;
-    if (written < run.frames) is_blocked_ = true;
+    is_blocked_ = written < run.frames;
+    if (taken == 0) return did;
+    share -= take_out(host, {out.data(), written}, taken, now);
+    did = true;
   }
   return did;
+}
+
+// The first `taken` frames of a host are dealt with, of which `written` went to the LAN. Returns
+// their bytes.
+std::size_t LanNic::take_out(HostSession& host, std::span<const base::Bytes> written,
+                             std::size_t taken, base::Time now) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < taken; ++i) {
+    const messaging::ReceivedFrame& frame = host.from_host[host.from_host_done++];
+    bytes += frame.bytes.size();
+    host.counters.add(SessionCounter::kFromHostFrames);
+    host.counters.add(SessionCounter::kFromHostBytes, frame.bytes.size());
+    host.rmon.count_from_host(frame.bytes);
+    if (i < written.size()) {
+      counters_.add(LanCounter::kTxFrames);
+      counters_.add(LanCounter::kTxBytes, written[i].size());
+    }
+    host.pair().release(frame, now);
+  }
+  return bytes;
 }
 
 }  // namespace splitnic::iou
