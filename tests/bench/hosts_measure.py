@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Measures the busy hosts of one I/O unit for hosts.sh; prints a line "name value" for each figure.
+
+  hosts_measure.py --host NS... --lan NS --iou NS --pid PID --hosts N [--seconds S]
+  --host: of each busy host; --pid: of the I/O unit; --hosts: how many are attached, the idle ones included
+
+Of each run WAY (to_lan, to_host; heavy_..., narrow_... from two busy hosts on): tcp_WAY Mbit/s of all, cpu_WAY CPU
+seconds per GB, jain_WAY Jain's index, least_WAY and most_WAY: that host's part to an even part; first_WAY: the first
+host's, which is the heavy one. pss_idle_mib and pss_after_mib: memory of the unit.
+"""
+import argparse
+import json
+import subprocess
+import sys
+import time
+
+from compare_measure import ADDRESS, Failed, Server, in_namespace, machine_busy_seconds, output_of
+
+FIRST_PORT = 5201
+HEAVY_STREAMS = 8
+# A queue longer than the socket's buffer: what the LAN does not take waits at the unit and is not lost behind it.
+NARROW = ("rate", "200mbit", "burst", "128kb", "limit", "64mb")
+
+
+def pss_mib(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
+        return sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) / 1024
+
+
+def shares(parts):
+    """What each got, as (Jain's index, least, greatest and first part to an even one)."""
+    even = sum(parts) / len(parts)
+    jain = sum(parts) ** 2 / (len(parts) * sum(part * part for part in parts))
+    return jain, min(parts) / even, max(parts) / even, parts[0] / even
+
+
+def run_figures(way, reports, cpu_seconds):
+    """From the JSON of the iperf3 client of each busy host."""
+    received = [report["end"]["sum_received"] for report in reports]
+    if sum(one["bytes"] for one in received) == 0:
+        raise Failed("iperf3: nothing arrived")
+    rates = [one["bits_per_second"] / 1e6 for one in received]
+    found = {f"tcp_{way}": sum(rates), f"cpu_{way}": cpu_seconds / (sum(one["bytes"] for one in received) / 1e9)}
+    if len(rates) > 1:
+        found.update(zip((f"{name}_{way}" for name in ("jain", "least", "most", "first")), shares(rates)))
+    return found
+
+
+def finish(client, seconds):
+    try:
+        text, errors = client.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        client.kill()
+        client.communicate()
+        raise Failed(f"iperf3 did not end within {seconds} s") from error
+    if client.returncode != 0:
+        raise Failed(f"iperf3: {(errors or text).strip()[-300:]}")
+    return json.loads(text)
+
+
+def run(args, way, streams_of_first=1, reverse=False):
+    ports = [str(FIRST_PORT + i) for i in range(len(args.host))]
+    servers, clients = [], []
+    try:
+        for port in ports:
+            servers.append(Server(args.lan, "listening", "iperf3", "-s", "-1", "-p", port, "--forceflush"))
+        before = machine_busy_seconds()
+        for i, (ns, port) in enumerate(zip(args.host, ports)):
+            command = ["iperf3", "-c", ADDRESS, "-p", port, "-t", str(args.seconds), "--json", "-P",
+                       str(streams_of_first if i == 0 else 1), *(["-R"] if reverse else [])]
+            clients.append(subprocess.Popen(in_namespace(ns, *command), stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True))
+        reports = [finish(client, args.seconds + 20) for client in clients]
+        return run_figures(way, reports, machine_busy_seconds() - before)
+    finally:
+        for client in clients:
+            if client.poll() is None:
+                client.kill()
+                client.communicate()
+        for server in servers:
+            server.__exit__()
+
+
+def twice(args, way, **options):
+    """A second try for what one lost control connection spoiled."""
+    try:
+        return run(args, way, **options)
+    except Failed as error:
+        print(f"{way}: {error}; once more", file=sys.stderr)
+        time.sleep(1)
+        return run(args, way, **options)
+
+
+def narrow(args):
+    """The LAN port is the bottleneck, and what it does not take waits at the unit."""
+    output_of(args.iou, "tc", "qdisc", "add", "dev", "lan0", "root", "tbf", *NARROW, timeout=5)
+    try:
+        return twice(args, "narrow_to_lan", streams_of_first=HEAVY_STREAMS)
+    finally:
+        output_of(args.iou, "tc", "qdisc", "del", "dev", "lan0", "root", timeout=5)
+
+
+def measure(args):
+    found = {"hosts": args.hosts, "busy": len(args.host)}
+    time.sleep(1)
+    found["pss_idle_mib"] = pss_mib(args.pid)
+    found.update(twice(args, "to_lan"))
+    found.update(twice(args, "to_host", reverse=True))
+    found["pss_after_mib"] = pss_mib(args.pid)
+    if len(args.host) > 1:
+        found.update(twice(args, "heavy_to_lan", streams_of_first=HEAVY_STREAMS))
+        found.update(twice(args, "heavy_to_host", streams_of_first=HEAVY_STREAMS, reverse=True))
+        found.update(narrow(args))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--host", action="append", required=True)
+    for name in ("--lan", "--iou"):
+        parser.add_argument(name, required=True)
+    for name in ("--pid", "--hosts"):
+        parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--seconds", type=int, default=3)
+    try:
+        found = measure(parser.parse_args())
+    except Failed as error:
+        sys.exit(f"hosts_measure.py: {error}")
+    for name, value in found.items():
+        print(name, f"{value:.6g}" if isinstance(value, float) else value)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The plot of hosts_report.py: panels of lines against the number of hosts, which doubles from tick to tick; the median
+of the rounds with a bar from the least to the greatest."""
+import math
+import statistics
+from xml.sax.saxutils import escape
+
+# Title, its lines as (figure, name), scale.
+PANELS = [
+    ("TCP of all busy hosts (up to 8), Gbit/s", [("tcp_to_lan", "to the LAN"), ("tcp_to_host", "to the hosts")], 1e-3),
+    ("Memory (Pss) of the I/O unit, MiB", [("pss_idle_mib", "idle"), ("pss_after_mib", "after traffic")], 1),
+]
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 260, 60, 110, 30, 40
+COLOURS = ("#2563eb", "#d97706")
+
+
+def nice_top(most):
+    """The least of 1, 2, 2.5, 5 times a power of ten that is not below."""
+    power = 10 ** math.floor(math.log10(most)) if most > 0 else 1
+    return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= most)
+
+
+def text(x, y, what, anchor="middle", more=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(what)}</text>'
+
+
+def line(points, colour, name):
+    """Points as (x, y, y of the least, y of the greatest)."""
+    drawn = [f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in points)}" fill="none" stroke="{colour}"'
+             ' stroke-width="2"/>']
+    for x, y, low, high in points:
+        drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
+        drawn.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}"/>')
+    x, y = points[-1][:2]
+    return drawn + [text(x + 8, y + 4, name, "start", f' fill="{colour}"')]
+
+
+def panel(figures, y, title, lines, scale):
+    numbers = sorted(figures)
+    shown = [(figure, name) for figure, name in lines if all(figures[number].get(figure) for number in numbers)]
+    if not shown:
+        return []
+    most = nice_top(max(value for figure, _ in shown for number in numbers for value in figures[number][figure].values()) * scale)
+    floor, height = y + HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM
+    last = max(math.log2(numbers[-1]), 1)
+
+    def across(number):
+        return LEFT + (WIDTH - LEFT - RIGHT) * math.log2(number) / last
+
+    def up(value):
+        return floor - height * value * scale / most
+
+    drawn = [text(LEFT, y + 18, title, "start", ' font-weight="bold"')]
+    for part in range(5):
+        at = floor - height * part / 4
+        drawn += [f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>',
+                  text(LEFT - 8, at + 4, f"{most * part / 4:g}", "end")]
+    drawn += [text(across(number), floor + 16, str(number)) for number in numbers]
+    for colour, (figure, name) in zip(COLOURS, shown):
+        values = [(number, list(figures[number][figure].values())) for number in numbers]
+        drawn += line([(across(number), up(statistics.median(of)), up(min(of)), up(max(of))) for number, of in values],
+                      colour, name)
+    return drawn
+
+
+def plot(figures):
+    """number of hosts -> figure -> round -> value"""
+    total, drawn = HEIGHT * len(PANELS), []
+    for i, (title, lines, scale) in enumerate(PANELS):
+        drawn += panel(figures, i * HEIGHT, title, lines, scale)
+    drawn.append(text((LEFT + WIDTH - RIGHT) / 2, total - 6, "hosts attached"))
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{total}" viewBox="0 0 {WIDTH} {total}"'
+        ' font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{total}" fill="#fff"/>', *drawn, "</svg>", ""])

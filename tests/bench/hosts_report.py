@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""The page of a run of hosts.sh: goal V14, tables and a plot, from the figures that it kept.
+
+  hosts_report.py FIGURES FOLDER...     prints the page and writes hosts.md and hosts.svg into each FOLDER
+  FIGURES: "settings" and rounds/ROUND.HOSTS.figures, in lines "name value" (hosts.sh, hosts_measure.py)
+"""
+import os
+import platform
+import statistics
+import sys
+
+import compare_report
+import hosts_plot
+from compare_report import processor, rows, spread
+
+# Heading, its columns as (figure, title, digits).
+TABLES = [
+    ("Throughput of all busy hosts, and CPU", [
+        ("tcp_to_lan", "to the LAN, Mbit/s", 0), ("tcp_to_host", "to the hosts, Mbit/s", 0),
+        ("cpu_to_lan", "CPU s per GB to the LAN", 2), ("cpu_to_host", "to the hosts", 2)]),
+    ("Memory (Pss) of the I/O unit, MiB", [
+        ("pss_idle_mib", "idle", 1), ("pss_after_mib", "after traffic", 1), ("added_idle", "each added host, idle", 2),
+        ("added_after", "each added host, after traffic", 2)]),
+    ("Fairness, one stream each", [
+        ("jain_to_lan", "to the LAN: Jain's index", 3), ("least_to_lan", "least", 2), ("most_to_lan", "greatest", 2),
+        ("jain_to_host", "to the hosts: Jain's index", 3), ("least_to_host", "least", 2), ("most_to_host", "greatest", 2)]),
+    ("Fairness, 8 streams of one host beside 1 of each other", [
+        (f"{name}_heavy_{way}", f"{start}{title}", digits)
+        for way, start in (("to_lan", "to the LAN: "), ("to_host", "to the hosts: "))
+        for name, title, digits in (("first", "the heavy host", 2), ("least", "least", 2), ("jain", "Jain's index", 3))]),
+    ("The same into a LAN of 200 Mbit/s", [
+        ("tcp_narrow_to_lan", "Mbit/s", 0), ("first_narrow_to_lan", "the heavy host", 2), ("least_narrow_to_lan", "least", 2),
+        ("jain_narrow_to_lan", "Jain's index", 3)]),
+]
+
+
+def load(folder):
+    """number of hosts -> figure -> round -> value"""
+    return {int(number): {name: dict(by_round) for name, by_round in figures.items()}
+            for number, figures in compare_report.load(folder).items()}
+
+
+def per_round(of, base, combine):
+    return {number: combine(of[number], base[number]) for number in of if number in base}
+
+
+def add_differences(figures):
+    """What a host adds: to the unit with the least number of hosts, of the same round."""
+    least = min(figures)
+    for number, of in figures.items():
+        for name in ("idle", "after"):
+            pss, base = of.get(f"pss_{name}_mib", {}), figures[least].get(f"pss_{name}_mib", {})
+            if number > least:
+                of[f"added_{name}"] = per_round(pss, base, lambda a, b, n=number: (a - b) / (n - least))
+
+
+def judge(values, limit, beyond, less_is_better=False):
+    sign = -1 if less_is_better else 1
+    median = sign * statistics.median(values)
+    words = "met, and beyond" if median >= sign * beyond else "met" if median >= sign * limit else "not met"
+    mark = "<=" if less_is_better else ">="
+    return [f"{mark} {limit:g}", f"{mark} {beyond:g}", words]
+
+
+def goal_table(figures):
+    least, most = min(figures), max(figures)
+    lines = []
+    for way, title in (("to_lan", "to the LAN"), ("to_host", "to the hosts")):
+        ratios = per_round(figures[most].get(f"tcp_{way}", {}), figures[least].get(f"tcp_{way}", {}), lambda a, b: a / b)
+        if most > least and ratios:
+            lines.append([f"TCP {title}, {most} hosts to {least}", spread(ratios.values(), 2), *judge(ratios.values(), 0.7, 0.9)])
+    for name, title in (("idle", "idle"), ("after", "after traffic")):
+        added = figures[most].get(f"added_{name}")
+        if added:
+            lines.append([f"memory of each added host, {title}, MiB", spread(added.values(), 2),
+                          *judge(added.values(), 24, 8, less_is_better=True)])
+    return rows(["goal V14", "median", "wanted", "beyond", "result"], lines)
+
+
+def figure_table(figures, columns):
+    columns = [column for column in columns if any(of.get(column[0]) for of in figures.values())]
+    lines = []
+    for number in sorted(figures):
+        cells = [spread(figures[number][name].values(), digits) if figures[number].get(name) else "-"
+                 for name, _, digits in columns]
+        if any(cell != "-" for cell in cells):
+            lines.append([str(number), *cells])
+    return rows(["hosts", *(title for _, title, _ in columns)], lines) if lines else []
+
+
+HOW = """
+## What was measured
+
+    host I: nic0 10.77.1.I, fab0 10.99.1.I  --  bridge, unit: fab0 10.99.0.1, lan0  --  LAN peer: lan0 10.77.0.2
+
+Each host is a process of `splitnic-host` in a namespace of its own, with a veth into the bridge of the fabric (UDP). For
+each number of hosts unit and hosts are started anew, all attach, and up to 8 of them carry one TCP stream of iperf3 each, all
+at the same time. All programs, both ends of the traffic included, share the machine's processors.
+
+- CPU: seconds that the processors were not idle, whoever used them, over GB that arrived.
+- Least, greatest, the heavy host: that host's part of all to an even part, 1 is fair. Eight streams of one host beside one of
+  each other: TCP by itself would give the
+  heavy host eight times the bytes of another, the unit gives each host the same.
+- Into a narrow LAN the port is full all the time, and what it does not take waits at the unit.
+- Memory: Pss of the unit from `smaps_rollup`; of an added host: to the unit with the least number of hosts of the same round.
+
+Again, as root: `tests/bench/hosts.sh --publish`; `--quick` takes a first look.
+"""
+
+
+def heading(settings, figures):
+    rounds = max(len(values) for of in figures.values() for values in of.values())
+    return ["# Many hosts on one I/O unit", "",
+            f"Measured on {settings['date']} by `tests/bench/hosts.sh`: {rounds} round{'s' if rounds > 1 else ''}, runs of"
+            f" {settings['seconds']} s. {settings.get('version', '')}, Linux {platform.release()},"
+            f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}.",
+            "Medians, in brackets the least and greatest round; ratios are of one round. Absolute figures drift from hour to hour.",
+            "", "![plot](hosts.svg)"]
+
+
+def page(folder):
+    figures = load(folder)
+    if not figures:
+        sys.exit(f"hosts_report.py: no figures in {folder}")
+    add_differences(figures)
+    lines = heading(compare_report.load_settings(folder), figures)
+    for title, table in [("Goal", goal_table(figures)), *((title, figure_table(figures, of)) for title, of in TABLES)]:
+        if len(table) > 2:
+            lines += ["", f"## {title}", "", *table]
+    return "\n".join(lines) + "\n" + HOW, hosts_plot.plot(figures)
+
+
+def main():
+    text, picture = page(sys.argv[1])
+    print(text.split(HOW)[0])
+    for folder in sys.argv[2:]:
+        os.makedirs(folder, exist_ok=True)
+        for name, content in (("hosts.md", text), ("hosts.svg", picture)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+                out.write(content)
+
+
+if __name__ == "__main__":
+    main()
