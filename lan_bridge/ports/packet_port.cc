@@ -88,8 +88,9 @@ base::Status PacketPort::configure() {
   const int bytes = static_cast<int>(options_.buffer_bytes / 2);
   if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, bytes))
     set_option(fd, SOL_SOCKET, SO_RCVBUF, bytes);
-  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, bytes))
-    set_option(fd, SOL_SOCKET, SO_SNDBUF, bytes);
+  const int send_bytes = static_cast<int>(options_.send_buffer_bytes / 2);
+  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, send_bytes))
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, send_bytes);
   if (options_.bypass_qdisc) set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, on);
   if (auto status = attach_filter(); !status) return status;
   if (auto status = bind(); !status) return status;

@@ -24,7 +24,9 @@ struct PacketOptions {
   bool promiscuous = true;  // the hosts have MACs of their own
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
-  std::size_t buffer_bytes = 16U << 20;  // of the socket, each direction
+  std::size_t buffer_bytes = 16U << 20;  // of the socket, for what comes in
+  // For what goes out: frames that wait here are in nobody's turn any more, so it is short.
+  std::size_t send_buffer_bytes = 1U << 20;
   bool bypass_qdisc = false;
   bool has_long_header = true;  // false: the header of 10 octets, all that older kernels have
 };

@@ -19,7 +19,7 @@ from compare_measure import ADDRESS, Failed, Server, in_namespace, machine_busy_
 FIRST_PORT = 5201
 HEAVY_STREAMS = 8
 # A queue longer than the socket's buffer: what the LAN does not take waits at the unit and is not lost behind it.
-NARROW = ("rate", "200mbit", "burst", "128kb", "limit", "64mb")
+NARROW = ("rate", "1gbit", "burst", "128kb", "limit", "64mb")
 
 
 def pss_mib(pid):

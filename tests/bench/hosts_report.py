@@ -28,7 +28,7 @@ TABLES = [
         (f"{name}_heavy_{way}", f"{start}{title}", digits)
         for way, start in (("to_lan", "to the LAN: "), ("to_host", "to the hosts: "))
         for name, title, digits in (("first", "the heavy host", 2), ("least", "least", 2), ("jain", "Jain's index", 3))]),
-    ("The same into a LAN of 200 Mbit/s", [
+    ("The same into a LAN of 1 Gbit/s", [
         ("tcp_narrow_to_lan", "Mbit/s", 0), ("first_narrow_to_lan", "the heavy host", 2), ("least_narrow_to_lan", "least", 2),
         ("jain_narrow_to_lan", "Jain's index", 3)]),
 ]

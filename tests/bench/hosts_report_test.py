@@ -71,7 +71,7 @@ class Page(unittest.TestCase):
     def test_tables_are_by_number_and_leave_out_what_nobody_measured(self):
         self.assertIn("| 1 | 10.0 (10.0-20.0) | 12.0 (12.0-22.0) | - | - |", self.text)
         self.assertIn("| hosts | to the LAN: Jain's index |\n|---|---|\n| 64 | 0.875 |", self.text)
-        self.assertNotIn("200 Mbit/s |", self.text)
+        self.assertNotIn("1 Gbit/s |", self.text)
         self.assertIn("2026-01-02 by `tests/bench/hosts.sh`: 3 rounds, runs of 3 s.", self.text)
 
     def test_the_plot_has_a_line_for_each_figure_inside_the_picture(self):

@@ -218,6 +218,19 @@ TEST(PacketPortTest, what_the_kernel_drops_or_refuses_is_counted_by_name) {
   });
 }
 
+// What a full interface has not taken is to wait with its host, not in the socket before it.
+TEST(PacketPortTest, S001_08_the_socket_holds_little_of_what_goes_out) {
+  on_veth([] {
+    const auto port = *PacketPort::open({.interface = "va"});
+    int out = 0, in = 0;
+    socklen_t bytes = sizeof(int);
+    ASSERT_EQ(::getsockopt(port->fd(), SOL_SOCKET, SO_SNDBUF, &out, &bytes), 0);
+    ASSERT_EQ(::getsockopt(port->fd(), SOL_SOCKET, SO_RCVBUF, &in, &bytes), 0);
+    EXPECT_LE(out, 1 << 20);
+    EXPECT_GE(in, 16 << 20) << "a burst from the LAN finds room";
+  });
+}
+
 TEST(PacketPortTest, errors_are_one_clear_line) {
   in_namespace([] {
     const auto port = PacketPort::open({.interface = "nope0"});
