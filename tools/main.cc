@@ -1,9 +1,11 @@
-// `splitnic`: look at a running program and steer it, through its control socket. docs/CLI.md
+// `splitnic`: look at a running program and steer it, through its control socket; measure the
+// fabric. docs/CLI.md
 #include <cstdio>
 #include <string>
 
 #include "control/cli_app.h"
 #include "control/common_options.h"
+#include "tools/bench_command.h"
 #include "tools/commands.h"
 
 namespace {
@@ -17,6 +19,7 @@ struct Arguments {
   bool watch = false;
   std::string what, value;
   std::string count = "5";
+  tools::BenchArguments bench;
 };
 
 void add_socket_option(CLI::App& command, Arguments& into) {
@@ -41,8 +44,9 @@ void add_commands(CLI::App& app, Arguments& into) {
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
   ping->add_option("--count", into.count, "How many (default 5)")->type_name("N");
   for (CLI::App* command : {show, stats, set, ping}) add_socket_option(*command, into);
+  tools::add_bench(app, into.bench);
   // Known, so that they can say what they are; no part of the help until they work.
-  for (const char* name : {"bench", "conform", "keygen"}) {
+  for (const char* name : {"conform", "keygen"}) {
     app.add_subcommand(name, "")->group("")->prefix_command()->set_help_flag("");
   }
 }
@@ -94,6 +98,10 @@ int run_set(const Arguments& typed) {
 int run(const std::string& command, const Arguments& typed) {
   if (command == "set") return run_set(typed);
   if (command == "ping") return run_ping(typed);
+  if (command == "bench") {
+    const auto options = tools::check_bench(typed.bench);
+    return options ? tools::run_bench(*options) : bad_usage(options.error().text());
+  }
   if (command == "stats" && typed.watch) return tools::watch_stats(typed.socket, typed.json);
   if (command == "show" || command == "stats") {
     control::Request request;
@@ -108,7 +116,8 @@ int run(const std::string& command, const Arguments& typed) {
 
 int main(int argc, char** argv) {
   Arguments typed;
-  const auto app = control::make_app("splitnic", "Look at a splitnic program and steer it.");
+  const auto app =
+      control::make_app("splitnic", "Look at a splitnic program and steer it; measure the fabric.");
   add_commands(*app, typed);
   if (const auto refusal = control::run_parser(*app, argc, argv)) {
     std::fputs(refusal->text.c_str(), refusal->exit_code == control::kExitOk ? stdout : stderr);

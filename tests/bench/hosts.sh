@@ -114,11 +114,14 @@ measure_number() { # N FILE
     --hosts "$1" --seconds "$seconds" >"$2.new" && mv "$2.new" "$2"
 }
 
-# Hosts first, all of them at once.
+# Hosts first, all of them at once. A second signal would break off a clean stop.
 stop_all() { # N
   local i
   for i in $(seq "$1"); do [ -z "${pid_of[host$i]:-}" ] || kill -TERM "${pid_of[host$i]}" 2>/dev/null; done
-  for i in $(seq "$1"); do stop "host$i" TERM 5; done
+  for i in $(seq "$1"); do
+    [ -z "${pid_of[host$i]:-}" ] || wait_until 10 process_ended "${pid_of[host$i]}"
+    stop "host$i" TERM 5
+  done
   stop iou TERM 5
   rm -f "$work"/*.log
 }

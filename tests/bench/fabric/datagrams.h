@@ -2,7 +2,7 @@
 // What is lost on the way does not count.
 #pragma once
 
-#include "tests/bench/fabric/fabric_end.h"
+#include "tests/bench/fabric/two_ends.h"
 
 namespace splitnic::bench {
 

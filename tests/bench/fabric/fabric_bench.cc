@@ -15,15 +15,20 @@
 //   --address ADDRESS     of the passive end, default 127.0.0.1
 //   --no-head             rows only
 #include <getopt.h>
+#include <unistd.h>
 
 #include <array>
-#include <cstdio>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "fabric_emul/link/fault_underlay.h"
+#include "fabric_emul/link/shm_underlay.h"
+#include "fabric_emul/link/udp_underlay.h"
 #include "tests/bench/fabric/datagrams.h"
-#include "tests/bench/fabric/fabric_end.h"
 #include "tests/bench/fabric/two_ends.h"
+#include "tools/bench/measure.h"
 
 namespace splitnic::bench {
 namespace {
@@ -36,64 +41,79 @@ struct Options {
   bool has_head = true;
 };
 
+constexpr fabric::Eui64 kActive(0x0200000000000001ULL);
+constexpr fabric::Eui64 kPassive(0x0200000000000002ULL);
+
+void check(const base::Status& status) {
+  if (!status) fail(status.error().text());
+}
+template <class T>
+T value_of(base::Result<T> result) {
+  if (!result) fail(result.error().text());
+  return std::move(*result);
+}
+
+// The passive end's, as it tells it to the other.
+using Address = std::array<char, 64>;
+
+std::unique_ptr<fabric::Underlay> listen(const Options& options, const Run& run, Address& address) {
+  std::string text = "bench-" + std::to_string(::getpid());
+  std::unique_ptr<fabric::Underlay> underlay;
+  if (run.is_shm) {
+    underlay = value_of(fabric::ShmUnderlay::open({.name = text, .listens = true}));
+  } else {
+    fabric::UdpConfig udp;
+    udp.bind = options.ends.address + ":0";
+    auto opened = value_of(fabric::UdpUnderlay::open(udp));
+    text = opened->name_of(opened->local_address());
+    underlay = std::move(opened);
+  }
+  text.copy(address.data(), address.size() - 1);
+  return underlay;
+}
+
 // Answers what asks for it, until the other end has measured.
 void serve(const Options& options, const Run& run, Control& control) {
-  FabricEnd end(options.ends, run, control, false);
+  Address address{};
+  const auto underlay = listen(options, run, address);
+  base::SystemClock clock;
+  base::OsRandom random;
+  fabric::FaultUnderlay faults(*underlay, random, clock, {});
+  fabric::Underlay& below =
+      run.loss_percent > 0 ? static_cast<fabric::Underlay&>(faults) : *underlay;
+  FabricEnd end(below, {kPassive, false, run.is_shm, run.spins}, control.fd());
+  control.tell_value(address);
+  check(end.turn_until([&] { return end.is_connected(); }));
+  // From now on; the set-up is not what is measured.
+  fabric::FaultConfig lossy;
+  lossy.loss_ppm = static_cast<std::uint32_t>(run.loss_percent * 10'000);
+  faults.set_config(lossy);
   for (unsigned turns = 1;; ++turns) {
     end.turn();
-    if (run.spins ? turns % 1024 == 0 && control.is_readable() : end.other_has_spoken()) break;
+    if (run.spins ? turns % 1024 == 0 && control.is_readable() : end.is_woken()) break;
   }
   static_cast<void>(control.hear_value<bool>());
-  control.tell_value(end.lost());
+  control.tell_value(std::uint64_t{faults.counts().lost});
 }
 
-void measure_latency(FabricEnd& end, const Run& run, Row& row) {
-  std::vector<float> took;
-  took.reserve(kRoundTripsMax);
-  base::Time begin = end.now();
-  const base::Time until = begin + seconds_of(run.seconds);
-  while (begin < until && took.size() < kRoundTripsMax) {
-    const std::size_t answered = run.op == Op::kRead ? end.sent() : end.received();
-    end.post(Word::kAnswer);
-    end.transmit();
-    end.turn_until([&] { return (run.op == Op::kRead ? end.sent() : end.received()) > answered; });
-    const base::Time now = end.now();
-    took.push_back(static_cast<float>((now - begin).count()));
-    begin = now;
+void measure_one(const Run& run, Control& control) {
+  const auto address = control.hear_value<Address>();
+  std::unique_ptr<fabric::Underlay> underlay;
+  fabric::PeerAddress peer = fabric::ShmUnderlay::listener_address();
+  if (run.is_shm) {
+    underlay = value_of(fabric::ShmUnderlay::open({.name = address.data()}));
+  } else {
+    fabric::UdpConfig udp;
+    udp.connect = address.data();
+    auto opened = value_of(fabric::UdpUnderlay::open(udp));
+    peer = opened->connected_to();
+    underlay = std::move(opened);
   }
-  take_round_trips(took, row);
-}
-
-// Keeps all slots under way for so long, then waits for the rest.
-void stream(FabricEnd& end, const Run& run, double seconds, Row& row) {
-  const std::size_t slots = slots_for(run.bytes);
-  const std::size_t before = end.sent();
-  const base::Time begin = end.now();
-  const base::Time until = begin + seconds_of(seconds);
-  for (base::Time now = begin; now < until; now = end.now()) {
-    while (end.open() < slots) end.post(Word::kCount);
-    end.transmit();
-    const std::size_t known = end.sent();
-    end.turn_until([&] { return end.sent() > known; });
-  }
-  end.turn_until([&] { return end.open() == 0; });
-  row.messages = end.sent() - before;
-  row.seconds = seconds_in(end.now() - begin);
-}
-
-void measure(const Options& options, const Run& run, Control& control) {
-  FabricEnd end(options.ends, run, control, true);
-  Row row;
-  row.carrier = run.is_shm ? "shm" : "udp";
-  row.op = name(run.op);
-  row.spins = run.spins;
-  row.bytes = run.bytes;
-  measure_latency(end, run, row);
-  end.turn_until([&] { return end.open() == 0; });
-  stream(end, run, run.seconds / 10, row);
-  stream(end, run, run.seconds, row);
+  FabricEnd end(*underlay, {kActive, true, run.is_shm, run.spins});
+  check(end.connect(peer, run, kSilenceMax));
+  Row row = value_of(measure(end, run));
   control.tell_value(true);
-  row.lost = control.hear_value<std::size_t>();
+  row.lost = control.hear_value<std::uint64_t>();
   print(row);
 }
 
@@ -174,7 +194,7 @@ bool run_one(const Options& options, const Run& run) {
   }
   return run_two(
       options.ends, [&](Control& control) { serve(options, run, control); },
-      [&](Control& control) { measure(options, run, control); });
+      [&](Control& control) { measure_one(run, control); });
 }
 
 }  // namespace

@@ -8,14 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 
 namespace splitnic::bench {
 
@@ -102,45 +100,6 @@ bool run_two(const Ends& ends, const Body& passive, const Body& active) {
         ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
   return succeeded;
-}
-
-void print_head() {
-  std::printf("%-12s %-6s %-6s %8s %10s %14s %12s %12s %8s\n", "carrier", "waits", "op", "bytes",
-              "MB/s", "messages/s", "one-way us", "mean us", "lost");
-}
-
-namespace {
-
-void print_figure(int width, int digits, double value) {
-  if (value > 0) {
-    std::printf(" %*.*f", width, digits, value);
-  } else {
-    std::printf(" %*s", width, "-");
-  }
-}
-
-}  // namespace
-
-void print(const Row& row) {
-  const double rate = row.seconds > 0 ? static_cast<double>(row.messages) / row.seconds : 0;
-  std::printf("%-12s %-6s %-6s %8zu", row.carrier.c_str(), row.spins ? "spins" : "sleeps",
-              row.op.c_str(), row.bytes);
-  print_figure(10, 2, rate * static_cast<double>(row.bytes) / 1e6);
-  print_figure(14, 0, rate);
-  print_figure(12, 3, row.median_us);
-  print_figure(12, 3, row.mean_us);
-  print_figure(8, 0, static_cast<double>(row.lost));
-  std::printf("\n");
-  std::fflush(stdout);
-}
-
-void take_round_trips(std::vector<float>& nanoseconds, Row& row) {
-  if (nanoseconds.empty()) return;
-  const auto middle = nanoseconds.begin() + static_cast<std::ptrdiff_t>(nanoseconds.size() / 2);
-  std::nth_element(nanoseconds.begin(), middle, nanoseconds.end());
-  row.median_us = static_cast<double>(*middle) / 2000;
-  row.mean_us = std::accumulate(nanoseconds.begin(), nanoseconds.end(), 0.0) /
-                static_cast<double>(nanoseconds.size()) / 2000;
 }
 
 double number_of(std::string_view option, std::string_view text, double least, double most) {

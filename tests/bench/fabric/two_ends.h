@@ -1,5 +1,5 @@
-// The two processes of a benchmark, the socket between them, and the table that they print. The
-// passive one serves, the active one measures; each may be in a network namespace of its own.
+// The two processes of a benchmark, and the socket between them. The passive one serves, the active
+// one measures; each may be in a network namespace of its own.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/unique_fd.h"
+#include "tools/bench/run.h"
 
 namespace splitnic::bench {
 
@@ -53,42 +53,6 @@ class Control {
 using Body = std::function<void(Control&)>;
 // Runs both, each in a process of its own, until they return. False if one of them failed.
 bool run_two(const Ends& ends, const Body& passive, const Body& active);
-
-// What one row of the table says. A figure that was not measured is 0 and shown as "-".
-struct Row {
-  std::string carrier;
-  std::string op;
-  bool spins = false;
-  std::size_t bytes = 0;
-  double seconds = 0;  // for so many messages in one direction
-  std::size_t messages = 0;
-  double median_us = 0;  // half a round trip
-  double mean_us = 0;
-  std::size_t lost = 0;  // datagrams, on purpose
-};
-void print_head();
-void print(const Row& row);
-// Fills median_us and mean_us from times of round trips; changes their order.
-void take_round_trips(std::vector<float>& nanoseconds, Row& row);
-
-inline constexpr std::array<std::size_t, 11> kSizes = {1,    4,     16,    64,     256,    1024,
-                                                       4096, 16384, 65536, 262144, 1048576};
-inline constexpr std::size_t kSizeMax = 1048576;
-// How many messages of this length are under way, each in memory of its own.
-constexpr std::size_t slots_for(std::size_t bytes) {
-  constexpr std::size_t kMemory = std::size_t{4} << 20;
-  const std::size_t fit = kMemory / bytes;
-  return fit < 4 ? 4 : fit > 1024 ? 1024 : fit;
-}
-constexpr std::size_t slot_stride(std::size_t bytes) { return (bytes + 63) & ~std::size_t{63}; }
-// More round trips than this are not timed.
-inline constexpr std::size_t kRoundTripsMax = std::size_t{1} << 20;
-// Without any progress for so long a run has failed.
-inline constexpr base::Duration kSilenceMax = std::chrono::seconds(10);
-inline base::Duration seconds_of(double seconds) {
-  return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds));
-}
-inline double seconds_in(base::Duration d) { return std::chrono::duration<double>(d).count(); }
 
 // "64" or "all"; ends this process if it is neither.
 std::vector<std::size_t> sizes_of(std::string_view text);

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""That `splitnic bench` measures against another one that listens. Asserts nothing about time.
+
+  splitnic_bench_test.py PATH-OF-SPLITNIC [unittest options]
+"""
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SPLITNIC = None
+FIELDS = {"op", "carrier", "waits", "bytes", "messages", "messages_per_second", "bytes_per_second", "one_way_p50_ns",
+          "one_way_mean_ns"}
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.environment = os.environ | {"SPLITNIC_SHM_DIR": folder.name}
+        self.addresses = {"udp": f"udp://127.0.0.1:{free_port()}", "shm": "shm://bench"}
+
+    def start(self, *options):
+        return subprocess.Popen([SPLITNIC, "bench", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=self.environment)
+
+    @contextlib.contextmanager
+    def listener(self, address, *options):
+        """Ends it with SIGTERM, which is to be exit status 0 and no word."""
+        process = self.start("--listen", address, *options)
+        try:
+            yield process
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual((process.communicate(timeout=10), process.returncode), (("", ""), 0))
+        finally:
+            process.kill()
+            process.communicate()
+
+    def measure(self, op, address, *options, status=0):
+        process = self.start(op, "--peer", address, "--seconds", "0.02", *options)
+        out, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, status, errors)
+        return out, errors
+
+    def test_every_verb_over_udp_and_shm(self):
+        for carrier, address in self.addresses.items():
+            with self.listener(address):
+                for op in ("write", "send", "read"):
+                    out, errors = self.measure(op, address, "--json", "--size", "64", "--size", "5000")
+                    self.assertEqual(errors, "")
+                    rows = [json.loads(line) for line in out.splitlines()]
+                    self.assertEqual([row["bytes"] for row in rows], [64, 5000])
+                    for row in rows:
+                        self.assertEqual(set(row), FIELDS)
+                        self.assertEqual((row["op"], row["carrier"], row["waits"]), (op, carrier, "sleeps"))
+                        for name in FIELDS - {"op", "carrier", "waits"}:
+                            self.assertGreater(row[name], 0, (name, row))
+
+    def test_a_table_of_four_sizes_and_both_ends_spin(self):
+        address = self.addresses["udp"]
+        with self.listener(address, "--spin"):
+            out, _ = self.measure("write", address, "--spin")
+            lines = [line.split() for line in out.splitlines()]
+            self.assertEqual(lines[0][:4], ["carrier", "waits", "op", "bytes"])
+            self.assertEqual([line[:4] for line in lines[1:]],
+                             [["udp", "spins", "write", size] for size in ("64", "4096", "65536", "1048576")])
+
+    def test_one_at_a_time_and_the_next_after_one_that_was_killed(self):
+        address = self.addresses["udp"]
+        with self.listener(address):
+            first = self.start("write", "--peer", address, "--seconds", "60")
+            for _ in range(100):
+                refused = self.once(address)
+                if refused[0] == 1:
+                    break
+                if first.poll() is not None:  # it came while the other measured
+                    first.communicate()
+                    first = self.start("write", "--peer", address, "--seconds", "60")
+            first.kill()
+            first.communicate()
+            self.assertEqual(refused, (1, "splitnic: the peer refuses: no_resources: another one measures there\n"))
+            for _ in range(1000):
+                after = self.once(address)
+                if after[0] == 0:
+                    break
+            self.assertEqual(after, (0, ""))
+
+    def once(self, address):
+        process = self.start("write", "--peer", address, "--seconds", "0.02", "--size", "64")
+        _, errors = process.communicate(timeout=60)
+        return process.returncode, errors
+
+    def test_more_of_them_than_the_listener_has_links_one_after_the_other(self):
+        address = self.addresses["udp"]
+        with self.listener(address):
+            for _ in range(70):
+                self.assertEqual(self.once(address), (0, ""))
+
+
+if __name__ == "__main__":
+    SPLITNIC = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,62 @@
+// The private data of `splitnic bench`: golden octets, every truncation, every refused value.
+#include "tools/bench/greeting.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace splitnic::bench::greeting_test {
+namespace {
+
+using Octets = std::vector<std::byte>;
+
+Octets golden() {
+  constexpr std::array<std::uint8_t, Greeting::kBytes> kOctets = {
+      'S',  'N',  'B',  '1',  2,    1,    0,    0,    0,    0x10, 0,    0,
+      0x0A, 0x0B, 0x0C, 0x0D, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
+  Octets out;
+  for (const std::uint8_t octet : kOctets) out.push_back(std::byte{octet});
+  return out;
+}
+
+TEST(GreetingTest, golden_octets_both_ways) {
+  const auto read = Greeting::parse(golden());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->op, Op::kRead);
+  EXPECT_TRUE(read->goes_back_n);
+  EXPECT_EQ(read->bytes, kSizeMax);
+  EXPECT_EQ(read->handle, 0x0A0B0C0DU);
+  EXPECT_EQ(read->start, 0x1112131415161718U);
+  const auto written = read->emit();
+  EXPECT_EQ(Octets(written.begin(), written.end()), golden());
+}
+
+TEST(GreetingTest, every_truncation_and_what_is_longer_is_refused) {
+  Octets longer = golden();
+  longer.push_back({});
+  EXPECT_FALSE(Greeting::parse(longer));
+  for (std::size_t bytes = 0; bytes < Greeting::kBytes; ++bytes) {
+    EXPECT_FALSE(Greeting::parse(base::Bytes(longer).first(bytes))) << bytes;
+  }
+}
+
+TEST(GreetingTest, what_no_end_says_is_refused) {
+  const auto with = [](std::size_t at, std::uint8_t octet) {
+    Octets octets = golden();
+    octets[at] = std::byte{octet};
+    return Greeting::parse(octets).has_value();
+  };
+  EXPECT_FALSE(with(0, 'T')) << "magic";
+  EXPECT_FALSE(with(3, '2'));
+  EXPECT_TRUE(with(4, 0));
+  EXPECT_FALSE(with(4, 3)) << "plain datagrams go over no fabric";
+  EXPECT_FALSE(with(5, 2)) << "a flag that is not known";
+  EXPECT_FALSE(with(6, 1)) << "reserved";
+  EXPECT_FALSE(with(7, 1));
+  EXPECT_FALSE(with(9, 0)) << "no octets";
+  EXPECT_FALSE(with(11, 1)) << "one more than the most";
+  EXPECT_FALSE(with(8, 1));
+}
+
+}  // namespace
+}  // namespace splitnic::bench::greeting_test

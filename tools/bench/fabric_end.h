@@ -1,0 +1,118 @@
+// One end of a measurement: an adapter on an underlay with one RC queue pair at a time, and the
+// loop of the daemons. Spinning, the loop asks the underlay at once instead of sleeping. The active
+// end says what is to be measured; the passive one serves one peer after the other (greeting.h),
+// believes nothing of what it says and outlives its failures. Thread: its process has only one.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/poller.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "fabric_emul/verbs/adapter.h"
+#include "tools/bench/greeting.h"
+#include "tools/bench/run.h"
+
+namespace splitnic::bench {
+
+struct EndConfig {
+  fabric::Eui64 eui64;  // another one for each process
+  bool is_active = false;
+  bool is_shm = false;
+  bool spins = false;
+};
+
+// The immediate data of a message: what the passive end does with it.
+enum class Word : std::uint32_t { kCount, kAnswer };
+
+class FabricEnd final : private fabric::ConnectionHandler {
+ public:
+  // `underlay` outlives the end. `wake_fd` ends its sleep when it is readable; -1: none.
+  FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wake_fd = -1);
+  ~FabricEnd() override = default;
+  FabricEnd(const FabricEnd&) = delete;
+  FabricEnd& operator=(const FabricEnd&) = delete;
+
+  // Active: is connected on return, or an error says why not within `patience`.
+  base::Status connect(const fabric::PeerAddress& peer, const Run& run, base::Duration patience);
+  // Active: tells the peer that it was all.
+  void disconnect();
+  // Posts one message of the run, with memory of its own out of slots_for().
+  void post(Word word);
+  // Sends what was posted.
+  void transmit() { adapter_->transmit(clock_.now()); }
+  // One turn: sleep (not when spinning), take what arrived, answer, send.
+  void turn();
+  // The same until `is_done`. An error: the connection failed, or nothing moved for so long.
+  template <class Done>
+  base::Status turn_until(const Done& is_done, base::Duration silence = kSilenceMax) {
+    const base::Time limit = clock_.now() + silence;
+    while (!is_done()) {
+      turn();
+      if (!why_.empty()) return base::Error(why_);
+      if (now_ > limit) return base::Error("nothing moves");
+    }
+    return {};
+  }
+  base::Time now() { return clock_.now(); }
+  bool is_woken() const { return poller_.readable(wake_slot_); }
+  bool is_connected() const { return is_connected_; }
+  bool has_link() const { return link_ != nullptr; }  // somebody is there
+
+  std::size_t sent() const { return sent_; }  // completed, from here
+  std::size_t open() const { return posted_ - sent_; }
+  std::size_t received() const { return received_; }  // messages, here
+
+ private:
+  base::Status begin(const Greeting& what);
+  void end_session();
+  void fail(const std::string& why);
+  base::Status post_receive();
+  base::Status try_post(Word word);
+  bool take_completions();
+  void on_completion(const fabric::Wc& wc);
+  fabric::Sge slot(std::size_t number) const;
+  std::array<std::byte, Greeting::kBytes> greeting() const;
+  void take(const Greeting& theirs);
+
+  void on_link_up(fabric::Link& link) override;
+  void on_link_down(fabric::Link& link, std::string_view why) override;
+  fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
+                                        const fabric::Mgmt& request, fabric::Mgmt& reply) override;
+  bool on_connected(fabric::ConnectionId id, fabric::Link& link,
+                    const fabric::Mgmt& reply) override;
+  void on_rejected(fabric::ConnectionId, fabric::MgmtReject code, base::Bytes) override;
+  void on_disconnected(fabric::ConnectionId id, std::string_view why) override;
+
+  const EndConfig config_;
+  base::SystemClock clock_;
+  base::OsRandom random_;
+  base::Time now_{};
+  std::unique_ptr<fabric::Adapter> adapter_;
+  fabric::Port* port_ = nullptr;
+  fabric::PdId pd_;
+  fabric::CqId send_cq_, recv_cq_;
+  base::Poller poller_;
+  std::size_t fabric_slot_ = 0, wake_slot_ = 0;
+  bool did_ = true;
+
+  // Of the connection.
+  Greeting what_;
+  std::string why_;  // it failed
+  fabric::Link* link_ = nullptr;
+  fabric::ConnectionId connection_;
+  fabric::Qpn qpn_;
+  bool is_connected_ = false;
+  std::vector<std::byte> memory_;
+  fabric::MemoryHandle handle_, remote_handle_;
+  fabric::VirtualAddress start_, remote_start_;
+  std::array<std::byte, Greeting::kBytes> reply_{};
+  std::size_t next_slot_ = 0, next_receive_ = 0;
+  std::size_t posted_ = 0, sent_ = 0, received_ = 0;
+};
+
+}  // namespace splitnic::bench

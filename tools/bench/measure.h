@@ -1,0 +1,12 @@
+// The active end's measurement: half a round trip (of a read: half of the time that it takes), then
+// messages a second with as many under way as slots_for() says.
+#pragma once
+
+#include "tools/bench/fabric_end.h"
+
+namespace splitnic::bench {
+
+// REQUIRES a connected active end.
+base::Result<Row> measure(FabricEnd& end, const Run& run);
+
+}  // namespace splitnic::bench

@@ -1,0 +1,205 @@
+#include "tools/bench_command.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "base/unique_fd.h"
+#include "control/common_options.h"
+#include "control/identity.h"
+#include "control/json.h"
+#include "fabric_emul/link/shm_underlay.h"
+#include "fabric_emul/link/udp_underlay.h"
+#include "tools/bench/measure.h"
+#include "tools/commands.h"
+
+namespace splitnic::tools {
+namespace {
+
+constexpr std::array<std::size_t, 4> kSizes = {64, 4096, 65536, 1048576};
+constexpr double kSecondsMin = 0.001;
+constexpr double kSecondsMax = 3600;
+constexpr base::Duration kPatience = std::chrono::seconds(3);
+
+base::Result<bench::Op> parse_op(const std::string& text) {
+  for (const bench::Op op : {bench::Op::kWrite, bench::Op::kSend, bench::Op::kRead}) {
+    if (bench::name(op) == text) return op;
+  }
+  return base::Error("bench: what to measure is write, send or read");
+}
+
+base::Result<double> parse_seconds(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at != end || !(value >= kSecondsMin && value <= kSecondsMax)) {
+    return base::Error("--seconds: '" + text + "' is not a number from 0.001 to 3600");
+  }
+  return value;
+}
+
+struct Carrier {
+  std::unique_ptr<fabric::Underlay> underlay;
+  fabric::PeerAddress peer;  // of the listener
+};
+
+base::Result<Carrier> open_carrier(const BenchOptions& options) {
+  Carrier out;
+  if (options.run.is_shm) {
+    auto opened =
+        fabric::ShmUnderlay::open({.name = options.endpoint.host, .listens = options.is_listening});
+    if (!opened) return opened.error();
+    out.underlay = std::move(*opened);
+    out.peer = fabric::ShmUnderlay::listener_address();
+    return out;
+  }
+  fabric::UdpConfig udp;
+  (options.is_listening ? udp.bind : udp.connect) = control::udp_text(options.endpoint);
+  auto opened = fabric::UdpUnderlay::open(udp);
+  if (!opened) return opened.error();
+  if (!options.is_listening) out.peer = (*opened)->connected_to();
+  out.underlay = std::move(*opened);
+  return out;
+}
+
+std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::llround(value)); }
+
+void print_json(const bench::Row& row) {
+  control::JsonWriter json;
+  json.begin_object().field("op", row.op).field("carrier", row.carrier);
+  json.field("waits", row.spins ? "spins" : "sleeps");
+  json.field("bytes", row.bytes).field("messages", row.messages);
+  json.field("messages_per_second", whole(row.rate()));
+  json.field("bytes_per_second", whole(row.rate() * static_cast<double>(row.bytes)));
+  json.field("one_way_p50_ns", whole(row.median_us * 1000));
+  json.field("one_way_mean_ns", whole(row.mean_us * 1000));
+  std::puts(json.end_object().text().c_str());
+}
+
+// Each size has a connection of its own.
+base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::EndConfig& config,
+                                     std::size_t bytes) {
+  auto carrier = open_carrier(options);
+  if (!carrier) return carrier.error();
+  bench::Run run = options.run;
+  run.bytes = bytes;
+  bench::FabricEnd end(*carrier->underlay, config);
+  if (auto connected = end.connect(carrier->peer, run, kPatience); !connected) {
+    if (!end.has_link()) {
+      return base::Error("nobody answers at " + options.endpoint.text() +
+                         ": is `splitnic bench --listen` running there?");
+    }
+    end.disconnect();
+    return connected.error();
+  }
+  auto row = bench::measure(end, run);
+  end.disconnect();
+  return row;
+}
+
+fabric::Eui64 own_eui64() {
+  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
+  base::OsRandom random;
+  return fabric::Eui64(kLocal | (random.next() >> 8));
+}
+
+int measure_all(const BenchOptions& options) {
+  const bench::EndConfig config{own_eui64(), true, options.run.is_shm, options.run.spins};
+  bool is_first = true;
+  for (const std::size_t bytes : options.sizes) {
+    const auto row = measure_one(options, config, bytes);
+    if (!row) return fail(row.error().text());
+    if (options.json) {
+      print_json(*row);
+    } else {
+      if (is_first) bench::print_head();
+      bench::print(*row);
+    }
+    is_first = false;
+  }
+  return std::fflush(stdout) == 0 ? control::kExitOk : fail("cannot write to the standard output");
+}
+
+int serve(const BenchOptions& options) {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  sigaddset(&stop, SIGTERM);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
+  const base::UniqueFd stop_fd(::signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
+  const auto carrier = open_carrier(options);
+  if (!carrier) return fail(carrier.error().within(options.endpoint.text()).text());
+  const bench::EndConfig config{own_eui64(), false, options.run.is_shm, options.run.spins};
+  bench::FabricEnd end(*carrier->underlay, config, stop_fd.get());
+  // A spinning end does not ask the descriptor in each turn.
+  for (signalfd_siginfo said{}; ::read(stop_fd.get(), &said, sizeof said) < 0;) {
+    for (unsigned turns = 0; turns < 1024 && !end.is_woken(); ++turns) end.turn();
+  }
+  return control::kExitOk;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, BenchArguments& into) {
+  auto* bench = app.add_subcommand("bench", "Bandwidth and latency of the fabric itself");
+  bench->add_option("op", into.op, "write, send or read: what is measured")->type_name("");
+  bench
+      ->add_option("--peer", into.peer,
+                   "Where another one listens: udp://ADDRESS:PORT or shm://NAME")
+      ->type_name("ADDR");
+  bench->add_option("--listen", into.listen, "Serve those that measure")->type_name("ADDR");
+  control::add_repeated(*bench, "--size", into.sizes,
+                        "Octets of a message; may repeat (default 64, 4096, 65536, 1048576)", "N");
+  bench->add_option("--seconds", into.seconds, "Of each figure (default 1)")->type_name("S");
+  bench->add_flag("--spin", into.spin, "Ask for input instead of sleeping; of this end");
+  bench->add_flag("--json", into.json, "One object a line");
+  bench->add_flag("--insecure-lab", into.insecure_lab,
+                  "Allow traffic without keys beyond loopback and shm");
+}
+
+base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
+  if (typed.peer.empty() == typed.listen.empty()) {
+    return base::Error("bench: one of --peer and --listen is needed");
+  }
+  BenchOptions out;
+  out.is_listening = typed.peer.empty();
+  const std::string option = out.is_listening ? "--listen" : "--peer";
+  auto endpoint = control::parse_endpoint(out.is_listening ? typed.listen : typed.peer);
+  if (!endpoint) return endpoint.error().within(option);
+  out.endpoint = *std::move(endpoint);
+  control::CommonOptions common;
+  common.is_insecure_lab = typed.insecure_lab;
+  if (auto ok = control::check_lab(common, option, out.endpoint); !ok) return ok.error();
+  out.run.is_shm = out.endpoint.kind == control::Endpoint::Kind::kShm;
+  out.run.spins = typed.spin;
+  out.json = typed.json;
+  if (out.is_listening) {
+    if (typed.op.empty() && typed.sizes.empty()) return out;
+    return base::Error("bench: the end that measures says what, the one with --listen serves");
+  }
+  const auto op = parse_op(typed.op);
+  if (!op) return op.error();
+  out.run.op = *op;
+  const auto seconds = parse_seconds(typed.seconds);
+  if (!seconds) return seconds.error();
+  out.run.seconds = *seconds;
+  for (const std::string& text : typed.sizes) {
+    const auto size = control::number_option("--size", text, 1, bench::kSizeMax);
+    if (!size) return size.error();
+    out.sizes.push_back(*size);
+  }
+  if (out.sizes.empty()) out.sizes.assign(kSizes.begin(), kSizes.end());
+  return out;
+}
+
+int run_bench(const BenchOptions& options) {
+  return options.is_listening ? serve(options) : measure_all(options);
+}
+
+}  // namespace splitnic::tools

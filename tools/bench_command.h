@@ -1,0 +1,40 @@
+// `splitnic bench`: bandwidth and latency of the fabric itself. One machine listens and serves, the
+// other measures; all that is measured is said by the one that measures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "control/cli_app.h"
+#include "control/values.h"
+#include "tools/bench/run.h"
+
+namespace splitnic::tools {
+
+// As typed.
+struct BenchArguments {
+  std::string op, peer, listen;
+  std::vector<std::string> sizes;
+  std::string seconds = "1";
+  bool spin = false;
+  bool json = false;
+  bool insecure_lab = false;
+};
+
+struct BenchOptions {
+  bool is_listening = false;
+  control::Endpoint endpoint;
+  bench::Run run;  // of each of the sizes
+  std::vector<std::size_t> sizes;
+  bool json = false;
+};
+
+void add_bench(CLI::App& app, BenchArguments& into);
+// An error is bad usage.
+base::Result<BenchOptions> check_bench(const BenchArguments& typed);
+// Returns the exit status, having printed a row for each size or one line on stderr. A listener
+// runs until SIGINT or SIGTERM.
+int run_bench(const BenchOptions& options);
+
+}  // namespace splitnic::tools
