@@ -61,8 +61,11 @@ class FaultUnderlay final : public UnderlayDecorator {
     std::size_t stride = 0;
     PeerAddress from;
   };
-  bool is_idle() const;
+  bool is_idle() const { return !may_lose() && !may_change(); }
+  bool may_lose() const;
+  bool may_change() const;
   bool is_lost(base::Bytes datagram);
+  std::optional<Received> survivors(const Received& batch);
   void take(const Received& batch);
   void pass(base::Bytes datagram, const Received& batch);
   void hold(base::Time due, base::Bytes bytes, std::size_t stride, const PeerAddress& from);

@@ -77,7 +77,7 @@ void serve(const Options& options, const Run& run, Control& control) {
   Address address{};
   const auto underlay = listen(options, run, address);
   base::SystemClock clock;
-  base::OsRandom random;
+  base::SeededRandom random(1);  // asked for every datagram: no system call
   fabric::FaultUnderlay faults(*underlay, random, clock, {});
   fabric::Underlay& below =
       run.loss_percent > 0 ? static_cast<fabric::Underlay&>(faults) : *underlay;

@@ -80,6 +80,36 @@ TEST(FaultUnderlayTest, loses_single_datagrams_of_a_batch) {
   EXPECT_TRUE(std::is_sorted(f.numbers.begin(), f.numbers.end()));
 }
 
+TEST(FaultUnderlayTest, a_batch_that_loses_nothing_is_not_copied) {
+  InProcessHub hub;
+  InProcessUnderlay& from = hub.add_endpoint();
+  InProcessUnderlay& to = hub.add_endpoint();
+  struct Recorder final : UnderlayDecorator {
+    using UnderlayDecorator::UnderlayDecorator;
+    SendStatus send(const PeerAddress& peer, base::Bytes bytes, std::size_t stride) override {
+      return below_.send(peer, bytes, stride);
+    }
+    std::optional<Received> receive() override { return last = below_.receive(); }
+    base::Time deadline() const override { return base::kNever; }
+    std::optional<Received> last;
+  } recorder(to);
+  base::ManualClock clock;
+  base::SeededRandom random(1);
+  FaultUnderlay faults(recorder, random, clock, {.loss_ppm = 10'000});
+  const std::vector<std::byte> batch(10 * kStride, std::byte{0x55});
+  unsigned whole = 0;
+  for (unsigned i = 0; i < 100; ++i) {
+    EXPECT_EQ(from.send(to.address(), batch, kStride), Underlay::SendStatus::kSent);
+    const auto got = faults.receive();
+    ASSERT_TRUE(got);
+    const bool same = got->bytes.data() == recorder.last->bytes.data();
+    EXPECT_EQ(same, got->bytes.size() == batch.size());
+    whole += same ? 1 : 0;
+  }
+  EXPECT_GT(whole, 80U);
+  EXPECT_LT(whole, 100U);
+}
+
 TEST(FaultUnderlayTest, the_same_seed_loses_the_same) {
   Faults one({.loss_ppm = 50'000, .duplicate_ppm = 20'000, .corrupt_ppm = 10'000}, 7);
   Faults two({.loss_ppm = 50'000, .duplicate_ppm = 20'000, .corrupt_ppm = 10'000}, 7);
