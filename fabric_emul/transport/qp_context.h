@@ -17,8 +17,12 @@
 
 namespace splitnic::fabric {
 
-// Cells of an RC queue pair in flight: what an ACK's bitmap can speak of (64 words).
-inline constexpr std::size_t kWindowCells = 2048;
+// Cells of an RC queue pair from the oldest that is missing to the newest: twice what an ACK's
+// bitmap can speak of (64 words), so that repair does not halt sending. What lies beyond the bitmap
+// counts as in flight until the oldest is repaired.
+inline constexpr std::size_t kWindowCells = 4096;
+// The same in octets: so many windows.
+inline constexpr std::size_t kSpanWindows = 3;
 
 struct QpContext {
   Mrwt& mrwt;

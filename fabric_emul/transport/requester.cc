@@ -102,9 +102,10 @@ void Requester::start(std::uint16_t receive_credits) {
   }
   congestion_ = Congestion(window);
   if (limits_.fixed_rto > base::Duration{0}) congestion_.fix_rto(limits_.fixed_rto);
-  // From the oldest cell to the newest: two windows, of which the peer's reorder buffer keeps what
-  // came early.
-  const std::size_t span = 2 * window / (context_.attr.mcp + kStrideOverhead);
+  // From the oldest cell to the newest, of which the peer's reorder buffer keeps what came early. A
+  // lost cell is known to be here two round trips after it was sent first, three if it is lost
+  // again.
+  const std::size_t span = kSpanWindows * window / (context_.attr.mcp + kStrideOverhead);
   records_ = base::Ring<Record>(std::clamp<std::size_t>(span, 16, kWindowCells));
 }
 

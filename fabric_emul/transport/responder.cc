@@ -77,9 +77,8 @@ void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::T
   // What waited for this one.
   while (early_ != nullptr && early_->has(0)) {
     CellView next;
-    const bool parsed =
-        parse_cell(early_->expected(), next, link.crc_head_only()) == CellError::kNone;
-    CHECK(parsed);  // it was parsed when it was stored
+    const bool parsed = parse_checked_cell(early_->expected(), next) == CellError::kNone;
+    CHECK(parsed);  // it was when it was stored, and its CRC was right
     if (!take_rc(next, link, now)) return;
   }
 }

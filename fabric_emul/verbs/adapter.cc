@@ -138,7 +138,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   limits.send.fixed_rto = init.fixed_rto;
   limits.send.stall_min = init.stall_min;
   limits.receive.depth = init.receive_depth;
-  limits.receive.reorder_bytes_max = 2 * init.window_bytes_max;
+  limits.receive.reorder_bytes_max = kSpanWindows * init.window_bytes_max;
   qps_.insert(*qpn, std::make_unique<Qp>(context, limits));
   return *qpn;
 }

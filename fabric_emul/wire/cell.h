@@ -86,6 +86,8 @@ std::string_view name(CellError error);
 // `cell` is exactly one cell. On kNone `out` is filled; from kOp on, out.header is believable (the
 // CRC was right) and nothing else of `out` is. Reserved bits and pad octets are ignored.
 CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only = false);
+// The same without the CRC, of a cell that was kept since parse_cell() took it.
+CellError parse_checked_cell(base::Bytes cell, CellView& out);
 
 // The ACKX of an ACK or NAK that parse_cell took. False for other cells.
 bool parse_ack(const CellView& view, AckExt& out);

@@ -152,6 +152,14 @@ CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only) {
       base::load_be<std::uint32_t>(cell.data() + crc_at)) {
     return CellError::kCrc;
   }
+  return parse_checked_cell(cell, out);
+}
+
+CellError parse_checked_cell(base::Bytes cell, CellView& out) {
+  if (cell.size() < kCellBytesMin) return CellError::kShort;
+  const std::size_t crc_at = cell.size() - kCrcBytes;
+  const std::size_t head_bytes = kMacHeaderBytes + 4 * std::to_integer<std::size_t>(cell[3]);
+  if (head_bytes > crc_at) return CellError::kShort;
   out = CellView{};
   out.header = MacHeader::parse(cell.data());
   const MacHeader& header = out.header;

@@ -282,6 +282,20 @@ TEST(CellGoldenTest, S000_38_local_header_always_global_header_only_to_another_s
   EXPECT_EQ(base::as_text(view.payload), "ping");
 }
 
+TEST(CellGoldenTest, a_cell_that_was_kept_is_parsed_without_its_crc) {
+  CellHead head{.header = request_header(Op::kSend, Pos::kOnly, 0xFFFFFF)};
+  std::array<std::byte, 64> out{};
+  const std::size_t n = emit_cell(out, head, base::as_bytes("ping"));
+  out[n - 1] ^= std::byte{1};
+  const base::Bytes cell = base::Bytes(out).first(n);
+  CellView view;
+  EXPECT_EQ(parse_cell(cell, view), CellError::kCrc);
+  EXPECT_EQ(parse_checked_cell(cell, view), CellError::kNone);
+  EXPECT_EQ(base::as_text(view.payload), "ping");
+  EXPECT_EQ(parse_checked_cell(cell.first(n - 4), view), CellError::kLength);
+  EXPECT_EQ(parse_checked_cell(cell.first(31), view), CellError::kShort);
+}
+
 TEST(CellGoldenTest, shm_profile_crc_covers_the_head_only) {
   CellHead head{.header = request_header(Op::kSend, Pos::kOnly, 0xFFFFFF)};
   std::array<std::byte, 64> out{};
