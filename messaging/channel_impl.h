@@ -115,6 +115,7 @@ class ChannelPair::Impl final : public MessageHandler, public FilledSink {
   fabric::ConnectionId id;
   std::string private_data;  // of our CONNECT cell; must outlive the call of the manager
   std::string peer_name = "unknown";
+  std::uint32_t peer_queues = 1;
   std::size_t control_max = 0, data_max = 0;  // MSG_MAX of the channels: the smaller of both sides
   base::MutableBytes frames;                  // registered by register_frames()
   fabric::MemoryHandle frames_handle;

@@ -181,6 +181,7 @@ std::size_t ChannelPair::give_back_idle(std::uint32_t keep) {
 bool ChannelPair::poll(base::Time now) { return impl_->poll(now); }
 base::Time ChannelPair::deadline() const { return impl_->deadline(); }
 const std::string& ChannelPair::peer_name() const { return impl_->peer_name; }
+std::uint32_t ChannelPair::peer_queues() const { return impl_->peer_queues; }
 Mode ChannelPair::mode() const { return impl_->mode; }
 fabric::Qpn ChannelPair::qpn(unsigned channel) const {
   if (impl_->control == nullptr) return {};
@@ -205,11 +206,11 @@ std::vector<PoolView> ChannelPair::pools() const {
   std::vector<PoolView> out;
   impl_->pool_owner.visit([&](const OwnerPoolView& v) {
     out.push_back({v.record.pool.value, v.record.elements, v.record.element_bytes, v.posted, true,
-                   v.filled, v.record.handle, v.record.address});
+                   v.filled, v.record.handle, v.record.address, impl_->config.queue});
   });
   impl_->pool_user.visit([&](const UserPoolView& v) {
     out.push_back({v.record.pool.value, v.record.elements, v.record.element_bytes, v.available,
-                   false, v.writing, v.record.handle, v.record.address});
+                   false, v.writing, v.record.handle, v.record.address, impl_->config.queue});
   });
   return out;
 }
@@ -221,7 +222,7 @@ std::vector<ChannelView> ChannelPair::channels() const {
     const fabric::Qp* qp = impl_->adapter.find_qp(qpn(number));
     if (qp == nullptr) continue;
     out.push_back({number, qpn(number), qp->attr().remote_qpn, fabric::name(qp->service()),
-                   fabric::name(qp->state())});
+                   fabric::name(qp->state()), impl_->config.queue});
   }
   return out;
 }

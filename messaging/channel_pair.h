@@ -52,6 +52,10 @@ struct PairConfig {
   std::uint32_t grant_bytes_max = 4 << 20;
   std::string node_name{};
   std::uint32_t nic = 0;  // active side: which NIC of the I/O unit
+  // Pairs of this connection, and which of them this one is (pair_group.h). Passive side, before a
+  // CONNECT_REQ has come: the most that are given.
+  std::uint32_t queues = 1;
+  std::uint32_t queue = 0;
   std::uint64_t window_bytes_max = 2 << 20;
 };
 
@@ -76,6 +80,7 @@ struct ReceivedFrame {
   std::uint32_t element = 0;  // or the slot
   std::uint32_t elements = 1;
   Where where = Where::kElement;
+  std::uint8_t queue = 0;  // whose pair it came by
 };
 
 class ChannelPair;
@@ -83,6 +88,13 @@ class ChannelPair;
 // Which NIC a CONNECT_REQ with this private data asks for; 0 if it does not say. The rest of it is
 // judged by accept().
 std::uint32_t nic_asked(base::Bytes private_data);
+// How many pairs it asks for, and which of them it is for; 1 and 0 if it does not say.
+struct QueuesAsked {
+  std::uint32_t queues = 1;
+  std::uint32_t queue = 0;
+  bool is_send_mode = false;
+};
+QueuesAsked queues_asked(base::Bytes private_data);
 // Why a pair of this configuration would refuse a CONNECT_REQ with this private data; empty: it
 // would not. Costs nothing but the reading: for the passive side, before it builds a pair.
 std::string capabilities_refused(base::Bytes private_data, const PairConfig& config);
@@ -103,12 +115,14 @@ struct PoolView {  // for `splitnic show`
   std::uint32_t in_use = 0;  // ours: held by the reader; the peer's: being written
   fabric::MemoryHandle handle;
   fabric::VirtualAddress address;
+  std::uint32_t queue = 0;
 };
 
 struct ChannelView {  // for `splitnic show`
   std::uint8_t number = 0;
   fabric::Qpn qpn, peer_qpn;
   std::string_view service, state;  // "RC", "RTS"
+  std::uint32_t queue = 0;
 };
 
 class ChannelPair {
@@ -174,6 +188,7 @@ class ChannelPair {
   std::size_t give_back_idle(std::uint32_t keep);
 
   const std::string& peer_name() const;  // node name from CONNECT
+  std::uint32_t peer_queues() const;     // active side: how many pairs the answer gives
   Mode mode() const;
   fabric::Qpn qpn(unsigned channel) const;
   // Cell payload of channel 1, octets; 0 before it is connected.

@@ -79,6 +79,12 @@ std::uint32_t nic_asked(base::Bytes private_data) {
   return theirs.nic();
 }
 
+QueuesAsked queues_asked(base::Bytes private_data) {
+  connect::Capabilities theirs;
+  if (!theirs.ParseFromArray(private_data.data(), static_cast<int>(private_data.size()))) return {};
+  return {std::max(theirs.queues(), 1U), theirs.queue(), theirs.mode() == connect::MODE_SEND};
+}
+
 base::Status ChannelPair::Impl::register_frames(base::MutableBytes arena) {
   const auto handle = adapter.memory().register_region(pd, arena, fabric::kLocalRead);
   if (!handle) return handle.error().within("memory of frames");
@@ -143,7 +149,8 @@ std::string ChannelPair::Impl::capabilities() const {
   mine.set_idata_form_in(coded(config.idata_form));
   mine.set_idata_form_out(connect::IDATA_FORM_OFFSET_LENGTH);
   mine.set_node_name(config.node_name.substr(0, kNodeNameMax));
-  mine.set_queues(1);
+  mine.set_queues(config.queues);
+  mine.set_queue(config.queue);
   mine.set_program("splitnic");
   mine.set_nic(config.nic);
   return mine.SerializeAsString();
@@ -165,6 +172,7 @@ void ChannelPair::Impl::agree(const connect::Capabilities& theirs) {
   pool_owner.set_form(agreed(coded(config.idata_form), theirs.idata_form_out()));
   pool_user.set_form(agreed(theirs.idata_form_in(), connect::IDATA_FORM_OFFSET_LENGTH));
   peer_name = clean_node_name(theirs.node_name());
+  peer_queues = std::max(theirs.queues(), 1U);
 }
 
 // What was agreed holds for the channels that are there.

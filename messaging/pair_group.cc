@@ -1,0 +1,302 @@
+#include "messaging/pair_group.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "base/check.h"
+
+namespace splitnic::messaging {
+namespace {
+
+// Of each size a pair has at least so many, or all there are.
+constexpr std::uint32_t kElementsLeast = 4;
+// Channel 0 of a further pair carries no CfgUtil: what manages its pools is short.
+constexpr std::uint32_t kFurtherMessageMax = 1024;
+
+}  // namespace
+
+std::uint32_t queues_given(base::Bytes private_data, const PairConfig& config) {
+  const QueuesAsked asked = queues_asked(private_data);
+  return asked.is_send_mode ? 1 : std::min({asked.queues, config.queues, kQueuesMax});
+}
+
+PairConfig share_of(const PairConfig& config, std::uint32_t queues) {
+  PairConfig part = config;
+  part.queues = queues;
+  for (PoolSpec& spec : part.pools) {
+    const std::uint32_t count = (spec.count + queues - 1) / queues;
+    spec.count = std::max(count, std::min(spec.count, kElementsLeast));
+  }
+  part.grant_bytes_max /= queues;
+  return part;
+}
+
+PairGroup::PairGroup(fabric::Adapter& adapter, const PairConfig& config, base::Random& random,
+                     PairOwner& owner)
+    : adapter_(adapter),
+      config_(share_of(config, config.queues)),
+      random_(random),
+      owner_(owner),
+      pairs_(config.queues),
+      possible_(config.queues),
+      order_(config.queues == 1 ? 1 : kPushesMax) {
+  CHECK(config.queues >= 1 && config.queues <= kQueuesMax);
+  CHECK(make_pair(0).has_value());
+}
+
+PairGroup::~PairGroup() = default;
+
+base::Status PairGroup::make_pair(std::uint32_t queue) {
+  PairConfig config = config_;
+  config.queue = queue;
+  if (queue != 0) {
+    config.control_message_max = std::min(config.control_message_max, kFurtherMessageMax);
+  }
+  PairOwner& self = *this;
+  pairs_[queue] = std::make_unique<ChannelPair>(adapter_, config, random_, self);
+  return frames_.empty() ? base::Status{} : pairs_[queue]->register_frames(frames_);
+}
+
+base::Status PairGroup::register_frames(base::MutableBytes arena) {
+  frames_ = arena;
+  return first().register_frames(arena);
+}
+
+base::Status PairGroup::connect(fabric::Link& link, base::Time now) {
+  return first().connect(link, now);
+}
+
+std::size_t PairGroup::index_of(fabric::ConnectionId id) const {
+  std::size_t i = 0;
+  while (i < pairs_.size() &&
+         (id.value == 0 || pairs_[i] == nullptr || pairs_[i]->connection() != id)) {
+    ++i;
+  }
+  return i;
+}
+
+bool PairGroup::on_connected(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& reply,
+                             base::Time now) {
+  const std::size_t queue = index_of(id);
+  if (is_down_ || queue == pairs_.size()) return false;
+  if (!pairs_[queue]->on_connected(link, reply, now)) return false;
+  if (queue != 0) return true;
+  if (const std::uint32_t given = first().peer_queues(); given < queues()) {
+    possible_ = given;
+    fail("the I/O unit gives " + std::to_string(given) + " of " + std::to_string(queues()) +
+         " queues: connecting again with those");
+    return false;
+  }
+  if (queues() > 1) link_ = &link;
+  return true;
+}
+
+void PairGroup::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
+                            base::Bytes private_data) {
+  const std::size_t queue = index_of(id);
+  if (queue == pairs_.size()) return;
+  if (queue != 0 && code == fabric::MgmtReject::kNoResources) {
+    possible_ = std::min(possible_, static_cast<std::uint32_t>(queue));
+  }
+  pairs_[queue]->on_rejected(code, private_data);
+}
+
+void PairGroup::on_disconnected(fabric::ConnectionId id, std::string_view why) {
+  const std::size_t queue = index_of(id);
+  if (queue < pairs_.size()) pairs_[queue]->on_disconnected(why);
+}
+
+void PairGroup::connect_further(base::Time now) {
+  fabric::Link& link = *link_;
+  link_ = nullptr;
+  for (std::uint32_t queue = 1; queue < queues(); ++queue) {
+    auto begun = make_pair(queue);
+    if (begun) begun = pairs_[queue]->connect(link, now);
+    if (!begun) return fail(begun.error().text());
+  }
+}
+
+fabric::MgmtReject PairGroup::accept(fabric::ConnectionId id, fabric::Link& link,
+                                     const fabric::Mgmt& request, fabric::Mgmt& reply,
+                                     base::Time now) {
+  const QueuesAsked asked = queues_asked(request.private_data);
+  return asked.queue == 0 ? first().accept(id, link, request, reply, now)
+                          : accept_further(asked, id, link, request, reply, now);
+}
+
+fabric::MgmtReject PairGroup::accept_further(const QueuesAsked& asked, fabric::ConnectionId id,
+                                             fabric::Link& link, const fabric::Mgmt& request,
+                                             fabric::Mgmt& reply, base::Time now) {
+  const bool is_due = asked.queues == queues() && asked.queue < queues() &&
+                      pairs_[asked.queue] == nullptr && connection().value != 0 && !is_down_;
+  if (!is_due) return fabric::MgmtReject::kRefused;
+  auto code = fabric::MgmtReject::kNoResources;
+  if (make_pair(asked.queue)) code = pairs_[asked.queue]->accept(id, link, request, reply, now);
+  if (code != fabric::MgmtReject::kNone) {
+    fail("queue " + std::to_string(asked.queue) + " was refused: " + std::string(name(code)));
+  }
+  return code;
+}
+
+void PairGroup::fail(const std::string& why) {
+  if (is_down_) return;
+  is_down_ = true;
+  owner_.on_pair_down(first(), why);
+}
+
+void PairGroup::on_pair_up(ChannelPair&) {
+  if (++ups_ == queues() && !is_down_) owner_.on_pair_up(first());
+}
+
+void PairGroup::on_pair_down(ChannelPair&, const std::string& why) { fail(why); }
+
+CfgReply PairGroup::on_cfg_request(ChannelPair& pair, const CfgRequest& request) {
+  if (&pair != &first()) return {CfgStatus::kNotPermitted, {}};
+  return owner_.on_cfg_request(pair, request);
+}
+
+void PairGroup::begin_close() {
+  for (const auto& pair : pairs_) {
+    if (pair != nullptr) pair->begin_close();
+  }
+}
+
+bool PairGroup::is_drained() const {
+  return std::ranges::all_of(pairs_, [](const auto& p) { return p == nullptr || p->is_drained(); });
+}
+
+void PairGroup::close(base::Time now) {
+  is_down_ = true;
+  link_ = nullptr;
+  for (const auto& pair : pairs_) {
+    if (pair != nullptr) pair->close(now);
+  }
+  order_.clear();
+  completed_ = {};
+}
+
+bool PairGroup::push_by_flow(base::Bytes frame, std::uint32_t flow, base::Time now) {
+  const auto queue = static_cast<std::size_t>((std::uint64_t{flow} * queues()) >> 32);
+  if (!up() || order_.full() || !pairs_[queue]->push(frame, now)) return false;
+  order_.push(static_cast<std::uint8_t>(queue));
+  return true;
+}
+
+std::size_t PairGroup::frame_bytes_max() const {
+  std::size_t least = first().frame_bytes_max();
+  for (std::size_t i = 1; i < queues() && pairs_[i] != nullptr; ++i) {
+    least = std::min(least, pairs_[i]->frame_bytes_max());
+  }
+  return least;
+}
+
+std::size_t PairGroup::take_completed() {
+  if (queues() == 1) return first().take_completed();
+  for (std::size_t i = 0; i < queues(); ++i) {
+    if (pairs_[i] != nullptr) completed_[i] += pairs_[i]->take_completed();
+  }
+  std::size_t count = 0;
+  for (; !order_.empty() && completed_[order_.front()] > 0; ++count) {
+    --completed_[order_.front()];
+    order_.pop();
+  }
+  return count;
+}
+
+std::size_t PairGroup::pushes_in_flight() const {
+  std::size_t open = 0;
+  for (const auto& pair : pairs_) open += pair == nullptr ? 0 : pair->pushes_in_flight();
+  return open;
+}
+
+std::size_t PairGroup::unreceived() const {
+  std::size_t frames = 0;
+  for (const auto& pair : pairs_) frames += pair == nullptr ? 0 : pair->unreceived();
+  return frames;
+}
+
+// Each call begins with another pair.
+std::size_t PairGroup::receive(std::span<ReceivedFrame> out) {
+  if (queues() == 1) return first().receive(out);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < queues() && count < out.size(); ++i) {
+    const std::size_t queue = (next_ + i) % queues();
+    if (pairs_[queue] == nullptr) continue;
+    const std::size_t got = pairs_[queue]->receive(out.subspan(count));
+    for (ReceivedFrame& frame : out.subspan(count, got)) {
+      frame.queue = static_cast<std::uint8_t>(queue);
+    }
+    count += got;
+  }
+  next_ = (next_ + 1) % queues();
+  return count;
+}
+
+bool PairGroup::poll(base::Time now) {
+  if (queues() == 1) return first().poll(now);
+  if (is_down_) return false;
+  bool did = link_ != nullptr;
+  if (did) connect_further(now);
+  for (const auto& pair : pairs_) {
+    if (pair != nullptr && !is_down_) did |= pair->poll(now);
+  }
+  return did;
+}
+
+base::Time PairGroup::deadline() const {
+  base::Time at = first().deadline();
+  for (std::size_t i = 1; i < queues(); ++i) {
+    if (pairs_[i] != nullptr) at = std::min(at, pairs_[i]->deadline());
+  }
+  return is_down_ ? base::kNever : at;
+}
+
+std::size_t PairGroup::give_back_idle(std::uint32_t keep) {
+  std::size_t given = 0;
+  for (const auto& pair : pairs_) given += pair == nullptr ? 0 : pair->give_back_idle(keep);
+  return given;
+}
+
+bool PairGroup::has_refused_access() const {
+  return std::ranges::any_of(pairs_,
+                             [](const auto& p) { return p != nullptr && p->has_refused_access(); });
+}
+
+std::vector<PoolView> PairGroup::pools() const {
+  std::vector<PoolView> all;
+  for (const auto& pair : pairs_) {
+    if (pair != nullptr) std::ranges::copy(pair->pools(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<ChannelView> PairGroup::channels() const {
+  std::vector<ChannelView> all;
+  for (const auto& pair : pairs_) {
+    if (pair != nullptr) std::ranges::copy(pair->channels(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<base::MutableBytes> PairGroup::TEST_pool_memory() {
+  std::vector<base::MutableBytes> all;
+  for (const auto& pair : pairs_) {
+    if (pair != nullptr) std::ranges::copy(pair->TEST_pool_memory(), std::back_inserter(all));
+  }
+  return all;
+}
+
+void PairGroup::visit_counters(const base::CounterVisitor& visitor) const {
+  if (queues() == 1) return first().visit_counters(visitor);
+  std::map<std::string, std::uint64_t, std::less<>> sums;
+  for (const auto& pair : pairs_) {
+    if (pair == nullptr) continue;
+    pair->visit_counters([&](std::string_view counter, std::uint64_t value) {
+      sums.try_emplace(std::string(counter)).first->second += value;
+    });
+  }
+  for (const auto& [counter, value] : sums) visitor(counter, value);
+}
+
+}  // namespace splitnic::messaging

@@ -1,0 +1,376 @@
+// Several channel pairs in one connection: agreed by both sides, one flow in its order, completions
+// in the order of pushes, memory shared.
+#include "messaging/pair_group.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "base/endian.h"
+#include "fabric_emul/link/fault_underlay.h"
+#include "fabric_emul/link/in_process_underlay.h"
+#include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/flit.h"
+
+namespace splitnic::messaging::pair_group_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kFrameBytes = 1000;
+constexpr std::size_t kFrames = 1024;  // that lie in the arena; used in turn
+
+struct Arrived {
+  std::uint32_t flow = 0;
+  std::uint32_t number = 0;
+};
+
+class Side final : public PairOwner, private fabric::ConnectionHandler {
+ public:
+  Side(std::uint64_t number, fabric::InProcessUnderlay& endpoint, base::ManualClock& clock,
+       const PairConfig& config_in)
+      : random(number),
+        faults(endpoint, random, clock),
+        config(config_in),
+        clock_(clock),
+        is_unit_(number == 1) {
+    fabric::AdapterLimits limits;
+    limits.profile = fabric::MrwtProfile::kStrictWindows;
+    adapter = std::make_unique<fabric::Adapter>(limits, random);
+    fabric::PortConfig port_config;
+    port_config.eui64 = fabric::Eui64(number);
+    port_config.instance = random.next() | 1;
+    port_config.listens = is_unit_;
+    port = adapter->add_port(faults, port_config).value();
+    adapter->connections().set_handler(*this);
+  }
+  ~Side() override { make(0); }
+
+  // A new group of so many; 0: none.
+  void make(std::uint32_t queues) {
+    if (group) group->close(clock_.now());
+    group.reset();
+    ids.clear();
+    if (queues == 0) return;
+    PairConfig some = config;
+    some.queues = queues;
+    group = std::make_unique<PairGroup>(*adapter, some, random, *this);
+    CHECK(group->register_frames(arena_).has_value());
+  }
+  bool push(std::uint32_t flow, std::uint32_t number) {
+    const base::MutableBytes frame(arena_.data() + next_ % kFrames * kFrameBytes, kFrameBytes);
+    base::store_be(frame.data(), flow);
+    base::store_be(frame.data() + 4, number);
+    if (!group->push(frame, flow, clock_.now())) return false;
+    ++next_;
+    return true;
+  }
+  bool step() {
+    bool did = adapter->poll(clock_.now());
+    if (group) {
+      did |= group->poll(clock_.now());
+      completed += group->take_completed();
+      std::array<ReceivedFrame, 64> frames;
+      const std::size_t count = group->up() ? group->receive(frames) : 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::byte* at = frames[i].bytes.data();
+        got.push_back({base::load_be<std::uint32_t>(at), base::load_be<std::uint32_t>(at + 4)});
+        group->release(frames[i], clock_.now());
+      }
+      did |= count > 0;
+      did |= group->poll(clock_.now());
+    }
+    adapter->transmit(clock_.now());
+    return did;
+  }
+  base::Time deadline() const {
+    const base::Time at = std::min(adapter->deadline(), faults.deadline());
+    return group ? std::min(at, group->deadline()) : at;
+  }
+  std::size_t elements(std::uint32_t size) const {
+    std::size_t sum = 0;
+    for (const PoolView& pool : group->pools())
+      sum += pool.ours && pool.size == size ? pool.elements : 0;
+    return sum;
+  }
+  // The data channel of this queue.
+  fabric::Qpn data_qpn(std::uint32_t queue) const {
+    for (const ChannelView& channel : group->channels()) {
+      if (channel.queue == queue && channel.number == 1) return channel.qpn;
+    }
+    return {};
+  }
+
+  base::SeededRandom random;
+  fabric::FaultUnderlay faults;
+  PairConfig config;
+  std::unique_ptr<fabric::Adapter> adapter;
+  fabric::Port* port = nullptr;
+  fabric::Link* link = nullptr;
+  std::unique_ptr<PairGroup> group;
+  std::map<std::uint32_t, fabric::ConnectionId> ids;  // unit: by queue
+  std::vector<Arrived> got;
+  std::size_t completed = 0;
+  int connected = 0;
+  int ups = 0;
+  std::vector<std::string> downs;
+  std::vector<fabric::MgmtReject> answers;  // of the unit, to each request
+
+ private:
+  void on_link_up(fabric::Link& up) override { link = &up; }
+  void on_link_down(fabric::Link&, std::string_view) override {}
+  fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& from,
+                                        const fabric::Mgmt& request, fabric::Mgmt& reply) override {
+    if (!is_unit_) return fabric::MgmtReject::kRefused;
+    const std::uint32_t queue = queues_asked(request.private_data).queue;
+    if (queue == 0) {
+      make(queues_given(request.private_data, config));
+    }
+    ids.try_emplace(queue, id);
+    answers.push_back(group->accept(id, from, request, reply, clock_.now()));
+    return answers.back();
+  }
+  bool on_connected(fabric::ConnectionId id, fabric::Link& to, const fabric::Mgmt& reply) override {
+    ++connected;
+    return group && group->on_connected(id, to, reply, clock_.now());
+  }
+  void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
+    if (group) group->on_rejected(id, code, data);
+  }
+  void on_disconnected(fabric::ConnectionId id, std::string_view why) override {
+    if (group) group->on_disconnected(id, why);
+  }
+  void on_pair_up(ChannelPair&) override { ++ups; }
+  void on_pair_down(ChannelPair&, const std::string& why) override { downs.push_back(why); }
+  CfgReply on_cfg_request(ChannelPair&, const CfgRequest&) override { return {}; }
+
+  base::ManualClock& clock_;
+  const bool is_unit_;
+  std::vector<std::byte> arena_ = std::vector<std::byte>(kFrames * kFrameBytes);
+  std::size_t next_ = 0;
+};
+
+struct NoOwner final : PairOwner {
+  void on_pair_up(ChannelPair&) override {}
+  void on_pair_down(ChannelPair&, const std::string&) override {}
+  CfgReply on_cfg_request(ChannelPair&, const CfgRequest&) override { return {}; }
+};
+
+PairConfig gives(std::uint32_t queues) {
+  PairConfig config;
+  config.queues = queues;
+  return config;
+}
+
+struct PairGroupTest : testing::Test {
+  base::ManualClock clock;
+  fabric::InProcessHub hub{{.datagram_bytes_max = 1472, .batch_queue_max = 4096}};
+  fabric::InProcessUnderlay& unit_end = hub.add_endpoint();
+  fabric::InProcessUnderlay& host_end = hub.add_endpoint();
+  Side unit{1, unit_end, clock, gives(8)};
+  Side host{2, host_end, clock, PairConfig{}};
+
+  bool run_until(const std::function<bool()>& done, base::Duration limit = 5s) {
+    const base::Time end = clock.now() + limit;
+    while (!done()) {
+      if (clock.now() >= end) return false;
+      bool did = unit.step();
+      did |= host.step();
+      did |= unit_end.queued_batches() + host_end.queued_batches() > 0;
+      const base::Time due = did ? base::Time{} : std::min({unit.deadline(), host.deadline(), end});
+      clock.set(std::max(due, clock.now() + 2us));
+    }
+    return true;
+  }
+  void begin(std::uint32_t queues) {
+    if (host.link == nullptr) {
+      host.port->connect(unit_end.address(), clock.now());
+      CHECK(run_until([&] { return host.link != nullptr && host.link->up(); }));
+    }
+    host.make(queues);
+    CHECK(host.group->connect(*host.link, clock.now()).has_value());
+  }
+  bool connect(std::uint32_t queues) {
+    begin(queues);
+    return run_until([&] { return host.group->up() && unit.group && unit.group->up(); });
+  }
+};
+
+// Flows that two queues have: one each.
+constexpr std::uint32_t kFirst = 0x10000000, kSecond = 0xF0000000;
+
+TEST_F(PairGroupTest, S001_27_each_queue_has_a_channel_0_and_a_channel_1) {
+  ASSERT_TRUE(connect(3));
+  for (const Side* side : {&unit, &host}) {
+    EXPECT_EQ(side->ups, 1);
+    const auto channels = side->group->channels();
+    ASSERT_EQ(channels.size(), 6U);
+    std::map<std::uint32_t, int> qpns;
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      EXPECT_EQ(channels[i].queue, i / 2);
+      EXPECT_EQ(channels[i].number, i % 2);
+      EXPECT_EQ(channels[i].service, "RC");
+      ++qpns[channels[i].qpn.value];
+    }
+    EXPECT_EQ(qpns.size(), 6U) << "each has a queue pair of its own";
+  }
+}
+
+TEST_F(PairGroupTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
+  ASSERT_TRUE(connect(4));
+  for (std::uint32_t i = 0; i < 400; ++i) {
+    const std::uint32_t flow = (i % 8) << 29;
+    ASSERT_TRUE(run_until([&] { return host.push(flow, i); }));
+  }
+  ASSERT_TRUE(run_until([&] { return unit.got.size() == 400 && host.completed == 400; }));
+  std::map<std::uint32_t, std::uint32_t> next;
+  for (const Arrived& frame : unit.got) {
+    EXPECT_GE(frame.number, next[frame.flow]);
+    next[frame.flow] = frame.number + 1;
+  }
+  EXPECT_EQ(host.group->pushes_in_flight(), 0U);
+  std::uint64_t writes = 0;
+  host.group->visit_counters([&](std::string_view name, std::uint64_t value) {
+    if (name == "msg.tx.writes") writes += value;
+  });
+  EXPECT_EQ(writes, 400U);
+}
+
+TEST_F(PairGroupTest, L_27_a_queue_that_loses_does_not_hold_another) {
+  ASSERT_TRUE(connect(2));
+  const fabric::Qpn losing = unit.data_qpn(1);
+  unit.faults.drop_received([&](base::Bytes datagram) {
+    fabric::FlitWalker walker(datagram);
+    fabric::FlitView flit;
+    while (walker.next(flit) == fabric::FlitWalker::Step::kFlit) {
+      if (flit.header.type != fabric::FlitType::kData) continue;
+      if (fabric::MacHeader::parse(flit.payload.data()).dqpn == losing) return true;
+    }
+    return false;
+  });
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    ASSERT_TRUE(run_until([&] { return host.push(i % 2 == 0 ? kFirst : kSecond, i); }));
+    ASSERT_TRUE(run_until([&] { return unit.got.size() == i / 2 + 1; }, 100ms)) << i;
+  }
+  // All of the first queue have arrived; the memory of those behind a lost one stays in use.
+  EXPECT_EQ(host.completed, 1U);
+  unit.faults.drop_received({});
+  ASSERT_TRUE(run_until([&] { return unit.got.size() == 40 && host.completed == 40; }));
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(unit.got[i].number, 2 * i);
+    EXPECT_EQ(unit.got[20 + i].number, 2 * i + 1);
+  }
+}
+
+TEST_F(PairGroupTest, pools_are_shared_and_rounded_up) {
+  ASSERT_TRUE(connect(4));
+  for (const Side* side : {&unit, &host}) {
+    EXPECT_EQ(side->elements(2048), 1024U);
+    EXPECT_EQ(side->elements(65536), 64U);
+  }
+  ASSERT_TRUE(connect(3));
+  EXPECT_EQ(host.elements(2048), 3 * 342U);
+  EXPECT_EQ(host.elements(65536), 3 * 22U);
+  PairConfig small;
+  small.pools = {{3, 2048}, {9, 65536}};
+  const PairConfig part = share_of(small, 8);
+  EXPECT_EQ(part.pools, (std::vector<PoolSpec>{{3, 2048}, {4, 65536}}));
+  EXPECT_EQ(part.grant_bytes_max, small.grant_bytes_max / 8);
+  EXPECT_EQ(share_of(small, 1).pools, small.pools);
+}
+
+TEST_F(PairGroupTest, X_46_a_peer_with_fewer_queues_gives_fewer) {
+  for (const std::uint32_t most : {2U, 1U}) {
+    unit.config.queues = most;
+    host.downs.clear();
+    begin(8);
+    ASSERT_TRUE(run_until([&] { return !host.downs.empty(); }));
+    EXPECT_FALSE(host.group->up());
+    EXPECT_EQ(host.group->possible(), most);
+    EXPECT_EQ(host.downs.size(), 1U);
+    EXPECT_NE(host.downs[0].find("gives " + std::to_string(most) + " of 8"), std::string::npos);
+    ASSERT_TRUE(connect(most));
+    EXPECT_EQ(host.group->queues(), most);
+    EXPECT_EQ(unit.group->queues(), most);
+    EXPECT_EQ(host.elements(2048), 1024U);
+    EXPECT_EQ(host.group->possible(), most);
+  }
+}
+
+TEST_F(PairGroupTest, S001_26_the_send_mode_has_one_queue) {
+  host.config.mode = Mode::kSend;
+  begin(2);
+  ASSERT_TRUE(run_until([&] { return !host.downs.empty(); }));
+  EXPECT_EQ(host.group->possible(), 1U);
+  ASSERT_TRUE(connect(1));
+}
+
+TEST_F(PairGroupTest, it_is_up_when_every_queue_is) {
+  std::size_t blocked = 0;
+  begin(2);
+  // The second CONNECT_REQ does not get through.
+  ASSERT_TRUE(run_until([&] { return host.connected == 1; }));
+  host.faults.drop_sent([&](base::Bytes) { return ++blocked > 0; });
+  run_until([] { return false; }, 50ms);
+  EXPECT_GT(blocked, 0U);
+  EXPECT_FALSE(host.group->up());
+  EXPECT_FALSE(unit.group->up());
+  EXPECT_FALSE(host.push(kFirst, 0));
+  EXPECT_EQ(host.ups + unit.ups, 0);
+  host.faults.drop_sent({});
+  ASSERT_TRUE(run_until([&] { return host.group->up() && unit.group->up(); }));
+  EXPECT_TRUE(host.push(kFirst, 0));
+}
+
+TEST_F(PairGroupTest, a_queue_that_ends_ends_all) {
+  ASSERT_TRUE(connect(3));
+  host.group->on_disconnected(unit.ids.at(2), "test");
+  EXPECT_FALSE(host.group->up());
+  EXPECT_FALSE(host.push(kFirst, 0));
+  EXPECT_EQ(host.downs, (std::vector<std::string>{"test"}));
+  host.group->on_disconnected(unit.ids.at(0), "test");
+  EXPECT_EQ(host.downs.size(), 1U) << "said once";
+  host.make(0);
+  ASSERT_TRUE(run_until([&] { return !unit.downs.empty(); })) << "DISC";
+  EXPECT_EQ(unit.downs.size(), 1U);
+}
+
+TEST_F(PairGroupTest, a_queue_for_which_the_peer_has_no_room_is_not_asked_for_again) {
+  ASSERT_TRUE(connect(4));
+  host.group->on_rejected(unit.ids.at(2), fabric::MgmtReject::kNoResources, {});
+  EXPECT_EQ(host.group->possible(), 2U);
+  EXPECT_EQ(host.downs.size(), 1U);
+  ASSERT_TRUE(connect(4));
+  host.group->on_rejected(unit.ids.at(2), fabric::MgmtReject::kRefused, {});
+  EXPECT_EQ(host.group->possible(), 4U) << "another time it may be there";
+}
+
+// What a host with a fault would send: a queue that there is already, and one that there is not.
+TEST_F(PairGroupTest, P_43_a_queue_that_was_not_agreed_is_refused) {
+  ASSERT_TRUE(connect(2));
+  for (const auto& [queues, queue] : {std::pair{2U, 1U}, {2U, 2U}, {3U, 1U}, {2U, 0xFFFFFFFFU}}) {
+    PairConfig config;
+    config.queues = queues;
+    config.queue = queue;
+    NoOwner nobody;
+    ChannelPair pair(*host.adapter, config, host.random, nobody);
+    unit.answers.clear();
+    ASSERT_TRUE(pair.connect(*host.link, clock.now()).has_value());
+    ASSERT_TRUE(run_until([&] { return !unit.answers.empty(); }));
+    EXPECT_EQ(unit.answers[0], fabric::MgmtReject::kRefused) << queues << " " << queue;
+    EXPECT_TRUE(unit.group->up());
+    pair.close(clock.now());
+  }
+}
+
+TEST_F(PairGroupTest, S001_16_an_orderly_end_flushes_the_pools_of_all) {
+  ASSERT_TRUE(connect(3));
+  host.group->begin_close();
+  EXPECT_FALSE(host.group->is_drained());
+  ASSERT_TRUE(run_until([&] { return host.group->is_drained(); }, 1s));
+  EXPECT_TRUE(host.group->pools().empty());
+}
+
+}  // namespace
+}  // namespace splitnic::messaging::pair_group_test
