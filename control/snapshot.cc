@@ -52,12 +52,18 @@ std::map<std::string, std::uint64_t> merged(const Snapshot& snapshot) {
   return all;
 }
 
+std::string numbered(std::uint64_t number, std::optional<std::uint64_t> queue) {
+  return std::to_string(number) + (queue ? " of queue " + std::to_string(*queue) : "");
+}
+
 void write_pools(JsonWriter& json, const Snapshot& snapshot) {
   json.key("pools").begin_array();
   for (const PoolInfo& pool : snapshot.pools) {
     json.begin_object().field("ref", pool.ref).field("elements", pool.elements);
     json.field("size", pool.size).field("available", pool.available);
-    json.field("peer", pool.peer).field("side", pool.side).key("states").begin_object();
+    json.field("peer", pool.peer).field("side", pool.side);
+    if (pool.queue) json.field("queue", *pool.queue);
+    json.key("states").begin_object();
     for (const auto& [state, count] : pool.elements_by_state) json.field(state, count);
     json.end_object().end_object();
   }
@@ -68,6 +74,7 @@ void write_channels(JsonWriter& json, const Snapshot& snapshot) {
   json.key("channels").begin_array();
   for (const ChannelInfo& channel : snapshot.channels) {
     json.begin_object().field("peer", channel.peer).field("channel", channel.number);
+    if (channel.queue) json.field("queue", *channel.queue);
     json.field("qpn", channel.qpn).field("peer_qpn", channel.peer_qpn);
     json.field("service", channel.service).field("state", channel.state).end_object();
   }
@@ -131,13 +138,14 @@ std::string show_text(const Snapshot& snapshot) {
     for (const auto& [state, count] : pool.elements_by_state) {
       states += (states.empty() ? "" : " ") + state + "=" + std::to_string(count);
     }
-    pools.add({std::to_string(pool.ref), pool.side, pool.peer, std::to_string(pool.elements),
+    pools.add({numbered(pool.ref, pool.queue), pool.side, pool.peer, std::to_string(pool.elements),
                std::to_string(pool.size), std::to_string(pool.available), states});
   }
   Table channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE"});
   for (const ChannelInfo& channel : snapshot.channels) {
-    channels.add({std::to_string(channel.number), channel.peer, std::to_string(channel.qpn),
-                  std::to_string(channel.peer_qpn), channel.service, channel.state});
+    channels.add({numbered(channel.number, channel.queue), channel.peer,
+                  std::to_string(channel.qpn), std::to_string(channel.peer_qpn), channel.service,
+                  channel.state});
   }
   Table links({"LINK", "STATE", "CELL", "LANES"});
   for (const LinkInfo& link : snapshot.links) {

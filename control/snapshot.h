@@ -27,12 +27,14 @@ struct PoolInfo {
   std::string side;  // "own": we receive into it; "peer": we push into it
   // Elements by the names of their states, where they are known.
   std::vector<std::pair<std::string, std::uint64_t>> elements_by_state;
+  std::optional<std::uint64_t> queue = {};  // where the peer has several
 };
 
 struct ChannelInfo {
   std::string peer;
   std::uint64_t number = 0, qpn = 0, peer_qpn = 0;
   std::string service, state;  // "RC", "RTS"
+  std::optional<std::uint64_t> queue = {};
 };
 
 struct LinkInfo {

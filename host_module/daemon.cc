@@ -167,6 +167,7 @@ base::Status start(Daemon& d, const HostOptions& options) {
   HostConfig config;
   config.pair = pair_config(options.common);
   config.pair.nic = options.nic;
+  config.pair.queues = options.queues;
   config.takes_lan_mac = options.mac.kind == MacChoice::Kind::kNic;
   config.mtu = options.common.mtu;
   config.idle_release = std::chrono::seconds(options.idle_release);

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "lan_bridge/frame/flow.h"
 #include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::host {
@@ -28,6 +29,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       random_(random),
       tx_memory_(config.tx_ring_bytes),
       pending_(kBatch),
+      queues_(config.pair.queues),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu}) {
   rx_.reserve(kBatch);
@@ -89,7 +91,9 @@ void Host::end_pair(base::Time now) {
 void Host::make_pair() {
   const base::MutableBytes arena = tx_memory_.span();
   tx_ring_ = std::make_unique<lan::FrameRing>(arena, config_.tx_frames_max);
-  pair_ = std::make_unique<messaging::ChannelPair>(adapter_, config_.pair, random_, *this);
+  messaging::PairConfig pair = config_.pair;
+  pair.queues = queues_;
+  pair_ = std::make_unique<messaging::PairGroup>(adapter_, pair, random_, *this);
   const auto registered = pair_->register_frames(arena);
   CHECK(registered.has_value());
 }
@@ -149,7 +153,8 @@ bool Host::write_received(base::Time now) {
 bool Host::push_pending(base::Time now) {
   while (!pending_.empty()) {
     const base::Bytes frame = pending_.front();
-    if (!pair_->push(frame, now)) {
+    const std::uint32_t flow = pair_->queues() == 1 ? 0 : lan::flow_of(frame);
+    if (!pair_->push(frame, flow, now)) {
       counters_.add(HostCounter::kWait);
       return false;
     }
@@ -259,6 +264,7 @@ void Host::abandon(base::Time now) {
 
 void Host::on_link_up(fabric::Link& link) {
   link_ = &link;
+  queues_ = config_.pair.queues;  // it may be another I/O unit
   nic_.on_link_back();
 }
 
@@ -272,8 +278,8 @@ void Host::on_link_down(fabric::Link& link, std::string_view why) {
 // and counted.
 void Host::on_path_narrowed(fabric::Link& link) {
   if (pair_ == nullptr || pair_->cell_payload_max() <= link.mcp()) return;
-  on_pair_down(*pair_, "the path carries cells of " + std::to_string(link.mcp()) +
-                           " octets now: connecting again with those");
+  on_pair_down(pair_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
+                                   " octets now: connecting again with those");
 }
 
 fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
@@ -281,16 +287,16 @@ fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
   return fabric::MgmtReject::kRefused;  // a host asks, it is not asked
 }
 
-bool Host::on_connected(fabric::ConnectionId, fabric::Link& link, const fabric::Mgmt& reply) {
-  return pair_ != nullptr && pair_->on_connected(link, reply, now_);
+bool Host::on_connected(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& reply) {
+  return pair_ != nullptr && pair_->on_connected(id, link, reply, now_);
 }
 
-void Host::on_rejected(fabric::ConnectionId, fabric::MgmtReject code, base::Bytes private_data) {
-  if (pair_ != nullptr) pair_->on_rejected(code, private_data);
+void Host::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes private_data) {
+  if (pair_ != nullptr) pair_->on_rejected(id, code, private_data);
 }
 
-void Host::on_disconnected(fabric::ConnectionId, std::string_view why) {
-  if (pair_ != nullptr) pair_->on_disconnected(why);
+void Host::on_disconnected(fabric::ConnectionId id, std::string_view why) {
+  if (pair_ != nullptr) pair_->on_disconnected(id, why);
 }
 
 void Host::on_pair_up(messaging::ChannelPair& pair) {
@@ -298,7 +304,7 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
   retry_wait_ = kRetryMin;
   last_end_.clear();
   base::log_info("connected to the I/O unit " + pair.peer_name());
-  tap_.set_frame_bytes_max(pair.frame_bytes_max());
+  tap_.set_frame_bytes_max(pair_->frame_bytes_max());
   nic_.on_pair_up(pair, now_);
 }
 
@@ -307,6 +313,7 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   if (why != last_end_) base::log_warn("the connection to the I/O unit ended: " + why);
   last_end_ = why;
   nic_.on_pair_down();
+  queues_ = pair_->possible();
   pair_failed_ = true;
 }
 

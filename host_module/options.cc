@@ -37,7 +37,8 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--idle-release", into.idle_release,
                  "Give memory of an idle NIC back after so many seconds (default 0: never)")
       ->type_name("SECONDS");
-  app.add_option("--queues", into.queues, "Data channels (1, the only value of this release)")
+  app.add_option("--queues", into.queues,
+                 "Data channels, 1 to 8: flows are spread over them (default 1)")
       ->type_name("N");
   control::add_common_options(app, into.common);
 }
@@ -97,6 +98,9 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   const auto queues = control::number_option("--queues", typed.queues, 1, kQueuesMax);
   if (!queues) return queues.error();
   out.queues = *queues;
+  if (out.queues > 1 && out.common.mode == control::TransferMode::kSend) {
+    return base::Error("--queues " + typed.queues + ": --mode send has one data channel");
+  }
   return out;
 }
 
@@ -115,10 +119,6 @@ control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,
   }
   auto options = check(typed, machine);
   if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
-  if (options->queues != 1) {
-    return control::refuse(control::kExitFailed, kProgram,
-                           "--queues " + typed.queues + ": this release has one queue; use 1");
-  }
   return *std::move(options);
 }
 

@@ -27,12 +27,12 @@ struct HostOptions {
   std::uint32_t nic = 0;
   MacChoice mac;
   std::uint32_t idle_release = 0;  // seconds; 0: never
-  std::uint32_t queues = 1;        // the only value of this release
+  std::uint32_t queues = 1;        // data channels
   control::CommonOptions common;
 };
 
 inline constexpr std::uint32_t kNicMax = 255;
-inline constexpr std::uint32_t kQueuesMax = 64;
+inline constexpr std::uint32_t kQueuesMax = 8;
 inline constexpr std::uint32_t kIdleReleaseMax = 86400;
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:

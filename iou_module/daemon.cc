@@ -66,6 +66,7 @@ IouConfig unit_config(const IouOptions& options) {
         options.common.send_threshold + static_cast<std::uint32_t>(lan::kVnetHeaderBytes);
   }
   pair.node_name = options.common.name;
+  pair.queues = messaging::kQueuesMax;
   return config;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "lan_bridge/frame/flow.h"
 #include "lan_bridge/frame/segment.h"
 #include "lan_bridge/frame/vnet_header.h"
 
@@ -90,13 +91,17 @@ void HostSession::queue_split(base::Bytes frame) {
   if (pieces > 1) counters.add(SessionCounter::kSplit, pieces - 1);
 }
 
+bool HostSession::push(base::Bytes frame, base::Time now) {
+  return pair_.push(frame, pair_.queues() == 1 ? 0 : lan::flow_of(frame), now);
+}
+
 bool HostSession::pump(base::Time now) {
   bool did = false;
   for (std::size_t done = pair_.take_completed(); done > 0; --done) {
     ring_.release();
     did = true;
   }
-  while (!pending_.empty() && pair_.push(pending_.front(), now)) {
+  while (!pending_.empty() && push(pending_.front(), now)) {
     counters.add(SessionCounter::kToHostFrames);
     counters.add(SessionCounter::kToHostBytes, pending_.front().size());
     rmon.count_to_host(pending_.front());

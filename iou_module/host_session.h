@@ -17,7 +17,7 @@
 #include "iou_module/nic_stats.h"
 #include "iou_module/parked_settings.h"
 #include "lan_bridge/frame_port.h"
-#include "messaging/channel_pair.h"
+#include "messaging/pair_group.h"
 
 namespace splitnic::iou {
 
@@ -67,8 +67,8 @@ class HostSession {
   HostSession(const SessionConfig& config, fabric::Adapter& adapter, fabric::Link& link,
               base::Random& random, messaging::PairOwner& owner);
 
-  messaging::ChannelPair& pair() { return pair_; }
-  const messaging::ChannelPair& pair() const { return pair_; }
+  messaging::PairGroup& pair() { return pair_; }
+  const messaging::PairGroup& pair() const { return pair_; }
   fabric::Link& link() { return link_; }
   const fabric::Link& link() const { return link_; }
 
@@ -123,6 +123,7 @@ class HostSession {
   void queue_fitting(base::Bytes frame);
   void queue_split(base::Bytes frame);
   void enqueue(base::Bytes frame) { pending_.push(frame); }
+  bool push(base::Bytes frame, base::Time now);
 
   fabric::Link& link_;
   const HostIdentity identity_;
@@ -130,7 +131,7 @@ class HostSession {
   std::unique_ptr<std::byte[]> memory_;
   lan::FrameRing ring_;
   base::Ring<base::Bytes> pending_;
-  messaging::ChannelPair pair_;
+  messaging::PairGroup pair_;
 };
 
 }  // namespace splitnic::iou

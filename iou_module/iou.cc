@@ -49,6 +49,9 @@ Iou::Found Iou::find(const messaging::ChannelPair& pair) const {
 
 fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                            const fabric::Mgmt& request, fabric::Mgmt& reply) {
+  if (messaging::queues_asked(request.private_data).queue != 0) {
+    return join(id, link, request, reply);
+  }
   if (const auto code = judge(link, request, reply); code != fabric::MgmtReject::kNone) return code;
   built_.push_back({&link, now_});
   end_sessions_of(link);
@@ -90,6 +93,18 @@ fabric::MgmtReject Iou::judge(const fabric::Link& link, const fabric::Mgmt& requ
     return fabric::MgmtReject::kNoResources;
   }
   return fabric::MgmtReject::kNone;
+}
+
+fabric::MgmtReject Iou::join(fabric::ConnectionId id, fabric::Link& link,
+                             const fabric::Mgmt& request, fabric::Mgmt& reply) {
+  if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit stops", reply);
+  const HostIdentity asking{link.peer_eui64(), link.peer_instance()};
+  for (HostSession* s : sessions()) {
+    if (&s->link() == &link && !s->failed && s->identity() == asking) {
+      return s->pair().accept(id, link, request, reply, now_);
+    }
+  }
+  return refuse(IouCounter::kRefusedCapabilities, "its first queue is not connected", reply);
 }
 
 bool Iou::is_too_often(const fabric::Link& link) {
@@ -153,7 +168,7 @@ void Iou::end_too_wide() {
 void Iou::on_disconnected(fabric::ConnectionId id, std::string_view why) {
   for (const auto& nic : nics_) {
     if (HostSession* host = nic->find(id); host != nullptr) {
-      return host->pair().on_disconnected(why);
+      return host->pair().on_disconnected(id, why);
     }
   }
 }

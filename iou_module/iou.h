@@ -98,6 +98,9 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
   // What can be judged before anything is ended or built; the reply says why not.
   fabric::MgmtReject judge(const fabric::Link& link, const fabric::Mgmt& request,
                            fabric::Mgmt& reply);
+  // A further queue of a session that there is.
+  fabric::MgmtReject join(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& request,
+                          fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
   void note_refused_access(const HostSession& host);
   void end_sessions_of(const fabric::Link& link);

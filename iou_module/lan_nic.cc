@@ -33,7 +33,9 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
 fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
                                   const fabric::Mgmt& request, fabric::Mgmt& reply,
                                   messaging::PairOwner& owner, base::Time now) {
-  auto session = std::make_unique<HostSession>(config_.session, adapter_, link, random_, owner);
+  SessionConfig config = config_.session;
+  config.pair.queues = messaging::queues_given(request.private_data, config.pair);
+  auto session = std::make_unique<HostSession>(config, adapter_, link, random_, owner);
   if (!session->is_registered()) return fabric::MgmtReject::kNoResources;
   const fabric::MgmtReject code = session->pair().accept(id, link, request, reply, now);
   session->nic.mtu = state_.mtu;
@@ -134,13 +136,12 @@ base::Time LanNic::deadline() const {
 
 HostSession* LanNic::find(const messaging::ChannelPair& pair) {
   const auto at =
-      std::ranges::find_if(sessions_, [&](const auto& s) { return &s->pair() == &pair; });
+      std::ranges::find_if(sessions_, [&](const auto& s) { return &s->pair().first() == &pair; });
   return at == sessions_.end() ? nullptr : at->get();
 }
 
 HostSession* LanNic::find(fabric::ConnectionId id) {
-  const auto at =
-      std::ranges::find_if(sessions_, [&](const auto& s) { return s->pair().connection() == id; });
+  const auto at = std::ranges::find_if(sessions_, [&](const auto& s) { return s->pair().has(id); });
   return at == sessions_.end() ? nullptr : at->get();
 }
 

@@ -154,7 +154,7 @@ CfgReply NicService::init_nic(HostSession& host, const CfgRequest& request) {
   reply.mutable_link()->set_full_duplex(state.full_duplex);
   reply.set_features_granted(host.nic.features);
   reply.set_filter_entries_max(HostSession::kFilterEntries);
-  reply.set_queues_max(1);
+  reply.set_queues_max(static_cast<std::uint32_t>(host.pair().queues()));
   return ok(reply);
 }
 

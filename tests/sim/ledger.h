@@ -1,6 +1,6 @@
-// What was put in and what came out, one direction: every frame at most once, unchanged, in order.
-// Frames carry their number and a pattern that follows from it. Violations are kept as text, not
-// thrown.
+// What was put in and what came out, one direction: every frame at most once, unchanged, in the
+// order of its flow. Frames carry their number and a pattern that follows from it. Violations are
+// kept as text, not thrown.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,14 @@ class Ledger {
   static constexpr std::size_t kHead = lan::kVnetHeaderBytes + 14;
   static constexpr std::size_t kFrameMin = kHead + 16;
 
-  Ledger(std::string name, const lan::MacAddress& from, const lan::MacAddress& to)
-      : name_(std::move(name)), from_(from), to_(to) {}
+  // Frame by frame the flows take turns; they differ by their ethertype. REQUIRES 1 to kFlowsMax.
+  static constexpr std::size_t kFlowsMax = 16;
+  Ledger(std::string name, const lan::MacAddress& from, const lan::MacAddress& to,
+         std::size_t flows = 1)
+      : name_(std::move(name)), from_(from), to_(to), flows_(flows) {
+    CHECK(flows >= 1 && flows <= kFlowsMax);
+    for (std::size_t i = 0; i < flows; ++i) next_[i] = i;
+  }
 
   // A new frame, vnet header and Ethernet header included. REQUIRES bytes >= kFrameMin.
   std::vector<std::byte> make(std::size_t bytes) {
@@ -30,8 +36,8 @@ class Ledger {
     std::byte* at = frame.data() + lan::kVnetHeaderBytes;
     std::memcpy(at, to_.data(), 6);
     std::memcpy(at + 6, from_.data(), 6);
-    base::store_be<std::uint16_t>(at + 12, 0x88B5);
     const std::uint64_t number = lengths_.size();
+    base::store_be(at + 12, static_cast<std::uint16_t>(0x88B5 + number % flows_));
     base::store_be<std::uint64_t>(at + 14, number);
     base::store_be<std::uint64_t>(at + 22, bytes);
     fill(base::MutableBytes(frame).subspan(kFrameMin), number);
@@ -48,9 +54,10 @@ class Ledger {
     if (!is_filled(frame.subspan(kFrameMin), number)) {
       return fail("frame " + std::to_string(number) + " changed");
     }
-    if (number < next_) return fail("frame " + std::to_string(number) + " twice or late");
-    if (number > next_) ++gaps_;
-    next_ = number + 1;
+    std::uint64_t& next = next_[number % flows_];
+    if (number < next) return fail("frame " + std::to_string(number) + " twice or late");
+    if (number > next) ++gaps_;
+    next = number + flows_;
     if (number >= mark_) ++taken_since_mark_;
     hash_ = (hash_ ^ number ^ (frame.size() << 40)) * 0x100000001B3ULL;
   }
@@ -103,7 +110,8 @@ class Ledger {
   lan::MacAddress from_, to_;
   std::vector<std::size_t> lengths_;
   std::uint64_t taken_ = 0;
-  std::uint64_t next_ = 0;
+  std::uint64_t flows_;
+  std::array<std::uint64_t, kFlowsMax> next_{};  // of each flow
   std::uint64_t gaps_ = 0;
   std::uint64_t mark_ = 0;
   std::uint64_t taken_since_mark_ = 0;

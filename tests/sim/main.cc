@@ -1,7 +1,7 @@
-// sim_runner --seed N --count M [--frames F] [--twice] [--full] [--cell B] [--verbose]: runs the
-// seeds N .. N+M-1, with --full and --cell in a profile and cell size that are not drawn. One line
-// a failing seed, then one line of figures; exit status 1 if any failed. --twice runs each again
-// and compares the traces.
+// sim_runner --seed N --count M [--frames F] [--twice] [--full] [--cell B] [--queues Q]
+// [--verbose]: runs the seeds N .. N+M-1, with --full, --cell and --queues as said and not as
+// drawn. One line a failing seed, then one line of figures; exit status 1 if any failed. --twice
+// runs each again and compares the traces.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   bool twice = false;
   bool is_full = false;
   std::uint16_t cell_bytes = 0;
+  std::uint32_t queues = 0;
   bool verbose = false;
   CLI::App app("Runs host, fabric and I/O unit in one thread, faults drawn from a seed",
                "sim_runner");
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   app.add_flag("--twice", twice, "Run each seed twice and compare the traces");
   app.add_flag("--full", is_full, "Every run in the full link profile");
   app.add_option("--cell", cell_bytes, "Every run with this cell size");
+  app.add_option("--queues", queues, "Every run with so many queues");
   app.add_flag("--verbose", verbose, "A line for each seed, and log lines");
   CLI11_PARSE(app, argc, argv);
 
@@ -49,6 +51,7 @@ int main(int argc, char** argv) {
     sim::Scenario scenario = sim::draw(s, frames);
     if (is_full) scenario.world.profile = fabric::LinkProfile::kFull;
     if (cell_bytes != 0) scenario.world.cell_bytes = cell_bytes;
+    if (queues != 0) scenario.world.host_pair.queues = scenario.world.iou_pair.queues = queues;
     if (verbose) std::printf("seed %lu: %s\n", s, sim::describe(scenario).c_str());
     const auto start = std::chrono::steady_clock::now();
     sim::Outcome out = sim::run(scenario);

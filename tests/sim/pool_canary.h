@@ -10,17 +10,21 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "messaging/channel_pair.h"
+#include "messaging/pair_group.h"
 
 namespace splitnic::sim {
 
 class PoolCanary {
  public:
-  // `pair` may be null. True if this is another pair than before: its memory was filled.
-  bool watch(messaging::ChannelPair* pair) {
+  // `pair` may be null. True if this is another pair than before, or it has further
+  // queues now: its memory was filled.
+  bool watch(messaging::PairGroup* pair) {
     const std::uint64_t id = pair == nullptr ? 0 : pair->connection().value;
-    if (id == 0 || id == id_) return false;
+    if (id == 0) return false;
+    const std::size_t channels = pair->channels().size();  // of all its queues, before any frame
+    if (id == id_ && channels == channels_) return false;
     id_ = id;
+    channels_ = channels;
     covered_.clear();
     pools_ = pair->TEST_pool_memory();
     for (const base::MutableBytes pool : pools_) std::memset(pool.data(), kPattern, pool.size());
@@ -61,6 +65,7 @@ class PoolCanary {
   }
 
   std::uint64_t id_ = 0;
+  std::size_t channels_ = 0;
   std::vector<base::MutableBytes> pools_;
   std::map<const std::byte*, std::size_t> covered_;
 };

@@ -36,6 +36,11 @@ constexpr auto kForbidden = std::to_array<std::string_view>({"fabric.tx.rnr",
                                                              "iou.from_host.drop.spoof",
                                                              "host.rx.drop.vnet"});
 
+// Enough that each queue has some.
+std::size_t flows_of(const WorldConfig& config) {
+  return config.host_pair.queues == 1 ? 1 : Ledger::kFlowsMax;
+}
+
 }  // namespace
 
 World::World(const WorldConfig& config_in)
@@ -43,8 +48,8 @@ World::World(const WorldConfig& config_in)
       random(config_in.seed),
       tap(kHostMac),
       lan(kLanMac),
-      to_lan("to LAN", kHostMac, kPeerMac),
-      to_host("to host", kPeerMac, kHostMac),
+      to_lan("to LAN", kHostMac, kPeerMac, flows_of(config_in)),
+      to_host("to host", kPeerMac, kHostMac, flows_of(config_in)),
       hub_(config_in.path) {
   iou_end_ = &hub_.add_endpoint();
   host_end_ = &hub_.add_endpoint();
@@ -192,8 +197,9 @@ std::string World::pools_fault() const {
     for (const messaging::PoolView& ours : owners) {
       if (!ours.ours) continue;
       const std::string which = "pool " + std::to_string(ours.ref) + ": ";
-      const auto theirs = std::ranges::find_if(
-          users, [&](const messaging::PoolView& v) { return !v.ours && v.ref == ours.ref; });
+      const auto theirs = std::ranges::find_if(users, [&](const messaging::PoolView& v) {
+        return !v.ours && v.ref == ours.ref && v.queue == ours.queue;
+      });
       if (theirs == users.end()) return which + "the peer does not know it";
       if (ours.in_use != 0 || theirs->in_use != 0) return which + "an element is in use";
       if (ours.available != theirs->available) {

@@ -35,6 +35,22 @@ check_send_mode() {
   [ "$(counter host msg.tx.send_data)" -gt 1000 ] || fail "no SendData was counted"
 }
 
+check_queues() {
+  host_options=(--queues 2)
+  bring_up
+  local who
+  for who in host iou; do
+    equal "channels of $who" "$(ask $who show --json | "$python" -c 'import json, sys
+print(*sorted((c["queue"], c["channel"], c["state"]) for c in json.load(sys.stdin)["channels"]))')" \
+      "(0, 0, 'RTS') (0, 1, 'RTS') (1, 0, 'RTS') (1, 1, 'RTS')"
+  done
+  ping_all "$ns_host" 10.77.0.2 100
+  ping_all "$ns_lan" 10.77.0.1 100
+  files_both_ways 8
+  equal "pairs that ended" "$(counter host host.pair.downs)$(counter iou iou.hosts.downs)" 00
+  equal "RNR" "$(counter host fabric.tx.rnr)$(counter iou fabric.tx.rnr)" 00
+}
+
 check_shm() {
   fabric=shm
   bring_up

@@ -34,6 +34,18 @@ TEST(SnapshotTest, show_json_golden) {
       "\n");
 }
 
+TEST(SnapshotTest, queues_are_told_where_there_are_several) {
+  Snapshot s = example();
+  s.pools[0].queue = 1;
+  s.channels[0].queue = 1;
+  const std::string json = show_json(s);
+  EXPECT_NE(json.find(R"("side":"own","queue":1,"states")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("channel":0,"queue":1,"qpn":2)"), std::string::npos) << json;
+  const std::string text = show_text(s);
+  EXPECT_NE(text.find("0 of queue 1  own"), std::string::npos) << text;
+  EXPECT_NE(text.find("0 of queue 1  h1"), std::string::npos) << text;
+}
+
 TEST(SnapshotTest, show_json_of_nothing_has_every_key) {
   Snapshot s;
   s.role = "host";

@@ -197,7 +197,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--fabric-dev", {"a b", "nic0"}},
       {"--nic", {"-1", "256", "x"}},
       {"--mac", {"01:00:00:00:00:01", "x", "00:00:00:00:00:00"}},
-      {"--queues", {"0", "x", "65"}},
+      {"--queues", {"0", "9", "x", "-1"}},
       {"--idle-release", {"-1", "x", "1.5", "86401"}},
       {"--mode", {"push", "RDMA"}},
       {"--pool", {"x", "1024", "0x2048", "1024x70000"}},
@@ -221,8 +221,15 @@ TEST(HostOptionsTest, pools_have_a_limit_in_all) {
   expect_refused(with({"--pool", "65536x2048", "--pool", "1x65536"}), 2, "256 pools");
 }
 
+TEST(HostOptionsTest, queues_are_1_to_8_and_not_of_the_send_mode) {
+  EXPECT_EQ(with({"--queues", "8"}).options->queues, 8U);
+  EXPECT_TRUE(with({"--queues", "1", "--mode", "send"}).options.has_value());
+  expect_refused(with({"--queues", "2", "--mode", "send"}), 2, "--queues 2");
+  const ConfigFile file("queues = 3\n");
+  EXPECT_EQ(with({"--config", file.path()}).options->queues, 3U);
+}
+
 TEST(HostOptionsTest, what_this_release_lacks_is_1_in_one_line) {
-  expect_refused(with({"--queues", "2"}), 1, "--queues 2");
   expect_refused(parse_all({"--connect", "udp://192.0.2.7:1?via=sw:2"}), 1, "not in this release");
 }
 

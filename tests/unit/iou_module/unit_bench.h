@@ -62,6 +62,8 @@ struct HostOptions {
   std::uint32_t nic = 0;
   messaging::Mode mode = messaging::Mode::kRdma;
   std::vector<messaging::PoolSpec> pools{};  // none: the default ones
+  std::uint32_t queues = 1;                  // asked for; only its first is ever made
+  std::uint32_t queue = 0;                   // which of them that one says it is
 };
 
 class TestHost final : public messaging::PairOwner, private fabric::ConnectionHandler {
@@ -78,6 +80,8 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
         clock_(clock),
         mode_(options.mode),
         pools_(options.pools),
+        queues_(options.queues),
+        queue_(options.queue),
         arena_(1 << 20) {
     start();
   }
@@ -103,6 +107,8 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     messaging::PairConfig config;
     config.mode = mode_;
     config.nic = nic;
+    config.queues = queues_;
+    config.queue = queue_;
     if (!pools_.empty()) config.pools = pools_;
     config.node_name = name;
     pair = std::make_unique<messaging::ChannelPair>(*adapter, config, random, *this);
@@ -192,6 +198,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
   base::ManualClock& clock_;
   const messaging::Mode mode_;
   const std::vector<messaging::PoolSpec> pools_;
+  const std::uint32_t queues_, queue_;
   Frame arena_;
   std::size_t used_ = 0;
 };
@@ -199,6 +206,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
 struct BenchConfig {
   std::size_t nics = 1;
   std::size_t hosts_max = 64;
+  std::uint32_t queues = 1;  // that the unit gives
 };
 
 class UnitBench {
@@ -206,7 +214,8 @@ class UnitBench {
   explicit UnitBench(const BenchConfig& config = {})
       : random(7),
         hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
-        hosts_max_(config.hosts_max) {
+        hosts_max_(config.hosts_max),
+        queues_(config.queues) {
     end_ = &hub.add_endpoint();
     for (std::size_t i = 0; i < config.nics; ++i) {
       const auto octet = static_cast<std::uint8_t>(0xE0 + i);
@@ -238,6 +247,7 @@ class UnitBench {
     IouConfig config;
     config.session.pair.node_name = "unit";
     config.hosts_max = hosts_max_;
+    config.session.pair.queues = queues_;
     unit = std::make_unique<Iou>(config, *adapter, ports, random);
   }
 
@@ -353,6 +363,7 @@ class UnitBench {
   }
 
   const std::size_t hosts_max_;
+  const std::uint32_t queues_;
   fabric::InProcessUnderlay* end_ = nullptr;
   std::vector<std::unique_ptr<sim::FakePort>> lans_;
   std::vector<std::unique_ptr<TestHost>> hosts_;
