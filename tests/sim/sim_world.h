@@ -55,6 +55,8 @@ class World {
   void set_faults(const fabric::FaultConfig& faults);
   void set_cut(bool cut);
   void set_datagram_bytes_max(std::size_t bytes) { hub_.set_datagram_bytes_max(bytes); }
+  fabric::Adapter& host_adapter() { return *host_adapter_; }
+  fabric::Adapter& iou_adapter() { return *iou_adapter_; }
   fabric::FaultUnderlay& host_path() { return *host_path_; }
   fabric::FaultUnderlay& iou_path() { return *iou_path_; }
   // kill -9 and start again: nothing of the old process is left but its datagrams.
