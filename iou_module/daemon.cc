@@ -110,9 +110,7 @@ base::Status open_shm(Daemon& d, const IouOptions& options, const control::Endpo
 
 base::Status open_fabric(Daemon& d, const IouOptions& options) {
   if (auto opened = open_capture(d, options); !opened) return opened;
-  fabric::AdapterLimits limits;
-  limits.profile = fabric::MrwtProfile::kStrictWindows;  // the peer reaches windows only
-  d.adapter = std::make_unique<fabric::Adapter>(limits, d.random);
+  d.adapter = std::make_unique<fabric::Adapter>(adapter_limits(options.max_hosts), d.random);
   const std::uint64_t instance = d.random.next() | 1;
   for (const control::Endpoint& endpoint : options.listen) {
     const bool is_shm = endpoint.kind == control::Endpoint::Kind::kShm;

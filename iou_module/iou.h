@@ -4,6 +4,7 @@
 // and tests run the same code. Thread: the data thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -20,6 +21,19 @@ struct IouConfig {
   NicPolicy policy;
   std::size_t hosts_max = 64;  // on all NICs together
 };
+
+// Room for so many hosts with all the queues that they may have, so that none takes what another
+// needs [S001-08]. These are limits: what is not used costs nothing.
+inline fabric::AdapterLimits adapter_limits(std::size_t hosts_max) {
+  constexpr std::size_t kKeysAPair = 64;  // pools, those granted later, frames, channel 0
+  const std::size_t pairs = hosts_max * messaging::kQueuesMax;
+  fabric::AdapterLimits limits;
+  limits.profile = fabric::MrwtProfile::kStrictWindows;  // the peer reaches windows only
+  limits.qps = std::max(limits.qps, 2 * pairs);
+  limits.cqs = std::max(limits.cqs, 3 * pairs);
+  limits.memory_entries = std::max(limits.memory_entries, kKeysAPair * pairs);
+  return limits;
+}
 
 enum class IouCounter {
   kHostsUp,

@@ -39,5 +39,16 @@ TEST(QueuesTest, P_43_a_further_queue_needs_the_first) {
   EXPECT_TRUE(other.up());
 }
 
+// A queue has three completion queues, so the default would serve 42 hosts of eight.
+TEST(QueuesTest, S001_08_there_is_room_for_all_queues_of_all_hosts) {
+  for (const std::size_t hosts : {1U, 64U, 4096U}) {
+    const fabric::AdapterLimits limits = adapter_limits(hosts);
+    EXPECT_GE(limits.cqs, 3 * 8 * hosts);
+    EXPECT_GE(limits.qps, 2 * 8 * hosts);
+    EXPECT_GE(limits.memory_entries, 40 * 8 * hosts);
+    EXPECT_EQ(limits.profile, fabric::MrwtProfile::kStrictWindows);
+  }
+}
+
 }  // namespace
 }  // namespace splitnic::iou::bench::queues_test

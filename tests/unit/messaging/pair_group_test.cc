@@ -113,6 +113,7 @@ class Side final : public PairOwner, private fabric::ConnectionHandler {
   std::vector<Arrived> got;
   std::size_t completed = 0;
   int connected = 0;
+  ChannelPair* alone = nullptr;  // of no group
   int ups = 0;
   std::vector<std::string> downs;
   std::vector<fabric::MgmtReject> answers;  // of the unit, to each request
@@ -133,6 +134,9 @@ class Side final : public PairOwner, private fabric::ConnectionHandler {
   }
   bool on_connected(fabric::ConnectionId id, fabric::Link& to, const fabric::Mgmt& reply) override {
     ++connected;
+    if (alone != nullptr && alone->connection() == id) {
+      return alone->on_connected(to, reply, clock_.now());
+    }
     return group && group->on_connected(id, to, reply, clock_.now());
   }
   void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
@@ -362,6 +366,30 @@ TEST_F(PairGroupTest, P_43_a_queue_that_was_not_agreed_is_refused) {
     EXPECT_TRUE(unit.group->up());
     pair.close(clock.now());
   }
+}
+
+TEST_F(PairGroupTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
+  ASSERT_TRUE(connect(1));
+  NoOwner nobody;
+  const auto ask = [&](std::uint32_t queues, std::uint32_t queue) {
+    PairConfig config;
+    config.queues = queues;
+    config.queue = queue;
+    auto pair = std::make_unique<ChannelPair>(*host.adapter, config, host.random, nobody);
+    unit.answers.clear();
+    host.alone = pair.get();
+    CHECK(pair->connect(*host.link, clock.now()).has_value());
+    EXPECT_TRUE(run_until([&] { return !unit.answers.empty(); }));
+    run_until([] { return false; }, 5ms);
+    return pair;
+  };
+  const auto first = ask(2, 0);
+  const auto wrong = ask(3, 1);
+  EXPECT_EQ(unit.answers.at(0), fabric::MgmtReject::kRefused);
+  const auto second = ask(2, 1);
+  EXPECT_EQ(unit.answers.at(0), fabric::MgmtReject::kNone);
+  EXPECT_TRUE(unit.downs.empty());
+  for (const auto* pair : {&first, &wrong, &second}) (*pair)->close(clock.now());
 }
 
 TEST_F(PairGroupTest, S001_16_an_orderly_end_flushes_the_pools_of_all) {
