@@ -138,7 +138,10 @@ class Adapter final : private LinkObserver {
   // One turn: at most batches_max receive batches a port. True if anything was done.
   // deadline() is in the past while there is more to do at once.
   bool poll(base::Time now, unsigned batches_max = 16);
-  // Sends what was posted since the last turn. poll() does it too.
+  // The first half of poll(): what is owed in answer waits for transmit(), so that an owner who has
+  // frames to hand on does that first and its peers wake once.
+  bool receive(base::Time now, unsigned batches_max = 16);
+  // Sends what is owed and what was posted since the last turn.
   void transmit(base::Time now);
   base::Time deadline() const;
   bool wants_write() const;

@@ -1,0 +1,121 @@
+// A turn of the adapter: 1. receive: cells to their queue pairs, timers, replies; 2. transmit:
+// every active queue pair in turn, then the ports' batches leave.
+#include <algorithm>
+
+#include "fabric_emul/verbs/adapter.h"
+
+namespace splitnic::fabric {
+namespace {
+
+// Cells that one queue pair may send before the next one's turn.
+constexpr unsigned kCellsATurn = 256;
+// Such turns of all before receiving has its turn again.
+constexpr unsigned kRoundsATurn = 8;
+
+}  // namespace
+
+bool Adapter::poll(base::Time now, unsigned batches_max) {
+  const bool did = receive(now, batches_max);
+  transmit(now);
+  return did || has_more_;
+}
+
+bool Adapter::receive(base::Time now, unsigned batches_max) {
+  now_ = now;
+  bool did = false;
+  for (const auto& port : ports_) {
+    did |= port->receive(now, batches_max, [&](Link& link, std::span<const ReceivedCell> cells) {
+      on_batch(link, cells, now);
+    });
+    port->on_time(now);
+  }
+  connections_.on_time(now);
+  for (Qp* qp : active_) {
+    if (qp->deadline() <= now) qp->on_time(now);
+    qp->end_batch(now);
+  }
+  if (!streams_.empty()) poll_streams(now);
+  return did;
+}
+
+// Replies first (end_batch), then every active queue pair in turn, so that none starves another.
+void Adapter::transmit(base::Time now) {
+  now_ = now;
+  const std::size_t count = active_.size();
+  bool again = count > 0;
+  for (unsigned round = 0; again && round < kRoundsATurn; ++round) {
+    again = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      Qp& qp = *active_[(next_active_ + i) % count];
+      const unsigned sent =
+          qp.transmit(now, kCellsATurn, [this](Lid lid) { return link_by_lid(lid); });
+      again |= sent == kCellsATurn;
+    }
+  }
+  has_more_ = again;
+  if (!streams_.empty()) has_more_ |= transmit_streams(now);
+  if (count > 0) next_active_ = (next_active_ + 1) % count;
+  std::erase_if(active_, [](Qp* qp) {
+    if (qp->is_active()) return false;
+    qp->in_active_list = false;
+    return true;
+  });
+  for (const auto& port : ports_) {
+    port->flush(now);
+    has_more_ |= port->take_room();
+  }
+}
+
+void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now) {
+  for (const ReceivedCell& cell : cells) on_cell(link, cell, now);
+  for (Qp* qp : active_) qp->end_batch(now);
+  if (!streams_.empty()) end_stream_batches(now);
+}
+
+// The order of belief: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
+// the service.
+void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
+  CellView cell;
+  const CellError error = parse_cell(received.bytes, cell, received.crc_head_only);
+  if (error == CellError::kCrc) return counters_.add(TransportCounter::kCellDropCrc);
+  if (error != CellError::kNone && error < CellError::kOp) {
+    return counters_.add(TransportCounter::kCellDropFormat);
+  }
+  // From here on the header is believed; the rest only without an error.
+  if (cell.header.dlid != link.local_lid() || cell.header.slid != link.remote_lid()) {
+    counters_.add(TransportCounter::kCellDropSource);
+    return;
+  }
+  if (cell.header.service == Service::kMgmt) {
+    if (error != CellError::kNone) return counters_.add(TransportCounter::kCellDropFormat);
+    return connections_.on_cell(link, cell, now);
+  }
+  Qp* qp = qps_.find(cell.header.dqpn);
+  if (qp == nullptr) return on_stream_cell(link, cell, error, received.bytes.size(), now);
+  if (error == CellError::kNone) {
+    qp->on_cell(cell, received.bytes, link, now);
+  } else {
+    qp->on_malformed(cell.header, link);
+  }
+  if (!qp->in_active_list && qp->is_active()) activate(*qp);
+}
+
+base::Time Adapter::deadline() const {
+  if (has_more_) return now_;
+  base::Time at = std::min(connections_.deadline(), streams_deadline());
+  for (const auto& port : ports_) at = std::min(at, port->deadline());
+  for (const Qp* qp : active_) at = std::min(at, qp->deadline());
+  return at;
+}
+
+bool Adapter::wants_write() const {
+  return std::ranges::any_of(ports_, [](const auto& port) { return port->wants_write(); });
+}
+
+void Adapter::on_writable(base::Time now) {
+  for (const auto& port : ports_) port->on_writable(now);
+  for (Qp* qp : active_) qp->end_batch(now);
+  transmit(now);
+}
+
+}  // namespace splitnic::fabric
