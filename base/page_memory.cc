@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 #include "base/check.h"
 
 namespace splitnic::base {
@@ -12,11 +14,23 @@ std::size_t PageMemory::page_bytes() {
   return bytes;
 }
 
-PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
+PageMemory::PageMemory(std::size_t bytes, Pages pages)
+    : bytes_(bytes), is_huge_(pages == Pages::kHuge && bytes >= kHugeBytes) {
   CHECK(bytes > 0);
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::size_t spare =
+      is_huge_ ? kHugeBytes : 0;  // a huge page begins at a multiple of its size
+  void* at =
+      ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(at != MAP_FAILED);
   begin_ = static_cast<std::byte*>(at);
+  if (!is_huge_) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  const std::size_t before = round_up(address, kHugeBytes) - address;
+  const std::size_t used = round_up(bytes, page_bytes());
+  begin_ += before;
+  if (before > 0) ::munmap(at, before);
+  if (before + used < bytes + spare) ::munmap(begin_ + used, bytes + spare - before - used);
+  ::madvise(begin_, bytes, MADV_HUGEPAGE);  // a system without them goes on with small ones
 }
 
 PageMemory::~PageMemory() { ::munmap(begin_, bytes_); }
@@ -29,6 +43,9 @@ std::size_t PageMemory::give_back(std::size_t offset, std::size_t bytes) {
   const std::size_t behind = offset + bytes;
   const std::size_t end = behind == bytes_ ? behind : behind / page * page;
   if (end <= begin) return 0;
+  // Or the kernel would make the rest whole again, behind our back.
+  if (is_huge_) ::madvise(begin_, bytes_, MADV_NOHUGEPAGE);
+  is_huge_ = false;
   CHECK(::madvise(begin_ + begin, end - begin, MADV_DONTNEED) == 0);
   return end - begin;
 }

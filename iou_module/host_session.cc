@@ -14,11 +14,11 @@ HostSession::HostSession(const SessionConfig& config, fabric::Adapter& adapter, 
                          base::Random& random, messaging::PairOwner& owner)
     : link_(link),
       identity_{link.peer_eui64(), link.peer_instance()},
-      memory_(std::make_unique_for_overwrite<std::byte[]>(config.ring_bytes)),
-      ring_({memory_.get(), config.ring_bytes}, config.frames_max),
+      memory_(config.ring_bytes, base::PageMemory::Pages::kHuge),
+      ring_(memory_.span(), config.frames_max),
       pending_(config.frames_max),
       pair_(adapter, config.pair, random, owner) {
-  is_registered_ = pair_.register_frames({memory_.get(), config.ring_bytes}).has_value();
+  is_registered_ = pair_.register_frames(memory_.span()).has_value();
 }
 
 bool HostSession::fits(base::Bytes frame) const {

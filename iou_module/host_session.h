@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/page_memory.h"
 #include "base/random.h"
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
@@ -128,7 +129,7 @@ class HostSession {
   fabric::Link& link_;
   const HostIdentity identity_;
   bool is_registered_ = false;
-  std::unique_ptr<std::byte[]> memory_;
+  base::PageMemory memory_;
   lan::FrameRing ring_;
   base::Ring<base::Bytes> pending_;
   messaging::PairGroup pair_;

@@ -63,7 +63,7 @@ void DataChannel::close(base::Time now) {
 }
 
 DataChannel::Pool::Pool(const PoolOwner& owner_in, const PoolSpec& spec)
-    : owner(owner_in), memory(std::size_t{spec.count} * spec.size) {
+    : owner(owner_in), memory(std::size_t{spec.count} * spec.size, base::PageMemory::Pages::kHuge) {
   shape.elements = spec.count;
   shape.element_bytes = spec.size;
 }

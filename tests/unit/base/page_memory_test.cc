@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "tests/support/resident.h"
 
 namespace splitnic::base {
@@ -43,6 +46,21 @@ TEST(PageMemoryTest, the_end_counts_as_the_end_of_a_page) {
   EXPECT_EQ(memory.give_back(page, 100), 100U);
   EXPECT_EQ(memory.get()[page], std::byte{0});
   EXPECT_EQ(memory.get()[page - 1], std::byte{7});
+}
+
+// Whether the system has huge pages or not: the same octets, and small pages once some were given
+// back.
+TEST(PageMemoryTest, huge_pages_change_nothing_but_speed) {
+  constexpr std::size_t kHuge = 2 << 20;
+  PageMemory memory(3 * kHuge + 100, PageMemory::Pages::kHuge);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % kHuge, 0U);
+  EXPECT_EQ(memory.size(), 3 * kHuge + 100);
+  std::ranges::fill(memory.span(), std::byte{7});
+  EXPECT_EQ(memory.give_back(4096, kHuge), kHuge);
+  EXPECT_EQ(memory.get()[4095], std::byte{7});
+  EXPECT_EQ(memory.get()[4096], std::byte{0});
+  EXPECT_EQ(memory.get()[4096 + kHuge], std::byte{7});
+  EXPECT_EQ(memory.get()[memory.size() - 1], std::byte{7});
 }
 
 }  // namespace page_memory_test
