@@ -66,14 +66,8 @@ ShmRing::Result ShmRing::put(base::Bytes bytes, std::size_t stride) {
 
 ShmRing::Result ShmRing::take(base::MutableBytes out, std::size_t& bytes, std::size_t& stride) {
   CHECK(out.size() >= kShmBatchMax);
-  std::uint32_t waiting = 0;
-  for (int attempt = 0;; ++attempt) {
-    waiting = control_.head.load(std::memory_order_acquire) - tail_;
-    if (waiting != 0) break;
-    if (attempt > 0) return Result::kWait;
-    control_.taker_waits.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
+  const std::uint32_t waiting = control_.head.load(std::memory_order_acquire) - tail_;
+  if (waiting == 0) return Result::kWait;
   if (waiting > data_.size() || waiting % kShmStep != 0) return Result::kBroken;
   const std::uint32_t length = word_at(tail_);
   const std::uint32_t told_stride = word_at(tail_ + sizeof(std::uint32_t));
@@ -87,6 +81,13 @@ ShmRing::Result ShmRing::take(base::MutableBytes out, std::size_t& bytes, std::s
   bytes = length;
   stride = told_stride;
   return Result::kDone;
+}
+
+// Ask, then look again: the putter looks at the request after it has moved its index.
+bool ShmRing::ask_for_wake() {
+  control_.taker_waits.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return control_.head.load(std::memory_order_acquire) == tail_;
 }
 
 bool ShmRing::should_wake_taker() {

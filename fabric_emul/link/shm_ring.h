@@ -34,7 +34,7 @@ class ShmRing {
  public:
   enum class Result {
     kDone,
-    kWait,    // full, or empty; the other side was asked for a wake-up
+    kWait,    // empty; or full, and the other side was asked for a wake-up
     kBroken,  // what the other side wrote cannot be
   };
 
@@ -47,6 +47,9 @@ class ShmRing {
   // Takes the next batch into `out`. REQUIRES out.size() >= kShmBatchMax.
   Result take(base::MutableBytes out, std::size_t& bytes, std::size_t& stride);
 
+  // Before the taker sleeps: the other side is to wake it with the next put. False: there is
+  // something to take.
+  bool ask_for_wake();
   // After puts and takes: the other side sleeps and there is now something for it to do. Clears the
   // request, so that one wake-up is sent for it.
   bool should_wake_taker();

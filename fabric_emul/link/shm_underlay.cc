@@ -21,6 +21,8 @@ namespace {
 
 constexpr int kBacklog = 16;
 constexpr int kWakeUpsPerTurn = 16;
+// Of an owner who does not sleep: so often it looks for connections and ends.
+constexpr unsigned kEmptyTurns = 64;
 constexpr std::uint32_t kListenerNumber = 0;  // what a connector calls its peer
 constexpr std::uint32_t kListenerKey = 0xFFFFFFFF;
 constexpr std::uint32_t kRetryKey = 0xFFFFFFFE;
@@ -332,10 +334,20 @@ void ShmUnderlay::remove_ended() {
 std::optional<Underlay::Received> ShmUnderlay::receive() {
   if (auto received = take_any()) return received;
   remove_ended();
+  if (!is_woken_ && ++empty_turns_ < kEmptyTurns) return std::nullopt;
+  is_woken_ = false;
+  empty_turns_ = 0;
   if (!handle_events()) return std::nullopt;
   auto received = take_any();
   remove_ended();
   return received;
+}
+
+bool ShmUnderlay::may_sleep() {
+  is_woken_ = true;
+  return std::ranges::all_of(wires_, [](const auto& wire) {
+    return !wire->in || wire->broken || wire->in->ask_for_wake();
+  });
 }
 
 std::size_t ShmUnderlay::datagram_bytes_max(const PeerAddress&) const { return kShmBatchMax; }

@@ -5,8 +5,9 @@
 // gets a sealed segment of its own (shm_segment.h) with a ring for each direction. The socket
 // stays: it carries wake-ups (a byte; no eventfd, whose O_NONBLOCK the other side could take away)
 // and its end is the peer's end, which frees the segment. A connector whose listener went away
-// connects again with its next send. Sleep on fd() only after receive() returned nothing: a wake-up
-// is sent only then. Room after kBlocked is told as input, too. Thread: one owner, the data thread.
+// connects again with its next send. A wake-up is sent only to who said by may_sleep() that it
+// sleeps, so that nobody enters the kernel while both are busy. Room after kBlocked is told as
+// input, too. Thread: one owner, the data thread.
 #pragma once
 
 #include <cstddef>
@@ -59,6 +60,7 @@ class ShmUnderlay final : public Underlay {
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
+  bool may_sleep() override;
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   std::size_t batch_bytes_max() const override { return kShmBatchMax; }
   std::size_t receive_buffer_bytes() const override { return config_.ring_bytes; }
@@ -104,6 +106,8 @@ class ShmUnderlay final : public Underlay {
   bool is_retry_set_ = false;
   std::vector<std::unique_ptr<Wire>> wires_;
   std::size_t next_wire_ = 0;
+  bool is_woken_ = true;      // a wake-up or another event may be there to read
+  unsigned empty_turns_ = 0;  // since events were looked for
   std::uint32_t last_number_ = 0;
   std::vector<std::byte> buffer_;  // of the batch that receive() gave out
   base::Counters<ShmCounter> counters_;

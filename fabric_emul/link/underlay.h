@@ -47,6 +47,10 @@ class Underlay {
   // octets is one that a decorator refused: more may wait behind it.
   virtual std::optional<Received> receive() = 0;
 
+  // Asked before its owner sleeps on fd(), after receive() returned nothing: peers are to wake it.
+  // False: something has come meanwhile.
+  virtual bool may_sleep() { return true; }
+
   // Largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP headers).
   virtual std::size_t datagram_bytes_max(const PeerAddress& to) const = 0;
   virtual std::size_t batch_bytes_max() const { return 65000; }

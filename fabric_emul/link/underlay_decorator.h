@@ -14,6 +14,7 @@ class UnderlayDecorator : public Underlay {
  public:
   explicit UnderlayDecorator(Underlay& below) : below_(below) {}
 
+  bool may_sleep() override { return below_.may_sleep(); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return below_.datagram_bytes_max(to);
   }

@@ -65,10 +65,16 @@ bool is_batch(const std::optional<Underlay::Received>& got, base::Bytes wanted,
   return got && got->stride == stride && std::ranges::equal(got->bytes, wanted);
 }
 
+// What an owner does that has slept: connections, ends and wake-ups are noticed.
+std::optional<Underlay::Received> look(ShmUnderlay& underlay) {
+  underlay.may_sleep();
+  return underlay.receive();
+}
+
 // The listener accepts, the connector takes its segment.
 void join(ShmUnderlay& listener, ShmUnderlay& connector) {
-  EXPECT_FALSE(listener.receive());
-  EXPECT_FALSE(connector.receive());
+  EXPECT_FALSE(look(listener));
+  EXPECT_FALSE(look(connector));
 }
 
 // The listener's name for a connector that has sent something.
@@ -127,6 +133,7 @@ TEST_F(ShmUnderlayTest, full_blocks_and_room_is_told_until_tried) {
   while (listener->receive()) ++taken;
   EXPECT_EQ(taken, sent);
   EXPECT_TRUE(is_readable(*connector, 2000));
+  EXPECT_TRUE(connector->may_sleep());
   EXPECT_FALSE(connector->receive());  // reads the wake-up
   EXPECT_TRUE(is_readable(*connector));
   EXPECT_EQ(connector->send(to, batch, 9000), Status::kSent);
@@ -138,13 +145,19 @@ TEST_F(ShmUnderlayTest, a_sleeper_is_woken_once_and_one_that_is_awake_is_not) {
   auto connector = open(false);
   join(*listener, *connector);
   const PeerAddress client = learn(*listener, *connector);
-  EXPECT_FALSE(connector->receive());  // sleeps from here on
-  EXPECT_FALSE(is_readable(*connector));
   const auto batch = batch_of(100, 9);
+  EXPECT_FALSE(connector->receive());
+  ASSERT_EQ(listener->send(client, batch, 100), Status::kSent);
+  EXPECT_FALSE(is_readable(*connector));  // it is awake
+  EXPECT_FALSE(connector->may_sleep());
+  EXPECT_TRUE(connector->receive());
+  EXPECT_FALSE(connector->receive());
+  EXPECT_TRUE(connector->may_sleep());  // sleeps from here on
+  EXPECT_FALSE(is_readable(*connector));
   ASSERT_EQ(listener->send(client, batch, 100), Status::kSent);
   EXPECT_TRUE(is_readable(*connector));
   EXPECT_TRUE(connector->receive());
-  EXPECT_FALSE(connector->receive());
+  EXPECT_FALSE(connector->receive());  // reads the wake-up
   EXPECT_FALSE(is_readable(*connector));
 }
 
@@ -171,11 +184,11 @@ TEST_F(ShmUnderlayTest, a_client_too_many_is_refused) {
   auto first = open(false);
   auto second = open(false);
   join(*listener, *first);
-  EXPECT_FALSE(second->receive());
+  EXPECT_FALSE(look(*second));
   EXPECT_EQ(listener->clients(), 1U);
   EXPECT_EQ(listener->count(ShmCounter::kRefusedFull), 1U);
   first.reset();
-  EXPECT_FALSE(listener->receive());
+  EXPECT_FALSE(look(*listener));
   EXPECT_EQ(listener->clients(), 0U);
   EXPECT_EQ(second->send(ShmUnderlay::listener_address(), batch_of(9, 1), 9), Status::kRefused);
   join(*listener, *second);
@@ -191,8 +204,8 @@ TEST_F(ShmUnderlayTest, what_a_dead_peer_sent_arrives_and_its_rings_are_freed) {
   ASSERT_EQ(connector->send(ShmUnderlay::listener_address(), last, 300), Status::kSent);
   connector.reset();
   EXPECT_TRUE(is_batch(listener->receive(), last, 300));
-  EXPECT_FALSE(listener->receive());
-  EXPECT_FALSE(listener->receive());
+  EXPECT_FALSE(look(*listener));
+  EXPECT_FALSE(look(*listener));
   EXPECT_EQ(listener->clients(), 0U);
   EXPECT_EQ(listener->send(client, last, 300), Status::kRefused);
   EXPECT_FALSE(is_readable(*listener));
@@ -209,8 +222,8 @@ TEST_F(ShmUnderlayTest, a_connector_finds_a_listener_that_comes_later_or_again) 
     join(*listener, *connector);
     learn(*listener, *connector);
     listener.reset();
-    EXPECT_FALSE(connector->receive());
-    EXPECT_FALSE(connector->receive());
+    EXPECT_FALSE(look(*connector));
+    EXPECT_FALSE(look(*connector));
     EXPECT_EQ(connector->clients(), 0U);
   }
   EXPECT_FALSE(std::filesystem::exists(path()));
@@ -251,7 +264,7 @@ struct Liar {
     std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
     EXPECT_EQ(::connect(liar.socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
               0);
-    EXPECT_FALSE(listener.receive());
+    EXPECT_FALSE(look(listener));
     std::array<char, 16> greeting;
     iovec part{greeting.data(), greeting.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
