@@ -27,7 +27,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       adapter_(adapter),
       tap_(tap),
       random_(random),
-      tx_memory_(config.tx_ring_bytes),
+      tx_memory_(config.tx_ring_bytes, base::PageMemory::Pages::kHuge),
       pending_(kBatch),
       queues_(config.pair.queues),
       retry_wait_(kRetryMin),
@@ -40,12 +40,17 @@ Host::~Host() = default;
 
 bool Host::step(base::Time now, bool tap_readable) {
   now_ = now;
-  bool did = adapter_.poll(now);
+  bool did = adapter_.receive(now);
   tap_.flush();  // also of a pair that is gone
   keep_connected(now);
   watch_idle(now);
-  if (pair_ == nullptr) return did;
-  did |= pair_->poll(now);
+  if (pair_ != nullptr) did |= move_frames(now, tap_readable);
+  adapter_.transmit(now);
+  return did;
+}
+
+bool Host::move_frames(base::Time now, bool tap_readable) {
+  bool did = pair_->poll(now);
   if (pair_->up()) {
     did |= move_rx(now);
     did |= move_tx(now, tap_readable && !is_stopping_);
@@ -54,7 +59,6 @@ bool Host::step(base::Time now, bool tap_readable) {
     did |= move_rx(now);
   }
   if (is_stopping_ && pair_->up() && pending_.empty()) pair_->begin_close();
-  adapter_.transmit(now);
   return did;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/pace.h"
 #include "base/page_memory.h"
 #include "base/random.h"
 #include "base/ring.h"
@@ -92,6 +93,12 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool connecting() const { return link_ != nullptr && !pair_up(); }
   fabric::Link* link() { return link_; }
   void visit_counters(const base::CounterVisitor& visitor) const;
+  // For base::Pace: octets of frames so far, both ways.
+  std::uint64_t moved() const {
+    return counters_[HostCounter::kTxBytes] + counters_[HostCounter::kRxBytes] +
+           base::Pace::kFrameOctets *
+               (counters_[HostCounter::kTxFrames] + counters_[HostCounter::kRxFrames]);
+  }
 
   // fabric::ConnectionHandler
   void on_link_up(fabric::Link& link) override;
@@ -114,6 +121,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void keep_connected(base::Time now);
   void end_pair(base::Time now);
   void make_pair();
+  bool move_frames(base::Time now, bool tap_readable);
   bool move_rx(base::Time now);  // vnic_rx: elements -> TAP
   bool write_received(base::Time now);
   bool move_tx(base::Time now, bool tap_readable);  // vnic_tx: TAP -> elements

@@ -22,7 +22,7 @@ Iou::~Iou() = default;
 
 bool Iou::step(base::Time now) {
   now_ = now;
-  bool did = adapter_.poll(now);
+  bool did = adapter_.receive(now);
   end_too_wide();
   for (const auto& nic : nics_) did |= nic->step(now);
   adapter_.transmit(now);
@@ -233,6 +233,12 @@ std::size_t Iou::hosts_up() const {
   const auto all = sessions();
   return static_cast<std::size_t>(
       std::ranges::count_if(all, [](HostSession* s) { return s->pair().up() && s->link().up(); }));
+}
+
+std::uint64_t Iou::moved() const {
+  std::uint64_t octets = 0;
+  for (const auto& nic : nics_) octets += nic->moved();
+  return octets;
 }
 
 void Iou::visit_counters(const base::CounterVisitor& visitor) const {

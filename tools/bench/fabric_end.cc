@@ -12,7 +12,8 @@ constexpr std::size_t kDepth = 1024;  // slots_for() is no more
 
 FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wake_fd)
     : config_(config),
-      adapter_(std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random_)) {
+      adapter_(std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random_)),
+      underlay_(underlay) {
   fabric::PortConfig port;
   port.eui64 = config.eui64;
   port.instance = random_.next() | 1;
@@ -134,7 +135,10 @@ void FabricEnd::turn() {
   const bool spins = config_.spins && (config_.is_active || is_connected_);
   if (!spins || adapter_->wants_write()) {
     poller_.want(fabric_slot_, true, adapter_->wants_write());
-    poller_.wait(now_, adapter_->deadline(), did_ || spins);
+    const base::Time deadline = adapter_->deadline();
+    base::Pace::Step step = pace_.after(did_ || spins || deadline <= now_, 0, now_);
+    if (step == base::Pace::Step::kSleep && !underlay_.may_sleep()) step = base::Pace::Step::kWork;
+    poller_.wait(now_, deadline, step);
     now_ = clock_.now();
     // A shm wire tells of room as input.
     if (adapter_->wants_write() &&

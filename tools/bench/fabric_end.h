@@ -96,7 +96,9 @@ class FabricEnd final : private fabric::ConnectionHandler {
   fabric::Port* port_ = nullptr;
   fabric::PdId pd_;
   fabric::CqId send_cq_, recv_cq_;
+  fabric::Underlay& underlay_;
   base::Poller poller_;
+  base::Pace pace_{false};  // as in the two programs
   std::size_t fabric_slot_ = 0, wake_slot_ = 0;
   bool did_ = true;
 
