@@ -3,7 +3,7 @@
 // without touching it, to another host of this NIC. Hosts of another NIC are reached through the
 // LANs only: nothing is shared but the adapter.
 //
-// Nothing shared waits for one host: a frame that a host cannot take now waits in that host's own
+// Nothing shared waits for one of several hosts: a frame that it cannot take now waits in its own
 // ring or is dropped there; what the LAN port cannot take now stays in its host's elements. Files:
 // lan_nic.cc hosts and state, lan_rx.cc LAN -> hosts, lan_tx.cc hosts -> LAN. Thread: the data
 // thread.
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pace.h"
 #include "iou_module/host_session.h"
 #include "iou_module/nic_service.h"
 #include "iou_module/parked_settings.h"
@@ -61,7 +62,9 @@ class LanNic {
   bool step(base::Time now);
   base::Time deadline() const;
   bool wants_output() const { return is_blocked_ || port_.write_pending(); }
-  // A LAN is always read, and what a host cannot take is dropped; a replay waits for its hosts.
+  // What one host alone cannot take now waits in the port: the kernel's buffer is the larger, and
+  // drops without work of ours. With several hosts, or one that is away, the LAN is always read,
+  // and what a host cannot take is dropped. A replay waits for its hosts.
   bool wants_input();
   // The port's state may have changed: its hosts are told from step() on, until each has answered.
   void on_event();
@@ -80,6 +83,12 @@ class LanNic {
   HostSession* find(fabric::ConnectionId id);
   // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K.
   void visit_counters(const base::CounterVisitor& visitor) const;
+  // For base::Pace: octets of the LAN's frames so far, both ways.
+  std::uint64_t moved() const {
+    return counters_[LanCounter::kTxBytes] + counters_[LanCounter::kRxBytes] +
+           base::Pace::kFrameOctets *
+               (counters_[LanCounter::kTxFrames] + counters_[LanCounter::kRxFrames]);
+  }
 
  private:
   static constexpr std::size_t kBatch = HostSession::kFromHostMax;  // frames a read, and a write

@@ -24,7 +24,10 @@ HostSession* LanNic::sole_session() {
 
 bool LanNic::wants_input() {
   if (is_stopping_) return false;
-  if (!port_.input_waits()) return true;
+  if (!port_.input_waits()) {
+    HostSession* sole = sole_session();
+    return sole == nullptr || !sole->link().up() || !sole->ring().reserve().empty();
+  }
   bool any = false;
   for (const auto& s : sessions_) {
     if (s->failed || !s->nic.started || !s->pair().up() || !s->link().up()) continue;
