@@ -62,6 +62,9 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
       ->group(group);
   app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: less latency")
       ->group(group);
+  app.add_flag("--no-gso", into.has_no_gso,
+               "Send and take each datagram of the fabric by itself, as without UDP_SEGMENT")
+      ->group(group);
   app.add_option("--mtu", into.mtu, "MTU of the NIC to begin with")->type_name("N")->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
   app.add_flag("--insecure-lab", into.is_insecure_lab,
@@ -143,6 +146,7 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   }
   out.log_level = typed.log_level;
   out.is_busy_polling = typed.is_busy_polling;
+  out.has_no_gso = typed.has_no_gso;
   out.is_insecure_lab = typed.is_insecure_lab;
   out.capture_path = typed.capture;
   return out;

@@ -33,6 +33,7 @@ struct CommonOptions {
   std::optional<std::uint16_t> cell_bytes;  // none: from the path MTU, 256 in the full profile
   LinkProfile link_profile = LinkProfile::kSpeed;
   bool is_busy_polling = false;
+  bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
   std::optional<std::uint32_t> mtu;
   std::string name;  // is_node_name()
   bool is_insecure_lab = false;
@@ -50,6 +51,7 @@ struct CommonArguments {
   std::string cell, mtu, name, control, capture;
   std::string log_level = "info";
   bool is_busy_polling = false;
+  bool has_no_gso = false;
   bool is_insecure_lab = false;
   std::string send_threshold = "0";
 };

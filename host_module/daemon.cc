@@ -87,6 +87,7 @@ base::Status open_tap(Daemon& d, const HostOptions& options, std::uint32_t super
   // Across a restart the address stays what the user made of it.
   tap.keeps_adopted_mac = options.mac.kind != MacChoice::Kind::kGiven;
   tap.gso_max = super_frame_max;
+  if (options.has_no_uso) tap.offloads &= ~lan::kOffloadUso;
   tap.has_carrier = false;
   auto opened = lan::TapPort::open(tap);
   if (!opened) return opened.error();
@@ -98,6 +99,7 @@ base::Status open_udp(Daemon& d, const HostOptions& options) {
   fabric::UdpConfig udp;
   udp.connect = control::udp_text(options.connect);
   udp.bind_device = options.fabric_device;
+  udp.segment = udp.gather = !options.common.has_no_gso;
   auto opened = fabric::UdpUnderlay::open(udp);
   if (!opened) return opened.error().within("connecting to " + options.connect.text());
   const std::string local = (*opened)->name_of((*opened)->local_address());
@@ -195,9 +197,10 @@ base::Status loop(Daemon& d, bool busy_poll) {
   const std::size_t stop = poller.add(d.control->stop_fd());
   const std::size_t commands = poller.add(d.commands.fd());
   const std::size_t fabric = poller.add(d.underlay->fd());
-  const std::size_t tap = poller.add(d.tap->fd());
+  const std::size_t tap = poller.add(d.tap->fd(), true);
   const std::size_t events = poller.add(d.tap->event_fd());
   const bool always = d.tap->fd() < 0;
+  base::Pace pace(busy_poll);
   bool did = true;
   base::Time stop_at = base::kNever;
   base::Time silent_at = d.clock.now() + kSilenceMax;
@@ -211,7 +214,11 @@ base::Status loop(Daemon& d, bool busy_poll) {
     poller.want(fabric, true, d.adapter->wants_write());
     poller.want(tap, d.host->wants_tap_input(), d.host->wants_tap_output());
     base::Time now = d.clock.now();
-    poller.wait(now, std::min(stop_at, d.host->deadline()), did || busy_poll);
+    const base::Time deadline = std::min(stop_at, d.host->deadline());
+    base::Pace::Step step = pace.after(did || deadline <= now, d.host->moved(), now);
+    if (step == base::Pace::Step::kSleep && !d.underlay->may_sleep())
+      step = base::Pace::Step::kWork;
+    poller.wait(now, deadline, step);
     now = d.clock.now();
     if (poller.readable(commands)) d.commands.run();
     if (poller.readable(events)) d.host->on_tap_event(now);

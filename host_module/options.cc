@@ -11,6 +11,7 @@ struct Arguments {
   std::string connect;
   std::string tap = "nic0";
   bool keeps_tap = false;
+  bool has_no_uso = false;
   std::string fabric_device;
   std::string nic = "0";
   std::string mac;
@@ -40,6 +41,8 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--queues", into.queues,
                  "Data channels, 1 to 8: flows are spread over them (default 1)")
       ->type_name("N");
+  app.add_flag("--no-uso", into.has_no_uso,
+               "Take no UDP super-frames from the interface, nor give it any");
   control::add_common_options(app, into.common);
 }
 
@@ -88,6 +91,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   const auto nic = control::number_option("--nic", typed.nic, 0, kNicMax);
   if (!nic) return nic.error();
   out.nic = *nic;
+  out.has_no_uso = typed.has_no_uso;
   const auto mac = check_mac(typed.mac);
   if (!mac) return mac.error();
   out.mac = *mac;

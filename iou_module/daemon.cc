@@ -87,8 +87,9 @@ fabric::Underlay& captured(Daemon& d, fabric::Underlay& carrier, const std::stri
   return *d.captures.back();
 }
 
-base::Status open_udp(Daemon& d, const control::Endpoint& endpoint) {
+base::Status open_udp(Daemon& d, const IouOptions& options, const control::Endpoint& endpoint) {
   fabric::UdpConfig udp;
+  udp.segment = udp.gather = !options.common.has_no_gso;
   udp.bind = control::udp_text(endpoint);
   auto opened = fabric::UdpUnderlay::open(udp);
   if (!opened) return opened.error().within("listening on " + endpoint.text());
@@ -114,7 +115,8 @@ base::Status open_fabric(Daemon& d, const IouOptions& options) {
   const std::uint64_t instance = d.random.next() | 1;
   for (const control::Endpoint& endpoint : options.listen) {
     const bool is_shm = endpoint.kind == control::Endpoint::Kind::kShm;
-    if (auto opened = is_shm ? open_shm(d, options, endpoint) : open_udp(d, endpoint); !opened) {
+    if (auto opened = is_shm ? open_shm(d, options, endpoint) : open_udp(d, options, endpoint);
+        !opened) {
       return opened;
     }
     fabric::Underlay* carrier = &captured(d, *d.underlays.back(), endpoint.text());
@@ -193,10 +195,15 @@ std::vector<LanFds> add_lans(base::Poller& poller, const Iou& unit) {
   std::vector<LanFds> all;
   for (const auto& nic : unit.nics()) {
     lan::FramePort& port = nic->port();
-    const std::size_t input = poller.add(port.fd());
+    const std::size_t input = poller.add(port.fd(), true);
     all.push_back({*nic, input, poller.add(port.event_fd()), port.fd() < 0});
   }
   return all;
+}
+
+bool may_sleep(const Daemon& d) {
+  return std::ranges::all_of(d.underlays,
+                             [](const auto& underlay) { return underlay->may_sleep(); });
 }
 
 // The loop is the map: sleep, commands, interface events, one turn. Ends when asked to stop and
@@ -208,6 +215,7 @@ base::Status loop(Daemon& d, bool busy_poll) {
   const std::vector<LanFds> lans = add_lans(poller, *d.unit);
   std::vector<std::size_t> fabric;
   for (const auto& underlay : d.underlays) fabric.push_back(poller.add(underlay->fd()));
+  base::Pace pace(busy_poll);
   bool did = true;
   base::Time stop_at = base::kNever;
   for (base::Time now = d.clock.now(); now < stop_at; now = d.clock.now()) {
@@ -222,7 +230,10 @@ base::Status loop(Daemon& d, bool busy_poll) {
     for (const LanFds& lan : lans) {
       poller.want(lan.input, lan.nic.wants_input(), lan.nic.wants_output());
     }
-    poller.wait(now, std::min(stop_at, d.unit->deadline()), did || busy_poll);
+    const base::Time deadline = std::min(stop_at, d.unit->deadline());
+    base::Pace::Step step = pace.after(did || deadline <= now, d.unit->moved(), now);
+    if (step == base::Pace::Step::kSleep && !may_sleep(d)) step = base::Pace::Step::kWork;
+    poller.wait(now, deadline, step);
     now = d.clock.now();
     if (poller.readable(commands)) d.commands.run();
     for (const LanFds& lan : lans) {

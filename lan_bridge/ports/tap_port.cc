@@ -102,7 +102,7 @@ TapPort::TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<N
 }
 
 base::Status TapPort::configure(const TapOptions& options) {
-  offloads_supported_ = probe_tap_offloads(fd_.get()) | kOffloadsAlways;
+  offloads_supported_ = (probe_tap_offloads(fd_.get()) & options.offloads) | kOffloadsAlways;
   if (auto status = set_offloads(kOffloadsAll); !status) return status;
   // The alias first: from then on a crash leaves either nothing or a TAP that is ours.
   if (!is_adopted_ && !options.alias.empty()) {

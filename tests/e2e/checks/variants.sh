@@ -58,6 +58,31 @@ check_shm() {
   all_of_it 48
 }
 
+# Switches of speed change nothing of what arrives.
+check_busy_poll() {
+  iou_options=(--busy-poll) host_options=(--busy-poll)
+  bring_up
+  all_of_it 8
+}
+
+# Each datagram by itself: as where the kernel has no UDP_SEGMENT and no UDP_GRO.
+check_no_gso() {
+  iou_options=(--no-gso) host_options=(--no-gso)
+  bring_up
+  all_of_it 8
+  # Without GRO no batch has two datagrams.
+  equal "datagrams in the batches received" "$(counter iou link.rx.datagram)" "$(counter iou link.rx.batch)"
+}
+
+check_no_uso() {
+  host_options=(--no-uso)
+  bring_up
+  all_of_it 8
+  local features
+  features=$(in_ns "$ns_host" ethtool -k nic0 | sed -nE 's/^ *tx-udp-segmentation: (on|off).*/\1/p')
+  equal "UDP segmentation of nic0" "$features" off
+}
+
 # A little of everything, for builds that are slow: what sanitizers find ends a program, or makes it end with a status.
 check_pass() {
   bring_up
