@@ -23,7 +23,7 @@ struct HostOptions {
   control::Endpoint connect;  // may be a name, to be resolved
   control::PortSpec tap;      // kind kTap or kFile
   bool keeps_tap = false;
-  bool has_no_uso = false;  // the interface has no UDP super-frames
+  bool has_no_uso = false;    // the interface has no UDP super-frames
   std::string fabric_device;  // "": none
   std::uint32_t nic = 0;
   MacChoice mac;
