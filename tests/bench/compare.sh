@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # splitnic beside other carriers of frames, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
 #   tests/bench/compare.sh [OPTIONS]
-#     --carriers A,B     of: splitnic-packet splitnic-pcap splitnic-shm vxlan openvpn openvpn-9000 socat veth (default:
-#                        all of these), splitnic-busy (packet: and --busy-poll)
+#     --carriers A,B     of: splitnic-packet splitnic-pcap splitnic-shm splitnic-busy (packet: and --busy-poll) direct vxlan
+#                        openvpn openvpn-9000 socat veth (default: all of these)
 #     --only V1,V4       the carriers and figures that these goals need (compare_goals.py)
 #     --rounds N         default 5
 #     --seconds S        length of a TCP or UDP run, default 3

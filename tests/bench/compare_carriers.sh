@@ -4,12 +4,12 @@
 #   carrier_up NAME; carrier_down              makes nic0 and what stands behind it; takes all of it away again
 # Needs $bin. Each carrier finds lan0 with MTU 1500 and leaves it so.
 
-all_carriers=(splitnic-packet splitnic-pcap splitnic-shm direct vxlan openvpn openvpn-9000 socat veth)
+all_carriers=(splitnic-packet splitnic-pcap splitnic-shm splitnic-busy direct vxlan openvpn openvpn-9000 socat veth)
 carrier_programs=(host iou tunnel_host tunnel_iou)
 
 carrier_known() {
   local one
-  for one in "${all_carriers[@]}" splitnic-busy; do [ "$one" = "$1" ] && return 0; done
+  for one in "${all_carriers[@]}"; do [ "$one" = "$1" ] && return 0; done
   return 1
 }
 

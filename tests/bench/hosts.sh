@@ -13,7 +13,7 @@
 # Each host is a process in a namespace of its own; all are joined to the unit by a bridge. With a number of hosts come:
 # TCP to the LAN and to the host over all busy hosts at once; the same with 8 streams of one of them beside 1 of each
 # other ("heavy"), and that into a LAN of 1 Gbit/s ("narrow"); memory of the unit, idle and after the traffic.
-# Other parts: hosts_measure.py (figures), hosts_report.py (tables), hosts_plot.py.
+# Other parts: hosts_measure.py (figures), hosts_report.py (tables), line_plot.py.
 set -uo pipefail
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

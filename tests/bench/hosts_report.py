@@ -10,8 +10,14 @@ import statistics
 import sys
 
 import compare_report
-import hosts_plot
+import line_plot
 from compare_report import processor, rows, spread
+
+# Of the plot: title, its lines as (figure, name), scale.
+PANELS = [
+    ("TCP of all busy hosts (up to 8), Gbit/s", [("tcp_to_lan", "to the LAN"), ("tcp_to_host", "to the hosts")], 1e-3),
+    ("Memory (Pss) of the I/O unit, MiB", [("pss_idle_mib", "idle"), ("pss_after_mib", "after traffic")], 1),
+]
 
 # Heading, its columns as (figure, title, digits).
 TABLES = [
@@ -127,7 +133,7 @@ def page(folder):
     for title, table in [("Goal", goal_table(figures)), *((title, figure_table(figures, of)) for title, of in TABLES)]:
         if len(table) > 2:
             lines += ["", f"## {title}", "", *table]
-    return "\n".join(lines) + "\n" + HOW, hosts_plot.plot(figures)
+    return "\n".join(lines) + "\n" + HOW, line_plot.plot(figures, PANELS, "hosts attached")
 
 
 def main():

@@ -6,7 +6,7 @@ import unittest
 import xml.etree.ElementTree
 
 import hosts_measure
-import hosts_plot
+import line_plot
 import hosts_report
 
 
@@ -81,14 +81,14 @@ class Page(unittest.TestCase):
         self.assertEqual(len(lines), 4)
         for line in lines:
             points = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
-            self.assertEqual([x for x, _ in points], [hosts_plot.LEFT, hosts_plot.WIDTH - hosts_plot.RIGHT])
+            self.assertEqual([x for x, _ in points], [line_plot.LEFT, line_plot.WIDTH - line_plot.RIGHT])
             for _, y in points:
                 self.assertTrue(0 < y < float(root.get("height")))
         throughput = [float(point.split(",")[1]) for point in lines[0].get("points").split()]
-        self.assertLess(throughput[0], hosts_plot.HEIGHT - hosts_plot.BOTTOM, "1 Gbit/s is above the floor")
+        self.assertLess(throughput[0], line_plot.HEIGHT - line_plot.BOTTOM, "1 Gbit/s is above the floor")
 
     def test_the_top_of_an_axis_is_a_round_number_that_all_fits_under(self):
-        self.assertEqual([hosts_plot.nice_top(most) for most in (0.9, 1, 1.1, 2.2, 30, 99)], [1, 1, 2, 2.5, 50, 100])
+        self.assertEqual([line_plot.nice_top(most) for most in (0.9, 1, 1.1, 2.2, 30, 99)], [1, 1, 2, 2.5, 50, 100])
 
 
 if __name__ == "__main__":

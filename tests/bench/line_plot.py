@@ -1,16 +1,11 @@
-"""The plot of hosts_report.py: panels of lines against the number of hosts, which doubles from tick to tick; the median
-of the rounds with a bar from the least to the greatest."""
+"""Panels of lines against a number that doubles from tick to tick (hosts, octets); the median of the rounds with a bar
+from the least to the greatest. For hosts_report.py and sizes.py."""
 import math
 import statistics
 from xml.sax.saxutils import escape
 
-# Title, its lines as (figure, name), scale.
-PANELS = [
-    ("TCP of all busy hosts (up to 8), Gbit/s", [("tcp_to_lan", "to the LAN"), ("tcp_to_host", "to the hosts")], 1e-3),
-    ("Memory (Pss) of the I/O unit, MiB", [("pss_idle_mib", "idle"), ("pss_after_mib", "after traffic")], 1),
-]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 260, 60, 110, 30, 40
-COLOURS = ("#2563eb", "#d97706")
+COLOURS = ("#2563eb", "#d97706", "#64748b")
 
 
 def nice_top(most):
@@ -35,16 +30,17 @@ def line(points, colour, name):
 
 
 def panel(figures, y, title, lines, scale):
-    numbers = sorted(figures)
+    numbers = sorted(number for number in figures if any(figures[number].get(figure) for figure, _ in lines))
     shown = [(figure, name) for figure, name in lines if all(figures[number].get(figure) for number in numbers)]
     if not shown:
         return []
     most = nice_top(max(value for figure, _ in shown for number in numbers for value in figures[number][figure].values()) * scale)
     floor, height = y + HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM
-    last = max(math.log2(numbers[-1]), 1)
+    first = math.log2(numbers[0]) if numbers else 0
+    last = max(math.log2(numbers[-1]) - first, 1) if numbers else 1
 
     def across(number):
-        return LEFT + (WIDTH - LEFT - RIGHT) * math.log2(number) / last
+        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log2(number) - first) / last
 
     def up(value):
         return floor - height * value * scale / most
@@ -62,12 +58,12 @@ def panel(figures, y, title, lines, scale):
     return drawn
 
 
-def plot(figures):
-    """number of hosts -> figure -> round -> value"""
-    total, drawn = HEIGHT * len(PANELS), []
-    for i, (title, lines, scale) in enumerate(PANELS):
+def plot(figures, panels, below):
+    """number -> figure -> round -> value; panels: title, lines as (figure, name), scale; what the number is."""
+    total, drawn = HEIGHT * len(panels), []
+    for i, (title, lines, scale) in enumerate(panels):
         drawn += panel(figures, i * HEIGHT, title, lines, scale)
-    drawn.append(text((LEFT + WIDTH - RIGHT) / 2, total - 6, "hosts attached"))
+    drawn.append(text((LEFT + WIDTH - RIGHT) / 2, total - 6, below))
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{total}" viewBox="0 0 {WIDTH} {total}"'
         ' font-family="sans-serif" font-size="12">',

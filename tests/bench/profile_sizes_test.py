@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Shows what profile_page.py and sizes.py make of samples and figures. All of them are made up."""
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import profile_page
+import sizes
+
+SAMPLES = """splitnic-host
+\tffff _copy_to_iter
+\tffff ksys_read
+\tffff do_syscall_64
+\t55aa splitnic::lan::TapPort::read
+
+splitnic-host
+\t55aa crc32_iscsi_by16_10
+\t55aa splitnic::fabric::Requester::emit
+
+swapper
+\tffff pv_native_safe_halt
+
+splitnic-host
+\tffff handle_softirqs
+\tffff asm_sysvec_apic_timer_interrupt
+\t55aa splitnic::fabric::Requester::emit
+"""
+
+
+class Profile(unittest.TestCase):
+    def test_a_sample_counts_for_what_it_entered_the_kernel_for(self):
+        found = profile_page.read_samples(SAMPLES.splitlines())
+        self.assertEqual(found["splitnic-host"],
+                         {("read", "copies"): 1, ("own code", "CRC of cells"): 1, ("interrupts", "rest"): 1})
+        self.assertEqual(found["swapper"], {("other", "rest"): 1})
+
+    def test_shares_of_a_frame_add_up_to_all_processors(self):
+        rows = profile_page.table(profile_page.read_samples(SAMPLES.splitlines()), 100)
+        self.assertIn("| **`splitnic-host`** | all | **75.00** | | |", rows)
+        self.assertIn("| | read from the TAP | 25.00 | 25.00 | 0.00 |", rows)
+        self.assertIn("| | own code | 25.00 | 0.00 | 25.00 |", rows)
+        self.assertIn("| **idle** | all | **25.00** | | |", rows)
+
+
+class Sizes(unittest.TestCase):
+    def test_the_page_has_medians_and_the_goal(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number, factor in ((1, 1.0), (2, 3.0), (3, 2.0)):
+                for carrier, _ in sizes.CARRIERS:
+                    with open(os.path.join(folder, f"{number}.{carrier}.sizes"), "w", encoding="ascii") as file:
+                        for figure, _, octets, _ in sizes.FIGURES:
+                            file.writelines(f"{figure} {one} {factor}\n" for one in octets)
+                        file.write(f"load 1000 {40 * factor}\nload 10000 {20 * factor}\nload 50000 5\n")
+            with contextlib.redirect_stdout(io.StringIO()):
+                sizes.report(folder, "1", folder)
+            with open(os.path.join(folder, "sizes.md"), encoding="utf-8") as file:
+                page = file.read()
+            self.assertIn("| 64 | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) |", page)
+            self.assertIn("UDP fabric: a frame at 10,000 a second to one at 1,000, each less what the idle programs take: "
+                          "0.50 (0.50-0.50), wanted <= 1.0: met.", page)
+            tree = xml.etree.ElementTree.parse(os.path.join(folder, "sizes.svg"))
+            self.assertEqual(len(tree.findall(".//{http://www.w3.org/2000/svg}polyline")),
+                             len(sizes.FIGURES) * len(sizes.CARRIERS))
+
+
+if __name__ == "__main__":
+    unittest.main()
