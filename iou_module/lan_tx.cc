@@ -102,7 +102,9 @@ bool LanNic::check(HostSession& host, base::MutableBytes frame) {
     host.counters.add(SessionCounter::kDropShort);
     return false;
   }
-  if (lan::rebuild(frame, host.nic.features, host.nic.mtu) != lan::VnetVerdict::kGood) {
+  // An indication may name several elements, so its length says nothing of a frame's.
+  if (frame.size() > lan::kFrameBytesMax ||
+      lan::rebuild(frame, host.nic.features, host.nic.mtu) != lan::VnetVerdict::kGood) {
     host.counters.add(SessionCounter::kDropVnet);
     return false;
   }

@@ -206,7 +206,8 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
 struct BenchConfig {
   std::size_t nics = 1;
   std::size_t hosts_max = 64;
-  std::uint32_t queues = 1;  // that the unit gives
+  std::uint32_t queues = 1;                  // that the unit gives
+  std::vector<messaging::PoolSpec> pools{};  // its own; none: the default ones
 };
 
 class UnitBench {
@@ -215,7 +216,8 @@ class UnitBench {
       : random(7),
         hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
         hosts_max_(config.hosts_max),
-        queues_(config.queues) {
+        queues_(config.queues),
+        pools_(config.pools) {
     end_ = &hub.add_endpoint();
     for (std::size_t i = 0; i < config.nics; ++i) {
       const auto octet = static_cast<std::uint8_t>(0xE0 + i);
@@ -248,6 +250,7 @@ class UnitBench {
     config.session.pair.node_name = "unit";
     config.hosts_max = hosts_max_;
     config.session.pair.queues = queues_;
+    if (!pools_.empty()) config.session.pair.pools = pools_;
     unit = std::make_unique<Iou>(config, *adapter, ports, random);
   }
 
@@ -364,6 +367,7 @@ class UnitBench {
 
   const std::size_t hosts_max_;
   const std::uint32_t queues_;
+  std::vector<messaging::PoolSpec> pools_;
   fabric::InProcessUnderlay* end_ = nullptr;
   std::vector<std::unique_ptr<sim::FakePort>> lans_;
   std::vector<std::unique_ptr<TestHost>> hosts_;
