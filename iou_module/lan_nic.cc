@@ -126,6 +126,7 @@ void LanNic::watch_link(HostSession& host, base::Time now) {
 
 base::Time LanNic::deadline() const {
   base::Time at = base::kNever;
+  if (full_since_ != base::kNever && now_ - full_since_ < kHeldMax) at = full_since_ + kHeldMax;
   for (const auto& s : sessions_) {
     at = std::min(at, s->pair().deadline());
     if (can_tell(*s)) at = std::min(at, s->event.not_before);

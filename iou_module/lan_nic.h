@@ -62,9 +62,10 @@ class LanNic {
   bool step(base::Time now);
   base::Time deadline() const;
   bool wants_output() const { return is_blocked_ || port_.write_pending(); }
-  // What one host alone cannot take now waits in the port: the kernel's buffer is the larger, and
-  // drops without work of ours. With several hosts, or one that is away, the LAN is always read,
-  // and what a host cannot take is dropped. A replay waits for its hosts.
+  // What one host alone cannot take now waits in the port for kHeldMax: the kernel's buffer is the
+  // larger, and drops without work of ours. After that, and with several hosts or one that is away,
+  // the LAN is read, and what a host cannot take is dropped and counted. A replay waits for its
+  // hosts.
   bool wants_input();
   // The port's state may have changed: its hosts are told from step() on, until each has answered.
   void on_event();
@@ -92,6 +93,7 @@ class LanNic {
 
  private:
   static constexpr std::size_t kBatch = HostSession::kFromHostMax;  // frames a read, and a write
+  static constexpr base::Duration kHeldMax = std::chrono::milliseconds(20);
   static constexpr std::size_t kTaggedBytes = 512 * 1024;
 
   bool is_taken(const HostSession& by, const lan::MacAddress& mac) const;
@@ -104,6 +106,7 @@ class LanNic {
   static bool can_tell(const HostSession& host);
   // lan_rx.cc
   bool move_from_lan(base::Time now);
+  void watch_room(base::Time now);
   HostSession* sole_session();
   bool distribute(base::Bytes frame, const HostSession* except);
   // lan_tx.cc
@@ -132,6 +135,8 @@ class LanNic {
   lan::FrameRing scratch_;               // LAN frames that are for several hosts, or for nobody yet
   std::unique_ptr<std::byte[]> tagged_;  // copies with the PVID, of one run
   bool is_readable_ = false;
+  base::Time now_{};                      // of this turn
+  base::Time full_since_ = base::kNever;  // a host alone has had no room, all the time
   bool is_blocked_ = false;
   bool is_stopping_ = false;
   lan::PortState state_;

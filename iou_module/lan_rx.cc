@@ -24,10 +24,7 @@ HostSession* LanNic::sole_session() {
 
 bool LanNic::wants_input() {
   if (is_stopping_) return false;
-  if (!port_.input_waits()) {
-    HostSession* sole = sole_session();
-    return sole == nullptr || !sole->link().up() || !sole->ring().reserve().empty();
-  }
+  if (!port_.input_waits()) return full_since_ == base::kNever || now_ - full_since_ >= kHeldMax;
   bool any = false;
   for (const auto& s : sessions_) {
     if (s->failed || !s->nic.started || !s->pair().up() || !s->link().up()) continue;
@@ -35,6 +32,14 @@ bool LanNic::wants_input() {
     any = true;
   }
   return any;
+}
+
+// One host alone that cannot take more now.
+void LanNic::watch_room(base::Time now) {
+  now_ = now;
+  HostSession* sole = sole_session();
+  const bool is_full = sole != nullptr && sole->link().up() && sole->ring().reserve().empty();
+  full_since_ = is_full ? std::min(full_since_, now) : base::kNever;
 }
 
 // True if a host wants it.
@@ -52,6 +57,7 @@ bool LanNic::distribute(base::Bytes frame, const HostSession* except) {
 bool LanNic::move_from_lan(base::Time now) {
   bool did = false;
   for (const auto& s : sessions_) did |= s->pump(now);
+  watch_room(now);
   if (!is_readable_ || !wants_input()) return did;
   HostSession* sole = sole_session();
   const bool direct = sole != nullptr && !sole->ring().reserve().empty();
@@ -79,6 +85,7 @@ bool LanNic::move_from_lan(base::Time now) {
     ring.discard(frame.data() + frame.size());
   }
   for (const auto& s : sessions_) s->pump(now);
+  watch_room(now);
   return did || batch.frames > 0;
 }
 
