@@ -11,6 +11,7 @@ namespace {
 
 // Of each size a pair has at least so many, or all there are.
 constexpr std::uint32_t kElementsLeast = 4;
+constexpr std::uint64_t kWindowLeast = 256 << 10;
 // Channel 0 of a further pair carries no CfgUtil: what manages its pools is short.
 constexpr std::uint32_t kFurtherMessageMax = 1024;
 
@@ -29,6 +30,9 @@ PairConfig share_of(const PairConfig& config, std::uint32_t queues) {
     spec.count = std::max(count, std::min(spec.count, kElementsLeast));
   }
   part.grant_bytes_max /= queues;
+  // Of what the peer's one receive buffer holds, and of what waits here for repair.
+  part.window_bytes_max =
+      std::max(part.window_bytes_max / queues, std::min(part.window_bytes_max, kWindowLeast));
   return part;
 }
 
@@ -128,7 +132,7 @@ fabric::MgmtReject PairGroup::accept(fabric::ConnectionId id, fabric::Link& link
 fabric::MgmtReject PairGroup::accept_further(const QueuesAsked& asked, fabric::ConnectionId id,
                                              fabric::Link& link, const fabric::Mgmt& request,
                                              fabric::Mgmt& reply, base::Time now) {
-  const bool is_due = asked.queues == queues() && asked.queue < queues() &&
+  const bool is_due = asked.queues == queues() && asked.queue < queues() && !asked.is_send_mode &&
                       pairs_[asked.queue] == nullptr && connection().value != 0 && !is_down_;
   if (!is_due) return fabric::MgmtReject::kRefused;
   auto code = fabric::MgmtReject::kNoResources;

@@ -275,11 +275,11 @@ TEST_F(PairGroupTest, pools_are_shared_and_rounded_up) {
   ASSERT_TRUE(connect(3));
   EXPECT_EQ(host.elements(2048), 3 * 342U);
   EXPECT_EQ(host.elements(65536), 3 * 22U);
-  PairConfig small;
-  small.pools = {{3, 2048}, {9, 65536}};
+  const PairConfig small{.pools = {{3, 2048}, {9, 65536}}};
   const PairConfig part = share_of(small, 8);
   EXPECT_EQ(part.pools, (std::vector<PoolSpec>{{3, 2048}, {4, 65536}}));
   EXPECT_EQ(part.grant_bytes_max, small.grant_bytes_max / 8);
+  EXPECT_EQ(part.window_bytes_max, 256U << 10);
   EXPECT_EQ(share_of(small, 1).pools, small.pools);
 }
 
