@@ -136,7 +136,7 @@ void FabricEnd::turn() {
   if (!spins || adapter_->wants_write()) {
     poller_.want(fabric_slot_, true, adapter_->wants_write());
     const base::Time deadline = adapter_->deadline();
-    base::Pace::Step step = pace_.after(did_ || spins || deadline <= now_, 0, now_);
+    base::Pace::Step step = pace_.after(did_ || spins || deadline <= now_, moved(), now_);
     if (step == base::Pace::Step::kSleep && !underlay_.may_sleep()) step = base::Pace::Step::kWork;
     poller_.wait(now_, deadline, step);
     now_ = clock_.now();

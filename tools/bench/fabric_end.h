@@ -67,6 +67,11 @@ class FabricEnd final : private fabric::ConnectionHandler {
   std::size_t open() const { return posted_ - sent_; }
   std::size_t received() const { return received_; }  // messages, here
 
+  // For base::Pace, as the two programs count frames.
+  std::uint64_t moved() const {
+    return (sent_ + received_) * (what_.bytes + base::Pace::kFrameOctets);
+  }
+
  private:
   base::Status begin(const Greeting& what);
   void end_session();
