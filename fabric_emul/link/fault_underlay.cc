@@ -81,7 +81,8 @@ std::optional<Underlay::Received> FaultUnderlay::survivors(const Received& batch
     ++counts_.seen;
     if (is_lost(datagram)) {
       ++counts_.lost;
-      if (is_whole) passed_.assign(batch.bytes.begin(), batch.bytes.begin() + at);
+      const base::Bytes before = batch.bytes.first(at);
+      if (is_whole) passed_.assign(before.begin(), before.end());
       is_whole = false;
     } else if (!is_whole) {
       passed_.insert(passed_.end(), datagram.begin(), datagram.end());
