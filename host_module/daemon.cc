@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "base/log.h"
-#include "base/poller.h"
 #include "base/random.h"
 #include "control/control_thread.h"
 #include "control/identity.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/link/capture_underlay.h"
 #include "fabric_emul/link/shm_underlay.h"
+#include "fabric_emul/link/turn_wait.h"
 #include "fabric_emul/link/udp_underlay.h"
 #include "host_module/admin.h"
 #include "host_module/host.h"
@@ -193,14 +193,14 @@ void warn_of_silence(const Daemon& d) {
 // The loop is the map: sleep, commands, interface events, one turn. Ends when asked to stop and
 // what was under way has arrived, or after Host::kStopMax; an error if the interface is gone.
 base::Status loop(Daemon& d, bool busy_poll) {
-  base::Poller poller;
+  fabric::TurnWait waiting(busy_poll);
+  waiting.add(*d.underlay);
+  base::Poller& poller = waiting.poller();
   const std::size_t stop = poller.add(d.control->stop_fd());
   const std::size_t commands = poller.add(d.commands.fd());
-  const std::size_t fabric = poller.add(d.underlay->fd());
   const std::size_t tap = poller.add(d.tap->fd(), true);
   const std::size_t events = poller.add(d.tap->event_fd());
   const bool always = d.tap->fd() < 0;
-  base::Pace pace(busy_poll);
   bool did = true;
   base::Time stop_at = base::kNever;
   base::Time silent_at = d.clock.now() + kSilenceMax;
@@ -211,22 +211,17 @@ base::Status loop(Daemon& d, bool busy_poll) {
       d.host->begin_stop();
       if (d.host->is_drained()) break;
     }
-    poller.want(fabric, true, d.adapter->wants_write());
     poller.want(tap, d.host->wants_tap_input(), d.host->wants_tap_output());
     base::Time now = d.clock.now();
-    const base::Time deadline = std::min(stop_at, d.host->deadline());
-    base::Pace::Step step = pace.after(did || deadline <= now, d.host->moved(), now);
-    if (step == base::Pace::Step::kSleep && !d.underlay->may_sleep())
-      step = base::Pace::Step::kWork;
-    poller.wait(now, deadline, step);
+    waiting.wait(now, {.did = did,
+                       .moved = d.host->moved(),
+                       .wants_write = d.adapter->wants_write(),
+                       .deadline = std::min(stop_at, d.host->deadline())});
     now = d.clock.now();
     if (poller.readable(commands)) d.commands.run();
     if (poller.readable(events)) d.host->on_tap_event(now);
     if (d.tap->is_gone()) return base::Error(d.tap->name() + " was deleted: start again");
-    // A shm wire tells of room as input.
-    if (d.adapter->wants_write() && (poller.writable(fabric) || poller.readable(fabric))) {
-      d.adapter->on_writable(now);
-    }
+    if (d.adapter->wants_write() && waiting.has_room()) d.adapter->on_writable(now);
     did = d.host->step(now, always || poller.readable(tap));
     if (now >= silent_at) {
       silent_at = base::kNever;

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/poller.h"
 #include "base/random.h"
 #include "control/control_thread.h"
 #include "control/identity.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/link/capture_underlay.h"
 #include "fabric_emul/link/shm_underlay.h"
+#include "fabric_emul/link/turn_wait.h"
 #include "fabric_emul/link/udp_underlay.h"
 #include "iou_module/admin.h"
 #include "iou_module/allow_underlay.h"
@@ -201,21 +201,15 @@ std::vector<LanFds> add_lans(base::Poller& poller, const Iou& unit) {
   return all;
 }
 
-bool may_sleep(const Daemon& d) {
-  return std::ranges::all_of(d.underlays,
-                             [](const auto& underlay) { return underlay->may_sleep(); });
-}
-
 // The loop is the map: sleep, commands, interface events, one turn. Ends when asked to stop and
 // what was under way has arrived, or after Iou::kStopMax; an error if a LAN's interface is deleted.
 base::Status loop(Daemon& d, bool busy_poll) {
-  base::Poller poller;
+  fabric::TurnWait waiting(busy_poll);
+  for (const auto& underlay : d.underlays) waiting.add(*underlay);
+  base::Poller& poller = waiting.poller();
   const std::size_t stop = poller.add(d.control->stop_fd());
   const std::size_t commands = poller.add(d.commands.fd());
   const std::vector<LanFds> lans = add_lans(poller, *d.unit);
-  std::vector<std::size_t> fabric;
-  for (const auto& underlay : d.underlays) fabric.push_back(poller.add(underlay->fd()));
-  base::Pace pace(busy_poll);
   bool did = true;
   base::Time stop_at = base::kNever;
   for (base::Time now = d.clock.now(); now < stop_at; now = d.clock.now()) {
@@ -225,15 +219,14 @@ base::Status loop(Daemon& d, bool busy_poll) {
       d.unit->begin_stop();
     }
     if (stop_at != base::kNever && d.unit->is_drained()) return {};
-    const bool blocked = d.adapter->wants_write();
-    for (const std::size_t which : fabric) poller.want(which, true, blocked);
     for (const LanFds& lan : lans) {
       poller.want(lan.input, lan.nic.wants_input(), lan.nic.wants_output());
     }
-    const base::Time deadline = std::min(stop_at, d.unit->deadline());
-    base::Pace::Step step = pace.after(did || deadline <= now, d.unit->moved(), now);
-    if (step == base::Pace::Step::kSleep && !may_sleep(d)) step = base::Pace::Step::kWork;
-    poller.wait(now, deadline, step);
+    const bool blocked = d.adapter->wants_write();
+    waiting.wait(now, {.did = did,
+                       .moved = d.unit->moved(),
+                       .wants_write = blocked,
+                       .deadline = std::min(stop_at, d.unit->deadline())});
     now = d.clock.now();
     if (poller.readable(commands)) d.commands.run();
     for (const LanFds& lan : lans) {
@@ -242,11 +235,7 @@ base::Status loop(Daemon& d, bool busy_poll) {
       if (port.is_gone()) return base::Error(port.name() + " was deleted: start again");
       lan.nic.set_readable(lan.is_always_ready || poller.readable(lan.input));
     }
-    if (blocked && std::ranges::any_of(fabric, [&](auto i) {
-          return poller.writable(i) || poller.readable(i);  // a shm wire tells of room as input
-        })) {
-      d.adapter->on_writable(now);
-    }
+    if (blocked && waiting.has_room()) d.adapter->on_writable(now);
     did = d.unit->step(now);
   }
   return {};

@@ -12,8 +12,7 @@ constexpr std::size_t kDepth = 1024;  // slots_for() is no more
 
 FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wake_fd)
     : config_(config),
-      adapter_(std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random_)),
-      underlay_(underlay) {
+      adapter_(std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random_)) {
   fabric::PortConfig port;
   port.eui64 = config.eui64;
   port.instance = random_.next() | 1;
@@ -25,8 +24,8 @@ FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wa
   pd_ = adapter_->alloc_pd();
   send_cq_ = adapter_->create_cq(2 * kDepth).value();
   recv_cq_ = adapter_->create_cq(2 * kDepth).value();
-  fabric_slot_ = poller_.add(underlay.fd());
-  wake_slot_ = poller_.add(wake_fd);
+  waiting_.add(underlay);
+  wake_slot_ = waiting_.poller().add(wake_fd);
 }
 
 base::Status FabricEnd::connect(const fabric::PeerAddress& peer, const Run& run,
@@ -134,17 +133,12 @@ void FabricEnd::turn() {
   // The passive end sleeps until somebody is there.
   const bool spins = config_.spins && (config_.is_active || is_connected_);
   if (!spins || adapter_->wants_write()) {
-    poller_.want(fabric_slot_, true, adapter_->wants_write());
-    const base::Time deadline = adapter_->deadline();
-    base::Pace::Step step = pace_.after(did_ || spins || deadline <= now_, moved(), now_);
-    if (step == base::Pace::Step::kSleep && !underlay_.may_sleep()) step = base::Pace::Step::kWork;
-    poller_.wait(now_, deadline, step);
+    waiting_.wait(now_, {.did = did_ || spins,
+                         .moved = moved(),
+                         .wants_write = adapter_->wants_write(),
+                         .deadline = adapter_->deadline()});
     now_ = clock_.now();
-    // A shm wire tells of room as input.
-    if (adapter_->wants_write() &&
-        (poller_.writable(fabric_slot_) || poller_.readable(fabric_slot_))) {
-      adapter_->on_writable(now_);
-    }
+    if (adapter_->wants_write() && waiting_.has_room()) adapter_->on_writable(now_);
   }
   did_ = adapter_->poll(now_);
   if (take_completions()) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/poller.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "fabric_emul/link/turn_wait.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "tools/bench/greeting.h"
 #include "tools/bench/run.h"
@@ -59,7 +59,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
     return {};
   }
   base::Time now() { return clock_.now(); }
-  bool is_woken() const { return poller_.readable(wake_slot_); }
+  bool is_woken() const { return waiting_.poller().readable(wake_slot_); }
   bool is_connected() const { return is_connected_; }
   bool has_link() const { return link_ != nullptr; }  // somebody is there
 
@@ -101,10 +101,8 @@ class FabricEnd final : private fabric::ConnectionHandler {
   fabric::Port* port_ = nullptr;
   fabric::PdId pd_;
   fabric::CqId send_cq_, recv_cq_;
-  fabric::Underlay& underlay_;
-  base::Poller poller_;
-  base::Pace pace_{false};  // as in the two programs
-  std::size_t fabric_slot_ = 0, wake_slot_ = 0;
+  fabric::TurnWait waiting_{false};
+  std::size_t wake_slot_ = 0;
   bool did_ = true;
 
   // Of the connection.
