@@ -9,14 +9,14 @@
 
 #include "control/values.h"
 #include "fabric_emul/link/udp_address.h"
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/link/underlay_decorator.h"
 
 namespace splitnic::iou {
 
-class AllowUnderlay final : public fabric::Underlay {
+class AllowUnderlay final : public fabric::UnderlayDecorator {
  public:
   AllowUnderlay(fabric::Underlay& below, std::vector<control::Cidr> allowed)
-      : below_(below), allowed_(std::move(allowed)) {}
+      : UnderlayDecorator(below), allowed_(std::move(allowed)) {}
 
   SendStatus send(const fabric::PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
     return below_.send(to, bytes, stride);
@@ -28,15 +28,6 @@ class AllowUnderlay final : public fabric::Underlay {
       ++refused_;
     }
     return received;
-  }
-  std::size_t datagram_bytes_max(const fabric::PeerAddress& to) const override {
-    return below_.datagram_bytes_max(to);
-  }
-  std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
-  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
-  int fd() const override { return below_.fd(); }
-  std::string name_of(const fabric::PeerAddress& peer) const override {
-    return below_.name_of(peer);
   }
   base::Time deadline() const override { return below_.deadline(); }
 
@@ -57,7 +48,6 @@ class AllowUnderlay final : public fabric::Underlay {
     return *last_;
   }
 
-  fabric::Underlay& below_;
   std::vector<control::Cidr> allowed_;
   mutable std::optional<bool> last_;  // of the address that was judged last
   mutable fabric::PeerAddress last_from_;

@@ -31,6 +31,7 @@ class Flood final : public fabric::Underlay {
   std::size_t waiting = 0;
   std::size_t batches_a_friend = 0;
   std::size_t given = 0;
+  std::size_t asked_for_sleep = 0;
 
   SendStatus send(const fabric::PeerAddress& /*to*/, base::Bytes /*bytes*/,
                   std::size_t /*stride*/) override {
@@ -46,6 +47,12 @@ class Flood final : public fabric::Underlay {
   std::size_t datagram_bytes_max(const fabric::PeerAddress& /*to*/) const override { return 1472; }
   std::size_t receive_buffer_bytes() const override { return 1 << 20; }
   std::string name_of(const fabric::PeerAddress& /*peer*/) const override { return "flood"; }
+  bool may_sleep() override {
+    ++asked_for_sleep;
+    return waiting == 0;
+  }
+  int fd() const override { return 77; }
+  base::Time deadline() const override { return base::Time{std::chrono::seconds(7)}; }
 
  private:
   std::array<std::byte, 60> octets_{};
@@ -80,6 +87,17 @@ TEST(AllowUnderlayTest, without_a_list_everybody_is_let_in) {
   EXPECT_EQ(gate.receive()->bytes.size(), 60U);
   EXPECT_EQ(gate.receive()->bytes.size(), 60U);
   EXPECT_EQ(gate.refused(), 0U);
+}
+
+TEST(AllowUnderlayTest, the_carrier_itself_says_whether_and_how_long_its_owner_may_sleep) {
+  Flood flood;
+  AllowUnderlay gate(flood, ten_net());
+  EXPECT_TRUE(gate.may_sleep());
+  flood.waiting = 1;
+  EXPECT_FALSE(gate.may_sleep());
+  EXPECT_EQ(flood.asked_for_sleep, 2U) << "a peer is told to wake its owner by that";
+  EXPECT_EQ(gate.fd(), 77);
+  EXPECT_EQ(gate.deadline(), flood.deadline());
 }
 
 TEST(AllowUnderlayTest, P_44_a_flood_of_refused_batches_takes_one_turn_of_many) {
