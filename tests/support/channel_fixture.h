@@ -1,7 +1,5 @@
-// Two channel pairs over two adapters and a carrier in memory, in one thread with a manual clock:
-// the bench of the messaging layer. Side 0 is the I/O unit (passive), side 1 the host (active).
-// Frames that arrive are taken out, checked against their number and released, unless holds() says
-// otherwise.
+// Two channel pairs over the bench of pair_bench.h: the bench of the messaging layer. Frames that
+// arrive are taken out, checked against their number and released, unless holds() says otherwise.
 //
 //   ChannelBench bench({.host = {.send_threshold = 512}});
 //   ASSERT_TRUE(bench.connect());
@@ -11,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -19,44 +16,22 @@
 #include <string>
 #include <vector>
 
-#include "base/check.h"
-#include "base/clock.h"
 #include "base/endian.h"
-#include "base/random.h"
-#include "fabric_emul/link/fault_underlay.h"
-#include "fabric_emul/link/in_process_underlay.h"
-#include "fabric_emul/verbs/adapter.h"
-#include "messaging/channel_pair.h"
 #include "messaging/wire/buffer_pool_flush.h"
 #include "messaging/wire/buffer_rdma_indicate.h"
 #include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 #include "messaging/wire/cfg_util.h"
-#include "tests/support/tap_underlay.h"
+#include "tests/support/pair_bench.h"
 
 namespace splitnic::messaging::bench {
 
-class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
+class ChannelSide final : public PairSide {
  public:
   static constexpr std::size_t kFrameBytesLeast = 12;
   static constexpr std::size_t kArenaFrames = 4096;
 
-  ChannelSide(std::size_t number, fabric::InProcessUnderlay& endpoint, base::ManualClock& clock,
-              std::uint64_t seed, const PairConfig& config_in)
-      : random(seed * 100 + number),
-        tap(endpoint),
-        faults(tap, random, clock),
-        config(config_in),
-        clock_(clock) {
-    adapter = std::make_unique<fabric::Adapter>(
-        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
-    fabric::PortConfig port_config;
-    port_config.eui64 = fabric::Eui64(0x10 + number);
-    port_config.instance = random.next() | 1;
-    port_config.listens = number == 0;
-    port = adapter->add_port(faults, port_config).value();
-    adapter->connections().set_handler(*this);
-  }
+  using PairSide::PairSide;
   ~ChannelSide() override {
     if (pair) pair->close(clock_.now());
   }
@@ -135,13 +110,6 @@ class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
     }
   }
 
-  base::SeededRandom random;
-  fabric::testing::TapUnderlay tap;
-  fabric::FaultUnderlay faults;
-  PairConfig config;
-  std::unique_ptr<fabric::Adapter> adapter;
-  fabric::Port* port = nullptr;
-  fabric::Link* link = nullptr;
   std::unique_ptr<ChannelPair> pair;
   std::size_t arena_bytes = 4 << 20;
 
@@ -152,9 +120,7 @@ class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
   std::uint64_t taken = 0, completed = 0;
   std::uint64_t gaps = 0;  // frames that were lost on the way
   std::deque<ReceivedFrame> held;
-  std::vector<std::string> wrong;  // a frame that changed, or is out of order
-  int ups = 0;
-  std::vector<std::string> downs;    // why
+  std::vector<std::string> wrong;    // a frame that changed, or is out of order
   std::vector<CfgRequest> requests;  // that came; echoed
   std::map<CfgCode, int> asked;
   std::function<CfgReply(const CfgRequest&)> answer;  // in place of the echo
@@ -219,16 +185,12 @@ class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
     return did;
   }
 
-  void on_pair_up(ChannelPair&) override { ++ups; }
-  void on_pair_down(ChannelPair&, const std::string& why) override { downs.push_back(why); }
   CfgReply on_cfg_request(ChannelPair&, const CfgRequest& request) override {
     ++asked[request.code];
     if (answer) return answer(request);
     if (request.code != CfgCode::kEcho) return {CfgStatus::kUnknown, {}};
     return {CfgStatus::kOk, std::string(base::as_text(request.data))};
   }
-  void on_link_up(fabric::Link& up) override { link = &up; }
-  void on_link_down(fabric::Link&, std::string_view) override {}
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& from,
                                         const fabric::Mgmt& request, fabric::Mgmt& reply) override {
     if (!pair) return fabric::MgmtReject::kRefused;
@@ -247,7 +209,6 @@ class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
     if (pair) pair->on_disconnected(why);
   }
 
-  base::ManualClock& clock_;
   std::vector<std::byte> arena_;
   std::deque<std::size_t> queued_, lengths_;
   std::uint64_t first_ = 0, end_ = 0;  // octets of the arena in use
@@ -255,27 +216,9 @@ class ChannelSide final : public PairOwner, private fabric::ConnectionHandler {
   std::uint64_t next_number_ = 0;
 };
 
-struct BenchConfig {
-  PairConfig unit{};
-  PairConfig host{};
-  std::uint64_t seed = 1;
-  fabric::InProcessConfig hub{};
-};
-
-class ChannelBench {
+class ChannelBench : public PairBench<ChannelSide> {
  public:
-  explicit ChannelBench(const BenchConfig& config = {}) : hub_(config.hub) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      endpoints_[i] = &hub_.add_endpoint();
-      PairConfig pair = i == 0 ? config.unit : config.host;
-      if (pair.node_name.empty()) pair.node_name = i == 0 ? "unit" : "host";
-      sides_[i] = std::make_unique<ChannelSide>(i, *endpoints_[i], clock, config.seed, pair);
-    }
-  }
-
-  ChannelSide& unit() { return *sides_[0]; }
-  ChannelSide& host() { return *sides_[1]; }
-  ChannelSide& side(std::size_t i) { return *sides_[i]; }
+  using PairBench::PairBench;
 
   // Link, pairs, CONNECT; true if both are up.
   bool connect() {
@@ -284,38 +227,10 @@ class ChannelBench {
                      std::chrono::seconds(2));
   }
   void begin_connect() {
-    if (host().link == nullptr) {
-      host().port->connect(endpoints_[0]->address(), clock.now());
-      CHECK(run_until([&] { return host().link != nullptr && unit().link != nullptr; }));
-    }
+    link_up();
     unit().make_pair();
     host().make_pair();
     CHECK(host().pair->connect(*host().link, clock.now()).has_value());
-  }
-
-  void turn(base::Time until = base::kNever) {
-    bool did = false;
-    for (auto& side : sides_) did |= side->step(clock.now());
-    for (auto* endpoint : endpoints_) did |= endpoint->queued_batches() > 0;
-    clock.advance(std::chrono::microseconds(2));
-    if (did) return;
-    base::Time next = until;
-    for (auto& side : sides_) {
-      next = std::min({next, side->deadline(), side->faults.deadline()});
-    }
-    if (next != base::kNever) clock.set(std::max(next, clock.now()));
-  }
-  bool run_until(const std::function<bool()>& done,
-                 base::Duration limit = std::chrono::seconds(20)) {
-    const base::Time until = clock.now() + limit;
-    while (!done()) {
-      if (clock.now() >= until) return false;
-      turn(until);
-    }
-    return true;
-  }
-  void run_for(base::Duration span) {
-    static_cast<void>(run_until([] { return false; }, span));
   }
   // Everything that was queued has been delivered, and all is quiet.
   bool deliver(base::Duration limit = std::chrono::seconds(20)) {
@@ -327,13 +242,6 @@ class ChannelBench {
         },
         limit);
   }
-
-  base::ManualClock clock;
-
- private:
-  fabric::InProcessHub hub_;
-  std::array<fabric::InProcessUnderlay*, 2> endpoints_{};
-  std::array<std::unique_ptr<ChannelSide>, 2> sides_;
 };
 
 }  // namespace splitnic::messaging::bench

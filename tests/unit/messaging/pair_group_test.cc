@@ -4,14 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <map>
 
 #include "base/endian.h"
-#include "fabric_emul/link/fault_underlay.h"
-#include "fabric_emul/link/in_process_underlay.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
+#include "tests/support/pair_bench.h"
 
 namespace splitnic::messaging::pair_group_test {
 namespace {
@@ -26,25 +24,11 @@ struct Arrived {
   std::uint32_t number = 0;
 };
 
-class Side final : public PairOwner, private fabric::ConnectionHandler {
+class Side final : public bench::PairSide {
  public:
-  Side(std::uint64_t number, fabric::InProcessUnderlay& endpoint, base::ManualClock& clock,
-       const PairConfig& config_in)
-      : random(number),
-        faults(endpoint, random, clock),
-        config(config_in),
-        clock_(clock),
-        is_unit_(number == 1) {
-    fabric::AdapterLimits limits;
-    limits.profile = fabric::MrwtProfile::kStrictWindows;
-    adapter = std::make_unique<fabric::Adapter>(limits, random);
-    fabric::PortConfig port_config;
-    port_config.eui64 = fabric::Eui64(number);
-    port_config.instance = random.next() | 1;
-    port_config.listens = is_unit_;
-    port = adapter->add_port(faults, port_config).value();
-    adapter->connections().set_handler(*this);
-  }
+  Side(std::size_t number, fabric::InProcessUnderlay& endpoint, base::ManualClock& clock,
+       std::uint64_t seed, const PairConfig& config_in)
+      : PairSide(number, endpoint, clock, seed, config_in), is_unit_(number == 0) {}
   ~Side() override { make(0); }
 
   // A new group of so many; 0: none.
@@ -66,27 +50,26 @@ class Side final : public PairOwner, private fabric::ConnectionHandler {
     ++next_;
     return true;
   }
-  bool step() {
-    bool did = adapter->poll(clock_.now());
+  bool step(base::Time now) {
+    bool did = adapter->poll(now);
     if (group) {
-      did |= group->poll(clock_.now());
+      did |= group->poll(now);
       completed += group->take_completed();
       std::array<ReceivedFrame, 64> frames;
       const std::size_t count = group->up() ? group->receive(frames) : 0;
       for (std::size_t i = 0; i < count; ++i) {
         const std::byte* at = frames[i].bytes.data();
         got.push_back({base::load_be<std::uint32_t>(at), base::load_be<std::uint32_t>(at + 4)});
-        group->release(frames[i], clock_.now());
+        group->release(frames[i], now);
       }
       did |= count > 0;
-      did |= group->poll(clock_.now());
+      did |= group->poll(now);
     }
-    adapter->transmit(clock_.now());
+    adapter->transmit(now);
     return did;
   }
   base::Time deadline() const {
-    const base::Time at = std::min(adapter->deadline(), faults.deadline());
-    return group ? std::min(at, group->deadline()) : at;
+    return group ? std::min(adapter->deadline(), group->deadline()) : adapter->deadline();
   }
   std::size_t elements(std::uint32_t size) const {
     std::size_t sum = 0;
@@ -102,25 +85,15 @@ class Side final : public PairOwner, private fabric::ConnectionHandler {
     return {};
   }
 
-  base::SeededRandom random;
-  fabric::FaultUnderlay faults;
-  PairConfig config;
-  std::unique_ptr<fabric::Adapter> adapter;
-  fabric::Port* port = nullptr;
-  fabric::Link* link = nullptr;
   std::unique_ptr<PairGroup> group;
   std::map<std::uint32_t, fabric::ConnectionId> ids;  // unit: by queue
   std::vector<Arrived> got;
   std::size_t completed = 0;
   int connected = 0;
-  ChannelPair* alone = nullptr;  // of no group
-  int ups = 0;
-  std::vector<std::string> downs;
+  ChannelPair* alone = nullptr;             // of no group
   std::vector<fabric::MgmtReject> answers;  // of the unit, to each request
 
  private:
-  void on_link_up(fabric::Link& up) override { link = &up; }
-  void on_link_down(fabric::Link&, std::string_view) override {}
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& from,
                                         const fabric::Mgmt& request, fabric::Mgmt& reply) override {
     if (!is_unit_) return fabric::MgmtReject::kRefused;
@@ -145,11 +118,8 @@ class Side final : public PairOwner, private fabric::ConnectionHandler {
   void on_disconnected(fabric::ConnectionId id, std::string_view why) override {
     if (group) group->on_disconnected(id, why);
   }
-  void on_pair_up(ChannelPair&) override { ++ups; }
-  void on_pair_down(ChannelPair&, const std::string& why) override { downs.push_back(why); }
   CfgReply on_cfg_request(ChannelPair&, const CfgRequest&) override { return {}; }
 
-  base::ManualClock& clock_;
   const bool is_unit_;
   std::vector<std::byte> arena_ = std::vector<std::byte>(kFrames * kFrameBytes);
   std::size_t next_ = 0;
@@ -168,30 +138,16 @@ PairConfig gives(std::uint32_t queues) {
 }
 
 struct PairGroupTest : testing::Test {
-  base::ManualClock clock;
-  fabric::InProcessHub hub{{.datagram_bytes_max = 1472, .batch_queue_max = 4096}};
-  fabric::InProcessUnderlay& unit_end = hub.add_endpoint();
-  fabric::InProcessUnderlay& host_end = hub.add_endpoint();
-  Side unit{1, unit_end, clock, gives(8)};
-  Side host{2, host_end, clock, PairConfig{}};
+  bench::PairBench<Side> bench{{.unit = gives(8), .hub = {.batch_queue_max = 4096}}};
+  base::ManualClock& clock = bench.clock;
+  Side& unit = bench.unit();
+  Side& host = bench.host();
 
   bool run_until(const std::function<bool()>& done, base::Duration limit = 5s) {
-    const base::Time end = clock.now() + limit;
-    while (!done()) {
-      if (clock.now() >= end) return false;
-      bool did = unit.step();
-      did |= host.step();
-      did |= unit_end.queued_batches() + host_end.queued_batches() > 0;
-      const base::Time due = did ? base::Time{} : std::min({unit.deadline(), host.deadline(), end});
-      clock.set(std::max(due, clock.now() + 2us));
-    }
-    return true;
+    return bench.run_until(done, limit);
   }
   void begin(std::uint32_t queues) {
-    if (host.link == nullptr) {
-      host.port->connect(unit_end.address(), clock.now());
-      CHECK(run_until([&] { return host.link != nullptr && host.link->up(); }));
-    }
+    bench.link_up();
     host.make(queues);
     CHECK(host.group->connect(*host.link, clock.now()).has_value());
   }
@@ -313,7 +269,7 @@ TEST_F(PairGroupTest, it_is_up_when_every_queue_is) {
   // The second CONNECT_REQ does not get through.
   ASSERT_TRUE(run_until([&] { return host.connected == 1; }));
   host.faults.drop_sent([&](base::Bytes) { return ++blocked > 0; });
-  run_until([] { return false; }, 50ms);
+  bench.run_for(50ms);
   EXPECT_GT(blocked, 0U);
   EXPECT_FALSE(host.group->up());
   EXPECT_FALSE(unit.group->up());
@@ -376,7 +332,7 @@ TEST_F(PairGroupTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
     host.alone = pair.get();
     CHECK(pair->connect(*host.link, clock.now()).has_value());
     EXPECT_TRUE(run_until([&] { return !unit.answers.empty(); }));
-    run_until([] { return false; }, 5ms);
+    bench.run_for(5ms);
     return pair;
   };
   const auto first = ask(2, 0);
