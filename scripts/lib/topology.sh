@@ -28,7 +28,8 @@ topology_begin() {
 
 topology_exit() {
   local status=$?
-  trap - EXIT INT TERM
+  trap - EXIT
+  trap '' INT TERM  # who asks twice would leave the rest behind
   topology_end
   if [ $status -eq 0 ] && [ "$topology_leftovers" -gt 0 ]; then status=1; fi
   exit $status
@@ -43,7 +44,7 @@ topology_end() {
       leftover "process $pid ($(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")) in $ns"
       kill -KILL "$pid" 2>/dev/null
     done
-    ip netns del "$ns"
+    ip netns del "$ns" 2>/dev/null
   done
   for ns in "${namespaces[@]}"; do
     if ip netns list | grep -E "^$ns( |$)" >/dev/null; then leftover "namespace $ns"; fi
@@ -58,8 +59,8 @@ leftover() {
 }
 
 host_namespace() {
+  namespaces+=("$1")  # before it is there: a signal may come between
   ip netns add "$1" || return 1
-  namespaces+=("$1")
   ip -n "$1" link set lo up
 }
 
