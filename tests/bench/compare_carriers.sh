@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What carries frames between nic0 of the host and the LAN, for compare.sh; sourced after scripts/lib/topology.sh.
+# What carries frames between nic0 of the host and the LAN; sourced after bench_head.sh.
 #   carrier_known NAME; carrier_tools NAME     is there one of that name; programs it needs
-#   carrier_up NAME; carrier_down              makes nic0 and what stands behind it; takes all of it away again
+#   carrier_up NAME; take_down                 makes nic0 and what stands behind it; takes all of it away again
 # Needs $bin. Each carrier finds lan0 with MTU 1500 and leaves it so.
 
 all_carriers=(splitnic-packet splitnic-pcap splitnic-shm splitnic-busy direct vxlan openvpn openvpn-9000 socat veth)
@@ -37,8 +37,6 @@ carrier_up() {
   esac
 }
 
-is_up() { "$bin/splitnic" show --json --control "$work/host.sock" 2>/dev/null | grep '"state":"up"' >/dev/null; }
-
 up_splitnic() { # PORT FABRIC [OPTION...]
   local port=$1 fabric=$2
   shift 2
@@ -46,7 +44,7 @@ up_splitnic() { # PORT FABRIC [OPTION...]
     --insecure-lab --name iou "$@"
   start host "$ns_host" "$bin/splitnic-host" --connect "$fabric" --tap nic0 --control "$work/host.sock" \
     --insecure-lab --name host "$@"
-  wait_until 10 is_up
+  wait_until 10 host_is_up "$work/host.sock"
 }
 
 # The LAN side of all others: a bridge between the tunnel's interface and the LAN.
@@ -100,7 +98,7 @@ up_veth() {
 
 lan_mtu() { ip -n "$ns_iou" link set lan0 mtu "$1" && ip -n "$ns_lan" link set lan0 mtu "$1"; }
 
-carrier_down() {
+take_down() {
   local name
   for name in "${carrier_programs[@]}"; do
     stop "$name" TERM 3

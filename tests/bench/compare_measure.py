@@ -13,66 +13,14 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
-import time
 
-ADDRESS = "10.77.0.2"
-UDP_HEADERS = 14 + 20 + 8
+from measuring import (ADDRESS, UDP_HEADERS, Failed, Server, iperf_server, machine_busy_seconds, main, output_of, pss_mib,
+                       twice, udp_of)
+
 STREAMS = {"tcp1": 1, "tcp4": 4}
 LENGTHS = {"udp64": 64, "udp1400": 1400}
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class Failed(Exception):
-    pass
-
-
-def in_namespace(ns, *command):
-    return ["ip", "netns", "exec", ns, *command]
-
-
-def output_of(ns, *command, timeout):
-    try:
-        done = subprocess.run(in_namespace(ns, *command), capture_output=True, text=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"{command[0]} did not end within {timeout} s") from error
-    if done.returncode != 0:
-        raise Failed(f"{command[0]}: {(done.stderr or done.stdout).strip()[-300:]}")
-    return done.stdout
-
-
-class Server:
-    """A program in the LAN's peer that serves one client; ready once it has printed its first lines."""
-
-    def __init__(self, ns, ready, *command):
-        self.process = subprocess.Popen(in_namespace(ns, *command), stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
-        for line in self.process.stdout:
-            if ready in line:
-                return
-        raise Failed(f"{command[0]} does not listen")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        try:
-            self.process.communicate(timeout=2)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
-
-
-def busy_seconds(stat):
-    """Seconds that the processors were not idle, from the text of /proc/stat. What a hypervisor took is not counted."""
-    user, nice, system, _idle, _iowait, irq, softirq = map(int, stat.splitlines()[0].split()[1:8])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
-
-
-def machine_busy_seconds():
-    with open("/proc/stat", encoding="ascii") as stat:
-        return busy_seconds(stat.read())
 
 
 def tcp_figures(name, report, cpu_seconds):
@@ -87,7 +35,7 @@ def tcp_figures(name, report, cpu_seconds):
 
 
 def measure_tcp(args, streams, reverse):
-    with Server(args.lan, "listening", "iperf3", "-s", "-1", "--forceflush"):
+    with iperf_server(args.lan):
         before = machine_busy_seconds()
         options = ["-R"] if reverse else []
         text = output_of(args.host, "iperf3", "-c", ADDRESS, "-t", str(args.seconds), "-P", str(streams), "--json",
@@ -96,19 +44,9 @@ def measure_tcp(args, streams, reverse):
     return tcp_figures(f"{'to_host' if reverse else 'to_lan'}_{streams}", json.loads(text), cpu_seconds)
 
 
-def udp_counts(snmp):
-    """Name to number, from the text of /proc/net/snmp."""
-    names, values = [line.split()[1:] for line in snmp.splitlines() if line.startswith("Udp:")]
-    return dict(zip(names, map(int, values)))
-
-
-def udp_of(ns):
-    return udp_counts(output_of(ns, "cat", "/proc/net/snmp", timeout=5))
-
-
 def measure_udp(args, figure):
     """Counted where the receiver's program takes them, not by the sender's numbers."""
-    with Server(args.lan, "listening", "iperf3", "-s", "-1", "--forceflush"):
+    with iperf_server(args.lan):
         before = udp_of(args.lan)["InDatagrams"]
         text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(LENGTHS[figure] - UDP_HEADERS),
                          "-t", str(args.seconds), "--json", timeout=args.seconds + 10)
@@ -136,11 +74,8 @@ def measure_round_trips(args):
 
 
 def measure_memory(args):
-    kib = 0
-    for pid in args.pid:
-        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
-            kib += sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
-    return {"pss_mib": kib / 1024} if kib else {}
+    mib = sum(map(pss_mib, args.pid))
+    return {"pss_mib": mib} if mib else {}
 
 
 def drops_of_links(where, links):
@@ -192,16 +127,6 @@ def measure(args, figure):
     return {"ping": measure_ping, "rtt": measure_round_trips, "memory": measure_memory}[figure](args)
 
 
-def measure_twice(args, figure):
-    """A second try for what one lost control connection spoiled."""
-    try:
-        return measure(args, figure)
-    except Failed as error:
-        print(f"{figure}: {error}; once more", file=sys.stderr)
-        time.sleep(1)
-        return measure(args, figure)
-
-
 def measure_all(args):
     found = {}
     for phase in ("tcp", "udp", ""):
@@ -209,13 +134,13 @@ def measure_all(args):
                 if phase == ("tcp" if figure in STREAMS else "udp" if figure in LENGTHS else "")]
         before = drops_now(args) if phase and mine else {}
         for figure in mine:
-            found.update(measure_twice(args, figure))
+            found.update(twice(figure, measure, args, figure))
         if phase and mine:
             found.update(differences(phase, before, drops_now(args)))
     return found
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser()
     for name in ("--host", "--iou", "--lan"):
         parser.add_argument(name, required=True)
@@ -224,14 +149,8 @@ def main():
     for name in ("--stats", "--host-control", "--iou-control"):
         parser.add_argument(name)
     parser.add_argument("figures", nargs="+", choices=[*STREAMS, *LENGTHS, "ping", "rtt", "memory"])
-    args = parser.parse_args()
-    try:
-        found = measure_all(args)
-    except Failed as error:
-        sys.exit(f"compare_measure.py: {error}")
-    for name, value in found.items():
-        print(name, f"{value:.6g}" if isinstance(value, float) else value)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    main("compare_measure.py", measure_all, arguments())

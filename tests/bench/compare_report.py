@@ -4,14 +4,12 @@
   compare_report.py FIGURES FOLDER...     prints the page and writes compare.md and compare.svg into each FOLDER
   FIGURES: "settings" and rounds/ROUND.CARRIER.figures, in lines "name value" (compare.sh, compare_measure.py)
 """
-import os
-import platform
 import statistics
 import sys
-from collections import defaultdict
 
 import compare_plot
 from compare_goals import GOALS
+from report_page import figure_table, joined, load, load_settings, main, marks, measured, rows, spread
 
 TITLES = {
     "splitnic-packet": "splitnic, `packet:` port",
@@ -43,47 +41,6 @@ TABLES = [
 ]
 
 
-def load(folder):
-    """carrier -> figure -> round -> value"""
-    figures = defaultdict(lambda: defaultdict(dict))
-    for name in sorted(os.listdir(os.path.join(folder, "rounds"))):
-        if not name.endswith(".figures"):
-            continue
-        number, carrier = name[:-len(".figures")].split(".", 1)
-        with open(os.path.join(folder, "rounds", name), encoding="utf-8") as lines:
-            for line in lines:
-                figure, value = line.rsplit(" ", 1)
-                figures[carrier][figure][int(number)] = float(value)
-    return figures
-
-
-def load_settings(folder):
-    with open(os.path.join(folder, "settings"), encoding="utf-8") as lines:
-        return dict((line.rstrip("\n").split(" ", 1) + [""])[:2] for line in lines)
-
-
-def spread(values, digits):
-    values = list(values)
-    if len(values) == 1:
-        return f"{values[0]:.{digits}f}"
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
-
-
-def rows(header, lines):
-    return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|", *("| " + " | ".join(line) + " |" for line in lines)]
-
-
-def figure_table(figures, carriers, columns):
-    columns = [column for column in columns if any(figures[carrier].get(column[0]) for carrier in carriers)]
-    lines = []
-    for carrier in carriers:
-        cells = [spread(figures[carrier][figure].values(), digits) if figures[carrier].get(figure) else "-"
-                 for figure, _, digits in columns]
-        if any(cell != "-" for cell in cells):
-            lines.append([TITLES[carrier], *cells])
-    return rows(["carrier", *(title for _, title, _ in columns)], lines) if lines else []
-
-
 def median_of(figures, carrier, figure):
     return statistics.median(figures[carrier][figure].values())
 
@@ -102,20 +59,6 @@ def judge(goal, figures):
     return other, ratio, min(ratios), max(ratios)
 
 
-def verdict(goal, ratio):
-    if goal.limit is None:
-        return "-"
-    for limit, words in ((goal.beyond, "met, and beyond"), (goal.limit, "met")):
-        if ratio <= limit if goal.less_is_better else ratio >= limit:
-            return words
-    return "not met"
-
-
-def limits(goal):
-    sign = "<=" if goal.less_is_better else ">="
-    return ["-", "-"] if goal.limit is None else [f"{sign} {goal.limit:g}", f"{sign} {goal.beyond:g}"]
-
-
 def goal_table(figures):
     lines = []
     for goal in GOALS:
@@ -123,7 +66,7 @@ def goal_table(figures):
         if found:
             other, ratio, least, greatest = found
             lines.append([goal.name, goal.what, f"{goal.carrier} / {other}", f"{ratio:.2f}", f"{least:.2f}", f"{greatest:.2f}",
-                          *limits(goal), verdict(goal, ratio)])
+                          *marks(ratio, goal.limit, goal.beyond, goal.less_is_better)])
     header = ["goal", "what", "carriers", "ratio of medians", "least of a round", "greatest", "wanted", "beyond", "result"]
     return rows(header, lines) if lines else []
 
@@ -141,19 +84,12 @@ def drop_table(figures, carriers):
     return rows(["carrier", "runs", "where", "frames or datagrams a round"], lines) if lines else []
 
 
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
-
-
 def heading(settings, figures, carriers):
     counts = {carrier: len({number for values in figures[carrier].values() for number in values}) for carrier in carriers}
     rounds = max(counts.values())
     few = [f"{TITLES[carrier]}: {count}" for carrier, count in counts.items() if count < rounds]
     lines = ["# Carriers compared", "",
-             f"Measured on {settings['date']} by `tests/bench/compare.sh`: {rounds} round{'s' if rounds > 1 else ''}, runs of"
-             f" {settings['seconds']} s, the carriers in turn. {settings.get('version', '')}, Linux {platform.release()},"
-             f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}.",
+             measured("compare.sh", settings, rounds, ", the carriers in turn"),
              "Medians, in brackets the least and greatest round. Absolute figures drift from hour to hour: only ratios of one run",
              "say something."]
     return lines + ([f"Fewer rounds: {'; '.join(few)}."] if few else []) + ["", "![plot](compare.svg)"]
@@ -183,24 +119,12 @@ def page(folder):
     carriers = [carrier for carrier in TITLES if carrier in figures]
     if not carriers:
         sys.exit(f"compare_report.py: no figures in {folder}")
-    parts = [("Goals", goal_table(figures)), *((title, figure_table(figures, carriers, columns)) for title, columns in TABLES),
+    names = [(carrier, TITLES[carrier]) for carrier in carriers]
+    parts = [("Goals", goal_table(figures)),
+             *((title, figure_table(figures, names, columns, "carrier")) for title, columns in TABLES),
              ("Drops", drop_table(figures, carriers))]
-    lines = heading(settings, figures, carriers)
-    for title, table in parts:
-        if table:
-            lines += ["", f"## {title}", "", *table]
-    return "\n".join(lines) + "\n" + HOW, compare_plot.plot(figures, carriers)
-
-
-def main():
-    text, picture = page(sys.argv[1])
-    print(text.split(HOW)[0])
-    for folder in sys.argv[2:]:
-        os.makedirs(folder, exist_ok=True)
-        for name, content in (("compare.md", text), ("compare.svg", picture)):
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
-                out.write(content)
+    return joined(heading(settings, figures, carriers), parts, HOW), compare_plot.plot(figures, carriers)
 
 
 if __name__ == "__main__":
-    main()
+    main(page, "compare", HOW)

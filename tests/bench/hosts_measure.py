@@ -9,22 +9,17 @@ seconds per GB, jain_WAY Jain's index, least_WAY and most_WAY: that host's part 
 host's, which is the heavy one. pss_idle_mib and pss_after_mib: memory of the unit.
 """
 import argparse
+import contextlib
 import json
 import subprocess
-import sys
 import time
 
-from compare_measure import ADDRESS, Failed, Server, in_namespace, machine_busy_seconds, output_of
+from measuring import ADDRESS, Failed, in_namespace, iperf_server, machine_busy_seconds, main, output_of, pss_mib, twice
 
 FIRST_PORT = 5201
 HEAVY_STREAMS = 8
 # A queue longer than the socket's buffer: what the LAN does not take waits at the unit and is not lost behind it.
 NARROW = ("rate", "1gbit", "burst", "128kb", "limit", "64mb")
-
-
-def pss_mib(pid):
-    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
-        return sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) / 1024
 
 
 def shares(parts):
@@ -58,44 +53,38 @@ def finish(client, seconds):
     return json.loads(text)
 
 
+def end(client):
+    if client.poll() is None:
+        client.kill()
+        client.communicate()
+
+
 def run(args, way, streams_of_first=1, reverse=False):
     ports = [str(FIRST_PORT + i) for i in range(len(args.host))]
-    servers, clients = [], []
-    try:
+    with contextlib.ExitStack() as started:
         for port in ports:
-            servers.append(Server(args.lan, "listening", "iperf3", "-s", "-1", "-p", port, "--forceflush"))
+            started.enter_context(iperf_server(args.lan, "-p", port))
         before = machine_busy_seconds()
+        clients = []
         for i, (ns, port) in enumerate(zip(args.host, ports)):
             command = ["iperf3", "-c", ADDRESS, "-p", port, "-t", str(args.seconds), "--json", "-P",
                        str(streams_of_first if i == 0 else 1), *(["-R"] if reverse else [])]
             clients.append(subprocess.Popen(in_namespace(ns, *command), stdout=subprocess.PIPE,
                                             stderr=subprocess.PIPE, text=True))
+            started.callback(end, clients[-1])
         reports = [finish(client, args.seconds + 20) for client in clients]
         return run_figures(way, reports, machine_busy_seconds() - before)
-    finally:
-        for client in clients:
-            if client.poll() is None:
-                client.kill()
-                client.communicate()
-        for server in servers:
-            server.__exit__()
 
 
-def twice(args, way, **options):
-    """A second try for what one lost control connection spoiled."""
-    try:
-        return run(args, way, **options)
-    except Failed as error:
-        print(f"{way}: {error}; once more", file=sys.stderr)
-        time.sleep(1)
-        return run(args, way, **options)
+def run_twice(args, way, **options):
+    return twice(way, run, args, way, **options)
 
 
 def narrow(args):
     """The LAN port is the bottleneck, and what it does not take waits at the unit."""
     output_of(args.iou, "tc", "qdisc", "add", "dev", "lan0", "root", "tbf", *NARROW, timeout=5)
     try:
-        return twice(args, "narrow_to_lan", streams_of_first=HEAVY_STREAMS)
+        return run_twice(args, "narrow_to_lan", streams_of_first=HEAVY_STREAMS)
     finally:
         output_of(args.iou, "tc", "qdisc", "del", "dev", "lan0", "root", timeout=5)
 
@@ -104,17 +93,17 @@ def measure(args):
     found = {"hosts": args.hosts, "busy": len(args.host)}
     time.sleep(1)
     found["pss_idle_mib"] = pss_mib(args.pid)
-    found.update(twice(args, "to_lan"))
-    found.update(twice(args, "to_host", reverse=True))
+    found.update(run_twice(args, "to_lan"))
+    found.update(run_twice(args, "to_host", reverse=True))
     found["pss_after_mib"] = pss_mib(args.pid)
     if len(args.host) > 1:
-        found.update(twice(args, "heavy_to_lan", streams_of_first=HEAVY_STREAMS))
-        found.update(twice(args, "heavy_to_host", streams_of_first=HEAVY_STREAMS, reverse=True))
+        found.update(run_twice(args, "heavy_to_lan", streams_of_first=HEAVY_STREAMS))
+        found.update(run_twice(args, "heavy_to_host", streams_of_first=HEAVY_STREAMS, reverse=True))
         found.update(narrow(args))
     return found
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--host", action="append", required=True)
     for name in ("--lan", "--iou"):
@@ -122,13 +111,8 @@ def main():
     for name in ("--pid", "--hosts"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--seconds", type=int, default=3)
-    try:
-        found = measure(parser.parse_args())
-    except Failed as error:
-        sys.exit(f"hosts_measure.py: {error}")
-    for name, value in found.items():
-        print(name, f"{value:.6g}" if isinstance(value, float) else value)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    main("hosts_measure.py", measure, arguments())

@@ -4,14 +4,12 @@
   hosts_report.py FIGURES FOLDER...     prints the page and writes hosts.md and hosts.svg into each FOLDER
   FIGURES: "settings" and rounds/ROUND.HOSTS.figures, in lines "name value" (hosts.sh, hosts_measure.py)
 """
-import os
-import platform
 import statistics
 import sys
 
-import compare_report
 import line_plot
-from compare_report import processor, rows, spread
+import report_page
+from report_page import figure_table, joined, load_settings, main, marks, measured, rows, spread
 
 # Of the plot: title, its lines as (figure, name), scale.
 PANELS = [
@@ -43,7 +41,7 @@ TABLES = [
 def load(folder):
     """number of hosts -> figure -> round -> value"""
     return {int(number): {name: dict(by_round) for name, by_round in figures.items()}
-            for number, figures in compare_report.load(folder).items()}
+            for number, figures in report_page.load(folder).items()}
 
 
 def per_round(of, base, combine):
@@ -60,12 +58,8 @@ def add_differences(figures):
                 of[f"added_{name}"] = per_round(pss, base, lambda a, b, n=number: (a - b) / (n - least))
 
 
-def judge(values, limit, beyond, less_is_better=False):
-    sign = -1 if less_is_better else 1
-    median = sign * statistics.median(values)
-    words = "met, and beyond" if median >= sign * beyond else "met" if median >= sign * limit else "not met"
-    mark = "<=" if less_is_better else ">="
-    return [f"{mark} {limit:g}", f"{mark} {beyond:g}", words]
+def judged(values, limit, beyond, less_is_better=False):
+    return [spread(values, 2), *marks(statistics.median(values), limit, beyond, less_is_better)]
 
 
 def goal_table(figures):
@@ -74,24 +68,12 @@ def goal_table(figures):
     for way, title in (("to_lan", "to the LAN"), ("to_host", "to the hosts")):
         ratios = per_round(figures[most].get(f"tcp_{way}", {}), figures[least].get(f"tcp_{way}", {}), lambda a, b: a / b)
         if most > least and ratios:
-            lines.append([f"TCP {title}, {most} hosts to {least}", spread(ratios.values(), 2), *judge(ratios.values(), 0.7, 0.9)])
+            lines.append([f"TCP {title}, {most} hosts to {least}", *judged(ratios.values(), 0.7, 0.9)])
     for name, title in (("idle", "idle"), ("after", "after traffic")):
         added = figures[most].get(f"added_{name}")
         if added:
-            lines.append([f"memory of each added host, {title}, MiB", spread(added.values(), 2),
-                          *judge(added.values(), 24, 8, less_is_better=True)])
-    return rows(["goal V14", "median", "wanted", "beyond", "result"], lines)
-
-
-def figure_table(figures, columns):
-    columns = [column for column in columns if any(of.get(column[0]) for of in figures.values())]
-    lines = []
-    for number in sorted(figures):
-        cells = [spread(figures[number][name].values(), digits) if figures[number].get(name) else "-"
-                 for name, _, digits in columns]
-        if any(cell != "-" for cell in cells):
-            lines.append([str(number), *cells])
-    return rows(["hosts", *(title for _, title, _ in columns)], lines) if lines else []
+            lines.append([f"memory of each added host, {title}, MiB", *judged(added.values(), 24, 8, less_is_better=True)])
+    return rows(["goal V14", "median", "wanted", "beyond", "result"], lines) if lines else []
 
 
 HOW = """
@@ -117,9 +99,7 @@ Again, as root: `tests/bench/hosts.sh --publish`; `--quick` takes a first look.
 def heading(settings, figures):
     rounds = max(len(values) for of in figures.values() for values in of.values())
     return ["# Many hosts on one I/O unit", "",
-            f"Measured on {settings['date']} by `tests/bench/hosts.sh`: {rounds} round{'s' if rounds > 1 else ''}, runs of"
-            f" {settings['seconds']} s. {settings.get('version', '')}, Linux {platform.release()},"
-            f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}.",
+            measured("hosts.sh", settings, rounds),
             "Medians, in brackets the least and greatest round; ratios are of one round. Absolute figures drift from hour to hour.",
             "", "![plot](hosts.svg)"]
 
@@ -129,22 +109,10 @@ def page(folder):
     if not figures:
         sys.exit(f"hosts_report.py: no figures in {folder}")
     add_differences(figures)
-    lines = heading(compare_report.load_settings(folder), figures)
-    for title, table in [("Goal", goal_table(figures)), *((title, figure_table(figures, of)) for title, of in TABLES)]:
-        if len(table) > 2:
-            lines += ["", f"## {title}", "", *table]
-    return "\n".join(lines) + "\n" + HOW, line_plot.plot(figures, PANELS, "hosts attached")
-
-
-def main():
-    text, picture = page(sys.argv[1])
-    print(text.split(HOW)[0])
-    for folder in sys.argv[2:]:
-        os.makedirs(folder, exist_ok=True)
-        for name, content in (("hosts.md", text), ("hosts.svg", picture)):
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
-                out.write(content)
+    names = [(number, str(number)) for number in sorted(figures)]
+    parts = [("Goal", goal_table(figures)), *((title, figure_table(figures, names, of, "hosts")) for title, of in TABLES)]
+    return joined(heading(load_settings(folder), figures), parts, HOW), line_plot.plot(figures, PANELS, "hosts attached")
 
 
 if __name__ == "__main__":
-    main()
+    main(page, "hosts", HOW)

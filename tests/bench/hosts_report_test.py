@@ -6,8 +6,9 @@ import unittest
 import xml.etree.ElementTree
 
 import hosts_measure
-import line_plot
 import hosts_report
+import line_plot
+import measuring
 
 
 def report_of(megabytes, seconds=1):
@@ -26,7 +27,7 @@ class Readings(unittest.TestCase):
         self.assertEqual(set(hosts_measure.run_figures("to_host", [report_of(1)], 1.0)), {"tcp_to_host", "cpu_to_host"})
 
     def test_nothing_that_arrived_is_a_failure(self):
-        with self.assertRaises(hosts_measure.Failed):
+        with self.assertRaises(measuring.Failed):
             hosts_measure.run_figures("to_lan", [report_of(0), report_of(0)], 1.0)
 
     def test_even_shares_are_1_and_a_host_that_has_all_is_one_of_n(self):
@@ -34,7 +35,7 @@ class Readings(unittest.TestCase):
         self.assertEqual(hosts_measure.shares([8, 0, 0, 0]), (0.25, 0, 4, 4))
 
     def test_memory_is_the_pss_of_the_process(self):
-        self.assertGreater(hosts_measure.pss_mib(os.getpid()), 1)
+        self.assertGreater(measuring.pss_mib(os.getpid()), 1)
 
 
 FIGURES = {

@@ -15,9 +15,12 @@ import statistics
 import sys
 import time
 
-import compare_measure
 import line_plot
-from compare_report import processor, spread
+import measuring
+import report_page
+from compare_measure import measure_tcp as compare_tcp
+from measuring import ADDRESS, UDP_HEADERS, Failed, iperf_server, machine_busy_seconds, output_of, udp_of
+from report_page import processor, rows, spread
 
 FRAMES = (64, 128, 256, 512, 1024, 1464)  # the last is whole for VXLAN's MTU of 1450 too
 SUPERS = (2048, 4096, 8192, 16384, 32768, 65536)
@@ -32,25 +35,23 @@ FIGURES = (("udp_gbit", "UDP that arrives, Gbit/s of frames", FRAMES, 2),
 
 def measure_udp(args, octets):
     """Frames of so many octets; the figures count what the receiver's program took."""
-    with compare_measure.Server(args.lan, "listening", "iperf3", "-s", "-1", "--forceflush"):
-        before, cpu = compare_measure.udp_of(args.lan)["InDatagrams"], compare_measure.machine_busy_seconds()
-        text = compare_measure.output_of(
-            args.host, "iperf3", "-c", compare_measure.ADDRESS, "-u", "-b", "0", "-l",
-            str(octets - compare_measure.UDP_HEADERS), "-t", str(args.seconds), "--json", timeout=args.seconds + 10)
-        cpu = compare_measure.machine_busy_seconds() - cpu
-        frames = compare_measure.udp_of(args.lan)["InDatagrams"] - before
+    with iperf_server(args.lan):
+        before, cpu = udp_of(args.lan)["InDatagrams"], machine_busy_seconds()
+        text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(octets - UDP_HEADERS),
+                         "-t", str(args.seconds), "--json", timeout=args.seconds + 10)
+        cpu = machine_busy_seconds() - cpu
+        frames = udp_of(args.lan)["InDatagrams"] - before
     if frames == 0:
-        raise compare_measure.Failed("no frame arrived")
-    print("udp_gbit", octets, frames * octets * 8 / json.loads(text)["end"]["sum"]["seconds"] / 1e9)
-    print("udp_us", octets, cpu * 1e6 / frames)
+        raise Failed("no frame arrived")
+    seconds = json.loads(text)["end"]["sum"]["seconds"]
+    return {f"udp_gbit {octets}": frames * octets * 8 / seconds / 1e9, f"udp_us {octets}": cpu * 1e6 / frames}
 
 
 def measure_tcp(args, octets):
     limit = str(min(octets, args.longest))
-    compare_measure.output_of(args.host, "ip", "link", "set", "nic0", "gso_max_size", limit, timeout=5)
-    found = compare_measure.measure_tcp(args, 1, False)
-    print("tcp_gbit", octets, found["tcp_to_lan_1"] / 1e3)
-    print("tcp_cpu", octets, found["cpu_to_lan_1"])
+    output_of(args.host, "ip", "link", "set", "nic0", "gso_max_size", limit, timeout=5)
+    found = compare_tcp(args, 1, False)
+    return {f"tcp_gbit {octets}": found["tcp_to_lan_1"] / 1e3, f"tcp_cpu {octets}": found["cpu_to_lan_1"]}
 
 
 def program_seconds(pids):
@@ -63,29 +64,30 @@ def program_seconds(pids):
 
 
 def measure_load(args, pids):
+    found = {}
     before = program_seconds(pids)
     time.sleep(LOAD_SECONDS)
     idle = program_seconds(pids) - before
     for rate in LOADS:
-        with compare_measure.Server(args.lan, "listening", "iperf3", "-s", "-1", "--forceflush"):
+        with iperf_server(args.lan):
             before = program_seconds(pids)
-            compare_measure.output_of(
-                args.host, "iperf3", "-c", compare_measure.ADDRESS, "-u", "-b", str(rate * 22 * 8), "-l", "22",
-                "--pacing-timer", "100", "-t", str(LOAD_SECONDS), timeout=LOAD_SECONDS + 10)
+            output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", str(rate * 22 * 8), "-l", "22",
+                      "--pacing-timer", "100", "-t", str(LOAD_SECONDS), timeout=LOAD_SECONDS + 10)
             used = program_seconds(pids) - before - idle
-        print("load", rate, used * 1e6 / (rate * LOAD_SECONDS))
+        found[f"load {rate}"] = used * 1e6 / (rate * LOAD_SECONDS)
+    return found
 
 
 def measure(host, lan, seconds, *pids):
     args = argparse.Namespace(host=host, lan=lan, seconds=int(seconds))
-    if pids:
-        measure_load(args, pids)
-    link = json.loads(compare_measure.output_of(host, "ip", "-d", "-j", "link", "show", "nic0", timeout=5))[0]
+    found = measure_load(args, pids) if pids else {}
+    link = json.loads(output_of(host, "ip", "-d", "-j", "link", "show", "nic0", timeout=5))[0]
     args.longest = link["gso_max_size"]  # what the program set itself: no more
     for octets in FRAMES:
-        measure_udp(args, octets)
+        found.update(measure_udp(args, octets))
     for octets in SUPERS:
-        measure_tcp(args, octets)
+        found.update(measure_tcp(args, octets))
+    return found
 
 
 def read(folder):
@@ -104,22 +106,22 @@ def by_round(values):
     return [values[number] for number in sorted(values)]
 
 
+def carrier_table(first, found, carriers, figure, numbers, digits):
+    cells = [[found[carrier][number][figure].values() for carrier, _ in carriers] for number in numbers]
+    return rows([first, *(name for _, name in carriers)],
+                [[str(number), *(spread(values, digits) if values else "-" for values in line)]
+                 for number, line in zip(numbers, cells)])
+
+
 def page(found, seconds):
     rounds = max(len(values) for by_octets in found.values() for figures in by_octets.values() for values in figures.values())
     lines = ["# Length of frames", "",
              f"Measured on {datetime.date.today()} by `tests/bench/sizes.sh`: {rounds} rounds, runs of {seconds} s, the carriers in",
              f"turn, {processor()}. Medians, in brackets the least and greatest round.", "", "![plot](sizes.svg)"]
     for figure, title, sizes, digits in FIGURES:
-        lines += ["", f"## {title}", "", "| octets | " + " | ".join(name for _, name in CARRIERS) + " |",
-                  "|---" * (1 + len(CARRIERS)) + "|"]
-        for octets in sizes:
-            cells = [list(found[carrier][octets][figure].values()) for carrier, _ in CARRIERS]
-            lines.append(f"| {octets} | " + " | ".join(spread(values, digits) if values else "-" for values in cells) + " |")
+        lines += ["", f"## {title}", "", *carrier_table("octets", found, CARRIERS, figure, sizes, digits)]
     lines += ["", "## Cost as the load grows: CPU us of both programs a frame of 64 octets", "",
-              "| frames a second | " + " | ".join(name for _, name in CARRIERS[:2]) + " |", "|---" * 3 + "|"]
-    for rate in LOADS:
-        cells = [list(found[carrier][rate]["load"].values()) for carrier, _ in CARRIERS[:2]]
-        lines.append(f"| {rate} | " + " | ".join(spread(values, 1) if values else "-" for values in cells) + " |")
+              *carrier_table("frames a second", found, CARRIERS[:2], "load", LOADS, 1)]
     for carrier, name in CARRIERS[:2]:
         ratios = [many / few for few, many in zip(*(by_round(found[carrier][rate]["load"]) for rate in LOADS[:2])) if few > 0]
         if ratios:
@@ -146,18 +148,12 @@ def report(folder, seconds, *pages):
         sys.exit("sizes.py: there are no figures")
     text = page(found, seconds)
     print(text)
-    for to in pages:
-        for name, content in (("sizes.md", text), ("sizes.svg", plot(found))):
-            with open(os.path.join(to, name), "w", encoding="utf-8") as file:
-                file.write(content)
+    report_page.write(pages, "sizes", text, plot(found))
 
 
 if __name__ == "__main__":
     if len(sys.argv) >= 5 and sys.argv[1] == "measure":
-        try:
-            measure(*sys.argv[2:])
-        except compare_measure.Failed as error:
-            sys.exit(f"sizes.py: {error}")
+        measuring.main("sizes.py", measure, *sys.argv[2:])
     elif len(sys.argv) >= 5 and sys.argv[1] == "report":
         report(*sys.argv[2:])
     else:

@@ -9,68 +9,30 @@
 #     --publish      writes the page and its plot into docs/performance as well
 #     --bin DIR      the programs; default build/release/bin
 # sizes.py measures one carrier and makes the page.
-set -uo pipefail
-export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
-bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd "$bench/../.." && pwd)
-# shellcheck source=../../scripts/lib/topology.sh
-. "$root/scripts/lib/topology.sh"
+# shellcheck source=bench_head.sh
+. "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
 # shellcheck source=compare_carriers.sh
 . "$bench/compare_carriers.sh"
 
-rounds=3 seconds=1 out=$root/build/bench-sizes publish=no bin=$root/build/release/bin
-python=python3
-[ -x /usr/bin/python3 ] && python=/usr/bin/python3
-
-die() {
-  echo "sizes.sh: $2" >&2
-  exit "$1"
+measure() { # CARRIER FILE
+  local name pids=()
+  carrier_up "$1" && nic0_answers "$ns_host" 10.77.0.1/24 || return 1
+  for name in "${carrier_programs[@]}"; do running "$name" && pids+=("${pid_of[$name]}"); done
+  measured "$python" "$bench/sizes.py" measure "$ns_host" "$ns_lan" "$seconds" "${pids[@]}" >"$2"
 }
 
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --rounds | --seconds | --out | --bin) [ $# -ge 2 ] || die 2 "$1 needs a value" ;;
-  esac
-  case "$1" in
-    --rounds) rounds=$2 && shift 2 ;;
-    --seconds) seconds=$2 && shift 2 ;;
-    --out) out=$2 && shift 2 ;;
-    --bin) bin=$2 && shift 2 ;;
-    --publish) publish=yes && shift ;;
-    *) die 2 "unknown option '$1'" ;;
-  esac
-done
-[[ $rounds =~ ^[1-9][0-9]*$ && $seconds =~ ^[1-9][0-9]*$ ]] || die 2 "--rounds and --seconds are whole numbers from 1 on"
-[ "$(id -u)" -eq 0 ] || die 1 "it makes network namespaces: run this as root"
-for tool in ip ping iperf3 "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"; do
-  command -v "$tool" >/dev/null || die 1 "missing: $tool"
-done
-
-pids() {
-  local name
-  for name in "${carrier_programs[@]}"; do running "$name" && echo "${pid_of[$name]}"; done
-}
-
-mkdir -p "$out" && rm -f "$out"/*.sizes || exit 1
-topology_begin
+take_options "--rounds --seconds --out --bin" "--publish" "$@"
+rounds=${given[--rounds]:-3} seconds=${given[--seconds]:-1}
+out=${given[--out]:-$root/build/bench-sizes} bin=${given[--bin]:-$root/build/release/bin}
+is_whole "$rounds" "$seconds" || die 2 "--rounds and --seconds are whole numbers from 1 on"
+need_root
+need_programs ip ping iperf3 "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
+mkdir -p "$out" && rm -f "$out"/*.sizes{,.new} || exit 1
+begin
 topology_three || exit 1
 export SPLITNIC_SHM_DIR=$work
 status=0
-for round in $(seq "$rounds"); do
-  for carrier in splitnic-packet splitnic-shm vxlan; do
-    if carrier_up "$carrier" && ip -n "$ns_host" addr add 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up &&
-      wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null &&
-      "$python" "$bench/sizes.py" measure "$ns_host" "$ns_lan" "$seconds" $(pids) >"$out/$round.$carrier.sizes"; then
-      echo "round $round: $carrier done" >&2
-    else
-      rm -f "$out/$round.$carrier.sizes"
-      echo "round $round: $carrier FAILED" >&2
-      status=1
-    fi
-    carrier_down
-  done
-done
-pages=("$out")
-[ $publish = no ] || pages+=("$root/docs/performance")
+run_rounds "$out" sizes "$rounds" splitnic-packet splitnic-shm vxlan || status=1
+take_pages
 "$python" "$bench/sizes.py" report "$out" "$seconds" "${pages[@]}" || status=1
 exit $status

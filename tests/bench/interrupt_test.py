@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""That compare.sh and hosts.sh leave nothing behind when they are interrupted, and that --resume goes on. Asserts nothing
+about time or figures. Root.
+
+  interrupt_test.py FOLDER-OF-PROGRAMS [unittest options]
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BIN = None
+PATIENCE = 60
+
+
+class Interrupt(unittest.TestCase):
+    def setUp(self):
+        # What is ignored here would be ignored by the script too.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name, "out")
+        self.temporary = pathlib.Path(folder.name, "tmp")
+        self.temporary.mkdir()
+
+    def start(self, script, *options):
+        """In a session of its own, as a terminal would have it: its group is what Ctrl-C reaches."""
+        with open(self.temporary.parent / "log", "w", encoding="utf-8") as log:
+            started = subprocess.Popen(
+                ["bash", os.path.join(HERE, script), "--bin", BIN, "--out", self.out, *options], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, start_new_session=True, env=os.environ | {"TMPDIR": str(self.temporary)})
+        self.addCleanup(started.wait)
+        self.addCleanup(started.terminate)
+        return started
+
+    def log(self):
+        return (self.temporary.parent / "log").read_text(encoding="utf-8")
+
+    def wait_until(self, happened, started):
+        end = time.monotonic() + PATIENCE
+        while not happened():
+            self.assertIsNone(started.poll(), self.log())
+            self.assertLess(time.monotonic(), end, self.log())
+            time.sleep(0.02)
+
+    @staticmethod
+    def namespaces_of(started):
+        listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+        return [line for line in listed.splitlines() if line.startswith(f"sn{started.pid}-")]
+
+    def wait_for_measuring(self, started, name, lan):
+        """Its figures are begun, and a server of it runs in the LAN's namespace, where the carriers have nothing."""
+        def serves():
+            if not (self.out / "rounds" / f"{name}.figures.new").exists():
+                return False
+            return bool(subprocess.run(["ip", "netns", "pids", f"sn{started.pid}-{lan}"], capture_output=True, check=False).stdout)
+        self.wait_until(serves, started)
+
+    def check_gone(self, started, status):
+        self.assertEqual(started.wait(PATIENCE), status, self.log())
+        self.assertEqual(self.namespaces_of(started), [])
+        self.assertEqual(list(self.temporary.iterdir()), [])
+        listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+        left = [line for line in listed.splitlines() if line.split()[0] == str(started.pid)]
+        self.assertEqual([line for line in left if not line.split()[1].startswith("Z")], [])
+        self.assertNotIn("left behind", self.log())
+        self.assertNotIn("Traceback", self.log())
+
+    def kept(self):
+        return {path.name: path.read_text(encoding="utf-8") for path in (self.out / "rounds").iterdir()}
+
+    def check_interrupted_and_resumed(self, names, lan, script, *options):
+        """While the last one is measured. Ctrl-C again and again changes nothing."""
+        *whole, last = [f"1.{name}.figures" for name in names]
+        started = self.start(script, *options, "--rounds", "1", "--seconds", "1")
+        self.wait_for_measuring(started, f"1.{names[-1]}", lan)
+        while started.poll() is None:
+            os.killpg(started.pid, signal.SIGINT)
+            time.sleep(0.05)
+        self.check_gone(started, 130)
+        self.assertIn("--resume goes on", self.log())
+        before = self.kept()
+        self.assertEqual(sorted(before), whole)
+        started = self.start(script, "--resume")
+        self.check_gone(started, 0)
+        after = self.kept()
+        self.assertEqual(sorted(after), sorted([*whole, last]))
+        self.assertEqual({name: after[name] for name in whole}, before, "they were measured again")
+
+    def test_compare(self):
+        self.check_interrupted_and_resumed(["veth", "vxlan"], "c", "compare.sh", "--only", "V6", "--carriers", "veth,vxlan")
+
+    def test_hosts(self):
+        self.check_interrupted_and_resumed(["1", "2"], "l", "hosts.sh", "--hosts", "1,2", "--max-hosts", "2")
+
+    def test_a_signal_to_the_script_alone_while_it_makes_its_namespaces(self):
+        started = self.start("hosts.sh", "--hosts", "1", "--quick")
+        self.wait_until(lambda: len(self.namespaces_of(started)) >= 3, started)
+        started.send_signal(signal.SIGTERM)
+        self.check_gone(started, 143)
+
+    def test_a_signal_to_the_script_alone_while_it_measures(self):
+        started = self.start("compare.sh", "--only", "V1", "--carriers", "veth", "--seconds", "600")
+        self.wait_for_measuring(started, "1.veth", "c")
+        started.send_signal(signal.SIGTERM)
+        self.check_gone(started, 143)
+        self.assertEqual(self.kept(), {})
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main()

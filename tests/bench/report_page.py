@@ -1,0 +1,97 @@
+"""What the pages of this folder have in common: figures and settings of a run, cells, tables, marks, a main.
+For compare_report.py, hosts_report.py and sizes.py."""
+import os
+import platform
+import statistics
+import sys
+from collections import defaultdict
+
+
+def load(folder):
+    """carrier or number of hosts -> figure -> round -> value, from rounds/ROUND.NAME.figures, in lines "name value"."""
+    figures = defaultdict(lambda: defaultdict(dict))
+    for file in sorted(os.listdir(os.path.join(folder, "rounds"))):
+        if not file.endswith(".figures"):
+            continue
+        number, name = file[:-len(".figures")].split(".", 1)
+        with open(os.path.join(folder, "rounds", file), encoding="utf-8") as lines:
+            for line in lines:
+                figure, value = line.rsplit(" ", 1)
+                figures[name][figure][int(number)] = float(value)
+    return figures
+
+
+def load_settings(folder):
+    with open(os.path.join(folder, "settings"), encoding="utf-8") as lines:
+        return dict((line.rstrip("\n").split(" ", 1) + [""])[:2] for line in lines)
+
+
+def spread(values, digits):
+    values = list(values)
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+
+def rows(header, lines):
+    return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|", *("| " + " | ".join(line) + " |" for line in lines)]
+
+
+def figure_table(figures, names, columns, first):
+    """A row for each of `names`, (name, title); a column for each (figure, title, digits). What nobody measured is left out."""
+    columns = [column for column in columns if any(figures[name].get(column[0]) for name, _ in names)]
+    lines = []
+    for name, title in names:
+        cells = [spread(figures[name][figure].values(), digits) if figures[name].get(figure) else "-"
+                 for figure, _, digits in columns]
+        if any(cell != "-" for cell in cells):
+            lines.append([title, *cells])
+    return rows([first, *(title for _, title, _ in columns)], lines) if lines else []
+
+
+def marks(value, limit, beyond, less_is_better=False):
+    """Cells: what is wanted, what is beyond it, and the result. Without a limit nothing is wanted."""
+    if limit is None:
+        return ["-", "-", "-"]
+    sign, words = "<=" if less_is_better else ">=", "not met"
+    for mark, reached in ((limit, "met"), (beyond, "met, and beyond")):
+        if value <= mark if less_is_better else value >= mark:
+            words = reached
+    return [f"{sign} {limit:g}", f"{sign} {beyond:g}", words]
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
+
+
+def measured(script, settings, rounds, more=""):
+    """The line that says when, by what and on what."""
+    return (f"Measured on {settings['date']} by `tests/bench/{script}`: {rounds} round{'s' if rounds > 1 else ''}, runs of"
+            f" {settings['seconds']} s{more}. {settings.get('version', '')}, Linux {platform.release()},"
+            f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}.")
+
+
+def joined(heading, parts, how):
+    """The page of its parts, (title, table); parts without a table are left out."""
+    lines = list(heading)
+    for title, table in parts:
+        if table:
+            lines += ["", f"## {title}", "", *table]
+    return "\n".join(lines) + "\n" + how
+
+
+def write(folders, name, text, picture):
+    """NAME.md and NAME.svg in each folder."""
+    for folder in folders:
+        os.makedirs(folder, exist_ok=True)
+        for suffix, content in (("md", text), ("svg", picture)):
+            with open(os.path.join(folder, f"{name}.{suffix}"), "w", encoding="utf-8") as out:
+                out.write(content)
+
+
+def main(page, name, how):
+    """FIGURES FOLDER...: prints the page down to `how` and writes it and its plot into each FOLDER."""
+    text, picture = page(sys.argv[1])
+    print(text.split(how)[0])
+    write(sys.argv[2:], name, text, picture)
