@@ -4,6 +4,7 @@ about time or figures. Root.
 
   interrupt_test.py FOLDER-OF-PROGRAMS [unittest options]
 """
+import contextlib
 import os
 import pathlib
 import signal
@@ -15,7 +16,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = None
-PATIENCE = 60
+PATIENCE = 30
 
 
 class Interrupt(unittest.TestCase):
@@ -34,9 +35,20 @@ class Interrupt(unittest.TestCase):
             started = subprocess.Popen(
                 ["bash", os.path.join(HERE, script), "--bin", BIN, "--out", self.out, *options], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True, env=os.environ | {"TMPDIR": str(self.temporary)})
-        self.addCleanup(started.wait)
-        self.addCleanup(started.terminate)
+        self.addCleanup(self.end, started)
         return started
+
+    @staticmethod
+    def end(started):
+        """Of a test that failed: its programs end first, so that the script can clean up."""
+        if started.poll() is None:
+            started.terminate()
+            listed = subprocess.run(["ps", "-o", "pid=", "-g", str(started.pid)], capture_output=True, text=True, check=False).stdout
+            for pid in map(int, listed.split()):
+                if pid != started.pid:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGTERM)
+            started.wait(PATIENCE)
 
     def log(self):
         return (self.temporary.parent / "log").read_text(encoding="utf-8")
@@ -62,7 +74,10 @@ class Interrupt(unittest.TestCase):
         self.wait_until(serves, started)
 
     def check_gone(self, started, status):
-        self.assertEqual(started.wait(PATIENCE), status, self.log())
+        try:
+            self.assertEqual(started.wait(PATIENCE), status, self.log())
+        except subprocess.TimeoutExpired:
+            self.fail(f"it goes on: {self.log()}")
         self.assertEqual(self.namespaces_of(started), [])
         self.assertEqual(list(self.temporary.iterdir()), [])
         listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
