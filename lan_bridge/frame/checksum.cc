@@ -1,5 +1,6 @@
 #include "lan_bridge/frame/checksum.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -20,20 +21,19 @@ std::uint16_t to_big_endian(std::uint16_t native) {
 
 }  // namespace
 
-// The sum does not depend on the byte order it is taken in, so it runs over native 64-bit words
-// with carry and is swapped once at the end.
+// The sum does not depend on the byte order it is taken in, nor on the width: it runs over native
+// 32-bit words in lanes that the compiler puts into vectors, and is swapped once at the end.
 std::uint16_t sum_octets(base::Bytes octets, std::uint32_t seed) {
   const std::byte* at = octets.data();
   std::size_t left = octets.size();
-  base::Wide total = 0;
-  for (; left >= 32; left -= 32, at += 32) {
-    std::uint64_t w[4];
-    std::memcpy(w, at, sizeof w);
-    total += w[0];
-    total += w[1];
-    total += w[2];
-    total += w[3];
+  std::array<std::uint64_t, 8> lanes{};
+  for (; left >= 64; left -= 64, at += 64) {
+    std::array<std::uint32_t, 16> w;
+    std::memcpy(w.data(), at, sizeof w);
+    for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] += std::uint64_t{w[i]} + w[i + 8];
   }
+  base::Wide total = 0;
+  for (const std::uint64_t lane : lanes) total += lane;
   for (; left >= 8; left -= 8, at += 8) {
     std::uint64_t w;
     std::memcpy(&w, at, sizeof w);
