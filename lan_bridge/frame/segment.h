@@ -4,6 +4,7 @@
 // meant.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,8 @@ class Segmenter {
   std::size_t pieces() const { return (payload_bytes() + step_ - 1) / step_; }
   // That next() has not given yet.
   std::size_t pieces_left() const { return (payload_bytes() - done_ + step_ - 1) / step_; }
+  // As if next() had given that many more.
+  void skip(std::size_t pieces) { done_ = std::min(done_ + pieces * step_, payload_bytes()); }
   // Goes on from `copy`, a copy of the frame. Pieces given before still point into the frame.
   void move_to(base::Bytes copy);
 

@@ -91,6 +91,9 @@ class WriteSplitter {
     }
     return true;
   }
+  // Takes a copy of a super-frame that can be split and whose first pieces have gone already: the
+  // rest goes by flush(). The caller counts tx.split. REQUIRES !is_pending().
+  void hold_rest(base::Bytes frame, std::size_t pieces_gone);
   bool is_pending() const { return has_piece_; }
   std::size_t pieces_left() const;
 

@@ -34,6 +34,17 @@ base::Error explain(pcap* handle, int status, const std::string& interface) {
   }
 }
 
+// What pcap_inject() would send frames to, one by one.
+bool is_packet_socket(int fd) {
+  int domain = 0;
+  int type = 0;
+  socklen_t bytes = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) < 0 || domain != AF_PACKET) {
+    return false;
+  }
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_RAW;
+}
+
 }  // namespace
 
 void PcapPort::Closer::operator()(pcap* handle) const { pcap_close(handle); }
@@ -46,6 +57,9 @@ base::Result<std::unique_ptr<PcapPort>> PcapPort::open(const PcapOptions& option
   if (!handle) return base::Error(options.interface + ": " + text);
   if (auto status = activate(handle.get(), options); !status) return status.error();
   std::unique_ptr<PcapPort> port(new PcapPort(options, std::move(handle), std::move(*link)));
+  if (options.has_batches && is_packet_socket(pcap_fileno(port->handle_.get()))) {
+    port->batch_ = std::make_unique<SendBatch>(port->counters_);
+  }
   if (auto status = port->attach_filter(); !status) {
     return status.error().within(options.interface);
   }
@@ -127,6 +141,15 @@ ReadBatch PcapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
 
 std::size_t PcapPort::write(std::span<const base::Bytes> frames) {
   flush();
+  if (write_pending()) return 0;
+  if (!batch_) return write_each(frames);
+  const auto [done, pieces] = batch_->send(pcap_fileno(handle_.get()), frames);
+  if (pieces == 0) return done;
+  lowerer_.hold_rest(frames[done], pieces);
+  return done + 1;
+}
+
+std::size_t PcapPort::write_each(std::span<const base::Bytes> frames) {
   std::size_t done = 0;
   for (; done < frames.size() && !write_pending(); ++done) {
     const base::Bytes frame = frames[done];

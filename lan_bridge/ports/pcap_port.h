@@ -1,7 +1,9 @@
 // A LAN NIC through libpcap: works wherever libpcap does, at the price of a copy a frame and of
-// segmenting and summing in software what leaves. A capture has no vnet header, so it is rebuilt
-// (frame/captured.h): TCP super-frames and partial checksums are recognised; UDP datagrams that the
-// kernel merged are not separable and dropped as rx.drop.gso (use packet: there).
+// segmenting and summing in software what leaves. Where libpcap captures by a packet socket what
+// leaves goes through that in batches (send_batch.h), else frame by frame. A capture has no vnet
+// header, so it is rebuilt (frame/captured.h): TCP super-frames and partial checksums are
+// recognised; UDP datagrams that the kernel merged are not separable and dropped as rx.drop.gso
+// (use packet: there).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 
 #include "lan_bridge/ports/fabric_filter.h"
 #include "lan_bridge/ports/link_port.h"
+#include "lan_bridge/ports/send_batch.h"
 
 struct pcap;
 
@@ -22,6 +25,7 @@ struct PcapOptions {
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
   std::size_t buffer_bytes = 32U << 20;  // each frame takes 128 KiB of it
+  bool has_batches = true;  // false: frame by frame, as where there is no packet socket
 };
 
 class PcapPort final : public LinkPort {
@@ -46,10 +50,12 @@ class PcapPort final : public LinkPort {
   static base::Status activate(pcap* handle, const PcapOptions& options);
   base::Status attach_filter();
   std::uint64_t kernel_drops() const override;
+  std::size_t write_each(std::span<const base::Bytes> frames);
   bool send_one(base::Bytes frame) override;
 
   Handle handle_;
   PcapOptions options_;
+  std::unique_ptr<SendBatch> batch_;  // none: frame by frame
 };
 
 }  // namespace splitnic::lan

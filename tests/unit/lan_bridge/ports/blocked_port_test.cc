@@ -110,14 +110,43 @@ void shrink_send_buffer(const FramePort& port) {
   ASSERT_EQ(::setsockopt(port.fd(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer), 0);
 }
 
-TEST(BlockedPortTest, pcap_ends_a_frame_before_it_takes_another_writers) {
-  on_veth([] {
+void expect_whole_frames_of_pcap(bool has_batches) {
+  on_veth([has_batches] {
     auto lan = *PacketPort::open({.interface = "va"});
-    auto port = *PcapPort::open({.interface = "vb"});
+    auto port = *PcapPort::open({.interface = "vb", .has_batches = has_batches});
     shrink_send_buffer(*port);
     run(std::string("tc qdisc add dev vb") + kSlow);
     expect_whole_frames_in_turn(*port, *lan);
   });
+}
+TEST(BlockedPortTest, pcap_ends_a_frame_before_it_takes_another_writers) {
+  expect_whole_frames_of_pcap(true);
+}
+TEST(BlockedPortTest, pcap_frame_by_frame_ends_a_frame_before_it_takes_another_writers) {
+  expect_whole_frames_of_pcap(false);
+}
+
+// What needs no lowering is never kept by the port: what would block stays with its writer.
+TEST(BlockedPortTest, pcap_loses_no_plain_frame_that_would_block) {
+  for (const bool has_batches : {true, false}) {
+    on_veth([has_batches] {
+      auto lan = *PacketPort::open({.interface = "va"});
+      auto port = *PcapPort::open({.interface = "vb", .has_batches = has_batches});
+      shrink_send_buffer(*port);
+      run(std::string("tc qdisc add dev vb") + kSlow);
+      std::vector<Octets> frames;
+      for (std::uint64_t i = 0; i < 100; ++i) frames.push_back(make_frame({.seed = i}));
+      const std::vector<base::Bytes> views(frames.begin(), frames.end());
+      const std::size_t taken = port->write(views);
+      EXPECT_LT(taken, frames.size());
+      EXPECT_FALSE(port->write_pending());
+      EXPECT_EQ(counters_of(*port)["tx.frames"], taken);
+      write_all(*port, std::vector<Octets>(frames.begin() + static_cast<std::ptrdiff_t>(taken),
+                                           frames.end()));
+      EXPECT_EQ(rebuilt(Inbox(*lan).take(frames.size())), frames);
+      expect_balance(*port, 0, frames.size());
+    });
+  }
 }
 
 TEST(BlockedPortTest, packet_without_offloads_ends_a_frame_before_it_takes_another_writers) {

@@ -3,6 +3,8 @@
 #include "lan_bridge/ports/pcap_port.h"
 
 #include <gtest/gtest.h>
+#include <linux/if_packet.h>
+#include <sys/socket.h>
 
 #include "lan_bridge/frame/segment.h"
 #include "lan_bridge/ports/packet_port.h"
@@ -55,10 +57,9 @@ TEST(PcapPortTest, super_frames_partial_checksums_and_tags_are_rebuilt) {
   });
 }
 
-TEST(PcapPortTest,
-     what_is_injected_fits_the_mtu_carries_finished_checksums_and_does_not_come_back) {
-  on_veth([] {
-    auto [lan, port] = open_pair();
+void expect_finished_frames_within_the_mtu(bool has_batches) {
+  on_veth([has_batches] {
+    auto [lan, port] = open_pair({.interface = "vb", .has_batches = has_batches});
     std::vector<Octets> written;
     std::vector<Octets> expected;
     for (const bool is_udp : {false, true}) {
@@ -89,6 +90,41 @@ TEST(PcapPortTest,
     }
     EXPECT_TRUE(Inbox(*port).take_all().empty());
     expect_balance(*port, 0, written.size());
+  });
+}
+TEST(PcapPortTest, what_is_sent_fits_the_mtu_carries_finished_checksums_and_does_not_come_back) {
+  expect_finished_frames_within_the_mtu(true);
+}
+TEST(PcapPortTest, what_is_sent_frame_by_frame_is_the_same) {
+  expect_finished_frames_within_the_mtu(false);
+}
+
+// Nobody else's frame is lost with it, and who looks at the interface sees all that leaves.
+TEST(PcapPortTest, a_frame_longer_than_the_mtu_amid_a_batch_drops_alone) {
+  on_veth([] {
+    auto [lan, port] = open_pair();
+    auto watcher = *PacketPort::open({.interface = "vb"});
+    const int off = 0;
+    ASSERT_EQ(::setsockopt(watcher->fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, &off, sizeof off), 0);
+    const Octets super = make_frame({.payload_bytes = 2600, .gso_size = 1400});
+    const Octets too_long = make_frame({.payload_bytes = 3200, .gso_size = 1600});
+    write_all(*port, {make_frame({.seed = 1}), make_frame({.payload_bytes = 2000}), super,
+                      make_frame({.is_udp = true, .is_partial = true}), too_long,
+                      make_frame({.seed = 2})});
+    auto segmenter = Segmenter::of(super, Segmenter::Mode::kFinished);
+    std::vector<Octets> expected{make_frame({.seed = 1})};
+    Piece piece;
+    while (segmenter->next(piece)) {
+      expected.emplace_back(piece.size());
+      piece.copy_to(expected.back());
+    }
+    expected.push_back(make_frame({.is_udp = true}));
+    expected.push_back(make_frame({.seed = 2}));
+    EXPECT_EQ(rebuilt(Inbox(*lan).take(6, true)), expected);
+    EXPECT_EQ(rebuilt(Inbox(*watcher).take(6, true)), expected);
+    EXPECT_EQ(counters_of(*port)["tx.drop.too_long"], 3U);
+    EXPECT_EQ(counters_of(*port)["tx.frames"], 5U);
+    expect_balance(*port, 0, 6);
   });
 }
 
