@@ -37,7 +37,7 @@ void Link::commit(std::size_t cell_bytes) {
   header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
   if (crc_head_only_) header.ctl |= kFlitCellCrcHeadOnly;
   header.size = static_cast<std::uint16_t>(cell_bytes);
-  used_ += seal_flit(base::MutableBytes(buffer_).subspan(used_), header);
+  used_ += seal_flit(batch_.subspan(used_), header);
   counters_.add(LinkCounter::kTxFlit);
   if (!queued_) port_.queue(*this);
 }
@@ -45,17 +45,24 @@ void Link::commit(std::size_t cell_bytes) {
 bool Link::make_room(std::size_t need) {
   CHECK(need <= buffer_.size());
   if (used_ > 0 && need <= batch_stride_ && datagram_end_ + batch_stride_ <= batch_end_) {
-    std::memset(buffer_.data() + used_, 0, datagram_end_ - used_);  // filler
+    std::memset(batch_.data() + used_, 0, datagram_end_ - used_);  // filler
     used_ = datagram_end_;
     datagram_end_ += batch_stride_;
     return true;
   }
   if (!flush()) return false;
-  start_batch(std::max(stride_, need));
+  start_batch(std::max(stride_, need), need);
   return true;
 }
 
-void Link::start_batch(std::size_t stride) {
+// The room is asked for when there is something to write, so that none is held between batches.
+void Link::start_batch(std::size_t stride, std::size_t first_bytes) {
+  if (!is_lent_) {
+    const base::MutableBytes lent = underlay_.lend(address_, first_bytes);
+    CHECK(lent.empty() || lent.size() >= buffer_.size());
+    is_lent_ = !lent.empty();
+    batch_ = is_lent_ ? lent : base::MutableBytes(buffer_);
+  }
   used_ = 0;
   reserved_ = 0;
   batch_stride_ = stride;
@@ -66,10 +73,27 @@ void Link::start_batch(std::size_t stride) {
   batch_end_ = datagrams * stride;
 }
 
+void Link::end_batch() {
+  used_ = reserved_ = 0;
+  datagram_end_ = batch_end_ = batch_stride_ = 0;
+}
+
+void Link::give_back_room() {
+  if (!is_lent_) return;
+  if (used_ > 0) std::memcpy(buffer_.data(), batch_.data(), used_);
+  batch_ = buffer_;
+  is_lent_ = false;
+  underlay_.give_back(address_);
+}
+
+void Link::set_address(const PeerAddress& address) {
+  if (address != address_) give_back_room();
+  address_ = address;
+}
+
 bool Link::flush() {
   if (used_ == 0) return true;
-  const base::Bytes batch(buffer_.data(), used_);
-  switch (underlay_.send(address_, batch, batch_stride_)) {
+  switch (underlay_.send(address_, batch_.first(used_), batch_stride_)) {
     case Underlay::SendStatus::kSent:
       counters_.add(LinkCounter::kTxBatch);
       counters_.add(LinkCounter::kTxBytes, used_);
@@ -89,7 +113,8 @@ bool Link::flush() {
       break;
   }
   blocked_ = false;
-  start_batch(stride_);
+  is_lent_ = false;
+  end_batch();
   return true;
 }
 
@@ -97,7 +122,8 @@ void Link::drop_batch() {
   if (used_ > 0) counters_.add(LinkCounter::kTxDropDown);
   blocked_ = false;
   starved_lanes_ = 0;
-  if (stride_ > 0) start_batch(stride_);
+  end_batch();
+  give_back_room();
 }
 
 void Link::forget_peer() {
@@ -105,7 +131,7 @@ void Link::forget_peer() {
   peer_eui64_ = Eui64();
   peer_instance_ = 0;
   local_lid_ = remote_lid_ = Lid();
-  address_ = PeerAddress{};
+  set_address(PeerAddress{});
   path_stride_ = 0;
 }
 
@@ -116,9 +142,11 @@ void Link::set_mcp(std::uint16_t mcp) {
   const std::size_t room = std::max(stride_, underlay_.batch_bytes_max());
   if (buffer_.size() < room) {
     CHECK(used_ == 0);
+    give_back_room();
     buffer_.resize(room);
+    batch_ = buffer_;
   }
-  if (used_ == 0) start_batch(stride_);
+  if (used_ == 0) end_batch();
 }
 
 }  // namespace splitnic::fabric

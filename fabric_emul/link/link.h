@@ -1,7 +1,8 @@
 // One peer over one underlay path. Flow of a cell: reserve() -> the caller writes it -> commit() ->
 // flush() by the port or when full; it leaves in datagrams of one length, the stride.
 // Speed and shm profile: one cell per flit, no link retry, no credits, the flit CRC covers the flit
-// header (the cell's own CRC covers the rest); cells are written straight into the batch buffer.
+// header (the cell's own CRC covers the rest); cells are written straight into the batch, which is
+// made in room that the underlay lends, else in our own buffer.
 // Full profile (link_lanes.cc): cells wait on their lane, and a FullLink cuts them into flits.
 // Invariants: used_ <= datagram_end_ <= batch_end_; while the underlay blocks, the batch is
 // complete and unchanged. Thread: the data thread. Made and owned by a Port, lives as long as it.
@@ -58,7 +59,7 @@ class Link {
     const std::size_t need = kFlitHeaderBytes + cell_bytes;
     if (need > datagram_end_ - used_ && !make_room(need)) return {};
     reserved_ = cell_bytes;
-    return {buffer_.data() + used_ + kFlitHeaderBytes, cell_bytes};
+    return {batch_.data() + used_ + kFlitHeaderBytes, cell_bytes};
   }
   // Takes the cell that was written at the front of the reserved room. cell_bytes may be smaller
   // than was reserved; 0 takes nothing. REQUIRES cell_bytes <= what the last reserve() gave, once
@@ -102,8 +103,13 @@ class Link {
   friend class Port;
 
   bool make_room(std::size_t need);  // next datagram or next batch; false: blocked
-  void start_batch(std::size_t stride);
+  void start_batch(std::size_t stride, std::size_t first_bytes);
+  void end_batch();
   bool flush();  // false: blocked, the batch is kept
+  // The batch moves to our own memory. Before anything else goes to the peer, and before the
+  // address changes: the underlay knows what it lent by the address.
+  void give_back_room();
+  void set_address(const PeerAddress& address);
 
   // Full profile.
   void start_lanes(base::Time now, const FullLinkConfig& agreed,
@@ -135,6 +141,8 @@ class Link {
   std::size_t path_stride_ = 0;  // what probes found; 0: no less than the underlay says
   base::Time path_known_at_{};
   std::vector<std::byte> buffer_;
+  base::MutableBytes batch_;  // where the batch is: buffer_, or what the underlay lent
+  bool is_lent_ = false;
   std::size_t used_ = 0;
   std::size_t datagram_end_ = 0;
   std::size_t batch_end_ = 0;

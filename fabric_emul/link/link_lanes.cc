@@ -87,6 +87,7 @@ bool Link::flush_lanes(base::Time now) {
 void Link::gather_flits(base::Time now) {
   const std::size_t datagrams = std::min(buffer_.size() / stride_, kDatagramsPerBatch);
   batch_stride_ = stride_;
+  batch_ = buffer_;
   for (std::size_t i = 0; i < datagrams; ++i) {
     const base::MutableBytes datagram = base::MutableBytes(buffer_).subspan(i * stride_, stride_);
     const std::size_t bytes = full_->fill(now, datagram);

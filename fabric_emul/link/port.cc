@@ -39,7 +39,7 @@ Link& Port::connect(const PeerAddress& address, base::Time now) {
   Link* link = free_slot(now);
   CHECK(link != nullptr);
   link->is_client_ = true;
-  link->address_ = address;
+  link->set_address(address);
   link->state_ = LinkState::kConnecting;
   link->hello_wait_ = config_.hello_min;
   send_hello(now, *link);
@@ -141,7 +141,7 @@ void Port::send_idle(base::Time now, Link& link) {
   header.ctl = kFlitHeaderCrcOnly;
   emit_flit(flit, header);
   link.last_sent_ = now;
-  const bool sent = underlay_.send(link.address_, flit, flit.size()) == Underlay::SendStatus::kSent;
+  const bool sent = send_control(link.address_, flit);
   counters_.add(sent ? LinkCounter::kTxIdle : LinkCounter::kTxDropControl);
 }
 

@@ -184,6 +184,7 @@ class Port : private CellSink {
   std::uint16_t own_mcp(const PeerAddress& peer, const Link& link) const;
   Init make_init(InitStep step, std::uint16_t mcp, const Link* link) const;
   bool send_init(const PeerAddress& to, const Init& init);
+  bool send_control(const PeerAddress& to, base::Bytes datagram);
   void send_hello(base::Time now, Link& link);
 
   // port.cc

@@ -83,7 +83,7 @@ void Port::accept(base::Time now, const Init& init, const PeerAddress& from, Lin
     end_old_instance(*peer);
   }
   if (link != nullptr && link != peer) {  // another component had this address
-    link->address_ = PeerAddress{};
+    link->set_address(PeerAddress{});
     if (link->up()) take_down(now, *link, LinkState::kConnecting, "its address has another peer");
   }
   // A copy of the request that this INIT goes by, or its answer was lost.
@@ -93,7 +93,7 @@ void Port::accept(base::Time now, const Init& init, const PeerAddress& from, Lin
   }
   if (now - peer->path_known_at_ > config_.path_known) peer->path_stride_ = 0;
   if (peer->state_ == LinkState::kFree) peer->state_ = LinkState::kConnecting;
-  peer->address_ = from;
+  peer->set_address(from);
   peer->local_lid_ = Lid(static_cast<std::uint16_t>(config_.lid_base + 1));
   peer->remote_lid_ = Lid(static_cast<std::uint16_t>(config_.lid_base + 2 + peer->slot_));
   adopt(init, *peer);
@@ -214,7 +214,7 @@ void Port::send_probes(base::Time now, Link& link) {
     header.vl = kMgmtLane;
     emit_flit(probe_, header, payload);
     const base::Bytes datagram = base::Bytes(probe_).first(bytes);
-    const bool sent = underlay_.send(link.address_, datagram, bytes) == Underlay::SendStatus::kSent;
+    const bool sent = send_control(link.address_, datagram);
     counters_.add(sent ? LinkCounter::kTxInit : LinkCounter::kTxDropControl);
   }
   const auto stride = link.probe_.take_narrowed();
@@ -343,9 +343,15 @@ bool Port::send_init(const PeerAddress& to, const Init& init) {
   header.type = FlitType::kInit;
   header.vl = kMgmtLane;
   emit_flit(flit, header, payload);
-  const bool sent = underlay_.send(to, flit, flit.size()) == Underlay::SendStatus::kSent;
+  const bool sent = send_control(to, flit);
   counters_.add(sent ? LinkCounter::kTxInit : LinkCounter::kTxDropControl);
   return sent;
+}
+
+// A datagram that overtakes the batch at hand.
+bool Port::send_control(const PeerAddress& to, base::Bytes datagram) {
+  if (Link* link = by_address(to)) link->give_back_room();
+  return underlay_.send(to, datagram, datagram.size()) == Underlay::SendStatus::kSent;
 }
 
 }  // namespace splitnic::fabric

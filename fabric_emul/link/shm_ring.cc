@@ -42,26 +42,52 @@ void ShmRing::copy_out(std::uint32_t position, base::MutableBytes out) const {
   std::memcpy(out.data() + first, data_.data(), out.size() - first);
 }
 
+std::optional<std::size_t> ShmRing::free_bytes() const {
+  const std::uint32_t used = head_ - control_.tail.load(std::memory_order_acquire);
+  if (used > data_.size() || used % kShmStep != 0) return std::nullopt;
+  return data_.size() - used;
+}
+
 ShmRing::Result ShmRing::put(base::Bytes bytes, std::size_t stride) {
   CHECK(!bytes.empty() && bytes.size() <= kShmBatchMax && stride > 0);
   const std::uint32_t needed = record_bytes(bytes.size());
   for (int attempt = 0;; ++attempt) {
-    const std::uint32_t used = head_ - control_.tail.load(std::memory_order_acquire);
-    if (used > data_.size() || used % kShmStep != 0) return Result::kBroken;
-    if (data_.size() - used >= needed) break;
+    const auto free = free_bytes();
+    if (!free) return Result::kBroken;
+    if (*free >= needed) break;
     if (attempt > 0) return Result::kWait;
     // Ask, then look again: the taker looks at the request after it has moved its index.
     control_.putter_waits.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
-  const std::uint32_t header[2] = {static_cast<std::uint32_t>(bytes.size()),
-                                   static_cast<std::uint32_t>(std::min(stride, bytes.size()))};
-  static_assert(sizeof(header) == kShmRecordHeader);
-  copy_in(head_, std::as_bytes(std::span(header)));
   copy_in(head_ + static_cast<std::uint32_t>(kShmRecordHeader), bytes);
-  head_ += needed;
-  control_.head.store(head_, std::memory_order_release);
+  publish(bytes.size(), stride);
   return Result::kDone;
+}
+
+base::MutableBytes ShmRing::room() {
+  const std::size_t at = (head_ & mask()) + kShmRecordHeader;
+  if (data_.size() - at < kShmBatchMax) return {};
+  if (free_bytes().value_or(0) < record_bytes(kShmBatchMax)) return {};
+  return data_.subspan(at, kShmBatchMax);
+}
+
+// The room was free when it was asked for, and a taker only makes more.
+ShmRing::Result ShmRing::put_in_place(std::size_t bytes, std::size_t stride) {
+  CHECK(bytes > 0 && bytes <= kShmBatchMax && stride > 0);
+  CHECK((head_ & mask()) + kShmRecordHeader + bytes <= data_.size());
+  if (free_bytes().value_or(0) < record_bytes(bytes)) return Result::kBroken;
+  publish(bytes, stride);
+  return Result::kDone;
+}
+
+void ShmRing::publish(std::size_t bytes, std::size_t stride) {
+  const std::uint32_t header[2] = {static_cast<std::uint32_t>(bytes),
+                                   static_cast<std::uint32_t>(std::min(stride, bytes))};
+  static_assert(sizeof(header) == kShmRecordHeader && kShmStep >= kShmRecordHeader);
+  std::memcpy(data_.data() + (head_ & mask()), header, sizeof(header));
+  head_ += record_bytes(bytes);
+  control_.head.store(head_, std::memory_order_release);
 }
 
 ShmRing::Result ShmRing::take(base::MutableBytes out, std::size_t& bytes, std::size_t& stride) {

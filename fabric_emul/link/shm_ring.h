@@ -5,12 +5,14 @@
 // The other side may write anything anywhere in the segment at any time [P-44]. So: our own index
 // is kept in our own memory and only published; the other's index, and each word of a record, is
 // read once and checked before it is used; octets are copied out once and only the copy is looked
-// at. Thread: one on each side.
+// at. A batch may be written in the ring itself, where the other side sees it before it is put:
+// what is put of it goes by what the owner knows, nothing is read back. Thread: one on each side.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/bytes.h"
 
@@ -44,6 +46,11 @@ class ShmRing {
 
   // Puts one batch. REQUIRES 0 < stride and 0 < bytes.size() <= kShmBatchMax.
   Result put(base::Bytes bytes, std::size_t stride);
+  // Where put_in_place() takes the next batch from, kShmBatchMax octets; none if they are not free
+  // in one piece now. A put() overwrites it.
+  base::MutableBytes room();
+  // Puts what was written at the front of room(), with no put() since. REQUIRES as put().
+  Result put_in_place(std::size_t bytes, std::size_t stride);
   // Takes the next batch into `out`. REQUIRES out.size() >= kShmBatchMax.
   Result take(base::MutableBytes out, std::size_t& bytes, std::size_t& stride);
 
@@ -57,6 +64,8 @@ class ShmRing {
 
  private:
   std::size_t mask() const { return data_.size() - 1; }
+  std::optional<std::size_t> free_bytes() const;  // none: what the other side wrote cannot be
+  void publish(std::size_t bytes, std::size_t stride);
   std::uint32_t word_at(std::size_t position) const;
   void copy_in(std::uint32_t position, base::Bytes bytes);
   void copy_out(std::uint32_t position, base::MutableBytes out) const;

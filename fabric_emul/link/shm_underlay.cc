@@ -20,6 +20,8 @@ namespace splitnic::fabric {
 namespace {
 
 constexpr int kBacklog = 16;
+// Checksums read a short cell back while the other processor holds its lines: copies are faster.
+constexpr std::size_t kLentMin = 4096;
 constexpr int kWakeUpsPerTurn = 16;
 // Of an owner who does not sleep: so often it looks for connections and ends.
 constexpr unsigned kEmptyTurns = 64;
@@ -231,13 +233,25 @@ Underlay::SendStatus ShmUnderlay::send(const PeerAddress& to, base::Bytes bytes,
     connect();
     return SendStatus::kRefused;
   }
-  if (wire == nullptr || wire->ended || wire->broken || !wire->out) return SendStatus::kRefused;
+  if (wire == nullptr) return SendStatus::kRefused;
+  if (wire->lent != nullptr && wire->lent != bytes.data()) {
+    wire->is_loan_awaited = true;
+    return SendStatus::kBlocked;
+  }
+  if (wire->ended || wire->broken || !wire->out) {
+    end_loan(*wire);
+    return SendStatus::kRefused;
+  }
   if (bytes.size() > kShmBatchMax) return SendStatus::kTooLong;
   if (wire->has_room) {
     wire->has_room = false;
     update_retry();
   }
-  switch (wire->out->put(bytes, stride)) {
+  const ShmRing::Result result = wire->lent != nullptr
+                                     ? wire->out->put_in_place(bytes.size(), stride)
+                                     : wire->out->put(bytes, stride);
+  end_loan(*wire);
+  switch (result) {
     case ShmRing::Result::kDone:
       wire->blocked = false;
       if (wire->out->should_wake_taker()) wake(wire->socket.get());
@@ -251,6 +265,30 @@ Underlay::SendStatus ShmUnderlay::send(const PeerAddress& to, base::Bytes bytes,
   counters_.add(ShmCounter::kDropBroken);
   wire->broken = true;
   return SendStatus::kRefused;
+}
+
+base::MutableBytes ShmUnderlay::lend(const PeerAddress& to, std::size_t first_bytes) {
+  if (first_bytes < kLentMin) return {};
+  Wire* wire = find(number_of(to));
+  if (wire == nullptr || wire->ended || wire->broken || !wire->out) return {};
+  if (wire->lent != nullptr) return {};
+  const base::MutableBytes room = wire->out->room();
+  wire->lent = room.data();
+  return room;
+}
+
+void ShmUnderlay::give_back(const PeerAddress& to) {
+  if (Wire* wire = find(number_of(to)); wire != nullptr) end_loan(*wire);
+}
+
+// What had to wait for it may be tried again.
+void ShmUnderlay::end_loan(Wire& wire) {
+  if (wire.lent == nullptr) return;
+  wire.lent = nullptr;
+  if (!wire.is_loan_awaited) return;
+  wire.is_loan_awaited = false;
+  wire.has_room = true;
+  update_retry();
 }
 
 // Wake-ups are read away; their number says nothing.
@@ -324,7 +362,8 @@ std::optional<Underlay::Received> ShmUnderlay::take_any() {
 }
 
 void ShmUnderlay::remove_ended() {
-  const std::size_t gone = std::erase_if(wires_, [](const auto& wire) { return wire->broken; });
+  const std::size_t gone =
+      std::erase_if(wires_, [](const auto& wire) { return wire->broken && wire->lent == nullptr; });
   if (gone == 0) return;
   counters_.add(ShmCounter::kClientsGone, gone);
   update_retry();

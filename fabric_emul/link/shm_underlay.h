@@ -59,6 +59,9 @@ class ShmUnderlay final : public Underlay {
   std::uint64_t count(ShmCounter counter) const { return counters_[counter]; }
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
+  // In the ring to this peer. A wire whose room is lent keeps its memory when its peer ends.
+  base::MutableBytes lend(const PeerAddress& to, std::size_t first_bytes) override;
+  void give_back(const PeerAddress& to) override;
   std::optional<Received> receive() override;
   bool may_sleep() override;
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
@@ -74,11 +77,13 @@ class ShmUnderlay final : public Underlay {
     std::unique_ptr<ShmSegment> segment;  // null: its descriptor has not arrived yet
     std::optional<ShmRing> in;
     std::optional<ShmRing> out;
-    bool blocked = false;        // the last send did not fit
-    bool has_room = false;       // and may fit now
-    bool ended = false;          // the peer is gone; what it put before may still be taken
-    bool broken = false;         // to be removed
-    std::size_t takes_left = 0;  // once ended
+    bool blocked = false;          // the last send did not fit
+    bool has_room = false;         // and may fit now
+    bool ended = false;            // the peer is gone; what it put before may still be taken
+    bool broken = false;           // to be removed, but for what is lent of it
+    std::byte* lent = nullptr;     // the room in `out` that the owner may be writing in
+    bool is_loan_awaited = false;  // something else was to be sent meanwhile
+    std::size_t takes_left = 0;    // once ended
   };
 
   explicit ShmUnderlay(const ShmConfig& config);
@@ -94,6 +99,7 @@ class ShmUnderlay final : public Underlay {
   std::optional<Received> take_from(Wire& wire);
   std::optional<Received> take_any();
   void remove_ended();
+  void end_loan(Wire& wire);
   Wire* find(std::uint32_t number);
   void update_retry();
 

@@ -43,6 +43,18 @@ class Underlay {
   // Sends all of `bytes` as datagrams of `stride` octets (the last may be shorter), in one system
   // call where the carrier allows. REQUIRES 0 < stride and bytes.size() <= batch_bytes_max().
   virtual SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) = 0;
+  // Room for the next batch to this peer, which begins with so many octets, so that it need not be
+  // copied: at least batch_bytes_max() octets, or none if there is none now, it is lent already or
+  // a copy costs less. It stays writable, whatever becomes of the peer, until send() has answered
+  // to what lies at its front with anything but kBlocked, give_back(), or the end of the underlay.
+  // Until then other octets to this peer are kBlocked. Somebody else may see and change what is in
+  // it: it is to be written, never believed.
+  virtual base::MutableBytes lend(const PeerAddress& /*to*/, std::size_t /*first_bytes*/) {
+    return {};
+  }
+  // What lies in the room that was lent will not be sent. Does nothing if there is none.
+  virtual void give_back(const PeerAddress& /*to*/) {}
+
   // The next batch, or nothing. The span is valid until the next call of receive(). A batch without
   // octets is one that a decorator refused: more may wait behind it.
   virtual std::optional<Received> receive() = 0;

@@ -1,5 +1,6 @@
 // What wraps another underlay and passes on whatever it does not change. The one below outlives it.
-// A decorator says itself what send() and receive() do and when it is due.
+// A decorator says itself what send() and receive() do and when it is due. It lends no room: those
+// that look at what they send, or send something else, need it in memory of ours.
 // Thread: one owner, the data thread.
 #pragma once
 
