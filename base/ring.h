@@ -3,6 +3,8 @@
 
 #include <bit>
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -19,11 +21,12 @@ class Ring {
   std::size_t capacity() const { return limit_; }
   bool empty() const { return head_ == tail_; }
   bool full() const { return size() >= limit_; }
-  T& push(T value) {
+  T& push(T value) { return push_slot() = std::move(value); }
+  // A new last element that holds anything: the caller sets all of it. For the data path, where a
+  // value made beside the ring is written twice.
+  T& push_slot() {
     CHECK(!full());
-    T& slot = slots_[tail_++ & (slots_.size() - 1)];
-    slot = std::move(value);
-    return slot;
+    return slots_[tail_++ & (slots_.size() - 1)];
   }
   T& front() { return (*this)[0]; }
   T& back() { return (*this)[size() - 1]; }
@@ -32,17 +35,22 @@ class Ring {
   const T& operator[](std::size_t i) const { return slots_[(head_ + i) & (slots_.size() - 1)]; }
   void pop() {
     CHECK(!empty());
-    slots_[head_++ & (slots_.size() - 1)] = T{};
+    release(slots_[head_++ & (slots_.size() - 1)]);
   }
   void pop_back() {
     CHECK(!empty());
-    slots_[--tail_ & (slots_.size() - 1)] = T{};
+    release(slots_[--tail_ & (slots_.size() - 1)]);
   }
   void clear() {
     while (!empty()) pop();
   }
 
  private:
+  // What it owns goes at once.
+  static void release(T& slot) {
+    if constexpr (!std::is_trivially_destructible_v<T>) slot = T{};
+  }
+
   std::vector<T> slots_;
   std::size_t limit_;
   std::size_t head_ = 0;

@@ -217,8 +217,14 @@ bool Requester::send_fresh(Link& link, base::Time now) {
     cells_since_ask_ = ask ? 0 : cells_since_ask_ + 1;
     const auto wire =
         static_cast<std::uint32_t>(std::max<std::uint64_t>(bytes, kDatagramCountedMin));
-    records_.push(
-        Record{send_no_, next_tx_no_++, now, wire, send_csn_, CellState::kInFlight, again});
+    Record& record = records_.push_slot();
+    record.wqe_no = send_no_;
+    record.tx_no = next_tx_no_++;
+    record.sent_at = now;
+    record.wire_bytes = wire;
+    record.csn = send_csn_;
+    record.state = CellState::kInFlight;
+    record.again = again;
     in_flight_bytes_ += wire;
     ++next_lcn_;
     if (!again) sent_lcn_ = next_lcn_;
@@ -231,8 +237,7 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   return true;
 }
 
-MacHeader Requester::header_for(const Wqe& w, std::uint32_t csn) const {
-  MacHeader h;
+void Requester::set_header(MacHeader& h, const Wqe& w, std::uint32_t csn) const {
   h.sl = context_.attr.sl;
   const bool last = csn + 1 == w.cells;
   h.pos = position_of(csn, w.cells);
@@ -243,14 +248,12 @@ MacHeader Requester::header_for(const Wqe& w, std::uint32_t csn) const {
   h.sqpn = context_.qpn;
   h.psn = w.psn;
   h.csn = static_cast<std::uint16_t>(csn);
-  if (is_acknowledged(context_.service)) h.lcn = w.first_lcn + csn;
+  h.lcn = is_acknowledged(context_.service) ? w.first_lcn + csn : Lcn();
   const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
-  if (!is_answered(w.op)) {
-    h.payload_bytes = static_cast<std::uint16_t>(
-        std::min<std::uint64_t>(context_.attr.mcp, w.gather.bytes - offset));
-  }
-  if (last && context_.packet_crc && is_connected(context_.service)) h.flags |= kFlagPacketCrc;
-  return h;
+  h.payload_bytes = is_answered(w.op) ? 0
+                                      : static_cast<std::uint16_t>(std::min<std::uint64_t>(
+                                            context_.attr.mcp, w.gather.bytes - offset));
+  h.flags = last && context_.packet_crc && is_connected(context_.service) ? kFlagPacketCrc : 0;
 }
 
 // Makes one cell straight into the link's batch. 0: no room, or the local memory is gone (then a
@@ -262,12 +265,15 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, boo
     if (again) context_.counters.add(TransportCounter::kTxRetransmit);
     return emit_request(link, w, 0, again, ask_ack);
   }
-  CellHead head;
-  head.header = header_for(w, csn);
+  CellHead& head = head_;
+  set_header(head.header, w, csn);
   head.header.slid = link.local_lid();
   if (again) head.header.flags |= kFlagRetransmission;
   if (ask_ack) head.header.flags |= kFlagAckRequest;
   const bool last = csn + 1 == w.cells;
+  head.va_mh.reset();
+  head.idata.reset();
+  head.dereg.reset();
   if (w.op == WrOp::kRdmaWrite && csn == 0) {
     head.va_mh =
         VaMh{w.remote_address, w.remote_handle, static_cast<std::uint32_t>(w.gather.bytes)};

@@ -144,7 +144,7 @@ class Requester {
   bool window_has_room(std::uint64_t wire_bytes) const;
   bool wants_ack(const Wqe& w, std::uint32_t csn) const;
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again, bool ask_ack);
-  MacHeader header_for(const Wqe& w, std::uint32_t csn) const;
+  void set_header(MacHeader& h, const Wqe& w, std::uint32_t csn) const;
   // requester_local.cc
   const char* local_refused(const SendWr& wr) const;
   std::optional<WcStatus> execute(WrOp op, const LocalWork& work);
@@ -224,6 +224,7 @@ class Requester {
   unsigned tries_ = 0;
   unsigned rnr_tries_ = 0;
   std::optional<Ending> ending_;
+  CellHead head_;  // of the cell that is being made; what emit() does not set stays as it is here
   std::optional<Ending> failed_;  // what the flush says of the work request to blame
 };
 

@@ -56,7 +56,7 @@ std::size_t Requester::emit_request(Link& link, const Wqe& w, std::uint32_t from
                                     bool ask_ack) {
   const std::uint64_t skipped = std::uint64_t{from} * context_.attr.mcp;
   CellHead head;
-  head.header = header_for(w, 0);
+  set_header(head.header, w, 0);
   head.header.slid = link.local_lid();
   if (again) head.header.flags |= kFlagRetransmission;
   if (ask_ack) head.header.flags |= kFlagAckRequest;

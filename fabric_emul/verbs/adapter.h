@@ -194,6 +194,7 @@ class Adapter final : private LinkObserver {
   InitReason refusal_ = InitReason::kNone;  // the last that was logged
   bool has_more_ = false;                   // transmit() stopped for fairness
   base::Time now_{};
+  CellView cell_;  // the one that is being taken
 };
 
 }  // namespace splitnic::fabric

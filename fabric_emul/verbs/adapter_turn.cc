@@ -75,7 +75,7 @@ void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Ti
 // The order of belief: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
 // the service.
 void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
-  CellView cell;
+  CellView& cell = cell_;
   const CellError error = parse_cell(received.bytes, cell, received.crc_head_only);
   if (error == CellError::kCrc) return counters_.add(TransportCounter::kCellDropCrc);
   if (error != CellError::kNone && error < CellError::kOp) {

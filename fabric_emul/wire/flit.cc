@@ -9,25 +9,13 @@
 
 namespace splitnic::fabric {
 
-namespace wire {
-
-struct FlitHeaderOctets {
-  std::uint8_t type_vl;  // type (4), VL (4)
-  std::uint8_t ctl;
-  base::Be16 size;
-  base::Be16 lsn;
-  base::Be16 ack;
-  base::Be32 credit;  // VL (4), reserved (4), limit (24)
-  base::Be32 crc;
-};
-static_assert(sizeof(FlitHeaderOctets) == kFlitHeaderBytes && alignof(FlitHeaderOctets) == 1);
-static_assert(offsetof(FlitHeaderOctets, credit) == 8 && offsetof(FlitHeaderOctets, crc) == 12);
-
-}  // namespace wire
-
 namespace {
 
-constexpr std::size_t kCrcAt = offsetof(wire::FlitHeaderOctets, crc);
+// Two words and the CRC, their highest bits first:
+//   0  type (4) VL (4) Ctl (8) size (16) LSN (16) ack (16)
+//   1  credit VL (4) reserved (4) credit limit (24) CRC (32)
+constexpr std::size_t kCrcAt = 12;
+static_assert(kFlitHeaderBytes == kCrcAt + kCrcBytes);
 
 std::uint32_t flit_crc(base::Bytes flit, std::uint8_t ctl) {
   base::Crc32c crc;
@@ -79,15 +67,14 @@ std::string_view name(FlitError error) {
 std::size_t seal_flit(base::MutableBytes out, const FlitHeader& header) {
   const std::size_t bytes = kFlitHeaderBytes + header.size;
   CHECK(bytes <= out.size());
-  wire::FlitHeaderOctets octets;
-  octets.type_vl =
-      static_cast<std::uint8_t>((static_cast<unsigned>(header.type) << 4) | (header.vl & 0xF));
-  octets.ctl = header.ctl;
-  octets.size.set(header.size);
-  octets.lsn.set(static_cast<std::uint16_t>(header.lsn.value));
-  octets.ack.set(static_cast<std::uint16_t>(header.ack.value));
-  octets.credit.set(((header.credit_vl & 0xFU) << 28) | (header.credit_limit & kCreditMask));
-  std::memcpy(out.data(), &octets, kCrcAt);
+  base::store_be(out.data(),
+                 (static_cast<std::uint64_t>(header.type) << 60) |
+                     ((header.vl & std::uint64_t{0xF}) << 56) | (std::uint64_t{header.ctl} << 48) |
+                     (std::uint64_t{header.size} << 32) |
+                     (std::uint64_t{static_cast<std::uint16_t>(header.lsn.value)} << 16) |
+                     static_cast<std::uint16_t>(header.ack.value));
+  base::store_be(out.data() + 8,
+                 ((header.credit_vl & 0xFU) << 28) | (header.credit_limit & kCreditMask));
   base::store_be(out.data() + kCrcAt, flit_crc(out.first(bytes), header.ctl));
   return bytes;
 }
@@ -103,23 +90,26 @@ std::size_t emit_flit(base::MutableBytes out, FlitHeader header, base::Bytes pay
 
 FlitError parse_flit(base::Bytes at, FlitView& out) {
   if (at.size() < kFlitHeaderBytes) return FlitError::kShort;
-  wire::FlitHeaderOctets octets;
-  std::memcpy(&octets, at.data(), sizeof(octets));
-  const std::size_t size = octets.size.get();
+  const auto word = base::load_be<std::uint64_t>(at.data());
+  const auto credit = base::load_be<std::uint32_t>(at.data() + 8);
+  const std::size_t size = (word >> 32) & 0xFFFF;
+  const auto ctl = static_cast<std::uint8_t>(word >> 48);
   if (size > at.size() - kFlitHeaderBytes) return FlitError::kSize;
-  if (flit_crc(at.first(kFlitHeaderBytes + size), octets.ctl) != octets.crc.get()) {
+  if (flit_crc(at.first(kFlitHeaderBytes + size), ctl) !=
+      base::load_be<std::uint32_t>(at.data() + kCrcAt)) {
     return FlitError::kCrc;
   }
-  out.header.type = static_cast<FlitType>(octets.type_vl >> 4);
-  out.header.vl = octets.type_vl & 0xF;
-  out.header.ctl = octets.ctl;
-  out.header.size = octets.size.get();
-  out.header.lsn = Lsn(octets.lsn.get());
-  out.header.ack = Lsn(octets.ack.get());
-  out.header.credit_vl = static_cast<std::uint8_t>(octets.credit.get() >> 28);
-  out.header.credit_limit = octets.credit.get() & kCreditMask;
+  const auto type = static_cast<std::uint8_t>(word >> 60);
+  out.header.type = static_cast<FlitType>(type);
+  out.header.vl = (word >> 56) & 0xF;
+  out.header.ctl = ctl;
+  out.header.size = static_cast<std::uint16_t>(size);
+  out.header.lsn = Lsn(static_cast<std::uint16_t>(word >> 16));
+  out.header.ack = Lsn(static_cast<std::uint16_t>(word));
+  out.header.credit_vl = static_cast<std::uint8_t>(credit >> 28);
+  out.header.credit_limit = credit & kCreditMask;
   out.payload = at.subspan(kFlitHeaderBytes, size);
-  if (octets.type_vl >> 4 >= kFlitTypeCount) return FlitError::kType;
+  if (type >= kFlitTypeCount) return FlitError::kType;
   const bool wants_payload =
       out.header.type == FlitType::kData || out.header.type == FlitType::kInit;
   return wants_payload == (size != 0) ? FlitError::kNone : FlitError::kPayload;

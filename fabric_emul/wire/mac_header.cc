@@ -1,82 +1,70 @@
 // Octets of the MAC header. docs/wire/cell.md#mac-header
 #include "fabric_emul/wire/mac_header.h"
 
-#include <cstring>
-
 #include "base/endian.h"
 
 namespace splitnic::fabric {
 
-namespace wire {
-
-struct MacHeaderOctets {
-  std::uint8_t version_sl;  // version (4), SL (4)
-  std::uint8_t pos_op;      // pos (2), op (6)
-  std::uint8_t flags;
-  std::uint8_t ext_words;
-  base::Be16 dlid;
-  base::Be16 slid;
-  base::Be32 service_stripe_dqpn;  // service (4), stripe (4), QPN (24)
-  base::Be32 sqpn;                 // reserved (8), QPN (24)
-  base::Be32 psn;                  // reserved (8), PSN (24)
-  base::Be16 csn;
-  base::Be16 payload_bytes;
-  base::Be16 partition;
-  base::Be16 lcn;
-};
-static_assert(sizeof(MacHeaderOctets) == kMacHeaderBytes && alignof(MacHeaderOctets) == 1);
-static_assert(offsetof(MacHeaderOctets, service_stripe_dqpn) == 8);
-static_assert(offsetof(MacHeaderOctets, csn) == 20 && offsetof(MacHeaderOctets, lcn) == 26);
-
-}  // namespace wire
-
 namespace {
+
 constexpr std::uint32_t kMask24 = 0xFFFFFF;
+static_assert(kMacHeaderBytes == 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t));
+
+// `bits` of a word, the lowest one being `low`.
+template <typename Field>
+constexpr Field field(std::uint64_t word, unsigned low, unsigned bits) {
+  return static_cast<Field>((word >> low) & ((std::uint64_t{1} << bits) - 1));
+}
+constexpr std::uint64_t placed(std::uint64_t value, unsigned low, unsigned bits) {
+  return (value & ((std::uint64_t{1} << bits) - 1)) << low;
 }
 
-MacHeader MacHeader::parse(const std::byte* at) {
-  wire::MacHeaderOctets in;
-  std::memcpy(&in, at, sizeof(in));
-  const std::uint32_t w2 = in.service_stripe_dqpn.get();
-  MacHeader out;
-  out.version = in.version_sl >> 4;
-  out.sl = in.version_sl & 0xF;
-  out.pos = static_cast<Pos>(in.pos_op >> 6);
-  out.op = static_cast<Op>(in.pos_op & 0x3F);
-  out.flags = in.flags;
-  out.ext_words = in.ext_words;
-  out.service = static_cast<Service>(w2 >> 28);
-  out.stripe = static_cast<std::uint8_t>((w2 >> 24) & 0xF);
-  out.dlid = Lid(in.dlid.get());
-  out.slid = Lid(in.slid.get());
-  out.dqpn = Qpn(w2 & kMask24);
-  out.sqpn = Qpn(in.sqpn.get() & kMask24);
-  out.psn = Psn(in.psn.get());
-  out.csn = in.csn.get();
-  out.payload_bytes = in.payload_bytes.get();
-  out.partition = in.partition.get();
-  out.lcn = Lcn(in.lcn.get());
-  return out;
+}  // namespace
+
+// Word by word, so that the CRC, which reads eight octets at a time, finds them as they were
+// written. Each word, its highest bits first:
+//   0  version (4) SL (4) pos (2) op (6) flags (8) ext words (8) DLID (16) SLID (16)
+//   1  service (4) stripe (4) DQPN (24) reserved (8) SQPN (24)
+//   2  reserved (8) PSN (24) CSN (16) payload octets (16)
+//   3  partition (16) LCN (16): half a word
+void MacHeader::parse(const std::byte* at, MacHeader& out) {
+  const auto w0 = base::load_be<std::uint64_t>(at);
+  const auto w1 = base::load_be<std::uint64_t>(at + 8);
+  const auto w2 = base::load_be<std::uint64_t>(at + 16);
+  const auto w3 = base::load_be<std::uint32_t>(at + 24);
+  out.version = field<std::uint8_t>(w0, 60, 4);
+  out.sl = field<std::uint8_t>(w0, 56, 4);
+  out.pos = field<Pos>(w0, 54, 2);
+  out.op = field<Op>(w0, 48, 6);
+  out.flags = field<std::uint8_t>(w0, 40, 8);
+  out.ext_words = field<std::uint8_t>(w0, 32, 8);
+  out.dlid = Lid(field<std::uint16_t>(w0, 16, 16));
+  out.slid = Lid(field<std::uint16_t>(w0, 0, 16));
+  out.service = field<Service>(w1, 60, 4);
+  out.stripe = field<std::uint8_t>(w1, 56, 4);
+  out.dqpn = Qpn(field<std::uint32_t>(w1, 32, 24));
+  out.sqpn = Qpn(field<std::uint32_t>(w1, 0, 24));
+  out.psn = Psn(field<std::uint32_t>(w2, 32, 32));
+  out.csn = field<std::uint16_t>(w2, 16, 16);
+  out.payload_bytes = field<std::uint16_t>(w2, 0, 16);
+  out.partition = field<std::uint16_t>(w3, 16, 16);
+  out.lcn = Lcn(field<std::uint16_t>(w3, 0, 16));
 }
 
 void MacHeader::emit(std::byte* at) const {
-  wire::MacHeaderOctets out;
-  out.version_sl = static_cast<std::uint8_t>((version << 4) | (sl & 0xF));
-  out.pos_op = static_cast<std::uint8_t>((static_cast<unsigned>(pos) << 6) |
-                                         (static_cast<unsigned>(op) & 0x3F));
-  out.flags = flags;
-  out.ext_words = ext_words;
-  out.dlid.set(dlid.value);
-  out.slid.set(slid.value);
-  out.service_stripe_dqpn.set((static_cast<std::uint32_t>(service) << 28) |
-                              ((stripe & 0xFU) << 24) | (dqpn.value & kMask24));
-  out.sqpn.set(sqpn.value & kMask24);
-  out.psn.set(psn.value);
-  out.csn.set(csn);
-  out.payload_bytes.set(payload_bytes);
-  out.partition.set(partition);
-  out.lcn.set(static_cast<std::uint16_t>(lcn.value));
-  std::memcpy(at, &out, sizeof(out));
+  base::store_be(at, placed(version, 60, 4) | placed(sl, 56, 4) |
+                         placed(static_cast<std::uint64_t>(pos), 54, 2) |
+                         placed(static_cast<std::uint64_t>(op), 48, 6) | placed(flags, 40, 8) |
+                         placed(ext_words, 32, 8) | placed(dlid.value, 16, 16) |
+                         placed(slid.value, 0, 16));
+  base::store_be(at + 8, placed(static_cast<std::uint64_t>(service), 60, 4) |
+                             placed(stripe, 56, 4) | placed(dqpn.value, 32, 24) |
+                             placed(sqpn.value, 0, 24));
+  base::store_be(at + 16,
+                 placed(psn.value, 32, 32) | placed(csn, 16, 16) | placed(payload_bytes, 0, 16));
+  base::store_be(at + 24,
+                 static_cast<std::uint32_t>(placed(partition, 16, 16) |
+                                            placed(static_cast<std::uint16_t>(lcn.value), 0, 16)));
 }
 
 std::string_view name(Pos pos) {

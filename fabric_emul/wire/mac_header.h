@@ -53,8 +53,13 @@ struct MacHeader {
   Lcn lcn{};
 
   // Reads kMacHeaderBytes octets at `at`; every bit pattern gives a value (op and service may be
-  // unknown).
-  static MacHeader parse(const std::byte* at);
+  // unknown). On the data path in place: a value that is moved there is written twice.
+  static void parse(const std::byte* at, MacHeader& out);
+  static MacHeader parse(const std::byte* at) {
+    MacHeader out;
+    parse(at, out);
+    return out;
+  }
   // Writes kMacHeaderBytes octets at `at`; bits beyond a field's width are dropped.
   void emit(std::byte* at) const;
   friend bool operator==(const MacHeader&, const MacHeader&) = default;

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "base/counters.h"
 #include "base/crc32c.h"
 #include "base/endian.h"
@@ -21,6 +24,31 @@ TEST(Crc32c, extends_in_pieces) {
   EXPECT_EQ(crc.value(), 0xE3069283U);
 }
 
+// Bit by bit, as the polynomial says.
+std::uint32_t crc_of_bits(Bytes bytes) {
+  std::uint32_t crc = 0xFFFFFFFF;
+  for (const std::byte octet : bytes) {
+    crc ^= std::to_integer<std::uint32_t>(octet);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78 : 0);
+  }
+  return ~crc;
+}
+
+// Short ones go another way than long ones: every length around the turn, at every alignment.
+TEST(Crc32c, every_length_and_alignment_is_as_the_polynomial_says) {
+  SeededRandom random(1);
+  std::vector<std::byte> octets(600);
+  for (std::byte& octet : octets) octet = static_cast<std::byte>(random.next32());
+  for (std::size_t size = 0; size < 300; ++size) {
+    const Bytes bytes = Bytes(octets).subspan(size % 16, size);
+    ASSERT_EQ(crc32c(bytes), crc_of_bits(bytes)) << size;
+    Crc32c split;
+    split.extend(bytes.first(size / 3));
+    split.extend(bytes.subspan(size / 3));
+    ASSERT_EQ(split.value(), crc_of_bits(bytes)) << size;
+  }
+}
+
 TEST(Endian, big_and_little) {
   std::byte at[4];
   store_be<std::uint32_t>(at, 0x11223344U);
@@ -39,6 +67,17 @@ TEST(Serial, distance_wraps) {
   EXPECT_EQ(Seq(0xFFFFFF) - Seq(0), -1);
   EXPECT_TRUE(before(Seq(0xFFFFFE), Seq(3)));
   EXPECT_EQ((Seq(0xFFFFFF) + 2U).value, 1U);
+}
+
+TEST(Ring, what_an_element_owns_goes_when_it_is_popped) {
+  const auto owned = std::make_shared<int>(1);
+  Ring<std::shared_ptr<int>> ring(2);
+  ring.push(owned);
+  ring.push_slot() = owned;
+  EXPECT_EQ(owned.use_count(), 3);
+  ring.pop();
+  ring.pop_back();
+  EXPECT_EQ(owned.use_count(), 1);
 }
 
 TEST(Ring, fills_and_wraps) {
