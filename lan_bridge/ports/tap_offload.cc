@@ -33,6 +33,18 @@ std::uint32_t probe_tap_offloads(int tap_fd) {
   return set_tap_offloads(tap_fd, kTcp) ? kTcp : 0U;
 }
 
+std::string missing_tap_offloads(std::uint32_t wanted, std::uint32_t known) {
+  const std::uint32_t missing = wanted & ~known;
+  if ((missing & kOffloadTso4) != 0) {
+    return "this kernel's TAPs take no offloads: the stack cuts and sums every packet itself";
+  }
+  if ((missing & kOffloadUso) != 0) {
+    return "this kernel's TAPs take no UDP super-frames (USO, since Linux 6.2): each datagram goes "
+           "by itself";
+  }
+  return {};
+}
+
 base::Status set_tap_offloads(int tap_fd, std::uint32_t mask) {
   if (::ioctl(tap_fd, TUNSETOFFLOAD, tun_flags(mask)) < 0) {
     return base::Error::from_errno("setting the offloads of the TAP", errno);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/log.h"
 #include "lan_bridge/ports/tap_offload.h"
 
 #ifndef IFF_NO_CARRIER
@@ -102,7 +103,11 @@ TapPort::TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<N
 }
 
 base::Status TapPort::configure(const TapOptions& options) {
-  offloads_supported_ = (probe_tap_offloads(fd_.get()) & options.offloads) | kOffloadsAlways;
+  const std::uint32_t known = probe_tap_offloads(fd_.get());
+  if (const auto missing = missing_tap_offloads(options.offloads, known); !missing.empty()) {
+    base::log_warn(options.name + ": " + missing);
+  }
+  offloads_supported_ = (known & options.offloads) | kOffloadsAlways;
   if (auto status = set_offloads(kOffloadsAll); !status) return status;
   // The alias first: from then on a crash leaves either nothing or a TAP that is ours.
   if (!is_adopted_ && !options.alias.empty()) {
