@@ -1,10 +1,12 @@
 #include "control/common_options.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
+#include "base/log.h"
 #include "control/cli_app.h"
 #include "control/unix_socket.h"
 
@@ -158,6 +160,16 @@ base::Status check_lab(const CommonOptions& common, const std::string& option,
   return base::Error(option + " " + endpoint.text() +
                      " leaves this machine without keys: add --insecure-lab if the network is "
                      "yours alone");
+}
+
+bool may_busy_poll(const CommonOptions& common) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  const bool is_alone = ::sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) == 1;
+  if (!common.is_busy_polling || !is_alone) return common.is_busy_polling;
+  base::log_warn(
+      "--busy-poll is left out: there is one processor only, and whoever is waited for needs it");
+  return false;
 }
 
 std::string machine_name() {

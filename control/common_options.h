@@ -68,6 +68,9 @@ base::Status check_lab(const CommonOptions& common, const std::string& option,
 // "--option: 'x' is not a whole number from min to max", or the number.
 base::Result<std::uint32_t> number_option(const std::string& option, const std::string& text,
                                           std::uint32_t min, std::uint32_t max);
+// Whether --busy-poll was asked for and there is a processor to spare for it: with one only it is
+// left out, and the log says so.
+bool may_busy_poll(const CommonOptions& common);
 // The machine's host name up to its first dot; "node" if it has none.
 std::string machine_name();
 

@@ -241,7 +241,7 @@ int run(const HostOptions& options) {
     return 1;
   }
   control::notify_ready();
-  const base::Status ended = loop(d, options.common.is_busy_polling);
+  const base::Status ended = loop(d, control::may_busy_poll(options.common));
   if (!ended) base::log_error("splitnic-host: " + ended.error().text());
   control::notify_stopping();
   d.control.reset();

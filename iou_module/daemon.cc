@@ -251,7 +251,7 @@ int run(const IouOptions& options) {
     return 1;
   }
   control::notify_ready();
-  const base::Status ended = loop(d, options.common.is_busy_polling);
+  const base::Status ended = loop(d, control::may_busy_poll(options.common));
   if (!ended) base::log_error("splitnic-iou: " + ended.error().text());
   control::notify_stopping();
   d.control.reset();

@@ -65,6 +65,18 @@ check_busy_poll() {
   all_of_it 8
 }
 
+# All on one processor: a program that spun there would wait for those whom it keeps from running.
+check_one_processor() {
+  taskset -pc 0 $BASHPID >/dev/null || fail "no processor 0"
+  iou_options=(--busy-poll) host_options=(--busy-poll)
+  bring_up
+  local who
+  for who in host iou; do
+    equal "lines about --busy-poll of $who" "$(grep -c "busy-poll is left out" "$work/$who.log")" 1
+  done
+  all_of_it 8
+}
+
 # Each datagram by itself: as where the kernel has no UDP_SEGMENT and no UDP_GRO.
 check_no_gso() {
   iou_options=(--no-gso) host_options=(--no-gso)

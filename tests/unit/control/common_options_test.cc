@@ -1,0 +1,51 @@
+#include "control/common_options.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <thread>
+
+namespace splitnic::control {
+namespace {
+
+struct Seen {
+  bool may = false;
+  std::string log;
+};
+
+// In a thread that may run on the first `processors` of this one's.
+Seen ask_on(int processors, bool is_asked_for) {
+  Seen seen;
+  std::thread([&] {
+    cpu_set_t mine;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+    for (int cpu = 0, kept = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &mine) && ++kept > processors) CPU_CLR(cpu, &mine);
+    }
+    ASSERT_EQ(::sched_setaffinity(0, sizeof mine, &mine), 0);
+    CommonOptions common;
+    common.is_busy_polling = is_asked_for;
+    ::testing::internal::CaptureStderr();
+    seen.may = may_busy_poll(common);
+    seen.log = ::testing::internal::GetCapturedStderr();
+  }).join();
+  return seen;
+}
+
+TEST(CommonOptionsTest, busy_poll_is_left_out_on_one_processor_and_the_log_says_so) {
+  const Seen alone = ask_on(1, true);
+  EXPECT_FALSE(alone.may);
+  EXPECT_NE(alone.log.find("--busy-poll is left out"), std::string::npos) << alone.log;
+
+  const Seen not_asked = ask_on(1, false);
+  EXPECT_FALSE(not_asked.may);
+  EXPECT_EQ(not_asked.log, "");
+
+  if (std::thread::hardware_concurrency() < 2) return;
+  const Seen with_others = ask_on(2, true);
+  EXPECT_TRUE(with_others.may);
+  EXPECT_EQ(with_others.log, "");
+}
+
+}  // namespace
+}  // namespace splitnic::control
