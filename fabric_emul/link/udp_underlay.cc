@@ -122,8 +122,9 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
   if (base::Status status = open_socket(family); !status) return status;
   set_buffers(config.buffer_bytes);
   segment_ = config.segment;
-  // An older kernel has no UDP_GRO: datagrams then come one by one.
-  if (config.gather) set_option(fd_.get(), SOL_UDP, UDP_GRO, 1);
+  if (config.gather && !set_option(fd_.get(), SOL_UDP, UDP_GRO, 1)) {
+    base::log_warn("this kernel has no UDP_GRO: datagrams come one by one");
+  }
   if (base::Status status = bind_to(config, family); !status) return status;
   if (!config.connect.empty()) {
     const UdpAddress peer(connected_to_);

@@ -3,17 +3,12 @@
 #include "lan_bridge/ports/tap_port.h"
 
 #include <gtest/gtest.h>
-#include <linux/filter.h>
 #include <linux/if_tun.h>
-#include <linux/seccomp.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <array>
-#include <cstddef>
-
 #include "lan_bridge/ports/packet_port.h"
+#include "tests/support/refuse_call.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::tap_port_test {
@@ -68,25 +63,6 @@ TEST(TapPortTest, frames_of_every_kind_cross_whole_in_both_directions) {
   });
 }
 
-// From now on TAPs of this thread refuse an offload mask with any of `flags`, as a kernel that does
-// not know them.
-void refuse_tap_offloads(std::uint32_t flags) {
-  constexpr std::uint32_t kArguments = offsetof(seccomp_data, args);
-  std::array<sock_filter, 8> code = {{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kArguments + 8),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TUNSETOFFLOAD, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kArguments + 16),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, flags, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  const sock_fprog program{code.size(), code.data()};
-  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-  ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
-
 // One line, and all goes on without.
 TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_told_once) {
   constexpr std::uint32_t kUso = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
@@ -98,7 +74,8 @@ TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_told_once) {
   constexpr std::uint32_t kTcp = kOffloadChecksum | kOffloadTso4 | kOffloadTso6;
   for (const Case& c : {Case{kUso, kTcp, "no UDP super-frames"}, Case{~0U, 0, "no offloads"}}) {
     in_namespace([&] {
-      refuse_tap_offloads(c.refused);
+      splitnic::testing::refuse_call(SYS_ioctl, 1, TUNSETOFFLOAD,
+                                     splitnic::testing::Next::kHasAnyOf, c.refused);
       ::testing::internal::CaptureStderr();
       auto tap = open_tap({.name = "nic0"});
       (void)tap->set_offloads(kOffloadsAll);
