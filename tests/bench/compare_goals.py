@@ -40,6 +40,8 @@ GOALS = [
     Goal("V6", "ping, spinning", "ping_us", "splitnic-busy", ("vxlan",), 5, 2, True, "ping"),
     *of_tcp("V13", "splitnic-packet", ("vxlan",), 2.5, 1.5, "cpu", True),
 ]
+ELSEWHERE = {**dict.fromkeys(("V7", "V8", "V9", "V10", "V11", "V12"), "fabric.sh --compare"),
+             "V14": "hosts.sh", "V15": "sizes.sh"}
 
 
 def needs(names):
@@ -50,12 +52,18 @@ def needs(names):
     return list(carriers), list(figures)
 
 
+def check(names):
+    here = " ".join(dict.fromkeys(goal.name for goal in GOALS))
+    for name in names:
+        if name in ELSEWHERE:
+            sys.exit(f"compare.sh: {name} is measured by tests/bench/{ELSEWHERE[name]}; here are: {here}")
+        if name not in here.split():
+            sys.exit(f"compare.sh: no goal {name}; here are: {here}")
+
+
 def main():
-    known = list(dict.fromkeys(goal.name for goal in GOALS))
     names = sys.argv[1].split(",")
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        sys.exit(f"compare.sh: no goal {unknown[0]}; there are: {' '.join(known)}")
+    check(names)
     for line in needs(names):
         print(*line)
 
