@@ -5,7 +5,7 @@
       [--stats PROGRAM --host-control SOCKET --iou-control SOCKET] FIGURE...
   FIGURE: tcp1 tcp4 (both ways, with CPU seconds per GB and retransmits), udp64 udp1400 (frames of that length delivered
   to the LAN's peer per second), ping, rtt (64 bytes there and back over TCP), memory (Pss of the PIDs).
-  Drops on every hop come with them: drop.tcp.HOP and drop.udp.HOP.
+  What was dropped, lost or sent again on every hop comes with them: drop.tcp.HOP and drop.udp.HOP.
 
 CPU seconds are those that both processors were not idle, whoever used them: run it on a quiet machine.
 """
@@ -20,6 +20,7 @@ from measuring import (ADDRESS, UDP_HEADERS, Failed, Server, iperf_server, machi
 
 STREAMS = {"tcp1": 1, "tcp4": 4}
 LENGTHS = {"udp64": 64, "udp1400": 1400}
+LOSS_WORDS = ("lost", "retransmit", "again", "timeout")  # the last one of a counter's name
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -94,10 +95,15 @@ def drops_of_sockets(text):
     return sum(map(int, re.findall(r",d(\d+)\)", text)))
 
 
+def tells_of_loss(counter):
+    words = counter.split(".")
+    return "drop" in words or words[-1] in LOSS_WORDS
+
+
 def drops_of_stats(where, stats):
     """host.* of the I/O unit are parts of its other counters."""
     return {f"{where}.splitnic:{name}": number for name, number in stats.items()
-            if "drop" in name.split(".") and not (where == "iou" and name.startswith("host."))}
+            if tells_of_loss(name) and not (where == "iou" and name.startswith("host."))}
 
 
 def drops_now(args):

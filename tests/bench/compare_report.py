@@ -37,8 +37,10 @@ TABLES = [
         ("udp64_pps", "UDP frames of 64 bytes/s", 0), ("udp1400_pps", "of 1400 bytes/s", 0), ("ping_us", "ping, average, us", 0),
         ("rtt_p50_us", "TCP 64 bytes there and back, p50, us", 0), ("rtt_p99_us", "p99, us", 0)]),
     ("CPU seconds per GB of TCP, memory", [*tcp_columns("cpu", 2), ("pss_mib", "memory (Pss) of its programs, MiB", 1)]),
-    ("TCP segments sent again", tcp_columns("retransmits", 0)),
+    ("TCP segments sent again, and cells of the fabric in all these runs together", [
+        *tcp_columns("retransmits", 0), ("cells_again_host", "cells, by the host", 0), ("cells_again_iou", "cells, by the unit", 0)]),
 ]
+CELLS_AGAIN = ("fabric.rc.retransmit", "fabric.stream.tx.again")  # splitnic's counters
 
 
 def median_of(figures, carrier, figure):
@@ -71,6 +73,16 @@ def goal_table(figures):
     return rows(header, lines) if lines else []
 
 
+def add_cells_again(figures):
+    """Of the rounds that had TCP; a count that did not change has no figure."""
+    for carrier in [name for name in figures if name.startswith("splitnic-")]:
+        of = figures[carrier]
+        rounds = {number for name in list(of) if name.startswith("tcp_") for number in of[name]}
+        for where in ("host", "iou"):
+            counts = [of.get(f"drop.tcp.{where}.splitnic:{name}", {}) for name in CELLS_AGAIN]
+            of[f"cells_again_{where}"] = {number: sum(count.get(number, 0) for count in counts) for number in rounds}
+
+
 def drop_table(figures, carriers):
     """A figure drop.PHASE.HOP is there only in the rounds that had some: the others count as 0."""
     lines = []
@@ -81,7 +93,7 @@ def drop_table(figures, carriers):
             _, phase, hop = figure.split(".", 2)
             values = [of_carrier[figure].get(number, 0) for number in rounds]
             lines.append([TITLES[carrier], phase.upper(), f"`{hop}`", spread(values, 0)])
-    return rows(["carrier", "runs", "where", "frames or datagrams a round"], lines) if lines else []
+    return rows(["carrier", "runs", "where", "frames, datagrams or cells a round"], lines) if lines else []
 
 
 def heading(settings, figures, carriers):
@@ -107,8 +119,10 @@ fragments; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host 
 - TCP: iperf3. CPU: seconds that the processors were not idle, whoever used them, over GB that arrived.
 - UDP frames: iperf3 sends as fast as it can; counted is what the receiving program took, so overload shows as loss.
 - TCP there and back: `tests/bench/round_trips.py`; both ends are Python, which adds the same time to all carriers.
-- Drops: of each interface, of the UDP and packet sockets of each namespace, and splitnic's own counters (`splitnic stats`),
-  of which `*.drop.kernel` repeat the kernel's count. UDP runs overload every carrier on purpose.
+- Dropped, lost, sent again: of each interface, of the UDP and packet sockets of each namespace, and splitnic's own counters
+  (`splitnic stats`), of which `*.drop.kernel` repeat the kernel's count; `*.timeout` counts expiries of a timer. UDP runs
+  overload every carrier on purpose.
+- Cells: what the fabric of either end sent again (`fabric.rc.retransmit`, `fabric.stream.tx.again`).
 
 Again, as root: `tests/bench/compare.sh --publish`; `--quick` takes a first look; `--only V4` measures what one goal needs.
 """
@@ -119,10 +133,11 @@ def page(folder):
     carriers = [carrier for carrier in TITLES if carrier in figures]
     if not carriers:
         sys.exit(f"compare_report.py: no figures in {folder}")
+    add_cells_again(figures)
     names = [(carrier, TITLES[carrier]) for carrier in carriers]
     parts = [("Goals", goal_table(figures)),
              *((title, figure_table(figures, names, columns, "carrier")) for title, columns in TABLES),
-             ("Drops", drop_table(figures, carriers))]
+             ("Dropped, lost, sent again", drop_table(figures, carriers))]
     return joined(heading(settings, figures, carriers), parts, HOW), compare_plot.plot(figures, carriers)
 
 

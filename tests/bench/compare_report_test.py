@@ -61,6 +61,13 @@ class Readings(unittest.TestCase):
         self.assertEqual(compare_measure.drops_of_stats("iou", stats), {"iou.splitnic:lan.rx.drop.host_full": 2})
         self.assertIn("host.splitnic:host.tx.drop.too_long", compare_measure.drops_of_stats("host", stats))
 
+    def test_what_was_lost_or_sent_again_counts_like_a_drop(self):
+        stats = dict.fromkeys(("fabric.rc.retransmit", "fabric.rc.timeout", "fabric.stream.tx.again", "host.tx.lost",
+                               "fabric.uc.lost", "tap.rx.drop.kernel", "host.tx.frames", "pool.flush_timeout"), 1)
+        self.assertEqual([hop.split(":")[1] for hop in compare_measure.drops_of_stats("host", stats)], list(stats)[:6])
+        self.assertEqual(compare_measure.drops_of_stats("iou", {"iou.to_host.lost": 2, "host.a.iou.to_host.lost": 2}),
+                         {"iou.splitnic:iou.to_host.lost": 2})
+
     def test_only_what_changed_is_a_drop_of_the_run(self):
         self.assertEqual(compare_measure.differences("tcp", {"a": 5, "b": 1}, {"a": 5, "b": 4, "new": 2}),
                          {"drop.tcp.b": 3, "drop.tcp.new": 2})
@@ -103,6 +110,15 @@ class Goals(unittest.TestCase):
                          (["splitnic-pcap", "openvpn", "openvpn-9000", "splitnic-packet"], ["tcp1", "tcp4", "rtt"]))
         self.assertEqual(compare_goals.needs(["V13"]), (["splitnic-packet", "vxlan"], ["tcp1", "tcp4"]))
 
+    def test_a_goal_of_another_script_is_told_where_it_is(self):
+        for name, script in (("V7", "fabric.sh --compare"), ("V12", "fabric.sh --compare"), ("V14", "hosts.sh"),
+                             ("V15", "sizes.sh")):
+            with self.assertRaisesRegex(SystemExit, f"{name} is measured by tests/bench/{script}"):
+                compare_goals.check(["V4", name])
+        with self.assertRaisesRegex(SystemExit, "no goal V99; here are: V1 V2 V3 V4 V5 V6 V13"):
+            compare_goals.check(["V99"])
+        compare_goals.check(["V4", "V13"])
+
     def test_every_carrier_of_a_goal_has_a_title(self):
         for one in compare_goals.GOALS:
             for carrier in (one.carrier, *one.others):
@@ -139,6 +155,16 @@ class Page(unittest.TestCase):
 
     def test_a_round_without_drops_counts_as_none(self):
         self.assertIn("| kernel VXLAN and bridge | UDP | `lan.udp_socket` | 0 (0-6) |", self.page())
+
+    def test_cells_of_the_fabric_stand_beside_segments(self):
+        for number, again in ((1, 5), (2, 0), (3, 9)):
+            cells = f"drop.tcp.host.splitnic:fabric.rc.retransmit {again}\n" if again else ""
+            self.write(f"rounds/{number}.splitnic-packet.figures", f"tcp_to_lan_1 80\nretransmits_to_lan_1 2\n{cells}")
+        self.write("rounds/1.vxlan.figures", "tcp_to_lan_1 80\nretransmits_to_lan_1 3\n")
+        page = self.page()
+        self.assertIn("| splitnic, `packet:` port | 2 (2-2) | 5 (0-9) | 0 (0-0) |", page)
+        self.assertIn("| kernel VXLAN and bridge | 3 | - | - |", page)
+        self.assertIn("| TCP | `host.splitnic:fabric.rc.retransmit` | 5 (0-9) |", page)
 
     def test_missing_rounds_and_figures_are_told(self):
         os.remove(os.path.join(self.folder.name, "rounds/3.vxlan.figures"))
