@@ -8,12 +8,16 @@
 #     --only V7,V8     only these
 #     --rounds N       default 5
 #     --seconds S      of each figure, default 1
+#     --out DIR        where the page is kept; default build/bench-fabric
+#     --publish        writes the page into docs/performance as well
+#                    a round that fails is named, the others stay; exit status 1 if a goal has no figure
 #   --bin DIR          where fabric_bench is; default build/release/tests
 # shellcheck source=bench_head.sh
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
 
-take_options "--bin --only --rounds --seconds" "--compare" "$@"
-bin=${given[--bin]:-$root/build/release/tests}
+take_options "--bin --only --rounds --seconds --out" "--compare --publish" "$@"
+bin=${given[--bin]:-$root/build/release/tests} out=${given[--out]:-$root/build/bench-fabric}
+[ -n "${given[--compare]:-}" ] || [ -z "${given[--publish]:-}${given[--out]:-}" ] || die 2 "--out and --publish go with --compare"
 need_root
 [ -x "$bin/fabric_bench" ] || die 1 "there is no $bin/fabric_bench: build it, or name its folder with --bin"
 
@@ -29,6 +33,8 @@ if [ -n "${given[--compare]:-}" ]; then
   for option in --only --rounds --seconds; do
     [ -z "${given[$option]:-}" ] || passed+=("$option" "${given[$option]}")
   done
+  take_pages
+  for page in "${pages[@]}"; do passed+=(--page "$page"); done
   "$python" "$bench/fabric/fabric_compare.py" --bin "$bin" --netns "$ns_active,$ns_passive" "${passed[@]}"
   exit
 fi

@@ -1,5 +1,6 @@
 """What the pages of this folder have in common: figures and settings of a run, cells, tables, marks, a main.
-For compare_report.py, hosts_report.py and sizes.py."""
+For compare_report.py, hosts_report.py, sizes.py and
+fabric_report.py."""
 import os
 import platform
 import statistics
@@ -81,11 +82,11 @@ def joined(heading, parts, how):
     return "\n".join(lines) + "\n" + how
 
 
-def write(folders, name, text, picture):
-    """NAME.md and NAME.svg in each folder."""
+def write(folders, name, text, picture=None):
+    """NAME.md and, if there is a picture, NAME.svg in each folder."""
     for folder in folders:
         os.makedirs(folder, exist_ok=True)
-        for suffix, content in (("md", text), ("svg", picture)):
+        for suffix, content in (("md", text), *([("svg", picture)] if picture else [])):
             with open(os.path.join(folder, f"{name}.{suffix}"), "w", encoding="utf-8") as out:
                 out.write(content)
 

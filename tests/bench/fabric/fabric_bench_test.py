@@ -93,9 +93,7 @@ class Goals(unittest.TestCase):
 
     def judged(self, name, mine, *others):
         goal = self.goal(name)
-        found = {goal.run: {goal.figure: mine}}
-        for run, values in zip(goal.others, others):
-            found[run] = {goal.figure: values}
+        found = {run: {goal.figure: dict(enumerate(values, 1))} for run, values in zip((goal.run, *goal.others), (mine, *others))}
         return goals.judge(goal, found)
 
     def test_more_is_better_for_rates(self):

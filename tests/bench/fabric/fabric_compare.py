@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Runs what the goals of fabric_goals.py need, in turn, round by round, and prints figures and ratios. fabric.sh
-starts it, with the two network namespaces that it has made. Asserts nothing about time."""
+"""Runs what the goals of fabric_goals.py need, in turn, round by round, prints figures and ratios, and writes the page
+of fabric_report.py. fabric.sh starts it, with the two network namespaces that it has made. Asserts nothing about time.
+Exit status 1 if a goal has no figure."""
 import argparse
+import datetime
 import os
 import shutil
 import statistics
@@ -10,6 +12,7 @@ import sys
 import time
 
 import fabric_goals as goals
+import fabric_report
 
 ACTIVE_ADDRESS, PASSIVE_ADDRESS = "10.99.0.1", "10.99.0.2"
 PINGPONG_ROUNDS = {64: 1000, 64 * 1024: 500, 1024 * 1024: 50}
@@ -58,57 +61,74 @@ def is_there(args, run):
 
 
 def run_rounds(args, runs):
-    """Run to figure to its values, one a round. A run that failed is told, and not tried again."""
+    """Run to figure to round to value; and what failed, in words. Other rounds of a run that failed stay."""
     found = {run: {} for run in runs}
-    failed = set()
+    failed = []
     for number in range(1, args.rounds + 1):
         for run in runs:
-            if run in failed:
-                continue
             try:
                 for name, value in measure(args, run).items():
-                    found[run].setdefault(name, []).append(value)
+                    found[run].setdefault(name, {})[number] = value
             except (ValueError, subprocess.TimeoutExpired) as error:
-                print(f"{run.title()}: {error}", file=sys.stderr)
-                failed.add(run)
-                found[run] = {}
+                print(f"round {number}: {run.title()}: {error}", file=sys.stderr)
+                failed.append(f"round {number} of {run.title()}")
         print(f"round {number} of {args.rounds} done", file=sys.stderr)
-    return found
+    return found, failed
 
 
 def print_figures(found):
     print(f"{'run':66} {'messages/s':>12} {'MB/s':>9} {'one-way us (min to max)':>28}")
     for run, figures in found.items():
-        rate = statistics.median(figures["rate"]) if "rate" in figures else 0
-        us = figures.get("us")
+        rate = statistics.median(figures["rate"].values()) if "rate" in figures else 0
+        us = list(figures.get("us", {}).values())
         times = f"{statistics.median(us):.2f} ({min(us):.2f} to {max(us):.2f})" if us else "-"
         print(f"{run.title():66} {rate:12.0f} {rate * run.bytes / 1e6:9.1f} {times:>28}")
 
 
-def main():
+def version_of(folder):
+    """Of the build: its programs are beside the folder of its tests."""
+    try:
+        return output_of([os.path.join(folder, "..", "bin", "splitnic"), "--version"], 5).splitlines()[0]
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+        return "splitnic"
+
+
+def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--netns", required=True, type=lambda text: text.split(","))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--only", default=",".join(goals.NAMES))
+    parser.add_argument("--page", action="append", default=[], metavar="FOLDER")
     args = parser.parse_args()
-    names = args.only.split(",")
-    for name in names:
+    for name in args.only.split(","):
         if name not in goals.NAMES:
             sys.exit(f"fabric.sh: no goal {name}; there are: {' '.join(goals.NAMES)}")
-    wanted = [goal for goal in goals.GOALS if goal.name in names]
+    return args
+
+
+def main():
+    args = arguments()
+    wanted = [goal for goal in goals.GOALS if goal.name in args.only.split(",")]
+    settings = {"date": datetime.date.today().isoformat(), "load": f"{os.getloadavg()[0]:.2f}", "seconds": f"{args.seconds:g}",
+                "version": version_of(args.bin)}
     runs = goals.runs_of(wanted)
     absent = sorted({run.program for run in runs if not is_there(args, run)})
     if absent:
-        print(f"libfabric is missing: no {' and no '.join(absent)}. scripts/install-deps.sh installs libfabric-bin and "
-              "libfabric-dev; build again after it. What needs them is not measured.")
-    found = run_rounds(args, [run for run in runs if run.program not in absent])
+        print(f"There is no {' and no '.join(absent)}: scripts/install-deps.sh installs libfabric-bin and libfabric-dev; build "
+              "again after it. What needs them is not measured.")
+    found, failed = run_rounds(args, [run for run in runs if run.program not in absent])
+    missing = [f"{run.title()} (not there)" for run in runs if run.program in absent] + failed
     print_figures(found)
     print()
     for goal in wanted:
         print(goals.judge(goal, found))
+    if missing:
+        print(f"\nMissing: {'; '.join(missing)}")
+    fabric_report.write(args.page, fabric_report.page(settings, args.rounds, wanted, found, missing))
+    return 0 if all(goals.compared(goal, found) for goal in wanted) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

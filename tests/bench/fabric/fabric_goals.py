@@ -68,7 +68,7 @@ GOALS = [
     *[Goal("V11", f"goodput of 64 KiB writes with {percent} % of datagrams lost, to none lost", "rate",
            lossy(percent), (ours("udp", 64 * KIB, False),), limit, beyond)
       for percent, limit, beyond in ((0.1, 0.9, 0.97), (1, 0.7, 0.85), (5, 0.25, 0.5))],
-    Goal("V12", "the same with 1 % lost, to go-back-N", "rate", lossy(1), (lossy(1, "--go-back-n"),), 3, 10),
+    Goal("V12", "goodput of 64 KiB writes with 1 % of datagrams lost, to go-back-N", "rate", lossy(1), (lossy(1, "--go-back-n"),), 3, 10),
 ]
 NAMES = list(dict.fromkeys(goal.name for goal in GOALS))
 
@@ -95,11 +95,22 @@ def parse_pingpong(text, size):
     return {"rate": 1e6 / us, "us": us}
 
 
-def best(goal, found):
-    """The strictest of what there is to compare with: the run, or None."""
-    there = [run for run in goal.others if goal.figure in found.get(run, {})]
+def median_of(found, run, figure):
+    return statistics.median(found[run][figure].values())
+
+
+def compared(goal, found):
+    """(the strictest of the others, ratio of medians, least and greatest ratio of one round), or None without figures.
+    `found`: run to figure to round to value."""
+    mine = found.get(goal.run, {}).get(goal.figure, {})
+    there = [run for run in goal.others if mine.keys() & found.get(run, {}).get(goal.figure, {}).keys()]
+    if not there:
+        return None
     pick = min if goal.less_is_better() else max
-    return pick(there, key=lambda run: statistics.median(found[run][goal.figure]), default=None)
+    other = pick(there, key=lambda run: median_of(found, run, goal.figure))
+    theirs = found[other][goal.figure]
+    ratios = [mine[number] / theirs[number] for number in mine if number in theirs]
+    return other, median_of(found, goal.run, goal.figure) / median_of(found, other, goal.figure), min(ratios), max(ratios)
 
 
 def verdict(goal, ratio):
@@ -111,13 +122,11 @@ def verdict(goal, ratio):
 
 
 def judge(goal, found):
-    """One line: ratio of medians, least and most of the rounds, goal, verdict. `found`: run to figure to its rounds."""
-    other = best(goal, found)
-    mine = found.get(goal.run, {}).get(goal.figure)
-    if other is None or not mine:
+    """One line: ratio of medians, least and most of the rounds, goal, verdict."""
+    figures = compared(goal, found)
+    if figures is None:
         return f"{goal.name:4} not measured                {goal.what}"
-    ratios = [a / b for a, b in zip(mine, found[other][goal.figure])]
-    ratio = statistics.median(mine) / statistics.median(found[other][goal.figure])
+    other, ratio, least, greatest = figures
     sign = "<=" if goal.less_is_better() else ">="
-    return (f"{goal.name:4} {ratio:7.3f} ({min(ratios):.3f} to {max(ratios):.3f}), goal {sign} {goal.limit:g}, beyond "
+    return (f"{goal.name:4} {ratio:7.3f} ({least:.3f} to {greatest:.3f}), goal {sign} {goal.limit:g}, beyond "
             f"{sign} {goal.beyond:g}: {verdict(goal, ratio)}\n     {goal.what}; best there: {other.title()}")

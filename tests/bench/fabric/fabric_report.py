@@ -1,0 +1,65 @@
+"""The page of a run of fabric.sh --compare: each goal with its ratio, and the figures of each run."""
+import os
+import sys
+
+import fabric_goals as goals
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import report_page
+from report_page import joined, marks, measured, rows, spread
+
+HOW = """
+## What was measured
+
+    active end: fab0 10.99.0.1  --  passive end: fab0 10.99.0.2
+
+Two network namespaces on one machine, joined by a veth; "shm" is shared memory of the machine. Each end is a process, bound
+to a processor of its own where there are two. One queue pair: `fabric_bench` writes with the fabric of splitnic,
+`libfabric_write` with a provider of libfabric, `fi_pingpong` is libfabric's own tool (one message at a time, both ways), and
+mmsg is plain datagrams by `sendmmsg`. Of several to compare with, a goal takes the better one.
+
+- Messages/s, MB/s: as many under way as the program allows; one-way time: half of a round trip of one message.
+- `--loss N`: N % of the datagrams to the passive end are dropped; `--go-back-n`: instead of selective repeat.
+- Goals with times: less is better.
+
+Again, as root: `tests/bench/fabric.sh --compare --publish`; `--only V8,V9 --rounds 1` takes a first look.
+"""
+
+
+def goal_table(wanted, found):
+    lines = []
+    for goal in wanted:
+        result = goals.compared(goal, found)
+        if result is None:
+            lines.append([goal.name, goal.what, "-", "-", "-", "-", *marks(0, goal.limit, goal.beyond, goal.less_is_better())[:2],
+                          "not measured"])
+            continue
+        other, *ratios = result
+        lines.append([goal.name, goal.what, other.title(), *(f"{ratio:.2f}" for ratio in ratios),
+                      *marks(ratios[0], goal.limit, goal.beyond, goal.less_is_better())])
+    return rows(["goal", "what", "beside", "ratio of medians", "least of a round", "greatest", "wanted", "beyond", "result"],
+                lines)
+
+
+def figure_table(found):
+    lines = []
+    for run, figures in found.items():
+        rates, times = figures.get("rate", {}).values(), figures.get("us", {}).values()
+        cells = [spread(rates, 0), spread([rate * run.bytes / 1e6 for rate in rates], 1)] if rates else ["-", "-"]
+        lines.append([run.title(), *cells, spread(times, 2) if times else "-"])
+    return rows(["run", "messages/s", "MB/s", "one-way us"], lines)
+
+
+def page(settings, rounds, wanted, found, missing):
+    """`found`: run to figure to round to value; `missing`: what was not measured, in words."""
+    heading = ["# One queue pair of the fabric", "",
+               measured("fabric.sh --compare", settings, rounds, " a figure, all in turn"),
+               "Medians, in brackets the least and greatest round. Absolute figures drift from hour to hour: only ratios of one run",
+               "say something."]
+    if missing:
+        heading += ["", f"Missing: {'; '.join(missing)}."]
+    return joined(heading, [("Goals", goal_table(wanted, found)), ("Figures", figure_table(found))], HOW)
+
+
+def write(folders, text):
+    report_page.write(folders, "fabric", text)
