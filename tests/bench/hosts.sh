@@ -3,7 +3,7 @@
 #   tests/bench/hosts.sh [OPTIONS]
 #     --hosts A,B        numbers of hosts, default 1,2,4,8,16,32,64; up to 8 of them are busy
 #     --max-hosts N      leaves out what is beyond, default 64
-#     --rounds N         default 3; all numbers in turn, round by round
+#     --rounds N         default 5; all numbers in turn, round by round
 #     --seconds S        length of a TCP run, default 3
 #     --quick            1 round, runs of 1 s
 #     --out DIR          where figures and report are kept, in place of an earlier run's; default build/bench-hosts
@@ -19,7 +19,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
 
 take_settings() {
-  local few=${given[--quick]:+1} kept_numbers=1,2,4,8,16,32,64 kept_most=64 kept_rounds=3 kept_seconds=3 number
+  local few=${given[--quick]:+1} kept_numbers=1,2,4,8,16,32,64 kept_most=64 kept_rounds=5 kept_seconds=3 number
   if resumes; then
     [ -z "${given[--seconds]:-}$few" ] || die 2 "--resume takes --seconds from $out"
     kept_numbers=$(setting hosts) kept_most=$(setting max_hosts) kept_rounds=$(setting rounds) kept_seconds=$(setting seconds)

@@ -3,7 +3,7 @@
 # UDP frames of 64 octets to a whole one, and TCP with super-frames (gso_max_size of nic0) of 2 to 64 KiB; and what a
 # frame costs the two programs as the load grows (goal V15). Asserts nothing. Root.
 #   tests/bench/sizes.sh [--rounds N] [--seconds S] [--out DIR] [--publish] [--bin DIR]
-#     --rounds N     default 3; all lengths and carriers in turn, round by round
+#     --rounds N     default 5; all lengths and carriers in turn, round by round
 #     --seconds S    of each figure, default 1
 #     --out DIR      where the figures and the page are kept; default build/bench-sizes
 #     --publish      writes the page and its plot into docs/performance as well
@@ -22,7 +22,7 @@ measure() { # CARRIER FILE
 }
 
 take_options "--rounds --seconds --out --bin" "--publish" "$@"
-rounds=${given[--rounds]:-3} seconds=${given[--seconds]:-1}
+rounds=${given[--rounds]:-5} seconds=${given[--seconds]:-1}
 out=${given[--out]:-$root/build/bench-sizes} bin=${given[--bin]:-$root/build/release/bin}
 is_whole "$rounds" "$seconds" || die 2 "--rounds and --seconds are whole numbers from 1 on"
 need_root
