@@ -15,6 +15,8 @@ constexpr base::Duration kRtoBackedOff = 200ms;
 // Queueing delay that we aim at. Wake-ups of both processes are part of it.
 constexpr base::Duration kDelayTarget = 2ms;
 constexpr std::uint64_t kStep = 64 * 1024;  // additive increase a round trip
+// So many rounds with a queue before one looks what the round trip is without: 3 % of them.
+constexpr unsigned kQueuedRounds = 64;
 
 }  // namespace
 
@@ -53,7 +55,22 @@ void Congestion::on_ack(std::uint64_t bytes_acked, std::uint64_t cells_acked, ba
   round_end_ = now + std::max<base::Duration>(srtt_, 100us);
 }
 
+// The first empties the path, the second tells how long it is.
+void Congestion::end_of_drained_round() {
+  const bool is_told = round_rtt_ != base::Duration{0};
+  if (drained_rounds_ == 2 || is_told) --drained_rounds_;
+  if (drained_rounds_ > 0) return;
+  min_rtt_ = round_rtt_;
+  window_ = window_before_;
+}
+
 void Congestion::end_of_round() {
+  if (drained_rounds_ > 0) {
+    end_of_drained_round();
+    acked_ = acked_bytes_ = lost_ = 0;
+    round_rtt_ = base::Duration{0};
+    return;
+  }
   const bool queued = round_rtt_ > min_rtt_ + kDelayTarget;
   const bool lossy = lost_ * 50 > acked_ + lost_;
   if (queued || lossy) {
@@ -67,6 +84,13 @@ void Congestion::end_of_round() {
   if (!slow_start_ && !queued) {
     window_ = std::min(window_max_, window_ + std::min(kStep, lossy ? window_ / 8 : kStep));
   }
+  queued_rounds_ = queued ? queued_rounds_ + 1 : 0;
+  if (queued_rounds_ >= kQueuedRounds) {
+    queued_rounds_ = 0;
+    drained_rounds_ = 2;
+    window_before_ = window_;
+    window_ = kWindowMin;
+  }
   last_acked_bytes_ = acked_bytes_;
   acked_ = acked_bytes_ = lost_ = 0;
   round_rtt_ = base::Duration{0};
@@ -76,6 +100,7 @@ void Congestion::on_timeout() {
   ++backoff_;
   slow_start_ = true;
   window_ = std::max(kWindowMin, window_ / 2);
+  window_before_ = std::max(kWindowMin, window_before_ / 2);
 }
 
 }  // namespace splitnic::fabric

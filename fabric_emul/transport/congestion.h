@@ -1,8 +1,9 @@
 // Congestion window of one RC queue pair, in bytes on the wire (a datagram counts at least 1 KiB).
 // Additive increase per round trip on a delay target, at most one decrease per round trip; loss
 // alone cuts only when more than 2 % of a round trip's cells were lost, so that random loss does
-// not starve the path. RTT estimation and the retransmission time-out live here too. Pure: time
-// comes in with every call.
+// not starve the path. Where round trips stay long, a round with almost nothing under way shows
+// whether that is our own queue or the path itself. RTT estimation and the retransmission time-out
+// live here too. Pure: time comes in with every call.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ class Congestion {
 
  private:
   void end_of_round();
+  void end_of_drained_round();
 
   std::uint64_t window_max_;
   std::uint64_t window_;
@@ -41,6 +43,9 @@ class Congestion {
   base::Duration rttvar_{0};
   base::Duration min_rtt_{0};
   base::Duration round_rtt_{0};  // least RTT seen in this round
+  unsigned queued_rounds_ = 0;   // in a row
+  unsigned drained_rounds_ = 0;  // to come with the least window; the last of them tells the RTT
+  std::uint64_t window_before_ = 0;
   base::Duration fixed_rto_{0};
   unsigned backoff_ = 0;
   base::Time round_end_{};

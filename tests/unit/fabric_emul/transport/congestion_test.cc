@@ -47,6 +47,46 @@ TEST(CongestionTest, S000_15_a_queue_on_the_path_shrinks_it) {
   EXPECT_EQ(c.window(), kMax) << "and back";
 }
 
+// One frame a round trip, as of somebody who types: each takes the window to what it delivers.
+void run_idly(Congestion& c, base::Time& now, int rounds, base::Duration rtt) {
+  for (int i = 0; i < rounds; ++i) {
+    now += rtt;
+    c.on_rtt_sample(rtt);
+    c.on_ack(1436, 1, now);
+  }
+}
+
+TEST(CongestionTest, S000_15_a_path_that_becomes_longer_is_no_queue_for_ever) {
+  for (const int idle : {0, 10, 50}) {
+    Congestion c(kMax);
+    base::Time now{};
+    run(c, now, 50, 100us);
+    run_idly(c, now, idle, 5ms);
+    run(c, now, 400, 5ms);
+    EXPECT_EQ(c.window(), kMax) << "after two seconds of bulk, behind " << idle << " idle rounds";
+  }
+}
+
+// The path carries so much in a millisecond, and the rest waits in its buffer.
+TEST(CongestionTest, S000_15_a_queue_of_ones_own_is_not_taken_for_the_path) {
+  constexpr std::uint64_t kCarried = 100'000;
+  Congestion c(kMax);
+  base::Time now{};
+  base::Duration queued{};
+  std::uint64_t delivered = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t window = c.window();
+    const base::Duration rtt = std::max<base::Duration>(1ms, 1ms * window / kCarried);
+    now += rtt;
+    c.on_rtt_sample(rtt);
+    c.on_ack(window, window / 1436, now);
+    if (i >= 1000) queued += rtt - 1ms;
+    if (i >= 1000) delivered += window;
+  }
+  EXPECT_LT(queued / 19'000, 4ms) << "the mean queue stays near its target of 2 ms";
+  EXPECT_GT(delivered, 19'000 * kCarried);
+}
+
 TEST(CongestionTest, S000_15_random_loss_of_one_percent_does_not) {
   Congestion c(kMax);
   base::Time now{};
