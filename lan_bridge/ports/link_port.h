@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "lan_bridge/frame_port.h"
 #include "lan_bridge/ports/frame_splitter.h"
 #include "lan_bridge/ports/netlink_link.h"
@@ -55,6 +56,13 @@ class LinkPort : public FramePort {
   void lower(base::Bytes frame) {
     lowerer_.write(frame, [this](base::Bytes piece) { return send_one(piece); });
   }
+  // The same of a super-frame that this kernel refused as it was; the log says so once.
+  void lower_refused(base::Bytes frame) {
+    if (!std::exchange(is_refusal_told_, true)) {
+      base::log_warn(name_ + ": the kernel refuses a super-frame: such frames are cut here");
+    }
+    lower(frame);
+  }
   void count_sent(base::Bytes frame) {
     counters_.add(PortCounter::kTxFrames);
     counters_.add(PortCounter::kTxBytes, frame.size() - kVnetHeaderBytes);
@@ -70,6 +78,7 @@ class LinkPort : public FramePort {
   base::Counters<PortCounter> counters_;
   ReadSplitter splitter_{counters_};
   WriteSplitter lowerer_{counters_};
+  bool is_refusal_told_ = false;
 };
 
 }  // namespace splitnic::lan

@@ -256,7 +256,7 @@ bool PacketPort::send_one(base::Bytes frame) {
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
     if (errno == EINVAL && VnetHeader::parse(frame).gso() != GsoType::kNone) {
-      lower(frame);  // some kernels refuse super-frames that others take
+      lower_refused(frame);  // some kernels refuse super-frames that others take
     } else {
       counters_.add(tx_drop_of(errno));
     }

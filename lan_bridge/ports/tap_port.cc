@@ -176,7 +176,7 @@ bool TapPort::send_one(base::Bytes frame) {
     if (errno == EINVAL && VnetHeader::parse(frame).gso() != GsoType::kNone) {
       // Some kernels refuse super-frames that others take (USO with a short tail): then segment it
       // here.
-      lower(frame);
+      lower_refused(frame);
     } else {
       counters_.add(tx_drop_of(errno));
     }

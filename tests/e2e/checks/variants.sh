@@ -58,10 +58,21 @@ check_shm() {
   all_of_it 48
 }
 
+# Hundredths of a second that a program was on a processor.
+ticks_of() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/${pid_of[$1]}/stat"; }
+
 # Switches of speed change nothing of what arrives.
 check_busy_poll() {
   iou_options=(--busy-poll) host_options=(--busy-poll)
   bring_up
+  # Without traffic they go on looking; a program that sleeps takes next to nothing.
+  local who before
+  for who in host iou; do
+    before=$(ticks_of $who)
+    sleep 1
+    echo "hundredths of a second that $who took of an idle one: $(($(ticks_of $who) - before))"
+    [ $(($(ticks_of $who) - before)) -ge 10 ] || fail "$who sleeps with --busy-poll"
+  done
   all_of_it 8
 }
 

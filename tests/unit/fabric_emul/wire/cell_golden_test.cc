@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
+#include <string>
 
 #include "fabric_emul/wire/cell.h"
 #include "tests/unit/fabric_emul/wire/golden.h"
@@ -323,6 +325,41 @@ TEST(CellGoldenTest, every_payload_length_gets_its_pad) {
     ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
     EXPECT_EQ(base::as_text(view.payload), payload);
     EXPECT_EQ((n + (view.header.flags & kFlagPadMask)) % 4, 0U);
+  }
+}
+
+// What is optional in a cell, and where in it.
+std::string optional_parts(const CellView& view, const golden::Octets& cell) {
+  std::string out;
+  const auto word = [&out](const std::optional<std::uint32_t>& value) {
+    out += value ? std::to_string(*value) + " " : "- ";
+  };
+  for (const auto& value : {view.idata, view.dereg, view.ee, view.stream_number, view.packet_crc}) {
+    word(value);
+  }
+  out += view.va_mh ? std::to_string(view.va_mh->address.value) + " " : "- ";
+  for (const base::Bytes part : {view.gnh, view.read_ext, view.atomic_ext, view.ack_ext,
+                                 view.payload, view.packet_crc_ext}) {
+    out += part.empty() ? "- "
+                        : std::to_string(part.data() - cell.data()) + "+" +
+                              std::to_string(part.size()) + " ";
+  }
+  return out;
+}
+
+// The data path parses one cell after the other into the same view.
+TEST(CellGoldenTest, nothing_of_the_cell_before_is_left_in_a_view) {
+  for (const std::string_view before : golden::kCells) {
+    for (const std::string_view hex : golden::kCells) {
+      const golden::Octets first = octets_of(before);
+      const golden::Octets cell = octets_of(hex);
+      CellView fresh, used;
+      ASSERT_EQ(parse_cell(first, used), CellError::kNone);
+      ASSERT_EQ(parse_cell(cell, used), CellError::kNone);
+      ASSERT_EQ(parse_cell(cell, fresh), CellError::kNone);
+      EXPECT_EQ(used.header, fresh.header);
+      EXPECT_EQ(optional_parts(used, cell), optional_parts(fresh, cell)) << before;
+    }
   }
 }
 
