@@ -100,14 +100,13 @@ def median_of(found, run, figure):
 
 
 def compared(goal, found):
-    """(the strictest of the others, ratio of medians, least and greatest ratio of one round), or None without figures.
-    `found`: run to figure to round to value."""
+    """(the strictest of the others, ratio of medians, least and greatest ratio of one round), or None if one of them has no
+    figure. `found`: run to figure to round to value."""
     mine = found.get(goal.run, {}).get(goal.figure, {})
-    there = [run for run in goal.others if mine.keys() & found.get(run, {}).get(goal.figure, {}).keys()]
-    if not there:
+    if not all(mine.keys() & found.get(run, {}).get(goal.figure, {}).keys() for run in goal.others):
         return None
     pick = min if goal.less_is_better() else max
-    other = pick(there, key=lambda run: median_of(found, run, goal.figure))
+    other = pick(goal.others, key=lambda run: median_of(found, run, goal.figure))
     theirs = found[other][goal.figure]
     ratios = [mine[number] / theirs[number] for number in mine if number in theirs]
     return other, median_of(found, goal.run, goal.figure) / median_of(found, other, goal.figure), min(ratios), max(ratios)
