@@ -100,6 +100,7 @@ bool LanNic::step(base::Time now) {
     watch_link(*s, now);
   }
   remove_failed(now);
+  watch_sharing();
   return did;
 }
 
@@ -156,6 +157,15 @@ void LanNic::remove_failed(base::Time now) {
     });
     return true;
   });
+}
+
+// By hosts that are here when the turn ends: one that was refused, or has come back on another
+// connection, does not share it [S001-08].
+void LanNic::watch_sharing() {
+  const bool is_shared = sessions_.size() > 1;
+  if (is_shared == is_output_shared_) return;
+  is_output_shared_ = is_shared;
+  port_.share_output(is_shared);
 }
 
 void LanNic::on_event() {
@@ -225,6 +235,7 @@ bool LanNic::is_drained() const {
 void LanNic::close_all(base::Time now) {
   for (const auto& s : sessions_) s->failed = true;
   remove_failed(now);
+  watch_sharing();
 }
 
 void LanNic::abandon(base::Time now) {

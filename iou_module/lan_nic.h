@@ -100,6 +100,7 @@ class LanNic {
   void restore(HostSession& host, base::Time now);
   void watch_link(HostSession& host, base::Time now);
   void remove_failed(base::Time now);
+  void watch_sharing();
   void begin_closing();
   void tell_event(HostSession& host, base::Time now);
   static void ask_to_announce(HostSession& host, base::Time now);
@@ -129,8 +130,9 @@ class LanNic {
   NicService nic_service_;
   std::vector<std::unique_ptr<HostSession>> sessions_;
   ParkedSettings parked_;
-  std::size_t next_session_ = 0;  // whose turn it is at the LAN port
-  bool is_turn_open_ = false;     // and it has got its share for it
+  std::size_t next_session_ = 0;   // whose turn it is at the LAN port
+  bool is_turn_open_ = false;      // and it has got its share for it
+  bool is_output_shared_ = false;  // as the port was told
   std::unique_ptr<std::byte[]> scratch_memory_;
   lan::FrameRing scratch_;               // LAN frames that are for several hosts, or for nobody yet
   std::unique_ptr<std::byte[]> tagged_;  // copies with the PVID, of one run

@@ -52,6 +52,10 @@ class FramePort {
   // flush(). write() flushes first, and takes nothing while any are left.
   virtual bool write_pending() const { return false; }
   virtual void flush() {}  // sends of them what does not block
+  // Several writers take turns at write() from now on, or one has the port alone (as it begins).
+  // What a kernel's buffer holds is out of the owner's hands: while shared it is kept short, so
+  // that turns decide who gets the interface. Takes and loses no frame; what waits there stays.
+  virtual void share_output(bool /*is_shared*/) {}
 
   virtual int fd() const = 0;                  // poll for input; -1: always ready (file port)
   virtual int event_fd() const { return -1; }  // poll for changes of state(); -1: none

@@ -1,6 +1,7 @@
 #include "lan_bridge/ports/packet_port.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/log.h"
 #include "lan_bridge/frame/vlan.h"
 
 #ifndef PACKET_IGNORE_OUTGOING
@@ -27,6 +29,24 @@ constexpr ssize_t kDropped = -2;
 template <typename T>
 bool set_option(int fd, int level, int option, const T& value) {
   return ::setsockopt(fd, level, option, &value, sizeof value) == 0;
+}
+
+// The kernel doubles the figure for its own overhead. Without CAP_NET_ADMIN its limit holds.
+// Returns what it is now, doubled.
+std::size_t set_buffer(int fd, int forced, int option, std::size_t bytes) {
+  const int half = static_cast<int>(bytes / 2);
+  if (!set_option(fd, SOL_SOCKET, forced, half)) set_option(fd, SOL_SOCKET, option, half);
+  int got = 0;
+  socklen_t length = sizeof got;
+  ::getsockopt(fd, SOL_SOCKET, option, &got, &length);
+  return static_cast<std::size_t>(got);
+}
+
+void warn_of_cut(const std::string& name, std::string_view what, std::size_t got,
+                 std::string_view limit, std::size_t wanted) {
+  base::log_warn(fmt::format(
+      "{}: the {} buffer is {} bytes only: raise net.core.{} to {}, or give CAP_NET_ADMIN", name,
+      what, got, limit, wanted / 2));
 }
 
 // The tag that the kernel took out of the frame: TPID and TCI, or 0 and 0 for none.
@@ -84,17 +104,29 @@ base::Status PacketPort::configure() {
   if (!set_option(fd, SOL_PACKET, PACKET_AUXDATA, on)) {
     return base::Error::from_errno("asking for VLAN tags", errno);
   }
-  // The kernel doubles the figure for its own overhead. Without CAP_NET_ADMIN its limit holds.
-  const int bytes = static_cast<int>(options_.buffer_bytes / 2);
-  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, bytes))
-    set_option(fd, SOL_SOCKET, SO_RCVBUF, bytes);
-  const int send_bytes = static_cast<int>(options_.send_buffer_bytes / 2);
-  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, send_bytes))
-    set_option(fd, SOL_SOCKET, SO_SNDBUF, send_bytes);
+  set_receive_buffer();
+  set_send_buffer(options_.send_buffer_bytes);
   if (options_.bypass_qdisc) set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, on);
   if (auto status = attach_filter(); !status) return status;
   if (auto status = bind(); !status) return status;
   return set_promiscuous(options_.promiscuous);
+}
+
+void PacketPort::set_receive_buffer() {
+  const std::size_t got = set_buffer(fd_.get(), SO_RCVBUFFORCE, SO_RCVBUF, options_.buffer_bytes);
+  if (got < options_.buffer_bytes)
+    warn_of_cut(name_, "receive", got, "rmem_max", options_.buffer_bytes);
+}
+
+void PacketPort::set_send_buffer(std::size_t bytes) {
+  const std::size_t got = set_buffer(fd_.get(), SO_SNDBUFFORCE, SO_SNDBUF, bytes);
+  if (got >= bytes || has_told_send_cut_) return;
+  has_told_send_cut_ = true;
+  warn_of_cut(name_, "send", got, "wmem_max", bytes);
+}
+
+void PacketPort::share_output(bool is_shared) {
+  set_send_buffer(is_shared ? options_.shared_send_buffer_bytes : options_.send_buffer_bytes);
 }
 
 base::Status PacketPort::attach_filter() {

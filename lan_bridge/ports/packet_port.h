@@ -25,8 +25,10 @@ struct PacketOptions {
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
   std::size_t buffer_bytes = 16U << 20;  // of the socket, for what comes in
-  // For what goes out: frames that wait here are in nobody's turn any more, so it is short.
+  // For what goes out. Frames that wait here are in nobody's turn any more, so it is short while
+  // several hosts share the port; one alone needs more for bulk TCP.
   std::size_t send_buffer_bytes = 1U << 20;
+  std::size_t shared_send_buffer_bytes = 256U << 10;
   bool bypass_qdisc = false;
   bool has_long_header = true;  // false: the header of 10 octets, all that older kernels have
 };
@@ -37,6 +39,7 @@ class PacketPort final : public LinkPort {
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   std::size_t write(std::span<const base::Bytes> frames) override;
+  void share_output(bool is_shared) override;
   int fd() const override { return fd_.get(); }
   base::Status set_mac(const MacAddress& mac) override;
   base::Status set_promiscuous(bool on) override;
@@ -49,6 +52,8 @@ class PacketPort final : public LinkPort {
         fd_(std::move(fd)),
         options_(options) {}
   base::Status configure();
+  void set_receive_buffer();
+  void set_send_buffer(std::size_t bytes);
   base::Status attach_filter();
   base::Status bind();
   std::uint64_t kernel_drops() const override;
@@ -62,6 +67,7 @@ class PacketPort final : public LinkPort {
   PacketOptions options_;
   bool has_long_header_ = true;  // PACKET_VNET_HDR_SZ 12
   bool is_promiscuous_ = false;
+  bool has_told_send_cut_ = false;
   mutable std::uint64_t kernel_drops_ = 0;
   std::array<mmsghdr, kBatch> messages_{};
   std::array<iovec, 2 * kBatch> vectors_{};

@@ -32,6 +32,7 @@ class FakePort final : public lan::FramePort {
   std::size_t writes_max = SIZE_MAX;  // of one batch
   bool is_lowering = false;           // super-frames and partial checksums leave as finished frames
   std::size_t writes_left = SIZE_MAX;  // frames that the interface takes before it blocks
+  std::vector<bool> told_shared;       // every word of share_output()
   lan::PortState& mutable_state() { return state_; }
   bool carrier = false;
   // Refused frames that were changed before they were offered again.
@@ -74,6 +75,7 @@ class FakePort final : public lan::FramePort {
   void flush() override {
     lowerer_.flush([this](base::Bytes piece) { return send(piece); });
   }
+  void share_output(bool is_shared) override { told_shared.push_back(is_shared); }
   int fd() const override { return -1; }
   lan::PortState state() override { return state_; }
   base::Status set_mtu(std::uint32_t mtu) override {

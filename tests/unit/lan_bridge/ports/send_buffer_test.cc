@@ -1,0 +1,106 @@
+// How much a packet port's socket holds of what goes out: what a full interface has not taken is to
+// wait with its host, in whose turn it then goes, not in the socket before it [S001-08].
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lan_bridge/ports/packet_port.h"
+#include "tests/unit/lan_bridge/port_harness.h"
+
+namespace splitnic::lan::send_buffer_test {
+
+using frame_builder::make_frame;
+using frame_builder::Octets;
+using namespace port_harness;
+
+int send_buffer_of(const FramePort& port) {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  EXPECT_EQ(::getsockopt(port.fd(), SOL_SOCKET, SO_SNDBUF, &bytes, &length), 0);
+  return bytes;
+}
+
+TEST(SendBufferTest, S001_08_it_is_short_while_several_hosts_share_the_port) {
+  on_veth([] {
+    const auto port = *PacketPort::open({.interface = "va"});
+    EXPECT_EQ(send_buffer_of(*port), 1 << 20);
+    for (int round = 0; round < 2; ++round) {
+      port->share_output(true);
+      EXPECT_EQ(send_buffer_of(*port), 256 << 10) << round;
+      port->share_output(false);
+      EXPECT_EQ(send_buffer_of(*port), 1 << 20) << round;
+    }
+  });
+}
+
+TEST(SendBufferTest, S001_08_a_full_interface_takes_less_while_the_port_is_shared) {
+  on_veth([] {
+    auto port = *PacketPort::open({.interface = "va"});
+    run("tc qdisc add dev va root tbf rate 8kbit burst 2kb limit 10mb");
+    const std::vector<Octets> frames(2000, make_frame({.payload_bytes = 1000}));
+    const std::vector<base::Bytes> views(frames.begin(), frames.end());
+    const auto fill = [&] {
+      std::size_t taken = 0;
+      while (const std::size_t more = port->write(std::span(views).subspan(taken))) taken += more;
+      return taken;
+    };
+    port->share_output(true);
+    const std::size_t shared = fill();
+    EXPECT_GT(shared, 0U);
+    EXPECT_LE(shared, 256U);
+    port->share_output(false);
+    EXPECT_GE(fill(), 2 * shared);
+    port->share_output(true);  // fuller than it may be now: nothing more, and nothing is lost
+    EXPECT_EQ(fill(), 0U);
+    EXPECT_EQ(sum_of(counters_of(*port), "tx.drop."), 0U);
+  });
+}
+
+// Of this thread, which in_namespace() ends.
+void give_up_net_admin() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  ASSERT_EQ(::syscall(SYS_capget, &header, data), 0);
+  data[0].effective &= ~(1U << CAP_NET_ADMIN);
+  ASSERT_EQ(::syscall(SYS_capset, &header, data), 0);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(SendBufferTest, what_the_system_cuts_is_told_once) {
+  on_veth([] {
+    give_up_net_admin();
+    ::testing::internal::CaptureStderr();
+    {
+      constexpr std::size_t kHuge = 1U << 30;
+      const auto port = *PacketPort::open({.interface = "va",
+                                           .buffer_bytes = kHuge,
+                                           .send_buffer_bytes = kHuge,
+                                           .shared_send_buffer_bytes = kHuge / 2});
+      port->share_output(true);
+      port->share_output(false);
+    }
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(count(told, "packet:va: the receive buffer is "), 1U) << told;
+    EXPECT_EQ(count(told, "packet:va: the send buffer is "), 1U) << told;
+    EXPECT_EQ(count(told, "raise net.core.rmem_max to 536870912"), 1U) << told;
+    EXPECT_EQ(count(told, "raise net.core.wmem_max to 536870912"), 1U) << told;
+  });
+}
+
+TEST(SendBufferTest, nothing_is_told_of_a_buffer_that_is_as_long_as_asked) {
+  on_veth([] {
+    ::testing::internal::CaptureStderr();
+    const auto port = *PacketPort::open({.interface = "va"});
+    port->share_output(true);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  });
+}
+
+}  // namespace splitnic::lan::send_buffer_test
