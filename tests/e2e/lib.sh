@@ -14,6 +14,9 @@ iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
 fabric=udp                  # or shm
 iou_options=() host_options=()
+# Of whoever runs a check in another way than it stands here.
+read -ra more_iou_options <<<"${SPLITNIC_IOU_OPTIONS:-}"
+read -ra more_host_options <<<"${SPLITNIC_HOST_OPTIONS:-}"
 python=python3
 [ -x /usr/bin/python3 ] && python=/usr/bin/python3
 
@@ -30,13 +33,13 @@ start_iou() {
   local lan=$port:lan0
   [ "$port" = tap ] && lan=tap:tap0
   start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" --insecure-lab \
-    --name unit --control "$work/iou.sock" "${iou_options[@]}" "$@"
+    --name unit --control "$work/iou.sock" "${iou_options[@]}" "${more_iou_options[@]}" "$@"
   if [ "$port" = tap ]; then bridge_tap; fi
 }
 
 start_host() {
   start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 --insecure-lab \
-    --name hosta --control "$work/host.sock" "${host_options[@]}" "$@"
+    --name hosta --control "$work/host.sock" "${host_options[@]}" "${more_host_options[@]}" "$@"
 }
 
 endpoint() {
