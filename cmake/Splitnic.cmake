@@ -20,7 +20,8 @@ endif()
 add_library(splitnic_flags INTERFACE)
 target_include_directories(splitnic_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(splitnic_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Werror -fno-strict-aliasing)
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wunused-const-variable
+  -Werror -fno-strict-aliasing)
 target_link_libraries(splitnic_flags INTERFACE Threads::Threads)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # gcc 12 reports a false -Wrestrict on "literal" + std::string at -O3.

@@ -7,7 +7,6 @@ namespace splitnic::fabric {
 
 namespace {
 
-constexpr std::uint32_t kMask24 = 0xFFFFFF;
 static_assert(kMacHeaderBytes == 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t));
 
 // `bits` of a word, the lowest one being `low`.
