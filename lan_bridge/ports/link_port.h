@@ -56,7 +56,8 @@ class LinkPort : public FramePort {
   void lower(base::Bytes frame) {
     lowerer_.write(frame, [this](base::Bytes piece) { return send_one(piece); });
   }
-  // The same of a super-frame that this kernel refused as it was; the log says so once.
+  // The same of a super-frame that this kernel refused as it was; the log says so once. The kind is
+  // not given up: the fault may be this frame's, and frames of other hosts go the same way.
   void lower_refused(base::Bytes frame) {
     if (!std::exchange(is_refusal_told_, true)) {
       base::log_warn(name_ + ": the kernel refuses a super-frame: such frames are cut here");

@@ -4,6 +4,8 @@
 #                                     started with what stands in the arrays iou_options and host_options
 #   make_second_lan                   lan1 of the unit, and $ns_lan1 with its other end, which has 10.77.0.2 too
 #   start_iou [OPTIONS]  start_host [OPTIONS]  wait_up HOST
+#   host_option NAME DEFAULT          what the host is started with for that option
+#   host_has NAME                     is the host started with that option?
 #   counter WHO NAME                  one counter of a program (0 if it has none of that name)
 #   fail TEXT                         prints the logs and ends the check
 #   settle WHO                        until its counters stand still
@@ -19,6 +21,18 @@ read -ra more_iou_options <<<"${SPLITNIC_IOU_OPTIONS:-}"
 read -ra more_host_options <<<"${SPLITNIC_HOST_OPTIONS:-}"
 python=python3
 [ -x /usr/bin/python3 ] && python=/usr/bin/python3
+
+host_option() {
+  local value=$2 before=""
+  local word
+  for word in "${host_options[@]}" "${more_host_options[@]}"; do
+    [ "$before" = "$1" ] && value=$word
+    before=$word
+  done
+  echo "$value"
+}
+
+host_has() { [[ " ${host_options[*]} ${more_host_options[*]} " == *" $1 "* ]]; }
 
 fail() {
   echo "FAILED: $1" >&2

@@ -5,7 +5,8 @@
   tool.py make OUT.pcap DESTINATION SOURCE [bridged]
                                             a capture with the frames that break NICs; bridged: none for a bridge itself
   tool.py take IF OUT.pcap COUNT SECONDS    COUNT frames that come in (tags put back), then a little more
-  tool.py same A.pcap B.pcap                equal in number, order and every octet?
+  tool.py same A.pcap B.pcap [flows]        equal in number, order and every octet? flows: in order within each flow, as
+                                            docs/wire/message.md says of several queues
   tool.py super IF DESTINATION SOURCE TAGS [OCTETS]
                                             sends one TCP super-frame of 30000 (OCTETS) octets payload with a vnet
                                             header; TAGS: none, a VID, or OUTER.INNER for QinQ
@@ -157,15 +158,33 @@ def take(interface, path, count, seconds):
     write_pcap(path, frames)
 
 
-def same(path_a, path_b):
-    a, b = read_pcap(path_a), read_pcap(path_b)
-    for at, (x, y) in enumerate(zip(a, b)):
-        if x != y:
-            sys.exit(f"frame {at} of {len(a)} sent and {len(b)} received: sent {len(x)} octets {x[:64].hex()}, "
-                     f"received {len(y)} octets {y[:64].hex()}")
-    if len(a) != len(b):
-        sys.exit(f"{len(a)} frames sent, {len(b)} received")
-    print(f"{len(a)} frames equal, in order")
+def flow(frame):
+    """MAC addresses, ethertype, IP addresses, protocol and ports; a fragment has no ports."""
+    at = 12
+    while frame[at:at + 2] in (b"\x81\x00", b"\x88\xa8"):
+        at += 4
+    key, kind, ip = frame[:12] + frame[at:at + 2], frame[at:at + 2], frame[at + 2:]
+    addresses, protocol, ports = {b"\x08\x00": (ip[12:20], ip[9:10], ip[20:24]),
+                                  b"\x86\xdd": (ip[8:40], ip[6:7], ip[40:44])}.get(kind, (b"", b"", b""))
+    fragment = kind == b"\x08\x00" and ip[6:8] not in (b"\x00\x00", b"\x40\x00")
+    return key + addresses + protocol + (ports if protocol in (b"\x06", b"\x11") and not fragment else b"")
+
+
+def same(path_a, path_b, order="all"):
+    sent, received = {}, {}
+    for path, flows in ((path_a, sent), (path_b, received)):
+        for frame in read_pcap(path):
+            flows.setdefault(flow(frame) if order == "flows" else b"", []).append(frame)
+    for key in [*sent, *(key for key in received if key not in sent)]:
+        a, b = sent.get(key, []), received.get(key, [])
+        which = f" of flow {key.hex()}" if key else ""
+        for at, (x, y) in enumerate(zip(a, b)):
+            if x != y:
+                sys.exit(f"frame {at} of {len(a)} sent and {len(b)} received{which}: sent {len(x)} octets {x[:64].hex()}, "
+                         f"received {len(y)} octets {y[:64].hex()}")
+        if len(a) != len(b):
+            sys.exit(f"{len(a)} frames sent, {len(b)} received{which}")
+    print(f"{sum(map(len, sent.values()))} frames equal, in order" + (f" in {len(sent)} flows" if order == "flows" else ""))
 
 
 def tags(text):

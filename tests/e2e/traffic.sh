@@ -4,6 +4,7 @@
 #   files_both_ways MIB               by curl from nginx, each side serving once; equal SHA-256
 #   stream FROM_NS TO_NS ADDRESS FILE one TCP connection that carries FILE; equal SHA-256
 #   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [FRAMES_PER_SECOND]   the frames of tool.py make, octet for octet
+#                                     and in order; with several queues, in order within each flow
 #   replay_both_ways                  the same between nic0 and the LAN's lan0
 #   serve_iperf NS ADDRESS [OPTIONS]  iperf3 listens there, as "server"
 #   throughput [SECONDS]              iperf3 each way, in Mbit/s; not judged, but it must run
@@ -150,14 +151,15 @@ end_taking() {
 }
 
 replay() {
-  local count
+  local count order=all
+  [ "$(host_option --queues 1)" -gt 1 ] && order=flows
   # A bridge keeps to itself what is sent to the bridges' own group address.
   count=$("$python" "$e2e/tool.py" make "$work/sent.pcap" "$(mac_of "$3" "$4")" "$(mac_of "$1" "$2")" \
     "$([ "$port" = tap ] && echo bridged)") || fail "no capture"
   begin_taking "$3" "$4" "$count"
   in_ns "$1" tcpreplay -q -i "$2" --pps "${6:-4000}" "$work/sent.pcap" >"$work/tcpreplay.log" 2>&1 || fail "tcpreplay"
   end_taking
-  echo "$5: $("$python" "$e2e/tool.py" same "$work/sent.pcap" "$work/taken.pcap" 2>&1)" | tee "$work/same.txt"
+  echo "$5: $("$python" "$e2e/tool.py" same "$work/sent.pcap" "$work/taken.pcap" $order 2>&1)" | tee "$work/same.txt"
   grep -q "equal, in order" "$work/same.txt" ||
     fail "$(cat "$work/same.txt"); the unit's port lost $(counter iou lan.port.rx.drop.kernel) before it could read them"
 }

@@ -19,14 +19,16 @@ for pool in shown["pools"]:
     assert pool["elements"] >= pool["available"] >= 0 and pool["size"] > 0 and "ref" in pool, pool
     assert sum(pool["states"].values()) == pool["elements"], pool
 assert len(shown["pools"]) >= 2
-assert sorted(c["channel"] for c in shown["channels"]) == [0, 1], shown["channels"]
+queues, cell_bytes = int(sys.argv[2]), int(sys.argv[3])
+assert sorted((c["queue"], c["channel"]) for c in shown["channels"]) == [
+    (queue, channel) for queue in range(queues) for channel in (0, 1)], shown["channels"]
 for channel in shown["channels"]:
     assert channel["service"] == "RC" and channel["state"] == "RTS", channel
     assert channel["qpn"] > 0 and channel["peer_qpn"] > 0, channel
-assert shown["links"][0]["state"] == "UP" and shown["links"][0]["cell_bytes"] == 1364, shown["links"]
+assert shown["links"][0]["state"] == "UP" and shown["links"][0]["cell_bytes"] == cell_bytes, shown["links"]
 lan = shown["lan"][0]
 assert lan["link"] == "up" and lan["mtu"] == 1500 and lan["port"], lan
-' "$who" || fail "show --json of $who"
+' "$who" "$(host_option --queues 1)" "$(host_option --cell 1364)" || fail "show --json of $who"
     ask "$who" show | has up || fail "show of $who"
     ask "$who" stats --json | "$python" -c '
 import json, sys

@@ -54,6 +54,7 @@ small() {
     *) gone=(0 0 0) ;;
   esac
   [ "$port $way" = "pcap to the host" ] && gone[2]=1
+  [ "$way" = "to the LAN" ] && host_has --no-uso && gone[2]=1
   local i
   for i in 0 1 2; do
     if [ "${gone[i]}" = 1 ]; then
@@ -67,7 +68,8 @@ small() {
 check_nic0() {
   begin_offloads
   local feature
-  local features=(none tx tso tx-tcp6-segmentation tx-udp-segmentation)
+  local features=(none tx tso tx-tcp6-segmentation)
+  host_has --no-uso || features+=(tx-udp-segmentation)
   [ "$long" = 1 ] && features+=(sg tx-vlan-offload)
   for feature in "${features[@]}"; do
     [ $feature = none ] || switch "$ns_host" nic0 $feature off

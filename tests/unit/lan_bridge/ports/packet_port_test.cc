@@ -131,6 +131,32 @@ TEST(PacketPortTest, an_offload_switched_off_is_done_in_software_both_ways) {
   });
 }
 
+// More datagrams in one than the kernel makes (UDP_MAX_SEGMENTS: 128, 64 before 6.9).
+TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_cut_here_and_said_once) {
+  on_veth([] {
+    auto [a, b] = open_pair();
+    const Octets refused = make_frame({.is_udp = true, .payload_bytes = 15000, .gso_size = 100});
+    const Octets taken = make_frame({.is_udp = true, .payload_bytes = 5600, .gso_size = 1400});
+    ::testing::internal::CaptureStderr();
+    write_all(*a, {refused, taken, refused});
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(log.find("refuses a super-frame"), log.rfind("refuses a super-frame")) << log;
+    EXPECT_NE(log.find("refuses a super-frame"), std::string::npos) << log;
+    const auto got = Inbox(*b).take(301);
+    ASSERT_EQ(got.size(), 301U);
+    EXPECT_EQ(rebuilt(std::vector<Octets>{got[150]}).front(), taken);  // in its place, whole
+    Octets payload;
+    for (std::size_t i = 0; i < 150; ++i) {
+      const auto part = payload_of(got[i]);
+      EXPECT_EQ(part.size(), 100U) << i;
+      payload.insert(payload.end(), part.begin(), part.end());
+    }
+    EXPECT_TRUE(frame_builder::equal(payload, payload_of(refused)));
+    EXPECT_EQ(counters_of(*a)["tx.split"], 298U);
+    expect_balance(*a, 0, 3);
+  });
+}
+
 TEST(PacketPortTest, the_units_own_fabric_datagrams_are_never_captured) {
   on_veth([] {
     auto [a, b] =
