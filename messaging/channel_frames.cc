@@ -31,7 +31,7 @@ bool ChannelPair::Impl::poll_sends(bool& did) {
 }
 
 bool ChannelPair::Impl::poll_receives(base::Time now) {
-  std::array<fabric::Wc, 64> wcs;
+  fabric::WcBatch wcs;
   bool did = false;
   for (std::size_t n; (n = adapter.poll_cq(*recv_cq, wcs)) > 0;) {
     did = true;

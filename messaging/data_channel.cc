@@ -190,7 +190,7 @@ DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_o
 }
 
 std::optional<std::string> DataChannel::poll_sends(bool& did) {
-  std::array<fabric::Wc, 64> wcs;
+  fabric::WcBatch wcs;
   for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
     did = true;
     for (std::size_t i = 0; i < n; ++i) {

@@ -124,7 +124,7 @@ base::Status MessageChannel::post_send(std::span<const fabric::Sge> gather, Kind
 }
 
 std::optional<std::string> MessageChannel::poll_sends(bool& did) {
-  std::array<fabric::Wc, 64> wcs;
+  fabric::WcBatch wcs;
   for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
     did = true;
     for (std::size_t i = 0; i < n; ++i) {

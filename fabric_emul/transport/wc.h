@@ -96,4 +96,8 @@ struct Wc {
   Qpn source_qpn;
 };
 
+// Room for what one look at a completion queue takes: more of it costs more to make than to look
+// again.
+using WcBatch = std::array<Wc, 4>;
+
 }  // namespace splitnic::fabric

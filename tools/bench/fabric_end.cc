@@ -140,16 +140,15 @@ void FabricEnd::turn() {
     now_ = clock_.now();
     if (adapter_->wants_write() && waiting_.has_room()) adapter_->on_writable(now_);
   }
-  did_ = adapter_->poll(now_);
-  if (take_completions()) {
-    did_ = true;
-    adapter_->transmit(now_);
-  }
+  // What is posted in answer leaves together with what is owed for what came.
+  did_ = adapter_->receive(now_);
+  did_ |= take_completions();
+  adapter_->transmit(now_);
   if (!config_.is_active && !why_.empty()) end_session();
 }
 
 bool FabricEnd::take_completions() {
-  std::array<fabric::Wc, 64> wcs;
+  fabric::WcBatch wcs;
   bool did = false;
   for (const fabric::CqId cq : {send_cq_, recv_cq_}) {
     while (const std::size_t count = adapter_->poll_cq(cq, wcs)) {

@@ -20,7 +20,7 @@ for pool in shown["pools"]:
     assert sum(pool["states"].values()) == pool["elements"], pool
 assert len(shown["pools"]) >= 2
 queues, cell_bytes = int(sys.argv[2]), int(sys.argv[3])
-assert sorted((c["queue"], c["channel"]) for c in shown["channels"]) == [
+assert sorted((c.get("queue", 0), c["channel"]) for c in shown["channels"]) == [
     (queue, channel) for queue in range(queues) for channel in (0, 1)], shown["channels"]
 for channel in shown["channels"]:
     assert channel["service"] == "RC" and channel["state"] == "RTS", channel
