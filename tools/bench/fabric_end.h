@@ -26,9 +26,6 @@ struct EndConfig {
   bool spins = false;
 };
 
-// The immediate data of a message: what the passive end does with it.
-enum class Word : std::uint32_t { kCount, kAnswer };
-
 class FabricEnd final : private fabric::ConnectionHandler {
  public:
   // `underlay` outlives the end. `wake_fd` ends its sleep when it is readable; -1: none.

@@ -16,6 +16,9 @@ namespace splitnic::bench {
 enum class Op : std::uint8_t { kWrite, kSend, kRead, kDatagrams };  // the last: tests/bench/fabric
 std::string_view name(Op op);
 
+// The immediate data of a message: what the passive end does with it.
+enum class Word : std::uint32_t { kCount, kAnswer };
+
 struct Run {
   Op op = Op::kWrite;
   bool is_shm = false;

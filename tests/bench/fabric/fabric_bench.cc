@@ -117,13 +117,6 @@ void measure_one(const Run& run, Control& control) {
   print(row);
 }
 
-Op op_of(std::string_view text) {
-  for (const Op op : {Op::kWrite, Op::kSend, Op::kRead, Op::kDatagrams}) {
-    if (name(op) == text) return op;
-  }
-  fail("--op takes write, send, read, mmsg or all");
-}
-
 void take(Options& options, int option, std::string_view value) {
   switch (option) {
     case 'u':

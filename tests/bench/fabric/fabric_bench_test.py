@@ -110,7 +110,7 @@ class Goals(unittest.TestCase):
 
     def test_the_better_of_the_others_counts(self):
         self.assertIn("best there: fi_pingpong", self.judged("V7", [15], [10], [20]))
-        self.assertIn("best there: libfabric_write", self.judged("V8", [15], [10], [20]))
+        self.assertIn("best there: libfabric_bench", self.judged("V8", [15], [10], [20]))
 
     def test_what_is_absent_is_said(self):
         self.assertIn("not measured", self.judged("V7", [15]))

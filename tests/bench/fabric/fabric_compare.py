@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs what the goals of fabric_goals.py need, in turn, round by round, prints figures and ratios, and writes the page
-of fabric_report.py. fabric.sh starts it, with the two network namespaces that it has made. Asserts nothing about time.
-Exit status 1 if a goal has no figure."""
+"""Runs what the goals of fabric_goals.py need, in turn, round by round, then once what the tables of fabric_sizes.py need,
+prints figures and ratios, and writes the page of fabric_report.py. fabric.sh starts it, with the two network namespaces that
+it has made. Asserts nothing about time. Exit status 1 if a goal has no figure, or the tables have none at all."""
 import argparse
 import datetime
 import os
@@ -13,8 +13,10 @@ import time
 
 import fabric_goals as goals
 import fabric_report
+import fabric_sizes
 
 ACTIVE_ADDRESS, PASSIVE_ADDRESS = "10.99.0.1", "10.99.0.2"
+NAMES = [*goals.NAMES, fabric_sizes.NAME]
 PINGPONG_ROUNDS = {64: 1000, 64 * 1024: 500, 1024 * 1024: 50}
 
 
@@ -26,12 +28,12 @@ def output_of(command, seconds):
 
 
 def measure_table(args, run):
-    netns = f"{args.netns[0]},{args.netns[1]}"
-    command = [os.path.join(args.bin, run.program), "--no-head", "--pin", "--seconds", str(args.seconds), "--size", str(run.bytes)]
-    if run.program == "libfabric_write":
-        command += ["--provider", run.carrier, "--addresses", f"{ACTIVE_ADDRESS},{PASSIVE_ADDRESS}", "--netns", netns]
+    command = [os.path.join(args.bin, run.program), "--no-head", "--pin", "--seconds", str(args.seconds), "--op", run.op,
+               "--size", str(run.bytes), "--netns", ",".join(args.netns)]
+    if run.program == "libfabric_bench":
+        command += ["--provider", run.carrier, "--addresses", f"{ACTIVE_ADDRESS},{PASSIVE_ADDRESS}"]
     else:
-        command += ["--underlay", run.carrier, "--op", run.op, "--address", PASSIVE_ADDRESS, "--netns", netns, *run.options]
+        command += ["--underlay", run.carrier, "--address", PASSIVE_ADDRESS, *run.options]
         command += ["--spin"] if run.spins else []
     return goals.parse_row(output_of(command, args.seconds * 4 + 60))
 
@@ -61,17 +63,17 @@ def is_there(args, run):
 
 
 def run_rounds(args, runs):
-    """Run to figure to round to value; and what failed, in words. Other rounds of a run that failed stay."""
+    """Run to figure to round to value; and (round, run) that failed. Other rounds of a run that failed stay."""
     found = {run: {} for run in runs}
     failed = []
-    for number in range(1, args.rounds + 1):
+    for number in range(1, args.rounds + 1) if runs else ():
         for run in runs:
             try:
                 for name, value in measure(args, run).items():
                     found[run].setdefault(name, {})[number] = value
             except (ValueError, subprocess.TimeoutExpired) as error:
                 print(f"round {number}: {run.title()}: {error}", file=sys.stderr)
-                failed.append(f"round {number} of {run.title()}")
+                failed.append((number, run))
         print(f"round {number} of {args.rounds} done", file=sys.stderr)
     return found, failed
 
@@ -99,35 +101,46 @@ def arguments():
     parser.add_argument("--netns", required=True, type=lambda text: text.split(","))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--only", default=",".join(goals.NAMES))
+    parser.add_argument("--only", default=",".join(NAMES), type=lambda text: text.split(","))
     parser.add_argument("--page", action="append", default=[], metavar="FOLDER")
     args = parser.parse_args()
-    for name in args.only.split(","):
-        if name not in goals.NAMES:
-            sys.exit(f"fabric.sh: no goal {name}; there are: {' '.join(goals.NAMES)}")
+    for name in args.only:
+        if name not in NAMES:
+            sys.exit(f"fabric.sh: no goal {name}; there are: {' '.join(NAMES)}")
     return args
+
+
+def by_size(args):
+    """How the tables by size are measured: one round, with less time a figure."""
+    return argparse.Namespace(**vars(args) | {"rounds": 1, "seconds": args.seconds * fabric_sizes.SECONDS})
 
 
 def main():
     args = arguments()
-    wanted = [goal for goal in goals.GOALS if goal.name in args.only.split(",")]
-    settings = {"date": datetime.date.today().isoformat(), "load": f"{os.getloadavg()[0]:.2f}", "seconds": f"{args.seconds:g}",
+    wanted = [goal for goal in goals.GOALS if goal.name in args.only]
+    shown = args if wanted else by_size(args)
+    settings = {"date": datetime.date.today().isoformat(), "load": f"{os.getloadavg()[0]:.2f}", "seconds": f"{shown.seconds:g}",
                 "version": version_of(args.bin)}
-    runs = goals.runs_of(wanted)
-    absent = sorted({run.program for run in runs if not is_there(args, run)})
+    runs, sized = goals.runs_of(wanted), fabric_sizes.RUNS if fabric_sizes.NAME in args.only else []
+    absent = sorted({run.program for run in (*runs, *sized) if not is_there(args, run)})
     if absent:
         print(f"There is no {' and no '.join(absent)}: scripts/install-deps.sh installs libfabric-bin and libfabric-dev; build "
               "again after it. What needs them is not measured.")
     found, failed = run_rounds(args, [run for run in runs if run.program not in absent])
-    missing = [f"{run.title()} (not there)" for run in runs if run.program in absent] + failed
-    print_figures(found)
-    print()
+    sizes, failed_sizes = run_rounds(by_size(args), [run for run in sized if run.program not in absent])
+    missing = [f"{run.title()} (not there)" for run in dict.fromkeys((*runs, *sized)) if run.program in absent]
+    missing += [f"round {number} of {run.title()}" for number, run in failed]
+    missing += [f"{run.title()} by size" for _, run in failed_sizes]
+    for figures in filter(None, (found, sizes)):
+        print_figures(figures)
+        print()
     for goal in wanted:
         print(goals.judge(goal, found))
     if missing:
         print(f"\nMissing: {'; '.join(missing)}")
-    fabric_report.write(args.page, fabric_report.page(settings, args.rounds, wanted, found, missing))
-    return 0 if all(goals.compared(goal, found) for goal in wanted) else 1
+    fabric_report.write(args.page, fabric_report.page(settings, shown.rounds, wanted, found, missing, sizes))
+    is_whole = all(goals.compared(goal, found) for goal in wanted) and (not sized or any(sizes.values()))
+    return 0 if is_whole else 1
 
 
 if __name__ == "__main__":

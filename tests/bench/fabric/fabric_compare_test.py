@@ -9,23 +9,24 @@ from unittest import mock
 
 import fabric_compare
 import fabric_goals as goals
+import fabric_sizes as sizes
 
 GOAL = next(goal for goal in goals.GOALS if goal.name == "V10")
 OTHER = GOAL.others[0]
 
 
-class Compare(unittest.TestCase):
+class Made(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.pages = os.path.join(folder.name, "pages")
 
-    def run_it(self, measure, only="V10", rounds="3"):
+    def run_it(self, measure, only="V10", rounds="3", is_there=lambda *_: True):
         """Exit status, what was printed, and the page."""
         options = ["fabric_compare.py", "--bin", "none", "--netns", "a,b", "--only", only, "--rounds", rounds, "--page", self.pages]
         said = io.StringIO()
         with mock.patch.object(fabric_compare, "measure", measure), mock.patch("sys.argv", options), \
-                mock.patch.object(fabric_compare, "is_there", lambda *_: True), \
+                mock.patch.object(fabric_compare, "is_there", is_there), \
                 contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
             status = fabric_compare.main()
         with open(os.path.join(self.pages, "fabric.md"), encoding="utf-8") as page:
@@ -43,6 +44,8 @@ class Compare(unittest.TestCase):
             return {"rate": 10 if run.op == "mmsg" else 20 + 10 * rounds[run]}
         return measure
 
+
+class Compare(Made):
     def test_the_page_has_goals_and_figures(self):
         status, _, page = self.run_it(self.measuring(lambda *_: False))
         self.assertEqual(status, 0)
@@ -74,6 +77,78 @@ class Compare(unittest.TestCase):
         page = self.run_it(self.measuring(lambda *_: False), only=",".join(goals.NAMES), rounds="1")[2]
         for goal in goals.GOALS:
             self.assertIn(f"| {goal.name} | {goal.what} |", page)
+
+    def test_a_goal_alone_has_no_tables_by_size(self):
+        self.assertNotIn("By size", self.run_it(self.measuring(lambda *_: False))[2].split("## What was measured")[0])
+
+
+class Sizes(Made):
+    TITLES = [title for title, _ in sizes.COLUMNS]
+
+    def line(self, page, op, figure, size):
+        """The cells of a line, by column."""
+        table = page.split(f"### {op}\n")[1].split(f"| {figure} | ")[1]
+        cells = next(line for line in table.splitlines() if line.startswith(f"| {size} | ")).strip("| ").split(" | ")
+        return dict(zip(self.TITLES, cells[1:]))
+
+    def test_every_operation_by_size_beside_libfabric(self):
+        def measure(_, run):
+            return {"rate": 2000 if run.program == "fabric_bench" else 500, "us": 12.345 if run.spins else 2.5}
+        status, _, page = self.run_it(measure, only="sizes")
+        self.assertEqual(status, 0)
+        self.assertIn("1 round, runs of 0.3 s a figure", page)
+        for absent in ("Missing", "## Goals", "## Figures"):
+            self.assertNotIn(absent, page)
+        for _, op in sizes.OPS:
+            for size, mb in (("1 B", ("0.00", "0.00")), ("64 KiB", ("131", "32.8")), ("1 MiB", ("2097", "524"))):
+                self.assertEqual(set(self.line(page, op, "MB/s", size).values()), set(mb))
+            self.assertEqual(self.line(page, op, "messages/s", "64 B")["libfabric udp;ofi_rxd"], "500")
+            times = self.line(page, op, "one-way us", "4 KiB")
+            self.assertEqual((times["UDP, sleeping"], times["shm, spinning"], times["libfabric shm"]), ("2.50", "12.3", "12.3"))
+
+    def test_all_are_there_from_1_b_to_1_mib(self):
+        self.assertEqual(len(set(sizes.RUNS)), 3 * 6 * 7)
+        self.assertEqual((min(run.bytes for run in sizes.RUNS), max(run.bytes for run in sizes.RUNS)), (1, 1024 * 1024))
+        self.assertEqual({run.carrier for run in sizes.RUNS if run.program == "libfabric_bench"}, set(goals.LIBFABRIC))
+
+    def test_one_that_fails_is_named_and_does_not_lose_the_others(self):
+        stops = goals.libfabric("udp;ofi_rxd", 64, "read")
+
+        def measure(_, run):
+            if run == stops:
+                raise ValueError("made up")
+            return {"rate": 1000, "us": 5}
+        status, said, page = self.run_it(measure, only="sizes")
+        self.assertEqual(status, 0)
+        self.assertIn("Missing: libfabric_bench udp;ofi_rxd read 64 B by size", said)
+        self.assertIn("Missing: libfabric_bench udp;ofi_rxd read 64 B by size.", page)
+        self.assertEqual(self.line(page, "RDMA read", "messages/s", "64 B"),
+                         {title: "-" if title == "libfabric udp;ofi_rxd" else "1000" for title in self.TITLES})
+        self.assertNotIn(" - |", page.split("### RDMA read")[0])
+
+    def test_one_short_round_beside_the_rounds_of_the_goals(self):
+        asked = []
+
+        def measure(args, run):
+            asked.append((run, args.seconds))
+            return {"rate": 1, "us": 1}
+        page = self.run_it(measure, only="V10,sizes", rounds="2")[2]
+        judged = goals.runs_of([goal for goal in goals.GOALS if goal.name == "V10"])
+        self.assertEqual([run for run, seconds in asked if seconds == 1], 2 * judged)
+        self.assertEqual([run for run, seconds in asked if seconds == 0.3], sizes.RUNS)
+        self.assertIn("2 rounds, runs of 1 s a figure", page)
+        self.assertIn("| V10 |", page)
+
+    def test_nothing_at_all_fails(self):
+        self.assertEqual(self.run_it(self.measuring(lambda *_: True), only="sizes")[0], 1)
+
+    def test_ours_stay_without_libfabric(self):
+        status, said, page = self.run_it(lambda *_: {"rate": 1000, "us": 5}, only="sizes",
+                                         is_there=lambda _, run: run.program == "fabric_bench")
+        self.assertEqual(status, 0)
+        self.assertIn("There is no libfabric_bench", said)
+        self.assertEqual(self.line(page, "Send", "messages/s", "1 B"),
+                         {title: "-" if "libfabric" in title else "1000" for title in self.TITLES})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ LIBFABRIC = ("tcp", "udp;ofi_rxd", "shm")
 
 @dataclass(frozen=True)
 class Run:
-    """One command. `program` is fabric_bench, libfabric_write or fi_pingpong; `carrier` an underlay or a provider."""
+    """One command. `program` is fabric_bench, libfabric_bench or fi_pingpong; `carrier` an underlay or a provider."""
     program: str
     carrier: str
     op: str
@@ -41,8 +41,12 @@ def ours(underlay, size, spins, *options, op="write"):
     return Run("fabric_bench", underlay, op, size, spins, options)
 
 
+def libfabric(provider, size, op="write"):
+    return Run("libfabric_bench", provider, op, size, True)
+
+
 def theirs(provider, size):
-    return Run("libfabric_write", provider, "write", size, True), Run("fi_pingpong", provider, "send", size, True)
+    return libfabric(provider, size), Run("fi_pingpong", provider, "send", size, True)
 
 
 def way(spins):

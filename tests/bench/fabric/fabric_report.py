@@ -3,6 +3,7 @@ import os
 import sys
 
 import fabric_goals as goals
+import fabric_sizes
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import report_page
@@ -15,14 +16,18 @@ HOW = """
 
 Two network namespaces on one machine, joined by a veth; "shm" is shared memory of the machine. Each end is a process, bound
 to a processor of its own where there are two. One queue pair: `fabric_bench` writes with the fabric of splitnic,
-`libfabric_write` with a provider of libfabric, `fi_pingpong` is libfabric's own tool (one message at a time, both ways), and
-mmsg is plain datagrams by `sendmmsg`. Of several to compare with, a goal takes the better one.
+`libfabric_bench` with a provider of libfabric. `fi_pingpong` is libfabric's own tool: it sends one message at a time, both
+ways, and does neither write nor read. mmsg is plain datagrams by `sendmmsg`. Of several to compare with, a goal takes the
+better one.
 
 - Messages/s, MB/s: as many under way as the program allows; one-way time: half of a round trip of one message.
 - `--loss N`: N % of the datagrams to the passive end are dropped; `--go-back-n`: instead of selective repeat.
 - Goals with times: less is better.
+- By size: ours and `libfabric_bench`, which always spins. Of its reads over `udp;ofi_rxd` 16 are under way: with more it is
+  slower, and may stop for good. One-way time of a read: half of what it takes.
 
-Again, as root: `tests/bench/fabric.sh --compare --publish`; `--only V8,V9 --rounds 1` takes a first look.
+Again, as root: `tests/bench/fabric.sh --compare --publish`; `--only V8,V9 --rounds 1` takes a first look, `--only sizes`
+the tables by size.
 """
 
 
@@ -50,15 +55,28 @@ def figure_table(found):
     return rows(["run", "messages/s", "MB/s", "one-way us"], lines)
 
 
-def page(settings, rounds, wanted, found, missing):
-    """`found`: run to figure to round to value; `missing`: what was not measured, in words."""
+def size_tables(found):
+    """None without figures. One round: it is said, since ratios of it are no verdict."""
+    lines = []
+    if found:
+        lines = ["One round, with less time a figure than the goals, which are judged by the rounds above; - was not measured."]
+    title = ""
+    for op, header, cells in fabric_sizes.tables(found) if found else ():
+        lines += ["", *([] if op == title else [f"### {op}", ""]), *rows(header, cells)]
+        title = op
+    return lines
+
+
+def page(settings, rounds, wanted, found, missing, by_size=None):
+    """`found`, `by_size`: run to figure to round to value; `missing`: what was not measured, in words."""
     heading = ["# One queue pair of the fabric", "",
                measured("fabric.sh --compare", settings, rounds, " a figure, all in turn"),
                "Medians, in brackets the least and greatest round. Absolute figures drift from hour to hour: only ratios of one run",
                "say something."]
     if missing:
         heading += ["", f"Missing: {'; '.join(missing)}."]
-    return joined(heading, [("Goals", goal_table(wanted, found)), ("Figures", figure_table(found))], HOW)
+    goal_tables = [("Goals", goal_table(wanted, found)), ("Figures", figure_table(found))] if wanted else []
+    return joined(heading, [*goal_tables, ("By size, beside libfabric", size_tables(by_size))], HOW)
 
 
 def write(folders, text):

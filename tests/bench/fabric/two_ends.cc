@@ -19,7 +19,7 @@ namespace splitnic::bench {
 
 void fail(const std::string& why) {
   std::fflush(stdout);
-  std::fprintf(stderr, "fabric_bench: %s\n", why.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, why.c_str());
   ::_exit(1);
 }
 
@@ -96,8 +96,12 @@ bool run_two(const Ends& ends, const Body& passive, const Body& active) {
   bool succeeded = true;
   for (const pid_t child : {second, first}) {
     int status = 0;
-    succeeded &=
-        ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    succeeded &= ::waitpid(child, &status, 0) == child && status == 0;
+    if (WIFSIGNALED(status)) {
+      std::fprintf(stderr, "%s: the %s end did not end by itself: %s\n",
+                   program_invocation_short_name, child == first ? "passive" : "active",
+                   ::strsignal(WTERMSIG(status)));
+    }
   }
   return succeeded;
 }
@@ -114,6 +118,13 @@ double number_of(std::string_view option, std::string_view text, double least, d
 std::vector<std::size_t> sizes_of(std::string_view text) {
   if (text == "all") return {kSizes.begin(), kSizes.end()};
   return {static_cast<std::size_t>(number_of("--size", text, 1, kSizeMax))};
+}
+
+Op op_of(std::string_view text) {
+  for (const Op op : {Op::kWrite, Op::kSend, Op::kRead, Op::kDatagrams}) {
+    if (name(op) == text) return op;
+  }
+  fail("--op takes no '" + std::string(text) + "'");
 }
 
 void take_netns(std::string_view text, Ends& ends) {

@@ -54,6 +54,8 @@ using Body = std::function<void(Control&)>;
 // Runs both, each in a process of its own, until they return. False if one of them failed.
 bool run_two(const Ends& ends, const Body& passive, const Body& active);
 
+// "write" and so on; ends this process if it is none.
+Op op_of(std::string_view text);
 // "64" or "all"; ends this process if it is neither.
 std::vector<std::size_t> sizes_of(std::string_view text);
 double number_of(std::string_view option, std::string_view text, double least, double most);

@@ -1,0 +1,203 @@
+// fabric_bench's figures, measured on libfabric: RDMA write with immediate data (fi_writedata),
+// Send (fi_senddata), both with a completion at the other end, and RDMA read (fi_read), between two
+// processes that ask and never sleep. Debian's libfabric-bin has nothing like it. Prints rows of
+// fabric_bench's table; the carrier is the provider. A row that fails is named on standard error,
+// the others stay, and the exit status is 1.
+//   --provider tcp|udp;ofi_rxd|shm
+//   --op write|send|read|all     default all
+//   --size N|all                 octets, 1 to 1048576; default all
+//   --seconds S                  of each figure, default 1
+//   --limit S                    a row that takes longer has failed; default 4 * seconds + 20
+//   --pin                        each end has a processor of its own
+//   --netns A,B                  the active and the passive end are in these network namespaces
+//   --addresses ACTIVE,PASSIVE   of the two ends, default 127.0.0.1
+//   --no-head                    rows only
+#include <getopt.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/bench/fabric/libfabric_end.h"
+#include "tests/bench/fabric/two_ends.h"
+
+namespace splitnic::bench {
+namespace {
+
+struct Options {
+  Ends ends;
+  std::string provider = "tcp";
+  std::string active_address = "127.0.0.1";
+  std::vector<Op> ops{Op::kWrite, Op::kSend, Op::kRead};
+  std::vector<std::size_t> sizes{kSizes.begin(), kSizes.end()};
+  double seconds = 1;
+  double limit_s = 0;  // 0: the default
+  bool has_head = true;
+};
+
+// Of one row.
+LibfabricEnd::Config config_of(const Options& options, Op op, std::size_t bytes, bool is_active) {
+  return {options.provider, is_active ? options.active_address : options.ends.address, op, bytes,
+          is_active};
+}
+
+// Ends this process then, wherever it is: a provider may wait for ever within a call.
+void limit_time(const Options& options) {
+  const double limit_s = options.limit_s > 0 ? options.limit_s : 4 * options.seconds + 20;
+  ::alarm(static_cast<unsigned>(std::ceil(limit_s)));
+}
+
+void serve(LibfabricEnd::Config config, Control& control) {
+  LibfabricEnd end(std::move(config), control);
+  for (unsigned turns = 1; turns % 1024 != 0 || !control.is_readable(); ++turns) end.turn();
+}
+
+// One message, and until the other end has answered; a read is an answer by itself.
+void take_round_trip(LibfabricEnd& end, Op op) {
+  const auto answers = [&] { return op == Op::kRead ? end.sent() : end.received(); };
+  const std::size_t answered = answers();
+  end.turn_until([&] { return end.post(Word::kAnswer); });
+  end.turn_until([&] { return answers() > answered; });
+}
+
+void measure_latency(LibfabricEnd& end, double seconds, Op op, Row& row) {
+  std::vector<float> took;
+  took.reserve(kRoundTripsMax);
+  take_round_trip(end, op);  // makes the connection
+  base::Time begin = end.clock.now();
+  const base::Time until = begin + seconds_of(seconds);
+  while (begin < until && took.size() < kRoundTripsMax) {
+    take_round_trip(end, op);
+    const base::Time now = end.clock.now();
+    took.push_back(static_cast<float>((now - begin).count()));
+    begin = now;
+  }
+  take_round_trips(took, row);
+  end.turn_until([&] { return end.open() == 0; });
+}
+
+// More small reads make ofi_rxd of libfabric 1.17 slower, and it may come to a stop for good.
+std::size_t under_way_max(const Row& row) {
+  constexpr std::size_t kRxdReads = 16;
+  const std::size_t slots = slots_for(row.bytes);
+  return row.op == name(Op::kRead) && row.carrier == "udp;ofi_rxd" ? std::min(slots, kRxdReads)
+                                                                   : slots;
+}
+
+void stream(LibfabricEnd& end, double seconds, Op op, Row& row) {
+  const std::size_t slots = under_way_max(row);
+  const std::size_t before = end.sent();
+  const base::Time begin = end.clock.now();
+  const base::Time until = begin + seconds_of(seconds);
+  while (end.clock.now() < until) {
+    const std::size_t known = end.sent();
+    bool has_room = true;
+    while (end.open() < slots && has_room) has_room = end.post(Word::kCount);
+    end.turn_until([&] { return end.sent() > known || (!has_room && end.open() == 0); });
+  }
+  // A completion here may come before the message is there: the answer to the last one does not.
+  take_round_trip(end, op);
+  end.turn_until([&] { return end.open() == 0; });
+  row.messages = end.sent() - before;
+  row.seconds = seconds_in(end.clock.now() - begin);
+}
+
+void measure(const LibfabricEnd::Config& config, double seconds, Control& control) {
+  LibfabricEnd end(config, control);
+  Row row;
+  row.carrier = config.provider;
+  row.op = name(config.op);
+  row.spins = true;
+  row.bytes = config.bytes;
+  measure_latency(end, seconds, config.op, row);
+  stream(end, seconds / 10, config.op, row);
+  stream(end, seconds, config.op, row);
+  control.tell_value(true);
+  print(row);
+}
+
+bool run_one(const Options& options, Op op, std::size_t bytes) {
+  return run_two(
+      options.ends,
+      [&](Control& control) {
+        limit_time(options);
+        serve(config_of(options, op, bytes, false), control);
+      },
+      [&](Control& control) {
+        limit_time(options);
+        measure(config_of(options, op, bytes, true), options.seconds, control);
+      });
+}
+
+void take(Options& options, int option, std::string_view value) {
+  switch (option) {
+    case 'r':
+      options.provider = value;
+      break;
+    case 'o':
+      if (value == "mmsg") fail("libfabric has no mmsg");
+      if (value != "all") options.ops = {op_of(value)};
+      break;
+    case 'n':
+      options.sizes = sizes_of(value);
+      break;
+    case 't':
+      options.seconds = number_of("--seconds", value, 0.001, 3600);
+      break;
+    case 'l':
+      options.limit_s = number_of("--limit", value, 1, 3600);
+      break;
+    case 'p':
+      options.ends.is_pinned = true;
+      break;
+    case 'w':
+      take_netns(value, options.ends);
+      break;
+    case 'a':
+      options.active_address = value.substr(0, value.find(','));
+      options.ends.address = value.substr(value.find(',') + 1);
+      break;
+    case 'h':
+      options.has_head = false;
+      break;
+    default:
+      fail("unknown option; the head of tests/bench/fabric/libfabric_bench.cc lists them");
+  }
+}
+
+Options options_of(int argc, char** argv) {
+  static constexpr std::array<option, 10> kOptions = {{{"provider", 1, nullptr, 'r'},
+                                                       {"op", 1, nullptr, 'o'},
+                                                       {"size", 1, nullptr, 'n'},
+                                                       {"seconds", 1, nullptr, 't'},
+                                                       {"limit", 1, nullptr, 'l'},
+                                                       {"pin", 0, nullptr, 'p'},
+                                                       {"netns", 1, nullptr, 'w'},
+                                                       {"addresses", 1, nullptr, 'a'},
+                                                       {"no-head", 0, nullptr, 'h'},
+                                                       {nullptr, 0, nullptr, 0}}};
+  Options options;
+  for (int c = 0; (c = ::getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1;) {
+    take(options, c, optarg == nullptr ? "" : optarg);
+  }
+  if (::optind != argc) fail("there are options only");
+  return options;
+}
+
+}  // namespace
+}  // namespace splitnic::bench
+
+int main(int argc, char** argv) {
+  using namespace splitnic::bench;
+  const Options options = options_of(argc, argv);
+  if (options.has_head) print_head();
+  bool succeeded = true;
+  for (const Op op : options.ops) {
+    for (const std::size_t bytes : options.sizes) succeeded &= run_one(options, op, bytes);
+  }
+  return succeeded ? 0 : 1;
+}
