@@ -12,7 +12,7 @@ build=(g++ cmake ninja-build ccache pkg-config git
   librapidcheck-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
-  libfabric-bin libfabric-dev
+  libfabric-bin libfabric-dev linux-perf
   python3 groff-base systemd)
 
 wanted=("${build[@]}" "${demo[@]}" "${tests[@]}")

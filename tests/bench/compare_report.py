@@ -9,7 +9,7 @@ import sys
 
 import compare_plot
 from compare_goals import GOALS
-from report_page import figure_table, joined, load, load_settings, main, marks, measured, rows, spread
+from report_page import figure_table, joined, load, load_settings, main, marks, measured, ratio, rows, spread
 
 TITLES = {
     "splitnic-packet": "splitnic, `packet:` port",
@@ -53,12 +53,8 @@ def judge(goal, figures):
         return None
     best = min if goal.less_is_better else max
     other = best(goal.others, key=lambda carrier: median_of(figures, carrier, goal.figure))
-    ours, theirs = figures[goal.carrier][goal.figure], figures[other][goal.figure]
-    ratios = [ours[number] / theirs[number] for number in ours if theirs.get(number)]
-    if not ratios:
-        return None
-    ratio = median_of(figures, goal.carrier, goal.figure) / median_of(figures, other, goal.figure)
-    return other, ratio, min(ratios), max(ratios)
+    found = ratio(figures[goal.carrier][goal.figure], figures[other][goal.figure])
+    return (other, *found) if found else None
 
 
 def goal_table(figures):
@@ -66,9 +62,11 @@ def goal_table(figures):
     for goal in GOALS:
         found = judge(goal, figures)
         if found:
-            other, ratio, least, greatest = found
-            lines.append([goal.name, goal.what, f"{goal.carrier} / {other}", f"{ratio:.2f}", f"{least:.2f}", f"{greatest:.2f}",
-                          *marks(ratio, goal.limit, goal.beyond, goal.less_is_better)])
+            other, of_medians, least, greatest = found
+            lines.append([goal.name, goal.what, f"{goal.carrier} / {other}", f"{of_medians:.2f}", f"{least:.2f}",
+                          f"{greatest:.2f}", *marks(of_medians, goal.limit, goal.beyond, goal.less_is_better)])
+        elif any(figures.get(carrier, {}).get(goal.figure) for carrier in (goal.carrier, *goal.others)):
+            lines.append([goal.name, goal.what, f"{goal.carrier} / {' or '.join(goal.others)}", *["-"] * 5, "not measured"])
     header = ["goal", "what", "carriers", "ratio of medians", "least of a round", "greatest", "wanted", "beyond", "result"]
     return rows(header, lines) if lines else []
 
@@ -123,6 +121,8 @@ fragments; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host 
   (`splitnic stats`), of which `*.drop.kernel` repeat the kernel's count; `*.timeout` counts expiries of a timer. UDP runs
   overload every carrier on purpose.
 - Cells: what the fabric of either end sent again (`fabric.rc.retransmit`, `fabric.stream.tx.again`).
+
+Goals V7 to V12 are in [fabric.md](fabric.md), V14 in [hosts.md](hosts.md), V15 in [sizes.md](sizes.md).
 
 Again, as root: `tests/bench/compare.sh --publish`; `--quick` takes a first look; `--only V4` measures what one goal needs.
 """

@@ -97,6 +97,10 @@ class Goals(unittest.TestCase):
         figures = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)}}
         self.assertIsNone(compare_report.judge(goal("V3", "tcp_to_lan_1"), figures))
 
+    def test_a_goal_that_was_measured_in_part_is_said(self):
+        lines = compare_report.goal_table({"splitnic-packet": {"udp64_pps": by_round(80)}, "vxlan": {}})
+        self.assertEqual(lines[2:], ["| V4 | UDP frames of 64 bytes | splitnic-packet / vxlan | - | - | - | - | - | not measured |"])
+
     def test_results_at_the_limits(self):
         for ratio, words in ((0.6999, "not met"), (0.7, "met"), (0.9999, "met"), (1.0, "met, and beyond")):
             self.assertEqual(report_page.marks(ratio, 0.7, 1.0), [">= 0.7", ">= 1", words], ratio)

@@ -9,11 +9,12 @@ import sys
 
 import line_plot
 import report_page
-from report_page import figure_table, joined, load_settings, main, marks, measured, rows, spread
+from report_page import figure_table, in_cells, joined, load_settings, main, marks, measured, ratio, rows, spread
 
 # Of the plot: title, its lines as (figure, name), scale.
 PANELS = [
     ("TCP of all busy hosts (up to 8), Gbit/s", [("tcp_to_lan", "to the LAN"), ("tcp_to_host", "to the hosts")], 1e-3),
+    ("CPU seconds per GB", [("cpu_to_lan", "to the LAN"), ("cpu_to_host", "to the hosts")], 1),
     ("Memory (Pss) of the I/O unit, MiB", [("pss_idle_mib", "idle"), ("pss_after_mib", "after traffic")], 1),
 ]
 
@@ -58,22 +59,19 @@ def add_differences(figures):
                 of[f"added_{name}"] = per_round(pss, base, lambda a, b, n=number: (a - b) / (n - least))
 
 
-def judged(values, limit, beyond, less_is_better=False):
-    return [spread(values, 2), *marks(statistics.median(values), limit, beyond, less_is_better)]
-
-
 def goal_table(figures):
     least, most = min(figures), max(figures)
     lines = []
     for way, title in (("to_lan", "to the LAN"), ("to_host", "to the hosts")):
-        ratios = per_round(figures[most].get(f"tcp_{way}", {}), figures[least].get(f"tcp_{way}", {}), lambda a, b: a / b)
-        if most > least and ratios:
-            lines.append([f"TCP {title}, {most} hosts to {least}", *judged(ratios.values(), 0.7, 0.9)])
+        found = ratio(figures[most].get(f"tcp_{way}", {}), figures[least].get(f"tcp_{way}", {}))
+        if most > least and found:
+            lines.append([f"TCP {title}, {most} hosts to {least}", in_cells(found), *marks(found[0], 0.7, 0.9)])
     for name, title in (("idle", "idle"), ("after", "after traffic")):
         added = figures[most].get(f"added_{name}")
         if added:
-            lines.append([f"memory of each added host, {title}, MiB", *judged(added.values(), 24, 8, less_is_better=True)])
-    return rows(["goal V14", "median", "wanted", "beyond", "result"], lines) if lines else []
+            lines.append([f"memory of each added host, {title}, MiB", spread(added.values(), 2),
+                          *marks(statistics.median(added.values()), 24, 8, less_is_better=True)])
+    return rows(["goal V14", "ratio of medians, or median", "wanted", "beyond", "result"], lines) if lines else []
 
 
 HOW = """
@@ -100,7 +98,7 @@ def heading(settings, figures):
     rounds = max(len(values) for of in figures.values() for values in of.values())
     return ["# Many hosts on one I/O unit", "",
             measured("hosts.sh", settings, rounds),
-            "Medians, in brackets the least and greatest round; ratios are of one round. Absolute figures drift from hour to hour.",
+            "Medians, in brackets the least and greatest round. Absolute figures drift from hour to hour.",
             "", "![plot](hosts.svg)"]
 
 

@@ -1,6 +1,5 @@
 """What the pages of this folder have in common: figures and settings of a run, cells, tables, marks, a main.
-For compare_report.py, hosts_report.py, sizes.py and
-fabric_report.py."""
+For compare_report.py, hosts_report.py, sizes.py and fabric_report.py."""
 import os
 import platform
 import statistics
@@ -32,6 +31,18 @@ def spread(values, digits):
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+
+def ratio(ours, theirs):
+    """Of two figures by round: the ratio of their medians, the least and the greatest of one round; None without any."""
+    ratios = [ours[number] / theirs[number] for number in ours if theirs.get(number)]
+    if not ratios:
+        return None
+    return statistics.median(ours.values()) / statistics.median(theirs.values()), min(ratios), max(ratios)
+
+
+def in_cells(found):
+    return "{:.2f} ({:.2f}-{:.2f})".format(*found)
 
 
 def rows(header, lines):

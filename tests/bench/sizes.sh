@@ -28,11 +28,12 @@ is_whole "$rounds" "$seconds" || die 2 "--rounds and --seconds are whole numbers
 need_root
 need_programs ip ping iperf3 "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
 mkdir -p "$out" && rm -f "$out"/*.sizes{,.new} || exit 1
+keep_settings "seconds $seconds"
 begin
 topology_three || exit 1
 export SPLITNIC_SHM_DIR=$work
 status=0
 run_rounds "$out" sizes "$rounds" splitnic-packet splitnic-shm vxlan || status=1
 take_pages
-"$python" "$bench/sizes.py" report "$out" "$seconds" "${pages[@]}" || status=1
+"$python" "$bench/sizes.py" report "$out" "${pages[@]}" || status=1
 exit $status

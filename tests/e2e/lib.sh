@@ -16,17 +16,31 @@ iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
 fabric=udp                  # or shm
 iou_options=() host_options=()
-# Of whoever runs a check in another way than it stands here.
+# Of whoever runs a check in another way than it stands here; what a check says itself goes before.
 read -ra more_iou_options <<<"${SPLITNIC_IOU_OPTIONS:-}"
 read -ra more_host_options <<<"${SPLITNIC_HOST_OPTIONS:-}"
 python=python3
 [ -x /usr/bin/python3 ] && python=/usr/bin/python3
 
+# missing_of OWN MORE: leaves in $missing the options of the array MORE that the array OWN does not name.
+missing_of() {
+  local -n own=$1 more=$2
+  local word is_missing=1
+  missing=()
+  for word in "${more[@]}"; do
+    if [[ $word == --* ]]; then
+      is_missing=1
+      if [[ " ${own[*]} " == *" $word "* ]]; then is_missing=0; fi
+    fi
+    [ $is_missing = 0 ] || missing+=("$word")
+  done
+}
+
 host_option() {
-  local value=$2 before=""
-  local word
-  for word in "${host_options[@]}" "${more_host_options[@]}"; do
-    [ "$before" = "$1" ] && value=$word
+  local word value=$2 before="" missing
+  missing_of host_options more_host_options
+  for word in "${host_options[@]}" "${missing[@]}"; do
+    if [ "$before" = "$1" ]; then value=$word; fi
     before=$word
   done
   echo "$value"
@@ -44,16 +58,19 @@ fail() {
 }
 
 start_iou() {
-  local lan=$port:lan0
+  local lan=$port:lan0 missing
+  missing_of iou_options more_iou_options
   [ "$port" = tap ] && lan=tap:tap0
   start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" --insecure-lab \
-    --name unit --control "$work/iou.sock" "${iou_options[@]}" "${more_iou_options[@]}" "$@"
+    --name unit --control "$work/iou.sock" "${iou_options[@]}" "${missing[@]}" "$@"
   if [ "$port" = tap ]; then bridge_tap; fi
 }
 
 start_host() {
+  local missing
+  missing_of host_options more_host_options
   start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 --insecure-lab \
-    --name hosta --control "$work/host.sock" "${host_options[@]}" "${more_host_options[@]}" "$@"
+    --name hosta --control "$work/host.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 
 endpoint() {

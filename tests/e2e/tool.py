@@ -57,9 +57,9 @@ def filler(count, seed):
     return bytes((seed * 7 + i * 31) & 0xFF for i in range(count))
 
 
-def udp(payload, number=1):
-    # Checksum 0: none was made, so nobody may complete it.
-    return ip4(17, struct.pack(">HHHH", 4000, 4001, 8 + len(payload), 0) + payload, number)
+def udp(payload, number=0):
+    # Eight flows. Checksum 0: none was made, so nobody may complete it.
+    return ip4(17, struct.pack(">HHHH", 4000 + number % 8, 4001, 8 + len(payload), 0) + payload, number)
 
 
 def write_pcap(path, frames):

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,7 +122,7 @@ void measure(const LibfabricEnd::Config& config, double seconds, Control& contro
 }
 
 bool run_one(const Options& options, Op op, std::size_t bytes) {
-  return run_two(
+  const bool succeeded = run_two(
       options.ends,
       [&](Control& control) {
         limit_time(options);
@@ -131,6 +132,11 @@ bool run_one(const Options& options, Op op, std::size_t bytes) {
         limit_time(options);
         measure(config_of(options, op, bytes, true), options.seconds, control);
       });
+  if (!succeeded) {
+    std::fprintf(stderr, "libfabric_bench: %s %s of %zu B has no figure\n",
+                 options.provider.c_str(), std::string(name(op)).c_str(), bytes);
+  }
+  return succeeded;
 }
 
 void take(Options& options, int option, std::string_view value) {

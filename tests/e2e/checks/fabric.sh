@@ -132,6 +132,7 @@ check_full_profile() {
 
 # The path carries less from now on: the unit's end throws away what is too long, and nobody says so to the host.
 check_narrowed_path() {
+  iou_options=(--cell 1364) host_options=(--cell 1364)  # smaller ones may fit all the same
   bring_up
   ping_all "$ns_host" 10.77.0.2 20 0.01
   ip -n "$ns_iou" link set fab0 mtu 1280

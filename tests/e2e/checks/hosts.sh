@@ -18,8 +18,10 @@ bring_up_two() {
 }
 
 start_second() {
+  local missing
+  missing_of host_options more_host_options
   start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 --insecure-lab \
-    --name hostb --control "$work/host2.sock" "$@"
+    --name hostb --control "$work/host2.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 
 all_reach() {

@@ -21,7 +21,7 @@ keys_during() {
 }
 
 check_release() {
-  host_options=(--idle-release 5)
+  host_options=(--idle-release 5 --queues 1)  # a queue has keys of its own, and a connection takes any queue
   bring_up
   serve_iperf "$ns_lan" 10.77.0.2
   # Both ways, so that elements of both sizes are touched: frames of data, frames of acknowledgements.

@@ -41,7 +41,7 @@ check_busy() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --max-hosts 1
   start hostb "$ns_host" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic1 --insecure-lab --name hostb \
-    --control "$work/hostb.sock"
+    --control "$work/hostb.sock" "${more_host_options[@]}"
   wait_up hostb
   start_host
   says_once host 3 busy --max-hosts 10.99.0.2:7471
