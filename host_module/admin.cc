@@ -3,7 +3,7 @@
 #include "control/echo_run.h"
 #include "control/pair_snapshot.h"
 #include "control/values.h"
-#include "messaging/cfgutil.pb.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::host {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "messaging/cfgutil.pb.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::host {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "lan_bridge/frame_port.h"
+#include "messaging/cfgutil/nic_state.h"
 #include "messaging/channel_pair.h"
-#include "messaging/nic_state.h"
 
 namespace splitnic::host {
 

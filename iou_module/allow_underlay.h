@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "control/values.h"
-#include "fabric_emul/link/udp_address.h"
-#include "fabric_emul/link/underlay_decorator.h"
+#include "fabric_emul/underlay/udp_address.h"
+#include "fabric_emul/underlay/underlay_decorator.h"
 
 namespace splitnic::iou {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "messaging/cfgutil.pb.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::iou {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "messaging/cfgutil.pb.h"
-#include "messaging/node_name.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
+#include "messaging/cfgutil/node_name.h"
 
 namespace splitnic::iou {
 namespace {

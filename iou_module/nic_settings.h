@@ -10,7 +10,7 @@
 
 #include "iou_module/vlan_rules.h"
 #include "lan_bridge/frame/ethernet.h"
-#include "messaging/nic_state.h"
+#include "messaging/cfgutil/nic_state.h"
 
 namespace splitnic::iou {
 

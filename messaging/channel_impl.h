@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/ring.h"
+#include "messaging/cfgutil/reply_cache.h"
+#include "messaging/cfgutil/transaction_table.h"
 #include "messaging/channel_pair.h"
 #include "messaging/connect.pb.h"
 #include "messaging/context_source.h"
@@ -19,9 +21,7 @@
 #include "messaging/message_channel.h"
 #include "messaging/message_dispatch.h"
 #include "messaging/pair_counters.h"
-#include "messaging/pool_control.h"
-#include "messaging/reply_cache.h"
-#include "messaging/transaction_table.h"
+#include "messaging/pools/pool_control.h"
 
 namespace splitnic::messaging {
 

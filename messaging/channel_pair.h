@@ -29,7 +29,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "fabric_emul/verbs/adapter.h"
-#include "messaging/pool_spec.h"
+#include "messaging/pools/pool_spec.h"
 #include "messaging/wire/cfg_util.h"
 #include "messaging/wire/idata.h"
 
@@ -59,7 +59,8 @@ struct PairConfig {
   std::uint64_t window_bytes_max = 2 << 20;
 };
 
-// CfgUtil, as the modules see it: a code and the serialised message of messaging/cfgutil.proto.
+// CfgUtil, as the modules see it: a code and the serialised message of
+// messaging/cfgutil/cfgutil.proto.
 struct CfgRequest {
   CfgCode code{};
   base::Bytes data;

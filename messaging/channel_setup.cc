@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "messaging/cfgutil/node_name.h"
 #include "messaging/channel_impl.h"
-#include "messaging/node_name.h"
 
 namespace splitnic::messaging {
 namespace {

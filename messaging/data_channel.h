@@ -18,10 +18,10 @@
 #include "base/ring.h"
 #include "base/status.h"
 #include "fabric_emul/verbs/adapter.h"
-#include "messaging/pool_owner.h"
-#include "messaging/pool_spec.h"
-#include "messaging/pool_table.h"
-#include "messaging/pool_user.h"
+#include "messaging/pools/pool_owner.h"
+#include "messaging/pools/pool_spec.h"
+#include "messaging/pools/pool_table.h"
+#include "messaging/pools/pool_user.h"
 
 namespace splitnic::messaging {
 

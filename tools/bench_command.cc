@@ -14,8 +14,8 @@
 #include "control/common_options.h"
 #include "control/identity.h"
 #include "control/json.h"
-#include "fabric_emul/link/shm_underlay.h"
-#include "fabric_emul/link/udp_underlay.h"
+#include "fabric_emul/underlay/shm_underlay.h"
+#include "fabric_emul/underlay/udp_underlay.h"
 #include "tools/bench/measure.h"
 #include "tools/commands.h"
 

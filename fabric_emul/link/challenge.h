@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {

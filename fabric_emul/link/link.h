@@ -22,7 +22,7 @@
 #include "fabric_emul/link/full_link.h"
 #include "fabric_emul/link/link_counters.h"
 #include "fabric_emul/link/path_probe.h"
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/init.h"

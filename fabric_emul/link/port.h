@@ -23,7 +23,7 @@
 #include "fabric_emul/link/challenge.h"
 #include "fabric_emul/link/link.h"
 #include "fabric_emul/link/link_counters.h"
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/init.h"
 
 namespace splitnic::fabric {

@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "fabric_emul/mem/arena.h"
+#include "fabric_emul/paging/arena.h"
 #include "fabric_emul/vm/inverted_page_table.h"
 #include "fabric_emul/vm/segment_table.h"
 

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "host_module/registration_cache.h"
+#include "fabric_emul/regcache/registration_cache.h"
 #include "tests/support/adapter_pair.h"
 #include "tests/support/reader.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 using fabric::kLocalRead;
 using fabric::PdId;
-using host::RegCounter;
+using fabric::RegCounter;
 
 constexpr std::size_t kIos = 100'000;
 constexpr std::size_t kBytesMax = std::size_t{1} << 20;
@@ -54,7 +54,7 @@ double median_nanoseconds(std::size_t rounds, const Round& round) {
 void compare(std::size_t bytes, std::size_t rounds) {
   base::OsRandom random;
   fabric::Mrwt table(8192, random);
-  host::OsMemoryLock lock;
+  fabric::OsMemoryLock lock;
   std::vector<std::byte> buffer(bytes);
   const PdId pd(1);
   const auto by_table = [&] {
@@ -62,7 +62,7 @@ void compare(std::size_t bytes, std::size_t rounds) {
   };
   const double plain = nanoseconds(rounds, by_table);
   const auto with = [&](std::size_t keeps) {
-    host::RegistrationCache cache(table, lock, host::memory_exists, random, {.entries = keeps});
+    fabric::RegistrationCache cache(table, lock, fabric::memory_exists, random, {.entries = keeps});
     const auto by_cache = [&] {
       const auto handle = cache.register_region(pd, buffer, kLocalRead);
       CHECK(handle && cache.deregister(*handle));
@@ -206,7 +206,8 @@ struct Ios {
   // keeps: how many entries the cache keeps; 0: it is none.
   explicit Ios(std::size_t keeps)
       : from(pair.b()),
-        cache(from.adapter->memory(), lock, host::memory_exists, from.random, {.entries = keeps}) {
+        cache(from.adapter->memory(), lock, fabric::memory_exists, from.random,
+              {.entries = keeps}) {
     qp = pair.connect(fabric::QpInit{});
     to = &pair.a().memory(64);
   }
@@ -228,8 +229,8 @@ struct Ios {
   }
   fabric::testing::AdapterPair pair;
   fabric::testing::End& from;
-  host::OsMemoryLock lock;
-  host::RegistrationCache cache;
+  fabric::OsMemoryLock lock;
+  fabric::RegistrationCache cache;
   fabric::testing::QpPair qp;
   fabric::testing::Memory* to = nullptr;
   std::vector<std::byte> buffer = std::vector<std::byte>(4096);

@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "fabric_emul/mem/io_consumer.h"
-#include "fabric_emul/mem/swap_arbitrator.h"
+#include "fabric_emul/paging/io_consumer.h"
+#include "fabric_emul/paging/swap_arbitrator.h"
 #include "tests/support/adapter_pair.h"
 #include "tests/support/reader.h"
 

@@ -1,7 +1,7 @@
 // RDMA between regions made of pages that lie anywhere, or are out when the cells come.
 #include <gtest/gtest.h>
 
-#include "fabric_emul/mem/on_demand.h"
+#include "fabric_emul/paging/on_demand.h"
 #include "tests/support/adapter_pair.h"
 #include "tests/support/reader.h"
 

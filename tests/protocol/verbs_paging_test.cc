@@ -3,8 +3,8 @@
 // each transfer.
 #include <gtest/gtest.h>
 
-#include "fabric_emul/mem/on_demand.h"
-#include "fabric_emul/mem/prefetch.h"
+#include "fabric_emul/paging/on_demand.h"
+#include "fabric_emul/paging/prefetch.h"
 #include "tests/support/adapter_pair.h"
 #include "tests/support/reader.h"
 

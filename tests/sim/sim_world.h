@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/link/fault_underlay.h"
-#include "fabric_emul/link/in_process_underlay.h"
+#include "fabric_emul/underlay/fault_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
 #include "iou_module/iou.h"
 #include "tests/sim/fake_port.h"

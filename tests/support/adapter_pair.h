@@ -19,8 +19,8 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/link/fault_underlay.h"
-#include "fabric_emul/link/in_process_underlay.h"
+#include "fabric_emul/underlay/fault_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "tests/support/tap_underlay.h"
 

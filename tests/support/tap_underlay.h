@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "fabric_emul/link/underlay_decorator.h"
+#include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
 

@@ -3,7 +3,7 @@
 
 #include <poll.h>
 
-#include "fabric_emul/link/udp_underlay.h"
+#include "fabric_emul/underlay/udp_underlay.h"
 #include "tests/support/adapter_pair.h"
 
 namespace splitnic::fabric::testing {

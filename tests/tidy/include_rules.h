@@ -16,22 +16,25 @@ struct FolderRule {
 
 // Vocabulary that others may include without their folder: strong integers, an enumeration. They
 // include only base.
-constexpr std::array<std::string_view, 2> leaf_headers() {
-  return {"fabric_emul/wire/ids.h", "messaging/drop_reason.h"};
+constexpr std::array<std::string_view, 3> leaf_headers() {
+  return {"fabric_emul/wire/ids.h", "messaging/drop_reason.h", "messaging/context_source.h"};
 }
 
 // In order of level: a row may only name rows above it, so the graph has no cycle (tested).
 inline const std::vector<FolderRule>& folder_rules() {
   static constexpr std::string_view kIds = leaf_headers()[0];
   static constexpr std::string_view kDropReason = leaf_headers()[1];
+  static constexpr std::string_view kContextSource = leaf_headers()[2];
   static const std::vector<FolderRule> kRules = {
       {"base", {}},
       {"fabric_emul/wire", {"base"}},
+      {"fabric_emul/underlay", {"base"}},
       {"fabric_emul/mem", {"base", kIds}},
+      {"fabric_emul/paging", {"base", "fabric_emul/mem"}},
       {"lan_bridge/frame", {"base"}},
       {"messaging/wire", {"base", kIds, kDropReason}},
       {"control", {"base"}},
-      {"fabric_emul/link", {"base", "fabric_emul/wire"}},
+      {"fabric_emul/link", {"base", "fabric_emul/wire", "fabric_emul/underlay"}},
       {"lan_bridge", {"base", "lan_bridge/frame"}},
       {"fabric_emul/transport",
        {"base", "fabric_emul/wire", "fabric_emul/mem", "fabric_emul/link"}},
@@ -42,19 +45,28 @@ inline const std::vector<FolderRule>& folder_rules() {
        {"base", "fabric_emul/wire", "fabric_emul/mem", "fabric_emul/link", "fabric_emul/transport",
         "fabric_emul/stream"}},
       {"fabric_emul/via", {"base", "fabric_emul/verbs"}},
-      {"fabric_emul/vm", {"base", kIds, "fabric_emul/mem", "fabric_emul/verbs"}},
-      {"messaging", {"base", kIds, "messaging/wire", "fabric_emul/verbs"}},
+      {"fabric_emul/vm",
+       {"base", kIds, "fabric_emul/mem", "fabric_emul/paging", "fabric_emul/verbs"}},
+      {"fabric_emul/regcache", {"base", "fabric_emul/mem", "fabric_emul/verbs"}},
+      {"messaging/pools",
+       {"base", kIds, kDropReason, kContextSource, "messaging/wire", "fabric_emul/verbs"}},
+      {"messaging/cfgutil", {"base", kIds, kContextSource, "messaging/wire"}},
+      {"messaging",
+       {"base", kIds, "messaging/wire", "messaging/pools", "messaging/cfgutil",
+        "fabric_emul/verbs"}},
       // The modules never see each other; their mains choose an underlay and hand it in.
       {"host_module",
        {"base", kIds, "lan_bridge", "lan_bridge/frame", "control", "fabric_emul/link",
-        "fabric_emul/verbs", "messaging", "messaging/wire"}},
+        "fabric_emul/underlay", "fabric_emul/verbs", "messaging", "messaging/pools",
+        "messaging/cfgutil", "messaging/wire"}},
       {"iou_module",
        {"base", kIds, "lan_bridge", "lan_bridge/frame", "control", "fabric_emul/link",
-        "fabric_emul/verbs", "messaging", "messaging/wire"}},
+        "fabric_emul/underlay", "fabric_emul/verbs", "messaging", "messaging/pools",
+        "messaging/cfgutil", "messaging/wire"}},
       {"tools",
        {"base", "lan_bridge", "lan_bridge/frame", "control", "fabric_emul/wire", "fabric_emul/mem",
-        "fabric_emul/link", "fabric_emul/transport", "fabric_emul/verbs", "messaging",
-        "messaging/wire", "host_module", "iou_module"}},
+        "fabric_emul/underlay", "fabric_emul/link", "fabric_emul/transport", "fabric_emul/verbs",
+        "messaging", "messaging/wire", "host_module", "iou_module"}},
   };
   return kRules;
 }
@@ -70,7 +82,7 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"Asio", "boost/(asio|beast).*",
        "(fabric_emul/verbs/completion_channel\\.|control/|host_module/|iou_module/|tools/).*"},
       {"libpcap", "pcap(\\.h|/.*)",
-       "(lan_bridge/ports/(pcap|file)_\\w*|fabric_emul/link/pcap_underlay)\\.cc"},
+       "(lan_bridge/ports/(pcap|file)_\\w*|fabric_emul/underlay/pcap_underlay)\\.cc"},
       {"Protobuf", "google/protobuf/.*", "(messaging|control|tools)/.*"},
       // The modules ask and answer CfgUtil requests: its values reach their sources, never their
       // headers.

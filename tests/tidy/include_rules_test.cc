@@ -23,7 +23,7 @@ TEST(IncludeRules, the_graph_has_no_cycle) {
 
 TEST(IncludeRules, the_longest_folder_wins) {
   EXPECT_EQ(folder_of("messaging/wire/idata.h"), "messaging/wire");
-  EXPECT_EQ(folder_of("messaging/pool_user.h"), "messaging");
+  EXPECT_EQ(folder_of("messaging/pools/pool_user.h"), "messaging");
   EXPECT_EQ(folder_of("messaging_x/pool_user.h"), "");
   EXPECT_EQ(folder_of("string"), "");
 }
@@ -45,7 +45,7 @@ TEST(IncludeRules, levels) {
       {"messaging/a.h", "\"fabric_emul/verbs/verbs.h\"", true},
       {"messaging/a.h", "\"fabric_emul/transport/qp.h\"", false},
       {"messaging/a.h", "\"fabric_emul/mem/mrwt.h\"", false},
-      {"messaging/a.h", "\"fabric_emul/link/underlay.h\"", false},
+      {"messaging/a.h", "\"fabric_emul/underlay/underlay.h\"", false},
       {"messaging/wire/a.h", "\"messaging/b.h\"", false},
       {"messaging/wire/a.h", "\"messaging/drop_reason.h\"", true},
       {"lan_bridge/frame/a.h", "\"lan_bridge/frame_port.h\"", false},
@@ -75,9 +75,9 @@ TEST(IncludeRules, third_parties) {
       {"lan_bridge/ports/pcap_port.cc", "<pcap/pcap.h>", true},
       {"lan_bridge/ports/tap_port.cc", "<pcap/pcap.h>", false},
       {"lan_bridge/ports/pcap_port.h", "<pcap.h>", false},
-      {"messaging/a.cc", "\"messaging/cfgutil.pb.h\"", true},
-      {"iou_module/a.cc", "\"messaging/cfgutil.pb.h\"", true},
-      {"iou_module/a.h", "\"messaging/cfgutil.pb.h\"", false},
+      {"messaging/a.cc", "\"messaging/cfgutil/cfgutil.pb.h\"", true},
+      {"iou_module/a.cc", "\"messaging/cfgutil/cfgutil.pb.h\"", true},
+      {"iou_module/a.h", "\"messaging/cfgutil/cfgutil.pb.h\"", false},
       {"iou_module/a.cc", "<google/protobuf/message.h>", false},
       {"fabric_emul/wire/a.cc", "<google/protobuf/message.h>", false},
       {"fabric_emul/link/a.cc", "<spdlog/spdlog.h>", false},

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "fabric_emul/link/turn_wait.h"
+#include "fabric_emul/underlay/turn_wait.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "tools/bench/greeting.h"
 #include "tools/bench/run.h"

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "fabric_emul/link/udp_underlay.h"
+#include "fabric_emul/underlay/udp_underlay.h"
 
 namespace splitnic::bench {
 namespace {

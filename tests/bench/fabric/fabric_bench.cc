@@ -23,9 +23,9 @@
 #include <string_view>
 #include <vector>
 
-#include "fabric_emul/link/fault_underlay.h"
-#include "fabric_emul/link/shm_underlay.h"
-#include "fabric_emul/link/udp_underlay.h"
+#include "fabric_emul/underlay/fault_underlay.h"
+#include "fabric_emul/underlay/shm_underlay.h"
+#include "fabric_emul/underlay/udp_underlay.h"
 #include "tests/bench/fabric/datagrams.h"
 #include "tests/bench/fabric/two_ends.h"
 #include "tools/bench/measure.h"

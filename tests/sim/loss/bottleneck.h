@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/link/underlay.h"
+#include "fabric_emul/underlay/underlay.h"
 
 namespace splitnic::sim {
 

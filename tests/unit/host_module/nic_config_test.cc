@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "messaging/cfgutil.pb.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 #include "tests/sim/fake_port.h"
 #include "tests/support/channel_fixture.h"
 

@@ -1,6 +1,6 @@
 // Requests of hosts: what is refused has changed nothing.
 #include "control/values.h"
-#include "messaging/node_name.h"
+#include "messaging/cfgutil/node_name.h"
 #include "tests/unit/iou_module/unit_bench.h"
 
 namespace splitnic::iou::bench::requests_test {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/endian.h"
-#include "fabric_emul/link/fault_underlay.h"
-#include "fabric_emul/link/in_process_underlay.h"
+#include "fabric_emul/underlay/fault_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "iou_module/iou.h"
-#include "messaging/cfgutil.pb.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 #include "tests/sim/fake_port.h"
 
 namespace splitnic::iou::bench {

@@ -2,7 +2,7 @@
 
 #include "base/random.h"
 
-#include "tests/unit/messaging/pool_support.h"
+#include "tests/unit/messaging/pools/pool_support.h"
 
 namespace splitnic::messaging::message_dispatch_test {
 using namespace test;

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/endian.h"
 #include "base/random.h"
-#include "fabric_emul/link/fault_underlay.h"
-#include "fabric_emul/link/in_process_underlay.h"
 #include "fabric_emul/link/port.h"
+#include "fabric_emul/underlay/fault_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 
 namespace splitnic::fabric::link_world {
 

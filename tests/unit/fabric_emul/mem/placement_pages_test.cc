@@ -5,9 +5,9 @@
 #include <array>
 #include <vector>
 
-#include "fabric_emul/mem/arena.h"
-#include "fabric_emul/mem/on_demand.h"
 #include "fabric_emul/mem/placement.h"
+#include "fabric_emul/paging/arena.h"
+#include "fabric_emul/paging/on_demand.h"
 #include "tests/unit/fabric_emul/mem/frames.h"
 
 namespace splitnic::fabric {

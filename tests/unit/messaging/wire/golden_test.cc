@@ -1,7 +1,7 @@
 // The golden bytes of every message: what emit writes and what parse reads of it.
 #include <gtest/gtest.h>
 
-#include "messaging/cfgutil.pb.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/wire/buffer_pool_flush.h"
 #include "messaging/wire/buffer_rdma_indicate.h"
 #include "messaging/wire/buffer_recv_pool.h"

@@ -1,0 +1,161 @@
+#include "fabric_emul/underlay/pcapng_writer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace splitnic::fabric {
+namespace {
+
+// Fields are in this machine's byte order: the magic of the section header tells a reader which.
+constexpr std::uint32_t kSectionHeader = 0x0A0D0D0A;
+constexpr std::uint32_t kByteOrderMagic = 0x1A2B3C4D;
+constexpr std::uint32_t kVersion = 1;  // major (16), minor (16) in little endian: 1.0
+constexpr std::uint32_t kInterfaceDescription = 1;
+constexpr std::uint32_t kEnhancedPacket = 6;
+constexpr std::uint16_t kEndOfOptions = 0;
+constexpr std::uint16_t kUserApplication = 4;   // of the section
+constexpr std::uint16_t kInterfaceName = 2;     // of an interface
+constexpr std::uint16_t kInterfaceTsresol = 9;  // of an interface
+constexpr std::uint16_t kPacketFlags = 2;       // of a packet
+constexpr std::uint32_t kSnapLength = 65535;
+constexpr std::size_t kPacketOverhead = 44;
+static_assert(std::endian::native == std::endian::little);
+
+}  // namespace
+
+base::Result<std::unique_ptr<PcapngWriter>> PcapngWriter::open(const std::string& path,
+                                                               std::string_view program) {
+  base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd.valid()) return base::Error::from_errno("opening the capture " + path, errno);
+  std::unique_ptr<PcapngWriter> writer(new PcapngWriter(path, std::move(fd)));
+  const std::size_t section = writer->begin_block(kSectionHeader);
+  writer->put32(kByteOrderMagic);
+  writer->put32(kVersion);
+  writer->put32(~0U);  // the section's length is not known
+  writer->put32(~0U);
+  writer->put_option(kUserApplication, base::as_bytes(program));
+  writer->put_option(kEndOfOptions, {});
+  writer->end_block(section);
+  return writer;
+}
+
+PcapngWriter::PcapngWriter(std::string path, base::UniqueFd fd)
+    : path_(std::move(path)), fd_(std::move(fd)), buffer_(kBufferBytes) {}
+
+PcapngWriter::~PcapngWriter() {
+  flush();
+  if (const auto lost = counters_[CaptureCounter::kLost]; lost != 0) {
+    base::log_warn("the capture " + path_ + " misses " + std::to_string(lost) + " datagrams");
+  }
+}
+
+std::uint32_t PcapngWriter::add_interface(std::string_view name) {
+  CHECK(counters_[CaptureCounter::kDatagrams] == 0 && name.size() < 256);
+  const std::size_t begin = begin_block(kInterfaceDescription);
+  put32(kLinkTypeUser0);  // link type (16), reserved (16)
+  put32(kSnapLength);
+  put_option(kInterfaceName, base::as_bytes(name));
+  const std::byte nanoseconds{9};  // 10^-9
+  put_option(kInterfaceTsresol, {&nanoseconds, 1});
+  put_option(kEndOfOptions, {});
+  end_block(begin);
+  flush();  // the head of the file is never what a full disk loses later
+  return interfaces_++;
+}
+
+void PcapngWriter::add(std::uint32_t interface, Direction direction,
+                       std::chrono::nanoseconds since_epoch, base::Bytes datagram) {
+  CHECK(interface < interfaces_);
+  counters_.add(CaptureCounter::kDatagrams);
+  counters_.add(CaptureCounter::kBytes, datagram.size());
+  const auto length = static_cast<std::uint32_t>(datagram.size());
+  datagram = datagram.first(std::min<std::size_t>(datagram.size(), kSnapLength));
+  if (buffer_.size() - used_ < kPacketOverhead + base::round_up(datagram.size(), 4)) flush();
+  const auto stamp = static_cast<std::uint64_t>(since_epoch.count());
+  const std::size_t begin = begin_block(kEnhancedPacket);
+  put32(interface);
+  put32(static_cast<std::uint32_t>(stamp >> 32));
+  put32(static_cast<std::uint32_t>(stamp));
+  put32(static_cast<std::uint32_t>(datagram.size()));
+  put32(length);
+  put_padded(datagram);
+  const auto flags = static_cast<std::uint32_t>(direction);
+  put_option(kPacketFlags, std::as_bytes(std::span(&flags, 1)));
+  put_option(kEndOfOptions, {});
+  end_block(begin);
+  ++buffered_datagrams_;
+}
+
+void PcapngWriter::flush() {
+  if (used_ == 0) return;
+  if (!fd_.valid() || !write_all()) lose();
+  used_ = 0;
+  buffered_datagrams_ = 0;
+}
+
+// False: nothing of the buffer is in the file.
+bool PcapngWriter::write_all() {
+  std::size_t done = 0;
+  while (done < used_) {
+    const ssize_t wrote = ::write(fd_.get(), buffer_.data() + done, used_ - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) {
+      if (counters_[CaptureCounter::kLost] == 0) {
+        base::log_warn("writing the capture " + path_ + ": " + std::strerror(errno) +
+                       "; datagrams are missing from it from now on");
+      }
+      const auto whole = static_cast<off_t>(file_bytes_);
+      if (::ftruncate(fd_.get(), whole) != 0 || ::lseek(fd_.get(), whole, SEEK_SET) < 0 ||
+          file_bytes_ == 0) {
+        fd_.reset();  // without its head, or with half a block in it, the file is of no use
+      }
+      return false;
+    }
+    done += static_cast<std::size_t>(wrote);
+  }
+  file_bytes_ += used_;
+  return true;
+}
+
+void PcapngWriter::lose() { counters_.add(CaptureCounter::kLost, buffered_datagrams_); }
+
+void PcapngWriter::put32(std::uint32_t value) {
+  std::memcpy(buffer_.data() + used_, &value, sizeof(value));
+  used_ += sizeof(value);
+}
+
+void PcapngWriter::put_padded(base::Bytes bytes) {
+  const std::size_t padded = base::round_up(bytes.size(), 4);
+  if (!bytes.empty()) std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
+  std::memset(buffer_.data() + used_ + bytes.size(), 0, padded - bytes.size());
+  used_ += padded;
+}
+
+void PcapngWriter::put_option(std::uint16_t code, base::Bytes value) {
+  put32(code | static_cast<std::uint32_t>(value.size()) << 16);
+  put_padded(value);
+}
+
+std::size_t PcapngWriter::begin_block(std::uint32_t type) {
+  const std::size_t begin = used_;
+  put32(type);
+  put32(0);
+  return begin;
+}
+
+void PcapngWriter::end_block(std::size_t begin) {
+  const auto bytes = static_cast<std::uint32_t>(used_ + 4 - begin);
+  put32(bytes);
+  std::memcpy(buffer_.data() + begin + 4, &bytes, sizeof(bytes));
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,42 @@
+// The memory of one shared-memory wire: a sealed memfd with two rings. The side that listens makes
+// it, the side that connects gets its descriptor and checks it before mapping: of the expected
+// length, and sealed against shrinking, so that no one can take pages away under our feet (SIGBUS).
+// Layout: control of ring 0 (listener puts), control of ring 1 (connector puts), page; octets of
+// ring 0; octets of ring 1.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "fabric_emul/underlay/shm_ring.h"
+
+namespace splitnic::fabric {
+
+class ShmSegment {
+ public:
+  // Anonymous memory of two rings of `ring_bytes`, sealed.
+  static base::Result<base::UniqueFd> make(std::size_t ring_bytes);
+  // Verifies and maps. The descriptor may be closed afterwards.
+  static base::Result<std::unique_ptr<ShmSegment>> map(int fd, std::size_t ring_bytes);
+  static std::size_t bytes_for(std::size_t ring_bytes);
+
+  ~ShmSegment();
+  ShmSegment(const ShmSegment&) = delete;
+  ShmSegment& operator=(const ShmSegment&) = delete;
+
+  // `which` 0 or 1.
+  ShmRingControl& control(std::size_t which);
+  base::MutableBytes octets(std::size_t which);
+
+ private:
+  ShmSegment(void* memory, std::size_t ring_bytes)
+      : memory_(static_cast<std::byte*>(memory)), ring_bytes_(ring_bytes) {}
+
+  std::byte* memory_;
+  std::size_t ring_bytes_;
+};
+
+}  // namespace splitnic::fabric

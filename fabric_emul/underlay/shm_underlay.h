@@ -1,0 +1,122 @@
+// Datagrams between processes of one machine through shared memory: shm://NAME. A wire and nothing
+// more: no pool lies in it, and all that arrives leaves the ring by one checked copy (shm_ring.h).
+//
+// The listener has a socket DIRECTORY/splitnic-NAME for programs of its own user. Who connects
+// gets a sealed segment of its own (shm_segment.h) with a ring for each direction. The socket
+// stays: it carries wake-ups (a byte; no eventfd, whose O_NONBLOCK the other side could take away)
+// and its end is the peer's end, which frees the segment. A connector whose listener went away
+// connects again with its next send. A wake-up is sent only to who said by may_sleep() that it
+// sleeps, so that nobody enters the kernel while both are busy. Room after kBlocked is told as
+// input, too. Thread: one owner, the data thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "fabric_emul/underlay/shm_ring.h"
+#include "fabric_emul/underlay/shm_segment.h"
+#include "fabric_emul/underlay/underlay.h"
+
+namespace splitnic::fabric {
+
+// $SPLITNIC_SHM_DIR, or /dev/shm, which network namespaces share.
+std::string shm_directory();
+
+struct ShmConfig {
+  std::string name = {};
+  bool listens = false;
+  std::string directory = shm_directory();  // of the socket that both ends meet at
+  std::size_t ring_bytes = 2 << 20;         // listener: each direction of each client
+  std::size_t clients_max = 64;
+};
+
+enum class ShmCounter {
+  kClients,
+  kClientsGone,
+  kDropBroken,
+  kDropHandshake,
+  kRefusedFull,
+  kRefusedUser,
+  kCount_
+};
+
+class ShmUnderlay final : public Underlay {
+ public:
+  // A connector opens whether there is a listener or not.
+  static base::Result<std::unique_ptr<ShmUnderlay>> open(const ShmConfig& config);
+  ~ShmUnderlay() override;
+
+  // Where a connector sends to.
+  static PeerAddress listener_address();
+  std::size_t clients() const { return wires_.size(); }
+  std::uint64_t count(ShmCounter counter) const { return counters_[counter]; }
+
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
+  // In the ring to this peer. A wire whose room is lent keeps its memory when its peer ends.
+  base::MutableBytes lend(const PeerAddress& to, std::size_t first_bytes) override;
+  void give_back(const PeerAddress& to) override;
+  std::optional<Received> receive() override;
+  bool may_sleep() override;
+  std::size_t datagram_bytes_max(const PeerAddress& to) const override;
+  std::size_t batch_bytes_max() const override { return kShmBatchMax; }
+  std::size_t receive_buffer_bytes() const override { return config_.ring_bytes; }
+  int fd() const override { return poll_.get(); }
+  std::string name_of(const PeerAddress& peer) const override;
+
+ private:
+  struct Wire {
+    std::uint32_t number = 0;
+    base::UniqueFd socket;
+    std::unique_ptr<ShmSegment> segment;  // null: its descriptor has not arrived yet
+    std::optional<ShmRing> in;
+    std::optional<ShmRing> out;
+    bool blocked = false;          // the last send did not fit
+    bool has_room = false;         // and may fit now
+    bool ended = false;            // the peer is gone; what it put before may still be taken
+    bool broken = false;           // to be removed, but for what is lent of it
+    std::byte* lent = nullptr;     // the room in `out` that the owner may be writing in
+    bool is_loan_awaited = false;  // something else was to be sent meanwhile
+    std::size_t takes_left = 0;    // once ended
+  };
+
+  explicit ShmUnderlay(const ShmConfig& config);
+  base::Status listen();
+  bool watch(int fd, std::uint32_t key);
+  void connect();
+  void accept_all();
+  void accept_one(base::UniqueFd socket);
+  void take_segment(Wire& wire);
+  void attach(Wire& wire, std::unique_ptr<ShmSegment> segment);
+  bool handle_events();  // false: there was none
+  void on_readable(Wire& wire);
+  std::optional<Received> take_from(Wire& wire);
+  std::optional<Received> take_any();
+  void remove_ended();
+  void end_loan(Wire& wire);
+  Wire* find(std::uint32_t number);
+  void update_retry();
+
+  ShmConfig config_;
+  std::string path_;
+  bool owns_path_ = false;
+  base::UniqueFd poll_;  // the one descriptor that the owner sleeps on
+  base::UniqueFd listener_;
+  base::UniqueFd retry_;  // readable while a blocked wire has room and was not tried again
+  bool is_retry_set_ = false;
+  std::vector<std::unique_ptr<Wire>> wires_;
+  std::size_t next_wire_ = 0;
+  bool is_woken_ = true;      // a wake-up or another event may be there to read
+  unsigned empty_turns_ = 0;  // since events were looked for
+  std::uint32_t last_number_ = 0;
+  std::vector<std::byte> buffer_;  // of the batch that receive() gave out
+  base::Counters<ShmCounter> counters_;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,182 @@
+// Datapath of the UDP underlay. Out: 1. one datagram: plain sendmsg; 2. more: one sendmsg with
+// UDP_SEGMENT; 3. refused by the system: sendmmsg, for good unless only the length was refused.
+// In: one recvmsg; UDP_GRO tells the stride.
+#include <netinet/udp.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "fabric_emul/underlay/udp_address.h"
+#include "fabric_emul/underlay/udp_underlay.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr std::size_t kMessagesPerCall = 64;
+constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
+
+iovec io_of(base::Bytes bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // sendmsg does not write to it
+}
+
+Underlay::SendStatus status_of(int error) {
+  switch (error) {
+    case 0:
+      return Underlay::SendStatus::kSent;
+    case EAGAIN:
+      return Underlay::SendStatus::kBlocked;
+    case EMSGSIZE:
+      return Underlay::SendStatus::kTooLong;
+    default:  // ECONNREFUSED, ENETUNREACH, EPERM of a firewall ...: lost like on the way
+      return Underlay::SendStatus::kRefused;
+  }
+}
+
+// A socket reports what became of an earlier datagram on the next call: ask once more then.
+template <class Call>
+auto call_again(Call&& call) {
+  auto result = call();
+  bool once_more = true;
+  while (result < 0 && (errno == EINTR || (errno == ECONNREFUSED && once_more))) {
+    if (errno == ECONNREFUSED) once_more = false;
+    result = call();
+  }
+  return result;
+}
+
+}  // namespace
+
+Underlay::SendStatus UdpUnderlay::send(const PeerAddress& to, base::Bytes bytes,
+                                       std::size_t stride) {
+  CHECK(stride > 0 && bytes.size() <= batch_bytes_max());
+  if (bytes.size() <= stride) {
+    int error = 0;
+    return send_once(to, bytes, 0, error);
+  }
+  return segment_ ? send_segmented(to, bytes, stride) : send_each(to, bytes, stride);
+}
+
+Underlay::SendStatus UdpUnderlay::send_segmented(const PeerAddress& to, base::Bytes bytes,
+                                                 std::size_t stride) {
+  int error = 0;
+  const SendStatus status = send_once(to, bytes, stride, error);
+  if (error != EIO && error != EINVAL) return status;
+  // EIO: the way out has no checksum offload; EINVAL: no UDP_SEGMENT here, too many segments, or a
+  // stride beyond the path MTU. Only the last is no reason to give up segmenting.
+  const SendStatus each = send_each(to, bytes, stride);
+  if (each == SendStatus::kSent) {
+    segment_ = false;
+    base::log_warn("UDP_SEGMENT is refused (" + std::string(std::strerror(error)) +
+                   "): sending datagram by datagram from now on");
+  }
+  return each;
+}
+
+Underlay::SendStatus UdpUnderlay::send_once(const PeerAddress& to, base::Bytes bytes,
+                                            std::size_t segment, int& error) {
+  iovec io = io_of(bytes);
+  UdpAddress address(to);
+  msghdr message{};
+  message.msg_iov = &io;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, kSegmentControlBytes + UdpLocalTable::kControlBytes> control{};
+  std::size_t used = 0;
+  if (!is_connected_) {
+    used = locals_.put(address.local_index(), family_, control.data());
+    address.set_local_index(0);
+    message.msg_name = address.get();
+    message.msg_namelen = address.bytes();
+  }
+  if (segment != 0) {
+    auto* header = reinterpret_cast<cmsghdr*>(control.data() + used);
+    *header = {CMSG_LEN(sizeof(std::uint16_t)), SOL_UDP, UDP_SEGMENT};
+    const auto value = static_cast<std::uint16_t>(segment);
+    std::memcpy(CMSG_DATA(header), &value, sizeof(value));
+    used += kSegmentControlBytes;
+  }
+  message.msg_control = used == 0 ? nullptr : control.data();
+  message.msg_controllen = used;
+  const auto sent = call_again([&] { return ::sendmsg(fd_.get(), &message, 0); });
+  error = sent < 0 ? errno : 0;
+  return status_of(error);
+}
+
+Underlay::SendStatus UdpUnderlay::send_each(const PeerAddress& to, base::Bytes bytes,
+                                            std::size_t stride) {
+  const bool is_resumed = resume_.data == bytes.data() && resume_.size == bytes.size();
+  std::size_t at = is_resumed ? resume_.sent : 0;
+  resume_ = {};
+  UdpAddress address(to);
+  alignas(cmsghdr) std::array<char, UdpLocalTable::kControlBytes> control{};
+  const std::size_t used =
+      is_connected_ ? 0 : locals_.put(address.local_index(), family_, control.data());
+  address.set_local_index(0);
+  std::array<iovec, kMessagesPerCall> io;
+  std::array<mmsghdr, kMessagesPerCall> messages{};
+  while (at < bytes.size()) {
+    unsigned count = 0;
+    for (std::size_t from = at; from < bytes.size() && count < kMessagesPerCall; from += stride) {
+      io[count] = io_of(bytes.subspan(from, std::min(stride, bytes.size() - from)));
+      msghdr& message = messages[count].msg_hdr;
+      message.msg_iov = &io[count];
+      message.msg_iovlen = 1;
+      message.msg_name = is_connected_ ? nullptr : address.get();
+      message.msg_namelen = is_connected_ ? 0 : address.bytes();
+      message.msg_control = used == 0 ? nullptr : control.data();
+      message.msg_controllen = used;
+      ++count;
+    }
+    const int sent = call_again([&] { return ::sendmmsg(fd_.get(), messages.data(), count, 0); });
+    if (sent < 0) {
+      // The link sends the same batch again: go on behind what was taken.
+      if (errno == EAGAIN && at > 0) resume_ = {bytes.data(), bytes.size(), at};
+      return status_of(errno);
+    }
+    at += static_cast<std::size_t>(sent) * stride;
+  }
+  return SendStatus::kSent;
+}
+
+std::optional<Underlay::Received> UdpUnderlay::receive() {
+  sockaddr_in6 from{};
+  iovec io{buffer_.data(), buffer_.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int)) + UdpLocalTable::kControlBytes> control;
+  msghdr message{};
+  message.msg_name = &from;
+  message.msg_namelen = sizeof(from);
+  message.msg_iov = &io;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  // ECONNREFUSED and the like tell of something sent earlier; input may wait behind.
+  const ssize_t got = call_again([&] { return ::recvmsg(fd_.get(), &message, 0); });
+  if (got < 0) return std::nullopt;
+
+  const auto bytes = static_cast<std::size_t>(got);
+  Received received{{buffer_.data(), bytes}, bytes, {}};
+  std::uint32_t local = 0;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_UDP || header->cmsg_type != UDP_GRO) {
+      if (local == 0) local = locals_.index_of(*header);
+      continue;
+    }
+    int stride = 0;
+    std::memcpy(&stride, CMSG_DATA(header), sizeof(stride));
+    if (stride > 0) received.stride = static_cast<std::size_t>(stride);
+  }
+  if (is_connected_) {
+    received.from = connected_to_;
+  } else {
+    UdpAddress peer(*reinterpret_cast<sockaddr*>(&from), message.msg_namelen);
+    peer.set_local_index(local);
+    received.from = peer.peer();
+  }
+  return received;
+}
+
+}  // namespace splitnic::fabric

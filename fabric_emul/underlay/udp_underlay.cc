@@ -1,0 +1,235 @@
+// Set-up of the UDP underlay: names, sockets, options.
+#include "fabric_emul/underlay/udp_underlay.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "fabric_emul/underlay/udp_address.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr std::size_t kReceiveBytes = 1 << 17;  // one GRO batch is below 64 KiB
+constexpr std::size_t kBufferBytesMin = 4 << 20;
+constexpr std::size_t kHeadersV4 = 28;  // IP and UDP
+constexpr std::size_t kHeadersV6 = 48;
+constexpr std::size_t kMtuFallback = 1280;  // every IPv6 path carries it
+
+bool set_option(int fd, int level, int option, int value) {
+  return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
+}
+
+int get_option(int fd, int level, int option) {
+  int value = -1;
+  socklen_t bytes = sizeof(value);
+  return getsockopt(fd, level, option, &value, &bytes) == 0 ? value : -1;
+}
+
+// IP_MTU speaks of IPv4 paths, also from an IPv6 socket that talks to ::ffff:a.b.c.d.
+bool is_v4_path(const PeerAddress& address) {
+  const UdpAddress native(address);
+  if (native.family() == AF_INET) return true;
+  return IN6_IS_ADDR_V4MAPPED(&native.v6().sin6_addr);
+}
+
+// No address of ours in particular.
+bool is_any(const PeerAddress& local) {
+  const UdpAddress native(local);
+  if (native.family() == AF_INET6) return IN6_IS_ADDR_UNSPECIFIED(&native.v6().sin6_addr);
+  sockaddr_in v4;
+  std::memcpy(&v4, native.get(), sizeof v4);
+  return v4.sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+// "host:port", "[v6]:port", ":port", "host"
+bool split_text(std::string_view text, std::string& host, std::string& port) {
+  if (!text.empty() && text.front() == '[') {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) return false;
+    host = text.substr(1, close - 1);
+    const std::string_view rest = text.substr(close + 1);
+    if (rest.size() < 2 || rest.front() != ':') return false;
+    port = rest.substr(1);
+    return true;
+  }
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos || text.find(':') != colon) return false;
+  host = text.substr(0, colon);
+  port = text.substr(colon + 1);
+  return !port.empty();
+}
+
+base::Result<PeerAddress> look_up(std::string_view text, int family, bool to_bind) {
+  std::string host;
+  std::string port;
+  if (!split_text(text, host, port)) {
+    return base::Error(
+        fmt::format("\"{}\" is not an address: write host:port or [IPv6 address]:port", text));
+  }
+  if (host.empty() && !to_bind) {
+    return base::Error(fmt::format("\"{}\" names no host", text));
+  }
+  addrinfo hints{};
+  hints.ai_family = host.empty() && family == AF_UNSPEC ? AF_INET6 : family;
+  hints.ai_socktype = SOCK_DGRAM;
+  hints.ai_flags = to_bind ? AI_PASSIVE : 0;
+  addrinfo* found = nullptr;
+  const int code = getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
+  if (code != 0) {
+    const std::string why = code == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(code);
+    return base::Error(fmt::format("no address found for \"{}\": {}", text, why));
+  }
+  const PeerAddress address = UdpAddress(*found->ai_addr, found->ai_addrlen).peer();
+  freeaddrinfo(found);
+  return address;
+}
+
+}  // namespace
+
+base::Result<PeerAddress> UdpUnderlay::resolve(std::string_view text, int family) {
+  return look_up(text, family, false);
+}
+
+base::Result<std::unique_ptr<UdpUnderlay>> UdpUnderlay::open(const UdpConfig& config) {
+  std::unique_ptr<UdpUnderlay> made(new UdpUnderlay());
+  if (const base::Status status = made->set_up(config); !status) {
+    return status.error().within("UDP underlay");
+  }
+  return made;
+}
+
+base::Status UdpUnderlay::set_up(const UdpConfig& config) {
+  int family = AF_INET6;
+  if (!config.connect.empty()) {
+    const auto peer = resolve(config.connect);
+    if (!peer) return peer.error();
+    connected_to_ = *peer;
+    family = UdpAddress(*peer).family();
+  }
+  if (!config.bind.empty()) {
+    const auto local = look_up(config.bind, config.connect.empty() ? AF_UNSPEC : family, true);
+    if (!local) return local.error();
+    family = UdpAddress(*local).family();
+  }
+  if (base::Status status = open_socket(family); !status) return status;
+  set_buffers(config.buffer_bytes);
+  segment_ = config.segment;
+  if (config.gather && !set_option(fd_.get(), SOL_UDP, UDP_GRO, 1)) {
+    base::log_warn("this kernel has no UDP_GRO: datagrams come one by one");
+  }
+  if (base::Status status = bind_to(config, family); !status) return status;
+  if (!config.connect.empty()) {
+    const UdpAddress peer(connected_to_);
+    if (::connect(fd_.get(), peer.get(), peer.bytes()) != 0) {
+      return base::Error::from_errno("connecting to " + config.connect, errno);
+    }
+    is_connected_ = true;
+  } else if (is_any(local_address())) {
+    // To answer from the address that was asked (udp_local_table.h).
+    const bool v6 = family == AF_INET6;
+    set_option(fd_.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
+  }
+  buffer_.resize(kReceiveBytes);
+  return {};
+}
+
+base::Status UdpUnderlay::open_socket(int family) {
+  family_ = family;
+  fd_.reset(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+  if (!fd_.valid()) return base::Error::from_errno("opening a UDP socket", errno);
+  // Never fragment, on either kind of path that this socket may take.
+  bool whole = true;
+  if (family == AF_INET6) {
+    set_option(fd_.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    whole = set_option(fd_.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+  }
+  whole = set_option(fd_.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) && whole;
+  if (!whole) return base::Error::from_errno("forbidding fragments on the UDP socket", errno);
+  return {};
+}
+
+base::Status UdpUnderlay::bind_to(const UdpConfig& config, int family) {
+  bind_device_ = config.bind_device;
+  if (!bind_device_.empty() &&
+      setsockopt(fd_.get(), SOL_SOCKET, SO_BINDTODEVICE, bind_device_.c_str(),
+                 static_cast<socklen_t>(bind_device_.size())) != 0) {
+    return base::Error::from_errno("tying the UDP socket to interface " + bind_device_, errno);
+  }
+  if (config.bind.empty()) return {};
+  const auto local = look_up(config.bind, family, true);
+  if (!local) return local.error();
+  const UdpAddress address(*local);
+  if (::bind(fd_.get(), address.get(), address.bytes()) == 0) return {};
+  const int error = errno;
+  const std::string what = "binding to " + config.bind;
+  if (error == EADDRINUSE) {
+    return base::Error(
+        what + ": the address is in use; another program has this port, choose another", error);
+  }
+  if (error == EADDRNOTAVAIL) {
+    return base::Error(what + ": no interface of this machine has this address", error);
+  }
+  return base::Error::from_errno(what, error);
+}
+
+void UdpUnderlay::set_buffers(std::size_t bytes) {
+  const int fd = fd_.get();
+  const int wanted = static_cast<int>(bytes);
+  // FORCE needs CAP_NET_ADMIN; without it the system clamps to net.core.rmem_max.
+  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, wanted)) {
+    set_option(fd, SOL_SOCKET, SO_RCVBUF, wanted);
+  }
+  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, wanted)) {
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, wanted);
+  }
+  // The kernel doubles what it is asked for, for its own bookkeeping.
+  const int got = get_option(fd, SOL_SOCKET, SO_RCVBUF);
+  receive_buffer_bytes_ = got > 0 ? static_cast<std::size_t>(got) / 2 : 0;
+  if (receive_buffer_bytes_ < std::min(bytes, kBufferBytesMin)) {
+    base::log_warn(
+        fmt::format("UDP receive buffer is {} bytes only: loss is likely at speed; raise "
+                    "net.core.rmem_max to {}",
+                    receive_buffer_bytes_, kBufferBytesMin));
+  }
+}
+
+PeerAddress UdpUnderlay::local_address() const {
+  sockaddr_storage storage{};
+  socklen_t bytes = sizeof(storage);
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  if (getsockname(fd_.get(), address, &bytes) != 0) return {};
+  return UdpAddress(*address, bytes).peer();
+}
+
+std::size_t UdpUnderlay::datagram_bytes_max(const PeerAddress& to) const {
+  // A connected socket knows its path; for another peer a throw-away one is connected.
+  base::UniqueFd probe;
+  int fd = fd_.get();
+  if (!is_connected_) {
+    UdpAddress peer(to);
+    peer.set_local_index(0);
+    probe.reset(::socket(family_, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
+    fd = probe.get();
+    if (!bind_device_.empty()) {
+      setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bind_device_.c_str(),
+                 static_cast<socklen_t>(bind_device_.size()));
+    }
+    if (fd < 0 || ::connect(fd, peer.get(), peer.bytes()) != 0) fd = -1;
+  }
+  const bool v4 = is_v4_path(to);
+  int mtu = fd < 0 ? -1 : get_option(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU);
+  if (mtu <= 0) mtu = static_cast<int>(kMtuFallback);
+  return static_cast<std::size_t>(mtu) - (v4 ? kHeadersV4 : kHeadersV6);
+}
+
+std::string UdpUnderlay::name_of(const PeerAddress& peer) const { return UdpAddress(peer).text(); }
+
+}  // namespace splitnic::fabric

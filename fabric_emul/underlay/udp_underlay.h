@@ -1,0 +1,84 @@
+// Datagrams over UDP, IPv4 and IPv6. One sendmsg with UDP_SEGMENT and one recvmsg with UDP_GRO move
+// up to 64 KiB; where the system refuses UDP_SEGMENT, sendmmsg does it from then on. Paths are
+// never fragmented (DF): what is too long is told by EMSGSIZE. Set-up in udp_underlay.cc, datapath
+// in udp_batch.cc. Thread: one owner, the data thread.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "fabric_emul/underlay/udp_local_table.h"
+#include "fabric_emul/underlay/underlay.h"
+
+namespace splitnic::fabric {
+
+struct UdpConfig {
+  std::string bind;  // "10.0.0.1:4791", "[::]:4791", ":4791" (IPv6 and IPv4); empty: any free port
+  std::string connect;      // "host:port"; empty: talks to anyone
+  std::string bind_device;  // network interface to be tied to; needs CAP_NET_RAW
+  std::size_t buffer_bytes = 8 << 20;
+  bool segment = true;  // false: never UDP_SEGMENT
+  bool gather = true;   // false: never UDP_GRO
+};
+
+class UdpUnderlay final : public Underlay {
+ public:
+  static base::Result<std::unique_ptr<UdpUnderlay>> open(const UdpConfig& config);
+  // "host:port", names and service names too. `family` AF_UNSPEC takes the first address there is.
+  static base::Result<PeerAddress> resolve(std::string_view text, int family = AF_UNSPEC);
+
+  // Of the other end; REQUIRES config.connect.
+  const PeerAddress& connected_to() const { return connected_to_; }
+  // With the port that the system chose.
+  PeerAddress local_address() const;
+  bool segments() const { return segment_; }
+
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
+  std::optional<Received> receive() override;
+  // Asks the system for the path MTU: for INIT and after kTooLong, not for the data path.
+  std::size_t datagram_bytes_max(const PeerAddress& to) const override;
+  std::size_t receive_buffer_bytes() const override { return receive_buffer_bytes_; }
+  int fd() const override { return fd_.get(); }
+  std::string name_of(const PeerAddress& peer) const override;
+
+ private:
+  UdpUnderlay() = default;
+  // udp_underlay.cc
+  base::Status set_up(const UdpConfig& config);
+  base::Status open_socket(int family);
+  base::Status bind_to(const UdpConfig& config, int family);
+  void set_buffers(std::size_t bytes);
+  // udp_batch.cc
+  SendStatus send_segmented(const PeerAddress& to, base::Bytes bytes, std::size_t stride);
+  SendStatus send_each(const PeerAddress& to, base::Bytes bytes, std::size_t stride);
+  SendStatus send_once(const PeerAddress& to, base::Bytes bytes, std::size_t segment, int& error);
+
+  // Where a batch stands of which sendmmsg took a part before the socket was full.
+  struct Resume {
+    const std::byte* data = nullptr;
+    std::size_t size = 0;
+    std::size_t sent = 0;
+  };
+
+  base::UniqueFd fd_;
+  int family_ = AF_UNSPEC;
+  bool is_connected_ = false;
+  bool segment_ = true;
+  PeerAddress connected_to_;
+  std::string bind_device_;
+  std::size_t receive_buffer_bytes_ = 0;
+  Resume resume_;
+  UdpLocalTable locals_;
+  std::vector<std::byte> buffer_;  // of the batch that receive() gave out
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,32 @@
+// What wraps another underlay and passes on whatever it does not change. The one below outlives it.
+// A decorator says itself what send() and receive() do and when it is due. It lends no room: those
+// that look at what they send, or send something else, need it in memory of ours.
+// Thread: one owner, the data thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "fabric_emul/underlay/underlay.h"
+
+namespace splitnic::fabric {
+
+class UnderlayDecorator : public Underlay {
+ public:
+  explicit UnderlayDecorator(Underlay& below) : below_(below) {}
+
+  bool may_sleep() override { return below_.may_sleep(); }
+  std::size_t datagram_bytes_max(const PeerAddress& to) const override {
+    return below_.datagram_bytes_max(to);
+  }
+  std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
+  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
+  int fd() const override { return below_.fd(); }
+  std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
+  base::Time deadline() const override = 0;
+
+ protected:
+  Underlay& below_;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,288 @@
+// Set-up, flush and messages of the target side; pool_owner_datapath.cc has what runs per frame.
+#include "messaging/pools/pool_owner.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+
+namespace splitnic::messaging {
+namespace {
+constexpr std::size_t kWishesMax = 8;
+constexpr std::size_t kAnswersMax = 16;
+}  // namespace
+
+std::vector<PoolSpec> split(PoolSpec spec) {
+  std::vector<PoolSpec> pools;
+  while (spec.count != 0) {
+    const std::uint32_t count = std::min(spec.count, kIdataElements);
+    pools.push_back({count, spec.size});
+    spec.count -= count;
+  }
+  return pools;
+}
+
+PoolOwner::PoolOwner(const PoolOwnerConfig& config, ContextSource& contexts, DropCounters& drops)
+    : config_(config), contexts_(contexts), drops_(drops) {}
+
+PoolRef PoolOwner::choose_ref(const PoolMemory& memory) {
+  // Rotating, so that a reference is not used again soon after its flush.
+  if (PoolElementIdata::suits(PoolRef(0), memory.elements, memory.element_bytes)) {
+    for (std::uint32_t i = 0; i < kIdataPools; ++i) {
+      const PoolRef ref(next_small_++ % kIdataPools);
+      if (pools_.find(ref) == nullptr) return ref;
+    }
+  }
+  while (pools_.find(PoolRef(next_large_)) != nullptr || next_large_ < kIdataPools) ++next_large_;
+  return PoolRef(next_large_++);
+}
+
+PoolRef PoolOwner::add(const PoolMemory& memory, TransactionContext answers) {
+  const PoolRef ref = choose_ref(memory);
+  add_as(ref, memory, answers);
+  return ref;
+}
+
+void PoolOwner::add_as(PoolRef ref, const PoolMemory& memory, TransactionContext answers) {
+  const PoolRecord record{ref,           memory.elements, memory.element_bytes,
+                          memory.handle, memory.address,  memory.pool_context};
+  CHECK(record.is_legal());
+  CHECK(config_.form != IdataForm::kOffsetLength || pools_.size() == 0);
+  Pool& pool = pools_.insert(ref, std::make_unique<Pool>(record));
+  pool.answers = answers;
+  pool.posted = record.elements;
+  pool.size_class = class_of(record.element_bytes);
+  has_unannounced_ = true;
+}
+
+std::size_t PoolOwner::class_of(std::uint32_t element_bytes) {
+  std::size_t i = 0;
+  while (i < classes_.size() && classes_[i].element_bytes != element_bytes) ++i;
+  if (i == classes_.size()) classes_.push_back({element_bytes, 0});
+  return i;
+}
+
+void PoolOwner::move(Pool& pool, PoolEvent event) {
+  const auto to = next(pool.state, event);
+  CHECK(to);
+  pool.state = *to;
+}
+
+// The peer is done with the pool, or is believed to be. Elements that a reader holds stay until
+// release().
+void PoolOwner::end(Pool& pool, bool is_timed_out) {
+  if (pool.is_live()) {
+    if (pool.state == PoolState::kAdvertised) move(pool, PoolEvent::kFlushBegun);
+    move(pool, PoolEvent::kFlushEnded);
+    classes_[pool.size_class].posted -= pool.posted;
+  }
+  pool.is_unannounced = false;
+  pool.is_flush_unsent = false;
+  pool.update_due = base::kNever;
+  closed_.push_back({pool.record.pool, pool.record.handle, is_timed_out});
+}
+
+void PoolOwner::erase_drained() {
+  pools_.erase_if([](const Pool& pool) {
+    return pool.state == PoolState::kFree && !pool.is_unannounced && pool.filled == 0;
+  });
+}
+
+Verdict PoolOwner::on_get(const BufferRecvPoolGet& message) {
+  for (BufferRecvPoolGet& wish : wishes_) {
+    if (wish.context == message.context) {
+      wish = message;
+      return {};
+    }
+  }
+  if (wishes_.size() == kWishesMax) return DropReason::kState;
+  wishes_.push_back(message);
+  return {};
+}
+
+Verdict PoolOwner::on_flush_request(const BufferPoolFlushRequest& message) {
+  const auto same = [&](const FlushAnswer& a) { return a.context == message.context(); };
+  if (std::any_of(answers_.begin(), answers_.end(), same)) return {};  // repeated: one answer
+  if (answers_.size() == kAnswersMax) return DropReason::kState;
+  FlushAnswer answer{message.context(), {}};
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    Pool* pool = pools_.find(message[i].pool);
+    if (pool == nullptr || !pool->is_live()) {
+      drops_.add(DropReason::kPool);  // answered all the same
+      continue;
+    }
+    if (pool->state == PoolState::kAdvertised) move(*pool, PoolEvent::kFlushBegun);
+    pool->update_due = base::kNever;
+    pool->is_flush_unsent = false;
+    answer.refs.push_back(message[i].pool);
+  }
+  answers_.push_back(std::move(answer));
+  return {};
+}
+
+bool PoolOwner::on_flush_reply(TransactionContext context) {
+  const auto at = std::find_if(open_flushes_.begin(), open_flushes_.end(),
+                               [&](const OpenFlush& open) { return open.context == context; });
+  if (at == open_flushes_.end()) return false;
+  open_flushes_.erase(at);
+  pools_.visit([&](Pool& pool) {
+    // A pool that crossing requests have ended already is not ended again.
+    if (pool.state == PoolState::kFlushing && pool.flush == context) end(pool, false);
+  });
+  erase_drained();
+  return true;
+}
+
+void PoolOwner::request_flush(std::span<const PoolRef> refs) {
+  for (const PoolRef ref : refs) {
+    Pool* pool = pools_.find(ref);
+    if (pool == nullptr) continue;
+    if (pool->is_unannounced) end(*pool, false);
+    if (pool->state != PoolState::kAdvertised) continue;
+    move(*pool, PoolEvent::kFlushBegun);
+    pool->update_due = base::kNever;
+    pool->is_flush_unsent = true;
+    has_flush_unsent_ = true;
+  }
+  erase_drained();
+}
+
+void PoolOwner::request_flush_all() {
+  std::vector<PoolRef> refs;
+  pools_.visit([&](const Pool& pool) { refs.push_back(pool.record.pool); });
+  request_flush(refs);
+}
+
+void PoolOwner::close_all() {
+  pools_.visit([&](Pool& pool) {
+    if (pool.is_live() || pool.is_unannounced) end(pool, false);
+  });
+  erase_drained();
+  open_flushes_.clear();
+  answers_.clear();
+  wishes_.clear();
+  has_unannounced_ = false;
+  has_flush_unsent_ = false;
+  update_due_ = base::kNever;
+}
+
+std::size_t PoolOwner::next_message(base::Time now, base::MutableBytes out) {
+  std::size_t length = emit_flush_answer(out);
+  if (length == 0) length = emit_update(now, out);
+  if (length == 0) length = emit_flush_request(now, out);
+  if (length == 0) length = emit_advertisement(out);
+  return length;
+}
+
+std::size_t PoolOwner::emit_flush_answer(base::MutableBytes out) {
+  if (answers_.empty()) return 0;
+  const FlushAnswer answer = std::move(answers_.front());
+  answers_.erase(answers_.begin());
+  for (const PoolRef ref : answer.refs) {
+    Pool* pool = pools_.find(ref);
+    if (pool != nullptr && pool->state == PoolState::kFlushing) end(*pool, false);
+  }
+  erase_drained();
+  return BufferPoolFlushReply{answer.context}.emit(out);
+}
+
+std::size_t PoolOwner::emit_flush_request(base::Time now, base::MutableBytes out) {
+  if (!has_flush_unsent_) return 0;
+  has_flush_unsent_ = false;
+  const TransactionContext context = contexts_.next();
+  RecordWriter<BufferPoolFlushRequest> writer(out);
+  pools_.visit([&](Pool& pool) {
+    if (!pool.is_flush_unsent) return;
+    if (writer.full()) {
+      has_flush_unsent_ = true;
+      return;
+    }
+    writer.add({pool.record.pool});
+    pool.is_flush_unsent = false;
+    pool.flush = context;
+  });
+  if (!writer.empty()) open_flushes_.push_back({context, now + config_.flush_timeout});
+  return writer.finish(context);
+}
+
+std::size_t PoolOwner::emit_advertisement(base::MutableBytes out) {
+  if (!has_unannounced_) return 0;
+  has_unannounced_ = false;
+  std::optional<TransactionContext> context;  // one message answers one Get
+  RecordWriter<BufferRecvPool> writer(out);
+  pools_.visit([&](Pool& pool) {
+    if (!pool.is_unannounced) return;
+    if (!context) context = pool.answers;
+    if (writer.full() || pool.answers != *context) {
+      has_unannounced_ = true;
+      return;
+    }
+    writer.add(pool.record);
+    move(pool, PoolEvent::kAdvertised);
+    pool.is_unannounced = false;
+    classes_[pool.size_class].posted += pool.posted;
+  });
+  return writer.finish(context.value_or(kUnsolicited));
+}
+
+void PoolOwner::on_time(base::Time now) {
+  for (std::size_t i = 0; i < open_flushes_.size();) {
+    if (open_flushes_[i].deadline > now) {
+      ++i;
+      continue;
+    }
+    const TransactionContext context = open_flushes_[i].context;
+    open_flushes_.erase(open_flushes_.begin() + static_cast<std::ptrdiff_t>(i));
+    pools_.visit([&](Pool& pool) {
+      if (pool.state == PoolState::kFlushing && pool.flush == context) end(pool, true);
+    });
+    erase_drained();
+  }
+}
+
+base::Time PoolOwner::deadline() const {
+  base::Time at = update_due_;
+  for (const OpenFlush& open : open_flushes_) at = std::min(at, open.deadline);
+  return at;
+}
+
+std::optional<BufferRecvPoolGet> PoolOwner::next_wish() {
+  if (wishes_.empty()) return std::nullopt;
+  const BufferRecvPoolGet wish = wishes_.front();
+  wishes_.erase(wishes_.begin());
+  return wish;
+}
+
+std::optional<ClosedPool> PoolOwner::next_closed() {
+  if (closed_.empty()) return std::nullopt;
+  const ClosedPool closed = closed_.front();
+  closed_.erase(closed_.begin());
+  return closed;
+}
+
+bool PoolOwner::in_use(fabric::MemoryHandle handle) const {
+  bool found = false;
+  pools_.visit([&](const Pool& pool) { found = found || pool.record.handle == handle; });
+  return found;
+}
+
+bool PoolOwner::is_closed() const {
+  bool live = false;
+  pools_.visit([&](const Pool& pool) { live = live || pool.is_live() || pool.is_unannounced; });
+  return !live;
+}
+
+bool PoolOwner::knows(PoolRef ref) const {
+  const Pool* pool = pools_.find(ref);
+  return pool != nullptr && pool->is_live();
+}
+
+void PoolOwner::visit(const std::function<void(const OwnerPoolView&)>& visitor) const {
+  pools_.visit([&](const Pool& pool) {
+    visitor({pool.record, pool.state, pool.posted, pool.filled,
+             static_cast<std::uint32_t>(pool.released.size())});
+  });
+}
+
+}  // namespace splitnic::messaging

@@ -1,0 +1,211 @@
+// The target side: pools of ours that the peer writes into. Pure: messages, indications and time
+// come in; messages and deadlines come out. One object a connection, on one thread.
+//
+// Invariants. Per pool, posted + filled + released = elements. `posted` is what the peer may
+// believe to have, so it is never less than what it has. No element that a reader holds is named by
+// an Update [S001-14]. A message of the peer is applied completely or not at all.
+// docs/wire/message.md
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/ring.h"
+#include "messaging/context_source.h"
+#include "messaging/pools/element_state.h"
+#include "messaging/pools/pool_spec.h"
+#include "messaging/pools/pool_table.h"
+#include "messaging/wire/buffer_pool_flush.h"
+#include "messaging/wire/buffer_rdma_indicate.h"
+#include "messaging/wire/buffer_recv_pool.h"
+#include "messaging/wire/buffer_recv_pool_get.h"
+#include "messaging/wire/buffer_recv_pool_update.h"
+
+namespace splitnic::messaging {
+
+// Registered memory of one pool. A pool is deregistered by itself, so give each its own handle.
+struct PoolMemory {
+  std::uint32_t elements = 0;
+  std::uint32_t element_bytes = 0;
+  fabric::MemoryHandle handle;
+  fabric::VirtualAddress address;
+  std::uint64_t pool_context = 0;
+};
+
+// What the peer stored: `bytes` from `address` on, in `count` elements.
+struct FilledElement {
+  PoolRef pool;
+  std::uint32_t element = 0;
+  std::uint32_t count = 1;
+  std::uint32_t bytes = 0;
+  fabric::VirtualAddress address;
+  friend bool operator==(const FilledElement&, const FilledElement&) = default;
+};
+class FilledSink {
+ public:
+  virtual ~FilledSink() = default;
+  virtual void on_filled(const FilledElement& filled) = 0;
+};
+
+// The peer can no longer use this pool: deregister its memory now. Free it when in_use() says
+// false.
+struct ClosedPool {
+  PoolRef pool;
+  fabric::MemoryHandle handle;
+  bool is_timed_out = false;  // the peer did not answer the flush
+};
+
+struct PoolOwnerConfig {
+  std::optional<IdataForm> form = IdataForm::kPoolElement;
+  base::Duration update_delay = std::chrono::microseconds(100);
+  base::Duration flush_timeout = std::chrono::seconds(1);
+};
+
+struct OwnerPoolView {  // for `show`
+  PoolRecord record;
+  PoolState state{};
+  std::uint32_t posted = 0, filled = 0, released = 0;
+};
+
+class PoolOwner {
+ public:
+  PoolOwner(const PoolOwnerConfig& config, ContextSource& contexts, DropCounters& drops);
+
+  // How the peer indicates its writes, once it is agreed. REQUIRES with form B no more than one
+  // pool.
+  void set_form(std::optional<IdataForm> form) {
+    CHECK(form != IdataForm::kOffsetLength || pools_.size() <= 1);
+    config_.form = form;
+  }
+  // Adds a pool; it is advertised by the next messages. `answers` is the context of the Get that
+  // asked for it. REQUIRES that one zero-length receive an element is posted on channel 1, a legal
+  // record, and with idata form B that there is no other pool.
+  PoolRef add(const PoolMemory& memory, TransactionContext answers = kUnsolicited);
+  // The same with a reference of the caller's choice. REQUIRES that it is not in use.
+  void add_as(PoolRef ref, const PoolMemory& memory, TransactionContext answers = kUnsolicited);
+
+  // -- data path --
+  // An RDMA write with immediate completed: what it says must agree with our table, the byte count
+  // and where the write began.
+  Parsed<FilledElement> on_idata(std::uint32_t idata, std::uint32_t byte_count,
+                                 fabric::VirtualAddress written_at, base::Time now);
+  Verdict on_indicate(const BufferRdmaIndicate& message, FilledSink& sink, base::Time now);
+  // How many writes were indicated, in either way.
+  std::uint64_t indicated() const { return indicated_; }
+  // The peer may write to every one of these elements now: posted, or returned [S001-14].
+  bool may_write(PoolRef ref, std::uint32_t first, std::uint32_t count) const;
+  // What lies in this element is a frame that our reader has not done with.
+  bool is_filled(PoolRef ref, std::uint32_t element) const;
+  // The reader has moved the data out. REQUIRES that the elements are filled and that the receive
+  // descriptor of each was posted anew (message mode has none). [S001-14]
+  void release(PoolRef ref, std::uint32_t first, std::uint32_t count, base::Time now);
+
+  // -- control --
+  Verdict on_get(const BufferRecvPoolGet& message);
+  // The peer wants these pools (bit 63 of the context) to end.
+  Verdict on_flush_request(const BufferPoolFlushRequest& message);
+  // False if the reply answers no request of this object.
+  bool on_flush_reply(TransactionContext context);
+  // Asks the peer to stop using pools; unknown ones are skipped.
+  void request_flush(std::span<const PoolRef> refs);
+  void request_flush_all();
+  // The connection is gone: all pools end at once, without messages.
+  void close_all();
+
+  // Writes the next message due and returns its length; 0: nothing to send now. A message that is
+  // given out counts as sent: call it only with a send slot at hand, `out` as long as MSG_MAX.
+  std::size_t next_message(base::Time now, base::MutableBytes out);
+  // Flushes whose time is up end. Call it at deadline().
+  void on_time(base::Time now);
+  base::Time deadline() const;
+
+  std::optional<BufferRecvPoolGet> next_wish();
+  std::optional<ClosedPool> next_closed();
+  // No pool that the peer may name.
+  bool is_closed() const;
+  // A reader still holds elements of this memory.
+  bool in_use(fabric::MemoryHandle handle) const;
+  // The peer may name this pool.
+  bool knows(PoolRef ref) const;
+  void visit(const std::function<void(const OwnerPoolView&)>& visitor) const;
+
+ private:
+  struct Element {
+    OwnerElement state = OwnerElement::kPosted;
+    std::uint64_t checked = 0;  // the last message that named it
+  };
+  struct SizeClass {
+    std::uint32_t element_bytes = 0;
+    std::uint64_t posted = 0;
+  };
+  struct Pool {
+    explicit Pool(const PoolRecord& r) : record(r), elements(r.elements), released(r.elements) {}
+    bool is_live() const { return state != PoolState::kFree; }
+
+    PoolRecord record;
+    PoolState state = PoolState::kFree;
+    bool is_unannounced = true;  // kFree, and its BufferRecvPool is to be sent
+    bool is_flush_unsent = false;
+    TransactionContext answers;
+    TransactionContext flush;  // our open request
+    std::vector<Element> elements;
+    base::Ring<std::uint32_t> released;  // in the order of release
+    std::uint32_t posted = 0;
+    std::uint32_t filled = 0;
+    std::size_t size_class = 0;
+    base::Time update_due = base::kNever;
+  };
+  struct OpenFlush {
+    TransactionContext context;
+    base::Time deadline;
+  };
+  struct FlushAnswer {
+    TransactionContext context;
+    std::vector<PoolRef> refs;
+  };
+
+  // pool_owner_datapath.cc
+  Parsed<FilledElement> locate(std::uint32_t idata);
+  Parsed<FilledElement> locate_by_offset(OffsetLengthIdata idata);
+  Verdict check(const ConsumedRecord& record);
+  void fill(Pool& pool, std::uint32_t first, std::uint32_t count, base::Time now);
+  void review_update(Pool& pool, base::Time now);
+  std::size_t emit_update(base::Time now, base::MutableBytes out);
+  void put_ranges(Pool& pool, RecordWriter<BufferRecvPoolUpdate>& writer);
+  void recompute_update_due();
+
+  // pool_owner.cc
+  void move(Pool& pool, PoolEvent event);
+  void end(Pool& pool, bool is_timed_out);
+  void erase_drained();
+  PoolRef choose_ref(const PoolMemory& memory);
+  std::size_t class_of(std::uint32_t element_bytes);
+  std::size_t emit_flush_answer(base::MutableBytes out);
+  std::size_t emit_flush_request(base::Time now, base::MutableBytes out);
+  std::size_t emit_advertisement(base::MutableBytes out);
+
+  PoolOwnerConfig config_;
+  ContextSource& contexts_;
+  DropCounters& drops_;
+  PoolTable<Pool> pools_;
+  std::vector<SizeClass> classes_;
+  base::Time update_due_ = base::kNever;  // at most the least of the pools'
+  std::uint64_t check_ = 0;
+  bool has_unannounced_ = false;
+  bool has_flush_unsent_ = false;
+  std::vector<OpenFlush> open_flushes_;
+  std::vector<FlushAnswer> answers_;
+  std::vector<BufferRecvPoolGet> wishes_;
+  std::vector<ClosedPool> closed_;
+  std::uint32_t next_small_ = 0;
+  std::uint32_t next_large_ = kIdataPools;
+  std::uint64_t indicated_ = 0;
+};
+
+}  // namespace splitnic::messaging
