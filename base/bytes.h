@@ -1,4 +1,4 @@
-// Byte spans and the two casts that every reader of octets needs.
+// Byte spans and the two casts that every reader of bytes needs.
 #pragma once
 
 #include <cstddef>

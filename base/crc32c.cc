@@ -20,7 +20,7 @@ std::uint32_t extend_by_isal(std::uint32_t state, Bytes bytes) {
 #if defined(__x86_64__)
 
 // Headers are short: the call to ISA-L and its last reduction cost 20 ns, one instruction for eight
-// octets costs one (measured on Zen 4: 12 octets 21 and 3 ns, 64 octets 21 and 11 ns).
+// bytes costs one (measured on Zen 4: 12 bytes 21 and 3 ns, 64 bytes 21 and 11 ns).
 constexpr std::size_t kShortMax = 96;
 
 const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;

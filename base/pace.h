@@ -22,12 +22,12 @@ class Pace {
 
   static constexpr Duration kSpin = std::chrono::microseconds(50);
   static constexpr Duration kSpinAwake = std::chrono::microseconds(10);
-  static constexpr std::uint64_t kFrameOctets = 512;  // that a frame counts besides its own
+  static constexpr std::uint64_t kFrameBytes = 512;  // that a frame counts besides its own
 
   // never_sleeps: spins however much moves, and behind kSpinAwake it yields in place of sleeping.
   explicit Pace(bool never_sleeps) : never_sleeps_(never_sleeps) {}
 
-  // The turn that ended at `now` did something or not; `moved`: octets so far, kFrameOctets for
+  // The turn that ended at `now` did something or not; `moved`: bytes so far, kFrameBytes for
   // each frame added.
   Step after(bool did, std::uint64_t moved, Time now) {
     measure(moved, now);

@@ -27,7 +27,7 @@ class PageMemory {
   std::byte* get() const { return begin_; }
   std::size_t size() const { return bytes_; }
   MutableBytes span() const { return {begin_, bytes_}; }
-  // Frees the pages that lie whole in [offset, offset + bytes); says how many octets those are.
+  // Frees the pages that lie whole in [offset, offset + bytes); says how many bytes those are.
   std::size_t give_back(std::size_t offset, std::size_t bytes);
 
   static std::size_t page_bytes();

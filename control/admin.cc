@@ -77,10 +77,10 @@ std::string encode(const Reply& reply) {
   return with_length(out);
 }
 
-std::optional<Request> decode_request(std::string_view octets) {
+std::optional<Request> decode_request(std::string_view bytes) {
   admin::Request in;
-  if (octets.size() > kRequestBytesMax ||
-      !in.ParseFromArray(octets.data(), static_cast<int>(octets.size()))) {
+  if (bytes.size() > kRequestBytesMax ||
+      !in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return std::nullopt;
   }
   Request request;
@@ -110,10 +110,10 @@ std::optional<Request> decode_request(std::string_view octets) {
   return std::nullopt;
 }
 
-std::optional<Reply> decode_reply(std::string_view octets) {
+std::optional<Reply> decode_reply(std::string_view bytes) {
   admin::Reply in;
-  if (octets.size() > kReplyBytesMax ||
-      !in.ParseFromArray(octets.data(), static_cast<int>(octets.size()))) {
+  if (bytes.size() > kReplyBytesMax ||
+      !in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return std::nullopt;
   }
   const auto status = from_wire(in.status());
@@ -121,8 +121,8 @@ std::optional<Reply> decode_reply(std::string_view octets) {
   return Reply{*status, in.text()};
 }
 
-std::uint32_t decode_length(std::string_view octets) {
-  return base::load_be<std::uint32_t>(base::as_bytes(octets).data());
+std::uint32_t decode_length(std::string_view bytes) {
+  return base::load_be<std::uint32_t>(base::as_bytes(bytes).data());
 }
 
 }  // namespace splitnic::control

@@ -1,4 +1,4 @@
-// Requests and replies of the control socket as plain values, and their octets: a 32-bit big-endian
+// Requests and replies of the control socket as plain values, and their bytes: a 32-bit big-endian
 // length, then the Protobuf message of control/admin.proto.
 #pragma once
 
@@ -42,10 +42,10 @@ using RequestHandler = std::function<void(Request, ReplyFunction)>;
 // With the length in front. A reply that is too long becomes kFailed.
 std::string encode(const Request& request);
 std::string encode(const Reply& reply);
-// Of the octets after the length; nothing if they are malformed or a field is out of range.
-std::optional<Request> decode_request(std::string_view octets);
-std::optional<Reply> decode_reply(std::string_view octets);
-// REQUIRES octets.size() >= kLengthBytes.
-std::uint32_t decode_length(std::string_view octets);
+// Of the bytes after the length; nothing if they are malformed or a field is out of range.
+std::optional<Request> decode_request(std::string_view bytes);
+std::optional<Reply> decode_reply(std::string_view bytes);
+// REQUIRES bytes.size() >= kLengthBytes.
+std::uint32_t decode_length(std::string_view bytes);
 
 }  // namespace splitnic::control

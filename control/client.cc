@@ -66,10 +66,10 @@ base::Status Client::wait(short events, base::Time until) {
   }
 }
 
-base::Status Client::send_all(const std::string& octets, base::Time until) {
+base::Status Client::send_all(const std::string& bytes, base::Time until) {
   std::size_t done = 0;
-  while (done < octets.size()) {
-    const ssize_t n = ::send(fd_.get(), octets.data() + done, octets.size() - done, MSG_NOSIGNAL);
+  while (done < bytes.size()) {
+    const ssize_t n = ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
     if (n >= 0) {
       done += static_cast<std::size_t>(n);
     } else if (errno == EAGAIN) {

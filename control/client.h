@@ -21,7 +21,7 @@ class Client {
  private:
   Client(base::UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   base::Status wait(short events, base::Time until);
-  base::Status send_all(const std::string& octets, base::Time until);
+  base::Status send_all(const std::string& bytes, base::Time until);
   base::Result<std::string> receive(std::size_t bytes, base::Time until);
 
   base::UniqueFd fd_;

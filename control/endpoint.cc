@@ -78,10 +78,10 @@ std::optional<IpAddress> parse_ip(std::string_view text) {
 }
 
 bool IpAddress::is_loopback() const {
-  if (!is_v6) return octets[0] == 127;
+  if (!is_v6) return bytes[0] == 127;
   std::array<std::uint8_t, 16> one{};
   one[15] = 1;
-  return octets == one;
+  return bytes == one;
 }
 
 bool Endpoint::is_local() const {
@@ -122,7 +122,7 @@ base::Result<Cidr> parse_cidr(const std::string& text) {
     block.prefix_bits = static_cast<unsigned>(*bits);
   }
   for (unsigned bit = block.prefix_bits; bit < bits_max; ++bit) {
-    if ((network->octets[bit / 8] & (0x80U >> (bit % 8))) != 0) {
+    if ((network->bytes[bit / 8] & (0x80U >> (bit % 8))) != 0) {
       return base::Error("'" + text +
                          "' has bits behind its prefix: did you mean a smaller block?");
     }

@@ -25,9 +25,9 @@ std::uint64_t node_eui64(const std::string& name, const std::string& role) {
   return hash_of(machine_id() + "/" + role + "/" + name) | 1;
 }
 
-MacOctets stable_mac(const std::string& name) {
+MacBytes stable_mac(const std::string& name) {
   const std::uint64_t h = hash_of(machine_id() + "/mac/" + name);
-  MacOctets mac{0x02};
+  MacBytes mac{0x02};
   for (std::size_t i = 1; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(h >> (8 * i));
   return mac;
 }

@@ -11,7 +11,7 @@ namespace splitnic::control {
 // The EUI-64 of a node in this role; never 0.
 std::uint64_t node_eui64(const std::string& name, const std::string& role);
 // A locally administered MAC address (cli: --mac).
-MacOctets stable_mac(const std::string& name);
+MacBytes stable_mac(const std::string& name);
 // "HOST:PORT" of a udp:// endpoint, with brackets where the address needs them.
 std::string udp_text(const Endpoint& endpoint);
 

@@ -6,7 +6,7 @@
 namespace splitnic::control {
 namespace {
 
-// Octets of the UTF-8 sequence at the start of `text`, 0 if there is none (overlong forms,
+// Bytes of the UTF-8 sequence at the start of `text`, 0 if there is none (overlong forms,
 // surrogates and numbers beyond U+10FFFF are none).
 std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) {

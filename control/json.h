@@ -1,4 +1,4 @@
-// Writes JSON on one line, in the order of the calls. Strings are escaped, and octets that are not
+// Writes JSON on one line, in the order of the calls. Strings are escaped, and bytes that are not
 // UTF-8 become U+FFFD, so that the output always parses.
 #pragma once
 

@@ -22,7 +22,7 @@ base::Status notify(const std::string& socket, std::string_view state) {
     return base::Error("NOTIFY_SOCKET is neither a path nor an abstract name: " + socket);
   }
   std::memcpy(address.sun_path, socket.data(), socket.size());
-  // An abstract name begins with a zero octet and ends with the address, without a terminator.
+  // An abstract name begins with a zero byte and ends with the address, without a terminator.
   const bool is_abstract = socket[0] == '@';
   if (is_abstract) address.sun_path[0] = '\0';
   const std::size_t bytes = offsetof(sockaddr_un, sun_path) + socket.size() + (is_abstract ? 0 : 1);

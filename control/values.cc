@@ -96,9 +96,9 @@ bool is_node_name(std::string_view text) {
                      [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; });
 }
 
-base::Result<MacOctets> parse_mac(const std::string& text) {
+base::Result<MacBytes> parse_mac(const std::string& text) {
   constexpr const char* kForm = "a MAC address like 02:00:00:00:00:01";
-  MacOctets mac{};
+  MacBytes mac{};
   if (text.size() != 3 * mac.size() - 1) return not_a(text, kForm);
   for (std::size_t i = 0; i < mac.size(); ++i) {
     const auto high = hex_digit(text[3 * i]);
@@ -106,13 +106,13 @@ base::Result<MacOctets> parse_mac(const std::string& text) {
     if (!high || !low || (i > 0 && text[3 * i - 1] != ':')) return not_a(text, kForm);
     mac[i] = static_cast<std::uint8_t>(*high << 4 | *low);
   }
-  if ((mac[0] & 1U) != 0 || mac == MacOctets{}) {
+  if ((mac[0] & 1U) != 0 || mac == MacBytes{}) {
     return not_a(text, "a MAC address that one NIC can have (it is a group address or zero)");
   }
   return mac;
 }
 
-std::string mac_text(const MacOctets& mac) {
+std::string mac_text(const MacBytes& mac) {
   char out[18];
   std::snprintf(out, sizeof(out), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
                 mac[4], mac[5]);

@@ -12,10 +12,10 @@
 
 namespace splitnic::control {
 
-// An IPv4 address uses octets[0..4); an IPv4-mapped IPv6 address is the IPv4 address.
+// An IPv4 address uses bytes[0..4); an IPv4-mapped IPv6 address is the IPv4 address.
 struct IpAddress {
   bool is_v6 = false;
-  std::array<std::uint8_t, 16> octets{};
+  std::array<std::uint8_t, 16> bytes{};
   bool is_loopback() const;
   friend bool operator==(const IpAddress&, const IpAddress&) = default;
 };
@@ -46,11 +46,11 @@ struct Cidr {
 };
 base::Result<Cidr> parse_cidr(const std::string& text);
 
-using MacOctets = std::array<std::uint8_t, 6>;
+using MacBytes = std::array<std::uint8_t, 6>;
 // Six pairs of hex digits with ':' between; an address that one NIC can have (neither group nor
 // zero).
-base::Result<MacOctets> parse_mac(const std::string& text);
-std::string mac_text(const MacOctets& mac);
+base::Result<MacBytes> parse_mac(const std::string& text);
+std::string mac_text(const MacBytes& mac);
 
 struct PoolShape {
   std::uint32_t count = 0;

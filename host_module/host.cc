@@ -283,7 +283,7 @@ void Host::on_link_down(fabric::Link& link, std::string_view why) {
 void Host::on_path_narrowed(fabric::Link& link) {
   if (pair_ == nullptr || pair_->cell_payload_max() <= link.mcp()) return;
   on_pair_down(pair_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
-                                   " octets now: connecting again with those");
+                                   " bytes now: connecting again with those");
 }
 
 fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,

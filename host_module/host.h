@@ -56,7 +56,7 @@ enum class HostCounter {
   kWait,
   kPairUps,
   kPairDowns,
-  kGivenBack,  // octets of pools and ring, while idle
+  kGivenBack,  // bytes of pools and ring, while idle
   kCount_
 };
 
@@ -93,10 +93,10 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool connecting() const { return link_ != nullptr && !pair_up(); }
   fabric::Link* link() { return link_; }
   void visit_counters(const base::CounterVisitor& visitor) const;
-  // For base::Pace: octets of frames so far, both ways.
+  // For base::Pace: bytes of frames so far, both ways.
   std::uint64_t moved() const {
     return counters_[HostCounter::kTxBytes] + counters_[HostCounter::kRxBytes] +
-           base::Pace::kFrameOctets *
+           base::Pace::kFrameBytes *
                (counters_[HostCounter::kTxFrames] + counters_[HostCounter::kRxFrames]);
   }
 

@@ -60,8 +60,8 @@ void add_ip6(const std::string& interface, std::vector<lan::LocalAddress>& to) {
     lan::LocalAddress address{.is_ip6 = true, .is_router = is_router};
     if (digits.size() != 2 * address.octets.size()) continue;
     for (std::size_t i = 0; i < address.octets.size(); ++i) {
-      const auto octet = hex_of(std::string_view(digits).substr(2 * i, 2));
-      address.octets[i] = static_cast<std::uint8_t>(octet.value_or(0));
+      const auto byte = hex_of(std::string_view(digits).substr(2 * i, 2));
+      address.octets[i] = static_cast<std::uint8_t>(byte.value_or(0));
     }
     to.push_back(address);
   }

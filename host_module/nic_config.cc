@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kMtuOfNewInterface = 1500;
 constexpr base::Duration kAskAgainAfter = 1s;
 
-std::string mac_octets(const lan::MacAddress& mac) {
+std::string mac_bytes(const lan::MacAddress& mac) {
   return {reinterpret_cast<const char*>(mac.data()), mac.size()};
 }
 
@@ -181,7 +181,7 @@ void NicConfig::pump(base::Time now) {
   want.admin_up = want.admin_up && !is_held_down_;
   if (acknowledged_->mac != want.mac && (!is_refused(want.mac) || now >= ask_again_)) {
     cfg::SetMacRequest ask;
-    ask.set_mac(mac_octets(want.mac));
+    ask.set_mac(mac_bytes(want.mac));
     request(
         messaging::CfgCode::kSetMac, ask.SerializeAsString(), now,
         [this, want, now](const CfgReply& reply) {

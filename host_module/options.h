@@ -15,7 +15,7 @@ namespace splitnic::host {
 struct MacChoice {
   enum class Kind : std::uint8_t { kStable, kGiven, kNic };
   Kind kind = Kind::kStable;
-  control::MacOctets given{};
+  control::MacBytes given{};
   friend bool operator==(const MacChoice&, const MacChoice&) = default;
 };
 

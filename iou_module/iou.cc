@@ -148,7 +148,7 @@ void Iou::on_link_down(fabric::Link& link, std::string_view why) {
 // Cells of the old size no longer pass: the host connects again and gets smaller ones.
 void Iou::on_path_narrowed(fabric::Link& link) {
   base::log_info("the path to " + link.peer_name() + " carries cells of " +
-                 std::to_string(link.mcp()) + " octets now");
+                 std::to_string(link.mcp()) + " bytes now");
   narrowed_.push_back(&link);  // queue pairs are not ended in the middle of a flush
 }
 
@@ -236,9 +236,9 @@ std::size_t Iou::hosts_up() const {
 }
 
 std::uint64_t Iou::moved() const {
-  std::uint64_t octets = 0;
-  for (const auto& nic : nics_) octets += nic->moved();
-  return octets;
+  std::uint64_t bytes = 0;
+  for (const auto& nic : nics_) bytes += nic->moved();
+  return bytes;
 }
 
 void Iou::visit_counters(const base::CounterVisitor& visitor) const {

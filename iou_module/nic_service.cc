@@ -51,7 +51,7 @@ template <class Message>
 CfgReply ok(const Message& message) {
   return {CfgStatus::kOk, message.SerializeAsString()};
 }
-std::string octets(const lan::MacAddress& mac) {
+std::string bytes(const lan::MacAddress& mac) {
   return {reinterpret_cast<const char*>(mac.data()), mac.size()};
 }
 std::optional<lan::MacAddress> mac_of(const std::string& field) {
@@ -95,7 +95,7 @@ CfgReply NicService::mac_config(HostSession& host, const CfgRequest& request) {
       return set_mac(host, request);
     case CfgCode::kGetMac: {
       cfg::GetMacReply reply;
-      if (host.nic.mac) reply.set_mac(octets(*host.nic.mac));
+      if (host.nic.mac) reply.set_mac(bytes(*host.nic.mac));
       return ok(reply);
     }
     case CfgCode::kSetFilter:
@@ -145,7 +145,7 @@ CfgReply NicService::init_nic(HostSession& host, const CfgRequest& request) {
   host.nic.features = host.nic.granted;
   host.nic.mtu = std::min(host.nic.mtu, state.mtu);
   cfg::InitNicReply reply;
-  reply.set_mac(octets(state.mac));
+  reply.set_mac(bytes(state.mac));
   reply.set_mtu(state.mtu);
   reply.set_mtu_min(kMtuLeast);
   reply.set_mtu_max(state.mtu);
@@ -166,7 +166,7 @@ CfgReply NicService::set_mac(HostSession& host, const CfgRequest& request) {
   if (taken_(host, *mac)) return refuse(CfgStatus::kNotPermitted);
   host.nic.mac = mac;
   cfg::SetMacReply reply;
-  reply.set_mac(octets(*mac));
+  reply.set_mac(bytes(*mac));
   return ok(reply);
 }
 

@@ -1,5 +1,5 @@
 // What a host is told of its NIC (2/1 GET_STATS, 2/2 QUERY_STATS), by group: basic (frames and
-// octets each way), rmon (what kinds of frames), drops (one counter a cause), pools, queues. All of
+// bytes each way), rmon (what kinds of frames), drops (one counter a cause), pools, queues. All of
 // it is the asking host's own: nothing of other hosts or of the LAN shows. What CLEAR_STATS hides
 // goes on being counted for the I/O unit's owner. Thread: the data thread.
 #pragma once
@@ -23,7 +23,7 @@ class HostSession;
 
 // Of each direction the same, in the same order.
 enum class RmonCounter : std::uint8_t {
-  kToHostOctets,  // of Ethernet frames, without the FCS
+  kToHostBytes,  // of Ethernet frames, without the FCS
   kToHostUnicast,
   kToHostMulticast,
   kToHostBroadcast,
@@ -36,7 +36,7 @@ enum class RmonCounter : std::uint8_t {
   kToHostSize1023,
   kToHostSize1518,
   kToHostSizeMore,
-  kFromHostOctets,
+  kFromHostBytes,
   kFromHostUnicast,
   kFromHostMulticast,
   kFromHostBroadcast,
@@ -55,20 +55,20 @@ enum class RmonCounter : std::uint8_t {
 // A super-frame is one frame of its own length. [virtio-net header][Ethernet frame]
 class Rmon {
  public:
-  void count_to_host(base::Bytes frame) { count(RmonCounter::kToHostOctets, frame); }
+  void count_to_host(base::Bytes frame) { count(RmonCounter::kToHostBytes, frame); }
   // What is shorter than an Ethernet header is not counted here.
-  void count_from_host(base::Bytes frame) { count(RmonCounter::kFromHostOctets, frame); }
+  void count_from_host(base::Bytes frame) { count(RmonCounter::kFromHostBytes, frame); }
   const base::Counters<RmonCounter>& counters() const { return counters_; }
 
  private:
   void count(RmonCounter first, base::Bytes frame) {
     if (frame.size() < lan::kVnetHeaderBytes + lan::kEthernetBytes) return;
     const std::byte* head = frame.data() + lan::kVnetHeaderBytes;
-    const std::size_t octets = frame.size() - lan::kVnetHeaderBytes;
-    add(first, 0, octets);
+    const std::size_t bytes = frame.size() - lan::kVnetHeaderBytes;
+    add(first, 0, bytes);
     add(first, 1 + cast_of(head), 1);
     add(first, 4 + (is_tagged(head) ? 1U : 0U), 1);
-    add(first, 6 + size_class(octets + kFcsBytes), 1);
+    add(first, 6 + size_class(bytes + kFcsBytes), 1);
   }
   void add(RmonCounter first, unsigned further, std::uint64_t n) {
     counters_.add(static_cast<RmonCounter>(static_cast<unsigned>(first) + further), n);

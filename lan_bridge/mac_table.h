@@ -72,7 +72,7 @@ class MacTable {
 
   std::size_t index_of(const MacAddress& mac) const {
     std::uint64_t h = seed_;
-    for (const std::uint8_t octet : mac) h = (h ^ octet) * 0x9E3779B97F4A7C15ULL;
+    for (const std::uint8_t byte : mac) h = (h ^ byte) * 0x9E3779B97F4A7C15ULL;
     h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93ULL;
     return static_cast<std::size_t>(h >> 32) & (sets_.size() - 1);
   }

@@ -69,10 +69,10 @@ base::Status ChannelPair::Impl::request(CfgCode code, const std::string& body, b
   if (CfgUtilRequest::bytes(body.size()) > control_max) {
     return base::Error("the request is too long");
   }
-  std::vector<std::byte> octets(CfgUtilRequest::bytes(body.size()));
-  message.emit(octets);
+  std::vector<std::byte> bytes(CfgUtilRequest::bytes(body.size()));
+  message.emit(bytes);
   waiting[message.context] = std::move(done);
-  transactions.open(message.context, std::move(octets));
+  transactions.open(message.context, std::move(bytes));
   return {};
 }
 
@@ -122,10 +122,10 @@ Verdict ChannelPair::Impl::on_buffer_rdma_indicate(const BufferRdmaIndicate& mes
 }
 
 void ChannelPair::Impl::reply(const CfgUtilReply& message) {
-  std::vector<std::byte> octets(CfgUtilReply::bytes(message.data.size()));
-  message.emit(octets);
-  replies.store(message.context, octets);
-  replies_due.push_back(std::move(octets));
+  std::vector<std::byte> bytes(CfgUtilReply::bytes(message.data.size()));
+  message.emit(bytes);
+  replies.store(message.context, bytes);
+  replies_due.push_back(std::move(bytes));
 }
 
 // A peer that asks and does not take the answers is not remembered for ever: what it asked is asked

@@ -185,14 +185,14 @@ class ChannelPair {
   base::Time deadline() const;
 
   // The connection is idle: memory of our pools goes back to the machine, but for `keep` elements a
-  // pool. Nothing changes for the peer, whose next write takes it again. Says how many octets.
+  // pool. Nothing changes for the peer, whose next write takes it again. Says how many bytes.
   std::size_t give_back_idle(std::uint32_t keep);
 
   const std::string& peer_name() const;  // node name from CONNECT
   std::uint32_t peer_queues() const;     // active side: how many pairs the answer gives
   Mode mode() const;
   fabric::Qpn qpn(unsigned channel) const;
-  // Cell payload of channel 1, octets; 0 before it is connected.
+  // Cell payload of channel 1, bytes; 0 before it is connected.
   std::uint16_t cell_payload_max() const;
   // The peer reached for memory that it was not given; the pair ends by it.
   bool has_refused_access() const;
@@ -200,7 +200,7 @@ class ChannelPair {
   std::vector<ChannelView> channels() const;
   // The memory of our own pools, for checkers of what the peer writes.
   std::vector<base::MutableBytes> TEST_pool_memory();
-  // Sends these octets as they are on channel 0: what a peer with a fault would send.
+  // Sends these bytes as they are on channel 0: what a peer with a fault would send.
   void TEST_send(base::Bytes message);
   void visit_counters(const base::CounterVisitor& visitor) const;
 

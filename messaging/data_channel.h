@@ -75,7 +75,7 @@ class DataChannel {
   // The peer can no longer use this pool.
   void end_pool(const ClosedPool& closed);
   // Gives the pages of elements that hold no frame back to the machine, but for the first `keep`
-  // elements of each pool; says how many octets. Addresses and keys stay, and the next write there
+  // elements of each pool; says how many bytes. Addresses and keys stay, and the next write there
   // takes the pages again. Nothing while a write is arriving or was not indicated yet.
   std::size_t give_back_idle(std::uint32_t keep);
   // Frees the queue pair; call it outside of the adapter's callbacks.

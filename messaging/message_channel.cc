@@ -8,7 +8,7 @@
 namespace splitnic::messaging {
 namespace {
 
-constexpr std::size_t kPrefixSlot = 32;  // SendData's 16 octets, then 4 of zero padding
+constexpr std::size_t kPrefixSlot = 32;  // SendData's 16 bytes, then 4 of zero padding
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // A channel of whole messages by Send: channel 0 always, and channel 1 of the send mode. One
 // receive descriptor a message, in slots of registered memory. A frame (SendData) is gathered from
-// the 16 octets of its slot, the frame where it lies, and padding: nothing is copied.
+// the 16 bytes of its slot, the frame where it lies, and padding: nothing is copied.
 //
 // Receive slots: `receives` are posted. With spares a descriptor is posted anew before its message
 // is handled, so the peer's credit never waits for our handler [requirements 2.1]; a frame may keep

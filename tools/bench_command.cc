@@ -155,7 +155,7 @@ void add_bench(CLI::App& app, BenchArguments& into) {
       ->type_name("ADDR");
   bench->add_option("--listen", into.listen, "Serve those that measure")->type_name("ADDR");
   control::add_repeated(*bench, "--size", into.sizes,
-                        "Octets of a message; may repeat (default 64, 4096, 65536, 1048576)", "N");
+                        "Bytes of a message; may repeat (default 64, 4096, 65536, 1048576)", "N");
   bench->add_option("--seconds", into.seconds, "Of each figure (default 1)")->type_name("S");
   bench->add_flag("--spin", into.spin, "Ask for input instead of sleeping; of this end");
   bench->add_flag("--json", into.json, "One object a line");

@@ -70,12 +70,12 @@ void Challenge::renew(base::Time now) {
 namespace {
 
 std::uint64_t token_of(const SipKey& key, const Challenge::Subject& subject) {
-  std::array<std::byte, 28 + 3 * 8> octets{};
-  std::memcpy(octets.data(), subject.address.octets.data(), subject.address.octets.size());
-  base::store_be(octets.data() + 28, subject.eui64.value);
-  base::store_be(octets.data() + 36, subject.instance);
-  base::store_be(octets.data() + 44, subject.replaced_instance);
-  const std::uint64_t token = siphash(key, octets);
+  std::array<std::byte, 28 + 3 * 8> bytes{};
+  std::memcpy(bytes.data(), subject.address.octets.data(), subject.address.octets.size());
+  base::store_be(bytes.data() + 28, subject.eui64.value);
+  base::store_be(bytes.data() + 36, subject.instance);
+  base::store_be(bytes.data() + 44, subject.replaced_instance);
+  const std::uint64_t token = siphash(key, bytes);
   return token == 0 ? 1 : token;
 }
 

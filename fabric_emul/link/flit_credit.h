@@ -1,4 +1,4 @@
-// Flit credits of one lane: absolute limits in blocks of 64 octets since INIT, modulo 2^24, so that
+// Flit credits of one lane: absolute limits in blocks of 64 bytes since INIT, modulo 2^24, so that
 // a lost or repeated announcement is harmless. Full profile only. docs/wire/flit.md
 #pragma once
 

@@ -45,7 +45,7 @@ void FlitReceiver::take(const FlitView& flit) {
   Lane& lane = lanes_[vl];
   const std::uint32_t blocks = blocks_of(flit.payload.size());
   if (vl != kMgmtLane && lane.held + blocks > config_.receive_blocks) {
-    // The octets were never granted, so nothing is given back for them.
+    // The bytes were never granted, so nothing is given back for them.
     counters_.add(FullLinkCounter::kRxDropBuffer);
     return drop_cell(vl);
   }

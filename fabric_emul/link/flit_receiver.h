@@ -19,7 +19,7 @@ namespace splitnic::fabric {
 class CellSink {
  public:
   virtual ~CellSink() = default;
-  // The octets are valid during the call; `blocks` stay taken until release(vl, blocks).
+  // The bytes are valid during the call; `blocks` stay taken until release(vl, blocks).
   virtual void on_cell(std::uint8_t vl, base::Bytes cell, std::uint32_t blocks) = 0;
 };
 

@@ -50,7 +50,7 @@ class FlitSender {
     std::vector<std::byte> bytes;  // ring of cells behind one another
     std::size_t head = 0, tail = 0;
     base::Ring<std::uint32_t> lengths{1};
-    std::uint32_t sent = 0;  // octets of the front cell that have gone
+    std::uint32_t sent = 0;  // bytes of the front cell that have gone
     CreditGate gate;
   };
   std::uint16_t ready_mask() const;

@@ -47,7 +47,7 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Room for one cell of cell_bytes in the current batch; the 16 octets of its flit header lie
+  // Room for one cell of cell_bytes in the current batch; the 16 bytes of its flit header lie
   // before it. Sends the batch first when it is full. Empty: link not up, the underlay is blocked
   // (ask again after Port::on_writable), or the lane is full (after Port::take_room). The span is
   // valid until commit(), reserve() or flush; a second reserve() without commit() gives the same

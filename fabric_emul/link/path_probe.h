@@ -27,7 +27,7 @@ class PathProbe {
                                                        1336, 1196, 940,  492};
   static constexpr std::size_t kProbesMax = kLengths.size() + 2;
 
-  // From here on datagrams of up to `full` octets are sent; nothing is under way.
+  // From here on datagrams of up to `full` bytes are sent; nothing is under way.
   void start(std::size_t full);
   void on_full_sent(base::Time now);
   base::Time deadline() const { return due_; }

@@ -24,7 +24,7 @@ Port::Port(Underlay& underlay, const PortConfig& config, base::Random& random,
   queued_.reserve(config.links_max);
   flushing_.reserve(config.links_max);
   cells_.reserve(kCellsPerBatchMax);
-  // What a batch completes: its own octets, and what came before of one cell a lane.
+  // What a batch completes: its own bytes, and what came before of one cell a lane.
   if (profile() == LinkProfile::kFull) {
     store_.resize(kBatchBytesMax + kLaneCount * full_cell_bytes_max());
   }

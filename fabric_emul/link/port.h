@@ -217,7 +217,7 @@ class Port : private CellSink {
   std::vector<Link*> queued_;  // links with cells to send; after flush() the blocked ones
   std::vector<Link*> flushing_;
   std::vector<ReceivedCell> cells_;  // of the batch at hand
-  // Full profile: the octets of those cells, and whose they are.
+  // Full profile: the bytes of those cells, and whose they are.
   std::vector<std::byte> store_;
   std::size_t stored_ = 0;
   Link* receiving_ = nullptr;

@@ -221,7 +221,7 @@ bool StreamSender::fill(const Record& record, base::MutableBytes body) {
   return false;
 }
 
-// 0: the link has no room, or the stream has failed. A record with octets was sent before.
+// 0: the link has no room, or the stream has failed. A record with bytes was sent before.
 std::size_t StreamSender::emit(const Record& record) {
   const CellHead head = head_of(record);
   const std::size_t payload = head.header.payload_bytes;

@@ -34,7 +34,7 @@ bool StreamReceiver::is_taken_here(const CellView& cell) const {
   }
 }
 
-// Every cell but the last carries exactly MCP octets, the last of several is not empty, and all lie
+// Every cell but the last carries exactly MCP bytes, the last of several is not empty, and all lie
 // within the packet's length.
 bool StreamReceiver::has_legal_length(const CellView& cell) const {
   const MacHeader& h = cell.header;

@@ -45,7 +45,7 @@ class StreamQp {
   base::Status post_send(const SendWr& wr);
   base::Status post_recv(const RecvWr& wr, base::Time now);
 
-  // A cell for this number, of so many octets.
+  // A cell for this number, of so many bytes.
   void on_cell(const CellView& cell, std::size_t bytes, const Link& link, base::Time now);
   // A cell whose CRC is right and whose format is not.
   void on_malformed() { context_.counters.add(StreamCounter::kDropFormat); }

@@ -33,7 +33,7 @@ class StreamReceiver {
   base::Status post(const RecvWr& wr, base::Time now);
   // Allocates.
   void start(StreamNumber first, Psn psn);
-  // A cell of so many octets, other than ACK, NAK and TERMINATE.
+  // A cell of so many bytes, other than ACK, NAK and TERMINATE.
   void on_cell(const CellView& cell, std::uint32_t bytes, base::Time now);
   // The ACKs that the batch earned.
   void end_batch();

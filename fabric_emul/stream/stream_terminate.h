@@ -11,7 +11,7 @@
 
 namespace splitnic::fabric {
 
-// Octets of a TERMINATE cell on STREAM.
+// Bytes of a TERMINATE cell on STREAM.
 inline constexpr std::size_t kTerminateCellBytes =
     kMacHeaderBytes + kStreamBytes + kTerminateBytes + kCrcBytes;
 

@@ -55,7 +55,7 @@ class AnswerQueue {
   std::size_t size() const { return answers_.size(); }
   const Answer& operator[](std::size_t i) const { return answers_[i]; }
   // A request that came again: its answer is owed anew, from the cell that it names. False: nothing
-  // that was asked for, or too long ago. mcp: octets of a full cell.
+  // that was asked for, or too long ago. mcp: bytes of a full cell.
   bool give_again(Op request, Psn psn, const VaMh& range, std::uint16_t mcp) {
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       Answer& answer = answers_[i];

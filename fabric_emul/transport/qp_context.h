@@ -21,7 +21,7 @@ namespace splitnic::fabric {
 // bitmap can speak of (64 words), so that repair does not halt sending. What lies beyond the bitmap
 // counts as in flight until the oldest is repaired.
 inline constexpr std::size_t kWindowCells = 4096;
-// The same in octets: so many windows.
+// The same in bytes: so many windows.
 inline constexpr std::size_t kSpanWindows = 3;
 
 struct QpContext {

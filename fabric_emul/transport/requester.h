@@ -39,7 +39,7 @@ class Requester {
   Requester& operator=(const Requester&) = delete;
 
   // Refused (nothing changed): too many pieces, queue full, a packet or an answer longer than 65536
-  // cells or 2^31 octets, a connectionless post without destination or longer than one cell
+  // cells or 2^31 bytes, a connectionless post without destination or longer than one cell
   // [S001-32] [S001-34], an RDMA read or FetchOp where the service or the peer has none.
   base::Status post(const SendWr& wr);
   // Posts a kRegister or kRegisterSend and gives the key, which works in every work request behind

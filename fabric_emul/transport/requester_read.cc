@@ -22,7 +22,7 @@ const char* Requester::answered_refused(const SendWr& wr, std::uint64_t bytes) c
   if (context_.attr.reads_asked == 0) return "the peer answers no RDMA read and no FetchOp";
   if (wr.idata) return "an RDMA read or FetchOp carries no immediate data";
   if (wr.op == WrOp::kRdmaRead) return nullptr;
-  if (bytes != kWordBytes) return "a FetchOp returns 8 octets";
+  if (bytes != kWordBytes) return "a FetchOp returns 8 bytes";
   const bool fits = kMacHeaderBytes + kVaMhBytes + kAtomicBytes + 2 * kCrcBytes <=
                     context_.attr.mcp + kCellOverheadMax;
   return fits ? nullptr : "cells are too small for a FetchOp";

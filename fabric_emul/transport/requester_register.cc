@@ -34,7 +34,7 @@ const char* Requester::announced_refused(const SendWr& wr, std::uint64_t region_
     return "the message has no room for address, key and length of the region";
   }
   const bool fits = region_bytes <= std::numeric_limits<std::uint32_t>::max();
-  return fits ? nullptr : "a region whose length is sent is at most 2^32 - 1 octets";
+  return fits ? nullptr : "a region whose length is sent is at most 2^32 - 1 bytes";
 }
 
 base::Result<MemoryHandle> Requester::post_register(const SendWr& wr, const NewRegion& region) {
@@ -85,14 +85,14 @@ void Requester::end_drained(WcStatus status) {
   send_csn_ = 0;
 }
 
-// Where the message names the region: its octets are put over those of the gather list [S002-34].
+// Where the message names the region: its bytes are put over those of the gather list [S002-34].
 void Requester::announce_region(const Wqe& w, std::uint64_t offset, base::MutableBytes body) {
   if (w.op != WrOp::kRegisterSend) return;
-  std::array<std::byte, kVaMhBytes> octets;
-  w.region.emit(octets.data());
-  for (std::size_t i = 0; i < octets.size(); ++i) {
+  std::array<std::byte, kVaMhBytes> bytes;
+  w.region.emit(bytes.data());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
     const std::uint64_t at = std::uint64_t{w.region_at} + i;
-    if (at >= offset && at - offset < body.size()) body[at - offset] = octets[i];
+    if (at >= offset && at - offset < body.size()) body[at - offset] = bytes[i];
   }
 }
 

@@ -37,7 +37,7 @@ class Responder {
   base::Status post(const RecvWr& wr);
   // INIT -> RTR: expected numbers begin at the attributes' start values.
   void start();
-  // One cell of this queue pair; `raw` are its octets, kept when it came early.
+  // One cell of this queue pair; `raw` are its bytes, kept when it came early.
   void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
   // A cell for this queue pair whose CRC is right and whose format is not.
   void on_malformed(const MacHeader& header);

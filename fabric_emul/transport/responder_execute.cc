@@ -56,7 +56,7 @@ Responder::Step Responder::check_sequence(const CellView& cell) {
   return Step::kTaken;
 }
 
-// Every cell but the last carries exactly MCP octets; the last of several is not empty [T-19].
+// Every cell but the last carries exactly MCP bytes; the last of several is not empty [T-19].
 Responder::Step Responder::check_length(const CellView& cell) {
   const MacHeader& h = cell.header;
   const std::size_t mcp = context_.attr.mcp;

@@ -58,14 +58,14 @@ struct LocalWork {
 struct SendWr {
   std::uint64_t wr_id = 0;
   WrOp op = WrOp::kSend;
-  // Copied by post; <= kSgeMax pieces. Answered operations write to them: the octets read, or the
-  // old value of a FetchOp, 8 octets in this machine's order.
+  // Copied by post; <= kSgeMax pieces. Answered operations write to them: the bytes read, or the
+  // old value of a FetchOp, 8 bytes in this machine's order.
   std::span<const Sge> gather;
   VirtualAddress remote_address;  // where an RDMA write lands; what a read or FetchOp is of
   MemoryHandle remote_handle;
   std::optional<std::uint32_t> idata;  // Sends and RDMA write
   MemoryHandle dereg;                  // kSendDereg: which region or window of the peer ends
-  // kRegisterSend: the 16 octets from here in the message are the region's address, key and length,
+  // kRegisterSend: the 16 bytes from here in the message are the region's address, key and length,
   // big endian as in VA/MH, whatever the gather list has there [S002-34].
   std::uint32_t region_at = 0;
   AtomicExt fetch_op{};  // FetchOp: compare-and-swap: operand1 old, operand2 new

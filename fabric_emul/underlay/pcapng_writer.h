@@ -41,7 +41,7 @@ class PcapngWriter {
 
   // The number that datagrams of this interface are written with. Before the first datagram.
   std::uint32_t add_interface(std::string_view name);
-  // `since_epoch` is wall-clock time. Of a datagram above 65535 octets the file has the first
+  // `since_epoch` is wall-clock time. Of a datagram above 65535 bytes the file has the first
   // 65535 and the length.
   void add(std::uint32_t interface, Direction direction, std::chrono::nanoseconds since_epoch,
            base::Bytes datagram);

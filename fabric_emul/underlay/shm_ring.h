@@ -1,10 +1,10 @@
 // One direction of a shared-memory wire: a ring of batches between two processes, one that puts and
-// one that takes. A record is {length u32, stride u32} and the octets, in steps of 64 octets;
+// one that takes. A record is {length u32, stride u32} and the bytes, in steps of 64 bytes;
 // indices run freely modulo 2^32 and are masked.
 //
 // The other side may write anything anywhere in the segment at any time [P-44]. So: our own index
 // is kept in our own memory and only published; the other's index, and each word of a record, is
-// read once and checked before it is used; octets are copied out once and only the copy is looked
+// read once and checked before it is used; bytes are copied out once and only the copy is looked
 // at. A batch may be written in the ring itself, where the other side sees it before it is put:
 // what is put of it goes by what the owner knows, nothing is read back. Thread: one on each side.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace splitnic::fabric {
 
-// What both processes see of a ring, besides its octets. Each word has a cache line of its own.
+// What both processes see of a ring, besides its bytes. Each word has a cache line of its own.
 struct ShmRingControl {
   alignas(64) std::atomic<std::uint32_t> head;         // written by the side that puts
   alignas(64) std::atomic<std::uint32_t> tail;         // written by the side that takes
@@ -46,7 +46,7 @@ class ShmRing {
 
   // Puts one batch. REQUIRES 0 < stride and 0 < bytes.size() <= kShmBatchMax.
   Result put(base::Bytes bytes, std::size_t stride);
-  // Where put_in_place() takes the next batch from, kShmBatchMax octets; none if they are not free
+  // Where put_in_place() takes the next batch from, kShmBatchMax bytes; none if they are not free
   // in one piece now. A put() overwrites it.
   base::MutableBytes room();
   // Puts what was written at the front of room(), with no put() since. REQUIRES as put().

@@ -54,7 +54,7 @@ ShmRingControl& ShmSegment::control(std::size_t which) {
   return *std::launder(reinterpret_cast<ShmRingControl*>(memory_ + which * sizeof(ShmRingControl)));
 }
 
-base::MutableBytes ShmSegment::octets(std::size_t which) {
+base::MutableBytes ShmSegment::bytes(std::size_t which) {
   CHECK(which < 2);
   return {memory_ + kControlBytes + which * ring_bytes_, ring_bytes_};
 }

@@ -1,8 +1,8 @@
 // The memory of one shared-memory wire: a sealed memfd with two rings. The side that listens makes
 // it, the side that connects gets its descriptor and checks it before mapping: of the expected
 // length, and sealed against shrinking, so that no one can take pages away under our feet (SIGBUS).
-// Layout: control of ring 0 (listener puts), control of ring 1 (connector puts), page; octets of
-// ring 0; octets of ring 1.
+// Layout: control of ring 0 (listener puts), control of ring 1 (connector puts), page; bytes of
+// ring 0; bytes of ring 1.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class ShmSegment {
 
   // `which` 0 or 1.
   ShmRingControl& control(std::size_t which);
-  base::MutableBytes octets(std::size_t which);
+  base::MutableBytes bytes(std::size_t which);
 
  private:
   ShmSegment(void* memory, std::size_t ring_bytes)

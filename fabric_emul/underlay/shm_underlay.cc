@@ -190,8 +190,8 @@ void ShmUnderlay::accept_one(base::UniqueFd socket) {
 void ShmUnderlay::attach(Wire& wire, std::unique_ptr<ShmSegment> segment) {
   const std::size_t ours = config_.listens ? 0 : 1;
   wire.segment = std::move(segment);
-  wire.out.emplace(wire.segment->control(ours), wire.segment->octets(ours));
-  wire.in.emplace(wire.segment->control(1 - ours), wire.segment->octets(1 - ours));
+  wire.out.emplace(wire.segment->control(ours), wire.segment->bytes(ours));
+  wire.in.emplace(wire.segment->control(1 - ours), wire.segment->bytes(1 - ours));
 }
 
 void ShmUnderlay::take_segment(Wire& wire) {
@@ -307,7 +307,7 @@ void ShmUnderlay::on_readable(Wire& wire) {
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     wire.ended = true;
-    wire.takes_left = wire.segment->octets(0).size() / kShmStep;
+    wire.takes_left = wire.segment->bytes(0).size() / kShmStep;
     ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, wire.socket.get(), nullptr);
     return;
   }

@@ -34,6 +34,6 @@ class UdpAddress {
  private:
   sockaddr_in6 address_{};
 };
-static_assert(sizeof(sockaddr_in6) == sizeof(PeerAddress::octets));
+static_assert(sizeof(sockaddr_in6) == sizeof(PeerAddress::bytes));
 
 }  // namespace splitnic::fabric

@@ -36,7 +36,7 @@ class UdpLocalTable {
     if (!IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr)) info.ipi6_ifindex = 0;
     return find_or_add(info);
   }
-  // Writes the control message that sends from there; returns its octets (0: none is needed).
+  // Writes the control message that sends from there; returns its bytes (0: none is needed).
   // REQUIRES room for kControlBytes, aligned for a cmsghdr, at `out`.
   std::size_t put(std::uint32_t index, int family, char* out) const {
     if (index == 0 || index > entries_.size()) return 0;
@@ -65,7 +65,7 @@ class UdpLocalTable {
     return static_cast<std::uint32_t>(entries_.size());
   }
 
-  std::vector<in6_pktinfo> entries_;  // IPv4 sockets: the address in its first four octets
+  std::vector<in6_pktinfo> entries_;  // IPv4 sockets: the address in its first four bytes
 };
 
 }  // namespace splitnic::fabric

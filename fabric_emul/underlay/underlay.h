@@ -18,7 +18,7 @@ namespace splitnic::fabric {
 // Where a datagram came from or goes to, opaque above the underlay (UDP: the sockaddr; others: a
 // number).
 struct PeerAddress {
-  std::array<std::byte, 28> octets{};
+  std::array<std::byte, 28> bytes{};
   friend auto operator<=>(const PeerAddress&, const PeerAddress&) = default;
 };
 
@@ -30,7 +30,7 @@ class Underlay {
     kTooLong,  // the path refuses datagrams of this length (EMSGSIZE)
     kRefused,  // the path or peer refuses for now (ECONNREFUSED, ENETUNREACH); treat as lost
   };
-  // One batch from one peer: bytes.size() octets in datagrams of `stride` octets, the last may be
+  // One batch from one peer: bytes.size() bytes in datagrams of `stride` bytes, the last may be
   // shorter.
   struct Received {
     base::Bytes bytes;
@@ -40,14 +40,14 @@ class Underlay {
 
   virtual ~Underlay() = default;
 
-  // Sends all of `bytes` as datagrams of `stride` octets (the last may be shorter), in one system
+  // Sends all of `bytes` as datagrams of `stride` bytes (the last may be shorter), in one system
   // call where the carrier allows. REQUIRES 0 < stride and bytes.size() <= batch_bytes_max().
   virtual SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) = 0;
-  // Room for the next batch to this peer, which begins with so many octets, so that it need not be
-  // copied: at least batch_bytes_max() octets, or none if there is none now, it is lent already or
+  // Room for the next batch to this peer, which begins with so many bytes, so that it need not be
+  // copied: at least batch_bytes_max() bytes, or none if there is none now, it is lent already or
   // a copy costs less. It stays writable, whatever becomes of the peer, until send() has answered
   // to what lies at its front with anything but kBlocked, give_back(), or the end of the underlay.
-  // Until then other octets to this peer are kBlocked. Somebody else may see and change what is in
+  // Until then other bytes to this peer are kBlocked. Somebody else may see and change what is in
   // it: it is to be written, never believed.
   virtual base::MutableBytes lend(const PeerAddress& /*to*/, std::size_t /*first_bytes*/) {
     return {};
@@ -56,7 +56,7 @@ class Underlay {
   virtual void give_back(const PeerAddress& /*to*/) {}
 
   // The next batch, or nothing. The span is valid until the next call of receive(). A batch without
-  // octets is one that a decorator refused: more may wait behind it.
+  // bytes is one that a decorator refused: more may wait behind it.
   virtual std::optional<Received> receive() = 0;
 
   // Asked before its owner sleeps on fd(), after receive() returned nothing: peers are to wake it.
@@ -66,7 +66,7 @@ class Underlay {
   // Largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP headers).
   virtual std::size_t datagram_bytes_max(const PeerAddress& to) const = 0;
   virtual std::size_t batch_bytes_max() const { return 65000; }
-  // Octets that the receive buffer holds; told to the peer in INIT.
+  // Bytes that the receive buffer holds; told to the peer in INIT.
   virtual std::size_t receive_buffer_bytes() const = 0;
   // To poll for input (and for output after kBlocked); -1 if there is none.
   virtual int fd() const { return -1; }

@@ -33,7 +33,7 @@ Mgmt ConnectionManager::make(MgmtKind kind, ConnectionId id, const Link& link) c
   return m;
 }
 
-std::vector<std::byte> ConnectionManager::octets(const Mgmt& m) {
+std::vector<std::byte> ConnectionManager::bytes(const Mgmt& m) {
   std::vector<std::byte> out(m.bytes());
   emit_mgmt(out, m);
   return out;
@@ -55,7 +55,7 @@ bool ConnectionManager::send(Link& link, base::Bytes payload) {
   return true;
 }
 
-bool ConnectionManager::send(Link& link, const Mgmt& m) { return send(link, octets(m)); }
+bool ConnectionManager::send(Link& link, const Mgmt& m) { return send(link, bytes(m)); }
 
 ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pairs,
                                         base::Bytes private_data, base::Time now) {
@@ -69,7 +69,7 @@ ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pa
   fill_mcp(m, link);
   Connection& c = connections_[id];
   c.link = &link;
-  c.last = octets(m);
+  c.last = bytes(m);
   c.repeat_at = now;  // the first one leaves with this turn
   counters_.add(ConnectionCounter::kRequests);
   return id;
@@ -81,7 +81,7 @@ void ConnectionManager::disconnect(ConnectionId id, base::Time now) {
   Connection& c = at->second;
   counters_.add(ConnectionCounter::kDisconnects);
   c.state = State::kClosing;
-  c.last = octets(make(MgmtKind::kDisc, id, *c.link));
+  c.last = bytes(make(MgmtKind::kDisc, id, *c.link));
   c.repeat_at = now;
   c.tries = 0;
 }
@@ -138,7 +138,7 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
   c.role = Role::kPassive;
   c.state = State::kUp;
   c.link = &link;
-  c.last = octets(reply);
+  c.last = bytes(reply);
   send(link, c.last);
 }
 

@@ -1,7 +1,7 @@
 // Connection setup by MGMT cells: CONNECT_REQ / REP / RTU / REJ, DISC / DISC_REP over a link
 // that is up. It knows transactions and repetition; what a connection consists of (queue pairs,
 // private data) is the handler's. A request is repeated until it is answered; a repeated request is
-// answered with the same octets. Thread: the data thread, inside Adapter::poll.
+// answered with the same bytes. Thread: the data thread, inside Adapter::poll.
 #pragma once
 
 #include <cstdint>
@@ -101,7 +101,7 @@ class ConnectionManager {
   Mgmt make(MgmtKind kind, ConnectionId id, const Link& link) const;
   bool send(Link& link, base::Bytes payload);
   bool send(Link& link, const Mgmt& m);
-  static std::vector<std::byte> octets(const Mgmt& m);
+  static std::vector<std::byte> bytes(const Mgmt& m);
 
   Adapter& adapter_;
   base::Random& random_;

@@ -35,7 +35,7 @@ struct KernelAgent::Hello {
     return Hello{base::load_be<std::uint32_t>(in.data()),
                  base::load_be<std::uint32_t>(in.data() + 4)};
   }
-  std::array<std::byte, kBytes> octets() const {
+  std::array<std::byte, kBytes> bytes() const {
     std::array<std::byte, kBytes> out;
     base::store_be(out.data(), discriminator);
     base::store_be(out.data() + 4, level);

@@ -79,10 +79,10 @@ bool Vi::copy_in(ViDescriptorRef at, base::MutableBytes out) const {
   return gather(adapter_.memory(), attributes_.pd, {&piece, 1}, 0, out).ok();
 }
 
-bool Vi::write_back(ViDescriptorRef at, std::size_t offset, base::Bytes octets) const {
+bool Vi::write_back(ViDescriptorRef at, std::size_t offset, base::Bytes bytes) const {
   const Sge piece{VirtualAddress(at.address.value + offset),
-                  static_cast<std::uint32_t>(octets.size()), at.handle};
-  return scatter(adapter_.memory(), attributes_.pd, {&piece, 1}, 0, octets).ok();
+                  static_cast<std::uint32_t>(bytes.size()), at.handle};
+  return scatter(adapter_.memory(), attributes_.pd, {&piece, 1}, 0, bytes).ok();
 }
 
 bool Vi::write_word(ViDescriptorRef at, std::size_t offset, std::uint32_t word) const {
@@ -120,10 +120,10 @@ void Vi::ring(ViQueue which) {
   retire(which);
 }
 
-// What the octets in memory say now. 0, or the bit of the error.
+// What the bytes in memory say now. 0, or the bit of the error.
 std::uint32_t Vi::read(ViQueue which, Posted& posted, ViDescriptor& out) const {
-  std::array<std::byte, kViDescriptorBytesMax> octets;
-  const base::MutableBytes room(octets);
+  std::array<std::byte, kViDescriptorBytesMax> bytes;
+  const base::MutableBytes room(bytes);
   if (!copy_in(posted.at, room.first(kViControlBytes))) return kViProtectionError;
   std::size_t bytes = vi_descriptor_bytes(room);
   if (bytes > room.size()) bytes = kViControlBytes;  // too many segments: the parser refuses it

@@ -24,7 +24,7 @@ enum class ViState : std::uint8_t { kIdle, kConnectPending, kConnected, kError }
 struct ViAttributes {
   ViReliability reliability = ViReliability::kDelivery;
   PdId pd;
-  std::uint32_t transfer_max = 1 << 20;  // octets of one descriptor; the peer may take fewer
+  std::uint32_t transfer_max = 1 << 20;  // bytes of one descriptor; the peer may take fewer
   bool enable_rdma_write = true;         // by the peer
   bool enable_rdma_read = false;
   std::size_t send_depth = 64;
@@ -75,7 +75,7 @@ class Vi {
   static constexpr std::size_t index(ViQueue queue) { return static_cast<std::size_t>(queue); }
   bool is_reliable() const { return attributes_.reliability != ViReliability::kUnreliable; }
   bool copy_in(ViDescriptorRef at, base::MutableBytes out) const;
-  bool write_back(ViDescriptorRef at, std::size_t offset, base::Bytes octets) const;
+  bool write_back(ViDescriptorRef at, std::size_t offset, base::Bytes bytes) const;
   bool write_word(ViDescriptorRef at, std::size_t offset, std::uint32_t word) const;
   std::uint32_t read(ViQueue which, Posted& posted, ViDescriptor& out) const;
   std::uint32_t start(ViQueue which, Posted& posted);

@@ -1,6 +1,6 @@
 // A VIA 1.0 descriptor: control segment, for RDMA an address segment, then data segments, as the
 // public vipl.h lays them out [S001-42]. Descriptors lie in registered memory in this machine's
-// byte order and are read and written by offset. The consumer's octets are not trusted: what is
+// byte order and are read and written by offset. The consumer's bytes are not trusted: what is
 // parsed is a copy. docs/wire/via.md
 #pragma once
 
@@ -66,12 +66,12 @@ struct ViDescriptor {
   SgeList data;
 };
 
-// How many octets the descriptor has that begins with this control segment.
+// How many bytes the descriptor has that begins with this control segment.
 std::size_t vi_descriptor_bytes(base::Bytes control);
 // Returns 0, kViFormatError or kViLengthError; out.op is valid in each case, the rest for 0 only.
 // REQUIRES at least a control segment.
 std::uint32_t parse_vi_descriptor(base::Bytes in, ViQueue queue, ViDescriptor& out);
-// Writes a descriptor that was not posted yet and returns its octets. REQUIRES room for them.
+// Writes a descriptor that was not posted yet and returns its bytes. REQUIRES room for them.
 std::size_t emit_vi_descriptor(base::MutableBytes out, const ViDescriptor& d);
 
 }  // namespace splitnic::fabric

@@ -31,18 +31,18 @@ struct CellHead {
   const AtomicExt* atomic = nullptr;
 };
 
-// Octets of MAC header and extensions.
+// Bytes of MAC header and extensions.
 std::size_t cell_head_bytes(const CellHead& head);
-// Octets of the whole cell, trailer included (packet CRC if header.flags has kFlagPacketCrc).
+// Bytes of the whole cell, trailer included (packet CRC if header.flags has kFlagPacketCrc).
 std::size_t cell_bytes(const CellHead& head, std::size_t payload_bytes);
 
-// Writes header and extensions at out and returns their octets. Ext words, pad bits, flags I and G
+// Writes header and extensions at out and returns their bytes. Ext words, pad bits, flags I and G
 // come from the members and header.payload_bytes; flag P is taken from header.flags.
 // REQUIRES out.size() >= cell_head_bytes(head).
 std::size_t emit_cell_head(base::MutableBytes out, const CellHead& head);
 
 // `out` starts at the cell, the payload is in place at out + head_bytes. Writes pad, packet CRC (if
-// given: flag P must be set in the emitted header) and cell CRC; returns the octets of the cell.
+// given: flag P must be set in the emitted header) and cell CRC; returns the bytes of the cell.
 // crc_head_only: shm profile, the cell CRC covers header and extensions (flit Ctl 0x10).
 // REQUIRES room for the trailer.
 std::size_t seal_cell(base::MutableBytes out, std::size_t head_bytes, std::size_t payload_bytes,
@@ -65,7 +65,7 @@ struct CellView {
   base::Bytes ack_ext{};                        // ACK and NAK only; see parse_ack
   base::Bytes payload{};                        // without pad
   std::optional<std::uint32_t> packet_crc{};
-  base::Bytes packet_crc_ext{};  // the extension octets that the packet CRC covers
+  base::Bytes packet_crc_ext{};  // the extension bytes that the packet CRC covers
 };
 
 enum class CellError : std::uint8_t {
@@ -77,14 +77,14 @@ enum class CellError : std::uint8_t {
   kPosition,    // part of a packet where only one cell is legal, or CSN and Pos disagree
   kFlags,       // idata or packet CRC where it has no place
   kExtensions,  // ext words differ from what the header calls for, or one has no meaning
-  kLength,      // octets, payload length and pad disagree, or the op's payload has another size
+  kLength,      // bytes, payload length and pad disagree, or the op's payload has another size
   kCount_
 };
 // "crc", "version" ...: usable as the suffix of a counter.
 std::string_view name(CellError error);
 
 // `cell` is exactly one cell. On kNone `out` is filled; from kOp on, out.header is believable (the
-// CRC was right) and nothing else of `out` is. Reserved bits and pad octets are ignored.
+// CRC was right) and nothing else of `out` is. Reserved bits and pad bytes are ignored.
 CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only = false);
 // The same without the CRC, of a cell that was kept since parse_cell() took it.
 CellError parse_checked_cell(base::Bytes cell, CellView& out);
@@ -92,7 +92,7 @@ CellError parse_checked_cell(base::Bytes cell, CellView& out);
 // The ACKX of an ACK or NAK that parse_cell took. False for other cells.
 bool parse_ack(const CellView& view, AckExt& out);
 
-// The octets of an emitted head that the packet CRC covers: VA/MH, READ, ATOMIC, IDATA, DEREG.
+// The bytes of an emitted head that the packet CRC covers: VA/MH, READ, ATOMIC, IDATA, DEREG.
 base::Bytes packet_crc_ext(base::Bytes emitted_head, const CellHead& head);
 
 // Packet CRC: CRC-32C over covered extensions and payload (no pad) of all cells, in CSN order.

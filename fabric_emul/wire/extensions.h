@@ -99,7 +99,7 @@ struct AckExt {
 
   // False (out unspecified): size wrong, code unknown, bitmap longer than kAckBitmapWordsMax.
   static bool parse(base::Bytes in, AckExt& out);
-  // Writes bytes() octets. REQUIRES bitmap_words <= kAckBitmapWordsMax.
+  // Writes bytes() bytes. REQUIRES bitmap_words <= kAckBitmapWordsMax.
   void emit(std::byte* at) const;
   friend bool operator==(const AckExt& a, const AckExt& b);
 };

@@ -1,4 +1,4 @@
-// The flit: unit of one link. A header of 16 octets, then `size` octets of payload; and the walk
+// The flit: unit of one link. A header of 16 bytes, then `size` bytes of payload; and the walk
 // over a datagram, which holds whole flits and zero filler. docs/wire/flit.md,
 // docs/wire/datagram.md
 #pragma once
@@ -33,15 +33,15 @@ struct FlitHeader {
   FlitType type = FlitType::kData;
   std::uint8_t vl = 0;  // lane, 4 bits
   std::uint8_t ctl = 0;
-  std::uint16_t size = 0;  // payload octets
+  std::uint16_t size = 0;  // payload bytes
   Lsn lsn{}, ack{};
   std::uint8_t credit_vl = 0;      // 4 bits
-  std::uint32_t credit_limit = 0;  // 64-octet blocks granted since INIT, 24 bits
+  std::uint32_t credit_limit = 0;  // 64-byte blocks granted since INIT, 24 bits
   friend bool operator==(const FlitHeader&, const FlitHeader&) = default;
 };
 
-// Writes the header at out, the payload of header.size octets being in place at out + 16, and the
-// flit CRC. Returns 16 + header.size. REQUIRES that many octets in out.
+// Writes the header at out, the payload of header.size bytes being in place at out + 16, and the
+// flit CRC. Returns 16 + header.size. REQUIRES that many bytes in out.
 std::size_t seal_flit(base::MutableBytes out, const FlitHeader& header);
 // Same, copying the payload; header.size is taken from it. REQUIRES payload <= kFlitPayloadMax.
 std::size_t emit_flit(base::MutableBytes out, FlitHeader header, base::Bytes payload = {});
@@ -54,7 +54,7 @@ struct FlitView {
 
 enum class FlitError : std::uint8_t {
   kNone,
-  kShort,  // fewer than 16 octets
+  kShort,  // fewer than 16 bytes
   kSize,   // payload runs past the end
   kCrc,
   kType,     // type unknown

@@ -1,4 +1,4 @@
-// Octets of INIT. docs/wire/flit.md#init
+// Bytes of INIT. docs/wire/flit.md#init
 #include "fabric_emul/wire/init.h"
 
 #include <cstring>
@@ -9,7 +9,7 @@ namespace splitnic::fabric {
 
 namespace wire {
 
-struct InitOctets {
+struct InitWire {
   std::uint8_t format;  // 1
   std::uint8_t step;
   std::uint8_t profile;
@@ -31,8 +31,8 @@ struct InitOctets {
   base::Be16 offered_lid;
   base::Be32 reserved;
 };
-static_assert(sizeof(InitOctets) == kInitBytes && alignof(InitOctets) == 1);
-static_assert(offsetof(InitOctets, eui64) == 24 && offsetof(InitOctets, lid) == 64);
+static_assert(sizeof(InitWire) == kInitBytes && alignof(InitWire) == 1);
+static_assert(offsetof(InitWire, eui64) == 24 && offsetof(InitWire, lid) == 64);
 
 }  // namespace wire
 
@@ -111,7 +111,7 @@ std::string_view name(InitError error) {
 }
 
 void emit_init(std::byte* at, const Init& init) {
-  wire::InitOctets out{};
+  wire::InitWire out{};
   out.format = kInitFormat;
   out.step = static_cast<std::uint8_t>(init.step);
   out.profile = static_cast<std::uint8_t>(init.profile);
@@ -135,33 +135,33 @@ void emit_init(std::byte* at, const Init& init) {
 }
 
 InitError parse_init(base::Bytes in, Init& out) {
-  wire::InitOctets octets;
-  if (in.size() != sizeof(octets)) return InitError::kLength;
-  std::memcpy(&octets, in.data(), sizeof(octets));
-  if (octets.format != kInitFormat) return InitError::kFormat;
-  out.step = static_cast<InitStep>(octets.step);
-  out.profile = static_cast<LinkProfile>(octets.profile);
-  out.cell_crc = static_cast<CellCrcMode>(octets.cell_crc);
-  out.reason = static_cast<InitReason>(octets.reason);
+  wire::InitWire bytes;
+  if (in.size() != sizeof(bytes)) return InitError::kLength;
+  std::memcpy(&bytes, in.data(), sizeof(bytes));
+  if (bytes.format != kInitFormat) return InitError::kFormat;
+  out.step = static_cast<InitStep>(bytes.step);
+  out.profile = static_cast<LinkProfile>(bytes.profile);
+  out.cell_crc = static_cast<CellCrcMode>(bytes.cell_crc);
+  out.reason = static_cast<InitReason>(bytes.reason);
   if (name(out.step) == "unknown" || name(out.profile) == "unknown" ||
-      name(out.reason) == "unknown" || octets.cell_crc > 1 ||
+      name(out.reason) == "unknown" || bytes.cell_crc > 1 ||
       (out.step == InitStep::kRefuse) != (out.reason != InitReason::kNone)) {
     return InitError::kStep;
   }
-  out.program_version = octets.program_version.get();
-  out.lanes_mask = octets.lanes_mask.get();
-  out.mcp_max = octets.mcp_max.get();
-  out.flit_payload_max = octets.flit_payload_max.get();
-  out.port = octets.port;
-  out.initial_credit = octets.initial_credit.get() & kCreditMask;
-  out.receive_buffer_bytes = octets.receive_buffer_bytes.get();
-  out.eui64 = Eui64(octets.eui64.get());
-  out.instance = octets.instance.get();
-  out.peer_instance = octets.peer_instance.get();
-  out.nonce = octets.nonce.get();
-  out.echo = octets.echo.get();
-  out.lid = Lid(octets.lid.get());
-  out.offered_lid = Lid(octets.offered_lid.get());
+  out.program_version = bytes.program_version.get();
+  out.lanes_mask = bytes.lanes_mask.get();
+  out.mcp_max = bytes.mcp_max.get();
+  out.flit_payload_max = bytes.flit_payload_max.get();
+  out.port = bytes.port;
+  out.initial_credit = bytes.initial_credit.get() & kCreditMask;
+  out.receive_buffer_bytes = bytes.receive_buffer_bytes.get();
+  out.eui64 = Eui64(bytes.eui64.get());
+  out.instance = bytes.instance.get();
+  out.peer_instance = bytes.peer_instance.get();
+  out.nonce = bytes.nonce.get();
+  out.echo = bytes.echo.get();
+  out.lid = Lid(bytes.lid.get());
+  out.offered_lid = Lid(bytes.offered_lid.get());
   if (out.lanes_mask == 0 || out.mcp_max < kMcpMin || out.mcp_max % 4 != 0 ||
       out.flit_payload_max < kFlitPayloadMin || out.instance == 0) {
     return InitError::kValue;

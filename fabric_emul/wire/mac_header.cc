@@ -1,4 +1,4 @@
-// Octets of the MAC header. docs/wire/cell.md#mac-header
+// Bytes of the MAC header. docs/wire/cell.md#mac-header
 #include "fabric_emul/wire/mac_header.h"
 
 #include "base/endian.h"
@@ -20,11 +20,11 @@ constexpr std::uint64_t placed(std::uint64_t value, unsigned low, unsigned bits)
 
 }  // namespace
 
-// Word by word, so that the CRC, which reads eight octets at a time, finds them as they were
+// Word by word, so that the CRC, which reads eight bytes at a time, finds them as they were
 // written. Each word, its highest bits first:
 //   0  version (4) SL (4) pos (2) op (6) flags (8) ext words (8) DLID (16) SLID (16)
 //   1  service (4) stripe (4) DQPN (24) reserved (8) SQPN (24)
-//   2  reserved (8) PSN (24) CSN (16) payload octets (16)
+//   2  reserved (8) PSN (24) CSN (16) payload bytes (16)
 //   3  partition (16) LCN (16): half a word
 void MacHeader::parse(const std::byte* at, MacHeader& out) {
   const auto w0 = base::load_be<std::uint64_t>(at);

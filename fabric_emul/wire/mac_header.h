@@ -1,4 +1,4 @@
-// The MAC header: the 28 octets that every cell starts with. [S001-35] docs/wire/cell.md#mac-header
+// The MAC header: the 28 bytes that every cell starts with. [S001-35] docs/wire/cell.md#mac-header
 // Reserved bits are sent 0 and ignored on receipt. Parsing validates nothing: parse_cell does.
 #pragma once
 
@@ -52,7 +52,7 @@ struct MacHeader {
   std::uint16_t partition = kDefaultPartition;
   Lcn lcn{};
 
-  // Reads kMacHeaderBytes octets at `at`; every bit pattern gives a value (op and service may be
+  // Reads kMacHeaderBytes bytes at `at`; every bit pattern gives a value (op and service may be
   // unknown). On the data path in place: a value that is moved there is written twice.
   static void parse(const std::byte* at, MacHeader& out);
   static MacHeader parse(const std::byte* at) {
@@ -60,7 +60,7 @@ struct MacHeader {
     parse(at, out);
     return out;
   }
-  // Writes kMacHeaderBytes octets at `at`; bits beyond a field's width are dropped.
+  // Writes kMacHeaderBytes bytes at `at`; bits beyond a field's width are dropped.
   void emit(std::byte* at) const;
   friend bool operator==(const MacHeader&, const MacHeader&) = default;
 };

@@ -1,4 +1,4 @@
-// Octets of MGMT. docs/wire/mgmt.md
+// Bytes of MGMT. docs/wire/mgmt.md
 #include "fabric_emul/wire/mgmt.h"
 
 #include <cstring>
@@ -10,7 +10,7 @@ namespace splitnic::fabric {
 
 namespace wire {
 
-struct MgmtOctets {
+struct MgmtWire {
   std::uint8_t format;  // 1
   std::uint8_t kind;
   std::uint8_t pair_count;
@@ -23,9 +23,9 @@ struct MgmtOctets {
   base::Be64 peer_eui64;
   base::Be64 peer_instance;
 };
-static_assert(sizeof(MgmtOctets) == kMgmtFixedBytes && alignof(MgmtOctets) == 1);
+static_assert(sizeof(MgmtWire) == kMgmtFixedBytes && alignof(MgmtWire) == 1);
 
-struct MgmtPairOctets {
+struct MgmtPairWire {
   std::uint8_t channel;
   std::uint8_t service;
   base::Be16 flags;
@@ -39,7 +39,7 @@ struct MgmtPairOctets {
   base::Be32 msg_max;
   base::Be32 completed;  // reserved (8), MSN (24)
 };
-static_assert(sizeof(MgmtPairOctets) == kMgmtPairBytes && alignof(MgmtPairOctets) == 1);
+static_assert(sizeof(MgmtPairWire) == kMgmtPairBytes && alignof(MgmtPairWire) == 1);
 
 }  // namespace wire
 
@@ -49,7 +49,7 @@ constexpr std::uint8_t kMgmtFormat = 1;
 constexpr std::uint32_t kMask24 = 0xFFFFFF;
 
 void emit_pair(std::byte* at, const MgmtPair& pair) {
-  wire::MgmtPairOctets out{};
+  wire::MgmtPairWire out{};
   out.channel = pair.channel;
   out.service = static_cast<std::uint8_t>(pair.service);
   out.flags.set(pair.flags);
@@ -66,7 +66,7 @@ void emit_pair(std::byte* at, const MgmtPair& pair) {
 }
 
 MgmtPair parse_pair(const std::byte* at) {
-  wire::MgmtPairOctets in;
+  wire::MgmtPairWire in;
   std::memcpy(&in, at, sizeof(in));
   MgmtPair out;
   out.channel = in.channel;
@@ -160,20 +160,20 @@ std::string_view name(MgmtError error) {
 std::size_t emit_mgmt(base::MutableBytes out, const Mgmt& m) {
   CHECK(m.pair_count <= kMgmtPairsMax && m.private_data.size() <= kMgmtPrivateBytesMax);
   CHECK(m.bytes() <= out.size());
-  wire::MgmtOctets octets{};
-  octets.format = kMgmtFormat;
-  octets.kind = static_cast<std::uint8_t>(m.kind);
-  octets.pair_count = static_cast<std::uint8_t>(m.pair_count);
-  octets.reject.set(static_cast<std::uint16_t>(m.reject));
-  octets.private_bytes.set(static_cast<std::uint16_t>(m.private_data.size()));
-  octets.transaction.set(m.transaction);
-  octets.eui64.set(m.eui64.value);
-  octets.instance.set(m.instance);
-  octets.peer_eui64.set(m.peer_eui64.value);
-  octets.peer_instance.set(m.peer_instance);
+  wire::MgmtWire bytes{};
+  bytes.format = kMgmtFormat;
+  bytes.kind = static_cast<std::uint8_t>(m.kind);
+  bytes.pair_count = static_cast<std::uint8_t>(m.pair_count);
+  bytes.reject.set(static_cast<std::uint16_t>(m.reject));
+  bytes.private_bytes.set(static_cast<std::uint16_t>(m.private_data.size()));
+  bytes.transaction.set(m.transaction);
+  bytes.eui64.set(m.eui64.value);
+  bytes.instance.set(m.instance);
+  bytes.peer_eui64.set(m.peer_eui64.value);
+  bytes.peer_instance.set(m.peer_instance);
   std::byte* at = out.data();
-  std::memcpy(at, &octets, sizeof(octets));
-  at += sizeof(octets);
+  std::memcpy(at, &bytes, sizeof(bytes));
+  at += sizeof(bytes);
   for (const MgmtPair& pair : m.used_pairs()) {
     emit_pair(at, pair);
     at += kMgmtPairBytes;
@@ -185,30 +185,30 @@ std::size_t emit_mgmt(base::MutableBytes out, const Mgmt& m) {
 }
 
 MgmtError parse_mgmt(base::Bytes in, Mgmt& out) {
-  wire::MgmtOctets octets;
-  if (in.size() < sizeof(octets)) return MgmtError::kShort;
-  std::memcpy(&octets, in.data(), sizeof(octets));
+  wire::MgmtWire bytes;
+  if (in.size() < sizeof(bytes)) return MgmtError::kShort;
+  std::memcpy(&bytes, in.data(), sizeof(bytes));
   out = Mgmt{};
-  out.kind = static_cast<MgmtKind>(octets.kind);
-  if (octets.format != kMgmtFormat || name(out.kind) == "unknown") return MgmtError::kFormat;
-  out.pair_count = octets.pair_count;
+  out.kind = static_cast<MgmtKind>(bytes.kind);
+  if (bytes.format != kMgmtFormat || name(out.kind) == "unknown") return MgmtError::kFormat;
+  out.pair_count = bytes.pair_count;
   if (out.pair_count > kMgmtPairsMax) return MgmtError::kPair;
   const std::size_t private_at = kMgmtFixedBytes + out.pair_count * kMgmtPairBytes;
   if (in.size() < private_at) return MgmtError::kShort;
-  const std::size_t private_bytes = octets.private_bytes.get();
+  const std::size_t private_bytes = bytes.private_bytes.get();
   if (private_bytes > kMgmtPrivateBytesMax || in.size() != private_at + private_bytes) {
     return MgmtError::kLength;
   }
-  out.reject = static_cast<MgmtReject>(octets.reject.get());
+  out.reject = static_cast<MgmtReject>(bytes.reject.get());
   if ((out.reject == MgmtReject::kNone) == (out.kind == MgmtKind::kConnectRej) ||
       name(out.reject) == "unknown") {
     return MgmtError::kReject;
   }
-  out.transaction = octets.transaction.get();
-  out.eui64 = Eui64(octets.eui64.get());
-  out.instance = octets.instance.get();
-  out.peer_eui64 = Eui64(octets.peer_eui64.get());
-  out.peer_instance = octets.peer_instance.get();
+  out.transaction = bytes.transaction.get();
+  out.eui64 = Eui64(bytes.eui64.get());
+  out.instance = bytes.instance.get();
+  out.peer_eui64 = Eui64(bytes.peer_eui64.get());
+  out.peer_instance = bytes.peer_instance.get();
   for (std::size_t i = 0; i < out.pair_count; ++i) {
     out.pairs[i] = parse_pair(in.data() + kMgmtFixedBytes + i * kMgmtPairBytes);
   }

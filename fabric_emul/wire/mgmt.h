@@ -83,7 +83,7 @@ struct Mgmt {
 enum class MgmtError : std::uint8_t {
   kNone,
   kShort,   // fixed part or a pair cut off
-  kLength,  // octets differ from what the counts say, or private data too long
+  kLength,  // bytes differ from what the counts say, or private data too long
   kFormat,  // format or kind unknown
   kReject,  // reject code in another kind, missing or unknown in CONNECT_REJ
   kPair,    // too many pairs, none in CONNECT_REQ/REP, or one with illegal values
@@ -91,7 +91,7 @@ enum class MgmtError : std::uint8_t {
 };
 std::string_view name(MgmtError error);
 
-// Writes m.bytes() octets at out and returns them. REQUIRES room, pair_count <= kMgmtPairsMax and
+// Writes m.bytes() bytes at out and returns them. REQUIRES room, pair_count <= kMgmtPairsMax and
 // private_data.size() <= kMgmtPrivateBytesMax.
 std::size_t emit_mgmt(base::MutableBytes out, const Mgmt& m);
 MgmtError parse_mgmt(base::Bytes in, Mgmt& out);  // out unspecified unless kNone

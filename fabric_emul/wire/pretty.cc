@@ -64,7 +64,7 @@ std::string dump_cell(base::Bytes cell, bool crc_head_only) {
   CellView view;
   const CellError error = parse_cell(cell, view, crc_head_only);
   if (error != CellError::kNone) {
-    return fmt::format("bad cell: {}, {} octets", name(error), cell.size());
+    return fmt::format("bad cell: {}, {} bytes", name(error), cell.size());
   }
   const MacHeader& h = view.header;
   std::string text = fmt::format(
@@ -89,7 +89,7 @@ std::string dump_flit(base::Bytes at) {
   FlitView flit;
   const FlitError error = parse_flit(at, flit);
   if (error != FlitError::kNone) {
-    return fmt::format("bad flit: {}, {} octets", name(error), at.size());
+    return fmt::format("bad flit: {}, {} bytes", name(error), at.size());
   }
   const FlitHeader& h = flit.header;
   std::string text =

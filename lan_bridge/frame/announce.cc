@@ -31,8 +31,8 @@ class Out {
     used_ += sizeof(T);
   }
   template <std::size_t N>
-  void put_octets(const std::array<std::uint8_t, N>& octets, std::size_t count = N) {
-    for (std::size_t i = 0; i < count; ++i) room_[used_++] = static_cast<std::byte>(octets[i]);
+  void put_bytes(const std::array<std::uint8_t, N>& bytes, std::size_t count = N) {
+    for (std::size_t i = 0; i < count; ++i) room_[used_++] = static_cast<std::byte>(bytes[i]);
   }
   base::MutableBytes written() const { return room_.first(used_); }
   std::size_t used() const { return used_; }
@@ -43,10 +43,10 @@ class Out {
 };
 
 void put_ethernet(Out& out, const MacAddress& to, const MacAddress& from, std::uint16_t type) {
-  out.put_octets(MacAddress{});  // the virtio-net header
-  out.put_octets(MacAddress{});
-  out.put_octets(to);
-  out.put_octets(from);
+  out.put_bytes(MacAddress{});  // the virtio-net header
+  out.put_bytes(MacAddress{});
+  out.put_bytes(to);
+  out.put_bytes(from);
   out.put(type);
 }
 
@@ -57,10 +57,10 @@ void put_arp(Out& out, const MacAddress& mac, const LocalAddress& address) {
   out.put(std::uint8_t{6});
   out.put(std::uint8_t{4});
   out.put(std::uint16_t{1});  // request
-  out.put_octets(mac);
-  out.put_octets(address.octets, 4);
-  out.put_octets(MacAddress{});
-  out.put_octets(address.octets, 4);
+  out.put_bytes(mac);
+  out.put_bytes(address.octets, 4);
+  out.put_bytes(MacAddress{});
+  out.put_bytes(address.octets, 4);
 }
 
 void put_advertisement(Out& out, const MacAddress& mac, const LocalAddress& address) {
@@ -69,21 +69,20 @@ void put_advertisement(Out& out, const MacAddress& mac, const LocalAddress& addr
   out.put(std::uint16_t{kAdvertBytes});
   out.put(kProtocolIcmp6);
   out.put(std::uint8_t{255});  // another would be refused as forwarded
-  out.put_octets(address.octets);
-  out.put_octets(kAllNodes);
+  out.put_bytes(address.octets);
+  out.put_bytes(kAllNodes);
   out.put(std::uint8_t{136});
   out.put(std::uint8_t{0});
   out.put(std::uint16_t{0});  // checksum
   out.put(kFlagOverride | (address.is_router ? kFlagRouter : 0));
-  out.put_octets(address.octets);
+  out.put_bytes(address.octets);
   out.put(std::uint8_t{2});  // option: target link-layer address
-  out.put(std::uint8_t{1});  // of 8 octets
-  out.put_octets(mac);
+  out.put(std::uint8_t{1});  // of 8 bytes
+  out.put_bytes(mac);
   // Pseudo-header: both addresses, the length and the protocol.
   const base::MutableBytes advert = out.written().last(kAdvertBytes);
   const base::Bytes addresses = out.written().subspan(out.used() - kAdvertBytes - 32, 32);
-  const std::uint16_t sum =
-      sum_octets(advert, sum_octets(addresses, kAdvertBytes + kProtocolIcmp6));
+  const std::uint16_t sum = sum_bytes(advert, sum_bytes(addresses, kAdvertBytes + kProtocolIcmp6));
   base::store_be(advert.data() + 2, static_cast<std::uint16_t>(~sum));
 }
 

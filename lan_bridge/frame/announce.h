@@ -15,7 +15,7 @@ namespace splitnic::lan {
 
 struct LocalAddress {
   bool is_ip6 = false;
-  std::array<std::uint8_t, 16> octets{};  // IPv4: the first four
+  std::array<std::uint8_t, 16> bytes{};  // IPv4: the first four
   // IPv6: the interface forwards. Neighbours drop a router that says that it is none.
   bool is_router = false;
   friend bool operator==(const LocalAddress&, const LocalAddress&) = default;

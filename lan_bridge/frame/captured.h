@@ -8,7 +8,7 @@
 
 namespace splitnic::lan {
 
-// Writes the vnet header of `frame` ([12 octets][Ethernet frame], tags in band) and, in a TCP
+// Writes the vnet header of `frame` ([12 bytes][Ethernet frame], tags in band) and, in a TCP
 // super-frame, the pseudo-header sum. gso_size is what fits the MTU: the sender's own is not known,
 // and for TCP need not be. False: UDP datagrams merged into one, whose boundaries are gone; to be
 // dropped.

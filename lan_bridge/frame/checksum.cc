@@ -23,9 +23,9 @@ std::uint16_t to_big_endian(std::uint16_t native) {
 
 // The sum does not depend on the byte order it is taken in, nor on the width: it runs over native
 // 32-bit words in lanes that the compiler puts into vectors, and is swapped once at the end.
-std::uint16_t sum_octets(base::Bytes octets, std::uint32_t seed) {
-  const std::byte* at = octets.data();
-  std::size_t left = octets.size();
+std::uint16_t sum_bytes(base::Bytes bytes, std::uint32_t seed) {
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
   std::array<std::uint64_t, 8> lanes{};
   for (; left >= 64; left -= 64, at += 64) {
     std::array<std::uint32_t, 16> w;
@@ -62,8 +62,8 @@ std::uint16_t pseudo_header_sum(base::Bytes frame, const FrameLayout& layout,
   std::uint32_t sum = layout.l4 == L4::kTcp ? kProtocolTcp : kProtocolUdp;
   sum +=
       static_cast<std::uint32_t>(l4_bytes & 0xFFFFU) + static_cast<std::uint32_t>(l4_bytes >> 16);
-  sum = sum_octets(frame.subspan(source, address), sum);
-  return sum_octets(frame.subspan(layout.destination_offset, address), sum);
+  sum = sum_bytes(frame.subspan(source, address), sum);
+  return sum_bytes(frame.subspan(layout.destination_offset, address), sum);
 }
 
 std::size_t l4_checksum_at(const FrameLayout& layout) {
@@ -74,8 +74,8 @@ bool verify_l4_checksum(base::Bytes frame, const FrameLayout& layout) {
   const std::size_t l4_bytes = layout.end - layout.l4_offset;
   const auto field = base::load_be<std::uint16_t>(frame.data() + l4_checksum_at(layout));
   if (layout.l4 == L4::kUdp && field == 0) return layout.l3 == L3::kIp4;
-  return sum_octets(frame.subspan(layout.l4_offset, l4_bytes),
-                    pseudo_header_sum(frame, layout, l4_bytes)) == 0xFFFFU;
+  return sum_bytes(frame.subspan(layout.l4_offset, l4_bytes),
+                   pseudo_header_sum(frame, layout, l4_bytes)) == 0xFFFFU;
 }
 
 bool is_partial_checksum(base::Bytes frame, const FrameLayout& layout) {
@@ -88,7 +88,7 @@ void store_ip4_header_checksum(base::MutableBytes frame, const FrameLayout& layo
   std::byte* const header = frame.data() + layout.l3_offset;
   const std::size_t bytes = (std::to_integer<std::size_t>(header[0]) & 0xFU) * 4;
   base::store_be<std::uint16_t>(header + 10, 0);
-  const auto sum = static_cast<std::uint16_t>(~sum_octets(frame.subspan(layout.l3_offset, bytes)));
+  const auto sum = static_cast<std::uint16_t>(~sum_bytes(frame.subspan(layout.l3_offset, bytes)));
   base::store_be<std::uint16_t>(header + 10, sum);
 }
 
@@ -106,12 +106,12 @@ bool finish_checksum(base::MutableBytes frame) {
     std::memset(ethernet.data() + field, 0, 4);
     const std::uint32_t crc =
         base::crc32c(ethernet.subspan(header.csum_start, end - header.csum_start));
-    // SCTP stores the CRC least significant octet first (RFC 9260 appendix A).
+    // SCTP stores the CRC least significant byte first (RFC 9260 appendix A).
     base::store_be<std::uint32_t>(ethernet.data() + field, __builtin_bswap32(crc));
   } else {
     // The field's own content is the pseudo-header's share of the sum.
     auto sum = static_cast<std::uint16_t>(
-        ~sum_octets(ethernet.subspan(header.csum_start, end - header.csum_start)));
+        ~sum_bytes(ethernet.subspan(header.csum_start, end - header.csum_start)));
     const bool is_udp =
         layout && layout->l4 == L4::kUdp && header.csum_offset == kUdpChecksumOffset;
     if (sum == 0 && is_udp) sum = 0xFFFF;

@@ -1,4 +1,4 @@
-// Internet checksums (RFC 1071): a sum over octets, the pseudo-headers, and the finishing of what
+// Internet checksums (RFC 1071): a sum over bytes, the pseudo-headers, and the finishing of what
 // the sender left to hardware. "Partial" means: the field holds the folded pseudo-header sum, not
 // complemented.
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace splitnic::lan {
 
-// One's complement sum of the octets as 16-bit big-endian words (an odd last octet is padded with
+// One's complement sum of the bytes as 16-bit big-endian words (an odd last byte is padded with
 // 0), folded to 16 bits and not complemented. `seed` is such a sum of what comes before.
-std::uint16_t sum_octets(base::Bytes octets, std::uint32_t seed = 0);
+std::uint16_t sum_bytes(base::Bytes bytes, std::uint32_t seed = 0);
 inline std::uint16_t fold(std::uint32_t sum) {
   sum = (sum & 0xFFFFU) + (sum >> 16);
   return static_cast<std::uint16_t>((sum & 0xFFFFU) + (sum >> 16));

@@ -11,7 +11,7 @@ constexpr std::size_t kTcpHeaderBytes = 20;
 constexpr std::size_t kUdpHeaderBytes = 8;
 constexpr int kExtensionHeadersMax = 8;
 
-std::uint8_t octet(base::Bytes frame, std::size_t at) {
+std::uint8_t byte(base::Bytes frame, std::size_t at) {
   return std::to_integer<std::uint8_t>(frame[at]);
 }
 std::uint16_t word16(base::Bytes frame, std::size_t at) {
@@ -22,7 +22,7 @@ void parse_l4(base::Bytes frame, std::uint8_t protocol, std::size_t at, FrameLay
   if (out.fragment) return;
   const std::size_t left = out.end - at;
   if (protocol == kProtocolTcp && left >= kTcpHeaderBytes) {
-    const std::size_t header = static_cast<std::size_t>(octet(frame, at + 12) >> 4) * 4;
+    const std::size_t header = static_cast<std::size_t>(byte(frame, at + 12) >> 4) * 4;
     if (header < kTcpHeaderBytes || header > left) return;
     out.l4 = L4::kTcp;
     out.payload_offset = at + header;
@@ -39,8 +39,8 @@ void parse_l4(base::Bytes frame, std::uint8_t protocol, std::size_t at, FrameLay
 
 void parse_ip4(base::Bytes frame, FrameLayout& out) {
   const std::size_t at = out.l3_offset;
-  if (frame.size() - at < kIp4HeaderBytes || (octet(frame, at) >> 4) != 4) return;
-  const std::size_t header = static_cast<std::size_t>(octet(frame, at) & 0xFU) * 4;
+  if (frame.size() - at < kIp4HeaderBytes || (byte(frame, at) >> 4) != 4) return;
+  const std::size_t header = static_cast<std::size_t>(byte(frame, at) & 0xFU) * 4;
   const std::size_t total = word16(frame, at + 2);
   if (header < kIp4HeaderBytes || header > frame.size() - at) return;
   // 0: longer than the field can say (BIG TCP): the frame's own length tells.
@@ -49,37 +49,37 @@ void parse_ip4(base::Bytes frame, FrameLayout& out) {
   out.end = total == 0 ? frame.size() : at + total;
   out.fragment = (word16(frame, at + 6) & 0x3FFFU) != 0;
   out.destination_offset = at + 16;
-  parse_l4(frame, octet(frame, at + 9), at + header, out);
+  parse_l4(frame, byte(frame, at + 9), at + header, out);
 }
 
 // The pseudo-header takes the last destination of a routing header that is not used up (RFC
 // 8200 8.1).
 void note_routing_header(base::Bytes frame, std::size_t at, std::size_t bytes, FrameLayout& out) {
-  if (octet(frame, at + 3) == 0 || bytes < 24) return;
-  const bool is_segment_routing = octet(frame, at + 2) == 4;  // its list is stored last first
+  if (byte(frame, at + 3) == 0 || bytes < 24) return;
+  const bool is_segment_routing = byte(frame, at + 2) == 4;  // its list is stored last first
   out.destination_offset = is_segment_routing ? at + 8 : at + 8 + (bytes - 8) / 16 * 16 - 16;
 }
 
 void parse_ip6(base::Bytes frame, FrameLayout& out) {
   std::size_t at = out.l3_offset;
-  if (frame.size() - at < kIp6HeaderBytes || (octet(frame, at) >> 4) != 6) return;
+  if (frame.size() - at < kIp6HeaderBytes || (byte(frame, at) >> 4) != 6) return;
   const std::size_t length = word16(frame, at + 4);
   if (length > frame.size() - at - kIp6HeaderBytes) return;
   out.l3 = L3::kIp6;
   out.end = length == 0 ? frame.size() : at + kIp6HeaderBytes + length;
   out.destination_offset = at + 24;
-  std::uint8_t next = octet(frame, at + 6);
+  std::uint8_t next = byte(frame, at + 6);
   at += kIp6HeaderBytes;
   for (int i = 0; i < kExtensionHeadersMax; ++i) {
     const bool is_fragment = next == 44;
     if (!is_fragment && next != 0 && next != 43 && next != 51 && next != 60) break;
     if (out.end - at < 8) return;
-    const std::size_t units = octet(frame, at + 1);
+    const std::size_t units = byte(frame, at + 1);
     const std::size_t bytes = is_fragment ? 8 : next == 51 ? (units + 2) * 4 : (units + 1) * 8;
     if (bytes > out.end - at) return;
     if (is_fragment) out.fragment = (word16(frame, at + 2) & 0xFFF9U) != 0;
     if (next == 43) note_routing_header(frame, at, bytes, out);
-    next = octet(frame, at);
+    next = byte(frame, at);
     at += bytes;
     if (out.fragment) return;
   }

@@ -1,5 +1,5 @@
 // Where the headers of an Ethernet frame lie: tags, IPv4 or IPv6 with its extension headers, TCP or
-// UDP. Offsets count from the first octet of the Ethernet header. Nothing outside the frame is ever
+// UDP. Offsets count from the first byte of the Ethernet header. Nothing outside the frame is ever
 // read, whatever its length fields say; what does not parse is kOther, not an error.
 #pragma once
 

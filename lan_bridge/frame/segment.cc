@@ -99,8 +99,8 @@ void Segmenter::adapt_l4(base::MutableBytes ethernet, const Piece& piece,
   }
   base::store_be<std::uint16_t>(field, 0);
   // The L4 header has an even length, so the payload's words stay aligned to it.
-  const std::uint16_t headers = sum_octets(ethernet.subspan(layout_.l4_offset), pseudo);
-  auto sum = static_cast<std::uint16_t>(~sum_octets(piece.payload, headers));
+  const std::uint16_t headers = sum_bytes(ethernet.subspan(layout_.l4_offset), pseudo);
+  auto sum = static_cast<std::uint16_t>(~sum_bytes(piece.payload, headers));
   if (sum == 0 && layout_.l4 == L4::kUdp) sum = 0xFFFF;
   base::store_be<std::uint16_t>(field, sum);
 }

@@ -65,8 +65,8 @@ class Segmenter {
   VnetHeader header_;
   FrameLayout layout_;
   Mode mode_;
-  std::size_t step_;      // payload octets of a piece: a multiple of gso_size
-  std::size_t done_ = 0;  // payload octets given so far
+  std::size_t step_;      // payload bytes of a piece: a multiple of gso_size
+  std::size_t done_ = 0;  // payload bytes given so far
 };
 
 }  // namespace splitnic::lan

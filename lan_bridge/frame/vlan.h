@@ -1,5 +1,5 @@
 // Puts a VLAN tag that the kernel took out of band back into the frame (PACKET_AUXDATA), without
-// moving the payload: the 12 octets of the vnet header and the two MACs move 4 octets down into
+// moving the payload: the 12 bytes of the vnet header and the two MACs move 4 bytes down into
 // headroom.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace splitnic::lan {
 
-// `frame` is [vnet header][Ethernet frame]; the kVlanTagBytes octets before it are writable.
+// `frame` is [vnet header][Ethernet frame]; the kVlanTagBytes bytes before it are writable.
 // Returns the frame with the tag, which begins there. REQUIRES frame.size() >= VnetHeader::kBytes +
 // kEthernetBytes.
 inline base::MutableBytes put_tag_back(base::MutableBytes frame, std::uint16_t tpid,

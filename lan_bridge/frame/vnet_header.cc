@@ -38,7 +38,7 @@ VnetVerdict check_gso(base::Bytes ethernet, const VnetHeader& in, std::uint32_t 
                       VnetHeader& out) {
   const auto layout = parse_frame(ethernet);
   if (!layout || !in.needs_checksum() || !headers_match(in, *layout)) return VnetVerdict::kHeaders;
-  // Octets after the datagram would become payload of the last segment.
+  // Bytes after the datagram would become payload of the last segment.
   if (layout->end != ethernet.size() || layout->payload_offset > UINT16_MAX) {
     return VnetVerdict::kHeaders;
   }

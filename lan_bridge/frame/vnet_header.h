@@ -1,4 +1,4 @@
-// The 12 octets before every frame, as in virtio 1.x, little endian (requirements 2.12):
+// The 12 bytes before every frame, as in virtio 1.x, little endian (requirements 2.12):
 // flags(8) gso_type(8) hdr_len(16) gso_size(16) csum_start(16) csum_offset(16) reserved(16).
 #pragma once
 

@@ -23,19 +23,19 @@ class Block {
   void load(std::uint16_t size, std::uint32_t offset) { add(BPF_LD | BPF_ABS | size, offset); }
   void require_equal(std::uint32_t value) { add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, kToEnd); }
   void require_no_bits(std::uint32_t bits) { add(BPF_JMP | BPF_JSET | BPF_K, bits, kToEnd, 0); }
-  void require_words(base::Bytes octets, std::uint32_t offset) {
-    for (std::uint32_t i = 0; i < octets.size(); i += 4) {
+  void require_words(base::Bytes bytes, std::uint32_t offset) {
+    for (std::uint32_t i = 0; i < bytes.size(); i += 4) {
       load(BPF_W, offset + i);
-      require_equal(word(octets.data() + i));
+      require_equal(word(bytes.data() + i));
     }
   }
   void require_mac(const MacAddress& mac) {
-    std::array<std::byte, 8> octets{};
-    for (std::size_t i = 0; i < mac.size(); ++i) octets[i] = std::byte{mac[i]};
+    std::array<std::byte, 8> bytes{};
+    for (std::size_t i = 0; i < mac.size(); ++i) bytes[i] = std::byte{mac[i]};
     load(BPF_W, 0);
-    require_equal(word(octets.data()));
+    require_equal(word(bytes.data()));
     load(BPF_H, 4);
-    require_equal(word(octets.data() + 4) >> 16);
+    require_equal(word(bytes.data() + 4) >> 16);
   }
   void add(int code, std::uint32_t k, std::uint8_t on_true = 0, std::uint8_t on_false = 0) {
     code_.push_back({static_cast<std::uint16_t>(code), on_true, on_false, k});

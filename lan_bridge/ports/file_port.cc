@@ -83,7 +83,7 @@ void FilePort::begin_pass() {
 bool FilePort::peek() {
   if (next_header_ != nullptr) return true;
   pcap_pkthdr* header = nullptr;
-  const int result = pcap_next_ex(in_.get(), &header, &next_octets_);
+  const int result = pcap_next_ex(in_.get(), &header, &next_bytes_);
   if (result == 1) {
     next_header_ = header;
     return true;
@@ -136,7 +136,7 @@ bool FilePort::take(ReadSink& sink, base::MutableBytes room) {
     return true;
   }
   const base::MutableBytes frame = room.first(kVnetHeaderBytes + bytes);
-  std::memcpy(frame.data() + kVnetHeaderBytes, next_octets_, bytes);
+  std::memcpy(frame.data() + kVnetHeaderBytes, next_bytes_, bytes);
   if (!rebuild_captured(frame, state_.mtu)) {
     counters_.add(PortCounter::kRxFrames);
     counters_.add(PortCounter::kRxDropGso);

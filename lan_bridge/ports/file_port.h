@@ -60,7 +60,7 @@ class FilePort final : public FramePort {
   FilePort(const FileOptions& options, base::Clock& clock);
   base::Status open_in();
   base::Status open_out();
-  bool peek();    // the next frame is in next_header_ and next_octets_
+  bool peek();    // the next frame is in next_header_ and next_bytes_
   bool is_due();  // else arms the timer
   void begin_pass();
   bool take(ReadSink& sink, base::MutableBytes room);
@@ -74,7 +74,7 @@ class FilePort final : public FramePort {
   std::unique_ptr<pcap_dumper, Closer> out_;
   base::UniqueFd timer_;
   const pcap_pkthdr* next_header_ = nullptr;
-  const unsigned char* next_octets_ = nullptr;
+  const unsigned char* next_bytes_ = nullptr;
   std::uint64_t frames_in_pass_ = 0;
   base::Time pass_begin_{};
   base::Duration first_stamp_{};

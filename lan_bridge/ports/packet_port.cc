@@ -169,7 +169,7 @@ base::Status PacketPort::set_mac(const MacAddress& mac) {
   return attach_filter();  // it may name the NIC's MAC
 }
 
-// Where a frame's octets lie for the kernel: its header of 10 has no reserved word.
+// Where a frame's bytes lie for the kernel: its header of 10 has no reserved word.
 std::size_t PacketPort::header_vectors(base::Bytes frame, iovec* out) const {
   auto* const at = const_cast<std::byte*>(frame.data());
   if (has_long_header_) {

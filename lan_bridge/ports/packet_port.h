@@ -30,7 +30,7 @@ struct PacketOptions {
   std::size_t send_buffer_bytes = 1U << 20;
   std::size_t shared_send_buffer_bytes = 256U << 10;
   bool bypass_qdisc = false;
-  bool has_long_header = true;  // false: the header of 10 octets, all that older kernels have
+  bool has_long_header = true;  // false: the header of 10 bytes, all that older kernels have
 };
 
 class PacketPort final : public LinkPort {

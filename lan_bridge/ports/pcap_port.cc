@@ -119,15 +119,15 @@ ReadBatch PcapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
     const base::MutableBytes room = ring.reserve();
     if (room.empty()) break;
     pcap_pkthdr* header = nullptr;
-    const u_char* octets = nullptr;
-    if (pcap_next_ex(handle_.get(), &header, &octets) != 1) return {sink.frames, false};
+    const u_char* bytes = nullptr;
+    if (pcap_next_ex(handle_.get(), &header, &bytes) != 1) return {sink.frames, false};
     if (header->caplen < header->len || header->caplen > room.size() - kVnetHeaderBytes) {
       counters_.add(PortCounter::kRxFrames);
       counters_.add(PortCounter::kRxDropTooLong);
       continue;
     }
     const base::MutableBytes frame = room.first(kVnetHeaderBytes + header->caplen);
-    std::memcpy(frame.data() + kVnetHeaderBytes, octets, header->caplen);
+    std::memcpy(frame.data() + kVnetHeaderBytes, bytes, header->caplen);
     if (!rebuild_captured(frame, mtu)) {
       counters_.add(PortCounter::kRxFrames);
       counters_.add(PortCounter::kRxDropGso);

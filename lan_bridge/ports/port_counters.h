@@ -3,7 +3,7 @@
 //   frames that write() took + tx.split = tx.frames + sum of tx.drop.* + pieces that wait
 // rx.frames is what came in by one read of the kernel (a super-frame is one), also if it was
 // dropped then; rx.drop.kernel never reached us. split counts the pieces beyond the first. Pieces
-// wait only while FramePort::write_pending(). Bytes are Ethernet octets.
+// wait only while FramePort::write_pending(). Bytes are Ethernet bytes.
 #pragma once
 
 #include <array>

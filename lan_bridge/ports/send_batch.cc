@@ -12,9 +12,7 @@
 namespace splitnic::lan {
 namespace {
 
-iovec vector_of(base::Bytes octets) {
-  return {const_cast<std::byte*>(octets.data()), octets.size()};
-}
+iovec vector_of(base::Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
 
 }  // namespace
 
@@ -55,7 +53,7 @@ bool SendBatch::add(base::Bytes frame) {
   if (frame.size() < kVnetHeaderBytes + kEthernetBytes) return drop(PortCounter::kTxDropShort);
   const VnetHeader header = VnetHeader::parse(frame);
   if (offloads_used(header) == 0) {
-    add_octets(frame);
+    add_bytes(frame);
     return true;
   }
   if (frame.size() > kFrameReserve) return drop(PortCounter::kTxDropTooLong);
@@ -72,11 +70,11 @@ bool SendBatch::add_finished(base::Bytes frame) {
   std::memcpy(copy.data(), frame.data(), frame.size());
   if (!finish_checksum(copy)) return drop(PortCounter::kTxDropInvalid);
   copied_ += frame.size();
-  add_octets(copy);
+  add_bytes(copy);
   return true;
 }
 
-void SendBatch::add_octets(base::Bytes frame) {
+void SendBatch::add_bytes(base::Bytes frame) {
   const base::Bytes ethernet = frame.subspan(kVnetHeaderBytes);
   vectors_[count_][0] = vector_of(ethernet);
   messages_[count_].msg_hdr.msg_iovlen = 1;

@@ -51,7 +51,7 @@ class SendBatch {
   bool add(base::Bytes frame);
   bool add_finished(base::Bytes frame);
   void add_piece();
-  void add_octets(base::Bytes frame);
+  void add_bytes(base::Bytes frame);
   bool drop(PortCounter cause);
   bool transmit(int fd);
   void settle(const Part& part);

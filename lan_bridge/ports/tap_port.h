@@ -21,7 +21,7 @@ struct TapOptions {
   std::uint32_t mtu = 0;  // 0: as it is
   std::optional<MacAddress> mac = {};
   bool keeps_adopted_mac = false;  // a TAP that is there already keeps its address, whatever `mac`
-  std::uint32_t gso_max = 0;       // longest super-frame of the stack (IP octets); 0: as it is
+  std::uint32_t gso_max = 0;       // longest super-frame of the stack (IP bytes); 0: as it is
   std::uint32_t offloads = kOffloadsAll;  // no others, whatever the kernel takes
   bool has_carrier = true;                // at the start; set_carrier() changes it
 };

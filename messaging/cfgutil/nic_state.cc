@@ -30,7 +30,7 @@ void put_sorted(std::string& out, std::vector<T> list) {
 
 }  // namespace
 
-std::string NicState::octets() const {
+std::string NicState::bytes() const {
   std::string out;
   put(out, mac);
   std::uint8_t flags = 0;
@@ -50,7 +50,7 @@ std::string NicState::octets() const {
 }
 
 std::string NicState::digest() const {
-  const std::string in = octets();
+  const std::string in = bytes();
   std::array<unsigned char, EVP_MAX_MD_SIZE> out;
   unsigned length = 0;
   CHECK(EVP_Digest(in.data(), in.size(), out.data(), &length, EVP_sha256(), nullptr) == 1);

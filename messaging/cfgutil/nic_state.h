@@ -25,9 +25,9 @@ struct NicState {
   std::uint32_t mtu = 0;
   std::uint64_t offloads = 0;  // feature bits in force
 
-  // The octets that are digested.
-  std::string octets() const;
-  // 32 octets.
+  // The bytes that are digested.
+  std::string bytes() const;
+  // 32 bytes.
   std::string digest() const;
 };
 

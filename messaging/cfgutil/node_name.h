@@ -1,6 +1,6 @@
 // The node name that a peer says of itself, as it may stand in logs and counter names: at most 64
-// octets, letters, digits, '.', '_' and '-' and no '.' in front, as for our own --name. Every other
-// octet becomes '_', so a peer can put no line, blank or terminal code where people and scripts
+// bytes, letters, digits, '.', '_' and '-' and no '.' in front, as for our own --name. Every other
+// byte becomes '_', so a peer can put no line, blank or terminal code where people and scripts
 // read.
 #pragma once
 

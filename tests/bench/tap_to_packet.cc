@@ -72,8 +72,8 @@ int open_packet(const char* interface, int protocol) {
     promiscuous.mr_ifindex = address.sll_ifindex;
     promiscuous.mr_type = PACKET_MR_PROMISC;
     set_packet_option(packet, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous);
-    const int octets = 4 << 20;
-    must(setsockopt(packet, SOL_SOCKET, SO_RCVBUFFORCE, &octets, sizeof octets), "SO_RCVBUFFORCE");
+    const int bytes = 4 << 20;
+    must(setsockopt(packet, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes), "SO_RCVBUFFORCE");
   }
   must(bind(packet, reinterpret_cast<const sockaddr*>(&address), sizeof address), interface);
   return packet;
@@ -83,10 +83,10 @@ int open_packet(const char* interface, int protocol) {
 void carry(int from, int to) {
   static thread_local std::array<std::byte, kLongestFrame> frame;
   for (;;) {
-    const ssize_t octets = read(from, frame.data(), frame.size());
-    if (octets < 0 && errno != EINTR && errno != ENETDOWN) must(-1, "read");
-    if (octets <= 0) continue;
-    const ssize_t sent = write(to, frame.data(), static_cast<std::size_t>(octets));
+    const ssize_t bytes = read(from, frame.data(), frame.size());
+    if (bytes < 0 && errno != EINTR && errno != ENETDOWN) must(-1, "read");
+    if (bytes <= 0) continue;
+    const ssize_t sent = write(to, frame.data(), static_cast<std::size_t>(bytes));
     static_cast<void>(sent);
   }
 }

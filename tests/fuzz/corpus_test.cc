@@ -14,7 +14,7 @@ namespace splitnic::fuzz::corpus_test {
 class FuzzCorpusTest : public testing::TestWithParam<Target> {};
 
 // Exactly sized, so that a sanitizer sees a read past the end.
-std::vector<std::byte> octets_of(const std::filesystem::path& path) {
+std::vector<std::byte> bytes_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const base::Bytes bytes = base::as_bytes(text);
@@ -27,13 +27,13 @@ TEST_P(FuzzCorpusTest, replay) {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     SCOPED_TRACE(entry.path());
-    const std::vector<std::byte> octets = octets_of(entry.path());
-    ASSERT_FALSE(octets.empty());
-    GetParam().run(octets);
-    const std::size_t step = octets.size() / 256 + 1;
-    for (std::size_t size = 0; size < octets.size(); size += step) {
-      const std::vector<std::byte> cut(octets.begin(),
-                                       octets.begin() + static_cast<std::ptrdiff_t>(size));
+    const std::vector<std::byte> bytes = bytes_of(entry.path());
+    ASSERT_FALSE(bytes.empty());
+    GetParam().run(bytes);
+    const std::size_t step = bytes.size() / 256 + 1;
+    for (std::size_t size = 0; size < bytes.size(); size += step) {
+      const std::vector<std::byte> cut(bytes.begin(),
+                                       bytes.begin() + static_cast<std::ptrdiff_t>(size));
       GetParam().run(cut);
     }
     ++files;

@@ -42,7 +42,7 @@ void take_cell(base::Bytes cell, bool crc_head_only) {
 std::size_t walk(base::Bytes datagram) {
   FlitWalker walker(datagram);
   std::size_t good = 0;
-  std::size_t octets = 0;
+  std::size_t bytes = 0;
   FlitView flit;
   for (;;) {
     const FlitWalker::Step step = walker.next(flit);
@@ -52,8 +52,8 @@ std::size_t walk(base::Bytes datagram) {
       continue;
     }
     ++good;
-    octets += flit.bytes();
-    CHECK(octets <= datagram.size());
+    bytes += flit.bytes();
+    CHECK(bytes <= datagram.size());
     if (flit.header.type == FlitType::kInit) take_init(flit.payload);
     if (flit.header.type == FlitType::kData) {
       take_cell(flit.payload, (flit.header.ctl & kFlitCellCrcHeadOnly) != 0);

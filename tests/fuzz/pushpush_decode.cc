@@ -71,9 +71,9 @@ class Reader final : public MessageHandler {
     for (std::size_t i = 0; i < records.size(); ++i) CHECK((*parsed)[i] == records[i]);
     return take();
   }
-  // Touches every octet, so that a sanitizer sees a span that is too long.
+  // Touches every byte, so that a sanitizer sees a span that is too long.
   void sum(base::Bytes data) {
-    for (const std::byte octet : data) sum_ += std::to_integer<unsigned>(octet);
+    for (const std::byte byte : data) sum_ += std::to_integer<unsigned>(byte);
   }
 
   unsigned sum_ = 0;

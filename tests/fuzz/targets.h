@@ -1,4 +1,4 @@
-// What is fuzzed: each function takes any octets and must return, whatever they are. A finding is a
+// What is fuzzed: each function takes any bytes and must return, whatever they are. A finding is a
 // CHECK that fails, a sanitizer's report, or no end. Called by the libFuzzer programs (preset fuzz)
 // and, over tests/fuzz/corpus, by fuzz_corpus_test in every preset.
 #pragma once
@@ -12,10 +12,10 @@ namespace splitnic::fuzz {
 
 void cell_decode(base::Bytes in);      // a cell, as it stands and with its CRC made right
 void flit_datagram(base::Bytes in);    // a datagram of flits; INIT and MGMT in them
-void pushpush_decode(base::Bytes in);  // first octet: channel; the rest: a message
-void frame_in(base::Bytes in);         // 4 octets: MTU, offloads; the rest: vnet header and frame
-void mr_table(base::Bytes in);         // 8 octets an operation, on a memory table and its model
-void vi_descriptor(base::Bytes in);    // first octet: queue; the rest: a descriptor of VIA
+void pushpush_decode(base::Bytes in);  // first byte: channel; the rest: a message
+void frame_in(base::Bytes in);         // 4 bytes: MTU, offloads; the rest: vnet header and frame
+void mr_table(base::Bytes in);         // 8 bytes an operation, on a memory table and its model
+void vi_descriptor(base::Bytes in);    // first byte: queue; the rest: a descriptor of VIA
 
 struct Target {
   std::string_view name;

@@ -102,7 +102,7 @@ TEST(CellsTest, S001_36_a_cell_with_any_bit_flipped_is_discarded) {
   Bench bench(0, 24);
   const auto cell =
       bench.maker.next(Op::kRdmaWrite, Pos::kOnly, bench.bytes(0, 24), {.va_mh = bench.target(24)});
-  // A longer header than there are octets is no cell at all; everything else is a wrong CRC.
+  // A longer header than there are bytes is no cell at all; everything else is a wrong CRC.
   const auto drops = [&] {
     return bench.count(TransportCounter::kCellDropCrc) +
            bench.count(TransportCounter::kCellDropFormat);

@@ -131,7 +131,7 @@ TEST(FetchOpTest, T_23_applied_once_however_often_the_answer_is_lost) {
   }
 }
 
-TEST(FetchOpTest, S000_05_the_answer_is_eight_octets) {
+TEST(FetchOpTest, S000_05_the_answer_is_eight_bytes) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
   Memory& there = pair.a().memory(8);

@@ -80,7 +80,7 @@ TEST_F(LocalWorkTest, S000_06_a_bound_key_works_when_the_send_behind_it_arrives)
   EXPECT_EQ(region.bytes, before);
 }
 
-TEST_F(LocalWorkTest, S000_20_thirteen_octets_at_an_odd_address) {
+TEST_F(LocalWorkTest, S000_20_thirteen_bytes_at_an_odd_address) {
   Memory& region = pair_.b().memory(4096, 0, kLocalRead | kLocalWrite | kWindowBind);
   const LocalWork bind = bind_of(region, 101, 13);
   ASSERT_TRUE(post_local(pair_.b(), qp_.b, WrOp::kBind, bind));

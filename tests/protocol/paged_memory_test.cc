@@ -89,7 +89,7 @@ TEST(PagedMemoryTest, S000_31_a_read_of_pages_that_are_out) {
   EXPECT_EQ(to.bytes, content.bytes);
 }
 
-// The first page ends 3093 octets behind the start: one word lies over its end.
+// The first page ends 3093 bytes behind the start: one word lies over its end.
 TEST(PagedMemoryTest, M_08_a_word_over_two_pages_is_refused) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());

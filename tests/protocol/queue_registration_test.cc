@@ -58,7 +58,7 @@ TEST_F(QueueRegistration, S002_30_what_no_registration_takes_is_refused_when_it_
   EXPECT_FALSE(post_register(b, young, span_region(memory))) << "not in RTS";
   EXPECT_FALSE(post_register(b, ud, span_region(memory))) << "a connectionless queue";
   EXPECT_FALSE(post_register_send(b, qp.b, span_region(memory), {message.sge()}, 5))
-      << "16 octets do not fit behind the fifth of 20";
+      << "16 bytes do not fit behind the fifth of 20";
   SendWr wr;
   wr.op = WrOp::kRegister;
   EXPECT_FALSE(b.adapter->post_send(qp.b, wr)) << "post_register gives the key";
@@ -221,7 +221,7 @@ TEST_F(QueueRegistration, S002_34_the_peer_writes_to_what_the_message_names) {
   for (const int path : {kClean, kLossy, kGoBackN}) {
     QpInit init = registering();
     init.selective_repeat = path != kGoBackN;
-    init.mcp = 8;  // so that the 16 octets lie over three cells
+    init.mcp = 8;  // so that the 16 bytes lie over three cells
     init.packet_crc = true;
     const QpPair qp = pair_.connect(init);
     if (path == kLossy) pair_.a().faults.set_config({.loss_ppm = 200'000, .reorder_ppm = 100'000});

@@ -24,12 +24,12 @@ class TableDTest : public ::testing::TestWithParam<MrwtProfile> {
   bool is_valid(MemoryHandle handle) { return table().entry(handle)->is_valid; }
   bool is_touched(MemoryHandle handle) { return table().entry(handle)->touched; }
   bool is_up() { return bench_.sa().state() == QpState::kRts; }
-  // A write of three cells: two full ones and one of 88 octets.
+  // A write of three cells: two full ones and one of 88 bytes.
   std::vector<StreamMaker::Cell> three_cells(MemoryHandle handle, std::size_t seed = 1) {
     return maker_.write(handle, there_.start, some_bytes(600, seed));
   }
 
-  // Octets of what three_cells() writes, in their place.
+  // Bytes of what three_cells() writes, in their place.
   bool has(std::size_t offset, std::size_t count) const {
     const auto all = some_bytes(600);
     return holds(there_, offset, base::Bytes(all).subspan(offset, count));
@@ -211,7 +211,7 @@ TEST_P(TableDTest, S002_26_the_idata_of_an_early_packet_waits_for_its_turn) {
 
 TEST_P(TableDTest, S002_27_last_and_beyond_the_window_is_dropped) {
   const MemoryHandle handle = window();
-  // The cell is 140 octets: VA/MH 16, STREAM 4, header and CRC 32, payload 88.
+  // The cell is 140 bytes: VA/MH 16, STREAM 4, header and CRC 32, payload 88.
   const StreamNumber first = bench_.sa().expected_number();
   const auto cell_at = [&](std::uint32_t distance) {
     StreamMaker maker(bench_);

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 std::uint64_t tx_bytes(End& end) { return end.adapter->stream_counters()[StreamCounter::kTxBytes]; }
 
-// Sends of `bytes` octets each, one after the other.
+// Sends of `bytes` bytes each, one after the other.
 void exchange_sends(StreamBench& bench, unsigned packets, std::size_t bytes) {
   Memory& from = bench.b().memory(bytes, 5);
   Memory& to = bench.a().memory(bytes);
@@ -32,13 +32,13 @@ void exchange_sends(StreamBench& bench, unsigned packets, std::size_t bytes) {
 
 class KindTest : public ::testing::TestWithParam<StreamKind> {};
 
-TEST_P(KindTest, S002_01_a_stream_opens_and_counts_every_octet_of_its_cells) {
+TEST_P(KindTest, S002_01_a_stream_opens_and_counts_every_byte_of_its_cells) {
   StreamLine bench(StreamBench::of_kind(GetParam()));
   EXPECT_EQ(bench.sb().kind(), GetParam());
   const StreamNumber first = bench.sb().next_number();
   EXPECT_EQ(bench.sa().expected_number(), first);
   exchange_sends(bench, 1, 1000);
-  // Three full cells and one of 232 octets; MAC header, STREAM and cell CRC are 36 more each.
+  // Three full cells and one of 232 bytes; MAC header, STREAM and cell CRC are 36 more each.
   EXPECT_EQ(static_cast<std::uint32_t>(bench.sb().next_number() - first), 1000U + 4 * 36);
   EXPECT_EQ(bench.sa().expected_number(), bench.sb().next_number());
   EXPECT_EQ(tx_bytes(bench.b()), 1000U + 4 * 36);

@@ -99,7 +99,7 @@ TEST_F(VerbsPaging, pg_03_rc_atomic_cas) {
   std::uint64_t word = 0;
   std::memcpy(&word, to_.content.data() + 4, sizeof(word));
   Memory& old = pair_.b().memory(8);
-  // The region begins 100 octets into a page at an address that is a multiple of 8.
+  // The region begins 100 bytes into a page at an address that is a multiple of 8.
   std::memcpy(&word, to_.content.data() + 8, sizeof(word));
   ASSERT_TRUE(post_fetch(pair_.b(), qp_.b, old, {FetchOp::kCompareSwap, word, 77},
                          VirtualAddress(to_.start.value + 8), to_.handle));

@@ -75,7 +75,7 @@ class Ledger {
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
-  // A period of 251 octets, entered at a place that depends on the number: no two neighbours are
+  // A period of 251 bytes, entered at a place that depends on the number: no two neighbours are
   // alike.
   static constexpr std::size_t kPeriod = 251;
   static const std::array<std::byte, 2 * kPeriod>& pattern() {

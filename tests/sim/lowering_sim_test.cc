@@ -9,11 +9,11 @@
 namespace splitnic::sim::lowering_sim_test {
 
 using namespace std::chrono_literals;
+using lan::frame_builder::Bytes;
 using lan::frame_builder::make_frame;
-using lan::frame_builder::Octets;
 
-std::vector<Octets> segments_of(const Octets& frame) {
-  std::vector<Octets> out;
+std::vector<Bytes> segments_of(const Bytes& frame) {
+  std::vector<Bytes> out;
   auto segmenter = lan::Segmenter::of(frame, lan::Segmenter::Mode::kFinished);
   lan::Piece piece;
   while (segmenter->next(piece)) {
@@ -24,7 +24,7 @@ std::vector<Octets> segments_of(const Octets& frame) {
 }
 
 // Takes two frames, then none.
-std::vector<Octets>& watch(FakePort& port, std::vector<Octets>& seen) {
+std::vector<Bytes>& watch(FakePort& port, std::vector<Bytes>& seen) {
   port.is_lowering = true;
   port.writes_left = 2;
   port.on_write = [&seen](base::Bytes frame) { seen.emplace_back(frame.begin(), frame.end()); };
@@ -35,9 +35,9 @@ TEST(SimLowering, the_lan_gets_the_rest_of_a_super_frame_of_a_host_that_is_gone)
   WorldConfig config;
   World world(config);
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
-  std::vector<Octets> seen;
+  std::vector<Bytes> seen;
   watch(world.lan, seen);
-  const Octets frame =
+  const Bytes frame =
       make_frame({.payload_bytes = 4500, .gso_size = 1000, .source = world.tap.state().mac});
   world.tap.queue(frame);
   world.run(5ms);
@@ -55,9 +55,9 @@ TEST(SimLowering, the_lan_gets_the_rest_of_a_super_frame_of_a_host_that_is_gone)
 TEST(SimLowering, the_tap_gets_the_rest_of_a_super_frame_of_a_unit_that_is_gone) {
   World world(WorldConfig{});
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
-  std::vector<Octets> seen;
+  std::vector<Bytes> seen;
   watch(world.tap, seen);
-  const Octets frame =
+  const Bytes frame =
       make_frame({.payload_bytes = 4500, .gso_size = 1000, .destination = world.tap.state().mac});
   world.lan.queue(frame);
   world.run(5ms);

@@ -1,5 +1,5 @@
 // Watches the pool memory of one side: all of it is filled with a pattern when a pair is made, and
-// every octet that no delivered frame covers must still hold it [M-04]. So a write beside its
+// every byte that no delivered frame covers must still hold it [M-04]. So a write beside its
 // element, past its frame, or of a frame that was never indicated is seen.
 #pragma once
 

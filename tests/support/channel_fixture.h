@@ -47,7 +47,7 @@ class ChannelSide final : public PairSide {
     lengths_.clear();
   }
 
-  // A frame to push, numbered: [number, 8 octets][length, 4][pattern].
+  // A frame to push, numbered: [number, 8 bytes][length, 4][pattern].
   void queue(std::size_t bytes) {
     CHECK(bytes >= kFrameBytesLeast);
     queued_.push_back(bytes);
@@ -211,7 +211,7 @@ class ChannelSide final : public PairSide {
 
   std::vector<std::byte> arena_;
   std::deque<std::size_t> queued_, lengths_;
-  std::uint64_t first_ = 0, end_ = 0;  // octets of the arena in use
+  std::uint64_t first_ = 0, end_ = 0;  // bytes of the arena in use
   std::uint64_t made_ = 0;
   std::uint64_t next_number_ = 0;
 };

@@ -12,7 +12,7 @@ inline QpInit reading(std::uint16_t at_a_time = 16) {
   return init;
 }
 
-// Reads as many octets as the pieces hold, from `offset` of a region on.
+// Reads as many bytes as the pieces hold, from `offset` of a region on.
 inline base::Status post_read(End& end, Qpn qpn, std::vector<Sge> pieces, const Memory& from,
                               std::size_t offset = 0, std::uint64_t wr_id = 0) {
   SendWr wr;

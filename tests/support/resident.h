@@ -11,7 +11,7 @@
 
 namespace splitnic::testing {
 
-// Octets of the pages that are present, of those that lie whole in `memory`.
+// Bytes of the pages that are present, of those that lie whole in `memory`.
 inline std::size_t resident(base::MutableBytes memory) {
   const std::size_t page = base::PageMemory::page_bytes();
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());

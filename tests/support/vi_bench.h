@@ -1,5 +1,5 @@
 // Two VIs over a pair of adapters: each side has a kernel agent, one completion queue for both
-// queues, a region of descriptors in slots of 128 octets, and a region of data.
+// queues, a region of descriptors in slots of 128 bytes, and a region of data.
 //
 //   ViBench bench(ViReliability::kDelivery);            // connected
 //   const auto at = bench.b.write(send_of(bench.b.data(0, 100)));
@@ -59,12 +59,12 @@ struct ViSide {
     emit_vi_descriptor(std::span(slots.bytes).subspan(offset, kViSlotBytes), d);
     return {slots.at(offset), slots.handle};
   }
-  std::byte* octets(ViDescriptorRef at) {
+  std::byte* bytes(ViDescriptorRef at) {
     return slots.bytes.data() + (at.address.value - slots.start.value);
   }
   std::uint32_t word(ViDescriptorRef at, std::size_t offset) {
     std::uint32_t value = 0;
-    std::memcpy(&value, octets(at) + offset, sizeof(value));
+    std::memcpy(&value, bytes(at) + offset, sizeof(value));
     return value;
   }
   std::uint32_t status(ViDescriptorRef at) { return word(at, kViStatusAt); }

@@ -66,7 +66,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
 
   // For base::Pace, as the two programs count frames.
   std::uint64_t moved() const {
-    return (sent_ + received_) * (what_.bytes + base::Pace::kFrameOctets);
+    return (sent_ + received_) * (what_.bytes + base::Pace::kFrameBytes);
   }
 
  private:

@@ -1,5 +1,5 @@
 // The private data of the two ends' connection: what is to be measured, and the memory that each
-// gives the other. Octets, all big-endian:
+// gives the other. Bytes, all big-endian:
 //   [magic 4][op 1][flags 1: 1 go-back-N][0, 2][bytes 4][handle 4][start 8]
 #pragma once
 

@@ -15,14 +15,14 @@ constexpr unsigned kBatch = 64;
 
 // 64 datagrams, each with memory of its own.
 struct Batch {
-  explicit Batch(std::size_t bytes) : octets(kBatch * bytes) {
+  explicit Batch(std::size_t bytes) : bytes(kBatch * bytes) {
     for (std::size_t i = 0; i < kBatch; ++i) {
-      pieces[i] = {octets.data() + i * bytes, bytes};
+      pieces[i] = {bytes.data() + i * bytes, bytes};
       heads[i].msg_hdr.msg_iov = &pieces[i];
       heads[i].msg_hdr.msg_iovlen = 1;
     }
   }
-  std::vector<std::byte> octets;
+  std::vector<std::byte> bytes;
   std::array<iovec, kBatch> pieces{};
   std::array<mmsghdr, kBatch> heads{};
 };

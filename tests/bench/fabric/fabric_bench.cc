@@ -5,7 +5,7 @@
 //   --underlay udp|shm    default udp
 //   --op write|send|read|mmsg|all
 //                         all: the first three. mmsg: plain datagrams by sendmmsg and recvmmsg
-//   --size N|all          octets, 1 to 1048576; default all
+//   --size N|all          bytes, 1 to 1048576; default all
 //   --seconds S           of each figure, default 1
 //   --spin                both ends ask instead of sleeping
 //   --pin                 each end has a processor of its own

@@ -5,7 +5,7 @@
 // the others stay, and the exit status is 1.
 //   --provider tcp|udp;ofi_rxd|shm
 //   --op write|send|read|all     default all
-//   --size N|all                 octets, 1 to 1048576; default all
+//   --size N|all                 bytes, 1 to 1048576; default all
 //   --seconds S                  of each figure, default 1
 //   --limit S                    a row that takes longer has failed; default 4 * seconds + 20
 //   --pin                        each end has a processor of its own

@@ -1,5 +1,5 @@
-// A path between two endpoints: datagrams wait in a buffer of so many octets in front of a line of
-// so many octets a second, arrive a delay later, and are lost by chance, each by itself or the
+// A path between two endpoints: datagrams wait in a buffer of so many bytes in front of a line of
+// so many bytes a second, arrive a delay later, and are lost by chance, each by itself or the
 // whole batch that was sent with it. What does not fit the buffer is lost too. What has arrived by
 // the time of a receive is one batch, as a receiving kernel makes it. No real time: the clock is
 // asked. Thread: one for both ends.

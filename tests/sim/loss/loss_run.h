@@ -10,10 +10,10 @@
 namespace splitnic::sim {
 
 struct LossFigures {
-  std::uint64_t goodput_permille = 0;  // octets written, of what the line carries in that time
+  std::uint64_t goodput_permille = 0;  // bytes written, of what the line carries in that time
   std::uint64_t again_permille = 0;    // cells that were sent again, of all that were sent
   std::uint64_t timeouts = 0;          // retransmission time-outs
-  std::uint64_t p99_us = 0;            // from the first octet's turn to the completion
+  std::uint64_t p99_us = 0;            // from the first byte's turn to the completion
 };
 
 // `path` holds in both directions once the queue pairs are connected.

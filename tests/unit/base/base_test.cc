@@ -27,8 +27,8 @@ TEST(Crc32c, extends_in_pieces) {
 // Bit by bit, as the polynomial says.
 std::uint32_t crc_of_bits(Bytes bytes) {
   std::uint32_t crc = 0xFFFFFFFF;
-  for (const std::byte octet : bytes) {
-    crc ^= std::to_integer<std::uint32_t>(octet);
+  for (const std::byte byte : bytes) {
+    crc ^= std::to_integer<std::uint32_t>(byte);
     for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78 : 0);
   }
   return ~crc;
@@ -37,10 +37,10 @@ std::uint32_t crc_of_bits(Bytes bytes) {
 // Short ones go another way than long ones: every length around the turn, at every alignment.
 TEST(Crc32c, every_length_and_alignment_is_as_the_polynomial_says) {
   SeededRandom random(1);
-  std::vector<std::byte> octets(600);
-  for (std::byte& octet : octets) octet = static_cast<std::byte>(random.next32());
+  std::vector<std::byte> bytes(600);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next32());
   for (std::size_t size = 0; size < 300; ++size) {
-    const Bytes bytes = Bytes(octets).subspan(size % 16, size);
+    const Bytes bytes = Bytes(bytes).subspan(size % 16, size);
     ASSERT_EQ(crc32c(bytes), crc_of_bits(bytes)) << size;
     Crc32c split;
     split.extend(bytes.first(size / 3));

@@ -11,9 +11,9 @@ using Step = Pace::Step;
 class PaceTest : public ::testing::Test {
  protected:
   // A turn that ends `later` and moves so much.
-  Step turn(Duration later, bool did, std::uint64_t octets = 0) {
+  Step turn(Duration later, bool did, std::uint64_t bytes = 0) {
     now_ += later;
-    moved_ += octets;
+    moved_ += bytes;
     return pace_.after(did, moved_, now_);
   }
   Pace pace_{false};

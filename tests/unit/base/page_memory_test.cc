@@ -48,7 +48,7 @@ TEST(PageMemoryTest, the_end_counts_as_the_end_of_a_page) {
   EXPECT_EQ(memory.get()[page - 1], std::byte{7});
 }
 
-// Whether the system has huge pages or not: the same octets, and small pages once some were given
+// Whether the system has huge pages or not: the same bytes, and small pages once some were given
 // back.
 TEST(PageMemoryTest, huge_pages_change_nothing_but_speed) {
   constexpr std::size_t kHuge = 2 << 20;

@@ -19,7 +19,7 @@ TEST(AdminTest, requests_round_trip) {
   }
 }
 
-TEST(AdminTest, golden_octets_of_a_show) {
+TEST(AdminTest, golden_bytes_of_a_show) {
   EXPECT_EQ(encode(Request{Command::kShow, true, "", "", 0}),
             std::string("\0\0\0\4\x0A\2\x08\1", 8));
 }

@@ -77,9 +77,9 @@ base::UniqueFd raw_client(const std::string& path) {
   return fd;
 }
 
-void send_raw(const base::UniqueFd& fd, const std::string& octets) {
-  EXPECT_EQ(::send(fd.get(), octets.data(), octets.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(octets.size()));
+void send_raw(const base::UniqueFd& fd, const std::string& bytes) {
+  EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
 }
 
 // Everything until the other side closes.
@@ -203,10 +203,10 @@ TEST(ServerTest, an_oversized_request_is_refused_and_the_client_closed) {
 TEST(ServerTest, a_malformed_request_is_refused_and_the_client_closed) {
   const TempFolder folder;
   Program program(folder.path("a.sock"), echo);
-  for (const std::string& octets :
+  for (const std::string& bytes :
        {std::string("\0\0\0\0", 4), std::string("\0\0\0\3\xFF\xFF\xFF", 7)}) {
     const auto fd = raw_client(folder.path("a.sock"));
-    send_raw(fd, octets);
+    send_raw(fd, bytes);
     const std::string answer = receive_to_end(fd);
     ASSERT_GT(answer.size(), kLengthBytes);
     EXPECT_EQ(decode_reply(answer.substr(kLengthBytes))->status, ReplyStatus::kBadRequest);
@@ -216,13 +216,13 @@ TEST(ServerTest, a_malformed_request_is_refused_and_the_client_closed) {
 TEST(ServerTest, a_request_in_pieces_is_one_request_and_a_vanished_client_is_none) {
   const TempFolder folder;
   Program program(folder.path("a.sock"), echo);
-  const std::string octets = encode(set_request("x"));
+  const std::string bytes = encode(set_request("x"));
   {
     const auto gone = raw_client(folder.path("a.sock"));
-    send_raw(gone, octets.substr(0, octets.size() - 1));
+    send_raw(gone, bytes.substr(0, bytes.size() - 1));
   }
   const auto fd = raw_client(folder.path("a.sock"));
-  for (const char c : octets) send_raw(fd, std::string(1, c));
+  for (const char c : bytes) send_raw(fd, std::string(1, c));
   const std::string expected = encode(Reply{ReplyStatus::kOk, "mac=x"});
   std::string answer(expected.size(), '\0');
   ASSERT_EQ(::recv(fd.get(), answer.data(), answer.size(), MSG_WAITALL),

@@ -105,7 +105,7 @@ TEST(JsonTest, strings_are_escaped) {
       << "UTF-8 passes";
 }
 
-TEST(JsonTest, octets_that_are_not_utf8_are_replaced) {
+TEST(JsonTest, bytes_that_are_not_utf8_are_replaced) {
   const std::string r = "\xEF\xBF\xBD";
   EXPECT_EQ(json_string("a\xFF"
                         "b"),

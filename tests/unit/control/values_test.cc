@@ -116,8 +116,8 @@ TEST(ValuesTest, cidr_refused) {
 }
 
 TEST(ValuesTest, mac) {
-  const MacOctets mac = parse_mac("02:aB:00:fF:10:01").value();
-  EXPECT_EQ(mac, (MacOctets{0x02, 0xAB, 0x00, 0xFF, 0x10, 0x01}));
+  const MacBytes mac = parse_mac("02:aB:00:fF:10:01").value();
+  EXPECT_EQ(mac, (MacBytes{0x02, 0xAB, 0x00, 0xFF, 0x10, 0x01}));
   EXPECT_EQ(mac_text(mac), "02:ab:00:ff:10:01");
   for (const char* text :
        {"", "02:ab:00:ff:10", "02:ab:00:ff:10:01:02", "02-ab-00-ff-10-01", "02:ab:00:ff:10:0g",

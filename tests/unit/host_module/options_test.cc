@@ -124,7 +124,7 @@ TEST(HostOptionsTest, every_option) {
   EXPECT_EQ(o.fabric_device, "eth0");
   EXPECT_EQ(o.nic, 3U);
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kGiven);
-  EXPECT_EQ(o.mac.given, (control::MacOctets{2, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(o.mac.given, (control::MacBytes{2, 0, 0, 0, 0, 1}));
   EXPECT_EQ(o.common.mode, control::TransferMode::kSend);
   EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{32, 128}, {16, 4096}}))
       << "given ones replace the default, smallest size first";

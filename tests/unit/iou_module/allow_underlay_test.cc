@@ -42,7 +42,7 @@ class Flood final : public fabric::Underlay {
     --waiting;
     ++given;
     const bool is_friend = batches_a_friend != 0 && given % batches_a_friend == 0;
-    return Received{octets_, octets_.size(), is_friend ? kFriend : kStranger};
+    return Received{bytes_, bytes_.size(), is_friend ? kFriend : kStranger};
   }
   std::size_t datagram_bytes_max(const fabric::PeerAddress& /*to*/) const override { return 1472; }
   std::size_t receive_buffer_bytes() const override { return 1 << 20; }
@@ -55,7 +55,7 @@ class Flood final : public fabric::Underlay {
   base::Time deadline() const override { return base::Time{std::chrono::seconds(7)}; }
 
  private:
-  std::array<std::byte, 60> octets_{};
+  std::array<std::byte, 60> bytes_{};
 };
 
 class Nobody final : public fabric::LinkObserver {

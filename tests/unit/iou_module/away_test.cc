@@ -12,7 +12,7 @@ bool set_up(UnitBench& bench, TestHost& host, const lan::MacAddress& mac) {
   cfg::SetMtuRequest mtu;
   mtu.set_mtu(1400);
   cfg::SetFilterRequest filter;
-  filter.mutable_filter()->add_multicast(octets({0x01, 0, 0x5E, 0, 0, 1}));
+  filter.mutable_filter()->add_multicast(bytes({0x01, 0, 0x5E, 0, 0, 1}));
   return bench.ask(host, CfgCode::kSetMtu, mtu).status == CfgStatus::kOk &&
          bench.ask(host, CfgCode::kSetFilter, filter).status == CfgStatus::kOk &&
          bench.vlan(host, CfgCode::kVlanAdd, 5) == CfgStatus::kOk &&

@@ -54,7 +54,7 @@ class NicStatsTest : public testing::Test {
   TestHost& host = bench.add_host();
 };
 
-// A frame of so many octets on a LAN, with its FCS.
+// A frame of so many bytes on a LAN, with its FCS.
 Frame sized(const lan::MacAddress& to, const lan::MacAddress& from, std::size_t on_lan,
             std::uint16_t vlan = 0) {
   return frame_of(to, from, 0, vlan, on_lan - 4 + lan::kVnetHeaderBytes);
@@ -83,20 +83,20 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
   const std::vector<Frame> from_host{sized(kPeer, own, 256),       sized(kPeer, own, 511),
                                      sized(kPeer, own, 512, 5),    sized(kGroup, own, 1023),
                                      sized(kEverybody, own, 1024), sized(kPeer, own, 1518, 5)};
-  std::uint64_t to_octets = 0;
-  std::uint64_t from_octets = 0;
+  std::uint64_t to_bytes = 0;
+  std::uint64_t from_bytes = 0;
   for (const Frame& frame : to_host) {
     bench.lan().queue(frame);
-    to_octets += frame.size() - lan::kVnetHeaderBytes;
+    to_bytes += frame.size() - lan::kVnetHeaderBytes;
   }
   bench.run(5ms);
   for (const Frame& frame : from_host) {
     push(frame);
-    from_octets += frame.size() - lan::kVnetHeaderBytes;
+    from_bytes += frame.size() - lan::kVnetHeaderBytes;
   }
   ASSERT_EQ(host.got, to_host);
   ASSERT_EQ(bench.written[0], from_host);
-  EXPECT_EQ(counted("rmon"), (Stats{{"iou.to_host.octets", to_octets},
+  EXPECT_EQ(counted("rmon"), (Stats{{"iou.to_host.octets", to_bytes},
                                     {"iou.to_host.unicast", 4},
                                     {"iou.to_host.multicast", 1},
                                     {"iou.to_host.broadcast", 2},
@@ -106,7 +106,7 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
                                     {"iou.to_host.size.127", 2},
                                     {"iou.to_host.size.255", 2},
                                     {"iou.to_host.size.1518", 1},
-                                    {"iou.from_host.octets", from_octets},
+                                    {"iou.from_host.octets", from_bytes},
                                     {"iou.from_host.unicast", 4},
                                     {"iou.from_host.multicast", 1},
                                     {"iou.from_host.broadcast", 1},
@@ -117,12 +117,11 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
                                     {"iou.from_host.size.1518", 2}}));
   EXPECT_EQ(get("rmon").size(), 26U);
   EXPECT_EQ(bench.count("host.host1.iou.from_host.size.511"), 2U);
-  EXPECT_EQ(get("basic"),
-            (Stats{{"iou.to_host.frames", 7},
-                   {"iou.to_host.bytes", to_octets + 7 * lan::kVnetHeaderBytes},
-                   {"iou.to_host.split", 0},
-                   {"iou.from_host.frames", 6},
-                   {"iou.from_host.bytes", from_octets + 6 * lan::kVnetHeaderBytes}}));
+  EXPECT_EQ(get("basic"), (Stats{{"iou.to_host.frames", 7},
+                                 {"iou.to_host.bytes", to_bytes + 7 * lan::kVnetHeaderBytes},
+                                 {"iou.to_host.split", 0},
+                                 {"iou.from_host.frames", 6},
+                                 {"iou.from_host.bytes", from_bytes + 6 * lan::kVnetHeaderBytes}}));
   EXPECT_TRUE(counted("drops").empty());
 }
 
@@ -191,7 +190,7 @@ TEST(RmonTest, a_super_frame_is_one_frame_of_its_length) {
   rmon.count_from_host(frame);
   rmon.count_to_host(sized(kPeer, mac_number(1), 1519));
   EXPECT_EQ(rmon.counters()[RmonCounter::kFromHostSizeMore], 1U);
-  EXPECT_EQ(rmon.counters()[RmonCounter::kFromHostOctets], 59'996U);
+  EXPECT_EQ(rmon.counters()[RmonCounter::kFromHostBytes], 59'996U);
   EXPECT_EQ(rmon.counters()[RmonCounter::kToHostSizeMore], 1U);
 }
 

@@ -72,7 +72,7 @@ TEST(NicsTest, link_and_mtu_are_those_of_the_hosts_own_lan) {
   cfg::InitNicReply reply;
   ASSERT_TRUE(reply.ParseFromString(bench.ask(second, CfgCode::kInitNic, init).data));
   EXPECT_EQ(reply.mtu(), 9000U);
-  EXPECT_EQ(reply.mac(), octets(bench.lan(1).state().mac));
+  EXPECT_EQ(reply.mac(), bytes(bench.lan(1).state().mac));
   bench.lan(1).mutable_state().link_up = false;
   for (const auto& nic : bench.unit->nics()) nic->on_event();
   bench.run(5ms);

@@ -15,8 +15,8 @@ std::string configuration(const HostSession& host) {
 // Attached, with something in every table.
 bool set_up(UnitBench& bench, TestHost& host) {
   cfg::SetFilterRequest filter;
-  filter.mutable_filter()->add_unicast(octets(mac_number(11)));
-  filter.mutable_filter()->add_multicast(octets({0x01, 0, 0x5E, 0, 0, 1}));
+  filter.mutable_filter()->add_unicast(bytes(mac_number(11)));
+  filter.mutable_filter()->add_multicast(bytes({0x01, 0, 0x5E, 0, 0, 1}));
   return bench.attach(host, mac_number(1)) &&
          bench.ask(host, CfgCode::kSetFilter, filter).status == CfgStatus::kOk &&
          bench.vlan(host, CfgCode::kVlanAdd, 5) == CfgStatus::kOk &&
@@ -72,15 +72,15 @@ TEST_F(RequestsP43Test, P_43_what_does_not_parse_or_is_too_long_is_refused) {
 }
 
 TEST_F(RequestsP43Test, P_43_a_field_of_another_type_is_refused) {
-  const std::string number_as_octets("\x0a\x01\x05", 3);
-  const std::string octets_as_number("\x08\x05", 2);
+  const std::string number_as_bytes("\x0a\x01\x05", 3);
+  const std::string bytes_as_number("\x08\x05", 2);
   for (const CfgCode code : {CfgCode::kSetMtu, CfgCode::kVlanAdd, CfgCode::kVlanDel,
                              CfgCode::kSetPvid, CfgCode::kSetOffloads}) {
-    is_refused(code, number_as_octets);
+    is_refused(code, number_as_bytes);
   }
   for (const CfgCode code : {CfgCode::kSetMac, CfgCode::kSetFilter, CfgCode::kInitNic,
                              CfgCode::kEcho, CfgCode::kGetStats, CfgCode::kClearStats}) {
-    is_refused(code, octets_as_number);
+    is_refused(code, bytes_as_number);
   }
   is_refused(CfgCode::kSetFilter, std::string("\x0a\x02\x08\x05", 4));  // inside of the filter
   // A field of a later version is no fault, and does nothing.
@@ -92,7 +92,7 @@ TEST_F(RequestsP43Test, P_43_a_value_that_cannot_be_is_refused) {
   cfg::SetMacRequest mac;
   for (const std::string& value :
        {std::string(), std::string(5, 'a'), std::string(7, 'b'), std::string(6, '\0'),
-        octets(kEverybody), octets({0x01, 0, 0x5E, 0, 0, 1}), std::string(4000, 'c')}) {
+        bytes(kEverybody), bytes({0x01, 0, 0x5E, 0, 0, 1}), std::string(4000, 'c')}) {
     mac.set_mac(value);
     is_refused(CfgCode::kSetMac, mac.SerializeAsString());
   }
@@ -115,7 +115,7 @@ TEST_F(RequestsP43Test, P_43_a_value_that_cannot_be_is_refused) {
 }
 
 TEST_F(RequestsP43Test, P_43_a_list_with_one_bad_entry_is_refused_whole) {
-  const std::string group = octets({0x01, 0, 0x5E, 0, 0, 2});
+  const std::string group = bytes({0x01, 0, 0x5E, 0, 0, 2});
   for (const std::size_t length : {std::size_t{3}, HostSession::kFilterEntries + 10}) {
     for (const std::string& bad : {std::string(5, 'a'), std::string(), std::string(300, 'b')}) {
       for (const bool is_unicast : {true, false}) {
@@ -123,13 +123,13 @@ TEST_F(RequestsP43Test, P_43_a_list_with_one_bad_entry_is_refused_whole) {
         cfg::Filter& f = *ask.mutable_filter();
         f.set_no_broadcast(true);
         for (std::size_t i = 0; i < length; ++i) {
-          f.add_unicast(octets(mac_number(20)));
+          f.add_unicast(bytes(mac_number(20)));
           f.add_multicast(group);
         }
         (is_unicast ? f.mutable_unicast(2) : f.mutable_multicast(2))->assign(bad);
         is_refused(CfgCode::kSetFilter, ask.SerializeAsString());
         (is_unicast ? f.mutable_unicast(2) : f.mutable_multicast(2))
-            ->assign(is_unicast ? group : octets(mac_number(21)));
+            ->assign(is_unicast ? group : bytes(mac_number(21)));
         is_refused(CfgCode::kSetFilter, ask.SerializeAsString());
       }
     }
@@ -168,11 +168,11 @@ TEST(RequestsTest, a_peers_name_is_cleaned) {
   EXPECT_EQ(bench.unit->sessions().at(0)->pair().peer_name(), clean);
   EXPECT_TRUE(control::is_node_name(clean));
   EXPECT_TRUE(bench.has_counter("host." + clean + ".iou.to_host.frames"));
-  for (int octet = 0; octet < 256; ++octet) {
-    const std::string name(1, static_cast<char>(octet));
-    EXPECT_EQ(messaging::clean_node_name(name) == name, control::is_node_name(name)) << octet;
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string name(1, static_cast<char>(byte));
+    EXPECT_EQ(messaging::clean_node_name(name) == name, control::is_node_name(name)) << byte;
     const std::string second = "a" + name;
-    EXPECT_EQ(messaging::clean_node_name(second) == second, control::is_node_name(second)) << octet;
+    EXPECT_EQ(messaging::clean_node_name(second) == second, control::is_node_name(second)) << byte;
   }
   EXPECT_EQ(messaging::clean_node_name(std::string(100, 'a')).size(), 64U);
 }

@@ -40,7 +40,7 @@ inline Frame frame_of(const lan::MacAddress& to, const lan::MacAddress& from,
                       std::uint32_t number = 0, std::uint16_t vlan = 0, std::size_t bytes = 100) {
   Frame frame(lan::kVnetHeaderBytes);
   for (const lan::MacAddress& mac : {to, from}) {
-    for (const std::uint8_t octet : mac) frame.push_back(static_cast<std::byte>(octet));
+    for (const std::uint8_t byte : mac) frame.push_back(static_cast<std::byte>(byte));
   }
   const auto put = [&]<class T>(T value) {
     frame.resize(frame.size() + sizeof(T));
@@ -56,7 +56,7 @@ inline Frame frame_of(const lan::MacAddress& to, const lan::MacAddress& from,
   return frame;
 }
 
-inline std::string octets(const lan::MacAddress& mac) { return {mac.begin(), mac.end()}; }
+inline std::string bytes(const lan::MacAddress& mac) { return {mac.begin(), mac.end()}; }
 
 struct HostOptions {
   std::uint32_t nic = 0;
@@ -220,8 +220,8 @@ class UnitBench {
         pools_(config.pools) {
     end_ = &hub.add_endpoint();
     for (std::size_t i = 0; i < config.nics; ++i) {
-      const auto octet = static_cast<std::uint8_t>(0xE0 + i);
-      lans_.push_back(std::make_unique<sim::FakePort>(lan::MacAddress{0x02, 0, 0, 0, 0, octet}));
+      const auto byte = static_cast<std::uint8_t>(0xE0 + i);
+      lans_.push_back(std::make_unique<sim::FakePort>(lan::MacAddress{0x02, 0, 0, 0, 0, byte}));
       written.emplace_back();
       lans_.back()->on_write = [this, i](base::Bytes frame) {
         written[i].emplace_back(frame.begin(), frame.end());
@@ -296,7 +296,7 @@ class UnitBench {
   }
   CfgStatus set_mac(TestHost& host, const lan::MacAddress& mac) {
     cfg::SetMacRequest ask_mac;
-    ask_mac.set_mac(octets(mac));
+    ask_mac.set_mac(bytes(mac));
     return ask(host, CfgCode::kSetMac, ask_mac).status;
   }
   bool start(TestHost& host) { return ask(host, CfgCode::kStart).status == CfgStatus::kOk; }
@@ -312,9 +312,9 @@ class UnitBench {
   }
   template <class Message>
   CfgReply ask(TestHost& host, CfgCode code, const Message& message) {
-    return ask_octets(host, code, message.SerializeAsString());
+    return ask_bytes(host, code, message.SerializeAsString());
   }
-  CfgReply ask(TestHost& host, CfgCode code) { return ask_octets(host, code, {}); }
+  CfgReply ask(TestHost& host, CfgCode code) { return ask_bytes(host, code, {}); }
 
   std::uint64_t count(std::string_view name) const {
     std::uint64_t sum = 0;
@@ -335,7 +335,7 @@ class UnitBench {
   std::vector<std::vector<Frame>> written;  // by NIC
 
  private:
-  CfgReply ask_octets(TestHost& host, CfgCode code, std::string data) {
+  CfgReply ask_bytes(TestHost& host, CfgCode code, std::string data) {
     CfgReply answer;
     bool is_done = false;
     CHECK(host.pair

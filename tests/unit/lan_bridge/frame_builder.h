@@ -17,7 +17,7 @@
 
 namespace splitnic::lan::frame_builder {
 
-using Octets = std::vector<std::byte>;
+using Bytes = std::vector<std::byte>;
 
 struct Spec {
   bool is_ip6 = false;
@@ -35,17 +35,17 @@ struct Spec {
   MacAddress source = {0x02, 0, 0, 0, 0, 0x0A};
 };
 
-inline void put8(Octets& out, unsigned value) { out.push_back(static_cast<std::byte>(value)); }
-inline void put16(Octets& out, unsigned value) {
+inline void put8(Bytes& out, unsigned value) { out.push_back(static_cast<std::byte>(value)); }
+inline void put16(Bytes& out, unsigned value) {
   put8(out, value >> 8 & 0xFF);
   put8(out, value & 0xFF);
 }
-inline void put32(Octets& out, std::uint32_t value) {
+inline void put32(Bytes& out, std::uint32_t value) {
   put16(out, value >> 16);
   put16(out, value & 0xFFFF);
 }
-inline Octets from_hex(std::string_view hex) {
-  Octets out;
+inline Bytes from_hex(std::string_view hex) {
+  Bytes out;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
     if (hex[i] == ' ') {
       --i;
@@ -56,7 +56,7 @@ inline Octets from_hex(std::string_view hex) {
   return out;
 }
 
-inline void put_ip(Octets& out, const Spec& s, std::size_t l4_bytes) {
+inline void put_ip(Bytes& out, const Spec& s, std::size_t l4_bytes) {
   const unsigned protocol = s.is_udp ? kProtocolUdp : kProtocolTcp;
   if (s.is_ip6) {
     const std::size_t extension = s.has_destination_options ? 8 : 0;
@@ -90,10 +90,10 @@ inline void put_ip(Octets& out, const Spec& s, std::size_t l4_bytes) {
 }
 
 // [vnet header][Ethernet frame] as the spec says.
-inline Octets make_frame(const Spec& s) {
-  Octets out(VnetHeader::kBytes);
+inline Bytes make_frame(const Spec& s) {
+  Bytes out(VnetHeader::kBytes);
   for (const auto* mac : {&s.destination, &s.source}) {
-    for (const std::uint8_t octet : *mac) put8(out, octet);
+    for (const std::uint8_t byte : *mac) put8(out, byte);
   }
   for (std::size_t i = 0; i < s.tags.size(); ++i) {
     put16(out, i == 0 && s.tags.size() == 2 ? kEthertypeServiceVlan : kEthertypeVlan);

@@ -19,7 +19,7 @@
 
 namespace splitnic::lan::port_harness {
 
-using frame_builder::Octets;
+using frame_builder::Bytes;
 
 inline void run(const std::string& command) {
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
@@ -51,10 +51,10 @@ class Inbox {
       : port_(port), arena_(arena_bytes), ring_(arena_, 1024) {}
 
   // Up to `count` frames, waiting for them 2 s at the most (`quiet`: 100 ms).
-  std::vector<Octets> take(std::size_t count, bool quiet = false) {
+  std::vector<Bytes> take(std::size_t count, bool quiet = false) {
     const auto end =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(quiet ? 100 : 2000);
-    std::vector<Octets> frames;
+    std::vector<Bytes> frames;
     std::array<base::Bytes, 8> batch;
     while (frames.size() < count) {
       const auto [n, more] = port_.read(
@@ -68,7 +68,7 @@ class Inbox {
     }
     return frames;
   }
-  std::vector<Octets> take_all() { return take(1000000, true); }
+  std::vector<Bytes> take_all() { return take(1000000, true); }
   FrameRing& ring() { return ring_; }
 
  private:
@@ -78,7 +78,7 @@ class Inbox {
 };
 
 // All of them, waiting while the port would block.
-inline void write_all(FramePort& port, const std::vector<Octets>& frames) {
+inline void write_all(FramePort& port, const std::vector<Bytes>& frames) {
   std::vector<base::Bytes> views(frames.begin(), frames.end());
   std::span<const base::Bytes> left(views);
   for (int i = 0; i < 1000 && (!left.empty() || port.write_pending()); ++i) {
@@ -121,14 +121,14 @@ inline bool eventually(const std::function<bool()>& condition) {
 }
 
 // With the header as its receiver rebuilds it: what the kernel says of hdr_len is its own business.
-inline Octets rebuilt(Octets frame, std::uint32_t mtu = 1500) {
+inline Bytes rebuilt(Bytes frame, std::uint32_t mtu = 1500) {
   EXPECT_EQ(rebuild(frame, kOffloadChecksum | kOffloadTso4 | kOffloadTso6 | kOffloadUso, mtu),
             VnetVerdict::kGood);
   return frame;
 }
-inline std::vector<Octets> rebuilt(const std::vector<Octets>& frames, std::uint32_t mtu = 1500) {
-  std::vector<Octets> out;
-  for (const Octets& frame : frames) out.push_back(rebuilt(frame, mtu));
+inline std::vector<Bytes> rebuilt(const std::vector<Bytes>& frames, std::uint32_t mtu = 1500) {
+  std::vector<Bytes> out;
+  for (const Bytes& frame : frames) out.push_back(rebuilt(frame, mtu));
   return out;
 }
 

@@ -123,7 +123,7 @@ TEST(ChannelControl, P_38_an_indication_of_what_was_never_written_is_dropped) {
   ChannelBench bench;
   ASSERT_TRUE(bench.connect());
   std::array<std::byte, 64> message;
-  // A pool of the other direction only, an element outside, and more octets than the element has.
+  // A pool of the other direction only, an element outside, and more bytes than the element has.
   for (const ConsumedRecord record :
        {ConsumedRecord{PoolRef(99), 0, 1, 60}, ConsumedRecord{PoolRef(0), 5000, 1, 60},
         ConsumedRecord{PoolRef(0), 0, 1, 5000}}) {

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using messaging::bench::ChannelBench;
 using messaging::bench::ChannelSide;
 
-TEST(ChannelPool, S001_21_pool_300_and_70000_octets_are_indicated_by_message) {
+TEST(ChannelPool, S001_21_pool_300_and_70000_bytes_are_indicated_by_message) {
   // Elements beyond 64 KiB have references from 256 on: 45 pools reach 300.
   ChannelBench bench({.unit = {.pools = std::vector<PoolSpec>(45, PoolSpec{1, 70000})}});
   ASSERT_TRUE(bench.connect());

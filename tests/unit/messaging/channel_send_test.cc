@@ -54,7 +54,7 @@ TEST(ChannelSend, S001_26_no_ack_is_seen_and_every_frame_is_one_send) {
   }
 }
 
-TEST(ChannelSend, S001_23_the_longest_frame_passes_and_one_octet_more_is_never_taken) {
+TEST(ChannelSend, S001_23_the_longest_frame_passes_and_one_byte_more_is_never_taken) {
   ChannelBench bench({.host = {.mode = Mode::kSend, .data_message_max = 4096}});
   ASSERT_TRUE(bench.connect());
   EXPECT_EQ(bench.unit().pair->frame_bytes_max(), 4080U);

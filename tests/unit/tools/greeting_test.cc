@@ -1,4 +1,4 @@
-// The private data of `splitnic bench`: golden octets, every truncation, every refused value.
+// The private data of `splitnic bench`: golden bytes, every truncation, every refused value.
 #include "tools/bench/greeting.h"
 
 #include <gtest/gtest.h>
@@ -8,18 +8,18 @@
 namespace splitnic::bench::greeting_test {
 namespace {
 
-using Octets = std::vector<std::byte>;
+using Bytes = std::vector<std::byte>;
 
-Octets golden() {
-  constexpr std::array<std::uint8_t, Greeting::kBytes> kOctets = {
+Bytes golden() {
+  constexpr std::array<std::uint8_t, Greeting::kBytes> kBytes = {
       'S',  'N',  'B',  '1',  2,    1,    0,    0,    0,    0x10, 0,    0,
       0x0A, 0x0B, 0x0C, 0x0D, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
-  Octets out;
-  for (const std::uint8_t octet : kOctets) out.push_back(std::byte{octet});
+  Bytes out;
+  for (const std::uint8_t byte : kBytes) out.push_back(std::byte{byte});
   return out;
 }
 
-TEST(GreetingTest, golden_octets_both_ways) {
+TEST(GreetingTest, golden_bytes_both_ways) {
   const auto read = Greeting::parse(golden());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->op, Op::kRead);
@@ -28,11 +28,11 @@ TEST(GreetingTest, golden_octets_both_ways) {
   EXPECT_EQ(read->handle, 0x0A0B0C0DU);
   EXPECT_EQ(read->start, 0x1112131415161718U);
   const auto written = read->emit();
-  EXPECT_EQ(Octets(written.begin(), written.end()), golden());
+  EXPECT_EQ(Bytes(written.begin(), written.end()), golden());
 }
 
 TEST(GreetingTest, every_truncation_and_what_is_longer_is_refused) {
-  Octets longer = golden();
+  Bytes longer = golden();
   longer.push_back({});
   EXPECT_FALSE(Greeting::parse(longer));
   for (std::size_t bytes = 0; bytes < Greeting::kBytes; ++bytes) {
@@ -41,10 +41,10 @@ TEST(GreetingTest, every_truncation_and_what_is_longer_is_refused) {
 }
 
 TEST(GreetingTest, what_no_end_says_is_refused) {
-  const auto with = [](std::size_t at, std::uint8_t octet) {
-    Octets octets = golden();
-    octets[at] = std::byte{octet};
-    return Greeting::parse(octets).has_value();
+  const auto with = [](std::size_t at, std::uint8_t byte) {
+    Bytes bytes = golden();
+    bytes[at] = std::byte{byte};
+    return Greeting::parse(bytes).has_value();
   };
   EXPECT_FALSE(with(0, 'T')) << "magic";
   EXPECT_FALSE(with(3, '2'));
@@ -53,7 +53,7 @@ TEST(GreetingTest, what_no_end_says_is_refused) {
   EXPECT_FALSE(with(5, 2)) << "a flag that is not known";
   EXPECT_FALSE(with(6, 1)) << "reserved";
   EXPECT_FALSE(with(7, 1));
-  EXPECT_FALSE(with(9, 0)) << "no octets";
+  EXPECT_FALSE(with(9, 0)) << "no bytes";
   EXPECT_FALSE(with(11, 1)) << "one more than the most";
   EXPECT_FALSE(with(8, 1));
 }

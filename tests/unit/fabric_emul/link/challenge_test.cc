@@ -11,7 +11,7 @@ namespace splitnic::fabric::challenge_test {
 using namespace std::chrono_literals;
 
 TEST(ChallengeTest, siphash_gives_the_published_vectors) {
-  // Key 00..0f, input 00 01 02 ..: the reference vectors of SipHash-2-4 for 0, 8 and 15 octets.
+  // Key 00..0f, input 00 01 02 ..: the reference vectors of SipHash-2-4 for 0, 8 and 15 bytes.
   const SipKey key{0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL};
   std::vector<std::byte> input;
   for (unsigned i = 0; i < 15; ++i) input.push_back(static_cast<std::byte>(i));

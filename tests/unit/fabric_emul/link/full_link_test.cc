@@ -1,4 +1,4 @@
-// The full profile: flits of 128 octets, lanes, flit credits, retry.
+// The full profile: flits of 128 bytes, lanes, flit credits, retry.
 #include "fabric_emul/link/full_link.h"
 
 #include <gmock/gmock.h>
@@ -118,7 +118,7 @@ TEST(FullLinkTest, S000_43_a_cell_of_eight_flits_is_rebuilt) {
 }
 
 TEST(FullLinkTest, S000_44_the_golden_flit_of_an_ack_cell) {
-  // 3.8: DATA, lane 0, whole cell of 44 octets, LSN 9, acknowledges 41, lane 0 may have 0x140
+  // 3.8: DATA, lane 0, whole cell of 44 bytes, LSN 9, acknowledges 41, lane 0 may have 0x140
   // blocks.
   const std::array<std::uint32_t, 11> words{0x10d00003, 0x00010002, 0x00000010, 0x00000011,
                                             0x00000100, 0x00000000, 0x80010000, 0x00000001,

@@ -21,7 +21,7 @@ TEST(LinkCellsTest, S000_39_many_small_cells_share_a_datagram) {
   ASSERT_EQ(p.tap.calls.size(), 1U);
   const auto& call = p.tap.calls[0];
   EXPECT_EQ(call.stride, 1436U);
-  // 17 flits of 80 octets fit into 1436; the last datagram is shorter.
+  // 17 flits of 80 bytes fit into 1436; the last datagram is shorter.
   EXPECT_EQ(call.bytes.size(), 5 * 1436U + 15 * 80U);
   p.pump();
   EXPECT_EQ(p.a.cells, sent);
@@ -31,7 +31,7 @@ TEST(LinkCellsTest, S000_39_many_small_cells_share_a_datagram) {
 
 TEST(LinkCellsTest, S000_39_the_rest_of_a_datagram_is_zero_filler) {
   Pair p;
-  // Leaves old octets in the buffer, so that filler which is not written shows.
+  // Leaves old bytes in the buffer, so that filler which is not written shows.
   ASSERT_TRUE(write(p.link(), std::vector<std::byte>(1420, std::byte{0xFF})));
   p.b.port.flush(p.now);
   p.tap.calls.clear();
@@ -170,7 +170,7 @@ TEST(LinkCellsTest, every_truncation_is_survived) {
     p.pump();
   }
   EXPECT_TRUE(p.a.cells.empty());
-  // Fewer octets than a flit header are filler.
+  // Fewer bytes than a flit header are filler.
   EXPECT_EQ(p.a.count(LinkCounter::kRxDropSize), good.size() - kFlitHeaderBytes);
 }
 

@@ -71,7 +71,7 @@ TEST(LinkLanes, S000_43_init_takes_the_smaller_flit_and_the_common_lanes) {
   ASSERT_TRUE(write(w.b->link(), pattern(300, 1)));
   w.pump();
   EXPECT_EQ(w.a->cells, Cells{pattern(300, 1)});
-  EXPECT_EQ(w.b->port.full_counters()[FullLinkCounter::kTxFlit], 2U);  // of 200 octets
+  EXPECT_EQ(w.b->port.full_counters()[FullLinkCounter::kTxFlit], 2U);  // of 200 bytes
 }
 
 TEST(LinkLanes, S004_21_the_table_moves_a_service_level_to_another_lane) {

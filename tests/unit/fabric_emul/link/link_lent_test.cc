@@ -28,7 +28,7 @@ class Lender final : public Underlay {
   }
   Status send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
     const bool is_room = bytes.data() == room_.data();
-    EXPECT_EQ(is_room, is_lent && to == lent_to) << "other octets, or room that is not lent";
+    EXPECT_EQ(is_room, is_lent && to == lent_to) << "other bytes, or room that is not lent";
     if (answer == Status::kBlocked) return answer;
     if (is_room) {
       ++in_place;

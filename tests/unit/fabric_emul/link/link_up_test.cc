@@ -57,7 +57,7 @@ TEST(LinkUpTest, X_46_both_ends_come_up_with_what_the_other_said) {
 }
 
 TEST(LinkUpTest, S000_39_mcp_is_1364_at_mtu_1500_over_ipv4) {
-  World w;  // 1472 octets of UDP payload
+  World w;  // 1472 bytes of UDP payload
   w.connect();
   EXPECT_EQ(w.a->link().mcp(), 1364);
   EXPECT_EQ(w.b->link().mcp(), 1364);

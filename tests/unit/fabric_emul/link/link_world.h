@@ -74,7 +74,7 @@ inline PortConfig config_of(std::uint64_t eui64, std::uint64_t instance, bool li
   return config;
 }
 
-// A cell as far as the link cares: some octets.
+// A cell as far as the link cares: some bytes.
 inline std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> cell(bytes);
   for (std::size_t i = 0; i < bytes; ++i) cell[i] = static_cast<std::byte>((i * 7 + seed) & 0xFF);

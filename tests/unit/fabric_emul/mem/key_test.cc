@@ -79,16 +79,16 @@ TEST(KeyTest, S_59_handles_of_a_dense_table_are_uniform) {
   std::array<std::array<std::uint32_t, 256>, 4> buckets{};
   for (std::uint32_t index = 0; index < kSamples; ++index) {
     const std::uint32_t handle = permutation.to_handle({index, kTagInstanceFirst}).value;
-    for (unsigned octet = 0; octet < 4; ++octet) ++buckets[octet][(handle >> (8 * octet)) & 0xFFU];
+    for (unsigned byte = 0; byte < 4; ++byte) ++buckets[byte][(handle >> (8 * byte)) & 0xFFU];
   }
   // 3906 expected a bucket, standard deviation 62: five of them each way.
-  for (const auto& octet : buckets) {
-    for (std::uint32_t count : octet) EXPECT_NEAR(count, kSamples / 256.0, 5 * 62.5);
+  for (const auto& byte : buckets) {
+    for (std::uint32_t count : byte) EXPECT_NEAR(count, kSamples / 256.0, 5 * 62.5);
   }
 }
 
 // What one handle tells of the next: if every bit of the next one is as good as a coin whatever the
-// upper octet of this one was, a guesser gains nothing by it. 10^6 pairs in 256 groups: 3906 a
+// upper byte of this one was, a guesser gains nothing by it. 10^6 pairs in 256 groups: 3906 a
 // group, a bit is set 1953 times, standard deviation 31.
 TEST(KeyTest, S_59_one_handle_tells_nothing_of_the_next) {
   base::SeededRandom random(12);

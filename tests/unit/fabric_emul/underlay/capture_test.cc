@@ -1,4 +1,4 @@
-// What --capture writes: octets of the file, direction, order, and a disk that is full.
+// What --capture writes: bytes of the file, direction, order, and a disk that is full.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,14 +11,14 @@
 
 namespace splitnic::fabric::capture_test {
 
-using Octets = std::vector<std::byte>;
+using Bytes = std::vector<std::byte>;
 
 struct Packet {
   std::uint32_t interface = 0;
   std::uint64_t stamp = 0;
   std::uint32_t flags = 0;
   std::uint32_t length = 0;  // of the datagram as it was
-  Octets datagram;
+  Bytes datagram;
 };
 
 struct File {
@@ -26,7 +26,7 @@ struct File {
   std::vector<Packet> packets;
 };
 
-std::uint32_t word(const Octets& in, std::size_t at) {
+std::uint32_t word(const Bytes& in, std::size_t at) {
   std::uint32_t value = 0;
   std::memcpy(&value, in.data() + at, 4);
   return value;
@@ -37,7 +37,7 @@ File read_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   const base::Bytes bytes = base::as_bytes(text);
-  const Octets in(bytes.begin(), bytes.end());
+  const Bytes in(bytes.begin(), bytes.end());
   File out;
   std::size_t at = 0;
   while (at + 12 <= in.size()) {
@@ -49,11 +49,11 @@ File read_file(const std::string& path) {
       const std::uint32_t size = word(in, at + 20);
       const auto data = in.begin() + static_cast<std::ptrdiff_t>(at + 28);
       const std::size_t options = at + 28 + base::round_up(size, 4);
-      EXPECT_EQ(word(in, options), 0x00040002U);  // epb_flags, 4 octets
+      EXPECT_EQ(word(in, options), 0x00040002U);  // epb_flags, 4 bytes
       out.packets.push_back({word(in, at + 8),
                              std::uint64_t{word(in, at + 12)} << 32 | word(in, at + 16),
                              word(in, options + 4), word(in, at + 24),
-                             Octets(data, data + static_cast<std::ptrdiff_t>(size))});
+                             Bytes(data, data + static_cast<std::ptrdiff_t>(size))});
     }
     at += length;
   }
@@ -70,8 +70,8 @@ class CaptureTest : public testing::Test {
   }
   ~CaptureTest() override { std::filesystem::remove_all(folder_); }
 
-  static Octets octets(std::size_t size, unsigned value) {
-    return Octets(size, static_cast<std::byte>(value));
+  static Bytes bytes(std::size_t size, unsigned value) {
+    return Bytes(size, static_cast<std::byte>(value));
   }
   std::unique_ptr<PcapngWriter> open(const std::string& path) {
     auto writer = PcapngWriter::open(path, "test");
@@ -85,7 +85,7 @@ class CaptureTest : public testing::Test {
 TEST_F(CaptureTest, golden_head_and_packet) {
   auto writer = open(path_);
   EXPECT_EQ(writer->add_interface("udp"), 0U);
-  const Octets data = octets(5, 0xAB);
+  const Bytes data = bytes(5, 0xAB);
   writer->add(0, PcapngWriter::Direction::kSent, std::chrono::nanoseconds(0x0123456789ABCDEF),
               data);
   writer.reset();
@@ -97,7 +97,7 @@ TEST_F(CaptureTest, golden_head_and_packet) {
                                 // interface: USER0, 65535, if_name, if_tsresol 10^-9
                                 1, 0, 0, 0, 40, 0, 0, 0, 147, 0, 0, 0, 0xFF, 0xFF, 0, 0, 2, 0, 3, 0,
                                 'u', 'd', 'p', 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 40, 0, 0, 0,
-                                // packet: time, 5 octets and 3 of pad, epb_flags outbound
+                                // packet: time, 5 bytes and 3 of pad, epb_flags outbound
                                 6, 0, 0, 0, 52, 0, 0, 0, 0, 0, 0, 0, 0x67, 0x45, 0x23, 0x01, 0xEF,
                                 0xCD, 0xAB, 0x89, 5, 0, 0, 0, 5, 0, 0, 0, 0xAB, 0xAB, 0xAB, 0xAB,
                                 0xAB, 0, 0, 0, 2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0, 52, 0, 0, 0};
@@ -113,7 +113,7 @@ TEST_F(CaptureTest, more_than_a_buffer_comes_out_whole_and_in_order) {
   writer->add_interface("b");
   constexpr std::size_t kPackets = 100;
   for (std::size_t i = 0; i < kPackets; ++i) {
-    const Octets data = octets(65535 - i, static_cast<unsigned>(i));
+    const Bytes data = bytes(65535 - i, static_cast<unsigned>(i));
     writer->add(i % 2 == 0 ? 0 : 1, PcapngWriter::Direction::kReceived, std::chrono::nanoseconds(i),
                 data);
   }
@@ -127,7 +127,7 @@ TEST_F(CaptureTest, more_than_a_buffer_comes_out_whole_and_in_order) {
     EXPECT_EQ(file.packets[i].stamp, i);
     EXPECT_EQ(file.packets[i].flags, 1U);
     EXPECT_EQ(file.packets[i].length, 65535 - i);
-    EXPECT_EQ(file.packets[i].datagram, octets(65535 - i, static_cast<unsigned>(i)));
+    EXPECT_EQ(file.packets[i].datagram, bytes(65535 - i, static_cast<unsigned>(i)));
   }
 }
 
@@ -135,22 +135,21 @@ TEST_F(CaptureTest, P_44_a_datagram_longer_than_any_is_cut_and_not_fatal) {
   auto writer = open(path_);
   writer->add_interface("a");
   for (const std::size_t size : {65536, 70000}) {
-    writer->add(0, PcapngWriter::Direction::kReceived, std::chrono::nanoseconds(1),
-                octets(size, 3));
+    writer->add(0, PcapngWriter::Direction::kReceived, std::chrono::nanoseconds(1), bytes(size, 3));
   }
   writer.reset();
   const File file = read_file(path_);
   ASSERT_EQ(file.packets.size(), 2U);
   EXPECT_EQ(file.packets[0].length, 65536U);
   EXPECT_EQ(file.packets[1].length, 70000U);
-  for (const Packet& packet : file.packets) EXPECT_EQ(packet.datagram, octets(65535, 3));
+  for (const Packet& packet : file.packets) EXPECT_EQ(packet.datagram, bytes(65535, 3));
 }
 
 TEST_F(CaptureTest, a_full_disk_is_counted_and_not_fatal) {
   auto writer = open("/dev/full");
   writer->add_interface("a");
   for (int i = 0; i < 40; ++i) {
-    writer->add(0, PcapngWriter::Direction::kSent, std::chrono::nanoseconds(i), octets(60000, 1));
+    writer->add(0, PcapngWriter::Direction::kSent, std::chrono::nanoseconds(i), bytes(60000, 1));
   }
   writer->flush();
   EXPECT_EQ(writer->counters()[CaptureCounter::kDatagrams], 40U);
@@ -168,7 +167,7 @@ TEST_F(CaptureTest, a_path_that_cannot_be_opened_is_told) {
 class OneBatch final : public Underlay {
  public:
   SendStatus status = SendStatus::kSent;
-  Octets waiting;
+  Bytes waiting;
 
   SendStatus send(const PeerAddress& /*to*/, base::Bytes /*bytes*/,
                   std::size_t /*stride*/) override {
@@ -184,7 +183,7 @@ class OneBatch final : public Underlay {
   std::string name_of(const PeerAddress& /*peer*/) const override { return "one"; }
 
  private:
-  Octets given_;
+  Bytes given_;
 };
 
 TEST_F(CaptureTest, each_datagram_of_a_batch_is_written_and_what_was_not_sent_is_not) {
@@ -192,7 +191,7 @@ TEST_F(CaptureTest, each_datagram_of_a_batch_is_written_and_what_was_not_sent_is
   base::ManualClock clock;
   OneBatch carrier;
   CaptureUnderlay capture(carrier, *writer, clock, "udp://127.0.0.1:7471");
-  const Octets batch = octets(250, 7);
+  const Bytes batch = bytes(250, 7);
   for (const auto status : {Underlay::SendStatus::kBlocked, Underlay::SendStatus::kRefused,
                             Underlay::SendStatus::kTooLong}) {
     carrier.status = status;
@@ -201,10 +200,10 @@ TEST_F(CaptureTest, each_datagram_of_a_batch_is_written_and_what_was_not_sent_is
   EXPECT_FALSE(writer->has_unwritten());
   carrier.status = Underlay::SendStatus::kSent;
   EXPECT_EQ(capture.send({}, batch, 100), Underlay::SendStatus::kSent);
-  carrier.waiting = octets(100, 8);
+  carrier.waiting = bytes(100, 8);
   const auto received = capture.receive();
   ASSERT_TRUE(received);
-  EXPECT_EQ(Octets(received->bytes.begin(), received->bytes.end()), octets(100, 8));
+  EXPECT_EQ(Bytes(received->bytes.begin(), received->bytes.end()), bytes(100, 8));
 
   // It comes to the file within a second, without more traffic.
   EXPECT_EQ(capture.deadline(), clock.now() + CaptureUnderlay::kFlushAfter);
@@ -216,7 +215,7 @@ TEST_F(CaptureTest, each_datagram_of_a_batch_is_written_and_what_was_not_sent_is
   ASSERT_EQ(file.packets.size(), 4U);
   const std::vector<std::size_t> sizes{100, 100, 50, 100};
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(file.packets[i].datagram, octets(sizes[i], i < 3 ? 7 : 8));
+    EXPECT_EQ(file.packets[i].datagram, bytes(sizes[i], i < 3 ? 7 : 8));
     EXPECT_EQ(file.packets[i].flags, i < 3 ? 2U : 1U);
   }
   const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(

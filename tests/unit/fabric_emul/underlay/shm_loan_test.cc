@@ -22,7 +22,7 @@ TEST_F(ShmLoanTest, what_is_written_in_lent_room_is_the_peer_s_without_a_copy) {
   const base::MutableBytes room = listener->lend(got->from, 65000);
   EXPECT_EQ(room.size(), listener->batch_bytes_max());
   fill(room, batch);
-  const base::Bytes ring = peer.segment->octets(0);
+  const base::Bytes ring = peer.segment->bytes(0);
   EXPECT_TRUE(std::ranges::equal(ring.subspan(8, 3000), batch));
   EXPECT_EQ(peer.segment->control(0).head.load(), 0U);  // nothing to take yet
   ASSERT_EQ(listener->send(got->from, room.first(3000), 1400), Status::kSent);
@@ -54,7 +54,7 @@ TEST_F(ShmLoanTest, every_batch_arrives_whether_it_was_lent_room_or_not) {
   EXPECT_GT(lent, 20U);
 }
 
-TEST_F(ShmLoanTest, other_octets_wait_and_are_told_when_the_room_is_free) {
+TEST_F(ShmLoanTest, other_bytes_wait_and_are_told_when_the_room_is_free) {
   auto listener = open(true);
   auto connector = open(false);
   join(*listener, *connector);

@@ -57,7 +57,7 @@ TEST(ShmRingTest, what_is_written_in_place_is_taken_and_lies_where_a_copy_would)
   const auto second = batch_of(kShmBatchMax, 2);
   ASSERT_TRUE(wire.puts_in_place(first, 100));
   ASSERT_EQ(wire.putter.put(first, 100), Result::kDone);
-  // 300 octets and the head take 320.
+  // 300 bytes and the head take 320.
   EXPECT_TRUE(std::equal(wire.data.begin(), wire.data.begin() + 308, wire.data.begin() + 320));
   ASSERT_TRUE(wire.puts_in_place(second, 70000));  // a stride is no longer than its batch
   EXPECT_TRUE(wire.takes(first, 100));

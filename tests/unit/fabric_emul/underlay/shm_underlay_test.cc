@@ -182,9 +182,9 @@ TEST_F(ShmUnderlayTest, P_44_lying_indices_and_lengths_end_the_wire_only) {
   for (const Lie& lie : {Lie{10, 10, kRingBytes + 64},   // more than the ring holds
                          Lie{10, 10, 0xFFFFFFC0},        // before our own index
                          Lie{10, 10, 65},                // between two records
-                         Lie{0, 1, 64},                  // no octets
+                         Lie{0, 1, 64},                  // no bytes
                          Lie{10, 0, 64},                 // no stride
-                         Lie{10, 11, 64},                // stride beyond the octets
+                         Lie{10, 11, 64},                // stride beyond the bytes
                          Lie{57, 57, 64},                // longer than what was put
                          Lie{65001, 1, kRingBytes},      // longer than any batch
                          Lie{65536, 65536, kRingBytes},  // a datagram longer than any
@@ -203,11 +203,11 @@ TEST_F(ShmUnderlayTest, P_44_what_was_taken_no_longer_changes) {
   auto listener = open(true);
   Liar liar = Liar::connect(path(), *listener);
   const auto batch = batch_of(56, 3);
-  std::memcpy(liar.segment->octets(1).data() + 8, batch.data(), batch.size());
+  std::memcpy(liar.segment->bytes(1).data() + 8, batch.data(), batch.size());
   liar.tell(56, 56, 64);
   const auto got = listener->receive();
   ASSERT_TRUE(got);
-  std::ranges::fill(liar.segment->octets(1), std::byte{0xEE});
+  std::ranges::fill(liar.segment->bytes(1), std::byte{0xEE});
   EXPECT_TRUE(is_batch(got, batch, 56));
 }
 
@@ -242,8 +242,8 @@ TEST_F(ShmUnderlayTest, P_44_a_flood_of_wake_ups_and_an_idle_client_cost_nothing
   auto honest = open(false);
   join(*listener, *honest);
   Liar liar = Liar::connect(path(), *listener);
-  const std::array<char, 200> octets{};
-  while (::send(liar.socket.get(), octets.data(), octets.size(), MSG_DONTWAIT) > 0) {
+  const std::array<char, 200> bytes{};
+  while (::send(liar.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
   }
   for (int i = 0; i < 20; ++i) learn(*listener, *honest);
   EXPECT_EQ(listener->clients(), 2U);

@@ -125,8 +125,8 @@ struct Liar {
   }
   // Writes a record head at the start of the ring towards the listener and publishes `head`.
   void tell(std::uint32_t length, std::uint32_t stride, std::uint32_t head) {
-    std::memcpy(segment->octets(1).data(), &length, 4);
-    std::memcpy(segment->octets(1).data() + 4, &stride, 4);
+    std::memcpy(segment->bytes(1).data(), &length, 4);
+    std::memcpy(segment->bytes(1).data() + 4, &stride, 4);
     segment->control(1).head.store(head);
   }
 };

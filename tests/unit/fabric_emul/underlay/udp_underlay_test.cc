@@ -35,7 +35,7 @@ bool wait_for(const UdpUnderlay& underlay, short events) {
   return ::poll(&entry, 1, 2000) == 1 && (entry.revents & events) != 0;
 }
 
-// Everything up to `bytes` octets, with the datagrams counted by their strides.
+// Everything up to `bytes` bytes, with the datagrams counted by their strides.
 struct Collected {
   std::vector<std::byte> bytes;
   std::vector<std::size_t> datagrams;
@@ -124,7 +124,7 @@ TEST(UdpUnderlayTest, one_socket_serves_ipv4_and_ipv6) {
     EXPECT_EQ(listener->name_of(got.from), text_of(*client));
     ASSERT_EQ(listener->send(got.from, batch, 1436), Underlay::SendStatus::kSent);
     EXPECT_EQ(collect(*client, batch.size()).bytes, batch);
-    // Loopback carries 65536 octets with the headers of the family that is really used.
+    // Loopback carries 65536 bytes with the headers of the family that is really used.
     EXPECT_EQ(listener->datagram_bytes_max(got.from), host[0] == '[' ? 65488U : 65507U);
   }
 }

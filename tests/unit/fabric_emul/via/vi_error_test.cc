@@ -10,14 +10,14 @@ struct Wrong {
   std::string name;
   ViQueue queue;
   std::uint32_t status;
-  // Makes the descriptor; may spoil its octets.
+  // Makes the descriptor; may spoil its bytes.
   std::function<ViDescriptorRef(ViSide& self, ViSide& peer)> make;
 };
 std::ostream& operator<<(std::ostream& out, const Wrong& w) { return out << w.name; }
 
-ViDescriptorRef spoiled(ViSide& side, const ViDescriptor& d, std::size_t octet, unsigned value) {
+ViDescriptorRef spoiled(ViSide& side, const ViDescriptor& d, std::size_t byte, unsigned value) {
   const auto at = side.write(d);
-  side.octets(at)[octet] = std::byte(value);
+  side.octets(at)[byte] = std::byte(value);
   return at;
 }
 Sge moved(Sge piece, std::uint64_t by) {

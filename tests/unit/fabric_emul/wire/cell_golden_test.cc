@@ -11,8 +11,8 @@
 namespace splitnic::fabric {
 namespace cell_golden_test {
 
+using golden::bytes_of;
 using golden::hex_of;
-using golden::octets_of;
 
 constexpr std::uint16_t kMcp = 8;
 constexpr std::string_view kPacket = "abcdefghijklmnopqrs";
@@ -52,7 +52,7 @@ TEST(CellGoldenTest, S001_35_only_cell_of_a_write_with_idata_and_packet_crc) {
   head.idata = 0x07050005;
   EXPECT_EQ(emitted(head, "hello"), golden::kWriteOnly);
 
-  const golden::Octets cell = octets_of(golden::kWriteOnly);
+  const golden::Bytes cell = bytes_of(golden::kWriteOnly);
   ASSERT_EQ(cell.size(), 64U);
   CellView view;
   ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
@@ -74,8 +74,8 @@ TEST(CellGoldenTest, S001_35_only_cell_of_a_write_with_idata_and_packet_crc) {
 }
 
 // The way a segmenter writes: head, payload in place, seal; the packet CRC runs along.
-std::vector<golden::Octets> segmented_write(std::string_view packet = kPacket) {
-  std::vector<golden::Octets> cells;
+std::vector<golden::Bytes> segmented_write(std::string_view packet = kPacket) {
+  std::vector<golden::Bytes> cells;
   PacketCrc crc;
   for (std::size_t csn = 0; csn * kMcp < packet.size(); ++csn) {
     const std::string_view part = packet.substr(csn * kMcp, kMcp);
@@ -94,7 +94,7 @@ std::vector<golden::Octets> segmented_write(std::string_view packet = kPacket) {
       head.header.flags = kFlagAckRequest | kFlagPacketCrc;
       head.idata = 0x07050013;
     }
-    golden::Octets cell(cell_bytes(head, part.size()));
+    golden::Bytes cell(cell_bytes(head, part.size()));
     const std::size_t head_bytes = emit_cell_head(cell, head);
     EXPECT_EQ(head_bytes, cell_head_bytes(head));
     std::memcpy(cell.data() + head_bytes, part.data(), part.size());
@@ -108,7 +108,7 @@ std::vector<golden::Octets> segmented_write(std::string_view packet = kPacket) {
 }
 
 TEST(CellGoldenTest, S001_37_only_the_first_cell_carries_the_address) {
-  const std::vector<golden::Octets> cells = segmented_write();
+  const std::vector<golden::Bytes> cells = segmented_write();
   ASSERT_EQ(cells.size(), 3U);
   EXPECT_EQ(hex_of(cells[0]), golden::kWriteFirst);
   EXPECT_EQ(hex_of(cells[1]), golden::kWriteMiddle);
@@ -131,7 +131,7 @@ TEST(CellGoldenTest, S001_37_only_the_first_cell_carries_the_address) {
 }
 
 TEST(CellGoldenTest, S001_38_packet_crc_sees_swapped_payloads_under_good_cell_crcs) {
-  std::vector<golden::Octets> cells = segmented_write("abcdefghijklmnopqrstuvwxyz");
+  std::vector<golden::Bytes> cells = segmented_write("abcdefghijklmnopqrstuvwxyz");
   ASSERT_EQ(cells.size(), 4U);
   std::swap_ranges(cells[1].begin() + 28, cells[1].begin() + 36, cells[2].begin() + 28);
   PacketCrc crc;
@@ -152,7 +152,7 @@ TEST(CellGoldenTest, S001_39_X_39_idata_is_read_on_any_cell) {
     head.header.csn = is_first(pos) ? 0 : 1;
     if (is_first(pos)) head.va_mh = VaMh{VirtualAddress(8), MemoryHandle(9), 4};
     head.idata = 0x01020304;
-    const golden::Octets cell = octets_of(emitted(head, "data"));
+    const golden::Bytes cell = bytes_of(emitted(head, "data"));
     CellView view;
     ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
     EXPECT_EQ(view.idata, 0x01020304U);
@@ -165,7 +165,7 @@ TEST(CellGoldenTest, ack_cells_with_and_without_bitmap_and_a_nak) {
   CellHead head{.header = reply_header(Op::kAck, 0x100)};
   head.ack = &ack;
   EXPECT_EQ(emitted(head), golden::kAck);
-  EXPECT_EQ(octets_of(golden::kAck).size(), 44U);
+  EXPECT_EQ(bytes_of(golden::kAck).size(), 44U);
 
   AckExt gaps{.msn = 0xFFFFFF, .receive_credits = 63, .selective = true, .cumulative = Lcn(0xFFFF)};
   gaps.hold_10us = 2;
@@ -173,7 +173,7 @@ TEST(CellGoldenTest, ack_cells_with_and_without_bitmap_and_a_nak) {
   head = CellHead{.header = reply_header(Op::kAck, 0xFFFFFF)};
   head.ack = &gaps;
   EXPECT_EQ(emitted(head), golden::kAckBitmap);
-  const golden::Octets cell = octets_of(golden::kAckBitmap);
+  const golden::Bytes cell = bytes_of(golden::kAckBitmap);
   CellView view;
   ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
   AckExt back;
@@ -194,7 +194,7 @@ TEST(CellGoldenTest, S002_01_an_ack_on_a_stream_says_the_next_expected_byte) {
   head.ack = &ack;
   head.stream_number = 0x5040;
   EXPECT_EQ(emitted(head), golden::kStreamAck);
-  const golden::Octets cell = octets_of(golden::kStreamAck);
+  const golden::Bytes cell = bytes_of(golden::kStreamAck);
   CellView view;
   ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
   EXPECT_EQ(view.stream_number, 0x5040U);
@@ -242,19 +242,19 @@ TEST(CellGoldenTest, extensions_of_the_rarer_operations) {
   EXPECT_EQ(emitted(head, "ping"), golden::kRdSend);
 
   CellView view;
-  const golden::Octets stream = octets_of(golden::kStreamReadReq);
+  const golden::Bytes stream = bytes_of(golden::kStreamReadReq);
   ASSERT_EQ(parse_cell(stream, view), CellError::kNone);
   EXPECT_EQ(view.stream_number, 0x7000U);
   EXPECT_EQ(ReadExt::parse(view.read_ext), read);
   EXPECT_EQ(view.packet_crc_ext.size(), kVaMhBytes + kReadBytes);
-  const golden::Octets fetch = octets_of(golden::kFetchOpReq);
+  const golden::Bytes fetch = bytes_of(golden::kFetchOpReq);
   ASSERT_EQ(parse_cell(fetch, view), CellError::kNone);
   EXPECT_EQ(AtomicExt::parse(view.atomic_ext), atomic);
   EXPECT_FALSE(view.stream_number);
-  const golden::Octets dereg = octets_of(golden::kSendDereg);
+  const golden::Bytes dereg = bytes_of(golden::kSendDereg);
   ASSERT_EQ(parse_cell(dereg, view), CellError::kNone);
   EXPECT_EQ(view.dereg, 0x2C03U);
-  const golden::Octets rd = octets_of(golden::kRdSend);
+  const golden::Bytes rd = bytes_of(golden::kRdSend);
   ASSERT_EQ(parse_cell(rd, view), CellError::kNone);
   EXPECT_EQ(view.ee, 0x123456U);
   EXPECT_TRUE(view.packet_crc_ext.empty());
@@ -268,10 +268,10 @@ TEST(CellGoldenTest, S000_38_local_header_always_global_header_only_to_another_s
   }
   CellHead head{.header = request_header(Op::kSend, Pos::kOnly, 6)};
   head.header.service = Service::kUd;
-  const golden::Octets local = octets_of(emitted(head, "ping"));
+  const golden::Bytes local = bytes_of(emitted(head, "ping"));
   head.gnh = &gnh;
   EXPECT_EQ(emitted(head, "ping"), golden::kUdGlobal);
-  const golden::Octets global = octets_of(golden::kUdGlobal);
+  const golden::Bytes global = bytes_of(golden::kUdGlobal);
   CellView view;
   ASSERT_EQ(parse_cell(local, view), CellError::kNone);
   EXPECT_EQ(view.header.flags & kFlagGlobal, 0);
@@ -319,7 +319,7 @@ TEST(CellGoldenTest, every_payload_length_gets_its_pad) {
     const std::string payload(n, 'x');
     CellHead head{.header = request_header(Op::kSend, Pos::kOnly, 1)};
     head.header.flags = n % 2 == 0 ? kFlagPacketCrc : std::uint8_t{0};
-    const golden::Octets cell = octets_of(emitted(head, payload));
+    const golden::Bytes cell = bytes_of(emitted(head, payload));
     EXPECT_EQ(cell.size() % 4, 0U);
     CellView view;
     ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
@@ -329,7 +329,7 @@ TEST(CellGoldenTest, every_payload_length_gets_its_pad) {
 }
 
 // What is optional in a cell, and where in it.
-std::string optional_parts(const CellView& view, const golden::Octets& cell) {
+std::string optional_parts(const CellView& view, const golden::Bytes& cell) {
   std::string out;
   const auto word = [&out](const std::optional<std::uint32_t>& value) {
     out += value ? std::to_string(*value) + " " : "- ";
@@ -351,8 +351,8 @@ std::string optional_parts(const CellView& view, const golden::Octets& cell) {
 TEST(CellGoldenTest, nothing_of_the_cell_before_is_left_in_a_view) {
   for (const std::string_view before : golden::kCells) {
     for (const std::string_view hex : golden::kCells) {
-      const golden::Octets first = octets_of(before);
-      const golden::Octets cell = octets_of(hex);
+      const golden::Bytes first = bytes_of(before);
+      const golden::Bytes cell = bytes_of(hex);
       CellView fresh, used;
       ASSERT_EQ(parse_cell(first, used), CellError::kNone);
       ASSERT_EQ(parse_cell(cell, used), CellError::kNone);

@@ -11,28 +11,28 @@
 namespace splitnic::fabric {
 namespace cell_reject_test {
 
-using golden::Octets;
-using golden::octets_of;
+using golden::Bytes;
+using golden::bytes_of;
 using golden::reseal;
 
-CellError error_of(const Octets& cell) {
+CellError error_of(const Bytes& cell) {
   CellView view;
   return parse_cell(cell, view);
 }
 
-// The error after one octet is set and the CRC is made good again.
+// The error after one byte is set and the CRC is made good again.
 CellError error_with(std::string_view hex, std::size_t at, unsigned value) {
-  Octets cell = octets_of(hex);
+  Bytes cell = bytes_of(hex);
   cell[at] = static_cast<std::byte>(value);
   return error_of(reseal(cell));
 }
 
 TEST(CellRejectTest, S001_36_any_single_bit_flip_is_refused) {
   for (const std::string_view hex : golden::kCells) {
-    const Octets good = octets_of(hex);
+    const Bytes good = bytes_of(hex);
     ASSERT_EQ(error_of(good), CellError::kNone) << hex;
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
-      Octets changed = good;
+      Bytes changed = good;
       changed[bit / 8] ^= static_cast<std::byte>(0x80U >> (bit % 8));
       const CellError error = error_of(changed);
       // A flip in the extension length may run past the end before there is a CRC to compare.
@@ -43,9 +43,9 @@ TEST(CellRejectTest, S001_36_any_single_bit_flip_is_refused) {
 
 TEST(CellRejectTest, every_truncation_is_refused_even_with_a_good_crc) {
   for (const std::string_view hex : golden::kCells) {
-    const Octets good = octets_of(hex);
+    const Bytes good = bytes_of(hex);
     for (std::size_t n = 0; n < good.size(); ++n) {
-      const Octets cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n));
+      const Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n));
       EXPECT_NE(error_of(cut), CellError::kNone);
       if (n < kCellBytesMin) {
         EXPECT_EQ(error_of(cut), CellError::kShort);
@@ -53,15 +53,15 @@ TEST(CellRejectTest, every_truncation_is_refused_even_with_a_good_crc) {
         EXPECT_NE(error_of(reseal(cut)), CellError::kNone) << n;
       }
     }
-    Octets longer = good;
+    Bytes longer = good;
     longer.resize(good.size() + 4);
     EXPECT_EQ(error_of(reseal(longer)), CellError::kLength);
   }
 }
 
-TEST(CellRejectTest, reserved_bits_and_pad_octets_are_ignored) {
+TEST(CellRejectTest, reserved_bits_and_pad_bytes_are_ignored) {
   for (const std::string_view hex : golden::kCells) {
-    const Octets good = octets_of(hex);
+    const Bytes good = bytes_of(hex);
     CellView expected;
     ASSERT_EQ(parse_cell(good, expected), CellError::kNone);
     std::vector<std::size_t> reserved = {12, 16};
@@ -76,7 +76,7 @@ TEST(CellRejectTest, reserved_bits_and_pad_octets_are_ignored) {
     }
     for (const std::size_t at : reserved) {
       for (unsigned bit = 0; bit < 8; ++bit) {
-        Octets changed = good;
+        Bytes changed = good;
         changed[at] ^= static_cast<std::byte>(1U << bit);
         changed = reseal(changed);
         CellView view;
@@ -99,7 +99,7 @@ TEST(CellRejectTest, every_other_version_is_refused) {
 TEST(CellRejectTest, pairs_of_operation_and_service_outside_the_table_are_refused) {
   for (unsigned op = 0; op < 64; ++op) {
     for (unsigned service = 0; service < 16; ++service) {
-      Octets cell = octets_of(golden::kWriteOnly);
+      Bytes cell = bytes_of(golden::kWriteOnly);
       cell[1] = static_cast<std::byte>(0xC0 | op);
       cell[8] = static_cast<std::byte>(service << 4);
       CellView view;
@@ -121,7 +121,7 @@ TEST(CellRejectTest, S004_05_position_must_fit_operation_and_csn) {
   for (const std::string_view hex :
        {golden::kAck, golden::kRnrNak, golden::kTerminate, golden::kConnectReq, golden::kFetchOpReq,
         golden::kStreamReadReq, golden::kUdGlobal}) {
-    const Octets good = octets_of(hex);
+    const Bytes good = bytes_of(hex);
     for (unsigned pos = 0; pos < 3; ++pos) {
       const unsigned op = std::to_integer<unsigned>(good[1]) & 0x3F;
       EXPECT_EQ(error_with(hex, 1, (pos << 6) | op), CellError::kPosition);
@@ -145,7 +145,7 @@ TEST(CellRejectTest, flags_without_a_place_are_refused) {
 
 TEST(CellRejectTest, extension_length_must_be_what_the_header_calls_for) {
   for (const std::string_view hex : golden::kCells) {
-    const Octets good = octets_of(hex);
+    const Bytes good = bytes_of(hex);
     for (unsigned words = 0; words < 256; ++words) {
       if (std::to_integer<unsigned>(good[3]) == words) continue;
       const CellError error = error_with(hex, 3, words);
@@ -203,8 +203,8 @@ TEST(CellRejectTest, operations_of_one_payload_size_take_no_other) {
     if (op == Op::kNak) head.ack = &nak;
     if (op == Op::kFetchOpReq) head.atomic = &atomic;
     if (op == Op::kFetchOpReq || op == Op::kRdmaReadReq) head.va_mh = VaMh{};
-    const Octets payload(bytes);
-    Octets cell(cell_bytes(head, bytes));
+    const Bytes payload(bytes);
+    Bytes cell(cell_bytes(head, bytes));
     emit_cell(cell, head, payload);
     const CellError error = error_of(cell);
     EXPECT_TRUE(error == CellError::kNone || error == CellError::kLength) << name(error);
@@ -223,11 +223,11 @@ TEST(CellRejectTest, operations_of_one_payload_size_take_no_other) {
   EXPECT_TRUE(size_is_legal(Op::kSend, Service::kRc, kMcpMax));
 }
 
-TEST(CellRejectTest, S001_36_random_octets_under_a_good_crc_stay_inside_the_cell) {
+TEST(CellRejectTest, S001_36_random_bytes_under_a_good_crc_stay_inside_the_cell) {
   base::SeededRandom random(41);
   std::array<unsigned, static_cast<std::size_t>(CellError::kCount_)> seen{};
   for (int round = 0; round < 40000; ++round) {
-    Octets cell = octets_of(golden::kCells[random.below(std::size(golden::kCells))]);
+    Bytes cell = bytes_of(golden::kCells[random.below(std::size(golden::kCells))]);
     const std::uint64_t changes = 1 + random.below(3);
     for (std::uint64_t i = 0; i < changes; ++i) {
       cell[random.below(kMacHeaderBytes + 4)] ^= static_cast<std::byte>(1U << random.below(8));

@@ -8,7 +8,7 @@
 namespace splitnic::fabric {
 namespace init_test {
 
-using golden::Octets;
+using golden::Bytes;
 
 Init hello() {
   Init init;
@@ -38,13 +38,13 @@ Init ready() {
   return init;
 }
 
-Octets octets(const Init& init) {
-  Octets out(kInitBytes);
+Bytes bytes(const Init& init) {
+  Bytes out(kInitBytes);
   emit_init(out.data(), init);
   return out;
 }
 
-InitError error_of(const Octets& in) {
+InitError error_of(const Bytes& in) {
   Init out;
   return parse_init(in, out);
 }
@@ -53,11 +53,11 @@ TEST(InitTest, X_46_golden_hello_and_ready) {
   const FlitHeader header{.type = FlitType::kInit, .vl = kMgmtLane};
   for (const auto& [init, hex] :
        {std::pair{hello(), golden::kInitHelloFlit}, std::pair{ready(), golden::kInitReadyFlit}}) {
-    Octets flit(kFlitHeaderBytes + kInitBytes);
-    emit_flit(flit, header, octets(init));
+    Bytes flit(kFlitHeaderBytes + kInitBytes);
+    emit_flit(flit, header, bytes(init));
     EXPECT_EQ(golden::hex_of(flit), hex);
     Init back;
-    ASSERT_EQ(parse_init(octets(init), back), InitError::kNone);
+    ASSERT_EQ(parse_init(bytes(init), back), InitError::kNone);
     EXPECT_EQ(back, init);
   }
 }
@@ -67,7 +67,7 @@ TEST(InitTest, X_46_every_step_has_one_size_so_no_answer_outgrows_its_request) {
     Init init = hello();
     init.step = static_cast<InitStep>(step);
     if (init.step == InitStep::kRefuse) init.reason = InitReason::kBusy;
-    Octets in = octets(init);
+    Bytes in = bytes(init);
     EXPECT_EQ(in.size(), kInitBytes);
     EXPECT_EQ(error_of(in), step >= 1 && step <= 8 ? InitError::kNone : InitError::kStep) << step;
   }
@@ -89,17 +89,17 @@ TEST(InitTest, every_field_survives_the_round_trip) {
   init.nonce = 0x0102030405060708;
   init.offered_lid = Lid(0xFFFF);
   Init back;
-  ASSERT_EQ(parse_init(octets(init), back), InitError::kNone);
+  ASSERT_EQ(parse_init(bytes(init), back), InitError::kNone);
   EXPECT_EQ(back, init);
 }
 
 TEST(InitTest, every_other_size_is_refused) {
-  Octets longer = octets(hello());
+  Bytes longer = bytes(hello());
   longer.resize(kInitBytes + 4);
   EXPECT_EQ(error_of(longer), InitError::kLength);
   for (std::size_t n = 0; n < kInitBytes; ++n) {
     longer.resize(kInitBytes);
-    EXPECT_EQ(error_of(Octets(longer.begin(), longer.begin() + static_cast<std::ptrdiff_t>(n))),
+    EXPECT_EQ(error_of(Bytes(longer.begin(), longer.begin() + static_cast<std::ptrdiff_t>(n))),
               InitError::kLength);
   }
 }
@@ -107,7 +107,7 @@ TEST(InitTest, every_other_size_is_refused) {
 TEST(InitTest, reserved_bits_are_ignored) {
   for (const std::size_t at : {16U, 68U, 69U, 70U, 71U}) {
     for (unsigned bit = 0; bit < 8; ++bit) {
-      Octets in = octets(hello());
+      Bytes in = bytes(hello());
       in[at] ^= static_cast<std::byte>(1U << bit);
       Init back;
       ASSERT_EQ(parse_init(in, back), InitError::kNone);
@@ -118,7 +118,7 @@ TEST(InitTest, reserved_bits_are_ignored) {
 
 TEST(InitTest, codes_without_a_meaning_are_refused) {
   const auto error_with = [](std::size_t at, unsigned value) {
-    Octets in = octets(hello());
+    Bytes in = bytes(hello());
     in[at] = static_cast<std::byte>(value);
     return error_of(in);
   };
@@ -132,7 +132,7 @@ TEST(InitTest, codes_without_a_meaning_are_refused) {
   refuse.step = InitStep::kRefuse;
   for (unsigned reason = 0; reason < 256; ++reason) {
     refuse.reason = static_cast<InitReason>(reason);
-    EXPECT_EQ(error_of(octets(refuse)),
+    EXPECT_EQ(error_of(bytes(refuse)),
               reason >= 1 && reason <= 5 ? InitError::kNone : InitError::kStep);
   }
 }
@@ -141,7 +141,7 @@ TEST(InitTest, values_outside_their_bounds_are_refused) {
   const auto error_with = [](auto edit) {
     Init init = hello();
     edit(init);
-    return error_of(octets(init));
+    return error_of(bytes(init));
   };
   EXPECT_EQ(error_with([](Init& i) { i.mcp_max = 0; }), InitError::kValue);
   EXPECT_EQ(error_with([](Init& i) { i.mcp_max = 1365; }), InitError::kValue);

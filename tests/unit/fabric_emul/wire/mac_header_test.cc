@@ -11,8 +11,8 @@ namespace splitnic::fabric {
 namespace mac_header_test {
 
 TEST(MacHeaderTest, S001_35_every_field_stands_where_the_page_says) {
-  const golden::Octets in =
-      golden::octets_of("1b85d702 12345678 6e0a0b0c ff0d0e0f fe101112 13141516 1718191a");
+  const golden::Bytes in =
+      golden::bytes_of("1b85d702 12345678 6e0a0b0c ff0d0e0f fe101112 13141516 1718191a");
   const MacHeader h = MacHeader::parse(in.data());
   EXPECT_EQ(h.version, 1);
   EXPECT_EQ(h.sl, 11);
@@ -33,11 +33,11 @@ TEST(MacHeaderTest, S001_35_every_field_stands_where_the_page_says) {
   EXPECT_EQ(h.lcn, Lcn(0x191A));
   std::array<std::byte, kMacHeaderBytes> out{};
   h.emit(out.data());
-  // The two reserved octets come back as zero.
+  // The two reserved bytes come back as zero.
   EXPECT_EQ(golden::hex_of(out), "1b85d702 12345678 6e0a0b0c 000d0e0f 00101112 13141516 1718191a");
 }
 
-TEST(MacHeaderTest, every_bit_pattern_survives_but_the_reserved_octets) {
+TEST(MacHeaderTest, every_bit_pattern_survives_but_the_reserved_bytes) {
   base::SeededRandom random(7);
   for (int round = 0; round < 2000; ++round) {
     std::array<std::byte, kMacHeaderBytes> in{};
@@ -52,11 +52,11 @@ TEST(MacHeaderTest, every_bit_pattern_survives_but_the_reserved_octets) {
 }
 
 TEST(MacHeaderTest, reserved_bits_are_ignored) {
-  const golden::Octets in = golden::octets_of(golden::kWriteOnly);
+  const golden::Bytes in = golden::bytes_of(golden::kWriteOnly);
   const MacHeader h = MacHeader::parse(in.data());
   for (const std::size_t at : {12U, 16U}) {
     for (unsigned bit = 0; bit < 8; ++bit) {
-      golden::Octets changed = in;
+      golden::Bytes changed = in;
       changed[at] ^= static_cast<std::byte>(1U << bit);
       EXPECT_EQ(MacHeader::parse(changed.data()), h);
     }

@@ -10,7 +10,7 @@
 namespace splitnic::fabric {
 namespace mgmt_test {
 
-using golden::Octets;
+using golden::Bytes;
 
 MgmtPair pair_of(unsigned channel, std::uint32_t qpn, std::uint32_t psn, std::uint32_t lcn) {
   MgmtPair pair;
@@ -74,13 +74,13 @@ constexpr Sample kSamples[] = {{MgmtKind::kConnectReq, golden::kConnectReq},
                                {MgmtKind::kDisc, golden::kDisc},
                                {MgmtKind::kDiscRep, golden::kDiscRep}};
 
-Octets octets(const Mgmt& m) {
-  Octets out(m.bytes());
+Bytes bytes(const Mgmt& m) {
+  Bytes out(m.bytes());
   EXPECT_EQ(emit_mgmt(out, m), out.size());
   return out;
 }
 
-MgmtError error_of(const Octets& in) {
+MgmtError error_of(const Bytes& in) {
   Mgmt out;
   return parse_mgmt(in, out);
 }
@@ -106,8 +106,8 @@ TEST(MgmtTest, X_46_golden_cells_of_connection_setup) {
     const bool from_a = m.eui64 == Eui64(0x0200000000000001);
     head.header.dlid = Lid(from_a ? 2 : 1);
     head.header.slid = Lid(from_a ? 1 : 2);
-    const Octets payload = octets(m);
-    Octets cell(cell_bytes(head, payload.size()));
+    const Bytes payload = bytes(m);
+    Bytes cell(cell_bytes(head, payload.size()));
     emit_cell(cell, head, payload);
     EXPECT_EQ(golden::hex_of(cell), sample.cell) << name(sample.kind);
     CellView view;
@@ -118,14 +118,14 @@ TEST(MgmtTest, X_46_golden_cells_of_connection_setup) {
   }
 }
 
-TEST(MgmtTest, four_pairs_and_512_octets_of_private_data_fit_a_cell) {
+TEST(MgmtTest, four_pairs_and_512_bytes_of_private_data_fit_a_cell) {
   Mgmt m = mgmt_of(MgmtKind::kConnectReq);
-  const Octets opaque(kMgmtPrivateBytesMax, std::byte{0x5A});
+  const Bytes opaque(kMgmtPrivateBytesMax, std::byte{0x5A});
   m.private_data = opaque;
   m.pair_count = kMgmtPairsMax;
   for (unsigned i = 0; i < kMgmtPairsMax; ++i) m.pairs[i] = pair_of(i, 0x20 + i, i, i);
   EXPECT_LE(m.bytes(), kMgmtPayloadMax);
-  const Octets in = octets(m);
+  const Bytes in = bytes(m);
   Mgmt back;
   ASSERT_EQ(parse_mgmt(in, back), MgmtError::kNone);
   expect_equal(back, m);
@@ -133,14 +133,14 @@ TEST(MgmtTest, four_pairs_and_512_octets_of_private_data_fit_a_cell) {
 
 TEST(MgmtTest, every_truncation_and_any_excess_is_refused) {
   for (const Sample& sample : kSamples) {
-    const Octets good = octets(mgmt_of(sample.kind));
+    const Bytes good = bytes(mgmt_of(sample.kind));
     ASSERT_EQ(error_of(good), MgmtError::kNone);
     for (std::size_t n = 0; n < good.size(); ++n) {
-      const Octets cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n));
+      const Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n));
       const MgmtError error = error_of(cut);
       EXPECT_TRUE(error == MgmtError::kShort || error == MgmtError::kLength) << n;
     }
-    Octets longer = good;
+    Bytes longer = good;
     longer.push_back(std::byte{0});
     EXPECT_EQ(error_of(longer), MgmtError::kLength);
   }
@@ -150,7 +150,7 @@ TEST(MgmtTest, reserved_bits_are_ignored) {
   const Mgmt expected = mgmt_of(MgmtKind::kConnectRep);
   for (const std::size_t at : {3U, 48U + 4U, 48U + 8U, 48U + 12U, 48U + 28U}) {
     for (unsigned bit = 0; bit < 8; ++bit) {
-      Octets in = octets(expected);
+      Bytes in = bytes(expected);
       in[at] ^= static_cast<std::byte>(1U << bit);
       Mgmt back;
       ASSERT_EQ(parse_mgmt(in, back), MgmtError::kNone) << at;
@@ -159,14 +159,14 @@ TEST(MgmtTest, reserved_bits_are_ignored) {
   }
 }
 
-TEST(MgmtTest, S000_16_reads_taken_stand_in_octets_22_and_23_of_a_pair) {
+TEST(MgmtTest, S000_16_reads_taken_stand_in_bytes_22_and_23_of_a_pair) {
   Mgmt m = mgmt_of(MgmtKind::kConnectRep);
   m.pairs[0].reads_taken = 0x1234;
-  Octets expected = octets(mgmt_of(MgmtKind::kConnectRep));
+  Bytes expected = bytes(mgmt_of(MgmtKind::kConnectRep));
   EXPECT_EQ(expected[48 + 22], std::byte{0});
   expected[48 + 22] = std::byte{0x12};
   expected[48 + 23] = std::byte{0x34};
-  EXPECT_EQ(octets(m), expected);
+  EXPECT_EQ(bytes(m), expected);
   Mgmt back;
   ASSERT_EQ(parse_mgmt(expected, back), MgmtError::kNone);
   EXPECT_EQ(back.pairs[0].reads_taken, 0x1234);
@@ -175,18 +175,18 @@ TEST(MgmtTest, S000_16_reads_taken_stand_in_octets_22_and_23_of_a_pair) {
 
 TEST(MgmtTest, formats_kinds_and_reject_codes_without_a_meaning_are_refused) {
   for (unsigned value = 0; value < 256; ++value) {
-    Octets in = octets(mgmt_of(MgmtKind::kConnectReq));
+    Bytes in = bytes(mgmt_of(MgmtKind::kConnectReq));
     in[0] = static_cast<std::byte>(value);
     EXPECT_EQ(error_of(in), value == 1 ? MgmtError::kNone : MgmtError::kFormat);
-    in = octets(mgmt_of(MgmtKind::kDisc));
+    in = bytes(mgmt_of(MgmtKind::kDisc));
     in[1] = static_cast<std::byte>(value);
     const bool is_known = value >= 1 && value <= 6;
     EXPECT_EQ(error_of(in) == MgmtError::kFormat, !is_known) << value;
     EXPECT_EQ(error_of(in) == MgmtError::kReject, value == 4) << value;
-    in = octets(mgmt_of(MgmtKind::kConnectRej));
+    in = bytes(mgmt_of(MgmtKind::kConnectRej));
     in[5] = static_cast<std::byte>(value);
     EXPECT_EQ(error_of(in), value >= 1 && value <= 5 ? MgmtError::kNone : MgmtError::kReject);
-    in = octets(mgmt_of(MgmtKind::kConnectReq));
+    in = bytes(mgmt_of(MgmtKind::kConnectReq));
     in[5] = static_cast<std::byte>(value);
     EXPECT_EQ(error_of(in), value == 0 ? MgmtError::kNone : MgmtError::kReject);
   }
@@ -194,18 +194,18 @@ TEST(MgmtTest, formats_kinds_and_reject_codes_without_a_meaning_are_refused) {
 
 TEST(MgmtTest, counts_that_run_past_the_end_are_refused) {
   for (unsigned count = 0; count < 256; ++count) {
-    Octets in = octets(mgmt_of(MgmtKind::kConnectReq));
+    Bytes in = bytes(mgmt_of(MgmtKind::kConnectReq));
     in[2] = static_cast<std::byte>(count);
     EXPECT_EQ(error_of(in) == MgmtError::kNone, count == 2) << count;
   }
   for (unsigned bytes = 0; bytes < 0x10000; bytes += 3) {
-    Octets in = octets(mgmt_of(MgmtKind::kConnectRtu));
+    Bytes in = bytes(mgmt_of(MgmtKind::kConnectRtu));
     in[6] = static_cast<std::byte>(bytes >> 8);
     in[7] = static_cast<std::byte>(bytes);
     EXPECT_EQ(error_of(in) == MgmtError::kNone, bytes == 0) << bytes;
   }
-  // 513 octets are there and are one too many.
-  Octets in = octets(mgmt_of(MgmtKind::kConnectRtu));
+  // 513 bytes are there and are one too many.
+  Bytes in = bytes(mgmt_of(MgmtKind::kConnectRtu));
   in[6] = std::byte{2};
   in[7] = std::byte{1};
   in.resize(in.size() + 513);
@@ -216,7 +216,7 @@ TEST(MgmtTest, queue_pairs_with_illegal_values_are_refused) {
   const auto error_with = [](MgmtKind kind, auto edit) {
     Mgmt m = mgmt_of(kind);
     edit(m);
-    return error_of(octets(m));
+    return error_of(bytes(m));
   };
   const auto req = MgmtKind::kConnectReq;
   EXPECT_EQ(error_with(req, [](Mgmt& m) { m.pair_count = 0; }), MgmtError::kPair);

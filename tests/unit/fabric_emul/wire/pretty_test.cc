@@ -9,20 +9,20 @@
 namespace splitnic::fabric {
 namespace pretty_test {
 
-using golden::octets_of;
+using golden::bytes_of;
 using testing::HasSubstr;
 
 TEST(PrettyTest, a_cell_is_one_line) {
-  EXPECT_EQ(dump_cell(octets_of(golden::kWriteOnly)),
+  EXPECT_EQ(dump_cell(bytes_of(golden::kWriteOnly)),
             "RC RDMA_WRITE only 1:000010 > 2:000011 psn 256 csn 0 lcn 0 sl 0 flags AIP payload 5 "
             "va 7f0012342800 mh 00002a01 length 5 idata 07050005 packet_crc ace2a099");
   EXPECT_THAT(
-      dump_cell(octets_of(golden::kAckBitmap)),
+      dump_cell(bytes_of(golden::kAckBitmap)),
       HasSubstr("ack msn 16777215 credits 63 detail 0 cumulative 65535 hold 20us 90000000"));
-  EXPECT_THAT(dump_cell(octets_of(golden::kConnectReq)),
+  EXPECT_THAT(dump_cell(bytes_of(golden::kConnectReq)),
               HasSubstr("CONNECT_REQ transaction 1122334455667788 private 2 [0 RC qp 000010"));
   for (const std::string_view hex : golden::kCells) {
-    const std::string line = dump_cell(octets_of(hex));
+    const std::string line = dump_cell(bytes_of(hex));
     EXPECT_EQ(line.find("bad"), std::string::npos) << line;
     EXPECT_EQ(line.find("unknown"), std::string::npos) << line;
     EXPECT_EQ(line.find('\n'), std::string::npos);
@@ -30,20 +30,20 @@ TEST(PrettyTest, a_cell_is_one_line) {
 }
 
 TEST(PrettyTest, a_bad_cell_or_flit_says_why) {
-  golden::Octets cell = octets_of(golden::kWriteOnly);
+  golden::Bytes cell = bytes_of(golden::kWriteOnly);
   cell[50] ^= std::byte{1};
-  EXPECT_EQ(dump_cell(cell), "bad cell: crc, 64 octets");
-  EXPECT_EQ(dump_cell({}), "bad cell: short, 0 octets");
-  EXPECT_EQ(dump_flit({}), "bad flit: short, 0 octets");
+  EXPECT_EQ(dump_cell(cell), "bad cell: crc, 64 bytes");
+  EXPECT_EQ(dump_cell({}), "bad cell: short, 0 bytes");
+  EXPECT_EQ(dump_flit({}), "bad flit: short, 0 bytes");
 }
 
 TEST(PrettyTest, a_flit_shows_its_cell_or_init) {
-  const std::string line = dump_flit(octets_of(golden::kDatagram));
+  const std::string line = dump_flit(bytes_of(golden::kDatagram));
   EXPECT_THAT(line, HasSubstr("DATA vl 0 ctl e0 size 44"));
   EXPECT_THAT(line, HasSubstr("| RC ACK only 2:000011 > 1:000010"));
-  EXPECT_THAT(dump_flit(octets_of(golden::kInitHelloFlit)),
+  EXPECT_THAT(dump_flit(bytes_of(golden::kInitHelloFlit)),
               HasSubstr("hello speed eui 0200000000000001 port 1 instance 1111222233334444"));
-  EXPECT_THAT(dump_flit(octets_of(golden::kCreditFlit)), HasSubstr("CREDIT vl 0"));
+  EXPECT_THAT(dump_flit(bytes_of(golden::kCreditFlit)), HasSubstr("CREDIT vl 0"));
 }
 
 }  // namespace pretty_test

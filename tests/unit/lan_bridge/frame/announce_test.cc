@@ -1,4 +1,4 @@
-// Golden octets of what tells a LAN where an address is: RFC 826 and 5227, RFC 4861.
+// Golden bytes of what tells a LAN where an address is: RFC 826 and 5227, RFC 4861.
 #include "lan_bridge/frame/announce.h"
 
 #include <gtest/gtest.h>
@@ -10,18 +10,18 @@ namespace announce_test {
 
 constexpr MacAddress kMac{0x02, 0, 0, 0, 0, 0x01};
 
-std::vector<unsigned> octets_of(const LocalAddress& address) {
+std::vector<unsigned> bytes_of(const LocalAddress& address) {
   std::vector<std::byte> room(kAnnounceBytesMax, std::byte{0xEE});
   std::vector<unsigned> out;
-  for (const std::byte octet : emit_announcement(room, kMac, address)) {
-    out.push_back(std::to_integer<unsigned>(octet));
+  for (const std::byte byte : emit_announcement(room, kMac, address)) {
+    out.push_back(std::to_integer<unsigned>(byte));
   }
   return out;
 }
 
 TEST(AnnounceTest, golden_arp_announcement) {
   const LocalAddress address{.octets = {10, 99, 0, 2}};
-  EXPECT_EQ(octets_of(address),
+  EXPECT_EQ(bytes_of(address),
             (std::vector<unsigned>{
                 0,    0,    0,    0,    0,    0,    0,  0,  0, 0, 0, 0,        // virtio-net
                 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2,  0,  0, 0, 0, 1, 8, 6,  // to all
@@ -133,9 +133,9 @@ std::vector<unsigned> advertisement(unsigned flags, unsigned checksum) {
 TEST(AnnounceTest, golden_neighbour_advertisement) {
   LocalAddress address{.is_ip6 = true,
                        .octets = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 1}};
-  EXPECT_EQ(octets_of(address), advertisement(0x20, 0x599B));
+  EXPECT_EQ(bytes_of(address), advertisement(0x20, 0x599B));
   address.is_router = true;  // else its neighbours would take it for none any more
-  EXPECT_EQ(octets_of(address), advertisement(0xA0, 0xD99A));
+  EXPECT_EQ(bytes_of(address), advertisement(0xA0, 0xD99A));
 }
 
 }  // namespace announce_test

@@ -10,8 +10,8 @@
 namespace splitnic::lan::flow_test {
 namespace {
 
+using frame_builder::Bytes;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using frame_builder::Spec;
 
 constexpr std::size_t kIp = VnetHeader::kBytes + kEthernetBytes;
@@ -34,16 +34,16 @@ TEST(FlowTest, frames_of_a_flow_are_of_one_flow) {
   }
 }
 
-TEST(FlowTest, another_octet_that_counts_is_another_flow) {
+TEST(FlowTest, another_byte_that_counts_is_another_flow) {
   for (const bool is_ip6 : {false, true}) {
-    const Octets frame = make_frame({.is_ip6 = is_ip6, .is_udp = true});
+    const Bytes frame = make_frame({.is_ip6 = is_ip6, .is_udp = true});
     const std::size_t addresses = kIp + (is_ip6 ? 8 : 12);
     const std::size_t end = kIp + (is_ip6 ? 40 : 20) + 4;
     std::set<std::uint32_t> flows{flow_of(frame)};
     std::size_t changes = 0;
     const auto change = [&](std::size_t from, std::size_t to) {
       for (std::size_t at = from; at < to; ++at, ++changes) {
-        Octets changed = frame;
+        Bytes changed = frame;
         changed[at] ^= std::byte{1};
         flows.insert(flow_of(changed));
       }
@@ -57,34 +57,33 @@ TEST(FlowTest, another_octet_that_counts_is_another_flow) {
 
 // Only the first fragment has ports: it goes where the others go.
 TEST(FlowTest, fragments_go_together_whatever_they_carry) {
-  Octets first = make_frame({.is_udp = true, .payload_bytes = 64});
-  Octets last = first;
+  Bytes first = make_frame({.is_udp = true, .payload_bytes = 64});
+  Bytes last = first;
   first[kIp + 6] = std::byte{0x20};  // more fragments
   last[kIp + 6] = std::byte{0x00};
   last[kIp + 7] = std::byte{0x09};  // an offset
   for (std::size_t at = kIp + 20; at < last.size(); ++at) last[at] = std::byte{0x5A};
   EXPECT_EQ(flow_of(first), flow_of(last));
-  Octets whole = first;
+  Bytes whole = first;
   whole[kIp + 6] = std::byte{0x40};
   EXPECT_NE(flow_of(whole), flow_of(first));
 }
 
 TEST(FlowTest, what_is_not_ip_goes_by_its_addresses_and_type) {
-  Octets arp(60 + VnetHeader::kBytes, std::byte{2});
+  Bytes arp(60 + VnetHeader::kBytes, std::byte{2});
   arp[VnetHeader::kBytes + 12] = std::byte{0x08};
   arp[VnetHeader::kBytes + 13] = std::byte{0x06};
-  Octets other = arp;
+  Bytes other = arp;
   other.back() = std::byte{3};
   EXPECT_EQ(flow_of(arp), flow_of(other));
   other[VnetHeader::kBytes + 13] = std::byte{0x07};
   EXPECT_NE(flow_of(arp), flow_of(other));
 }
 
-TEST(FlowTest, any_length_and_any_octets_are_taken) {
-  const Octets frame =
-      make_frame({.is_ip6 = true, .tags = {1, 2}, .has_destination_options = true});
+TEST(FlowTest, any_length_and_any_bytes_are_taken) {
+  const Bytes frame = make_frame({.is_ip6 = true, .tags = {1, 2}, .has_destination_options = true});
   for (std::size_t bytes = 0; bytes <= frame.size(); ++bytes) {
-    const Octets cut(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes));
+    const Bytes cut(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes));
     EXPECT_EQ(flow_of(cut), flow_of(cut));
     if (bytes < VnetHeader::kBytes + kEthernetBytes) {
       EXPECT_EQ(flow_of(cut), 0U);
@@ -92,7 +91,7 @@ TEST(FlowTest, any_length_and_any_octets_are_taken) {
   }
   base::SeededRandom random(3);
   for (int i = 0; i < 2000; ++i) {
-    Octets noise = frame;
+    Bytes noise = frame;
     for (int k = 0; k < 8; ++k) noise[random.below(noise.size())] = std::byte{0xFF};
     static_cast<void>(flow_of(noise));
   }

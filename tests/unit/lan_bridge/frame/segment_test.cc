@@ -8,16 +8,16 @@
 
 namespace splitnic::lan::segment_test {
 
+using frame_builder::Bytes;
 using frame_builder::ethernet_of;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using frame_builder::payload_of;
 using frame_builder::Spec;
 
 constexpr std::uint32_t kAll = kOffloadChecksum | kOffloadTso4 | kOffloadTso6 | kOffloadUso;
 
-std::vector<Octets> split(const Octets& frame, Segmenter::Mode mode, std::size_t max = 0) {
-  std::vector<Octets> out;
+std::vector<Bytes> split(const Bytes& frame, Segmenter::Mode mode, std::size_t max = 0) {
+  std::vector<Bytes> out;
   auto segmenter = Segmenter::of(frame, mode, max);
   if (!segmenter) return out;
   Piece piece;
@@ -28,34 +28,34 @@ std::vector<Octets> split(const Octets& frame, Segmenter::Mode mode, std::size_t
   EXPECT_EQ(out.size(), segmenter->pieces());
   return out;
 }
-Octets joined_payload(const std::vector<Octets>& pieces) {
-  Octets out;
-  for (const Octets& piece : pieces) {
+Bytes joined_payload(const std::vector<Bytes>& pieces) {
+  Bytes out;
+  for (const Bytes& piece : pieces) {
     const auto payload = payload_of(piece);
     out.insert(out.end(), payload.begin(), payload.end());
   }
   return out;
 }
-std::uint8_t tcp_flags(const Octets& frame) {
+std::uint8_t tcp_flags(const Bytes& frame) {
   const auto layout = parse_frame(ethernet_of(frame));
   return std::to_integer<std::uint8_t>(ethernet_of(frame)[layout->l4_offset + 13]);
 }
-std::uint32_t tcp_sequence(const Octets& frame) {
+std::uint32_t tcp_sequence(const Bytes& frame) {
   const auto layout = parse_frame(ethernet_of(frame));
   return base::load_be<std::uint32_t>(ethernet_of(frame).data() + layout->l4_offset + 4);
 }
-std::uint16_t ip4_id(const Octets& frame) {
+std::uint16_t ip4_id(const Bytes& frame) {
   const auto layout = parse_frame(ethernet_of(frame));
   return base::load_be<std::uint16_t>(ethernet_of(frame).data() + layout->l3_offset + 4);
 }
-bool ip4_header_holds(const Octets& frame) {
+bool ip4_header_holds(const Bytes& frame) {
   const auto layout = parse_frame(ethernet_of(frame));
   return layout->l3 != L3::kIp4 ||
-         sum_octets(ethernet_of(frame).subspan(layout->l3_offset, 20)) == 0xFFFF;
+         sum_bytes(ethernet_of(frame).subspan(layout->l3_offset, 20)) == 0xFFFF;
 }
 
 TEST(SegmentTest, finished_segments_count_flags_ids_and_sequence_numbers) {
-  const Octets frame = make_frame({.payload_bytes = 2500, .gso_size = 1000, .tcp_flags = 0x99});
+  const Bytes frame = make_frame({.payload_bytes = 2500, .gso_size = 1000, .tcp_flags = 0x99});
   const auto pieces = split(frame, Segmenter::Mode::kFinished);
   ASSERT_EQ(pieces.size(), 3U);
   EXPECT_EQ(tcp_flags(pieces[0]), 0x90);  // CWR first, FIN and PSH last, ACK always
@@ -79,10 +79,10 @@ TEST(SegmentTest, property_finished_segments_verify_and_join_to_the_payload) {
     spec.payload_bytes = std::min<std::size_t>(spec.payload_bytes, 100UL * spec.gso_size);
     spec.seed = random.next();
     spec.has_destination_options = random.below(3) == 0;
-    const Octets frame = make_frame(spec);
+    const Bytes frame = make_frame(spec);
     const auto pieces = split(frame, Segmenter::Mode::kFinished);
     ASSERT_EQ(pieces.size(), (spec.payload_bytes + spec.gso_size - 1) / spec.gso_size);
-    for (const Octets& piece : pieces) {
+    for (const Bytes& piece : pieces) {
       const auto layout = parse_frame(ethernet_of(piece));
       ASSERT_TRUE(verify_l4_checksum(ethernet_of(piece), *layout));
       ASSERT_TRUE(ip4_header_holds(piece));
@@ -101,15 +101,15 @@ TEST(SegmentTest, property_smaller_super_frames_segment_to_the_same_frames) {
     spec.payload_bytes = spec.gso_size + 1 + random.below(60000 - spec.gso_size);
     spec.seed = random.next();
     spec.tcp_flags = 0x99;
-    Octets frame = make_frame(spec);
+    Bytes frame = make_frame(spec);
     if (!spec.is_udp) frame[1] |= std::byte{VnetHeader::kEcn};
     const std::size_t max = 2048 + random.below(65536);
     const auto supers = split(frame, Segmenter::Mode::kSuper, max);
     ASSERT_FALSE(supers.empty());
-    std::vector<Octets> twice;
-    for (const Octets& super : supers) {
+    std::vector<Bytes> twice;
+    for (const Bytes& super : supers) {
       ASSERT_LE(super.size(), max);
-      Octets copy = super;
+      Bytes copy = super;
       ASSERT_EQ(rebuild(copy, kAll, 1500), VnetVerdict::kGood);
       ASSERT_EQ(copy, super);  // nothing to correct: our own header is what rebuild() makes
       if (VnetHeader::parse(super).gso_type == 0) {
@@ -131,7 +131,7 @@ TEST(SegmentTest, a_frame_longer_than_an_element_of_64_KiB_is_split_never_cut) {
       spec.tags = {5};
       spec.payload_bytes -= 4;
     }
-    const Octets frame = make_frame(spec);
+    const Bytes frame = make_frame(spec);
     ASSERT_EQ(frame.size(), ethernet_bytes + 12);
     const auto supers = split(frame, Segmenter::Mode::kSuper, 65536);
     ASSERT_EQ(supers.size(), 2U);
@@ -142,12 +142,12 @@ TEST(SegmentTest, a_frame_longer_than_an_element_of_64_KiB_is_split_never_cut) {
 }
 
 TEST(SegmentTest, what_cannot_be_split_is_said_so) {
-  const Octets frame = make_frame({.payload_bytes = 9000, .gso_size = 1200});
+  const Bytes frame = make_frame({.payload_bytes = 9000, .gso_size = 1200});
   EXPECT_FALSE(Segmenter::of(frame, Segmenter::Mode::kSuper, 1200));
   EXPECT_TRUE(Segmenter::of(frame, Segmenter::Mode::kSuper, 1200 + 12 + 14 + 52));
   EXPECT_FALSE(Segmenter::of(frame, Segmenter::Mode::kSuper, 1200 + 12 + 14 + 51));
   EXPECT_FALSE(Segmenter::of(make_frame({}), Segmenter::Mode::kFinished));
-  Octets lie = frame;
+  Bytes lie = frame;
   lie[1] = std::byte{5};
   EXPECT_FALSE(Segmenter::of(lie, Segmenter::Mode::kFinished));
   EXPECT_FALSE(Segmenter::of(base::Bytes(frame).first(20), Segmenter::Mode::kFinished));

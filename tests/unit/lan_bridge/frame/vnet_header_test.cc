@@ -1,4 +1,4 @@
-// The 12 octets, and the rebuilding that believes none of them (requirements 2.12).
+// The 12 bytes, and the rebuilding that believes none of them (requirements 2.12).
 #include "lan_bridge/frame/vnet_header.h"
 
 #include <gtest/gtest.h>
@@ -9,23 +9,23 @@
 
 namespace splitnic::lan::vnet_header_test {
 
+using frame_builder::Bytes;
 using frame_builder::ethernet_of;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using frame_builder::Spec;
 
 constexpr std::uint32_t kAll = kOffloadChecksum | kOffloadTso4 | kOffloadTso6 | kOffloadUso;
 
-VnetHeader header_of(const Octets& frame) { return VnetHeader::parse(frame); }
-VnetVerdict rebuild_with(Octets frame, const VnetHeader& header, std::uint32_t granted = kAll,
+VnetHeader header_of(const Bytes& frame) { return VnetHeader::parse(frame); }
+VnetVerdict rebuild_with(Bytes frame, const VnetHeader& header, std::uint32_t granted = kAll,
                          std::uint32_t mtu = 1500) {
   header.emit(frame);
   return rebuild(frame, granted, mtu);
 }
 
-TEST(VnetHeaderTest, golden_octets_are_little_endian) {
-  const Octets octets = frame_builder::from_hex("018442007805220010000000");
-  const VnetHeader header = VnetHeader::parse(octets);
+TEST(VnetHeaderTest, golden_bytes_are_little_endian) {
+  const Bytes bytes = frame_builder::from_hex("018442007805220010000000");
+  const VnetHeader header = VnetHeader::parse(bytes);
   EXPECT_EQ(header.flags, 1);
   EXPECT_EQ(header.gso(), GsoType::kTcp6);
   EXPECT_EQ(header.gso_type, 0x84);
@@ -33,19 +33,19 @@ TEST(VnetHeaderTest, golden_octets_are_little_endian) {
   EXPECT_EQ(header.gso_size, 1400);
   EXPECT_EQ(header.csum_start, 34);
   EXPECT_EQ(header.csum_offset, 16);
-  Octets out(12, std::byte{0xEE});
+  Bytes out(12, std::byte{0xEE});
   header.emit(out);
-  EXPECT_EQ(out, octets);
+  EXPECT_EQ(out, bytes);
 }
 
 TEST(VnetHeaderTest, a_good_super_frame_keeps_its_meaning_and_hdr_len_comes_from_its_headers) {
   for (const bool is_udp : {false, true}) {
     for (const bool is_ip6 : {false, true}) {
-      Octets frame = make_frame({.is_ip6 = is_ip6,
-                                 .is_udp = is_udp,
-                                 .tags = {5},
-                                 .payload_bytes = 9000,
-                                 .gso_size = 1200});
+      Bytes frame = make_frame({.is_ip6 = is_ip6,
+                                .is_udp = is_udp,
+                                .tags = {5},
+                                .payload_bytes = 9000,
+                                .gso_size = 1200});
       const VnetHeader before = header_of(frame);
       VnetHeader wild = before;
       wild.hdr_len = 0xFFFF;
@@ -60,12 +60,12 @@ TEST(VnetHeaderTest, a_good_super_frame_keeps_its_meaning_and_hdr_len_comes_from
 }
 
 TEST(VnetHeaderTest, only_what_was_granted_passes) {
-  const Octets tso4 = make_frame({.payload_bytes = 9000, .gso_size = 1200});
-  const Octets tso6 = make_frame({.is_ip6 = true, .payload_bytes = 9000, .gso_size = 1200});
-  const Octets uso = make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1200});
-  const Octets partial = make_frame({.is_partial = true});
+  const Bytes tso4 = make_frame({.payload_bytes = 9000, .gso_size = 1200});
+  const Bytes tso6 = make_frame({.is_ip6 = true, .payload_bytes = 9000, .gso_size = 1200});
+  const Bytes uso = make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1200});
+  const Bytes partial = make_frame({.is_partial = true});
   const struct {
-    const Octets* frame;
+    const Bytes* frame;
     std::uint32_t needs;
   } cases[] = {{&tso4, kOffloadTso4},
                {&tso6, kOffloadTso6},
@@ -86,7 +86,7 @@ TEST(VnetHeaderTest, only_what_was_granted_passes) {
 }
 
 TEST(VnetHeaderTest, the_checksum_field_must_lie_in_the_frame) {
-  const Octets frame = make_frame({.payload_bytes = 60, .is_partial = true});
+  const Bytes frame = make_frame({.payload_bytes = 60, .is_partial = true});
   const auto bytes = static_cast<std::uint16_t>(frame.size() - 12);
   VnetHeader header = header_of(frame);
   const auto verdict = [&](unsigned start, unsigned offset) {
@@ -103,9 +103,9 @@ TEST(VnetHeaderTest, the_checksum_field_must_lie_in_the_frame) {
 }
 
 TEST(VnetHeaderTest, a_segment_must_fit_the_mtu) {
-  const Octets frame =
+  const Bytes frame =
       make_frame({.payload_bytes = 9000, .gso_size = 1448});  // 20 + 32 + 1448 = 1500
-  const Octets tagged = make_frame({.tags = {5}, .payload_bytes = 9000, .gso_size = 1448});
+  const Bytes tagged = make_frame({.tags = {5}, .payload_bytes = 9000, .gso_size = 1448});
   VnetHeader header = header_of(frame);
   EXPECT_EQ(rebuild_with(frame, header), VnetVerdict::kGood);
   EXPECT_EQ(rebuild_with(tagged, header_of(tagged)), VnetVerdict::kGood);
@@ -115,7 +115,7 @@ TEST(VnetHeaderTest, a_segment_must_fit_the_mtu) {
 }
 
 TEST(VnetHeaderTest, headers_must_be_those_of_the_super_frame_claimed) {
-  const Octets tcp = make_frame({.payload_bytes = 9000, .gso_size = 1200});
+  const Bytes tcp = make_frame({.payload_bytes = 9000, .gso_size = 1200});
   VnetHeader header = header_of(tcp);
   header.gso_type = 4;  // TCP over IPv6
   EXPECT_EQ(rebuild_with(tcp, header), VnetVerdict::kHeaders);
@@ -127,13 +127,13 @@ TEST(VnetHeaderTest, headers_must_be_those_of_the_super_frame_claimed) {
   header = header_of(tcp);
   header.flags = 0;
   EXPECT_EQ(rebuild_with(tcp, header), VnetVerdict::kHeaders);
-  Octets trailing = tcp;
+  Bytes trailing = tcp;
   trailing.resize(trailing.size() + 1);
   EXPECT_EQ(rebuild_with(trailing, header_of(tcp)), VnetVerdict::kHeaders);
 }
 
 TEST(VnetHeaderTest, one_segment_is_no_super_frame) {
-  Octets frame = make_frame({.payload_bytes = 1200, .gso_size = 1200});
+  Bytes frame = make_frame({.payload_bytes = 1200, .gso_size = 1200});
   ASSERT_EQ(rebuild(frame, kAll, 1500), VnetVerdict::kGood);
   EXPECT_EQ(header_of(frame).gso_type, 0);
   EXPECT_EQ(header_of(frame).gso_size, 0);
@@ -142,20 +142,19 @@ TEST(VnetHeaderTest, one_segment_is_no_super_frame) {
 
 TEST(VnetHeaderTest, each_truncation_and_random_headers_are_refused_or_safe) {
   base::SeededRandom random(12);
-  const Octets whole = make_frame({.payload_bytes = 3000, .gso_size = 1200});
+  const Bytes whole = make_frame({.payload_bytes = 3000, .gso_size = 1200});
   for (std::size_t n = 0; n < 26; ++n) {
-    Octets cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+    Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
     EXPECT_EQ(rebuild(cut, kAll, 1500), VnetVerdict::kShort);
   }
   int good = 0;
   for (int i = 0; i < 20000; ++i) {
-    Octets frame(whole.begin(),
-                 whole.begin() + static_cast<std::ptrdiff_t>(26 + random.below(200)));
+    Bytes frame(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(26 + random.below(200)));
     if (i % 2 == 0) frame[1] = std::byte{0};  // no super-frame: most of these are acceptable
     for (std::size_t k = 0; k < 12; ++k) {
       if (random.below(4) == 0) frame[k] = static_cast<std::byte>(random.below(64));
     }
-    const Octets before = frame;
+    const Bytes before = frame;
     if (rebuild(frame, kAll, 1500) != VnetVerdict::kGood) {
       ASSERT_EQ(frame, before);
       continue;
@@ -174,11 +173,11 @@ TEST(VnetHeaderTest, verdicts_print) {
 TEST(CapturedTest, a_tcp_super_frame_is_recognised_and_marked) {
   for (const bool is_ip6 : {false, true}) {
     const std::size_t headers = is_ip6 ? 40U + 32 : 20U + 32;
-    const Octets expected = make_frame({.is_ip6 = is_ip6,
-                                        .tags = {9},
-                                        .payload_bytes = 20000,
-                                        .gso_size = static_cast<std::uint16_t>(1500 - headers)});
-    Octets frame = expected;
+    const Bytes expected = make_frame({.is_ip6 = is_ip6,
+                                       .tags = {9},
+                                       .payload_bytes = 20000,
+                                       .gso_size = static_cast<std::uint16_t>(1500 - headers)});
+    Bytes frame = expected;
     VnetHeader{}.emit(frame);
     ASSERT_TRUE(rebuild_captured(frame, 1500));
     EXPECT_EQ(frame, expected);
@@ -188,12 +187,12 @@ TEST(CapturedTest, a_tcp_super_frame_is_recognised_and_marked) {
 
 TEST(CapturedTest, a_partial_checksum_is_recognised_and_a_finished_or_wrong_one_left_alone) {
   for (const bool is_udp : {false, true}) {
-    const Octets partial = make_frame({.is_udp = is_udp, .is_partial = true});
-    Octets frame = partial;
+    const Bytes partial = make_frame({.is_udp = is_udp, .is_partial = true});
+    Bytes frame = partial;
     VnetHeader{}.emit(frame);
     ASSERT_TRUE(rebuild_captured(frame, 1500));
     EXPECT_EQ(frame, partial);
-    const Octets finished = make_frame({.is_udp = is_udp});
+    const Bytes finished = make_frame({.is_udp = is_udp});
     frame = finished;
     ASSERT_TRUE(rebuild_captured(frame, 1500));
     EXPECT_EQ(frame, finished);
@@ -204,9 +203,9 @@ TEST(CapturedTest, a_partial_checksum_is_recognised_and_a_finished_or_wrong_one_
 }
 
 TEST(CapturedTest, merged_udp_datagrams_are_refused) {
-  Octets frame = make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1200});
+  Bytes frame = make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1200});
   EXPECT_FALSE(rebuild_captured(frame, 1500));
-  Octets whole =
+  Bytes whole =
       make_frame({.is_udp = true, .payload_bytes = 9000});  // a jumbo datagram, checksum finished
   EXPECT_TRUE(rebuild_captured(whole, 1500));
   EXPECT_EQ(header_of(whole).gso_type, 0);

@@ -16,19 +16,19 @@
 
 namespace splitnic::lan::blocked_port_test {
 
+using frame_builder::Bytes;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using namespace port_harness;
 
 constexpr int kSendBuffer = 8192;  // a few frames
 constexpr const char* kSlow = " root tbf rate 8mbit burst 3kb limit 10mb";
 
 struct Writer {
-  std::deque<Octets> frames;
+  std::deque<Bytes> frames;
 
   // Offers its next frame in memory that is no more when the call returns.
   bool offer(FramePort& port) {
-    const Octets& frame = frames.front();
+    const Bytes& frame = frames.front();
     auto memory = std::make_unique<std::byte[]>(frame.size());
     std::memcpy(memory.get(), frame.data(), frame.size());
     const base::Bytes view(memory.get(), frame.size());
@@ -53,7 +53,7 @@ std::array<Writer, 2> two_writers() {
   return out;
 }
 
-void append_lowered(Octets frame, std::vector<Octets>& out) {
+void append_lowered(Bytes frame, std::vector<Bytes>& out) {
   auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
   if (!segmenter) {
     ASSERT_TRUE(finish_checksum(frame));
@@ -70,7 +70,7 @@ void append_lowered(Octets frame, std::vector<Octets>& out) {
 // Every segment of every frame arrives once, and no frame of the one within a frame of the other.
 void expect_whole_frames_in_turn(FramePort& port, FramePort& lan) {
   std::array<Writer, 2> writers = two_writers();
-  std::vector<Octets> expected;
+  std::vector<Bytes> expected;
   std::size_t taken = 0;
   std::size_t times_pending = 0;
   std::size_t times_refused = 0;
@@ -80,7 +80,7 @@ void expect_whole_frames_in_turn(FramePort& port, FramePort& lan) {
     if (writer.frames.empty()) {
       if (writers[0].frames.empty() && writers[1].frames.empty() && !port.write_pending()) break;
       port.flush();
-    } else if (const Octets frame = writer.frames.front(); writer.offer(port)) {
+    } else if (const Bytes frame = writer.frames.front(); writer.offer(port)) {
       append_lowered(frame, expected);
       ++taken;
     } else {
@@ -134,15 +134,15 @@ TEST(BlockedPortTest, pcap_loses_no_plain_frame_that_would_block) {
       auto port = *PcapPort::open({.interface = "vb", .has_batches = has_batches});
       shrink_send_buffer(*port);
       run(std::string("tc qdisc add dev vb") + kSlow);
-      std::vector<Octets> frames;
+      std::vector<Bytes> frames;
       for (std::uint64_t i = 0; i < 100; ++i) frames.push_back(make_frame({.seed = i}));
       const std::vector<base::Bytes> views(frames.begin(), frames.end());
       const std::size_t taken = port->write(views);
       EXPECT_LT(taken, frames.size());
       EXPECT_FALSE(port->write_pending());
       EXPECT_EQ(counters_of(*port)["tx.frames"], taken);
-      write_all(*port, std::vector<Octets>(frames.begin() + static_cast<std::ptrdiff_t>(taken),
-                                           frames.end()));
+      write_all(*port, std::vector<Bytes>(frames.begin() + static_cast<std::ptrdiff_t>(taken),
+                                          frames.end()));
       EXPECT_EQ(rebuilt(Inbox(*lan).take(frames.size())), frames);
       expect_balance(*port, 0, frames.size());
     });
@@ -180,7 +180,7 @@ TEST(BlockedPortTest, what_waits_is_dropped_and_counted_when_its_interface_goes)
     auto port = *PcapPort::open({.interface = "vb"});
     shrink_send_buffer(*port);
     run("tc qdisc add dev vb root tbf rate 8kbit burst 2kb limit 10mb");
-    std::vector<Octets> frames(4, make_frame({.payload_bytes = 20000, .gso_size = 1000}));
+    std::vector<Bytes> frames(4, make_frame({.payload_bytes = 20000, .gso_size = 1000}));
     const std::vector<base::Bytes> views(frames.begin(), frames.end());
     EXPECT_EQ(port->write(views), 1U);
     ASSERT_TRUE(port->write_pending());

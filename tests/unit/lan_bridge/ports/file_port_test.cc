@@ -14,9 +14,9 @@
 
 namespace splitnic::lan::file_port_test {
 
+using frame_builder::Bytes;
 using frame_builder::ethernet_of;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using namespace port_harness;
 
 class FilePortTest : public testing::Test {
@@ -29,7 +29,7 @@ class FilePortTest : public testing::Test {
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   // A classic little-endian capture, microseconds; the frames are 10 ms apart.
-  std::string write_capture(const std::vector<Octets>& frames, std::uint32_t link_type = 1) const {
+  std::string write_capture(const std::vector<Bytes>& frames, std::uint32_t link_type = 1) const {
     std::ofstream out(path("in.pcap"), std::ios::binary);
     const auto put = [&](std::uint32_t word) {
       out.write(reinterpret_cast<const char*>(&word), 4);
@@ -37,7 +37,7 @@ class FilePortTest : public testing::Test {
     for (const std::uint32_t word : {0xA1B2C3D4U, 0x00040002U, 0U, 0U, 262144U, link_type})
       put(word);
     std::uint32_t micros = 0;
-    for (const Octets& frame : frames) {
+    for (const Bytes& frame : frames) {
       const auto ethernet = ethernet_of(frame);
       const auto bytes = static_cast<std::uint32_t>(ethernet.size());
       for (const std::uint32_t word : {1'700'000'000U, micros, bytes, bytes}) put(word);
@@ -58,9 +58,9 @@ class FilePortTest : public testing::Test {
 };
 
 TEST_F(FilePortTest, S001_02_replays_a_capture_and_writes_one_without_privilege) {
-  const std::vector<Octets> frames{make_frame({}),
-                                   make_frame({.is_udp = true, .tags = {5}, .is_partial = true}),
-                                   make_frame({.payload_bytes = 30000, .gso_size = 1448})};
+  const std::vector<Bytes> frames{make_frame({}),
+                                  make_frame({.is_udp = true, .tags = {5}, .is_partial = true}),
+                                  make_frame({.payload_bytes = 30000, .gso_size = 1448})};
   auto port = open({.in = write_capture(frames), .out = path("out.pcap")});
   EXPECT_EQ(port->fd(), -1);
   EXPECT_FALSE(port->input_ended());
@@ -73,7 +73,7 @@ TEST_F(FilePortTest, S001_02_replays_a_capture_and_writes_one_without_privilege)
   auto again = open({.in = path("out.pcap")});
   const auto written = Inbox(*again).take(100, true);
   ASSERT_EQ(written.size(), 2U + 21);
-  for (const Octets& frame : written) {
+  for (const Bytes& frame : written) {
     EXPECT_FALSE(VnetHeader::parse(frame).needs_checksum());
     EXPECT_TRUE(verify_l4_checksum(ethernet_of(frame), *parse_frame(ethernet_of(frame))));
   }
@@ -92,7 +92,7 @@ TEST_F(FilePortTest, loops_when_asked_and_ends_when_not) {
 }
 
 TEST_F(FilePortTest, speed_keeps_the_captures_own_pace) {
-  const std::vector<Octets> frames(6, make_frame({}));  // 50 ms long
+  const std::vector<Bytes> frames(6, make_frame({}));  // 50 ms long
   auto port = open({.in = write_capture(frames), .speed = 0.5});
   ASSERT_GE(port->fd(), 0);
   const auto begin = std::chrono::steady_clock::now();

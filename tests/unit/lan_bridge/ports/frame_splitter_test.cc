@@ -11,15 +11,15 @@
 
 namespace splitnic::lan::frame_splitter_test {
 
+using frame_builder::Bytes;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using port_harness::counters_of;
 
-Octets five_segments(std::uint64_t seed, bool is_udp = false) {
+Bytes five_segments(std::uint64_t seed, bool is_udp = false) {
   return make_frame({.is_udp = is_udp, .payload_bytes = 4500, .gso_size = 1000, .seed = seed});
 }
-std::vector<Octets> segments_of(const Octets& frame) {
-  std::vector<Octets> out;
+std::vector<Bytes> segments_of(const Bytes& frame) {
+  std::vector<Bytes> out;
   auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
   Piece piece;
   while (segmenter->next(piece)) {
@@ -28,14 +28,14 @@ std::vector<Octets> segments_of(const Octets& frame) {
   }
   return out;
 }
-std::vector<Octets> joined(std::initializer_list<std::vector<Octets>> parts) {
-  std::vector<Octets> out;
+std::vector<Bytes> joined(std::initializer_list<std::vector<Bytes>> parts) {
+  std::vector<Bytes> out;
   for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
 
 // A frame in memory of its own, of which nothing is left after the write.
-std::size_t write_and_free(FramePort& port, const Octets& frame) {
+std::size_t write_and_free(FramePort& port, const Bytes& frame) {
   auto memory = std::make_unique<std::byte[]>(frame.size());
   std::memcpy(memory.get(), frame.data(), frame.size());
   const base::Bytes view(memory.get(), frame.size());
@@ -50,15 +50,15 @@ struct Wire {
     port.on_write = [this](base::Bytes frame) { seen.emplace_back(frame.begin(), frame.end()); };
   }
   sim::FakePort port{MacAddress{}};
-  std::vector<Octets> seen;
+  std::vector<Bytes> seen;
 };
 
 // Host A blocks after two of its five segments, host B writes, A again.
 TEST(WriteSplitterTest, a_frame_begun_is_the_ports_own_and_ends_before_another_hosts) {
   Wire wire;
-  const Octets a = five_segments(1);
-  const Octets b = five_segments(2, true);
-  const Octets plain = make_frame({.seed = 3});
+  const Bytes a = five_segments(1);
+  const Bytes b = five_segments(2, true);
+  const Bytes plain = make_frame({.seed = 3});
   wire.port.writes_left = 2;
   EXPECT_EQ(write_and_free(wire.port, a), 1U);
   EXPECT_TRUE(wire.port.write_pending());
@@ -82,7 +82,7 @@ TEST(WriteSplitterTest, a_frame_begun_is_the_ports_own_and_ends_before_another_h
 TEST(WriteSplitterTest, flush_alone_ends_a_frame_wherever_it_blocked) {
   for (std::size_t room = 0; room <= 5; ++room) {
     Wire wire;
-    const Octets frame = five_segments(room + 1);
+    const Bytes frame = five_segments(room + 1);
     wire.port.writes_left = room;
     EXPECT_EQ(write_and_free(wire.port, frame), 1U);
     EXPECT_EQ(wire.port.write_pending(), room < 5) << room;
@@ -99,9 +99,9 @@ TEST(WriteSplitterTest, flush_alone_ends_a_frame_wherever_it_blocked) {
 
 TEST(WriteSplitterTest, a_batch_ends_at_the_frame_that_blocked) {
   Wire wire;
-  const std::vector<Octets> frames{make_frame({.seed = 1}), five_segments(2),
-                                   make_frame({.is_udp = true, .is_partial = true, .seed = 3}),
-                                   make_frame({.seed = 4})};
+  const std::vector<Bytes> frames{make_frame({.seed = 1}), five_segments(2),
+                                  make_frame({.is_udp = true, .is_partial = true, .seed = 3}),
+                                  make_frame({.seed = 4})};
   std::vector<base::Bytes> views(frames.begin(), frames.end());
   std::span<const base::Bytes> left(views);
   std::vector<std::size_t> taken;

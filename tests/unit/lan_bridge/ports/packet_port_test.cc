@@ -8,8 +8,8 @@
 
 namespace splitnic::lan::packet_port_test {
 
+using frame_builder::Bytes;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using frame_builder::payload_of;
 using namespace port_harness;
 
@@ -27,7 +27,7 @@ Pair open_pair(const PacketOptions& options_b = {.interface = "vb"}) {
 TEST(PacketPortTest, super_frames_and_partial_checksums_cross_whole) {
   on_veth([] {
     auto [a, b] = open_pair();
-    std::vector<Octets> sent;
+    std::vector<Bytes> sent;
     for (const bool is_udp : {false, true}) {
       for (const bool is_ip6 : {false, true}) {
         sent.push_back(make_frame(
@@ -49,7 +49,7 @@ TEST(PacketPortTest, the_short_header_of_older_kernels_carries_the_same) {
   on_veth([] {
     auto a = *PacketPort::open({.interface = "va", .has_long_header = false});
     auto b = *PacketPort::open({.interface = "vb", .has_long_header = false});
-    const std::vector<Octets> sent{
+    const std::vector<Bytes> sent{
         make_frame({.payload_bytes = 60000, .gso_size = 1400}),
         make_frame({.is_ip6 = true, .is_udp = true, .tags = {5}, .is_partial = true}),
         make_frame({.tags = {0x6001}, .payload_bytes = 0})};
@@ -62,7 +62,7 @@ TEST(PacketPortTest, the_short_header_of_older_kernels_carries_the_same) {
 TEST(PacketPortTest, S001_03_tags_taken_out_of_band_come_back_in_band) {
   on_veth([] {
     auto [a, b] = open_pair();
-    std::vector<Octets> sent;
+    std::vector<Bytes> sent;
     for (const std::uint16_t tci : std::initializer_list<std::uint16_t>{0, 5, 4094, 0xE005}) {
       sent.push_back(make_frame({.tags = {tci}}));
       sent.push_back(make_frame({.tags = {tci}, .is_partial = true}));
@@ -70,7 +70,7 @@ TEST(PacketPortTest, S001_03_tags_taken_out_of_band_come_back_in_band) {
           make_frame({.is_ip6 = true, .tags = {tci}, .payload_bytes = 30000, .gso_size = 1400}));
       sent.push_back(make_frame({.tags = {0x0064, tci}}));
     }
-    sent.push_back(make_frame({.tags = {5}, .payload_bytes = 1500 - 52}));  // 1518 octets
+    sent.push_back(make_frame({.tags = {5}, .payload_bytes = 1500 - 52}));  // 1518 bytes
     ASSERT_EQ(sent.back().size(), 12U + 1518);
     write_all(*a, sent);
     const auto got = rebuilt(Inbox(*b).take(sent.size()));
@@ -79,7 +79,7 @@ TEST(PacketPortTest, S001_03_tags_taken_out_of_band_come_back_in_band) {
   });
 }
 
-TEST(PacketPortTest, frames_of_65535_to_65553_octets_are_split_at_a_segment_boundary) {
+TEST(PacketPortTest, frames_of_65535_to_65553_bytes_are_split_at_a_segment_boundary) {
   on_veth([] {
     auto [a, b] = open_pair();
     run("ip link set va gso_max_size 131072");  // else the kernel segments what is longer than 64
@@ -87,7 +87,7 @@ TEST(PacketPortTest, frames_of_65535_to_65553_octets_are_split_at_a_segment_boun
     b->set_frame_bytes_max(65536);
     Inbox inbox(*b);
     for (std::size_t bytes = 65535; bytes <= 65553; ++bytes) {
-      const Octets sent =
+      const Bytes sent =
           make_frame({.is_ip6 = true, .payload_bytes = bytes - 14 - 72, .gso_size = 1400});
       ASSERT_EQ(sent.size(), bytes + 12);
       write_all(*a, {sent});
@@ -108,8 +108,8 @@ TEST(PacketPortTest, frames_of_65535_to_65553_octets_are_split_at_a_segment_boun
 TEST(PacketPortTest, an_offload_switched_off_is_done_in_software_both_ways) {
   on_veth([] {
     auto [a, b] = open_pair();
-    const Octets super = make_frame({.payload_bytes = 60000, .gso_size = 1000});
-    const Octets partial = make_frame({.is_udp = true, .is_partial = true});
+    const Bytes super = make_frame({.payload_bytes = 60000, .gso_size = 1000});
+    const Bytes partial = make_frame({.is_udp = true, .is_partial = true});
     ASSERT_TRUE(b->set_offloads(kOffloadChecksum | kOffloadTso6));
     EXPECT_EQ(b->offloads() & kOffloadTso4, 0U);
     write_all(*a, {super, partial});
@@ -126,7 +126,7 @@ TEST(PacketPortTest, an_offload_switched_off_is_done_in_software_both_ways) {
     write_all(*b, {super, partial});
     got = Inbox(*a).take(61);
     ASSERT_EQ(got.size(), 61U);
-    for (const Octets& frame : got) EXPECT_FALSE(VnetHeader::parse(frame).needs_checksum());
+    for (const Bytes& frame : got) EXPECT_FALSE(VnetHeader::parse(frame).needs_checksum());
     expect_balance(*b, 62, 2);
   });
 }
@@ -135,8 +135,8 @@ TEST(PacketPortTest, an_offload_switched_off_is_done_in_software_both_ways) {
 TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_cut_here_and_said_once) {
   on_veth([] {
     auto [a, b] = open_pair();
-    const Octets refused = make_frame({.is_udp = true, .payload_bytes = 15000, .gso_size = 100});
-    const Octets taken = make_frame({.is_udp = true, .payload_bytes = 5600, .gso_size = 1400});
+    const Bytes refused = make_frame({.is_udp = true, .payload_bytes = 15000, .gso_size = 100});
+    const Bytes taken = make_frame({.is_udp = true, .payload_bytes = 5600, .gso_size = 1400});
     ::testing::internal::CaptureStderr();
     write_all(*a, {refused, taken, refused});
     const std::string log = ::testing::internal::GetCapturedStderr();
@@ -144,8 +144,8 @@ TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_cut_here_and_said_
     EXPECT_NE(log.find("refuses a super-frame"), std::string::npos) << log;
     const auto got = Inbox(*b).take(301);
     ASSERT_EQ(got.size(), 301U);
-    EXPECT_EQ(rebuilt(std::vector<Octets>{got[150]}).front(), taken);  // in its place, whole
-    Octets payload;
+    EXPECT_EQ(rebuilt(std::vector<Bytes>{got[150]}).front(), taken);  // in its place, whole
+    Bytes payload;
     for (std::size_t i = 0; i < 150; ++i) {
       const auto part = payload_of(got[i]);
       EXPECT_EQ(part.size(), 100U) << i;
@@ -162,19 +162,19 @@ TEST(PacketPortTest, the_units_own_fabric_datagrams_are_never_captured) {
     auto [a, b] =
         open_pair({.interface = "vb", .exclude = {{7471, "10.0.0.11"}, {7472, "fd00::b"}, {7473}}});
     const auto mac = b->state().mac;
-    std::vector<Octets> own;
+    std::vector<Bytes> own;
     own.push_back(make_frame({.is_udp = true, .port = 7471}));
     own.push_back(make_frame({.is_ip6 = true, .is_udp = true, .port = 7472}));
     own.push_back(
         make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1400, .port = 7471}));
     own.push_back(make_frame({.is_udp = true, .port = 7473, .destination = mac}));
     own.push_back(make_frame({.is_ip6 = true, .is_udp = true, .port = 7473, .destination = mac}));
-    std::vector<Octets> others;
+    std::vector<Bytes> others;
     others.push_back(make_frame({.is_udp = true, .port = 7472}));
     others.push_back(make_frame({.is_udp = false, .port = 7471}));
     others.push_back(make_frame({.is_ip6 = true, .is_udp = true, .port = 7471}));
     others.push_back(make_frame({.is_udp = true, .port = 7473}));
-    Octets elsewhere = make_frame({.is_udp = true, .port = 7471});
+    Bytes elsewhere = make_frame({.is_udp = true, .port = 7471});
     elsewhere[12 + 33] = std::byte{0x0C};  // 10.0.0.12
     others.push_back(elsewhere);
     write_all(*a, own);
@@ -196,9 +196,9 @@ TEST(PacketPortTest, a_fabric_address_with_a_zone_is_excluded_as_the_address_is)
     const auto mac = b->state().mac;
     write_all(*a, {make_frame({.is_ip6 = true, .is_udp = true, .port = 7471}),
                    make_frame({.is_ip6 = true, .is_udp = true, .port = 7472, .destination = mac})});
-    const Octets other = make_frame({.is_ip6 = true, .is_udp = true, .port = 7472});
+    const Bytes other = make_frame({.is_ip6 = true, .is_udp = true, .port = 7472});
     write_all(*a, {other});
-    EXPECT_EQ(rebuilt(Inbox(*b).take(3, true)), std::vector<Octets>{other});
+    EXPECT_EQ(rebuilt(Inbox(*b).take(3, true)), std::vector<Bytes>{other});
   });
 }
 
@@ -227,13 +227,13 @@ TEST(PacketPortTest, what_the_kernel_drops_or_refuses_is_counted_by_name) {
     auto a = *PacketPort::open({.interface = "va"});
     auto b = *PacketPort::open({.interface = "vb", .buffer_bytes = 65536});
     constexpr std::size_t kMany = 3000;
-    const std::vector<Octets> many(kMany, make_frame({.payload_bytes = 1000}));
+    const std::vector<Bytes> many(kMany, make_frame({.payload_bytes = 1000}));
     write_all(*a, many);
     const std::size_t got = Inbox(*b).take_all().size();
     EXPECT_LT(got, kMany);
     EXPECT_EQ(counters_of(*b)["rx.drop.kernel"], kMany - got);
     EXPECT_EQ(counters_of(*b)["rx.drop.kernel"], kMany - got);  // not lost by being read
-    write_all(*a, {make_frame({.payload_bytes = 2000}), Octets(20), Octets(0)});
+    write_all(*a, {make_frame({.payload_bytes = 2000}), Bytes(20), Bytes(0)});
     EXPECT_EQ(counters_of(*a)["tx.drop.too_long"], 1U);
     EXPECT_EQ(counters_of(*a)["tx.drop.short"], 2U);
     run("ip link set va down");

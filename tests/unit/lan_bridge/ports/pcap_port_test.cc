@@ -12,9 +12,9 @@
 
 namespace splitnic::lan::pcap_port_test {
 
+using frame_builder::Bytes;
 using frame_builder::ethernet_of;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using frame_builder::payload_of;
 using namespace port_harness;
 
@@ -33,7 +33,7 @@ Pair open_pair(const PcapOptions& options = {.interface = "vb"}) {
 TEST(PcapPortTest, super_frames_partial_checksums_and_tags_are_rebuilt) {
   on_veth([] {
     auto [lan, port] = open_pair();
-    std::vector<Octets> sent;
+    std::vector<Bytes> sent;
     for (const bool is_ip6 : {false, true}) {
       // Segments as long as the MTU allows: the size that the port reconstructs.
       const auto size = static_cast<std::uint16_t>(1500 - (is_ip6 ? 40 : 20) - 32);
@@ -60,8 +60,8 @@ TEST(PcapPortTest, super_frames_partial_checksums_and_tags_are_rebuilt) {
 void expect_finished_frames_within_the_mtu(bool has_batches) {
   on_veth([has_batches] {
     auto [lan, port] = open_pair({.interface = "vb", .has_batches = has_batches});
-    std::vector<Octets> written;
-    std::vector<Octets> expected;
+    std::vector<Bytes> written;
+    std::vector<Bytes> expected;
     for (const bool is_udp : {false, true}) {
       for (const bool is_ip6 : {false, true}) {
         written.push_back(make_frame({.is_ip6 = is_ip6,
@@ -106,13 +106,13 @@ TEST(PcapPortTest, a_frame_longer_than_the_mtu_amid_a_batch_drops_alone) {
     auto watcher = *PacketPort::open({.interface = "vb"});
     const int off = 0;
     ASSERT_EQ(::setsockopt(watcher->fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, &off, sizeof off), 0);
-    const Octets super = make_frame({.payload_bytes = 2600, .gso_size = 1400});
-    const Octets too_long = make_frame({.payload_bytes = 3200, .gso_size = 1600});
+    const Bytes super = make_frame({.payload_bytes = 2600, .gso_size = 1400});
+    const Bytes too_long = make_frame({.payload_bytes = 3200, .gso_size = 1600});
     write_all(*port, {make_frame({.seed = 1}), make_frame({.payload_bytes = 2000}), super,
                       make_frame({.is_udp = true, .is_partial = true}), too_long,
                       make_frame({.seed = 2})});
     auto segmenter = Segmenter::of(super, Segmenter::Mode::kFinished);
-    std::vector<Octets> expected{make_frame({.seed = 1})};
+    std::vector<Bytes> expected{make_frame({.seed = 1})};
     Piece piece;
     while (segmenter->next(piece)) {
       expected.emplace_back(piece.size());
@@ -128,14 +128,14 @@ TEST(PcapPortTest, a_frame_longer_than_the_mtu_amid_a_batch_drops_alone) {
   });
 }
 
-TEST(PcapPortTest, frames_of_65535_to_65553_octets_are_neither_cut_nor_dropped) {
+TEST(PcapPortTest, frames_of_65535_to_65553_bytes_are_neither_cut_nor_dropped) {
   on_veth([] {
     auto [lan, port] = open_pair();
     run("ip link set va gso_max_size 131072");
     port->set_frame_bytes_max(65536);
     Inbox inbox(*port);
     for (std::size_t bytes = 65535; bytes <= 65553; ++bytes) {
-      const Octets sent =
+      const Bytes sent =
           make_frame({.is_ip6 = true, .payload_bytes = bytes - 14 - 72, .gso_size = 1428});
       write_all(*lan, {sent});
       const auto got = rebuilt(inbox.take(2));
@@ -153,13 +153,13 @@ TEST(PcapPortTest, the_units_own_fabric_datagrams_are_never_captured) {
   on_veth([] {
     auto [lan, port] =
         open_pair({.interface = "vb", .exclude = {{7471, "10.0.0.11"}, {7471, "fd00::b"}}});
-    const Octets other = make_frame({.is_udp = true, .port = 7472});
+    const Bytes other = make_frame({.is_udp = true, .port = 7472});
     write_all(*lan,
               {make_frame({.is_udp = true, .port = 7471}),
                make_frame({.is_ip6 = true, .is_udp = true, .port = 7471}),
                make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1400, .port = 7471}),
                other});
-    EXPECT_EQ(Inbox(*port).take(4, true), std::vector<Octets>{other});
+    EXPECT_EQ(Inbox(*port).take(4, true), std::vector<Bytes>{other});
   });
 }
 
@@ -169,11 +169,11 @@ TEST(PcapPortTest, losses_are_counted_by_name) {
     write_all(*lan, {make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1400})});
     EXPECT_TRUE(Inbox(*port).take_all().empty());
     EXPECT_EQ(counters_of(*port)["rx.drop.gso"], 1U);  // merged datagrams: never passed on as one
-    write_all(*lan, std::vector<Octets>(500, make_frame({})));
+    write_all(*lan, std::vector<Bytes>(500, make_frame({})));
     const std::size_t got = Inbox(*port).take_all().size();
     EXPECT_LT(got, 500U);
     EXPECT_EQ(got + counters_of(*port)["rx.drop.kernel"], 500U);
-    write_all(*port, {make_frame({.payload_bytes = 2000}), Octets(20)});
+    write_all(*port, {make_frame({.payload_bytes = 2000}), Bytes(20)});
     EXPECT_EQ(counters_of(*port)["tx.drop.too_long"], 1U);
     EXPECT_EQ(counters_of(*port)["tx.drop.short"], 1U);
     run("ip link set vb down");
@@ -200,7 +200,7 @@ TEST(PcapPortTest, an_offload_switched_off_is_done_in_software) {
                      make_frame({.is_udp = true, .is_partial = true})});
     const auto got = Inbox(*port).take(11);
     ASSERT_EQ(got.size(), 11U);
-    for (const Octets& frame : got) {
+    for (const Bytes& frame : got) {
       EXPECT_EQ(VnetHeader::parse(frame), VnetHeader{});
       EXPECT_TRUE(verify_l4_checksum(ethernet_of(frame), *parse_frame(ethernet_of(frame))));
     }

@@ -15,8 +15,8 @@
 
 namespace splitnic::lan::send_batch_test {
 
+using frame_builder::Bytes;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 
 constexpr int kSendBuffer = 16384;
 
@@ -29,8 +29,8 @@ struct Socket {
     EXPECT_EQ(::setsockopt(in.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer), 0);
   }
   // What has arrived, up to `count`, as frames with an empty vnet header.
-  void take(std::vector<Octets>& frames, std::size_t count = SIZE_MAX) const {
-    Octets room(kVnetHeaderBytes + 65536);
+  void take(std::vector<Bytes>& frames, std::size_t count = SIZE_MAX) const {
+    Bytes room(kVnetHeaderBytes + 65536);
     for (; count > 0; --count) {
       const ssize_t n =
           ::recv(out.get(), room.data() + kVnetHeaderBytes, room.size() - kVnetHeaderBytes, 0);
@@ -44,7 +44,7 @@ struct Socket {
 
 struct Fixture {
   std::uint64_t at(PortCounter counter) const { return counters[counter]; }
-  SendBatch::Sent send(std::span<const Octets> frames) {
+  SendBatch::Sent send(std::span<const Bytes> frames) {
     const std::vector<base::Bytes> views(frames.begin(), frames.end());
     return batch.send(socket.in.get(), views);
   }
@@ -53,11 +53,11 @@ struct Fixture {
   SendBatch batch{counters};
 };
 
-Octets super_frame(std::uint64_t seed, std::size_t segments, bool is_udp = false) {
+Bytes super_frame(std::uint64_t seed, std::size_t segments, bool is_udp = false) {
   return make_frame(
       {.is_udp = is_udp, .payload_bytes = segments * 1000 - 300, .gso_size = 1000, .seed = seed});
 }
-void append_lowered(Octets frame, std::vector<Octets>& out) {
+void append_lowered(Bytes frame, std::vector<Bytes>& out) {
   auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
   if (!segmenter) {
     ASSERT_TRUE(finish_checksum(frame));
@@ -70,15 +70,15 @@ void append_lowered(Octets frame, std::vector<Octets>& out) {
     piece.copy_to(out.back());
   }
 }
-std::vector<Octets> lowered(std::span<const Octets> frames) {
-  std::vector<Octets> out;
-  for (const Octets& frame : frames) append_lowered(frame, out);
+std::vector<Bytes> lowered(std::span<const Bytes> frames) {
+  std::vector<Bytes> out;
+  for (const Bytes& frame : frames) append_lowered(frame, out);
   return out;
 }
 
 // Frames of every kind, and super-frames longer than a batch, so that batches end anywhere.
-std::vector<Octets> mixed() {
-  std::vector<Octets> frames;
+std::vector<Bytes> mixed() {
+  std::vector<Bytes> frames;
   for (std::uint64_t seed = 1; seed < 8; ++seed) {
     frames.push_back(make_frame({.seed = seed}));
     frames.push_back(super_frame(seed, 63, seed % 2 == 0));
@@ -93,10 +93,10 @@ std::vector<Octets> mixed() {
 
 // As a port does it: what blocked in its middle is held, and everything arrives once and in order.
 TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes_once) {
-  const std::vector<Octets> frames = mixed();
+  const std::vector<Bytes> frames = mixed();
   Fixture f;
   WriteSplitter held(f.counters);
-  std::vector<Octets> got;
+  std::vector<Bytes> got;
   std::size_t done = 0;
   std::size_t times_held = 0;
   while (done < frames.size() || held.is_pending()) {
@@ -108,17 +108,17 @@ TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes
     });
     if (!held.is_pending()) {
       // In memory of their own, of which nothing is left after the call.
-      std::vector<Octets> copies(frames.begin() + static_cast<std::ptrdiff_t>(done), frames.end());
+      std::vector<Bytes> copies(frames.begin() + static_cast<std::ptrdiff_t>(done), frames.end());
       const auto sent = f.send(copies);
       if (sent.pieces > 0) held.hold_rest(copies[sent.frames], sent.pieces);
-      for (Octets& copy : copies) std::fill(copy.begin(), copy.end(), std::byte{0xEE});
+      for (Bytes& copy : copies) std::fill(copy.begin(), copy.end(), std::byte{0xEE});
       done += sent.frames + (sent.pieces > 0 ? 1 : 0);
       if (sent.pieces > 0) ++times_held;
     }
     f.socket.take(got, 1 + times_held % 3);
   }
   f.socket.take(got);
-  const std::vector<Octets> expected = lowered(frames);
+  const std::vector<Bytes> expected = lowered(frames);
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], expected[i]) << i;
   EXPECT_GT(times_held, 4U);
@@ -128,7 +128,7 @@ TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes
 
 TEST(SendBatchTest, a_frame_behind_the_one_that_blocked_is_neither_taken_nor_counted) {
   Fixture f;
-  const std::vector<Octets> frames{super_frame(1, 60), super_frame(2, 2), Octets(20)};
+  const std::vector<Bytes> frames{super_frame(1, 60), super_frame(2, 2), Bytes(20)};
   const auto first = f.send(frames);
   EXPECT_EQ(first.frames, 0U);
   EXPECT_GT(first.pieces, 1U);
@@ -139,7 +139,7 @@ TEST(SendBatchTest, a_frame_behind_the_one_that_blocked_is_neither_taken_nor_cou
   EXPECT_EQ(second.pieces, 0U);
   EXPECT_EQ(f.at(PortCounter::kTxSplit), 59U);
   EXPECT_EQ(f.at(PortCounter::kTxDropShort), 0U);
-  std::vector<Octets> got;
+  std::vector<Bytes> got;
   f.socket.take(got);
   const auto third = f.send(std::span(frames).subspan(1));
   EXPECT_EQ(third.frames, 2U);
@@ -150,34 +150,34 @@ TEST(SendBatchTest, a_frame_behind_the_one_that_blocked_is_neither_taken_nor_cou
 
 TEST(SendBatchTest, a_frame_that_is_refused_in_the_middle_drops_alone) {
   Fixture f;
-  Octets not_separable = super_frame(5, 3);
+  Bytes not_separable = super_frame(5, 3);
   not_separable.resize(not_separable.size() - 1);
-  Octets no_field = make_frame({.is_udp = true, .is_partial = true});
+  Bytes no_field = make_frame({.is_udp = true, .is_partial = true});
   VnetHeader header = VnetHeader::parse(no_field);
   header.csum_offset = 9000;
   header.emit(no_field);
-  const std::vector<Octets> frames{make_frame({.seed = 1}),
-                                   make_frame({.payload_bytes = 60000}),  // EMSGSIZE here
-                                   super_frame(2, 3),
-                                   Octets(kVnetHeaderBytes + kEthernetBytes - 1),
-                                   make_frame({.seed = 3}),
-                                   not_separable,
-                                   no_field,
-                                   make_frame({.is_udp = true, .is_partial = true, .seed = 4})};
+  const std::vector<Bytes> frames{make_frame({.seed = 1}),
+                                  make_frame({.payload_bytes = 60000}),  // EMSGSIZE here
+                                  super_frame(2, 3),
+                                  Bytes(kVnetHeaderBytes + kEthernetBytes - 1),
+                                  make_frame({.seed = 3}),
+                                  not_separable,
+                                  no_field,
+                                  make_frame({.is_udp = true, .is_partial = true, .seed = 4})};
   const auto sent = f.send(frames);
   EXPECT_EQ(sent.frames, frames.size());
   EXPECT_EQ(sent.pieces, 0U);
-  std::vector<Octets> got;
+  std::vector<Bytes> got;
   f.socket.take(got);
-  EXPECT_EQ(got, lowered(std::vector<Octets>{frames[0], frames[2], frames[4], frames[7]}));
+  EXPECT_EQ(got, lowered(std::vector<Bytes>{frames[0], frames[2], frames[4], frames[7]}));
   EXPECT_EQ(f.at(PortCounter::kTxFrames), 6U);
   EXPECT_EQ(f.at(PortCounter::kTxSplit), 2U);
   EXPECT_EQ(f.at(PortCounter::kTxDropTooLong), 1U);
   EXPECT_EQ(f.at(PortCounter::kTxDropShort), 1U);
   EXPECT_EQ(f.at(PortCounter::kTxDropInvalid), 2U);
-  std::uint64_t octets = 0;
-  for (const Octets& frame : got) octets += frame.size() - kVnetHeaderBytes;
-  EXPECT_EQ(f.at(PortCounter::kTxBytes), octets);
+  std::uint64_t bytes = 0;
+  for (const Bytes& frame : got) bytes += frame.size() - kVnetHeaderBytes;
+  EXPECT_EQ(f.at(PortCounter::kTxBytes), bytes);
 }
 
 }  // namespace splitnic::lan::send_batch_test

@@ -11,8 +11,8 @@
 
 namespace splitnic::lan::send_buffer_test {
 
+using frame_builder::Bytes;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using namespace port_harness;
 
 int send_buffer_of(const FramePort& port) {
@@ -39,7 +39,7 @@ TEST(SendBufferTest, S001_08_a_full_interface_takes_less_while_the_port_is_share
   on_veth([] {
     auto port = *PacketPort::open({.interface = "va"});
     run("tc qdisc add dev va root tbf rate 8kbit burst 2kb limit 10mb");
-    const std::vector<Octets> frames(2000, make_frame({.payload_bytes = 1000}));
+    const std::vector<Bytes> frames(2000, make_frame({.payload_bytes = 1000}));
     const std::vector<base::Bytes> views(frames.begin(), frames.end());
     const auto fill = [&] {
       std::size_t taken = 0;

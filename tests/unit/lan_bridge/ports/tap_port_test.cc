@@ -13,8 +13,8 @@
 
 namespace splitnic::lan::tap_port_test {
 
+using frame_builder::Bytes;
 using frame_builder::make_frame;
-using frame_builder::Octets;
 using namespace port_harness;
 
 std::unique_ptr<TapPort> open_tap(const TapOptions& options) {
@@ -24,8 +24,8 @@ std::unique_ptr<TapPort> open_tap(const TapOptions& options) {
 }
 bool exists(const std::string& name) { return NetlinkLink::find(name)->has_value(); }
 
-std::vector<Octets> every_kind() {
-  std::vector<Octets> frames;
+std::vector<Bytes> every_kind() {
+  std::vector<Bytes> frames;
   for (const bool is_udp : {false, true}) {
     for (const bool is_ip6 : {false, true}) {
       frames.push_back(make_frame(
@@ -94,8 +94,8 @@ TEST(TapPortTest, each_offload_has_an_off_switch) {
     run("ip link set nic0 up");
     auto stack = *PacketPort::open({.interface = "nic0"});
     ASSERT_TRUE(tap->set_offloads(kOffloadChecksum | kOffloadTso6));
-    const Octets super4 = make_frame({.payload_bytes = 9000, .gso_size = 1000});
-    const Octets super6 = make_frame({.is_ip6 = true, .payload_bytes = 9000, .gso_size = 1000});
+    const Bytes super4 = make_frame({.payload_bytes = 9000, .gso_size = 1000});
+    const Bytes super6 = make_frame({.is_ip6 = true, .payload_bytes = 9000, .gso_size = 1000});
     Inbox inbox(*tap);
     write_all(*stack, {super4, super6});
     auto got = inbox.take(10);
@@ -110,7 +110,7 @@ TEST(TapPortTest, each_offload_has_an_off_switch) {
     write_all(*stack, {super6});
     got = inbox.take(9);
     ASSERT_EQ(got.size(), 9U);
-    for (const Octets& frame : got) {
+    for (const Bytes& frame : got) {
       EXPECT_EQ(VnetHeader::parse(frame), VnetHeader{});
       EXPECT_TRUE(verify_l4_checksum(frame_builder::ethernet_of(frame),
                                      *parse_frame(frame_builder::ethernet_of(frame))));
@@ -191,12 +191,12 @@ TEST(TapPortTest, the_carrier_is_what_was_set_also_if_set_while_down) {
 TEST(TapPortTest, what_is_lost_is_counted_by_name) {
   in_namespace([] {
     auto tap = open_tap({.name = "nic0"});
-    write_all(*tap, {make_frame({}), Octets(13)});
+    write_all(*tap, {make_frame({}), Bytes(13)});
     EXPECT_EQ(counters_of(*tap)["tx.drop.down"], 1U);
     EXPECT_EQ(counters_of(*tap)["tx.drop.short"], 1U);
     run("ip link set nic0 txqueuelen 10 && ip link set nic0 up");
     auto stack = *PacketPort::open({.interface = "nic0"});
-    std::vector<Octets> many(100, make_frame({}));
+    std::vector<Bytes> many(100, make_frame({}));
     write_all(*stack, many);
     const std::size_t got = Inbox(*tap).take_all().size();
     const auto c = counters_of(*tap);
@@ -225,7 +225,7 @@ TEST(TapPortTest, a_full_ring_loses_nothing) {
     run("ip link set nic0 up");
     auto stack = *PacketPort::open({.interface = "nic0"});
     tap->set_frame_bytes_max(8192);
-    const std::vector<Octets> sent(4, make_frame({.payload_bytes = 60000, .gso_size = 1000}));
+    const std::vector<Bytes> sent(4, make_frame({.payload_bytes = 60000, .gso_size = 1000}));
     write_all(*stack, sent);
     std::vector<std::byte> arena(2 * kFrameReserve);
     FrameRing ring(arena, 5);

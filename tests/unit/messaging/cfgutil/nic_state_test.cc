@@ -1,4 +1,4 @@
-// The GET_STATE digest: golden octets and digests, computed with another implementation of SHA-256.
+// The GET_STATE digest: golden bytes and digests, computed with another implementation of SHA-256.
 #include "messaging/cfgutil/nic_state.h"
 
 #include <fmt/format.h>
@@ -7,9 +7,9 @@
 namespace splitnic::messaging::nic_state_test {
 namespace {
 
-std::string hex(const std::string& octets) {
+std::string hex(const std::string& bytes) {
   std::string out;
-  for (const char c : octets) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return out;
 }
 
@@ -26,7 +26,7 @@ NicState configured() {
   return state;
 }
 
-TEST(NicState, golden_octets_and_digest) {
+TEST(NicState, golden_bytes_and_digest) {
   EXPECT_EQ(hex(configured().octets()),
             "020000000001"
             "02"
