@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/pace.h"
+#include "base/idle_strategy.h"
 
 namespace splitnic::base {
 
@@ -31,9 +31,9 @@ class Poller {
   }
   // kSleep: until something is ready or `deadline` comes. Else not at all; each kTurnsUnasked-th
   // such turn asks the kernel, and so does each while output is wanted.
-  void wait(Time now, Time deadline, Pace::Step step) {
-    if (step == Pace::Step::kYield) ::sched_yield();
-    const bool may_skip = step != Pace::Step::kSleep && ++unasked_ < kTurnsUnasked;
+  void wait(Time now, Time deadline, IdleStrategy::Step step) {
+    if (step == IdleStrategy::Step::kYield) ::sched_yield();
+    const bool may_skip = step != IdleStrategy::Step::kSleep && ++unasked_ < kTurnsUnasked;
     if (may_skip && std::ranges::none_of(fds_, [](auto& p) { return (p.events & POLLOUT) != 0; })) {
       for (std::size_t i = 0; i < fds_.size(); ++i) {
         fds_[i].revents = static_cast<short>(is_tried_[i] ? fds_[i].events & POLLIN : 0);
@@ -41,7 +41,7 @@ class Poller {
       return;
     }
     unasked_ = 0;
-    const bool sleeps = step == Pace::Step::kSleep && deadline > now;
+    const bool sleeps = step == IdleStrategy::Step::kSleep && deadline > now;
     const Duration left = sleeps ? std::min<Duration>(deadline - now, kLongest) : Duration{0};
     const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
                            .tv_nsec = left.count() % 1'000'000'000};

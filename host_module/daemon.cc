@@ -9,8 +9,8 @@
 #include "control/identity.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/underlay/capture_underlay.h"
+#include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/underlay/shm_underlay.h"
-#include "fabric_emul/underlay/turn_wait.h"
 #include "fabric_emul/underlay/udp_underlay.h"
 #include "host_module/admin.h"
 #include "host_module/host.h"
@@ -193,7 +193,7 @@ void warn_of_silence(const Daemon& d) {
 // The loop is the map: sleep, commands, interface events, one turn. Ends when asked to stop and
 // what was under way has arrived, or after Host::kStopMax; an error if the interface is gone.
 base::Status loop(Daemon& d, bool busy_poll) {
-  fabric::TurnWait waiting(busy_poll);
+  fabric::IdleWait waiting(busy_poll);
   waiting.add(*d.underlay);
   base::Poller& poller = waiting.poller();
   const std::size_t stop = poller.add(d.control->stop_fd());

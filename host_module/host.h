@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/pace.h"
+#include "base/idle_strategy.h"
 #include "base/page_memory.h"
 #include "base/random.h"
 #include "base/ring.h"
@@ -93,10 +93,10 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool connecting() const { return link_ != nullptr && !pair_up(); }
   fabric::Link* link() { return link_; }
   void visit_counters(const base::CounterVisitor& visitor) const;
-  // For base::Pace: bytes of frames so far, both ways.
+  // For base::IdleStrategy: bytes of frames so far, both ways.
   std::uint64_t moved() const {
     return counters_[HostCounter::kTxBytes] + counters_[HostCounter::kRxBytes] +
-           base::Pace::kFrameBytes *
+           base::IdleStrategy::kFrameBytes *
                (counters_[HostCounter::kTxFrames] + counters_[HostCounter::kRxFrames]);
   }
 

@@ -13,8 +13,8 @@
 #include "control/identity.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/underlay/capture_underlay.h"
+#include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/underlay/shm_underlay.h"
-#include "fabric_emul/underlay/turn_wait.h"
 #include "fabric_emul/underlay/udp_underlay.h"
 #include "iou_module/admin.h"
 #include "iou_module/allow_underlay.h"
@@ -204,7 +204,7 @@ std::vector<LanFds> add_lans(base::Poller& poller, const Iou& unit) {
 // The loop is the map: sleep, commands, interface events, one turn. Ends when asked to stop and
 // what was under way has arrived, or after Iou::kStopMax; an error if a LAN's interface is deleted.
 base::Status loop(Daemon& d, bool busy_poll) {
-  fabric::TurnWait waiting(busy_poll);
+  fabric::IdleWait waiting(busy_poll);
   for (const auto& underlay : d.underlays) waiting.add(*underlay);
   base::Poller& poller = waiting.poller();
   const std::size_t stop = poller.add(d.control->stop_fd());

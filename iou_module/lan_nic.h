@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/pace.h"
+#include "base/idle_strategy.h"
 #include "iou_module/host_session.h"
 #include "iou_module/nic_service.h"
 #include "iou_module/parked_settings.h"
@@ -84,10 +84,10 @@ class LanNic {
   HostSession* find(fabric::ConnectionId id);
   // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K.
   void visit_counters(const base::CounterVisitor& visitor) const;
-  // For base::Pace: bytes of the LAN's frames so far, both ways.
+  // For base::IdleStrategy: bytes of the LAN's frames so far, both ways.
   std::uint64_t moved() const {
     return counters_[LanCounter::kTxBytes] + counters_[LanCounter::kRxBytes] +
-           base::Pace::kFrameBytes *
+           base::IdleStrategy::kFrameBytes *
                (counters_[LanCounter::kTxFrames] + counters_[LanCounter::kRxFrames]);
   }
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "fabric_emul/underlay/turn_wait.h"
+#include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "tools/bench/greeting.h"
 #include "tools/bench/run.h"
@@ -64,9 +64,9 @@ class FabricEnd final : private fabric::ConnectionHandler {
   std::size_t open() const { return posted_ - sent_; }
   std::size_t received() const { return received_; }  // messages, here
 
-  // For base::Pace, as the two programs count frames.
+  // For base::IdleStrategy, as the two programs count frames.
   std::uint64_t moved() const {
-    return (sent_ + received_) * (what_.bytes + base::Pace::kFrameBytes);
+    return (sent_ + received_) * (what_.bytes + base::IdleStrategy::kFrameBytes);
   }
 
  private:
@@ -98,7 +98,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
   fabric::Port* port_ = nullptr;
   fabric::PdId pd_;
   fabric::CqId send_cq_, recv_cq_;
-  fabric::TurnWait waiting_{false};
+  fabric::IdleWait waiting_{false};
   std::size_t wake_slot_ = 0;
   bool did_ = true;
 

@@ -9,7 +9,7 @@ namespace splitnic::base {
 namespace poller_test {
 
 using namespace std::chrono_literals;
-using Step = Pace::Step;
+using Step = IdleStrategy::Step;
 
 class PollerTest : public ::testing::Test {
  protected:

@@ -1,6 +1,6 @@
 // What is asked before a sleep, and what ends it. No test sleeps: where one might, something is
 // ready.
-#include "fabric_emul/underlay/turn_wait.h"
+#include "fabric_emul/underlay/idle_wait.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -9,7 +9,7 @@
 
 #include "base/unique_fd.h"
 
-namespace splitnic::fabric::turn_wait_test {
+namespace splitnic::fabric::idle_wait_test {
 
 using namespace std::chrono_literals;
 
@@ -34,19 +34,19 @@ class Carrier final : public Underlay {
   int asked = 0;
 };
 
-class TurnWaitTest : public ::testing::Test {
+class IdleWaitTest : public ::testing::Test {
  protected:
   // Something is ready, so that a sleep ends at once. True if it was one: in a turn that does not
   // sleep the poller gives what is tried for ready.
-  bool sleeps(TurnWait& waiting, const TurnWait::Turn& turn) {
+  bool sleeps(IdleWait& waiting, const IdleWait::Iteration& turn) {
     const std::size_t tried = waiting.poller().add(tried_fd_.get(), true);
     const std::size_t ready = waiting.poller().add(ready_fd_.get());
     waiting.wait(now_, turn);
     EXPECT_NE(waiting.poller().readable(tried), waiting.poller().readable(ready));
     return waiting.poller().readable(ready);
   }
-  TurnWait both(bool never_sleeps = false) {
-    TurnWait waiting(never_sleeps);
+  IdleWait both(bool never_sleeps = false) {
+    IdleWait waiting(never_sleeps);
     waiting.add(first_);
     waiting.add(second_);
     return waiting;
@@ -56,45 +56,45 @@ class TurnWaitTest : public ::testing::Test {
   base::UniqueFd ready_fd_{::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)};
   Carrier first_, second_;
   base::Time now_{1s};
-  const TurnWait::Turn idle_{.did = false, .deadline = base::kNever};
+  const IdleWait::Iteration idle_{.did = false, .deadline = base::kNever};
 };
 
-TEST_F(TurnWaitTest, it_sleeps_when_every_underlay_says_it_may) {
-  TurnWait waiting = both();
+TEST_F(IdleWaitTest, it_sleeps_when_every_underlay_says_it_may) {
+  IdleWait waiting = both();
   EXPECT_TRUE(sleeps(waiting, idle_));
   EXPECT_EQ(first_.asked + second_.asked, 2);
 }
 
-TEST_F(TurnWaitTest, one_underlay_that_says_no_makes_the_next_turn_follow) {
-  TurnWait waiting = both();
+TEST_F(IdleWaitTest, one_underlay_that_says_no_makes_the_next_turn_follow) {
+  IdleWait waiting = both();
   second_.is_quiet = false;
   EXPECT_FALSE(sleeps(waiting, idle_));
 }
 
-TEST_F(TurnWaitTest, nobody_is_asked_where_nobody_is_to_sleep) {
-  TurnWait worked = both();
+TEST_F(IdleWaitTest, nobody_is_asked_where_nobody_is_to_sleep) {
+  IdleWait worked = both();
   EXPECT_FALSE(sleeps(worked, {.did = true, .deadline = base::kNever}));
-  TurnWait due = both();
+  IdleWait due = both();
   EXPECT_FALSE(sleeps(due, {.did = false, .deadline = now_}));
-  TurnWait awake = both(true);
+  IdleWait awake = both(true);
   EXPECT_FALSE(sleeps(awake, idle_));
-  TurnWait spins = both();
+  IdleWait spins = both();
   spins.wait(now_, {.did = true});
-  now_ += base::Pace::kSpin - 1us;
+  now_ += base::IdleStrategy::kSpin - 1us;
   EXPECT_FALSE(sleeps(spins, idle_));
   EXPECT_EQ(first_.asked + second_.asked, 0);
 }
 
-TEST_F(TurnWaitTest, where_much_moved_it_does_not_spin) {
-  TurnWait waiting = both();
+TEST_F(IdleWaitTest, where_much_moved_it_does_not_spin) {
+  IdleWait waiting = both();
   waiting.wait(now_, {.did = true});
   now_ += 1us;
   EXPECT_TRUE(sleeps(waiting, {.did = false, .moved = 1 << 20, .deadline = base::kNever}));
 }
 
-TEST_F(TurnWaitTest, room_is_told_by_output_if_it_was_wanted_and_by_input) {
-  TurnWait waiting = both();
-  TurnWait::Turn turn = idle_;
+TEST_F(IdleWaitTest, room_is_told_by_output_if_it_was_wanted_and_by_input) {
+  IdleWait waiting = both();
+  IdleWait::Iteration turn = idle_;
   turn.wants_write = true;
   waiting.wait(now_, turn);
   EXPECT_TRUE(waiting.has_room()) << "an eventfd takes output";
@@ -105,4 +105,4 @@ TEST_F(TurnWaitTest, room_is_told_by_output_if_it_was_wanted_and_by_input) {
   EXPECT_TRUE(waiting.has_room());
 }
 
-}  // namespace splitnic::fabric::turn_wait_test
+}  // namespace splitnic::fabric::idle_wait_test

@@ -1,37 +1,37 @@
-#include "base/pace.h"
+#include "base/idle_strategy.h"
 
 #include <gtest/gtest.h>
 
 namespace splitnic::base {
-namespace pace_test {
+namespace idle_strategy_test {
 
 using namespace std::chrono_literals;
-using Step = Pace::Step;
+using Step = IdleStrategy::Step;
 
-class PaceTest : public ::testing::Test {
+class IdleStrategyTest : public ::testing::Test {
  protected:
   // A turn that ends `later` and moves so much.
   Step turn(Duration later, bool did, std::uint64_t bytes = 0) {
     now_ += later;
     moved_ += bytes;
-    return pace_.after(did, moved_, now_);
+    return idle_.after(did, moved_, now_);
   }
-  Pace pace_{false};
+  IdleStrategy idle_{false};
   Time now_{1s};
   std::uint64_t moved_ = 0;
 };
 
-TEST_F(PaceTest, spins_behind_work_and_then_sleeps) {
+TEST_F(IdleStrategyTest, spins_behind_work_and_then_sleeps) {
   EXPECT_EQ(turn(2ms, true, 64), Step::kWork);
   EXPECT_EQ(turn(1us, false), Step::kSpin);
-  EXPECT_EQ(turn(Pace::kSpin - 2us, false), Step::kSpin);
+  EXPECT_EQ(turn(IdleStrategy::kSpin - 2us, false), Step::kSpin);
   EXPECT_EQ(turn(1us, false), Step::kSleep);
   EXPECT_EQ(turn(1s, false), Step::kSleep);  // woken for nothing
   EXPECT_EQ(turn(1us, true, 64), Step::kWork);
   EXPECT_EQ(turn(1us, false), Step::kSpin);
 }
 
-TEST_F(PaceTest, where_much_moves_it_sleeps_at_once) {
+TEST_F(IdleStrategyTest, where_much_moves_it_sleeps_at_once) {
   EXPECT_EQ(turn(2ms, true), Step::kWork);
   EXPECT_EQ(turn(10us, true, 65536), Step::kWork);
   EXPECT_EQ(turn(1us, false), Step::kSleep);
@@ -41,7 +41,7 @@ TEST_F(PaceTest, where_much_moves_it_sleeps_at_once) {
   EXPECT_EQ(turn(1us, false), Step::kSpin);
 }
 
-TEST_F(PaceTest, where_others_want_the_processor_it_leaves_it_to_them) {
+TEST_F(IdleStrategyTest, where_others_want_the_processor_it_leaves_it_to_them) {
   EXPECT_EQ(turn(2ms, true, 64), Step::kWork);
   EXPECT_EQ(turn(1us, false), Step::kSpin);
   EXPECT_EQ(turn(4ms, true, 64), Step::kWork);  // it was taken away in the middle
@@ -52,13 +52,13 @@ TEST_F(PaceTest, where_others_want_the_processor_it_leaves_it_to_them) {
   EXPECT_EQ(turn(1us, false), Step::kSpin);
 }
 
-TEST_F(PaceTest, one_that_never_sleeps_spins_and_then_yields) {
-  Pace awake(true);
+TEST_F(IdleStrategyTest, one_that_never_sleeps_spins_and_then_yields) {
+  IdleStrategy awake(true);
   EXPECT_EQ(awake.after(true, 1 << 20, now_), Step::kWork);
   EXPECT_EQ(awake.after(false, 1 << 20, now_ + 1us), Step::kSpin);
-  EXPECT_EQ(awake.after(false, 1 << 20, now_ + Pace::kSpinAwake), Step::kYield);
+  EXPECT_EQ(awake.after(false, 1 << 20, now_ + IdleStrategy::kSpinAwake), Step::kYield);
   EXPECT_EQ(awake.after(false, 1 << 20, now_ + 1s), Step::kYield);
 }
 
-}  // namespace pace_test
+}  // namespace idle_strategy_test
 }  // namespace splitnic::base

@@ -1,6 +1,6 @@
-// How a data thread waits between two turns: base::Pace decides whether it sleeps, base::Poller
-// does it. What is needed before a sleep is here, so that no loop forgets it: each underlay is
-// asked by may_sleep() first, and one that says no makes the next turn follow at once.
+// How a data thread waits between two turns: base::IdleStrategy decides whether it sleeps,
+// base::Poller does it. What is needed before a sleep is here, so that no loop forgets it: each
+// underlay is asked by may_sleep() first, and one that says no makes the next turn follow at once.
 // Thread: its owner, the data thread.
 #pragma once
 
@@ -9,24 +9,24 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/pace.h"
+#include "base/idle_strategy.h"
 #include "base/poller.h"
 #include "fabric_emul/underlay/underlay.h"
 
 namespace splitnic::fabric {
 
-class TurnWait {
+class IdleWait {
  public:
   // What the last turn leaves behind.
-  struct Turn {
+  struct Iteration {
     bool did = true;           // something: the next turn follows at once
-    std::uint64_t moved = 0;   // so far, as base::Pace counts it
+    std::uint64_t moved = 0;   // so far, as base::IdleStrategy counts it
     bool wants_write = false;  // an underlay took not all: its room ends the wait too
     base::Time deadline{};     // when there is something to do by itself
   };
 
-  // never_sleeps: as base::Pace says.
-  explicit TurnWait(bool never_sleeps) : pace_(never_sleeps) {}
+  // never_sleeps: as base::IdleStrategy says.
+  explicit IdleWait(bool never_sleeps) : idle_(never_sleeps) {}
 
   // REQUIRES: it outlives this, and its input is taken in each turn.
   void add(Underlay& underlay) { underlays_.push_back({&underlay, poller_.add(underlay.fd())}); }
@@ -35,10 +35,11 @@ class TurnWait {
   const base::Poller& poller() const { return poller_; }
 
   // Returns when the next turn is due; the poller and has_room() then tell what is ready.
-  void wait(base::Time now, const Turn& turn) {
+  void wait(base::Time now, const Iteration& turn) {
     for (const Watched& one : underlays_) poller_.want(one.which, true, turn.wants_write);
-    base::Pace::Step step = pace_.after(turn.did || turn.deadline <= now, turn.moved, now);
-    if (step == base::Pace::Step::kSleep && !may_sleep()) step = base::Pace::Step::kWork;
+    base::IdleStrategy::Step step = idle_.after(turn.did || turn.deadline <= now, turn.moved, now);
+    if (step == base::IdleStrategy::Step::kSleep && !may_sleep())
+      step = base::IdleStrategy::Step::kWork;
     poller_.wait(now, turn.deadline, step);
   }
   // One that wanted to write may try again. A shm wire tells of room as input.
@@ -60,7 +61,7 @@ class TurnWait {
   }
 
   base::Poller poller_;
-  base::Pace pace_;
+  base::IdleStrategy idle_;
   std::vector<Watched> underlays_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace splitnic::base {
 
-class Pace {
+class IdleStrategy {
  public:
   enum class Step {
     kWork,   // something was done: the next turn follows at once
@@ -25,7 +25,7 @@ class Pace {
   static constexpr std::uint64_t kFrameBytes = 512;  // that a frame counts besides its own
 
   // never_sleeps: spins however much moves, and behind kSpinAwake it yields in place of sleeping.
-  explicit Pace(bool never_sleeps) : never_sleeps_(never_sleeps) {}
+  explicit IdleStrategy(bool never_sleeps) : never_sleeps_(never_sleeps) {}
 
   // The turn that ended at `now` did something or not; `moved`: bytes so far, kFrameBytes for
   // each frame added.
