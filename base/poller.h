@@ -33,7 +33,7 @@ class Poller {
   // such turn asks the kernel, and so does each while output is wanted.
   void wait(Time now, Time deadline, IdleStrategy::Step step) {
     if (step == IdleStrategy::Step::kYield) ::sched_yield();
-    const bool may_skip = step != IdleStrategy::Step::kSleep && ++unasked_ < kTurnsUnasked;
+    const bool may_skip = step != IdleStrategy::Step::kSleep && ++unasked_ < kIterationsPerPoll;
     if (may_skip && std::ranges::none_of(fds_, [](auto& p) { return (p.events & POLLOUT) != 0; })) {
       for (std::size_t i = 0; i < fds_.size(); ++i) {
         fds_[i].revents = static_cast<short>(is_tried_[i] ? fds_[i].events & POLLIN : 0);
@@ -56,7 +56,7 @@ class Poller {
 
  private:
   static constexpr Duration kLongest = std::chrono::seconds(10);
-  static constexpr unsigned kTurnsUnasked = 16;
+  static constexpr unsigned kIterationsPerPoll = 16;
   std::vector<pollfd> fds_;
   std::vector<bool> is_tried_;
   unsigned unasked_ = 0;

@@ -201,7 +201,7 @@ base::Status loop(Daemon& d, bool busy_poll) {
   const std::size_t tap = poller.add(d.tap->fd(), true);
   const std::size_t events = poller.add(d.tap->event_fd());
   const bool always = d.tap->fd() < 0;
-  bool did = true;
+  bool made_progress = true;
   base::Time stop_at = base::kNever;
   base::Time silent_at = d.clock.now() + kSilenceMax;
   while (d.clock.now() < stop_at) {
@@ -213,8 +213,8 @@ base::Status loop(Daemon& d, bool busy_poll) {
     }
     poller.want(tap, d.host->wants_tap_input(), d.host->wants_tap_output());
     base::Time now = d.clock.now();
-    waiting.wait(now, {.did = did,
-                       .moved = d.host->moved(),
+    waiting.wait(now, {.made_progress = made_progress,
+                       .bytes_processed = d.host->bytes_processed(),
                        .wants_write = d.adapter->wants_write(),
                        .deadline = std::min(stop_at, d.host->deadline())});
     now = d.clock.now();
@@ -222,7 +222,7 @@ base::Status loop(Daemon& d, bool busy_poll) {
     if (poller.readable(events)) d.host->on_tap_event(now);
     if (d.tap->is_gone()) return base::Error(d.tap->name() + " was deleted: start again");
     if (d.adapter->wants_write() && waiting.has_room()) d.adapter->on_writable(now);
-    did = d.host->step(now, always || poller.readable(tap));
+    made_progress = d.host->step(now, always || poller.readable(tap));
     if (now >= silent_at) {
       silent_at = base::kNever;
       warn_of_silence(d);

@@ -40,26 +40,26 @@ Host::~Host() = default;
 
 bool Host::step(base::Time now, bool tap_readable) {
   now_ = now;
-  bool did = adapter_.receive(now);
+  bool made_progress = adapter_.receive(now);
   tap_.flush();  // also of a pair that is gone
   keep_connected(now);
   watch_idle(now);
-  if (pair_ != nullptr) did |= move_frames(now, tap_readable);
+  if (pair_ != nullptr) made_progress |= move_frames(now, tap_readable);
   adapter_.transmit(now);
-  return did;
+  return made_progress;
 }
 
 bool Host::move_frames(base::Time now, bool tap_readable) {
-  bool did = pair_->poll(now);
+  bool made_progress = pair_->poll(now);
   if (pair_->up()) {
-    did |= move_rx(now);
-    did |= move_tx(now, tap_readable && !is_stopping_);
+    made_progress |= move_rx(now);
+    made_progress |= move_tx(now, tap_readable && !is_stopping_);
     nic_.pump(now);
   } else if (is_stopping_) {
-    did |= move_rx(now);
+    made_progress |= move_rx(now);
   }
   if (is_stopping_ && pair_->up() && pending_.empty()) pair_->begin_close();
-  return did;
+  return made_progress;
 }
 
 void Host::keep_connected(base::Time now) {
@@ -105,7 +105,7 @@ void Host::make_pair() {
 // Elements -> the port, all that arrived: in send mode what stays would take the slots of what
 // comes.
 bool Host::move_rx(base::Time now) {
-  bool did = false;
+  bool made_progress = false;
   for (std::size_t batch = 0; batch < kRxBatchesMax; ++batch) {
     if (rx_done_ == rx_.size()) {
       rx_.resize(kBatch);
@@ -113,15 +113,15 @@ bool Host::move_rx(base::Time now) {
       rx_done_ = 0;
     }
     if (rx_.empty()) break;
-    did |= write_received(now);
+    made_progress |= write_received(now);
     if (rx_blocked_) break;
   }
-  return did;
+  return made_progress;
 }
 
 // What the port cannot take now stays in its element, and the peer waits for it.
 bool Host::write_received(base::Time now) {
-  bool did = false;
+  bool made_progress = false;
   rx_blocked_ = false;
   std::array<base::Bytes, kBatch> out;
   while (rx_done_ < rx_.size()) {
@@ -140,18 +140,18 @@ bool Host::write_received(base::Time now) {
       counters_.add(HostCounter::kRxBytes, rx_[rx_done_].bytes.size());
       pair_->release(rx_[rx_done_++], now);
     }
-    did |= written > 0;
+    made_progress |= written > 0;
     if (written < count) {
       rx_blocked_ = true;
-      return did;
+      return made_progress;
     }
     if (rx_done_ < rx_.size()) {  // the one that did not pass
       counters_.add(HostCounter::kRxDropVnet);
       pair_->release(rx_[rx_done_++], now);
-      did = true;
+      made_progress = true;
     }
   }
-  return did;
+  return made_progress;
 }
 
 bool Host::push_pending(base::Time now) {
@@ -187,17 +187,17 @@ void Host::announce() {
 // The port -> elements. A frame is read only when everything read before it was pushed, and when
 // the remote NIC is configured: before that it would drop every frame.
 bool Host::move_tx(base::Time now, bool tap_readable) {
-  bool did = false;
+  bool made_progress = false;
   for (std::size_t done = pair_->take_completed(); done > 0; --done) {
     tx_ring_->release();
-    did = true;
+    made_progress = true;
   }
-  if (!push_pending(now) || !nic_.configured()) return did;
+  if (!push_pending(now) || !nic_.configured()) return made_progress;
   if (!is_stopping_ && nic_.take_announce()) {
     announce();
-    if (!push_pending(now)) return did;
+    if (!push_pending(now)) return made_progress;
   }
-  if (!tap_readable) return did;
+  if (!tap_readable) return made_progress;
   std::array<base::Bytes, kBatch> frames;
   const lan::ReadBatch batch = tap_.read(*tx_ring_, frames);
   for (std::size_t i = 0; i < batch.frames; ++i) {
@@ -209,7 +209,7 @@ bool Host::move_tx(base::Time now, bool tap_readable) {
     pending_.push(frames[i]);
   }
   push_pending(now);
-  return did || batch.frames > 0;
+  return made_progress || batch.frames > 0;
 }
 
 // At the end of each such time anew: what little traffic there was has touched other elements.

@@ -94,9 +94,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   fabric::Link* link() { return link_; }
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of frames so far, both ways.
-  std::uint64_t moved() const {
+  std::uint64_t bytes_processed() const {
     return counters_[HostCounter::kTxBytes] + counters_[HostCounter::kRxBytes] +
-           base::IdleStrategy::kFrameBytes *
+           base::IdleStrategy::kFrameOverheadBytes *
                (counters_[HostCounter::kTxFrames] + counters_[HostCounter::kRxFrames]);
   }
 

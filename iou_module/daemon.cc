@@ -210,7 +210,7 @@ base::Status loop(Daemon& d, bool busy_poll) {
   const std::size_t stop = poller.add(d.control->stop_fd());
   const std::size_t commands = poller.add(d.commands.fd());
   const std::vector<LanFds> lans = add_lans(poller, *d.unit);
-  bool did = true;
+  bool made_progress = true;
   base::Time stop_at = base::kNever;
   for (base::Time now = d.clock.now(); now < stop_at; now = d.clock.now()) {
     if (stop_at == base::kNever && d.control->stop_requested()) {
@@ -223,8 +223,8 @@ base::Status loop(Daemon& d, bool busy_poll) {
       poller.want(lan.input, lan.nic.wants_input(), lan.nic.wants_output());
     }
     const bool blocked = d.adapter->wants_write();
-    waiting.wait(now, {.did = did,
-                       .moved = d.unit->moved(),
+    waiting.wait(now, {.made_progress = made_progress,
+                       .bytes_processed = d.unit->bytes_processed(),
                        .wants_write = blocked,
                        .deadline = std::min(stop_at, d.unit->deadline())});
     now = d.clock.now();
@@ -236,7 +236,7 @@ base::Status loop(Daemon& d, bool busy_poll) {
       lan.nic.set_readable(lan.is_always_ready || poller.readable(lan.input));
     }
     if (blocked && waiting.has_room()) d.adapter->on_writable(now);
-    did = d.unit->step(now);
+    made_progress = d.unit->step(now);
   }
   return {};
 }

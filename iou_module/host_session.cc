@@ -96,19 +96,19 @@ bool HostSession::push(base::Bytes frame, base::Time now) {
 }
 
 bool HostSession::pump(base::Time now) {
-  bool did = false;
+  bool made_progress = false;
   for (std::size_t done = pair_.take_completed(); done > 0; --done) {
     ring_.release();
-    did = true;
+    made_progress = true;
   }
   while (!pending_.empty() && push(pending_.front(), now)) {
     counters.add(SessionCounter::kToHostFrames);
     counters.add(SessionCounter::kToHostBytes, pending_.front().size());
     rmon.count_to_host(pending_.front());
     pending_.pop();
-    did = true;
+    made_progress = true;
   }
-  return did;
+  return made_progress;
 }
 
 }  // namespace splitnic::iou

@@ -22,11 +22,11 @@ Iou::~Iou() = default;
 
 bool Iou::step(base::Time now) {
   now_ = now;
-  bool did = adapter_.receive(now);
+  bool made_progress = adapter_.receive(now);
   end_too_wide();
-  for (const auto& nic : nics_) did |= nic->step(now);
+  for (const auto& nic : nics_) made_progress |= nic->step(now);
   adapter_.transmit(now);
-  return did;
+  return made_progress;
 }
 
 bool Iou::step(base::Time now, bool lan_readable) {
@@ -235,9 +235,9 @@ std::size_t Iou::hosts_up() const {
       std::ranges::count_if(all, [](HostSession* s) { return s->pair().up() && s->link().up(); }));
 }
 
-std::uint64_t Iou::moved() const {
+std::uint64_t Iou::bytes_processed() const {
   std::uint64_t bytes = 0;
-  for (const auto& nic : nics_) bytes += nic->moved();
+  for (const auto& nic : nics_) bytes += nic->bytes_processed();
   return bytes;
 }
 

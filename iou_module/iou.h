@@ -85,7 +85,7 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
   std::vector<HostSession*> sessions() const;
   std::size_t hosts_up() const;  // connected, and not away
   void visit_counters(const base::CounterVisitor& visitor) const;
-  std::uint64_t moved() const;  // of all NICs
+  std::uint64_t bytes_processed() const;  // of all NICs
 
   // fabric::ConnectionHandler
   void on_link_up(fabric::Link&) override {}

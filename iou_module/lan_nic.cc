@@ -88,11 +88,12 @@ void LanNic::close(HostSession& host, base::Time now) {
 }
 
 bool LanNic::step(base::Time now) {
-  bool did = false;
+  bool made_progress = false;
   port_.flush();  // also of a host that is gone
-  for (std::size_t i = 0; i < sessions_.size(); ++i) did |= sessions_[i]->pair().poll(now);
-  did |= move_from_hosts(now);
-  did |= move_from_lan(now);
+  for (std::size_t i = 0; i < sessions_.size(); ++i)
+    made_progress |= sessions_[i]->pair().poll(now);
+  made_progress |= move_from_hosts(now);
+  made_progress |= move_from_lan(now);
   if (is_stopping_) begin_closing();
   for (const auto& s : sessions_) {
     tell_event(*s, now);
@@ -101,7 +102,7 @@ bool LanNic::step(base::Time now) {
   }
   remove_failed(now);
   watch_sharing();
-  return did;
+  return made_progress;
 }
 
 // Of hosts to which everything has been given.

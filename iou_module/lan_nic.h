@@ -85,9 +85,9 @@ class LanNic {
   // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K.
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of the LAN's frames so far, both ways.
-  std::uint64_t moved() const {
+  std::uint64_t bytes_processed() const {
     return counters_[LanCounter::kTxBytes] + counters_[LanCounter::kRxBytes] +
-           base::IdleStrategy::kFrameBytes *
+           base::IdleStrategy::kFrameOverheadBytes *
                (counters_[LanCounter::kTxFrames] + counters_[LanCounter::kRxFrames]);
   }
 

@@ -55,10 +55,10 @@ bool LanNic::distribute(base::Bytes frame, const HostSession* except) {
 }
 
 bool LanNic::move_from_lan(base::Time now) {
-  bool did = false;
-  for (const auto& s : sessions_) did |= s->pump(now);
+  bool made_progress = false;
+  for (const auto& s : sessions_) made_progress |= s->pump(now);
   watch_room(now);
-  if (!is_readable_ || !wants_input()) return did;
+  if (!is_readable_ || !wants_input()) return made_progress;
   HostSession* sole = sole_session();
   const bool direct = sole != nullptr && !sole->ring().reserve().empty();
   lan::FrameRing& ring = direct ? sole->ring() : scratch_;
@@ -86,7 +86,7 @@ bool LanNic::move_from_lan(base::Time now) {
   }
   for (const auto& s : sessions_) s->pump(now);
   watch_room(now);
-  return did || batch.frames > 0;
+  return made_progress || batch.frames > 0;
 }
 
 }  // namespace splitnic::iou

@@ -32,21 +32,21 @@ bool LanNic::move_from_hosts(base::Time now) {
     s->batches_left = kBatchesMax;
     if (s->is_heard() && refill(*s)) ++waiting;
   }
-  bool did = false;
+  bool made_progress = false;
   for (std::size_t idle = 0; idle < sessions_.size(); ++next_session_) {
     next_session_ %= sessions_.size();
     HostSession& host = *sessions_[next_session_];
     const bool waits = host.is_heard() && refill(host);
     if (waits)
-      did |= take_turn(host, waiting > 1, now);
+      made_progress |= take_turn(host, waiting > 1, now);
     else
       host.share_left = 0;  // what it did not need is not kept for later
     if (is_blocked_) break;
     is_turn_open_ = false;
     idle = waits ? 0 : idle + 1;
   }
-  if (is_blocked_) did |= give_past_lan(now);
-  return did;
+  if (is_blocked_) made_progress |= give_past_lan(now);
+  return made_progress;
 }
 
 // False: nothing is left to give in this step.
@@ -66,18 +66,18 @@ bool LanNic::take_turn(HostSession& host, bool others_wait, base::Time now) {
   if (!is_turn_open_) host.share_left += kShareBytes;
   is_turn_open_ = true;
   std::size_t share = others_wait ? host.share_left : SIZE_MAX;
-  bool did = false;
+  bool made_progress = false;
   do {
-    did |= write_received(host, share, now);
+    made_progress |= write_received(host, share, now);
   } while (host.from_host_done == host.from_host.size() && refill(host));
   host.share_left = others_wait ? share : 0;
   is_turn_open_ = others_wait;  // one that was alone begins anew
-  return did;
+  return made_progress;
 }
 
 // While the LAN is blocked frames for other hosts go on, up to the first that is for the LAN.
 bool LanNic::give_past_lan(base::Time now) {
-  bool did = false;
+  bool made_progress = false;
   std::array<base::Bytes, kBatch> out;
   for (const auto& s : sessions_) {
     while (s->is_heard() && refill(*s)) {
@@ -86,10 +86,10 @@ bool LanNic::give_past_lan(base::Time now) {
       const Run run = gather(*s, out, SIZE_MAX);
       if (run.frames > 0 || !run.has_other) break;
       take_out(*s, {}, 1, now);
-      did = true;
+      made_progress = true;
     }
   }
-  return did;
+  return made_progress;
 }
 
 // Is this frame of a host fit to go anywhere? Its virtio-net header is written anew.
@@ -166,18 +166,18 @@ LanNic::Run LanNic::gather(HostSession& host, std::span<base::Bytes> out, std::s
 
 // Until its share is used up, the LAN port is blocked or all is written.
 bool LanNic::write_received(HostSession& host, std::size_t& share, base::Time now) {
-  bool did = false;
+  bool made_progress = false;
   std::array<base::Bytes, kBatch> out;
   while (host.from_host_done < host.from_host.size() && !is_blocked_) {
     const Run run = gather(host, out, share);
     const std::size_t written = run.frames > 0 ? port_.write({out.data(), run.frames}) : 0;
     const std::size_t taken = written + (run.has_other && written == run.frames ? 1 : 0);
     is_blocked_ = written < run.frames;
-    if (taken == 0) return did;
+    if (taken == 0) return made_progress;
     share -= take_out(host, {out.data(), written}, taken, now);
-    did = true;
+    made_progress = true;
   }
-  return did;
+  return made_progress;
 }
 
 // The first `taken` frames of a host are dealt with, of which `written` went to the LAN. Returns

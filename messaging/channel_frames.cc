@@ -22,19 +22,19 @@ using Kind = MessageChannel::Kind;
 
 }  // namespace
 
-bool ChannelPair::Impl::poll_sends(bool& did) {
-  auto broken = control->poll_sends(did);
-  if (!broken && data != nullptr) broken = data->poll_sends(did);
-  if (!broken && by_send != nullptr) broken = by_send->poll_sends(did);
+bool ChannelPair::Impl::poll_sends(bool& made_progress) {
+  auto broken = control->poll_sends(made_progress);
+  if (!broken && data != nullptr) broken = data->poll_sends(made_progress);
+  if (!broken && by_send != nullptr) broken = by_send->poll_sends(made_progress);
   if (broken) fail(*broken);
   return !broken;
 }
 
 bool ChannelPair::Impl::poll_receives(base::Time now) {
   fabric::WcBatch wcs;
-  bool did = false;
+  bool made_progress = false;
   for (std::size_t n; (n = adapter.poll_cq(*recv_cq, wcs)) > 0;) {
-    did = true;
+    made_progress = true;
     for (std::size_t i = 0; i < n; ++i) {
       if (wcs[i].qpn == control->qpn())
         take_message(*control, dispatch, wcs[i], now);
@@ -45,7 +45,7 @@ bool ChannelPair::Impl::poll_receives(base::Time now) {
       if (!is_alive()) return true;
     }
   }
-  return did;
+  return made_progress;
 }
 
 void ChannelPair::Impl::take_message(MessageChannel& channel, MessageDispatch& by,

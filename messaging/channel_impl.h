@@ -72,7 +72,7 @@ class ChannelPair::Impl final : public MessageHandler, public FilledSink {
   std::size_t frame_bytes_max() const;
   std::size_t take_completed();
   std::size_t pushes_in_flight() const;
-  bool poll_sends(bool& did);
+  bool poll_sends(bool& made_progress);
   bool poll_receives(base::Time now);
   void take_message(MessageChannel& channel, MessageDispatch& by, const fabric::Wc& wc,
                     base::Time now);

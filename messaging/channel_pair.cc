@@ -85,11 +85,11 @@ void ChannelPair::Impl::flush(std::span<const std::uint32_t> refs, bool ours) {
 
 bool ChannelPair::Impl::poll(base::Time now) {
   if (!is_alive()) return false;
-  bool did = false;
-  if (!poll_sends(did)) return true;
+  bool made_progress = false;
+  if (!poll_sends(made_progress)) return true;
   end_closed_pools();
   serve_wishes();  // of the turn before: what came with them has been read since
-  did |= poll_receives(now);
+  made_progress |= poll_receives(now);
   if (!is_alive()) return true;
   if (pool_control.is_broken()) {
     fail("the peer returned an element that it did not have");
@@ -103,11 +103,11 @@ bool ChannelPair::Impl::poll(base::Time now) {
   if (state == ChannelState::kConnected && (by_send != nullptr || !pool_user.empty())) {
     state = ChannelState::kUp;
     owner.on_pair_up(self);
-    did = true;
+    made_progress = true;
   }
   if (is_alive()) send_due(now);
   end_closed_pools();  // before the peer can know: its next write must not land
-  return did;
+  return made_progress;
 }
 
 void ChannelPair::Impl::end_closed_pools() {

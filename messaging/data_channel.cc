@@ -189,10 +189,10 @@ DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_o
   return Push::kTaken;
 }
 
-std::optional<std::string> DataChannel::poll_sends(bool& did) {
+std::optional<std::string> DataChannel::poll_sends(bool& made_progress) {
   fabric::WcBatch wcs;
   for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
-    did = true;
+    made_progress = true;
     for (std::size_t i = 0; i < n; ++i) {
       // It stays in flight: nobody knows whether it arrived.
       if (wcs[i].status != fabric::WcStatus::kSuccess) {

@@ -59,7 +59,7 @@ class DataChannel {
   std::optional<ConsumedRecord> next_indication();
 
   // Takes completions of writes. Gives why the channel is broken, if it is.
-  std::optional<std::string> poll_sends(bool& did);
+  std::optional<std::string> poll_sends(bool& made_progress);
   // A completed receive of this queue pair: the element it says, or why that is not believed. The
   // error of the pair, if the completion is one, comes in `broken`.
   Parsed<FilledElement> take(const fabric::Wc& wc, base::Time now,

@@ -123,10 +123,10 @@ base::Status MessageChannel::post_send(std::span<const fabric::Sge> gather, Kind
   return {};
 }
 
-std::optional<std::string> MessageChannel::poll_sends(bool& did) {
+std::optional<std::string> MessageChannel::poll_sends(bool& made_progress) {
   fabric::WcBatch wcs;
   for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
-    did = true;
+    made_progress = true;
     for (std::size_t i = 0; i < n; ++i) {
       if (wcs[i].status != fabric::WcStatus::kSuccess) return broken(wcs[i].status);
       const Kind kind = kinds_[oldest_send_];

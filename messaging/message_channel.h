@@ -81,7 +81,7 @@ class MessageChannel {
   std::size_t take_completed_frames() { return std::exchange(completed_frames_, 0); }
 
   // Takes completions of Sends. Gives why the channel is broken, if it is.
-  std::optional<std::string> poll_sends(bool& did);
+  std::optional<std::string> poll_sends(bool& made_progress);
   // A completed receive of this queue pair: handle(MutableBytes, slot) is called once and says true
   // to keep the slot; then may_keep() must have been true. Gives why the channel is broken, if it
   // is.

@@ -240,12 +240,12 @@ std::size_t PairGroup::receive(std::span<ReceivedFrame> out) {
 bool PairGroup::poll(base::Time now) {
   if (queues() == 1) return first().poll(now);
   if (is_down_) return false;
-  bool did = link_ != nullptr;
-  if (did) connect_further(now);
+  bool made_progress = link_ != nullptr;
+  if (made_progress) connect_further(now);
   for (const auto& pair : pairs_) {
-    if (pair != nullptr && !is_down_) did |= pair->poll(now);
+    if (pair != nullptr && !is_down_) made_progress |= pair->poll(now);
   }
-  return did;
+  return made_progress;
 }
 
 base::Time PairGroup::deadline() const {

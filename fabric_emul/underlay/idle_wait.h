@@ -19,10 +19,10 @@ class IdleWait {
  public:
   // What the last turn leaves behind.
   struct Iteration {
-    bool did = true;           // something: the next turn follows at once
-    std::uint64_t moved = 0;   // so far, as base::IdleStrategy counts it
-    bool wants_write = false;  // an underlay took not all: its room ends the wait too
-    base::Time deadline{};     // when there is something to do by itself
+    bool made_progress = true;          // something: the next turn follows at once
+    std::uint64_t bytes_processed = 0;  // so far, as base::IdleStrategy counts it
+    bool wants_write = false;           // an underlay took not all: its room ends the wait too
+    base::Time deadline{};              // when there is something to do by itself
   };
 
   // never_sleeps: as base::IdleStrategy says.
@@ -37,7 +37,8 @@ class IdleWait {
   // Returns when the next turn is due; the poller and has_room() then tell what is ready.
   void wait(base::Time now, const Iteration& turn) {
     for (const Watched& one : underlays_) poller_.want(one.which, true, turn.wants_write);
-    base::IdleStrategy::Step step = idle_.after(turn.did || turn.deadline <= now, turn.moved, now);
+    base::IdleStrategy::Step step =
+        idle_.after(turn.made_progress || turn.deadline <= now, turn.bytes_processed, now);
     if (step == base::IdleStrategy::Step::kSleep && !may_sleep())
       step = base::IdleStrategy::Step::kWork;
     poller_.wait(now, turn.deadline, step);

@@ -22,7 +22,7 @@ namespace {
 constexpr int kBacklog = 16;
 // Checksums read a short cell back while the other processor holds its lines: copies are faster.
 constexpr std::size_t kLentMin = 4096;
-constexpr int kWakeUpsPerTurn = 16;
+constexpr int kWakeUpsPerIteration = 16;
 // Of an owner who does not sleep: so often it looks for connections and ends.
 constexpr unsigned kEmptyTurns = 64;
 constexpr std::uint32_t kListenerNumber = 0;  // what a connector calls its peer
@@ -298,7 +298,7 @@ void ShmUnderlay::on_readable(Wire& wire) {
     if (!wire.segment) return;
   }
   std::array<char, 16> bytes;
-  for (int i = 0; i < kWakeUpsPerTurn; ++i) {
+  for (int i = 0; i < kWakeUpsPerIteration; ++i) {
     const ssize_t got = ::recv(wire.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got > 0) {
       wire.has_room = wire.blocked;

@@ -8,7 +8,7 @@
 namespace splitnic::fabric {
 namespace {
 
-constexpr unsigned kStreamCellsATurn = 256;
+constexpr unsigned kStreamCellsPerIteration = 256;
 
 StreamNumber first_number(Lcn start) { return StreamNumber(start.value << 16); }
 
@@ -138,7 +138,7 @@ void Adapter::end_stream_batches(base::Time now) {
 bool Adapter::transmit_streams(base::Time now) {
   bool has_more = false;
   for (const auto& [qpn, stream] : streams_) {
-    has_more |= stream->transmit(now, kStreamCellsATurn) == kStreamCellsATurn;
+    has_more |= stream->transmit(now, kStreamCellsPerIteration) == kStreamCellsPerIteration;
   }
   return has_more;
 }

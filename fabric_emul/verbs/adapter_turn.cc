@@ -8,25 +8,25 @@ namespace splitnic::fabric {
 namespace {
 
 // Cells that one queue pair may send before the next one's turn.
-constexpr unsigned kCellsATurn = 256;
+constexpr unsigned kCellsPerIteration = 256;
 // Such turns of all before receiving has its turn again.
-constexpr unsigned kRoundsATurn = 8;
+constexpr unsigned kRoundsPerIteration = 8;
 
 }  // namespace
 
 bool Adapter::poll(base::Time now, unsigned batches_max) {
-  const bool did = receive(now, batches_max);
+  const bool made_progress = receive(now, batches_max);
   transmit(now);
-  return did || has_more_;
+  return made_progress || has_more_;
 }
 
 bool Adapter::receive(base::Time now, unsigned batches_max) {
   now_ = now;
-  bool did = false;
+  bool made_progress = false;
   for (const auto& port : ports_) {
-    did |= port->receive(now, batches_max, [&](Link& link, std::span<const ReceivedCell> cells) {
-      on_batch(link, cells, now);
-    });
+    made_progress |= port->receive(
+        now, batches_max,
+        [&](Link& link, std::span<const ReceivedCell> cells) { on_batch(link, cells, now); });
     port->on_time(now);
   }
   connections_.on_time(now);
@@ -35,7 +35,7 @@ bool Adapter::receive(base::Time now, unsigned batches_max) {
     qp->end_batch(now);
   }
   if (!streams_.empty()) poll_streams(now);
-  return did;
+  return made_progress;
 }
 
 // Replies first (end_batch), then every active queue pair in turn, so that none starves another.
@@ -43,13 +43,13 @@ void Adapter::transmit(base::Time now) {
   now_ = now;
   const std::size_t count = active_.size();
   bool again = count > 0;
-  for (unsigned round = 0; again && round < kRoundsATurn; ++round) {
+  for (unsigned round = 0; again && round < kRoundsPerIteration; ++round) {
     again = false;
     for (std::size_t i = 0; i < count; ++i) {
       Qp& qp = *active_[(next_active_ + i) % count];
       const unsigned sent =
-          qp.transmit(now, kCellsATurn, [this](Lid lid) { return link_by_lid(lid); });
-      again |= sent == kCellsATurn;
+          qp.transmit(now, kCellsPerIteration, [this](Lid lid) { return link_by_lid(lid); });
+      again |= sent == kCellsPerIteration;
     }
   }
   has_more_ = again;

@@ -153,15 +153,15 @@ void World::watch_pairs() {
 }
 
 void World::turn(base::Time end) {
-  bool did = false;
+  bool made_progress = false;
   for (int i = 0; i < 64; ++i) {
     const base::Time now = clock.now();
-    bool moved = host->step(now, tap.queued() > 0);
-    moved |= iou->step(now, lan.queued() > 0);
+    bool bytes_processed = host->step(now, tap.queued() > 0);
+    bytes_processed |= iou->step(now, lan.queued() > 0);
     watch_pairs();
     ++turns;
-    did |= moved;
-    if (!moved) break;
+    made_progress |= bytes_processed;
+    if (!bytes_processed) break;
   }
   const base::Time now = clock.now();
   hash_ = (hash_ ^ static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ to_lan.hash() ^
@@ -170,10 +170,10 @@ void World::turn(base::Time end) {
   // What is in flight takes time: at least a microsecond a turn.
   const base::Time due =
       std::min({host->deadline(), iou->deadline(), host_path_->deadline(), iou_path_->deadline()});
-  idle_turns_ = !did && due <= now ? idle_turns_ + 1 : 0;
+  idle_turns_ = !made_progress && due <= now ? idle_turns_ + 1 : 0;
   if (idle_turns_ == kIdleTurnsMax) forbidden_.push_back("a deadline is due and nothing is done");
   const base::Time next =
-      std::max(std::min(due, end), now + std::chrono::microseconds(did ? 5 : 1));
+      std::max(std::min(due, end), now + std::chrono::microseconds(made_progress ? 5 : 1));
   clock.set(std::min(next, std::max(end, now + std::chrono::microseconds(1))));
 }
 

@@ -191,11 +191,11 @@ class End final : private ConnectionHandler {
   }
 
   bool poll() {
-    bool did = adapter->poll(now());
+    bool made_progress = adapter->poll(now());
     if (adapter->wants_write()) adapter->on_writable(now());
     const std::size_t before = sent.size() + received.size();
     if (drains) drain();
-    return did || sent.size() + received.size() > before;
+    return made_progress || sent.size() + received.size() > before;
   }
   void drain() {
     std::array<Wc, 64> wcs;
@@ -359,12 +359,12 @@ class AdapterPair {
 
   // Every end once, then time goes on: a little, or to the next deadline if nothing is under way.
   void turn(base::Time until = base::kNever) {
-    bool did = false;
-    for (auto& e : ends_) did |= e->poll();
-    did |= carrier_->has_traffic(ends_.size());
+    bool made_progress = false;
+    for (auto& e : ends_) made_progress |= e->poll();
+    made_progress |= carrier_->has_traffic(ends_.size());
     const base::Time before = now();
     carrier_->after_turn();
-    if (did) return;
+    if (made_progress) return;
     base::Time next = base::kNever;
     for (auto& e : ends_) next = std::min(next, e->adapter->deadline());
     if (next <= before) ++idle_turns_with_past_deadline;

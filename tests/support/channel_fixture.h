@@ -57,23 +57,23 @@ class ChannelSide final : public PairSide {
   std::uint64_t made() const { return made_ + queued_.size(); }
 
   bool step(base::Time now) {
-    bool did = adapter->poll(now);
+    bool made_progress = adapter->poll(now);
     if (!pair || !polls) {
       adapter->transmit(now);
-      return did;
+      return made_progress;
     }
-    did |= pair->poll(now);
-    did |= take(now);
+    made_progress |= pair->poll(now);
+    made_progress |= take(now);
     for (std::size_t done = pair->take_completed(); done > 0; --done) {
       first_ += lengths_.front();
       lengths_.pop_front();
       ++completed;
-      did = true;
+      made_progress = true;
     }
-    while (pushes && push_next(now)) did = true;
-    did |= pair->poll(now);
+    while (pushes && push_next(now)) made_progress = true;
+    made_progress |= pair->poll(now);
     adapter->transmit(now);
-    return did;
+    return made_progress;
   }
   base::Time deadline() const {
     return pair ? std::min(adapter->deadline(), pair->deadline()) : adapter->deadline();
@@ -171,9 +171,9 @@ class ChannelSide final : public PairSide {
   bool take(base::Time now) {
     if (!receives) return false;
     std::array<ReceivedFrame, 64> frames;
-    bool did = false;
+    bool made_progress = false;
     while (const std::size_t n = pair->receive(frames)) {
-      did = true;
+      made_progress = true;
       for (std::size_t i = 0; i < n; ++i) {
         check(frames[i].bytes);
         if (holds)
@@ -182,7 +182,7 @@ class ChannelSide final : public PairSide {
           pair->release(frames[i], now);
       }
     }
-    return did;
+    return made_progress;
   }
 
   CfgReply on_cfg_request(ChannelPair&, const CfgRequest& request) override {

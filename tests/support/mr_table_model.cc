@@ -16,9 +16,10 @@ constexpr std::uint64_t kNowhere = std::uint64_t{1} << 40;
 }  // namespace
 
 MrTableModel::MrTableModel()
-    : frames_(static_cast<std::byte*>(std::aligned_alloc(kFrameBytes, kFrames * kFrameBytes)),
+    : frames_(static_cast<std::byte*>(
+                  std::aligned_alloc(kFrameOverheadBytes, kFrames * kFrameOverheadBytes)),
               std::free),
-      clean_(kFrames * kFrameBytes) {
+      clean_(kFrames * kFrameOverheadBytes) {
   for (std::size_t i = 0; i < clean_.size(); ++i)
     clean_[i] = static_cast<std::byte>(i * 7 + i / 256);
 }
@@ -69,7 +70,7 @@ std::byte* MrTableModel::any_page(Draw& draw, std::uint8_t log2) {
     return reinterpret_cast<std::byte*>(kNowhere + (draw.below(8) << log2));
   }
   const std::size_t frames = std::size_t{1} << (log2 - 12);
-  return frames_.get() + draw.below(kFrames - frames + 1) * kFrameBytes;
+  return frames_.get() + draw.below(kFrames - frames + 1) * kFrameOverheadBytes;
 }
 
 void MrTableModel::added(const base::Result<MemoryHandle>& handle, bool expected,
@@ -87,11 +88,11 @@ void MrTableModel::add_span(Draw draw) {
   entry.pd = any_pd(draw);
   entry.start = any_start(draw);
   entry.rights = any_rights(draw, kAccessRights | kWindowBind);
-  entry.first = draw.below(kFrameBytes);
-  entry.length = draw.below(kFrames * kFrameBytes - entry.first);
+  entry.first = draw.below(kFrameOverheadBytes);
+  entry.length = draw.below(kFrames * kFrameOverheadBytes - entry.first);
   entry.pages = std::make_shared<Pages>();
   for (std::size_t i = 0; i < kFrames; ++i) {
-    entry.pages->at.push_back(frames_.get() + i * kFrameBytes);
+    entry.pages->at.push_back(frames_.get() + i * kFrameOverheadBytes);
   }
   const auto handle = table_->register_region(entry.pd, {frames_.get() + entry.first, entry.length},
                                               entry.rights, VirtualAddress(entry.start));
@@ -126,7 +127,8 @@ void MrTableModel::add_pages(Draw draw) {
     pages.home.push_back(page);
     if (is_consecutive && i > 0 && pages.at[i - 1] != nullptr) {
       page = pages.at[i - 1] + page_bytes;
-      const auto end = reinterpret_cast<std::uintptr_t>(frames_.get()) + kFrames * kFrameBytes;
+      const auto end =
+          reinterpret_cast<std::uintptr_t>(frames_.get()) + kFrames * kFrameOverheadBytes;
       if (pages.is_real && reinterpret_cast<std::uintptr_t>(page) + page_bytes > end) {
         page = pages.home.back();
       }
@@ -182,11 +184,11 @@ void MrTableModel::add_iscsi(Draw draw) {
   entry.pd = any_pd(draw);
   entry.rights = static_cast<std::uint8_t>(draw.below(8) * 4);
   entry.iscsi_control = static_cast<std::uint8_t>(draw.below(5));
-  entry.first = draw.below(kFrameBytes);
-  entry.length = draw.below(3 * kFrameBytes);
+  entry.first = draw.below(kFrameOverheadBytes);
+  entry.length = draw.below(3 * kFrameOverheadBytes);
   entry.pages = std::make_shared<Pages>();
   for (std::size_t i = 0; i < kFrames; ++i) {
-    entry.pages->at.push_back(frames_.get() + i * kFrameBytes);
+    entry.pages->at.push_back(frames_.get() + i * kFrameOverheadBytes);
   }
   added(table_->register_iscsi(entry.pd, {frames_.get() + entry.first, entry.length}, entry.rights,
                                entry.iscsi_control),

@@ -29,7 +29,7 @@ class MrTableModel {
  private:
   static constexpr std::size_t kFrames = 24;  // of 4 KiB, real memory
   static constexpr std::size_t kEntries = 6;
-  static constexpr std::size_t kFrameBytes = 4096;
+  static constexpr std::size_t kFrameOverheadBytes = 4096;
 
   // Draws parameters from one word; when it is used up, from a second one made of it. All are 0 if
   // the word is 0, so small words are simple operations.

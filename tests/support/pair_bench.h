@@ -91,11 +91,11 @@ class PairBench {
     CHECK(run_until([&] { return host().link != nullptr && unit().link != nullptr; }));
   }
   void turn(base::Time until = base::kNever) {
-    bool did = false;
-    for (auto& side : sides_) did |= side->step(clock.now());
-    for (auto* endpoint : endpoints_) did |= endpoint->queued_batches() > 0;
+    bool made_progress = false;
+    for (auto& side : sides_) made_progress |= side->step(clock.now());
+    for (auto* endpoint : endpoints_) made_progress |= endpoint->queued_batches() > 0;
     clock.advance(std::chrono::microseconds(2));
-    if (did) return;
+    if (made_progress) return;
     base::Time next = until;
     for (auto& side : sides_) {
       next = std::min({next, side->deadline(), side->faults.deadline()});

@@ -133,30 +133,30 @@ void FabricEnd::turn() {
   // The passive end sleeps until somebody is there.
   const bool spins = config_.spins && (config_.is_active || is_connected_);
   if (!spins || adapter_->wants_write()) {
-    waiting_.wait(now_, {.did = did_ || spins,
-                         .moved = moved(),
+    waiting_.wait(now_, {.made_progress = made_progress_ || spins,
+                         .bytes_processed = bytes_processed(),
                          .wants_write = adapter_->wants_write(),
                          .deadline = adapter_->deadline()});
     now_ = clock_.now();
     if (adapter_->wants_write() && waiting_.has_room()) adapter_->on_writable(now_);
   }
   // What is posted in answer leaves together with what is owed for what came.
-  did_ = adapter_->receive(now_);
-  did_ |= take_completions();
+  made_progress_ = adapter_->receive(now_);
+  made_progress_ |= take_completions();
   adapter_->transmit(now_);
   if (!config_.is_active && !why_.empty()) end_session();
 }
 
 bool FabricEnd::take_completions() {
   fabric::WcBatch wcs;
-  bool did = false;
+  bool made_progress = false;
   for (const fabric::CqId cq : {send_cq_, recv_cq_}) {
     while (const std::size_t count = adapter_->poll_cq(cq, wcs)) {
-      did = true;
+      made_progress = true;
       for (const fabric::Wc& wc : std::span(wcs).first(count)) on_completion(wc);
     }
   }
-  return did;
+  return made_progress;
 }
 
 // Completions of a session that is over may still come.

@@ -65,8 +65,8 @@ class FabricEnd final : private fabric::ConnectionHandler {
   std::size_t received() const { return received_; }  // messages, here
 
   // For base::IdleStrategy, as the two programs count frames.
-  std::uint64_t moved() const {
-    return (sent_ + received_) * (what_.bytes + base::IdleStrategy::kFrameBytes);
+  std::uint64_t bytes_processed() const {
+    return (sent_ + received_) * (what_.bytes + base::IdleStrategy::kFrameOverheadBytes);
   }
 
  private:
@@ -100,7 +100,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
   fabric::CqId send_cq_, recv_cq_;
   fabric::IdleWait waiting_{false};
   std::size_t wake_slot_ = 0;
-  bool did_ = true;
+  bool made_progress_ = true;
 
   // Of the connection.
   Greeting what_;

@@ -32,7 +32,8 @@ base::Status stream(FabricEnd& end, const Run& run, double seconds, Row& row) {
     while (end.open() < slots) end.post(Word::kCount);
     end.transmit();
     const std::size_t known = end.sent();
-    if (auto moved = end.turn_until([&] { return end.sent() > known; }); !moved) return moved;
+    if (auto bytes_processed = end.turn_until([&] { return end.sent() > known; }); !bytes_processed)
+      return bytes_processed;
   }
   if (auto rest = end.turn_until([&] { return end.open() == 0; }); !rest) return rest;
   row.messages = end.sent() - before;

@@ -11,14 +11,14 @@ using Step = IdleStrategy::Step;
 class IdleStrategyTest : public ::testing::Test {
  protected:
   // A turn that ends `later` and moves so much.
-  Step turn(Duration later, bool did, std::uint64_t bytes = 0) {
+  Step turn(Duration later, bool made_progress, std::uint64_t bytes = 0) {
     now_ += later;
-    moved_ += bytes;
-    return idle_.after(did, moved_, now_);
+    bytes_processed_ += bytes;
+    return idle_.after(made_progress, bytes_processed_, now_);
   }
   IdleStrategy idle_{false};
   Time now_{1s};
-  std::uint64_t moved_ = 0;
+  std::uint64_t bytes_processed_ = 0;
 };
 
 TEST_F(IdleStrategyTest, spins_behind_work_and_then_sleeps) {

@@ -130,9 +130,9 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     return true;
   }
   bool step() {
-    bool did = adapter->poll(clock_.now());
+    bool made_progress = adapter->poll(clock_.now());
     if (pair) {
-      did |= pair->poll(clock_.now());
+      made_progress |= pair->poll(clock_.now());
       static_cast<void>(pair->take_completed());
       std::array<messaging::ReceivedFrame, 64> frames;
       const std::size_t count = takes ? pair->receive(frames) : 0;
@@ -140,10 +140,10 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
         got.emplace_back(frames[i].bytes.begin(), frames[i].bytes.end());
         pair->release(frames[i], clock_.now());
       }
-      did |= count > 0;
+      made_progress |= count > 0;
     }
     adapter->transmit(clock_.now());
-    return did;
+    return made_progress;
   }
   base::Time deadline() const {
     return pair ? std::min(adapter->deadline(), pair->deadline()) : adapter->deadline();
@@ -262,10 +262,10 @@ class UnitBench {
   sim::FakePort& lan(std::size_t nic = 0) { return *lans_[nic]; }
 
   bool turn() {
-    bool did = unit->step(clock.now(), true);
-    for (const auto& host : hosts_) did |= host->step();
-    for (const auto& host : hosts_) did |= host->endpoint.queued_batches() > 0;
-    return did || end_->queued_batches() > 0;
+    bool made_progress = unit->step(clock.now(), true);
+    for (const auto& host : hosts_) made_progress |= host->step();
+    for (const auto& host : hosts_) made_progress |= host->endpoint.queued_batches() > 0;
+    return made_progress || end_->queued_batches() > 0;
   }
   void run(base::Duration span) {
     const base::Time end = clock.now() + span;
@@ -353,14 +353,14 @@ class UnitBench {
   bool run_until(Done&& done, base::Time end) {
     while (!done()) {
       if (clock.now() >= end) return false;
-      bool did = false;
-      for (int i = 0; i < 64 && turn(); ++i) did = true;
+      bool made_progress = false;
+      for (int i = 0; i < 64 && turn(); ++i) made_progress = true;
       base::Time due = unit->deadline();
       for (const auto& host : hosts_) {
         due = std::min({due, host->deadline(), host->faults.deadline()});
       }
       const base::Time now = clock.now();
-      clock.set(std::clamp(due, now + (did ? 5us : 1us), std::max(end, now + 5us)));
+      clock.set(std::clamp(due, now + (made_progress ? 5us : 1us), std::max(end, now + 5us)));
     }
     return true;
   }

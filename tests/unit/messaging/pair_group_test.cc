@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kFrameBytes = 1000;
+constexpr std::size_t kFrameOverheadBytes = 1000;
 constexpr std::size_t kFrames = 1024;  // that lie in the arena; used in turn
 
 struct Arrived {
@@ -43,7 +43,8 @@ class Side final : public bench::PairSide {
     CHECK(group->register_frames(arena_).has_value());
   }
   bool push(std::uint32_t flow, std::uint32_t number) {
-    const base::MutableBytes frame(arena_.data() + next_ % kFrames * kFrameBytes, kFrameBytes);
+    const base::MutableBytes frame(arena_.data() + next_ % kFrames * kFrameOverheadBytes,
+                                   kFrameOverheadBytes);
     base::store_be(frame.data(), flow);
     base::store_be(frame.data() + 4, number);
     if (!group->push(frame, flow, clock_.now())) return false;
@@ -51,9 +52,9 @@ class Side final : public bench::PairSide {
     return true;
   }
   bool step(base::Time now) {
-    bool did = adapter->poll(now);
+    bool made_progress = adapter->poll(now);
     if (group) {
-      did |= group->poll(now);
+      made_progress |= group->poll(now);
       completed += group->take_completed();
       std::array<ReceivedFrame, 64> frames;
       const std::size_t count = group->up() ? group->receive(frames) : 0;
@@ -62,11 +63,11 @@ class Side final : public bench::PairSide {
         got.push_back({base::load_be<std::uint32_t>(at), base::load_be<std::uint32_t>(at + 4)});
         group->release(frames[i], now);
       }
-      did |= count > 0;
-      did |= group->poll(now);
+      made_progress |= count > 0;
+      made_progress |= group->poll(now);
     }
     adapter->transmit(now);
-    return did;
+    return made_progress;
   }
   base::Time deadline() const {
     return group ? std::min(adapter->deadline(), group->deadline()) : adapter->deadline();
@@ -121,7 +122,7 @@ class Side final : public bench::PairSide {
   CfgReply on_cfg_request(ChannelPair&, const CfgRequest&) override { return {}; }
 
   const bool is_unit_;
-  std::vector<std::byte> arena_ = std::vector<std::byte>(kFrames * kFrameBytes);
+  std::vector<std::byte> arena_ = std::vector<std::byte>(kFrames * kFrameOverheadBytes);
   std::size_t next_ = 0;
 };
 

@@ -53,9 +53,9 @@ struct Wire {
   }
   // Moves datagrams until neither end has one; `harm` may change or (true) drop each.
   void pump() {
-    for (bool moved = true; moved;) {
-      moved = carry(a, b);
-      moved = carry(b, a) || moved;
+    for (bool bytes_processed = true; bytes_processed;) {
+      bytes_processed = carry(a, b);
+      bytes_processed = carry(b, a) || bytes_processed;
     }
   }
   bool carry(FullLink& from, FullLink& to) {

@@ -257,11 +257,11 @@ struct HandPeer final : CellSink {
   }
   // Until nothing moves.
   void pump() {
-    for (bool moved = true; moved;) {
+    for (bool bytes_processed = true; bytes_processed;) {
       w.pump();
-      moved = false;
+      bytes_processed = false;
       while (const auto batch = end.receive()) {
-        moved = true;
+        bytes_processed = true;
         for (std::size_t at = 0; at < batch->bytes.size(); at += batch->stride) {
           FlitWalker walker(
               batch->bytes.subspan(at, std::min(batch->stride, batch->bytes.size() - at)));
@@ -271,7 +271,7 @@ struct HandPeer final : CellSink {
       }
       std::array<std::byte, 1400> datagram;
       while (const std::size_t bytes = link.fill(w.clock.now(), datagram)) {
-        moved = true;
+        bytes_processed = true;
         end.send(w.listener_at.address(), base::Bytes(datagram).first(bytes), bytes);
       }
     }

@@ -204,17 +204,17 @@ TEST(LinkLentTest, a_peer_that_begins_anew_or_elsewhere_takes_no_room_with_it) {
   EXPECT_EQ(world.from_a.lent_to, world.b_at.address());
   // The same instance, from another address.
   InProcessUnderlay& moved_at = world.hub.add_endpoint();
-  End moved(moved_at, config_of(0xB, 200));
-  moved.port.connect(world.a_at.address(), world.now);
+  End bytes_processed(moved_at, config_of(0xB, 200));
+  bytes_processed.port.connect(world.a_at.address(), world.now);
   for (int i = 0; i < 4; ++i) {
     world.a->receive(world.now);
-    moved.receive(world.now);
+    bytes_processed.receive(world.now);
   }
   EXPECT_FALSE(world.from_a.is_lent);
   EXPECT_EQ(world.a->link().address(), moved_at.address());
   world.a->port.flush(world.now);
-  moved.receive(world.now);
-  EXPECT_EQ(moved.cells, Cells{pattern(300, 1)});
+  bytes_processed.receive(world.now);
+  EXPECT_EQ(bytes_processed.cells, Cells{pattern(300, 1)});
   // Another instance.
   ASSERT_TRUE(write(world.a->link(), pattern(300, 2)));
   EXPECT_TRUE(world.from_a.is_lent);

@@ -117,11 +117,11 @@ struct World {
         b(std::make_unique<End>(client_faults, client)) {}
 
   void pump() {
-    for (bool moved = true; moved;) {
+    for (bool bytes_processed = true; bytes_processed;) {
       a->port.flush(clock.now());
       b->port.flush(clock.now());
-      moved = a->receive(clock.now());
-      moved = b->receive(clock.now()) || moved;
+      bytes_processed = a->receive(clock.now());
+      bytes_processed = b->receive(clock.now()) || bytes_processed;
     }
   }
   // Lets time pass in steps of at most `step`, as far as deadlines allow.

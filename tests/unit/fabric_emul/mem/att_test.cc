@@ -45,7 +45,7 @@ class AttTest : public testing::Test {
 
 TEST_F(AttTest, S002_07_one_region_in_three_forms_has_the_same_physical_addresses) {
   constexpr std::size_t kPages = 300;
-  constexpr std::uint64_t kLength = kPages * kFrameBytes - 100;
+  constexpr std::uint64_t kLength = kPages * kFrameOverheadBytes - 100;
   std::vector<std::byte*> pages;
   for (std::size_t i = 0; i < kPages; ++i) pages.push_back(far_page(i, 12));
   std::array<MemoryHandle, 3> forms;
@@ -71,22 +71,22 @@ TEST_F(AttTest, S002_07_more_pages_than_a_form_holds_take_the_next_form_or_are_r
   std::vector<std::byte*> pages;
   for (std::size_t i = 0; i < 513; ++i) pages.push_back(far_page(7 * i, 12));
   const auto first = std::span(pages).first(512);
-  const MemoryHandle small = add(first, 12, 0, 512 * kFrameBytes).value();
+  const MemoryHandle small = add(first, 12, 0, 512 * kFrameOverheadBytes).value();
   EXPECT_EQ(table_.entry(small)->att_control, AttControl::kFirstOrder);
-  const MemoryHandle large = add(pages, 12, 0, 513 * kFrameBytes).value();
+  const MemoryHandle large = add(pages, 12, 0, 513 * kFrameOverheadBytes).value();
   EXPECT_EQ(table_.entry(large)->att_control, AttControl::kSecondOrder);
   EXPECT_EQ(table_.entry(large)->att->att_page_count(), 3U);
-  EXPECT_EQ(at(large, kStart + 511 * kFrameBytes).at, pages[511]);
-  EXPECT_EQ(at(large, kStart + 512 * kFrameBytes).at, pages[512]);
+  EXPECT_EQ(at(large, kStart + 511 * kFrameOverheadBytes).at, pages[511]);
+  EXPECT_EQ(at(large, kStart + 512 * kFrameOverheadBytes).at, pages[512]);
+  EXPECT_FALSE(add(pages, 12, 0, 513 * kFrameOverheadBytes,
+                   {kStart, AttControl::kFirstOrder, nullptr, nullptr}));
   EXPECT_FALSE(
-      add(pages, 12, 0, 513 * kFrameBytes, {kStart, AttControl::kFirstOrder, nullptr, nullptr}));
-  EXPECT_FALSE(
-      add(first, 12, 0, 512 * kFrameBytes, {kStart, AttControl::kDirect, nullptr, nullptr}))
+      add(first, 12, 0, 512 * kFrameOverheadBytes, {kStart, AttControl::kDirect, nullptr, nullptr}))
       << "direct: the pages do not follow each other";
   pages.resize(kSecondOrderPagesMax + 1, pages[0]);
-  EXPECT_FALSE(add(pages, 12, 0, pages.size() * kFrameBytes));
+  EXPECT_FALSE(add(pages, 12, 0, pages.size() * kFrameOverheadBytes));
   pages.pop_back();
-  EXPECT_TRUE(add(pages, 12, 0, pages.size() * kFrameBytes));
+  EXPECT_TRUE(add(pages, 12, 0, pages.size() * kFrameOverheadBytes));
   EXPECT_EQ(table_.att_count(), 3U);
 }
 
@@ -117,7 +117,7 @@ TEST_F(AttTest, S002_09_a_region_of_10001_bytes_at_an_odd_offset) {
   const std::vector<std::byte*> pages = memory.pages({5, 2, 6});
   const MemoryHandle handle = add(pages, 12, 1235, 10001).value();
   const auto expected = [&](std::uint64_t offset) {
-    return pages[(1235 + offset) / kFrameBytes] + (1235 + offset) % kFrameBytes;
+    return pages[(1235 + offset) / kFrameOverheadBytes] + (1235 + offset) % kFrameOverheadBytes;
   };
   for (std::uint64_t offset = 0; offset < 10001; ++offset) {
     ASSERT_EQ(at(handle, kStart + offset).at, expected(offset)) << offset;
@@ -137,17 +137,18 @@ TEST_F(AttTest, S002_09_a_region_of_10001_bytes_at_an_odd_offset) {
 TEST_F(AttTest, S002_09_what_the_pages_do_not_hold_is_refused) {
   const Frames memory(3);
   const std::vector<std::byte*> pages = memory.pages({2, 0});
-  EXPECT_TRUE(add(pages, 12, 100, 2 * kFrameBytes - 100)) << "to the last byte";
-  EXPECT_TRUE(add(pages, 12, 100, kFrameBytes - 100 + 1)) << "one byte of the last page";
-  EXPECT_FALSE(add(pages, 12, 100, kFrameBytes - 100)) << "the last page has no byte";
-  EXPECT_FALSE(add(pages, 12, 100, 2 * kFrameBytes - 99)) << "a byte too many";
-  EXPECT_FALSE(add(pages, 12, kFrameBytes, kFrameBytes)) << "the first page has no byte";
+  EXPECT_TRUE(add(pages, 12, 100, 2 * kFrameOverheadBytes - 100)) << "to the last byte";
+  EXPECT_TRUE(add(pages, 12, 100, kFrameOverheadBytes - 100 + 1)) << "one byte of the last page";
+  EXPECT_FALSE(add(pages, 12, 100, kFrameOverheadBytes - 100)) << "the last page has no byte";
+  EXPECT_FALSE(add(pages, 12, 100, 2 * kFrameOverheadBytes - 99)) << "a byte too many";
+  EXPECT_FALSE(add(pages, 12, kFrameOverheadBytes, kFrameOverheadBytes))
+      << "the first page has no byte";
   EXPECT_FALSE(add(pages, 12, 0, 0));
   EXPECT_FALSE(add({}, 12, 0, 1));
   const std::array askew{pages[0], pages[1] + 64};
-  EXPECT_FALSE(add(askew, 12, 0, 2 * kFrameBytes));
+  EXPECT_FALSE(add(askew, 12, 0, 2 * kFrameOverheadBytes));
   const std::array out{pages[0], static_cast<std::byte*>(nullptr)};
-  EXPECT_FALSE(add(out, 12, 0, 2 * kFrameBytes)) << "pinned, and a page is out";
+  EXPECT_FALSE(add(out, 12, 0, 2 * kFrameOverheadBytes)) << "pinned, and a page is out";
   EXPECT_EQ(table_.live_count(), 2U);
   EXPECT_EQ(table_.att_count(), 2U);
 }
@@ -155,7 +156,7 @@ TEST_F(AttTest, S002_09_what_the_pages_do_not_hold_is_refused) {
 TEST_F(AttTest, S002_10_shared_memory_has_one_table_that_ends_with_the_last_region) {
   const Frames memory(4);
   const std::vector<std::byte*> pages = memory.pages({3, 0, 2});
-  const MemoryHandle one = add(pages, 12, 10, 3 * kFrameBytes - 10).value();
+  const MemoryHandle one = add(pages, 12, 10, 3 * kFrameOverheadBytes - 10).value();
   ASSERT_EQ(table_.att_count(), 1U);
   const VirtualAddress elsewhere(0x5000);
   const MemoryHandle two = table_.register_shared(kOtherPd, one, kRemoteRead, elsewhere).value();
@@ -170,7 +171,7 @@ TEST_F(AttTest, S002_10_shared_memory_has_one_table_that_ends_with_the_last_regi
   EXPECT_EQ(at(two, elsewhere).failed, AccessCheck::kC) << "its own domain";
   ASSERT_TRUE(table_.deregister(one));
   EXPECT_FALSE(at(one, kStart).ok());
-  EXPECT_EQ(of_two(5000, AccessKind::kRemoteRead).at, pages[1] + 5010 - kFrameBytes);
+  EXPECT_EQ(of_two(5000, AccessKind::kRemoteRead).at, pages[1] + 5010 - kFrameOverheadBytes);
   EXPECT_EQ(table_.att_count(), 1U);
   ASSERT_TRUE(table_.deregister(two));
   EXPECT_EQ(table_.att_count(), 0U);
@@ -190,7 +191,7 @@ TEST_F(AttTest, S002_10_a_span_is_shared_and_a_window_or_a_dead_region_is_not) {
 TEST_F(AttTest, S002_11_a_window_uses_the_table_of_its_region) {
   const Frames memory(6);
   const std::vector<std::byte*> pages = memory.pages({4, 1, 5, 0});
-  const MemoryHandle region = add(pages, 12, 1000, 3 * kFrameBytes).value();
+  const MemoryHandle region = add(pages, 12, 1000, 3 * kFrameOverheadBytes).value();
   const MemoryHandle window =
       table_.bind_window(kPd, region, kStart + 3000, 6000, kRemoteRead, kQp).value();
   EXPECT_EQ(table_.att_count(), 1U) << "binding makes no table";
@@ -212,7 +213,7 @@ TEST_F(AttTest, X_23_a_region_is_pinned_on_demand_or_quiescable_and_only_one) {
   } source;
   const Frames memory(2);
   const std::vector<std::byte*> pages = memory.pages({1, 0});
-  const std::uint64_t length = 2 * kFrameBytes;
+  const std::uint64_t length = 2 * kFrameOverheadBytes;
   EXPECT_FALSE(add(pages, 12, 0, length, {kStart, {}, &source, &word_}));
   const MemoryHandle pinned = add(pages, 12, 0, length).value();
   const MemoryHandle on_demand = add(pages, 12, 0, length, {kStart, {}, &source, nullptr}).value();

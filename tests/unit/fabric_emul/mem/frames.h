@@ -10,20 +10,21 @@
 
 namespace splitnic::fabric::frames {
 
-inline constexpr std::size_t kFrameBytes = 4096;
+inline constexpr std::size_t kFrameOverheadBytes = 4096;
 
 // `count` frames of 4 KiB, filled with bytes that tell neighbours apart.
 class Frames {
  public:
   explicit Frames(std::size_t count)
-      : memory_(static_cast<std::byte*>(std::aligned_alloc(kFrameBytes, count * kFrameBytes)),
+      : memory_(static_cast<std::byte*>(
+                    std::aligned_alloc(kFrameOverheadBytes, count * kFrameOverheadBytes)),
                 std::free),
-        bytes_(count * kFrameBytes) {
+        bytes_(count * kFrameOverheadBytes) {
     for (std::size_t i = 0; i < bytes_; ++i) {
-      memory_[i] = static_cast<std::byte>(i * 31 + i / kFrameBytes);
+      memory_[i] = static_cast<std::byte>(i * 31 + i / kFrameOverheadBytes);
     }
   }
-  std::byte* at(std::size_t frame) const { return memory_.get() + frame * kFrameBytes; }
+  std::byte* at(std::size_t frame) const { return memory_.get() + frame * kFrameOverheadBytes; }
   base::MutableBytes all() const { return {memory_.get(), bytes_}; }
   std::vector<std::byte> copy() const { return {all().begin(), all().end()}; }
   std::vector<std::byte*> pages(std::initializer_list<std::size_t> order) const {

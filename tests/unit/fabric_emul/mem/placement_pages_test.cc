@@ -32,7 +32,8 @@ class PlacementPagesTest : public testing::Test {
   // Where byte `offset` of the region is among all frames.
   static std::size_t place(std::uint64_t offset) {
     static constexpr std::array<std::size_t, 4> kOrder{4, 1, 2, 0};
-    return kOrder[(kFirst + offset) / kFrameBytes] * kFrameBytes + (kFirst + offset) % kFrameBytes;
+    return kOrder[(kFirst + offset) / kFrameOverheadBytes] * kFrameOverheadBytes +
+           (kFirst + offset) % kFrameOverheadBytes;
   }
   Sge piece(std::uint64_t offset, std::uint32_t length) const {
     return {VirtualAddress(kStart.value + offset), length, handle_};
@@ -114,7 +115,7 @@ class OneFrameTest : public testing::Test {
   static VirtualAddress at(std::uint64_t offset) { return VirtualAddress(0x10000 + offset); }
   // What the first page holds; it is brought in if it is out.
   std::vector<std::byte> first_page() {
-    std::vector<std::byte> out(kFrameBytes);
+    std::vector<std::byte> out(kFrameOverheadBytes);
     EXPECT_TRUE(read_remote(table_, kPd, kQp, handle_, at(0), out).ok());
     return out;
   }
@@ -125,18 +126,18 @@ class OneFrameTest : public testing::Test {
   OnDemandPages source_{*arena_, 2};
   std::vector<std::byte*> out_ = std::vector<std::byte*>(2);
   MemoryHandle handle_ = table_
-                             .register_pages(kPd, {out_, 12, 0, 2 * kFrameBytes}, kAccessRights,
-                                             {at(0), {}, &source_, nullptr})
+                             .register_pages(kPd, {out_, 12, 0, 2 * kFrameOverheadBytes},
+                                             kAccessRights, {at(0), {}, &source_, nullptr})
                              .value();
-  const VirtualAddress across_ = at(kFrameBytes - kBefore);
+  const VirtualAddress across_ = at(kFrameOverheadBytes - kBefore);
 };
 
 TEST_F(OneFrameTest, S002_19_a_remote_copy_without_a_frame_changes_no_byte) {
   const std::vector<std::byte> in(200, std::byte{0x5A});
   EXPECT_EQ(write_remote(table_, kPd, kQp, handle_, across_, in).failed, AccessCheck::kA);
-  EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameBytes));
+  EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameOverheadBytes));
   EXPECT_FALSE(write_remote(table_, kPd, kQp, handle_, across_, in).ok()) << "now it is in";
-  EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameBytes));
+  EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameOverheadBytes));
   std::vector<std::byte> out = in;
   EXPECT_FALSE(read_remote(table_, kPd, kQp, handle_, across_, out).ok());
   EXPECT_EQ(out, in);
@@ -150,7 +151,7 @@ TEST_F(OneFrameTest, S002_19_a_list_without_a_frame_changes_no_byte) {
     const auto list = std::span(pieces).last(pieces_used);
     const std::vector<std::byte> in(total_length(list), std::byte{0x5A});
     EXPECT_EQ(scatter(table_, kPd, list, 0, in).failed, AccessCheck::kA);
-    EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameBytes));
+    EXPECT_EQ(first_page(), std::vector<std::byte>(kFrameOverheadBytes));
     std::vector<std::byte> out = in;
     EXPECT_FALSE(gather(table_, kPd, list, 0, out).ok());
     EXPECT_EQ(out, in);

@@ -56,7 +56,7 @@ class IdleWaitTest : public ::testing::Test {
   base::UniqueFd ready_fd_{::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)};
   Carrier first_, second_;
   base::Time now_{1s};
-  const IdleWait::Iteration idle_{.did = false, .deadline = base::kNever};
+  const IdleWait::Iteration idle_{.made_progress = false, .deadline = base::kNever};
 };
 
 TEST_F(IdleWaitTest, it_sleeps_when_every_underlay_says_it_may) {
@@ -73,13 +73,13 @@ TEST_F(IdleWaitTest, one_underlay_that_says_no_makes_the_next_turn_follow) {
 
 TEST_F(IdleWaitTest, nobody_is_asked_where_nobody_is_to_sleep) {
   IdleWait worked = both();
-  EXPECT_FALSE(sleeps(worked, {.did = true, .deadline = base::kNever}));
+  EXPECT_FALSE(sleeps(worked, {.made_progress = true, .deadline = base::kNever}));
   IdleWait due = both();
-  EXPECT_FALSE(sleeps(due, {.did = false, .deadline = now_}));
+  EXPECT_FALSE(sleeps(due, {.made_progress = false, .deadline = now_}));
   IdleWait awake = both(true);
   EXPECT_FALSE(sleeps(awake, idle_));
   IdleWait spins = both();
-  spins.wait(now_, {.did = true});
+  spins.wait(now_, {.made_progress = true});
   now_ += base::IdleStrategy::kSpin - 1us;
   EXPECT_FALSE(sleeps(spins, idle_));
   EXPECT_EQ(first_.asked + second_.asked, 0);
@@ -87,9 +87,10 @@ TEST_F(IdleWaitTest, nobody_is_asked_where_nobody_is_to_sleep) {
 
 TEST_F(IdleWaitTest, where_much_moved_it_does_not_spin) {
   IdleWait waiting = both();
-  waiting.wait(now_, {.did = true});
+  waiting.wait(now_, {.made_progress = true});
   now_ += 1us;
-  EXPECT_TRUE(sleeps(waiting, {.did = false, .moved = 1 << 20, .deadline = base::kNever}));
+  EXPECT_TRUE(sleeps(
+      waiting, {.made_progress = false, .bytes_processed = 1 << 20, .deadline = base::kNever}));
 }
 
 TEST_F(IdleWaitTest, room_is_told_by_output_if_it_was_wanted_and_by_input) {
