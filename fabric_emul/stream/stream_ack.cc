@@ -111,7 +111,7 @@ void StreamSender::go_back() {
 void StreamSender::on_time(base::Time now) {
   if (now < rto_at_) return;
   context_.counters.add(StreamCounter::kTimeouts);
-  if (tries_ >= limits_.retry_limit && now - progress_at_ >= limits_.stall_min) {
+  if (tries_ >= limits_.retry_count && now - progress_at_ >= limits_.stall_min) {
     const Record& oldest = records_.front();
     if (oldest.is_answer) return context_.fail();
     return fail_at(oldest.item, WcStatus::kRetryExceeded);

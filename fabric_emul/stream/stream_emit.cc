@@ -129,7 +129,7 @@ bool StreamSender::may_start(Wqe& w) {
       consumers_outstanding_ >= receive_credits_) {
     return false;
   }
-  if (w.op == WrOp::kRdmaRead && reads_.size() >= limits_.reads_asked) return false;
+  if (w.op == WrOp::kRdmaRead && reads_.size() >= limits_.max_rd_atomic) return false;
   if (w.is_fenced && !reads_.empty()) return false;
   if (local_access_ok(w)) return true;
   // Completions keep their order: the earlier ones first.

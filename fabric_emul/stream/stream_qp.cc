@@ -16,7 +16,7 @@ constexpr unsigned kTerminatesMax = 7;
 StreamQp::StreamQp(const StreamContext& context, const StreamLimits& limits)
     : context_(context),
       limits_(limits),
-      reads_(limits.reads_taken),
+      reads_(limits.max_dest_rd_atomic),
       sender_(context_, reads_, limits.send),
       receiver_(context_, sender_, reads_, limits.receive) {}
 

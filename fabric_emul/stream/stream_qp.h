@@ -21,7 +21,7 @@ namespace splitnic::fabric {
 struct StreamLimits {
   StreamSendLimits send;
   StreamReceiveLimits receive;
-  std::uint16_t reads_taken = 0;
+  std::uint16_t max_dest_rd_atomic = 0;
 };
 
 // The remote queue pair, and what was agreed with it.
@@ -64,7 +64,7 @@ class StreamQp {
   StreamKind kind() const { return context_.kind; }
   QpState state() const { return context_.state; }
   const Link* link() const { return context_.link; }
-  std::uint16_t reads_taken() const { return limits_.reads_taken; }
+  std::uint16_t max_dest_rd_atomic() const { return limits_.max_dest_rd_atomic; }
   std::uint16_t receive_credits() const { return receiver_.receive_credits(); }
   std::uint32_t window_bytes() const { return receiver_.window().bytes(); }
   StreamNumber next_number() const { return sender_.next_number(); }

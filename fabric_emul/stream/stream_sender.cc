@@ -40,7 +40,7 @@ const char* StreamSender::refused(const SendWr& wr, const SgeList& gather) const
   if (wr.op != WrOp::kRdmaRead) return nullptr;
   if (gather.count > 1) return "a read on a stream goes to one piece";
   if (wr.idata) return "a read has no idata";
-  return limits_.reads_asked == 0 ? "this stream asks for no reads" : nullptr;
+  return limits_.max_rd_atomic == 0 ? "this stream asks for no reads" : nullptr;
 }
 
 base::Status StreamSender::post(const SendWr& wr) {
@@ -72,8 +72,8 @@ void StreamSender::start(const StreamStart& agreed) {
   next_number_ = una_ = agreed.number;
   next_psn_ = agreed.psn;
   receive_credits_ = agreed.receive_credits;
-  limits_.reads_asked = std::min(limits_.reads_asked, agreed.reads_asked);
-  reads_ = base::Ring<OpenRead>(std::max<std::size_t>(limits_.reads_asked, 1));
+  limits_.max_rd_atomic = std::min(limits_.max_rd_atomic, agreed.max_rd_atomic);
+  reads_ = base::Ring<OpenRead>(std::max<std::size_t>(limits_.max_rd_atomic, 1));
   std::uint64_t window =
       std::min<std::uint64_t>(limits_.window_bytes_max, agreed.peer_window - kTerminateCellBytes);
   if (context_.link->peer_receive_buffer() > 0) {

@@ -25,8 +25,8 @@ namespace splitnic::fabric {
 struct StreamSendLimits {
   std::size_t depth = 256;                             // work requests
   std::uint64_t window_bytes_max = 1 << 20;            // whatever the peer takes
-  std::uint16_t reads_asked = 0;                       // open at a time
-  std::uint8_t retry_limit = 7;                        // time-outs without progress
+  std::uint16_t max_rd_atomic = 0;                     // open at a time
+  std::uint8_t retry_count = 7;                        // time-outs without progress
   base::Duration fixed_rto{0};                         // tests: no adaptation
   base::Duration stall_min = std::chrono::seconds(5);  // no failure before this without progress
 };
@@ -39,7 +39,7 @@ struct StreamStart {
   Psn psn;
   std::uint32_t peer_window = 0;
   std::uint16_t receive_credits = 0;
-  std::uint16_t reads_asked = 0;
+  std::uint16_t max_rd_atomic = 0;
 };
 
 // A read that waits for its answer: where each cell of it belongs.

@@ -93,10 +93,10 @@ AttrMask bad_values(AttrMask given, const QpAttr& v) {
   refuse_if(v.remote_qpn.value == 0 || v.remote_qpn.value > 0xFFFFFF, kAttrRemoteQpn);
   refuse_if(v.mcp < kMcpMin || v.mcp > kMcpMax || v.mcp % 4 != 0, kAttrMcp);
   refuse_if(v.max_outstanding == 0 || v.max_outstanding > kPsnWindowMax, kAttrMaxOutstanding);
-  refuse_if(v.retry_limit > kRetryLimitMax, kAttrRetryLimit);
+  refuse_if(v.retry_count > kRetryLimitMax, kAttrRetryLimit);
   refuse_if(v.rnr_retry > kRnrRetryForever, kAttrRnrRetry);
-  refuse_if(v.reads_taken > kReadsMax, kAttrReadsTaken);
-  refuse_if(v.reads_asked > kReadsMax, kAttrReadsAsked);
+  refuse_if(v.max_dest_rd_atomic > kReadsMax, kAttrReadsTaken);
+  refuse_if(v.max_rd_atomic > kReadsMax, kAttrReadsAsked);
   refuse_if(v.ack_interval == 0 || v.ack_interval > kLcnWindowMax, kAttrAckInterval);
   return bad & given;
 }
@@ -147,16 +147,16 @@ void apply_attributes(QpAttr& attr, AttrMask given, const QpAttr& values) {
   apply(kAttrMcp, &QpAttr::mcp);
   apply(kAttrReceivePsn, &QpAttr::receive_psn);
   apply(kAttrReceiveLcn, &QpAttr::receive_lcn);
-  apply(kAttrMinRnrWait, &QpAttr::min_rnr_wait);
+  apply(kAttrMinRnrWait, &QpAttr::min_rnr_timer);
   apply(kAttrSelectiveRepeat, &QpAttr::selective_repeat);
   apply(kAttrSendPsn, &QpAttr::send_psn);
   apply(kAttrSendLcn, &QpAttr::send_lcn);
   apply(kAttrMaxOutstanding, &QpAttr::max_outstanding);
-  apply(kAttrRetryLimit, &QpAttr::retry_limit);
+  apply(kAttrRetryLimit, &QpAttr::retry_count);
   apply(kAttrRnrRetry, &QpAttr::rnr_retry);
   apply(kAttrAckInterval, &QpAttr::ack_interval);
-  apply(kAttrReadsTaken, &QpAttr::reads_taken);
-  apply(kAttrReadsAsked, &QpAttr::reads_asked);
+  apply(kAttrReadsTaken, &QpAttr::max_dest_rd_atomic);
+  apply(kAttrReadsAsked, &QpAttr::max_rd_atomic);
 }
 
 }  // namespace splitnic::fabric

@@ -30,17 +30,17 @@ struct QpAttr {
   std::uint16_t mcp = kDefaultMcpFull;  // maximum cell payload, bytes, a multiple of 4
   Psn receive_psn;                      // first PSN and LCN that the peer will send
   Lcn receive_lcn;
-  std::uint16_t min_rnr_wait = 10;  // what an RNR NAK asks for, units of 10 us
-  bool selective_repeat = true;     // false: go-back-N
-  Psn send_psn;                     // first PSN and LCN that we send
+  std::uint16_t min_rnr_timer = 10;  // what an RNR NAK asks for, units of 10 us
+  bool selective_repeat = true;      // false: go-back-N
+  Psn send_psn;                      // first PSN and LCN that we send
   Lcn send_lcn;
   std::uint32_t max_outstanding = 256;        // packets not yet acknowledged [S000-16]
-  std::uint8_t retry_limit = kRetryLimitMax;  // resends without progress, 0..7
+  std::uint8_t retry_count = kRetryLimitMax;  // resends without progress, 0..7
   std::uint8_t rnr_retry = kRnrRetryForever;  // 0..6, 7 = for ever
   std::uint16_t ack_interval = 64;  // K: cells an ACK may cover, 1 = each by itself
   // RDMA reads and FetchOps that are open at a time, 0 = none: that we answer, that we ask for.
-  std::uint16_t reads_taken = 0;
-  std::uint16_t reads_asked = 0;
+  std::uint16_t max_dest_rd_atomic = 0;
+  std::uint16_t max_rd_atomic = 0;
 };
 
 // One bit an attribute.

@@ -110,8 +110,8 @@ void Requester::start(std::uint16_t receive_credits) {
 }
 
 void Requester::on_modified() {
-  if (context_.attr.reads_asked <= reads_.capacity()) return;
-  base::Ring<ReadSink> more(context_.attr.reads_asked);
+  if (context_.attr.max_rd_atomic <= reads_.capacity()) return;
+  base::Ring<ReadSink> more(context_.attr.max_rd_atomic);
   for (; !reads_.empty(); reads_.pop()) more.push(std::move(reads_.front()));
   reads_ = std::move(more);
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 // What a post of an answered operation must be. nullptr: it is.
 const char* Requester::answered_refused(const SendWr& wr, std::uint64_t bytes) const {
   if (context_.service != Service::kRc) return "this service has no RDMA read and no FetchOp";
-  if (context_.attr.reads_asked == 0) return "the peer answers no RDMA read and no FetchOp";
+  if (context_.attr.max_rd_atomic == 0) return "the peer answers no RDMA read and no FetchOp";
   if (wr.idata) return "an RDMA read or FetchOp carries no immediate data";
   if (wr.op == WrOp::kRdmaRead) return nullptr;
   if (bytes != kWordBytes) return "a FetchOp returns 8 bytes";
@@ -35,7 +35,7 @@ std::uint32_t Requester::answer_cells(const Wqe& w) const {
 
 // Within what the peer answers at a time, and what its answers may fill of our receive buffer.
 bool Requester::may_ask(const Wqe& w) const {
-  if (reads_.size() >= context_.attr.reads_asked || reads_.full()) return false;
+  if (reads_.size() >= context_.attr.max_rd_atomic || reads_.full()) return false;
   std::uint64_t cells = std::min(answer_cells(w), kAnswerCellsMax);
   for (std::size_t i = 0; i < reads_.size(); ++i) cells += reads_[i].cells_under_way();
   return reads_.empty() ||
@@ -170,7 +170,7 @@ void Requester::take_answer(ReadSink& sink, const CellView& cell, base::Time now
 // All of it once more; a peer that never gets it right is not asked for ever.
 void Requester::refuse_answer(ReadSink& sink) {
   context_.counters.add(TransportCounter::kPacketCrc);
-  if (++sink.crc_failures > context_.attr.retry_limit) {
+  if (++sink.crc_failures > context_.attr.retry_count) {
     return end_at(sink.wqe_no, WcStatus::kBadResponse);
   }
   sink.forget_all();
@@ -194,7 +194,7 @@ base::Time Requester::answers_deadline() const {
 bool Requester::ask_late(base::Time now) {
   if (now < answers_deadline()) return true;
   context_.counters.add(TransportCounter::kTimeouts);
-  if (tries_ >= context_.attr.retry_limit && now - progress_at_ >= limits_.stall_min) {
+  if (tries_ >= context_.attr.retry_count && now - progress_at_ >= limits_.stall_min) {
     fail(WcStatus::kRetryExceeded);
     return false;
   }

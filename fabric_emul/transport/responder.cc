@@ -32,7 +32,7 @@ void Responder::start() {
   open_ = Open{};
   nak_.reset();
   nak_sent_ = packet_again_ = uc_skipping_ = false;
-  answers_ = AnswerQueue(context_.attr.reads_taken);
+  answers_ = AnswerQueue(context_.attr.max_dest_rd_atomic);
 }
 
 std::uint16_t Responder::receive_credits() const {

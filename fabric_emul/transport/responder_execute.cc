@@ -108,14 +108,14 @@ Responder::Step Responder::place(const CellView& cell) {
   const bool sends = cell.header.op != Op::kRdmaWrite;
   if (begins && sends && rq_.empty()) {
     context_.counters.add(TransportCounter::kDropNoReceive);
-    return refuse(cell, AckCode::kRnr, context_.attr.min_rnr_wait);
+    return refuse(cell, AckCode::kRnr, context_.attr.min_rnr_timer);
   }
   const bool ends = cell.header.pos == Pos::kLast || cell.header.pos == Pos::kOnly;
   const bool indicates = cell.idata || (!begins && open_.idata);
   if (ends && cell.header.op == Op::kRdmaWrite && indicates && rq_.empty()) {
     context_.counters.add(TransportCounter::kDropNoReceive);
     if (is_acknowledged(context_.service)) {
-      return refuse(cell, AckCode::kRnr, context_.attr.min_rnr_wait);
+      return refuse(cell, AckCode::kRnr, context_.attr.min_rnr_timer);
     }
   }
   if (begins) open_packet(cell);

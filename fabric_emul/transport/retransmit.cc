@@ -100,7 +100,7 @@ void Requester::on_time(base::Time now) {
   if (!ask_late(now) || now < rto_at_) return;
   context_.counters.add(TransportCounter::kTimeouts);
   const bool stalled = now - progress_at_ >= limits_.stall_min;
-  if (tries_ >= context_.attr.retry_limit && stalled) return fail(WcStatus::kRetryExceeded);
+  if (tries_ >= context_.attr.retry_count && stalled) return fail(WcStatus::kRetryExceeded);
   ++tries_;
   timeout_at_ = now;
   congestion_.on_timeout();

@@ -91,7 +91,7 @@ base::Status Adapter::check_depths(std::size_t send, std::size_t receive) {
 
 base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   if (auto ok = check_depths(init.send_depth, init.receive_depth); !ok) return ok.error();
-  if (init.reads_taken > kReadsMax || init.reads_asked > kReadsMax) {
+  if (init.max_dest_rd_atomic > kReadsMax || init.max_rd_atomic > kReadsMax) {
     return base::Error("at most " + std::to_string(kReadsMax) + " reads can be open", EINVAL);
   }
   if (!has_modify(init.service)) {
@@ -120,12 +120,12 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
                                      ? init.max_outstanding
                                      : static_cast<std::uint32_t>(init.send_depth);
   context.attr.ack_interval = init.ack_interval;
-  context.attr.retry_limit = init.retry_limit;
+  context.attr.retry_count = init.retry_count;
   context.attr.rnr_retry = init.rnr_retry;
-  context.attr.min_rnr_wait = kMinRnrWait;
+  context.attr.min_rnr_timer = kMinRnrWait;
   context.attr.selective_repeat = init.selective_repeat;
-  context.attr.reads_taken = init.reads_taken;
-  context.attr.reads_asked = init.reads_asked;
+  context.attr.max_dest_rd_atomic = init.max_dest_rd_atomic;
+  context.attr.max_rd_atomic = init.max_rd_atomic;
   context.attr.send_psn = Psn(random_.next32());
   context.attr.send_lcn = Lcn(random_.next32());
   QpLimits limits;
@@ -192,7 +192,7 @@ MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max)
   if (qp->sends_packet_crc()) pair.flags |= kPairPacketCrc;
   if (!qp->attr().selective_repeat) pair.flags |= kPairGoBackN;
   pair.receive_credits = qp->receive_credits();
-  pair.reads_taken = qp->attr().reads_taken;
+  pair.max_dest_rd_atomic = qp->attr().max_dest_rd_atomic;
   pair.msg_max = msg_max;
   return pair;
 }
@@ -215,7 +215,7 @@ base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, L
   attr.mcp = link.mcp();
   if (mine.mcp != 0) attr.mcp = std::min(attr.mcp, mine.mcp);
   if (theirs.mcp != 0) attr.mcp = std::min(attr.mcp, theirs.mcp);
-  attr.reads_asked = std::min(attr.reads_asked, theirs.reads_taken);
+  attr.max_rd_atomic = std::min(attr.max_rd_atomic, theirs.max_dest_rd_atomic);
   if ((theirs.flags & kPairGoBackN) != 0) attr.selective_repeat = false;
   // Each step from the state before it; INIT again if receives were posted there.
   constexpr auto kSteps = std::to_array<QpEdge>({{QpState::kReset, QpState::kInit},

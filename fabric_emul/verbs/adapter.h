@@ -51,12 +51,12 @@ struct QpInit {
   bool takes_dereg = false;  // the peer's Sends may deregister what it was given [S002-35]
   bool packet_crc = false;
   bool selective_repeat = true;  // false: go-back-N
-  std::uint8_t retry_limit = 7;
+  std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;  // 7: for ever
   // RC: RDMA reads and FetchOps open at a time, at most kReadsMax: that the peer may ask of us,
   // that we ask for (the peer may allow fewer).
-  std::uint16_t reads_taken = 0;
-  std::uint16_t reads_asked = kReadsMax;
+  std::uint16_t max_dest_rd_atomic = 0;
+  std::uint16_t max_rd_atomic = kReadsMax;
   std::uint64_t window_bytes_max = 2 << 20;
   base::Duration fixed_rto{0};  // tests only
   base::Duration stall_min = std::chrono::seconds(5);
@@ -73,9 +73,9 @@ struct StreamInit {
   std::uint16_t mcp = 0;                 // 0: of the link that it is connected over
   std::uint32_t window_bytes = 1 << 20;  // W: how far ahead the peer may send
   bool takes_dereg = false;
-  std::uint16_t reads_taken = 0;          // depth of the read request queue
-  std::uint16_t reads_asked = kReadsMax;  // open at a time; the peer may take fewer
-  std::uint8_t retry_limit = 7;
+  std::uint16_t max_dest_rd_atomic = 0;     // depth of the read request queue
+  std::uint16_t max_rd_atomic = kReadsMax;  // open at a time; the peer may take fewer
+  std::uint8_t retry_count = 7;
   base::Duration fixed_rto{0};  // tests only
   base::Duration stall_min = std::chrono::seconds(5);
   std::optional<std::uint16_t> start_lcn{};  // tests: byte numbers start at 65536 times this

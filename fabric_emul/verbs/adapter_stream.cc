@@ -36,7 +36,7 @@ std::optional<Qpn> Adapter::pick_qpn(base::Time now) {
 
 base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now) {
   if (auto ok = check_depths(init.send_depth, init.receive_depth); !ok) return ok.error();
-  if (init.reads_taken > kReadsMax || init.reads_asked > kReadsMax ||
+  if (init.max_dest_rd_atomic > kReadsMax || init.max_rd_atomic > kReadsMax ||
       init.window_bytes > kStreamWindowMax || init.mcp % 4 != 0) {
     return base::Error("a stream has an impossible value of reads, window or MCP", EINVAL);
   }
@@ -53,13 +53,14 @@ base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now)
   context.takes_dereg = init.takes_dereg;
   StreamLimits limits;
   limits.send.depth = init.send_depth;
-  limits.send.reads_asked = init.reads_asked;
-  limits.send.retry_limit = init.retry_limit;
+  limits.send.max_rd_atomic = init.max_rd_atomic;
+  limits.send.retry_count = init.retry_count;
   limits.send.fixed_rto = init.fixed_rto;
   limits.send.stall_min = init.stall_min;
   limits.receive.depth = init.receive_depth;
   limits.receive.window_bytes = init.window_bytes;
-  limits.reads_taken = init.kind == StreamKind::kRdma ? init.reads_taken : std::uint16_t{0};
+  limits.max_dest_rd_atomic =
+      init.kind == StreamKind::kRdma ? init.max_dest_rd_atomic : std::uint16_t{0};
   auto stream = std::make_unique<StreamQp>(context, limits);
   stream->start_psn = Psn(random_.next32());
   stream->start_lcn = init.start_lcn.value_or(static_cast<std::uint16_t>(random_.next32()));
@@ -90,7 +91,7 @@ MgmtPair Adapter::describe_stream(const StreamQp& stream, std::uint8_t channel) 
   pair.mcp = stream.mcp_wanted;
   pair.flags = flags_of(stream.kind());
   pair.receive_credits = stream.receive_credits();
-  pair.reads_taken = stream.reads_taken();
+  pair.max_dest_rd_atomic = stream.max_dest_rd_atomic();
   pair.msg_max = stream.window_bytes();
   return pair;
 }
@@ -112,7 +113,7 @@ base::Status Adapter::connect_stream(StreamQp& stream, const MgmtPair& mine, con
   peer.send.psn = stream.start_psn;
   peer.send.peer_window = theirs.msg_max;
   peer.send.receive_credits = theirs.receive_credits;
-  peer.send.reads_asked = theirs.reads_taken;
+  peer.send.max_rd_atomic = theirs.max_dest_rd_atomic;
   return stream.connect(link, peer);
 }
 

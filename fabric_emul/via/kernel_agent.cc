@@ -18,7 +18,8 @@ QpInit qp_init(const ViAttributes& attributes) {
   init.send_depth = attributes.send_depth;
   init.receive_depth = attributes.receive_depth;
   init.rnr_retry = 0;  // a send that meets no descriptor is an error, not a wait
-  if (init.service == Service::kRc && attributes.enable_rdma_read) init.reads_taken = kReadsTaken;
+  if (init.service == Service::kRc && attributes.enable_rdma_read)
+    init.max_dest_rd_atomic = kReadsTaken;
   return init;
 }
 

@@ -35,7 +35,7 @@ struct MgmtPairWire {
   base::Be16 start_lcn;
   base::Be16 mcp;
   base::Be16 receive_credits;
-  base::Be16 reads_taken;
+  base::Be16 max_dest_rd_atomic;
   base::Be32 msg_max;
   base::Be32 completed;  // reserved (8), MSN (24)
 };
@@ -59,7 +59,7 @@ void emit_pair(std::byte* at, const MgmtPair& pair) {
   out.start_lcn.set(static_cast<std::uint16_t>(pair.start_lcn.value));
   out.mcp.set(pair.mcp);
   out.receive_credits.set(pair.receive_credits);
-  out.reads_taken.set(pair.reads_taken);
+  out.max_dest_rd_atomic.set(pair.max_dest_rd_atomic);
   out.msg_max.set(pair.msg_max);
   out.completed.set(pair.completed.value);
   std::memcpy(at, &out, sizeof(out));
@@ -78,7 +78,7 @@ MgmtPair parse_pair(const std::byte* at) {
   out.start_lcn = Lcn(in.start_lcn.get());
   out.mcp = in.mcp.get();
   out.receive_credits = in.receive_credits.get();
-  out.reads_taken = in.reads_taken.get();
+  out.max_dest_rd_atomic = in.max_dest_rd_atomic.get();
   out.msg_max = in.msg_max.get();
   out.completed = Msn(in.completed.get());
   return out;

@@ -58,7 +58,8 @@ struct MgmtPair {
   Lcn start_lcn{};
   std::uint16_t mcp = 0;
   std::uint16_t receive_credits = 0;
-  std::uint16_t reads_taken = 0;  // RDMA reads and FetchOps that the sender answers at a time
+  std::uint16_t max_dest_rd_atomic =
+      0;  // RDMA reads and FetchOps that the sender answers at a time
   std::uint32_t msg_max = 0;
   Msn completed{};  // DISC and DISC_REP: last packet completed as receiver
   friend bool operator==(const MgmtPair&, const MgmtPair&) = default;

@@ -190,7 +190,7 @@ TEST_F(Drain, T_26_the_event_comes_once_a_drain_and_not_for_one_that_was_left) {
 
 TEST_F(Drain, T_21_reads_that_are_open_stay_so_when_more_may_be_asked) {
   QpInit init = reading(4);
-  init.reads_asked = 2;
+  init.max_rd_atomic = 2;
   const QpPair qp = pair_.connect(init);
   Memory& from = pair_.a().memory(100'000, 3);
   Memory& to = pair_.b().memory(100'000);
@@ -207,7 +207,7 @@ TEST_F(Drain, T_21_reads_that_are_open_stay_so_when_more_may_be_asked) {
   ASSERT_TRUE(pair_.b().sent.empty());
   ASSERT_TRUE(to_state(pair_.b(), qp.b, QpState::kSqd));
   QpAttr attr;
-  attr.reads_asked = 4;
+  attr.max_rd_atomic = 4;
   ASSERT_TRUE(pair_.b().adapter->modify_qp(qp.b, QpState::kRts, kAttrReadsAsked, attr));
   ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 2; }));
   for (std::uint64_t i = 0; i < 2; ++i) {

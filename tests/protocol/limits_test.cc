@@ -154,15 +154,15 @@ TEST(LimitsTest, R_62_reads_of_nothing_and_of_too_many) {
   init.pd = limits.pair.a().pd;
   init.send_cq = init.recv_cq = limits.adapter().create_cq(4).value();
   for (const std::uint16_t reads : {std::uint16_t{kReadsMax + 1}, std::uint16_t{0xFFFF}}) {
-    init.reads_taken = reads;
-    init.reads_asked = 0;
+    init.max_dest_rd_atomic = reads;
+    init.max_rd_atomic = 0;
     EXPECT_FALSE(limits.adapter().create_qp(init, limits.pair.now()));
-    init.reads_taken = 0;
-    init.reads_asked = reads;
+    init.max_dest_rd_atomic = 0;
+    init.max_rd_atomic = reads;
     EXPECT_FALSE(limits.adapter().create_qp(init, limits.pair.now()));
   }
   AdapterPair pair;
-  const QpPair qp = pair.connect({.reads_taken = 0, .reads_asked = 0});
+  const QpPair qp = pair.connect({.max_dest_rd_atomic = 0, .max_rd_atomic = 0});
   Memory& into = pair.b().memory(8);
   const Sge piece = into.sge();
   SendWr wr;

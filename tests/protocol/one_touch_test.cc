@@ -155,7 +155,7 @@ TEST_F(OneTouchTest, M_10_the_end_of_the_queue_pair_ends_what_it_held) {
 // Two queue pairs that count from the same number; the window is held for the read of one of them.
 TEST_F(OneTouchTest, M_10_the_same_number_on_another_queue_pair_is_another_packet) {
   QpAttr attr;
-  attr.reads_taken = attr.reads_asked = 2;
+  attr.max_dest_rd_atomic = attr.max_rd_atomic = 2;
   const QpPair one = pair_.connect_by_hand(reading(2), attr);
   const QpPair two = pair_.connect_by_hand(reading(2), attr);
   const MemoryHandle handle = window();

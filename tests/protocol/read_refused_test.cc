@@ -104,7 +104,7 @@ TEST(ReadRefusedTest, M_05_rights_of_the_queue_pair) {
     QpInit init = reading();
     QpAttr attr;
     attr.rights = rights;
-    attr.reads_taken = attr.reads_asked = 16;
+    attr.max_dest_rd_atomic = attr.max_rd_atomic = 16;
     const QpPair qp = pair.connect_by_hand(init, attr);
     Memory& there = pair.a().memory(64, 1);
     Memory& here = pair.b().memory(64);
@@ -138,7 +138,7 @@ TEST(ReadRefusedTest, M_05_a_fetch_op_needs_both_rights_of_the_queue_pair) {
     AdapterPair pair;
     QpAttr attr;
     attr.rights = rights;
-    attr.reads_taken = attr.reads_asked = 4;
+    attr.max_dest_rd_atomic = attr.max_rd_atomic = 4;
     const QpPair qp = pair.connect_by_hand(reading(), attr);
     Memory& there = pair.a().memory(64, 1);
     Memory& here = pair.b().memory(64);

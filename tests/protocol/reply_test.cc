@@ -176,7 +176,7 @@ TEST_P(DeadPeer, T_25_exactly_as_many_resends_as_allowed) {
   AdapterPair pair;
   const std::uint8_t n = GetParam();
   const QpPair qp =
-      pair.connect({.max_outstanding = 1, .retry_limit = n, .fixed_rto = 20ms, .stall_min = 0s});
+      pair.connect({.max_outstanding = 1, .retry_count = n, .fixed_rto = 20ms, .stall_min = 0s});
   Memory& from = pair.b().memory(100, 2);
   pair.a().faults.set_cut(true);
   const base::Time start = pair.now();

@@ -26,16 +26,16 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     v.mcp = 1364;
     v.receive_psn = Psn(0x100);
     v.receive_lcn = Lcn(0x200);
-    v.min_rnr_wait = 77;
+    v.min_rnr_timer = 77;
     v.selective_repeat = false;
     v.send_psn = Psn(0x300);
     v.send_lcn = Lcn(0x400);
     v.max_outstanding = 4;
-    v.retry_limit = 2;
+    v.retry_count = 2;
     v.rnr_retry = 3;
     v.ack_interval = 8;
-    v.reads_taken = 5;
-    v.reads_asked = 6;
+    v.max_dest_rd_atomic = 5;
+    v.max_rd_atomic = 6;
     return v;
   }
   void step(Qpn qpn, QpState to) {
@@ -90,16 +90,16 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     compare(kAttrMcp, &QpAttr::mcp);
     compare(kAttrReceivePsn, &QpAttr::receive_psn);
     compare(kAttrReceiveLcn, &QpAttr::receive_lcn);
-    compare(kAttrMinRnrWait, &QpAttr::min_rnr_wait);
+    compare(kAttrMinRnrWait, &QpAttr::min_rnr_timer);
     compare(kAttrSelectiveRepeat, &QpAttr::selective_repeat);
     compare(kAttrSendPsn, &QpAttr::send_psn);
     compare(kAttrSendLcn, &QpAttr::send_lcn);
     compare(kAttrMaxOutstanding, &QpAttr::max_outstanding);
-    compare(kAttrRetryLimit, &QpAttr::retry_limit);
+    compare(kAttrRetryLimit, &QpAttr::retry_count);
     compare(kAttrRnrRetry, &QpAttr::rnr_retry);
     compare(kAttrAckInterval, &QpAttr::ack_interval);
-    compare(kAttrReadsTaken, &QpAttr::reads_taken);
-    compare(kAttrReadsAsked, &QpAttr::reads_asked);
+    compare(kAttrReadsTaken, &QpAttr::max_dest_rd_atomic);
+    compare(kAttrReadsAsked, &QpAttr::max_rd_atomic);
     return mask;
   }
 
@@ -110,12 +110,12 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     QpAttr other = values();
     other.rights = kRemoteWrite;
     other.sl = 5;
-    other.min_rnr_wait = 99;
+    other.min_rnr_timer = 99;
     other.ack_interval = 16;
-    other.reads_taken = 3;
-    other.reads_asked = 4;
+    other.max_dest_rd_atomic = 3;
+    other.max_rd_atomic = 4;
     other.max_outstanding = 7;
-    other.retry_limit = 5;
+    other.retry_count = 5;
     other.rnr_retry = 6;
     const auto done = change(qpn, to, given, other);
     EXPECT_TRUE(done) << where(from, to, given) << done.error().text();

@@ -171,8 +171,8 @@ TEST(StreamConnectTest, what_cannot_be_is_refused) {
   EXPECT_TRUE(is_made([](StreamInit&) {}));
   EXPECT_FALSE(is_made([](StreamInit& init) { init.send_depth = 0; }));
   EXPECT_FALSE(is_made([](StreamInit& init) { init.receive_depth = 0; }));
-  EXPECT_FALSE(is_made([](StreamInit& init) { init.reads_taken = kReadsMax + 1; }));
-  EXPECT_FALSE(is_made([](StreamInit& init) { init.reads_asked = kReadsMax + 1; }));
+  EXPECT_FALSE(is_made([](StreamInit& init) { init.max_dest_rd_atomic = kReadsMax + 1; }));
+  EXPECT_FALSE(is_made([](StreamInit& init) { init.max_rd_atomic = kReadsMax + 1; }));
   EXPECT_FALSE(is_made([](StreamInit& init) { init.window_bytes = (1U << 30) + 1; }));
   EXPECT_FALSE(is_made([](StreamInit& init) { init.mcp = 30; }));
 }

@@ -179,7 +179,7 @@ TEST(WorkRequestTest, T_14_a_refused_modify_changes_nothing) {
     const QpAttr before = it.attr();
     QpAttr other = before;
     other.rights = 0;
-    other.min_rnr_wait = 77;
+    other.min_rnr_timer = 77;
     other.remote_qpn = Qpn(5);
     for (std::size_t to = 0; to < kQpStates; ++to) {
       const auto state = static_cast<QpState>(to);
@@ -192,7 +192,7 @@ TEST(WorkRequestTest, T_14_a_refused_modify_changes_nothing) {
       }
       EXPECT_EQ(it.state(), QpState::kRts);
       EXPECT_EQ(it.attr().rights, before.rights);
-      EXPECT_EQ(it.attr().min_rnr_wait, before.min_rnr_wait);
+      EXPECT_EQ(it.attr().min_rnr_timer, before.min_rnr_timer);
       EXPECT_EQ(it.attr().remote_qpn, before.remote_qpn);
     }
   }

@@ -329,7 +329,7 @@ class AdapterPair {
     if (init.max_outstanding != 0) attr.max_outstanding = init.max_outstanding;
     attr.ack_interval = init.ack_interval;
     attr.selective_repeat = init.selective_repeat;
-    attr.retry_limit = init.retry_limit;
+    attr.retry_count = init.retry_count;
     attr.rnr_retry = init.rnr_retry;
     attr.mcp = init.mcp != 0 ? init.mcp : here.mcp();
     const auto step = [&](End& e, Qpn own, Qpn remote, Link& link) {

@@ -39,7 +39,7 @@ class StreamBench {
   static StreamInit reads() { return reads(4); }
   static StreamInit reads(std::uint16_t depth) {
     StreamInit init;
-    init.reads_taken = depth;
+    init.max_dest_rd_atomic = depth;
     init.mcp = kStreamMcp;
     init.fixed_rto = std::chrono::milliseconds(5);
     return init;

@@ -33,7 +33,7 @@ class VmNode {
       : driver(adapter, vmm, clock, form), adapter_(adapter) {
     init.send_cq = adapter.create_cq(1024).value();
     init.recv_cq = adapter.create_cq(1024).value();
-    init.reads_taken = 4;
+    init.max_dest_rd_atomic = 4;
   }
 
   // A process with a queue pair, that stays open.

@@ -63,7 +63,7 @@ base::Status FabricEnd::begin(const Greeting& what) {
   init.recv_cq = recv_cq_;
   init.send_depth = kDepth + 1;
   init.receive_depth = kDepth;
-  init.reads_taken = fabric::kReadsMax;
+  init.max_dest_rd_atomic = fabric::kReadsMax;
   init.selective_repeat = !what.goes_back_n;
   auto qpn = adapter_->create_qp(init, clock_.now());
   if (!qpn) return qpn.error();

@@ -24,16 +24,16 @@ QpAttr other_values() {
   v.mcp = 1364;
   v.receive_psn = Psn(0x100);
   v.receive_lcn = Lcn(0x200);
-  v.min_rnr_wait = 77;
+  v.min_rnr_timer = 77;
   v.selective_repeat = false;
   v.send_psn = Psn(0x300);
   v.send_lcn = Lcn(0x400);
   v.max_outstanding = 4;
-  v.retry_limit = 2;
+  v.retry_count = 2;
   v.rnr_retry = 3;
   v.ack_interval = 8;
-  v.reads_taken = 5;
-  v.reads_asked = 6;
+  v.max_dest_rd_atomic = 5;
+  v.max_rd_atomic = 6;
   return v;
 }
 
@@ -48,16 +48,16 @@ AttrMask difference(const QpAttr& a, const QpAttr& b) {
   compare(a.mcp != b.mcp, kAttrMcp);
   compare(a.receive_psn != b.receive_psn, kAttrReceivePsn);
   compare(a.receive_lcn != b.receive_lcn, kAttrReceiveLcn);
-  compare(a.min_rnr_wait != b.min_rnr_wait, kAttrMinRnrWait);
+  compare(a.min_rnr_timer != b.min_rnr_timer, kAttrMinRnrWait);
   compare(a.selective_repeat != b.selective_repeat, kAttrSelectiveRepeat);
   compare(a.send_psn != b.send_psn, kAttrSendPsn);
   compare(a.send_lcn != b.send_lcn, kAttrSendLcn);
   compare(a.max_outstanding != b.max_outstanding, kAttrMaxOutstanding);
-  compare(a.retry_limit != b.retry_limit, kAttrRetryLimit);
+  compare(a.retry_count != b.retry_count, kAttrRetryLimit);
   compare(a.rnr_retry != b.rnr_retry, kAttrRnrRetry);
   compare(a.ack_interval != b.ack_interval, kAttrAckInterval);
-  compare(a.reads_taken != b.reads_taken, kAttrReadsTaken);
-  compare(a.reads_asked != b.reads_asked, kAttrReadsAsked);
+  compare(a.max_dest_rd_atomic != b.max_dest_rd_atomic, kAttrReadsTaken);
+  compare(a.max_rd_atomic != b.max_rd_atomic, kAttrReadsAsked);
   return mask;
 }
 
@@ -215,12 +215,12 @@ TEST(QpAttrTest, T_14_impossible_values_refuse_the_change_only_when_given) {
       {kAttrMcp, [](QpAttr& v) { v.mcp = 65535; }},
       {kAttrMaxOutstanding, [](QpAttr& v) { v.max_outstanding = 0; }},
       {kAttrMaxOutstanding, [](QpAttr& v) { v.max_outstanding = kPsnWindowMax + 1; }},
-      {kAttrRetryLimit, [](QpAttr& v) { v.retry_limit = 8; }},
+      {kAttrRetryLimit, [](QpAttr& v) { v.retry_count = 8; }},
       {kAttrRnrRetry, [](QpAttr& v) { v.rnr_retry = 8; }},
       {kAttrAckInterval, [](QpAttr& v) { v.ack_interval = 0; }},
       {kAttrAckInterval, [](QpAttr& v) { v.ack_interval = kLcnWindowMax + 1; }},
-      {kAttrReadsTaken, [](QpAttr& v) { v.reads_taken = kReadsMax + 1; }},
-      {kAttrReadsAsked, [](QpAttr& v) { v.reads_asked = kReadsMax + 1; }},
+      {kAttrReadsTaken, [](QpAttr& v) { v.max_dest_rd_atomic = kReadsMax + 1; }},
+      {kAttrReadsAsked, [](QpAttr& v) { v.max_rd_atomic = kReadsMax + 1; }},
   };
   for (const BadValue& bad : bad_values) {
     QpAttr values = other_values();
@@ -246,11 +246,11 @@ TEST(QpAttrTest, limits_themselves_are_legal) {
   constexpr AttrMask kAll = kAttrMaxOutstanding | kAttrRetryLimit | kAttrRnrRetry;
   QpAttr values = other_values();
   values.max_outstanding = kPsnWindowMax;
-  values.retry_limit = 7;
+  values.retry_count = 7;
   values.rnr_retry = 7;
   EXPECT_TRUE(check_modify(Service::kRc, QpState::kSqd, QpState::kSqd, kAll, values));
   values.max_outstanding = 1;
-  values.retry_limit = 0;
+  values.retry_count = 0;
   values.rnr_retry = 0;
   EXPECT_TRUE(check_modify(Service::kRc, QpState::kSqd, QpState::kSqd, kAll, values));
   values.mcp = kMcpMax;

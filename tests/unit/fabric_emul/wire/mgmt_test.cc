@@ -161,7 +161,7 @@ TEST(MgmtTest, reserved_bits_are_ignored) {
 
 TEST(MgmtTest, S000_16_reads_taken_stand_in_bytes_22_and_23_of_a_pair) {
   Mgmt m = mgmt_of(MgmtKind::kConnectRep);
-  m.pairs[0].reads_taken = 0x1234;
+  m.pairs[0].max_dest_rd_atomic = 0x1234;
   Bytes expected = bytes(mgmt_of(MgmtKind::kConnectRep));
   EXPECT_EQ(expected[48 + 22], std::byte{0});
   expected[48 + 22] = std::byte{0x12};
@@ -169,8 +169,8 @@ TEST(MgmtTest, S000_16_reads_taken_stand_in_bytes_22_and_23_of_a_pair) {
   EXPECT_EQ(bytes(m), expected);
   Mgmt back;
   ASSERT_EQ(parse_mgmt(expected, back), MgmtError::kNone);
-  EXPECT_EQ(back.pairs[0].reads_taken, 0x1234);
-  EXPECT_EQ(back.pairs[1].reads_taken, 0);
+  EXPECT_EQ(back.pairs[0].max_dest_rd_atomic, 0x1234);
+  EXPECT_EQ(back.pairs[1].max_dest_rd_atomic, 0);
 }
 
 TEST(MgmtTest, formats_kinds_and_reject_codes_without_a_meaning_are_refused) {
