@@ -11,10 +11,10 @@
 namespace splitnic::base {
 
 template <std::unsigned_integral T, std::endian kOrder>
-class Stored {
+class EndianInteger {
  public:
-  constexpr Stored() = default;
-  constexpr explicit Stored(T v) { set(v); }
+  constexpr EndianInteger() = default;
+  constexpr explicit EndianInteger(T v) { set(v); }
   constexpr T get() const { return swap(std::bit_cast<T>(raw_)); }
   constexpr void set(T v) { raw_ = std::bit_cast<Raw>(swap(v)); }
 
@@ -33,21 +33,21 @@ class Stored {
   Raw raw_{};
 };
 
-using Be16 = Stored<std::uint16_t, std::endian::big>;
-using Be32 = Stored<std::uint32_t, std::endian::big>;
-using Be64 = Stored<std::uint64_t, std::endian::big>;
-using Le16 = Stored<std::uint16_t, std::endian::little>;
+using Be16 = EndianInteger<std::uint16_t, std::endian::big>;
+using Be32 = EndianInteger<std::uint32_t, std::endian::big>;
+using Be64 = EndianInteger<std::uint64_t, std::endian::big>;
+using Le16 = EndianInteger<std::uint16_t, std::endian::little>;
 
 // Loads and stores at any address, for formats that are read word by word.
 template <std::unsigned_integral T>
 T load_be(const std::byte* at) {
-  Stored<T, std::endian::big> v;
+  EndianInteger<T, std::endian::big> v;
   std::memcpy(&v, at, sizeof(T));
   return v.get();
 }
 template <std::unsigned_integral T>
 void store_be(std::byte* at, T value) {
-  const Stored<T, std::endian::big> v(value);
+  const EndianInteger<T, std::endian::big> v(value);
   std::memcpy(at, &v, sizeof(T));
 }
 
