@@ -1,5 +1,5 @@
 // What a pair of channels adds to a snapshot, the same on both sides. `Pair` is
-// messaging::PairGroup; this folder knows no messaging, so it comes as a parameter.
+// messaging::Connection; this folder knows no messaging, so it comes as a parameter.
 #pragma once
 
 #include <string>

@@ -97,7 +97,7 @@ void Host::make_pair() {
   tx_ring_ = std::make_unique<lan::FrameRing>(arena, config_.tx_frames_max);
   messaging::PairConfig pair = config_.pair;
   pair.queues = queues_;
-  pair_ = std::make_unique<messaging::PairGroup>(adapter_, pair, random_, *this);
+  pair_ = std::make_unique<messaging::Connection>(adapter_, pair, random_, *this);
   const auto registered = pair_->register_frames(arena);
   CHECK(registered.has_value());
 }

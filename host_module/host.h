@@ -25,7 +25,7 @@
 #include "host_module/nic_config.h"
 #include "lan_bridge/frame/announce.h"
 #include "lan_bridge/frame_port.h"
-#include "messaging/pair_group.h"
+#include "messaging/connection.h"
 
 namespace splitnic::host {
 
@@ -88,7 +88,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
 
   bool pair_up() const { return pair_ != nullptr && pair_->up(); }
   bool nic_up() const { return pair_up() && nic_.configured(); }
-  messaging::PairGroup* pair() { return pair_.get(); }
+  messaging::Connection* pair() { return pair_.get(); }
   NicConfig& nic() { return nic_; }
   bool connecting() const { return link_ != nullptr && !pair_up(); }
   fabric::Link* link() { return link_; }
@@ -140,7 +140,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::size_t rx_done_ = 0;
   bool rx_blocked_ = false;
   bool is_stopping_ = false;
-  std::unique_ptr<messaging::PairGroup> pair_;
+  std::unique_ptr<messaging::Connection> pair_;
   std::uint32_t queues_;  // to ask for: fewer than wanted once the peer has said so
   bool pair_failed_ = false;
   fabric::Link* link_ = nullptr;

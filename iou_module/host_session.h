@@ -18,7 +18,7 @@
 #include "iou_module/nic_stats.h"
 #include "iou_module/parked_settings.h"
 #include "lan_bridge/frame_port.h"
-#include "messaging/pair_group.h"
+#include "messaging/connection.h"
 
 namespace splitnic::iou {
 
@@ -68,8 +68,8 @@ class HostSession {
   HostSession(const SessionConfig& config, fabric::Adapter& adapter, fabric::Link& link,
               base::Random& random, messaging::PairOwner& owner);
 
-  messaging::PairGroup& pair() { return pair_; }
-  const messaging::PairGroup& pair() const { return pair_; }
+  messaging::Connection& pair() { return pair_; }
+  const messaging::Connection& pair() const { return pair_; }
   fabric::Link& link() { return link_; }
   const fabric::Link& link() const { return link_; }
 
@@ -132,7 +132,7 @@ class HostSession {
   base::PageMemory memory_;
   lan::FrameRing ring_;
   base::Ring<base::Bytes> pending_;
-  messaging::PairGroup pair_;
+  messaging::Connection pair_;
 };
 
 }  // namespace splitnic::iou

@@ -52,7 +52,7 @@ struct PairConfig {
   std::uint32_t grant_bytes_max = 4 << 20;
   std::string node_name{};
   std::uint32_t nic = 0;  // active side: which NIC of the I/O unit
-  // Pairs of this connection, and which of them this one is (pair_group.h). Passive side, before a
+  // Pairs of this connection, and which of them this one is (connection.h). Passive side, before a
   // CONNECT_REQ has come: the most that are given.
   std::uint32_t queues = 1;
   std::uint32_t queue = 0;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "messaging/pair_group.h"
+#include "messaging/connection.h"
 
 namespace splitnic::sim {
 
@@ -18,7 +18,7 @@ class PoolCanary {
  public:
   // `pair` may be null. True if this is another pair than before, or it has further
   // queues now: its memory was filled.
-  bool watch(messaging::PairGroup* pair) {
+  bool watch(messaging::Connection* pair) {
     const std::uint64_t id = pair == nullptr ? 0 : pair->connection().value;
     if (id == 0) return false;
     const std::size_t channels = pair->channels().size();  // of all its queues, before any frame

@@ -31,7 +31,7 @@ TEST(EventTest, S001_24_it_is_told_after_others_when_all_requests_are_open) {
   UnitBench bench;
   TestHost& host = bench.add_host();
   ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  messaging::PairGroup& pair = bench.unit->sessions().at(0)->pair();
+  messaging::Connection& pair = bench.unit->sessions().at(0)->pair();
   while (pair.request(CfgCode::kEcho, {}, bench.clock.now(), [](const CfgReply&) {})) {
   }
   set_link(bench, false);

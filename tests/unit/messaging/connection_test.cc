@@ -1,6 +1,6 @@
 // Several channel pairs in one connection: agreed by both sides, one flow in its order, completions
 // in the order of pushes, memory shared.
-#include "messaging/pair_group.h"
+#include "messaging/connection.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "fabric_emul/wire/flit.h"
 #include "tests/support/pair_bench.h"
 
-namespace splitnic::messaging::pair_group_test {
+namespace splitnic::messaging::connection_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -39,7 +39,7 @@ class Side final : public bench::PairSide {
     if (queues == 0) return;
     PairConfig some = config;
     some.queues = queues;
-    group = std::make_unique<PairGroup>(*adapter, some, random, *this);
+    group = std::make_unique<Connection>(*adapter, some, random, *this);
     CHECK(group->register_frames(arena_).has_value());
   }
   bool push(std::uint32_t flow, std::uint32_t number) {
@@ -86,7 +86,7 @@ class Side final : public bench::PairSide {
     return {};
   }
 
-  std::unique_ptr<PairGroup> group;
+  std::unique_ptr<Connection> group;
   std::map<std::uint32_t, fabric::ConnectionId> ids;  // unit: by queue
   std::vector<Arrived> got;
   std::size_t completed = 0;
@@ -138,7 +138,7 @@ PairConfig gives(std::uint32_t queues) {
   return config;
 }
 
-struct PairGroupTest : testing::Test {
+struct ConnectionTest : testing::Test {
   bench::PairBench<Side> bench{{.unit = gives(8), .hub = {.batch_queue_max = 4096}}};
   base::ManualClock& clock = bench.clock;
   Side& unit = bench.unit();
@@ -161,7 +161,7 @@ struct PairGroupTest : testing::Test {
 // Flows that two queues have: one each.
 constexpr std::uint32_t kFirst = 0x10000000, kSecond = 0xF0000000;
 
-TEST_F(PairGroupTest, S001_27_each_queue_has_a_channel_0_and_a_channel_1) {
+TEST_F(ConnectionTest, S001_27_each_queue_has_a_channel_0_and_a_channel_1) {
   ASSERT_TRUE(connect(3));
   for (const Side* side : {&unit, &host}) {
     EXPECT_EQ(side->ups, 1);
@@ -178,7 +178,7 @@ TEST_F(PairGroupTest, S001_27_each_queue_has_a_channel_0_and_a_channel_1) {
   }
 }
 
-TEST_F(PairGroupTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
+TEST_F(ConnectionTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
   ASSERT_TRUE(connect(4));
   for (std::uint32_t i = 0; i < 400; ++i) {
     const std::uint32_t flow = (i % 8) << 29;
@@ -197,7 +197,7 @@ TEST_F(PairGroupTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
   EXPECT_EQ(writes, 400U);
 }
 
-TEST_F(PairGroupTest, L_27_a_queue_that_loses_does_not_hold_another) {
+TEST_F(ConnectionTest, L_27_a_queue_that_loses_does_not_hold_another) {
   ASSERT_TRUE(connect(2));
   const fabric::Qpn losing = unit.data_qpn(1);
   unit.faults.drop_received([&](base::Bytes datagram) {
@@ -223,7 +223,7 @@ TEST_F(PairGroupTest, L_27_a_queue_that_loses_does_not_hold_another) {
   }
 }
 
-TEST_F(PairGroupTest, pools_are_shared_and_rounded_up) {
+TEST_F(ConnectionTest, pools_are_shared_and_rounded_up) {
   ASSERT_TRUE(connect(4));
   for (const Side* side : {&unit, &host}) {
     EXPECT_EQ(side->elements(2048), 1024U);
@@ -240,7 +240,7 @@ TEST_F(PairGroupTest, pools_are_shared_and_rounded_up) {
   EXPECT_EQ(share_of(small, 1).pools, small.pools);
 }
 
-TEST_F(PairGroupTest, X_46_a_peer_with_fewer_queues_gives_fewer) {
+TEST_F(ConnectionTest, X_46_a_peer_with_fewer_queues_gives_fewer) {
   for (const std::uint32_t most : {2U, 1U}) {
     unit.config.queues = most;
     host.downs.clear();
@@ -257,14 +257,14 @@ TEST_F(PairGroupTest, X_46_a_peer_with_fewer_queues_gives_fewer) {
   }
 }
 
-TEST_F(PairGroupTest, S001_26_the_send_mode_has_one_queue) {
+TEST_F(ConnectionTest, S001_26_the_send_mode_has_one_queue) {
   host.config.mode = Mode::kSend;
   begin(2);
   ASSERT_TRUE(run_until([&] { return !host.downs.empty(); }));
   EXPECT_EQ(host.group->possible(), 1U);
 }
 
-TEST_F(PairGroupTest, it_is_up_when_every_queue_is) {
+TEST_F(ConnectionTest, it_is_up_when_every_queue_is) {
   std::size_t blocked = 0;
   begin(2);
   // The second CONNECT_REQ does not get through.
@@ -280,7 +280,7 @@ TEST_F(PairGroupTest, it_is_up_when_every_queue_is) {
   ASSERT_TRUE(run_until([&] { return host.group->up() && unit.group->up(); }));
 }
 
-TEST_F(PairGroupTest, a_queue_that_ends_ends_all) {
+TEST_F(ConnectionTest, a_queue_that_ends_ends_all) {
   ASSERT_TRUE(connect(3));
   host.group->on_disconnected(unit.ids.at(2), "test");
   EXPECT_FALSE(host.group->up());
@@ -293,7 +293,7 @@ TEST_F(PairGroupTest, a_queue_that_ends_ends_all) {
   EXPECT_EQ(unit.downs.size(), 1U);
 }
 
-TEST_F(PairGroupTest, a_queue_for_which_the_peer_has_no_room_is_not_asked_for_again) {
+TEST_F(ConnectionTest, a_queue_for_which_the_peer_has_no_room_is_not_asked_for_again) {
   ASSERT_TRUE(connect(4));
   host.group->on_rejected(unit.ids.at(2), fabric::MgmtReject::kNoResources, {});
   EXPECT_EQ(host.group->possible(), 2U);
@@ -304,7 +304,7 @@ TEST_F(PairGroupTest, a_queue_for_which_the_peer_has_no_room_is_not_asked_for_ag
 }
 
 // What a host with a fault would send: a queue that there is already, and one that there is not.
-TEST_F(PairGroupTest, P_43_a_queue_that_was_not_agreed_is_refused) {
+TEST_F(ConnectionTest, P_43_a_queue_that_was_not_agreed_is_refused) {
   ASSERT_TRUE(connect(2));
   for (const auto& [queues, queue] : {std::pair{2U, 1U}, {2U, 2U}, {3U, 1U}, {2U, 0xFFFFFFFFU}}) {
     PairConfig config;
@@ -321,7 +321,7 @@ TEST_F(PairGroupTest, P_43_a_queue_that_was_not_agreed_is_refused) {
   }
 }
 
-TEST_F(PairGroupTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
+TEST_F(ConnectionTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
   ASSERT_TRUE(connect(1));
   NoOwner nobody;
   const auto ask = [&](std::uint32_t queues, std::uint32_t queue) {
@@ -345,7 +345,7 @@ TEST_F(PairGroupTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
   for (const auto* pair : {&first, &wrong, &second}) (*pair)->close(clock.now());
 }
 
-TEST_F(PairGroupTest, S001_16_an_orderly_end_flushes_the_pools_of_all) {
+TEST_F(ConnectionTest, S001_16_an_orderly_end_flushes_the_pools_of_all) {
   ASSERT_TRUE(connect(3));
   host.group->begin_close();
   EXPECT_FALSE(host.group->is_drained());
@@ -354,4 +354,4 @@ TEST_F(PairGroupTest, S001_16_an_orderly_end_flushes_the_pools_of_all) {
 }
 
 }  // namespace
-}  // namespace splitnic::messaging::pair_group_test
+}  // namespace splitnic::messaging::connection_test

@@ -34,14 +34,14 @@ std::uint32_t queues_given(base::Bytes private_data, const PairConfig& config);
 // What each of so many pairs has of the memory that one alone would have.
 PairConfig share_of(const PairConfig& config, std::uint32_t queues);
 
-class PairGroup final : private PairOwner {
+class Connection final : private PairOwner {
  public:
   // `config.queues` pairs. The callbacks of `owner` name the first one, whichever they are about.
-  PairGroup(fabric::Adapter& adapter, const PairConfig& config, base::Random& random,
-            PairOwner& owner);
-  ~PairGroup() override;
-  PairGroup(const PairGroup&) = delete;
-  PairGroup& operator=(const PairGroup&) = delete;
+  Connection(fabric::Adapter& adapter, const PairConfig& config, base::Random& random,
+             PairOwner& owner);
+  ~Connection() override;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   ChannelPair& first() { return *pairs_[0]; }
   const ChannelPair& first() const { return *pairs_[0]; }

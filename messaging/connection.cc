@@ -1,4 +1,4 @@
-#include "messaging/pair_group.h"
+#include "messaging/connection.h"
 
 #include <algorithm>
 #include <iterator>
@@ -36,8 +36,8 @@ PairConfig share_of(const PairConfig& config, std::uint32_t queues) {
   return part;
 }
 
-PairGroup::PairGroup(fabric::Adapter& adapter, const PairConfig& config, base::Random& random,
-                     PairOwner& owner)
+Connection::Connection(fabric::Adapter& adapter, const PairConfig& config, base::Random& random,
+                       PairOwner& owner)
     : adapter_(adapter),
       config_(share_of(config, config.queues)),
       random_(random),
@@ -49,9 +49,9 @@ PairGroup::PairGroup(fabric::Adapter& adapter, const PairConfig& config, base::R
   CHECK(make_pair(0).has_value());
 }
 
-PairGroup::~PairGroup() = default;
+Connection::~Connection() = default;
 
-base::Status PairGroup::make_pair(std::uint32_t queue) {
+base::Status Connection::make_pair(std::uint32_t queue) {
   PairConfig config = config_;
   config.queue = queue;
   if (queue != 0) {
@@ -62,16 +62,16 @@ base::Status PairGroup::make_pair(std::uint32_t queue) {
   return frames_.empty() ? base::Status{} : pairs_[queue]->register_frames(frames_);
 }
 
-base::Status PairGroup::register_frames(base::MutableBytes arena) {
+base::Status Connection::register_frames(base::MutableBytes arena) {
   frames_ = arena;
   return first().register_frames(arena);
 }
 
-base::Status PairGroup::connect(fabric::Link& link, base::Time now) {
+base::Status Connection::connect(fabric::Link& link, base::Time now) {
   return first().connect(link, now);
 }
 
-std::size_t PairGroup::index_of(fabric::ConnectionId id) const {
+std::size_t Connection::index_of(fabric::ConnectionId id) const {
   std::size_t i = 0;
   while (i < pairs_.size() &&
          (id.value == 0 || pairs_[i] == nullptr || pairs_[i]->connection() != id)) {
@@ -80,8 +80,8 @@ std::size_t PairGroup::index_of(fabric::ConnectionId id) const {
   return i;
 }
 
-bool PairGroup::on_connected(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& reply,
-                             base::Time now) {
+bool Connection::on_connected(fabric::ConnectionId id, fabric::Link& link,
+                              const fabric::Mgmt& reply, base::Time now) {
   const std::size_t queue = index_of(id);
   if (is_down_ || queue == pairs_.size()) return false;
   if (!pairs_[queue]->on_connected(link, reply, now)) return false;
@@ -96,8 +96,8 @@ bool PairGroup::on_connected(fabric::ConnectionId id, fabric::Link& link, const 
   return true;
 }
 
-void PairGroup::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
-                            base::Bytes private_data) {
+void Connection::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
+                             base::Bytes private_data) {
   const std::size_t queue = index_of(id);
   if (queue == pairs_.size()) return;
   if (queue != 0 && code == fabric::MgmtReject::kNoResources) {
@@ -106,12 +106,12 @@ void PairGroup::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
   pairs_[queue]->on_rejected(code, private_data);
 }
 
-void PairGroup::on_disconnected(fabric::ConnectionId id, std::string_view why) {
+void Connection::on_disconnected(fabric::ConnectionId id, std::string_view why) {
   const std::size_t queue = index_of(id);
   if (queue < pairs_.size()) pairs_[queue]->on_disconnected(why);
 }
 
-void PairGroup::connect_further(base::Time now) {
+void Connection::connect_further(base::Time now) {
   fabric::Link& link = *link_;
   link_ = nullptr;
   for (std::uint32_t queue = 1; queue < queues(); ++queue) {
@@ -121,17 +121,17 @@ void PairGroup::connect_further(base::Time now) {
   }
 }
 
-fabric::MgmtReject PairGroup::accept(fabric::ConnectionId id, fabric::Link& link,
-                                     const fabric::Mgmt& request, fabric::Mgmt& reply,
-                                     base::Time now) {
+fabric::MgmtReject Connection::accept(fabric::ConnectionId id, fabric::Link& link,
+                                      const fabric::Mgmt& request, fabric::Mgmt& reply,
+                                      base::Time now) {
   const QueuesAsked asked = queues_asked(request.private_data);
   return asked.queue == 0 ? first().accept(id, link, request, reply, now)
                           : accept_further(asked, id, link, request, reply, now);
 }
 
-fabric::MgmtReject PairGroup::accept_further(const QueuesAsked& asked, fabric::ConnectionId id,
-                                             fabric::Link& link, const fabric::Mgmt& request,
-                                             fabric::Mgmt& reply, base::Time now) {
+fabric::MgmtReject Connection::accept_further(const QueuesAsked& asked, fabric::ConnectionId id,
+                                              fabric::Link& link, const fabric::Mgmt& request,
+                                              fabric::Mgmt& reply, base::Time now) {
   const bool is_due = asked.queues == queues() && asked.queue < queues() && !asked.is_send_mode &&
                       pairs_[asked.queue] == nullptr && connection().value != 0 && !is_down_;
   if (!is_due) return fabric::MgmtReject::kRefused;
@@ -143,34 +143,34 @@ fabric::MgmtReject PairGroup::accept_further(const QueuesAsked& asked, fabric::C
   return code;
 }
 
-void PairGroup::fail(const std::string& why) {
+void Connection::fail(const std::string& why) {
   if (is_down_) return;
   is_down_ = true;
   owner_.on_pair_down(first(), why);
 }
 
-void PairGroup::on_pair_up(ChannelPair&) {
+void Connection::on_pair_up(ChannelPair&) {
   if (++ups_ == queues() && !is_down_) owner_.on_pair_up(first());
 }
 
-void PairGroup::on_pair_down(ChannelPair&, const std::string& why) { fail(why); }
+void Connection::on_pair_down(ChannelPair&, const std::string& why) { fail(why); }
 
-CfgReply PairGroup::on_cfg_request(ChannelPair& pair, const CfgRequest& request) {
+CfgReply Connection::on_cfg_request(ChannelPair& pair, const CfgRequest& request) {
   if (&pair != &first()) return {CfgStatus::kNotPermitted, {}};
   return owner_.on_cfg_request(pair, request);
 }
 
-void PairGroup::begin_close() {
+void Connection::begin_close() {
   for (const auto& pair : pairs_) {
     if (pair != nullptr) pair->begin_close();
   }
 }
 
-bool PairGroup::is_drained() const {
+bool Connection::is_drained() const {
   return std::ranges::all_of(pairs_, [](const auto& p) { return p == nullptr || p->is_drained(); });
 }
 
-void PairGroup::close(base::Time now) {
+void Connection::close(base::Time now) {
   is_down_ = true;
   link_ = nullptr;
   for (const auto& pair : pairs_) {
@@ -180,14 +180,14 @@ void PairGroup::close(base::Time now) {
   completed_ = {};
 }
 
-bool PairGroup::push_by_flow(base::Bytes frame, std::uint32_t flow, base::Time now) {
+bool Connection::push_by_flow(base::Bytes frame, std::uint32_t flow, base::Time now) {
   const auto queue = static_cast<std::size_t>((std::uint64_t{flow} * queues()) >> 32);
   if (!up() || order_.full() || !pairs_[queue]->push(frame, now)) return false;
   order_.push(static_cast<std::uint8_t>(queue));
   return true;
 }
 
-std::size_t PairGroup::frame_bytes_max() const {
+std::size_t Connection::frame_bytes_max() const {
   std::size_t least = first().frame_bytes_max();
   for (std::size_t i = 1; i < queues() && pairs_[i] != nullptr; ++i) {
     least = std::min(least, pairs_[i]->frame_bytes_max());
@@ -195,7 +195,7 @@ std::size_t PairGroup::frame_bytes_max() const {
   return least;
 }
 
-std::size_t PairGroup::take_completed() {
+std::size_t Connection::take_completed() {
   if (queues() == 1) return first().take_completed();
   for (std::size_t i = 0; i < queues(); ++i) {
     if (pairs_[i] != nullptr) completed_[i] += pairs_[i]->take_completed();
@@ -208,20 +208,20 @@ std::size_t PairGroup::take_completed() {
   return count;
 }
 
-std::size_t PairGroup::pushes_in_flight() const {
+std::size_t Connection::pushes_in_flight() const {
   std::size_t open = 0;
   for (const auto& pair : pairs_) open += pair == nullptr ? 0 : pair->pushes_in_flight();
   return open;
 }
 
-std::size_t PairGroup::unreceived() const {
+std::size_t Connection::unreceived() const {
   std::size_t frames = 0;
   for (const auto& pair : pairs_) frames += pair == nullptr ? 0 : pair->unreceived();
   return frames;
 }
 
 // Each call begins with another pair.
-std::size_t PairGroup::receive(std::span<ReceivedFrame> out) {
+std::size_t Connection::receive(std::span<ReceivedFrame> out) {
   if (queues() == 1) return first().receive(out);
   std::size_t count = 0;
   for (std::size_t i = 0; i < queues() && count < out.size(); ++i) {
@@ -237,7 +237,7 @@ std::size_t PairGroup::receive(std::span<ReceivedFrame> out) {
   return count;
 }
 
-bool PairGroup::poll(base::Time now) {
+bool Connection::poll(base::Time now) {
   if (queues() == 1) return first().poll(now);
   if (is_down_) return false;
   bool made_progress = link_ != nullptr;
@@ -248,7 +248,7 @@ bool PairGroup::poll(base::Time now) {
   return made_progress;
 }
 
-base::Time PairGroup::deadline() const {
+base::Time Connection::deadline() const {
   base::Time at = first().deadline();
   for (std::size_t i = 1; i < queues(); ++i) {
     if (pairs_[i] != nullptr) at = std::min(at, pairs_[i]->deadline());
@@ -256,18 +256,18 @@ base::Time PairGroup::deadline() const {
   return is_down_ ? base::kNever : at;
 }
 
-std::size_t PairGroup::give_back_idle(std::uint32_t keep) {
+std::size_t Connection::give_back_idle(std::uint32_t keep) {
   std::size_t given = 0;
   for (const auto& pair : pairs_) given += pair == nullptr ? 0 : pair->give_back_idle(keep);
   return given;
 }
 
-bool PairGroup::has_refused_access() const {
+bool Connection::has_refused_access() const {
   return std::ranges::any_of(pairs_,
                              [](const auto& p) { return p != nullptr && p->has_refused_access(); });
 }
 
-std::vector<PoolView> PairGroup::pools() const {
+std::vector<PoolView> Connection::pools() const {
   std::vector<PoolView> all;
   for (const auto& pair : pairs_) {
     if (pair != nullptr) std::ranges::copy(pair->pools(), std::back_inserter(all));
@@ -275,7 +275,7 @@ std::vector<PoolView> PairGroup::pools() const {
   return all;
 }
 
-std::vector<ChannelView> PairGroup::channels() const {
+std::vector<ChannelView> Connection::channels() const {
   std::vector<ChannelView> all;
   for (const auto& pair : pairs_) {
     if (pair != nullptr) std::ranges::copy(pair->channels(), std::back_inserter(all));
@@ -283,7 +283,7 @@ std::vector<ChannelView> PairGroup::channels() const {
   return all;
 }
 
-std::vector<base::MutableBytes> PairGroup::TEST_pool_memory() {
+std::vector<base::MutableBytes> Connection::TEST_pool_memory() {
   std::vector<base::MutableBytes> all;
   for (const auto& pair : pairs_) {
     if (pair != nullptr) std::ranges::copy(pair->TEST_pool_memory(), std::back_inserter(all));
@@ -291,7 +291,7 @@ std::vector<base::MutableBytes> PairGroup::TEST_pool_memory() {
   return all;
 }
 
-void PairGroup::visit_counters(const base::CounterVisitor& visitor) const {
+void Connection::visit_counters(const base::CounterVisitor& visitor) const {
   if (queues() == 1) return first().visit_counters(visitor);
   std::map<std::string, std::uint64_t, std::less<>> sums;
   for (const auto& pair : pairs_) {
