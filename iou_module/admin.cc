@@ -14,7 +14,7 @@ void add_lan(control::Snapshot& s, LanNic& nic) {
       {nic.port().name(), lan.link_up ? "up" : "down", lan.mtu, control::mac_text(lan.mac)});
 }
 
-void add_host(control::Snapshot& s, const LanNic& nic, HostSession& session) {
+void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& session) {
   control::PeerInfo peer;
   peer.name = session.pair().peer_name();
   peer.address = session.link().peer_name();

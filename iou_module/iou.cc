@@ -42,7 +42,7 @@ base::Time Iou::deadline() const {
 
 Iou::Found Iou::find(const messaging::ChannelPair& pair) const {
   for (const auto& nic : nics_) {
-    if (HostSession* host = nic->find(pair); host != nullptr) return {nic.get(), host};
+    if (AttachedHost* host = nic->find(pair); host != nullptr) return {nic.get(), host};
   }
   return {};
 }
@@ -99,7 +99,7 @@ fabric::MgmtReject Iou::join(fabric::ConnectionId id, fabric::Link& link,
                              const fabric::Mgmt& request, fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit stops", reply);
   const HostIdentity asking{link.peer_eui64(), link.peer_instance()};
-  for (HostSession* s : sessions()) {
+  for (AttachedHost* s : sessions()) {
     if (&s->link() == &link && !s->failed && s->identity() == asking) {
       return s->pair().accept(id, link, request, reply, now_);
     }
@@ -109,12 +109,12 @@ fabric::MgmtReject Iou::join(fabric::ConnectionId id, fabric::Link& link,
 
 bool Iou::is_too_often(const fabric::Link& link) {
   std::erase_if(built_, [&](const Built& b) { return now_ - b.at >= kSessionEvery; });
-  return built_.size() >= kSessionsMax ||
+  return built_.size() >= kHostsMax ||
          std::ranges::any_of(built_, [&](const Built& b) { return b.link == &link; });
 }
 
 // Once a session: the queue pair that refused ends with it.
-void Iou::note_refused_access(const HostSession& host) {
+void Iou::note_refused_access(const AttachedHost& host) {
   if (!host.pair().has_refused_access()) return;
   if (!quarantine_.note(host.link().peer_eui64(), now_)) return;
   counters_.add(IouCounter::kQuarantined);
@@ -156,7 +156,7 @@ void Iou::on_path_narrowed(fabric::Link& link) {
 void Iou::end_too_wide() {
   for (const fabric::Link* link : narrowed_) {
     const auto of_link = sessions();
-    if (std::ranges::any_of(of_link, [&](HostSession* s) {
+    if (std::ranges::any_of(of_link, [&](AttachedHost* s) {
           return &s->link() == link && s->pair().cell_payload_max() > link->mcp();
         })) {
       end_sessions_of(*link);
@@ -167,7 +167,7 @@ void Iou::end_too_wide() {
 
 void Iou::on_disconnected(fabric::ConnectionId id, std::string_view why) {
   for (const auto& nic : nics_) {
-    if (HostSession* host = nic->find(id); host != nullptr) {
+    if (AttachedHost* host = nic->find(id); host != nullptr) {
       return host->pair().on_disconnected(id, why);
     }
   }
@@ -221,8 +221,8 @@ void Iou::abandon(base::Time now) {
   for (const auto& nic : nics_) nic->abandon(now);
 }
 
-std::vector<HostSession*> Iou::sessions() const {
-  std::vector<HostSession*> all;
+std::vector<AttachedHost*> Iou::sessions() const {
+  std::vector<AttachedHost*> all;
   for (const auto& nic : nics_) {
     for (const auto& s : nic->sessions()) all.push_back(s.get());
   }
@@ -232,7 +232,7 @@ std::vector<HostSession*> Iou::sessions() const {
 std::size_t Iou::hosts_up() const {
   const auto all = sessions();
   return static_cast<std::size_t>(
-      std::ranges::count_if(all, [](HostSession* s) { return s->pair().up() && s->link().up(); }));
+      std::ranges::count_if(all, [](AttachedHost* s) { return s->pair().up() && s->link().up(); }));
 }
 
 std::uint64_t Iou::bytes_processed() const {

@@ -67,7 +67,7 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
   // Between two sessions of a link: building one costs memory and time that all hosts share, so a
   // request that comes sooner is rejected (no resources) and its host asks again [S001-08].
   static constexpr base::Duration kSessionEvery = std::chrono::milliseconds(20);
-  static constexpr std::size_t kSessionsMax = 4;  // of all links, in that time
+  static constexpr std::size_t kHostsMax = 4;  // of all links, in that time
 
   // A clean stop, first half: the LANs are read no more and nobody is let in; what was read and
   // what has arrived still goes its way, then the pools of both sides are flushed [S001-16]. Go on
@@ -82,7 +82,7 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
 
   const std::vector<std::unique_ptr<LanNic>>& nics() const { return nics_; }
   // Of all NICs; valid until the next turn.
-  std::vector<HostSession*> sessions() const;
+  std::vector<AttachedHost*> sessions() const;
   std::size_t hosts_up() const;  // connected, and not away
   void visit_counters(const base::CounterVisitor& visitor) const;
   std::uint64_t bytes_processed() const;  // of all NICs
@@ -107,7 +107,7 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
  private:
   struct Found {
     LanNic* nic = nullptr;
-    HostSession* host = nullptr;
+    AttachedHost* host = nullptr;
   };
   Found find(const messaging::ChannelPair& pair) const;
   // What can be judged before anything is ended or built; the reply says why not.
@@ -117,7 +117,7 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
   fabric::MgmtReject join(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& request,
                           fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
-  void note_refused_access(const HostSession& host);
+  void note_refused_access(const AttachedHost& host);
   void end_sessions_of(const fabric::Link& link);
   void end_too_wide();
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);

@@ -22,7 +22,7 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
       port_(port),
       random_(random),
       nic_service_(port, config.policy,
-                   [this](const HostSession& asking, const lan::MacAddress& mac) {
+                   [this](const AttachedHost& asking, const lan::MacAddress& mac) {
                      return is_taken(asking, mac);
                    }),
       scratch_memory_(std::make_unique_for_overwrite<std::byte[]>(kScratchBytes)),
@@ -35,7 +35,7 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
                                   messaging::PairOwner& owner, base::Time now) {
   SessionConfig config = config_.session;
   config.pair.queues = messaging::queues_given(request.private_data, config.pair);
-  auto session = std::make_unique<HostSession>(config, adapter_, link, random_, owner);
+  auto session = std::make_unique<AttachedHost>(config, adapter_, link, random_, owner);
   if (!session->is_registered()) return fabric::MgmtReject::kNoResources;
   const fabric::MgmtReject code = session->pair().accept(id, link, request, reply, now);
   session->nic.mtu = state_.mtu;
@@ -43,18 +43,18 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
     restore(*session, now);
   else
     session->failed = true;
-  sessions_.push_back(std::move(session));
+  hosts_.push_back(std::move(session));
   return code;
 }
 
-bool LanNic::is_taken(const HostSession& by, const lan::MacAddress& mac) const {
+bool LanNic::is_taken(const AttachedHost& by, const lan::MacAddress& mac) const {
   return std::ranges::any_of(
-      sessions_, [&](const auto& s) { return s.get() != &by && !s->failed && s->nic.owns(mac); });
+      hosts_, [&](const auto& s) { return s.get() != &by && !s->failed && s->nic.owns(mac); });
 }
 
 // An address that another host has taken meanwhile is not given back, and the host finds another
 // digest than it expects.
-void LanNic::restore(HostSession& host, base::Time now) {
+void LanNic::restore(AttachedHost& host, base::Time now) {
   auto kept = parked_.take(host.identity(), now);
   if (!kept) return;
   const auto taken = [&](const lan::MacAddress& mac) { return is_taken(host, mac); };
@@ -63,13 +63,13 @@ void LanNic::restore(HostSession& host, base::Time now) {
   host.nic = *std::move(kept);
 }
 
-void LanNic::end(HostSession& host, base::Time now) {
+void LanNic::end(AttachedHost& host, base::Time now) {
   if (host.failed) return;
   host.failed = true;
   parked_.park(host.identity(), host.nic, now);
 }
 
-void LanNic::close(HostSession& host, base::Time now) {
+void LanNic::close(AttachedHost& host, base::Time now) {
   if (host.closed) return;
   host.closed = true;
   std::size_t has_counted = 0;  // have their name already, and wait for those before them
@@ -78,24 +78,23 @@ void LanNic::close(HostSession& host, base::Time now) {
   }
   std::size_t arrived = host.pair().unreceived();
   for (std::size_t i = host.from_host_done; i < host.from_host.size(); ++i, ++arrived) {
-    host.counters.add(SessionCounter::kFromHostBytes, host.from_host[i].bytes.size());
+    host.counters.add(HostCounter::kFromHostBytes, host.from_host[i].bytes.size());
   }
-  host.counters.add(SessionCounter::kFromHostFrames, arrived);
-  host.counters.add(SessionCounter::kDropEnded, arrived - has_counted);
-  host.counters.add(SessionCounter::kDropToHostEnded, host.waiting());
-  host.counters.add(SessionCounter::kLost, host.pair().pushes_in_flight());
+  host.counters.add(HostCounter::kFromHostFrames, arrived);
+  host.counters.add(HostCounter::kDropEnded, arrived - has_counted);
+  host.counters.add(HostCounter::kDropToHostEnded, host.waiting());
+  host.counters.add(HostCounter::kLost, host.pair().pushes_in_flight());
   host.pair().close(now);
 }
 
 bool LanNic::step(base::Time now) {
   bool made_progress = false;
   port_.flush();  // also of a host that is gone
-  for (std::size_t i = 0; i < sessions_.size(); ++i)
-    made_progress |= sessions_[i]->pair().poll(now);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) made_progress |= hosts_[i]->pair().poll(now);
   made_progress |= move_from_hosts(now);
   made_progress |= move_from_lan(now);
   if (is_stopping_) begin_closing();
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     tell_event(*s, now);
     ask_to_announce(*s, now);
     watch_link(*s, now);
@@ -107,14 +106,14 @@ bool LanNic::step(base::Time now) {
 
 // Of hosts to which everything has been given.
 void LanNic::begin_closing() {
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     if (s->closing || s->failed || !s->pair().up() || !s->idle()) continue;
     s->closing = true;
     s->pair().begin_close();
   }
 }
 
-void LanNic::watch_link(HostSession& host, base::Time now) {
+void LanNic::watch_link(AttachedHost& host, base::Time now) {
   if (host.link().up())
     host.away_since = base::kNever;
   else if (host.away_since == base::kNever)
@@ -129,7 +128,7 @@ void LanNic::watch_link(HostSession& host, base::Time now) {
 base::Time LanNic::deadline() const {
   base::Time at = base::kNever;
   if (full_since_ != base::kNever && now_ - full_since_ < kHeldMax) at = full_since_ + kHeldMax;
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     at = std::min(at, s->pair().deadline());
     if (can_tell(*s)) at = std::min(at, s->event.not_before);
     if (s->away_since != base::kNever) at = std::min(at, s->away_since + kAwayMax);
@@ -137,19 +136,19 @@ base::Time LanNic::deadline() const {
   return at;
 }
 
-HostSession* LanNic::find(const messaging::ChannelPair& pair) {
+AttachedHost* LanNic::find(const messaging::ChannelPair& pair) {
   const auto at =
-      std::ranges::find_if(sessions_, [&](const auto& s) { return &s->pair().first() == &pair; });
-  return at == sessions_.end() ? nullptr : at->get();
+      std::ranges::find_if(hosts_, [&](const auto& s) { return &s->pair().first() == &pair; });
+  return at == hosts_.end() ? nullptr : at->get();
 }
 
-HostSession* LanNic::find(fabric::ConnectionId id) {
-  const auto at = std::ranges::find_if(sessions_, [&](const auto& s) { return s->pair().has(id); });
-  return at == sessions_.end() ? nullptr : at->get();
+AttachedHost* LanNic::find(fabric::ConnectionId id) {
+  const auto at = std::ranges::find_if(hosts_, [&](const auto& s) { return s->pair().has(id); });
+  return at == hosts_.end() ? nullptr : at->get();
 }
 
 void LanNic::remove_failed(base::Time now) {
-  std::erase_if(sessions_, [&](const auto& s) {
+  std::erase_if(hosts_, [&](const auto& s) {
     if (!s->failed) return false;
     close(*s, now);
     ended_.merge(s->counters);
@@ -163,7 +162,7 @@ void LanNic::remove_failed(base::Time now) {
 // By hosts that are here when the turn ends: one that was refused, or has come back on another
 // connection, does not share it [S001-08].
 void LanNic::watch_sharing() {
-  const bool is_shared = sessions_.size() > 1;
+  const bool is_shared = hosts_.size() > 1;
   if (is_shared == is_output_shared_) return;
   is_output_shared_ = is_shared;
   port_.share_output(is_shared);
@@ -175,7 +174,7 @@ void LanNic::on_event() {
   state_ = state;
   if (!is_news) return;
   ++news_;
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     s->nic.mtu = std::min(s->nic.mtu, state_.mtu);
     ++s->event.wanted;
   }
@@ -183,7 +182,7 @@ void LanNic::on_event() {
 
 // The answer to INIT_NIC tells the link, and a repeated INIT_NIC gets that answer again: what was
 // told between the two comes before it and has to be told once more [S001-24].
-messaging::CfgReply LanNic::answer(HostSession& host, const messaging::CfgRequest& request) {
+messaging::CfgReply LanNic::answer(AttachedHost& host, const messaging::CfgRequest& request) {
   if (request.code == messaging::CfgCode::kInitNic) {
     host.event.is_init_last = true;
     host.event.init_news = news_;
@@ -194,12 +193,12 @@ messaging::CfgReply LanNic::answer(HostSession& host, const messaging::CfgReques
   return nic_service_.answer(host, request);
 }
 
-bool LanNic::can_tell(const HostSession& host) {
+bool LanNic::can_tell(const AttachedHost& host) {
   return host.event.is_due() && !host.event.is_open && !host.failed && host.pair().up() &&
          host.link().up();
 }
 
-void LanNic::tell_event(HostSession& host, base::Time now) {
+void LanNic::tell_event(AttachedHost& host, base::Time now) {
   if (!can_tell(host) || now < host.event.not_before) return;
   host.event.not_before = now + kEventEvery;
   messaging::cfg::EventRequest event;
@@ -218,7 +217,7 @@ void LanNic::tell_event(HostSession& host, base::Time now) {
 }
 
 // Switches may know it elsewhere: on another NIC, or not any more.
-void LanNic::ask_to_announce(HostSession& host, base::Time now) {
+void LanNic::ask_to_announce(AttachedHost& host, base::Time now) {
   if (!host.owes_announce || !host.nic.started || !host.pair().up() || host.closing) return;
   host.owes_announce =
       !host.pair().request(messaging::CfgCode::kAnnounce, {}, now, [](const auto&) {}).has_value();
@@ -227,21 +226,21 @@ void LanNic::ask_to_announce(HostSession& host, base::Time now) {
 // Hosts that are away, or not up yet, are not waited for.
 bool LanNic::is_drained() const {
   if (port_.write_pending()) return false;
-  return std::ranges::all_of(sessions_, [](const auto& s) {
+  return std::ranges::all_of(hosts_, [](const auto& s) {
     if (s->failed || !s->link().up()) return true;
     return !s->pair().up() && s->pair().is_drained() && s->from_host.empty();
   });
 }
 
 void LanNic::close_all(base::Time now) {
-  for (const auto& s : sessions_) s->failed = true;
+  for (const auto& s : hosts_) s->failed = true;
   remove_failed(now);
   watch_sharing();
 }
 
 void LanNic::abandon(base::Time now) {
-  for (const auto& s : sessions_) s->pair().close(now);
-  sessions_.clear();
+  for (const auto& s : hosts_) s->pair().close(now);
+  hosts_.clear();
 }
 
 void LanNic::visit_counters(const base::CounterVisitor& visitor) const {
@@ -250,14 +249,14 @@ void LanNic::visit_counters(const base::CounterVisitor& visitor) const {
     visitor("lan" + std::to_string(config_.number) + std::string(name.substr(3)), value);
   };
   counters_.visit(named);
-  base::Counters<SessionCounter> all = ended_;
-  for (const auto& s : sessions_) all.merge(s->counters);
+  base::Counters<HostCounter> all = ended_;
+  for (const auto& s : hosts_) all.merge(s->counters);
   all.visit(named);
   port_.visit_counters([&](std::string_view name, std::uint64_t value) {
     named("lan.port." + std::string(name), value);
   });
   for (const auto& [name, value] : ended_pairs_) visitor(name, value);
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     s->pair().visit_counters(visitor);
     if (s->nic.node_name.empty()) continue;
     const auto of_host = [&](std::string_view name, std::uint64_t value) {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/idle_strategy.h"
-#include "iou_module/host_session.h"
+#include "iou_module/attached_host.h"
 #include "iou_module/nic_service.h"
 #include "iou_module/parked_settings.h"
 
@@ -51,10 +51,10 @@ class LanNic {
                             const fabric::Mgmt& request, fabric::Mgmt& reply,
                             messaging::PairOwner& owner, base::Time now);
   // Its pair is down, or is to be: the session goes when the turn ends, its settings are kept.
-  void end(HostSession& host, base::Time now);
+  void end(AttachedHost& host, base::Time now);
   // Closes the pair, at once. What was under way ends with it, each frame under its name.
-  void close(HostSession& host, base::Time now);
-  messaging::CfgReply answer(HostSession& host, const messaging::CfgRequest& request);
+  void close(AttachedHost& host, base::Time now);
+  messaging::CfgReply answer(AttachedHost& host, const messaging::CfgRequest& request);
 
   // The port's fd said so (or is always ready): the next turn reads it.
   void set_readable(bool is_readable) { is_readable_ = is_readable; }
@@ -79,9 +79,9 @@ class LanNic {
 
   std::size_t number() const { return config_.number; }
   lan::FramePort& port() { return port_; }
-  const std::vector<std::unique_ptr<HostSession>>& sessions() const { return sessions_; }
-  HostSession* find(const messaging::ChannelPair& pair);
-  HostSession* find(fabric::ConnectionId id);
+  const std::vector<std::unique_ptr<AttachedHost>>& sessions() const { return hosts_; }
+  AttachedHost* find(const messaging::ChannelPair& pair);
+  AttachedHost* find(fabric::ConnectionId id);
   // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K.
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of the LAN's frames so far, both ways.
@@ -92,45 +92,45 @@ class LanNic {
   }
 
  private:
-  static constexpr std::size_t kBatch = HostSession::kFromHostMax;  // frames a read, and a write
+  static constexpr std::size_t kBatch = AttachedHost::kFromHostMax;  // frames a read, and a write
   static constexpr base::Duration kHeldMax = std::chrono::milliseconds(20);
   static constexpr std::size_t kTaggedBytes = 512 * 1024;
 
-  bool is_taken(const HostSession& by, const lan::MacAddress& mac) const;
-  void restore(HostSession& host, base::Time now);
-  void watch_link(HostSession& host, base::Time now);
+  bool is_taken(const AttachedHost& by, const lan::MacAddress& mac) const;
+  void restore(AttachedHost& host, base::Time now);
+  void watch_link(AttachedHost& host, base::Time now);
   void remove_failed(base::Time now);
   void watch_sharing();
   void begin_closing();
-  void tell_event(HostSession& host, base::Time now);
-  static void ask_to_announce(HostSession& host, base::Time now);
-  static bool can_tell(const HostSession& host);
+  void tell_event(AttachedHost& host, base::Time now);
+  static void ask_to_announce(AttachedHost& host, base::Time now);
+  static bool can_tell(const AttachedHost& host);
   // lan_rx.cc
   bool move_from_lan(base::Time now);
   void watch_room(base::Time now);
-  HostSession* sole_session();
-  bool distribute(base::Bytes frame, const HostSession* except);
+  AttachedHost* sole_session();
+  bool distribute(base::Bytes frame, const AttachedHost* except);
   // lan_tx.cc
   bool move_from_hosts(base::Time now);
-  static bool refill(HostSession& host);
-  bool take_turn(HostSession& host, bool others_wait, base::Time now);
+  static bool refill(AttachedHost& host);
+  bool take_turn(AttachedHost& host, bool others_wait, base::Time now);
   bool give_past_lan(base::Time now);
-  bool write_received(HostSession& host, std::size_t& share, base::Time now);
+  bool write_received(AttachedHost& host, std::size_t& share, base::Time now);
   struct Run;
-  Run gather(HostSession& host, std::span<base::Bytes> out, std::size_t share);
-  std::size_t take_out(HostSession& host, std::span<const base::Bytes> written, std::size_t taken,
+  Run gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t share);
+  std::size_t take_out(AttachedHost& host, std::span<const base::Bytes> written, std::size_t taken,
                        base::Time now);
-  bool check(HostSession& host, base::MutableBytes frame);
-  bool give_to_hosts(HostSession& host, base::Bytes frame);
+  bool check(AttachedHost& host, base::MutableBytes frame);
+  bool give_to_hosts(AttachedHost& host, base::Bytes frame);
 
   const LanNicConfig config_;
   fabric::Adapter& adapter_;
   lan::FramePort& port_;
   base::Random& random_;
   NicService nic_service_;
-  std::vector<std::unique_ptr<HostSession>> sessions_;
+  std::vector<std::unique_ptr<AttachedHost>> hosts_;
   ParkedSettings parked_;
-  std::size_t next_session_ = 0;   // whose turn it is at the LAN port
+  std::size_t next_host_ = 0;      // whose turn it is at the LAN port
   bool is_turn_open_ = false;      // and it has got its share for it
   bool is_output_shared_ = false;  // as the port was told
   std::unique_ptr<std::byte[]> scratch_memory_;
@@ -145,7 +145,7 @@ class LanNic {
   std::uint64_t news_ = 0;  // changes of it
   base::Counters<LanCounter> counters_;
   // Of sessions that are gone.
-  base::Counters<SessionCounter> ended_;
+  base::Counters<HostCounter> ended_;
   std::map<std::string, std::uint64_t, std::less<>> ended_pairs_;
 };
 

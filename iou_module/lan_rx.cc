@@ -12,9 +12,9 @@ constexpr std::size_t kFrameMin = lan::kVnetHeaderBytes + lan::kEthernetBytes;
 
 }  // namespace
 
-HostSession* LanNic::sole_session() {
-  HostSession* found = nullptr;
-  for (const auto& s : sessions_) {
+AttachedHost* LanNic::sole_session() {
+  AttachedHost* found = nullptr;
+  for (const auto& s : hosts_) {
     if (s->failed || !s->pair().up()) continue;
     if (found != nullptr) return nullptr;
     found = s.get();
@@ -26,7 +26,7 @@ bool LanNic::wants_input() {
   if (is_stopping_) return false;
   if (!port_.input_waits()) return full_since_ == base::kNever || now_ - full_since_ >= kHeldMax;
   bool any = false;
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     if (s->failed || !s->nic.started || !s->pair().up() || !s->link().up()) continue;
     if (!s->idle() || s->ring().reserve().empty()) return false;
     any = true;
@@ -37,16 +37,16 @@ bool LanNic::wants_input() {
 // One host alone that cannot take more now.
 void LanNic::watch_room(base::Time now) {
   now_ = now;
-  HostSession* sole = sole_session();
+  AttachedHost* sole = sole_session();
   const bool is_full = sole != nullptr && sole->link().up() && sole->ring().reserve().empty();
   full_since_ = is_full ? std::min(full_since_, now) : base::kNever;
 }
 
 // True if a host wants it.
-bool LanNic::distribute(base::Bytes frame, const HostSession* except) {
+bool LanNic::distribute(base::Bytes frame, const AttachedHost* except) {
   const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
   bool is_wanted = false;
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     if (s.get() == except || s->failed || !s->wants(destination)) continue;
     s->queue_copy(frame);
     is_wanted = true;
@@ -56,10 +56,10 @@ bool LanNic::distribute(base::Bytes frame, const HostSession* except) {
 
 bool LanNic::move_from_lan(base::Time now) {
   bool made_progress = false;
-  for (const auto& s : sessions_) made_progress |= s->pump(now);
+  for (const auto& s : hosts_) made_progress |= s->pump(now);
   watch_room(now);
   if (!is_readable_ || !wants_input()) return made_progress;
-  HostSession* sole = sole_session();
+  AttachedHost* sole = sole_session();
   const bool direct = sole != nullptr && !sole->ring().reserve().empty();
   lan::FrameRing& ring = direct ? sole->ring() : scratch_;
   std::array<base::Bytes, kBatch> frames;
@@ -84,7 +84,7 @@ bool LanNic::move_from_lan(base::Time now) {
     }
     ring.discard(frame.data() + frame.size());
   }
-  for (const auto& s : sessions_) s->pump(now);
+  for (const auto& s : hosts_) s->pump(now);
   watch_room(now);
   return made_progress || batch.frames > 0;
 }

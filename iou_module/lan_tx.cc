@@ -28,14 +28,14 @@ struct LanNic::Run {
 bool LanNic::move_from_hosts(base::Time now) {
   is_blocked_ = false;
   std::size_t waiting = 0;
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     s->batches_left = kBatchesMax;
     if (s->is_heard() && refill(*s)) ++waiting;
   }
   bool made_progress = false;
-  for (std::size_t idle = 0; idle < sessions_.size(); ++next_session_) {
-    next_session_ %= sessions_.size();
-    HostSession& host = *sessions_[next_session_];
+  for (std::size_t idle = 0; idle < hosts_.size(); ++next_host_) {
+    next_host_ %= hosts_.size();
+    AttachedHost& host = *hosts_[next_host_];
     const bool waits = host.is_heard() && refill(host);
     if (waits)
       made_progress |= take_turn(host, waiting > 1, now);
@@ -50,7 +50,7 @@ bool LanNic::move_from_hosts(base::Time now) {
 }
 
 // False: nothing is left to give in this step.
-bool LanNic::refill(HostSession& host) {
+bool LanNic::refill(AttachedHost& host) {
   if (host.from_host_done < host.from_host.size()) return true;
   const std::size_t arrived = std::min(kBatch, host.pair().unreceived());
   if (arrived > 0 && host.batches_left == 0) return false;
@@ -62,7 +62,7 @@ bool LanNic::refill(HostSession& host) {
 }
 
 // A host that is alone gives all that a step may take.
-bool LanNic::take_turn(HostSession& host, bool others_wait, base::Time now) {
+bool LanNic::take_turn(AttachedHost& host, bool others_wait, base::Time now) {
   if (!is_turn_open_) host.share_left += kShareBytes;
   is_turn_open_ = true;
   std::size_t share = others_wait ? host.share_left : SIZE_MAX;
@@ -79,7 +79,7 @@ bool LanNic::take_turn(HostSession& host, bool others_wait, base::Time now) {
 bool LanNic::give_past_lan(base::Time now) {
   bool made_progress = false;
   std::array<base::Bytes, kBatch> out;
-  for (const auto& s : sessions_) {
+  for (const auto& s : hosts_) {
     while (s->is_heard() && refill(*s)) {
       const bool is_known = s->from_host_done < s->from_host_judged;
       if (is_known && !s->is_not_for_lan[s->from_host_done]) break;
@@ -93,32 +93,32 @@ bool LanNic::give_past_lan(base::Time now) {
 }
 
 // Is this frame of a host fit to go anywhere? Its virtio-net header is written anew.
-bool LanNic::check(HostSession& host, base::MutableBytes frame) {
+bool LanNic::check(AttachedHost& host, base::MutableBytes frame) {
   if (!host.nic.started) {
-    host.counters.add(SessionCounter::kDropStopped);
+    host.counters.add(HostCounter::kDropStopped);
     return false;
   }
   if (frame.size() < lan::kVnetHeaderBytes + lan::kEthernetBytes) {
-    host.counters.add(SessionCounter::kDropShort);
+    host.counters.add(HostCounter::kDropShort);
     return false;
   }
   // An indication may name several elements, so its length says nothing of a frame's.
   if (frame.size() > lan::kFrameBytesMax ||
       lan::rebuild(frame, host.nic.features, host.nic.mtu) != lan::VnetVerdict::kGood) {
-    host.counters.add(SessionCounter::kDropVnet);
+    host.counters.add(HostCounter::kDropVnet);
     return false;
   }
   const base::Bytes ethernet = frame.subspan(lan::kVnetHeaderBytes);
   if (!host.nic.filter.promiscuous && !host.nic.owns(lan::source_mac(ethernet))) {
-    host.counters.add(SessionCounter::kDropSpoof);
+    host.counters.add(HostCounter::kDropSpoof);
     return false;
   }
   return true;
 }
 
 // Gives it to other hosts that it is for. True: it is for the LAN too.
-bool LanNic::give_to_hosts(HostSession& host, base::Bytes frame) {
-  if (sessions_.size() == 1) return true;
+bool LanNic::give_to_hosts(AttachedHost& host, base::Bytes frame) {
+  if (hosts_.size() == 1) return true;
   const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
   const bool is_hosts = !lan::is_multicast(destination) && is_taken(host, destination);
   const bool is_wanted = distribute(frame, &host);
@@ -126,13 +126,13 @@ bool LanNic::give_to_hosts(HostSession& host, base::Bytes frame) {
   if (is_wanted)
     counters_.add(LanCounter::kHostToHost);
   else
-    host.counters.add(SessionCounter::kDropAway);
+    host.counters.add(HostCounter::kDropAway);
   return false;
 }
 
 // Each frame is judged and given to other hosts once: settings may change while it waits, and the
 // peer cannot write to it any more [S001-14]. All of them together are at most `share` bytes.
-LanNic::Run LanNic::gather(HostSession& host, std::span<base::Bytes> out, std::size_t share) {
+LanNic::Run LanNic::gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t share) {
   Run run;
   base::MutableBytes room(tagged_.get(), kTaggedBytes);
   for (std::size_t at = host.from_host_done; at < host.from_host.size(); ++at) {
@@ -165,7 +165,7 @@ LanNic::Run LanNic::gather(HostSession& host, std::span<base::Bytes> out, std::s
 }
 
 // Until its share is used up, the LAN port is blocked or all is written.
-bool LanNic::write_received(HostSession& host, std::size_t& share, base::Time now) {
+bool LanNic::write_received(AttachedHost& host, std::size_t& share, base::Time now) {
   bool made_progress = false;
   std::array<base::Bytes, kBatch> out;
   while (host.from_host_done < host.from_host.size() && !is_blocked_) {
@@ -182,14 +182,14 @@ bool LanNic::write_received(HostSession& host, std::size_t& share, base::Time no
 
 // The first `taken` frames of a host are dealt with, of which `written` went to the LAN. Returns
 // their bytes.
-std::size_t LanNic::take_out(HostSession& host, std::span<const base::Bytes> written,
+std::size_t LanNic::take_out(AttachedHost& host, std::span<const base::Bytes> written,
                              std::size_t taken, base::Time now) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < taken; ++i) {
     const messaging::ReceivedFrame& frame = host.from_host[host.from_host_done++];
     bytes += frame.bytes.size();
-    host.counters.add(SessionCounter::kFromHostFrames);
-    host.counters.add(SessionCounter::kFromHostBytes, frame.bytes.size());
+    host.counters.add(HostCounter::kFromHostFrames);
+    host.counters.add(HostCounter::kFromHostBytes, frame.bytes.size());
     host.rmon.count_from_host(frame.bytes);
     if (i < written.size()) {
       counters_.add(LanCounter::kTxFrames);

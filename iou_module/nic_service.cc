@@ -69,7 +69,7 @@ bool is_usable(const lan::MacAddress& mac) {
 template <class List, class Check>
 bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to, bool& overflow) {
   to.clear();
-  overflow = static_cast<std::size_t>(from.size()) > HostSession::kFilterEntries;
+  overflow = static_cast<std::size_t>(from.size()) > AttachedHost::kFilterEntries;
   for (const std::string& field : from) {
     const auto mac = mac_of(field);
     if (!mac || !is_good(*mac)) return false;
@@ -80,14 +80,14 @@ bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to
 
 }  // namespace
 
-CfgReply NicService::answer(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::answer(AttachedHost& host, const CfgRequest& request) {
   if (cfg::StartRequest none; has_no_fields(request.code) && !parse(request, none))
     return refuse(CfgStatus::kBadValue);
   return (static_cast<std::uint32_t>(request.code) >> 16) == 1 ? mac_config(host, request)
                                                                : utility(host, request);
 }
 
-CfgReply NicService::mac_config(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
   switch (request.code) {
     case CfgCode::kInitNic:
       return init_nic(host, request);
@@ -131,7 +131,7 @@ CfgReply NicService::mac_config(HostSession& host, const CfgRequest& request) {
 }
 
 // Offloads are agreed anew; what else is set stays: a host that comes back asks GET_STATE next.
-CfgReply NicService::init_nic(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   cfg::InitNicRequest ask;
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
   // Every frame carries the virtio-net header; a host that does not know it cannot be served.
@@ -153,12 +153,12 @@ CfgReply NicService::init_nic(HostSession& host, const CfgRequest& request) {
   reply.mutable_link()->set_speed_mbps(state.speed_mbps);
   reply.mutable_link()->set_full_duplex(state.full_duplex);
   reply.set_features_granted(host.nic.features);
-  reply.set_filter_entries_max(HostSession::kFilterEntries);
+  reply.set_filter_entries_max(AttachedHost::kFilterEntries);
   reply.set_queues_max(static_cast<std::uint32_t>(host.pair().queues()));
   return ok(reply);
 }
 
-CfgReply NicService::set_mac(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::set_mac(AttachedHost& host, const CfgRequest& request) {
   cfg::SetMacRequest ask;
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
   const auto mac = mac_of(ask.mac());
@@ -170,7 +170,7 @@ CfgReply NicService::set_mac(HostSession& host, const CfgRequest& request) {
   return ok(reply);
 }
 
-CfgReply NicService::set_filter(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::set_filter(AttachedHost& host, const CfgRequest& request) {
   cfg::SetFilterRequest ask;
   if (!parse(request, ask) || has_bad_type(ask.filter())) return refuse(CfgStatus::kBadValue);
   const cfg::Filter& f = ask.filter();
@@ -201,7 +201,7 @@ CfgReply NicService::set_filter(HostSession& host, const CfgRequest& request) {
   return ok(reply);
 }
 
-CfgReply NicService::set_mtu(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::set_mtu(AttachedHost& host, const CfgRequest& request) {
   cfg::SetMtuRequest ask;
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
   if (ask.mtu() < kMtuLeast || ask.mtu() > 65535) return refuse(CfgStatus::kBadValue);
@@ -214,7 +214,7 @@ CfgReply NicService::set_mtu(HostSession& host, const CfgRequest& request) {
   return ok(reply);
 }
 
-CfgReply NicService::vlan(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
   cfg::VlanAddRequest ask;  // the three requests have the same one field
   if (!parse(request, ask) || ask.vlan_id() > VlanRules::kIdMax)
     return refuse(CfgStatus::kBadValue);
@@ -237,7 +237,7 @@ void NicService::reset(NicSettings& nic) {
   nic = fresh;
 }
 
-CfgReply NicService::utility(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {
   switch (request.code) {
     case CfgCode::kGetStats:
       return get_stats(host, request);
@@ -283,7 +283,7 @@ CfgReply NicService::utility(HostSession& host, const CfgRequest& request) {
   }
 }
 
-CfgReply NicService::get_stats(HostSession& host, const CfgRequest& request) {
+CfgReply NicService::get_stats(AttachedHost& host, const CfgRequest& request) {
   cfg::GetStatsRequest ask;
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
   cfg::GetStatsReply reply;

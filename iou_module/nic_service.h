@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "iou_module/host_session.h"
+#include "iou_module/attached_host.h"
 
 namespace splitnic::iou {
 
@@ -19,23 +19,23 @@ struct NicPolicy {
 class NicService {
  public:
   // `taken` tells whether another host has this MAC.
-  using MacTaken = std::function<bool(const HostSession&, const lan::MacAddress&)>;
+  using MacTaken = std::function<bool(const AttachedHost&, const lan::MacAddress&)>;
 
   NicService(lan::FramePort& lan, const NicPolicy& policy, MacTaken taken)
       : lan_(lan), policy_(policy), taken_(std::move(taken)) {}
 
-  messaging::CfgReply answer(HostSession& host, const messaging::CfgRequest& request);
+  messaging::CfgReply answer(AttachedHost& host, const messaging::CfgRequest& request);
 
  private:
-  messaging::CfgReply mac_config(HostSession& host, const messaging::CfgRequest& request);
-  messaging::CfgReply utility(HostSession& host, const messaging::CfgRequest& request);
-  messaging::CfgReply init_nic(HostSession& host, const messaging::CfgRequest& request);
-  messaging::CfgReply set_mac(HostSession& host, const messaging::CfgRequest& request);
-  messaging::CfgReply set_filter(HostSession& host, const messaging::CfgRequest& request);
-  messaging::CfgReply set_mtu(HostSession& host, const messaging::CfgRequest& request);
-  messaging::CfgReply vlan(HostSession& host, const messaging::CfgRequest& request);
+  messaging::CfgReply mac_config(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply utility(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply init_nic(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply set_mac(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply set_filter(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply set_mtu(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply vlan(AttachedHost& host, const messaging::CfgRequest& request);
   void reset(NicSettings& nic);
-  messaging::CfgReply get_stats(HostSession& host, const messaging::CfgRequest& request);
+  messaging::CfgReply get_stats(AttachedHost& host, const messaging::CfgRequest& request);
 
   lan::FramePort& lan_;
   NicPolicy policy_;

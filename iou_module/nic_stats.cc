@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "iou_module/host_session.h"
+#include "iou_module/attached_host.h"
 
 namespace splitnic::iou {
 namespace {
@@ -16,7 +16,7 @@ bool is_drop(std::string_view name) {
 }
 
 // What only grows.
-void visit_counters(const HostSession& host, std::string_view group,
+void visit_counters(const AttachedHost& host, std::string_view group,
                     const base::CounterVisitor& visitor) {
   if (group == "rmon") return host.rmon.counters().visit(visitor);
   const auto wanted = [&](std::string_view name, std::uint64_t value) {
@@ -31,7 +31,7 @@ void visit_counters(const HostSession& host, std::string_view group,
   host.pair().visit_counters(wanted);
 }
 
-void visit_pools(const HostSession& host, bool ours, const base::CounterVisitor& visitor) {
+void visit_pools(const AttachedHost& host, bool ours, const base::CounterVisitor& visitor) {
   std::vector<messaging::PoolView> pools = host.pair().pools();
   std::erase_if(pools, [&](const auto& pool) { return pool.ours != ours; });
   const std::string prefix = ours ? "pool.ours." : "pool.peer.";
@@ -52,7 +52,7 @@ void visit_pools(const HostSession& host, bool ours, const base::CounterVisitor&
   }
 }
 
-void visit_queues(const HostSession& host, const base::CounterVisitor& visitor) {
+void visit_queues(const AttachedHost& host, const base::CounterVisitor& visitor) {
   visitor("queue.to_host.waiting", host.waiting());
   visitor("queue.to_host.in_flight", host.pair().pushes_in_flight());
   visitor("queue.from_host.waiting",
@@ -65,7 +65,7 @@ bool exists(std::string_view group) {
 
 }  // namespace
 
-bool visit_stats(const HostSession& host, std::string_view group,
+bool visit_stats(const AttachedHost& host, std::string_view group,
                  const base::CounterVisitor& visitor) {
   if (group.empty()) group = "basic";
   if (!exists(group)) return false;
@@ -80,7 +80,7 @@ bool visit_stats(const HostSession& host, std::string_view group,
   return true;
 }
 
-bool clear_stats(HostSession& host, std::string_view group) {
+bool clear_stats(AttachedHost& host, std::string_view group) {
   if (!group.empty() && !exists(group)) return false;
   for (const std::string_view each : kStatsGroups) {
     if (!group.empty() && each != group) continue;

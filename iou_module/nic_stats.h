@@ -19,7 +19,7 @@
 
 namespace splitnic::iou {
 
-class HostSession;
+class AttachedHost;
 
 // Of each direction the same, in the same order.
 enum class RmonCounter : std::uint8_t {
@@ -118,10 +118,10 @@ class StatsBaseline {
 
 // The counters of one group (empty: basic), since the host cleared them; pools and queues also as
 // they are now. False: there is no such group.
-bool visit_stats(const HostSession& host, std::string_view group,
+bool visit_stats(const AttachedHost& host, std::string_view group,
                  const base::CounterVisitor& visitor);
 // Of one group, or of all if it is empty. False: there is no such group, and nothing is cleared.
-bool clear_stats(HostSession& host, std::string_view group);
+bool clear_stats(AttachedHost& host, std::string_view group);
 
 }  // namespace splitnic::iou
 

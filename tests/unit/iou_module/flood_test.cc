@@ -57,23 +57,23 @@ TEST(FloodTest, S001_08_a_flood_of_connect_requests_builds_one_session_in_20_ms)
 TEST(FloodTest, S001_08_the_bound_on_new_sessions_is_of_all_links_and_nics_together) {
   UnitBench bench({.nics = 2});
   std::vector<TestHost*> hosts;
-  for (std::uint32_t i = 0; i < 2 * Iou::kSessionsMax; ++i) {
+  for (std::uint32_t i = 0; i < 2 * Iou::kHostsMax; ++i) {
     hosts.push_back(&bench.add_host({.nic = i % 2}));
   }
   const auto count_up = [&] { return std::ranges::count_if(hosts, &TestHost::up); };
-  constexpr auto kMost = static_cast<std::ptrdiff_t>(Iou::kSessionsMax);
+  constexpr auto kMost = static_cast<std::ptrdiff_t>(Iou::kHostsMax);
   ASSERT_TRUE(bench.run_until([&] { return std::ranges::all_of(hosts, &TestHost::link_up); }));
   for (TestHost* host : hosts) host->connect();
   bench.run(Iou::kSessionEvery - 1ms);
   EXPECT_EQ(count_up(), kMost);
-  EXPECT_EQ(bench.unit->sessions().size(), Iou::kSessionsMax);
-  EXPECT_EQ(bench.count("iou.hosts.refused_often"), Iou::kSessionsMax);
+  EXPECT_EQ(bench.unit->sessions().size(), Iou::kHostsMax);
+  EXPECT_EQ(bench.count("iou.hosts.refused_often"), Iou::kHostsMax);
   // Sooner than that not one more of them is let in.
   for (TestHost* host : hosts) {
     if (!host->up()) host->connect();
   }
   bench.turn();
-  EXPECT_EQ(bench.unit->sessions().size(), Iou::kSessionsMax);
+  EXPECT_EQ(bench.unit->sessions().size(), Iou::kHostsMax);
   bench.run(Iou::kSessionEvery);
   for (TestHost* host : hosts) {
     if (!host->up()) host->connect();
@@ -103,7 +103,7 @@ TEST(FloodTest, what_is_refused_ends_no_session_and_builds_none) {
   TestHost& host = bench.add_host();
   ASSERT_TRUE(bench.attach(host, mac_number(1)));
   bench.run(Iou::kSessionEvery);
-  const HostSession* session = bench.unit->sessions().at(0);
+  const AttachedHost* session = bench.unit->sessions().at(0);
   ask_often(bench, host, "\xff\xff\xff", 1);
   auto capabilities = good_capabilities();
   capabilities.set_version_lowest(2);
@@ -150,10 +150,10 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
   while (const auto handle = table.register_region(domain, room, fabric::kLocalRead)) {
     taken.push_back(*handle);
   }
-  HostSession& first = *bench.unit->sessions().at(0);
+  AttachedHost& first = *bench.unit->sessions().at(0);
   EXPECT_TRUE(first.is_registered());
   EXPECT_FALSE(
-      HostSession({}, *bench.adapter, first.link(), bench.random, *bench.unit).is_registered());
+      AttachedHost({}, *bench.adapter, first.link(), bench.random, *bench.unit).is_registered());
   std::size_t refused = 0;
   for (; refused < 20; ++refused) {
     bench.run(Iou::kSessionEvery);

@@ -7,7 +7,7 @@ namespace splitnic::iou::bench::requests_test {
 namespace {
 
 // What GET_STATE digests, and what it does not.
-std::string configuration(const HostSession& host) {
+std::string configuration(const AttachedHost& host) {
   return host.nic.state().digest() + (host.nic.started ? "started " : "stopped ") +
          std::to_string(host.nic.granted) + host.nic.node_name;
 }
@@ -26,7 +26,7 @@ bool set_up(UnitBench& bench, TestHost& host) {
 struct P43 : testing::Test {
   UnitBench bench;
   TestHost& host = bench.add_host();
-  HostSession* session = nullptr;
+  AttachedHost* session = nullptr;
   std::string before;
 
   void SetUp() override {
@@ -116,7 +116,7 @@ TEST_F(RequestsP43Test, P_43_a_value_that_cannot_be_is_refused) {
 
 TEST_F(RequestsP43Test, P_43_a_list_with_one_bad_entry_is_refused_whole) {
   const std::string group = bytes({0x01, 0, 0x5E, 0, 0, 2});
-  for (const std::size_t length : {std::size_t{3}, HostSession::kFilterEntries + 10}) {
+  for (const std::size_t length : {std::size_t{3}, AttachedHost::kFilterEntries + 10}) {
     for (const std::string& bad : {std::string(5, 'a'), std::string(), std::string(300, 'b')}) {
       for (const bool is_unicast : {true, false}) {
         cfg::SetFilterRequest ask;

@@ -28,7 +28,7 @@ struct SessionConfig {
   std::size_t frames_max = 2048;
 };
 
-enum class SessionCounter {
+enum class HostCounter {
   kToHostFrames,
   kToHostBytes,
   kDropHostFull,
@@ -60,13 +60,13 @@ struct EventState {
   bool is_due() const { return told != wanted; }
 };
 
-class HostSession {
+class AttachedHost {
  public:
   static constexpr std::size_t kFilterEntries =
       256;  // a longer list becomes promiscuous or all-multicast
 
-  HostSession(const SessionConfig& config, fabric::Adapter& adapter, fabric::Link& link,
-              base::Random& random, messaging::PairOwner& owner);
+  AttachedHost(const SessionConfig& config, fabric::Adapter& adapter, fabric::Link& link,
+               base::Random& random, messaging::PairOwner& owner);
 
   messaging::Connection& pair() { return pair_; }
   const messaging::Connection& pair() const { return pair_; }
@@ -116,7 +116,7 @@ class HostSession {
   std::size_t share_left = 0;                        // bytes of its turn at the LAN port
   unsigned batches_left = 0;                         // of this step
 
-  base::Counters<SessionCounter> counters;
+  base::Counters<HostCounter> counters;
   Rmon rmon;
   StatsBaseline baseline;  // CLEAR_STATS
 
@@ -138,7 +138,7 @@ class HostSession {
 }  // namespace splitnic::iou
 
 template <>
-struct splitnic::base::CounterNames<splitnic::iou::SessionCounter> {
+struct splitnic::base::CounterNames<splitnic::iou::HostCounter> {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"iou.to_host.frames", "iou.to_host.bytes", "lan.rx.drop.host_full", "lan.rx.drop.too_long",
        "lan.rx.drop.vlan", "lan.rx.drop.ended", "iou.to_host.lost", "iou.to_host.split",
