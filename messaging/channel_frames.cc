@@ -209,22 +209,23 @@ bool ChannelPair::Impl::is_reader_slow() const {
 }
 
 // A pool for each wish that our bounds allow; the others are not answered.
-void ChannelPair::Impl::serve_wishes() {
-  while (const auto wish = pool_owner.next_wish()) {
-    const std::uint64_t size = base::round_up(wish->packet_bytes, 64);
-    const std::uint64_t bytes = size * wish->packets;
-    const bool fits = granted_pools < DataChannel::kGrantPoolsMax &&
-                      wish->packets <= kIdataElements && size <= kIdataBytesMax &&
-                      granted_elements + wish->packets <= DataChannel::kGrantElementsMax &&
-                      granted_bytes + bytes <= config.grant_bytes_max;
-    const PoolSpec spec{wish->packets, static_cast<std::uint32_t>(size)};
+void ChannelPair::Impl::grant_buffer_requests() {
+  while (const auto buffer_request = pool_owner.next_buffer_request()) {
+    const std::uint64_t size = base::round_up(buffer_request->packet_bytes, 64);
+    const std::uint64_t bytes = size * buffer_request->packets;
+    const bool fits =
+        granted_pools < DataChannel::kGrantPoolsMax && buffer_request->packets <= kIdataElements &&
+        size <= kIdataBytesMax &&
+        granted_elements + buffer_request->packets <= DataChannel::kGrantElementsMax &&
+        granted_bytes + bytes <= config.grant_bytes_max;
+    const PoolSpec spec{buffer_request->packets, static_cast<std::uint32_t>(size)};
     if (!fits || is_reader_slow() || config.idata_form == IdataForm::kOffsetLength ||
-        !data->add_pool(pd, spec, wish->context)) {
+        !data->add_pool(pd, spec, buffer_request->context)) {
       counters.add(PairCounter::kRefused);
       continue;
     }
     ++granted_pools;
-    granted_elements += wish->packets;
+    granted_elements += buffer_request->packets;
     granted_bytes += bytes;
     counters.add(PairCounter::kGranted);
   }

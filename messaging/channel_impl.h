@@ -79,7 +79,7 @@ class ChannelPair::Impl final : public MessageHandler, public FilledSink {
   void take_write(const fabric::Wc& wc, base::Time now);
   std::size_t receive(std::span<ReceivedFrame> out);
   base::Status release(const ReceivedFrame& frame, base::Time now);
-  void serve_wishes();
+  void grant_buffer_requests();
   bool is_reader_slow() const;
   void ask_for_more(std::uint32_t frame_bytes, base::Time now);
 

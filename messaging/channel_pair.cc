@@ -88,7 +88,7 @@ bool ChannelPair::Impl::poll(base::Time now) {
   bool made_progress = false;
   if (!poll_sends(made_progress)) return true;
   end_closed_pools();
-  serve_wishes();  // of the turn before: what came with them has been read since
+  grant_buffer_requests();  // of the turn before: what came with them has been read since
   made_progress |= poll_receives(now);
   if (!is_alive()) return true;
   if (pool_control.is_broken()) {

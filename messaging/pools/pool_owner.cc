@@ -9,7 +9,7 @@
 
 namespace splitnic::messaging {
 namespace {
-constexpr std::size_t kWishesMax = 8;
+constexpr std::size_t kBufferRequestsMax = 8;
 constexpr std::size_t kAnswersMax = 16;
 }  // namespace
 
@@ -90,14 +90,14 @@ void PoolOwner::erase_drained() {
 }
 
 Verdict PoolOwner::on_get(const BufferRecvPoolGet& message) {
-  for (BufferRecvPoolGet& wish : wishes_) {
-    if (wish.context == message.context) {
-      wish = message;
+  for (BufferRecvPoolGet& buffer_request : buffer_requests_) {
+    if (buffer_request.context == message.context) {
+      buffer_request = message;
       return {};
     }
   }
-  if (wishes_.size() == kWishesMax) return DropReason::kState;
-  wishes_.push_back(message);
+  if (buffer_requests_.size() == kBufferRequestsMax) return DropReason::kState;
+  buffer_requests_.push_back(message);
   return {};
 }
 
@@ -161,7 +161,7 @@ void PoolOwner::close_all() {
   erase_drained();
   open_flushes_.clear();
   answers_.clear();
-  wishes_.clear();
+  buffer_requests_.clear();
   has_unannounced_ = false;
   has_flush_unsent_ = false;
   update_due_ = base::kNever;
@@ -247,11 +247,11 @@ base::Time PoolOwner::deadline() const {
   return at;
 }
 
-std::optional<BufferRecvPoolGet> PoolOwner::next_wish() {
-  if (wishes_.empty()) return std::nullopt;
-  const BufferRecvPoolGet wish = wishes_.front();
-  wishes_.erase(wishes_.begin());
-  return wish;
+std::optional<BufferRecvPoolGet> PoolOwner::next_buffer_request() {
+  if (buffer_requests_.empty()) return std::nullopt;
+  const BufferRecvPoolGet buffer_request = buffer_requests_.front();
+  buffer_requests_.erase(buffer_requests_.begin());
+  return buffer_request;
 }
 
 std::optional<ClosedPool> PoolOwner::next_closed() {

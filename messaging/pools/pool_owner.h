@@ -125,7 +125,7 @@ class PoolOwner {
   void on_time(base::Time now);
   base::Time deadline() const;
 
-  std::optional<BufferRecvPoolGet> next_wish();
+  std::optional<BufferRecvPoolGet> next_buffer_request();
   std::optional<ClosedPool> next_closed();
   // No pool that the peer may name.
   bool is_closed() const;
@@ -201,7 +201,7 @@ class PoolOwner {
   bool has_flush_unsent_ = false;
   std::vector<OpenFlush> open_flushes_;
   std::vector<FlushAnswer> answers_;
-  std::vector<BufferRecvPoolGet> wishes_;
+  std::vector<BufferRecvPoolGet> buffer_requests_;
   std::vector<ClosedPool> closed_;
   std::uint32_t next_small_ = 0;
   std::uint32_t next_large_ = kIdataPools;

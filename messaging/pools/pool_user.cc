@@ -10,7 +10,7 @@
 namespace splitnic::messaging {
 namespace {
 
-constexpr std::size_t kWishesMax = 8;
+constexpr std::size_t kBufferRequestsMax = 8;
 constexpr std::size_t kAnswersMax = 16;
 
 bool overlap(const PoolRecord& a, const PoolRecord& b) {
@@ -142,8 +142,8 @@ void PoolUser::erase_flushed(TransactionContext context) {
 
 bool PoolUser::request_more(std::uint32_t packet_bytes, std::uint32_t packets) {
   CHECK(packet_bytes != 0 && packets != 0);
-  if (wishes_.size() == kWishesMax) return false;
-  wishes_.push_back({contexts_.next(), packet_bytes, packets});
+  if (buffer_requests_.size() == kBufferRequestsMax) return false;
+  buffer_requests_.push_back({contexts_.next(), packet_bytes, packets});
   return true;
 }
 
@@ -170,7 +170,7 @@ void PoolUser::close_all() {
   elements_ = 0;
   open_flushes_.clear();
   answers_.clear();
-  wishes_.clear();
+  buffer_requests_.clear();
   has_flush_unsent_ = false;
   is_waiting_ = false;
 }
@@ -178,9 +178,9 @@ void PoolUser::close_all() {
 std::size_t PoolUser::next_message(base::Time now, base::MutableBytes out) {
   std::size_t length = emit_flush_answer(out);
   if (length == 0) length = emit_flush_request(now, out);
-  if (length == 0 && !wishes_.empty()) {
-    length = wishes_.front().emit(out);
-    wishes_.erase(wishes_.begin());
+  if (length == 0 && !buffer_requests_.empty()) {
+    length = buffer_requests_.front().emit(out);
+    buffer_requests_.erase(buffer_requests_.begin());
   }
   return length;
 }

@@ -192,7 +192,7 @@ class PoolUser {
   bool has_flush_unsent_ = false;
   std::vector<OpenFlush> open_flushes_;
   std::vector<FlushAnswer> answers_;
-  std::vector<BufferRecvPoolGet> wishes_;
+  std::vector<BufferRecvPoolGet> buffer_requests_;
 };
 
 }  // namespace splitnic::messaging

@@ -34,7 +34,7 @@ TEST(MessageDispatchTest, each_function_reaches_its_handler) {
   EXPECT_TRUE(side.receive(advertise(record(7, 8, 64)), kStart));
   EXPECT_TRUE(side.user.knows(PoolRef(7)));
   EXPECT_TRUE(side.receive(words({0x20001, 0, 1, 1536, 64}), kStart));
-  EXPECT_EQ(side.owner.next_wish()->packets, 64U);
+  EXPECT_EQ(side.owner.next_buffer_request()->packets, 64U);
   const auto lease = side.user.take(1);
   ASSERT_TRUE(lease);
   side.user.on_written(*lease);

@@ -61,13 +61,13 @@ TEST_F(PoolOwnerTest, S001_13_a_pool_that_answers_a_get_copies_its_context) {
   ASSERT_TRUE(side.receive(get, kStart));
   BufferRecvPoolGet{kGoldenContext, 1536, 128}.emit(get);  // replaces the first
   ASSERT_TRUE(side.receive(get, kStart));
-  const auto wish = side.owner.next_wish();
-  ASSERT_TRUE(wish);
-  EXPECT_EQ(wish->packets, 128U);
-  EXPECT_FALSE(side.owner.next_wish());
+  const auto buffer_request = side.owner.next_buffer_request();
+  ASSERT_TRUE(buffer_request);
+  EXPECT_EQ(buffer_request->packets, 128U);
+  EXPECT_FALSE(side.owner.next_buffer_request());
   EXPECT_TRUE(side.next(kStart).empty()) << "no reply is owed";
 
-  side.owner.add(memory(128, 2048, 1), wish->context);
+  side.owner.add(memory(128, 2048, 1), buffer_request->context);
   side.owner.add(memory(8, 2048, 2));
   const Message first = side.next(kStart), second = side.next(kStart);
   EXPECT_EQ(BufferRecvPool::parse(first)->context(), kGoldenContext);
