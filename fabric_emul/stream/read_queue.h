@@ -13,7 +13,7 @@
 
 namespace splitnic::fabric {
 
-struct ReadAnswer {
+struct ReadResponse {
   std::uint32_t msn = 0;
   Psn psn;
   VaMh source{};  // the whole range
@@ -36,25 +36,25 @@ class ReadQueue {
   ReadAdmission check(std::uint32_t msn) const {
     if (msn != next_msn_) return ReadAdmission::kNotNext;
     if (depth_ == 0) return ReadAdmission::kFull;
-    const ReadAnswer* oldest = oldest_open();
+    const ReadResponse* oldest = oldest_open();
     return oldest != nullptr && msn - oldest->msn >= depth_ ? ReadAdmission::kFull
                                                             : ReadAdmission::kTaken;
   }
   // REQUIRES check() == kTaken.
-  void push(const ReadAnswer& answer) {
-    at(next_msn_) = answer;
+  void push(const ReadResponse& response) {
+    at(next_msn_) = response;
     ++next_msn_;
     ++taken_;
   }
   // The answer that the request with the next MSN says to have arrived, or nullptr.
-  const ReadAnswer* arrived() const {
+  const ReadResponse* arrived() const {
     return taken_ >= depth_ && depth_ > 0 ? &at(next_msn_ - depth_) : nullptr;
   }
   // The answer that is being sent, or nullptr.
-  const ReadAnswer* oldest_open() const {
+  const ReadResponse* oldest_open() const {
     return open_msn_ != next_msn_ ? &at(open_msn_) : nullptr;
   }
-  ReadAnswer* oldest_open() { return open_msn_ != next_msn_ ? &at(open_msn_) : nullptr; }
+  ReadResponse* oldest_open() { return open_msn_ != next_msn_ ? &at(open_msn_) : nullptr; }
   // Its last cell was sent. REQUIRES oldest_open().
   void close_oldest(StreamNumber end) {
     at(open_msn_).end = end;
@@ -66,14 +66,14 @@ class ReadQueue {
     const std::uint64_t kept = std::min<std::uint64_t>(taken_, places_.size());
     for (std::uint32_t i = 1; i <= kept; ++i) fn(at(next_msn_ - i));
   }
-  ReadAnswer& at(std::uint32_t msn) { return places_[msn & (places_.size() - 1)]; }
-  const ReadAnswer& at(std::uint32_t msn) const { return places_[msn & (places_.size() - 1)]; }
+  ReadResponse& at(std::uint32_t msn) { return places_[msn & (places_.size() - 1)]; }
+  const ReadResponse& at(std::uint32_t msn) const { return places_[msn & (places_.size() - 1)]; }
   std::uint32_t next_msn() const { return next_msn_; }
 
  private:
   static constexpr std::uint32_t kFirstMsn = 1;
   std::uint32_t depth_;
-  std::vector<ReadAnswer> places_;  // by MSN; a power of two, so that MSNs may wrap
+  std::vector<ReadResponse> places_;  // by MSN; a power of two, so that MSNs may wrap
   std::uint32_t next_msn_ = kFirstMsn;
   std::uint32_t open_msn_ = kFirstMsn;
   std::uint64_t taken_ = 0;  // in all: MSNs may wrap

@@ -75,9 +75,9 @@ bool StreamSender::advance(StreamNumber next, base::Time now) {
 
 void StreamSender::retire(const Record& record) {
   if (!record.is_last) return;
-  if (record.is_answer) {
-    const ReadAnswer& answer = answers_.at(static_cast<std::uint32_t>(record.item));
-    context_.mrwt.spend(answer.source.handle, context_.qpn, answer.psn);
+  if (record.is_response) {
+    const ReadResponse& response = responses_.at(static_cast<std::uint32_t>(record.item));
+    context_.mrwt.spend(response.source.handle, context_.qpn, response.psn);
     return;
   }
   Wqe& w = wqe(record.item);
@@ -89,7 +89,7 @@ void StreamSender::retire(const Record& record) {
 void StreamSender::on_nothing_new(const AckExt& ack, base::Time now) {
   if (ack.receive_credits == 0) {
     const Record& oldest = records_.front();
-    if (!oldest.is_answer && wqe(oldest.item).consumes_receive()) {
+    if (!oldest.is_response && wqe(oldest.item).consumes_receive()) {
       tries_ = 0;
       progress_at_ = now;
       return;
@@ -113,7 +113,7 @@ void StreamSender::on_time(base::Time now) {
   context_.counters.add(StreamCounter::kTimeouts);
   if (tries_ >= limits_.retry_count && now - progress_at_ >= limits_.stall_min) {
     const Record& oldest = records_.front();
-    if (oldest.is_answer) return context_.fail();
+    if (oldest.is_response) return context_.fail();
     return fail_at(oldest.item, WcStatus::kRetryExceeded);
   }
   ++tries_;

@@ -70,15 +70,15 @@ bool StreamSender::send_fresh(base::Time now) {
   if (bytes == 0) return false;
   r.bytes = static_cast<std::uint32_t>(bytes);
   next_number_ = r.end();
-  if (r.is_answer) ++answers_.at(static_cast<std::uint32_t>(r.item)).next;
+  if (r.is_response) ++responses_.at(static_cast<std::uint32_t>(r.item)).next;
   if (r.is_last) {
     open_.reset();
-    if (r.is_answer) answers_.close_oldest(r.end());
-    if (!r.is_answer && wqe(r.item).op == WrOp::kRdmaRead) expect_answer(r);
+    if (r.is_response) responses_.close_oldest(r.end());
+    if (!r.is_response && wqe(r.item).op == WrOp::kRdmaRead) expect_response(r);
   } else {
     ++open_->csn;
     const std::uint32_t cells =
-        r.is_answer ? answers_.at(static_cast<std::uint32_t>(r.item)).cells : wqe(r.item).cells;
+        r.is_response ? responses_.at(static_cast<std::uint32_t>(r.item)).cells : wqe(r.item).cells;
     open_->is_last = open_->csn + 1 == cells;
   }
   records_.push(r);
@@ -93,15 +93,15 @@ bool StreamSender::send_fresh(base::Time now) {
 
 // The next packet: an answer and a work request in turn. False: there is none that may begin.
 bool StreamSender::begin_packet() {
-  const ReadAnswer* answer = answers_.oldest_open();
+  const ReadResponse* response = responses_.oldest_open();
   const bool has_request = send_no_ != tail_no_ && may_start(wqe(send_no_));
-  if (context_.has_failed || (answer == nullptr && !has_request)) return false;
+  if (context_.has_failed || (response == nullptr && !has_request)) return false;
   open_ = Record{};
-  open_->is_answer = answer != nullptr && (answers_turn_ || !has_request);
-  answers_turn_ = !open_->is_answer;
-  if (open_->is_answer) {
-    open_->item = answer->msn;
-    open_->is_last = answer->cells == 1;
+  open_->is_response = response != nullptr && (responses_turn_ || !has_request);
+  responses_turn_ = !open_->is_response;
+  if (open_->is_response) {
+    open_->item = response->msn;
+    open_->is_last = response->cells == 1;
     return true;
   }
   Wqe& w = wqe(send_no_);
@@ -116,7 +116,7 @@ bool StreamSender::begin_packet() {
 }
 
 // Not before the request was sent: nobody can have answered it sooner.
-void StreamSender::expect_answer(const Record& request) {
+void StreamSender::expect_response(const Record& request) {
   const Wqe& w = wqe(request.item);
   const Sge sink = w.gather.count > 0 ? w.gather.pieces[0] : Sge{};
   reads_.push({request.item, w.psn, sink.lkey, sink.address, sink.length, request.end()});
@@ -172,20 +172,20 @@ CellHead StreamSender::request_head(const Wqe& w, std::uint32_t csn) {
   return head;
 }
 
-CellHead StreamSender::answer_head(const ReadAnswer& answer, std::uint32_t csn) const {
+CellHead StreamSender::response_head(const ReadResponse& response, std::uint32_t csn) const {
   CellHead head;
-  head.header = context_.header(Op::kRdmaReadResp, position_of(csn, answer.cells));
-  head.header.psn = answer.psn;
-  head.header.payload_bytes = payload_of(answer.source.length, csn, context_.mcp);
-  const std::uint64_t at = answer.sink_offset + std::uint64_t{csn} * context_.mcp;
-  head.va_mh = VaMh{VirtualAddress(at), answer.sink_handle, answer.source.length};
+  head.header = context_.header(Op::kRdmaReadResp, position_of(csn, response.cells));
+  head.header.psn = response.psn;
+  head.header.payload_bytes = payload_of(response.source.length, csn, context_.mcp);
+  const std::uint64_t at = response.sink_offset + std::uint64_t{csn} * context_.mcp;
+  head.va_mh = VaMh{VirtualAddress(at), response.sink_handle, response.source.length};
   return head;
 }
 
 CellHead StreamSender::head_of(const Record& record) {
   CellHead head =
-      record.is_answer
-          ? answer_head(answers_.at(static_cast<std::uint32_t>(record.item)), record.csn)
+      record.is_response
+          ? response_head(responses_.at(static_cast<std::uint32_t>(record.item)), record.csn)
           : request_head(wqe(record.item), record.csn);
   head.header.csn = static_cast<std::uint16_t>(record.csn);
   head.stream_number = record.number.value;
@@ -198,26 +198,26 @@ CellHead StreamSender::head_of(const Record& record) {
 // a window with one touch is bound anew.
 bool StreamSender::fill(const Record& record, base::MutableBytes body) {
   const std::uint64_t offset = std::uint64_t{record.csn} * context_.mcp;
-  if (!record.is_answer) {
+  if (!record.is_response) {
     const Wqe& w = wqe(record.item);
     if (w.op == WrOp::kRdmaRead) return true;
     if (gather(context_.mrwt, context_.pd, w.gather.span(), offset, body).ok()) return true;
     fail_at(record.item, WcStatus::kLocalProtection, Terminate{});
     return false;
   }
-  const ReadAnswer& answer = answers_.at(static_cast<std::uint32_t>(record.item));
-  const MemoryHandle handle = answer.source.handle;
+  const ReadResponse& response = responses_.at(static_cast<std::uint32_t>(record.item));
+  const MemoryHandle handle = response.source.handle;
   PlacementResult read{false, AccessCheck::kA};
-  if (context_.mrwt.may_go_on(handle, context_.qpn, answer.psn)) {
+  if (context_.mrwt.may_go_on(handle, context_.qpn, response.psn)) {
     read = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
-                       VirtualAddress(answer.source.address.value + offset), body);
+                       VirtualAddress(response.source.address.value + offset), body);
   }
   if (read.ok()) return true;
   context_.counters.add(StreamCounter::kDropAccess);
   CellView request;  // what the offending request said
   request.header = context_.header(Op::kRdmaReadReq, Pos::kOnly);
-  request.header.psn = answer.psn;
-  context_.fail(refused_access(request, answer.source, read.failed));
+  request.header.psn = response.psn;
+  context_.fail(refused_access(request, response.source, read.failed));
   return false;
 }
 

@@ -51,7 +51,7 @@ bool StreamReceiver::has_legal_length(const CellView& cell) const {
 }
 
 // It goes where this side asked for it, and nowhere else.
-bool StreamReceiver::is_answer_to_a_read(const CellView& cell) const {
+bool StreamReceiver::is_read_response(const CellView& cell) const {
   const std::uint64_t offset = std::uint64_t{cell.header.csn} * context_.mcp;
   const OpenRead* read = nullptr;
   for (std::size_t i = 0; (read = sender_.open_read(i)) != nullptr; ++i) {
@@ -66,12 +66,12 @@ bool StreamReceiver::is_answer_to_a_read(const CellView& cell) const {
 // nothing.
 bool StreamReceiver::place_tagged(const CellView& cell, StreamPlace place, StreamNumber last_byte,
                                   bool& touches) {
-  const bool answers = cell.header.op == Op::kRdmaReadResp;
-  if (answers && !is_answer_to_a_read(cell)) {
+  const bool responses = cell.header.op == Op::kRdmaReadResp;
+  if (responses && !is_read_response(cell)) {
     sender_.fail_read(cell.header.psn);
     return refuse(cell, TerminateCause::kStreamError);
   }
-  if (answers && cell.va_mh->length == 0) return true;
+  if (responses && cell.va_mh->length == 0) return true;
   const std::uint64_t offset = std::uint64_t{cell.header.csn} * context_.mcp;
   const VaMh whole{VirtualAddress(cell.va_mh->address.value - offset), cell.va_mh->handle,
                    cell.va_mh->length};
@@ -139,14 +139,14 @@ bool StreamReceiver::take_read_request(const CellView& cell, base::Time now) {
   if (!context_.mrwt.touch(source.handle, context_.qpn, cell.header.psn)) {
     return refuse_access(cell, source, AccessCheck::kA);
   }
-  if (const ReadAnswer* arrived = reads_.arrived()) sender_.on_arrived(arrived->end, now);
-  ReadAnswer answer{.msn = read.msn, .psn = cell.header.psn, .source = source};
-  answer.sink_handle = read.sink_handle;
-  answer.sink_offset = read.sink_offset;
+  if (const ReadResponse* arrived = reads_.arrived()) sender_.on_arrived(arrived->end, now);
+  ReadResponse response{.msn = read.msn, .psn = cell.header.psn, .source = source};
+  response.sink_handle = read.sink_handle;
+  response.sink_offset = read.sink_offset;
   const std::uint32_t mcp = context_.mcp;
-  answer.cells = static_cast<std::uint32_t>((std::uint64_t{source.length} + mcp - 1) / mcp);
-  if (answer.cells == 0) answer.cells = 1;
-  reads_.push(answer);
+  response.cells = static_cast<std::uint32_t>((std::uint64_t{source.length} + mcp - 1) / mcp);
+  if (response.cells == 0) response.cells = 1;
+  reads_.push(response);
   return true;
 }
 

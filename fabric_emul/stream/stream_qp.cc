@@ -98,7 +98,7 @@ void StreamQp::on_terminate(const CellView& cell, std::size_t bytes) {
   if (!terminate || receiver_.window().place_of(number, length) == StreamPlace::kOutside) {
     return context_.counters.add(StreamCounter::kDropTerminate);
   }
-  answer_ = number + length;
+  response_ = number + length;
   if (context_.state != QpState::kRts) return;
   context_.counters.add(StreamCounter::kRxTerminates);
   sender_.blame(*terminate);
@@ -108,7 +108,7 @@ void StreamQp::on_terminate(const CellView& cell, std::size_t bytes) {
 void StreamQp::end_batch(base::Time now) {
   if (!can_send()) return;
   if (context_.state == QpState::kRts) receiver_.end_batch();
-  if (answer_ && receiver_.send_ack(*answer_)) answer_.reset();
+  if (response_ && receiver_.send_ack(*response_)) response_.reset();
   say_farewell(now);
 }
 

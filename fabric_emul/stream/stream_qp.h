@@ -102,7 +102,7 @@ class StreamQp {
   StreamSender sender_;
   StreamReceiver receiver_;
   std::optional<Farewell> farewell_;
-  std::optional<StreamNumber> answer_;  // of the peer's TERMINATE: what the ACK says
+  std::optional<StreamNumber> response_;  // of the peer's TERMINATE: what the ACK says
 };
 
 }  // namespace splitnic::fabric

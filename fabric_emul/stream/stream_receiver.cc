@@ -221,8 +221,8 @@ void StreamReceiver::flush() {
   window_.for_each_early([&](const EarlyCell& early) {
     if (early.touches) context_.mrwt.line_up(early.va_mh.handle, context_.qpn, early.last_byte());
   });
-  reads_.for_each([&](const ReadAnswer& answer) {
-    context_.mrwt.spend(answer.source.handle, context_.qpn, answer.psn);
+  reads_.for_each([&](const ReadResponse& response) {
+    context_.mrwt.spend(response.source.handle, context_.qpn, response.psn);
   });
   while (!rq_.empty()) {
     Wc wc;

@@ -72,7 +72,7 @@ class StreamReceiver {
   // stream_place.cc
   bool is_taken_here(const CellView& cell) const;
   bool has_legal_length(const CellView& cell) const;
-  bool is_answer_to_a_read(const CellView& cell) const;
+  bool is_read_response(const CellView& cell) const;
   bool place_tagged(const CellView& cell, StreamPlace place, StreamNumber last_byte, bool& touches);
   bool place_send(const CellView& cell);
   bool take_read_request(const CellView& cell, base::Time now);

@@ -15,10 +15,10 @@ constexpr std::size_t kRecordsMax = 2048;
 
 }  // namespace
 
-StreamSender::StreamSender(StreamContext& context, ReadQueue& answers,
+StreamSender::StreamSender(StreamContext& context, ReadQueue& responses,
                            const StreamSendLimits& limits)
     : context_(context),
-      answers_(answers),
+      responses_(responses),
       limits_(limits),
       congestion_(Congestion::kWindowMin),
       sq_(limits.depth),
@@ -88,7 +88,7 @@ void StreamSender::start(const StreamStart& agreed) {
 
 bool StreamSender::has_unsent() const {
   return in_flight_ < records_.size() || open_ || send_no_ != tail_no_ ||
-         answers_.oldest_open() != nullptr;
+         responses_.oldest_open() != nullptr;
 }
 
 void StreamSender::complete_front(WcStatus status) {
@@ -107,8 +107,8 @@ void StreamSender::complete_front(WcStatus status) {
 void StreamSender::complete_done() {
   while (!sq_.empty()) {
     const Wqe& w = sq_.front();
-    if (!w.is_acknowledged && !w.is_answered) break;
-    if (w.op == WrOp::kRdmaRead && !w.is_answered) break;
+    if (!w.is_acknowledged && !w.is_responded) break;
+    if (w.op == WrOp::kRdmaRead && !w.is_responded) break;
     complete_front(WcStatus::kSuccess);
   }
 }
@@ -116,7 +116,7 @@ void StreamSender::complete_done() {
 void StreamSender::finish_read(base::Time now) {
   const OpenRead read = reads_.front();
   reads_.pop();
-  wqe(read.wqe_no).is_answered = true;
+  wqe(read.wqe_no).is_responded = true;
   on_arrived(read.end, now);
   complete_done();
 }

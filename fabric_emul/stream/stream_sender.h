@@ -54,7 +54,7 @@ struct OpenRead {
 
 class StreamSender {
  public:
-  StreamSender(StreamContext& context, ReadQueue& answers, const StreamSendLimits& limits);
+  StreamSender(StreamContext& context, ReadQueue& responses, const StreamSendLimits& limits);
 
   // Refused, nothing changed: what the kind of the stream does not take, a full queue, too many
   // pieces (a read has one at most, with the remote write right), too long a packet.
@@ -105,14 +105,14 @@ class StreamSender {
     std::uint32_t msn = 0;  // reads
     bool is_started = false;
     bool is_acknowledged = false;
-    bool is_answered = false;
+    bool is_responded = false;
     bool consumes_receive() const {
       return op == WrOp::kSend || op == WrOp::kSendDereg || idata.has_value();
     }
   };
   // One cell in flight.
   struct Record {
-    bool is_answer = false;
+    bool is_response = false;
     std::uint64_t item = 0;  // number of the work request, or MSN of the answer
     std::uint32_t csn = 0;
     bool is_last = false;
@@ -133,14 +133,14 @@ class StreamSender {
   bool send_again(base::Time now);
   bool send_fresh(base::Time now);
   bool begin_packet();
-  void expect_answer(const Record& request);
+  void expect_response(const Record& request);
   bool may_start(Wqe& w);
   bool local_access_ok(const Wqe& w) const;
   bool window_has_room(std::uint32_t bytes, bool is_fresh) const;
   std::size_t emit(const Record& record);
   CellHead head_of(const Record& record);
   CellHead request_head(const Wqe& w, std::uint32_t csn);
-  CellHead answer_head(const ReadAnswer& answer, std::uint32_t csn) const;
+  CellHead response_head(const ReadResponse& response, std::uint32_t csn) const;
   bool fill(const Record& record, base::MutableBytes body);
   // stream_ack.cc
   bool advance(StreamNumber next, base::Time now);
@@ -150,7 +150,7 @@ class StreamSender {
   void go_back();
 
   StreamContext& context_;
-  ReadQueue& answers_;
+  ReadQueue& responses_;
   StreamSendLimits limits_;
   Congestion congestion_;
   base::Ring<Wqe> sq_;
@@ -162,7 +162,7 @@ class StreamSender {
   std::uint64_t tail_no_ = 0;   // number that the next post gets
   std::uint64_t send_no_ = 0;   // next work request to begin
   std::optional<Record> open_;  // the next cell of the packet that has begun
-  bool answers_turn_ = true;
+  bool responses_turn_ = true;
   ReadExt read_ext_;  // scratch of request_head()
   StreamNumber next_number_;
   StreamNumber una_;  // oldest not acknowledged

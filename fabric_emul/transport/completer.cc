@@ -112,7 +112,7 @@ void Requester::complete_front(WcStatus status) {
   wc.wr_id = w.wr_id;
   wc.status = status;
   wc.op = wc_op(w.op);
-  if (status == WcStatus::kSuccess && is_answered(w.op)) {
+  if (status == WcStatus::kSuccess && is_responded(w.op)) {
     wc.bytes = static_cast<std::uint32_t>(w.gather.bytes);
   }
   if (w.started && w.consumes_receive() && consumers_outstanding_ > 0) --consumers_outstanding_;
@@ -136,7 +136,7 @@ void Requester::complete_acknowledged() {
       return ending.is_drain ? end_drained(ending.status) : fail(ending.status);
     }
     if (head_no_ == una_no_) return;
-    if (is_answered(sq_.front().op) && !reads_.front().is_whole()) return;
+    if (is_responded(sq_.front().op) && !reads_.front().is_whole()) return;
     complete_front(WcStatus::kSuccess);
   }
 }

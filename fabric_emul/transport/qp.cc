@@ -129,7 +129,7 @@ void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time n
   else if (cell.header.op == Op::kAck || cell.header.op == Op::kNak)
     on_reply(cell, now);
   else if (cell.header.op == Op::kRdmaReadResp || cell.header.op == Op::kFetchOpResp)
-    on_answer(cell, now);
+    on_response(cell, now);
   else
     responder_.on_cell(cell, raw, link, now);
   settle();
@@ -152,11 +152,11 @@ void Qp::on_reply(const CellView& cell, base::Time now) {
     requester_.on_nak(cell, ack_, now);
 }
 
-void Qp::on_answer(const CellView& cell, base::Time now) {
+void Qp::on_response(const CellView& cell, base::Time now) {
   if (context_.state != QpState::kRts && context_.state != QpState::kSqd) {
     return context_.counters.add(TransportCounter::kCellDropState);
   }
-  requester_.on_answer(cell, now);
+  requester_.on_response(cell, now);
 }
 
 void Qp::end_batch(base::Time now) {

@@ -63,8 +63,8 @@ class Qp {
   base::Time deadline() const;
 
   bool is_active() const {
-    return requester_.has_unsent() || responder_.owes_reply() || responder_.owes_answers() ||
-           owes_terminate_ || deadline() != base::kNever;
+    return requester_.has_unsent() || responder_.owes_reply() ||
+           responder_.has_pending_responses() || owes_terminate_ || deadline() != base::kNever;
   }
   // To ERR at once: everything queued completes as flushed, in order [T-16].
   void enter_error();
@@ -108,7 +108,7 @@ class Qp {
     return context_.link != nullptr && context_.link->up() && !context_.link->blocked();
   }
   void on_reply(const CellView& cell, base::Time now);
-  void on_answer(const CellView& cell, base::Time now);
+  void on_response(const CellView& cell, base::Time now);
   void settle();
   void settle_drain();
   void enter_state(QpState to);
@@ -131,8 +131,8 @@ class Qp {
 template <class ByLid>
 unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
   unsigned sent = 0;
-  if (responder_.owes_answers() && may_receive() && context_.link->up()) {
-    sent = responder_.send_answers(*context_.link, now, cells_max);
+  if (responder_.has_pending_responses() && may_receive() && context_.link->up()) {
+    sent = responder_.send_responses(*context_.link, now, cells_max);
     settle();
   }
   if (!may_send()) return sent;

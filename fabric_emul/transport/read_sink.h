@@ -31,11 +31,11 @@ struct ReadSink {
     while (missing < cells && is_here[missing]) ++missing;
   }
   // The last cell that the newest request is answered by.
-  bool ends_answer(std::uint32_t csn) const {
-    return csn + 1 == cells || csn + 1 == asked_from + kAnswerCellsMax;
+  bool ends_response(std::uint32_t csn) const {
+    return csn + 1 == cells || csn + 1 == asked_from + kResponseCellsMax;
   }
   std::uint32_t cells_under_way() const {
-    return cells - missing < kAnswerCellsMax ? cells - missing : kAnswerCellsMax;
+    return cells - missing < kResponseCellsMax ? cells - missing : kResponseCellsMax;
   }
   void forget_all() {
     arrived = missing = 0;

@@ -66,8 +66,8 @@ base::Status Requester::post(const SendWr& wr) {
   if (wr.op == WrOp::kSendDereg && context_.service != Service::kRc) {
     return refuse("this service has no Send with deregister", EINVAL);
   }
-  if (is_answered(wr.op)) {
-    if (const char* why = answered_refused(wr, w.gather.bytes); why != nullptr) {
+  if (is_responded(wr.op)) {
+    if (const char* why = response_refused(wr, w.gather.bytes); why != nullptr) {
       return refuse(why, EINVAL);
     }
   }
@@ -81,7 +81,7 @@ base::Status Requester::post(const SendWr& wr) {
   w.is_fenced = wr.is_fenced;
   w.destination_lid = connected ? context_.attr.remote_lid : wr.destination_lid;
   w.destination_qpn = connected ? context_.attr.remote_qpn : wr.destination_qpn;
-  w.cells = is_local(wr.op) ? 0 : is_answered(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
+  w.cells = is_local(wr.op) ? 0 : is_responded(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
   if (is_local(wr.op) && !makes_region(wr.op)) local_work_.push_back(wr.local);
   sq_.push(w);
   ++tail_no_;
@@ -133,7 +133,7 @@ bool Requester::window_has_room(std::uint64_t wire_bytes) const {
 }
 
 bool Requester::local_access_ok(const Wqe& w) const {
-  const AccessKind kind = is_answered(w.op) ? AccessKind::kLocalWrite : AccessKind::kLocalRead;
+  const AccessKind kind = is_responded(w.op) ? AccessKind::kLocalWrite : AccessKind::kLocalRead;
   return std::ranges::all_of(w.gather.span(), [&](const Sge& piece) {
     return piece.length == 0 ||
            context_.mrwt
@@ -163,7 +163,7 @@ bool Requester::may_start(const Wqe& w) {
         consumers_outstanding_ >= receive_credits_) {
       return false;
     }
-    if (!w.started && is_answered(w.op) && !may_ask(w)) return false;
+    if (!w.started && is_responded(w.op) && !may_ask(w)) return false;
     if (!w.started && w.is_fenced && !reads_.empty()) return false;
   }
   if (w.op == WrOp::kRegisterSend && !w.is_registered && !register_now(send_no_)) return false;
@@ -209,7 +209,7 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   if (bytes == 0) return false;
   if (!w.started) {
     ++next_psn_;
-    if (is_answered(w.op)) open_sink(send_no_, now);
+    if (is_responded(w.op)) open_sink(send_no_, now);
   }
   w.started = true;
   if (send_csn_ == 0 && w.consumes_receive()) ++consumers_outstanding_;
@@ -250,9 +250,9 @@ void Requester::set_header(MacHeader& h, const Wqe& w, std::uint32_t csn) const 
   h.csn = static_cast<std::uint16_t>(csn);
   h.lcn = is_acknowledged(context_.service) ? w.first_lcn + csn : Lcn();
   const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
-  h.payload_bytes = is_answered(w.op) ? 0
-                                      : static_cast<std::uint16_t>(std::min<std::uint64_t>(
-                                            context_.attr.mcp, w.gather.bytes - offset));
+  h.payload_bytes = is_responded(w.op) ? 0
+                                       : static_cast<std::uint16_t>(std::min<std::uint64_t>(
+                                             context_.attr.mcp, w.gather.bytes - offset));
   h.flags = last && context_.packet_crc && is_connected(context_.service) ? kFlagPacketCrc : 0;
 }
 
@@ -261,7 +261,7 @@ void Requester::set_header(MacHeader& h, const Wqe& w, std::uint32_t csn) const 
 std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again,
                             bool ask_ack) {
   Wqe& w = wqe(no);
-  if (is_answered(w.op)) {
+  if (is_responded(w.op)) {
     if (again) context_.counters.add(TransportCounter::kTxRetransmit);
     return emit_request(link, w, 0, again, ask_ack);
   }

@@ -55,7 +55,7 @@ class Requester {
   void on_ack(const AckExt& ack, base::Time now);
   void on_nak(const CellView& cell, const AckExt& ack, base::Time now);
   // A cell of RDMA_READ_RESP or FETCHOP_RESP.
-  void on_answer(const CellView& cell, base::Time now);
+  void on_response(const CellView& cell, base::Time now);
   void on_time(base::Time now);
   // The peer was heard again on a link that was down: what was tried meanwhile says nothing of it.
   void on_link_back(base::Time now) {
@@ -157,18 +157,18 @@ class Requester {
   static void announce_region(const Wqe& w, std::uint64_t offset, base::MutableBytes body);
   void forget_local_work();
   // requester_read.cc
-  const char* answered_refused(const SendWr& wr, std::uint64_t bytes) const;
-  std::uint32_t answer_cells(const Wqe& w) const;
+  const char* response_refused(const SendWr& wr, std::uint64_t bytes) const;
+  std::uint32_t response_cells(const Wqe& w) const;
   bool may_ask(const Wqe& w) const;
   void open_sink(std::uint64_t no, base::Time now);
   std::size_t emit_request(Link& link, const Wqe& w, std::uint32_t from, bool again, bool ask_ack);
   unsigned send_again(Link& link, base::Time now, unsigned cells_max);
   bool asks_again() const;
   ReadSink* sink_of(Psn psn);
-  bool is_of_answer(const CellView& cell, const ReadSink& sink);
-  void take_answer(ReadSink& sink, const CellView& cell, base::Time now);
-  void refuse_answer(ReadSink& sink);
-  base::Time answers_deadline() const;
+  bool is_part_of_response(const CellView& cell, const ReadSink& sink);
+  void take_response(ReadSink& sink, const CellView& cell, base::Time now);
+  void refuse_response(ReadSink& sink);
+  base::Time responses_deadline() const;
   bool ask_late(base::Time now);
   void end_at(std::uint64_t no, WcStatus status);
   // completer.cc

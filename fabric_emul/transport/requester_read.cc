@@ -17,7 +17,7 @@ constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 }  // namespace
 
 // What a post of an answered operation must be. nullptr: it is.
-const char* Requester::answered_refused(const SendWr& wr, std::uint64_t bytes) const {
+const char* Requester::response_refused(const SendWr& wr, std::uint64_t bytes) const {
   if (context_.service != Service::kRc) return "this service has no RDMA read and no FetchOp";
   if (context_.attr.max_rd_atomic == 0) return "the peer answers no RDMA read and no FetchOp";
   if (wr.idata) return "an RDMA read or FetchOp carries no immediate data";
@@ -28,7 +28,7 @@ const char* Requester::answered_refused(const SendWr& wr, std::uint64_t bytes) c
   return fits ? nullptr : "cells are too small for a FetchOp";
 }
 
-std::uint32_t Requester::answer_cells(const Wqe& w) const {
+std::uint32_t Requester::response_cells(const Wqe& w) const {
   const std::uint64_t mcp = context_.attr.mcp;
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (w.gather.bytes + mcp - 1) / mcp));
 }
@@ -36,7 +36,7 @@ std::uint32_t Requester::answer_cells(const Wqe& w) const {
 // Within what the peer answers at a time, and what its answers may fill of our receive buffer.
 bool Requester::may_ask(const Wqe& w) const {
   if (reads_.size() >= context_.attr.max_rd_atomic || reads_.full()) return false;
-  std::uint64_t cells = std::min(answer_cells(w), kAnswerCellsMax);
+  std::uint64_t cells = std::min(response_cells(w), kResponseCellsMax);
   for (std::size_t i = 0; i < reads_.size(); ++i) cells += reads_[i].cells_under_way();
   return reads_.empty() ||
          cells * (context_.attr.mcp + std::uint64_t{kStrideOverhead}) <= limits_.window_bytes_max;
@@ -45,7 +45,7 @@ bool Requester::may_ask(const Wqe& w) const {
 void Requester::open_sink(std::uint64_t no, base::Time now) {
   ReadSink sink;
   sink.wqe_no = no;
-  sink.cells = answer_cells(wqe(no));
+  sink.cells = response_cells(wqe(no));
   sink.waits_since = now;
   sink.is_here.assign(sink.cells, false);
   reads_.push(std::move(sink));
@@ -108,7 +108,7 @@ ReadSink* Requester::sink_of(Psn psn) {
 }
 
 // Operation, position and length are those of a cell of this answer [M-07].
-bool Requester::is_of_answer(const CellView& cell, const ReadSink& sink) {
+bool Requester::is_part_of_response(const CellView& cell, const ReadSink& sink) {
   const Wqe& w = wqe(sink.wqe_no);
   const MacHeader& h = cell.header;
   const Op op = w.op == WrOp::kRdmaRead ? Op::kRdmaReadResp : Op::kFetchOpResp;
@@ -117,13 +117,13 @@ bool Requester::is_of_answer(const CellView& cell, const ReadSink& sink) {
   return cell.payload.size() == std::min<std::uint64_t>(context_.attr.mcp, w.gather.bytes - offset);
 }
 
-void Requester::on_answer(const CellView& cell, base::Time now) {
+void Requester::on_response(const CellView& cell, base::Time now) {
   context_.counters.add(TransportCounter::kRxCells);
   ReadSink* sink = sink_of(cell.header.psn);
   if (sink == nullptr || context_.fault) {
     return context_.counters.add(TransportCounter::kReadDropStale);
   }
-  if (!is_of_answer(cell, *sink)) return end_at(sink->wqe_no, WcStatus::kBadResponse);
+  if (!is_part_of_response(cell, *sink)) return end_at(sink->wqe_no, WcStatus::kBadResponse);
   const Wqe& w = wqe(sink->wqe_no);
   // The request arrived, and everything before it [3.5].
   if (!before(w.first_lcn, una_lcn_)) advance(w.first_lcn, now);
@@ -132,14 +132,14 @@ void Requester::on_answer(const CellView& cell, base::Time now) {
   // The packet CRC goes over the cells in their order.
   if (context_.checks_packet_crc && csn != sink->missing) {
     context_.counters.add(TransportCounter::kRxOutOfOrder);
-    sink->is_to_be_asked |= sink->ends_answer(csn);
+    sink->is_to_be_asked |= sink->ends_response(csn);
     return;
   }
-  take_answer(*sink, cell, now);
+  take_response(*sink, cell, now);
   complete_acknowledged();
 }
 
-void Requester::take_answer(ReadSink& sink, const CellView& cell, base::Time now) {
+void Requester::take_response(ReadSink& sink, const CellView& cell, base::Time now) {
   const Wqe& w = wqe(sink.wqe_no);
   const std::uint32_t csn = cell.header.csn;
   base::Bytes from = cell.payload;
@@ -161,14 +161,14 @@ void Requester::take_answer(ReadSink& sink, const CellView& cell, base::Time now
   if (context_.checks_packet_crc) {
     sink.crc.add(cell);
     if (sink.is_whole() && cell.packet_crc && *cell.packet_crc != sink.crc.value()) {
-      return refuse_answer(sink);
+      return refuse_response(sink);
     }
   }
-  if (!sink.is_whole() && sink.ends_answer(csn)) sink.is_to_be_asked = true;
+  if (!sink.is_whole() && sink.ends_response(csn)) sink.is_to_be_asked = true;
 }
 
 // All of it once more; a peer that never gets it right is not asked for ever.
-void Requester::refuse_answer(ReadSink& sink) {
+void Requester::refuse_response(ReadSink& sink) {
   context_.counters.add(TransportCounter::kPacketCrc);
   if (++sink.crc_failures > context_.attr.retry_count) {
     return end_at(sink.wqe_no, WcStatus::kBadResponse);
@@ -179,7 +179,7 @@ void Requester::refuse_answer(ReadSink& sink) {
 
 // When the oldest answer that is owed to us is late. A request that was not acknowledged yet has
 // its own time-out.
-base::Time Requester::answers_deadline() const {
+base::Time Requester::responses_deadline() const {
   for (std::size_t i = 0; i < reads_.size(); ++i) {
     const ReadSink& sink = reads_[i];
     if (sink.is_whole()) continue;
@@ -192,7 +192,7 @@ base::Time Requester::answers_deadline() const {
 
 // False: that was the last try.
 bool Requester::ask_late(base::Time now) {
-  if (now < answers_deadline()) return true;
+  if (now < responses_deadline()) return true;
   context_.counters.add(TransportCounter::kTimeouts);
   if (tries_ >= context_.attr.retry_count && now - progress_at_ >= limits_.stall_min) {
     fail(WcStatus::kRetryExceeded);

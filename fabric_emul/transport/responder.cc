@@ -32,7 +32,7 @@ void Responder::start() {
   open_ = Open{};
   nak_.reset();
   nak_sent_ = packet_again_ = uc_skipping_ = false;
-  answers_ = AnswerQueue(context_.attr.max_dest_rd_atomic);
+  responses_ = ResponseQueue(context_.attr.max_dest_rd_atomic);
 }
 
 std::uint16_t Responder::receive_credits() const {
@@ -68,7 +68,7 @@ void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::T
   if (ahead < 0) {  // seen before: acknowledged again, not placed again
     context_.counters.add(TransportCounter::kRxDuplicate);
     ack_now_ = true;
-    if (wants_answer(cell.header.op)) answer_again(cell);
+    if (wants_response(cell.header.op)) retransmit_response(cell);
     return;
   }
   if ((cell.header.flags & kFlagAckRequest) != 0) ack_now_ = true;
@@ -182,7 +182,7 @@ void Responder::flush() {
     context_.complete(context_.recv_cq, wc);
   }
   open_ = Open{};
-  forget_answers();
+  forget_responses();
   nak_.reset();
   if (early_ != nullptr) early_->clear();
   unacked_cells_ = 0;

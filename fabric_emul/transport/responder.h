@@ -15,9 +15,9 @@
 
 #include "base/ring.h"
 #include "base/status.h"
-#include "fabric_emul/transport/answer_queue.h"
 #include "fabric_emul/transport/qp_context.h"
 #include "fabric_emul/transport/reorder_buffer.h"
+#include "fabric_emul/transport/response_queue.h"
 #include "fabric_emul/transport/work_request.h"
 #include "fabric_emul/wire/cell.h"
 
@@ -56,8 +56,8 @@ class Responder {
   bool owes_nak() const { return nak_.has_value(); }
   bool owes_reply() const { return nak_.has_value() || ack_now_ || unacked_cells_ > 0; }
   // Sends at most cells_max cells of answers into the link; returns how many.
-  unsigned send_answers(Link& link, base::Time now, unsigned cells_max);
-  bool owes_answers() const { return answers_.owes(); }
+  unsigned send_responses(Link& link, base::Time now, unsigned cells_max);
+  bool has_pending_responses() const { return responses_.owes(); }
 
  private:
   struct RecvWqe {
@@ -120,11 +120,11 @@ class Responder {
   // responder_answer.cc
   Step check_request(const CellView& cell);
   Step execute_request(const CellView& cell);
-  void answer_again(const CellView& cell);
-  bool send_answer(Link& link, Answer& answer);
-  void forget_answers();
-  bool copy_out(const Answer& answer, std::uint64_t offset, base::MutableBytes to);
-  std::uint32_t range_crc(const Answer& answer) const;
+  void retransmit_response(const CellView& cell);
+  bool send_response(Link& link, Response& response);
+  void forget_responses();
+  bool copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to);
+  std::uint32_t range_crc(const Response& response) const;
   // responder_reply.cc
   bool send_reply(Link& link, const Nak* nak);
   void fill_ack(AckExt& ack) const;
@@ -134,7 +134,7 @@ class Responder {
   base::Ring<RecvWqe> rq_;
   std::unique_ptr<ReorderBuffer> early_;  // made when the first cell comes early
   Open open_;
-  AnswerQueue answers_{0};
+  ResponseQueue responses_{0};
   Psn expected_psn_;
   std::uint32_t expected_csn_ = 0;
   Lcn expected_lcn_;

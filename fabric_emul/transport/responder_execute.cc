@@ -20,7 +20,7 @@ void Responder::refuse_sequence() {
 
 Responder::Step Responder::execute(const CellView& cell) {
   if (const Step s = check_sequence(cell); s != Step::kTaken) return s;
-  if (wants_answer(cell.header.op)) return execute_request(cell);
+  if (wants_response(cell.header.op)) return execute_request(cell);
   if (const Step s = check_length(cell); s != Step::kTaken) return s;
   if (const Step s = place(cell); s != Step::kTaken) return s;
   if (cell.header.pos == Pos::kLast || cell.header.pos == Pos::kOnly) return finish_packet(cell);
@@ -35,7 +35,7 @@ Responder::Step Responder::check_sequence(const CellView& cell) {
   if (h.psn != expected_psn_ || h.csn != expected_csn_) {
     return refuse(cell, AckCode::kInvalidRequest, kSubSequence);
   }
-  if (!sends && h.op != Op::kRdmaWrite && !wants_answer(h.op)) {
+  if (!sends && h.op != Op::kRdmaWrite && !wants_response(h.op)) {
     return refuse(cell, AckCode::kInvalidRequest, kSubOperation);
   }
   const bool begins = h.pos == Pos::kFirst || h.pos == Pos::kOnly;

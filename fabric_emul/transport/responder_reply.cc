@@ -60,7 +60,7 @@ void Responder::end_batch(Link& link, base::Time now) {
   if (!is_acknowledged(context_.service)) return;
   if (nak_) {
     const bool fatal = is_refusing();
-    if (fatal && answers_.owes()) return;  // what was asked before comes first
+    if (fatal && responses_.owes()) return;  // what was asked before comes first
     if (!send_reply(link, &*nak_)) return;
     if (fatal && !context_.fault) {
       context_.fault =

@@ -121,7 +121,7 @@ void Requester::on_time(base::Time now) {
 
 // rto_at_ is kNever when nothing that was sent waits for its ACK.
 base::Time Requester::deadline() const {
-  const base::Time at = std::min({rto_at_, answers_deadline(), delay_until_});
+  const base::Time at = std::min({rto_at_, responses_deadline(), delay_until_});
   if (rnr_until_ > base::Time{} && has_unsent()) return std::min(at, rnr_until_);
   return at;
 }

@@ -30,7 +30,7 @@ enum class WrOp : std::uint8_t {
   kRegisterSend  // the same: a registration, then a Send that tells the peer of it
 };
 // The peer sends data back, and the work request completes when all of it is in place.
-constexpr bool is_answered(WrOp op) { return op == WrOp::kRdmaRead || op == WrOp::kFetchOp; }
+constexpr bool is_responded(WrOp op) { return op == WrOp::kRdmaRead || op == WrOp::kFetchOp; }
 // Nothing is sent: it runs when its turn in the queue comes.
 constexpr bool is_local(WrOp op) {
   return op == WrOp::kBind || op == WrOp::kUnbind || op == WrOp::kDelay || op == WrOp::kRegister;

@@ -41,7 +41,8 @@ inline constexpr std::uint16_t kMcpMin = 4;
 inline constexpr std::uint16_t kMcpMax = 65532;
 inline constexpr std::size_t kMgmtPayloadMax = 1024;  // whatever the MCP
 inline constexpr std::uint32_t kCellsPerPacketMax = 65536;
-inline constexpr std::uint32_t kAnswerCellsMax = 128;  // that one RDMA read request is answered by
+inline constexpr std::uint32_t kResponseCellsMax =
+    128;  // that one RDMA read request is answered by
 
 // Serial windows: half of the number space.
 inline constexpr std::uint32_t kPsnWindowMax = 1U << 23;

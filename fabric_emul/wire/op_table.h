@@ -158,7 +158,7 @@ constexpr const OpInfo& op_info(Op op, Service service) {
 }
 
 // Requests whose answer carries data.
-constexpr bool wants_answer(Op op) { return op == Op::kRdmaReadReq || op == Op::kFetchOpReq; }
+constexpr bool wants_response(Op op) { return op == Op::kRdmaReadReq || op == Op::kFetchOpReq; }
 
 // "SEND", "RDMA_WRITE" ...; "unknown" for any other value.
 std::string_view name(Op op);

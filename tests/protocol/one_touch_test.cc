@@ -118,8 +118,8 @@ TEST_F(OneTouchTest, M_09_a_write_whose_ack_was_lost_is_acknowledged_again) {
 TEST_F(OneTouchTest, M_10_a_read_whose_answer_was_lost_is_answered_again) {
   there_.fill(9);
   const MemoryHandle handle = window();
-  std::size_t answers = 0;
-  pair_.b().faults.drop_received([&](base::Bytes) { return ++answers > 3; });
+  std::size_t responses = 0;
+  pair_.b().faults.drop_received([&](base::Bytes) { return ++responses > 3; });
   post_read_of(one_.b, handle, 50'000);
   pair_.run_for(30ms);
   ASSERT_TRUE(pair_.b().sent.empty());

@@ -239,14 +239,15 @@ TEST(ReadRefusedTest, S002_19_memory_that_the_answer_may_not_be_written_to) {
 }
 
 // Answers made by hand: the request never reaches the other side.
-class BadAnswer : public ::testing::Test {
+class BadResponse : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(post_read(pair_.b(), qp_.b, {here_.sge(100, 3 * mcp_)}, there_));
     pair_.a().faults.set_config({.loss_ppm = 1'000'000});
     pair_.b().poll();
   }
-  void answer(Op op, Pos pos, std::uint16_t csn, std::size_t bytes, std::uint32_t psn_offset = 0) {
+  void response(Op op, Pos pos, std::uint16_t csn, std::size_t bytes,
+                std::uint32_t psn_offset = 0) {
     CellMaker maker(pair_, 0, qp_.a, 1, qp_.b);
     CellHead head;
     head.header = maker.header(op, pos);
@@ -276,34 +277,34 @@ class BadAnswer : public ::testing::Test {
   Memory& here_ = pair_.b().memory(100'000);
 };
 
-TEST_F(BadAnswer, M_07_more_than_was_asked_for) {
-  answer(Op::kRdmaReadResp, Pos::kFirst, 0, mcp_);
-  answer(Op::kRdmaReadResp, Pos::kMiddle, 1, mcp_);
-  answer(Op::kRdmaReadResp, Pos::kMiddle, 2, mcp_);  // its last cell, without the word last
+TEST_F(BadResponse, M_07_more_than_was_asked_for) {
+  response(Op::kRdmaReadResp, Pos::kFirst, 0, mcp_);
+  response(Op::kRdmaReadResp, Pos::kMiddle, 1, mcp_);
+  response(Op::kRdmaReadResp, Pos::kMiddle, 2, mcp_);  // its last cell, without the word last
   expect_bad_response();
   expect_untouched_outside();
 }
 
-TEST_F(BadAnswer, M_07_a_cell_behind_the_end) {
-  answer(Op::kRdmaReadResp, Pos::kLast, 3, mcp_);
+TEST_F(BadResponse, M_07_a_cell_behind_the_end) {
+  response(Op::kRdmaReadResp, Pos::kLast, 3, mcp_);
   expect_bad_response();
   EXPECT_TRUE(here_.is_zero());
 }
 
-TEST_F(BadAnswer, M_07_a_short_cell) {
-  answer(Op::kRdmaReadResp, Pos::kFirst, 0, mcp_ - 4);
+TEST_F(BadResponse, M_07_a_short_cell) {
+  response(Op::kRdmaReadResp, Pos::kFirst, 0, mcp_ - 4);
   expect_bad_response();
   EXPECT_TRUE(here_.is_zero());
 }
 
-TEST_F(BadAnswer, M_07_another_operation) {
-  answer(Op::kFetchOpResp, Pos::kOnly, 0, 8);
+TEST_F(BadResponse, M_07_another_operation) {
+  response(Op::kFetchOpResp, Pos::kOnly, 0, 8);
   expect_bad_response();
   EXPECT_TRUE(here_.is_zero());
 }
 
-TEST_F(BadAnswer, T_24_an_answer_that_nobody_asked_for) {
-  answer(Op::kRdmaReadResp, Pos::kFirst, 0, mcp_, 1);
+TEST_F(BadResponse, T_24_an_answer_that_nobody_asked_for) {
+  response(Op::kRdmaReadResp, Pos::kFirst, 0, mcp_, 1);
   EXPECT_EQ(pair_.b().count(TransportCounter::kReadDropStale), 1U);
   EXPECT_EQ(pair_.b().qp(qp_.b).state(), QpState::kRts);
   EXPECT_TRUE(here_.is_zero());
@@ -320,12 +321,12 @@ TEST(ReadRefusedTest, M_07_a_repeated_request_for_something_else_is_dropped) {
   maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
   pair.run_for(1ms);
   const std::size_t mcp = pair.a().link().mcp();
-  const auto answers = [&] {
+  const auto responses = [&] {
     return std::ranges::count_if(pair.a().tap.cells, [](const TappedCell& cell) {
       return cell.sent && cell.header().op == Op::kRdmaReadResp;
     });
   };
-  const auto first = answers();
+  const auto first = responses();
   EXPECT_EQ(first, static_cast<std::ptrdiff_t>((10'000 + mcp - 1) / mcp));
   maker.lcn = maker.lcn - 1U;
   maker.psn = maker.psn - 1U;
@@ -338,10 +339,10 @@ TEST(ReadRefusedTest, M_07_a_repeated_request_for_something_else_is_dropped) {
   again({there.at(1), there.handle, 9'999});
   again({there.at(10'000), there.handle, 10'000});
   again({there.start, MemoryHandle(there.handle.value + 256), 10'000});
-  EXPECT_EQ(answers(), first);
+  EXPECT_EQ(responses(), first);
   EXPECT_EQ(pair.a().count(TransportCounter::kReadDropAgain), 4U);
   again({there.at(mcp), there.handle, static_cast<std::uint32_t>(10'000 - mcp)});
-  EXPECT_EQ(answers(), 2 * first - 1) << "the rest of it is fine";
+  EXPECT_EQ(responses(), 2 * first - 1) << "the rest of it is fine";
   EXPECT_EQ(pair.a().qp(qp.a).state(), QpState::kRts);
 }
 

@@ -41,8 +41,8 @@ TEST(ReadTest, S000_04_every_length_round_the_cell) {
   const std::size_t mcp = pair.b().link().mcp();
   Memory& from = pair.a().memory(1 << 20, 1);
   for (const std::size_t bytes :
-       {std::size_t{0}, std::size_t{1}, mcp - 1, mcp, mcp + 1, 2 * mcp, mcp * kAnswerCellsMax,
-        mcp * kAnswerCellsMax + 1, std::size_t{1} << 20}) {
+       {std::size_t{0}, std::size_t{1}, mcp - 1, mcp, mcp + 1, 2 * mcp, mcp * kResponseCellsMax,
+        mcp * kResponseCellsMax + 1, std::size_t{1} << 20}) {
     Memory& to = pair.b().memory(bytes + 1);
     pair.b().sent.clear();
     ASSERT_TRUE(post_read(pair.b(), qp.b, {to.sge(0, bytes)}, from));
@@ -217,11 +217,12 @@ TEST(ReadTest, T_21_an_answer_that_is_only_given_again_is_not_open) {
     maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
     pair.run_for(1ms);
     EXPECT_EQ(pair.a().qp(qp.a).state(), was_answered ? QpState::kRts : QpState::kErr);
-    const auto answers = std::ranges::count_if(pair.a().tap.cells, [third](const TappedCell& cell) {
-      const MacHeader h = cell.header();
-      return cell.sent && h.op == Op::kRdmaReadResp && h.psn == third;
-    });
-    EXPECT_EQ(answers, was_answered ? 1 : 0);
+    const auto responses =
+        std::ranges::count_if(pair.a().tap.cells, [third](const TappedCell& cell) {
+          const MacHeader h = cell.header();
+          return cell.sent && h.op == Op::kRdmaReadResp && h.psn == third;
+        });
+    EXPECT_EQ(responses, was_answered ? 1 : 0);
   }
 }
 

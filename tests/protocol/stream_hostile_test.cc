@@ -149,12 +149,12 @@ TEST_F(BrokenTest, X_39_another_idata_inside_a_packet) {
   head.idata = 2;
   expect_refused(maker_.next(head, some_bytes(10)));
 }
-TEST_F(BrokenTest, an_answer_that_nobody_asked_for) {
+TEST_F(BrokenTest, a_response_that_nobody_requested) {
   CellHead head = write(Pos::kOnly, 100);
   head.header.op = Op::kRdmaReadResp;
   expect_refused(maker_.next(head, some_bytes(100)));
 }
-TEST_F(BrokenTest, an_early_answer_that_nobody_asked_for) {
+TEST_F(BrokenTest, an_early_response_that_nobody_requested) {
   CellHead head = write(Pos::kOnly, 100);
   head.header.op = Op::kRdmaReadResp;
   maker_.number = maker_.number + 5000;

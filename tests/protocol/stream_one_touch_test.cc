@@ -292,8 +292,8 @@ TEST(StreamOneTouchTest, S002_22_a_window_that_is_read_ends_with_its_answer) {
       table.bind_window(bench.a().pd, there.handle, there.start, 5000, kRemoteRead, Qpn{}).value();
   table.make_one_touch(handle);
   const Memory as_window{.bytes = {}, .handle = handle, .start = there.start};
-  std::size_t answers = 0;
-  bench.b().faults.drop_received([&](base::Bytes) { return ++answers == 4; });
+  std::size_t responses = 0;
+  bench.b().faults.drop_received([&](base::Bytes) { return ++responses == 4; });
   ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, as_window));
   ASSERT_TRUE(bench.run_sent(1));
   EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess) << "a lost cell is repeated";
@@ -321,8 +321,8 @@ TEST(StreamOneTouchTest, S000_25_a_key_that_is_bound_again_is_not_for_the_answer
   };
   bind();
   const Memory as_window{.bytes = {}, .handle = key, .start = from.start};
-  std::size_t answers = 0;
-  bench.b().faults.drop_received([&](base::Bytes) { return ++answers > 4; });
+  std::size_t responses = 0;
+  bench.b().faults.drop_received([&](base::Bytes) { return ++responses > 4; });
   ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, as_window));
   ASSERT_TRUE(bench.pair.run_until([&] { return !into.is_zero(); }));
   ASSERT_TRUE(bench.b().sent.empty());

@@ -142,7 +142,7 @@ TEST(StreamReadTest, a_read_of_nothing_completes) {
 }
 
 // A fence keeps what follows back until the answer is in place.
-TEST(StreamReadTest, a_fenced_write_comes_after_the_answer) {
+TEST(StreamReadTest, a_fenced_write_comes_after_the_response) {
   StreamLine bench;
   Memory& there = bench.a().memory(50'000, 1);
   Memory& into = bench.b().memory(50'000);
@@ -201,10 +201,10 @@ TEST(StreamReadTest, S002_20_a_read_that_was_not_sent_has_no_answer) {
   ASSERT_TRUE(post_read(bench.a(), bench.qa, {into.sge()}, there, 0, 9));
   bench.a().poll();
   ASSERT_EQ(bench.sa().next_number(), bench.first_number_of_a());
-  CellHead answer = maker.head(Op::kRdmaReadResp, Pos::kOnly);
-  answer.header.psn = bench.sa().start_psn;
-  answer.va_mh = VaMh{into.start, into.handle, 100};
-  maker.inject(maker.next(answer, some_bytes(100)));
+  CellHead response = maker.head(Op::kRdmaReadResp, Pos::kOnly);
+  response.header.psn = bench.sa().start_psn;
+  response.va_mh = VaMh{into.start, into.handle, 100};
+  maker.inject(maker.next(response, some_bytes(100)));
   EXPECT_TRUE(into.is_zero());
   EXPECT_EQ(bench.sa().state(), QpState::kErr);
   ASSERT_EQ(bench.a().sent.size(), 1U);
@@ -213,13 +213,13 @@ TEST(StreamReadTest, S002_20_a_read_that_was_not_sent_has_no_answer) {
 }
 
 // End a asks, end b answers by hand something else than it was asked for.
-class AnswerTest : public ::testing::Test {
+class ResponseTest : public ::testing::Test {
  protected:
-  AnswerTest() {
+  ResponseTest() {
     EXPECT_TRUE(post_read(bench_.a(), bench_.qa, {into_.sge(0, 100)}, there_, 0, 9));
     bench_.a().poll();
   }
-  CellHead answer() {
+  CellHead response() {
     CellHead head = maker_.head(Op::kRdmaReadResp, Pos::kOnly);
     head.header.psn = bench_.sa().start_psn;
     head.va_mh = VaMh{into_.start, into_.handle, 100};
@@ -239,19 +239,19 @@ class AnswerTest : public ::testing::Test {
   Memory& there_ = bench_.b().memory(1000, 5);
 };
 
-TEST_F(AnswerTest, the_right_answer_is_taken) {
-  maker_.inject(maker_.next(answer(), some_bytes(100)));
+TEST_F(ResponseTest, the_right_answer_is_taken) {
+  maker_.inject(maker_.next(response(), some_bytes(100)));
   ASSERT_EQ(bench_.a().sent.size(), 1U);
   EXPECT_EQ(bench_.a().sent[0].status, WcStatus::kSuccess);
   EXPECT_TRUE(holds(into_, 0, some_bytes(100)));
 }
-TEST_F(AnswerTest, S002_20_one_to_another_place_is_not) {
-  CellHead head = answer();
+TEST_F(ResponseTest, S002_20_one_to_another_place_is_not) {
+  CellHead head = response();
   head.va_mh->address = into_.at(1);
   expect_bad(head);
 }
-TEST_F(AnswerTest, S002_20_one_to_other_memory_is_not) {
-  CellHead head = answer();
+TEST_F(ResponseTest, S002_20_one_to_other_memory_is_not) {
+  CellHead head = response();
   head.va_mh->handle =
       bench_.a()
           .adapter->memory()
@@ -259,15 +259,15 @@ TEST_F(AnswerTest, S002_20_one_to_other_memory_is_not) {
           .value();
   expect_bad(head);
 }
-TEST_F(AnswerTest, S002_20_one_of_another_length_is_not) {
-  CellHead head = answer();
+TEST_F(ResponseTest, S002_20_one_of_another_length_is_not) {
+  CellHead head = response();
   head.va_mh->length = 101;
   expect_bad(head, 101);
 }
-TEST_F(AnswerTest, S002_20_one_to_a_later_read_is_not_before_the_first) {
+TEST_F(ResponseTest, S002_20_one_to_a_later_read_is_not_before_the_first) {
   ASSERT_TRUE(post_read(bench_.a(), bench_.qa, {into_.sge(500, 100)}, there_, 0, 10));
   bench_.a().poll();
-  CellHead head = answer();
+  CellHead head = response();
   ++head.header.psn;
   head.va_mh->address = into_.at(500);
   maker_.inject(maker_.next(head, some_bytes(100)));

@@ -39,7 +39,7 @@ TEST(ReadQueue, S002_21_without_places_nothing_is_taken) {
 }
 
 // What a place holds stays until it is taken anew.
-TEST(ReadQueue, an_answer_that_was_sent_can_be_made_again) {
+TEST(ReadQueue, a_response_that_was_sent_can_be_made_again) {
   ReadQueue queue(2);
   push(queue, 1);
   EXPECT_EQ(queue.arrived(), nullptr);

@@ -58,7 +58,7 @@ Responder::Step Responder::check_request(const CellView& cell) {
   if (range.length > kPacketBytesMax || cells > kCellsPerPacketMax) {
     return refuse(cell, AckCode::kInvalidRequest, kSubLength);
   }
-  if (!answers_.can_take()) return refuse(cell, AckCode::kInvalidRequest, kSubReads);
+  if (!responses_.can_take()) return refuse(cell, AckCode::kInvalidRequest, kSubReads);
   for (const AccessKind kind : {AccessKind::kRemoteRead, AccessKind::kRemoteWrite}) {
     if (kind == AccessKind::kRemoteWrite && !fetches) continue;
     const AccessResult all = context_.mrwt.access(range.handle, range.address, range.length, kind,
@@ -78,69 +78,69 @@ Responder::Step Responder::execute_request(const CellView& cell) {
   open_packet(cell);
   if (context_.checks_packet_crc) open_.crc.add(cell);
   if (const Step s = finish_packet(cell); s != Step::kTaken) return s;
-  Answer answer{.request = cell.header.op, .psn = cell.header.psn, .target = *cell.va_mh};
+  Response response{.request = cell.header.op, .psn = cell.header.psn, .target = *cell.va_mh};
   if (cell.header.op == Op::kRdmaReadReq) {
     const std::uint32_t mcp = context_.attr.mcp;
-    answer.cells = std::max<std::uint32_t>(1, (answer.target.length + mcp - 1) / mcp);
+    response.cells = std::max<std::uint32_t>(1, (response.target.length + mcp - 1) / mcp);
   } else {
     const auto fetch = AtomicExt::parse(cell.atomic_ext);
     const AccessResult word =
-        context_.mrwt.access(answer.target.handle, answer.target.address, kWordBytes,
+        context_.mrwt.access(response.target.handle, response.target.address, kWordBytes,
                              AccessKind::kRemoteWrite, context_.pd, context_.qpn);
-    answer.value = exchange(word.at, *fetch);
+    response.value = exchange(word.at, *fetch);
   }
   // A window with one touch is held for the repetition of what is kept, and for nothing else
   // [M-10].
-  if (const auto forgotten = answers_.push(answer)) {
+  if (const auto forgotten = responses_.push(response)) {
     context_.mrwt.spend(forgotten->target.handle, context_.qpn, forgotten->psn);
   }
   return Step::kTaken;
 }
 
-void Responder::forget_answers() {
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    context_.mrwt.spend(answers_[i].target.handle, context_.qpn, answers_[i].psn);
+void Responder::forget_responses() {
+  for (std::size_t i = 0; i < responses_.size(); ++i) {
+    context_.mrwt.spend(responses_[i].target.handle, context_.qpn, responses_[i].psn);
   }
-  answers_.clear();
+  responses_.clear();
 }
 
-void Responder::answer_again(const CellView& cell) {
-  if (!answers_.give_again(cell.header.op, cell.header.psn, *cell.va_mh, context_.attr.mcp)) {
+void Responder::retransmit_response(const CellView& cell) {
+  if (!responses_.give_again(cell.header.op, cell.header.psn, *cell.va_mh, context_.attr.mcp)) {
     context_.counters.add(TransportCounter::kReadDropAgain);
   }
 }
 
-unsigned Responder::send_answers(Link& link, base::Time now, unsigned cells_max) {
+unsigned Responder::send_responses(Link& link, base::Time now, unsigned cells_max) {
   unsigned sent = 0;
   while (sent < cells_max) {
-    Answer* answer = answers_.due();
-    if (answer == nullptr) break;
-    if (!send_answer(link, *answer)) break;
+    Response* response = responses_.due();
+    if (response == nullptr) break;
+    if (!send_response(link, *response)) break;
     ++sent;
   }
-  if (is_refusing() && !answers_.owes()) end_batch(link, now);
+  if (is_refusing() && !responses_.owes()) end_batch(link, now);
   return sent;
 }
 
 // False: the link has no room now, or the range may not be read any more.
-bool Responder::send_answer(Link& link, Answer& answer) {
-  const bool reads = answer.request == Op::kRdmaReadReq;
+bool Responder::send_response(Link& link, Response& response) {
+  const bool reads = response.request == Op::kRdmaReadReq;
   const std::uint32_t mcp = context_.attr.mcp;
-  const std::uint64_t offset = std::uint64_t{answer.next} * mcp;
+  const std::uint64_t offset = std::uint64_t{response.next} * mcp;
   const std::size_t payload =
-      reads ? std::min<std::uint64_t>(mcp, answer.target.length - offset) : kWordBytes;
+      reads ? std::min<std::uint64_t>(mcp, response.target.length - offset) : kWordBytes;
   CellHead head;
   MacHeader& h = head.header;
   h.sl = context_.attr.sl;
-  h.pos = position_of(answer.next, answer.cells);
+  h.pos = position_of(response.next, response.cells);
   h.op = reads ? Op::kRdmaReadResp : Op::kFetchOpResp;
   h.service = context_.service;
   h.dlid = context_.attr.remote_lid;
   h.slid = link.local_lid();
   h.dqpn = context_.attr.remote_qpn;
   h.sqpn = context_.qpn;
-  h.psn = answer.psn;
-  h.csn = static_cast<std::uint16_t>(answer.next);
+  h.psn = response.psn;
+  h.csn = static_cast<std::uint16_t>(response.next);
   h.payload_bytes = static_cast<std::uint16_t>(payload);
   const bool has_crc = context_.packet_crc && is_last(h.pos);
   if (has_crc) h.flags |= kFlagPacketCrc;
@@ -148,45 +148,45 @@ bool Responder::send_answer(Link& link, Answer& answer) {
   if (room.empty()) return false;
   const std::size_t head_bytes = emit_cell_head(room, head);
   const base::MutableBytes body = room.subspan(head_bytes, payload);
-  if (reads && !copy_out(answer, offset, body)) return false;
-  if (!reads) base::store_be(body.data(), answer.value);
+  if (reads && !copy_out(response, offset, body)) return false;
+  if (!reads) base::store_be(body.data(), response.value);
   std::optional<std::uint32_t> packet_crc;
-  if (has_crc) packet_crc = reads ? range_crc(answer) : base::crc32c(body);
+  if (has_crc) packet_crc = reads ? range_crc(response) : base::crc32c(body);
   const std::size_t total = seal_cell(room, head_bytes, payload, packet_crc, link.crc_head_only());
   link.commit(total);
   context_.counters.add(TransportCounter::kTxCells);
   context_.counters.add(TransportCounter::kTxBytes, total);
-  answer.was_whole |= ++answer.next == answer.cells;
+  response.was_whole |= ++response.next == response.cells;
   return true;
 }
 
 // Checked per cell too: a region may end in mid-answer, and a window be bound anew [M-10].
 // The refusal ends all answers.
-bool Responder::copy_out(const Answer& answer, std::uint64_t offset, base::MutableBytes to) {
-  const MemoryHandle handle = answer.target.handle;
+bool Responder::copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to) {
+  const MemoryHandle handle = response.target.handle;
   PlacementResult copied{false, AccessCheck::kA};
-  if (context_.mrwt.may_go_on(handle, context_.qpn, answer.psn)) {
+  if (context_.mrwt.may_go_on(handle, context_.qpn, response.psn)) {
     copied = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
-                         VirtualAddress(answer.target.address.value + offset), to);
+                         VirtualAddress(response.target.address.value + offset), to);
   }
   if (copied.ok()) return true;
   context_.counters.add(TransportCounter::kDropAccess);
   if (!is_refusing()) {
-    nak_ = Nak{AckCode::kRemoteAccess, answer.psn, static_cast<std::uint16_t>(answer.next),
+    nak_ = Nak{AckCode::kRemoteAccess, response.psn, static_cast<std::uint16_t>(response.next),
                static_cast<std::uint16_t>(copied.failed)};
   }
-  forget_answers();
+  forget_responses();
   return false;
 }
 
 // Of the whole range; what cannot be read any more leaves it wrong, and the cell would have been
 // refused.
-std::uint32_t Responder::range_crc(const Answer& answer) const {
+std::uint32_t Responder::range_crc(const Response& response) const {
   base::Crc32c crc;
-  for (std::uint64_t at = 0; at < answer.target.length;) {
+  for (std::uint64_t at = 0; at < response.target.length;) {
     const AccessResult piece = context_.mrwt.access(
-        answer.target.handle, VirtualAddress(answer.target.address.value + at),
-        answer.target.length - at, AccessKind::kRemoteRead, context_.pd, context_.qpn);
+        response.target.handle, VirtualAddress(response.target.address.value + at),
+        response.target.length - at, AccessKind::kRemoteRead, context_.pd, context_.qpn);
     if (!piece.ok() || piece.run == 0) break;
     crc.extend({piece.at, piece.run});
     at += piece.run;

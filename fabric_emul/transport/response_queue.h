@@ -14,7 +14,7 @@
 
 namespace splitnic::fabric {
 
-struct Answer {
+struct Response {
   Op request = Op::kRdmaReadReq;
   Psn psn;
   VaMh target;              // the whole range
@@ -26,69 +26,69 @@ struct Answer {
   bool is_due() const { return next < end; }
   void give_from(std::uint32_t first) {
     next = first;
-    end = first + kAnswerCellsMax < cells ? first + kAnswerCellsMax : cells;
+    end = first + kResponseCellsMax < cells ? first + kResponseCellsMax : cells;
   }
 };
 
-class AnswerQueue {
+class ResponseQueue {
  public:
   // depth: requests that are open at a time; 0: none is taken.
-  explicit AnswerQueue(std::size_t depth) : answers_(depth > 0 ? depth : 1), depth_(depth) {}
+  explicit ResponseQueue(std::size_t depth) : responses_(depth > 0 ? depth : 1), depth_(depth) {}
 
   // False: as many as fit are still being answered, and the peer asks for more than was agreed. One
   // that is given again does not count: its repeated request and what the peer asks next, since it
   // had the answer after all, come close together.
   bool can_take() const {
     if (depth_ == 0) return false;
-    return !answers_.full() || !answers_[0].is_due() || answers_[0].was_whole;
+    return !responses_.full() || !responses_[0].is_due() || responses_[0].was_whole;
   }
   // REQUIRES can_take(). The oldest is forgotten if there is no room, and returned.
-  std::optional<Answer> push(const Answer& answer) {
-    std::optional<Answer> forgotten;
-    if (answers_.full()) {
-      forgotten = answers_.front();
-      answers_.pop();
+  std::optional<Response> push(const Response& response) {
+    std::optional<Response> forgotten;
+    if (responses_.full()) {
+      forgotten = responses_.front();
+      responses_.pop();
     }
-    answers_.push(answer).give_from(0);
+    responses_.push(response).give_from(0);
     return forgotten;
   }
-  std::size_t size() const { return answers_.size(); }
-  const Answer& operator[](std::size_t i) const { return answers_[i]; }
+  std::size_t size() const { return responses_.size(); }
+  const Response& operator[](std::size_t i) const { return responses_[i]; }
   // A request that came again: its answer is owed anew, from the cell that it names. False: nothing
   // that was asked for, or too long ago. mcp: bytes of a full cell.
   bool give_again(Op request, Psn psn, const VaMh& range, std::uint16_t mcp) {
-    for (std::size_t i = 0; i < answers_.size(); ++i) {
-      Answer& answer = answers_[i];
-      if (answer.psn != psn || answer.request != request) continue;
-      const std::uint64_t offset = range.address.value - answer.target.address.value;
-      if (range.handle != answer.target.handle || offset > answer.target.length ||
-          range.length != answer.target.length - offset || offset % mcp != 0) {
+    for (std::size_t i = 0; i < responses_.size(); ++i) {
+      Response& response = responses_[i];
+      if (response.psn != psn || response.request != request) continue;
+      const std::uint64_t offset = range.address.value - response.target.address.value;
+      if (range.handle != response.target.handle || offset > response.target.length ||
+          range.length != response.target.length - offset || offset % mcp != 0) {
         return false;
       }
       const auto first = static_cast<std::uint32_t>(offset / mcp);
-      if (first >= answer.cells) return false;
-      answer.give_from(first);
+      if (first >= response.cells) return false;
+      response.give_from(first);
       return true;
     }
     return false;
   }
   // The oldest that has cells to go, or nullptr.
-  Answer* due() {
-    for (std::size_t i = 0; i < answers_.size(); ++i) {
-      if (answers_[i].is_due()) return &answers_[i];
+  Response* due() {
+    for (std::size_t i = 0; i < responses_.size(); ++i) {
+      if (responses_[i].is_due()) return &responses_[i];
     }
     return nullptr;
   }
   bool owes() const {
-    for (std::size_t i = 0; i < answers_.size(); ++i) {
-      if (answers_[i].is_due()) return true;
+    for (std::size_t i = 0; i < responses_.size(); ++i) {
+      if (responses_[i].is_due()) return true;
     }
     return false;
   }
-  void clear() { answers_.clear(); }
+  void clear() { responses_.clear(); }
 
  private:
-  base::Ring<Answer> answers_;  // oldest first
+  base::Ring<Response> responses_;  // oldest first
   std::size_t depth_;
 };
 
