@@ -11,7 +11,7 @@ namespace splitnic::control {
 
 // Sends one echo; the callback is to be called once, with whether it was answered. False: it was
 // not sent.
-using SendEcho = std::function<bool(std::function<void(bool answered)> done)>;
+using SendEcho = std::function<bool(std::function<void(bool replied)> done)>;
 
 // Runs on the data thread: `count` echoes, then the answer. `clock` and what `send` uses outlive
 // the run.
@@ -37,8 +37,8 @@ inline void run_echoes(std::uint32_t count, base::Clock& clock, SendEcho send,
     --run->left;
     ++run->result.sent;
     const base::Time begun = run->clock.now();
-    const bool sent = run->send([run, begun](bool answered) {
-      if (answered)
+    const bool sent = run->send([run, begun](bool replied) {
+      if (replied)
         run->result.round_trips.push_back(run->clock.now() - begun);
       else
         run->left = 0;

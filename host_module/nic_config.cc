@@ -28,7 +28,7 @@ bool parse(const messaging::CfgRequest& request, Message& out) {
 // No answer says nothing, not even that the request was not carried out: what is not acknowledged
 // is asked again.
 bool is_ok(const CfgReply& reply) {
-  return reply.answered && reply.status == messaging::CfgStatus::kOk;
+  return reply.replied && reply.status == messaging::CfgStatus::kOk;
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ void NicConfig::send_init(base::Time now) {
   request(messaging::CfgCode::kInitNic, ask.SerializeAsString(), now,
           [this, now](const CfgReply& reply) {
             cfg::InitNicReply got;
-            if (!reply.answered) return;
+            if (!reply.replied) return;
             if (!is_ok(reply) || !got.ParseFromString(reply.data)) {
               if (init_again_ == base::Time{}) {
                 base::log_warn("the I/O unit refused INIT_NIC: " +
@@ -145,7 +145,7 @@ messaging::NicState NicConfig::wanted_state() const {
 // does not know the request is told everything. Whether it is started is not in the digest.
 void NicConfig::ask_state(base::Time now) {
   request(messaging::CfgCode::kGetState, {}, now, [this](const CfgReply& reply) {
-    if (!reply.answered) return;
+    if (!reply.replied) return;
     compared_ = true;
     cfg::GetStateReply got;
     if (!is_ok(reply) || !got.ParseFromString(reply.data)) return;
@@ -163,7 +163,7 @@ void NicConfig::send_filter(base::Time now) {
   const lan::PortState sent = wanted_;
   request(messaging::CfgCode::kSetFilter, ask.SerializeAsString(), now,
           [this, sent](const CfgReply& reply) {
-            if (!reply.answered) return;
+            if (!reply.replied) return;
             acknowledged_->promiscuous = sent.promiscuous;
             filter_sent_ = true;
           });
@@ -185,7 +185,7 @@ void NicConfig::pump(base::Time now) {
     request(
         messaging::CfgCode::kSetMac, ask.SerializeAsString(), now,
         [this, want, now](const CfgReply& reply) {
-          if (!reply.answered) return;
+          if (!reply.replied) return;
           if (is_ok(reply)) {
             acknowledged_->mac = want.mac;
             refused_mac_.reset();
@@ -204,7 +204,7 @@ void NicConfig::pump(base::Time now) {
     ask.set_mtu(want.mtu);
     request(messaging::CfgCode::kSetMtu, ask.SerializeAsString(), now,
             [this, want](const CfgReply& reply) {
-              if (!reply.answered) return;
+              if (!reply.replied) return;
               cfg::SetMtuReply got;
               acknowledged_->mtu = want.mtu;
               const bool is_told = is_ok(reply) && got.ParseFromString(reply.data);
@@ -219,7 +219,7 @@ void NicConfig::pump(base::Time now) {
   if (acknowledged_->admin_up != want.admin_up) {
     request(want.admin_up ? messaging::CfgCode::kStart : messaging::CfgCode::kStop, {}, now,
             [this, want](const CfgReply& reply) {
-              if (reply.answered) acknowledged_->admin_up = want.admin_up;
+              if (reply.replied) acknowledged_->admin_up = want.admin_up;
             });
     return;
   }

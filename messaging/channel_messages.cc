@@ -19,7 +19,7 @@ void ChannelPair::Impl::send_due(base::Time now) {
   }
   while (const auto failed = transactions.next_failed(now)) {
     CfgReply none;
-    none.answered = false;
+    none.replied = false;
     finish(*failed, none);
   }
 }
@@ -86,7 +86,7 @@ void ChannelPair::Impl::finish(TransactionContext context, const CfgReply& reply
 
 void ChannelPair::Impl::fail_requests() {
   CfgReply none;
-  none.answered = false;
+  none.replied = false;
   while (!waiting.empty()) finish(waiting.begin()->first, none);
   transactions.clear();
 }
@@ -138,7 +138,7 @@ Verdict ChannelPair::Impl::on_cfg_util_request(const CfgUtilRequest& message, ba
   switch (replies.begin(message.context)) {
     case ReplyCache::Seen::kWorking:
       return {};
-    case ReplyCache::Seen::kAnswered: {
+    case ReplyCache::Seen::kReplied: {
       const base::Bytes again = replies.reply(message.context);
       replies_due.emplace_back(again.begin(), again.end());
       return {};
@@ -149,11 +149,11 @@ Verdict ChannelPair::Impl::on_cfg_util_request(const CfgUtilRequest& message, ba
     case ReplyCache::Seen::kNew:
       break;
   }
-  CfgReply answer = owner.on_cfg_request(self, {message.code, message.data});
-  if (CfgUtilReply::bytes(answer.data.size()) > control_max) {
-    answer = {CfgStatus::kDeviceError, {}};
+  CfgReply reply = owner.on_cfg_request(self, {message.code, message.data});
+  if (CfgUtilReply::bytes(reply.data.size()) > control_max) {
+    reply = {CfgStatus::kDeviceError, {}};
   }
-  reply({message.context, message.code, answer.status, base::as_bytes(answer.data)});
+  reply({message.context, message.code, reply.status, base::as_bytes(reply.data)});
   return {};
 }
 

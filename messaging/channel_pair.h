@@ -68,7 +68,7 @@ struct CfgRequest {
 struct CfgReply {
   CfgStatus status = CfgStatus::kOk;
   std::string data;
-  bool answered = true;  // false: no answer after three tries, or the pair went down
+  bool replied = true;  // false: no answer after three tries, or the pair went down
 };
 using CfgDone = std::function<void(const CfgReply&)>;
 

@@ -105,7 +105,7 @@ std::size_t DataChannel::give_back_idle(std::uint32_t keep) {
 }
 
 base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
-                                   TransactionContext answers) {
+                                   TransactionContext replies) {
   auto pool = std::make_unique<Pool>(owner_, spec);
   receives_wanted_ += spec.count;
   auto made = top_up();
@@ -114,7 +114,7 @@ base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
     receives_wanted_ -= spec.count;
     return made.error().within("memory of a pool");
   }
-  const PoolRef ref = owner_.add(pool->shape, answers);
+  const PoolRef ref = owner_.add(pool->shape, replies);
   pool->ref = ref;
   pools_.insert(ref, std::move(pool));
   return {};

@@ -71,7 +71,7 @@ class DataChannel {
   base::Status release(const FilledElement& filled, base::Time now);
 
   // A further pool; `answers` as in PoolOwner::add.
-  base::Status add_pool(fabric::PdId pd, const PoolSpec& spec, TransactionContext answers);
+  base::Status add_pool(fabric::PdId pd, const PoolSpec& spec, TransactionContext replies);
   // The peer can no longer use this pool.
   void end_pool(const ClosedPool& closed);
   // Gives the pages of elements that hold no frame back to the machine, but for the first `keep`

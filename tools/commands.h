@@ -9,12 +9,12 @@
 
 namespace splitnic::tools {
 
-inline constexpr base::Duration kAnswerTimeout = std::chrono::seconds(5);
+inline constexpr base::Duration kReplyTimeout = std::chrono::seconds(5);
 
 // `socket` "": the only one there is.
 base::Result<control::Client> connect(const std::string& socket);
 int ask_and_print(const std::string& socket, const control::Request& request,
-                  base::Duration timeout = kAnswerTimeout);
+                  base::Duration timeout = kReplyTimeout);
 // Prints the counters, then once a second what changed (JSON: everything, one object a line), until
 // SIGINT or SIGTERM, which is exit status 0.
 int watch_stats(const std::string& socket, bool json);

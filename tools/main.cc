@@ -81,7 +81,7 @@ int run_ping(const Arguments& typed) {
   request.count = *count;
   // Each echo may take its three tries of half a second.
   const auto echoes = std::chrono::milliseconds(1500) * *count;
-  return tools::ask_and_print(typed.socket, request, tools::kAnswerTimeout + echoes);
+  return tools::ask_and_print(typed.socket, request, tools::kReplyTimeout + echoes);
 }
 
 int run_set(const Arguments& typed) {

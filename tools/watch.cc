@@ -54,7 +54,7 @@ int watch_stats(const std::string& socket, bool json) {
     control::Request request;
     request.command = control::Command::kStats;
     request.json = json;
-    const auto reply = client->ask(request, kAnswerTimeout);
+    const auto reply = client->ask(request, kReplyTimeout);
     if (!reply) return fail(reply.error().text());
     if (reply->status != control::ReplyStatus::kOk) return fail(reply->text);
     if (json) {

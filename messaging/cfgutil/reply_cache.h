@@ -15,17 +15,17 @@ class ReplyCache {
  public:
   static constexpr std::size_t kReplies = 8;
   enum class Seen : std::uint8_t {
-    kNew,       // do the work, then store()
-    kWorking,   // repeated while it is being done: drop it, the reply will come
-    kAnswered,  // repeated: send reply() again
-    kBusy,      // kReplies requests are being worked on: answer status busy, do not store()
+    kNew,      // do the work, then store()
+    kWorking,  // repeated while it is being done: drop it, the reply will come
+    kReplied,  // repeated: send reply() again
+    kBusy,     // kReplies requests are being worked on: answer status busy, do not store()
   };
 
   // Looks up a request and notes it as being worked on if it is new.
   Seen begin(TransactionContext context) {
     if (context == kUnsolicited) return Seen::kNew;
     for (const Entry& entry : entries_) {
-      if (entry.context == context) return entry.is_working ? Seen::kWorking : Seen::kAnswered;
+      if (entry.context == context) return entry.is_working ? Seen::kWorking : Seen::kReplied;
     }
     Entry* oldest = nullptr;
     for (Entry& entry : entries_) {

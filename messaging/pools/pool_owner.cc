@@ -10,7 +10,7 @@
 namespace splitnic::messaging {
 namespace {
 constexpr std::size_t kBufferRequestsMax = 8;
-constexpr std::size_t kAnswersMax = 16;
+constexpr std::size_t kFlushRepliesMax = 16;
 }  // namespace
 
 std::vector<PoolSpec> split(PoolSpec spec) {
@@ -38,19 +38,19 @@ PoolRef PoolOwner::choose_ref(const PoolMemory& memory) {
   return PoolRef(next_large_++);
 }
 
-PoolRef PoolOwner::add(const PoolMemory& memory, TransactionContext answers) {
+PoolRef PoolOwner::add(const PoolMemory& memory, TransactionContext replies) {
   const PoolRef ref = choose_ref(memory);
-  add_as(ref, memory, answers);
+  add_as(ref, memory, replies);
   return ref;
 }
 
-void PoolOwner::add_as(PoolRef ref, const PoolMemory& memory, TransactionContext answers) {
+void PoolOwner::add_as(PoolRef ref, const PoolMemory& memory, TransactionContext replies) {
   const PoolRecord record{ref,           memory.elements, memory.element_bytes,
                           memory.handle, memory.address,  memory.pool_context};
   CHECK(record.is_legal());
   CHECK(config_.form != IdataForm::kOffsetLength || pools_.size() == 0);
   Pool& pool = pools_.insert(ref, std::make_unique<Pool>(record));
-  pool.answers = answers;
+  pool.replies = replies;
   pool.posted = record.elements;
   pool.size_class = class_of(record.element_bytes);
   has_unannounced_ = true;
@@ -102,10 +102,10 @@ Verdict PoolOwner::on_get(const BufferRecvPoolGet& message) {
 }
 
 Verdict PoolOwner::on_flush_request(const BufferPoolFlushRequest& message) {
-  const auto same = [&](const FlushAnswer& a) { return a.context == message.context(); };
-  if (std::any_of(answers_.begin(), answers_.end(), same)) return {};  // repeated: one answer
-  if (answers_.size() == kAnswersMax) return DropReason::kState;
-  FlushAnswer answer{message.context(), {}};
+  const auto same = [&](const FlushReply& a) { return a.context == message.context(); };
+  if (std::any_of(replies_.begin(), replies_.end(), same)) return {};  // repeated: one answer
+  if (replies_.size() == kFlushRepliesMax) return DropReason::kState;
+  FlushReply reply{message.context(), {}};
   for (std::size_t i = 0; i < message.size(); ++i) {
     Pool* pool = pools_.find(message[i].pool);
     if (pool == nullptr || !pool->is_live()) {
@@ -115,9 +115,9 @@ Verdict PoolOwner::on_flush_request(const BufferPoolFlushRequest& message) {
     if (pool->state == PoolState::kAdvertised) move(*pool, PoolEvent::kFlushBegun);
     pool->update_due = base::kNever;
     pool->is_flush_unsent = false;
-    answer.refs.push_back(message[i].pool);
+    reply.refs.push_back(message[i].pool);
   }
-  answers_.push_back(std::move(answer));
+  replies_.push_back(std::move(reply));
   return {};
 }
 
@@ -160,7 +160,7 @@ void PoolOwner::close_all() {
   });
   erase_drained();
   open_flushes_.clear();
-  answers_.clear();
+  replies_.clear();
   buffer_requests_.clear();
   has_unannounced_ = false;
   has_flush_unsent_ = false;
@@ -168,23 +168,23 @@ void PoolOwner::close_all() {
 }
 
 std::size_t PoolOwner::next_message(base::Time now, base::MutableBytes out) {
-  std::size_t length = emit_flush_answer(out);
+  std::size_t length = emit_flush_reply(out);
   if (length == 0) length = emit_update(now, out);
   if (length == 0) length = emit_flush_request(now, out);
   if (length == 0) length = emit_advertisement(out);
   return length;
 }
 
-std::size_t PoolOwner::emit_flush_answer(base::MutableBytes out) {
-  if (answers_.empty()) return 0;
-  const FlushAnswer answer = std::move(answers_.front());
-  answers_.erase(answers_.begin());
-  for (const PoolRef ref : answer.refs) {
+std::size_t PoolOwner::emit_flush_reply(base::MutableBytes out) {
+  if (replies_.empty()) return 0;
+  const FlushReply reply = std::move(replies_.front());
+  replies_.erase(replies_.begin());
+  for (const PoolRef ref : reply.refs) {
     Pool* pool = pools_.find(ref);
     if (pool != nullptr && pool->state == PoolState::kFlushing) end(*pool, false);
   }
   erase_drained();
-  return BufferPoolFlushReply{answer.context}.emit(out);
+  return BufferPoolFlushReply{reply.context}.emit(out);
 }
 
 std::size_t PoolOwner::emit_flush_request(base::Time now, base::MutableBytes out) {
@@ -213,8 +213,8 @@ std::size_t PoolOwner::emit_advertisement(base::MutableBytes out) {
   RecordWriter<BufferRecvPool> writer(out);
   pools_.visit([&](Pool& pool) {
     if (!pool.is_unannounced) return;
-    if (!context) context = pool.answers;
-    if (writer.full() || pool.answers != *context) {
+    if (!context) context = pool.replies;
+    if (writer.full() || pool.replies != *context) {
       has_unannounced_ = true;
       return;
     }

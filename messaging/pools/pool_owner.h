@@ -86,9 +86,9 @@ class PoolOwner {
   // Adds a pool; it is advertised by the next messages. `answers` is the context of the Get that
   // asked for it. REQUIRES that one zero-length receive an element is posted on channel 1, a legal
   // record, and with idata form B that there is no other pool.
-  PoolRef add(const PoolMemory& memory, TransactionContext answers = kUnsolicited);
+  PoolRef add(const PoolMemory& memory, TransactionContext replies = kUnsolicited);
   // The same with a reference of the caller's choice. REQUIRES that it is not in use.
-  void add_as(PoolRef ref, const PoolMemory& memory, TransactionContext answers = kUnsolicited);
+  void add_as(PoolRef ref, const PoolMemory& memory, TransactionContext replies = kUnsolicited);
 
   // -- data path --
   // An RDMA write with immediate completed: what it says must agree with our table, the byte count
@@ -152,7 +152,7 @@ class PoolOwner {
     PoolState state = PoolState::kFree;
     bool is_unannounced = true;  // kFree, and its BufferRecvPool is to be sent
     bool is_flush_unsent = false;
-    TransactionContext answers;
+    TransactionContext replies;
     TransactionContext flush;  // our open request
     std::vector<Element> elements;
     base::Ring<std::uint32_t> released;  // in the order of release
@@ -165,7 +165,7 @@ class PoolOwner {
     TransactionContext context;
     base::Time deadline;
   };
-  struct FlushAnswer {
+  struct FlushReply {
     TransactionContext context;
     std::vector<PoolRef> refs;
   };
@@ -186,7 +186,7 @@ class PoolOwner {
   void erase_drained();
   PoolRef choose_ref(const PoolMemory& memory);
   std::size_t class_of(std::uint32_t element_bytes);
-  std::size_t emit_flush_answer(base::MutableBytes out);
+  std::size_t emit_flush_reply(base::MutableBytes out);
   std::size_t emit_flush_request(base::Time now, base::MutableBytes out);
   std::size_t emit_advertisement(base::MutableBytes out);
 
@@ -200,7 +200,7 @@ class PoolOwner {
   bool has_unannounced_ = false;
   bool has_flush_unsent_ = false;
   std::vector<OpenFlush> open_flushes_;
-  std::vector<FlushAnswer> answers_;
+  std::vector<FlushReply> replies_;
   std::vector<BufferRecvPoolGet> buffer_requests_;
   std::vector<ClosedPool> closed_;
   std::uint32_t next_small_ = 0;

@@ -11,7 +11,7 @@ namespace splitnic::messaging {
 namespace {
 
 constexpr std::size_t kBufferRequestsMax = 8;
-constexpr std::size_t kAnswersMax = 16;
+constexpr std::size_t kFlushRepliesMax = 16;
 
 bool overlap(const PoolRecord& a, const PoolRecord& b) {
   return a.handle == b.handle && a.address.value < b.address.value + b.total_bytes() &&
@@ -105,10 +105,10 @@ void PoolUser::erase(PoolRef ref) {
 }
 
 Verdict PoolUser::on_flush_request(const BufferPoolFlushRequest& message) {
-  const auto same = [&](const FlushAnswer& a) { return a.context == message.context(); };
-  if (std::any_of(answers_.begin(), answers_.end(), same)) return {};  // repeated: one answer
-  if (answers_.size() == kAnswersMax) return DropReason::kState;
-  FlushAnswer answer{message.context(), {}};
+  const auto same = [&](const FlushReply& a) { return a.context == message.context(); };
+  if (std::any_of(replies_.begin(), replies_.end(), same)) return {};  // repeated: one answer
+  if (replies_.size() == kFlushRepliesMax) return DropReason::kState;
+  FlushReply reply{message.context(), {}};
   for (std::size_t i = 0; i < message.size(); ++i) {
     Pool* pool = pools_.find(message[i].pool);
     if (pool == nullptr) {
@@ -117,9 +117,9 @@ Verdict PoolUser::on_flush_request(const BufferPoolFlushRequest& message) {
     }
     if (!pool->is_flushing()) leave_class(*pool);
     pool->is_flushed_by_owner = true;
-    answer.refs.push_back(message[i].pool);
+    reply.refs.push_back(message[i].pool);
   }
-  answers_.push_back(std::move(answer));
+  replies_.push_back(std::move(reply));
   return {};
 }
 
@@ -169,14 +169,14 @@ void PoolUser::close_all() {
   pools_.erase_if([](const Pool&) { return true; });
   elements_ = 0;
   open_flushes_.clear();
-  answers_.clear();
+  replies_.clear();
   buffer_requests_.clear();
   has_flush_unsent_ = false;
   is_waiting_ = false;
 }
 
 std::size_t PoolUser::next_message(base::Time now, base::MutableBytes out) {
-  std::size_t length = emit_flush_answer(out);
+  std::size_t length = emit_flush_reply(out);
   if (length == 0) length = emit_flush_request(now, out);
   if (length == 0 && !buffer_requests_.empty()) {
     length = buffer_requests_.front().emit(out);
@@ -185,25 +185,25 @@ std::size_t PoolUser::next_message(base::Time now, base::MutableBytes out) {
   return length;
 }
 
-bool PoolUser::is_quiet(const FlushAnswer& answer) const {
-  return std::all_of(answer.refs.begin(), answer.refs.end(), [&](PoolRef ref) {
+bool PoolUser::is_quiet(const FlushReply& reply) const {
+  return std::all_of(reply.refs.begin(), reply.refs.end(), [&](PoolRef ref) {
     const Pool* pool = pools_.find(ref);
     return pool == nullptr || !pool->is_flushed_by_owner || pool->outstanding == 0;
   });
 }
 
-std::size_t PoolUser::emit_flush_answer(base::MutableBytes out) {
-  if (answers_.empty()) return 0;
-  const auto at = std::find_if(answers_.begin(), answers_.end(),
-                               [&](const FlushAnswer& a) { return is_quiet(a); });
-  if (at == answers_.end()) return 0;
-  const FlushAnswer answer = std::move(*at);
-  answers_.erase(at);
-  for (const PoolRef ref : answer.refs) {
+std::size_t PoolUser::emit_flush_reply(base::MutableBytes out) {
+  if (replies_.empty()) return 0;
+  const auto at = std::find_if(replies_.begin(), replies_.end(),
+                               [&](const FlushReply& a) { return is_quiet(a); });
+  if (at == replies_.end()) return 0;
+  const FlushReply reply = std::move(*at);
+  replies_.erase(at);
+  for (const PoolRef ref : reply.refs) {
     const Pool* pool = pools_.find(ref);
     if (pool != nullptr && pool->is_flushed_by_owner) erase(ref);
   }
-  return BufferPoolFlushReply{answer.context}.emit(out);
+  return BufferPoolFlushReply{reply.context}.emit(out);
 }
 
 std::size_t PoolUser::emit_flush_request(base::Time now, base::MutableBytes out) {

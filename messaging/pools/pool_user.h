@@ -154,7 +154,7 @@ class PoolUser {
     TransactionContext context;
     base::Time deadline;
   };
-  struct FlushAnswer {
+  struct FlushReply {
     TransactionContext context;
     std::vector<PoolRef> refs;
   };
@@ -175,8 +175,8 @@ class PoolUser {
   void leave_class(Pool& pool);
   void erase(PoolRef ref);
   void erase_flushed(TransactionContext context);
-  bool is_quiet(const FlushAnswer& answer) const;
-  std::size_t emit_flush_answer(base::MutableBytes out);
+  bool is_quiet(const FlushReply& reply) const;
+  std::size_t emit_flush_reply(base::MutableBytes out);
   std::size_t emit_flush_request(base::Time now, base::MutableBytes out);
 
   PoolUserConfig config_;
@@ -191,7 +191,7 @@ class PoolUser {
   bool is_waiting_ = false;
   bool has_flush_unsent_ = false;
   std::vector<OpenFlush> open_flushes_;
-  std::vector<FlushAnswer> answers_;
+  std::vector<FlushReply> replies_;
   std::vector<BufferRecvPoolGet> buffer_requests_;
 };
 

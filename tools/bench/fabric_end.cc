@@ -171,7 +171,7 @@ void FabricEnd::on_completion(const fabric::Wc& wc) {
   }
   ++received_;
   if (auto posted = post_receive(); !posted) return fail(posted.error().text());
-  if (!config_.is_active && wc.idata == static_cast<std::uint32_t>(Word::kAnswer)) {
+  if (!config_.is_active && wc.idata == static_cast<std::uint32_t>(Word::kReply)) {
     post(Word::kCount);
   }
 }

@@ -8,12 +8,12 @@ base::Status measure_latency(FabricEnd& end, const Run& run, Row& row) {
   took.reserve(kRoundTripsMax);
   base::Time begin = end.now();
   const base::Time until = begin + seconds_of(run.seconds);
-  const auto answers = [&] { return run.op == Op::kRead ? end.sent() : end.received(); };
+  const auto replies = [&] { return run.op == Op::kRead ? end.sent() : end.received(); };
   while (begin < until && took.size() < kRoundTripsMax) {
-    const std::size_t answered = answers();
-    end.post(Word::kAnswer);
+    const std::size_t replied = replies();
+    end.post(Word::kReply);
     end.transmit();
-    if (auto came = end.turn_until([&] { return answers() > answered; }); !came) return came;
+    if (auto came = end.turn_until([&] { return replies() > replied; }); !came) return came;
     const base::Time now = end.now();
     took.push_back(static_cast<float>((now - begin).count()));
     begin = now;

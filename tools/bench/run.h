@@ -17,7 +17,7 @@ enum class Op : std::uint8_t { kWrite, kSend, kRead, kDatagrams };  // the last:
 std::string_view name(Op op);
 
 // The immediate data of a message: what the passive end does with it.
-enum class Word : std::uint32_t { kCount, kAnswer };
+enum class Word : std::uint32_t { kCount, kReply };
 
 struct Run {
   Op op = Op::kWrite;

@@ -111,12 +111,12 @@ TEST(ServerTest, round_trips_on_the_data_thread) {
 
 TEST(ServerTest, a_long_answer_arrives_whole) {
   const TempFolder folder;
-  const std::string answer(3 << 20, 'a');
+  const std::string reply(3 << 20, 'a');
   Program program(folder.path("a.sock"), [&](Request, const ReplyFunction& reply) {
-    reply({ReplyStatus::kOk, answer});
+    reply({ReplyStatus::kOk, reply});
   });
   auto client = Client::connect(folder.path("a.sock")).value();
-  EXPECT_TRUE(client.ask(kShow, 10s).value().text == answer);
+  EXPECT_TRUE(client.ask(kShow, 10s).value().text == reply);
 }
 
 TEST(ServerTest, the_file_is_private_and_its_folder_is_made_and_it_goes_away) {
@@ -144,13 +144,13 @@ TEST(ServerTest, clients_are_served_side_by_side) {
   auto first = std::async(std::launch::async, [&] {
     return Client::connect(folder.path("a.sock")).value().ask(set_request("slow"), 10s).value();
   });
-  const ReplyFunction answer_slow = slow.get_future().get();
+  const ReplyFunction reply_slowly = slow.get_future().get();
   // The first still waits for its answer; the second has its own at once.
   auto second = Client::connect(folder.path("a.sock")).value();
   EXPECT_EQ(second.ask(set_request("quick"), 5s).value().text, "mac=quick");
   EXPECT_EQ(first.wait_for(0s), std::future_status::timeout);
-  answer_slow({ReplyStatus::kOk, "late"});  // from this thread: any may
-  answer_slow({ReplyStatus::kOk, "twice"});
+  reply_slowly({ReplyStatus::kOk, "late"});  // from this thread: any may
+  reply_slowly({ReplyStatus::kOk, "twice"});
   EXPECT_EQ(first.get().text, "late");
 }
 
@@ -193,9 +193,9 @@ TEST(ServerTest, an_oversized_request_is_refused_and_the_client_closed) {
   });
   const auto fd = raw_client(folder.path("a.sock"));
   send_raw(fd, std::string("\xFF\xFF\xFF\xFF", 4));
-  const std::string answer = receive_to_end(fd);
-  ASSERT_GT(answer.size(), kLengthBytes);
-  EXPECT_EQ(decode_reply(answer.substr(kLengthBytes))->status, ReplyStatus::kBadRequest);
+  const std::string reply = receive_to_end(fd);
+  ASSERT_GT(reply.size(), kLengthBytes);
+  EXPECT_EQ(decode_reply(reply.substr(kLengthBytes))->status, ReplyStatus::kBadRequest);
   EXPECT_EQ(handled, 0);
   EXPECT_TRUE(Client::connect(folder.path("a.sock")).value().ask(kShow, 5s).has_value());
 }
@@ -207,9 +207,9 @@ TEST(ServerTest, a_malformed_request_is_refused_and_the_client_closed) {
        {std::string("\0\0\0\0", 4), std::string("\0\0\0\3\xFF\xFF\xFF", 7)}) {
     const auto fd = raw_client(folder.path("a.sock"));
     send_raw(fd, bytes);
-    const std::string answer = receive_to_end(fd);
-    ASSERT_GT(answer.size(), kLengthBytes);
-    EXPECT_EQ(decode_reply(answer.substr(kLengthBytes))->status, ReplyStatus::kBadRequest);
+    const std::string reply = receive_to_end(fd);
+    ASSERT_GT(reply.size(), kLengthBytes);
+    EXPECT_EQ(decode_reply(reply.substr(kLengthBytes))->status, ReplyStatus::kBadRequest);
   }
 }
 
@@ -224,10 +224,10 @@ TEST(ServerTest, a_request_in_pieces_is_one_request_and_a_vanished_client_is_non
   const auto fd = raw_client(folder.path("a.sock"));
   for (const char c : bytes) send_raw(fd, std::string(1, c));
   const std::string expected = encode(Reply{ReplyStatus::kOk, "mac=x"});
-  std::string answer(expected.size(), '\0');
-  ASSERT_EQ(::recv(fd.get(), answer.data(), answer.size(), MSG_WAITALL),
-            static_cast<ssize_t>(answer.size()));
-  EXPECT_EQ(answer, expected);
+  std::string reply(expected.size(), '\0');
+  ASSERT_EQ(::recv(fd.get(), reply.data(), reply.size(), MSG_WAITALL),
+            static_cast<ssize_t>(reply.size()));
+  EXPECT_EQ(reply, expected);
 }
 
 TEST(ServerTest, a_dropped_request_is_answered) {

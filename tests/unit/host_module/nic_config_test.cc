@@ -27,7 +27,7 @@ class NicConfigTest : public ::testing::Test {
     known_.all_multicast = true;
     known_.mtu = 1500;
     known_.offloads = kGranted;
-    bench_.unit().answer = [this](const CfgRequest& request) { return answer(request); };
+    bench_.unit().reply = [this](const CfgRequest& request) { return reply(request); };
   }
   void configure() { configure(nic_); }
   void configure(NicConfig& nic) {
@@ -80,7 +80,7 @@ class NicConfigTest : public ::testing::Test {
 
  private:
   std::uint64_t generation_ = 0;
-  CfgReply answer(const CfgRequest& request) {
+  CfgReply reply(const CfgRequest& request) {
     if (request.code == CfgCode::kInitNic) {
       if (refuses_init_) return {CfgStatus::kDeviceError, {}};
       messaging::cfg::InitNicReply reply;

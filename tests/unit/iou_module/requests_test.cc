@@ -36,7 +36,7 @@ struct P43 : testing::Test {
   }
   // Straight to the unit: longer than a message can be, too.
   CfgStatus ask(CfgCode code, const std::string& data) {
-    return bench.unit->nics()[0]->answer(*session, {code, base::as_bytes(data)}).status;
+    return bench.unit->nics()[0]->reply(*session, {code, base::as_bytes(data)}).status;
   }
   void is_refused(CfgCode code, const std::string& data, CfgStatus status = CfgStatus::kBadValue) {
     EXPECT_EQ(ask(code, data), status) << messaging::name(code);
@@ -45,27 +45,27 @@ struct P43 : testing::Test {
 };
 using RequestsP43Test = P43;
 
-constexpr auto kAnswered =
+constexpr auto kReplied =
     std::to_array({CfgCode::kInitNic, CfgCode::kSetMac, CfgCode::kGetMac, CfgCode::kSetFilter,
                    CfgCode::kSetMtu, CfgCode::kStart, CfgCode::kStop, CfgCode::kReset,
                    CfgCode::kVlanAdd, CfgCode::kVlanDel, CfgCode::kSetPvid, CfgCode::kSetOffloads,
                    CfgCode::kGetStats, CfgCode::kQueryStats, CfgCode::kClearStats,
                    CfgCode::kGetLink, CfgCode::kEcho, CfgCode::kGetVersion, CfgCode::kGetState});
-constexpr auto kNotAnswered =
+constexpr auto kNotReplied =
     std::to_array({CfgCode::kSetQueues, CfgCode::kSetCoalesce, CfgCode::kSetQos, CfgCode::kEvent,
                    CfgCode::kAnnounce, CfgCode{}, CfgCode{0x0001'0010}, CfgCode{0x0002'000A},
                    CfgCode{0x0003'0001}, CfgCode{0xFFFF'FFFF}});
 
 TEST_F(RequestsP43Test, P_43_what_does_not_parse_or_is_too_long_is_refused) {
   const std::string long_field = "\x7a" + std::string("\x80\x80\x40") + std::string(1 << 20, 'x');
-  for (const CfgCode code : kAnswered) {
+  for (const CfgCode code : kReplied) {
     for (const std::string& garbage :
          {std::string("\xff\xff\xff"), std::string("\x0a\x7f"), std::string("\x0b"),
           std::string("\x00", 1), std::string(1 << 20, 'x'), long_field}) {
       is_refused(code, garbage);
     }
   }
-  for (const CfgCode code : kNotAnswered) {
+  for (const CfgCode code : kNotReplied) {
     is_refused(code, {}, CfgStatus::kUnknown);
     is_refused(code, "\xff\xff\xff", CfgStatus::kUnknown);
   }

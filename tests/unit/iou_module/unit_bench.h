@@ -336,18 +336,18 @@ class UnitBench {
 
  private:
   CfgReply ask_bytes(TestHost& host, CfgCode code, std::string data) {
-    CfgReply answer;
+    CfgReply reply;
     bool is_done = false;
     CHECK(host.pair
               ->request(code, std::move(data), clock.now(),
                         [&](const CfgReply& reply) {
-                          answer = reply;
+                          reply = reply;
                           is_done = true;
                         })
               .has_value());
     EXPECT_TRUE(run_until([&] { return is_done; }));
-    EXPECT_TRUE(answer.answered);
-    return answer;
+    EXPECT_TRUE(reply.replied);
+    return reply;
   }
   template <class Done>
   bool run_until(Done&& done, base::Time end) {

@@ -45,7 +45,7 @@ TEST(ChannelControl, S001_24_every_request_gets_one_reply_also_an_unknown_one) {
   for (const std::uint32_t code : {0x00020005U, 0x00010063U, 0x7FFF0001U, 0U}) {
     ASSERT_TRUE(bench.host().pair->request(static_cast<CfgCode>(code), "data", bench.clock.now(),
                                            [&, code](const CfgReply& r) {
-                                             EXPECT_TRUE(r.answered);
+                                             EXPECT_TRUE(r.replied);
                                              replies[code].push_back(r.status);
                                            }));
   }
@@ -85,7 +85,7 @@ TEST(ChannelControl, open_requests_end_with_the_pair) {
   bench.unit().polls = false;
   int unanswered = 0;
   ASSERT_TRUE(bench.host().pair->request(CfgCode::kEcho, "x", bench.clock.now(),
-                                         [&](const CfgReply& r) { unanswered += !r.answered; }));
+                                         [&](const CfgReply& r) { unanswered += !r.replied; }));
   bench.run_for(10ms);
   bench.unit().pair->close(bench.clock.now());
   ASSERT_TRUE(bench.run_until([&] { return !bench.host().downs.empty(); }, 1s));

@@ -67,7 +67,7 @@ TEST(ChannelRdma, the_shorter_message_of_both_sides_holds) {
       bench.unit().pair->request(CfgCode::kEcho, std::string(500, 'x'), bench.clock.now(), {}));
   int replies = 0;
   ASSERT_TRUE(bench.unit().pair->request(CfgCode::kEcho, std::string(400, 'x'), bench.clock.now(),
-                                         [&](const CfgReply& r) { replies += r.answered; }));
+                                         [&](const CfgReply& r) { replies += r.replied; }));
   EXPECT_TRUE(bench.run_until([&] { return replies == 1; }, 1s));
   for (int i = 0; i < 2000; ++i) bench.host().queue(1500);
   EXPECT_TRUE(bench.deliver());

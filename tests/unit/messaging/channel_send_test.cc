@@ -39,7 +39,7 @@ TEST(ChannelSend, S001_26_no_ack_is_seen_and_every_frame_is_one_send) {
   }
   int replies = 0;
   ASSERT_TRUE(bench.host().pair->request(CfgCode::kEcho, "x", bench.clock.now(),
-                                         [&](const CfgReply& r) { replies += r.answered; }));
+                                         [&](const CfgReply& r) { replies += r.replied; }));
   ASSERT_TRUE(bench.deliver());
   bench.run_for(1s);
   EXPECT_EQ(replies, 1);
@@ -104,7 +104,7 @@ TEST(ChannelSend, X_08_a_lost_request_or_reply_is_repeated_and_done_once) {
     return bench.host()
         .pair
         ->request(CfgCode::kEcho, "x", bench.clock.now(),
-                  [&](const CfgReply& r) { replies += r.answered && r.data == "x"; })
+                  [&](const CfgReply& r) { replies += r.replied && r.data == "x"; })
         .has_value();
   };
   // The request is lost twice, then the reply once.
@@ -129,7 +129,7 @@ TEST(ChannelSend, S001_24_a_request_that_is_never_answered_ends_after_three_trie
   bench.unit().polls = false;
   int unanswered = 0;
   ASSERT_TRUE(bench.host().pair->request(CfgCode::kEcho, "x", bench.clock.now(),
-                                         [&](const CfgReply& r) { unanswered += !r.answered; }));
+                                         [&](const CfgReply& r) { unanswered += !r.replied; }));
   bench.run_for(1400ms);
   EXPECT_EQ(unanswered, 0);
   bench.run_for(200ms);

@@ -110,7 +110,7 @@ TEST(ChannelThreshold, a_frame_that_finds_no_slot_is_dropped_and_counted) {
   // Channel 0 goes on, and what is held does not change.
   int replies = 0;
   ASSERT_TRUE(bench.host().pair->request(CfgCode::kEcho, "x", bench.clock.now(),
-                                         [&](const CfgReply& r) { replies += r.answered; }));
+                                         [&](const CfgReply& r) { replies += r.replied; }));
   ASSERT_TRUE(bench.run_until([&] { return replies == 1; }, 400ms));
   EXPECT_TRUE(bench.unit().wrong.empty());
   bench.unit().release_held();

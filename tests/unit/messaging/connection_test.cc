@@ -92,7 +92,7 @@ class Side final : public bench::PairSide {
   std::size_t completed = 0;
   int connected = 0;
   ChannelPair* alone = nullptr;             // of no group
-  std::vector<fabric::MgmtReject> answers;  // of the unit, to each request
+  std::vector<fabric::MgmtReject> replies;  // of the unit, to each request
 
  private:
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& from,
@@ -103,8 +103,8 @@ class Side final : public bench::PairSide {
       make(queues_given(request.private_data, config));
     }
     ids.try_emplace(queue, id);
-    answers.push_back(group->accept(id, from, request, reply, clock_.now()));
-    return answers.back();
+    replies.push_back(group->accept(id, from, request, reply, clock_.now()));
+    return replies.back();
   }
   bool on_connected(fabric::ConnectionId id, fabric::Link& to, const fabric::Mgmt& reply) override {
     ++connected;
@@ -312,10 +312,10 @@ TEST_F(ConnectionTest, P_43_a_queue_that_was_not_agreed_is_refused) {
     config.queue = queue;
     NoOwner nobody;
     ChannelPair pair(*host.adapter, config, host.random, nobody);
-    unit.answers.clear();
+    unit.replies.clear();
     ASSERT_TRUE(pair.connect(*host.link, clock.now()).has_value());
-    ASSERT_TRUE(run_until([&] { return !unit.answers.empty(); }));
-    EXPECT_EQ(unit.answers[0], fabric::MgmtReject::kRefused) << queues << " " << queue;
+    ASSERT_TRUE(run_until([&] { return !unit.replies.empty(); }));
+    EXPECT_EQ(unit.replies[0], fabric::MgmtReject::kRefused) << queues << " " << queue;
     EXPECT_TRUE(unit.group->up());
     pair.close(clock.now());
   }
@@ -329,18 +329,18 @@ TEST_F(ConnectionTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
     config.queues = queues;
     config.queue = queue;
     auto pair = std::make_unique<ChannelPair>(*host.adapter, config, host.random, nobody);
-    unit.answers.clear();
+    unit.replies.clear();
     host.alone = pair.get();
     CHECK(pair->connect(*host.link, clock.now()).has_value());
-    EXPECT_TRUE(run_until([&] { return !unit.answers.empty(); }));
+    EXPECT_TRUE(run_until([&] { return !unit.replies.empty(); }));
     bench.run_for(5ms);
     return pair;
   };
   const auto first = ask(2, 0);
   const auto wrong = ask(3, 1);
-  EXPECT_EQ(unit.answers.at(0), fabric::MgmtReject::kRefused);
+  EXPECT_EQ(unit.replies.at(0), fabric::MgmtReject::kRefused);
   const auto second = ask(2, 1);
-  EXPECT_EQ(unit.answers.at(0), fabric::MgmtReject::kNone);
+  EXPECT_EQ(unit.replies.at(0), fabric::MgmtReject::kNone);
   EXPECT_TRUE(unit.downs.empty());
   for (const auto* pair : {&first, &wrong, &second}) (*pair)->close(clock.now());
 }

@@ -51,7 +51,7 @@ TEST(ReplyCacheTest, S001_24_a_repeated_request_is_not_done_twice) {
   EXPECT_TRUE(cache.reply(context).empty());
   const Message reply = words({0x90001, 0, 7, 0x20005, 0, 0});
   cache.store(context, reply);
-  EXPECT_EQ(cache.begin(context), ReplyCache::Seen::kAnswered);
+  EXPECT_EQ(cache.begin(context), ReplyCache::Seen::kReplied);
   EXPECT_EQ(hex(cache.reply(context)), hex(reply));
   cache.clear();
   EXPECT_EQ(cache.begin(context), ReplyCache::Seen::kNew);
@@ -64,7 +64,7 @@ TEST(ReplyCacheTest, S001_24_the_last_eight_are_kept) {
     cache.store(TransactionContext(i), Message(24));
   }
   for (std::uint64_t i = 2; i <= 9; ++i) {
-    EXPECT_EQ(cache.begin(TransactionContext(i)), ReplyCache::Seen::kAnswered) << i;
+    EXPECT_EQ(cache.begin(TransactionContext(i)), ReplyCache::Seen::kReplied) << i;
   }
   EXPECT_EQ(cache.begin(TransactionContext(1)), ReplyCache::Seen::kNew) << "the oldest is gone";
 }
