@@ -5,7 +5,7 @@
 
 #include "tests/support/adapter_pair.h"
 #include "tests/support/reader.h"
-#include "tests/support/vm_bench.h"
+#include "tests/support/vm_harness.h"
 
 namespace splitnic::fabric::testing::rkey_test {
 

@@ -2,13 +2,13 @@
 // queue pairs, and when the peer or the link goes away.
 #include <gtest/gtest.h>
 
-#include "tests/support/stream_bench.h"
+#include "tests/support/stream_harness.h"
 
 namespace splitnic::fabric::testing::stream_connect_test {
 
 using namespace std::chrono_literals;
 
-// Joins the two streams of a bench by CONNECT.
+// Joins the two streams of a harness by CONNECT.
 class Connector final : public ConnectionHandler {
  public:
   Connector(Adapter& adapter, Qpn qpn) : adapter_(adapter), qpn_(qpn) {
@@ -40,41 +40,43 @@ class Connector final : public ConnectionHandler {
   Qpn qpn_;
 };
 
-void write_and_check(StreamBench& bench, std::size_t bytes) {
-  Memory& from = bench.b().memory(bytes, 3);
-  Memory& to = bench.a().memory(bytes);
-  bench.b().sent.clear();
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge()}, to.start, to.handle));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
+void write_and_check(StreamHarness& harness, std::size_t bytes) {
+  Memory& from = harness.b().memory(bytes, 3);
+  Memory& to = harness.a().memory(bytes);
+  harness.b().sent.clear();
+  ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge()}, to.start, to.handle));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(to.bytes, from.bytes);
 }
 
 TEST(StreamConnectTest, S002_01_connect_says_kind_window_and_first_numbers) {
-  StreamInit at_a = StreamBench::reads(2);
+  StreamInit at_a = StreamHarness::reads(2);
   at_a.window_bytes = 5000;
-  StreamBench bench(at_a, StreamBench::reads(9), StreamBench::options());
-  Connector passive(*bench.a().adapter, bench.qa);
-  Connector active(*bench.b().adapter, bench.qb);
-  const MgmtPair said = bench.b().adapter->describe(bench.qb, 0, 0);
-  bench.b().adapter->connections().connect(bench.b().link(), {&said, 1}, {}, bench.pair.now());
-  ASSERT_TRUE(bench.pair.run_until([&] { return active.is_connected; }));
-  EXPECT_EQ(bench.sa().expected_number(), bench.sb().next_number());
-  EXPECT_EQ(bench.sb().expected_number(), bench.sa().next_number());
-  write_and_check(bench, 100'000);
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropWindow), 0U);
+  StreamHarness harness(at_a, StreamHarness::reads(9), StreamHarness::options());
+  Connector passive(*harness.a().adapter, harness.qa);
+  Connector active(*harness.b().adapter, harness.qb);
+  const MgmtPair said = harness.b().adapter->describe(harness.qb, 0, 0);
+  harness.b().adapter->connections().connect(harness.b().link(), {&said, 1}, {},
+                                             harness.pair.now());
+  ASSERT_TRUE(harness.pair.run_until([&] { return active.is_connected; }));
+  EXPECT_EQ(harness.sa().expected_number(), harness.sb().next_number());
+  EXPECT_EQ(harness.sb().expected_number(), harness.sa().next_number());
+  write_and_check(harness, 100'000);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropWindow), 0U);
 }
 
 TEST(StreamConnectTest, S002_01_connect_refuses_another_kind) {
-  StreamBench bench(StreamBench::reads(), StreamBench::of_kind(StreamKind::kPlain),
-                    StreamBench::options());
-  Connector passive(*bench.a().adapter, bench.qa);
-  Connector active(*bench.b().adapter, bench.qb);
-  const MgmtPair said = bench.b().adapter->describe(bench.qb, 0, 0);
-  bench.b().adapter->connections().connect(bench.b().link(), {&said, 1}, {}, bench.pair.now());
-  ASSERT_TRUE(bench.pair.run_until([&] { return active.rejected != MgmtReject::kNone; }));
+  StreamHarness harness(StreamHarness::reads(), StreamHarness::of_kind(StreamKind::kPlain),
+                        StreamHarness::options());
+  Connector passive(*harness.a().adapter, harness.qa);
+  Connector active(*harness.b().adapter, harness.qb);
+  const MgmtPair said = harness.b().adapter->describe(harness.qb, 0, 0);
+  harness.b().adapter->connections().connect(harness.b().link(), {&said, 1}, {},
+                                             harness.pair.now());
+  ASSERT_TRUE(harness.pair.run_until([&] { return active.rejected != MgmtReject::kNone; }));
   EXPECT_EQ(active.rejected, MgmtReject::kBadParameter);
-  EXPECT_EQ(bench.sb().state(), QpState::kInit);
+  EXPECT_EQ(harness.sb().state(), QpState::kInit);
 }
 
 TEST(StreamConnectTest, S002_01_it_runs_over_each_kind_of_link) {
@@ -82,86 +84,87 @@ TEST(StreamConnectTest, S002_01_it_runs_over_each_kind_of_link) {
   head_only.crc_head_only = true;
   full.profile = LinkProfile::kFull;
   for (const PairOptions& options : {speed, head_only, full}) {
-    StreamInit init = StreamBench::reads();
+    StreamInit init = StreamHarness::reads();
     init.mcp = 0;
-    StreamLine bench(init, options);
-    write_and_check(bench, 300'000);
-    Memory& there = bench.a().memory(100'000, 4);
-    Memory& into = bench.b().memory(100'000);
-    ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, there));
-    ASSERT_TRUE(bench.run_sent(2));
+    StreamLine harness(init, options);
+    write_and_check(harness, 300'000);
+    Memory& there = harness.a().memory(100'000, 4);
+    Memory& into = harness.b().memory(100'000);
+    ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, there));
+    ASSERT_TRUE(harness.run_sent(2));
     EXPECT_EQ(into.bytes, there.bytes);
-    EXPECT_EQ(bench.count_b(StreamCounter::kTimeouts), 0U);
+    EXPECT_EQ(harness.count_b(StreamCounter::kTimeouts), 0U);
   }
 }
 
 TEST(StreamConnectTest, S002_01_streams_and_other_queue_pairs_do_not_mind_each_other) {
-  StreamLine bench;
-  const QpPair rc = bench.pair.connect(QpInit{});
-  Memory& from = bench.b().memory(200'000, 3);
-  Memory& by_rc = bench.a().memory(200'000);
-  Memory& by_stream = bench.a().memory(200'000);
-  EXPECT_EQ(bench.a().adapter->qp_count(), 2U);
-  ASSERT_TRUE(bench.b().post_write(rc.b, {from.sge()}, by_rc.start, by_rc.handle, 1));
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge()}, by_stream.start, by_stream.handle, 2));
-  ASSERT_TRUE(bench.run_sent(2));
+  StreamLine harness;
+  const QpPair rc = harness.pair.connect(QpInit{});
+  Memory& from = harness.b().memory(200'000, 3);
+  Memory& by_rc = harness.a().memory(200'000);
+  Memory& by_stream = harness.a().memory(200'000);
+  EXPECT_EQ(harness.a().adapter->qp_count(), 2U);
+  ASSERT_TRUE(harness.b().post_write(rc.b, {from.sge()}, by_rc.start, by_rc.handle, 1));
+  ASSERT_TRUE(
+      harness.b().post_write(harness.qb, {from.sge()}, by_stream.start, by_stream.handle, 2));
+  ASSERT_TRUE(harness.run_sent(2));
   EXPECT_EQ(by_rc.bytes, from.bytes);
   EXPECT_EQ(by_stream.bytes, from.bytes);
   // A STREAM cell for the RC queue pair, and the other way round.
-  StreamMaker maker(bench);
+  StreamMaker maker(harness);
   CellHead head = maker.head(Op::kSend, Pos::kOnly);
   head.header.dqpn = rc.a;
   maker.inject(make_cell(head, some_bytes(10)));
-  EXPECT_EQ(bench.a().count(TransportCounter::kCellDropSource), 1U);
+  EXPECT_EQ(harness.a().count(TransportCounter::kCellDropSource), 1U);
   head = maker.head(Op::kSend, Pos::kOnly);
   head.header.service = Service::kRc;
   head.stream_number.reset();
   maker.inject(make_cell(head, some_bytes(10)));
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropSource), 1U);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropSource), 1U);
 }
 
 TEST(StreamConnectTest, F_48_a_peer_that_restarted_ends_the_stream) {
-  StreamLine bench;
-  Memory& from = bench.a().memory(100, 1);
-  bench.b().faults.set_config({.loss_ppm = 1'000'000});
-  ASSERT_TRUE(bench.a().post_send(bench.qa, {from.sge()}));
-  bench.b().faults.set_config({});
-  bench.pair.in_process().endpoint(1).clear();
-  bench.b().start();
-  ASSERT_TRUE(bench.pair.run_until([&] { return !bench.a().sent.empty(); }));
-  EXPECT_EQ(bench.a().sent[0].status, WcStatus::kFlushed);
-  EXPECT_EQ(bench.sa().state(), QpState::kErr);
+  StreamLine harness;
+  Memory& from = harness.a().memory(100, 1);
+  harness.b().faults.set_config({.loss_ppm = 1'000'000});
+  ASSERT_TRUE(harness.a().post_send(harness.qa, {from.sge()}));
+  harness.b().faults.set_config({});
+  harness.pair.in_process().endpoint(1).clear();
+  harness.b().start();
+  ASSERT_TRUE(harness.pair.run_until([&] { return !harness.a().sent.empty(); }));
+  EXPECT_EQ(harness.a().sent[0].status, WcStatus::kFlushed);
+  EXPECT_EQ(harness.sa().state(), QpState::kErr);
 }
 
 TEST(StreamConnectTest, S002_01_a_link_that_comes_back_takes_it_up_again) {
-  StreamLine bench;
-  Memory& from = bench.b().memory(100'000, 1);
-  Memory& to = bench.a().memory(100'000);
-  bench.a().faults.set_cut(true);
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge()}, to.start, to.handle));
-  bench.pair.run_for(2s);
-  EXPECT_TRUE(bench.b().sent.empty());
-  bench.a().faults.set_cut(false);
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
+  StreamLine harness;
+  Memory& from = harness.b().memory(100'000, 1);
+  Memory& to = harness.a().memory(100'000);
+  harness.a().faults.set_cut(true);
+  ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge()}, to.start, to.handle));
+  harness.pair.run_for(2s);
+  EXPECT_TRUE(harness.b().sent.empty());
+  harness.a().faults.set_cut(false);
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(to.bytes, from.bytes);
 }
 
 TEST(StreamConnectTest, a_stream_that_was_destroyed_takes_nothing) {
-  StreamLine bench;
-  StreamMaker maker(bench);
-  bench.a().adapter->destroy_qp(bench.qa, bench.pair.now());
-  EXPECT_EQ(bench.a().adapter->find_stream(bench.qa), nullptr);
+  StreamLine harness;
+  StreamMaker maker(harness);
+  harness.a().adapter->destroy_qp(harness.qa, harness.pair.now());
+  EXPECT_EQ(harness.a().adapter->find_stream(harness.qa), nullptr);
   maker.inject(maker.send(some_bytes(10)));
-  EXPECT_EQ(bench.a().count(TransportCounter::kCellDropQp), 1U);
-  EXPECT_FALSE(bench.a().post_send(bench.qa, {}));
-  EXPECT_FALSE(bench.a().post_recv(bench.qa));
+  EXPECT_EQ(harness.a().count(TransportCounter::kCellDropQp), 1U);
+  EXPECT_FALSE(harness.a().post_send(harness.qa, {}));
+  EXPECT_FALSE(harness.a().post_recv(harness.qa));
 }
 
 TEST(StreamConnectTest, what_cannot_be_is_refused) {
   AdapterPair pair;
   const auto is_made = [&](auto&& change) {
-    StreamInit init = StreamBench::reads();
+    StreamInit init = StreamHarness::reads();
     init.pd = pair.a().pd;
     init.send_cq = pair.a().send_cq;
     init.recv_cq = pair.a().recv_cq;
@@ -178,49 +181,49 @@ TEST(StreamConnectTest, what_cannot_be_is_refused) {
 }
 
 TEST(StreamConnectTest, posts_are_refused_as_a_whole) {
-  StreamInit init = StreamBench::reads();
+  StreamInit init = StreamHarness::reads();
   init.send_depth = 2;
   init.receive_depth = 2;
-  StreamLine bench(init);
-  Memory& m = bench.b().memory(1000, 1);
+  StreamLine harness(init);
+  Memory& m = harness.b().memory(1000, 1);
   const std::vector<Sge> five(5, m.sge(0, 1));
-  EXPECT_FALSE(bench.b().post_send(bench.qb, five));
-  EXPECT_FALSE(bench.b().post_recv(bench.qb, five));
-  EXPECT_FALSE(post_read(bench.b(), bench.qb, {m.sge(0, 1), m.sge(1, 1)}, m));
+  EXPECT_FALSE(harness.b().post_send(harness.qb, five));
+  EXPECT_FALSE(harness.b().post_recv(harness.qb, five));
+  EXPECT_FALSE(post_read(harness.b(), harness.qb, {m.sge(0, 1), m.sge(1, 1)}, m));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(bench.b().post_send(bench.qb, {m.sge()}));
-    EXPECT_TRUE(bench.b().post_recv(bench.qb, {m.sge()}));
+    EXPECT_TRUE(harness.b().post_send(harness.qb, {m.sge()}));
+    EXPECT_TRUE(harness.b().post_recv(harness.qb, {m.sge()}));
   }
-  EXPECT_FALSE(bench.b().post_send(bench.qb, {m.sge()}));
-  EXPECT_FALSE(bench.b().post_recv(bench.qb, {m.sge()}));
-  bench.sb().enter_error();
-  bench.b().poll();
-  EXPECT_EQ(bench.b().sent.size(), 2U);
-  EXPECT_EQ(bench.b().received.size(), 2U);
-  EXPECT_TRUE(bench.b().post_send(bench.qb, {m.sge()}));
-  EXPECT_TRUE(bench.b().post_recv(bench.qb, {m.sge()}));
-  bench.b().poll();
-  EXPECT_EQ(bench.b().sent.back().status, WcStatus::kFlushed);
-  EXPECT_EQ(bench.b().received.back().status, WcStatus::kFlushed);
-  EXPECT_EQ(bench.b().received.size(), 3U);
+  EXPECT_FALSE(harness.b().post_send(harness.qb, {m.sge()}));
+  EXPECT_FALSE(harness.b().post_recv(harness.qb, {m.sge()}));
+  harness.sb().enter_error();
+  harness.b().poll();
+  EXPECT_EQ(harness.b().sent.size(), 2U);
+  EXPECT_EQ(harness.b().received.size(), 2U);
+  EXPECT_TRUE(harness.b().post_send(harness.qb, {m.sge()}));
+  EXPECT_TRUE(harness.b().post_recv(harness.qb, {m.sge()}));
+  harness.b().poll();
+  EXPECT_EQ(harness.b().sent.back().status, WcStatus::kFlushed);
+  EXPECT_EQ(harness.b().received.back().status, WcStatus::kFlushed);
+  EXPECT_EQ(harness.b().received.size(), 3U);
 }
 
 TEST(StreamConnectTest, a_completion_queue_that_is_full_ends_the_stream) {
-  StreamLine bench;
-  bench.b().drains = false;
-  Memory& from = bench.b().memory(10, 1);
-  Memory& to = bench.a().memory(10);
+  StreamLine harness;
+  harness.b().drains = false;
+  Memory& from = harness.b().memory(10, 1);
+  Memory& to = harness.a().memory(10);
   unsigned refused = 0;
   for (unsigned i = 0; i < 16'384 + 10; ++i) {
-    while (!bench.b().post_write(bench.qb, {from.sge()}, to.start, to.handle)) {
-      bench.pair.run_for(10us);
+    while (!harness.b().post_write(harness.qb, {from.sge()}, to.start, to.handle)) {
+      harness.pair.run_for(10us);
       ++refused;
     }
   }
   EXPECT_GT(refused, 0U);
-  EXPECT_TRUE(bench.pair.run_until([&] { return bench.sb().state() == QpState::kErr; }));
-  EXPECT_TRUE(bench.b().adapter->cq_overflowed(bench.b().send_cq));
-  EXPECT_GT(bench.count_b(StreamCounter::kCqOverflow), 0U);
+  EXPECT_TRUE(harness.pair.run_until([&] { return harness.sb().state() == QpState::kErr; }));
+  EXPECT_TRUE(harness.b().adapter->cq_overflowed(harness.b().send_cq));
+  EXPECT_GT(harness.count_b(StreamCounter::kCqOverflow), 0U);
 }
 
 }  // namespace splitnic::fabric::testing::stream_connect_test

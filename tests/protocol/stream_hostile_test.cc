@@ -1,7 +1,7 @@
 // What of a peer's ACK and TERMINATE is not believed, and cells that break the rules of the stream.
 #include <gtest/gtest.h>
 
-#include "tests/support/stream_bench.h"
+#include "tests/support/stream_harness.h"
 
 namespace splitnic::fabric::testing::stream_hostile_test {
 
@@ -9,16 +9,16 @@ namespace splitnic::fabric::testing::stream_hostile_test {
 class HostileTest : public ::testing::Test {
  protected:
   HostileTest() {
-    bench_.b().faults.set_config({.loss_ppm = 1'000'000});
-    EXPECT_TRUE(bench_.a().post_write(bench_.qa, {from_.sge()}, to_.start, to_.handle, 1));
-    bench_.a().poll();  // all of it is under way, and lost
+    harness_.b().faults.set_config({.loss_ppm = 1'000'000});
+    EXPECT_TRUE(harness_.a().post_write(harness_.qa, {from_.sge()}, to_.start, to_.handle, 1));
+    harness_.a().poll();  // all of it is under way, and lost
   }
   ~HostileTest() override {
-    EXPECT_EQ(bench_.sa().state(), QpState::kRts);
-    EXPECT_TRUE(bench_.a().sent.empty());
-    bench_.b().faults.set_config({});
-    EXPECT_TRUE(bench_.pair.run_until([&] { return bench_.a().sent.size() == 1; }));
-    EXPECT_EQ(bench_.a().sent.at(0).status, WcStatus::kSuccess);
+    EXPECT_EQ(harness_.sa().state(), QpState::kRts);
+    EXPECT_TRUE(harness_.a().sent.empty());
+    harness_.b().faults.set_config({});
+    EXPECT_TRUE(harness_.pair.run_until([&] { return harness_.a().sent.size() == 1; }));
+    EXPECT_EQ(harness_.a().sent.at(0).status, WcStatus::kSuccess);
     EXPECT_EQ(from_.bytes, to_.bytes);
   }
   std::vector<std::byte> cause(const Terminate& terminate = {}) {
@@ -26,34 +26,34 @@ class HostileTest : public ::testing::Test {
     terminate.emit(out.data());
     return out;
   }
-  StreamLine bench_;
-  StreamMaker maker_{bench_};
-  Memory& from_ = bench_.a().memory(1000, 1);
-  Memory& to_ = bench_.b().memory(1000);
+  StreamLine harness_;
+  StreamMaker maker_{harness_};
+  Memory& from_ = harness_.a().memory(1000, 1);
+  Memory& to_ = harness_.b().memory(1000);
 };
 
 TEST_F(HostileTest, S002_01_an_ack_of_what_was_not_sent_is_dropped) {
-  const StreamNumber all = bench_.sa().next_number();
+  const StreamNumber all = harness_.sa().next_number();
   std::uint64_t dropped = 0;
   for (const std::uint32_t beyond : {1U, 1000U, 0x70000000U}) {
     maker_.inject(maker_.ack(all + beyond));
-    EXPECT_EQ(bench_.count_a(StreamCounter::kDropAck), ++dropped) << beyond;
+    EXPECT_EQ(harness_.count_a(StreamCounter::kDropAck), ++dropped) << beyond;
   }
   for (const std::uint32_t before : {1U, 100U}) {
     maker_.inject(maker_.ack(all - before));
-    EXPECT_EQ(bench_.count_a(StreamCounter::kDropAck), ++dropped) << "half a cell";
+    EXPECT_EQ(harness_.count_a(StreamCounter::kDropAck), ++dropped) << "half a cell";
   }
-  maker_.inject(maker_.ack(bench_.first_number_of_a() - 1));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kAckLate), 1U);
+  maker_.inject(maker_.ack(harness_.first_number_of_a() - 1));
+  EXPECT_EQ(harness_.count_a(StreamCounter::kAckLate), 1U);
 }
 
 TEST_F(HostileTest, S002_20_a_terminate_that_lies_outside_is_dropped) {
-  const std::uint32_t w = bench_.sa().window_bytes();
+  const std::uint32_t w = harness_.sa().window_bytes();
   std::uint64_t dropped = 0;
   for (const StreamNumber at :
        {maker_.number - 1, maker_.number - 100'000, maker_.number + w, maker_.number + (w - 83)}) {
     maker_.inject(maker_.terminate(at, cause()));
-    EXPECT_EQ(bench_.count_a(StreamCounter::kDropTerminate), ++dropped);
+    EXPECT_EQ(harness_.count_a(StreamCounter::kDropTerminate), ++dropped);
   }
 }
 
@@ -61,13 +61,13 @@ TEST_F(HostileTest, S002_20_a_terminate_that_says_nothing_known_is_dropped) {
   auto unknown = cause();
   unknown[1] = std::byte{0x44};
   maker_.inject(maker_.terminate(maker_.number, unknown));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropTerminate), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropTerminate), 1U);
   auto letter = cause();
   letter[2] = std::byte{'z'};
   maker_.inject(maker_.terminate(maker_.number, letter));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropTerminate), 2U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropTerminate), 2U);
   maker_.inject(maker_.terminate(maker_.number, some_bytes(20)));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropFormat), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropFormat), 1U);
 }
 
 TEST_F(HostileTest, a_nak_is_dropped) {
@@ -75,7 +75,7 @@ TEST_F(HostileTest, a_nak_is_dropped) {
   CellHead head = maker_.head(Op::kNak, Pos::kOnly);
   head.ack = &ext;
   maker_.inject(make_cell(head, {}));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropFormat), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropFormat), 1U);
 }
 
 // Cells that break the rules end the stream and touch nothing.
@@ -83,11 +83,11 @@ class BrokenTest : public ::testing::Test {
  protected:
   void expect_refused(const StreamMaker::Cell& cell) {
     maker_.inject(cell);
-    EXPECT_EQ(bench_.sa().state(), QpState::kErr);
-    EXPECT_EQ(bench_.count_a(StreamCounter::kDropRefused), 1U);
+    EXPECT_EQ(harness_.sa().state(), QpState::kErr);
+    EXPECT_EQ(harness_.count_a(StreamCounter::kDropRefused), 1U);
     EXPECT_TRUE(there_.is_zero());
-    bench_.settle();
-    EXPECT_EQ(bench_.sb().state(), QpState::kErr);
+    harness_.settle();
+    EXPECT_EQ(harness_.sb().state(), QpState::kErr);
   }
   CellHead write(Pos pos, std::uint32_t length) {
     CellHead head = maker_.head(Op::kRdmaWrite, pos);
@@ -96,7 +96,7 @@ class BrokenTest : public ::testing::Test {
   }
   // The first of two cells of a write arrives, and a receive is posted.
   void take_first(std::optional<std::uint32_t> idata = {}) {
-    ASSERT_TRUE(bench_.a().post_recv(bench_.qa, {there_.sge()}));
+    ASSERT_TRUE(harness_.a().post_recv(harness_.qa, {there_.sge()}));
     CellHead head = write(Pos::kFirst, kStreamMcp + 10);
     head.idata = idata;
     maker_.inject(maker_.next(head, some_bytes(kStreamMcp)));
@@ -109,9 +109,9 @@ class BrokenTest : public ::testing::Test {
     head.va_mh->address = there_.at(kStreamMcp);
     return head;
   }
-  StreamLine bench_;
-  StreamMaker maker_{bench_};
-  Memory& there_ = bench_.a().memory(10'000);
+  StreamLine harness_;
+  StreamMaker maker_{harness_};
+  Memory& there_ = harness_.a().memory(10'000);
 };
 
 TEST_F(BrokenTest, a_packet_number_that_is_not_next) {
@@ -163,31 +163,31 @@ TEST_F(BrokenTest, an_early_response_that_nobody_requested) {
 
 // Its answer would need more cells than a packet has.
 TEST(StreamHostileTest, a_read_longer_than_a_packet_ends_the_stream) {
-  StreamInit init = StreamBench::reads(2);
+  StreamInit init = StreamHarness::reads(2);
   init.mcp = kMcpMin;
-  StreamLine bench(init);
-  StreamMaker maker(bench);
+  StreamLine harness(init);
+  StreamMaker maker(harness);
   constexpr std::uint32_t kLongest = kCellsPerPacketMax * kMcpMin;
-  Memory& there = bench.a().memory(kLongest + 1);
-  Memory& into = bench.b().memory(kLongest + 1);
+  Memory& there = harness.a().memory(kLongest + 1);
+  Memory& into = harness.b().memory(kLongest + 1);
   maker.inject(maker.read_request(there, kLongest, 1, into));
-  EXPECT_EQ(bench.sa().state(), QpState::kRts);
+  EXPECT_EQ(harness.sa().state(), QpState::kRts);
   maker.inject(maker.read_request(there, kLongest + 1, 2, into));
-  EXPECT_EQ(bench.sa().state(), QpState::kErr);
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropRefused), 1U);
+  EXPECT_EQ(harness.sa().state(), QpState::kErr);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropRefused), 1U);
 }
 
 TEST(StreamHostileTest, S002_01_a_cell_from_another_link_is_dropped) {
-  PairOptions options = StreamBench::options();
+  PairOptions options = StreamHarness::options();
   options.ends = 3;
-  StreamLine bench(StreamBench::reads(), options);
-  StreamMaker maker(bench);
-  Memory& there = bench.a().memory(100);
+  StreamLine harness(StreamHarness::reads(), options);
+  StreamMaker maker(harness);
+  Memory& there = harness.a().memory(100);
   const auto cell = maker.write(there.handle, there.start, some_bytes(100))[0];
   CellView view;
   ASSERT_EQ(parse_cell(cell, view), CellError::kNone);
-  bench.sa().on_cell(view, cell.size(), bench.a().link(1), bench.pair.now());
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropSource), 1U);
+  harness.sa().on_cell(view, cell.size(), harness.a().link(1), harness.pair.now());
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropSource), 1U);
   EXPECT_TRUE(there.is_zero());
   maker.inject(cell);
   EXPECT_TRUE(holds(there, 0, some_bytes(100)));
@@ -195,30 +195,30 @@ TEST(StreamHostileTest, S002_01_a_cell_from_another_link_is_dropped) {
 
 // An early cell is judged in its turn; what it has placed passed its checks.
 TEST(StreamHostileTest, an_early_cell_out_of_its_packet_ends_the_stream_when_its_turn_comes) {
-  StreamLine bench;
-  StreamMaker maker(bench);
-  Memory& there = bench.a().memory(10'000);
+  StreamLine harness;
+  StreamMaker maker(harness);
+  Memory& there = harness.a().memory(10'000);
   const auto good = maker.write(there.handle, there.start, some_bytes(100));
   maker.psn = maker.psn + 5;
   maker.inject(maker.write(there.handle, there.at(100), some_bytes(100)));
-  EXPECT_EQ(bench.sa().state(), QpState::kRts);
+  EXPECT_EQ(harness.sa().state(), QpState::kRts);
   maker.inject(good);
-  EXPECT_EQ(bench.sa().state(), QpState::kErr);
+  EXPECT_EQ(harness.sa().state(), QpState::kErr);
 }
 
 // An untagged cell that is early is dropped, and comes again.
 TEST(StreamHostileTest, S002_21_untagged_cells_are_taken_in_order_only) {
-  StreamLine bench;
-  StreamMaker maker(bench);
-  Memory& there = bench.a().memory(1000);
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(bench.a().post_recv(bench.qa, {there.sge()}));
+  StreamLine harness;
+  StreamMaker maker(harness);
+  Memory& there = harness.a().memory(1000);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(harness.a().post_recv(harness.qa, {there.sge()}));
   const auto first = maker.send(some_bytes(10, 1));
   const auto second = maker.send(some_bytes(10, 2));
   maker.inject(second);
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropOrder), 1U);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropOrder), 1U);
   EXPECT_TRUE(there.is_zero());
   maker.inject({first, second});
-  EXPECT_EQ(bench.a().received.size(), 2U);
+  EXPECT_EQ(harness.a().received.size(), 2U);
   EXPECT_TRUE(holds(there, 0, some_bytes(10, 2)));
 }
 

@@ -2,7 +2,7 @@
 // loses cells. docs/wire/stream.md#table-d
 #include <gtest/gtest.h>
 
-#include "tests/support/stream_bench.h"
+#include "tests/support/stream_harness.h"
 
 namespace splitnic::fabric::testing::stream_one_touch_test {
 
@@ -14,16 +14,16 @@ class TableDTest : public ::testing::TestWithParam<MrwtProfile> {
   MemoryHandle window(bool is_one_touch = true) {
     const MemoryHandle handle =
         table()
-            .bind_window(bench_.a().pd, there_.handle, there_.start, there_.bytes.size(),
+            .bind_window(harness_.a().pd, there_.handle, there_.start, there_.bytes.size(),
                          kRemoteRead | kRemoteWrite, Qpn{})
             .value();
     if (is_one_touch) table().make_one_touch(handle);
     return handle;
   }
-  Mrwt& table() { return bench_.a().adapter->memory(); }
+  Mrwt& table() { return harness_.a().adapter->memory(); }
   bool is_valid(MemoryHandle handle) { return table().entry(handle)->is_valid; }
   bool is_touched(MemoryHandle handle) { return table().entry(handle)->touched; }
-  bool is_up() { return bench_.sa().state() == QpState::kRts; }
+  bool is_up() { return harness_.sa().state() == QpState::kRts; }
   // A write of three cells: two full ones and one of 88 bytes.
   std::vector<StreamMaker::Cell> three_cells(MemoryHandle handle, std::size_t seed = 1) {
     return maker_.write(handle, there_.start, some_bytes(600, seed));
@@ -35,9 +35,9 @@ class TableDTest : public ::testing::TestWithParam<MrwtProfile> {
     return holds(there_, offset, base::Bytes(all).subspan(offset, count));
   }
 
-  StreamLine bench_{StreamBench::reads(), StreamBench::options(GetParam())};
-  StreamMaker maker_{bench_};
-  Memory& there_ = bench_.a().memory(100'000);
+  StreamLine harness_{StreamHarness::reads(), StreamHarness::options(GetParam())};
+  StreamMaker maker_{harness_};
+  Memory& there_ = harness_.a().memory(100'000);
 };
 
 TEST_P(TableDTest, S002_23_without_the_last_bit_the_payload_is_placed) {
@@ -58,7 +58,7 @@ TEST_P(TableDTest, S002_23_without_the_last_bit_an_early_payload_is_placed_at_on
   EXPECT_TRUE(has(256, 256));
   EXPECT_TRUE(is_valid(handle));
   EXPECT_FALSE(is_touched(handle));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kEarly), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kEarly), 1U);
 }
 
 TEST_P(TableDTest, S002_23_with_the_last_bit_and_many_touches_it_is_placed_each_time) {
@@ -84,21 +84,21 @@ TEST_P(TableDTest, X_19_S002_23_without_the_last_bit_it_is_placed_also_when_touc
 }
 
 TEST_P(TableDTest, S002_24_last_and_touched_ends_the_entry_and_the_stream) {
-  bench_.b().tap.is_recording = true;
+  harness_.b().tap.is_recording = true;
   const MemoryHandle handle = window();
   const auto first = three_cells(handle, 1);
   const auto second = three_cells(handle, 2);
   maker_.inject(first[2]);
   ASSERT_TRUE(is_touched(handle));
   maker_.inject(second[2]);
-  bench_.settle();
+  harness_.settle();
   EXPECT_FALSE(is_valid(handle));
   EXPECT_TRUE(has(512, 88)) << "the second is not placed";
-  EXPECT_TRUE(bench_.are_both_down());
-  ASSERT_TRUE(bench_.terminate_at_b());
-  EXPECT_EQ(bench_.terminate_at_b()->cause, TerminateCause::kInvalidTag);
-  EXPECT_EQ(bench_.terminate_at_b()->check, 'a');
-  EXPECT_EQ(bench_.terminate_at_b()->handle, handle);
+  EXPECT_TRUE(harness_.are_both_down());
+  ASSERT_TRUE(harness_.terminate_at_b());
+  EXPECT_EQ(harness_.terminate_at_b()->cause, TerminateCause::kInvalidTag);
+  EXPECT_EQ(harness_.terminate_at_b()->check, 'a');
+  EXPECT_EQ(harness_.terminate_at_b()->handle, handle);
 }
 
 TEST_P(TableDTest, S002_24_an_entry_that_another_queue_pair_touched_ends_too) {
@@ -117,9 +117,9 @@ TEST_P(TableDTest, S002_24_a_second_packet_after_the_first_was_complete_ends_the
   EXPECT_FALSE(is_valid(handle));
   const auto before = there_.bytes;
   maker_.inject(three_cells(handle, 2));
-  bench_.settle();
+  harness_.settle();
   EXPECT_EQ(there_.bytes, before);
-  EXPECT_TRUE(bench_.are_both_down());
+  EXPECT_TRUE(harness_.are_both_down());
 }
 
 TEST_P(TableDTest, S002_25_last_and_in_order_is_placed_and_ends_the_entry) {
@@ -130,12 +130,12 @@ TEST_P(TableDTest, S002_25_last_and_in_order_is_placed_and_ends_the_entry) {
   maker_.inject(cells[2]);
   EXPECT_TRUE(holds(there_, 0, some_bytes(600)));
   EXPECT_FALSE(is_valid(handle));
-  EXPECT_EQ(bench_.sa().expected_number(), maker_.number);
+  EXPECT_EQ(harness_.sa().expected_number(), maker_.number);
   EXPECT_TRUE(is_up());
   // It comes again: not in the window any more, so no access.
   maker_.inject(cells[2]);
   EXPECT_TRUE(is_up());
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropOld), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropOld), 1U);
 }
 
 TEST_P(TableDTest, S002_25_a_packet_of_one_cell_is_last_too) {
@@ -159,7 +159,7 @@ TEST_P(TableDTest,
   maker_.inject(cells[1]);
   EXPECT_FALSE(is_valid(handle)) << "right after";
   EXPECT_TRUE(holds(there_, 0, some_bytes(600)));
-  EXPECT_EQ(bench_.sa().expected_number(), maker_.number);
+  EXPECT_EQ(harness_.sa().expected_number(), maker_.number);
   EXPECT_TRUE(is_up());
 }
 
@@ -169,7 +169,7 @@ TEST_P(TableDTest, S002_26_the_repetition_of_an_early_last_cell_is_no_second_tou
   maker_.inject({cells[0], cells[2], cells[2]});
   EXPECT_TRUE(is_up());
   EXPECT_TRUE(is_valid(handle));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropOld), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropOld), 1U);
   maker_.inject({cells[0], cells[1], cells[2]});
   EXPECT_FALSE(is_valid(handle));
   EXPECT_TRUE(is_up());
@@ -180,53 +180,53 @@ TEST_P(TableDTest, S002_26_a_stream_that_ends_before_the_gap_is_filled_ends_the_
   const auto cells = three_cells(handle);
   maker_.inject(cells[2]);
   ASSERT_TRUE(is_valid(handle));
-  bench_.sa().enter_error();
+  harness_.sa().enter_error();
   EXPECT_FALSE(is_valid(handle));
 }
 
 TEST_P(TableDTest, S002_22_a_stream_that_ends_in_mid_answer_ends_the_entry_that_is_read) {
   const MemoryHandle handle = window();
   const Memory as_window{.bytes = {}, .handle = handle, .start = there_.start};
-  maker_.inject(maker_.read_request(as_window, 1000, 1, bench_.b().memory(1000)));
+  maker_.inject(maker_.read_request(as_window, 1000, 1, harness_.b().memory(1000)));
   ASSERT_TRUE(is_touched(handle));
   ASSERT_TRUE(is_valid(handle));
-  bench_.sa().enter_error();
+  harness_.sa().enter_error();
   EXPECT_FALSE(is_valid(handle));
 }
 
 // An idata that came early is indicated in its turn.
 TEST_P(TableDTest, S002_26_the_idata_of_an_early_packet_waits_for_its_turn) {
   const MemoryHandle handle = window();
-  ASSERT_TRUE(bench_.a().post_recv(bench_.qa, {}, 5));
+  ASSERT_TRUE(harness_.a().post_recv(harness_.qa, {}, 5));
   const auto cells = maker_.write(handle, there_.start, some_bytes(600), 0xABCD);
   maker_.inject({cells[1], cells[2]});
-  EXPECT_TRUE(bench_.a().received.empty());
+  EXPECT_TRUE(harness_.a().received.empty());
   maker_.inject(cells[0]);
-  ASSERT_EQ(bench_.a().received.size(), 1U);
-  EXPECT_EQ(bench_.a().received[0].op, WcOp::kReceiveRdmaIdata);
-  EXPECT_EQ(bench_.a().received[0].idata, 0xABCDU);
-  EXPECT_EQ(bench_.a().received[0].address, there_.start);
-  EXPECT_EQ(bench_.a().received[0].bytes, 600U);
+  ASSERT_EQ(harness_.a().received.size(), 1U);
+  EXPECT_EQ(harness_.a().received[0].op, WcOp::kReceiveRdmaIdata);
+  EXPECT_EQ(harness_.a().received[0].idata, 0xABCDU);
+  EXPECT_EQ(harness_.a().received[0].address, there_.start);
+  EXPECT_EQ(harness_.a().received[0].bytes, 600U);
 }
 
 TEST_P(TableDTest, S002_27_last_and_beyond_the_window_is_dropped) {
   const MemoryHandle handle = window();
   // The cell is 140 bytes: VA/MH 16, STREAM 4, header and CRC 32, payload 88.
-  const StreamNumber first = bench_.sa().expected_number();
+  const StreamNumber first = harness_.sa().expected_number();
   const auto cell_at = [&](std::uint32_t distance) {
-    StreamMaker maker(bench_);
+    StreamMaker maker(harness_);
     maker.number = first + distance;
     return maker.write(handle, there_.start, some_bytes(88))[0];
   };
-  const std::uint32_t window_bytes = bench_.sa().window_bytes();
+  const std::uint32_t window_bytes = harness_.sa().window_bytes();
   maker_.inject(cell_at(window_bytes - 140 + 1));  // its last byte is one too far
   EXPECT_TRUE(there_.is_zero());
   EXPECT_FALSE(is_touched(handle));
   EXPECT_TRUE(is_valid(handle));
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropWindow), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropWindow), 1U);
   maker_.inject(cell_at(0x80000000U + 1000));  // far behind
   EXPECT_TRUE(there_.is_zero());
-  EXPECT_EQ(bench_.count_a(StreamCounter::kDropOld), 1U);
+  EXPECT_EQ(harness_.count_a(StreamCounter::kDropOld), 1U);
   EXPECT_TRUE(is_up());
   maker_.inject(cell_at(window_bytes - 140));  // the last one that fits
   EXPECT_TRUE(holds(there_, 0, some_bytes(88)));
@@ -234,24 +234,24 @@ TEST_P(TableDTest, S002_27_last_and_beyond_the_window_is_dropped) {
 }
 
 TEST_P(TableDTest, S002_27_what_was_dropped_is_sent_again) {
-  StreamInit narrow = StreamBench::reads();
+  StreamInit narrow = StreamHarness::reads();
   narrow.window_bytes = 2000;
-  StreamBench bench(narrow, StreamBench::reads(), StreamBench::options(GetParam()));
-  ASSERT_TRUE(bench.connect());
-  bench.a().faults.set_config({.loss_ppm = 100'000});
-  Memory& from = bench.b().memory(50'000, 3);
-  Memory& to = bench.a().memory(50'000);
+  StreamHarness harness(narrow, StreamHarness::reads(), StreamHarness::options(GetParam()));
+  ASSERT_TRUE(harness.connect());
+  harness.a().faults.set_config({.loss_ppm = 100'000});
+  Memory& from = harness.b().memory(50'000, 3);
+  Memory& to = harness.a().memory(50'000);
   const MemoryHandle handle =
-      bench.a()
+      harness.a()
           .adapter->memory()
-          .bind_window(bench.a().pd, to.handle, to.start, 50'000, kRemoteWrite, Qpn{})
+          .bind_window(harness.a().pd, to.handle, to.start, 50'000, kRemoteWrite, Qpn{})
           .value();
-  bench.a().adapter->memory().make_one_touch(handle);
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge()}, to.start, handle));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
+  harness.a().adapter->memory().make_one_touch(handle);
+  ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge()}, to.start, handle));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(to.bytes, from.bytes);
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropWindow), 0U) << "the sender keeps to the window";
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropWindow), 0U) << "the sender keeps to the window";
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, TableDTest,
@@ -259,59 +259,61 @@ INSTANTIATE_TEST_SUITE_P(Profiles, TableDTest,
 
 // A window each for many writes; each ends with its write, whatever gets lost on the way.
 TEST(StreamOneTouchTest, S002_26_each_window_takes_its_packet_once_over_a_bad_path) {
-  StreamLine bench;
-  bench.a().faults.set_config(
+  StreamLine harness;
+  harness.a().faults.set_config(
       {.loss_ppm = 30'000, .duplicate_ppm = 50'000, .reorder_ppm = 100'000});
   constexpr std::size_t kPackets = 100;
   constexpr std::size_t kPart = 3000;
-  Memory& from = bench.b().memory(kPackets * kPart, 3);
-  Memory& to = bench.a().memory(kPackets * kPart);
-  Mrwt& table = bench.a().adapter->memory();
+  Memory& from = harness.b().memory(kPackets * kPart, 3);
+  Memory& to = harness.a().memory(kPackets * kPart);
+  Mrwt& table = harness.a().adapter->memory();
   std::vector<MemoryHandle> windows;
   for (std::size_t i = 0; i < kPackets; ++i) {
-    windows.push_back(
-        table.bind_window(bench.a().pd, to.handle, to.at(i * kPart), kPart, kRemoteWrite, bench.qa)
-            .value());
+    windows.push_back(table
+                          .bind_window(harness.a().pd, to.handle, to.at(i * kPart), kPart,
+                                       kRemoteWrite, harness.qa)
+                          .value());
     table.make_one_touch(windows.back());
-    ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge(i * kPart, kPart)}, to.at(i * kPart),
-                                     windows.back(), i));
+    ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge(i * kPart, kPart)}, to.at(i * kPart),
+                                       windows.back(), i));
   }
-  ASSERT_TRUE(bench.run_sent(kPackets));
-  for (const Wc& wc : bench.b().sent) EXPECT_EQ(wc.status, WcStatus::kSuccess);
+  ASSERT_TRUE(harness.run_sent(kPackets));
+  for (const Wc& wc : harness.b().sent) EXPECT_EQ(wc.status, WcStatus::kSuccess);
   EXPECT_EQ(to.bytes, from.bytes);
   for (const MemoryHandle handle : windows) EXPECT_FALSE(table.entry(handle)->is_valid);
-  EXPECT_GT(bench.count_a(StreamCounter::kEarly), 0U);
+  EXPECT_GT(harness.count_a(StreamCounter::kEarly), 0U);
 }
 
 TEST(StreamOneTouchTest, S002_22_a_window_that_is_read_ends_with_its_answer) {
-  StreamLine bench;
-  Memory& there = bench.a().memory(5000, 4);
-  Memory& into = bench.b().memory(5000);
-  Mrwt& table = bench.a().adapter->memory();
+  StreamLine harness;
+  Memory& there = harness.a().memory(5000, 4);
+  Memory& into = harness.b().memory(5000);
+  Mrwt& table = harness.a().adapter->memory();
   const MemoryHandle handle =
-      table.bind_window(bench.a().pd, there.handle, there.start, 5000, kRemoteRead, Qpn{}).value();
+      table.bind_window(harness.a().pd, there.handle, there.start, 5000, kRemoteRead, Qpn{})
+          .value();
   table.make_one_touch(handle);
   const Memory as_window{.bytes = {}, .handle = handle, .start = there.start};
   std::size_t responses = 0;
-  bench.b().faults.drop_received([&](base::Bytes) { return ++responses == 4; });
-  ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, as_window));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess) << "a lost cell is repeated";
+  harness.b().faults.drop_received([&](base::Bytes) { return ++responses == 4; });
+  ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, as_window));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess) << "a lost cell is repeated";
   EXPECT_EQ(into.bytes, there.bytes);
-  bench.settle();
+  harness.settle();
   EXPECT_FALSE(table.entry(handle)->is_valid);
-  ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, as_window));
-  ASSERT_TRUE(bench.run_sent(2));
-  EXPECT_EQ(bench.b().sent[1].status, WcStatus::kRemoteAccess);
+  ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, as_window));
+  ASSERT_TRUE(harness.run_sent(2));
+  EXPECT_EQ(harness.b().sent[1].status, WcStatus::kRemoteAccess);
 }
 
 // The handle stays, and belongs to another operation from the bind on.
 TEST(StreamOneTouchTest, S000_25_a_key_that_is_bound_again_is_not_for_the_answer_under_way) {
-  StreamLine bench;
-  Mrwt& table = bench.a().adapter->memory();
-  Memory& from = bench.a().memory(5000, 3);
-  Memory& into = bench.b().memory(5000);
-  const PdId pd = bench.a().pd;
+  StreamLine harness;
+  Mrwt& table = harness.a().adapter->memory();
+  Memory& from = harness.a().memory(5000, 3);
+  Memory& into = harness.b().memory(5000);
+  const PdId pd = harness.a().pd;
   const MemoryHandle key = table.reserve_window(pd).value();
   const auto bind = [&] {
     EXPECT_FALSE(table.clear_window(pd, key));
@@ -322,14 +324,14 @@ TEST(StreamOneTouchTest, S000_25_a_key_that_is_bound_again_is_not_for_the_answer
   bind();
   const Memory as_window{.bytes = {}, .handle = key, .start = from.start};
   std::size_t responses = 0;
-  bench.b().faults.drop_received([&](base::Bytes) { return ++responses > 4; });
-  ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, as_window));
-  ASSERT_TRUE(bench.pair.run_until([&] { return !into.is_zero(); }));
-  ASSERT_TRUE(bench.b().sent.empty());
+  harness.b().faults.drop_received([&](base::Bytes) { return ++responses > 4; });
+  ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, as_window));
+  ASSERT_TRUE(harness.pair.run_until([&] { return !into.is_zero(); }));
+  ASSERT_TRUE(harness.b().sent.empty());
   bind();
-  bench.b().faults.drop_received({});
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kRemoteAccess);
+  harness.b().faults.drop_received({});
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteAccess);
   EXPECT_EQ(into.bytes.back(), std::byte{0});
   EXPECT_FALSE(table.entry(key)->touched);
 }

@@ -2,7 +2,7 @@
 // own side that is gone; a Send longer than its receive.
 #include <gtest/gtest.h>
 
-#include "tests/support/stream_bench.h"
+#include "tests/support/stream_harness.h"
 
 namespace splitnic::fabric::testing::stream_terminate_test {
 
@@ -22,10 +22,10 @@ struct Case {
 constexpr std::size_t kLength = 3000;
 
 // Through windows, as both profiles have them.
-VaMh refused_range(StreamBench& bench, Memory& region, char letter) {
-  Mrwt& table = bench.a().adapter->memory();
+VaMh refused_range(StreamHarness& harness, Memory& region, char letter) {
+  Mrwt& table = harness.a().adapter->memory();
   const auto bind = [&](std::uint8_t rights, std::size_t length) {
-    return table.bind_window(bench.a().pd, region.handle, region.start, length, rights, Qpn{})
+    return table.bind_window(harness.a().pd, region.handle, region.start, length, rights, Qpn{})
         .value();
   };
   const VaMh good{region.start, bind(kRemoteRead | kRemoteWrite, kLength), kLength};
@@ -39,15 +39,15 @@ VaMh refused_range(StreamBench& bench, Memory& region, char letter) {
       if (table.profile() == MrwtProfile::kStrictWindows) {
         out.handle = region.handle;
       } else {
-        out.handle =
-            table
-                .register_iscsi(bench.a().pd, region.bytes, kRemoteRead | kRemoteWrite, kDeviceRead)
-                .value();
+        out.handle = table
+                         .register_iscsi(harness.a().pd, region.bytes, kRemoteRead | kRemoteWrite,
+                                         kDeviceRead)
+                         .value();
       }
       break;
     }
     case 'c': {
-      const PdId other = bench.a().adapter->alloc_pd();
+      const PdId other = harness.a().adapter->alloc_pd();
       const MemoryHandle of_other =
           table.register_region(other, region.bytes, kAccessRights | kWindowBind, region.start)
               .value();
@@ -103,32 +103,32 @@ class LetterTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(LetterTest, X_47_S002_20_a_refused_access_ends_both_sides_with_its_letter) {
   const Case& tested = GetParam();
-  StreamLine bench(StreamBench::reads(), StreamBench::options(tested.profile));
-  bench.b().tap.is_recording = true;
-  Memory& region = bench.a().memory(kLength, 8);
-  Memory& local = bench.b().memory(kLength, 1);
+  StreamLine harness(StreamHarness::reads(), StreamHarness::options(tested.profile));
+  harness.b().tap.is_recording = true;
+  Memory& region = harness.a().memory(kLength, 8);
+  Memory& local = harness.b().memory(kLength, 1);
   const bool reads = tested.op == WrOp::kRdmaRead;
-  const Sge piece = reads ? sink_of(bench.b(), local) : local.sge();
-  const VaMh range = refused_range(bench, region, tested.refusal.letter);
+  const Sge piece = reads ? sink_of(harness.b(), local) : local.sge();
+  const VaMh range = refused_range(harness, region, tested.refusal.letter);
   const auto before_there = region.bytes;
   const auto before_here = local.bytes;
-  Memory& receive = bench.a().memory(100);
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {receive.sge()}, 1));
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {receive.sge()}, 2));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {bench.b().memory(10).sge()}, 1));
-  ASSERT_TRUE(post(bench.b(), bench.qb, tested.op, piece, range, 2));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {local.sge(0, 10)}, 3));
-  ASSERT_TRUE(bench.run_sent(3));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
-  EXPECT_EQ(bench.b().sent[1].status, WcStatus::kRemoteAccess);
-  EXPECT_EQ(bench.b().sent[1].wr_id, 2U);
-  EXPECT_EQ(bench.b().sent[2].status, WcStatus::kFlushed);
-  EXPECT_TRUE(bench.are_both_down());
-  ASSERT_EQ(bench.a().received.size(), 2U);
-  EXPECT_EQ(bench.a().received[1].status, WcStatus::kFlushed);
+  Memory& receive = harness.a().memory(100);
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {receive.sge()}, 1));
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {receive.sge()}, 2));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {harness.b().memory(10).sge()}, 1));
+  ASSERT_TRUE(post(harness.b(), harness.qb, tested.op, piece, range, 2));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {local.sge(0, 10)}, 3));
+  ASSERT_TRUE(harness.run_sent(3));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(harness.b().sent[1].status, WcStatus::kRemoteAccess);
+  EXPECT_EQ(harness.b().sent[1].wr_id, 2U);
+  EXPECT_EQ(harness.b().sent[2].status, WcStatus::kFlushed);
+  EXPECT_TRUE(harness.are_both_down());
+  ASSERT_EQ(harness.a().received.size(), 2U);
+  EXPECT_EQ(harness.a().received[1].status, WcStatus::kFlushed);
   EXPECT_EQ(region.bytes, before_there) << "nothing placed";
   EXPECT_EQ(local.bytes, before_here) << "nothing returned";
-  const auto told = bench.terminate_at_b();
+  const auto told = harness.terminate_at_b();
   ASSERT_TRUE(told);
   EXPECT_EQ(told->check, tested.refusal.letter);
   EXPECT_EQ(told->cause, tested.refusal.cause);
@@ -136,11 +136,11 @@ TEST_P(LetterTest, X_47_S002_20_a_refused_access_ends_both_sides_with_its_letter
   EXPECT_EQ(told->address, range.address);
   EXPECT_EQ(told->length, kLength);
   EXPECT_EQ(told->offending.op, reads ? Op::kRdmaReadReq : Op::kRdmaWrite);
-  EXPECT_EQ(told->offending.psn, bench.sb().start_psn + 1);
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropAccess), 1U);
-  EXPECT_EQ(bench.count_b(StreamCounter::kRxTerminates), 1U);
-  bench.pair.run_for(1s);
-  EXPECT_EQ(bench.count_a(StreamCounter::kTxTerminates), 1U) << "it was answered";
+  EXPECT_EQ(told->offending.psn, harness.sb().start_psn + 1);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropAccess), 1U);
+  EXPECT_EQ(harness.count_b(StreamCounter::kRxTerminates), 1U);
+  harness.pair.run_for(1s);
+  EXPECT_EQ(harness.count_a(StreamCounter::kTxTerminates), 1U) << "it was answered";
 }
 
 std::vector<Case> all_cases() {
@@ -166,136 +166,139 @@ INSTANTIATE_TEST_SUITE_P(All, LetterTest, ::testing::ValuesIn(all_cases()), [](c
 
 TEST(StreamTerminateTest, X_17_S002_20_a_region_serves_a_write_unless_the_profile_is_strict) {
   for (const MrwtProfile profile : {MrwtProfile::kRegionsOk, MrwtProfile::kStrictWindows}) {
-    StreamLine bench(StreamBench::reads(), StreamBench::options(profile));
-    Memory& there = bench.a().memory(kLength);
-    Memory& here = bench.b().memory(kLength, 1);
-    ASSERT_TRUE(bench.b().post_write(bench.qb, {here.sge()}, there.start, there.handle));
-    ASSERT_TRUE(bench.run_sent(1));
+    StreamLine harness(StreamHarness::reads(), StreamHarness::options(profile));
+    Memory& there = harness.a().memory(kLength);
+    Memory& here = harness.b().memory(kLength, 1);
+    ASSERT_TRUE(harness.b().post_write(harness.qb, {here.sge()}, there.start, there.handle));
+    ASSERT_TRUE(harness.run_sent(1));
     const bool is_served = profile == MrwtProfile::kRegionsOk;
-    EXPECT_EQ(bench.b().sent[0].status, is_served ? WcStatus::kSuccess : WcStatus::kRemoteAccess);
+    EXPECT_EQ(harness.b().sent[0].status, is_served ? WcStatus::kSuccess : WcStatus::kRemoteAccess);
     EXPECT_EQ(there.bytes == here.bytes, is_served);
   }
 }
 
 TEST(StreamTerminateTest, S002_20_a_range_that_wraps_is_told_as_such) {
-  StreamLine bench;
-  bench.b().tap.is_recording = true;
-  Memory& there = bench.a().memory(kLength);
-  Memory& here = bench.b().memory(kLength, 1);
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {here.sge()}, VirtualAddress(UINT64_MAX - 1500),
-                                   there.handle));
-  ASSERT_TRUE(bench.run_sent(1));
-  ASSERT_TRUE(bench.terminate_at_b());
-  EXPECT_EQ(bench.terminate_at_b()->cause, TerminateCause::kWrap);
-  EXPECT_EQ(bench.terminate_at_b()->check, 'e');
+  StreamLine harness;
+  harness.b().tap.is_recording = true;
+  Memory& there = harness.a().memory(kLength);
+  Memory& here = harness.b().memory(kLength, 1);
+  ASSERT_TRUE(harness.b().post_write(harness.qb, {here.sge()}, VirtualAddress(UINT64_MAX - 1500),
+                                     there.handle));
+  ASSERT_TRUE(harness.run_sent(1));
+  ASSERT_TRUE(harness.terminate_at_b());
+  EXPECT_EQ(harness.terminate_at_b()->cause, TerminateCause::kWrap);
+  EXPECT_EQ(harness.terminate_at_b()->check, 'e');
 }
 
 // checked per cell.
 TEST(StreamTerminateTest, S002_20_a_region_that_ends_in_mid_answer_ends_the_stream) {
-  StreamInit narrow = StreamBench::reads();
+  StreamInit narrow = StreamHarness::reads();
   narrow.window_bytes = 4000;
-  StreamLine bench(narrow);
-  Memory& there = bench.a().memory(1 << 20, 3);
-  Memory& into = bench.b().memory(1 << 20);
-  ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, there, 0, 7));
-  ASSERT_TRUE(bench.pair.run_until([&] { return into.bytes[100'000] != std::byte{0}; }));
-  ASSERT_TRUE(bench.b().sent.empty());
-  ASSERT_TRUE(bench.a().adapter->memory().deregister(there.handle));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kRemoteAccess);
-  EXPECT_TRUE(bench.are_both_down());
+  StreamLine harness(narrow);
+  Memory& there = harness.a().memory(1 << 20, 3);
+  Memory& into = harness.b().memory(1 << 20);
+  ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, there, 0, 7));
+  ASSERT_TRUE(harness.pair.run_until([&] { return into.bytes[100'000] != std::byte{0}; }));
+  ASSERT_TRUE(harness.b().sent.empty());
+  ASSERT_TRUE(harness.a().adapter->memory().deregister(there.handle));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteAccess);
+  EXPECT_TRUE(harness.are_both_down());
 }
 
 TEST(StreamTerminateTest, X_47_a_terminate_that_is_lost_is_said_again) {
-  StreamLine bench;
-  Memory& here = bench.b().memory(100, 1);
-  bench.b().faults.set_config({.loss_ppm = 1'000'000});
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {here.sge()}, VirtualAddress(5), MemoryHandle(77)));
-  bench.pair.run_for(30ms);
-  EXPECT_EQ(bench.sa().state(), QpState::kErr);
-  EXPECT_EQ(bench.sb().state(), QpState::kRts);
-  EXPECT_GT(bench.count_a(StreamCounter::kTxTerminates), 1U);
-  bench.b().faults.set_config({});
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kRemoteAccess);
+  StreamLine harness;
+  Memory& here = harness.b().memory(100, 1);
+  harness.b().faults.set_config({.loss_ppm = 1'000'000});
+  ASSERT_TRUE(
+      harness.b().post_write(harness.qb, {here.sge()}, VirtualAddress(5), MemoryHandle(77)));
+  harness.pair.run_for(30ms);
+  EXPECT_EQ(harness.sa().state(), QpState::kErr);
+  EXPECT_EQ(harness.sb().state(), QpState::kRts);
+  EXPECT_GT(harness.count_a(StreamCounter::kTxTerminates), 1U);
+  harness.b().faults.set_config({});
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteAccess);
 }
 
 TEST(StreamTerminateTest, X_47_but_not_for_ever) {
-  StreamLine bench;
-  Memory& here = bench.b().memory(100, 1);
-  bench.b().faults.set_config({.loss_ppm = 1'000'000});
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {here.sge()}, VirtualAddress(5), MemoryHandle(77)));
-  bench.pair.run_for(60s);
-  EXPECT_EQ(bench.count_a(StreamCounter::kTxTerminates), 7U);
-  EXPECT_LT(bench.pair.idle_turns_with_past_deadline, 10);
+  StreamLine harness;
+  Memory& here = harness.b().memory(100, 1);
+  harness.b().faults.set_config({.loss_ppm = 1'000'000});
+  ASSERT_TRUE(
+      harness.b().post_write(harness.qb, {here.sge()}, VirtualAddress(5), MemoryHandle(77)));
+  harness.pair.run_for(60s);
+  EXPECT_EQ(harness.count_a(StreamCounter::kTxTerminates), 7U);
+  EXPECT_LT(harness.pair.idle_turns_with_past_deadline, 10);
 }
 
 TEST(StreamTerminateTest, S002_19_local_memory_that_is_gone_is_an_error_of_that_work_request) {
-  StreamLine bench;
-  Memory& here = bench.b().memory(1000, 1);
-  Memory& gone = bench.b().memory(1000, 2);
-  Memory& there = bench.a().memory(1000);
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {there.sge()}));
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {there.sge()}));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {here.sge()}, 1));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {gone.sge()}, 2));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {here.sge()}, 3));
-  ASSERT_TRUE(bench.b().adapter->memory().deregister(gone.handle));
-  ASSERT_TRUE(bench.run_sent(3));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
-  EXPECT_EQ(bench.b().sent[1].status, WcStatus::kLocalProtection);
-  EXPECT_EQ(bench.b().sent[2].status, WcStatus::kFlushed);
-  bench.settle();
-  EXPECT_TRUE(bench.are_both_down());
+  StreamLine harness;
+  Memory& here = harness.b().memory(1000, 1);
+  Memory& gone = harness.b().memory(1000, 2);
+  Memory& there = harness.a().memory(1000);
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {there.sge()}));
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {there.sge()}));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {here.sge()}, 1));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {gone.sge()}, 2));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {here.sge()}, 3));
+  ASSERT_TRUE(harness.b().adapter->memory().deregister(gone.handle));
+  ASSERT_TRUE(harness.run_sent(3));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(harness.b().sent[1].status, WcStatus::kLocalProtection);
+  EXPECT_EQ(harness.b().sent[2].status, WcStatus::kFlushed);
+  harness.settle();
+  EXPECT_TRUE(harness.are_both_down());
   EXPECT_EQ(there.bytes, here.bytes);
 }
 
 TEST(StreamTerminateTest, S002_19_a_receive_whose_memory_is_gone_is_an_error_of_that_receive) {
-  StreamLine bench;
-  Memory& here = bench.b().memory(1000, 1);
-  Memory& gone = bench.a().memory(1000);
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {gone.sge()}, 4));
-  ASSERT_TRUE(bench.a().adapter->memory().deregister(gone.handle));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {here.sge()}));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kRemoteOperational);
-  ASSERT_EQ(bench.a().received.size(), 1U);
-  EXPECT_EQ(bench.a().received[0].status, WcStatus::kLocalProtection);
+  StreamLine harness;
+  Memory& here = harness.b().memory(1000, 1);
+  Memory& gone = harness.a().memory(1000);
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {gone.sge()}, 4));
+  ASSERT_TRUE(harness.a().adapter->memory().deregister(gone.handle));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {here.sge()}));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteOperational);
+  ASSERT_EQ(harness.a().received.size(), 1U);
+  EXPECT_EQ(harness.a().received[0].status, WcStatus::kLocalProtection);
   EXPECT_TRUE(gone.is_zero());
 }
 
 TEST(StreamTerminateTest, a_send_longer_than_its_receive_ends_the_stream) {
-  StreamLine bench;
-  bench.b().tap.is_recording = true;
-  Memory& here = bench.b().memory(1000, 1);
-  Memory& there = bench.a().memory(999);
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {there.sge()}));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {here.sge()}));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kRemoteInvalid);
-  ASSERT_EQ(bench.a().received.size(), 1U);
-  EXPECT_EQ(bench.a().received[0].status, WcStatus::kLocalLength);
-  EXPECT_EQ(bench.terminate_at_b()->cause, TerminateCause::kTooLong);
+  StreamLine harness;
+  harness.b().tap.is_recording = true;
+  Memory& here = harness.b().memory(1000, 1);
+  Memory& there = harness.a().memory(999);
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {there.sge()}));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {here.sge()}));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteInvalid);
+  ASSERT_EQ(harness.a().received.size(), 1U);
+  EXPECT_EQ(harness.a().received[0].status, WcStatus::kLocalLength);
+  EXPECT_EQ(harness.terminate_at_b()->cause, TerminateCause::kTooLong);
 }
 
 TEST(StreamTerminateTest, S002_35_a_send_ends_a_window_of_the_peer_if_it_may) {
   for (const bool takes : {true, false}) {
-    StreamInit init = StreamBench::reads();
+    StreamInit init = StreamHarness::reads();
     init.takes_dereg = takes;
-    StreamLine bench(init);
-    Memory& there = bench.a().memory(1000);
-    Mrwt& table = bench.a().adapter->memory();
+    StreamLine harness(init);
+    Memory& there = harness.a().memory(1000);
+    Mrwt& table = harness.a().adapter->memory();
     const MemoryHandle handle =
-        table.bind_window(bench.a().pd, there.handle, there.start, 10, kRemoteWrite, Qpn{}).value();
-    ASSERT_TRUE(bench.a().post_recv(bench.qa, {there.sge()}));
+        table.bind_window(harness.a().pd, there.handle, there.start, 10, kRemoteWrite, Qpn{})
+            .value();
+    ASSERT_TRUE(harness.a().post_recv(harness.qa, {there.sge()}));
     SendWr wr;
     wr.op = WrOp::kSendDereg;
     wr.dereg = handle;
-    ASSERT_TRUE(bench.b().adapter->post_send(bench.qb, wr));
-    ASSERT_TRUE(bench.run_sent(1));
-    EXPECT_EQ(bench.b().sent[0].status, takes ? WcStatus::kSuccess : WcStatus::kRemoteInvalid);
+    ASSERT_TRUE(harness.b().adapter->post_send(harness.qb, wr));
+    ASSERT_TRUE(harness.run_sent(1));
+    EXPECT_EQ(harness.b().sent[0].status, takes ? WcStatus::kSuccess : WcStatus::kRemoteInvalid);
     EXPECT_EQ(table.entry(handle) == nullptr, takes);
-    EXPECT_EQ(bench.a().received.at(0).ended, takes ? handle : MemoryHandle{});
+    EXPECT_EQ(harness.a().received.at(0).ended, takes ? handle : MemoryHandle{});
   }
 }
 

@@ -2,7 +2,7 @@
 // that loses, repeats and reorders.
 #include <gtest/gtest.h>
 
-#include "tests/support/stream_bench.h"
+#include "tests/support/stream_harness.h"
 
 namespace splitnic::fabric::testing::stream_test {
 
@@ -11,21 +11,21 @@ using namespace std::chrono_literals;
 std::uint64_t tx_bytes(End& end) { return end.adapter->stream_counters()[StreamCounter::kTxBytes]; }
 
 // Sends of `bytes` bytes each, one after the other.
-void exchange_sends(StreamBench& bench, unsigned packets, std::size_t bytes) {
-  Memory& from = bench.b().memory(bytes, 5);
-  Memory& to = bench.a().memory(bytes);
+void exchange_sends(StreamHarness& harness, unsigned packets, std::size_t bytes) {
+  Memory& from = harness.b().memory(bytes, 5);
+  Memory& to = harness.a().memory(bytes);
   for (unsigned i = 0; i < packets; ++i) {
     to.clear();
-    bench.b().sent.clear();
-    bench.a().received.clear();
-    ASSERT_TRUE(bench.a().post_recv(bench.qa, {to.sge()}, i));
-    ASSERT_TRUE(bench.b().post_send(bench.qb, {from.sge()}, 100 + i));
-    ASSERT_TRUE(bench.run_sent(1)) << i;
-    EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
-    EXPECT_EQ(bench.b().sent[0].wr_id, 100 + i);
-    ASSERT_EQ(bench.a().received.size(), 1U);
-    EXPECT_EQ(bench.a().received[0].bytes, bytes);
-    EXPECT_EQ(bench.a().received[0].wr_id, i);
+    harness.b().sent.clear();
+    harness.a().received.clear();
+    ASSERT_TRUE(harness.a().post_recv(harness.qa, {to.sge()}, i));
+    ASSERT_TRUE(harness.b().post_send(harness.qb, {from.sge()}, 100 + i));
+    ASSERT_TRUE(harness.run_sent(1)) << i;
+    EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
+    EXPECT_EQ(harness.b().sent[0].wr_id, 100 + i);
+    ASSERT_EQ(harness.a().received.size(), 1U);
+    EXPECT_EQ(harness.a().received[0].bytes, bytes);
+    EXPECT_EQ(harness.a().received[0].wr_id, i);
     ASSERT_EQ(to.bytes, from.bytes);
   }
 }
@@ -33,47 +33,48 @@ void exchange_sends(StreamBench& bench, unsigned packets, std::size_t bytes) {
 class KindTest : public ::testing::TestWithParam<StreamKind> {};
 
 TEST_P(KindTest, S002_01_a_stream_opens_and_counts_every_byte_of_its_cells) {
-  StreamLine bench(StreamBench::of_kind(GetParam()));
-  EXPECT_EQ(bench.sb().kind(), GetParam());
-  const StreamNumber first = bench.sb().next_number();
-  EXPECT_EQ(bench.sa().expected_number(), first);
-  exchange_sends(bench, 1, 1000);
+  StreamLine harness(StreamHarness::of_kind(GetParam()));
+  EXPECT_EQ(harness.sb().kind(), GetParam());
+  const StreamNumber first = harness.sb().next_number();
+  EXPECT_EQ(harness.sa().expected_number(), first);
+  exchange_sends(harness, 1, 1000);
   // Three full cells and one of 232 bytes; MAC header, STREAM and cell CRC are 36 more each.
-  EXPECT_EQ(static_cast<std::uint32_t>(bench.sb().next_number() - first), 1000U + 4 * 36);
-  EXPECT_EQ(bench.sa().expected_number(), bench.sb().next_number());
-  EXPECT_EQ(tx_bytes(bench.b()), 1000U + 4 * 36);
-  EXPECT_EQ(bench.sa().next_number(), bench.sb().expected_number()) << "ACKs take no numbers";
+  EXPECT_EQ(static_cast<std::uint32_t>(harness.sb().next_number() - first), 1000U + 4 * 36);
+  EXPECT_EQ(harness.sa().expected_number(), harness.sb().next_number());
+  EXPECT_EQ(tx_bytes(harness.b()), 1000U + 4 * 36);
+  EXPECT_EQ(harness.sa().next_number(), harness.sb().expected_number()) << "ACKs take no numbers";
 }
 
 TEST_P(KindTest, S002_01_only_an_rdma_stream_takes_more_than_sends) {
-  StreamLine bench(StreamBench::of_kind(GetParam()));
-  Memory& from = bench.b().memory(100, 1);
-  Memory& to = bench.a().memory(100);
+  StreamLine harness(StreamHarness::of_kind(GetParam()));
+  Memory& from = harness.b().memory(100, 1);
+  Memory& to = harness.a().memory(100);
   const bool is_rdma = GetParam() == StreamKind::kRdma;
-  EXPECT_EQ(bench.b().post_write(bench.qb, {from.sge()}, to.start, to.handle).has_value(), is_rdma);
+  EXPECT_EQ(harness.b().post_write(harness.qb, {from.sge()}, to.start, to.handle).has_value(),
+            is_rdma);
   SendWr fetch;
   fetch.op = WrOp::kFetchOp;
-  EXPECT_FALSE(bench.b().adapter->post_send(bench.qb, fetch));
-  EXPECT_FALSE(post_read(bench.b(), bench.qb, {from.sge()}, to)) << "the peer takes none";
-  bench.settle();
+  EXPECT_FALSE(harness.b().adapter->post_send(harness.qb, fetch));
+  EXPECT_FALSE(post_read(harness.b(), harness.qb, {from.sge()}, to)) << "the peer takes none";
+  harness.settle();
   EXPECT_EQ(holds(to, 0, from.bytes), is_rdma);
 }
 
 TEST_P(KindTest, S002_01_an_rdma_cell_ends_a_stream_of_another_kind) {
-  StreamLine bench(StreamBench::of_kind(GetParam()));
-  bench.b().tap.is_recording = true;
-  Memory& to = bench.a().memory(100);
-  StreamMaker maker(bench);
+  StreamLine harness(StreamHarness::of_kind(GetParam()));
+  harness.b().tap.is_recording = true;
+  Memory& to = harness.a().memory(100);
+  StreamMaker maker(harness);
   maker.inject(maker.write(to.handle, to.start, some_bytes(50)));
-  bench.settle();
+  harness.settle();
   if (GetParam() == StreamKind::kRdma) {
     EXPECT_TRUE(holds(to, 0, some_bytes(50)));
     return;
   }
   EXPECT_TRUE(to.is_zero());
-  EXPECT_TRUE(bench.are_both_down());
-  ASSERT_TRUE(bench.terminate_at_b());
-  EXPECT_EQ(bench.terminate_at_b()->cause, TerminateCause::kUnexpectedOp);
+  EXPECT_TRUE(harness.are_both_down());
+  ASSERT_TRUE(harness.terminate_at_b());
+  EXPECT_EQ(harness.terminate_at_b()->cause, TerminateCause::kUnexpectedOp);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, KindTest,
@@ -81,169 +82,169 @@ INSTANTIATE_TEST_SUITE_P(Kinds, KindTest,
                                            StreamKind::kIscsi));
 
 TEST(StreamTest, S002_01_an_iscsi_pdu_is_dropped_in_this_version) {
-  StreamLine bench(StreamBench::of_kind(StreamKind::kIscsi));
-  StreamMaker maker(bench);
+  StreamLine harness(StreamHarness::of_kind(StreamKind::kIscsi));
+  StreamMaker maker(harness);
   CellHead head = maker.head(Op::kIscsiPdu, Pos::kOnly);
   head.header.service = Service::kIscsi;
   maker.inject(make_cell(head, some_bytes(48)));
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropService), 1U);
-  EXPECT_EQ(bench.sa().state(), QpState::kRts);
-  exchange_sends(bench, 1, 100);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropService), 1U);
+  EXPECT_EQ(harness.sa().state(), QpState::kRts);
+  exchange_sends(harness, 1, 100);
 }
 
 TEST(StreamTest, S002_01_numbers_wrap_at_two_to_the_32) {
-  StreamInit init = StreamBench::reads();
+  StreamInit init = StreamHarness::reads();
   init.start_lcn = 0xFFFF;  // 64 KiB before the end
-  StreamLine bench(init);
-  EXPECT_EQ(bench.sb().next_number(), StreamNumber(0xFFFF0000));
-  exchange_sends(bench, 7, 20'000);
-  EXPECT_LT(bench.sb().next_number().value, 0x80000000U);
-  EXPECT_EQ(bench.sa().expected_number(), bench.sb().next_number());
-  EXPECT_EQ(bench.count_b(StreamCounter::kTimeouts), 0U);
+  StreamLine harness(init);
+  EXPECT_EQ(harness.sb().next_number(), StreamNumber(0xFFFF0000));
+  exchange_sends(harness, 7, 20'000);
+  EXPECT_LT(harness.sb().next_number().value, 0x80000000U);
+  EXPECT_EQ(harness.sa().expected_number(), harness.sb().next_number());
+  EXPECT_EQ(harness.count_b(StreamCounter::kTimeouts), 0U);
 }
 
 TEST(StreamTest, S002_01_numbers_wrap_while_cells_are_lost) {
-  StreamInit init = StreamBench::reads();
+  StreamInit init = StreamHarness::reads();
   init.start_lcn = 0xFFFF;
-  StreamLine bench(init);
-  bench.a().faults.set_config({.loss_ppm = 50'000, .reorder_ppm = 50'000});
-  exchange_sends(bench, 10, 20'000);
-  EXPECT_GT(bench.count_b(StreamCounter::kTxAgain), 0U);
+  StreamLine harness(init);
+  harness.a().faults.set_config({.loss_ppm = 50'000, .reorder_ppm = 50'000});
+  exchange_sends(harness, 10, 20'000);
+  EXPECT_GT(harness.count_b(StreamCounter::kTxAgain), 0U);
 }
 
 TEST(StreamTest, S002_01_a_stream_has_exactly_one_remote_queue_pair) {
-  StreamLine bench;
-  const auto again = bench.connect();
+  StreamLine harness;
+  const auto again = harness.connect();
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().errno_value(), EISCONN);
   // A cell of another queue pair of the same peer, and one of the right one.
-  Memory& to = bench.a().memory(100);
-  StreamMaker maker(bench);
+  Memory& to = harness.a().memory(100);
+  StreamMaker maker(harness);
   CellHead stranger = maker.head(Op::kRdmaWrite, Pos::kOnly);
-  stranger.header.sqpn = Qpn(bench.qb.value ^ 1);
+  stranger.header.sqpn = Qpn(harness.qb.value ^ 1);
   stranger.va_mh = VaMh{to.start, to.handle, 10};
   maker.inject(make_cell(stranger, some_bytes(10)));
   EXPECT_TRUE(to.is_zero());
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropSource), 1U);
-  EXPECT_EQ(bench.sa().expected_number(), maker.number);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropSource), 1U);
+  EXPECT_EQ(harness.sa().expected_number(), maker.number);
   maker.inject(maker.write(to.handle, to.start, some_bytes(10)));
   EXPECT_TRUE(holds(to, 0, some_bytes(10)));
 }
 
 TEST(StreamTest, S002_01_both_ends_are_of_one_kind) {
-  StreamBench bench(StreamBench::of_kind(StreamKind::kPlain),
-                    StreamBench::of_kind(StreamKind::kIscsi), StreamBench::options());
-  EXPECT_FALSE(bench.connect());
-  EXPECT_EQ(bench.sa().state(), QpState::kInit);
-  EXPECT_FALSE(bench.a().post_send(bench.qa, {})) << "not connected";
+  StreamHarness harness(StreamHarness::of_kind(StreamKind::kPlain),
+                        StreamHarness::of_kind(StreamKind::kIscsi), StreamHarness::options());
+  EXPECT_FALSE(harness.connect());
+  EXPECT_EQ(harness.sa().state(), QpState::kInit);
+  EXPECT_FALSE(harness.a().post_send(harness.qa, {})) << "not connected";
 }
 
 TEST(StreamTest, S002_01_a_window_of_less_than_two_cells_is_refused) {
-  StreamInit small = StreamBench::reads();
+  StreamInit small = StreamHarness::reads();
   small.window_bytes = 500;
-  StreamBench bench(StreamBench::reads(), small, StreamBench::options());
-  EXPECT_FALSE(bench.connect());
+  StreamHarness harness(StreamHarness::reads(), small, StreamHarness::options());
+  EXPECT_FALSE(harness.connect());
 }
 
 TEST(StreamTest, S002_01_a_send_waits_for_its_receive) {
-  StreamLine bench;
-  Memory& from = bench.b().memory(1000, 3);
-  Memory& to = bench.a().memory(1000);
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {from.sge()}));
-  bench.pair.run_for(20s + 1ms);  // far more than all tries together
-  EXPECT_TRUE(bench.b().sent.empty());
-  EXPECT_GT(bench.count_a(StreamCounter::kDropNoReceive), 7U);
-  EXPECT_EQ(bench.sb().state(), QpState::kRts);
-  const std::uint64_t timeouts = bench.count_b(StreamCounter::kTimeouts);
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {to.sge()}));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kSuccess);
+  StreamLine harness;
+  Memory& from = harness.b().memory(1000, 3);
+  Memory& to = harness.a().memory(1000);
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {from.sge()}));
+  harness.pair.run_for(20s + 1ms);  // far more than all tries together
+  EXPECT_TRUE(harness.b().sent.empty());
+  EXPECT_GT(harness.count_a(StreamCounter::kDropNoReceive), 7U);
+  EXPECT_EQ(harness.sb().state(), QpState::kRts);
+  const std::uint64_t timeouts = harness.count_b(StreamCounter::kTimeouts);
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {to.sge()}));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(to.bytes, from.bytes);
-  EXPECT_EQ(bench.count_b(StreamCounter::kTimeouts), timeouts) << "it was told of the receive";
+  EXPECT_EQ(harness.count_b(StreamCounter::kTimeouts), timeouts) << "it was told of the receive";
 }
 
 TEST(StreamTest, S002_01_an_early_idata_waits_for_its_receive) {
-  StreamLine bench;
-  StreamMaker maker(bench);
-  Memory& to = bench.a().memory(1000);
+  StreamLine harness;
+  StreamMaker maker(harness);
+  Memory& to = harness.a().memory(1000);
   const auto cells = maker.write(to.handle, to.start, some_bytes(600), 7);
   maker.inject({cells[1], cells[2], cells[0]});
   EXPECT_TRUE(holds(to, 0, some_bytes(600)));
-  EXPECT_TRUE(bench.a().received.empty());
-  EXPECT_EQ(static_cast<std::uint32_t>(maker.number - bench.sa().expected_number()),
+  EXPECT_TRUE(harness.a().received.empty());
+  EXPECT_EQ(static_cast<std::uint32_t>(maker.number - harness.sa().expected_number()),
             cells[2].size());
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {}, 4));
-  bench.a().poll();
-  ASSERT_EQ(bench.a().received.size(), 1U);
-  EXPECT_EQ(bench.a().received[0].idata, 7U);
-  EXPECT_EQ(bench.sa().expected_number(), maker.number);
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {}, 4));
+  harness.a().poll();
+  ASSERT_EQ(harness.a().received.size(), 1U);
+  EXPECT_EQ(harness.a().received[0].idata, 7U);
+  EXPECT_EQ(harness.sa().expected_number(), maker.number);
 }
 
 TEST(StreamTest, S002_01_one_lost_cell_is_repaired_before_the_time_out) {
-  StreamInit init = StreamBench::reads();
+  StreamInit init = StreamHarness::reads();
   init.fixed_rto = 10s;
-  StreamLine bench(init);
-  Memory& from = bench.b().memory(20'000, 3);
-  Memory& to = bench.a().memory(20'000);
+  StreamLine harness(init);
+  Memory& from = harness.b().memory(20'000, 3);
+  Memory& to = harness.a().memory(20'000);
   std::size_t seen = 0;
-  bench.a().faults.drop_received([&](base::Bytes) { return ++seen == 5; });
-  ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge()}, to.start, to.handle));
-  ASSERT_TRUE(bench.run_sent(1));
-  EXPECT_EQ(bench.count_b(StreamCounter::kTimeouts), 0U);
-  EXPECT_GT(bench.count_b(StreamCounter::kTxAgain), 0U);
+  harness.a().faults.drop_received([&](base::Bytes) { return ++seen == 5; });
+  ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge()}, to.start, to.handle));
+  ASSERT_TRUE(harness.run_sent(1));
+  EXPECT_EQ(harness.count_b(StreamCounter::kTimeouts), 0U);
+  EXPECT_GT(harness.count_b(StreamCounter::kTxAgain), 0U);
   EXPECT_EQ(to.bytes, from.bytes);
 }
 
 TEST(StreamTest, S002_01_what_is_kept_of_early_cells_has_a_bound) {
-  StreamLine bench;
-  StreamMaker maker(bench);
-  Memory& to = bench.a().memory(10'000);
+  StreamLine harness;
+  StreamMaker maker(harness);
+  Memory& to = harness.a().memory(10'000);
   const auto first = maker.write(to.handle, to.start, some_bytes(1))[0];
   for (std::size_t i = 0; i < 2048; ++i) {
     maker.inject(maker.write(to.handle, to.at(1 + i), some_bytes(1)));
   }
-  EXPECT_EQ(bench.count_a(StreamCounter::kEarly), 2048U);
+  EXPECT_EQ(harness.count_a(StreamCounter::kEarly), 2048U);
   const auto one_more = maker.write(to.handle, to.at(5000), some_bytes(1));
   maker.inject(one_more);
-  EXPECT_EQ(bench.count_a(StreamCounter::kDropEarlyFull), 1U);
+  EXPECT_EQ(harness.count_a(StreamCounter::kDropEarlyFull), 1U);
   EXPECT_EQ(to.bytes[5000], std::byte{0});
   maker.inject(first);
   maker.inject(one_more);
-  EXPECT_EQ(bench.sa().expected_number(), maker.number);
+  EXPECT_EQ(harness.sa().expected_number(), maker.number);
   EXPECT_NE(to.bytes[5000], std::byte{0});
 }
 
 TEST(StreamTest, S002_01_a_peer_that_is_gone_is_noticed) {
-  StreamInit init = StreamBench::reads();
+  StreamInit init = StreamHarness::reads();
   init.stall_min = 100ms;
-  StreamLine bench(init);
-  Memory& from = bench.b().memory(1000, 3);
-  ASSERT_TRUE(bench.a().post_recv(bench.qa, {bench.a().memory(1000).sge()}));
-  bench.a().faults.drop_received([](base::Bytes datagram) { return datagram.size() > 200; });
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {from.sge()}, 1));
-  ASSERT_TRUE(bench.b().post_send(bench.qb, {from.sge()}, 2));
-  ASSERT_TRUE(bench.run_sent(2));
-  EXPECT_EQ(bench.b().sent[0].status, WcStatus::kRetryExceeded);
-  EXPECT_EQ(bench.b().sent[1].status, WcStatus::kFlushed);
-  EXPECT_EQ(bench.sb().state(), QpState::kErr);
+  StreamLine harness(init);
+  Memory& from = harness.b().memory(1000, 3);
+  ASSERT_TRUE(harness.a().post_recv(harness.qa, {harness.a().memory(1000).sge()}));
+  harness.a().faults.drop_received([](base::Bytes datagram) { return datagram.size() > 200; });
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {from.sge()}, 1));
+  ASSERT_TRUE(harness.b().post_send(harness.qb, {from.sge()}, 2));
+  ASSERT_TRUE(harness.run_sent(2));
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRetryExceeded);
+  EXPECT_EQ(harness.b().sent[1].status, WcStatus::kFlushed);
+  EXPECT_EQ(harness.sb().state(), QpState::kErr);
 }
 
 TEST(StreamTest, S002_01_completions_come_in_the_order_of_posts) {
-  StreamLine bench;
-  Memory& from = bench.b().memory(5000, 1);
-  Memory& into = bench.b().memory(5000);
-  Memory& there = bench.a().memory(10'000, 2);
+  StreamLine harness;
+  Memory& from = harness.b().memory(5000, 1);
+  Memory& into = harness.b().memory(5000);
+  Memory& there = harness.a().memory(10'000, 2);
   for (std::uint64_t i = 0; i < 30; ++i) {
     if (i % 3 == 0) {
-      ASSERT_TRUE(post_read(bench.b(), bench.qb, {into.sge()}, there, 5000, i));
+      ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, there, 5000, i));
     } else {
-      ASSERT_TRUE(bench.b().post_write(bench.qb, {from.sge()}, there.start, there.handle, i));
+      ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge()}, there.start, there.handle, i));
     }
   }
-  ASSERT_TRUE(bench.run_sent(30));
+  ASSERT_TRUE(harness.run_sent(30));
   for (std::uint64_t i = 0; i < 30; ++i) {
-    EXPECT_EQ(bench.b().sent[i].wr_id, i);
-    EXPECT_EQ(bench.b().sent[i].status, WcStatus::kSuccess);
+    EXPECT_EQ(harness.b().sent[i].wr_id, i);
+    EXPECT_EQ(harness.b().sent[i].status, WcStatus::kSuccess);
   }
 }
 
@@ -323,26 +324,26 @@ struct Traffic {
 };
 
 TEST_P(PathTest, S002_01_data_arrives_whole_and_in_order) {
-  StreamInit init = StreamBench::reads();
+  StreamInit init = StreamHarness::reads();
   init.start_lcn = 0xFFFE;  // the numbers wrap on the way
-  StreamLine bench(init);
-  bench.a().faults.set_config(GetParam().config);
-  bench.b().faults.set_config(GetParam().config);
-  Traffic up(bench.b(), bench.qb, bench.a(), bench.qa);
-  Traffic down(bench.a(), bench.qa, bench.b(), bench.qb);
-  ASSERT_TRUE(bench.pair.run_until(
+  StreamLine harness(init);
+  harness.a().faults.set_config(GetParam().config);
+  harness.b().faults.set_config(GetParam().config);
+  Traffic up(harness.b(), harness.qb, harness.a(), harness.qa);
+  Traffic down(harness.a(), harness.qa, harness.b(), harness.qb);
+  ASSERT_TRUE(harness.pair.run_until(
       [&] {
         up.step();
         down.step();
         return up.is_done() && down.is_done();
       },
       200s))
-      << bench.b().sent.size() << " " << bench.a().sent.size();
+      << harness.b().sent.size() << " " << harness.a().sent.size();
   up.check();
   down.check();
-  EXPECT_EQ(bench.sa().expected_number(), bench.sb().next_number());
-  EXPECT_EQ(bench.count_a(StreamCounter::kErrors) + bench.count_b(StreamCounter::kErrors), 0U);
-  EXPECT_LT(bench.pair.idle_turns_with_past_deadline, 10);
+  EXPECT_EQ(harness.sa().expected_number(), harness.sb().next_number());
+  EXPECT_EQ(harness.count_a(StreamCounter::kErrors) + harness.count_b(StreamCounter::kErrors), 0U);
+  EXPECT_LT(harness.pair.idle_turns_with_past_deadline, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, PathTest,

@@ -1,4 +1,4 @@
-// Two or more adapters over one carrier, driven turn by turn: the bench on which everything above
+// Two or more adapters over one carrier, driven turn by turn: the harness on which everything above
 // the link is tested. End 0 listens, the others connect to it. With the in-process carrier time is
 // a ManualClock that jumps to the next deadline when nothing is to do, so that a test of seconds
 // takes milliseconds and the same seed gives the same run.
@@ -22,7 +22,7 @@
 #include "fabric_emul/underlay/fault_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/verbs/adapter.h"
-#include "tests/support/tap_underlay.h"
+#include "tests/support/recording_underlay.h"
 
 namespace splitnic::fabric::testing {
 
@@ -248,7 +248,7 @@ class End final : private ConnectionHandler {
 
  public:
   base::SeededRandom random;
-  TapUnderlay tap;
+  RecordingUnderlay tap;
   FaultUnderlay faults;
   std::unique_ptr<Adapter> adapter;
   Port* port = nullptr;

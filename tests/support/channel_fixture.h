@@ -1,10 +1,10 @@
-// Two channel pairs over the bench of pair_bench.h: the bench of the messaging layer. Frames that
+// Two channel pairs over the bench of pair_bench.h: the harness of the messaging layer. Frames that
 // arrive are taken out, checked against their number and released, unless holds() says otherwise.
 //
-//   ChannelBench bench({.host = {.send_threshold = 512}});
-//   ASSERT_TRUE(bench.connect());
-//   bench.host().queue(1500);
-//   bench.run_until([&] { return bench.unit().taken == 1; });
+//   ChannelBench harness({.host = {.send_threshold = 512}});
+//   ASSERT_TRUE(harness.connect());
+//   harness.host().queue(1500);
+//   bench.run_until([&] { return harness.unit().taken == 1; });
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@
 #include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 #include "messaging/wire/cfg_util.h"
-#include "tests/support/pair_bench.h"
+#include "tests/support/pair_harness.h"
 
-namespace splitnic::messaging::bench {
+namespace splitnic::messaging::harness {
 
 class ChannelSide final : public PairSide {
  public:
@@ -216,9 +216,9 @@ class ChannelSide final : public PairSide {
   std::uint64_t next_number_ = 0;
 };
 
-class ChannelBench : public PairBench<ChannelSide> {
+class ChannelFixture : public PairHarness<ChannelSide> {
  public:
-  using PairBench::PairBench;
+  using PairHarness::PairHarness;
 
   // Link, pairs, CONNECT; true if both are up.
   bool connect() {
@@ -244,4 +244,4 @@ class ChannelBench : public PairBench<ChannelSide> {
   }
 };
 
-}  // namespace splitnic::messaging::bench
+}  // namespace splitnic::messaging::harness

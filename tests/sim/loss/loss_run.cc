@@ -9,7 +9,8 @@
 namespace splitnic::sim {
 namespace {
 
-using namespace fabric::testing;  // NOLINT(google-build-using-namespace): the bench is built of it
+using namespace fabric::testing;  // NOLINT(google-build-using-namespace): the harness is built of
+                                  // it
 constexpr std::size_t kBytes = 64 << 10;
 constexpr std::size_t kUnderWay = 64;  // 4 MiB, as fabric_bench
 constexpr std::size_t kReceives = 1024;

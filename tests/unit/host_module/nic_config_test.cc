@@ -27,28 +27,28 @@ class NicConfigTest : public ::testing::Test {
     known_.all_multicast = true;
     known_.mtu = 1500;
     known_.offloads = kGranted;
-    bench_.unit().reply = [this](const CfgRequest& request) { return reply(request); };
+    harness_.unit().reply = [this](const CfgRequest& request) { return reply(request); };
   }
   void configure() { configure(nic_); }
   void configure(NicConfig& nic) {
-    if (!bench_.connect()) FAIL() << "no connection";
-    nic.on_pair_up(*bench_.host().pair, bench_.clock.now());
-    EXPECT_TRUE(bench_.run_until([&] {
-      nic.pump(bench_.clock.now());
+    if (!harness_.connect()) FAIL() << "no connection";
+    nic.on_pair_up(*harness_.host().pair, harness_.clock.now());
+    EXPECT_TRUE(harness_.run_until([&] {
+      nic.pump(harness_.clock.now());
       return nic.configured();
     }));
   }
   void run_pumped(base::Duration span) {
-    bench_.run_until(
+    harness_.run_until(
         [this] {
-          nic_.pump(bench_.clock.now());
+          nic_.pump(harness_.clock.now());
           return false;
         },
         span);
   }
   void user_sets_mac(const lan::MacAddress& mac) {
     tap_.mutable_state().mac = mac;
-    nic_.on_tap_state(bench_.clock.now());
+    nic_.on_tap_state(harness_.clock.now());
   }
   void lan_has_mtu(std::uint32_t mtu) { lan_has_mtu(nic_, mtu); }
   void lan_has_mtu(NicConfig& nic, std::uint32_t mtu) {
@@ -61,15 +61,15 @@ class NicConfigTest : public ::testing::Test {
   }
   void user_sets_mtu(std::uint32_t mtu) {
     tap_.mutable_state().mtu = mtu;
-    nic_.on_tap_state(bench_.clock.now());
+    nic_.on_tap_state(harness_.clock.now());
   }
   std::uint32_t mtu() { return tap_.state().mtu; }
-  int asked(CfgCode code) { return bench_.unit().asked[code]; }
+  int asked(CfgCode code) { return harness_.unit().asked[code]; }
   int asked_settings() {
     return asked(CfgCode::kSetMac) + asked(CfgCode::kSetMtu) + asked(CfgCode::kSetFilter);
   }
 
-  messaging::bench::ChannelBench bench_;
+  messaging::harness::ChannelFixture harness_;
   sim::FakePort tap_;
   NicConfig nic_;
   messaging::NicState known_;     // what the unit has of us
@@ -125,7 +125,7 @@ TEST_F(NicConfigTest, S001_25_a_unit_without_the_digest_is_told_everything) {
 
 TEST_F(NicConfigTest, S001_25_an_interface_that_is_down_is_stopped_there) {
   tap_.mutable_state().admin_up = false;
-  nic_.on_tap_state(bench_.clock.now());
+  nic_.on_tap_state(harness_.clock.now());
   configure();
   EXPECT_EQ(asked(CfgCode::kStop), 1);  // the unit may have it started from before
   EXPECT_EQ(asked(CfgCode::kStart), 0);
@@ -175,9 +175,9 @@ TEST_F(NicConfigTest, S001_08_a_refused_address_is_asked_for_again) {
   EXPECT_EQ(asked(CfgCode::kSetMac), 1);
   refuses_mac_ = false;  // its owner has left
   EXPECT_NE(nic_.deadline(), base::kNever);
-  bench_.run_until([this] { return bench_.clock.now() >= nic_.deadline(); });
-  nic_.pump(bench_.clock.now());
-  bench_.run_for(std::chrono::milliseconds(10));
+  harness_.run_until([this] { return harness_.clock.now() >= nic_.deadline(); });
+  nic_.pump(harness_.clock.now());
+  harness_.run_for(std::chrono::milliseconds(10));
   EXPECT_EQ(asked(CfgCode::kSetMac), 2);
   EXPECT_EQ(nic_.deadline(), base::kNever);
 }
@@ -197,16 +197,16 @@ TEST_F(NicConfigTest, S001_08_an_address_that_is_not_wanted_any_more_is_not_aske
 
 TEST_F(NicConfigTest, S001_25_a_refused_init_is_repeated_once_a_second_and_logged_once) {
   refuses_init_ = true;
-  ASSERT_TRUE(bench_.connect());
+  ASSERT_TRUE(harness_.connect());
   ::testing::internal::CaptureStderr();
-  nic_.on_pair_up(*bench_.host().pair, bench_.clock.now());
-  base::Time asked_at = bench_.clock.now();
+  nic_.on_pair_up(*harness_.host().pair, harness_.clock.now());
+  base::Time asked_at = harness_.clock.now();
   for (int tries = 1; tries <= 5; ++tries) {
     run_pumped(900ms);
     EXPECT_EQ(asked(CfgCode::kInitNic), tries);
     EXPECT_EQ(nic_.deadline(), asked_at + 1s);
-    bench_.run_until([&] { return bench_.clock.now() >= nic_.deadline(); });
-    asked_at = bench_.clock.now();
+    harness_.run_until([&] { return harness_.clock.now() >= nic_.deadline(); });
+    asked_at = harness_.clock.now();
     nic_.pump(asked_at);
   }
   refuses_init_ = false;
@@ -225,12 +225,12 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_the_pair_is_not_up) {
   refuses_mac_ = true;
   for (const bool is_init_refused : {true, false}) {
     refuses_init_ = is_init_refused;
-    ASSERT_TRUE(bench_.connect());
-    nic_.on_pair_up(*bench_.host().pair, bench_.clock.now());
+    ASSERT_TRUE(harness_.connect());
+    nic_.on_pair_up(*harness_.host().pair, harness_.clock.now());
     run_pumped(10ms);
-    EXPECT_GT(nic_.deadline(), bench_.clock.now());
+    EXPECT_GT(nic_.deadline(), harness_.clock.now());
     EXPECT_NE(nic_.deadline(), base::kNever);
-    bench_.host().pair->begin_close();
+    harness_.host().pair->begin_close();
     EXPECT_EQ(nic_.deadline(), base::kNever) << "it is not told yet";
     nic_.on_pair_down();
     EXPECT_EQ(nic_.deadline(), base::kNever);
@@ -240,18 +240,18 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_the_pair_is_not_up) {
 // Requests of others take all that may be open, and the peer answers none: that is waited for.
 TEST_F(NicConfigTest, S001_25_nothing_is_due_while_no_request_may_be_opened) {
   refuses_init_ = true;
-  ASSERT_TRUE(bench_.connect());
-  messaging::ChannelPair& pair = *bench_.host().pair;
-  nic_.on_pair_up(pair, bench_.clock.now());
+  ASSERT_TRUE(harness_.connect());
+  messaging::ChannelPair& pair = *harness_.host().pair;
+  nic_.on_pair_up(pair, harness_.clock.now());
   run_pumped(10ms);
   refuses_init_ = false;
-  bench_.run_until([&] { return bench_.clock.now() >= nic_.deadline(); });
-  bench_.unit().polls = false;
-  while (pair.request(CfgCode::kEcho, "x", bench_.clock.now(), [](const CfgReply&) {})) {
+  harness_.run_until([&] { return harness_.clock.now() >= nic_.deadline(); });
+  harness_.unit().polls = false;
+  while (pair.request(CfgCode::kEcho, "x", harness_.clock.now(), [](const CfgReply&) {})) {
   }
-  nic_.pump(bench_.clock.now());
+  nic_.pump(harness_.clock.now());
   EXPECT_EQ(nic_.deadline(), base::kNever);
-  bench_.unit().polls = true;
+  harness_.unit().polls = true;
   run_pumped(3s);
   EXPECT_EQ(asked(CfgCode::kInitNic), 2);
   EXPECT_TRUE(nic_.configured());

@@ -1,20 +1,20 @@
 // What the control socket of the unit tells: every LAN, which host is on which, every counter.
 #include "iou_module/admin.h"
 
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench {
+namespace splitnic::iou::harness {
 namespace {
 
 class AdminTest : public testing::Test {
  protected:
-  AdminTest() : first(bench.add_host()), second(bench.add_host({.nic = 1})) {
+  AdminTest() : first(harness.add_host()), second(harness.add_host({.nic = 1})) {
     options.common.name = "unit";
-    admin.attach(*bench.unit,
+    admin.attach(*harness.unit,
                  [](const base::CounterVisitor& visit) { visit("carrier.things", 3); });
   }
   bool attach() {
-    return bench.attach(first, mac_number(1)) && bench.attach(second, mac_number(2));
+    return harness.attach(first, mac_number(1)) && harness.attach(second, mac_number(2));
   }
   std::string ask(control::Command command, bool json) {
     control::Request request;
@@ -28,16 +28,16 @@ class AdminTest : public testing::Test {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
   }
 
-  UnitBench bench{BenchConfig{.nics = 2}};
+  UnitHarness harness{HarnessConfig{.nics = 2}};
   TestHost& first;
   TestHost& second;
   IouOptions options;
-  Admin admin{options, bench.clock};
+  Admin admin{options, harness.clock};
 };
 
 TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {
-  bench.lan(1).mutable_state().mtu = 9000;
-  bench.lan(1).mutable_state().link_up = false;
+  harness.lan(1).mutable_state().mtu = 9000;
+  harness.lan(1).mutable_state().link_up = false;
   ASSERT_TRUE(attach());
   const std::string json = ask(control::Command::kShow, true);
   expect_part(json, R"("lan":[{"port":"fake","link":"up","mtu":1500,"mac":"02:00:00:00:00:e0"},)"
@@ -51,8 +51,8 @@ TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {
 
 TEST_F(AdminTest, stats_have_each_nic_the_pairs_and_the_carriers) {
   ASSERT_TRUE(attach());
-  bench.lan(1).queue(frame_of(mac_number(2), kPeer));
-  bench.run(5ms);
+  harness.lan(1).queue(frame_of(mac_number(2), kPeer));
+  harness.run(5ms);
   const std::string json = ask(control::Command::kStats, true);
   for (const char* part :
        {R"("lan.rx.frames":0)", R"("lan1.rx.frames":1)", R"("lan1.port.rx.frames":1)",
@@ -67,11 +67,11 @@ TEST_F(AdminTest, a_host_that_is_away_is_down) {
   expect_part(ask(control::Command::kShow, true), R"("role":"iou","name":"unit","state":"up")");
   first.faults.set_cut(true);
   second.faults.set_cut(true);
-  bench.run(2s);
+  harness.run(2s);
   const std::string json = ask(control::Command::kShow, true);
   expect_part(json, R"("role":"iou","name":"unit","state":"connecting")");
   expect_part(json, R"("state":"down","mode":"rdma","mac":"02:00:00:00:01:01")");
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench
+}  // namespace splitnic::iou::harness

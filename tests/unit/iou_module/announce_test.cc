@@ -1,38 +1,38 @@
 // Which hosts the unit asks to ANNOUNCE, and when.
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench {
+namespace splitnic::iou::harness {
 namespace {
 
 TEST(AnnounceTest, S001_25_a_host_is_asked_once_a_session_when_it_starts) {
-  UnitBench bench({.nics = 2});
-  TestHost& host = bench.add_host();
-  TestHost& other = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  ASSERT_TRUE(bench.attach(other, mac_number(2)));
-  bench.run(100ms);
+  UnitHarness harness({.nics = 2});
+  TestHost& host = harness.add_host();
+  TestHost& other = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  ASSERT_TRUE(harness.attach(other, mac_number(2)));
+  harness.run(100ms);
   EXPECT_EQ(host.announces, 1U) << "it may come from another unit";
 
-  ASSERT_TRUE(bench.connect(host));
-  bench.run(100ms);
+  ASSERT_TRUE(harness.connect(host));
+  harness.run(100ms);
   EXPECT_EQ(host.announces, 1U) << "its frames would be dropped";
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(bench.start(host));
-    bench.run(100ms);
+    ASSERT_TRUE(harness.start(host));
+    harness.run(100ms);
     EXPECT_EQ(host.announces, 2U);
   }
 
   host.nic = 1;
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  bench.run(100ms);
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  harness.run(100ms);
   EXPECT_EQ(host.announces, 3U) << "it is on another NIC";
 
   host.start();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  bench.run(100ms);
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  harness.run(100ms);
   EXPECT_EQ(host.announces, 4U) << "another process of it";
   EXPECT_EQ(other.announces, 1U);
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench
+}  // namespace splitnic::iou::harness

@@ -1,15 +1,15 @@
 // A pair that ends with frames under way: each is counted once, under the name of what became of
 // it.
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench::ended_test {
+namespace splitnic::iou::harness::ended_test {
 namespace {
 
 constexpr std::size_t kFrames = 5;
 
-std::uint64_t dropped(const UnitBench& bench, std::string_view prefix) {
+std::uint64_t dropped(const UnitHarness& harness, std::string_view prefix) {
   std::uint64_t sum = 0;
-  bench.unit->visit_counters([&](std::string_view name, std::uint64_t value) {
+  harness.unit->visit_counters([&](std::string_view name, std::uint64_t value) {
     sum += name.starts_with(prefix) ? value : 0;
   });
   return sum;
@@ -17,10 +17,10 @@ std::uint64_t dropped(const UnitBench& bench, std::string_view prefix) {
 
 TEST(EndedTest, S001_14_what_arrived_and_was_not_written_to_the_lan_is_counted) {
   for (const auto mode : {messaging::Mode::kRdma, messaging::Mode::kSend}) {
-    UnitBench bench;
-    TestHost& host = bench.add_host({.mode = mode});
-    ASSERT_TRUE(bench.attach(host, mac_number(1)));
-    bench.lan().writes_blocked = true;
+    UnitHarness harness;
+    TestHost& host = harness.add_host({.mode = mode});
+    ASSERT_TRUE(harness.attach(host, mac_number(1)));
+    harness.lan().writes_blocked = true;
     for (std::uint32_t i = 0; i < kFrames; ++i) {
       ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), i)));
     }
@@ -28,70 +28,72 @@ TEST(EndedTest, S001_14_what_arrived_and_was_not_written_to_the_lan_is_counted) 
     for (std::uint32_t i = 0; i < 80; ++i) {
       ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), i)));
     }
-    bench.run(5ms);
+    harness.run(5ms);
     host.end();
-    bench.lan().forget_refused();
-    bench.run(5ms);
-    ASSERT_TRUE(bench.unit->sessions().empty());
-    EXPECT_EQ(bench.count("iou.from_host.frames"), kFrames + 80);
-    EXPECT_EQ(bench.count("iou.from_host.drop.ended"), kFrames + 80);
-    EXPECT_EQ(bench.count("lan.tx.frames"), 0U);
+    harness.lan().forget_refused();
+    harness.run(5ms);
+    ASSERT_TRUE(harness.unit->sessions().empty());
+    EXPECT_EQ(harness.count("iou.from_host.frames"), kFrames + 80);
+    EXPECT_EQ(harness.count("iou.from_host.drop.ended"), kFrames + 80);
+    EXPECT_EQ(harness.count("lan.tx.frames"), 0U);
   }
 }
 
 TEST(EndedTest, S001_14_a_frame_that_has_a_name_already_is_not_counted_twice) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  bench.lan().writes_blocked = true;
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  harness.lan().writes_blocked = true;
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 1)));
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(7), 2)));
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 3)));
-  bench.run(5ms);
-  EXPECT_EQ(bench.count("iou.from_host.drop.spoof"), 1U);
+  harness.run(5ms);
+  EXPECT_EQ(harness.count("iou.from_host.drop.spoof"), 1U);
   host.end();
-  bench.lan().forget_refused();
-  bench.run(5ms);
-  EXPECT_EQ(bench.count("iou.from_host.frames"), 3U);
-  EXPECT_EQ(bench.count("iou.from_host.drop.spoof"), 1U);
-  EXPECT_EQ(bench.count("iou.from_host.drop.ended"), 2U);
+  harness.lan().forget_refused();
+  harness.run(5ms);
+  EXPECT_EQ(harness.count("iou.from_host.frames"), 3U);
+  EXPECT_EQ(harness.count("iou.from_host.drop.spoof"), 1U);
+  EXPECT_EQ(harness.count("iou.from_host.drop.ended"), 2U);
 }
 
 TEST(EndedTest, S001_14_what_waited_for_an_element_is_dropped_and_not_lost) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
   host.takes = false;
   constexpr std::uint32_t kQueued = 1900;
-  for (std::uint32_t i = 0; i < kQueued; ++i) bench.lan().queue(frame_of(mac_number(1), kPeer, i));
-  bench.run(50ms);
+  for (std::uint32_t i = 0; i < kQueued; ++i)
+    harness.lan().queue(frame_of(mac_number(1), kPeer, i));
+  harness.run(50ms);
   const std::size_t arrived = host.pair->unreceived();
   ASSERT_GT(arrived, 0U);
   ASSERT_LT(arrived, kQueued) << "some have to wait";
   host.end();
-  bench.run(5ms);
-  ASSERT_TRUE(bench.unit->sessions().empty());
-  EXPECT_EQ(bench.count("lan.rx.frames"), kQueued);
-  EXPECT_EQ(bench.count("iou.to_host.frames"), arrived);
-  EXPECT_EQ(bench.count("iou.to_host.lost"), 0U);
-  EXPECT_GT(bench.count("lan.rx.drop.ended"), 0U);
-  EXPECT_EQ(dropped(bench, "lan.rx.drop."), kQueued - arrived);
+  harness.run(5ms);
+  ASSERT_TRUE(harness.unit->sessions().empty());
+  EXPECT_EQ(harness.count("lan.rx.frames"), kQueued);
+  EXPECT_EQ(harness.count("iou.to_host.frames"), arrived);
+  EXPECT_EQ(harness.count("iou.to_host.lost"), 0U);
+  EXPECT_GT(harness.count("lan.rx.drop.ended"), 0U);
+  EXPECT_EQ(dropped(harness, "lan.rx.drop."), kQueued - arrived);
 }
 
 TEST(EndedTest, S001_14_what_was_pushed_and_not_acknowledged_is_lost) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
   host.faults.set_cut(true);
-  for (std::uint32_t i = 0; i < kFrames; ++i) bench.lan().queue(frame_of(mac_number(1), kPeer, i));
-  bench.run(5ms);
-  EXPECT_EQ(bench.count("iou.to_host.frames"), kFrames);
-  bench.run(61s);
-  ASSERT_TRUE(bench.unit->sessions().empty());
-  EXPECT_EQ(bench.count("iou.to_host.lost"), kFrames);
-  EXPECT_EQ(bench.count("lan.rx.drop.ended"), 0U);
-  EXPECT_EQ(dropped(bench, "lan.rx.drop."), 0U);
+  for (std::uint32_t i = 0; i < kFrames; ++i)
+    harness.lan().queue(frame_of(mac_number(1), kPeer, i));
+  harness.run(5ms);
+  EXPECT_EQ(harness.count("iou.to_host.frames"), kFrames);
+  harness.run(61s);
+  ASSERT_TRUE(harness.unit->sessions().empty());
+  EXPECT_EQ(harness.count("iou.to_host.lost"), kFrames);
+  EXPECT_EQ(harness.count("lan.rx.drop.ended"), 0U);
+  EXPECT_EQ(dropped(harness, "lan.rx.drop."), 0U);
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench::ended_test
+}  // namespace splitnic::iou::harness::ended_test

@@ -1,104 +1,104 @@
 // EVENT: a host hears of the newest state of its LAN, whatever was lost on the way.
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench::event_test {
+namespace splitnic::iou::harness::event_test {
 namespace {
 
-void set_link(UnitBench& bench, bool up) {
-  bench.lan().mutable_state().link_up = up;
-  bench.unit->nics()[0]->on_event();
+void set_link(UnitHarness& harness, bool up) {
+  harness.lan().mutable_state().link_up = up;
+  harness.unit->nics()[0]->on_event();
 }
 
 TEST(EventTest, S001_24_it_is_told_after_a_blackout_that_outlasts_all_tries) {
   for (const auto mode : {messaging::Mode::kSend, messaging::Mode::kRdma}) {
-    UnitBench bench;
-    TestHost& host = bench.add_host({.mode = mode});
-    ASSERT_TRUE(bench.attach(host, mac_number(1)));
+    UnitHarness harness;
+    TestHost& host = harness.add_host({.mode = mode});
+    ASSERT_TRUE(harness.attach(host, mac_number(1)));
     host.faults.set_cut(true);
-    set_link(bench, false);
-    bench.run(1800ms);
+    set_link(harness, false);
+    harness.run(1800ms);
     EXPECT_EQ(host.events, 0U);
     host.faults.set_cut(false);
-    ASSERT_TRUE(bench.run_until([&] { return host.events > 0; }, 5s));
+    ASSERT_TRUE(harness.run_until([&] { return host.events > 0; }, 5s));
     EXPECT_FALSE(host.event.link().up());
     const std::uint64_t told = host.events;
-    bench.run(3s);
+    harness.run(3s);
     EXPECT_EQ(host.events, told) << "it has answered";
   }
 }
 
 TEST(EventTest, S001_24_it_is_told_after_others_when_all_requests_are_open) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  messaging::Connection& pair = bench.unit->sessions().at(0)->pair();
-  while (pair.request(CfgCode::kEcho, {}, bench.clock.now(), [](const CfgReply&) {})) {
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  messaging::Connection& pair = harness.unit->sessions().at(0)->pair();
+  while (pair.request(CfgCode::kEcho, {}, harness.clock.now(), [](const CfgReply&) {})) {
   }
-  set_link(bench, false);
-  bench.unit->step(bench.clock.now());
-  EXPECT_LE(bench.unit->deadline(), bench.clock.now() + 10ms);
-  ASSERT_TRUE(bench.run_until([&] { return host.events > 0; }, 20ms));
+  set_link(harness, false);
+  harness.unit->step(harness.clock.now());
+  EXPECT_LE(harness.unit->deadline(), harness.clock.now() + 10ms);
+  ASSERT_TRUE(harness.run_until([&] { return host.events > 0; }, 20ms));
   EXPECT_FALSE(host.event.link().up());
 }
 
 TEST(EventTest, one_is_under_way_and_the_newest_state_wins) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
   for (int i = 0; i < 99; ++i) {
-    set_link(bench, i % 2 != 0);
-    bench.run(50us);
+    set_link(harness, i % 2 != 0);
+    harness.run(50us);
   }
   EXPECT_EQ(host.events, 1U);
-  bench.run(20ms);
+  harness.run(20ms);
   EXPECT_EQ(host.events, 2U);
   EXPECT_FALSE(host.event.link().up());
-  bench.lan().mutable_state().mtu = 1300;
-  set_link(bench, true);
-  bench.run(20ms);
+  harness.lan().mutable_state().mtu = 1300;
+  set_link(harness, true);
+  harness.run(20ms);
   EXPECT_EQ(host.events, 3U);
   EXPECT_TRUE(host.event.link().up());
   EXPECT_EQ(host.event.mtu(), 1300U);
 }
 
 TEST(EventTest, a_host_that_comes_up_later_is_told) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.run_until([&] { return host.link_up(); }));
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
   host.connect();
-  while (bench.unit->sessions().empty()) {
-    bench.turn();
-    bench.clock.set(bench.clock.now() + 10us);
+  while (harness.unit->sessions().empty()) {
+    harness.turn();
+    harness.clock.set(harness.clock.now() + 10us);
   }
-  ASSERT_FALSE(bench.unit->sessions()[0]->pair().up());
-  set_link(bench, false);
-  ASSERT_TRUE(bench.run_until([&] { return host.events > 0; }));
+  ASSERT_FALSE(harness.unit->sessions()[0]->pair().up());
+  set_link(harness, false);
+  ASSERT_TRUE(harness.run_until([&] { return host.events > 0; }));
   EXPECT_FALSE(host.event.link().up());
 }
 
 // A repeated INIT_NIC is answered from the cache, with the link of then.
 TEST(EventTest, it_is_told_again_if_the_answer_to_init_nic_may_have_come_after_it) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.connect(host));
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.connect(host));
   cfg::InitNicRequest init;
   init.set_features_wanted(lan::kOffloadVnet);
-  ASSERT_EQ(bench.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
-  set_link(bench, false);
-  ASSERT_TRUE(bench.run_until([&] { return host.events == 1; }));
+  ASSERT_EQ(harness.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
+  set_link(harness, false);
+  ASSERT_TRUE(harness.run_until([&] { return host.events == 1; }));
   const std::uint64_t first = host.event.generation();
-  bench.run(100ms);
-  bench.digest(host);
-  bench.run(100ms);
+  harness.run(100ms);
+  harness.digest(host);
+  harness.run(100ms);
   EXPECT_EQ(host.events, 2U);
   EXPECT_GT(host.event.generation(), first);
   EXPECT_FALSE(host.event.link().up());
-  bench.digest(host);
-  ASSERT_EQ(bench.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
-  bench.digest(host);
-  bench.run(100ms);
+  harness.digest(host);
+  ASSERT_EQ(harness.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
+  harness.digest(host);
+  harness.run(100ms);
   EXPECT_EQ(host.events, 2U) << "nothing has changed since";
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench::event_test
+}  // namespace splitnic::iou::harness::event_test

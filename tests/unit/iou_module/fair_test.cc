@@ -2,15 +2,15 @@
 // by bytes, whatever its frames are like [S001-08].
 #include <map>
 
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench::fair_test {
+namespace splitnic::iou::harness::fair_test {
 namespace {
 
 constexpr std::size_t kShare = 128 * 1024;
 
 // Hosts with numbers from 1 on, each with frames of its own length to send.
-struct Contest : UnitBench {
+struct Contest : UnitHarness {
   explicit Contest(std::vector<std::size_t> frame_bytes) : lengths(std::move(frame_bytes)) {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       hosts.push_back(&add_host());
@@ -109,31 +109,31 @@ TEST(FairTest, S001_08_shares_are_even_from_when_the_second_host_comes) {
 }
 
 TEST(FairTest, S001_08_a_blocked_lan_holds_up_no_frame_from_one_host_to_another) {
-  UnitBench bench;
-  TestHost& blocked = bench.add_host();
-  TestHost& host = bench.add_host();
-  TestHost& other = bench.add_host();
+  UnitHarness harness;
+  TestHost& blocked = harness.add_host();
+  TestHost& host = harness.add_host();
+  TestHost& other = harness.add_host();
   std::uint8_t number = 1;
   for (TestHost* one : {&blocked, &host, &other}) {
-    ASSERT_TRUE(bench.attach(*one, mac_number(number++)));
+    ASSERT_TRUE(harness.attach(*one, mac_number(number++)));
   }
-  bench.lan().writes_blocked = true;
+  harness.lan().writes_blocked = true;
   ASSERT_TRUE(blocked.push(frame_of(kPeer, mac_number(1))));
-  bench.run(5ms);
+  harness.run(5ms);
   constexpr std::uint32_t kFrames = 200;  // several batches
   for (std::uint32_t i = 0; i < kFrames; ++i) {
     ASSERT_TRUE(host.push(frame_of(mac_number(3), mac_number(2), i)));
   }
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(2))));
   ASSERT_TRUE(host.push(frame_of(mac_number(3), mac_number(2), kFrames + 1)));
-  bench.run(5ms);
+  harness.run(5ms);
   EXPECT_GE(other.got.size(), kFrames);
-  bench.lan().writes_blocked = false;
-  bench.run(5ms);
+  harness.lan().writes_blocked = false;
+  harness.run(5ms);
   EXPECT_EQ(other.got.size(), kFrames + 1);
-  EXPECT_EQ(bench.written[0].size(), 2U);
-  EXPECT_EQ(bench.lan().changed_frames(), 0U);
+  EXPECT_EQ(harness.written[0].size(), 2U);
+  EXPECT_EQ(harness.lan().changed_frames(), 0U);
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench::fair_test
+}  // namespace splitnic::iou::harness::fair_test

@@ -1,8 +1,8 @@
 // Hosts that ask for connections as fast as they can, or for some that cannot be: nobody else pays.
 #include "messaging/connect.pb.h"
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench::flood_test {
+namespace splitnic::iou::harness::flood_test {
 namespace {
 
 namespace connect = messaging::connect;
@@ -19,7 +19,7 @@ connect::Capabilities good_capabilities() {
 }
 
 // As many CONNECT_REQ, each with a transaction id of its own.
-void ask_often(UnitBench& bench, TestHost& host, const std::string& private_data,
+void ask_often(UnitHarness& harness, TestHost& host, const std::string& private_data,
                std::size_t count) {
   std::array<fabric::MgmtPair, 2> pairs{};
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -29,182 +29,182 @@ void ask_often(UnitBench& bench, TestHost& host, const std::string& private_data
   }
   for (std::size_t i = 0; i < count; ++i) {
     host.adapter->connections().connect(*host.link, pairs, base::as_bytes(private_data),
-                                        bench.clock.now());
+                                        harness.clock.now());
   }
 }
 
 TEST(FloodTest, S001_08_a_flood_of_connect_requests_builds_one_session_in_20_ms) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  TestHost& flooder = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  ASSERT_TRUE(bench.run_until([&] { return flooder.link_up(); }));
-  ask_often(bench, flooder, good_capabilities().SerializeAsString(), 200);
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  TestHost& flooder = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  ASSERT_TRUE(harness.run_until([&] { return flooder.link_up(); }));
+  ask_often(harness, flooder, good_capabilities().SerializeAsString(), 200);
   std::size_t sessions_max = 0;
-  bench.run_until(
+  harness.run_until(
       [&] {
-        sessions_max = std::max(sessions_max, bench.unit->sessions().size());
+        sessions_max = std::max(sessions_max, harness.unit->sessions().size());
         return false;
       },
       Iou::kSessionEvery - 1ms);
-  EXPECT_EQ(bench.count("iou.hosts.refused_often"), 199U);
+  EXPECT_EQ(harness.count("iou.hosts.refused_often"), 199U);
   EXPECT_LE(sessions_max, 2U);
-  bench.lan().queue(frame_of(mac_number(1), kPeer));
-  bench.run(5ms);
+  harness.lan().queue(frame_of(mac_number(1), kPeer));
+  harness.run(5ms);
   EXPECT_EQ(host.got.size(), 1U);
 }
 
 TEST(FloodTest, S001_08_the_bound_on_new_sessions_is_of_all_links_and_nics_together) {
-  UnitBench bench({.nics = 2});
+  UnitHarness harness({.nics = 2});
   std::vector<TestHost*> hosts;
   for (std::uint32_t i = 0; i < 2 * Iou::kHostsMax; ++i) {
-    hosts.push_back(&bench.add_host({.nic = i % 2}));
+    hosts.push_back(&harness.add_host({.nic = i % 2}));
   }
   const auto count_up = [&] { return std::ranges::count_if(hosts, &TestHost::up); };
   constexpr auto kMost = static_cast<std::ptrdiff_t>(Iou::kHostsMax);
-  ASSERT_TRUE(bench.run_until([&] { return std::ranges::all_of(hosts, &TestHost::link_up); }));
+  ASSERT_TRUE(harness.run_until([&] { return std::ranges::all_of(hosts, &TestHost::link_up); }));
   for (TestHost* host : hosts) host->connect();
-  bench.run(Iou::kSessionEvery - 1ms);
+  harness.run(Iou::kSessionEvery - 1ms);
   EXPECT_EQ(count_up(), kMost);
-  EXPECT_EQ(bench.unit->sessions().size(), Iou::kHostsMax);
-  EXPECT_EQ(bench.count("iou.hosts.refused_often"), Iou::kHostsMax);
+  EXPECT_EQ(harness.unit->sessions().size(), Iou::kHostsMax);
+  EXPECT_EQ(harness.count("iou.hosts.refused_often"), Iou::kHostsMax);
   // Sooner than that not one more of them is let in.
   for (TestHost* host : hosts) {
     if (!host->up()) host->connect();
   }
-  bench.turn();
-  EXPECT_EQ(bench.unit->sessions().size(), Iou::kHostsMax);
-  bench.run(Iou::kSessionEvery);
+  harness.turn();
+  EXPECT_EQ(harness.unit->sessions().size(), Iou::kHostsMax);
+  harness.run(Iou::kSessionEvery);
   for (TestHost* host : hosts) {
     if (!host->up()) host->connect();
   }
-  bench.run(5ms);
+  harness.run(5ms);
   EXPECT_EQ(count_up(), 2 * kMost);
 }
 
 TEST(FloodTest, a_host_that_was_rejected_for_it_is_let_in_when_it_asks_again) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.connect(host));
-  bench.run(Iou::kSessionEvery);
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.connect(host));
+  harness.run(Iou::kSessionEvery);
   host.connect();
-  ASSERT_TRUE(bench.run_until([&] { return host.up(); }, 10ms));
+  ASSERT_TRUE(harness.run_until([&] { return host.up(); }, 10ms));
   host.connect();
-  ASSERT_TRUE(bench.run_until([&] { return !host.refusal.empty(); }, 10ms));
-  EXPECT_EQ(bench.count("iou.hosts.refused_often"), 1U);
+  ASSERT_TRUE(harness.run_until([&] { return !host.refusal.empty(); }, 10ms));
+  EXPECT_EQ(harness.count("iou.hosts.refused_often"), 1U);
   EXPECT_FALSE(host.up());
-  bench.run(Iou::kSessionEvery);
+  harness.run(Iou::kSessionEvery);
   host.connect();
-  EXPECT_TRUE(bench.run_until([&] { return host.up(); }));
+  EXPECT_TRUE(harness.run_until([&] { return host.up(); }));
 }
 
 TEST(FloodTest, what_is_refused_ends_no_session_and_builds_none) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  bench.run(Iou::kSessionEvery);
-  const AttachedHost* session = bench.unit->sessions().at(0);
-  ask_often(bench, host, "\xff\xff\xff", 1);
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  harness.run(Iou::kSessionEvery);
+  const AttachedHost* session = harness.unit->sessions().at(0);
+  ask_often(harness, host, "\xff\xff\xff", 1);
   auto capabilities = good_capabilities();
   capabilities.set_version_lowest(2);
   capabilities.set_version_highest(2);
-  ask_often(bench, host, capabilities.SerializeAsString(), 1);
+  ask_often(harness, host, capabilities.SerializeAsString(), 1);
   capabilities = good_capabilities();
   capabilities.set_msg_max(0, 100);
-  ask_often(bench, host, capabilities.SerializeAsString(), 1);
+  ask_often(harness, host, capabilities.SerializeAsString(), 1);
   capabilities = good_capabilities();
   capabilities.set_nic(1);
-  ask_often(bench, host, capabilities.SerializeAsString(), 1);
-  bench.run(5ms);
-  EXPECT_EQ(bench.count("iou.hosts.refused_capabilities"), 3U);
-  EXPECT_EQ(bench.count("iou.hosts.refused_nic"), 1U);
-  ASSERT_EQ(bench.unit->sessions().size(), 1U);
-  EXPECT_EQ(bench.unit->sessions()[0], session);
+  ask_often(harness, host, capabilities.SerializeAsString(), 1);
+  harness.run(5ms);
+  EXPECT_EQ(harness.count("iou.hosts.refused_capabilities"), 3U);
+  EXPECT_EQ(harness.count("iou.hosts.refused_nic"), 1U);
+  ASSERT_EQ(harness.unit->sessions().size(), 1U);
+  EXPECT_EQ(harness.unit->sessions()[0], session);
   EXPECT_TRUE(host.up());
-  bench.lan().queue(frame_of(mac_number(1), kPeer));
-  bench.run(5ms);
+  harness.lan().queue(frame_of(mac_number(1), kPeer));
+  harness.run(5ms);
   EXPECT_EQ(host.got.size(), 1U);
 }
 
 TEST(FloodTest, a_full_unit_lets_a_host_that_is_in_connect_anew) {
-  UnitBench bench({.hosts_max = 1});
-  TestHost& host = bench.add_host();
-  TestHost& other = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  EXPECT_FALSE(bench.connect(other));
-  EXPECT_GE(bench.count("iou.hosts.refused_full"), 1U);
-  EXPECT_TRUE(bench.connect(host));
+  UnitHarness harness({.hosts_max = 1});
+  TestHost& host = harness.add_host();
+  TestHost& other = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  EXPECT_FALSE(harness.connect(other));
+  EXPECT_GE(harness.count("iou.hosts.refused_full"), 1U);
+  EXPECT_TRUE(harness.connect(host));
 }
 
 // What is left of the table is too little for one part of a session after the other.
 TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
-  UnitBench bench;
-  TestHost& inside = bench.add_host();
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(inside, mac_number(1)));
-  ASSERT_TRUE(bench.run_until([&] { return host.link_up(); }));
-  fabric::Mrwt& table = bench.adapter->memory();
+  UnitHarness harness;
+  TestHost& inside = harness.add_host();
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(inside, mac_number(1)));
+  ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
+  fabric::Mrwt& table = harness.adapter->memory();
   std::array<std::byte, 64> room{};
-  const fabric::PdId domain = bench.adapter->alloc_pd();
+  const fabric::PdId domain = harness.adapter->alloc_pd();
   std::vector<fabric::MemoryHandle> taken;
   while (const auto handle = table.register_region(domain, room, fabric::kLocalRead)) {
     taken.push_back(*handle);
   }
-  AttachedHost& first = *bench.unit->sessions().at(0);
+  AttachedHost& first = *harness.unit->sessions().at(0);
   EXPECT_TRUE(first.is_registered());
-  EXPECT_FALSE(
-      AttachedHost({}, *bench.adapter, first.link(), bench.random, *bench.unit).is_registered());
+  EXPECT_FALSE(AttachedHost({}, *harness.adapter, first.link(), harness.random, *harness.unit)
+                   .is_registered());
   std::size_t refused = 0;
   for (; refused < 20; ++refused) {
-    bench.run(Iou::kSessionEvery);
+    harness.run(Iou::kSessionEvery);
     host.connect();
-    ASSERT_TRUE(bench.run_until([&] { return host.up() || !host.refusal.empty(); }, 10ms));
+    ASSERT_TRUE(harness.run_until([&] { return host.up() || !host.refusal.empty(); }, 10ms));
     if (host.up()) break;
     EXPECT_EQ(host.refusal, "refused: no_resources") << refused;
-    EXPECT_EQ(bench.unit->sessions().size(), 1U) << refused;
+    EXPECT_EQ(harness.unit->sessions().size(), 1U) << refused;
     EXPECT_EQ(table.live_count(), table.entries_max() - refused) << "all of it is given back";
     ASSERT_TRUE(table.deregister(taken.back()));
     taken.pop_back();
   }
   EXPECT_GT(refused, 2U) << "frames, messages and pools are an entry each";
   EXPECT_TRUE(host.up());
-  EXPECT_EQ(bench.count("iou.hosts.refused_often"), 0U);
-  bench.lan().queue(frame_of(mac_number(1), kPeer));
-  bench.run(5ms);
+  EXPECT_EQ(harness.count("iou.hosts.refused_often"), 0U);
+  harness.lan().queue(frame_of(mac_number(1), kPeer));
+  harness.run(5ms);
   EXPECT_EQ(inside.got.size(), 1U);
 }
 
 TEST(FloodTest, F_51_a_request_that_arrives_in_the_last_turn_of_a_stop_builds_no_session) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.run_until([&] { return host.link_up(); }));
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
   host.connect();
   host.step();
-  bench.unit->stop(bench.clock.now());
-  EXPECT_TRUE(bench.unit->sessions().empty());
-  EXPECT_EQ(bench.count("iou.hosts.refused_stop"), 1U);
+  harness.unit->stop(harness.clock.now());
+  EXPECT_TRUE(harness.unit->sessions().empty());
+  EXPECT_EQ(harness.count("iou.hosts.refused_stop"), 1U);
   host.step();
   EXPECT_FALSE(host.up());
   EXPECT_NE(host.refusal.find("the I/O unit stops"), std::string::npos) << host.refusal;
 }
 
 TEST(FloodTest, S001_14_a_session_that_a_new_connection_ends_is_counted_too) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  bench.run(Iou::kSessionEvery);
-  bench.lan().writes_blocked = true;
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  harness.run(Iou::kSessionEvery);
+  harness.lan().writes_blocked = true;
   for (std::uint32_t i = 0; i < 5; ++i) {
     ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), i)));
   }
-  bench.run(5ms);
+  harness.run(5ms);
   // Without a word of the old one.
-  ask_often(bench, host, good_capabilities().SerializeAsString(), 1);
-  bench.lan().forget_refused();
-  bench.run(5ms);
-  EXPECT_EQ(bench.count("iou.from_host.frames"), 5U);
-  EXPECT_EQ(bench.count("iou.from_host.drop.ended"), 5U);
+  ask_often(harness, host, good_capabilities().SerializeAsString(), 1);
+  harness.lan().forget_refused();
+  harness.run(5ms);
+  EXPECT_EQ(harness.count("iou.from_host.frames"), 5U);
+  EXPECT_EQ(harness.count("iou.from_host.drop.ended"), 5U);
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench::flood_test
+}  // namespace splitnic::iou::harness::flood_test

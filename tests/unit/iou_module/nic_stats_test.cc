@@ -3,9 +3,9 @@
 
 #include <map>
 
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench {
+namespace splitnic::iou::harness {
 namespace {
 
 using Stats = std::map<std::string, std::uint64_t>;
@@ -15,15 +15,15 @@ constexpr lan::MacAddress kGroup{0x01, 0x00, 0x5E, 0, 0, 7};
 class NicStatsTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(bench.attach(host, mac_number(1)));
+    ASSERT_TRUE(harness.attach(host, mac_number(1)));
     cfg::SetFilterRequest filter;
     filter.mutable_filter()->set_all_multicast(true);
-    ASSERT_EQ(bench.ask(host, CfgCode::kSetFilter, filter).status, CfgStatus::kOk);
+    ASSERT_EQ(harness.ask(host, CfgCode::kSetFilter, filter).status, CfgStatus::kOk);
   }
   CfgReply reply(const std::string& group) {
     cfg::GetStatsRequest request;
     request.set_group(group);
-    return bench.ask(host, CfgCode::kGetStats, request);
+    return harness.ask(host, CfgCode::kGetStats, request);
   }
   Stats get(const std::string& group) {
     cfg::GetStatsReply got;
@@ -43,15 +43,15 @@ class NicStatsTest : public testing::Test {
   CfgStatus clear(const std::string& group) {
     cfg::ClearStatsRequest request;
     request.set_group(group);
-    return bench.ask(host, CfgCode::kClearStats, request).status;
+    return harness.ask(host, CfgCode::kClearStats, request).status;
   }
   void push(const Frame& frame) {
     ASSERT_TRUE(host.push(frame));
-    bench.run(1ms);
+    harness.run(1ms);
   }
 
-  UnitBench bench;
-  TestHost& host = bench.add_host();
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
 };
 
 // A frame of so many bytes on a LAN, with its FCS.
@@ -62,7 +62,7 @@ Frame sized(const lan::MacAddress& to, const lan::MacAddress& from, std::size_t 
 
 TEST_F(NicStatsTest, S001_25_the_groups_are_told_and_another_is_refused) {
   cfg::QueryStatsReply groups;
-  ASSERT_TRUE(groups.ParseFromString(bench.ask(host, CfgCode::kQueryStats).data));
+  ASSERT_TRUE(groups.ParseFromString(harness.ask(host, CfgCode::kQueryStats).data));
   const std::vector<std::string> told(groups.groups().begin(), groups.groups().end());
   EXPECT_EQ(told, (std::vector<std::string>{"basic", "rmon", "drops", "pools", "queues"}));
   for (const std::string& group : told) {
@@ -86,16 +86,16 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
   std::uint64_t to_bytes = 0;
   std::uint64_t from_bytes = 0;
   for (const Frame& frame : to_host) {
-    bench.lan().queue(frame);
+    harness.lan().queue(frame);
     to_bytes += frame.size() - lan::kVnetHeaderBytes;
   }
-  bench.run(5ms);
+  harness.run(5ms);
   for (const Frame& frame : from_host) {
     push(frame);
     from_bytes += frame.size() - lan::kVnetHeaderBytes;
   }
   ASSERT_EQ(host.got, to_host);
-  ASSERT_EQ(bench.written[0], from_host);
+  ASSERT_EQ(harness.written[0], from_host);
   EXPECT_EQ(counted("rmon"), (Stats{{"iou.to_host.octets", to_bytes},
                                     {"iou.to_host.unicast", 4},
                                     {"iou.to_host.multicast", 1},
@@ -116,7 +116,7 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
                                     {"iou.from_host.size.1023", 2},
                                     {"iou.from_host.size.1518", 2}}));
   EXPECT_EQ(get("rmon").size(), 26U);
-  EXPECT_EQ(bench.count("host.host1.iou.from_host.size.511"), 2U);
+  EXPECT_EQ(harness.count("host.host1.iou.from_host.size.511"), 2U);
   EXPECT_EQ(get("basic"), (Stats{{"iou.to_host.frames", 7},
                                  {"iou.to_host.bytes", to_bytes + 7 * lan::kVnetHeaderBytes},
                                  {"iou.to_host.split", 0},
@@ -126,9 +126,9 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
 }
 
 TEST_F(NicStatsTest, S001_25_each_drop_is_under_its_cause) {
-  ASSERT_EQ(bench.vlan(host, CfgCode::kVlanAdd, 5), CfgStatus::kOk);
-  bench.lan().queue(frame_of(mac_number(1), kPeer, 1, 6));
-  bench.run(5ms);
+  ASSERT_EQ(harness.vlan(host, CfgCode::kVlanAdd, 5), CfgStatus::kOk);
+  harness.lan().queue(frame_of(mac_number(1), kPeer, 1, 6));
+  harness.run(5ms);
   push(frame_of(kPeer, mac_number(9), 1));  // not its address
   push(Frame(lan::kVnetHeaderBytes + 13));  // no Ethernet header
   Frame super = frame_of(kPeer, mac_number(1), 1);
@@ -148,16 +148,16 @@ TEST_F(NicStatsTest, S001_25_pools_and_queues_are_as_the_pair_has_them) {
   EXPECT_GT(pools.at("pool.ours.pools"), 0U);
   EXPECT_EQ(pools.at("pool.peer.available"), pools.at("pool.peer.elements"));
   host.takes = false;  // what goes to it stays in its elements
-  for (std::uint32_t i = 0; i < 10; ++i) bench.lan().queue(frame_of(mac_number(1), kPeer, i));
-  bench.run(5ms);
+  for (std::uint32_t i = 0; i < 10; ++i) harness.lan().queue(frame_of(mac_number(1), kPeer, i));
+  harness.run(5ms);
   EXPECT_EQ(get("pools").at("pool.peer.available"), pools.at("pool.peer.available") - 10);
   const Stats queues = get("queues");
   EXPECT_EQ(queues.at("msg.tx.writes"), 10U);
   EXPECT_EQ(queues.at("queue.to_host.waiting"), 0U);
   EXPECT_EQ(queues.at("queue.from_host.waiting"), 0U);
   const std::uint64_t more = pools.at("pool.peer.available");
-  for (std::uint32_t i = 0; i < more; ++i) bench.lan().queue(frame_of(mac_number(1), kPeer, i));
-  bench.run(20ms);
+  for (std::uint32_t i = 0; i < more; ++i) harness.lan().queue(frame_of(mac_number(1), kPeer, i));
+  harness.run(20ms);
   const Stats full = get("queues");
   EXPECT_GT(full.at("queue.to_host.waiting"), 0U) << "no element is left";
   EXPECT_EQ(full.at("queue.to_host.waiting"), 10 + more - full.at("msg.tx.writes"));
@@ -165,7 +165,7 @@ TEST_F(NicStatsTest, S001_25_pools_and_queues_are_as_the_pair_has_them) {
 
 TEST_F(NicStatsTest, S001_25_a_host_clears_its_own_view_only) {
   const Frame frame = sized(mac_number(1), kPeer, 64);
-  bench.lan().queue(frame);
+  harness.lan().queue(frame);
   push(frame_of(kPeer, mac_number(9), 1));  // dropped
   ASSERT_EQ(get("basic").at("iou.to_host.frames"), 1U);
   ASSERT_EQ(clear("rmon"), CfgStatus::kOk);
@@ -175,13 +175,13 @@ TEST_F(NicStatsTest, S001_25_a_host_clears_its_own_view_only) {
   ASSERT_EQ(clear(""), CfgStatus::kOk);
   EXPECT_TRUE(counted("basic").empty());
   EXPECT_TRUE(counted("drops").empty());
-  EXPECT_EQ(bench.count("iou.to_host.frames"), 1U) << "the unit's owner still sees it";
-  EXPECT_EQ(bench.count("iou.from_host.drop.spoof"), 1U);
-  bench.lan().queue(frame);
-  bench.run(5ms);
+  EXPECT_EQ(harness.count("iou.to_host.frames"), 1U) << "the unit's owner still sees it";
+  EXPECT_EQ(harness.count("iou.from_host.drop.spoof"), 1U);
+  harness.lan().queue(frame);
+  harness.run(5ms);
   EXPECT_EQ(counted("basic").at("iou.to_host.frames"), 1U);
   EXPECT_EQ(counted("rmon").at("iou.to_host.size.64"), 1U);
-  EXPECT_EQ(bench.count("iou.to_host.frames"), 2U);
+  EXPECT_EQ(harness.count("iou.to_host.frames"), 2U);
 }
 
 TEST(RmonTest, a_super_frame_is_one_frame_of_its_length) {
@@ -195,4 +195,4 @@ TEST(RmonTest, a_super_frame_is_one_frame_of_its_length) {
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench
+}  // namespace splitnic::iou::harness

@@ -1,62 +1,62 @@
 // A host that guesses handles: each guess ends its session, the eighth within a minute its stay.
 #include "messaging/connect.pb.h"
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench::quarantine_test {
+namespace splitnic::iou::harness::quarantine_test {
 namespace {
 
 // One RDMA write of the host to a handle that it was never given.
-void guess(UnitBench& bench, TestHost& host) {
+void guess(UnitHarness& harness, TestHost& host) {
   fabric::SendWr wr;
   wr.op = fabric::WrOp::kRdmaWrite;
   wr.remote_address = fabric::VirtualAddress(0x1000);
   wr.remote_handle = fabric::MemoryHandle(host.random.next32());
   ASSERT_TRUE(host.adapter->post_send(host.pair->qpn(1), wr));
-  ASSERT_TRUE(bench.run_until([&] { return !host.up(); }));
+  ASSERT_TRUE(harness.run_until([&] { return !host.up(); }));
 }
 
 TEST(QuarantineTest, S_59_the_first_guess_ends_the_queue_pair_and_the_session) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
-  guess(bench, host);
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  guess(harness, host);
   EXPECT_EQ(host.refusal, "channel 1: remote_access");
-  EXPECT_EQ(bench.count("fabric.drop.access"), 1U);
-  bench.run(5ms);
-  EXPECT_EQ(bench.unit->hosts_up(), 0U);
-  EXPECT_TRUE(bench.connect(host)) << "one mistake is no attack";
+  EXPECT_EQ(harness.count("fabric.drop.access"), 1U);
+  harness.run(5ms);
+  EXPECT_EQ(harness.unit->hosts_up(), 0U);
+  EXPECT_TRUE(harness.connect(host)) << "one mistake is no attack";
 }
 
 TEST(QuarantineTest, S_59_eight_guesses_within_a_minute_keep_the_node_out_for_five) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  TestHost& other = bench.add_host();
-  ASSERT_TRUE(bench.attach(other, mac_number(2)));
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  TestHost& other = harness.add_host();
+  ASSERT_TRUE(harness.attach(other, mac_number(2)));
   for (std::size_t i = 0; i < 8; ++i) {
-    ASSERT_TRUE(bench.connect(host)) << i;
-    guess(bench, host);
-    bench.run(1s);
+    ASSERT_TRUE(harness.connect(host)) << i;
+    guess(harness, host);
+    harness.run(1s);
   }
-  EXPECT_EQ(bench.count("iou.hosts.quarantined"), 1U);
-  EXPECT_FALSE(bench.connect(host));
+  EXPECT_EQ(harness.count("iou.hosts.quarantined"), 1U);
+  EXPECT_FALSE(harness.connect(host));
   EXPECT_NE(host.refusal.find("memory that it was not given"), std::string::npos) << host.refusal;
   host.start();  // another process of the same node
-  EXPECT_FALSE(bench.connect(host));
-  EXPECT_GT(bench.count("iou.hosts.refused_quarantine"), 0U);
+  EXPECT_FALSE(harness.connect(host));
+  EXPECT_GT(harness.count("iou.hosts.refused_quarantine"), 0U);
   // The other host goes on.
   EXPECT_TRUE(other.up());
-  bench.lan().queue(frame_of(mac_number(2), kPeer));
-  ASSERT_TRUE(bench.run_until([&] { return other.got.size() == 1; }));
+  harness.lan().queue(frame_of(mac_number(2), kPeer));
+  ASSERT_TRUE(harness.run_until([&] { return other.got.size() == 1; }));
 
-  bench.run(Quarantine::kFor);
-  EXPECT_TRUE(bench.connect(host));
+  harness.run(Quarantine::kFor);
+  EXPECT_TRUE(harness.connect(host));
 }
 
 // The guess and the request for another session arrive together: the unit ends the session before
 // its pair has seen that its queue pair is gone.
 TEST(QuarantineTest, S_59_a_guesser_that_asks_anew_at_once_is_counted) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
   messaging::connect::Capabilities c;
   c.set_mode(messaging::connect::MODE_SEND);
   c.set_version_lowest(1);
@@ -71,19 +71,19 @@ TEST(QuarantineTest, S_59_a_guesser_that_asks_anew_at_once_is_counted) {
     pairs[i].qpn = fabric::Qpn(static_cast<std::uint32_t>(100 + i));
   }
   for (std::size_t i = 0; i < 8; ++i) {
-    ASSERT_TRUE(bench.connect(host)) << i;
-    bench.run(Iou::kSessionEvery);
+    ASSERT_TRUE(harness.connect(host)) << i;
+    harness.run(Iou::kSessionEvery);
     fabric::SendWr wr;
     wr.op = fabric::WrOp::kRdmaWrite;
     wr.remote_handle = fabric::MemoryHandle(host.random.next32());
     ASSERT_TRUE(host.adapter->post_send(host.pair->qpn(1), wr));
-    host.adapter->transmit(bench.clock.now());
+    host.adapter->transmit(harness.clock.now());
     host.adapter->connections().connect(*host.link, pairs, base::as_bytes(capabilities),
-                                        bench.clock.now());
+                                        harness.clock.now());
     host.step();
-    bench.run(Iou::kSessionEvery);
+    harness.run(Iou::kSessionEvery);
   }
-  EXPECT_EQ(bench.count("iou.hosts.quarantined"), 1U);
+  EXPECT_EQ(harness.count("iou.hosts.quarantined"), 1U);
 }
 
 TEST(QuarantineTest, S_59_refusals_that_are_far_apart_are_forgiven) {
@@ -114,4 +114,4 @@ TEST(QuarantineTest, S_59_it_is_bounded_and_forgets_who_was_quiet_longest) {
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench::quarantine_test
+}  // namespace splitnic::iou::harness::quarantine_test

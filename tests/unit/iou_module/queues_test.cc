@@ -1,41 +1,41 @@
 // Hosts that ask for several queues, as the I/O unit meets them.
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench::queues_test {
+namespace splitnic::iou::harness::queues_test {
 namespace {
 
 TEST(QueuesTest, S001_08_a_host_with_one_of_its_two_queues_is_not_up) {
-  UnitBench bench({.queues = 8});
-  TestHost& host = bench.add_host({.queues = 2});
-  ASSERT_TRUE(bench.run_until([&] { return host.link_up(); }, 1s));
+  UnitHarness harness({.queues = 8});
+  TestHost& host = harness.add_host({.queues = 2});
+  ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }, 1s));
   host.connect();
-  ASSERT_TRUE(bench.run_until([&] { return host.up(); }, 1s));
-  bench.run(10ms);
+  ASSERT_TRUE(harness.run_until([&] { return host.up(); }, 1s));
+  harness.run(10ms);
   EXPECT_EQ(host.pair->peer_queues(), 2U);
-  EXPECT_EQ(bench.unit->sessions().size(), 1U);
-  EXPECT_EQ(bench.unit->hosts_up(), 0U);
+  EXPECT_EQ(harness.unit->sessions().size(), 1U);
+  EXPECT_EQ(harness.unit->hosts_up(), 0U);
 }
 
 TEST(QueuesTest, X_46_a_unit_gives_no_more_than_it_has) {
-  UnitBench bench;
-  TestHost& host = bench.add_host({.queues = 2});
-  ASSERT_TRUE(bench.run_until([&] { return host.link_up(); }, 1s));
+  UnitHarness harness;
+  TestHost& host = harness.add_host({.queues = 2});
+  ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }, 1s));
   host.connect();
-  ASSERT_TRUE(bench.run_until([&] { return bench.unit->hosts_up() == 1; }, 1s));
+  ASSERT_TRUE(harness.run_until([&] { return harness.unit->hosts_up() == 1; }, 1s));
   EXPECT_EQ(host.pair->peer_queues(), 1U);
 }
 
 TEST(QueuesTest, P_43_a_further_queue_needs_the_first) {
-  UnitBench bench({.queues = 8});
-  TestHost& host = bench.add_host({.queues = 2, .queue = 1});
-  TestHost& other = bench.add_host({.queues = 2});
-  ASSERT_TRUE(bench.run_until([&] { return host.link_up() && other.link_up(); }, 1s));
+  UnitHarness harness({.queues = 8});
+  TestHost& host = harness.add_host({.queues = 2, .queue = 1});
+  TestHost& other = harness.add_host({.queues = 2});
+  ASSERT_TRUE(harness.run_until([&] { return host.link_up() && other.link_up(); }, 1s));
   other.connect();
-  ASSERT_TRUE(bench.run_until([&] { return other.up(); }, 1s));
+  ASSERT_TRUE(harness.run_until([&] { return other.up(); }, 1s));
   host.connect();  // another host's first is not its own
-  ASSERT_TRUE(bench.run_until([&] { return !host.refusal.empty(); }, 1s));
+  ASSERT_TRUE(harness.run_until([&] { return !host.refusal.empty(); }, 1s));
   EXPECT_NE(host.refusal.find("its first queue is not connected"), std::string::npos);
-  EXPECT_EQ(bench.unit->sessions().size(), 1U);
+  EXPECT_EQ(harness.unit->sessions().size(), 1U);
   EXPECT_TRUE(other.up());
 }
 
@@ -51,4 +51,4 @@ TEST(QueuesTest, S001_08_there_is_room_for_all_queues_of_all_hosts) {
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench::queues_test
+}  // namespace splitnic::iou::harness::queues_test

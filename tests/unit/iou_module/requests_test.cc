@@ -1,9 +1,9 @@
 // Requests of hosts: what is refused has changed nothing.
 #include "control/values.h"
 #include "messaging/cfgutil/node_name.h"
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 
-namespace splitnic::iou::bench::requests_test {
+namespace splitnic::iou::harness::requests_test {
 namespace {
 
 // What GET_STATE digests, and what it does not.
@@ -13,30 +13,30 @@ std::string configuration(const AttachedHost& host) {
 }
 
 // Attached, with something in every table.
-bool set_up(UnitBench& bench, TestHost& host) {
+bool set_up(UnitHarness& harness, TestHost& host) {
   cfg::SetFilterRequest filter;
   filter.mutable_filter()->add_unicast(bytes(mac_number(11)));
   filter.mutable_filter()->add_multicast(bytes({0x01, 0, 0x5E, 0, 0, 1}));
-  return bench.attach(host, mac_number(1)) &&
-         bench.ask(host, CfgCode::kSetFilter, filter).status == CfgStatus::kOk &&
-         bench.vlan(host, CfgCode::kVlanAdd, 5) == CfgStatus::kOk &&
-         bench.vlan(host, CfgCode::kSetPvid, 6) == CfgStatus::kOk;
+  return harness.attach(host, mac_number(1)) &&
+         harness.ask(host, CfgCode::kSetFilter, filter).status == CfgStatus::kOk &&
+         harness.vlan(host, CfgCode::kVlanAdd, 5) == CfgStatus::kOk &&
+         harness.vlan(host, CfgCode::kSetPvid, 6) == CfgStatus::kOk;
 }
 
 struct P43 : testing::Test {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
   AttachedHost* session = nullptr;
   std::string before;
 
   void SetUp() override {
-    ASSERT_TRUE(set_up(bench, host));
-    session = bench.unit->sessions().at(0);
+    ASSERT_TRUE(set_up(harness, host));
+    session = harness.unit->sessions().at(0);
     before = configuration(*session);
   }
   // Straight to the unit: longer than a message can be, too.
   CfgStatus ask(CfgCode code, const std::string& data) {
-    return bench.unit->nics()[0]->reply(*session, {code, base::as_bytes(data)}).status;
+    return harness.unit->nics()[0]->reply(*session, {code, base::as_bytes(data)}).status;
   }
   void is_refused(CfgCode code, const std::string& data, CfgStatus status = CfgStatus::kBadValue) {
     EXPECT_EQ(ask(code, data), status) << messaging::name(code);
@@ -137,37 +137,37 @@ TEST_F(RequestsP43Test, P_43_a_list_with_one_bad_entry_is_refused_whole) {
 }
 
 TEST(RequestsTest, a_host_that_does_not_know_the_vnet_header_is_refused) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
-  ASSERT_TRUE(bench.connect(host));
-  EXPECT_EQ(bench.ask(host, CfgCode::kStart).status, CfgStatus::kNotPermitted);
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.connect(host));
+  EXPECT_EQ(harness.ask(host, CfgCode::kStart).status, CfgStatus::kNotPermitted);
   cfg::InitNicRequest init;
   init.set_features_wanted(~std::uint64_t{lan::kOffloadVnet});
-  EXPECT_EQ(bench.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kBadValue);
-  EXPECT_EQ(bench.ask(host, CfgCode::kStart).status, CfgStatus::kNotPermitted);
-  ASSERT_EQ(bench.set_mac(host, mac_number(1)), CfgStatus::kOk);
-  bench.lan().queue(frame_of(mac_number(1), kPeer));
-  bench.run(5ms);
+  EXPECT_EQ(harness.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kBadValue);
+  EXPECT_EQ(harness.ask(host, CfgCode::kStart).status, CfgStatus::kNotPermitted);
+  ASSERT_EQ(harness.set_mac(host, mac_number(1)), CfgStatus::kOk);
+  harness.lan().queue(frame_of(mac_number(1), kPeer));
+  harness.run(5ms);
   EXPECT_TRUE(host.got.empty());
   init.set_features_wanted(lan::kOffloadVnet | lan::kOffloadChecksum);
-  EXPECT_EQ(bench.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
-  EXPECT_EQ(bench.ask(host, CfgCode::kStart).status, CfgStatus::kOk);
+  EXPECT_EQ(harness.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
+  EXPECT_EQ(harness.ask(host, CfgCode::kStart).status, CfgStatus::kOk);
   cfg::SetOffloadsReply force;
   ASSERT_TRUE(force.ParseFromString(
-      bench.ask(host, CfgCode::kSetOffloads, cfg::SetOffloadsRequest{}).data));
+      harness.ask(host, CfgCode::kSetOffloads, cfg::SetOffloadsRequest{}).data));
   EXPECT_EQ(force.mask(), std::uint64_t{lan::kOffloadVnet});
 }
 
 // The name is in log lines and in names of counters, which `splitnic stats` prints.
 TEST(RequestsTest, a_peers_name_is_cleaned) {
-  UnitBench bench;
-  TestHost& host = bench.add_host();
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
   host.name = ".ho st\n\x1b[2J\u00e4-A_9.x";
-  ASSERT_TRUE(bench.attach(host, mac_number(1)));
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
   const std::string clean = "_ho_st___2J__-A_9.x";
-  EXPECT_EQ(bench.unit->sessions().at(0)->pair().peer_name(), clean);
+  EXPECT_EQ(harness.unit->sessions().at(0)->pair().peer_name(), clean);
   EXPECT_TRUE(control::is_node_name(clean));
-  EXPECT_TRUE(bench.has_counter("host." + clean + ".iou.to_host.frames"));
+  EXPECT_TRUE(harness.has_counter("host." + clean + ".iou.to_host.frames"));
   for (int byte = 0; byte < 256; ++byte) {
     const std::string name(1, static_cast<char>(byte));
     EXPECT_EQ(messaging::clean_node_name(name) == name, control::is_node_name(name)) << byte;
@@ -178,4 +178,4 @@ TEST(RequestsTest, a_peers_name_is_cleaned) {
 }
 
 }  // namespace
-}  // namespace splitnic::iou::bench::requests_test
+}  // namespace splitnic::iou::harness::requests_test

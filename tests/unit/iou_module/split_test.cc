@@ -1,21 +1,21 @@
 // Frames that have to be split on their way to a host, among others that lie in the same ring.
 #include <gtest/gtest.h>
 
-#include "tests/unit/iou_module/unit_bench.h"
+#include "tests/unit/iou_module/unit_harness.h"
 #include "tests/unit/lan_bridge/frame_builder.h"
 
 namespace splitnic::iou::split_test {
 namespace {
 
 using namespace std::chrono_literals;
-using bench::Frame;
-using bench::TestHost;
-using bench::UnitBench;
+using harness::Frame;
+using harness::TestHost;
+using harness::UnitHarness;
 
 constexpr std::size_t kNumberAt = lan::kVnetHeaderBytes + lan::kEthernetBytes;
 
 Frame numbered(const lan::MacAddress& to, std::uint32_t number) {
-  Frame frame = bench::frame_of(to, bench::kPeer, number, 0, 1500);
+  Frame frame = harness::frame_of(to, harness::kPeer, number, 0, 1500);
   for (std::size_t i = kNumberAt + 4; i < frame.size(); ++i) {
     frame[i] = static_cast<std::byte>(number * 31 + i);
   }
@@ -24,10 +24,10 @@ Frame numbered(const lan::MacAddress& to, std::uint32_t number) {
 
 // The host takes no offloads, so each super-frame becomes many; more than the ring holds passes.
 TEST(SplitTest, S001_28_what_lies_behind_a_split_frame_stays_unchanged) {
-  UnitBench bench;
-  TestHost& host = bench.add_host({.pools = {{16, 2048}}});
-  const lan::MacAddress mac = bench::mac_number(1);
-  ASSERT_TRUE(bench.attach(host, mac));
+  UnitHarness harness;
+  TestHost& host = harness.add_host({.pools = {{16, 2048}}});
+  const lan::MacAddress mac = harness::mac_number(1);
+  ASSERT_TRUE(harness.attach(host, mac));
   std::uint32_t number = 0;
   for (int batch = 0; batch < 150; ++batch) {
     lan::frame_builder::Spec spec;
@@ -35,11 +35,11 @@ TEST(SplitTest, S001_28_what_lies_behind_a_split_frame_stays_unchanged) {
     spec.payload_bytes = 30000;
     spec.gso_size = 1448;
     spec.seed = static_cast<std::uint32_t>(batch + 1);
-    bench.lan().queue(lan::frame_builder::make_frame(spec));
-    for (int i = 0; i < 30; ++i) bench.lan().queue(numbered(mac, number++));
+    harness.lan().queue(lan::frame_builder::make_frame(spec));
+    for (int i = 0; i < 30; ++i) harness.lan().queue(numbered(mac, number++));
   }
   // Few elements: frames wait in the ring while others are read behind them.
-  bench.run(1s);
+  harness.run(1s);
   std::size_t segments = 0;
   std::int64_t last = -1;
   std::size_t plain = 0;
@@ -56,8 +56,8 @@ TEST(SplitTest, S001_28_what_lies_behind_a_split_frame_stays_unchanged) {
   }
   EXPECT_GT(segments, 100U);
   EXPECT_GT(plain, 500U);
-  EXPECT_EQ(bench.count("lan.rx.frames") + bench.count("iou.to_host.split"),
-            bench.count("iou.to_host.frames") + bench.count("lan.rx.drop.host_full"));
+  EXPECT_EQ(harness.count("lan.rx.frames") + harness.count("iou.to_host.split"),
+            harness.count("iou.to_host.frames") + harness.count("lan.rx.drop.host_full"));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@ namespace splitnic::messaging::channel_liar_test {
 namespace {
 
 using namespace std::chrono_literals;
-using messaging::bench::ChannelBench;
-using messaging::bench::ChannelSide;
+using messaging::harness::ChannelFixture;
+using messaging::harness::ChannelSide;
 
 PoolView pool_of(ChannelSide& side, std::uint32_t ref) {
   for (const PoolView& pool : side.pair->pools()) {
@@ -19,124 +19,125 @@ PoolView pool_of(ChannelSide& side, std::uint32_t ref) {
 }
 
 // Makes the host believe that `record` is a pool of the unit.
-void advertise(ChannelBench& bench, const PoolRecord& record) {
+void advertise(ChannelFixture& harness, const PoolRecord& record) {
   std::array<std::byte, 128> message;
   const std::size_t bytes = BufferRecvPool::emit(kUnsolicited, std::array{record}, message);
-  bench.unit().pair->TEST_send(base::Bytes(message).first(bytes));
-  bench.run_for(1ms);
+  harness.unit().pair->TEST_send(base::Bytes(message).first(bytes));
+  harness.run_for(1ms);
 }
 
 // Makes the host forget pool `ref` while the unit goes on with it.
-void forget(ChannelBench& bench, std::uint32_t ref) {
+void forget(ChannelFixture& harness, std::uint32_t ref) {
   std::array<std::byte, 64> message;
   const std::size_t bytes = BufferPoolFlushRequest::emit(
       TransactionContext(1234), std::array{FlushRecord{PoolRef(ref)}}, message);
-  bench.unit().pair->TEST_send(base::Bytes(message).first(bytes));
-  bench.run_for(1ms);
+  harness.unit().pair->TEST_send(base::Bytes(message).first(bytes));
+  harness.run_for(1ms);
 }
 
 TEST(ChannelLiar, S001_14_an_element_that_is_not_posted_cannot_be_written) {
-  ChannelBench bench({.unit = {.pools = {{4, 2048}}}});
-  ASSERT_TRUE(bench.connect());
-  bench.unit().holds = true;
-  for (int n = 0; n < 4; ++n) bench.host().queue(1000);
-  ASSERT_TRUE(bench.run_until([&] { return bench.unit().held.size() == 4; }, 1s));
-  const base::MutableBytes first = bench.unit().held.front().bytes;
+  ChannelFixture harness({.unit = {.pools = {{4, 2048}}}});
+  ASSERT_TRUE(harness.connect());
+  harness.unit().holds = true;
+  for (int n = 0; n < 4; ++n) harness.host().queue(1000);
+  ASSERT_TRUE(harness.run_until([&] { return harness.unit().held.size() == 4; }, 1s));
+  const base::MutableBytes first = harness.unit().held.front().bytes;
   const std::vector<std::byte> before(first.begin(), first.end());
-  const PoolView real = pool_of(bench.unit(), 0);
-  forget(bench, 0);
-  advertise(bench, {PoolRef(77), 1, 2048, real.handle, real.address, 0});
-  bench.host().queue(1000);  // goes to the filled element
-  ASSERT_TRUE(bench.run_until([&] { return !bench.host().downs.empty(); }, 5s));
-  EXPECT_EQ(bench.host().downs[0], "channel 1: remote_access");
+  const PoolView real = pool_of(harness.unit(), 0);
+  forget(harness, 0);
+  advertise(harness, {PoolRef(77), 1, 2048, real.handle, real.address, 0});
+  harness.host().queue(1000);  // goes to the filled element
+  ASSERT_TRUE(harness.run_until([&] { return !harness.host().downs.empty(); }, 5s));
+  EXPECT_EQ(harness.host().downs[0], "channel 1: remote_access");
   EXPECT_TRUE(std::ranges::equal(first, before));
 }
 
 TEST(ChannelLiar, P_38_an_indication_must_name_where_the_write_went) {
-  ChannelBench bench({.unit = {.pools = {{4, 2048}}}});
-  ASSERT_TRUE(bench.connect());
-  const PoolView real = pool_of(bench.unit(), 0);
-  forget(bench, 0);
-  ASSERT_TRUE(bench.host().pool_refs(false).empty());
+  ChannelFixture harness({.unit = {.pools = {{4, 2048}}}});
+  ASSERT_TRUE(harness.connect());
+  const PoolView real = pool_of(harness.unit(), 0);
+  forget(harness, 0);
+  ASSERT_TRUE(harness.host().pool_refs(false).empty());
   // Shifted by one element: what the idata calls element 0 is written to element 1.
-  advertise(bench, {PoolRef(0), 3, 2048, real.handle,
-                    fabric::VirtualAddress(real.address.value + 2048), 0});
-  bench.host().queue(1000);
-  ASSERT_TRUE(bench.run_until([&] { return bench.host().completed == 1; }, 1s));
-  bench.run_for(1ms);
-  EXPECT_EQ(bench.unit().taken, 0U);
-  EXPECT_EQ(bench.unit().count("msg.drop.range"), 1U);
-  EXPECT_EQ(pool_of(bench.unit(), 0).available, 4U);
+  advertise(harness, {PoolRef(0), 3, 2048, real.handle,
+                      fabric::VirtualAddress(real.address.value + 2048), 0});
+  harness.host().queue(1000);
+  ASSERT_TRUE(harness.run_until([&] { return harness.host().completed == 1; }, 1s));
+  harness.run_for(1ms);
+  EXPECT_EQ(harness.unit().taken, 0U);
+  EXPECT_EQ(harness.unit().count("msg.drop.range"), 1U);
+  EXPECT_EQ(pool_of(harness.unit(), 0).available, 4U);
 }
 
 TEST(ChannelLiar, S001_14_memory_of_a_pool_begins_as_zeros) {
-  ChannelBench bench;
-  ASSERT_TRUE(bench.connect());
-  for (const base::MutableBytes pool : bench.unit().pair->TEST_pool_memory()) {
+  ChannelFixture harness;
+  ASSERT_TRUE(harness.connect());
+  for (const base::MutableBytes pool : harness.unit().pair->TEST_pool_memory()) {
     EXPECT_TRUE(std::ranges::all_of(pool, [](std::byte b) { return b == std::byte{0}; }));
   }
 }
 
-void get_one(ChannelBench& bench, std::uint64_t context) {
+void get_one(ChannelFixture& harness, std::uint64_t context) {
   std::array<std::byte, 64> message;
   const BufferRecvPoolGet get{TransactionContext(context), 64, 1};
   const std::size_t bytes = get.emit(message);
-  bench.host().pair->TEST_send(base::Bytes(message).first(bytes));
+  harness.host().pair->TEST_send(base::Bytes(message).first(bytes));
 }
 
 // Each costs two entries of the adapter's table, which all hosts share: a region and a window.
 TEST(ChannelLiar, S001_13_R_62_a_peer_gets_no_more_than_16_pools) {
-  ChannelBench bench;
-  ASSERT_TRUE(bench.connect());
-  const std::size_t before = bench.unit().pool_refs(true).size();
-  const std::size_t entries = bench.unit().adapter->memory().live_count();
+  ChannelFixture harness;
+  ASSERT_TRUE(harness.connect());
+  const std::size_t before = harness.unit().pool_refs(true).size();
+  const std::size_t entries = harness.unit().adapter->memory().live_count();
   for (std::uint64_t context = 1; context <= 40; ++context) {
-    get_one(bench, context);
-    bench.run_for(1ms);
+    get_one(harness, context);
+    harness.run_for(1ms);
   }
-  EXPECT_EQ(bench.unit().count("pool.granted"), 16U);
-  EXPECT_EQ(bench.unit().count("pool.refused"), 24U);
-  EXPECT_EQ(bench.unit().pool_refs(true).size(), before + 16);
-  EXPECT_EQ(bench.unit().adapter->memory().live_count(), entries + 2 * 16);
-  EXPECT_TRUE(bench.unit().pair->up());
-  bench.host().queue(1500);
-  EXPECT_TRUE(bench.deliver());
+  EXPECT_EQ(harness.unit().count("pool.granted"), 16U);
+  EXPECT_EQ(harness.unit().count("pool.refused"), 24U);
+  EXPECT_EQ(harness.unit().pool_refs(true).size(), before + 16);
+  EXPECT_EQ(harness.unit().adapter->memory().live_count(), entries + 2 * 16);
+  EXPECT_TRUE(harness.unit().pair->up());
+  harness.host().queue(1500);
+  EXPECT_TRUE(harness.deliver());
 }
 
 // All references below 256 are taken, then one ends and another is asked for in the same turn.
 TEST(ChannelLiar, P_41_a_reference_that_ends_is_given_again_in_the_same_turn) {
-  ChannelBench bench({.unit = {.pools = std::vector<PoolSpec>(248, PoolSpec{1, 64})}});
-  ASSERT_TRUE(bench.connect());
+  ChannelFixture harness({.unit = {.pools = std::vector<PoolSpec>(248, PoolSpec{1, 64})}});
+  ASSERT_TRUE(harness.connect());
   std::uint64_t context = 1;
-  while (bench.unit().pool_refs(true).size() < 256) {
-    const std::size_t before = bench.unit().pool_refs(true).size();
-    get_one(bench, context++);
-    ASSERT_TRUE(bench.run_until([&] { return bench.unit().pool_refs(true).size() > before; }, 1s));
+  while (harness.unit().pool_refs(true).size() < 256) {
+    const std::size_t before = harness.unit().pool_refs(true).size();
+    get_one(harness, context++);
+    ASSERT_TRUE(
+        harness.run_until([&] { return harness.unit().pool_refs(true).size() > before; }, 1s));
   }
   std::array<std::byte, 64> message;
   const std::size_t bytes = BufferPoolFlushRequest::emit(
       TransactionContext(std::uint64_t{1} << 63 | 7), std::array{FlushRecord{PoolRef(0)}}, message);
-  bench.host().pair->TEST_send(base::Bytes(message).first(bytes));
-  get_one(bench, context);
-  bench.run_for(10ms);
-  EXPECT_TRUE(bench.unit().pair->up());
-  EXPECT_EQ(bench.unit().pool_refs(true).size(), 256U);
+  harness.host().pair->TEST_send(base::Bytes(message).first(bytes));
+  get_one(harness, context);
+  harness.run_for(10ms);
+  EXPECT_TRUE(harness.unit().pair->up());
+  EXPECT_EQ(harness.unit().pool_refs(true).size(), 256U);
 }
 
 TEST(ChannelLiar, S001_24_answers_that_nobody_takes_are_bounded) {
-  ChannelBench bench;
-  ASSERT_TRUE(bench.connect());
+  ChannelFixture harness;
+  ASSERT_TRUE(harness.connect());
   std::array<std::byte, 64> message;
   const CfgUtilRequest request{TransactionContext(5), CfgCode::kEcho, {}};
   const std::size_t bytes = request.emit(message);
-  for (int n = 0; n < 20; ++n) bench.host().pair->TEST_send(base::Bytes(message).first(bytes));
-  bench.unit().polls = false;
-  bench.run_for(1ms);  // all are there when the unit looks
-  bench.unit().polls = true;
-  bench.run_for(10ms);
-  EXPECT_EQ(bench.unit().count("msg.drop.replies"), 12U);
-  EXPECT_EQ(bench.unit().asked[CfgCode::kEcho], 1);
-  EXPECT_TRUE(bench.unit().pair->up());
+  for (int n = 0; n < 20; ++n) harness.host().pair->TEST_send(base::Bytes(message).first(bytes));
+  harness.unit().polls = false;
+  harness.run_for(1ms);  // all are there when the unit looks
+  harness.unit().polls = true;
+  harness.run_for(10ms);
+  EXPECT_EQ(harness.unit().count("msg.drop.replies"), 12U);
+  EXPECT_EQ(harness.unit().asked[CfgCode::kEcho], 1);
+  EXPECT_TRUE(harness.unit().pair->up());
 }
 
 }  // namespace

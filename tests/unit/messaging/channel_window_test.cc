@@ -9,8 +9,8 @@ namespace {
 using namespace std::chrono_literals;
 using fabric::AccessCheck;
 using fabric::AccessKind;
-using messaging::bench::ChannelBench;
-using messaging::bench::ChannelSide;
+using messaging::harness::ChannelFixture;
+using messaging::harness::ChannelSide;
 
 fabric::Qpn qpn_of(const ChannelSide& side, std::uint8_t channel) {
   for (const ChannelView& view : side.pair->channels()) {
@@ -31,13 +31,13 @@ std::vector<fabric::MrwtEntry> windows_of(const ChannelSide& side) {
 }
 
 TEST(ChannelWindow, S002_11_a_pool_is_exposed_by_a_window_bound_to_the_data_queue_pair) {
-  ChannelBench bench({.unit = {.pools = {{64, 2048}, {8, 65536}}}});
-  ASSERT_TRUE(bench.connect());
-  const auto windows = windows_of(bench.unit());
+  ChannelFixture harness({.unit = {.pools = {{64, 2048}, {8, 65536}}}});
+  ASSERT_TRUE(harness.connect());
+  const auto windows = windows_of(harness.unit());
   ASSERT_EQ(windows.size(), 2U);
   for (const fabric::MrwtEntry& window : windows) {
     EXPECT_EQ(window.type, fabric::EntryType::kWindow);
-    EXPECT_EQ(window.bound_qp, qpn_of(bench.unit(), 1));
+    EXPECT_EQ(window.bound_qp, qpn_of(harness.unit(), 1));
     EXPECT_EQ(window.rights, fabric::kRemoteWrite);
   }
   EXPECT_EQ(windows[0].length, 64U * 2048);
@@ -45,14 +45,14 @@ TEST(ChannelWindow, S002_11_a_pool_is_exposed_by_a_window_bound_to_the_data_queu
 
 // The region under a window is for this machine alone.
 TEST(ChannelWindow, S002_13_no_region_of_a_side_serves_remote_access) {
-  ChannelBench bench;
-  ASSERT_TRUE(bench.connect());
-  const fabric::Mrwt& memory = bench.unit().adapter->memory();
+  ChannelFixture harness;
+  ASSERT_TRUE(harness.connect());
+  const fabric::Mrwt& memory = harness.unit().adapter->memory();
   EXPECT_EQ(memory.profile(), fabric::MrwtProfile::kStrictWindows);
   std::size_t regions = 0;
-  for (const PoolView& pool : bench.unit().pair->pools()) {
+  for (const PoolView& pool : harness.unit().pair->pools()) {
     if (!pool.ours) continue;
-    const fabric::Qpn data = qpn_of(bench.unit(), 1);
+    const fabric::Qpn data = qpn_of(harness.unit(), 1);
     const fabric::PdId pd = memory.entry(pool.handle)->pd;
     const auto letter = [&](AccessKind kind, fabric::PdId from, fabric::Qpn qp) {
       return memory.access(pool.handle, pool.address, pool.size, kind, from, qp);
@@ -81,18 +81,18 @@ fabric::Qpn make_qp(ChannelSide& side, fabric::PdId pd, base::Time now) {
 // Same peer, same protection domain, the right handle and address: the window refuses it all the
 // same.
 TEST(ChannelWindow, S002_14_another_queue_pair_of_the_domain_cannot_write_to_a_pool) {
-  ChannelBench bench;
-  ASSERT_TRUE(bench.connect());
-  ChannelSide& unit = bench.unit();
-  ChannelSide& host = bench.host();
+  ChannelFixture harness;
+  ASSERT_TRUE(harness.connect());
+  ChannelSide& unit = harness.unit();
+  ChannelSide& host = harness.host();
   const PoolView pool = unit.pair->pools()[0];
   ASSERT_TRUE(pool.ours);
   const base::MutableBytes memory = unit.pair->TEST_pool_memory()[0];
   const std::vector<std::byte> before(memory.begin(), memory.end());
   const fabric::PdId pd = unit.adapter->memory().entry(pool.handle)->pd;
-  const fabric::Qpn theirs = make_qp(unit, pd, bench.clock.now());
+  const fabric::Qpn theirs = make_qp(unit, pd, harness.clock.now());
   const fabric::PdId host_pd = host.adapter->alloc_pd();
-  const fabric::Qpn ours = make_qp(host, host_pd, bench.clock.now());
+  const fabric::Qpn ours = make_qp(host, host_pd, harness.clock.now());
   const auto unit_end = unit.adapter->describe(theirs, 2, 0);
   const auto host_end = host.adapter->describe(ours, 2, 0);
   ASSERT_TRUE(unit.adapter->connect_qp(unit_end, host_end, *unit.link));
@@ -108,40 +108,40 @@ TEST(ChannelWindow, S002_14_another_queue_pair_of_the_domain_cannot_write_to_a_p
   wr.remote_address = pool.address;
   wr.remote_handle = pool.handle;
   ASSERT_TRUE(host.adapter->post_send(ours, wr));
-  ASSERT_TRUE(bench.run_until([&] { return unit.count("fabric.drop.access") > 0; }, 1s));
-  bench.run_for(10ms);
+  ASSERT_TRUE(harness.run_until([&] { return unit.count("fabric.drop.access") > 0; }, 1s));
+  harness.run_for(10ms);
   EXPECT_EQ(host.adapter->find_qp(ours)->state(), fabric::QpState::kErr);
   EXPECT_TRUE(std::ranges::equal(memory, before));
   EXPECT_TRUE(unit.pair->up() && host.pair->up());  // the peer's own channels go on
-  bench.host().queue(1500);
-  EXPECT_TRUE(bench.deliver());
+  harness.host().queue(1500);
+  EXPECT_TRUE(harness.deliver());
 }
 
 TEST(ChannelWindow, S001_17_a_flush_unbinds_the_window_and_ends_the_region) {
-  ChannelBench bench({.unit = {.pools = std::vector<PoolSpec>(3, PoolSpec{16, 2048})}});
-  ASSERT_TRUE(bench.connect());
-  const fabric::Mrwt& memory = bench.unit().adapter->memory();
+  ChannelFixture harness({.unit = {.pools = std::vector<PoolSpec>(3, PoolSpec{16, 2048})}});
+  ASSERT_TRUE(harness.connect());
+  const fabric::Mrwt& memory = harness.unit().adapter->memory();
   const std::size_t entries = memory.live_count();
-  const PoolView pool = bench.unit().pair->pools()[0];
+  const PoolView pool = harness.unit().pair->pools()[0];
   ASSERT_TRUE(pool.ours);
   const fabric::PdId pd = memory.entry(pool.handle)->pd;
-  bench.unit().pair->flush({&pool.ref, 1}, true);
-  ASSERT_TRUE(bench.run_until([&] { return bench.unit().pool_refs(true).size() == 2; }, 900ms));
+  harness.unit().pair->flush({&pool.ref, 1}, true);
+  ASSERT_TRUE(harness.run_until([&] { return harness.unit().pool_refs(true).size() == 2; }, 900ms));
   EXPECT_EQ(memory.live_count(), entries - 2);
   EXPECT_EQ(memory.entry(pool.handle), nullptr);
   const auto late = memory.access(pool.handle, pool.address, 1, AccessKind::kRemoteWrite, pd,
-                                  qpn_of(bench.unit(), 1));
+                                  qpn_of(harness.unit(), 1));
   EXPECT_EQ(late.failed, AccessCheck::kA);
-  for (int n = 0; n < 200; ++n) bench.host().queue(1500);
-  EXPECT_TRUE(bench.deliver());
+  for (int n = 0; n < 200; ++n) harness.host().queue(1500);
+  EXPECT_TRUE(harness.deliver());
 }
 
 TEST(ChannelWindow, a_pair_that_ends_leaves_nothing_in_the_table) {
-  ChannelBench bench;
-  ASSERT_TRUE(bench.connect());
-  EXPECT_GT(bench.unit().adapter->memory().live_count(), 0U);
-  bench.unit().pair->close(bench.clock.now());
-  EXPECT_EQ(bench.unit().adapter->memory().live_count(), 0U);
+  ChannelFixture harness;
+  ASSERT_TRUE(harness.connect());
+  EXPECT_GT(harness.unit().adapter->memory().live_count(), 0U);
+  harness.unit().pair->close(harness.clock.now());
+  EXPECT_EQ(harness.unit().adapter->memory().live_count(), 0U);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "base/endian.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
-#include "tests/support/pair_bench.h"
+#include "tests/support/pair_harness.h"
 
 namespace splitnic::messaging::connection_test {
 namespace {
@@ -24,7 +24,7 @@ struct Arrived {
   std::uint32_t number = 0;
 };
 
-class Side final : public bench::PairSide {
+class Side final : public harness::PairSide {
  public:
   Side(std::size_t number, fabric::InProcessUnderlay& endpoint, base::ManualClock& clock,
        std::uint64_t seed, const PairConfig& config_in)
@@ -139,16 +139,16 @@ PairConfig gives(std::uint32_t queues) {
 }
 
 struct ConnectionTest : testing::Test {
-  bench::PairBench<Side> bench{{.unit = gives(8), .hub = {.batch_queue_max = 4096}}};
-  base::ManualClock& clock = bench.clock;
-  Side& unit = bench.unit();
-  Side& host = bench.host();
+  harness::PairHarness<Side> harness{{.unit = gives(8), .hub = {.batch_queue_max = 4096}}};
+  base::ManualClock& clock = harness.clock;
+  Side& unit = harness.unit();
+  Side& host = harness.host();
 
   bool run_until(const std::function<bool()>& done, base::Duration limit = 5s) {
-    return bench.run_until(done, limit);
+    return harness.run_until(done, limit);
   }
   void begin(std::uint32_t queues) {
-    bench.link_up();
+    harness.link_up();
     host.make(queues);
     CHECK(host.group->connect(*host.link, clock.now()).has_value());
   }
@@ -270,7 +270,7 @@ TEST_F(ConnectionTest, it_is_up_when_every_queue_is) {
   // The second CONNECT_REQ does not get through.
   ASSERT_TRUE(run_until([&] { return host.connected == 1; }));
   host.faults.drop_sent([&](base::Bytes) { return ++blocked > 0; });
-  bench.run_for(50ms);
+  harness.run_for(50ms);
   EXPECT_GT(blocked, 0U);
   EXPECT_FALSE(host.group->up());
   EXPECT_FALSE(unit.group->up());
@@ -333,7 +333,7 @@ TEST_F(ConnectionTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
     host.alone = pair.get();
     CHECK(pair->connect(*host.link, clock.now()).has_value());
     EXPECT_TRUE(run_until([&] { return !unit.replies.empty(); }));
-    bench.run_for(5ms);
+    harness.run_for(5ms);
     return pair;
   };
   const auto first = ask(2, 0);

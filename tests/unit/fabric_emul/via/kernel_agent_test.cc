@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/vi_bench.h"
+#include "tests/support/vi_harness.h"
 
 namespace splitnic::fabric::testing::kernel_agent_test {
 
@@ -11,18 +11,18 @@ class KernelAgentTest : public ::testing::Test {
  protected:
   void connect(std::uint32_t discriminator = kViDiscriminator) {
     ASSERT_TRUE(b_.agent.connect(*b_.vi, b_.end.link(), discriminator));
-    bench_.settle();
+    harness_.settle();
   }
-  ViBench bench_{ViBench::with(ViReliability::kDelivery), false};
-  ViSide& a_ = bench_.a;
-  ViSide& b_ = bench_.b;
+  ViHarness harness_{ViHarness::with(ViReliability::kDelivery), false};
+  ViSide& a_ = harness_.a;
+  ViSide& b_ = harness_.b;
 };
 
 TEST_F(KernelAgentTest, S001_43_each_step_of_set_up_enters_it) {
   std::uint64_t before = b_.agent.entries();
   EXPECT_GT(before, 0U) << "queues, memory, VI";
   const auto entered = [&] { return std::exchange(before, b_.agent.entries()) < before; };
-  bench_.connect();
+  harness_.connect();
   EXPECT_TRUE(entered());
   ASSERT_TRUE(b_.agent.disconnect(*b_.vi));
   EXPECT_TRUE(entered());
@@ -38,7 +38,7 @@ TEST_F(KernelAgentTest, S001_43_a_vi_with_posted_descriptors_is_not_destroyed) {
   const auto posted = b_.write(ViDescriptor{});
   ASSERT_TRUE(b_.vi->post(ViQueue::kReceive, posted));  // not even rung
   EXPECT_FALSE(b_.agent.destroy_vi(*b_.vi));
-  bench_.connect();
+  harness_.connect();
   EXPECT_FALSE(b_.agent.destroy_vi(*b_.vi)) << "connected";
   const auto rung = b_.receive({b_.data(0, 100)});
   const auto sent = b_.write(ViDescriptor{});
@@ -63,13 +63,13 @@ TEST_F(KernelAgentTest, S001_43_a_vi_that_is_connected_or_about_to_be_is_not_con
   EXPECT_FALSE(a_.agent.connect(*a_.vi, a_.end.link(), 2));
   ASSERT_TRUE(b_.agent.connect(*b_.vi, b_.end.link(), 1));
   EXPECT_FALSE(b_.agent.connect(*b_.vi, b_.end.link(), 1));
-  bench_.settle();
+  harness_.settle();
   EXPECT_EQ(b_.vi->state(), ViState::kConnected);
   EXPECT_FALSE(b_.agent.connect(*b_.vi, b_.end.link(), 1));
   EXPECT_FALSE(b_.agent.wait(*b_.vi, 1));
   a_.receive({a_.data(0, 10)});
   b_.send(send_of({b_.data(0, 10)}));
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
   EXPECT_EQ(a_.done[0].status, kViDone | kViOpReceive) << "the connection is as it was";
 }
 
@@ -84,7 +84,7 @@ TEST_F(KernelAgentTest, S001_43_discriminator_and_level_must_be_those_of_a_vi_th
   attributes.reliability = ViReliability::kReception;
   Vi& other = *b_.agent.create_vi(attributes, *b_.cq, *b_.cq).value();
   ASSERT_TRUE(b_.agent.connect(other, b_.end.link(), 7));
-  bench_.settle();
+  harness_.settle();
   EXPECT_EQ(other.state(), ViState::kIdle);
   EXPECT_EQ(a_.vi->state(), ViState::kConnectPending);
   connect(7);
@@ -93,15 +93,15 @@ TEST_F(KernelAgentTest, S001_43_discriminator_and_level_must_be_those_of_a_vi_th
 
 TEST_F(KernelAgentTest, S001_43_a_disconnect_ends_both_sides_and_a_vi_may_connect_again) {
   for (int round = 0; round < 3; ++round) {
-    bench_.connect();
+    harness_.connect();
     a_.done.clear();
     b_.done.clear();
     a_.receive({a_.data(0, 100)});
     const auto left = a_.receive({a_.data(0, 100)});
     b_.send(send_of({b_.data(200, 100)}));
-    ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+    ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
     ASSERT_TRUE(b_.agent.disconnect(*b_.vi));
-    bench_.settle();
+    harness_.settle();
     EXPECT_EQ(b_.vi->state(), ViState::kIdle);
     EXPECT_EQ(a_.vi->state(), ViState::kError);
     EXPECT_EQ(a_.status(left), kViDone | kViFlushed | kViOpReceive);
@@ -112,18 +112,18 @@ TEST_F(KernelAgentTest, S001_43_a_disconnect_ends_both_sides_and_a_vi_may_connec
 }
 
 TEST_F(KernelAgentTest, S001_43_after_an_error_a_vi_may_connect_again) {
-  bench_.connect();
+  harness_.connect();
   const auto wrong = b_.write(ViDescriptor{});
   b_.octets(wrong)[14] = std::byte{0x10};
   b_.post_and_ring(ViQueue::kSend, wrong);
-  bench_.settle();
+  harness_.settle();
   EXPECT_FALSE(b_.agent.connect(*b_.vi, b_.end.link(), kViDiscriminator)) << "in the error state";
   ASSERT_TRUE(a_.agent.disconnect(*a_.vi));
   ASSERT_TRUE(b_.agent.disconnect(*b_.vi));
-  bench_.connect();
+  harness_.connect();
   a_.receive({});
   const auto send = b_.send(ViDescriptor{});
-  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 2; }));
+  ASSERT_TRUE(harness_.run_until([&] { return b_.done.size() == 2; }));
   EXPECT_EQ(b_.status(send), kViDone + 0U);
 }
 
@@ -137,7 +137,7 @@ TEST_F(KernelAgentTest, S001_43_the_largest_transfer_is_that_of_the_smaller_side
   small.ring(ViQueue::kReceive);
   const auto fits = b_.send(send_of({b_.data(0, 1000)}));
   const auto too_long = b_.send(send_of({b_.data(0, 1001)}));
-  bench_.settle();
+  harness_.settle();
   EXPECT_EQ(b_.status(fits), kViDone + 0U);
   EXPECT_EQ(b_.status(too_long), kViDone | kViLengthError);
 }
@@ -149,7 +149,7 @@ TEST_F(KernelAgentTest, S001_43_what_waits_or_asks_may_be_called_off) {
   EXPECT_EQ(b_.vi->state(), ViState::kIdle);
   ASSERT_TRUE(b_.agent.connect(*b_.vi, b_.end.link(), kViDiscriminator));
   ASSERT_TRUE(b_.agent.disconnect(*b_.vi));
-  bench_.connect();
+  harness_.connect();
 }
 
 TEST_F(KernelAgentTest,
@@ -158,22 +158,22 @@ TEST_F(KernelAgentTest,
   EXPECT_EQ(b_.status(send), kViDone | kViFlushed);
   EXPECT_EQ(b_.vi->state(), ViState::kIdle);
   const auto receive = a_.receive({a_.data(0, 10)});
-  bench_.connect();
+  harness_.connect();
   EXPECT_EQ(a_.status(receive), 0U);
   b_.send(send_of({b_.data(0, 10)}));
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() == 1; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() == 1; }));
   EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive);
 }
 
 TEST_F(KernelAgentTest, S001_43_notify_tells_of_the_next_completion_once) {
-  bench_.connect();
+  harness_.connect();
   int told = 0;
   a_.agent.notify(*a_.cq, [&] { ++told; });
   for (int i = 0; i < 3; ++i) a_.receive({});
-  bench_.settle();
+  harness_.settle();
   EXPECT_EQ(told, 0);
   for (int i = 0; i < 3; ++i) b_.send(ViDescriptor{});
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() == 3; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() == 3; }));
   EXPECT_EQ(told, 1);
 }
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fabric_emul/via/vi.h"
-#include "tests/support/vi_bench.h"
+#include "tests/support/vi_harness.h"
 
 namespace splitnic::fabric::testing::vi_error_test {
 
@@ -83,7 +83,7 @@ std::vector<Wrong> wrong_descriptors() {
 }
 
 ViAttributes attributes_of(ViReliability level) {
-  ViAttributes attributes = ViBench::with(level);
+  ViAttributes attributes = ViHarness::with(level);
   attributes.transfer_max = 100000;
   return attributes;
 }
@@ -93,73 +93,76 @@ INSTANTIATE_TEST_SUITE_P(All, WrongDescriptor, ::testing::ValuesIn(wrong_descrip
                          [](const auto& one) { return one.param.name; });
 
 TEST_P(WrongDescriptor, S001_42_S001_44_touches_nothing_but_its_status_and_ends_a_reliable_vi) {
-  ViBench bench(attributes_of(ViReliability::kReception));
-  const auto here = bench.b.region.bytes;
-  const auto there = bench.a.region.bytes;
-  const auto first = GetParam().make(bench.b, bench.a);
-  const auto behind = bench.b.write(ViDescriptor{});
-  ASSERT_TRUE(bench.b.vi->post(GetParam().queue, first));
-  ASSERT_TRUE(bench.b.vi->post(GetParam().queue, behind));
-  bench.b.vi->ring(GetParam().queue);
-  bench.settle();
-  ASSERT_EQ(bench.b.done.size(), 2U);
-  EXPECT_EQ(bench.b.done[0].descriptor, first);
-  EXPECT_EQ(bench.b.done[0].status, GetParam().status | kViDone);
-  EXPECT_EQ(bench.b.done[1].descriptor, behind);
-  EXPECT_EQ(bench.b.status(behind) & kViErrors, kViFlushed);
-  EXPECT_EQ(bench.b.vi->state(), ViState::kError);
-  EXPECT_EQ(bench.a.vi->state(), ViState::kError) << "the peer is told";
-  EXPECT_EQ(bench.b.region.bytes, here);
-  EXPECT_EQ(bench.a.region.bytes, there);
+  ViHarness harness(attributes_of(ViReliability::kReception));
+  const auto here = harness.b.region.bytes;
+  const auto there = harness.a.region.bytes;
+  const auto first = GetParam().make(harness.b, harness.a);
+  const auto behind = harness.b.write(ViDescriptor{});
+  ASSERT_TRUE(harness.b.vi->post(GetParam().queue, first));
+  ASSERT_TRUE(harness.b.vi->post(GetParam().queue, behind));
+  harness.b.vi->ring(GetParam().queue);
+  harness.settle();
+  ASSERT_EQ(harness.b.done.size(), 2U);
+  EXPECT_EQ(harness.b.done[0].descriptor, first);
+  EXPECT_EQ(harness.b.done[0].status, GetParam().status | kViDone);
+  EXPECT_EQ(harness.b.done[1].descriptor, behind);
+  EXPECT_EQ(harness.b.status(behind) & kViErrors, kViFlushed);
+  EXPECT_EQ(harness.b.vi->state(), ViState::kError);
+  EXPECT_EQ(harness.a.vi->state(), ViState::kError) << "the peer is told";
+  EXPECT_EQ(harness.b.region.bytes, here);
+  EXPECT_EQ(harness.a.region.bytes, there);
 }
 
 TEST_P(WrongDescriptor, S001_42_an_unreliable_vi_goes_on_behind_it) {
-  ViBench bench(attributes_of(ViReliability::kUnreliable));
-  bench.b.post_and_ring(GetParam().queue, GetParam().make(bench.b, bench.a));
-  ASSERT_EQ(bench.b.cq->done()->status & ~7U << 16, (GetParam().status | kViDone) & ~7U << 16);
-  bench.a.receive({bench.a.data(0, 100)});
-  bench.b.receive({bench.b.data(0, 100)});
-  const auto to = bench.b.send(send_of({bench.b.data(200, 100)}));
-  const auto from = bench.a.send(send_of({bench.a.data(200, 100)}));
-  ASSERT_TRUE(bench.run_until([&] { return bench.a.done.size() + bench.b.done.size() == 4; }));
-  EXPECT_EQ(bench.b.status(to), kViDone);
-  EXPECT_EQ(bench.a.status(from), kViDone);
-  EXPECT_EQ(bench.b.vi->state(), ViState::kConnected);
+  ViHarness harness(attributes_of(ViReliability::kUnreliable));
+  harness.b.post_and_ring(GetParam().queue, GetParam().make(harness.b, harness.a));
+  ASSERT_EQ(harness.b.cq->done()->status & ~7U << 16, (GetParam().status | kViDone) & ~7U << 16);
+  harness.a.receive({harness.a.data(0, 100)});
+  harness.b.receive({harness.b.data(0, 100)});
+  const auto to = harness.b.send(send_of({harness.b.data(200, 100)}));
+  const auto from = harness.a.send(send_of({harness.a.data(200, 100)}));
+  ASSERT_TRUE(
+      harness.run_until([&] { return harness.a.done.size() + harness.b.done.size() == 4; }));
+  EXPECT_EQ(harness.b.status(to), kViDone);
+  EXPECT_EQ(harness.a.status(from), kViDone);
+  EXPECT_EQ(harness.b.vi->state(), ViState::kConnected);
 }
 
 TEST(ViErrorTest, S001_41_a_wrong_one_waits_for_those_before_it_and_stops_those_behind_it) {
-  ViBench bench(ViReliability::kReception);
-  bench.a.receive({bench.a.data(0, 50000)});
+  ViHarness harness(ViReliability::kReception);
+  harness.a.receive({harness.a.data(0, 50000)});
   const std::vector<ViDescriptorRef> posted = {
-      bench.b.write(send_of({bench.b.data(0, 50000)})), spoiled(bench.b, ViDescriptor{}, 14, 0x10),
-      bench.b.write(rdma_of(ViOp::kRdmaWrite, {bench.b.data(0, 100)}, bench.a.region, 60000))};
-  for (const auto at : posted) ASSERT_TRUE(bench.b.vi->post(ViQueue::kSend, at));
-  const auto before = bench.a.region.bytes;
-  bench.b.vi->ring(ViQueue::kSend);
-  EXPECT_EQ(bench.b.status(posted[1]), 0U);
-  ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 3; }));
-  EXPECT_EQ(bench.b.done[0].status, kViDone + 0U);
-  EXPECT_EQ(bench.b.done[1].status, kViDone | kViFormatError);
-  EXPECT_EQ(bench.b.done[2].status, kViDone | kViFlushed | kViOpRdmaWrite);
-  EXPECT_TRUE(std::ranges::equal(std::span(bench.a.region.bytes).subspan(50000),
+      harness.b.write(send_of({harness.b.data(0, 50000)})),
+      spoiled(harness.b, ViDescriptor{}, 14, 0x10),
+      harness.b.write(
+          rdma_of(ViOp::kRdmaWrite, {harness.b.data(0, 100)}, harness.a.region, 60000))};
+  for (const auto at : posted) ASSERT_TRUE(harness.b.vi->post(ViQueue::kSend, at));
+  const auto before = harness.a.region.bytes;
+  harness.b.vi->ring(ViQueue::kSend);
+  EXPECT_EQ(harness.b.status(posted[1]), 0U);
+  ASSERT_TRUE(harness.run_until([&] { return harness.b.done.size() == 3; }));
+  EXPECT_EQ(harness.b.done[0].status, kViDone + 0U);
+  EXPECT_EQ(harness.b.done[1].status, kViDone | kViFormatError);
+  EXPECT_EQ(harness.b.done[2].status, kViDone | kViFlushed | kViOpRdmaWrite);
+  EXPECT_TRUE(std::ranges::equal(std::span(harness.a.region.bytes).subspan(50000),
                                  std::span(before).subspan(50000)));
 }
 
 TEST(ViErrorTest, S001_41_a_descriptor_that_cannot_hold_a_status_is_not_posted) {
-  ViBench bench(ViReliability::kDelivery);
-  auto at = bench.b.write(ViDescriptor{});
+  ViHarness harness(ViReliability::kDelivery);
+  auto at = harness.b.write(ViDescriptor{});
   const auto refused = [&](ViDescriptorRef ref) {
-    return !bench.b.vi->post(ViQueue::kSend, ref).has_value();
+    return !harness.b.vi->post(ViQueue::kSend, ref).has_value();
   };
   EXPECT_TRUE(refused({VirtualAddress(at.address.value + 32), at.handle})) << "not aligned";
   EXPECT_TRUE(refused({at.address, MemoryHandle(at.handle.value ^ 0x1234)}));
-  const std::uint64_t end = bench.b.slots.start.value + bench.b.slots.bytes.size();
+  const std::uint64_t end = harness.b.slots.start.value + harness.b.slots.bytes.size();
   EXPECT_TRUE(refused({VirtualAddress(end), at.handle}));
-  auto& locked = bench.b.end.memory(64, 0, kLocalRead);
+  auto& locked = harness.b.end.memory(64, 0, kLocalRead);
   EXPECT_TRUE(refused({locked.start, locked.handle})) << "no status could be written";
-  EXPECT_TRUE(refused({bench.a.slots.start, bench.a.slots.handle})) << "of another adapter";
-  EXPECT_EQ(bench.b.vi->held(ViQueue::kSend), 0U);
-  EXPECT_EQ(bench.b.vi->state(), ViState::kConnected);
+  EXPECT_TRUE(refused({harness.a.slots.start, harness.a.slots.handle})) << "of another adapter";
+  EXPECT_EQ(harness.b.vi->held(ViQueue::kSend), 0U);
+  EXPECT_EQ(harness.b.vi->state(), ViState::kConnected);
 }
 
 // What the two sides say when a transfer is refused by the one that it goes to.
@@ -213,101 +216,104 @@ INSTANTIATE_TEST_SUITE_P(All, RefusedByPeer, ::testing::ValuesIn(refusals()),
 
 TEST_P(RefusedByPeer, S001_44_a_reliable_vi_says_why_and_the_connection_ends) {
   for (const auto level : {ViReliability::kDelivery, ViReliability::kReception}) {
-    ViBench bench(level);
-    const auto there = bench.a.region.bytes;
-    const auto here = bench.b.region.bytes;
-    GetParam().prepare(bench.a);
-    const auto at = bench.b.send(GetParam().send(bench.a, bench.b));
-    bench.settle();
-    EXPECT_EQ(bench.b.status(at), GetParam().sender | kViDone);
+    ViHarness harness(level);
+    const auto there = harness.a.region.bytes;
+    const auto here = harness.b.region.bytes;
+    GetParam().prepare(harness.a);
+    const auto at = harness.b.send(GetParam().send(harness.a, harness.b));
+    harness.settle();
+    EXPECT_EQ(harness.b.status(at), GetParam().sender | kViDone);
     if (GetParam().receiver != 0) {
-      ASSERT_EQ(bench.a.done.size(), 1U);
-      EXPECT_EQ(bench.a.done[0].status, GetParam().receiver | kViDone | kViOpReceive);
+      ASSERT_EQ(harness.a.done.size(), 1U);
+      EXPECT_EQ(harness.a.done[0].status, GetParam().receiver | kViDone | kViOpReceive);
     }
-    EXPECT_EQ(bench.a.vi->state(), ViState::kError);
-    EXPECT_EQ(bench.b.vi->state(), ViState::kError);
-    EXPECT_EQ(bench.a.region.bytes, there);
-    EXPECT_EQ(bench.b.region.bytes, here);
-    EXPECT_EQ(bench.a.errors.size(), 1U);
-    EXPECT_EQ(bench.b.errors.size(), 1U);
+    EXPECT_EQ(harness.a.vi->state(), ViState::kError);
+    EXPECT_EQ(harness.b.vi->state(), ViState::kError);
+    EXPECT_EQ(harness.a.region.bytes, there);
+    EXPECT_EQ(harness.b.region.bytes, here);
+    EXPECT_EQ(harness.a.errors.size(), 1U);
+    EXPECT_EQ(harness.b.errors.size(), 1U);
   }
 }
 
 TEST_P(RefusedByPeer, S001_44_an_unreliable_vi_does_not_hear_of_it_and_both_go_on) {
   if (GetParam().name.starts_with("read")) return;  // this level has none
-  ViBench bench(ViReliability::kUnreliable);
-  const auto there = bench.a.region.bytes;
-  GetParam().prepare(bench.a);
-  const auto at = bench.b.send(GetParam().send(bench.a, bench.b));
-  bench.settle();
-  EXPECT_EQ(bench.b.status(at) & (kViErrors | kViDone), kViDone + 0U);
-  EXPECT_EQ(bench.a.region.bytes, there);
+  ViHarness harness(ViReliability::kUnreliable);
+  const auto there = harness.a.region.bytes;
+  GetParam().prepare(harness.a);
+  const auto at = harness.b.send(GetParam().send(harness.a, harness.b));
+  harness.settle();
+  EXPECT_EQ(harness.b.status(at) & (kViErrors | kViDone), kViDone + 0U);
+  EXPECT_EQ(harness.a.region.bytes, there);
   if (GetParam().receiver != 0) {
-    ASSERT_EQ(bench.a.done.size(), 1U);
-    EXPECT_EQ(bench.a.done[0].status, GetParam().receiver | kViDone | kViOpReceive);
+    ASSERT_EQ(harness.a.done.size(), 1U);
+    EXPECT_EQ(harness.a.done[0].status, GetParam().receiver | kViDone | kViOpReceive);
   }
-  bench.a.done.clear();
-  bench.a.receive({bench.a.data(0, 1000)});
-  bench.b.send(send_of({bench.b.data(0, 1000)}));
-  ASSERT_TRUE(bench.run_until([&] { return bench.a.done.size() == 1; }));
-  EXPECT_EQ(bench.a.done[0].status, kViDone | kViOpReceive);
-  EXPECT_EQ(bench.a.vi->state(), ViState::kConnected);
+  harness.a.done.clear();
+  harness.a.receive({harness.a.data(0, 1000)});
+  harness.b.send(send_of({harness.b.data(0, 1000)}));
+  ASSERT_TRUE(harness.run_until([&] { return harness.a.done.size() == 1; }));
+  EXPECT_EQ(harness.a.done[0].status, kViDone | kViOpReceive);
+  EXPECT_EQ(harness.a.vi->state(), ViState::kConnected);
 }
 
 TEST(ViErrorTest, S001_44_rdma_that_the_peer_does_not_enable_is_a_protection_error) {
-  ViAttributes attributes = ViBench::with(ViReliability::kDelivery);
+  ViAttributes attributes = ViHarness::with(ViReliability::kDelivery);
   attributes.enable_rdma_write = false;
   {
-    ViBench bench(attributes);
-    const auto before = bench.a.region.bytes;
-    const auto at = bench.b.send(rdma_of(ViOp::kRdmaWrite, {bench.b.data(0, 10)}, bench.a.region));
-    bench.settle();
-    EXPECT_EQ(bench.b.status(at), kViDone | kViOpRdmaWrite | kViRdmaProtectionError);
-    EXPECT_EQ(bench.a.region.bytes, before);
+    ViHarness harness(attributes);
+    const auto before = harness.a.region.bytes;
+    const auto at =
+        harness.b.send(rdma_of(ViOp::kRdmaWrite, {harness.b.data(0, 10)}, harness.a.region));
+    harness.settle();
+    EXPECT_EQ(harness.b.status(at), kViDone | kViOpRdmaWrite | kViRdmaProtectionError);
+    EXPECT_EQ(harness.a.region.bytes, before);
   }
-  ViBench bench(attributes);  // reads are still enabled
-  const auto at = bench.b.send(rdma_of(ViOp::kRdmaRead, {bench.b.data(0, 10)}, bench.a.region));
-  bench.settle();
-  EXPECT_EQ(bench.b.status(at), kViDone | kViOpRdmaRead);
+  ViHarness harness(attributes);  // reads are still enabled
+  const auto at =
+      harness.b.send(rdma_of(ViOp::kRdmaRead, {harness.b.data(0, 10)}, harness.a.region));
+  harness.settle();
+  EXPECT_EQ(harness.b.status(at), kViDone | kViOpRdmaRead);
 }
 
 TEST(ViErrorTest, S001_44_a_read_that_the_peer_does_not_enable_is_a_format_error) {
-  ViAttributes attributes = ViBench::with(ViReliability::kDelivery);
+  ViAttributes attributes = ViHarness::with(ViReliability::kDelivery);
   attributes.enable_rdma_read = false;
-  ViBench bench(attributes);
-  const auto at = bench.b.send(rdma_of(ViOp::kRdmaRead, {bench.b.data(0, 10)}, bench.a.region));
-  EXPECT_EQ(bench.b.status(at), kViDone | kViOpRdmaRead | kViFormatError);
+  ViHarness harness(attributes);
+  const auto at =
+      harness.b.send(rdma_of(ViOp::kRdmaRead, {harness.b.data(0, 10)}, harness.a.region));
+  EXPECT_EQ(harness.b.status(at), kViDone | kViOpRdmaRead | kViFormatError);
 }
 
 TEST(ViErrorTest, S001_44_a_path_that_is_gone_is_a_transport_error) {
-  ViBench bench(ViReliability::kReception);
-  bench.b.end.faults.drop_sent([](base::Bytes datagram) { return datagram.size() > 500; });
-  const auto at = bench.b.send(send_of({bench.b.data(0, 1000)}));
-  const auto behind = bench.b.send(send_of({bench.b.data(0, 10)}));
-  ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 2; }));
-  EXPECT_EQ(bench.b.status(at), kViDone | kViTransportError);
-  EXPECT_EQ(bench.b.status(behind), kViDone | kViFlushed);
-  EXPECT_EQ(bench.b.vi->state(), ViState::kError);
+  ViHarness harness(ViReliability::kReception);
+  harness.b.end.faults.drop_sent([](base::Bytes datagram) { return datagram.size() > 500; });
+  const auto at = harness.b.send(send_of({harness.b.data(0, 1000)}));
+  const auto behind = harness.b.send(send_of({harness.b.data(0, 10)}));
+  ASSERT_TRUE(harness.run_until([&] { return harness.b.done.size() == 2; }));
+  EXPECT_EQ(harness.b.status(at), kViDone | kViTransportError);
+  EXPECT_EQ(harness.b.status(behind), kViDone | kViFlushed);
+  EXPECT_EQ(harness.b.vi->state(), ViState::kError);
 }
 
 // Between doorbell and wire.
 TEST(ViErrorTest, S001_44_memory_that_goes_after_the_doorbell_is_a_protection_error) {
   for (const auto level : {ViReliability::kUnreliable, ViReliability::kReception}) {
-    ViBench bench(level);
-    bench.a.receive({bench.a.data(0, 100)});
-    auto& memory = bench.b.end.memory(100, 1);
-    const auto at = bench.b.send(send_of({memory.sge()}));
-    ASSERT_TRUE(bench.b.agent.deregister_memory(memory.handle));
-    ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 1; }));
-    EXPECT_EQ(bench.b.status(at), kViDone | kViProtectionError);
+    ViHarness harness(level);
+    harness.a.receive({harness.a.data(0, 100)});
+    auto& memory = harness.b.end.memory(100, 1);
+    const auto at = harness.b.send(send_of({memory.sge()}));
+    ASSERT_TRUE(harness.b.agent.deregister_memory(memory.handle));
+    ASSERT_TRUE(harness.run_until([&] { return harness.b.done.size() == 1; }));
+    EXPECT_EQ(harness.b.status(at), kViDone | kViProtectionError);
     if (level == ViReliability::kReception) {
-      EXPECT_EQ(bench.b.vi->state(), ViState::kError);
+      EXPECT_EQ(harness.b.vi->state(), ViState::kError);
       continue;
     }
-    EXPECT_EQ(bench.b.vi->state(), ViState::kConnected);
-    bench.b.send(send_of({bench.b.data(0, 100)}));
-    ASSERT_TRUE(bench.run_until([&] { return bench.b.done.size() == 2; }));
-    EXPECT_EQ(bench.b.done[1].status, kViDone + 0U);
+    EXPECT_EQ(harness.b.vi->state(), ViState::kConnected);
+    harness.b.send(send_of({harness.b.data(0, 100)}));
+    ASSERT_TRUE(harness.run_until([&] { return harness.b.done.size() == 2; }));
+    EXPECT_EQ(harness.b.done[1].status, kViDone + 0U);
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/vi_bench.h"
+#include "tests/support/vi_harness.h"
 
 namespace splitnic::fabric::testing::vi_test {
 
@@ -21,12 +21,12 @@ class ViTransfer : public ::testing::TestWithParam<ViReliability> {
   void expect_no_entries() {
     EXPECT_EQ(a_.end.count(TransportCounter::kRxCopied), 0U);
     EXPECT_EQ(b_.end.count(TransportCounter::kRxCopied), 0U);
-    EXPECT_EQ(bench_.a.agent.entries(), entries_a_);
-    EXPECT_EQ(bench_.b.agent.entries(), entries_b_);
+    EXPECT_EQ(harness_.a.agent.entries(), entries_a_);
+    EXPECT_EQ(harness_.b.agent.entries(), entries_b_);
   }
-  ViBench bench_{GetParam()};
-  ViSide& a_ = bench_.a;
-  ViSide& b_ = bench_.b;
+  ViHarness harness_{GetParam()};
+  ViSide& a_ = harness_.a;
+  ViSide& b_ = harness_.b;
   const std::uint64_t entries_a_ = a_.agent.entries();
   const std::uint64_t entries_b_ = b_.agent.entries();
 };
@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, ViTransfer, ::testing::ValuesIn(kLevels));
 TEST_P(ViTransfer, S001_44_send_and_receive_gather_and_scatter_S001_43_enters_no_kernel_agent) {
   const auto receive = a_.receive({a_.data(0, 1000), a_.data(5000, 9000)});
   const auto send = b_.send(send_of({b_.data(100, 3000), b_.data(40000, 2000)}));
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
   EXPECT_EQ(b_.status(send), kViDone | kViOpSend);
   EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive);
   EXPECT_EQ(a_.word(receive, kViLengthAt), 5000U);
@@ -48,7 +48,7 @@ TEST_P(ViTransfer, S001_44_send_and_receive_gather_and_scatter_S001_43_enters_no
 TEST_P(ViTransfer, S001_44_a_send_carries_idata_and_may_be_empty) {
   const auto receive = a_.receive({});
   const auto send = b_.send(send_of({}, 0xCAFE0001));
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
   EXPECT_EQ(b_.status(send), kViDone | kViOpSend);
   EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive | kViHasIdata);
   EXPECT_EQ(a_.word(receive, kViIdataAt), 0xCAFE0001U);
@@ -63,7 +63,7 @@ TEST_P(ViTransfer, S001_44_only_what_comes_early_is_copied) {
   std::size_t received = 0;
   for (int i = 0; i < 20; ++i, ++received) a_.receive({a_.data(0, 60'000)});
   for (int i = 0; i < 20; ++i) b_.send(send_of({b_.data(0, 60'000)}));
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() == received; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() == received; }));
   EXPECT_GT(a_.end.count(TransportCounter::kRxCopied), 0U);
   EXPECT_TRUE(same(a_, 0, b_, 0, 60'000));
 }
@@ -72,7 +72,7 @@ TEST_P(ViTransfer, S001_44_rdma_write_takes_no_receive_without_idata) {
   const auto receive = a_.receive({});
   const auto plain = b_.send(rdma_of(ViOp::kRdmaWrite, {b_.data(0, 5000)}, a_.region, 10000));
   const auto told = b_.send(rdma_of(ViOp::kRdmaWrite, {b_.data(9000, 70)}, a_.region, 20000, 99));
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 3; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 3; }));
   EXPECT_EQ(b_.status(plain), kViDone | kViOpRdmaWrite);
   EXPECT_EQ(b_.status(told), kViDone | kViOpRdmaWrite);
   EXPECT_EQ(a_.status(receive), kViDone | kViOpRemoteRdmaWrite | kViHasIdata);
@@ -86,7 +86,7 @@ TEST_P(ViTransfer, S001_44_rdma_write_takes_no_receive_without_idata) {
 TEST_P(ViTransfer, S001_44_rdma_read_on_reliable_levels_only) {
   const auto before = b_.region.bytes;
   const auto read = b_.send(rdma_of(ViOp::kRdmaRead, {b_.data(100, 9000)}, a_.region, 30000));
-  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 1; }));
+  ASSERT_TRUE(harness_.run_until([&] { return b_.done.size() == 1; }));
   if (GetParam() == ViReliability::kUnreliable) {
     EXPECT_EQ(b_.status(read), kViDone | kViOpRdmaRead | kViFormatError);
     EXPECT_EQ(b_.region.bytes, before);
@@ -95,7 +95,7 @@ TEST_P(ViTransfer, S001_44_rdma_read_on_reliable_levels_only) {
   EXPECT_EQ(b_.status(read), kViDone | kViOpRdmaRead);
   EXPECT_TRUE(same(b_, 100, a_, 30000, 9000));
   const auto empty = b_.send(rdma_of(ViOp::kRdmaRead, {}, a_.region));
-  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 2; }));
+  ASSERT_TRUE(harness_.run_until([&] { return b_.done.size() == 2; }));
   EXPECT_EQ(b_.status(empty), kViDone | kViOpRdmaRead);
   expect_no_entries();
 }
@@ -108,7 +108,7 @@ TEST_P(ViTransfer, S001_44_a_fenced_send_waits_for_the_read_before_it) {
   auto send = send_of({b_.data(0, 20000)});
   send.is_fenced = true;
   b_.send(send);
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 3; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 3; }));
   EXPECT_TRUE(same(a_, 100000, a_, 30000, 20000));
 }
 
@@ -119,13 +119,13 @@ TEST_P(ViTransfer, S001_41_without_the_doorbell_nothing_is_processed) {
   ASSERT_TRUE(b_.vi->post(ViQueue::kSend, send));
   a_.vi->ring(ViQueue::kSend);  // each queue has its own
   b_.vi->ring(ViQueue::kReceive);
-  bench_.settle();
+  harness_.settle();
   EXPECT_TRUE(a_.done.empty() && b_.done.empty());
   EXPECT_EQ(a_.status(receive), 0U);
   EXPECT_EQ(b_.status(send), 0U);
   a_.vi->ring(ViQueue::kReceive);
   b_.vi->ring(ViQueue::kSend);
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 2; }));
   EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive);
   EXPECT_EQ(b_.status(send), kViDone | kViOpSend);
 }
@@ -139,7 +139,7 @@ TEST_P(ViTransfer,
     ASSERT_TRUE(b_.vi->post(ViQueue::kSend, sends.back()));
   }
   b_.vi->ring(ViQueue::kSend);  // one for all
-  ASSERT_TRUE(bench_.run_until([&] { return a_.done.size() + b_.done.size() == 80; }));
+  ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 80; }));
   for (std::uint32_t i = 0; i < 40; ++i) {
     EXPECT_EQ(b_.done[i].descriptor, sends[i]) << i;
     EXPECT_EQ(b_.done[i].queue, ViQueue::kSend);
@@ -158,7 +158,7 @@ TEST_P(ViTransfer, S001_41_a_place_is_free_when_its_completion_was_taken) {
   const auto more = a_.write(ViDescriptor{});
   EXPECT_FALSE(a_.vi->post(ViQueue::kReceive, more));
   b_.send(ViDescriptor{});
-  ASSERT_TRUE(bench_.pair.run_until([&] {
+  ASSERT_TRUE(harness_.pair.run_until([&] {
     a_.cq->poll();
     return a_.status({a_.slots.start, a_.slots.handle}) != 0;
   }));
@@ -178,7 +178,7 @@ TEST_P(ViTransfer, S001_41_a_queue_is_linked_by_the_next_fields) {
   // A done descriptor is its owner's and is not written any more, taken or not.
   b_.send(ViDescriptor{});
   b_.send(ViDescriptor{});
-  ASSERT_TRUE(bench_.pair.run_until([&] {
+  ASSERT_TRUE(harness_.pair.run_until([&] {
     a_.cq->poll();
     return a_.status(second) != 0;
   }));
@@ -190,7 +190,7 @@ TEST_P(ViTransfer, S001_44_the_memory_of_a_read_need_not_be_readable) {
   if (GetParam() == ViReliability::kUnreliable) return;
   auto& memory = b_.end.memory(100, 0, kLocalWrite);
   const auto read = b_.send(rdma_of(ViOp::kRdmaRead, {memory.sge()}, a_.region));
-  ASSERT_TRUE(bench_.run_until([&] { return b_.done.size() == 1; }));
+  ASSERT_TRUE(harness_.run_until([&] { return b_.done.size() == 1; }));
   EXPECT_EQ(b_.status(read), kViDone | kViOpRdmaRead);
   EXPECT_EQ(std::memcmp(memory.bytes.data(), a_.region.bytes.data(), 100), 0);
 }

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <string>
 
-#include "tests/support/vm_bench.h"
+#include "tests/support/vm_harness.h"
 
 namespace splitnic::fabric::testing {
 

@@ -9,7 +9,7 @@
 
 #include "fabric_emul/vm/inverted_page_table.h"
 #include "fabric_emul/vm/private_page_table.h"
-#include "tests/support/vm_bench.h"
+#include "tests/support/vm_harness.h"
 
 namespace splitnic::fabric::testing::translation_test {
 

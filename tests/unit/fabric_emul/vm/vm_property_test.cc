@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "tests/support/vm_bench.h"
+#include "tests/support/vm_harness.h"
 
 namespace splitnic::fabric::testing::vm_property_test {
 

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "tests/support/vm_bench.h"
+#include "tests/support/vm_harness.h"
 
 namespace splitnic::fabric::testing::vmm_test {
 

@@ -1,11 +1,11 @@
 // Two adapters joined by one connection of the STREAM service, and cells made by hand as its end b
 // would send them, or as it never would.
 //
-//   StreamLine bench;                                          // RDMA, connected
-//   bench.b().post_write(bench.qb, {from.sge()}, to.start, to.handle, 1);
-//   bench.pair.run_until([&] { return bench.b().sent.size() == 1; });
+//   StreamLine harness;                                          // RDMA, connected
+//   bench.b().post_write(harness.qb, {from.sge()}, to.start, to.handle, 1);
+//   bench.pair.run_until([&] { return harness.b().sent.size() == 1; });
 //
-//   StreamMaker maker(bench);                                  // b posts nothing meanwhile
+//   StreamMaker maker(harness);                                  // b posts nothing meanwhile
 //   const auto cells = maker.write(to, 0, payload);
 //   maker.inject(cells[1]);                                    // the last before the first
 #pragma once
@@ -17,7 +17,7 @@ namespace splitnic::fabric::testing {
 
 inline constexpr std::uint16_t kStreamMcp = 256;
 
-class StreamBench {
+class StreamHarness {
  public:
   static PairOptions options() { return options(MrwtProfile::kRegionsOk); }
   static PairOptions options(MrwtProfile profile) {
@@ -25,10 +25,10 @@ class StreamBench {
     out.limits.profile = profile;
     return out;
   }
-  explicit StreamBench(const StreamInit& init = reads(),
-                       const PairOptions& pair_options = options())
-      : StreamBench(init, init, pair_options) {}
-  StreamBench(const StreamInit& at_a, const StreamInit& at_b, const PairOptions& pair_options)
+  explicit StreamHarness(const StreamInit& init = reads(),
+                         const PairOptions& pair_options = options())
+      : StreamHarness(init, init, pair_options) {}
+  StreamHarness(const StreamInit& at_a, const StreamInit& at_b, const PairOptions& pair_options)
       : pair(pair_options) {
     qa = create(a(), at_a);
     qb = create(b(), at_b);
@@ -94,9 +94,9 @@ class StreamBench {
 };
 
 // A connected one.
-struct StreamLine : StreamBench {
+struct StreamLine : StreamHarness {
   explicit StreamLine(const StreamInit& init = reads(), const PairOptions& pair_options = options())
-      : StreamBench(init, pair_options) {
+      : StreamHarness(init, pair_options) {
     CHECK(connect().has_value());
   }
 };
@@ -106,13 +106,13 @@ class StreamMaker {
  public:
   using Cell = std::vector<std::byte>;
 
-  explicit StreamMaker(StreamBench& bench)
-      : number(bench.said_by_b().start_lcn.value << 16),
-        psn(bench.said_by_b().start_psn),
-        bench_(bench) {}
+  explicit StreamMaker(StreamHarness& harness)
+      : number(harness.said_by_b().start_lcn.value << 16),
+        psn(harness.said_by_b().start_psn),
+        harness_(harness) {}
 
   CellHead head(Op op, Pos pos) const {
-    Link& link = bench_.b().link();
+    Link& link = harness_.b().link();
     CellHead out;
     MacHeader& h = out.header;
     h.op = op;
@@ -120,8 +120,8 @@ class StreamMaker {
     h.service = Service::kStream;
     h.slid = link.local_lid();
     h.dlid = link.remote_lid();
-    h.sqpn = bench_.qb;
-    h.dqpn = bench_.qa;
+    h.sqpn = harness_.qb;
+    h.dqpn = harness_.qa;
     h.psn = psn;
     out.stream_number = number.value;
     return out;
@@ -176,8 +176,8 @@ class StreamMaker {
   }
   // End a has it with its next turn; nothing else goes on in between.
   void inject(const Cell& cell) {
-    bench_.a().tap.inject(bench_.pair.address(1), cell);
-    bench_.a().poll();
+    harness_.a().tap.inject(harness_.pair.address(1), cell);
+    harness_.a().poll();
   }
   void inject(const std::vector<Cell>& cells) {
     for (const Cell& cell : cells) inject(cell);
@@ -187,7 +187,7 @@ class StreamMaker {
   Psn psn;
 
  private:
-  StreamBench& bench_;
+  StreamHarness& harness_;
 };
 
 inline std::vector<std::byte> some_bytes(std::size_t n, std::size_t seed = 1) {

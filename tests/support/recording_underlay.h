@@ -26,9 +26,9 @@ struct TappedCell {
   MacHeader header() const { return MacHeader::parse(bytes.data()); }
 };
 
-class TapUnderlay final : public UnderlayDecorator {
+class RecordingUnderlay final : public UnderlayDecorator {
  public:
-  explicit TapUnderlay(Underlay& below) : UnderlayDecorator(below) {}
+  explicit RecordingUnderlay(Underlay& below) : UnderlayDecorator(below) {}
 
   bool is_recording = false;
   bool blocks = false;            // nothing is taken to be sent

@@ -1,10 +1,10 @@
 // Two VIs over a pair of adapters: each side has a kernel agent, one completion queue for both
 // queues, a region of descriptors in slots of 128 bytes, and a region of data.
 //
-//   ViBench bench(ViReliability::kDelivery);            // connected
-//   const auto at = bench.b.write(send_of(bench.b.data(0, 100)));
-//   bench.b.post_and_ring(ViQueue::kSend, at);
-//   bench.run_until([&] { return bench.b.done.size() == 1; });
+//   ViBench harness(ViReliability::kDelivery);            // connected
+//   const auto at = bench.b.write(send_of(harness.b.data(0, 100)));
+//   harness.b.post_and_ring(ViQueue::kSend, at);
+//   bench.run_until([&] { return harness.b.done.size() == 1; });
 #pragma once
 
 #include <cstring>
@@ -93,13 +93,13 @@ struct ViSide {
   std::vector<std::string> errors;
 };
 
-class ViBench {
+class ViHarness {
  public:
-  explicit ViBench(const ViAttributes& attributes, bool connects = true)
+  explicit ViHarness(const ViAttributes& attributes, bool connects = true)
       : a(pair.a(), clock_of_pair, attributes), b(pair.b(), clock_of_pair, attributes) {
     if (connects) connect();
   }
-  explicit ViBench(ViReliability reliability) : ViBench(with(reliability)) {}
+  explicit ViHarness(ViReliability reliability) : ViHarness(with(reliability)) {}
   static ViAttributes with(ViReliability reliability) {
     ViAttributes attributes;
     attributes.reliability = reliability;

@@ -1,11 +1,11 @@
 // An I/O unit with LAN ports and hosts that are a channel pair each, in one thread with a manual
 // clock: what the unit does to frames and requests, without the host module.
 //
-//   UnitBench bench({.nics = 2});
-//   TestHost& host = bench.add_host({.nic = 1});
-//   ASSERT_TRUE(bench.attach(host, kMac));
-//   bench.lan(1).queue(frame_of(kMac, kPeer));
-//   bench.run(1ms);   // host.got
+//   UnitBench harness({.nics = 2});
+//   TestHost& host = harness.add_host({.nic = 1});
+//   ASSERT_TRUE(harness.attach(host, kMac));
+//   harness.lan(1).queue(frame_of(kMac, kPeer));
+//   harness.run(1ms);   // host.got
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "tests/sim/fake_port.h"
 
-namespace splitnic::iou::bench {
+namespace splitnic::iou::harness {
 
 using namespace std::chrono_literals;
 namespace cfg = messaging::cfg;
@@ -203,16 +203,16 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
   std::size_t used_ = 0;
 };
 
-struct BenchConfig {
+struct HarnessConfig {
   std::size_t nics = 1;
   std::size_t hosts_max = 64;
   std::uint32_t queues = 1;                  // that the unit gives
   std::vector<messaging::PoolSpec> pools{};  // its own; none: the default ones
 };
 
-class UnitBench {
+class UnitHarness {
  public:
-  explicit UnitBench(const BenchConfig& config = {})
+  explicit UnitHarness(const HarnessConfig& config = {})
       : random(7),
         hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
         hosts_max_(config.hosts_max),
@@ -229,7 +229,7 @@ class UnitBench {
     }
     start_unit();
   }
-  ~UnitBench() {
+  ~UnitHarness() {
     hosts_.clear();
     unit->abandon(clock.now());
   }
@@ -374,7 +374,7 @@ class UnitBench {
 };
 
 // A host, and another beside it if it is not alone; both attached.
-struct TwoHosts : UnitBench {
+struct TwoHosts : UnitHarness {
   explicit TwoHosts(bool is_alone = false) {
     EXPECT_TRUE(attach(host, mac_number(1)));
     EXPECT_TRUE(is_alone || attach(other, mac_number(2)));
@@ -384,4 +384,4 @@ struct TwoHosts : UnitBench {
   TestHost& other = add_host();
 };
 
-}  // namespace splitnic::iou::bench
+}  // namespace splitnic::iou::harness

@@ -17,9 +17,9 @@
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "messaging/channel_pair.h"
-#include "tests/support/tap_underlay.h"
+#include "tests/support/recording_underlay.h"
 
-namespace splitnic::messaging::bench {
+namespace splitnic::messaging::harness {
 
 // An adapter with one port, and the owner of what is made on it. The side that derives from it
 // says what step(), deadline() and the connection handler do.
@@ -43,7 +43,7 @@ class PairSide : public PairOwner, protected fabric::ConnectionHandler {
   }
 
   base::SeededRandom random;
-  fabric::testing::TapUnderlay tap;
+  fabric::testing::RecordingUnderlay tap;
   fabric::FaultUnderlay faults;
   PairConfig config;
   std::unique_ptr<fabric::Adapter> adapter;
@@ -61,7 +61,7 @@ class PairSide : public PairOwner, protected fabric::ConnectionHandler {
   base::ManualClock& clock_;
 };
 
-struct BenchConfig {
+struct HarnessConfig {
   PairConfig unit{};
   PairConfig host{};
   std::uint64_t seed = 1;
@@ -69,9 +69,9 @@ struct BenchConfig {
 };
 
 template <class Side>
-class PairBench {
+class PairHarness {
  public:
-  explicit PairBench(const BenchConfig& config = {}) : hub_(config.hub) {
+  explicit PairHarness(const HarnessConfig& config = {}) : hub_(config.hub) {
     for (std::size_t i = 0; i < 2; ++i) {
       endpoints_[i] = &hub_.add_endpoint();
       PairConfig pair = i == 0 ? config.unit : config.host;
@@ -123,4 +123,4 @@ class PairBench {
   std::array<std::unique_ptr<Side>, 2> sides_;
 };
 
-}  // namespace splitnic::messaging::bench
+}  // namespace splitnic::messaging::harness
