@@ -64,16 +64,16 @@ std::optional<IpAddress> parse_ip(std::string_view text) {
   in_addr v4{};
   in6_addr v6{};
   if (inet_pton(AF_INET, copy.c_str(), &v4) == 1) {
-    std::memcpy(address.octets.data(), &v4, sizeof(v4));
+    std::memcpy(address.bytes.data(), &v4, sizeof(v4));
     return address;
   }
   if (inet_pton(AF_INET6, copy.c_str(), &v6) != 1) return std::nullopt;
   if (IN6_IS_ADDR_V4MAPPED(&v6)) {
-    std::memcpy(address.octets.data(), &v6.s6_addr[12], 4);
+    std::memcpy(address.bytes.data(), &v6.s6_addr[12], 4);
     return address;
   }
   address.is_v6 = true;
-  std::memcpy(address.octets.data(), &v6, sizeof(v6));
+  std::memcpy(address.bytes.data(), &v6, sizeof(v6));
   return address;
 }
 
@@ -133,7 +133,7 @@ base::Result<Cidr> parse_cidr(const std::string& text) {
 bool Cidr::contains(const IpAddress& address) const {
   if (address.is_v6 != network.is_v6) return false;
   for (unsigned bit = 0; bit < prefix_bits; ++bit) {
-    const unsigned differs = address.octets[bit / 8] ^ network.octets[bit / 8];
+    const unsigned differs = address.bytes[bit / 8] ^ network.bytes[bit / 8];
     if ((differs & (0x80U >> (bit % 8))) != 0) return false;
   }
   return true;

@@ -85,7 +85,7 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
                      });
   }
 
-  void reply(const Reply& reply, bool close_after) {
+  void send(const Reply& reply, bool close_after) {
     out_ = encode(reply);
     asio::async_write(socket_, asio::buffer(out_),
                       [self = shared_from_this(), close_after](ErrorCode error, std::size_t) {
@@ -103,7 +103,7 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
  private:
   void on_length(std::size_t bytes) {
     if (bytes > kRequestBytesMax) {
-      return reply({ReplyStatus::kBadRequest, "the request is too long"}, true);
+      return send({ReplyStatus::kBadRequest, "the request is too long"}, true);
     }
     in_.resize(bytes);
     asio::async_read(socket_, asio::buffer(in_),
@@ -114,7 +114,7 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   }
   void on_body() {
     auto request = decode_request(in_);
-    if (!request) return reply({ReplyStatus::kBadRequest, "the request is malformed"}, true);
+    if (!request) return send({ReplyStatus::kBadRequest, "the request is malformed"}, true);
     if (const auto owner = owner_.lock()) {
       owner->on_request(shared_from_this(), *std::move(request));
     }
@@ -129,7 +129,7 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
 void PendingReply::send(Reply reply) {
   if (is_sent_.exchange(true)) return;
   mailbox_->post([client = client_, reply = std::move(reply)] {
-    if (const auto to = client.lock()) to->reply(reply, false);
+    if (const auto to = client.lock()) to->send(reply, false);
   });
 }
 

@@ -101,8 +101,8 @@ void Admin::ping(std::uint32_t count, control::ReplyFunction reply) {
         if (host_->pair() == nullptr) return false;
         return host_->pair()
             ->request(messaging::CfgCode::kEcho, data, clock_.now(),
-                      [done = std::move(done)](const messaging::CfgReply& reply) {
-                        done(reply.replied && reply.status == messaging::CfgStatus::kOk);
+                      [done = std::move(done)](const messaging::CfgReply& received) {
+                        done(received.replied && received.status == messaging::CfgStatus::kOk);
                       })
             .has_value();
       },

@@ -43,7 +43,7 @@ void add_ip4(const std::string& interface, std::vector<lan::LocalAddress>& to) {
     sockaddr_in in{};
     std::memcpy(&in, at->ifa_addr, sizeof(in));
     lan::LocalAddress address;
-    std::memcpy(address.octets.data(), &in.sin_addr, sizeof(in.sin_addr));
+    std::memcpy(address.bytes.data(), &in.sin_addr, sizeof(in.sin_addr));
     to.push_back(address);
   }
 }
@@ -58,10 +58,10 @@ void add_ip6(const std::string& interface, std::vector<lan::LocalAddress>& to) {
     const auto state = hex_of(flags);
     if (name != interface || !state || (*state & kNotOurs) != 0) continue;
     lan::LocalAddress address{.is_ip6 = true, .is_router = is_router};
-    if (digits.size() != 2 * address.octets.size()) continue;
-    for (std::size_t i = 0; i < address.octets.size(); ++i) {
+    if (digits.size() != 2 * address.bytes.size()) continue;
+    for (std::size_t i = 0; i < address.bytes.size(); ++i) {
       const auto byte = hex_of(std::string_view(digits).substr(2 * i, 2));
-      address.octets[i] = static_cast<std::uint8_t>(byte.value_or(0));
+      address.bytes[i] = static_cast<std::uint8_t>(byte.value_or(0));
     }
     to.push_back(address);
   }

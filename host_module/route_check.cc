@@ -16,12 +16,12 @@ bool has_address(const sockaddr* address, const control::IpAddress& ip) {
   if (address->sa_family == AF_INET && !ip.is_v6) {
     sockaddr_in v4{};
     std::memcpy(&v4, address, sizeof(v4));
-    return std::memcmp(&v4.sin_addr, ip.octets.data(), 4) == 0;
+    return std::memcmp(&v4.sin_addr, ip.bytes.data(), 4) == 0;
   }
   if (address->sa_family == AF_INET6 && ip.is_v6) {
     sockaddr_in6 v6{};
     std::memcpy(&v6, address, sizeof(v6));
-    return std::memcmp(&v6.sin6_addr, ip.octets.data(), 16) == 0;
+    return std::memcmp(&v6.sin6_addr, ip.bytes.data(), 16) == 0;
   }
   return false;
 }

@@ -77,8 +77,8 @@ void Admin::ping(std::uint32_t count, control::ReplyFunction reply) {
           if (!session->pair().up()) continue;
           return session->pair()
               .request(messaging::CfgCode::kEcho, data, clock_.now(),
-                       [done = std::move(done)](const messaging::CfgReply& reply) {
-                         done(reply.replied && reply.status == messaging::CfgStatus::kOk);
+                       [done = std::move(done)](const messaging::CfgReply& received) {
+                         done(received.replied && received.status == messaging::CfgStatus::kOk);
                        })
               .has_value();
         }

@@ -195,7 +195,7 @@ messaging::CfgReply Iou::on_cfg_request(messaging::ChannelPair& pair,
                                         const messaging::CfgRequest& request) {
   const Found found = find(pair);
   if (found.host == nullptr) return {messaging::CfgStatus::kDeviceError, {}};
-  return found.nic->reply(*found.host, request);
+  return found.nic->serve(*found.host, request);
 }
 
 void Iou::begin_stop() {

@@ -182,7 +182,7 @@ void LanNic::on_event() {
 
 // The answer to INIT_NIC tells the link, and a repeated INIT_NIC gets that answer again: what was
 // told between the two comes before it and has to be told once more [S001-24].
-messaging::CfgReply LanNic::reply(AttachedHost& host, const messaging::CfgRequest& request) {
+messaging::CfgReply LanNic::serve(AttachedHost& host, const messaging::CfgRequest& request) {
   if (request.code == messaging::CfgCode::kInitNic) {
     host.event.is_init_last = true;
     host.event.init_news = news_;
@@ -190,7 +190,7 @@ messaging::CfgReply LanNic::reply(AttachedHost& host, const messaging::CfgReques
     host.event.is_init_last = false;
     if (host.event.init_news != news_) ++host.event.wanted;
   }
-  return nic_service_.reply(host, request);
+  return nic_service_.serve(host, request);
 }
 
 bool LanNic::can_tell(const AttachedHost& host) {

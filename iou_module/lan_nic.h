@@ -54,7 +54,7 @@ class LanNic {
   void end(AttachedHost& host, base::Time now);
   // Closes the pair, at once. What was under way ends with it, each frame under its name.
   void close(AttachedHost& host, base::Time now);
-  messaging::CfgReply reply(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply serve(AttachedHost& host, const messaging::CfgRequest& request);
 
   // The port's fd said so (or is always ready): the next turn reads it.
   void set_readable(bool is_readable) { is_readable_ = is_readable; }

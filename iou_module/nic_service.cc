@@ -80,7 +80,7 @@ bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to
 
 }  // namespace
 
-CfgReply NicService::reply(AttachedHost& host, const CfgRequest& request) {
+CfgReply NicService::serve(AttachedHost& host, const CfgRequest& request) {
   if (cfg::StartRequest none; has_no_fields(request.code) && !parse(request, none))
     return refuse(CfgStatus::kBadValue);
   return (static_cast<std::uint32_t>(request.code) >> 16) == 1 ? mac_config(host, request)

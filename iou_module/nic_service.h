@@ -24,7 +24,7 @@ class NicService {
   NicService(lan::FramePort& lan, const NicPolicy& policy, MacTaken taken)
       : lan_(lan), policy_(policy), taken_(std::move(taken)) {}
 
-  messaging::CfgReply reply(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply serve(AttachedHost& host, const messaging::CfgRequest& request);
 
  private:
   messaging::CfgReply mac_config(AttachedHost& host, const messaging::CfgRequest& request);

@@ -89,7 +89,7 @@ class ChannelPair::Impl final : public MessageHandler, public FilledSink {
   bool send_indications();
   bool send_replies();
   base::Status request(CfgCode code, const std::string& data, base::Time now, CfgDone done);
-  void reply(const CfgUtilReply& reply);
+  void send_reply(const CfgUtilReply& reply);
   void finish(TransactionContext context, const CfgReply& reply);
   void fail_requests();
   Verdict on_buffer_recv_pool(const BufferRecvPool& message, base::Time now) override;

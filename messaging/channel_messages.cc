@@ -121,7 +121,7 @@ Verdict ChannelPair::Impl::on_buffer_rdma_indicate(const BufferRdmaIndicate& mes
   return pool_control.on_buffer_rdma_indicate(message, now);
 }
 
-void ChannelPair::Impl::reply(const CfgUtilReply& message) {
+void ChannelPair::Impl::send_reply(const CfgUtilReply& message) {
   std::vector<std::byte> bytes(CfgUtilReply::bytes(message.data.size()));
   message.emit(bytes);
   replies.store(message.context, bytes);
@@ -144,7 +144,7 @@ Verdict ChannelPair::Impl::on_cfg_util_request(const CfgUtilRequest& message, ba
       return {};
     }
     case ReplyCache::Seen::kBusy:
-      reply({message.context, message.code, CfgStatus::kBusy, {}});
+      send_reply({message.context, message.code, CfgStatus::kBusy, {}});
       return {};
     case ReplyCache::Seen::kNew:
       break;
@@ -153,13 +153,13 @@ Verdict ChannelPair::Impl::on_cfg_util_request(const CfgUtilRequest& message, ba
   if (CfgUtilReply::bytes(reply.data.size()) > control_max) {
     reply = {CfgStatus::kDeviceError, {}};
   }
-  reply({message.context, message.code, reply.status, base::as_bytes(reply.data)});
+  send_reply({message.context, message.code, reply.status, base::as_bytes(reply.data)});
   return {};
 }
 
 void ChannelPair::Impl::on_cfg_util_refused(const CfgUtilRefusal& refusal, base::Time) {
   if (replies_due.size() >= kRepliesDueMax) return counters.add(PairCounter::kDropReplies);
-  reply({refusal.context, refusal.code, refusal.status, {}});
+  send_reply({refusal.context, refusal.code, refusal.status, {}});
 }
 
 Verdict ChannelPair::Impl::on_cfg_util_reply(const CfgUtilReply& message, base::Time) {

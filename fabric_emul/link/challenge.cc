@@ -71,7 +71,7 @@ namespace {
 
 std::uint64_t token_of(const SipKey& key, const Challenge::Subject& subject) {
   std::array<std::byte, 28 + 3 * 8> bytes{};
-  std::memcpy(bytes.data(), subject.address.octets.data(), subject.address.octets.size());
+  std::memcpy(bytes.data(), subject.address.bytes.data(), subject.address.bytes.size());
   base::store_be(bytes.data() + 28, subject.eui64.value);
   base::store_be(bytes.data() + 36, subject.instance);
   base::store_be(bytes.data() + 44, subject.replaced_instance);

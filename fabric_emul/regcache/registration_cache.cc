@@ -10,8 +10,6 @@
 namespace splitnic::fabric {
 namespace {
 
-using MemoryHandle;
-
 constexpr std::uint8_t kSharedRights = kLocalRead | kLocalWrite;
 
 std::uintptr_t begin_of(base::Bytes memory) {

@@ -9,14 +9,14 @@ namespace splitnic::fabric {
 namespace {
 
 std::uint32_t number_of(const PeerAddress& address) {
-  return base::load_be<std::uint32_t>(address.octets.data());
+  return base::load_be<std::uint32_t>(address.bytes.data());
 }
 
 }  // namespace
 
 PeerAddress InProcessHub::address_of(std::uint32_t number) {
   PeerAddress address;
-  base::store_be(address.octets.data(), number);
+  base::store_be(address.bytes.data(), number);
   return address;
 }
 

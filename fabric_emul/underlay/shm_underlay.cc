@@ -31,14 +31,14 @@ constexpr std::uint32_t kRetryKey = 0xFFFFFFFE;
 
 PeerAddress address_of(std::uint32_t number) {
   PeerAddress address;
-  std::memcpy(address.octets.data(), "shm", 4);
-  std::memcpy(address.octets.data() + 4, &number, sizeof(number));
+  std::memcpy(address.bytes.data(), "shm", 4);
+  std::memcpy(address.bytes.data() + 4, &number, sizeof(number));
   return address;
 }
 
 std::uint32_t number_of(const PeerAddress& address) {
   std::uint32_t number = 0;
-  std::memcpy(&number, address.octets.data() + 4, sizeof(number));
+  std::memcpy(&number, address.bytes.data() + 4, sizeof(number));
   return number;
 }
 

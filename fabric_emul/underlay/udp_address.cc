@@ -28,12 +28,12 @@ UdpAddress::UdpAddress(const sockaddr& address, socklen_t bytes) {
 }
 
 UdpAddress::UdpAddress(const PeerAddress& peer) {
-  std::memcpy(&address_, peer.octets.data(), sizeof(address_));
+  std::memcpy(&address_, peer.bytes.data(), sizeof(address_));
 }
 
 PeerAddress UdpAddress::peer() const {
   PeerAddress peer;
-  std::memcpy(peer.octets.data(), &address_, sizeof(address_));
+  std::memcpy(peer.bytes.data(), &address_, sizeof(address_));
   return peer;
 }
 

@@ -154,7 +154,7 @@ base::Status KernelAgent::connect(Vi& vi, Link& link, std::uint32_t discriminato
   if (vi.state_ != ViState::kIdle) return base::Error("the VI is not idle", EISCONN);
   const auto level = static_cast<std::uint32_t>(vi.attributes_.reliability);
   const MgmtPair mine = adapter_.describe(vi.qpn_, 0, vi.attributes_.transfer_max);
-  const auto hello = Hello{discriminator, level}.octets();
+  const auto hello = Hello{discriminator, level}.bytes();
   const ConnectionId id = adapter_.connections().connect(link, {&mine, 1}, hello, clock_.now());
   connections_[id] = &vi;
   vi.state_ = ViState::kConnectPending;

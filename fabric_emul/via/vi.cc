@@ -122,8 +122,8 @@ void Vi::ring(ViQueue which) {
 
 // What the bytes in memory say now. 0, or the bit of the error.
 std::uint32_t Vi::read(ViQueue which, Posted& posted, ViDescriptor& out) const {
-  std::array<std::byte, kViDescriptorBytesMax> bytes;
-  const base::MutableBytes room(bytes);
+  std::array<std::byte, kViDescriptorBytesMax> storage;
+  const base::MutableBytes room(storage);
   if (!copy_in(posted.at, room.first(kViControlBytes))) return kViProtectionError;
   std::size_t bytes = vi_descriptor_bytes(room);
   if (bytes > room.size()) bytes = kViControlBytes;  // too many segments: the parser refuses it

@@ -46,7 +46,7 @@ std::string_view name(InitStep step) {
       return "hello";
     case InitStep::kChallenge:
       return "challenge";
-    case InitStep::kResponse:
+    case InitStep::kAnswer:
       return "answer";
     case InitStep::kReady:
       return "ready";

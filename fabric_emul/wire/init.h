@@ -16,7 +16,7 @@ namespace splitnic::fabric {
 enum class InitStep : std::uint8_t {
   kHello = 1,       // nonce: fresh; echo: 0
   kChallenge = 2,   // to an address that proved nothing. nonce: token; echo: nonce of the hello
-  kResponse = 3,    // nonce: fresh; echo: the token
+  kAnswer = 3,    // nonce: fresh; echo: the token
   kReady = 4,       // the sender believes the peer. echo: nonce of the hello or answer
   kRefuse = 5,      // reason says why; echo as kReady
   kBye = 6,         // clean stop

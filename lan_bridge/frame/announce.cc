@@ -58,9 +58,9 @@ void put_arp(Out& out, const MacAddress& mac, const LocalAddress& address) {
   out.put(std::uint8_t{4});
   out.put(std::uint16_t{1});  // request
   out.put_bytes(mac);
-  out.put_bytes(address.octets, 4);
+  out.put_bytes(address.bytes, 4);
   out.put_bytes(MacAddress{});
-  out.put_bytes(address.octets, 4);
+  out.put_bytes(address.bytes, 4);
 }
 
 void put_advertisement(Out& out, const MacAddress& mac, const LocalAddress& address) {
@@ -69,13 +69,13 @@ void put_advertisement(Out& out, const MacAddress& mac, const LocalAddress& addr
   out.put(std::uint16_t{kAdvertBytes});
   out.put(kProtocolIcmp6);
   out.put(std::uint8_t{255});  // another would be refused as forwarded
-  out.put_bytes(address.octets);
+  out.put_bytes(address.bytes);
   out.put_bytes(kAllNodes);
   out.put(std::uint8_t{136});
   out.put(std::uint8_t{0});
   out.put(std::uint16_t{0});  // checksum
   out.put(kFlagOverride | (address.is_router ? kFlagRouter : 0));
-  out.put_bytes(address.octets);
+  out.put_bytes(address.bytes);
   out.put(std::uint8_t{2});  // option: target link-layer address
   out.put(std::uint8_t{1});  // of 8 bytes
   out.put_bytes(mac);

@@ -16,8 +16,8 @@ Frame announcement(const lan::MacAddress& mac, const lan::LocalAddress& address)
 }
 
 TEST(AnnounceSim, S001_25_a_host_announces_its_addresses_as_they_are_then) {
-  const lan::LocalAddress ip4{.octets = {10, 99, 0, 2}};
-  const lan::LocalAddress ip6{.is_ip6 = true, .octets = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 1}};
+  const lan::LocalAddress ip4{.bytes = {10, 99, 0, 2}};
+  const lan::LocalAddress ip6{.is_ip6 = true, .bytes = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 1}};
   std::vector<lan::LocalAddress> addresses{ip4};
   WorldConfig config;
   config.addresses = [&] { return addresses; };

@@ -17,7 +17,7 @@ fabric::PeerAddress address_of(std::uint32_t ip) {
   in.sin_port = htons(7471);
   in.sin_addr.s_addr = htonl(ip);
   fabric::PeerAddress address;
-  std::memcpy(address.octets.data(), &in, sizeof(in));
+  std::memcpy(address.bytes.data(), &in, sizeof(in));
   return address;
 }
 

@@ -340,8 +340,8 @@ class UnitHarness {
     bool is_done = false;
     CHECK(host.pair
               ->request(code, std::move(data), clock.now(),
-                        [&](const CfgReply& reply) {
-                          reply = reply;
+                        [&](const CfgReply& received) {
+                          reply = received;
                           is_done = true;
                         })
               .has_value());

@@ -78,7 +78,7 @@ void expect_batch_crosses(Sockets& s) {
   std::vector<std::size_t> expected(10, 1436);
   expected.push_back(100);
   EXPECT_EQ(got.datagrams, expected);
-  EXPECT_EQ(got.from.octets, s.client->local_address().octets);
+  EXPECT_EQ(got.from.bytes, s.client->local_address().bytes);
   // And back to where it came from.
   ASSERT_EQ(s.listener->send(got.from, batch, 1436), Underlay::SendStatus::kSent);
   EXPECT_EQ(collect(*s.client, batch.size()).bytes, batch);

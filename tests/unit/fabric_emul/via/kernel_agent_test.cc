@@ -114,7 +114,7 @@ TEST_F(KernelAgentTest, S001_43_a_disconnect_ends_both_sides_and_a_vi_may_connec
 TEST_F(KernelAgentTest, S001_43_after_an_error_a_vi_may_connect_again) {
   harness_.connect();
   const auto wrong = b_.write(ViDescriptor{});
-  b_.octets(wrong)[14] = std::byte{0x10};
+  b_.bytes(wrong)[14] = std::byte{0x10};
   b_.post_and_ring(ViQueue::kSend, wrong);
   harness_.settle();
   EXPECT_FALSE(b_.agent.connect(*b_.vi, b_.end.link(), kViDiscriminator)) << "in the error state";

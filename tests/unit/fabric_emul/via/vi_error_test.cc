@@ -17,7 +17,7 @@ std::ostream& operator<<(std::ostream& out, const Wrong& w) { return out << w.na
 
 ViDescriptorRef spoiled(ViSide& side, const ViDescriptor& d, std::size_t byte, unsigned value) {
   const auto at = side.write(d);
-  side.octets(at)[byte] = std::byte(value);
+  side.bytes(at)[byte] = std::byte(value);
   return at;
 }
 Sge bytes_processed(Sge piece, std::uint64_t by) {

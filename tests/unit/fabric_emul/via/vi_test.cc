@@ -171,7 +171,7 @@ TEST_P(ViTransfer, S001_41_a_queue_is_linked_by_the_next_fields) {
   const auto first = a_.receive({});
   const auto second = a_.receive({});
   std::uint64_t address = 0;
-  std::memcpy(&address, a_.octets(first) + kViNextAt, sizeof(address));
+  std::memcpy(&address, a_.bytes(first) + kViNextAt, sizeof(address));
   EXPECT_EQ(VirtualAddress(address), second.address);
   EXPECT_EQ(a_.word(first, kViNextAt + 8), second.handle.value);
   EXPECT_EQ(a_.word(second, kViNextAt + 8), 0U) << "the last";

@@ -20,7 +20,7 @@ std::vector<unsigned> bytes_of(const LocalAddress& address) {
 }
 
 TEST(AnnounceTest, golden_arp_announcement) {
-  const LocalAddress address{.octets = {10, 99, 0, 2}};
+  const LocalAddress address{.bytes = {10, 99, 0, 2}};
   EXPECT_EQ(bytes_of(address),
             (std::vector<unsigned>{
                 0,    0,    0,    0,    0,    0,    0,  0,  0, 0, 0, 0,        // virtio-net
@@ -132,7 +132,7 @@ std::vector<unsigned> advertisement(unsigned flags, unsigned checksum) {
 
 TEST(AnnounceTest, golden_neighbour_advertisement) {
   LocalAddress address{.is_ip6 = true,
-                       .octets = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 1}};
+                       .bytes = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 1}};
   EXPECT_EQ(bytes_of(address), advertisement(0x20, 0x599B));
   address.is_router = true;  // else its neighbours would take it for none any more
   EXPECT_EQ(bytes_of(address), advertisement(0xA0, 0xD99A));

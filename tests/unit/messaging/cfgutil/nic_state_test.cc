@@ -27,7 +27,7 @@ NicState configured() {
 }
 
 TEST(NicState, golden_bytes_and_digest) {
-  EXPECT_EQ(hex(configured().octets()),
+  EXPECT_EQ(hex(configured().bytes()),
             "020000000001"
             "02"
             "00000002020000000002020000000003"
@@ -38,7 +38,7 @@ TEST(NicState, golden_bytes_and_digest) {
             "000000000000005f");
   EXPECT_EQ(hex(configured().digest()),
             "410af0e72278bbbd7a1105dc5549dd6ecbba16b1a1c4dfa5e46d1a8fed695c60");
-  EXPECT_EQ(NicState{}.octets(), std::string(33, '\0'));
+  EXPECT_EQ(NicState{}.bytes(), std::string(33, '\0'));
   EXPECT_EQ(hex(NicState{}.digest()),
             "7f9c9e31ac8256ca2f258583df262dbc7d6f68f2a03043d5c99a4ae5a7396ce9");
 }
