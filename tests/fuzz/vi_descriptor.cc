@@ -22,10 +22,10 @@ void vi_descriptor(base::Bytes in) {
   CHECK(says == bytes.size() && says <= kViDescriptorBytesMax);
   CHECK(queue == ViQueue::kReceive || d.length == d.data.bytes);
   std::array<std::byte, kViDescriptorBytesMax> again;
-  const std::size_t bytes = emit_vi_descriptor(again, d);
-  CHECK(bytes == bytes.size());
+  const std::size_t emitted = emit_vi_descriptor(again, d);
+  CHECK(emitted == bytes.size());
   ViDescriptor back;
-  CHECK(parse_vi_descriptor(base::Bytes(again).first(bytes), queue, back) == kViNoError);
+  CHECK(parse_vi_descriptor(base::Bytes(again).first(emitted), queue, back) == kViNoError);
   CHECK(back.op == d.op && back.idata == d.idata && back.is_fenced == d.is_fenced);
   CHECK(back.remote_address == d.remote_address && back.remote_handle == d.remote_handle);
   CHECK(back.length == d.length && back.data.count == d.data.count);

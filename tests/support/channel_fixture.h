@@ -123,7 +123,7 @@ class ChannelSide final : public PairSide {
   std::vector<std::string> wrong;    // a frame that changed, or is out of order
   std::vector<CfgRequest> requests;  // that came; echoed
   std::map<CfgCode, int> asked;
-  std::function<CfgReply(const CfgRequest&)> response;  // in place of the echo
+  std::function<CfgReply(const CfgRequest&)> make_reply;  // in place of the echo
   fabric::MgmtReject refused = fabric::MgmtReject::kNone;
   std::string refusal;
 
@@ -187,7 +187,7 @@ class ChannelSide final : public PairSide {
 
   CfgReply on_cfg_request(ChannelPair&, const CfgRequest& request) override {
     ++asked[request.code];
-    if (response) return response(request);
+    if (make_reply) return make_reply(request);
     if (request.code != CfgCode::kEcho) return {CfgStatus::kUnknown, {}};
     return {CfgStatus::kOk, std::string(base::as_text(request.data))};
   }

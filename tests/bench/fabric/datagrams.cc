@@ -15,9 +15,9 @@ constexpr unsigned kBatch = 64;
 
 // 64 datagrams, each with memory of its own.
 struct Batch {
-  explicit Batch(std::size_t bytes) : bytes(kBatch * bytes) {
+  explicit Batch(std::size_t size) : bytes(kBatch * size) {
     for (std::size_t i = 0; i < kBatch; ++i) {
-      pieces[i] = {bytes.data() + i * bytes, bytes};
+      pieces[i] = {bytes.data() + i * size, size};
       heads[i].msg_hdr.msg_iov = &pieces[i];
       heads[i].msg_hdr.msg_iovlen = 1;
     }

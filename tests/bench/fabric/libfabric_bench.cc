@@ -61,7 +61,7 @@ void serve(LibfabricEnd::Config config, Control& control) {
 void take_round_trip(LibfabricEnd& end, Op op) {
   const auto answers = [&] { return op == Op::kRead ? end.sent() : end.received(); };
   const std::size_t answered = answers();
-  end.turn_until([&] { return end.post(Word::kAnswer); });
+  end.turn_until([&] { return end.post(Word::kReply); });
   end.turn_until([&] { return answers() > answered; });
 }
 

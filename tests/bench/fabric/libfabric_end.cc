@@ -164,7 +164,7 @@ bool LibfabricEnd::turn() {
     }
     ++received_;
     if (config_.op == Op::kSend) ++receives_due_;
-    if (!config_.is_active && entry.data == static_cast<std::uint64_t>(Word::kAnswer)) {
+    if (!config_.is_active && entry.data == static_cast<std::uint64_t>(Word::kReply)) {
       ++answers_due_;
     }
   }

@@ -37,10 +37,10 @@ std::uint32_t crc_of_bits(Bytes bytes) {
 // Short ones go another way than long ones: every length around the turn, at every alignment.
 TEST(Crc32c, every_length_and_alignment_is_as_the_polynomial_says) {
   SeededRandom random(1);
-  std::vector<std::byte> bytes(600);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next32());
+  std::vector<std::byte> storage(600);
+  for (std::byte& byte : storage) byte = static_cast<std::byte>(random.next32());
   for (std::size_t size = 0; size < 300; ++size) {
-    const Bytes bytes = Bytes(bytes).subspan(size % 16, size);
+    const Bytes bytes = Bytes(storage).subspan(size % 16, size);
     ASSERT_EQ(crc32c(bytes), crc_of_bits(bytes)) << size;
     Crc32c split;
     split.extend(bytes.first(size / 3));

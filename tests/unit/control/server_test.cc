@@ -111,12 +111,12 @@ TEST(ServerTest, round_trips_on_the_data_thread) {
 
 TEST(ServerTest, a_long_answer_arrives_whole) {
   const TempFolder folder;
-  const std::string reply(3 << 20, 'a');
+  const std::string text(3 << 20, 'a');
   Program program(folder.path("a.sock"), [&](Request, const ReplyFunction& reply) {
-    reply({ReplyStatus::kOk, reply});
+    reply({ReplyStatus::kOk, text});
   });
   auto client = Client::connect(folder.path("a.sock")).value();
-  EXPECT_TRUE(client.ask(kShow, 10s).value().text == reply);
+  EXPECT_TRUE(client.ask(kShow, 10s).value().text == text);
 }
 
 TEST(ServerTest, the_file_is_private_and_its_folder_is_made_and_it_goes_away) {

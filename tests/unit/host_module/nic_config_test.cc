@@ -27,7 +27,7 @@ class NicConfigTest : public ::testing::Test {
     known_.all_multicast = true;
     known_.mtu = 1500;
     known_.offloads = kGranted;
-    harness_.unit().reply = [this](const CfgRequest& request) { return reply(request); };
+    harness_.unit().make_reply = [this](const CfgRequest& request) { return reply(request); };
   }
   void configure() { configure(nic_); }
   void configure(NicConfig& nic) {

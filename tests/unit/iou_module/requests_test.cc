@@ -36,7 +36,7 @@ struct P43 : testing::Test {
   }
   // Straight to the unit: longer than a message can be, too.
   CfgStatus ask(CfgCode code, const std::string& data) {
-    return harness.unit->nics()[0]->reply(*session, {code, base::as_bytes(data)}).status;
+    return harness.unit->nics()[0]->serve(*session, {code, base::as_bytes(data)}).status;
   }
   void is_refused(CfgCode code, const std::string& data, CfgStatus status = CfgStatus::kBadValue) {
     EXPECT_EQ(ask(code, data), status) << messaging::name(code);

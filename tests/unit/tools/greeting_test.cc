@@ -1,11 +1,11 @@
-// The private data of `splitnic harness`: golden bytes, every truncation, every refused value.
+// The private data of `splitnic bench`: golden bytes, every truncation, every refused value.
 #include "tools/bench/greeting.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace splitnic::harness::greeting_test {
+namespace splitnic::bench::greeting_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -59,4 +59,4 @@ TEST(GreetingTest, what_no_end_says_is_refused) {
 }
 
 }  // namespace
-}  // namespace splitnic::harness::greeting_test
+}  // namespace splitnic::bench::greeting_test

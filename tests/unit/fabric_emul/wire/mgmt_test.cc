@@ -198,11 +198,11 @@ TEST(MgmtTest, counts_that_run_past_the_end_are_refused) {
     in[2] = static_cast<std::byte>(count);
     EXPECT_EQ(error_of(in) == MgmtError::kNone, count == 2) << count;
   }
-  for (unsigned bytes = 0; bytes < 0x10000; bytes += 3) {
+  for (unsigned size = 0; size < 0x10000; size += 3) {
     Bytes in = bytes(mgmt_of(MgmtKind::kConnectRtu));
-    in[6] = static_cast<std::byte>(bytes >> 8);
-    in[7] = static_cast<std::byte>(bytes);
-    EXPECT_EQ(error_of(in) == MgmtError::kNone, bytes == 0) << bytes;
+    in[6] = static_cast<std::byte>(size >> 8);
+    in[7] = static_cast<std::byte>(size);
+    EXPECT_EQ(error_of(in) == MgmtError::kNone, size == 0) << size;
   }
   // 513 bytes are there and are one too many.
   Bytes in = bytes(mgmt_of(MgmtKind::kConnectRtu));
