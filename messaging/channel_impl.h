@@ -16,12 +16,12 @@
 #include "messaging/cfgutil/transaction_table.h"
 #include "messaging/channel_pair.h"
 #include "messaging/connect.pb.h"
-#include "messaging/context_source.h"
 #include "messaging/data_channel.h"
 #include "messaging/message_channel.h"
 #include "messaging/message_dispatch.h"
 #include "messaging/pair_counters.h"
 #include "messaging/pools/pool_control.h"
+#include "messaging/wire/context_source.h"
 
 namespace splitnic::messaging {
 

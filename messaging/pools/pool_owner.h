@@ -17,7 +17,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/ring.h"
-#include "messaging/context_source.h"
 #include "messaging/pools/element_state.h"
 #include "messaging/pools/pool_spec.h"
 #include "messaging/pools/pool_table.h"
@@ -26,6 +25,7 @@
 #include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/buffer_recv_pool_get.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
+#include "messaging/wire/context_source.h"
 
 namespace splitnic::messaging {
 

@@ -20,13 +20,13 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/ring.h"
-#include "messaging/context_source.h"
 #include "messaging/pools/element_state.h"
 #include "messaging/pools/pool_table.h"
 #include "messaging/wire/buffer_pool_flush.h"
 #include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/buffer_recv_pool_get.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
+#include "messaging/wire/context_source.h"
 
 namespace splitnic::messaging {
 

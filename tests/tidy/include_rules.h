@@ -16,15 +16,14 @@ struct FolderRule {
 
 // Vocabulary that others may include without their folder: strong integers, an enumeration. They
 // include only base.
-constexpr std::array<std::string_view, 3> leaf_headers() {
-  return {"fabric_emul/wire/ids.h", "messaging/drop_reason.h", "messaging/context_source.h"};
+constexpr std::array<std::string_view, 2> leaf_headers() {
+  return {"fabric_emul/wire/ids.h", "messaging/drop_reason.h"};
 }
 
 // In order of level: a row may only name rows above it, so the graph has no cycle (tested).
 inline const std::vector<FolderRule>& folder_rules() {
   static constexpr std::string_view kIds = leaf_headers()[0];
   static constexpr std::string_view kDropReason = leaf_headers()[1];
-  static constexpr std::string_view kContextSource = leaf_headers()[2];
   static const std::vector<FolderRule> kRules = {
       {"base", {}},
       {"fabric_emul/wire", {"base"}},
@@ -48,9 +47,8 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"fabric_emul/vm",
        {"base", kIds, "fabric_emul/mem", "fabric_emul/paging", "fabric_emul/verbs"}},
       {"fabric_emul/regcache", {"base", "fabric_emul/mem", "fabric_emul/verbs"}},
-      {"messaging/pools",
-       {"base", kIds, kDropReason, kContextSource, "messaging/wire", "fabric_emul/verbs"}},
-      {"messaging/cfgutil", {"base", kIds, kContextSource, "messaging/wire"}},
+      {"messaging/pools", {"base", kIds, kDropReason, "messaging/wire", "fabric_emul/verbs"}},
+      {"messaging/cfgutil", {"base", kIds, "messaging/wire"}},
       {"messaging",
        {"base", kIds, "messaging/wire", "messaging/pools", "messaging/cfgutil",
         "fabric_emul/verbs"}},

@@ -23,7 +23,7 @@ TEST(IncludeRules, the_graph_has_no_cycle) {
 
 TEST(IncludeRules, the_longest_folder_wins) {
   EXPECT_EQ(folder_of("messaging/wire/idata.h"), "messaging/wire");
-  EXPECT_EQ(folder_of("messaging/pools/pool_user.h"), "messaging");
+  EXPECT_EQ(folder_of("messaging/pools/pool_user.h"), "messaging/pools");
   EXPECT_EQ(folder_of("messaging_x/pool_user.h"), "");
   EXPECT_EQ(folder_of("string"), "");
 }
