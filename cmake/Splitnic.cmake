@@ -1,4 +1,5 @@
-# Build rules shared by every folder: warnings, sanitizers, one static library a folder, one test program a folder.
+# Build rules shared by every folder: warnings, sanitizers, precompiled headers, one static library per folder, one
+# test program per folder.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -11,10 +12,22 @@ find_package(CLI11 REQUIRED)
 set(SPLITNIC_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
 option(SPLITNIC_COVERAGE "Build with coverage counters" OFF)
 option(SPLITNIC_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(SPLITNIC_UNIT_TESTS "Build the unit, protocol, simulator and corpus test programs" ON)
+set(SPLITNIC_TEST_BATCH 6 CACHE STRING "Test sources per compiler run; 1 is the fastest after an edit of one of them")
 
+# ccache must not compare the time stamp of a precompiled header, nor search it for macros.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()
+
+# lld links a test program in a fraction of the time of GNU ld; LTO of gcc stays with GNU ld and its plugin.
+find_program(LLD_PROGRAM ld.lld)
+if(LLD_PROGRAM AND NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  add_link_options(-fuse-ld=lld)
 endif()
 
 add_library(splitnic_flags INTERFACE)
@@ -50,6 +63,24 @@ if(SPLITNIC_COVERAGE)
   target_link_options(splitnic_flags INTERFACE --coverage)
 endif()
 
+# Two precompiled headers: one of the standard headers that most sources include, for libraries and programs, and one
+# with GoogleTest, for the tests. A source still includes what it uses: the preset fuzz builds without precompiled
+# headers, and clang-tidy reads the sources with that preset's flags, so a missing include is an error there.
+set(splitnic_common_headers
+  <algorithm> <array> <bit> <cerrno> <chrono> <cstddef> <cstdint> <cstring> <deque> <functional> <map> <memory>
+  <optional> <span> <string> <string_view> <utility> <vector> <boost/system/result.hpp>)
+
+# splitnic_precompiled_header(NAME HEADERS headers... [OPTIONS options...]): a library whose precompiled header others
+# take with REUSE_FROM. They must be compiled with the same options.
+function(splitnic_precompiled_header name)
+  cmake_parse_arguments(arg "" "" "HEADERS;OPTIONS" ${ARGN})
+  add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/cmake/precompiled.cc)
+  target_link_libraries(${name} PRIVATE splitnic_flags Boost::headers)
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+endfunction()
+splitnic_precompiled_header(splitnic_headers HEADERS ${splitnic_common_headers})
+
 # splitnic_library(NAME [DEPENDS libs...]): every .cc of this folder (and of its sub-folders that have
 # no CMakeLists.txt of their own), except main.cc.
 function(splitnic_library name)
@@ -61,36 +92,71 @@ function(splitnic_library name)
   endforeach()
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC splitnic_flags ${arg_DEPENDS})
+  target_precompile_headers(${name} REUSE_FROM splitnic_headers)
 endfunction()
 
-# splitnic_tests(NAME FOLDER [DEPENDS libs...] [LABELS labels...]): one program of every *_test.cc below
-# tests/FOLDER; ctest knows each test by its own name.
+# splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [LABEL label] [DEPENDS libs...] [DEFINITIONS definitions...]):
+# one program of every *_test.cc below tests/FOLDER. ctest knows each test by its own name, with the label LABEL:NAME
+# (LABEL is unit unless given). The target thread_tests builds all programs with the label threads. The libraries under
+# test are what the preset says; the tests' own code is built quickly rather than made fast, unless the program is
+# OPTIMIZED.
 include(GoogleTest)
 find_package(GTest REQUIRED)
+if(SPLITNIC_UNIT_TESTS)
+  splitnic_precompiled_header(splitnic_test_headers HEADERS ${splitnic_common_headers} <gtest/gtest.h>
+    OPTIONS -O0)
+  target_link_libraries(splitnic_test_headers PRIVATE GTest::gtest)
+endif()
+add_custom_target(thread_tests)
+
 function(splitnic_tests name folder)
-  cmake_parse_arguments(arg "NO_RECURSE" "" "DEPENDS;LABELS" ${ARGN})
+  if(NOT SPLITNIC_UNIT_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "NO_RECURSE;OPTIMIZED" "LABEL" "DEPENDS;DEFINITIONS" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${name}: splitnic_tests() does not know ${arg_UNPARSED_ARGUMENTS}")
+  endif()
   if(arg_NO_RECURSE)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cc)
   else()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cc)
   endif()
   if(NOT sources)
-    return()
+    message(FATAL_ERROR "${name}: there is no *_test.cc in tests/${folder}")
   endif()
   foreach(dependency ${arg_DEPENDS})
-    if(NOT TARGET ${dependency} AND NOT dependency MATCHES "::")
-      return()
+    if(NOT TARGET ${dependency})
+      message(FATAL_ERROR "${name}: its dependency ${dependency} is no target")
     endif()
   endforeach()
-  # An empty value would vanish from the list of properties, and its name take the next one.
-  if(NOT arg_LABELS)
-    set(arg_LABELS unit)
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
   endif()
   add_executable(${name} ${sources})
+  target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
   target_link_libraries(${name} PRIVATE splitnic_flags ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6
-    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  # The libraries under test are what the preset says; the tests' own code is built quickly rather than made fast.
-  target_compile_options(${name} PRIVATE -O0)
-  gtest_discover_tests(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+  if(arg_OPTIMIZED)
+    target_compile_options(${name} PRIVATE -O2)
+  else()
+    target_compile_options(${name} PRIVATE -O0)
+    target_precompile_headers(${name} REUSE_FROM splitnic_test_headers)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(SPLITNIC_TEST_BATCH GREATER 1)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${SPLITNIC_TEST_BATCH})
+  endif()
+  if(arg_LABEL STREQUAL threads)
+    add_dependencies(thread_tests ${name})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY splitnic_test_folders "${folder}=${name}")
+  gtest_discover_tests(${name} PROPERTIES LABELS ${arg_LABEL}:${name} TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# Writes tests/folders.txt of the build: one line "FOLDER PROGRAM" per test program, for scripts/test.sh FOLDER.
+function(splitnic_write_test_folders)
+  get_property(folders GLOBAL PROPERTY splitnic_test_folders)
+  list(TRANSFORM folders REPLACE "=" " ")
+  list(JOIN folders "\n" text)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/tests/folders.txt CONTENT "${text}\n")
 endfunction()

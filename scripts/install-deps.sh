@@ -6,13 +6,13 @@
 #   scripts/install-deps.sh --build    only what a build needs
 set -euo pipefail
 
-build=(g++ cmake ninja-build ccache pkg-config git
+build=(g++ cmake ninja-build ccache lld pkg-config git
   libboost1.81-dev libprotobuf-dev protobuf-compiler libssl-dev libpcap-dev libisal-dev
   libcli11-dev libspdlog-dev libfmt-dev libmnl-dev libtomlplusplus-dev libgtest-dev libgmock-dev
-  librapidcheck-dev)
+  librapidcheck-dev libfabric-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
-  libfabric-bin libfabric-dev linux-perf
+  libfabric-bin linux-perf
   python3 groff-base systemd)
 
 wanted=("${build[@]}" "${demo[@]}" "${tests[@]}")

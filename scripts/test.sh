@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test. Needs root (namespaces, TAP), by itself through sudo.
-#   scripts/test.sh                       all steps: release asan tsan
-#   scripts/test.sh release               only the named steps, in the given order
-#   release  optimised build, every test
+# Installs what is missing, builds, and runs tests. Needs root (namespaces, TAP) and takes it through sudo.
+#   scripts/test.sh               every test once: the step check
+#   scripts/test.sh all           what CI runs: the steps release, asan and tsan
+#   scripts/test.sh STEP...       only the named steps, in the given order
+#   scripts/test.sh FOLDER        the unit tests of one folder and the tidy tests, from the preset dev; for the time between
+#                                 two edits. FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy
+# The steps:
+#   check    -O1, no sanitizer: every unit, protocol, simulator, corpus, end-to-end and report test
+#   release  the programs as they are installed (-O3, LTO): end-to-end tests, seeds, loss sweep, reports
 #   asan     AddressSanitizer and UndefinedBehaviorSanitizer, every test but those labelled e2e or bench
 #   tsan     ThreadSanitizer, the tests labelled threads
 # Needs no git and no HOME. A skipped, disabled or unbuilt test counts as failed. Last line: "N passed, N failed".
@@ -12,18 +17,39 @@ export LC_ALL=C.UTF-8
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 
+# Folders of unit tests, relative to tests/ (and to tests/unit/ for those below it), one per line.
+test_folders() { find tests -name '*_test.cc' -printf '%h\n' | sed -E 's|^tests/(unit/)?||' | sort -u; }
+
+# is_within FOLDER NAME: FOLDER is NAME, or a path that has NAME in it.
+is_within() { [[ /$1/ == */$2/* ]]; }
+
 all_steps=(release asan tsan)
-steps=("$@")
-[ ${#steps[@]} -eq 0 ] && steps=("${all_steps[@]}")
-for step in "${steps[@]}"; do
-  case "$step" in
-    release | asan | tsan) ;;
-    *)
-      echo "test.sh: unknown step '$step'; the steps are: ${all_steps[*]}" >&2
-      exit 2
-      ;;
-  esac
-done
+steps=() folders=()
+read_arguments() {
+  local name folder found
+  for name in "$@"; do
+    case "$name" in
+      all) steps+=("${all_steps[@]}") ;;
+      check | release | asan | tsan) steps+=("$name") ;;
+      *)
+        found=0
+        while read -r folder; do
+          if is_within "$folder" "$name"; then folders+=("$folder") found=1; fi
+        done < <(test_folders)
+        if [ $found = 0 ]; then
+          echo "test.sh: '$name' is no step (check ${all_steps[*]} all) and no folder of tests: $(test_folders | tr '\n' ' ')" >&2
+          exit 2
+        fi
+        ;;
+    esac
+  done
+  if [ ${#folders[@]} -gt 0 ]; then
+    steps+=(folders)
+  elif [ ${#steps[@]} -eq 0 ]; then
+    steps=(check)
+  fi
+}
+read_arguments "$@"
 
 if [ "$(id -u)" -ne 0 ]; then
   if command -v sudo >/dev/null; then exec sudo -- "$root/scripts/test.sh" "$@"; fi
@@ -38,43 +64,32 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 
-# Programs of splitnic_tests(NAME ... LABELS ... threads ...), on one line or several.
-thread_targets() {
-  find tests -name CMakeLists.txt -exec cat {} + | tr '\n' ' ' | grep -oE 'splitnic_tests\([^)]*\)' |
-    sed -nE 's/^splitnic_tests\( *([A-Za-z0-9_]+).* LABELS( [^)]*)?[ "]threads[ ;")].*/\1/p'
-}
+run_check() { build check && run_ctest check; }
 
-# The thread_targets that this tree really builds (a folder that does not exist has no program).
-tsan_targets() {
-  local known
-  known=$(cmake --build build/tsan --target help)
-  thread_targets | while read -r target; do
-    grep -qE "^$target:" <<<"$known" && printf '%s\n' "$target"
+run_release() { build release && run_ctest release; }
+
+run_asan() { build asan && run_ctest asan -LE '^(e2e|bench)$'; }
+
+run_tsan() { build tsan thread_tests && run_ctest tsan -L '^threads:'; }
+
+# Prints the programs of $folders: of each, the program whose own folder is the closest above it.
+folder_programs() {
+  local folder own program best best_program
+  for folder in "${folders[@]}"; do
+    best='' best_program=''
+    while read -r own program; do
+      own=${own#unit/}
+      if [[ $folder/ == "$own"/* ]] && [ ${#own} -gt ${#best} ]; then best=$own best_program=$program; fi
+    done <build/dev/tests/folders.txt
+    printf '%s\n' "$best_program"
   done
 }
 
-run_release() {
-  timed "release: configure" cmake --preset release &&
-    timed "release: build" cmake --build --preset release -j "$(nproc)" || return 1
-  run_ctest release
-}
-
-run_asan() {
-  timed "asan: configure" cmake --preset asan &&
-    timed "asan: build" cmake --build --preset asan -j "$(nproc)" || return 1
-  run_ctest asan -LE '^(e2e|bench)$'
-}
-
-run_tsan() {
-  timed "tsan: configure" cmake --preset tsan || return 1
-  local targets
-  mapfile -t targets < <(tsan_targets)
-  if [ ${#targets[@]} -eq 0 ]; then
-    echo "tsan: no test program is labelled threads"
-    return 1
-  fi
-  timed "tsan: build ${targets[*]}" cmake --build --preset tsan -j "$(nproc)" --target "${targets[@]}" || return 1
-  run_ctest tsan -L '^threads$'
+run_folders() {
+  configure dev || return 1
+  local programs
+  mapfile -t programs < <({ folder_programs && echo tidy_tests; } | sort -u)
+  compile dev "${programs[@]}" && run_ctest dev -L ":($(IFS='|' && echo "${programs[*]}"))\$"
 }
 
 if timed "install-deps" scripts/install-deps.sh; then

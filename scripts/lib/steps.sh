@@ -16,6 +16,17 @@ timed() {
   return $status
 }
 
+configure() { timed "$1: configure" cmake --preset "$1"; }
+
+# compile PRESET [TARGET...]: ninja prints how many of how many commands are done.
+compile() {
+  local preset=$1
+  shift
+  timed "$preset: build${*:+ $*}" cmake --build --preset "$preset" -j "$(nproc)" ${1:+--target "$@"}
+}
+
+build() { configure "$1" && compile "$@"; }
+
 one_passed() { passed=$((passed + 1)); }
 
 one_failed() {
