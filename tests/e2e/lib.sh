@@ -6,9 +6,10 @@
 #   start_iou [OPTIONS]  start_host [OPTIONS]  wait_up HOST
 #   host_option NAME DEFAULT          what the host is started with for that option
 #   host_has NAME                     is the host started with that option?
-#   counter WHO NAME                  one counter of a program (0 if it has none of that name)
+#   counters WHO NAME...              the program's counters of these names at one moment (0 if it has none of a name)
+#   counter WHO NAME                  the same of one name
+#   counts WHO NAME NUMBER            has that counter reached the number?
 #   fail TEXT                         prints the logs and ends the check
-#   settle WHO                        until its counters stand still
 #   within WHAT MILLISECONDS COMMAND  until it succeeds; says how long it took, fails after that long
 
 long=${SPLITNIC_LONG:-0}
@@ -141,20 +142,17 @@ stop_all() {
   done
 }
 
-counter() {
-  ask "$1" stats --json | "$python" -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1], 0))' "$2"
+counters() {
+  local who=$1
+  shift
+  ask "$who" stats --json | "$python" -c 'import json, sys
+found = json.load(sys.stdin)
+print(*(found.get(name, 0) for name in sys.argv[1:]))' "$@"
 }
 
-settle() {
-  local who before="" now=""
-  for _ in 1 2 3 4 5 6 7 8 9 10; do
-    now=$(for who in "$@"; do ask "$who" stats --json | "$python" "$e2e/tool.py" quiet; done)
-    [ "$now" = "$before" ] && return 0
-    before=$now
-    sleep 0.3
-  done
-  fail "the counters do not come to rest"
-}
+counter() { counters "$1" "$2"; }
+
+counts() { [ "$(counter "$1" "$2")" -ge "$3" ]; }
 
 # has [OPTIONS] PATTERN: what comes in holds it. Reads all of it: who writes into a closed pipe fails.
 has() { grep -c "$@" >/dev/null; }

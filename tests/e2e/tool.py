@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 """Frames for the end-to-end checks: makes them, takes them from an interface, compares them.
 
-  tool.py quiet                             reads `splitnic stats --json`, prints what traffic changes
   tool.py make OUT.pcap DESTINATION SOURCE [bridged]
                                             a capture with the frames that break NICs; bridged: none for a bridge itself
-  tool.py take IF OUT.pcap COUNT SECONDS    COUNT frames that come in (tags put back), then a little more
+  tool.py take IF OUT.pcap COUNT SECONDS    COUNT frames that come in (tags put back), then a little more. OUT.pcap has
+                                            each frame soon after it came
+  tool.py send IF IN.pcap TAKEN.pcap WINDOW sends the frames of IN.pcap, at most WINDOW of them ahead of those in TAKEN.pcap
   tool.py same A.pcap B.pcap [flows]        equal in number, order and every octet? flows: in order within each flow, as
                                             docs/wire/message.md says of several queues
   tool.py super IF DESTINATION SOURCE TAGS [OCTETS]
                                             sends one TCP super-frame of 30000 (OCTETS) octets payload with a vnet
                                             header; TAGS: none, a VID, or OUTER.INNER for QinQ
   tool.py count FILE.pcap DESTINATION       how many frames to that address?
-  tool.py account BEFORE AFTER [STAYED]     do the counts of *.host, *.unit and *.kernel balance? STAYED: host or unit,
-                                            if the other was started anew meanwhile: its counts begin with it
   tool.py carrier IF SECONDS                "up" or "down" and the time, at the start and at each change, looked at every ms
   tool.py udp_send ADDRESS NUMBER           sends NUMBER times 20 datagrams of 1400 octets, each time in one UDP super-frame
   tool.py udp_take FAMILY NUMBER            are they all there, as sent and in order?
@@ -21,7 +20,6 @@
   tool.py spoof IF SOURCE NUMBER            sends broadcasts with that source address
   tool.py stream FILE.pcap TAGS [OCTETS]    is that super-frame's payload whole in FILE, under these tags?
 """
-import json
 import select
 import signal
 import socket
@@ -62,19 +60,27 @@ def udp(payload, number=0):
     return ip4(17, struct.pack(">HHHH", 4000 + number % 8, 4001, 8 + len(payload), 0) + payload, number)
 
 
+PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
+
+
+def pcap_record(number, frame):
+    return struct.pack("<IIII", 1_700_000_000, number % 1_000_000, len(frame), len(frame)) + frame
+
+
 def write_pcap(path, frames):
     with open(path, "wb") as out:
-        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
-        for at, frame in enumerate(frames):
-            out.write(struct.pack("<IIII", 1_700_000_000, at % 1_000_000, len(frame), len(frame)) + frame)
+        out.write(PCAP_HEADER + b"".join(pcap_record(number, frame) for number, frame in enumerate(frames)))
 
 
 def read_pcap(path):
+    """The whole records of a capture, which may still be written to."""
     with open(path, "rb") as file:
         data = file.read()
-    frames, at = [], 24
-    while at < len(data):
+    frames, at = [], len(PCAP_HEADER)
+    while at + 16 <= len(data):
         size = struct.unpack_from("<I", data, at + 8)[0]
+        if at + 16 + size > len(data):
+            break
         frames.append(data[at + 16:at + 16 + size])
         at += 16 + size
     return frames
@@ -144,18 +150,42 @@ def receive(s):
 
 
 def take(interface, path, count, seconds):
-    frames, s = [], open_socket(interface)
-    print("ready", flush=True)
-    end = time.monotonic() + float(seconds)
     stopped = []
     signal.signal(signal.SIGINT, lambda *_: stopped.append(1))
-    while time.monotonic() < end and not stopped:
-        if not select.select([s], [], [], 0.05)[0]:
-            continue
-        frames.append(receive(s))
-        if len(frames) == int(count):
-            end = min(end, time.monotonic() + 0.3)
-    write_pcap(path, frames)
+    s = open_socket(interface)
+    s.setblocking(False)
+    taken, end = 0, time.monotonic() + float(seconds)
+    with open(path, "wb") as out:
+        out.write(PCAP_HEADER)
+        out.flush()
+        print("ready", flush=True)
+        while time.monotonic() < end and not stopped:
+            try:
+                frame = receive(s)
+            except BlockingIOError:
+                out.flush()
+                select.select([s], [], [], 0.05)
+                continue
+            out.write(pcap_record(taken, frame))
+            taken += 1
+            if taken == int(count):
+                end = min(end, time.monotonic() + 0.3)
+
+
+def send(interface, path, taken_path, window):
+    """The taker sets the pace: however late a program on the way has its turn, no queue has more than `window` frames. Goes
+    on without the taker when nothing has come for 5 s: the comparison says what is missing."""
+    frames = read_pcap(path)
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    s.bind((interface, 0))
+    taken, patience = 0, time.monotonic() + 5
+    for sent, frame in enumerate(frames):
+        while sent - taken >= int(window) and time.monotonic() < patience:
+            time.sleep(0.005)
+            before, taken = taken, len(read_pcap(taken_path))
+            if taken > before:
+                patience = time.monotonic() + 5
+        s.send(frame)
 
 
 def flow(frame):
@@ -276,54 +306,6 @@ def refuse(port, reason):
         s.sendto(head + struct.pack(">I", crc32c(head + answer)) + answer, sender)
 
 
-def drops(counters, prefix):
-    return sum(value for name, value in counters.items() if name.startswith(prefix + ".drop.") and not name.endswith(".kernel"))
-
-
-def balance(host, unit, kernel):
-    """Every frame that crossed an edge, or the name under which it was dropped. Counts are differences. Yields whose
-    counts it takes, what it says, both sides, and how much more the right side may be: what was on its way when a pair
-    ended is lost to its sender, which cannot know whether it has arrived."""
-    h, u, k = host.get, unit.get, kernel.get
-    yield "host", "nic0 sent = read from the TAP", k("nic0.tx"), h("tap.rx.frames"), 0
-    yield ("host", "TAP in + announced = given on + dropped",
-           h("tap.rx.frames") + h("tap.rx.split") + h("host.tx.announced"),
-           h("host.tx.frames") + drops(host, "host.tx") + drops(host, "tap.rx"), 0)
-    yield ("host unit", "host to unit: sent = arrived + lost", h("host.tx.frames"),
-           u("iou.from_host.frames") + h("host.tx.lost"), h("host.tx.lost"))
-    yield ("unit", "from the host = to the LAN + dropped", u("iou.from_host.frames"),
-           u("lan.tx.frames") + drops(unit, "iou.from_host"), 0)
-    yield ("unit", "to the LAN port = sent + dropped", u("lan.tx.frames") + u("lan.port.tx.split"),
-           u("lan.port.tx.frames") + drops(unit, "lan.port.tx"), 0)
-    yield "unit", "sent by the LAN port = seen on the LAN", u("lan.port.tx.frames"), k("peer.rx"), 0
-    yield ("unit", "LAN sent = seen by the LAN port", k("peer.tx"),
-           u("lan.port.rx.frames") + u("lan.port.rx.drop.kernel"), 0)
-    yield ("unit", "LAN port in = given on + dropped", u("lan.port.rx.frames") + u("lan.port.rx.split"),
-           u("lan.rx.frames") + drops(unit, "lan.port.rx"), 0)
-    yield ("unit", "from the LAN = to the host + dropped", u("lan.rx.frames") + u("iou.to_host.split"),
-           u("iou.to_host.frames") + drops(unit, "lan.rx"), 0)
-    yield ("host unit", "unit to host: sent = arrived + lost", u("iou.to_host.frames"),
-           h("host.rx.frames") + drops(host, "host.rx") + u("iou.to_host.lost"), u("iou.to_host.lost"))
-    yield ("host", "to the TAP = written + dropped", h("host.rx.frames") + h("tap.tx.split"),
-           h("tap.tx.frames") + drops(host, "tap.tx"), 0)
-    yield "host", "written to the TAP = nic0 received", h("tap.tx.frames"), k("nic0.rx"), 0
-
-
-def account(before, after, stayed="host unit"):
-    differences = []
-    for part in ("host", "unit", "kernel"):
-        old, new = (json.load(open(f"{which}.{part}", encoding="utf-8")) for which in (before, after))
-        differences.append({name: value - old.get(name, 0) for name, value in new.items()})
-    wrong = False
-    for whose, what, left, right, more in balance(*differences):
-        if whose not in stayed:
-            continue
-        good = right - more <= left <= right
-        print(f"{'ok ' if good else 'NOT'} {what}: {left} = {right}" + (f", or down to {right - more}" if more else ""))
-        wrong |= not good
-    sys.exit(wrong)
-
-
 def spoof(interface, source, number):
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     s.bind((interface, 0))
@@ -364,14 +346,6 @@ def count(path, destination):
     print(sum(frame[:6] == mac(destination) for frame in read_pcap(path)))
 
 
-def quiet():
-    counters = json.load(sys.stdin)
-    for name in sorted(counters):
-        if ".frames" in name or ".drop" in name:
-            print(name, counters[name])
-
-
 if __name__ == "__main__":
-    {"quiet": quiet, "make": make, "take": take, "same": same, "super": send_super,
-     "stream": stream, "count": count, "account": account, "spoof": spoof,
+    {"make": make, "take": take, "send": send, "same": same, "super": send_super, "stream": stream, "count": count, "spoof": spoof,
      "carrier": carrier, "refuse": refuse, "notified": notified, "udp_send": udp_send, "udp_take": udp_take}[sys.argv[1]](*sys.argv[2:])

@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # Traffic that the checks send through nic0, and how they judge it; sourced by run.sh after lib.sh.
-#   ping_all NS ADDRESS COUNT [INTERVAL]   none may be lost
+#   ping_all NS ADDRESS COUNT [INTERVAL [OPTIONS of ping]]   none may be lost
 #   files_both_ways MIB               by curl from nginx, each side serving once; equal SHA-256
 #   stream FROM_NS TO_NS ADDRESS FILE one TCP connection that carries FILE; equal SHA-256
-#   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [FRAMES_PER_SECOND]   the frames of tool.py make, octet for octet
-#                                     and in order; with several queues, in order within each flow
+#   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [WINDOW]   the frames of tool.py make, octet for octet and in order; with
+#                                     several queues, in order within each flow. WINDOW frames are on the way at once
+#   begin_taking NS IF COUNT          the frames that come in there, into $work/taken.pcap
+#   has_taken ADDRESS COUNT           have so many frames to that MAC address come?
 #   replay_both_ways                  the same between nic0 and the LAN's lan0
 #   serve_iperf NS ADDRESS [OPTIONS]  iperf3 listens there, as "server"
 #   throughput [SECONDS]              iperf3 each way, in Mbit/s; not judged, but it must run
@@ -15,7 +17,7 @@
 ping_all() {
   local out before
   before=$(echo_replies "$1")
-  out=$(in_ns "$1" ping -q -c "$3" -i "${4:-0.005}" -W 2 "$2") || true
+  out=$(in_ns "$1" ping -q -c "$3" -i "${4:-0.005}" -W 2 "${@:5}" "$2") || true
   sed -n 's/^\([0-9]* packets.*\), time.*/'"$2"': \1/p; s/^rtt /'"$2"': rtt /p' <<<"$out"
   # ping itself gives up on the last reply after twice its longest round trip, which load may exceed.
   wait_until 3 has_replies "$1" $((before + $3)) || fail "ping $2 lost some"
@@ -136,12 +138,14 @@ static_neighbours() {
   done
 }
 
-# begin_taking NS IF COUNT: into $work/taken.pcap
 begin_taking() {
   rm -f "$work/taken.pcap" "$work/taker.log"
   start taker "$1" "$python" "$e2e/tool.py" take "$2" "$work/taken.pcap" "$3" 15
   wait_until 5 grep -qs ready "$work/taker.log" || fail "nothing can be taken from $2"
 }
+
+taken_of() { "$python" "$e2e/tool.py" count "$work/taken.pcap" "$1"; }
+has_taken() { [ "$(taken_of "$1")" -ge "$2" ]; }
 
 ended() { ! running taker; }
 
@@ -157,7 +161,7 @@ replay() {
   count=$("$python" "$e2e/tool.py" make "$work/sent.pcap" "$(mac_of "$3" "$4")" "$(mac_of "$1" "$2")" \
     "$([ "$port" = tap ] && echo bridged)") || fail "no capture"
   begin_taking "$3" "$4" "$count"
-  in_ns "$1" tcpreplay -q -i "$2" --pps "${6:-4000}" "$work/sent.pcap" >"$work/tcpreplay.log" 2>&1 || fail "tcpreplay"
+  in_ns "$1" "$python" "$e2e/tool.py" send "$2" "$work/sent.pcap" "$work/taken.pcap" "${6:-100}" || fail "not sent: $5"
   end_taking
   echo "$5: $("$python" "$e2e/tool.py" same "$work/sent.pcap" "$work/taken.pcap" $order 2>&1)" | tee "$work/same.txt"
   grep -q "equal, in order" "$work/same.txt" ||

@@ -12,21 +12,35 @@ no_connection() {
   done
 }
 
-# take_counts NAME
-take_counts() {
-  wait_until 20 no_connection || fail "a connection does not end: $(in_ns "$ns_lan" ss -Htn)"
-  settle host iou
-  ask host stats --json >"$work/$1.host"
-  ask iou stats --json >"$work/$1.unit"
-  printf '{"nic0.tx":%d,"nic0.rx":%d,"peer.tx":%d,"peer.rx":%d}' \
-    "$(statistic "$ns_host" nic0 tx_packets)" "$(statistic "$ns_host" nic0 rx_packets)" \
-    "$(statistic "$ns_lan" lan0 tx_packets)" "$(statistic "$ns_lan" lan0 rx_packets)" >"$work/$1.kernel"
+# read_counts NAME: into NAME.host, NAME.unit and NAME.kernel. They are of one moment only when nothing moves.
+read_counts() {
+  ask host stats --json >"$work/$1.host" && ask iou stats --json >"$work/$1.unit" &&
+    printf '{"nic0.tx":%d,"nic0.rx":%d,"peer.tx":%d,"peer.rx":%d}' \
+      "$(statistic "$ns_host" nic0 tx_packets)" "$(statistic "$ns_host" nic0 rx_packets)" \
+      "$(statistic "$ns_lan" lan0 tx_packets)" "$(statistic "$ns_lan" lan0 rx_packets)" >"$work/$1.kernel"
 }
 
-# balances [STAYED]: host or unit, if the other was started anew.
+accounts() { "$python" "$e2e/accounts.py" "$@"; }
+
+# at_rest NAME COMMAND...: does nothing move? Then two readings 0.3 s apart are equal, and NAME is both of them. A cell may
+# wait longer than that to be sent again, so the command must succeed too, which finds what is on its way.
+at_rest() {
+  local name=$1 earlier
+  shift
+  read_counts "$name" && earlier=$(accounts changing "$work/$name") || return 1
+  sleep 0.3
+  read_counts "$name" && [ "$(accounts changing "$work/$name")" = "$earlier" ] && "$@" >"$work/accounts.log"
+}
+
+no_more_connections() {
+  wait_until 20 no_connection || fail "a connection does not end: $(in_ns "$ns_lan" ss -Htn)"
+}
+
+# balances [STAYED]: host or unit, if the other was restarted.
 balances() {
-  take_counts after
-  "$python" "$e2e/tool.py" account "$work/before" "$work/after" "$@" || fail "the counts do not balance"
+  no_more_connections
+  wait_until 20 at_rest after accounts account "$work/before" "$work/after" "$@" || fail "the counts do not balance"
+  cat "$work/accounts.log"
 }
 
 # difference FILE COUNTER
@@ -44,8 +58,8 @@ begin_accounts() {
   ip -n "$ns_lan" neigh replace 10.77.0.1 lladdr "$(mac_of "$ns_host" nic0)" dev lan0
   ip -n "$ns_lan" neigh replace 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
   serve_iperf "$ns_lan" 10.77.0.2
-  sleep 0.3
-  take_counts before
+  no_more_connections
+  wait_until 20 at_rest before accounts arrived "$work/before" || fail "the counters do not come to rest"
 }
 
 check_balance() {

@@ -2,23 +2,21 @@
 # Where a host has come, the LAN hears of its addresses without asking: an ARP announcement and an unsolicited neighbour
 # advertisement from nic0's own MAC. The kernel sends neither by itself (arp_notify and ndisc_notify are 0, no DAD).
 
-# heard_on NS IF COMMAND...: what comes in while it runs, and a little after, holds both.
+# heard_on NS IF COMMAND...: what comes in while it runs, and soon after, holds both.
 heard_on() {
   local ns=$1 interface=$2 mac
   shift 2
   mac=$(mac_of "$ns_host" nic0)
   begin_taking "$ns" "$interface" 1000
   "$@"
-  sleep 0.3
+  wait_until 5 announces "arp.isgratuitous && arp.src.proto_ipv4 == 10.77.0.1 && arp.src.hw_mac == $mac && eth.src == $mac" ||
+    fail "no ARP announcement on the LAN"
+  wait_until 5 announces "icmpv6.type == 136 && icmpv6.nd.na.target_address == fd77::1 && icmpv6.nd.na.flag.s == 0 &&
+    icmpv6.opt.linkaddr == $mac && eth.src == $mac" || fail "no neighbour advertisement on the LAN"
   stop taker INT || fail "the frames were not taken"
-  announces "arp.isgratuitous && arp.src.proto_ipv4 == 10.77.0.1 && arp.src.hw_mac == $mac && eth.src == $mac"
-  announces "icmpv6.type == 136 && icmpv6.nd.na.target_address == fd77::1 && icmpv6.nd.na.flag.s == 0 &&
-    icmpv6.opt.linkaddr == $mac && eth.src == $mac"
 }
 
-announces() {
-  tshark -r "$work/taken.pcap" -Y "$1" 2>"$work/tshark.log" | has . || fail "not on the LAN: $1"
-}
+announces() { tshark -r "$work/taken.pcap" -Y "$1" 2>"$work/tshark.log" | has .; }
 
 # The taker reads for 15 s at the most: no reason to wait for more.
 started_anew() {

@@ -22,7 +22,7 @@ check_dhcp() {
   bring_up
   ip -n "$ns_host" addr flush dev nic0
   start_dhcp_server "$ns_lan" lan0
-  sleep 0.3
+  wait_until 5 grep -q "sockets bound" "$work/dnsmasq.log" || fail "no DHCP server"
   lease_address "$ns_host" nic0 || fail "no lease"
   ip -n "$ns_host" -4 -o addr show dev nic0 | has ' 10\.77\.0\.1[0-9][0-9]/' || fail "no address by DHCP"
   ping_all "$ns_host" 10.77.0.2 20
@@ -35,8 +35,8 @@ check_slaac() {
   ip -n "$ns_lan" addr add fd77::2/64 dev lan0 nodad
   start dnsmasq "$ns_lan" dnsmasq --keep-in-foreground -C /dev/null --bind-interfaces --interface=lan0 \
     --except-interface=lo --port=0 --user=root --no-resolv --no-hosts --pid-file= \
-    --dhcp-leasefile="$work/dnsmasq.leases" --enable-ra --dhcp-range=fd77::,ra-only,64,10m
-  sleep 0.3
+    --dhcp-leasefile="$work/dnsmasq.leases" --enable-ra --dhcp-range=fd77::,ra-only,64,10m --log-facility=-
+  wait_until 5 grep -q "IPv6 router advertisement enabled" "$work/dnsmasq.log" || fail "nobody advertises a router"
   in_ns "$ns_host" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/nic0/disable_ipv6'
   within "address by router advertisement" 10000 has_slaac
   within "the LAN by IPv6" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 fd77::2
@@ -55,16 +55,19 @@ check_multicast() {
   bring_up
   start receiver "$ns_host" socat -u UDP4-RECV:5007,ip-add-membership=239.7.7.7:nic0,reuseaddr "CREATE:$work/heard"
   start receiver2 "$ns_lan" socat -u UDP4-RECV:5008,ip-add-membership=239.7.7.8:lan0,reuseaddr "CREATE:$work/heard2"
-  sleep 0.3
-  echo "from the LAN" | in_ns "$ns_lan" socat -u - UDP4-DATAGRAM:239.7.7.7:5007,ip-multicast-if=10.77.0.2
-  echo "from the host" | in_ns "$ns_host" socat -u - UDP4-DATAGRAM:239.7.7.8:5008,ip-multicast-if=10.77.0.1
-  wait_until 3 grep -q "from the LAN" "$work/heard" || fail "the multicast did not reach the host"
-  wait_until 3 grep -q "from the host" "$work/heard2" || fail "the multicast did not reach the LAN"
+  heard_from "$ns_lan" heard UDP4-DATAGRAM:239.7.7.7:5007,ip-multicast-if=10.77.0.2
+  heard_from "$ns_host" heard2 UDP4-DATAGRAM:239.7.7.8:5008,ip-multicast-if=10.77.0.1
   address_ipv6
   start receiver6 "$ns_host" socat -u "UDP6-RECV:5009,ipv6-join-group=[ff15::7]:nic0,reuseaddr" "CREATE:$work/heard6"
-  sleep 0.3
-  echo "from the LAN" | in_ns "$ns_lan" socat -u - "UDP6-SENDTO:[ff15::7]:5009"
-  wait_until 3 grep -qs "from the LAN" "$work/heard6" || fail "the IPv6 multicast did not reach the host"
+  heard_from "$ns_lan" heard6 "UDP6-SENDTO:[ff15::7]:5009"
+}
+
+# heard_from NS FILE ADDRESS: what is sent there arrives. It is repeated, for nobody says when a new group is known to all.
+heard_from() { wait_until 5 speaks_and_is_heard "$@" || fail "the multicast to $3 did not arrive"; }
+speaks_and_is_heard() {
+  echo "from $1" | in_ns "$1" socat -u - "$3"
+  sleep 0.1
+  grep -qs "from $1" "$work/$2"
 }
 
 # A bridge takes nic0; who is behind it is on the LAN too (frames with other MACs than the host's, both ways).

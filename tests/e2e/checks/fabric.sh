@@ -8,7 +8,7 @@ check_ipv6() {
   iou_address='[fd99::2]:7471'
   start_iou && start_host
   nic_up
-  in_ns "$ns_host" ping -q -c 100 -i 0.005 -W 2 10.77.0.2 | has ' 100 received' || fail "ping"
+  ping_all "$ns_host" 10.77.0.2 100
   transfer
   # By link-local address with its zone, to a unit that listens on every address.
   stop host TERM
@@ -20,7 +20,7 @@ check_ipv6() {
   iou_address="[$link_local%fab0]:7471"
   start_host
   nic_up
-  in_ns "$ns_host" ping -q -c 100 -i 0.005 -W 2 10.77.0.2 | has ' 100 received' || fail "ping"
+  ping_all "$ns_host" 10.77.0.2 100
 }
 
 # transfer [MIB]: both ways, equal.
@@ -34,7 +34,13 @@ transfer() {
   stop nginx
 }
 
-datagrams() { in_ns "$ns_iou" cat /sys/class/net/lan0/statistics/rx_packets; }
+# frames_during COMMAND...: how many come into the unit's NIC while it runs, in $frames, and how long it took, in $took.
+frames_during() {
+  local received=/sys/class/net/lan0/statistics/rx_packets began
+  began=$(milliseconds) frames=$(in_ns "$ns_iou" cat $received)
+  "$@"
+  frames=$(($(in_ns "$ns_iou" cat $received) - frames)) took=$(($(milliseconds) - began))
+}
 
 # One NIC carries LAN and fabric: what the fabric sends must not come in again as LAN frames.
 one_nic() {
@@ -60,19 +66,14 @@ one_nic() {
   # The worst listener: a host that takes every frame.
   ip -n "$ns_host" link set nic0 promisc on
   sleep 0.5
-  local before after
-  before=$(datagrams)
-  in_ns "$ns_host" ping -q -c 100 -i 0.01 -W 2 10.77.0.2 | has ' 100 received' || fail "ping"
-  after=$(datagrams)
-  echo "frames into the unit's NIC for 100 pings: $((after - before))"
+  frames_during ping_all "$ns_host" 10.77.0.2 100 0.01
+  echo "frames into the unit's NIC for 100 pings: $frames"
   # Per ping: the request and the acknowledgement, the reply from the LAN, its acknowledgement, and what is repeated.
-  [ $((after - before)) -le 1000 ] || fail "the fabric's own frames come in again"
+  [ "$frames" -le 1000 ] || fail "the fabric's own frames come in again"
   sleep 0.3
-  before=$(datagrams)
-  sleep 1
-  after=$(datagrams)
-  echo "frames in a second of rest: $((after - before))"
-  [ $((after - before)) -le 60 ] || fail "the fabric does not come to rest"
+  frames_during sleep 1
+  echo "frames into the unit's NIC in $took ms of rest: $frames"
+  [ $((1000 * frames / took)) -le 60 ] || fail "the fabric does not come to rest"
   transfer
 }
 check_one_nic_address() { one_nic 10.99.0.2:7471; }
@@ -89,7 +90,7 @@ check_default_route() {
   # Even when the fabric's own route is the worse one.
   ip -n "$ns_host" route add 10.99.0.2/32 dev nic0
   sleep 1.5
-  in_ns "$ns_host" ping -q -c 100 -i 0.005 -W 2 192.0.2.1 | has ' 100 received' || fail "ping over the default route"
+  ping_all "$ns_host" 192.0.2.1 100
   is_up host || fail "the fabric is not up"
   stop iou KILL
   start_iou
@@ -100,7 +101,7 @@ check_default_route() {
 check_small_path() {
   bring_up 1280
   equal "MTU of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" 1500
-  in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 2 -M do -s 1472 10.77.0.2 | has ' 20 received' || fail "ping"
+  ping_all "$ns_host" 10.77.0.2 20 0.01 -M do -s 1472
   transfer
 }
 

@@ -5,19 +5,23 @@ check_replay() {
   bring_up
   quieten
   replay_both_ways
-  replay_both_ways 10000  # libpcap's ring has room for 50 ms of that
+  replay_both_ways 400  # libpcap's ring has room for 500
 }
 
 # super FROM_NS FROM_IF TO_NS TO_IF TAGS [OCTETS]
 super() {
-  local told sent
+  local sent
   begin_taking "$3" "$4" 1000
   sent=$(in_ns "$1" "$python" "$e2e/tool.py" super "$2" "$(mac_of "$3" "$4")" "$(mac_of "$1" "$2")" "${@:5}") || fail "not sent"
-  sleep 0.25
+  wait_until 5 is_whole "${@:5}"
+  sleep 0.25  # for what comes twice
   stop taker INT || true
-  told=$("$python" "$e2e/tool.py" stream "$work/taken.pcap" "${@:5}" 2>&1) || fail "$2, tags $5, sent $sent: $told"
-  echo "from $2, tags $5: sent $sent, came $told"
+  is_whole "${@:5}" || fail "$2, tags $5, sent $sent: $whole"
+  echo "from $2, tags $5: sent $sent, came $whole"
 }
+
+# is_whole TAGS [OCTETS]: is that super-frame in what was taken, once? Leaves in $whole what there is of it.
+is_whole() { whole=$("$python" "$e2e/tool.py" stream "$work/taken.pcap" "$@" 2>&1); }
 
 super_both_ways() {
   super "$ns_host" nic0 "$ns_lan" lan0 "$@"

@@ -25,7 +25,7 @@ useful_set() {
     mean_frame "$ns_lan" lan0 stream "$ns_lan" "$ns_host" $address "$work/www/blob" && to_host+=("$mean")
   done
   mean_frame "$ns_lan" lan0 datagrams_arrive "$ns_lan" "$ns_host" fd77::1 && to_host+=("$mean")
-  replay_both_ways 8000 >/dev/null
+  replay_both_ways >/dev/null
 }
 
 # switch NS IF FEATURE on|off
