@@ -119,10 +119,17 @@ make_second_lan() {
   silence_interface "$ns_iou" lan1
 }
 
+# ask_often NS IF: unanswered ARP requests are repeated after 100 ms, not after a second, and for the same 3 s: how soon
+# something is reached again is then a matter of the programs, not of that timer.
+ask_often() {
+  in_ns "$1" sh -c 'cd "/proc/sys/net/ipv4/neigh/$0" && echo 100 >retrans_time_ms && echo 30 | tee mcast_solicit >ucast_solicit' "$2"
+}
+
 # nic0 up, with its address and its carrier.
 nic_up() {
   wait_up host
   silence_interface "$ns_host" nic0
+  ask_often "$ns_host" nic0
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up || fail "nic0 cannot be set up"
   wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
   wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not answer"

@@ -125,7 +125,19 @@ quieten() {
     silence_interface "$ns" "$interface"
     ip -n "$ns" link set "$interface" arp off
   done
+  wait_until 5 nothing_moves || fail "somebody speaks on a quiet LAN"
+}
+
+# Do both ends count the same for 0.2 s?
+nothing_moves() {
+  local before
+  before=$(frames_of_ends)
   sleep 0.2
+  [ "$(frames_of_ends)" = "$before" ]
+}
+frames_of_ends() {
+  in_ns "$ns_host" cat /sys/class/net/nic0/statistics/{rx,tx}_packets
+  in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/{rx,tx}_packets
 }
 
 static_neighbours() {

@@ -128,6 +128,7 @@ start_second_with() {
   start_second "${@:2}"
   wait_up host2
   silence_interface "$ns_second" nic0
+  ask_often "$ns_second" nic0
   ip -n "$ns_second" addr replace "$1/24" dev nic0 && ip -n "$ns_second" link set nic0 up
   wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
 }
