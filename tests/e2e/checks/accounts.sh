@@ -73,7 +73,7 @@ check_balance() {
   balances
   equal "frames with another's source" "$(difference unit iou.from_host.drop.spoof)" 30
   equal "frames for nobody here" "$(difference unit lan.rx.drop.no_host)" 40
-  # What GET_STATS answers to this host is the same count.
+  # The I/O unit counts for this host what the host counts.
   equal "the host's own count" "$(difference unit host.hosta.iou.from_host.frames)" "$(difference host host.tx.frames)"
 }
 
