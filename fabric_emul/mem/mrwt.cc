@@ -194,7 +194,8 @@ void Mrwt::fill_window(std::uint32_t index, MemoryHandle region, VirtualAddress 
 
 base::Status Mrwt::deregister(MemoryHandle region) {
   const std::optional<std::uint32_t> index = find(region);
-  if (!index || entries_[*index].type == EntryType::kWindow) {
+  const EntryType type = index ? entries_[*index].type : EntryType::kReserved;
+  if (type != EntryType::kRegion && type != EntryType::kIscsiRegion) {
     return base::Error("deregistering memory: the handle names no region");
   }
   if (const std::uint32_t windows = entries_[*index].windows_bound; windows != 0) {

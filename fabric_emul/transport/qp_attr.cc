@@ -26,13 +26,12 @@ constexpr auto kAttrRules = std::to_array<AttrRule>({
          kAttrMinRnrWait | kAttrSelectiveRepeat,
      kAttrRights | kAttrSl | kAttrAckInterval | kAttrReadsTaken},
     {Service::kRc, QpState::kRtr, QpState::kRts,
-     kAttrSendPsn | kAttrSendLcn | kAttrMaxOutstanding | kAttrRetryLimit | kAttrRnrRetry,
+     kAttrSendPsn | kAttrSendLcn | kAttrRetryLimit | kAttrRnrRetry,
      kRcWhileSending | kAttrReadsAsked},
     {Service::kRc, QpState::kRts, QpState::kRts, 0, kRcWhileSending},
     {Service::kRc, QpState::kSqd, QpState::kRts, 0, kRcWhileSending | kAttrReadsAsked},
     {Service::kRc, QpState::kSqd, QpState::kSqd, 0,
-     kRcWhileSending | kAttrReadsAsked | kAttrSl | kAttrMaxOutstanding | kAttrRetryLimit |
-         kAttrRnrRetry},
+     kRcWhileSending | kAttrReadsAsked | kAttrSl | kAttrRetryLimit | kAttrRnrRetry},
 
     {Service::kUc, QpState::kReset, QpState::kInit, kAttrRights | kAttrSl, 0},
     {Service::kUc, QpState::kInit, QpState::kInit, 0, kAttrRights | kAttrSl},
@@ -92,7 +91,6 @@ AttrMask bad_values(AttrMask given, const QpAttr& v) {
   refuse_if(v.sl > 15, kAttrSl);
   refuse_if(v.remote_qpn.value == 0 || v.remote_qpn.value > 0xFFFFFF, kAttrRemoteQpn);
   refuse_if(v.mcp < kMcpMin || v.mcp > kMcpMax || v.mcp % 4 != 0, kAttrMcp);
-  refuse_if(v.max_outstanding == 0 || v.max_outstanding > kPsnWindowMax, kAttrMaxOutstanding);
   refuse_if(v.retry_count > kRetryLimitMax, kAttrRetryLimit);
   refuse_if(v.rnr_retry > kRnrRetryForever, kAttrRnrRetry);
   refuse_if(v.max_dest_rd_atomic > kReadsMax, kAttrReadsTaken);
@@ -151,7 +149,6 @@ void apply_attributes(QpAttr& attr, AttrMask given, const QpAttr& values) {
   apply(kAttrSelectiveRepeat, &QpAttr::selective_repeat);
   apply(kAttrSendPsn, &QpAttr::send_psn);
   apply(kAttrSendLcn, &QpAttr::send_lcn);
-  apply(kAttrMaxOutstanding, &QpAttr::max_outstanding);
   apply(kAttrRetryLimit, &QpAttr::retry_count);
   apply(kAttrRnrRetry, &QpAttr::rnr_retry);
   apply(kAttrAckInterval, &QpAttr::ack_interval);

@@ -34,7 +34,9 @@ struct QpAttr {
   bool selective_repeat = true;      // false: go-back-N
   Psn send_psn;                      // first PSN and LCN that we send
   Lcn send_lcn;
-  std::uint32_t max_outstanding = 256;        // packets not yet acknowledged [S000-16]
+  // Packets not yet acknowledged. Fixed when the queue pair is made: no change of state takes it
+  // [S000-16].
+  std::uint32_t max_outstanding = 256;
   std::uint8_t retry_count = kRetryLimitMax;  // resends without progress, 0..7
   std::uint8_t rnr_retry = kRnrRetryForever;  // 0..6, 7 = for ever
   std::uint16_t ack_interval = 64;  // K: cells an ACK may cover, 1 = each by itself
@@ -57,23 +59,19 @@ enum QpAttrBit : AttrMask {
   kAttrSelectiveRepeat = 1U << 8,
   kAttrSendPsn = 1U << 9,
   kAttrSendLcn = 1U << 10,
-  kAttrMaxOutstanding = 1U << 11,
-  kAttrRetryLimit = 1U << 12,
-  kAttrRnrRetry = 1U << 13,
-  kAttrAckInterval = 1U << 14,
-  kAttrReadsTaken = 1U << 15,
-  kAttrReadsAsked = 1U << 16,
+  kAttrRetryLimit = 1U << 11,
+  kAttrRnrRetry = 1U << 12,
+  kAttrAckInterval = 1U << 13,
+  kAttrReadsTaken = 1U << 14,
+  kAttrReadsAsked = 1U << 15,
 };
-inline constexpr std::size_t kQpAttrs = 17;
+inline constexpr std::size_t kQpAttrs = 16;
 inline constexpr AttrMask kAllAttrs = (AttrMask{1} << kQpAttrs) - 1;
 
 inline constexpr std::array<std::string_view, kQpAttrs> kQpAttrNames = {
-    "rights",      "sl",           "remote_lid",
-    "remote_qpn",  "mcp",          "receive_psn",
-    "receive_lcn", "min_rnr_wait", "selective_repeat",
-    "send_psn",    "send_lcn",     "max_outstanding",
-    "retry_limit", "rnr_retry",    "ack_interval",
-    "reads_taken", "reads_asked"};
+    "rights",      "sl",           "remote_lid",       "remote_qpn", "mcp",      "receive_psn",
+    "receive_lcn", "min_rnr_wait", "selective_repeat", "send_psn",   "send_lcn", "retry_limit",
+    "rnr_retry",   "ack_interval", "reads_taken",      "reads_asked"};
 static_assert(kAttrReadsAsked == AttrMask{1} << (kQpAttrs - 1), "every attribute has a name");
 
 // RC, UC and UD have queue pairs that change state by modify; every other service is refused.

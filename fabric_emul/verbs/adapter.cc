@@ -94,6 +94,10 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   if (init.max_dest_rd_atomic > kReadsMax || init.max_rd_atomic > kReadsMax) {
     return base::Error("at most " + std::to_string(kReadsMax) + " reads can be open", EINVAL);
   }
+  if (init.max_outstanding > kPsnWindowMax) {
+    return base::Error("at most " + std::to_string(kPsnWindowMax) + " packets can be outstanding",
+                       EINVAL);
+  }
   if (!has_modify(init.service)) {
     return base::Error("no queue pair of this service can be made", EINVAL);
   }

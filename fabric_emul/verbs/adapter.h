@@ -43,7 +43,7 @@ struct QpInit {
   std::size_t send_depth = 256;
   std::size_t receive_depth = 256;
   std::uint16_t mcp = 0;              // 0: of the link that it is connected over; UD needs one
-  std::uint32_t max_outstanding = 0;  // 0: send_depth [S000-16]
+  std::uint32_t max_outstanding = 0;  // packets, at most kPsnWindowMax; 0: send_depth [S000-16]
   std::uint16_t ack_interval = 64;    // K; 1: each cell by itself
   bool accepts_rdma = true;
   bool registers_in_queue = false;                          // post_register() is taken [S002-29]

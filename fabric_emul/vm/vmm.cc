@@ -55,6 +55,7 @@ base::Status Vmm::end_process(ProcessId process) {
 }
 
 std::optional<ProcessKind> Vmm::kind_of(ProcessId process) const {
+  ++entries_;
   const auto found = processes_.find(process);
   return found != processes_.end() ? std::optional(found->second.kind) : std::nullopt;
 }

@@ -4,9 +4,10 @@
 // which is still bound leads to nothing when its segment is gone. Both have the highest bit set and
 // differ: an address that travels is never physical, nor of the other kind [S000-29].
 //
-// A page that was never touched is out and holds zeros. All calls are entries into the kernel; none
-// belongs to the caller of a verb that promises to stay out of it. One thread owns it; it outlives
-// its drivers.
+// A page that was never touched is out and holds zeros. What processes and drivers call is an entry
+// into the kernel and counted, questions too: a verb that promises to stay out of the kernel asks
+// nothing here. bring_in(), at() and the shared page table are for adapters. One thread owns it; it
+// outlives its drivers.
 #pragma once
 
 #include <functional>
@@ -76,7 +77,7 @@ class Vmm {
   std::optional<VirtualAddress> to_virtual(ProcessId process, EffectiveAddress address) const;
   // nullopt: it is out, or not there.
   std::optional<PhysicalAddress> to_physical(VirtualAddress address) const;
-  std::optional<VirtualPage> page_in(PhysicalPage frame) const { return table_.page_in(frame); }
+  std::optional<VirtualPage> page_in(PhysicalPage frame) const;
   // REQUIRES a frame of the arena.
   std::byte* at(PhysicalAddress address) const noexcept {
     return arena_.frame(page_of(address).value) + offset_in_page(address.value);
@@ -120,7 +121,7 @@ class Vmm {
   std::uint32_t last_process_ = 0;
   std::uint32_t next_pointer_;
   std::uint32_t next_upper_;
-  std::uint64_t entries_ = 0;
+  mutable std::uint64_t entries_ = 0;
   std::uint64_t brought_in_ = 0;
   std::uint64_t without_frame_ = 0;
 };

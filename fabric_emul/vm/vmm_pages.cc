@@ -84,12 +84,19 @@ void Vmm::drop_pages(VirtualSegment upper, std::uint64_t from) {
 }
 
 std::optional<VirtualAddress> Vmm::to_virtual(ProcessId process, EffectiveAddress address) const {
+  ++entries_;
   const auto found = processes_.find(process);
   if (found == processes_.end()) return std::nullopt;
   return found->second.table.to_virtual(address);
 }
 
+std::optional<VirtualPage> Vmm::page_in(PhysicalPage frame) const {
+  ++entries_;
+  return table_.page_in(frame);
+}
+
 std::optional<PhysicalAddress> Vmm::to_physical(VirtualAddress address) const {
+  ++entries_;
   const std::optional<PageEntry> entry = table_.find(page_of(address));
   if (!entry || !entry->is_valid) return std::nullopt;
   return address_in(entry->frame, offset_in_page(address.value));

@@ -219,8 +219,8 @@ TEST(ReplyTest, T_22_S004_05_numbers_wrap_without_a_stall) {
     QpAttr attr;
     attr.send_psn = attr.receive_psn = Psn(0xFFFFFF - 150);
     attr.send_lcn = attr.receive_lcn = Lcn(0xFFFF - 300);
-    attr.max_outstanding = 64;
-    const QpPair qp = pair.connect_by_hand({.selective_repeat = selective}, attr);
+    const QpPair qp =
+        pair.connect_by_hand({.max_outstanding = 64, .selective_repeat = selective}, attr);
     FaultConfig faults;
     faults.loss_ppm = 20'000;
     faults.reorder_ppm = 20'000;

@@ -78,6 +78,8 @@ class StatePairs : public ::testing::TestWithParam<Service> {
   }
 
   static bool is_same(const QpAttr& x, const QpAttr& y) { return differences(x, y) == 0; }
+  // Of what no change may carry [S000-16].
+  static constexpr AttrMask kNeverGiven = 1U << 31;
   static AttrMask differences(const QpAttr& x, const QpAttr& y) {
     AttrMask mask = 0;
     const auto compare = [&](AttrMask bit, auto member) {
@@ -94,7 +96,7 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     compare(kAttrSelectiveRepeat, &QpAttr::selective_repeat);
     compare(kAttrSendPsn, &QpAttr::send_psn);
     compare(kAttrSendLcn, &QpAttr::send_lcn);
-    compare(kAttrMaxOutstanding, &QpAttr::max_outstanding);
+    compare(kNeverGiven, &QpAttr::max_outstanding);
     compare(kAttrRetryLimit, &QpAttr::retry_count);
     compare(kAttrRnrRetry, &QpAttr::rnr_retry);
     compare(kAttrAckInterval, &QpAttr::ack_interval);

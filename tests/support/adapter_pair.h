@@ -326,7 +326,6 @@ class AdapterPair {
     Link& here = *a().links[active - 1];
     Link& there = from.link();
     const QpPair qp{a().create_qp(init), from.create_qp(init)};
-    if (init.max_outstanding != 0) attr.max_outstanding = init.max_outstanding;
     attr.ack_interval = init.ack_interval;
     attr.selective_repeat = init.selective_repeat;
     attr.retry_count = init.retry_count;

@@ -52,6 +52,12 @@ class ChannelSide final : public PairSide {
     CHECK(bytes >= kFrameBytesLeast);
     queued_.push_back(bytes);
   }
+  // The frame that the peer is to find for the queued one of this number.
+  static std::vector<std::byte> frame_of(std::uint64_t number, std::size_t bytes) {
+    std::vector<std::byte> frame(bytes);
+    write(frame, number);
+    return frame;
+  }
   std::size_t queued() const { return queued_.size(); }
   // What the other side is to have got when all is delivered.
   std::uint64_t made() const { return made_ + queued_.size(); }
