@@ -146,6 +146,7 @@ base::Status open_fabric(Daemon& d, const HostOptions& options) {
   config.crc_head_only = is_shm;
   if (options.common.link_profile == control::LinkProfile::kFull) {
     config.profile = fabric::LinkProfile::kFull;
+    config.full = fabric::full_between_processes();
   }
   auto port = d.adapter->add_port(*underlay, config);
   if (!port) return port.error();

@@ -132,6 +132,7 @@ base::Status open_fabric(Daemon& d, const IouOptions& options) {
     config.crc_head_only = is_shm;
     if (options.common.link_profile == control::LinkProfile::kFull) {
       config.profile = fabric::LinkProfile::kFull;
+      config.full = fabric::full_between_processes();
     }
     config.mcp_wanted = options.common.cell_bytes.value_or(0);
     config.links_max = options.max_hosts;

@@ -36,6 +36,15 @@ constexpr FullLinkConfig full_defaults() {
   return config;
 }
 
+// The same between processes of one machine or several. One that waits for a processor sends
+// nothing for longer than 35 ms, and is not dead: it has as long as in the speed profile.
+constexpr FullLinkConfig full_between_processes() {
+  FullLinkConfig config = full_defaults();
+  config.idle_missing_max = 90;
+  config.failures_max = 900;  // at least 1 ms each
+  return config;
+}
+
 struct PortConfig {
   Eui64 eui64;
   std::uint64_t instance = 0;  // random per process start, not 0

@@ -171,6 +171,31 @@ TEST(LinkLanes, the_link_goes_down_after_16_failures) {
   EXPECT_TRUE(w.b->link().up());
 }
 
+// Only the client's time passes: the other process waits for a processor.
+TEST(LinkLanes, between_processes_a_peer_that_waits_for_a_processor_is_not_dead) {
+  PortConfig listener = config_of(0xA, 100, true), client = config_of(0xB, 200);
+  listener.full = client.full = full_between_processes();
+  FullWorld w(listener, client);
+  const auto leave_a_out = [&w](base::Duration time) {
+    for (const base::Time end = w.clock.now() + time; w.clock.now() < end;) {
+      w.clock.advance(1ms);
+      w.b->port.on_time(w.clock.now());
+      w.b->port.flush(w.clock.now());
+      w.b->receive(w.clock.now());
+    }
+  };
+  ASSERT_TRUE(write(w.b->link(), pattern(64, 1)));
+  leave_a_out(800ms);
+  EXPECT_TRUE(w.b->link().up());
+  w.pump();
+  w.run(100ms, 1ms);
+  EXPECT_EQ(w.a->cells, Cells{pattern(64, 1)});
+  EXPECT_EQ(w.sum(FullLinkCounter::kDead), 0U);
+  ASSERT_TRUE(write(w.b->link(), pattern(64, 2)));
+  leave_a_out(920ms);
+  EXPECT_FALSE(w.b->link().up());
+}
+
 // What is on its way while a link begins anew is of the time before: none of it is believed.
 TEST(LinkLanes, flits_of_before_a_new_init_are_not_believed) {
   FullWorld w;
