@@ -53,7 +53,7 @@ TEST_F(ShmUnderlayTest, full_blocks_and_room_is_told_until_tried) {
   std::size_t taken = 0;
   while (listener->receive()) ++taken;
   EXPECT_EQ(taken, sent);
-  EXPECT_TRUE(is_readable(*connector, 2000));
+  EXPECT_TRUE(is_readable(*connector, 60'000));
   EXPECT_TRUE(connector->may_sleep());
   EXPECT_FALSE(connector->receive());  // reads the wake-up
   EXPECT_TRUE(is_readable(*connector));

@@ -20,7 +20,7 @@ constexpr std::size_t kDatagrams = 5;
 std::vector<std::size_t> batches_of(UdpUnderlay& underlay) {
   std::vector<std::size_t> batches;
   pollfd entry{underlay.fd(), POLLIN, 0};
-  while (batches.size() < kDatagrams && ::poll(&entry, 1, 2000) == 1) {
+  while (batches.size() < kDatagrams && ::poll(&entry, 1, 60'000) == 1) {
     while (const auto batch = underlay.receive()) batches.push_back(batch->bytes.size());
   }
   return batches;
