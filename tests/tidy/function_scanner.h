@@ -71,7 +71,8 @@ enum class BraceKind { kScope, kFunction, kValue };
 inline BraceKind classify_brace(std::string before) {
   static const std::regex kScope(R"((^|[\s>])(namespace|extern|class|struct|union|enum)\b)");
   static const std::regex kAlignment(R"(alignas\([^)]*\))");
-  before = std::regex_replace(before, kAlignment, "");
+  if (before.find("alignas") != std::string::npos)
+    before = std::regex_replace(before, kAlignment, "");
   const std::size_t last = before.find_last_not_of(" \n");
   if (last == std::string::npos) return BraceKind::kScope;
   if (last + 1 == before.size() && before[last] != ')') return BraceKind::kValue;  // name{...}

@@ -69,26 +69,28 @@ inline const std::vector<FolderRule>& folder_rules() {
   return kRules;
 }
 
+// Where headers of a third party may be included: files, folders with '/' behind them, or the files
+// of a folder with an extension ("folder/*.cc").
 struct ThirdPartyRule {
   std::string_view name;
-  std::string_view header;      // regular expression over the included path
-  std::string_view allowed_in;  // regular expression over the including path
+  std::regex header;  // over the included path
+  std::vector<std::string_view> allowed_in;
 };
 
 inline const std::vector<ThirdPartyRule>& third_party_rules() {
   static const std::vector<ThirdPartyRule> kRules = {
-      {"Asio", "boost/(asio|beast).*",
-       "(fabric_emul/verbs/completion_channel\\.|control/|host_module/|iou_module/|tools/).*"},
-      {"libpcap", "pcap(\\.h|/.*)",
-       "(lan_bridge/ports/(pcap|file)_\\w*|fabric_emul/underlay/pcap_underlay)\\.cc"},
-      {"Protobuf", "google/protobuf/.*", "(messaging|control|tools)/.*"},
-      // The modules ask and answer CfgUtil requests: its values reach their sources, never their
+      {"Asio", std::regex("boost/(asio|beast).*"), {"control/"}},
+      {"libpcap", std::regex("pcap(\\.h|/.*)"),
+       {"lan_bridge/ports/pcap_port.cc", "lan_bridge/ports/file_port.cc"}},
+      {"Protobuf", std::regex("google/protobuf/.*"), {}},
+      // The modules send and serve CfgUtil requests: its values reach their sources, never their
       // headers.
-      {"Protobuf", ".*\\.pb\\.h", "((messaging|control|tools)/.*|(host|iou)_module/.*\\.cc)"},
-      {"ISA-L", "(isa-l|isa-l\\.h).*", "base/.*"},
-      {"spdlog", "spdlog/.*", "base/.*"},
-      {"CLI11", "CLI/.*", "(control|host_module|iou_module|tools)/.*"},
-      {"toml++", "toml\\+\\+/.*", "(control|host_module|iou_module|tools)/.*"},
+      {"Protobuf", std::regex(".*\\.pb\\.h"),
+       {"messaging/", "control/", "host_module/*.cc", "iou_module/*.cc"}},
+      {"ISA-L", std::regex("(isa-l|isa-l\\.h).*"), {"base/"}},
+      {"spdlog", std::regex("spdlog/.*"), {"base/"}},
+      {"CLI11", std::regex("CLI/.*"), {"control/"}},
+      {"toml++", std::regex("toml\\+\\+/.*"), {"control/"}},
   };
   return kRules;
 }
@@ -127,6 +129,7 @@ inline std::vector<Include> includes_of(const SourceFile& file) {
   std::size_t number = 0;
   for (const std::string_view line : lines_of(file.text)) {
     ++number;
+    if (line.find("include") == std::string_view::npos) continue;
     std::cmatch match;
     if (std::regex_match(line.data(), line.data() + line.size(), match, kInclude)) {
       includes.push_back({number, match[1].str()});
@@ -168,14 +171,23 @@ inline Findings check_leaf_headers(const SourceTree& tree) {
   return findings;
 }
 
+inline bool is_in(std::string_view path, std::string_view place) {
+  const std::size_t star = place.find('*');
+  if (star == std::string_view::npos)
+    return place.ends_with('/') ? path.starts_with(place) : path == place;
+  return path.starts_with(place.substr(0, star)) && path.ends_with(place.substr(star + 1));
+}
+
 inline Findings check_third_parties(const SourceTree& tree) {
   Findings findings;
   for (const SourceFile& file : tree) {
     if (!file.is_cpp() || file.below("tests")) continue;
     for (const Include& include : includes_of(file)) {
       for (const ThirdPartyRule& rule : third_party_rules()) {
-        if (!std::regex_match(include.header, std::regex(std::string(rule.header)))) continue;
-        if (std::regex_match(file.path, std::regex(std::string(rule.allowed_in)))) continue;
+        if (!std::regex_match(include.header, rule.header)) continue;
+        if (std::any_of(rule.allowed_in.begin(), rule.allowed_in.end(),
+                        [&](std::string_view place) { return is_in(file.path, place); }))
+          continue;
         findings.push_back(
             finding(file, include.line, std::string(rule.name) + " does not belong here"));
       }
@@ -184,21 +196,74 @@ inline Findings check_third_parties(const SourceTree& tree) {
   return findings;
 }
 
-// Headers that no other file includes, by their path from the root or beside the includer.
+// Permissions that nothing uses: a folder that may include another and does not, a place for a
+// third party that includes none of it.
+inline Findings check_unused_permissions(const SourceTree& tree) {
+  std::set<std::pair<std::string_view, std::string_view>> used;
+  for (const SourceFile& file : tree) {
+    if (!file.is_cpp() || file.below("tests")) continue;
+    for (const Include& include : includes_of(file)) {
+      used.insert({folder_of(file.path), folder_of(include.header)});
+      for (const std::string_view leaf : leaf_headers()) {
+        if (include.header == leaf) used.insert({folder_of(file.path), leaf});
+      }
+      for (const ThirdPartyRule& rule : third_party_rules()) {
+        if (!std::regex_match(include.header, rule.header)) continue;
+        for (const std::string_view place : rule.allowed_in) {
+          if (is_in(file.path, place)) used.insert({rule.name, place});
+        }
+      }
+    }
+  }
+  Findings findings;
+  const auto need = [&](std::string_view who, std::string_view what) {
+    if (used.contains({who, what})) return;
+    findings.push_back("tests/tidy/include_rules.h: " + std::string(who) + " does not use " +
+                       std::string(what));
+  };
+  for (const FolderRule& rule : folder_rules()) {
+    for (const std::string_view target : rule.may_include) need(rule.folder, target);
+  }
+  for (const ThirdPartyRule& rule : third_party_rules()) {
+    for (const std::string_view place : rule.allowed_in) need(rule.name, place);
+  }
+  return findings;
+}
+
+// Headers without a product, by reason: parts of the harnesses, and libraries that only tests use so
+// far.
+inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
+    "fabric_emul/underlay/fault_underlay.h", "fabric_emul/underlay/in_process_underlay.h",
+});
+
+// Headers that no other file includes, by their path from the root or next to the includer; and
+// those of the product that only tests include, without kTestHeaders. A header of a library may be
+// included by its own source alone: that is a user.
 inline Findings check_dead_headers(const SourceTree& tree) {
-  std::set<std::string> included;
+  std::set<std::string> included, by_product;
   for (const SourceFile& file : tree) {
     if (!file.is_cpp()) continue;
     const std::string folder = file.path.substr(0, file.path.rfind('/') + 1);
     for (const Include& include : includes_of(file)) {
-      if (include.header != file.path) included.insert(include.header);
-      if (folder + include.header != file.path) included.insert(folder + include.header);
+      for (const std::string& header : {include.header, folder + include.header}) {
+        if (header == file.path) continue;
+        included.insert(header);
+        const bool is_own = file.path == header.substr(0, header.size() - 1) + "cc";
+        if (!file.below("tests") && !is_own) by_product.insert(header);
+      }
     }
   }
   Findings findings;
   for (const SourceFile& file : tree) {
-    if (file.is_header() && !included.contains(file.path)) {
+    if (!file.is_header()) continue;
+    const bool is_listed =
+        std::find(kTestHeaders.begin(), kTestHeaders.end(), file.path) != kTestHeaders.end();
+    if (!included.contains(file.path)) {
       findings.push_back(finding(file, 1, "nothing includes this header"));
+    } else if (!file.below("tests") && is_listed == by_product.contains(file.path)) {
+      findings.push_back(finding(file, 1,
+                                 is_listed ? "the product uses it: take it off kTestHeaders"
+                                           : "only tests include this header"));
     }
   }
   return findings;

@@ -60,9 +60,9 @@ inline SourceTree load_tree(const std::filesystem::path& root) {
   static constexpr std::array kFolders = {
       "base",  "fabric_emul", "lan_bridge", "messaging", "control",   "host_module", "iou_module",
       "tools", "tests",       "docs",       "scripts",   "packaging", "cmake",       ".ci"};
-  static constexpr std::array kText = {".h",     ".cc", ".md",   ".txt",  ".cmake",
-                                       ".proto", ".sh", ".py",   ".json", ".8",
-                                       ".1",     ".in", ".toml", "",      ".service"};
+  static constexpr std::array kText = {".h",    ".cc", ".md",      ".txt", ".cmake", ".proto",
+                                       ".sh",   ".py", ".json",    ".8",   ".1",     ".in",
+                                       ".toml", "",    ".service", ".lua"};
   SourceTree tree;
   const auto take = [&](const std::filesystem::path& path) {
     if (std::find(kText.begin(), kText.end(), path.extension().string()) == kText.end()) return;
@@ -78,7 +78,8 @@ inline SourceTree load_tree(const std::filesystem::path& root) {
     }
   }
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
-    if (entry.is_regular_file()) take(entry.path());
+    // In a work tree .git is a file that names the repository's folder.
+    if (entry.is_regular_file() && entry.path().filename() != ".git") take(entry.path());
   }
   std::sort(tree.begin(), tree.end(),
             [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });

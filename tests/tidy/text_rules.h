@@ -45,17 +45,27 @@ inline Findings check_header_guards(const SourceTree& tree) {
   return findings;
 }
 
-inline Findings find_pattern(const SourceTree& tree, const std::string& pattern,
-                             const std::string& what) {
+// Lines that hold one of `literals` and, there, the expression: a search for letters is a hundred
+// times faster than one for an expression, and nearly every line ends with it.
+inline Findings find_pattern(const SourceTree& tree, const std::vector<std::string>& literals,
+                             const std::string& pattern, const std::string& what) {
   const std::regex expression(pattern);
   Findings findings;
   for (const SourceFile& file : tree) {
-    std::size_t number = 0;
-    for (const std::string_view line : lines_of(file.text)) {
-      ++number;
-      if (std::regex_search(line.begin(), line.end(), expression)) {
-        findings.push_back(finding(file, number, what));
+    std::set<std::size_t> lines;  // where they begin
+    for (const std::string& literal : literals) {
+      for (std::size_t at = file.text.find(literal); at != std::string::npos;
+           at = file.text.find(literal, at + 1)) {
+        const std::size_t end_before = at == 0 ? std::string::npos : file.text.rfind('\n', at - 1);
+        lines.insert(end_before == std::string::npos ? 0 : end_before + 1);
       }
+    }
+    for (const std::size_t begin : lines) {
+      const auto from = file.text.begin() + static_cast<std::ptrdiff_t>(begin);
+      const auto to = std::find(from, file.text.end(), '\n');
+      if (!std::regex_search(from, to, expression)) continue;
+      const auto number = static_cast<std::size_t>(std::count(file.text.begin(), from, '\n')) + 1;
+      findings.push_back(finding(file, number, what));
     }
   }
   return findings;
@@ -63,14 +73,20 @@ inline Findings find_pattern(const SourceTree& tree, const std::string& pattern,
 
 // The patterns are put together here, so that this file does not find itself.
 inline Findings check_banned_words(const SourceTree& tree) {
-  static const std::string kWords = std::string("\\b(TO") + "DO|FIX" + "ME|XX" + "X|HA" + "CK)\\b";
-  return find_pattern(tree, kWords, "a marker for unfinished work");
+  const std::vector<std::string> words = {std::string("TO") + "DO", std::string("FIX") + "ME",
+                                          std::string("XX") + "X", std::string("HA") + "CK"};
+  std::string pattern;
+  for (const std::string& word : words) pattern += (pattern.empty() ? "" : "|") + word;
+  return find_pattern(tree, words, "\\b(" + pattern + ")\\b", "a marker for unfinished work");
 }
 
 inline Findings check_machine_paths(const SourceTree& tree) {
-  static const std::string kPaths =
-      std::string("(^|[^A-Za-z0-9_./-])/(wo") + "rk|ho" + "me|ro" + "ot|Us" + "ers)/[A-Za-z0-9_.]";
-  return find_pattern(tree, kPaths, "a path of one machine");
+  const std::vector<std::string> roots = {std::string("/wo") + "rk/", std::string("/ho") + "me/",
+                                          std::string("/ro") + "ot/", std::string("/Us") + "ers/"};
+  std::string pattern;
+  for (const std::string& root : roots) pattern += (pattern.empty() ? "" : "|") + root;
+  return find_pattern(tree, roots, "(^|[^A-Za-z0-9_./-])(" + pattern + ")[A-Za-z0-9_.]",
+                      "a path of one machine");
 }
 
 // A page that a source or document names exists: docs/<page>.md from the root.
@@ -135,8 +151,9 @@ inline Findings check_clause_tags(const SourceTree& tree) {
     if (!file.is_cpp()) continue;
     std::size_t number = 0;
     for (const std::string_view view : lines_of(file.text)) {
-      const std::string line(view);
       ++number;
+      if (view.find_first_of("[(") == std::string_view::npos) continue;
+      const std::string line(view);
       for (std::sregex_iterator tag(line.begin(), line.end(), kTag), end; tag != end; ++tag) {
         look(file, number, tag->str(), kId);
       }

@@ -1,0 +1,126 @@
+// Takes the prose out of a file of the project: comments and string literals of sources and
+// scripts, the text of documents. The result has the length of the file, so an offset in it is an
+// offset in the file. Everything that is not prose is kGap; the end of a comment line and the
+// beginning of the next are blanks, so a phrase may go over both.
+#pragma once
+
+#include "tests/tidy/function_scanner.h"
+#include "tests/tidy/source_tree.h"
+
+namespace splitnic::tidy {
+
+inline constexpr char kGap = '\1';
+
+inline bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+// Sets [from, to) to `with`, but keeps blanks.
+inline void cover(std::string& text, std::size_t from, std::size_t to, char with = kGap) {
+  for (std::size_t i = from; i < std::min(to, text.size()); ++i) {
+    if (!is_blank(text[i])) text[i] = with;
+  }
+}
+
+// Names in backticks are no prose.
+inline void cover_code_spans(std::string& text) {
+  for (std::size_t at = text.find('`'); at != std::string::npos; at = text.find('`', at + 1)) {
+    const std::size_t end = text.find('`', at + 1);
+    const std::size_t paragraph = text.find("\n\n", at);
+    if (end == std::string::npos || end > paragraph) continue;
+    cover(text, at, end + 1);
+    at = end;
+  }
+}
+
+inline std::string prose_of_cpp(std::string_view source) {
+  std::string out(source.size(), kGap);
+  for (std::size_t at = 0; at < source.size();) {
+    const std::size_t end = skip_quoted(source, at);
+    if (end == at) {
+      if (is_blank(source[at])) out[at] = ' ';
+      ++at;
+      continue;
+    }
+    for (std::size_t i = at; i < end; ++i) {
+      const bool is_mark = i == at || (i == at + 1 && source[at] == '/');
+      out[i] = is_mark || i + 1 == end || is_blank(source[i]) ? ' ' : source[i];
+    }
+    if (source[at] == '/' && end > at) out[end - 1] = source[end - 1];
+    at = end;
+  }
+  return out;
+}
+
+// Shell, Python, CMake, TOML, units: from '#' to the end of the line, and what is quoted in a line.
+// Python's """...""" may be longer.
+inline std::string prose_of_script(std::string_view source) {
+  std::string out(source.size(), kGap);
+  const auto keep = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) out[i] = is_blank(source[i]) ? ' ' : source[i];
+  };
+  for (std::size_t at = 0; at < source.size(); ++at) {
+    const std::size_t line_end = std::min(source.find('\n', at), source.size());
+    const char c = source[at];
+    if (source.substr(at).starts_with("\"\"\"")) {
+      const std::size_t end = std::min(source.find("\"\"\"", at + 3), source.size() - 3);
+      keep(at + 3, end);
+      at = end + 2;
+    } else if (c == '#' && (at == 0 || is_blank(source[at - 1]))) {
+      keep(at + 1, line_end);
+      out[at] = ' ';
+      at = line_end - 1;
+    } else if (c == '"' || c == '\'') {
+      std::size_t end = at + 1;
+      while (end < line_end && source[end] != c) end += source[end] == '\\' ? 2 : 1;
+      if (end >= line_end) continue;
+      keep(at + 1, end);
+      out[at] = out[end] = ' ';
+      at = end;
+    } else if (is_blank(c)) {
+      out[at] = ' ';
+    }
+  }
+  return out;
+}
+
+// Markdown without fenced blocks and link targets; manual pages without their requests' escapes.
+inline std::string prose_of_document(std::string_view source, bool is_manual) {
+  std::string out(source);
+  bool is_fenced = false;
+  std::size_t at = 0;
+  for (const std::string_view line : lines_of(source)) {
+    const bool is_fence = line.starts_with("```");
+    if (is_fenced || is_fence) cover(out, at, at + line.size());
+    is_fenced = is_fenced != is_fence;
+    at += line.size() + 1;
+  }
+  for (at = out.find("]("); at != std::string::npos; at = out.find("](", at + 1))
+    cover(out, at, out.find(')', at));
+  for (std::size_t i = 0; i + 2 < out.size() && is_manual; ++i) {
+    if (out[i] == '\\') cover(out, i, i + (out[i + 1] == 'f' ? 3 : 2), ' ');
+  }
+  for (at = out.find("\n\n"); at != std::string::npos; at = out.find("\n\n", at + 1))
+    out[at] = kGap;  // the end of a paragraph
+  return out;
+}
+
+inline std::string prose_of(const SourceFile& file) {
+  const bool is_manual = file.ends_with(".8") || file.ends_with(".1");
+  std::string text;
+  if (file.is_cpp() || file.ends_with(".proto")) {
+    text = prose_of_cpp(file.text);
+  } else if (file.ends_with(".md") || is_manual) {
+    text = file.text;
+    if (!is_manual) cover_code_spans(text);
+    return prose_of_document(text, is_manual);
+  } else {
+    text = prose_of_script(file.text);
+  }
+  return text;
+}
+
+// The text of a C++ file without comments, literals and preprocessor lines; of others nothing.
+inline std::string code_of(const SourceFile& file) {
+  return file.is_cpp() ? blank_quoted(file.text) : std::string();
+}
+
+}  // namespace splitnic::tidy

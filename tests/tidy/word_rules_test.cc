@@ -1,0 +1,109 @@
+#include "tests/tidy/word_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::tidy {
+namespace {
+
+std::size_t count(const std::string& path, const std::string& text) {
+  return check_words({{path, text}}).size();
+}
+
+TEST(WordRules, each_place_where_prose_stands) {
+  EXPECT_EQ(count("base/a.h", "// It begins anew.\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "/* It begins\n   anew. */\n"), 1U);
+  EXPECT_EQ(count("base/a.cc", "log(\"It begins anew\");\n"), 1U);
+  EXPECT_EQ(count("docs/a.md", "It begins anew.\n"), 1U);
+  EXPECT_EQ(count("packaging/man/a.8", "\\fBanew\\fR\n"), 1U);
+  EXPECT_EQ(count("scripts/a.sh", "true  # begins anew\n"), 1U);
+  EXPECT_EQ(count("scripts/a.sh", "fail 'begins anew'\n"), 1U);
+  EXPECT_EQ(count("tests/bench/a.py", "\"\"\"It begins\nanew.\"\"\"\n"), 1U);
+  EXPECT_EQ(count("messaging/a.proto", "// It begins anew.\n"), 1U);
+  EXPECT_EQ(count("CMakeLists.txt", "# It begins anew.\n"), 1U);
+}
+
+TEST(WordRules, code_is_no_prose) {
+  EXPECT_EQ(count("base/a.cc", "int says = told(figures);\n"), 0U);
+  EXPECT_EQ(count("tests/bench/a.py", "figures = judged(says)\n"), 0U);
+  EXPECT_EQ(count("docs/a.md", "The step `answer`:\n\n```\nanswer  octets\n```\n"), 0U);
+  EXPECT_EQ(count("docs/a.md", "[the response](wire/answer.md)\n"), 0U);
+}
+
+TEST(WordRules, identifiers_are_taken_apart) {
+  EXPECT_EQ(count("base/a.h", "int payload_octets = 0;\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "constexpr int kPayloadOctets = 0;\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "constexpr int kCellsATurn = 0;\n"), 2U);
+  EXPECT_EQ(count("base/a.h", "struct RDMAAnswer {};\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "int kept = turned + return_of(lower_bound);\n"), 0U);
+}
+
+TEST(WordRules, a_phrase_goes_over_the_end_of_a_line_and_not_over_code) {
+  EXPECT_EQ(count("base/a.h", "int a;  // it goes\n        // on with the next\n"), 1U);
+  EXPECT_EQ(count("base/a.cc", "f(\"it goes \"\n  \"on\");\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "int a;  // as it goes\nint b;  // on the wire\n"), 0U);
+  EXPECT_EQ(count("base/a.h", "// It goes. On and off.\n"), 0U);
+  EXPECT_EQ(count("docs/a.md", "it goes\non with the next\n"), 1U);
+}
+
+TEST(WordRules, what_is_allowed) {
+  EXPECT_EQ(count("docs/a.md", "at the most significant bit\n"), 0U);
+  EXPECT_EQ(count("docs/a.md", "at the most\n"), 1U);
+  EXPECT_EQ(count("docs/a.md", "it goes on lane 15\n"), 0U);
+  EXPECT_EQ(count("docs/wire/a.md", "octets\n"), 0U);
+  EXPECT_EQ(count("docs/a.md", "octets\n"), 1U);
+  EXPECT_EQ(count("base/a.cc", "bool did = false;\n"), 1U);
+  EXPECT_EQ(count("base/a.cc", "bool did_it = false;\n"), 0U);
+  EXPECT_EQ(count("base/a.cc", "auto moved = f();\n"), 1U);
+  EXPECT_EQ(count("tests/a.cc", "auto moved = f();\n"), 0U);
+  EXPECT_EQ(count("tests/unit/a.h", "struct UnitBench {};\n"), 1U);
+  EXPECT_EQ(count("tests/bench/a.h", "struct UnitBench {};\n"), 0U);
+  EXPECT_EQ(count("tools/a.h", "struct UnitBench {};\n"), 0U);
+}
+
+TEST(WordRules, per_is_not_a) {
+  EXPECT_EQ(count("docs/a.md", "10 frames a second\n"), 1U);
+  EXPECT_EQ(count("docs/a.md", "one call a batch\n"), 1U);
+  EXPECT_EQ(count("docs/a.md", "It sends a frame. That is a second Get. Frames: a cell.\n"), 0U);
+}
+
+TEST(WordRules, headings_are_no_clauses) {
+  EXPECT_EQ(count("docs/a.md", "## What it shows\n"), 1U);
+  EXPECT_EQ(count("docs/a.md", "# Where time passes\n"), 1U);
+  EXPECT_EQ(count("docs/a.md", "## Findings\n\nWhat is measured.\n"), 0U);
+  EXPECT_EQ(count("base/a.h", "// What it does.\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "// It does what\n"), 0U);
+}
+
+TEST(WordRules, every_phrase_of_the_table_is_found) {
+  for (const WordRule& rule : kWordList) {
+    std::string sample;  // the first alternative of each word
+    for (std::string_view rest = rule.phrase; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      const std::string_view word = rest.substr(0, end);
+      sample += (sample.empty() ? "" : " ");
+      for (const char c : word.substr(0, word.find('|'))) {
+        if (c != '*') sample += c;
+      }
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    const bool is_prose = (rule.where & kProse) != 0;
+    if (!is_prose) std::replace(sample.begin(), sample.end(), ' ', '_');
+    const std::string path = (rule.where & kTestsOnly) != 0 ? "tests/a.cc" : "base/a.cc";
+    EXPECT_GE(count(path, (is_prose ? "// " : "") + sample + "\n"), 1U) << sample;
+    EXPECT_FALSE(rule.instead.empty()) << sample;
+  }
+}
+
+TEST(WordRules, a_finding_names_file_line_and_a_better_word) {
+  const Findings findings = check_words({{"base/a.h", "int a;\n\n// It is sent\n// anew.\n"}});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].starts_with("base/a.h:4: \"anew\": write re-create")) << findings[0];
+}
+
+TEST(WordRules, folders_that_are_not_clean_yet_are_left_out) {
+  EXPECT_TRUE(check_words({{"base/a.h", "// anew\n"}}, {"base"}).empty());
+  EXPECT_EQ(check_words({{"docs/a.md", "anew\n"}}, {"base"}).size(), 1U);
+}
+
+}  // namespace
+}  // namespace splitnic::tidy
