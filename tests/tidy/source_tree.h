@@ -65,10 +65,15 @@ inline SourceTree load_tree(const std::filesystem::path& root) {
                                        ".toml", "",    ".service", ".lua"};
   SourceTree tree;
   const auto take = [&](const std::filesystem::path& path) {
-    if (std::find(kText.begin(), kText.end(), path.extension().string()) == kText.end()) return;
-    std::ifstream in(path, std::ios::binary);
-    tree.push_back({std::filesystem::relative(path, root).generic_string(),
-                    std::string(std::istreambuf_iterator<char>(in), {})});
+    // Of other files, pictures for example, only the path counts.
+    const bool is_text =
+        std::find(kText.begin(), kText.end(), path.extension().string()) != kText.end();
+    std::string text;
+    if (is_text) {
+      std::ifstream in(path, std::ios::binary);
+      text.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    tree.push_back({std::filesystem::relative(path, root).generic_string(), std::move(text)});
   };
   for (const char* folder : kFolders) {
     if (!std::filesystem::exists(root / folder)) continue;

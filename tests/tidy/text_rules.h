@@ -89,28 +89,6 @@ inline Findings check_machine_paths(const SourceTree& tree) {
                       "a path of one machine");
 }
 
-// A page that a source or document names exists: docs/<page>.md from the root.
-inline Findings check_pages_exist(const SourceTree& tree) {
-  static const std::regex kPage("\\bdocs/[A-Za-z0-9_./-]+\\.md\\b");
-  std::set<std::string> pages;
-  for (const SourceFile& file : tree) pages.insert(file.path);
-  Findings findings;
-  for (const SourceFile& file : tree) {
-    if (file.below("tests/tidy")) continue;  // its snippets name pages that are not
-    std::size_t number = 0;
-    for (const std::string_view line : lines_of(file.text)) {
-      ++number;
-      for (std::cregex_iterator page(line.data(), line.data() + line.size(), kPage), end;
-           page != end; ++page) {
-        if (!pages.contains(page->str())) {
-          findings.push_back(finding(file, number, page->str() + " does not exist"));
-        }
-      }
-    }
-  }
-  return findings;
-}
-
 inline constexpr std::string_view kRequirementsPage = "docs/REQUIREMENTS.md";
 
 // The ids in the first column of the page's tables.

@@ -87,15 +87,6 @@ TEST(TextRules, machine_paths) {
   EXPECT_TRUE(check_machine_paths({{"scripts/a.sh", "cd /tmp/x; a/work/b; /run/home/\n"}}).empty());
 }
 
-TEST(TextRules, pages_must_exist) {
-  const SourceTree tree = {{"docs/a.md", ""},
-                           {"base/a.h", "// docs/a.md#part\n// docs/b.md\n"},
-                           {"base/b.h", "// docs/wire/{x,y}.md\n"}};
-  const Findings findings = check_pages_exist(tree);
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_TRUE(findings[0].starts_with("base/a.h:2:"));
-}
-
 TEST(TextRules, ids_must_be_rows) {
   const SourceFile page{"docs/REQUIREMENTS.md",
                         "| Id |\n|---|\n| S001-37 | now | x |\n| X-38 | y |\n"};

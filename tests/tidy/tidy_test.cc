@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tests/tidy/include_rules.h"
+#include "tests/tidy/reference_rules.h"
 #include "tests/tidy/text_rules.h"
 #include "tests/tidy/word_rules.h"
 
@@ -53,7 +54,7 @@ TEST(Tidy, files_and_functions_are_short) { EXPECT_CLEAN(check_lengths(tree()));
 TEST(Tidy, headers_have_guards) { EXPECT_CLEAN(check_header_guards(tree())); }
 TEST(Tidy, nothing_is_left_for_later_in_the_text) { EXPECT_CLEAN(check_banned_words(tree())); }
 TEST(Tidy, no_path_of_one_machine) { EXPECT_CLEAN(check_machine_paths(tree())); }
-TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_pages_exist(tree())); }
+TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_references(tree())); }
 TEST(Tidy, plain_english) { EXPECT_CLEAN(check_words(tree(), not_yet_clean())); }
 TEST(Tidy, ids_in_tags_and_test_names_exist) { EXPECT_CLEAN(check_clause_tags(tree())); }
 
