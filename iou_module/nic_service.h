@@ -2,7 +2,7 @@
 // filter, VLANs, offloads, start and stop. The real LAN NIC changes for nobody; only `--lan-mtu
 // follow` lets a host's SET_MTU reach it. Frames have the virtio-net header always: INIT_NIC
 // without the VNET feature is a bad value, START without such an INIT_NIC is not permitted, and
-// SET_OFFLOADS leaves it on. docs/wire/message.md#init_nic Thread: the data thread.
+// SET_OFFLOADS leaves it on. docs/nic_service.md#init_nic Thread: the data thread.
 #pragma once
 
 #include <functional>

@@ -3,7 +3,7 @@
 // always pass. A PVID makes the host an access port of that VLAN: its untagged frames leave with
 // the tag, frames of that VLAN come to it without, and the LAN's untagged frames, which are of
 // another VLAN then, do not come to it. VLAN 0 is a priority tag: as good as untagged.
-// Pure. docs/wire/message.md#vlans
+// Pure. docs/nic_service.md#vlans
 #pragma once
 
 #include <bitset>

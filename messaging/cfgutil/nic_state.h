@@ -1,6 +1,6 @@
 // What a host has configured on its NIC, and the digest that GET_STATE answers: SHA-256 over the
 // fields in this order, lists sorted, integers big endian. Two sides with the same digest have the
-// same configuration. docs/wire/message.md#get_state
+// same configuration. docs/wire/message.md#digest
 #pragma once
 
 #include <array>

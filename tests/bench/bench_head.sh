@@ -8,7 +8,7 @@
 #   resumes; setting NAME; keep_settings LINE...    of the run in $out
 #   take_pages                             ${pages[@]}: the folders for the page, by --publish
 #   host_is_up SOCKET; nic0_answers NS ADDRESS [SECONDS]; wide_sockets NS...; forget_tcp NS...
-# Interrupted (Ctrl-C, TERM, HUP) a script ends what it is measuring, takes down what it made, keeps the figures that are
+# Interrupted (Ctrl-C, TERM, HUP) a script ends what it is measuring, takes down what it made, keeps the results that are
 # whole, and exits with 128 and the signal's number. Further signals change nothing about that.
 set -uo pipefail
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
@@ -76,7 +76,7 @@ interrupted() { # STATUS
   fi
   [ -z "$under_way" ] || take_down "$under_way"
   [ -z "$unfinished" ] || rm -f "$unfinished"
-  [ ! -f "${out:-}/settings" ] || echo "${0##*/}: interrupted; --resume goes on from $out" >&2
+  [ ! -f "${out:-}/settings" ] || echo "${0##*/}: interrupted; --resume continues from $out" >&2
   exit "$1"
 }
 
@@ -92,7 +92,7 @@ measured() {
 }
 
 # Into FOLDER/ROUND.NAME.SUFFIX, whole or not at all; what is there is not measured again. The script has `measure NAME
-# FILE` and `take_down NAME`. $noun: what stands behind a name when it is told; $told: which logs of a failure.
+# FILE` and `take_down NAME`. $noun: text after a name in messages; $told: which logs of a failure are printed.
 run_rounds() { # FOLDER SUFFIX ROUNDS NAME...
   local folder=$1 suffix=$2 rounds=$3 round name file missing=0
   shift 3
@@ -121,17 +121,17 @@ setting() { sed -n "s/^$1 //p" "$out/settings"; }
 
 programs_digest() { cat "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou" 2>/dev/null | sha256sum | cut -c1-16; }
 
-# True with --resume: then there is a run to go on with, and it was of the same programs.
+# True with --resume: then there is a run to continue, and it was of the same programs.
 resumes() {
   [ -n "${given[--resume]:-}" ] || return 1
   [ -f "$out/settings" ] || die 2 "nothing to resume in $out"
   [ "$(setting programs)" = "$(programs_digest)" ] || die 1 "the programs are not those that the run in $out began with"
 }
 
-# An earlier run's figures go, but for --resume.
+# An earlier run's results go, but for --resume.
 keep_settings() { # LINE...
   mkdir -p "$out/rounds" || exit 1
-  [ -n "${given[--resume]:-}" ] || rm -f "$out"/rounds/*.figures{,.new}
+  [ -n "${given[--resume]:-}" ] || rm -f "$out"/rounds/*.results{,.new}
   {
     printf '%s\n' "$@"
     echo "programs $(programs_digest)"

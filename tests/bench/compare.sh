@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# splitnic beside other carriers of frames, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
+# Compares splitnic with other tunnels, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
 #   tests/bench/compare.sh [OPTIONS]
 #     --carriers A,B     of: splitnic-packet splitnic-pcap splitnic-shm splitnic-busy (packet: and --busy-poll) direct vxlan
 #                        openvpn openvpn-9000 socat veth (default: all of these)
-#     --only V1,V4       the carriers and figures that these goals need (compare_goals.py)
+#     --only V1,V4       the carriers and results that these goals need (compare_goals.py)
 #     --rounds N         default 5
 #     --seconds S        length of a TCP or UDP run, default 3
 #     --quick            1 round, runs of 1 s: all carriers within 2 minutes
-#     --out DIR          where figures and report are kept, in place of an earlier run's; default build/bench
-#     --resume           goes on where a run into DIR broke off, with its settings; with --rounds N for more rounds
+#     --out DIR          where results and report are kept, in place of an earlier run's; default build/bench
+#     --resume           continues an interrupted run into DIR, with its settings; with --rounds N for more rounds
 #     --publish          writes the report into docs/performance as well
 #     --bin DIR          the programs; default build/release/bin
-# A carrier's figures of one round are kept whole or not at all. Exit status 1 if some are missing in the end.
-# Other parts: compare_carriers.sh, compare_measure.py (figures), compare_report.py (tables), compare_plot.py.
+# A carrier's results of one round are kept whole or not at all. Exit status 1 if some are missing in the end.
+# Other parts: compare_carriers.sh, compare_measure.py (results), compare_report.py (tables), compare_plot.py.
 # shellcheck source=bench_head.sh
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
 # shellcheck source=compare_carriers.sh
@@ -22,18 +22,18 @@ take_only() { # GOALS
   local needs
   needs=$("$python" "$bench/compare_goals.py" "$1") || exit 2
   read -ra carriers <<<"$(sed -n 1p <<<"$needs")"
-  read -ra figures <<<"$(sed -n 2p <<<"$needs")"
+  read -ra results <<<"$(sed -n 2p <<<"$needs")"
 }
 
 take_settings() {
   local one few=${given[--quick]:+1}
-  carriers=("${all_carriers[@]}") figures=(tcp1 tcp4 udp64 udp1400 ping rtt memory)
+  carriers=("${all_carriers[@]}") results=(tcp1 tcp4 udp64 udp1400 ping rtt memory)
   if resumes; then
     [ -z "${given[--carriers]:-}${given[--only]:-}${given[--seconds]:-}$few" ] ||
       die 2 "--resume takes all settings but --rounds from $out"
     rounds=${given[--rounds]:-$(setting rounds)} seconds=$(setting seconds)
     read -ra carriers <<<"$(setting carriers)"
-    read -ra figures <<<"$(setting figures)"
+    read -ra results <<<"$(setting results)"
   else
     rounds=${given[--rounds]:-${few:-5}} seconds=${given[--seconds]:-${few:-3}}
     [ -z "${given[--only]:-}" ] || take_only "${given[--only]}"
@@ -55,25 +55,25 @@ check_needs() {
 measure() { # CARRIER FILE
   local name pids=() sockets=()
   carrier_up "$1" || { echo "$1 does not come up" >&2 && return 1; }
-  nic0_answers "$ns_host" 10.77.0.1/24 || { echo "$1: no answer to a ping" >&2 && return 1; }
+  nic0_answers "$ns_host" 10.77.0.1/24 || { echo "$1: no reply to a ping" >&2 && return 1; }
   for name in "${carrier_programs[@]}"; do running "$name" && pids+=(--pid "${pid_of[$name]}"); done
   [[ $1 != splitnic-* ]] || sockets=(--stats "$bin/splitnic" --host-control "$work/host.sock" --iou-control "$work/iou.sock")
   measured "$python" "$bench/compare_measure.py" --host "$ns_host" --iou "$ns_iou" --lan "$ns_lan" --seconds "$seconds" \
-    "${pids[@]}" "${sockets[@]}" "${figures[@]}" >"$2"
+    "${pids[@]}" "${sockets[@]}" "${results[@]}" >"$2"
 }
 
 take_options "--carriers --only --rounds --seconds --out --bin" "--quick --resume --publish" "$@"
 out=${given[--out]:-$root/build/bench} bin=${given[--bin]:-$root/build/release/bin}
 take_settings
 check_needs
-keep_settings "rounds $rounds" "seconds $seconds" "carriers ${carriers[*]}" "figures ${figures[*]}"
+keep_settings "rounds $rounds" "seconds $seconds" "carriers ${carriers[*]}" "results ${results[*]}"
 begin
 topology_three || exit 1
 export SPLITNIC_SHM_DIR=$work
 wide_sockets "$ns_host" "$ns_iou"
 forget_tcp "$ns_host" "$ns_lan"
 status=0
-run_rounds "$out/rounds" figures "$rounds" "${carriers[@]}" || status=1
+run_rounds "$out/rounds" results "$rounds" "${carriers[@]}" || status=1
 take_pages
 "$python" "$bench/compare_report.py" "$out" "${pages[@]}" || status=1
 exit $status

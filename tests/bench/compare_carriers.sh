@@ -63,7 +63,7 @@ up_vxlan() {
     bridge_lan vx0
 }
 
-# At MTU 9000 the LAN has that MTU too, or TCP would go on with segments of 1460 bytes.
+# At MTU 9000 the LAN has that MTU too, or TCP would continue with segments of 1460 bytes.
 up_openvpn() { # MTU
   local common=(--dev-type tap --proto udp --cipher none --auth none --sndbuf 1048576 --rcvbuf 1048576
     --tun-mtu "$1" --verb 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The goals that compare.sh can judge, each a ratio of two carriers' figures.
+"""The goals that compare.sh can check, each a ratio of two carriers' results.
 
-  compare_goals.py V1,V4      prints the carriers that these goals need, and on a second line the figures
+  compare_goals.py V1,V4      prints the carriers that these goals need, and on a second line the results
 """
 import sys
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """One ratio: `figure` of `carrier` to that of the best of `others`. Without a limit it is shown, not judged."""
+    """One ratio: `metric` of `carrier` to that of the best of `others`. Without a limit it is shown, without a verdict."""
     name: str
     what: str
-    figure: str         # as compare_measure.py prints it
+    metric: str         # as compare_measure.py prints it
     carrier: str
     others: tuple
     limit: float | None
     beyond: float | None
     less_is_better: bool = False
-    measured_by: str = ""  # the figure's name on compare_measure.py's command line
+    measured_by: str = ""  # the metric's name on compare_measure.py's command line
 
 
-def of_tcp(name, carrier, others, limit, beyond, figure="tcp", less_is_better=False):
+def of_tcp(name, carrier, others, limit, beyond, metric="tcp", less_is_better=False):
     ways = (("to_lan", "to the LAN"), ("to_host", "to the host"))
-    what = {"tcp": "TCP", "cpu": "CPU seconds per GB of TCP"}[figure]
+    what = {"tcp": "TCP", "cpu": "CPU seconds per GB of TCP"}[metric]
     return [Goal(name, f"{what} {where}, {'1 stream' if streams == 1 else f'{streams} streams'}",
-                 f"{figure}_{way}_{streams}", carrier, others, limit, beyond, less_is_better, f"tcp{streams}")
+                 f"{metric}_{way}_{streams}", carrier, others, limit, beyond, less_is_better, f"tcp{streams}")
             for streams in (1, 4) for way, where in ways]
 
 
@@ -45,11 +45,11 @@ ELSEWHERE = {**dict.fromkeys(("V7", "V8", "V9", "V10", "V11", "V12"), "fabric.sh
 
 
 def needs(names):
-    """Carriers and figures, each in the order in which the goals name them."""
+    """Carriers and results, each in the order in which the goals name them."""
     wanted = [goal for goal in GOALS if goal.name in names]
     carriers = dict.fromkeys(carrier for goal in wanted for carrier in (goal.carrier, *goal.others))
-    figures = dict.fromkeys(goal.measured_by for goal in wanted)
-    return list(carriers), list(figures)
+    results = dict.fromkeys(goal.measured_by for goal in wanted)
+    return list(carriers), list(results)
 
 
 def check(names):

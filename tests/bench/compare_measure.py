@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures the carrier behind nic0 for compare.sh; prints a line "name value" for each figure.
+"""Measures the carrier behind nic0 for compare.sh; prints a line "name value" for each metric.
 
   compare_measure.py --host NS --iou NS --lan NS [--seconds S] [--pid PID]...
-      [--stats PROGRAM --host-control SOCKET --iou-control SOCKET] FIGURE...
-  FIGURE: tcp1 tcp4 (both ways, with CPU seconds per GB and retransmits), udp64 udp1400 (frames of that length delivered
-  to the LAN's peer per second), ping, rtt (64 bytes there and back over TCP), memory (Pss of the PIDs).
-  What was dropped, lost or sent again on every hop comes with them: drop.tcp.HOP and drop.udp.HOP.
+      [--stats PROGRAM --host-control SOCKET --iou-control SOCKET] METRIC...
+  METRIC: tcp1 tcp4 (both ways, with CPU seconds per GB and retransmits), udp64 udp1400 (frames of that length delivered
+  to the LAN's peer per second), ping, rtt (round trips of 64 bytes over TCP), memory (Pss of the PIDs).
+  What was dropped, lost or retransmitted on every hop comes with them: drop.tcp.HOP and drop.udp.HOP.
 
 CPU seconds are those that both processors were not idle, whoever used them: run it on a quiet machine.
 """
@@ -24,7 +24,7 @@ LOSS_WORDS = ("lost", "retransmit", "again", "timeout")  # the last one of a cou
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def tcp_figures(name, report, cpu_seconds):
+def tcp_results(name, report, cpu_seconds):
     """From the JSON of iperf3's client."""
     end = report["end"]
     received = end["sum_received"]
@@ -42,23 +42,23 @@ def measure_tcp(args, streams, reverse):
         text = output_of(args.host, "iperf3", "-c", ADDRESS, "-t", str(args.seconds), "-P", str(streams), "--json",
                          *options, timeout=args.seconds + 10)
         cpu_seconds = machine_busy_seconds() - before
-    return tcp_figures(f"{'to_host' if reverse else 'to_lan'}_{streams}", json.loads(text), cpu_seconds)
+    return tcp_results(f"{'to_host' if reverse else 'to_lan'}_{streams}", json.loads(text), cpu_seconds)
 
 
-def measure_udp(args, figure):
+def measure_udp(args, metric):
     """Counted where the receiver's program takes them, not by the sender's numbers."""
     with iperf_server(args.lan):
         before = udp_of(args.lan)["InDatagrams"]
-        text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(LENGTHS[figure] - UDP_HEADERS),
+        text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(LENGTHS[metric] - UDP_HEADERS),
                          "-t", str(args.seconds), "--json", timeout=args.seconds + 10)
         delivered = udp_of(args.lan)["InDatagrams"] - before
-    return {f"{figure}_pps": delivered / json.loads(text)["end"]["sum"]["seconds"]}
+    return {f"{metric}_pps": delivered / json.loads(text)["end"]["sum"]["seconds"]}
 
 
 def ping_average_us(text):
     found = re.search(r"= [\d.]+/([\d.]+)/", text)
     if not found:
-        raise Failed("ping: no answer")
+        raise Failed("ping: no reply")
     return float(found.group(1)) * 1000
 
 
@@ -91,7 +91,7 @@ def drops_of_links(where, links):
 
 
 def drops_of_sockets(text):
-    """From what `ss -m` says of each socket: skmem:(...,dNUMBER)."""
+    """From the output of `ss -m` for each socket: skmem:(...,dNUMBER)."""
     return sum(map(int, re.findall(r",d(\d+)\)", text)))
 
 
@@ -125,22 +125,22 @@ def differences(phase, before, after):
             if number != before.get(hop, 0)}
 
 
-def measure(args, figure):
-    if figure in STREAMS:
-        return measure_tcp(args, STREAMS[figure], False) | measure_tcp(args, STREAMS[figure], True)
-    if figure in LENGTHS:
-        return measure_udp(args, figure)
-    return {"ping": measure_ping, "rtt": measure_round_trips, "memory": measure_memory}[figure](args)
+def measure(args, metric):
+    if metric in STREAMS:
+        return measure_tcp(args, STREAMS[metric], False) | measure_tcp(args, STREAMS[metric], True)
+    if metric in LENGTHS:
+        return measure_udp(args, metric)
+    return {"ping": measure_ping, "rtt": measure_round_trips, "memory": measure_memory}[metric](args)
 
 
 def measure_all(args):
     found = {}
     for phase in ("tcp", "udp", ""):
-        mine = [figure for figure in args.figures
-                if phase == ("tcp" if figure in STREAMS else "udp" if figure in LENGTHS else "")]
+        mine = [metric for metric in args.results
+                if phase == ("tcp" if metric in STREAMS else "udp" if metric in LENGTHS else "")]
         before = drops_now(args) if phase and mine else {}
-        for figure in mine:
-            found.update(twice(figure, measure, args, figure))
+        for metric in mine:
+            found.update(twice(metric, measure, args, metric))
         if phase and mine:
             found.update(differences(phase, before, drops_now(args)))
     return found
@@ -154,7 +154,7 @@ def arguments():
     parser.add_argument("--pid", action="append", default=[])
     for name in ("--stats", "--host-control", "--iou-control"):
         parser.add_argument(name)
-    parser.add_argument("figures", nargs="+", choices=[*STREAMS, *LENGTHS, "ping", "rtt", "memory"])
+    parser.add_argument("results", nargs="+", choices=[*STREAMS, *LENGTHS, "ping", "rtt", "memory"])
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The plot of compare_report.py: for each figure a panel with one bar a carrier, from the least to the greatest round
+"""The plot of compare_report.py: for each metric a panel with one bar per tunnel, from the smallest to the greatest round
 a line over it."""
 import statistics
 from xml.sax.saxutils import escape
@@ -7,7 +7,7 @@ PANELS = [
     ("tcp_to_lan_1", "TCP to the LAN, 1 stream, Gbit/s", 1e-3, 2),
     ("tcp_to_host_1", "TCP to the host, 1 stream, Gbit/s", 1e-3, 2),
     ("udp64_pps", "UDP frames of 64 bytes, thousands/s", 1e-3, 1),
-    ("rtt_p50_us", "TCP 64 bytes there and back, p50, us (less is better)", 1, 0),
+    ("rtt_p50_us", "TCP round trip of 64 bytes, p50, us (less is better)", 1, 0),
 ]
 WIDTH, NAME_WIDTH, VALUE_WIDTH, ROW, TITLE, GAP = 760, 130, 70, 20, 26, 14
 OURS, OTHERS = "#2563eb", "#94a3b8"
@@ -25,8 +25,8 @@ def bar(y, name, values, scale, digits, per_unit):
             f'<text x="{max(greatest, NAME_WIDTH + length) + 6:.1f}" y="{middle + 4:.1f}">{median:.{digits}f}</text>']
 
 
-def panel(y, figures, carriers, figure, title, scale, digits):
-    shown = [(carrier, list(figures[carrier][figure].values())) for carrier in carriers if figures[carrier].get(figure)]
+def panel(y, results, carriers, metric, title, scale, digits):
+    shown = [(carrier, list(results[carrier][metric].values())) for carrier in carriers if results[carrier].get(metric)]
     if not shown:
         return y, []
     most = max(max(values) for _, values in shown) * scale
@@ -39,10 +39,10 @@ def panel(y, figures, carriers, figure, title, scale, digits):
     return y + GAP, lines
 
 
-def plot(figures, carriers):
+def plot(results, carriers):
     y, lines = 4, []
-    for figure, title, scale, digits in PANELS:
-        y, more = panel(y, figures, carriers, figure, title, scale, digits)
+    for metric, title, scale, digits in PANELS:
+        y, more = panel(y, results, carriers, metric, title, scale, digits)
         lines += more
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}"'

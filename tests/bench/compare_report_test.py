@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows what compare.sh makes of figures: readings, medians, ratios, goals, page and plot. All figures are made up."""
+"""Shows what compare.sh makes of results: readings, medians, ratios, goals, page and plot. All results are made up."""
 import os
 import tempfile
 import unittest
@@ -17,21 +17,21 @@ def by_round(*values):
     return dict(enumerate(values, 1))
 
 
-def goal(name, figure):
-    return next(one for one in compare_goals.GOALS if (one.name, one.figure) == (name, figure))
+def goal(name, metric):
+    return next(one for one in compare_goals.GOALS if (one.name, one.metric) == (name, metric))
 
 
 class Readings(unittest.TestCase):
     def test_tcp_is_what_arrived_and_cpu_is_per_gigabyte_of_it(self):
         report = {"end": {"sum_sent": {"bytes": 9e9, "bits_per_second": 9e9, "retransmits": 17},
                           "sum_received": {"bytes": 2e9, "bits_per_second": 4e9}}}
-        self.assertEqual(compare_measure.tcp_figures("to_lan_1", report, 5.0),
+        self.assertEqual(compare_measure.tcp_results("to_lan_1", report, 5.0),
                          {"tcp_to_lan_1": 4000, "cpu_to_lan_1": 2.5, "retransmits_to_lan_1": 17})
 
     def test_nothing_that_arrived_is_a_failure(self):
         end = {"sum_sent": {"retransmits": 0}, "sum_received": {"bytes": 0, "bits_per_second": 0}}
         with self.assertRaises(measuring.Failed):
-            compare_measure.tcp_figures("to_lan_1", {"end": end}, 1.0)
+            compare_measure.tcp_results("to_lan_1", {"end": end}, 1.0)
 
     def test_busy_is_neither_idle_nor_iowait_nor_stolen(self):
         tick = os.sysconf("SC_CLK_TCK")
@@ -75,27 +75,27 @@ class Readings(unittest.TestCase):
 
 class Goals(unittest.TestCase):
     def test_ratio_is_of_medians_and_its_range_of_rounds(self):
-        figures = {"splitnic-packet": {"udp64_pps": by_round(80, 90, 40)}, "vxlan": {"udp64_pps": by_round(100, 50, 80)}}
-        self.assertEqual(compare_report.judge(goal("V4", "udp64_pps"), figures), ("vxlan", 1.0, 0.5, 1.8))
+        results = {"splitnic-packet": {"udp64_pps": by_round(80, 90, 40)}, "vxlan": {"udp64_pps": by_round(100, 50, 80)}}
+        self.assertEqual(compare_report.judge(goal("V4", "udp64_pps"), results), ("vxlan", 1.0, 0.5, 1.8))
 
     def test_rounds_are_paired_by_number(self):
-        figures = {"splitnic-packet": {"udp64_pps": {2: 80, 3: 90}}, "vxlan": {"udp64_pps": {1: 1, 2: 100, 3: 100}}}
-        self.assertEqual(compare_report.judge(goal("V4", "udp64_pps"), figures)[2:], (0.8, 0.9))
+        results = {"splitnic-packet": {"udp64_pps": {2: 80, 3: 90}}, "vxlan": {"udp64_pps": {1: 1, 2: 100, 3: 100}}}
+        self.assertEqual(compare_report.judge(goal("V4", "udp64_pps"), results)[2:], (0.8, 0.9))
 
     def test_the_better_comparator_counts(self):
-        figures = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)},
+        results = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)},
                    "openvpn-9000": {"tcp_to_lan_1": by_round(800)}}
-        self.assertEqual(compare_report.judge(goal("V3", "tcp_to_lan_1"), figures)[:2], ("openvpn-9000", 5))
+        self.assertEqual(compare_report.judge(goal("V3", "tcp_to_lan_1"), results)[:2], ("openvpn-9000", 5))
 
     def test_the_better_comparator_is_the_lower_where_less_is_better(self):
         either = compare_goals.Goal("V0", "", "ping_us", "splitnic-packet", ("openvpn", "socat"), 1, 0.5, True)
-        figures = {"splitnic-packet": {"ping_us": by_round(100)}, "openvpn": {"ping_us": by_round(200)},
+        results = {"splitnic-packet": {"ping_us": by_round(100)}, "openvpn": {"ping_us": by_round(200)},
                    "socat": {"ping_us": by_round(400)}}
-        self.assertEqual(compare_report.judge(either, figures)[:2], ("openvpn", 0.5))
+        self.assertEqual(compare_report.judge(either, results)[:2], ("openvpn", 0.5))
 
     def test_a_missing_comparator_leaves_the_goal_open(self):
-        figures = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)}}
-        self.assertIsNone(compare_report.judge(goal("V3", "tcp_to_lan_1"), figures))
+        results = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)}}
+        self.assertIsNone(compare_report.judge(goal("V3", "tcp_to_lan_1"), results))
 
     def test_a_goal_that_was_measured_in_part_is_said(self):
         lines = compare_report.goal_table({"splitnic-packet": {"udp64_pps": by_round(80)}, "vxlan": {}})
@@ -136,8 +136,8 @@ class Page(unittest.TestCase):
         os.mkdir(os.path.join(self.folder.name, "rounds"))
         self.write("settings", "rounds 3\nseconds 2\ndate 2000-01-01\nload 7.25\nversion splitnic 9.9\n")
         for number, ours in enumerate((70, 80, 10), 1):
-            self.write(f"rounds/{number}.splitnic-packet.figures", f"udp64_pps {ours}\n")
-            self.write(f"rounds/{number}.vxlan.figures",
+            self.write(f"rounds/{number}.splitnic-packet.results", f"udp64_pps {ours}\n")
+            self.write(f"rounds/{number}.vxlan.results",
                        "udp64_pps 100\n" + ("drop.udp.lan.udp_socket 6\n" if number == 2 else ""))
 
     def write(self, name, text):
@@ -163,29 +163,29 @@ class Page(unittest.TestCase):
     def test_cells_of_the_fabric_stand_beside_segments(self):
         for number, again in ((1, 5), (2, 0), (3, 9)):
             cells = f"drop.tcp.host.splitnic:fabric.rc.retransmit {again}\n" if again else ""
-            self.write(f"rounds/{number}.splitnic-packet.figures", f"tcp_to_lan_1 80\nretransmits_to_lan_1 2\n{cells}")
-        self.write("rounds/1.vxlan.figures", "tcp_to_lan_1 80\nretransmits_to_lan_1 3\n")
+            self.write(f"rounds/{number}.splitnic-packet.results", f"tcp_to_lan_1 80\nretransmits_to_lan_1 2\n{cells}")
+        self.write("rounds/1.vxlan.results", "tcp_to_lan_1 80\nretransmits_to_lan_1 3\n")
         page = self.page()
         self.assertIn("| splitnic, `packet:` port | 2 (2-2) | 5 (0-9) | 0 (0-0) |", page)
         self.assertIn("| kernel VXLAN and bridge | 3 | - | - |", page)
         self.assertIn("| TCP | `host.splitnic:fabric.rc.retransmit` | 5 (0-9) |", page)
 
-    def test_missing_rounds_and_figures_are_told(self):
-        os.remove(os.path.join(self.folder.name, "rounds/3.vxlan.figures"))
-        self.write("rounds/1.socat.figures", "ping_us 200\n")
+    def test_missing_rounds_and_results_are_told(self):
+        os.remove(os.path.join(self.folder.name, "rounds/3.vxlan.results"))
+        self.write("rounds/1.socat.results", "ping_us 200\n")
         self.assertIn("Fewer rounds: kernel VXLAN and bridge: 2; socat TAP over UDP: 1.", self.page())
         self.assertIn("| socat TAP over UDP | - | 200 |", self.page())
         self.assertNotIn("TCP, Mbit/s", self.page())
 
-    def test_half_written_figures_are_not_read(self):
-        self.write("rounds/4.vxlan.figures.new", "udp64_pps 1\n")
+    def test_half_written_results_are_not_read(self):
+        self.write("rounds/4.vxlan.results.new", "udp64_pps 1\n")
         self.assertEqual(set(report_page.load(self.folder.name)), {"splitnic-packet", "vxlan"})
 
 
 class Plot(unittest.TestCase):
     def test_bars_are_as_long_as_the_medians_and_stay_inside(self):
-        figures = {"splitnic-packet": {"udp64_pps": by_round(40, 50, 60)}, "vxlan": {"udp64_pps": by_round(100, 90, 200)}}
-        tree = xml.etree.ElementTree.fromstring(compare_plot.plot(figures, ["splitnic-packet", "vxlan"]))
+        results = {"splitnic-packet": {"udp64_pps": by_round(40, 50, 60)}, "vxlan": {"udp64_pps": by_round(100, 90, 200)}}
+        tree = xml.etree.ElementTree.fromstring(compare_plot.plot(results, ["splitnic-packet", "vxlan"]))
         bars = [rect for rect in tree.iter("{http://www.w3.org/2000/svg}rect")][1:]
         lengths = [float(rect.get("width")) for rect in bars]
         self.assertEqual(len(lengths), 2)

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What the fabric does by itself, without frames: between two network namespaces with a veth (UDP), and by shared
+# Measures the fabric alone, without frames: between two network namespaces with a veth (UDP), and by shared
 # memory. Asserts nothing. Root. Programs of the release build: cmake --build --preset release
 #   tests/bench/fabric.sh              rows of write, send and read by size: ours over UDP and shm, sleeping and spinning,
-#                                      then libfabric's tcp, udp;ofi_rxd and shm. --seconds S of each figure, default 0.5
-#   tests/bench/fabric.sh --compare    beside libfabric's tcp, udp;ofi_rxd and shm, plain datagrams, and itself with loss
+#                                      then libfabric's tcp, udp;ofi_rxd and shm. --seconds S of each metric, default 0.5
+#   tests/bench/fabric.sh --compare    with libfabric's tcp, udp;ofi_rxd and shm, plain datagrams, and itself with loss
 #                                      and with go-back-N, in turn, round by round: the ratios of goals V7 to V12; then
-#                                      one round of write, send and read by size, beside libfabric, as tables
+#                                      one round of write, send and read by size, with libfabric, as tables
 #     --only V7,sizes  only these; sizes: the tables
 #     --rounds N       of the goals, default 5
-#     --seconds S      of each figure of a goal, default 1; in the tables 0.3 of that
+#     --seconds S      of each metric of a goal, default 1; in the tables 0.3 of that
 #     --out DIR        where the page is kept; default build/bench-fabric
 #     --publish        writes the page into docs/performance as well
-#                    a round that fails is named, the others stay; exit status 1 if a goal has no figure
+#                    a round that fails is named, the others stay; exit status 1 if a goal has no metric
 #   --bin DIR          where fabric_bench is; default build/release/tests
 # shellcheck source=bench_head.sh
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
@@ -49,7 +49,7 @@ for underlay in udp shm; do
   done
 done
 if [ ! -x "$bin/libfabric_bench" ]; then
-  echo "${0##*/}: no libfabric beside it: scripts/install-deps.sh installs it; build again after that" >&2
+  echo "${0##*/}: no libfabric: scripts/install-deps.sh installs it; build again after that" >&2
   exit 1
 fi
 for provider in tcp 'udp;ofi_rxd' shm; do

@@ -6,15 +6,15 @@
 #     --rounds N         default 5; all numbers in turn, round by round
 #     --seconds S        length of a TCP run, default 3
 #     --quick            1 round, runs of 1 s
-#     --out DIR          where figures and report are kept, in place of an earlier run's; default build/bench-hosts
-#     --resume           goes on where a run into DIR broke off, with its settings; with --rounds N for more rounds, with
+#     --out DIR          where results and report are kept, in place of an earlier run's; default build/bench-hosts
+#     --resume           continues an interrupted run into DIR, with its settings; with --rounds N for more rounds, with
 #                        --hosts A,B or --max-hosts N for other numbers
 #     --publish          writes the report into docs/performance as well
 #     --bin DIR          the programs; default build/release/bin
-# Each host is a process in a namespace of its own; all are joined to the unit by a bridge. With a number of hosts come:
-# TCP to the LAN and to the host over all busy hosts at once; the same with 8 streams of one of them beside 1 of each
+# Each host is a process in a separate namespace; all are joined to the unit by a bridge. With a number of hosts come:
+# TCP to the LAN and to the host over all busy hosts at once; the same with 8 streams of one of them and 1 of each
 # other ("heavy"), and that into a LAN of 1 Gbit/s ("narrow"); memory of the unit, idle and after the traffic.
-# Other parts: hosts_measure.py (figures), hosts_report.py (tables), line_plot.py.
+# Other parts: hosts_measure.py (results), hosts_report.py (tables), line_plot.py.
 # shellcheck source=bench_head.sh
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
 
@@ -92,7 +92,7 @@ for i in $(seq "$most"); do make_host_side "$i" || exit 1; done
 wanted=()
 for number in ${numbers//,/ }; do [ "$number" -gt "$most" ] || wanted+=("$number"); done
 status=0 noun=' hosts' told=iou
-run_rounds "$out/rounds" figures "$rounds" "${wanted[@]}" || status=1
+run_rounds "$out/rounds" results "$rounds" "${wanted[@]}" || status=1
 take_pages
 "$python" "$bench/hosts_report.py" "$out" "${pages[@]}" || status=1
 exit $status

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the busy hosts of one I/O unit for hosts.sh; prints a line "name value" for each figure.
+"""Measures the busy hosts of one I/O unit for hosts.sh; prints a line "name value" for each metric.
 
   hosts_measure.py --host NS... --lan NS --iou NS --pid PID --hosts N [--seconds S]
   --host: of each busy host; --pid: of the I/O unit; --hosts: how many are attached, the idle ones included
@@ -29,7 +29,7 @@ def shares(parts):
     return jain, min(parts) / even, max(parts) / even, parts[0] / even
 
 
-def run_figures(way, reports, cpu_seconds):
+def run_results(way, reports, cpu_seconds):
     """From the JSON of the iperf3 client of each busy host."""
     received = [report["end"]["sum_received"] for report in reports]
     if sum(one["bytes"] for one in received) == 0:
@@ -73,7 +73,7 @@ def run(args, way, streams_of_first=1, reverse=False):
                                             stderr=subprocess.PIPE, text=True))
             started.callback(end, clients[-1])
         reports = [finish(client, args.seconds + 20) for client in clients]
-        return run_figures(way, reports, machine_busy_seconds() - before)
+        return run_results(way, reports, machine_busy_seconds() - before)
 
 
 def run_twice(args, way, **options):

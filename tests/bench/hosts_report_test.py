@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows what hosts.sh makes of figures: readings, shares, what a host adds, goal, page and plot. All figures are made up."""
+"""Shows what hosts.sh makes of results: readings, shares, what a host adds, goal, page and plot. All results are made up."""
 import os
 import tempfile
 import unittest
@@ -17,18 +17,18 @@ def report_of(megabytes, seconds=1):
 
 class Readings(unittest.TestCase):
     def test_rates_are_added_and_cpu_is_per_gigabyte_of_all(self):
-        found = hosts_measure.run_figures("to_lan", [report_of(300), report_of(100)], 2.0)
+        found = hosts_measure.run_results("to_lan", [report_of(300), report_of(100)], 2.0)
         self.assertAlmostEqual(found["tcp_to_lan"], 3200)
         self.assertAlmostEqual(found["cpu_to_lan"], 5)
         self.assertAlmostEqual(found["first_to_lan"], 1.5)
         self.assertAlmostEqual(found["least_to_lan"], 0.5)
 
     def test_one_host_alone_has_no_shares(self):
-        self.assertEqual(set(hosts_measure.run_figures("to_host", [report_of(1)], 1.0)), {"tcp_to_host", "cpu_to_host"})
+        self.assertEqual(set(hosts_measure.run_results("to_host", [report_of(1)], 1.0)), {"tcp_to_host", "cpu_to_host"})
 
     def test_nothing_that_arrived_is_a_failure(self):
         with self.assertRaises(measuring.Failed):
-            hosts_measure.run_figures("to_lan", [report_of(0), report_of(0)], 1.0)
+            hosts_measure.run_results("to_lan", [report_of(0), report_of(0)], 1.0)
 
     def test_even_shares_are_1_and_a_host_that_has_all_is_one_of_n(self):
         self.assertEqual(hosts_measure.shares([5, 5, 5, 5]), (1, 1, 1, 1))
@@ -38,7 +38,7 @@ class Readings(unittest.TestCase):
         self.assertGreater(measuring.pss_mib(os.getpid()), 1)
 
 
-FIGURES = {
+RESULTS = {
     "1.1": {"tcp_to_lan": 1000, "tcp_to_host": 1000, "cpu_to_lan": 1.5, "cpu_to_host": 2, "pss_idle_mib": 10, "pss_after_mib": 12},
     "2.1": {"tcp_to_lan": 2000, "tcp_to_host": 1000, "pss_idle_mib": 20, "pss_after_mib": 22},
     "3.1": {"tcp_to_lan": 1000, "tcp_to_host": 1000, "pss_idle_mib": 10, "pss_after_mib": 12},
@@ -52,8 +52,8 @@ class Page(unittest.TestCase):
     def setUp(self):
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "rounds"))
-            for name, figures in FIGURES.items():
-                self.write(os.path.join(folder, "rounds", f"{name}.figures"), figures)
+            for name, results in RESULTS.items():
+                self.write(os.path.join(folder, "rounds", f"{name}.results"), results)
             self.write(os.path.join(folder, "settings"), {"date": "2026-01-02", "seconds": 3, "load": "0.50"})
             self.text, self.picture = hosts_report.page(folder)
 
@@ -75,7 +75,7 @@ class Page(unittest.TestCase):
         self.assertNotIn("1 Gbit/s |", self.text)
         self.assertIn("2026-01-02 by `tests/bench/hosts.sh`: 3 rounds, runs of 3 s.", self.text)
 
-    def test_the_plot_has_a_line_for_each_figure_inside_the_picture(self):
+    def test_the_plot_has_a_line_for_each_metric_inside_the_picture(self):
         root = xml.etree.ElementTree.fromstring(self.picture)
         space = "{http://www.w3.org/2000/svg}"
         lines = root.findall(f"{space}polyline")

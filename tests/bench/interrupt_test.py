@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""That compare.sh and hosts.sh leave nothing behind when they are interrupted, and that --resume goes on. Asserts nothing
-about time or figures. Root.
+"""That compare.sh and hosts.sh leave nothing behind when they are interrupted, and that --resume continues. Asserts nothing
+about time or results. Root.
 
   interrupt_test.py FOLDER-OF-PROGRAMS [unittest options]
 """
@@ -30,7 +30,7 @@ class Interrupt(unittest.TestCase):
         self.temporary.mkdir()
 
     def start(self, script, *options):
-        """In a session of its own, as a terminal would have it: its group is what Ctrl-C reaches."""
+        """In a separate session, as under a terminal: its group is what Ctrl-C reaches."""
         with open(self.temporary.parent / "log", "w", encoding="utf-8") as log:
             started = subprocess.Popen(
                 ["bash", os.path.join(HERE, script), "--bin", BIN, "--out", self.out, *options], stdin=subprocess.DEVNULL,
@@ -66,9 +66,9 @@ class Interrupt(unittest.TestCase):
         return [line for line in listed.splitlines() if line.startswith(f"sn{started.pid}-")]
 
     def wait_for_measuring(self, started, name, lan):
-        """Its figures are begun, and a server of it runs in the LAN's namespace, where the carriers have nothing."""
+        """Its results are begun, and a server of it runs in the LAN's namespace, where the carriers have nothing."""
         def serves():
-            if not (self.out / "rounds" / f"{name}.figures.new").exists():
+            if not (self.out / "rounds" / f"{name}.results.new").exists():
                 return False
             return bool(subprocess.run(["ip", "netns", "pids", f"sn{started.pid}-{lan}"], capture_output=True, check=False).stdout)
         self.wait_until(serves, started)
@@ -77,7 +77,7 @@ class Interrupt(unittest.TestCase):
         try:
             self.assertEqual(started.wait(PATIENCE), status, self.log())
         except subprocess.TimeoutExpired:
-            self.fail(f"it goes on: {self.log()}")
+            self.fail(f"it continues: {self.log()}")
         self.assertEqual(self.namespaces_of(started), [])
         self.assertEqual(list(self.temporary.iterdir()), [])
         listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
@@ -91,14 +91,14 @@ class Interrupt(unittest.TestCase):
 
     def check_interrupted_and_resumed(self, names, lan, script, *options):
         """While the last one is measured. Ctrl-C again and again changes nothing."""
-        *whole, last = [f"1.{name}.figures" for name in names]
+        *whole, last = [f"1.{name}.results" for name in names]
         started = self.start(script, *options, "--rounds", "1", "--seconds", "1")
         self.wait_for_measuring(started, f"1.{names[-1]}", lan)
         while started.poll() is None:
             os.killpg(started.pid, signal.SIGINT)
             time.sleep(0.05)
         self.check_gone(started, 130)
-        self.assertIn("--resume goes on", self.log())
+        self.assertIn("--resume continues", self.log())
         before = self.kept()
         self.assertEqual(sorted(before), whole)
         started = self.start(script, "--resume")

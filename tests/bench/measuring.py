@@ -105,7 +105,7 @@ def end_by_signal(number, _frame):
 
 
 def main(program, measure, *arguments):
-    """Prints a line "name value" for each figure. Interrupted, it ends what it has started and says nothing."""
+    """Prints a line "name value" for each metric. Interrupted, it ends what it has started and prints nothing."""
     for number in SIGNALS:
         signal.signal(number, end_by_signal)
     try:

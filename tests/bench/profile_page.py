@@ -11,7 +11,7 @@ import sys
 
 RUNS = (("to_lan", "TCP to the LAN: super-frames of up to 64 KiB"),
         ("to_host", "TCP to the host: super-frames of up to 64 KiB"),
-        ("small", "UDP frames of 64 octets to the LAN, as fast as the sender goes"))
+        ("small", "UDP frames of 64 bytes to the LAN, as fast as the sender can"))
 PROGRAMS = (("splitnic-host", "`splitnic-host`"), ("splitnic-iou", "`splitnic-iou`"), ("iperf3", "iperf3, both ends"),
             ("swapper", "idle"))
 # The kernel's entries, by the function that is on the way in.
@@ -65,7 +65,7 @@ def table(found, microseconds):
     """Rows of a run; `microseconds` of all processors a frame."""
     total = sum(sum(kinds.values()) for kinds in found.values())
     each = microseconds / total
-    rows = ["| who | what | us a frame | of it copies | CRC |", "|---|---|---|---|---|"]
+    rows = ["| program | in | us per frame | of it copies | CRC |", "|---|---|---|---|---|"]
     for program, title in PROGRAMS:
         kinds = found.get(program, {})
         entries = collections.Counter()
@@ -85,11 +85,11 @@ def table(found, microseconds):
 
 def main(folder, seconds, fabric, version):
     carrier = "UDP" if fabric == "udp" else "shared memory"
-    print(f"""# Where the time goes
+    print(f"""# CPU profile
 
 Measured on {datetime.date.today()} by `tests/bench/profile.sh`: {version} over {carrier} and a `packet:` port, {os.cpu_count()} processors
-that carry everything, samples of all of them for {seconds} s a run. "us a frame": of a processor, all of them together.
-What a call into the kernel does for others is in it: a write to the TAP runs the host's TCP, a sendmmsg to the LAN the
+that carry everything, sampled for {seconds} s per run. "us per frame": of all processors together.
+Work that a system call does for others is included: a write to the TAP runs the host's TCP, a sendmmsg to the LAN the
 peer's.""")
     for name, title in RUNS:
         with open(os.path.join(folder, name + ".frames"), encoding="ascii") as file:
@@ -98,7 +98,7 @@ peer's.""")
             sys.exit(f"profile_page.py: no frame crossed in the run {name}")
         script = subprocess.run(["perf", "script", "-i", os.path.join(folder, name + ".perf"), "-F", "comm,ip,sym"],
                                 capture_output=True, text=True, check=True)
-        print(f"\n## {title}\n\n{frames / int(seconds):.0f} frames a second.\n")
+        print(f"\n## {title}\n\n{frames / int(seconds):.0f} frames per second.\n")
         print("\n".join(table(read_samples(script.stdout.splitlines()), int(seconds) * 1e6 * os.cpu_count() / frames)))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows what profile_page.py and sizes.py make of samples and figures. All of them are made up."""
+"""Shows what profile_page.py and sizes.py make of samples and results. All of them are made up."""
 import contextlib
 import io
 import os
@@ -51,8 +51,8 @@ class Sizes(unittest.TestCase):
             for number, factor in ((1, 1.0), (2, 3.0), (3, 2.0)):
                 for carrier, _ in sizes.CARRIERS:
                     with open(os.path.join(folder, f"{number}.{carrier}.sizes"), "w", encoding="ascii") as file:
-                        for figure, _, octets, _ in sizes.FIGURES:
-                            file.writelines(f"{figure} {one} {factor}\n" for one in octets)
+                        for metric, _, octets, _ in sizes.RESULTS:
+                            file.writelines(f"{metric} {one} {factor}\n" for one in octets)
                         file.write(f"load 1000 {40 * factor}\nload 10000 {20 if number == 3 else 10}\nload 50000 5\n")
             with open(os.path.join(folder, "settings"), "w", encoding="ascii") as file:
                 file.write("date 2026-01-02\nseconds 1\nload 0.50\n")
@@ -61,12 +61,12 @@ class Sizes(unittest.TestCase):
             with open(os.path.join(folder, "sizes.md"), encoding="utf-8") as file:
                 page = file.read()
             self.assertIn("| 64 | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) |", page)
-            self.assertIn("UDP fabric: a frame at 10,000 a second to one at 1,000, each less what the idle programs take: "
+            self.assertIn("UDP fabric: cost of a frame at 10,000 per second to that at 1,000, each less the cost of the idle programs: "
                           "0.12 (0.08-0.25), wanted <= 1.0: met.", page)
-            self.assertIn("2026-01-02 by `tests/bench/sizes.sh`: 3 rounds, runs of 1 s, the carriers in turn.", page)
+            self.assertIn("2026-01-02 by `tests/bench/sizes.sh`: 3 rounds, runs of 1 s, all variants in turn.", page)
             tree = xml.etree.ElementTree.parse(os.path.join(folder, "sizes.svg"))
             self.assertEqual(len(tree.findall(".//{http://www.w3.org/2000/svg}polyline")),
-                             len(sizes.FIGURES) * len(sizes.CARRIERS))
+                             len(sizes.RESULTS) * len(sizes.CARRIERS))
 
 
 if __name__ == "__main__":

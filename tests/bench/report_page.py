@@ -1,4 +1,4 @@
-"""What the pages of this folder have in common: figures and settings of a run, cells, tables, marks, a main.
+"""What the pages of this folder have in common: results and settings of a run, cells, tables, marks, a main.
 For compare_report.py, hosts_report.py, sizes.py and fabric_report.py."""
 import os
 import platform
@@ -8,17 +8,17 @@ from collections import defaultdict
 
 
 def load(folder):
-    """carrier or number of hosts -> figure -> round -> value, from rounds/ROUND.NAME.figures, in lines "name value"."""
-    figures = defaultdict(lambda: defaultdict(dict))
+    """carrier or number of hosts -> metric -> round -> value, from rounds/ROUND.NAME.results, in lines "name value"."""
+    results = defaultdict(lambda: defaultdict(dict))
     for file in sorted(os.listdir(os.path.join(folder, "rounds"))):
-        if not file.endswith(".figures"):
+        if not file.endswith(".results"):
             continue
-        number, name = file[:-len(".figures")].split(".", 1)
+        number, name = file[:-len(".results")].split(".", 1)
         with open(os.path.join(folder, "rounds", file), encoding="utf-8") as lines:
             for line in lines:
-                figure, value = line.rsplit(" ", 1)
-                figures[name][figure][int(number)] = float(value)
-    return figures
+                metric, value = line.rsplit(" ", 1)
+                results[name][metric][int(number)] = float(value)
+    return results
 
 
 def load_settings(folder):
@@ -34,7 +34,7 @@ def spread(values, digits):
 
 
 def ratio(ours, theirs):
-    """Of two figures by round: the ratio of their medians, the least and the greatest of one round; None without any."""
+    """Of two results by round: the ratio of their medians, the smallest and the greatest of one round; None without any."""
     ratios = [ours[number] / theirs[number] for number in ours if theirs.get(number)]
     if not ratios:
         return None
@@ -49,13 +49,13 @@ def rows(header, lines):
     return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|", *("| " + " | ".join(line) + " |" for line in lines)]
 
 
-def figure_table(figures, names, columns, first):
-    """A row for each of `names`, (name, title); a column for each (figure, title, digits). What nobody measured is left out."""
-    columns = [column for column in columns if any(figures[name].get(column[0]) for name, _ in names)]
+def metric_table(results, names, columns, first):
+    """A row for each of `names`, (name, title); a column for each (metric, title, digits). What nobody measured is left out."""
+    columns = [column for column in columns if any(results[name].get(column[0]) for name, _ in names)]
     lines = []
     for name, title in names:
-        cells = [spread(figures[name][figure].values(), digits) if figures[name].get(figure) else "-"
-                 for figure, _, digits in columns]
+        cells = [spread(results[name][metric].values(), digits) if results[name].get(metric) else "-"
+                 for metric, _, digits in columns]
         if any(cell != "-" for cell in cells):
             lines.append([title, *cells])
     return rows([first, *(title for _, title, _ in columns)], lines) if lines else []
@@ -78,7 +78,7 @@ def processor():
 
 
 def measured(script, settings, rounds, more=""):
-    """The line that says when, by what and on what."""
+    """The line with date, script and machine."""
     return (f"Measured on {settings['date']} by `tests/bench/{script}`: {rounds} round{'s' if rounds > 1 else ''}, runs of"
             f" {settings['seconds']} s{more}. {settings.get('version', '')}, Linux {platform.release()},"
             f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}.")
@@ -94,7 +94,7 @@ def joined(heading, parts, how):
 
 
 def write(folders, name, text, picture=None):
-    """NAME.md and, if there is a picture, NAME.svg in each folder."""
+    """The page `name` and, if there is one, its picture in each folder."""
     for folder in folders:
         os.makedirs(folder, exist_ok=True)
         for suffix, content in (("md", text), *([("svg", picture)] if picture else [])):
@@ -103,7 +103,7 @@ def write(folders, name, text, picture=None):
 
 
 def main(page, name, how):
-    """FIGURES FOLDER...: prints the page down to `how` and writes it and its plot into each FOLDER."""
+    """RESULTS FOLDER...: prints the page down to `how` and writes it and its plot into each FOLDER."""
     text, picture = page(sys.argv[1])
     print(text.split(how)[0])
     write(sys.argv[2:], name, text, picture)

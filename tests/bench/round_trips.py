@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""64 bytes there and back over one TCP connection, as fast as they go.
+"""Round trips of 64 bytes over one TCP connection, as fast as possible.
 
-  round_trips.py serve ADDRESS            answers one client, then ends
+  round_trips.py serve ADDRESS            serves one client, then ends
   round_trips.py ask ADDRESS SECONDS      prints the median and the 99th percentile of the round trips in microseconds
 """
 import socket

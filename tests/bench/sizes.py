@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Figures against the length of frames, for sizes.sh.
+"""Results against the length of frames, for sizes.sh.
 
-  sizes.py measure HOST-NS LAN-NS SECONDS [PID...]   prints a line "name octets value" for each figure of this carrier,
+  sizes.py measure HOST-NS LAN-NS SECONDS [PID...]   prints a line "name bytes value" for each metric of this carrier,
                                                      and "load FRAMES-A-SECOND us" for the programs PID
   sizes.py report FOLDER PAGE-FOLDER...              from settings and ROUND.CARRIER.sizes in FOLDER: sizes.md, sizes.svg
 """
@@ -22,17 +22,17 @@ from report_page import in_cells, measured, ratio, rows, spread
 
 FRAMES = (64, 128, 256, 512, 1024, 1464)  # the last is whole for VXLAN's MTU of 1450 too
 SUPERS = (2048, 4096, 8192, 16384, 32768, 65536)
-LOADS = (1000, 10000, 50000)  # frames a second
+LOADS = (1000, 10000, 50000)  # frames per second
 LOAD_SECONDS = 4
 CARRIERS = (("splitnic-packet", "UDP fabric"), ("splitnic-shm", "shm fabric"), ("vxlan", "kernel VXLAN"))
-FIGURES = (("udp_gbit", "UDP that arrives, Gbit/s of frames", FRAMES, 2),
-           ("udp_us", "CPU us a UDP frame that arrives", FRAMES, 2),
+RESULTS = (("udp_gbit", "UDP that arrives, Gbit/s of frames", FRAMES, 2),
+           ("udp_us", "CPU us per UDP frame that arrives", FRAMES, 2),
            ("tcp_gbit", "TCP to the LAN, Gbit/s, by the longest super-frame", SUPERS, 2),
            ("tcp_cpu", "CPU s per GB of it", SUPERS, 2))
 
 
 def measure_udp(args, octets):
-    """Frames of so many octets; the figures count what the receiver's program took."""
+    """Frames of this length in bytes; the results count what the receiver's program took."""
     with iperf_server(args.lan):
         before, cpu = udp_of(args.lan)["InDatagrams"], machine_busy_seconds()
         text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(octets - UDP_HEADERS),
@@ -92,56 +92,56 @@ def measure(host, lan, seconds, *pids):
 
 
 def read(folder):
-    """carrier -> octets -> figure -> round -> value"""
+    """carrier -> bytes -> metric -> round -> value"""
     found = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(dict)))
     for path in glob.glob(os.path.join(folder, "*.sizes")):
         number, carrier, _ = os.path.basename(path).split(".")
         with open(path, encoding="ascii") as file:
             for line in file:
-                figure, octets, value = line.split()
-                found[carrier][int(octets)][figure][int(number)] = float(value)
+                metric, octets, value = line.split()
+                found[carrier][int(octets)][metric][int(number)] = float(value)
     return found
 
 
-def carrier_table(first, found, carriers, figure, numbers, digits):
-    cells = [[found[carrier][number][figure].values() for carrier, _ in carriers] for number in numbers]
+def carrier_table(first, found, carriers, metric, numbers, digits):
+    cells = [[found[carrier][number][metric].values() for carrier, _ in carriers] for number in numbers]
     return rows([first, *(name for _, name in carriers)],
                 [[str(number), *(spread(values, digits) if values else "-" for values in line)]
                  for number, line in zip(numbers, cells)])
 
 
 def page(found, settings):
-    rounds = max(len(values) for by_octets in found.values() for figures in by_octets.values() for values in figures.values())
-    lines = ["# Length of frames", "", measured("sizes.sh", settings, rounds, ", the carriers in turn"),
-             "Medians, in brackets the least and greatest round.", "", "![plot](sizes.svg)"]
-    for figure, title, sizes, digits in FIGURES:
-        lines += ["", f"## {title}", "", *carrier_table("octets", found, CARRIERS, figure, sizes, digits)]
-    lines += ["", "## Cost as the load grows: CPU us of both programs a frame of 64 octets", "",
-              *carrier_table("frames a second", found, CARRIERS[:2], "load", LOADS, 1)]
+    rounds = max(len(values) for by_octets in found.values() for results in by_octets.values() for values in results.values())
+    lines = ["# Length of frames", "", measured("sizes.sh", settings, rounds, ", all variants in turn"),
+             "Medians, in brackets the smallest and the greatest round.", "", "![plot](sizes.svg)"]
+    for metric, title, sizes, digits in RESULTS:
+        lines += ["", f"## {title}", "", *carrier_table("bytes", found, CARRIERS, metric, sizes, digits)]
+    lines += ["", "## Cost as the load grows: CPU us of both programs per frame of 64 bytes", "",
+              *carrier_table("frames per second", found, CARRIERS[:2], "load", LOADS, 1)]
     for carrier, name in CARRIERS[:2]:
         judged = ratio(*(found[carrier][rate]["load"] for rate in reversed(LOADS[:2])))
         if judged:
-            lines += ["", f"Goal V15, {name}: a frame at 10,000 a second to one at 1,000, each less what the idle programs take: "
+            lines += ["", f"Goal V15, {name}: cost of a frame at 10,000 per second to that at 1,000, each less the cost of the idle programs: "
                       f"{in_cells(judged)}, wanted <= 1.0: {'met' if judged[0] <= 1 else 'not met'}."]
-    lines += ["", "The machine's processors carry senders, receivers and all programs; UDP runs overload every carrier on purpose. A",
-              "super-frame of splitnic is never split; the longest that nic0 makes is what one call of the fabric carries.", ""]
+    lines += ["", "The machine's processors carry senders, receivers and all programs; UDP runs overload every tunnel on purpose. A",
+              "super-frame of splitnic is never split; the longest that nic0 sends fits one call of the fabric.", ""]
     return "\n".join(lines)
 
 
 def plot(found):
     joined = collections.defaultdict(dict)
     for carrier, by_octets in found.items():
-        for octets, figures in by_octets.items():
-            for figure, values in figures.items():
-                joined[octets][f"{figure} {carrier}"] = values
-    panels = [(title, [(f"{figure} {carrier}", name) for carrier, name in CARRIERS], 1) for figure, title, _, _ in FIGURES]
-    return line_plot.plot(joined, panels, "octets")
+        for octets, results in by_octets.items():
+            for metric, values in results.items():
+                joined[octets][f"{metric} {carrier}"] = values
+    panels = [(title, [(f"{metric} {carrier}", name) for carrier, name in CARRIERS], 1) for metric, title, _, _ in RESULTS]
+    return line_plot.plot(joined, panels, "bytes")
 
 
 def report(folder, *pages):
     found = read(folder)
     if not found:
-        sys.exit("sizes.py: there are no figures")
+        sys.exit("sizes.py: there are no results")
     text = page(found, report_page.load_settings(folder))
     print(text)
     report_page.write(pages, "sizes", text, plot(found))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Throughput and cost against the length of frames: splitnic over UDP and over shared memory, and kernel VXLAN, in turn.
-# UDP frames of 64 octets to a whole one, and TCP with super-frames (gso_max_size of nic0) of 2 to 64 KiB; and what a
+# UDP frames of 64 bytes to a whole one, and TCP with super-frames (gso_max_size of nic0) of 2 to 64 KiB; and what a
 # frame costs the two programs as the load grows (goal V15). Asserts nothing. Root.
 #   tests/bench/sizes.sh [--rounds N] [--seconds S] [--out DIR] [--publish] [--bin DIR]
 #     --rounds N     default 5; all lengths and carriers in turn, round by round
-#     --seconds S    of each figure, default 1
-#     --out DIR      where the figures and the page are kept; default build/bench-sizes
+#     --seconds S    of each metric, default 1
+#     --out DIR      where the results and the page are kept; default build/bench-sizes
 #     --publish      writes the page and its plot into docs/performance as well
 #     --bin DIR      the programs; default build/release/bin
 # sizes.py measures one carrier and makes the page.

@@ -80,12 +80,14 @@ struct ThirdPartyRule {
 inline const std::vector<ThirdPartyRule>& third_party_rules() {
   static const std::vector<ThirdPartyRule> kRules = {
       {"Asio", std::regex("boost/(asio|beast).*"), {"control/"}},
-      {"libpcap", std::regex("pcap(\\.h|/.*)"),
+      {"libpcap",
+       std::regex("pcap(\\.h|/.*)"),
        {"lan_bridge/ports/pcap_port.cc", "lan_bridge/ports/file_port.cc"}},
       {"Protobuf", std::regex("google/protobuf/.*"), {}},
       // The modules send and serve CfgUtil requests: its values reach their sources, never their
       // headers.
-      {"Protobuf", std::regex(".*\\.pb\\.h"),
+      {"Protobuf",
+       std::regex(".*\\.pb\\.h"),
        {"messaging/", "control/", "host_module/*.cc", "iou_module/*.cc"}},
       {"ISA-L", std::regex("(isa-l|isa-l\\.h).*"), {"base/"}},
       {"spdlog", std::regex("spdlog/.*"), {"base/"}},
@@ -230,10 +232,18 @@ inline Findings check_unused_permissions(const SourceTree& tree) {
   return findings;
 }
 
-// Headers without a product, by reason: parts of the harnesses, and libraries that only tests use so
-// far.
+// Headers that the product itself does not include.
 inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
-    "fabric_emul/underlay/fault_underlay.h", "fabric_emul/underlay/in_process_underlay.h",
+    // Parts of the harnesses.
+    "fabric_emul/underlay/fault_underlay.h",
+    "fabric_emul/underlay/in_process_underlay.h",
+    "fabric_emul/wire/pretty.h",
+    // What libraries offer to their users (docs/libraries.md).
+    "fabric_emul/paging/io_consumer.h",
+    "fabric_emul/paging/on_demand.h",
+    "fabric_emul/paging/prefetch.h",
+    "fabric_emul/regcache/registration_gc.h",
+    "lan_bridge/mac_table.h",
 });
 
 // Headers that no other file includes, by their path from the root or next to the includer; and

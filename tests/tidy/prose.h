@@ -50,9 +50,15 @@ inline std::string prose_of_cpp(std::string_view source) {
   return out;
 }
 
-// Shell, Python, CMake, TOML, units: from '#' to the end of the line, and what is quoted in a line.
-// Python's """...""" may be longer.
-inline std::string prose_of_script(std::string_view source) {
+// What stands in braces in Python's f"..." is code.
+inline void cover_braces(std::string& text, std::size_t from, std::size_t to) {
+  for (std::size_t open = text.find('{', from); open < to; open = text.find('{', open + 1))
+    cover(text, open, std::min(text.find('}', open), to));
+}
+
+// Shell, Python, CMake, TOML, units, Lua: from the mark of a comment to the end of the line, and
+// what is quoted in a line. Python's """...""" may be longer.
+inline std::string prose_of_script(std::string_view source, std::string_view comment) {
   std::string out(source.size(), kGap);
   const auto keep = [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) out[i] = is_blank(source[i]) ? ' ' : source[i];
@@ -64,7 +70,7 @@ inline std::string prose_of_script(std::string_view source) {
       const std::size_t end = std::min(source.find("\"\"\"", at + 3), source.size() - 3);
       keep(at + 3, end);
       at = end + 2;
-    } else if (c == '#' && (at == 0 || is_blank(source[at - 1]))) {
+    } else if (source.substr(at).starts_with(comment) && (at == 0 || is_blank(source[at - 1]))) {
       keep(at + 1, line_end);
       out[at] = ' ';
       at = line_end - 1;
@@ -73,6 +79,7 @@ inline std::string prose_of_script(std::string_view source) {
       while (end < line_end && source[end] != c) end += source[end] == '\\' ? 2 : 1;
       if (end >= line_end) continue;
       keep(at + 1, end);
+      if (at > 0 && source[at - 1] == 'f') cover_braces(out, at, end);
       out[at] = out[end] = ' ';
       at = end;
     } else if (is_blank(c)) {
@@ -113,7 +120,7 @@ inline std::string prose_of(const SourceFile& file) {
     if (!is_manual) cover_code_spans(text);
     return prose_of_document(text, is_manual);
   } else {
-    text = prose_of_script(file.text);
+    text = prose_of_script(file.text, file.ends_with(".lua") ? "-- " : "#");
   }
   return text;
 }

@@ -38,6 +38,7 @@ TEST(ReferenceRules, links_are_relative_to_their_page) {
 TEST(ReferenceRules, anchors_are_headings) {
   expect_only("docs/c.md", "[x](a.md#two-words-and-init_nic)\n", "");
   expect_only("docs/c.md", "[x](a.md#two)\n", "#two");
+  expect_only("docs/c.md", "<a id=\"two\"></a>\n[x](#two)\n", "");
   expect_only("docs/c.md", "# Here\n\n[x](#here)\n", "");
   expect_only("docs/c.md", "# Here\n\n[x](#there)\n", "#there");
   expect_only("base/a.h", "// docs/a.md#page\n", "");

@@ -118,4 +118,8 @@ inline constexpr auto kWordList = std::to_array<WordRule>({
     {"bidirectional", "push-push", kProse | kCode},
 });
 
+// Words of the table that are the name of something: the third step of INIT (docs/wire/flit.md).
+inline constexpr auto kProperNames =
+    std::to_array<std::string_view>({"ANSWER", "kAnswer", "on_answer", "send_answer"});
+
 }  // namespace splitnic::tidy

@@ -28,7 +28,7 @@ inline std::vector<Word> words_of_prose(std::string_view prose) {
   bool is_joined = false;
   for (std::size_t at = 0; at < prose.size();) {
     if (!is_word_letter(prose[at])) {
-      is_joined = is_joined && is_blank(prose[at]);
+      is_joined = is_joined && (is_blank(prose[at]) || prose[at] == '-');
       ++at;
       continue;
     }
@@ -161,12 +161,21 @@ class WordChecker {
       for (const WordMatcher* matcher : candidates(words[at].text)) {
         const WordRule& rule = matcher->rule();
         if (!applies(rule, place) || !matcher->matches(words, at)) continue;
+        if (is_proper_name(words[at].offset)) continue;
         if ((rule.where & kWholeName) != 0 && words.size() != matcher->size()) continue;
         findings_.push_back(finding(
             *file_, line_of(words[at].offset),
             "\"" + text_of(words, at, matcher->size()) + "\": write " + std::string(rule.instead)));
       }
     }
+  }
+
+  bool is_proper_name(std::size_t offset) const {
+    const std::string_view rest = std::string_view(file_->text).substr(offset);
+    return std::any_of(kProperNames.begin(), kProperNames.end(), [&](std::string_view name) {
+      return rest.starts_with(name) &&
+             (rest.size() == name.size() || !is_word_letter(rest[name.size()]));
+    });
   }
 
   bool applies(const WordRule& rule, WordPlace place) const {
@@ -233,11 +242,43 @@ inline Findings check_words(const SourceTree& tree,
   Findings findings;
   for (const SourceFile& file : tree) {
     if (file.below("tests/tidy")) continue;  // its table and samples are these words
-    if (std::any_of(left_out.begin(), left_out.end(),
-                    [&](std::string_view path) { return file.path == path || file.below(path); }))
-      continue;
+    if (is_one_of(file, left_out)) continue;
     for (std::string& one : checker.check(file)) findings.push_back(std::move(one));
     for (std::string& one : check_headings(file)) findings.push_back(std::move(one));
+  }
+  return findings;
+}
+
+// The words of the glossary's right-hand column.
+inline std::vector<std::string> glossary_bans(std::string_view page) {
+  std::vector<std::string> bans;
+  for (const std::string_view line : lines_of(page)) {
+    if (!line.starts_with("| ") || !line.ends_with(" |")) continue;
+    const std::size_t column = line.rfind("| ", line.size() - 2);
+    std::string word;
+    for (const char c : line.substr(column + 2)) {
+      if (c == ',' || c == '|') {
+        while (word.ends_with(' ')) word.pop_back();
+        if (!word.empty() && word != "not") bans.push_back(word);
+        word.clear();
+      } else if (c != '`' && (c != ' ' || !word.empty())) {
+        word += c;
+      }
+    }
+  }
+  return bans;
+}
+
+// Words that the glossary rejects and that no rule finds.
+inline Findings check_glossary(std::string_view page) {
+  Findings findings;
+  for (const std::string& word : glossary_bans(page)) {
+    std::string name = word;
+    std::replace(name.begin(), name.end(), ' ', '_');
+    const SourceTree prose = {{"base/a.cc", "// " + word + "\n"}};
+    const SourceTree code = {{"tests/a.cc", name + "\n"}};
+    if (check_words(prose).empty() && check_words(code).empty())
+      findings.push_back("docs/GLOSSARY.md: no rule finds \"" + word + "\"");
   }
   return findings;
 }

@@ -19,12 +19,15 @@ TEST(WordRules, each_place_where_prose_stands) {
   EXPECT_EQ(count("scripts/a.sh", "fail 'begins anew'\n"), 1U);
   EXPECT_EQ(count("tests/bench/a.py", "\"\"\"It begins\nanew.\"\"\"\n"), 1U);
   EXPECT_EQ(count("messaging/a.proto", "// It begins anew.\n"), 1U);
+  EXPECT_EQ(count("tools/a.lua", "x = 1 -- begins anew\n"), 1U);
   EXPECT_EQ(count("CMakeLists.txt", "# It begins anew.\n"), 1U);
 }
 
 TEST(WordRules, code_is_no_prose) {
   EXPECT_EQ(count("base/a.cc", "int says = told(figures);\n"), 0U);
   EXPECT_EQ(count("tests/bench/a.py", "figures = judged(says)\n"), 0U);
+  EXPECT_EQ(count("tests/bench/a.py", "f\"{figures} of {says}\"\n"), 0U);
+  EXPECT_EQ(count("tests/bench/a.py", "f\"{figures} says\"\n"), 1U);
   EXPECT_EQ(count("docs/a.md", "The step `answer`:\n\n```\nanswer  octets\n```\n"), 0U);
   EXPECT_EQ(count("docs/a.md", "[the response](wire/answer.md)\n"), 0U);
 }
@@ -49,6 +52,8 @@ TEST(WordRules, what_is_allowed) {
   EXPECT_EQ(count("docs/a.md", "at the most significant bit\n"), 0U);
   EXPECT_EQ(count("docs/a.md", "at the most\n"), 1U);
   EXPECT_EQ(count("docs/a.md", "it goes on lane 15\n"), 0U);
+  EXPECT_EQ(count("base/a.h", "// ANSWER\nvoid on_answer();\n"), 0U);
+  EXPECT_EQ(count("base/a.h", "// Answer\nvoid on_answers();\n"), 2U);
   EXPECT_EQ(count("docs/wire/a.md", "octets\n"), 0U);
   EXPECT_EQ(count("docs/a.md", "octets\n"), 1U);
   EXPECT_EQ(count("base/a.cc", "bool did = false;\n"), 1U);
@@ -98,6 +103,11 @@ TEST(WordRules, a_finding_names_file_line_and_a_better_word) {
   const Findings findings = check_words({{"base/a.h", "int a;\n\n// It is sent\n// anew.\n"}});
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_TRUE(findings[0].starts_with("base/a.h:4: \"anew\": write re-create")) << findings[0];
+}
+
+TEST(WordRules, the_glossary_and_the_table_agree) {
+  EXPECT_TRUE(check_glossary("| say | meaning | not |\n| reply | x | answer, `did` |\n").empty());
+  EXPECT_EQ(check_glossary("| reply | x | answer, retort |\n| frame | y | |\n").size(), 1U);
 }
 
 TEST(WordRules, folders_that_are_not_clean_yet_are_left_out) {

@@ -2,7 +2,7 @@
 -- The formats are those of docs/wire; names are spelt as there. Reads files of --capture (link type
 -- USER0), and UDP port 7471 (other ports: from the first INIT on).
 --   tshark -X lua_script:tools/wireshark/splitnic.lua -r F.pcapng -Y 'splitnic.op == 2'
--- A datagram holds several cells, so a field occurs once a cell. splitnic.channel occurs once in every
+-- A datagram holds several cells, so a field occurs once per cell. splitnic.channel occurs once in every
 -- cell (255: the connection's set-up is not in the capture), so lists of -T fields go together.
 -- A cell that is cut into several flits is shown up to the end of its first flit.
 
@@ -73,7 +73,7 @@ field("bool", "flags.solicited", "S: solicited", 8, nil, 0x20)
 field("bool", "flags.global", "G: global header", 8, nil, 0x10)
 field("bool", "flags.packet_crc", "P: packet CRC", 8, nil, 0x08)
 field("bool", "flags.retransmission", "R: retransmission", 8, nil, 0x04)
-field("uint8", "flags.pad", "Pad octets", base.DEC, nil, 0x03)
+field("uint8", "flags.pad", "Pad bytes", base.DEC, nil, 0x03)
 field("uint8", "ext_words", "Extension words")
 field("uint16", "dlid", "Destination LID")
 field("uint16", "slid", "Source LID")
@@ -83,7 +83,7 @@ field("uint32", "dqpn", "Destination QP", base.HEX, nil, 0x00FFFFFF)
 field("uint32", "sqpn", "Source QP", base.HEX, nil, 0x00FFFFFF)
 field("uint32", "psn", "PSN", base.DEC, nil, 0x00FFFFFF)
 field("uint16", "csn", "CSN")
-field("uint16", "payload_bytes", "Payload octets")
+field("uint16", "payload_bytes", "Payload bytes")
 field("uint16", "partition", "Partition", base.HEX)
 field("uint16", "lcn", "LCN")
 field("uint8", "channel", "Channel")
@@ -140,7 +140,7 @@ field("uint8", "mgmt.format", "Format")
 field("uint8", "mgmt.kind", "Kind", base.DEC, MGMT)
 field("uint8", "mgmt.pairs", "Queue pairs")
 field("uint16", "mgmt.reject", "Reject code", base.DEC, REJECT)
-field("uint16", "mgmt.private_bytes", "Private octets")
+field("uint16", "mgmt.private_bytes", "Private bytes")
 field("uint64", "mgmt.transaction", "Transaction", base.HEX)
 field("uint64", "mgmt.eui64", "EUI-64", base.HEX)
 field("uint64", "mgmt.instance", "Instance", base.HEX)
@@ -170,15 +170,15 @@ do
   for _, one in pairs(f) do all[#all + 1] = one end
   proto.fields = all
 end
-local bad = ProtoExpert.new("splitnic.bad", "Not as the format says", expert.group.MALFORMED,
+local bad = ProtoExpert.new("splitnic.bad", "Violates the format", expert.group.MALFORMED,
                             expert.severity.ERROR)
 proto.experts = {bad}
 
--- What MGMT cells said: "LID:QPN" of an end -> its channel and the idata form that it wants.
+-- From MGMT cells: "LID:QPN" of an end -> its channel and the idata form that it wants.
 local ends = {}
 function proto.init() ends = {} end
 
--- Adds the fields of a list {name, octets} one behind the other; returns the offset after them.
+-- Adds the fields of a list {name, bytes} in order; returns the offset after them.
 local function add_all(tree, tvb, at, list)
   for _, one in ipairs(list) do
     if one[1] ~= "" then tree:add(f[one[1]], tvb(at, one[2])) end
@@ -271,18 +271,18 @@ local function dissect_ack(tvb, tree)
   end
 end
 
--- The extensions that op, service, position and flags call for, in their order (docs/wire/cell.md).
+-- The extensions that op, service, position and flags require, in order (docs/wire/cell.md).
 local function dissect_extensions(tvb, tree, c)
   local at = 0
   local first, last = c.pos >= 2, c.pos % 2 == 1
   local stream = c.service == 5
-  local function take(octets, list)
-    if tvb:len() < at + octets then
+  local function take(bytes, list)
+    if tvb:len() < at + bytes then
       tree:add_proto_expert_info(bad)
       return
     end
     add_all(tree, tvb, at, list)
-    at = at + octets
+    at = at + bytes
   end
   if bit32.btest(c.flags, 0x10) then take(40, {{"gnh", 40}}) end
   if c.service == 2 then take(4, {{"ee", 4}}) end
@@ -331,7 +331,7 @@ local function dissect_mac_header(tvb, tree, c)
   tree:add(f["channel"], tvb(8, 4), c.to.channel):set_generated()
 end
 
--- One cell, or the first flit of one. Returns what it is, for the info column.
+-- Dissects one cell, or the first flit of one. Returns its text for the info column.
 local function dissect_cell(tvb, tree)
   if tvb:len() < 28 then
     tree:add_proto_expert_info(bad)
@@ -342,7 +342,7 @@ local function dissect_cell(tvb, tree)
     service = tvb(8, 1):bitfield(0, 4),
   }
   local bytes, slid = tvb(22, 2):uint(), tvb(6, 2):uint()
-  -- Both ends of a pair are on one channel; the idata form is the receiver's to say.
+  -- Both ends of a pair are on one channel; the receiver chooses the idata form.
   local from = ends[slid .. ":" .. tvb(13, 3):uint()] or UNKNOWN
   c.to = ends[tvb(4, 2):uint() .. ":" .. tvb(9, 3):uint()] or {channel = from.channel}
   local what = (SERVICE[c.service] or "?") .. " " .. (OP[c.op] or "?")
@@ -403,7 +403,7 @@ function proto.dissector(tvb, pinfo, tree)
   local at, said, times = 0, {}, {}
   while tvb:len() - at >= 16 and tvb(at, 4):uint() ~= 0 do
     local size = 16 + tvb(at + 2, 2):uint()
-    if at == 0 and tvb(0, 1):uint() >= 0x80 then break end  -- the session layer's
+    if at == 0 and tvb(0, 1):uint() >= 0x80 then break end  -- belongs to the session layer
     if size > tvb:len() - at then
       top:add_proto_expert_info(bad)
       break

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That fabric_bench prints its rows, and that fabric_goals.py reads and judges them. Asserts nothing about time.
+"""That fabric_bench prints its rows, and that fabric_goals.py reads and checks them. Asserts nothing about time.
 
   fabric_bench_test.py PATH-OF-FABRIC_BENCH [unittest options]
 """
@@ -21,10 +21,10 @@ def rows_of(*options):
 
 
 class Table(unittest.TestCase):
-    def check_row(self, row, *begins, figures):
+    def check_row(self, row, *begins, results):
         self.assertEqual(row.split()[:4], list(begins))
         found = goals.parse_row(row)
-        self.assertEqual(sorted(found), sorted(figures), row)
+        self.assertEqual(sorted(found), sorted(results), row)
         for value in found.values():
             self.assertGreater(value, 0, row)
 
@@ -34,7 +34,7 @@ class Table(unittest.TestCase):
         self.assertEqual(len(rows), 4)
         self.assertEqual(rows[0].split()[:4], ["carrier", "waits", "op", "bytes"])
         for row, op in zip(rows[1:], ("write", "send", "read")):
-            self.check_row(row, underlay, "sleeps", op, "64", figures=("rate", "us"))
+            self.check_row(row, underlay, "sleeps", op, "64", results=("rate", "us"))
 
     def test_every_op_over_udp(self):
         self.check_ops("udp")
@@ -46,7 +46,7 @@ class Table(unittest.TestCase):
         for underlay in ("udp", "shm"):
             done, rows = rows_of("--underlay", underlay, "--spin", "--op", "write", "--no-head")
             self.assertEqual((done.returncode, len(rows)), (0, 1), done.stderr)
-            self.check_row(rows[0], underlay, "spins", "write", "64", figures=("rate", "us"))
+            self.check_row(rows[0], underlay, "spins", "write", "64", results=("rate", "us"))
 
     def check_loss(self, *options):
         for _ in range(50):  # on a busy machine so little is sent that nothing may be lost by chance
@@ -54,7 +54,7 @@ class Table(unittest.TestCase):
             self.assertEqual((done.returncode, len(rows)), (0, 1), done.stderr)
             if goals.parse_row(rows[0])["lost"] > 0:
                 break
-        self.check_row(rows[0], "udp", "sleeps", "write", "64", figures=("rate", "us", "lost"))
+        self.check_row(rows[0], "udp", "sleeps", "write", "64", results=("rate", "us", "lost"))
 
     def test_what_is_lost_is_repaired_selectively(self):
         self.check_loss()
@@ -65,7 +65,7 @@ class Table(unittest.TestCase):
     def test_plain_datagrams_have_a_rate_only(self):
         done, rows = rows_of("--op", "mmsg", "--no-head")
         self.assertEqual((done.returncode, len(rows)), (0, 1), done.stderr)
-        self.check_row(rows[0], "udp", "sleeps", "mmsg", "64", figures=("rate",))
+        self.check_row(rows[0], "udp", "sleeps", "mmsg", "64", results=("rate",))
 
     def test_what_it_does_not_know_is_refused(self):
         for options in (("--op", "none"), ("--underlay", "none"), ("--seconds", "x"), ("--netns", "a"), ("--none",)):
@@ -98,7 +98,7 @@ class Goals(unittest.TestCase):
         """The last of the others stands for the rest of them."""
         goal = self.goal(name)
         others += others[-1:] * (len(goal.others) - len(others))
-        found = {run: {goal.figure: dict(enumerate(values, 1))} for run, values in zip((goal.run, *goal.others), (mine, *others))}
+        found = {run: {goal.metric: dict(enumerate(values, 1))} for run, values in zip((goal.run, *goal.others), (mine, *others))}
         return goals.judge(goal, found)
 
     def test_more_is_better_for_rates(self):

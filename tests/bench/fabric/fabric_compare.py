@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs what the goals of fabric_goals.py need, in turn, round by round, then once what the tables of fabric_sizes.py need,
-prints figures and ratios, and writes the page of fabric_report.py. fabric.sh starts it, with the two network namespaces that
-it has made. Asserts nothing about time. Exit status 1 if a goal has no figure, or a column of the tables has none at all."""
+prints results and ratios, and writes the page of fabric_report.py. fabric.sh starts it, with the two network namespaces that
+it has made. Asserts nothing about time. Exit status 1 if a goal has no metric, or a column of the tables has none at all."""
 import argparse
 import datetime
 import os
@@ -46,7 +46,7 @@ def measure_pingpong(args, run):
     active = ["ip", "netns", "exec", args.netns[1 if is_shm else 0], "taskset", "-c", "0", *command, PASSIVE_ADDRESS]
     with subprocess.Popen(passive, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            time.sleep(0.5)  # it says nothing when it listens
+            time.sleep(0.5)  # it prints nothing when it listens
             return goals.parse_pingpong(output_of(active, 60), run.bytes)
         finally:
             server.kill()
@@ -63,7 +63,7 @@ def is_there(args, run):
 
 
 def run_rounds(args, runs):
-    """Run to figure to round to value; and (round, run) that failed. Other rounds of a run that failed stay."""
+    """Run to metric to round to value; and (round, run) that failed. Other rounds of a run that failed stay."""
     found = {run: {} for run in runs}
     failed = []
     for number in range(1, args.rounds + 1) if runs else ():
@@ -78,17 +78,17 @@ def run_rounds(args, runs):
     return found, failed
 
 
-def print_figures(found):
+def print_results(found):
     print(f"{'run':66} {'messages/s':>12} {'MB/s':>9} {'one-way us (min to max)':>28}")
-    for run, figures in found.items():
-        rate = statistics.median(figures["rate"].values()) if "rate" in figures else 0
-        us = list(figures.get("us", {}).values())
+    for run, results in found.items():
+        rate = statistics.median(results["rate"].values()) if "rate" in results else 0
+        us = list(results.get("us", {}).values())
         times = f"{statistics.median(us):.2f} ({min(us):.2f} to {max(us):.2f})" if us else "-"
         print(f"{run.title():66} {rate:12.0f} {rate * run.bytes / 1e6:9.1f} {times:>28}")
 
 
 def version_of(folder):
-    """Of the build: its programs are beside the folder of its tests."""
+    """Of the build: its programs are next to the folder of its tests."""
     try:
         return output_of([os.path.join(folder, "..", "bin", "splitnic"), "--version"], 5).splitlines()[0]
     except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
@@ -111,15 +111,15 @@ def arguments():
 
 
 def by_size(args):
-    """How the tables by size are measured: one round, with less time a figure."""
+    """How the tables by size are measured: one round, with less time a metric."""
     return argparse.Namespace(**vars(args) | {"rounds": 1, "seconds": args.seconds * fabric_sizes.SECONDS})
 
 
 def has_all_columns(sizes):
-    """Each program and carrier that is there has at least one figure."""
+    """Each program and carrier that is there has at least one metric."""
     columns = {(run.program, run.carrier): False for run in sizes}
-    for run, figures in sizes.items():
-        columns[run.program, run.carrier] |= bool(figures)
+    for run, results in sizes.items():
+        columns[run.program, run.carrier] |= bool(results)
     return all(columns.values())
 
 
@@ -139,8 +139,8 @@ def main():
     missing = [f"{run.title()} (not there)" for run in dict.fromkeys((*runs, *sized)) if run.program in absent]
     missing += [f"round {number} of {run.title()}" for number, run in failed]
     missing += [f"{run.title()} by size" for _, run in failed_sizes]
-    for figures in filter(None, (found, sizes)):
-        print_figures(figures)
+    for results in filter(None, (found, sizes)):
+        print_results(results)
         print()
     for goal in wanted:
         print(goals.judge(goal, found))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows what fabric.sh --compare makes of rounds that were measured and of some that failed. All figures are made up."""
+"""Shows what fabric.sh --compare makes of rounds that were measured and of some that failed. All results are made up."""
 import contextlib
 import io
 import os
@@ -46,12 +46,12 @@ class Made(unittest.TestCase):
 
 
 class Compare(Made):
-    def test_the_page_has_goals_and_figures(self):
+    def test_the_page_has_goals_and_results(self):
         status, _, page = self.run_it(self.measuring(lambda *_: False))
         self.assertEqual(status, 0)
         self.assertIn(f"| V10 | {GOAL.what} | {OTHER.title()} | 4.00 | 3.00 | 5.00 | >= 3 | >= 8 | met |", page)
         self.assertIn(f"| {GOAL.run.title()} | 40 (30-50) | 0.0 (0.0-0.0) | - |", page)
-        self.assertIn("by `tests/bench/fabric.sh --compare`: 3 rounds, runs of 1 s a figure, all in turn.", page)
+        self.assertIn("by `tests/bench/fabric.sh --compare`: 3 rounds, runs of 1 s each, all variants in turn.", page)
         self.assertNotIn("Missing", page)
 
     def test_a_failed_round_leaves_the_others(self):
@@ -67,7 +67,7 @@ class Compare(Made):
         self.assertEqual(goals.compared(GOAL, found), (OTHER, 5, 1, 3))
         self.assertIsNone(goals.compared(GOAL, {GOAL.run: {"rate": {1: 1}}, OTHER: {"rate": {2: 1}}}))
 
-    def test_a_goal_without_a_figure_is_said_and_fails(self):
+    def test_a_goal_without_a_metric_is_said_and_fails(self):
         status, said, page = self.run_it(self.measuring(lambda run, _: run == OTHER))
         self.assertEqual(status, 1)
         self.assertIn("V10  not measured", said)
@@ -79,15 +79,15 @@ class Compare(Made):
             self.assertIn(f"| {goal.name} | {goal.what} |", page)
 
     def test_a_goal_alone_has_no_tables_by_size(self):
-        self.assertNotIn("By size", self.run_it(self.measuring(lambda *_: False))[2].split("## What was measured")[0])
+        self.assertNotIn("By size", self.run_it(self.measuring(lambda *_: False))[2].split("## Method")[0])
 
 
 class Sizes(Made):
     TITLES = [title for title, _ in sizes.COLUMNS]
 
-    def line(self, page, op, figure, size):
+    def line(self, page, op, metric, size):
         """The cells of a line, by column."""
-        table = page.split(f"### {op}\n")[1].split(f"| {figure} | ")[1]
+        table = page.split(f"### {op}\n")[1].split(f"| {metric} | ")[1]
         cells = next(line for line in table.splitlines() if line.startswith(f"| {size} | ")).strip("| ").split(" | ")
         return dict(zip(self.TITLES, cells[1:]))
 
@@ -96,8 +96,8 @@ class Sizes(Made):
             return {"rate": 2000 if run.program == "fabric_bench" else 500, "us": 12.345 if run.spins else 2.5}
         status, _, page = self.run_it(measure, only="sizes")
         self.assertEqual(status, 0)
-        self.assertIn("1 round, runs of 0.3 s a figure", page)
-        for absent in ("Missing", "## Goals", "## Figures"):
+        self.assertIn("1 round, runs of 0.3 s each", page)
+        for absent in ("Missing", "## Goals", "## Results"):
             self.assertNotIn(absent, page)
         for _, op in sizes.OPS:
             for size, mb in (("1 B", ("0.00", "0.00")), ("64 KiB", ("131", "32.8")), ("1 MiB", ("2097", "524"))):
@@ -136,7 +136,7 @@ class Sizes(Made):
         judged = goals.runs_of([goal for goal in goals.GOALS if goal.name == "V10"])
         self.assertEqual([run for run, seconds in asked if seconds == 1], 2 * judged)
         self.assertEqual([run for run, seconds in asked if seconds == 0.3], sizes.RUNS)
-        self.assertIn("2 rounds, runs of 1 s a figure", page)
+        self.assertIn("2 rounds, runs of 1 s each", page)
         self.assertIn("| V10 |", page)
 
     def test_nothing_at_all_fails(self):

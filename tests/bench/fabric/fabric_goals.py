@@ -1,4 +1,4 @@
-"""The goals that fabric.sh judges, each a ratio of two runs; which runs there are, and how they are judged."""
+"""The goals that fabric.sh checks, each a ratio of two runs; the runs, and how their results are compared."""
 import statistics
 from dataclasses import dataclass
 
@@ -24,17 +24,17 @@ class Run:
 
 @dataclass(frozen=True)
 class Goal:
-    """`figure` of `run` to that of the best of `others`, as it stands in each row: rate, or one-way time in us."""
+    """`metric` of `run` to that of the best of `others`, as it stands in each row: rate, or one-way time in us."""
     name: str
     what: str
-    figure: str  # rate or us
+    metric: str  # rate or us
     run: Run
     others: tuple
     limit: float
     beyond: float
 
     def less_is_better(self):
-        return self.figure == "us"
+        return self.metric == "us"
 
 
 def ours(underlay, size, spins, *options, op="write"):
@@ -67,7 +67,7 @@ GOALS = [
          ours("shm", 64, True), theirs("shm", 64), 1.0, 0.7),
     *[Goal("V9", f"write of 64 KiB over shm, {way(spins)}, to libfabric shm: bandwidth", "rate",
            ours("shm", 64 * KIB, spins), theirs("shm", 64 * KIB), 1.0, 1.3) for spins in (False, True)],
-    *[Goal("V10", f"writes of 64 B a second over UDP, {way(spins)}, to datagrams by sendmmsg", "rate",
+    *[Goal("V10", f"writes of 64 B per second over UDP, {way(spins)}, to datagrams by sendmmsg", "rate",
            ours("udp", 64, spins), (ours("udp", 64, spins, op="mmsg"),), 3, 8) for spins in (False, True)],
     *[Goal("V11", f"goodput of 64 KiB writes with {percent} % of datagrams lost, to none lost", "rate",
            lossy(percent), (ours("udp", 64 * KIB, False),), limit, beyond)
@@ -82,7 +82,7 @@ def runs_of(goals):
 
 
 def parse_row(text):
-    """The figures of one row of fabric_bench's table; one that was not measured is missing."""
+    """The results of one row of fabric_bench's table; one that was not measured is missing."""
     words = text.split()
     if len(words) != 9:
         raise ValueError(f"not a row: {text.strip()!r}")
@@ -99,21 +99,21 @@ def parse_pingpong(text, size):
     return {"rate": 1e6 / us, "us": us}
 
 
-def median_of(found, run, figure):
-    return statistics.median(found[run][figure].values())
+def median_of(found, run, metric):
+    return statistics.median(found[run][metric].values())
 
 
 def compared(goal, found):
     """(the strictest of the others, ratio of medians, least and greatest ratio of one round), or None if one of them has no
-    figure. `found`: run to figure to round to value."""
-    mine = found.get(goal.run, {}).get(goal.figure, {})
-    if not all(mine.keys() & found.get(run, {}).get(goal.figure, {}).keys() for run in goal.others):
+    metric. `found`: run to metric to round to value."""
+    mine = found.get(goal.run, {}).get(goal.metric, {})
+    if not all(mine.keys() & found.get(run, {}).get(goal.metric, {}).keys() for run in goal.others):
         return None
     pick = min if goal.less_is_better() else max
-    other = pick(goal.others, key=lambda run: median_of(found, run, goal.figure))
-    theirs = found[other][goal.figure]
+    other = pick(goal.others, key=lambda run: median_of(found, run, goal.metric))
+    theirs = found[other][goal.metric]
     ratios = [mine[number] / theirs[number] for number in mine if number in theirs]
-    return other, median_of(found, goal.run, goal.figure) / median_of(found, other, goal.figure), min(ratios), max(ratios)
+    return other, median_of(found, goal.run, goal.metric) / median_of(found, other, goal.metric), min(ratios), max(ratios)
 
 
 def verdict(goal, ratio):
@@ -126,10 +126,10 @@ def verdict(goal, ratio):
 
 def judge(goal, found):
     """One line: ratio of medians, least and most of the rounds, goal, verdict."""
-    figures = compared(goal, found)
-    if figures is None:
+    results = compared(goal, found)
+    if results is None:
         return f"{goal.name:4} not measured                {goal.what}"
-    other, ratio, least, greatest = figures
+    other, ratio, least, greatest = results
     sign = "<=" if goal.less_is_better() else ">="
     return (f"{goal.name:4} {ratio:7.3f} ({least:.3f} to {greatest:.3f}), goal {sign} {goal.limit:g}, beyond "
             f"{sign} {goal.beyond:g}: {verdict(goal, ratio)}\n     {goal.what}; best there: {other.title()}")

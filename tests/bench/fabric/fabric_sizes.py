@@ -1,8 +1,8 @@
-"""The tables of fabric.sh --compare: write, Send and read by size, ours beside the providers of libfabric."""
+"""The tables of fabric.sh --compare: write, Send and read by size, ours and the providers of libfabric."""
 from fabric_goals import KIB, libfabric, median_of, ours
 
 NAME = "sizes"  # among the goals of --only
-SECONDS = 0.3  # of what a figure of a goal takes
+SECONDS = 0.3  # of what a metric of a goal takes
 SIZES = (1, 64, KIB, 4 * KIB, 64 * KIB, 1024 * KIB)
 OPS = (("write", "RDMA write with idata"), ("send", "Send"), ("read", "RDMA read"))
 # A column's title, and its run of an operation and size.
@@ -15,8 +15,8 @@ COLUMNS = (
     ("shm, spinning", lambda op, size: ours("shm", size, True, op=op)),
     ("libfabric shm", lambda op, size: libfabric("shm", size, op)),
 )
-# What is shown, of which figure of a run, times what.
-FIGURES = (
+# What is shown, of which metric of a run, times what.
+RESULTS = (
     ("MB/s", "rate", lambda run: run.bytes / 1e6),
     ("messages/s", "rate", lambda run: 1),
     ("one-way us", "us", lambda run: 1),
@@ -31,18 +31,18 @@ def size_in_words(size):
     return f"{size} B"
 
 
-def cell(found, run, figure, times):
-    """Three digits or more; "-" if the run has no such figure."""
-    if not found.get(run, {}).get(figure):
+def cell(found, run, metric, times):
+    """Three digits or more; "-" if the run has no such metric."""
+    if not found.get(run, {}).get(metric):
         return "-"
-    value = median_of(found, run, figure) * times(run)
+    value = median_of(found, run, metric) * times(run)
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def tables(found):
-    """(title of the operation, header, lines) for each operation and figure."""
+    """(title of the operation, header, lines) for each operation and metric."""
     for op, title in OPS:
-        for name, figure, times in FIGURES:
-            lines = [[size_in_words(size), *(cell(found, run_of(op, size), figure, times) for _, run_of in COLUMNS)]
+        for name, metric, times in RESULTS:
+            lines = [[size_in_words(size), *(cell(found, run_of(op, size), metric, times) for _, run_of in COLUMNS)]
                      for size in SIZES]
             yield title, [name, *(column for column, _ in COLUMNS)], lines

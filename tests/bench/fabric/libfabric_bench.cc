@@ -133,7 +133,7 @@ bool run_one(const Options& options, Op op, std::size_t bytes) {
         measure(config_of(options, op, bytes, true), options.seconds, control);
       });
   if (!succeeded) {
-    std::fprintf(stderr, "libfabric_bench: %s %s of %zu B has no figure\n",
+    std::fprintf(stderr, "libfabric_bench: %s %s of %zu B has no result\n",
                  options.provider.c_str(), std::string(name(op)).c_str(), bytes);
   }
   return succeeded;

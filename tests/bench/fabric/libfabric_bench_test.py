@@ -25,9 +25,9 @@ class Rows(unittest.TestCase):
             self.assertEqual(rows[0].split()[:4], ["carrier", "waits", "op", "bytes"])
             for row, op in zip(rows[1:], ("write", "send", "read")):
                 self.assertEqual(row.split()[:4], [provider, "spins", op, "64"])
-                figures = goals.parse_row(row)
-                self.assertEqual(sorted(figures), ["rate", "us"], row)
-                self.assertGreater(min(figures.values()), 0, row)
+                results = goals.parse_row(row)
+                self.assertEqual(sorted(results), ["rate", "us"], row)
+                self.assertGreater(min(results.values()), 0, row)
 
     def test_the_least_and_the_greatest_size(self):
         for size in ("1", "1048576"):
@@ -37,7 +37,7 @@ class Rows(unittest.TestCase):
     def test_what_takes_too_long_has_failed(self):
         done, rows = run_it("--op", "send", "--size", "64", "--no-head", "--seconds", "60", "--limit", "1")
         self.assertEqual((done.returncode, rows), (1, []))
-        for said in ("the active end did not end by itself", "libfabric_bench: tcp send of 64 B has no figure"):
+        for said in ("the active end did not exit", "libfabric_bench: tcp send of 64 B has no result"):
             self.assertIn(said, done.stderr)
 
     def test_what_it_cannot_do_is_said_in_a_line(self):

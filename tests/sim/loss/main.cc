@@ -34,7 +34,7 @@ std::string row(const PathConfig& path) {
 
 std::string table() {
   std::string out =
-      "| lost | delay | buffer | goodput ‰ | sent again ‰ | time-outs | p99 us |\n"
+      "| lost | delay | buffer | goodput ‰ | retransmitted ‰ | time-outs | p99 us |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const base::Duration delay : {25us, 200us, 2000us}) {
     for (const std::uint64_t buffer : {64U << 10, 512U << 10, 4U << 20}) {
