@@ -25,7 +25,7 @@ def drops(counters, prefix):
 
 def balance(host, unit, kernel):
     """Every frame that crossed an edge, or the name under which it was dropped. Counts are differences. Yields whose
-    counts it takes, what it says, both sides, and how much more the right side may be: what was on its way when a pair
+    the counters it takes, its text, both sides, and how much more the right side may be: what was on its way when a pair
     ended is lost to its sender, which cannot know whether it has arrived."""
     h, u, k = host.get, unit.get, kernel.get
     yield "host", "nic0 sent = read from the TAP", k("nic0.tx"), h("tap.rx.frames"), 0

@@ -10,14 +10,14 @@
 #   counter WHO NAME                  the same of one name
 #   counts WHO NAME NUMBER            has that counter reached the number?
 #   fail TEXT                         prints the logs and ends the check
-#   within WHAT MILLISECONDS COMMAND  until it succeeds; says how long it took, fails after that long
+#   within WHAT MILLISECONDS COMMAND  until it succeeds; prints how long it took, fails after that time
 
 long=${SPLITNIC_LONG:-0}
 iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
 fabric=udp                  # or shm
 iou_options=() host_options=()
-# Of whoever runs a check in another way than it stands here; what a check says itself goes before.
+# For whoever runs a check with other options than it has here; the options of the check itself come first.
 read -ra more_iou_options <<<"${SPLITNIC_IOU_OPTIONS:-}"
 read -ra more_host_options <<<"${SPLITNIC_HOST_OPTIONS:-}"
 python=python3
@@ -119,7 +119,7 @@ make_second_lan() {
   silence_interface "$ns_iou" lan1
 }
 
-# ask_often NS IF: unanswered ARP requests are repeated after 100 ms, not after a second, and for the same 3 s: how soon
+# ask_often NS IF: ARP requests without a reply are repeated after 100 ms, not after one second, and for the same 3 s: how soon
 # something is reached again is then a matter of the programs, not of that timer.
 ask_often() {
   in_ns "$1" sh -c 'cd "/proc/sys/net/ipv4/neigh/$0" && echo 100 >retrans_time_ms && echo 30 | tee mcast_solicit >ucast_solicit' "$2"
@@ -132,14 +132,14 @@ nic_up() {
   ask_often "$ns_host" nic0
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up || fail "nic0 cannot be set up"
   wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not answer"
+  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
 }
 
 stop_all() {
   local name
   for name in "${!pid_of[@]}"; do
     case $name in
-      host* | iou*) running "$name" || fail "$name ended by itself" ;;
+      host* | iou*) running "$name" || fail "$name ended unexpectedly" ;;
     esac
   done
   for name in "${!pid_of[@]}"; do

@@ -6,19 +6,19 @@
   tool.py take IF OUT.pcap COUNT SECONDS    COUNT frames that come in (tags put back), then a little more. OUT.pcap has
                                             each frame soon after it came
   tool.py send IF IN.pcap TAKEN.pcap WINDOW sends the frames of IN.pcap, at most WINDOW of them ahead of those in TAKEN.pcap
-  tool.py same A.pcap B.pcap [flows]        equal in number, order and every octet? flows: in order within each flow, as
-                                            docs/wire/message.md says of several queues
-  tool.py super IF DESTINATION SOURCE TAGS [OCTETS]
-                                            sends one TCP super-frame of 30000 (OCTETS) octets payload with a vnet
+  tool.py same A.pcap B.pcap [flows]        equal in number, order and every byte? flows: in order within each flow, as
+                                            docs/wire/message.md describes for several queues
+  tool.py super IF DESTINATION SOURCE TAGS [BYTES]
+                                            sends one TCP super-frame of 30000 (BYTES) bytes payload with a vnet
                                             header; TAGS: none, a VID, or OUTER.INNER for QinQ
   tool.py count FILE.pcap DESTINATION       how many frames to that address?
   tool.py carrier IF SECONDS                "up" or "down" and the time, at the start and at each change, looked at every ms
-  tool.py udp_send ADDRESS NUMBER           sends NUMBER times 20 datagrams of 1400 octets, each time in one UDP super-frame
+  tool.py udp_send ADDRESS NUMBER           sends NUMBER times 20 datagrams of 1400 bytes, each time in one UDP super-frame
   tool.py udp_take FAMILY NUMBER            are they all there, as sent and in order?
-  tool.py notified SOCKET                   prints what is told to a service manager there
+  tool.py notified SOCKET                   prints the notifications to a service manager there
   tool.py refuse PORT REASON                an I/O unit that refuses each hello (docs/wire/flit.md, INIT)
   tool.py spoof IF SOURCE NUMBER            sends broadcasts with that source address
-  tool.py stream FILE.pcap TAGS [OCTETS]    is that super-frame's payload whole in FILE, under these tags?
+  tool.py stream FILE.pcap TAGS [BYTES]    is that super-frame's payload whole in FILE, under these tags?
 """
 import select
 import signal
@@ -107,11 +107,11 @@ def special_frames(destination, source):
     yield ends + ipv4 + ip4(17, datagram[:1480], 77, 0x2000)
     yield ends + ipv4 + ip4(17, datagram[1480:], 77, 1480 // 8)
     yield ends + ipv6 + struct.pack(">IHBB", 0x60000000, 20, 59, 64) + filler(32, 6) + filler(20, 7)
-    yield ends + ipv4 + udp(b"trailer") + filler(11, 8)  # octets after the datagram
+    yield ends + ipv4 + udp(b"trailer") + filler(11, 8)  # bytes after the datagram
     yield mac("33:33:00:00:00:01") + source + ipv6 + struct.pack(">IHBB", 0x60000000, 8, 59, 1) + filler(40, 9)
     for vid in (0, 5, 4094):
         yield ends + tag(vid, priority=vid % 8) + ipv4 + udp(filler(60, vid % 251))
-    yield ends + tag(5) + ipv4 + udp(filler(1472, 10))  # 1518 octets
+    yield ends + tag(5) + ipv4 + udp(filler(1472, 10))  # 1518 bytes
     yield ends + tag(5) + struct.pack(">H", 50) + filler(50, 11)
     yield ends + tag(7, tpid=0x88A8) + tag(9) + ipv4 + udp(filler(80, 12))
     yield ends + tag(7) + tag(9) + ipv4 + udp(filler(80, 13))
@@ -173,8 +173,8 @@ def take(interface, path, count, seconds):
 
 
 def send(interface, path, taken_path, window):
-    """The taker sets the pace: however late a program on the way has its turn, no queue has more than `window` frames. Goes
-    on without the taker when nothing has come for 5 s: the comparison says what is missing."""
+    """The taker sets the pace: however late a program on the way runs, no queue has more than `window` frames. Continues
+    without the taker when nothing has come for 5 s: the comparison names what is missing."""
     frames = read_pcap(path)
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     s.bind((interface, 0))
@@ -210,8 +210,8 @@ def same(path_a, path_b, order="all"):
         which = f" of flow {key.hex()}" if key else ""
         for at, (x, y) in enumerate(zip(a, b)):
             if x != y:
-                sys.exit(f"frame {at} of {len(a)} sent and {len(b)} received{which}: sent {len(x)} octets {x[:64].hex()}, "
-                         f"received {len(y)} octets {y[:64].hex()}")
+                sys.exit(f"frame {at} of {len(a)} sent and {len(b)} received{which}: sent {len(x)} bytes {x[:64].hex()}, "
+                         f"received {len(y)} bytes {y[:64].hex()}")
         if len(a) != len(b):
             sys.exit(f"{len(a)} frames sent, {len(b)} received{which}")
     print(f"{sum(map(len, sent.values()))} frames equal, in order" + (f" in {len(sent)} flows" if order == "flows" else ""))
@@ -226,8 +226,8 @@ def tags(text):
     return tag(int(text))
 
 
-def send_super(interface, destination, source, vids, octets=PAYLOAD_BYTES):
-    payload = filler(int(octets), 99)
+def send_super(interface, destination, source, vids, bytes=PAYLOAD_BYTES):
+    payload = filler(int(bytes), 99)
     tcp = struct.pack(">HHIIBBHHH", 4000, 4001, FIRST_SEQUENCE, 0, 0x50, 0x18, 65535, 0, 0)
     pseudo = bytes([10, 77, 0, 101, 10, 77, 0, 102]) + struct.pack(">HH", 6, len(tcp) + len(payload))
     tcp = tcp[:16] + struct.pack(">H", checksum(pseudo) ^ 0xFFFF) + tcp[18:]
@@ -239,11 +239,11 @@ def send_super(interface, destination, source, vids, octets=PAYLOAD_BYTES):
     s.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
     s.bind((interface, 0))
     s.send(vnet + frame)
-    print(f"{len(frame)} octets")
+    print(f"{len(frame)} bytes")
 
 
-def stream(path, vids, octets=PAYLOAD_BYTES):
-    size = int(octets)
+def stream(path, vids, bytes=PAYLOAD_BYTES):
+    size = int(bytes)
     wanted, got, pieces = filler(size, 99), bytearray(size), 0
     seen, kind = 0, tags(vids) + b"\x08\x00"
     network = 12 + len(kind)
@@ -257,8 +257,8 @@ def stream(path, vids, octets=PAYLOAD_BYTES):
         seen += len(data)
         pieces += 1
     if bytes(got) != wanted or seen != size:
-        sys.exit(f"the super-frame did not arrive whole: {seen} of {size} octets in {pieces} frames")
-    print(f"{seen} octets in {pieces} frame(s)")
+        sys.exit(f"the super-frame did not arrive whole: {seen} of {size} bytes in {pieces} frames")
+    print(f"{seen} bytes in {pieces} frame(s)")
 
 
 def carrier(interface, seconds):
@@ -281,8 +281,8 @@ def notified(path):
 
 def crc32c(data):
     crc = 0xFFFFFFFF
-    for octet in data:
-        crc ^= octet
+    for byte in data:
+        crc ^= byte
         for _ in range(8):
             crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
     return crc ^ 0xFFFFFFFF
@@ -338,7 +338,7 @@ def udp_take(family, number):
     for wanted in range(int(number) * BURST):
         got = s.recv(70000)
         if got != datagram(wanted):
-            sys.exit(f"datagram {wanted}: {len(got)} octets {got[:16].hex()}")
+            sys.exit(f"datagram {wanted}: {len(got)} bytes {got[:16].hex()}")
     print(f"{int(number) * BURST} datagrams equal, in order")
 
 

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Traffic that the checks send through nic0, and how they judge it; sourced by run.sh after lib.sh.
+# Traffic that the checks send through nic0, and how they check it; sourced by run.sh after lib.sh.
 #   ping_all NS ADDRESS COUNT [INTERVAL [OPTIONS of ping]]   none may be lost
 #   files_both_ways MIB               by curl from nginx, each side serving once; equal SHA-256
 #   stream FROM_NS TO_NS ADDRESS FILE one TCP connection that carries FILE; equal SHA-256
-#   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [WINDOW]   the frames of tool.py make, octet for octet and in order; with
+#   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [WINDOW]   the frames of tool.py make, byte for byte and in order; with
 #                                     several queues, in order within each flow. WINDOW frames are on the way at once
 #   begin_taking NS IF COUNT          the frames that come in there, into $work/taken.pcap
-#   has_taken ADDRESS COUNT           have so many frames to that MAC address come?
+#   has_taken ADDRESS COUNT           have COUNT frames to that MAC address come?
 #   replay_both_ways                  the same between nic0 and the LAN's lan0
 #   serve_iperf NS ADDRESS [OPTIONS]  iperf3 listens there, as "server"
-#   throughput [SECONDS]              iperf3 each way, in Mbit/s; not judged, but it must run
+#   throughput [SECONDS]              iperf3 each way, in Mbit/s; not checked, but it must run
 #   quieten                           nobody but the check speaks on either end
 #   address_ipv6                      gives nic0 fd77::1 and the LAN fd77::2
 #   static_neighbours                 nor asks who has an address; both keep theirs
@@ -41,11 +41,11 @@ serve_iperf() {
 
 throughput() {
   serve_iperf "$ns_lan" 10.77.0.2
-  local way figure
+  local way result
   for way in "" -R; do
     # shellcheck disable=SC2086
-    figure=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t "${1:-1}" -f m $way) || fail "iperf3 $way: $figure"
-    awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$figure"
+    result=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t "${1:-1}" -f m $way) || fail "iperf3 $way: $result"
+    awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$result"
   done
   stop server
 }
@@ -53,7 +53,7 @@ throughput() {
 hash_of() { sha256sum "$1" | cut -d' ' -f1; }
 
 address_ipv6() {
-  # Nothing by themselves: no link-local address, no solicitation, reports of groups only at once.
+  # Nothing unrequested: no link-local address, no solicitation, reports of groups only at once.
   local quiet='cd /proc/sys/net/ipv6/conf/$0 && echo 0 >router_solicitations && echo 1 >mldv2_unsolicited_report_interval'
   ip -n "$ns_host" link set nic0 addrgenmode none
   ip -n "$ns_lan" link set lan0 addrgenmode none

@@ -2,10 +2,10 @@
 # The end-to-end checks once with each switch of speed, or with each SWITCH alone: speed never changes what arrives.
 #   with_options.sh [--build FOLDER] [--only REGEX] [SWITCH...]
 #     --only    those checks, as of ctest -R: a switch of the fabric is the same for every LAN port, so over_packet
-#               says most of it in half of the time
+#               shows most of it in half of the time
 #     SWITCH    one option of both programs; "--queues N" and "--no-uso" go to the host alone. A check that gives that
 #               option itself keeps its own.
-# Prints a line for each; exit status 1 if a check failed or was skipped, and names the file that says why. About 9
+# Prints a line for each; exit status 1 if a check failed or was skipped, and names the file with the reason. About 9
 # minutes a switch, 5 with --only over_packet. Needs root.
 set -uo pipefail
 export LC_ALL=C.UTF-8

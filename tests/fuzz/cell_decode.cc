@@ -29,7 +29,7 @@ void check_ack(const CellView& view) {
   CHECK(AckExt::parse(again, parsed) && parsed == ack);
 }
 
-// What was believed can be said again, and means the same.
+// An accepted cell can be emitted again, and parses to the same.
 void check_again(const CellView& view) {
   CellHead head;
   head.header = view.header;

@@ -8,7 +8,7 @@ namespace {
 
 using namespace messaging;
 
-// Reads all that a message says and takes it.
+// Reads every field of a message and handles it.
 class Reader final : public MessageHandler {
  public:
   std::size_t taken = 0;
@@ -58,7 +58,7 @@ class Reader final : public MessageHandler {
     ++taken;
     return {};
   }
-  // Said again by its own records, it has the same records.
+  // Emitted again from its records, it has the same records.
   template <typename Message>
   Verdict take(const Message& message) {
     CHECK(message.size() != 0);

@@ -7,7 +7,7 @@
 
 namespace splitnic::fuzz {
 
-// What is taken is written again and read again: the same descriptor.
+// An accepted descriptor that is emitted and parsed again is the same.
 void vi_descriptor(base::Bytes in) {
   using namespace fabric;
   if (in.size() < 1 + kViControlBytes) return;

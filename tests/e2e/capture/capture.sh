@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What crosses the fabric, seen by tshark with our dissector: captures replayed both ways over loopback, in a
-# namespace of its own.   capture.sh BIN   BIN: folder of the programs
+# namespace that the script makes.   capture.sh BIN   BIN: folder of the programs
 # Shows S001-04 (no read precedes data), S001-27 (messages on channel 0, RDMA writes alone on channel 1) and S001-18
 # (no message a frame). SPLITNIC_LONG=1: 10^5 frames each way. Needs root.
 set -uo pipefail
@@ -21,7 +21,7 @@ fail() {
   exit 1
 }
 
-has_octets() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -ge "$2" ]; }
+has_bytes() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -ge "$2" ]; }
 
 # replay_both_ways FRAMES OPTION...: the options are both programs'.
 replay_both_ways() {
@@ -38,18 +38,18 @@ replay_both_ways() {
     --mac $mac_host --insecure-lab --name hosta --control "$work/host.sock" \
     --capture "$work/host.pcapng" "$@"
   # The first frame from the LAN comes before the host is there: it alone may be missing.
-  wait_until $((seconds + 20)) has_octets "$work/lan.out" "$to_lan" || fail "frames are missing on the LAN"
-  wait_until $((seconds + 20)) has_octets "$work/host.out" $((to_host - 16 - 60)) || fail "frames are missing at the host"
+  wait_until $((seconds + 20)) has_bytes "$work/lan.out" "$to_lan" || fail "frames are missing on the LAN"
+  wait_until $((seconds + 20)) has_bytes "$work/host.out" $((to_host - 16 - 60)) || fail "frames are missing at the host"
   stop host TERM 3 && stop iou TERM 3 || fail "a program did not stop cleanly"
 }
 
-# One line a datagram of FILE: the values of the fields, each a list with an entry a cell.
+# One line per datagram of FILE: the values of the fields, each a list with an entry per cell.
 cells_of() {
   tshark -X "lua_script:$lua" -r "$1" -Y splitnic.op -T fields -E separator=/s -E aggregator=, \
     -e splitnic.op -e splitnic.channel -e splitnic.dlid -e splitnic.dqpn -e splitnic.psn -e splitnic.pos 2>>"$work/tshark.log"
 }
 
-# "NAME COUNT" lines. A packet is counted once, whatever was sent again.
+# "NAME COUNT" lines. A packet is counted once, however often it was retransmitted.
 count_cells() {
   cells_of "$1" | awk '
     function number(text) { return text ~ /^0x/ ? hex(substr(text, 3)) : text + 0 }
@@ -79,7 +79,7 @@ count_cells() {
     }'
 }
 
-# The name of each message, one a line.
+# The name of each message, one per line.
 names_in() {
   tshark -X "lua_script:$lua" -r "$1" -Y splitnic.message -T fields -E aggregator=, -e splitnic.message \
     2>>"$work/tshark.log" | tr , '\n'
@@ -107,7 +107,7 @@ judge() {
     fail "the dissector refuses datagrams of $file"
 }
 
-# With a threshold the frames of up to 128 octets go by SendData, both ways, and no other does.
+# With a threshold the frames of up to 128 bytes go by SendData, both ways, and no other does.
 judge_threshold() {
   local short name
   short=$(python3 - "$work/host.pcap" <<'PYTHON'
@@ -121,8 +121,8 @@ PYTHON
   ) || fail "the frames cannot be counted"
   names_in "$1" >"$work/names"
   name=$(grep -cx SendData "$work/names")
-  echo "$(basename "$1"): $name SendData for 2 x $short frames of up to 128 octets"
-  # Sent again, a message is in the capture again; the frame that was too early may be missing.
+  echo "$(basename "$1"): $name SendData for 2 x $short frames of up to 128 bytes"
+  # A retransmitted message is in the capture twice; the frame that was too early may be missing.
   [ "$name" -ge $((2 * short - 1)) ] && [ "$name" -le $((3 * short)) ] || fail "$name SendData"
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""frames.py OUT.pcap COUNT DESTINATION SOURCE WAIT SECONDS: a capture of COUNT UDP frames of 60..1514 octets.
+"""frames.py OUT.pcap COUNT DESTINATION SOURCE WAIT SECONDS: a capture of COUNT UDP frames of 60..1514 bytes.
 
 After the first frame comes a gap of WAIT seconds, then the rest within SECONDS (0: all at one moment).
-Prints how many octets a capture of the same frames has.
+Prints how many bytes a capture of the same frames has.
 """
 import struct
 import sys
@@ -29,17 +29,17 @@ def main():
     path, count, destination, source, wait, seconds = sys.argv[1:]
     count = int(count)
     destination, source = (bytes.fromhex(mac.replace(":", "")) for mac in (destination, source))
-    octets = 24
+    bytes = 24
     with open(path, "wb") as out:
         out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
         for number in range(count):
             at = 0 if number == 0 else int(1e6 * (float(wait) + float(seconds) * number / count))
-            octets_of_frame = frame(number, destination, source)
-            size = len(octets_of_frame)
+            frame_bytes = frame(number, destination, source)
+            size = len(frame_bytes)
             out.write(struct.pack("<IIII", 1_700_000_000 + at // 1_000_000, at % 1_000_000, size, size))
-            out.write(octets_of_frame)
-            octets += 16 + size
-    print(octets)
+            out.write(frame_bytes)
+            bytes += 16 + size
+    print(bytes)
 
 
 main()

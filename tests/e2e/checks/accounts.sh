@@ -23,7 +23,7 @@ read_counts() {
 accounts() { "$python" "$e2e/accounts.py" "$@"; }
 
 # at_rest NAME COMMAND...: does nothing move? Then two readings 0.3 s apart are equal, and NAME is both of them. A cell may
-# wait longer than that to be sent again, so the command must succeed too, which finds what is on its way.
+# wait longer than that for its retransmission, so the command must succeed too, which finds what is on its way.
 at_rest() {
   local name=$1 earlier
   shift
@@ -53,7 +53,7 @@ print(new[sys.argv[3]] - old.get(sys.argv[3], 0))' "$work" "$1" "$2"
 begin_accounts() {
   bring_up
   silence_interface "$ns_lan" lan0
-  # Nothing by itself: neither side forgets the other.
+  # No traffic without a request: neither side forgets the other.
   ip -n "$ns_host" neigh replace 10.77.0.2 lladdr "$(mac_of "$ns_lan" lan0)" dev nic0
   ip -n "$ns_lan" neigh replace 10.77.0.1 lladdr "$(mac_of "$ns_host" nic0)" dev lan0
   ip -n "$ns_lan" neigh replace 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
@@ -111,7 +111,7 @@ under_pings() {
   start to_host "$ns_lan" ping -q -i 0.002 -s 1400 10.77.0.1
   sleep 0.3
   "$@"
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.2 >/dev/null || fail "the LAN does not answer again"
+  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.2 >/dev/null || fail "the LAN does not respond after the restart"
   sleep 0.2
   stop to_lan INT
   stop to_host INT
@@ -128,8 +128,8 @@ under_way() {
   done
 }
 
-# anew WHO: killed, a while away, started anew.
-anew() {
+# restarted WHO: killed, away for a while, started again.
+restarted() {
   stop "$1" KILL
   sleep 0.3
   "start_$1"
@@ -137,14 +137,14 @@ anew() {
 
 check_host_killed() {
   begin_ending
-  under_pings anew host
+  under_pings restarted host
   balances unit
   under_way unit lan.rx.drop.ended iou.to_host.lost
 }
 
 check_iou_killed() {
   begin_ending
-  under_pings anew iou
+  under_pings restarted iou
   balances host
   under_way host host.tx.drop.ended host.tx.lost
 }

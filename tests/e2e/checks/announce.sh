@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Where a host has come, the LAN hears of its addresses without asking: an ARP announcement and an unsolicited neighbour
-# advertisement from nic0's own MAC. The kernel sends neither by itself (arp_notify and ndisc_notify are 0, no DAD).
+# advertisement from nic0's own MAC. The kernel sends neither automatically (arp_notify and ndisc_notify are 0, no DAD).
 
 # heard_on NS IF COMMAND...: what comes in while it runs, and soon after, holds both.
 heard_on() {
@@ -18,7 +18,7 @@ heard_on() {
 
 announces() { tshark -r "$work/taken.pcap" -Y "$1" 2>"$work/tshark.log" | has .; }
 
-# The taker reads for 15 s at the most: no reason to wait for more.
+# The taker reads for at most 15 s: no reason to wait for more.
 started_anew() {
   stop "$1" KILL
   "start_$1"

@@ -46,8 +46,8 @@ check_slaac() {
 check_jumbo() {
   bring_up 9000 9000
   ip -n "$ns_host" link set nic0 mtu 9000 || fail "nic0 takes no MTU of 9000"
-  within "a ping of 9000 octets" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 8972 10.77.0.2
-  within "a ping of 9000 octets from the LAN" 3000 in_ns "$ns_lan" ping -q -c 1 -W 1 -M do -s 8972 10.77.0.1
+  within "a ping of 9000 bytes" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 8972 10.77.0.2
+  within "a ping of 9000 bytes from the LAN" 3000 in_ns "$ns_lan" ping -q -c 1 -W 1 -M do -s 8972 10.77.0.1
   files_both_ways 16
 }
 
@@ -62,7 +62,7 @@ check_multicast() {
   heard_from "$ns_lan" heard6 "UDP6-SENDTO:[ff15::7]:5009"
 }
 
-# heard_from NS FILE ADDRESS: what is sent there arrives. It is repeated, for nobody says when a new group is known to all.
+# heard_from NS FILE ADDRESS: what is sent there arrives. It is repeated, because nothing reports when every bridge knows a new group.
 heard_from() { wait_until 5 speaks_and_is_heard "$@" || fail "the multicast to $3 did not arrive"; }
 speaks_and_is_heard() {
   echo "from $1" | in_ns "$1" socat -u - "$3"
@@ -80,7 +80,7 @@ check_bridge() {
   ip -n "$ns_host" addr flush dev nic0
   ip -n "$ns_host" link add br0 type bridge && ip -n "$ns_host" link set br0 up
   ip -n "$ns_host" link set nic0 master br0 && ip -n "$ns_host" link set br1 master br0 || fail "no bridge over nic0"
-  within "the first answer through the bridge" 5000 in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2
+  within "the first reply through the bridge" 5000 in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2
   ping_all "$behind" 10.77.0.2 50
   ping_all "$ns_lan" 10.77.0.9 50
   make_blob 16
@@ -89,7 +89,7 @@ check_bridge() {
   ip -n "$ns_host" link del br0
   ip -n "$ns_host" addr add 10.77.0.1/24 dev nic0
   within "the host again without the bridge" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
-  in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2 >/dev/null && fail "the bridge is gone and the LAN still answers"
+  in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2 >/dev/null && fail "the bridge is gone and the LAN still responds"
 }
 
 # Unplugged from the LAN side, nothing else reaches it; a kill is noticed by the other and does not harm it.
@@ -97,14 +97,14 @@ check_apart() {
   bring_up
   ping_all "$ns_host" 10.77.0.2 20
   ip -n "$ns_lan" link set lan0 down
-  in_ns "$ns_host" ping -q -c 2 -i 0.2 -W 1 10.77.0.2 >/dev/null && fail "the LAN answers although it is unplugged"
+  in_ns "$ns_host" ping -q -c 2 -i 0.2 -W 1 10.77.0.2 >/dev/null && fail "the LAN responds although it is unplugged"
   ip -n "$ns_lan" link set lan0 up
-  within "answers after plugging in" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  within "replies after plugging in" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   stop iou KILL
   within "carrier lost after the I/O unit was killed" 5000 carrier_is "$ns_host" nic0 0
   running host || fail "the host ended with the I/O unit"
-  grep -q "is gone" "$work/host.log" || fail "the host says nothing about the loss"
-  is_up host && fail "the host says up without an I/O unit"
+  grep -q "is gone" "$work/host.log" || fail "the host does not report the loss"
+  is_up host && fail "the host reports up without an I/O unit"
   start_iou
-  within "answers after the I/O unit's restart" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  within "replies after the I/O unit's restart" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
 }

@@ -79,7 +79,7 @@ check_errors() {
   in_ns "$ns_host" ping -q -c 3 -i 0.05 -W 1 10.77.0.2 >/dev/null || fail "a refused program disturbed the running ones"
 }
 
-# Without privilege: one line that says what is needed.
+# Without privilege: one line that names what is needed.
 check_unprivileged() {
   topology_three || fail "the test hosts cannot be made"
   chmod 777 "$work"
@@ -128,7 +128,7 @@ check_stop() {
 }
 no_peers() { ask iou show --json | "$python" -c 'import json, sys; sys.exit(len(json.load(sys.stdin)["peers"]))'; }
 
-# Before anybody is connected both answer, and SIGTERM ends them at once.
+# Before anybody is connected both respond, and SIGTERM ends them at once.
 check_alone() {
   topology_three || fail "the test hosts cannot be made"
   start_host
@@ -149,7 +149,7 @@ ends_without() {
   wait "${pid_of[$3]}" || status=$?
   unset "pid_of[$3]"
   equal "exit status" "$status" 1
-  grep -q "$2 was deleted" "$work/$3.log" || fail "not said: $(cat "$work/$3.log")"
+  grep -q "$2 was deleted" "$work/$3.log" || fail "not reported: $(cat "$work/$3.log")"
 }
 
 check_deleted() {

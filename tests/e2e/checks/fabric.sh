@@ -94,7 +94,7 @@ check_default_route() {
   is_up host || fail "the fabric is not up"
   stop iou KILL
   start_iou
-  within "answers after the unit's restart" 2000 in_ns "$ns_host" ping -q -c 1 -W 0.3 192.0.2.1
+  within "replies after the unit's restart" 2000 in_ns "$ns_host" ping -q -c 1 -W 0.3 192.0.2.1
 }
 
 # The fabric over a path with a small MTU.
@@ -105,7 +105,7 @@ check_small_path() {
   transfer
 }
 
-# Lanes, credits and retry on the link: what the path loses, it sends again itself.
+# Lanes, credits and retry on the link: the link itself retransmits what the path loses.
 check_full_profile() {
   iou_options=(--link-profile full) host_options=(--link-profile full)
   bring_up
@@ -119,7 +119,7 @@ check_full_profile() {
     [ "$(counter $who link.full.tx.flit)" -gt 10000 ] || fail "$who sent no flits of the full profile"
     echo "$who: $(counter $who link.full.tx.resend) flits again, $(counter $who fabric.rc.retransmit) cells again"
   done
-  # An end of the other profile is refused, says so, and comes back when it is right.
+  # An end of the other profile is refused, reports it, and comes back when the profile is right.
   stop host TERM
   host_options=()
   start_host
@@ -131,7 +131,7 @@ check_full_profile() {
   ping_all "$ns_host" 10.77.0.2 100
 }
 
-# The path carries less from now on: the unit's end throws away what is too long, and nobody says so to the host.
+# The path carries less from now on: the far end drops what is too long, and no message reports it to the host.
 check_narrowed_path() {
   iou_options=(--cell 1364) host_options=(--cell 1364)  # smaller ones may fit all the same
   bring_up

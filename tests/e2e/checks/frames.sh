@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Frames as they are: whatever comes in at one side goes out at the other, octet for octet, in order, none more.
+# Frames as they are: whatever comes in at one side goes out at the other, byte for byte, in order, none more.
 
 check_replay() {
   bring_up
@@ -8,7 +8,7 @@ check_replay() {
   replay_both_ways 400  # libpcap's ring has room for 500
 }
 
-# super FROM_NS FROM_IF TO_NS TO_IF TAGS [OCTETS]
+# super FROM_NS FROM_IF TO_NS TO_IF TAGS [BYTES]
 super() {
   local sent
   begin_taking "$3" "$4" 1000
@@ -20,7 +20,7 @@ super() {
   echo "from $2, tags $5: sent $sent, came $whole"
 }
 
-# is_whole TAGS [OCTETS]: is that super-frame in what was taken, once? Leaves in $whole what there is of it.
+# is_whole TAGS [BYTES]: is that super-frame in what was taken, once? Leaves in $whole what there is of it.
 is_whole() { whole=$("$python" "$e2e/tool.py" stream "$work/taken.pcap" "$@" 2>&1); }
 
 super_both_ways() {
@@ -36,14 +36,14 @@ check_super() {
   for vids in none 0 5 4094 7.9; do super_both_ways $vids; done
 }
 
-# 65535 to 65553 octets: an IPv4 packet of up to 65535 octets, with up to one tag. They do not fit an element of
-# 65536 octets with its header: they are split, never cut or dropped.
+# 65535 to 65553 bytes: an IPv4 packet of up to 65535 bytes, with up to one tag. They do not fit an element of
+# 65536 bytes with its header: they are split, never cut or dropped.
 check_longest() {
   bring_up
   quieten
-  local octets
-  for octets in 65481 65482 65495; do super_both_ways none $octets; done
-  for octets in 65478 65495; do super_both_ways 5 $octets; done
+  local bytes
+  for bytes in 65481 65482 65495; do super_both_ways none $bytes; done
+  for bytes in 65478 65495; do super_both_ways 5 $bytes; done
   equal "frames too long" "$(($(counter host host.tx.drop.too_long) + $(counter iou lan.rx.drop.too_long)))" 0
 }
 

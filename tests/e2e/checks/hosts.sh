@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Two hosts on one unit: apart from each other where it matters, and in reach of each other.
 
-# A test host on a wire of its own. It asks for an address that is not on it: the unit must answer from there.
+# A test host on a separate wire. It asks for an address that is not on it: the unit must reply from there.
 make_second() {
   ns_second=sn$$-e
   host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
@@ -101,7 +101,7 @@ check_one_ends() {
   wait_until 3 has_replies "$ns_host" $((before + 600)) || fail "the first host lost: $(cat "$work/pinging.log")"
 }
 
-# --max-hosts and --allow: who is too much or not named is refused, and the other goes on.
+# --max-hosts and --allow: a host too many, or one not named, is refused, and the other continues.
 check_refused() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --max-hosts 1 --allow 10.99.0.0/24 --allow 10.98.0.7
@@ -110,14 +110,14 @@ check_refused() {
   make_second
   start_second
   wait_until 5 counts iou iou.allow.drop.address 2 || fail "the unit does not count whom it does not allow"
-  is_up host2 && fail "an address that is not allowed was let in"
+  is_up host2 && fail "an address that is not allowed was admitted"
   ip -n "$ns_second" addr flush dev fab0
   ip -n "$ns_second" addr add 10.98.0.7/24 dev fab0
   ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
   stop host2 TERM
   start_second
-  wait_until 5 grep -qs -- --max-hosts "$work/host2.log" || fail "the second host says nothing of --max-hosts"
-  is_up host2 && fail "one host more than --max-hosts was let in"
+  wait_until 5 grep -qs -- --max-hosts "$work/host2.log" || fail "the second host does not mention --max-hosts"
+  is_up host2 && fail "one host more than --max-hosts was admitted"
   in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "the first host suffers"
   stop host TERM
   within "the second host after the first has left" 5000 is_up host2
@@ -136,7 +136,7 @@ start_second_with() {
 # page_is NAMESPACE TEXT
 page_is() { [ "$(in_ns "$1" curl -sS --max-time 5 http://10.77.0.2/page)" = "$2" ]; }
 
-# groups_from NS IF NUMBER: so many of 3 multicast frames that leave there come to the second host.
+# groups_from NS IF NUMBER: NUMBER of the 3 multicast frames that leave there arrive to the second host.
 groups_from() {
   begin_taking "$ns_second" nic0 1000
   ip -n "$1" route replace 239.0.0.0/8 dev "$2"
@@ -156,7 +156,7 @@ check_two_nics() {
   start_host
   nic_up
 
-  # One that is not there: said in one line, and asked again.
+  # One that is not there: reported in one line, and requested again.
   start_second --nic 2
   wait_until 5 grep -qs "there is no NIC 2: the I/O unit has 2 NICs, --nic 0 to --nic 1" "$work/host2.log" ||
     fail "NIC 2 was not refused in one clear line"

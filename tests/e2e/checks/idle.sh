@@ -10,7 +10,7 @@ import json, sys
 print(sorted((p["ref"], p["elements"], p["size"]) for p in json.load(sys.stdin)["pools"]))'
 }
 
-# The memory handles that the unit's RDMA writes name while COMMAND runs, one a line.
+# The memory handles that the unit's RDMA writes name while COMMAND runs, one per line.
 keys_during() {
   begin_taking "$ns_host" fab0 100000
   "$@" >/dev/null || fail "no traffic: $*"
@@ -21,7 +21,7 @@ keys_during() {
 }
 
 check_release() {
-  host_options=(--idle-release 5 --queues 1)  # a queue has keys of its own, and a connection takes any queue
+  host_options=(--idle-release 5 --queues 1)  # each queue has its keys, and a connection takes any queue
   bring_up
   serve_iperf "$ns_lan" 10.77.0.2
   # Both ways, so that elements of both sizes are touched: frames of data, frames of acknowledgements.

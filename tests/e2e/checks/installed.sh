@@ -15,8 +15,8 @@ verify_units() {
   done
   for unit in splitnic-host splitnic-iou; do
     [ -f "$units/$unit@.service" ] || fail "no unit of $unit"
-    said=$(systemd-analyze verify "--root=$root" --man=no "${units#"$root"}/$unit@lab.service" 2>&1) && [ -z "$said" ] ||
-      fail "systemd-analyze verify $unit: $said"
+    output=$(systemd-analyze verify "--root=$root" --man=no "${units#"$root"}/$unit@lab.service" 2>&1) && [ -z "$output" ] ||
+      fail "systemd-analyze verify $unit: $output"
   done
   echo "both units verified"
 }
@@ -26,7 +26,7 @@ verify_pages() {
   for program in splitnic splitnic-host splitnic-iou; do
     page=$(find "$root" -name "$program.[18]")
     [ -f "$page" ] || fail "no man page of $program"
-    said=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$said" ] || fail "$page: $said"
+    output=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$output" ] || fail "$page: $output"
     # Each long option of --help has its place in the page.
     groff -man -Tascii -P-c -P-b -P-u "$page" >"$work/page.txt" 2>/dev/null
     for option in $("$root/usr/local/bin/$program" --help | grep -oE -- '^ *(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do

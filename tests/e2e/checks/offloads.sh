@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Each offload of the interfaces at both ends switched off in turn, as their owners do it, and the traffic goes on.
+# Each offload of the interfaces at both ends switched off in turn, as their owners do it, while the traffic continues.
 
 # mean_frame NS IF COMMAND...: leaves in $mean how long a frame was that the interface was given to send.
 mean_frame() {
-  local ns=$1 interface=$2 octets frames folder=/sys/class/net/$2/statistics
+  local ns=$1 interface=$2 bytes frames folder=/sys/class/net/$2/statistics
   shift 2
-  read -r octets frames < <(in_ns "$ns" sh -c "echo \$(cat $folder/tx_bytes $folder/tx_packets)")
+  read -r bytes frames < <(in_ns "$ns" sh -c "echo \$(cat $folder/tx_bytes $folder/tx_packets)")
   "$@"
   mean=$(in_ns "$ns" sh -c "echo \$(cat $folder/tx_bytes $folder/tx_packets)" |
-    awk -v o="$octets" -v f="$frames" '{printf "%d", ($1 - o) / ($2 - f)}')
+    awk -v o="$bytes" -v f="$frames" '{printf "%d", ($1 - o) / ($2 - f)}')
 }
 
 # useful_set: leaves the mean lengths of the frames sent in to_lan and to_host, of: TCP over IPv4, IPv6, UDP.
@@ -58,9 +58,9 @@ small() {
   local i
   for i in 0 1 2; do
     if [ "${gone[i]}" = 1 ]; then
-      [ "${mean_of[i]}" -le 1514 ] || fail "$way without $feature: frames of ${mean_of[i]} octets"
+      [ "${mean_of[i]}" -le 1514 ] || fail "$way without $feature: frames of ${mean_of[i]} bytes"
     else
-      [ "${mean_of[i]}" -gt 3000 ] || fail "$way without $feature: no super-frames, ${mean_of[i]} octets"
+      [ "${mean_of[i]}" -gt 3000 ] || fail "$way without $feature: no super-frames, ${mean_of[i]} bytes"
     fi
   done
 }
@@ -74,7 +74,7 @@ check_nic0() {
   for feature in "${features[@]}"; do
     [ $feature = none ] || switch "$ns_host" nic0 $feature off
     useful_set
-    echo "nic0 without $feature: octets a frame to the LAN ${to_lan[*]}, to the host ${to_host[*]}"
+    echo "nic0 without $feature: bytes per frame to the LAN ${to_lan[*]}, to the host ${to_host[*]}"
     small $feature "to the LAN" "${to_lan[@]}"
     [ $feature = none ] || switch "$ns_host" nic0 $feature on
   done
@@ -92,7 +92,7 @@ check_lan() {
     switch "$ns_lan" lan0 $feature $off
     switch "$ns_iou" lan0 $feature $off
     useful_set
-    echo "LAN with $feature $off: octets a frame to the LAN ${to_lan[*]}, to the host ${to_host[*]}"
+    echo "LAN with $feature $off: bytes per frame to the LAN ${to_lan[*]}, to the host ${to_host[*]}"
     small "$feature" "to the host" "${to_host[@]}"
     [ "$port $feature" = "pcap tx-udp-segmentation" ] && continue
     switch "$ns_lan" lan0 $feature $on

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Peers that do not go together: one line that says what and what to do, no end of lines, and it heals by itself.
+# Peers that do not go together: one line that names the cause and the remedy, once, and it recovers automatically.
 
 # says_once WHO SECONDS WORDS...: within that time one warning with all the words, and in that time no second.
 says_once() {
   local who=$1 seconds=$2 word lines
   shift 2
-  wait_until "$seconds" grep -qE ' (warning|error) ' "$work/$who.log" || fail "$who says nothing"
+  wait_until "$seconds" grep -qE ' (warning|error) ' "$work/$who.log" || fail "$who reports nothing"
   sleep 1.5
   lines=$(grep -E ' (warning|error) ' "$work/$who.log")
-  [ "$(wc -l <<<"$lines")" = 1 ] || fail "$who says more than one line: $lines"
+  [ "$(wc -l <<<"$lines")" = 1 ] || fail "$who reports more than one line: $lines"
   for word in "$@"; do grep -qF -- "$word" <<<"$lines" || fail "no word of '$word': $lines"; done
   echo "$lines"
 }
@@ -26,7 +26,7 @@ check_profile() {
   heals "up with the same profile at both ends"
 }
 
-# A peer of another version: who answers so is made by hand.
+# A peer of another version: the one that replies is made by hand.
 check_version() {
   topology_three || fail "the test hosts cannot be made"
   start stranger "$ns_iou" "$python" "$e2e/tool.py" refuse "${iou_address##*:}" 1
@@ -49,7 +49,7 @@ check_busy() {
   heals "up when the other has left"
 }
 
-# Who is not named by --allow gets no answer at all, and is told what may be the reason; so is who calls nobody.
+# Who is not named by --allow gets no reply at all, and its log names the possible reasons; so does a host that calls nobody.
 check_silence() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --allow 10.1.0.0/16
@@ -61,7 +61,7 @@ check_silence() {
   heals "up when the unit allows it"
 }
 
-# A unit that was told a mode speaks no other.
+# A unit that was started with a mode speaks no other.
 check_mode() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --mode send

@@ -1,32 +1,32 @@
 # shellcheck shell=bash
 # kill -9 of either side under traffic. Recovery times are printed, and may be 2 s: from the restart to the first ping
-# that is answered. nic0 loses its neighbours with its carrier, so ARP has its part in it; ask_often keeps that short.
+# that gets a reply. nic0 loses its neighbours with its carrier, so ARP has its part in it; ask_often keeps that short.
 
 bound=2000
 rounds=5 cycles=3
 [ "$long" = 1 ] && rounds=20 cycles=20
 
-# first_answer WHAT COMMAND...: runs it, a restart, and says how long after its beginning the first ping is answered.
+# first_reply WHAT COMMAND...: runs it, a restart, and reports how long after its beginning the first ping gets a reply.
 # One is sent every 10 ms, all the time.
-first_answer() {
+first_reply() {
   local what=$1 began took=""
   shift
   began=$(date +%s.%N)
   "$@"
-  wait_until 10 is_answered "$began" || fail "$what: no ping is answered"
-  [ "$took" -le "$bound" ] || fail "$what: the first ping is answered after $took ms, not within $bound ms"
-  figures[$what]+=" $took"
+  wait_until 10 has_reply "$began" || fail "$what: no ping gets a reply"
+  [ "$took" -le "$bound" ] || fail "$what: the first ping gets its reply after $took ms, not within $bound ms"
+  results[$what]+=" $took"
 }
 
-# is_answered SINCE: is a ping answered since then? Leaves in $took how many milliseconds later the first was.
-is_answered() {
+# has_reply SINCE: has a ping got a reply since then? Leaves in $took how many milliseconds later the first was.
+has_reply() {
   took=$(awk -v began="$1" -F '[][]' '/bytes from/ && $2 > began {printf "%d", ($2 - began) * 1000; exit}' "$work/pinging.log")
   [ -n "$took" ]
 }
 
 say_figures() {
   local what
-  for what in "${!figures[@]}"; do echo "$what, first answer after ms:${figures[$what]}"; done
+  for what in "${!results[@]}"; do echo "$what, first reply after ms:${results[$what]}"; done
 }
 
 # Traffic that must survive; nic0 must stay the same interface.
@@ -34,7 +34,7 @@ begin_traffic() {
   serve_iperf "$ns_lan" 10.77.0.2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
   start pinging "$ns_host" ping -D -i 0.01 10.77.0.2
-  declare -gA figures=()
+  declare -gA results=()
   index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
   addresses=$(ip -n "$ns_host" -o addr show dev nic0 | sort)
 }
@@ -65,7 +65,7 @@ kill_host() {
   stop host KILL
   in_ns "$ns_host" ip link show nic0 >/dev/null || fail "nic0 is gone with the host module"
   pause
-  first_answer "host killed and restarted" start_host
+  first_reply "host killed and restarted" start_host
   still_flowing
 }
 check_host() { under_traffic $rounds kill_host; }
@@ -74,7 +74,7 @@ kill_iou() {
   pause
   stop iou KILL
   within "carrier down after the I/O unit was killed" 5000 carrier_is "$ns_host" nic0 0
-  first_answer "I/O unit killed and restarted" start_iou
+  first_reply "I/O unit killed and restarted" start_iou
   still_flowing
 }
 check_iou() { under_traffic $rounds kill_iou; }
@@ -83,10 +83,10 @@ check_iou() { under_traffic $rounds kill_iou; }
 kill_at_once() {
   sleep 0.5
   stop iou KILL
-  first_answer "I/O unit killed and restarted" start_iou
+  first_reply "I/O unit killed and restarted" start_iou
   still_flowing
   stop host KILL
-  first_answer "host killed and restarted" start_host
+  first_reply "host killed and restarted" start_host
   still_flowing
 }
 check_iou_at_once() { under_traffic $(((rounds + 2) / 3)) kill_at_once; }
@@ -97,7 +97,7 @@ both() {
   stop iou KILL
   "start_$1"
   sleep "$3"
-  first_answer "both killed, $2 started $3 s after $1" "start_$2"
+  first_reply "both killed, $2 started $3 s after $1" "start_$2"
   still_flowing
 }
 

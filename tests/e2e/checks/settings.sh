@@ -21,7 +21,7 @@ check_carrier() {
     ip -n "$ns_host" link show nic0 | has NO-CARRIER || fail "nic0 does not say NO-CARRIER"
     ip -n "$ns_lan" link set lan0 up
     within "nic0 with carrier again" 5000 carrier_is "$ns_host" nic0 1
-    within "the LAN answers again" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+    within "the LAN responds again" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   done
   # Set up and down while the LAN has no carrier: it stays down, and comes with the LAN.
   ip -n "$ns_host" link set nic0 down
@@ -90,7 +90,7 @@ check_mac() {
 check_mtu() {
   bring_up 1500 4000
   ip -n "$ns_host" link set nic0 mtu 4000 || fail "nic0 takes no MTU of 4000"
-  within "a ping of 4000 octets" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 3972 10.77.0.2
+  within "a ping of 4000 bytes" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 3972 10.77.0.2
   # More than the LAN has: it is brought down to what it has.
   ip -n "$ns_host" link set nic0 mtu 9000 2>/dev/null
   within "no more than the LAN's MTU" 3000 mtu_is 4000
@@ -100,9 +100,9 @@ check_mtu() {
   ip -n "$ns_lan" link set lan0 mtu 1300
   ip -n "$ns_iou" link set lan0 mtu 1300
   within "the LAN's smaller MTU shows" 3000 mtu_is 1300
-  within "the LAN answers" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 1272 10.77.0.2
+  within "the LAN responds" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 1272 10.77.0.2
   equal "MTU in show" "$(show host lan.0.mtu)" 1300
-  # And rises again, as far as the user said.
+  # And rises again, up to what the user set.
   ip -n "$ns_lan" link set lan0 mtu 4000
   ip -n "$ns_iou" link set lan0 mtu 4000
   within "the LAN's larger MTU shows" 3000 mtu_is 1400
@@ -118,11 +118,11 @@ check_mtu_follow() {
   nic_up
   ip -n "$ns_host" link set nic0 mtu 5000
   within "the LAN NIC follows" 3000 lan_mtu_is 5000
-  within "a ping of 5000 octets" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 4972 10.77.0.2
+  within "a ping of 5000 bytes" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 4972 10.77.0.2
 }
 lan_mtu_is() { [ "$(in_ns "$ns_iou" cat /sys/class/net/lan0/mtu)" = "$1" ]; }
 
-# strangers_are NUMBER: so many of 5 frames for others come to nic0. Leaves the number in $strangers.
+# strangers_are NUMBER: NUMBER of the 5 frames for others arrive at nic0. Leaves the number in $strangers.
 strangers_are() {
   begin_taking "$ns_host" nic0 1000
   in_ns "$ns_lan" ping -q -c 5 -i 0.01 -W 0.1 10.77.0.55 >/dev/null

@@ -16,13 +16,13 @@ mode() { ask host show --json | "$python" -c 'import json, sys; print(json.load(
 check_cell_256() {
   iou_options=(--cell 256) host_options=(--cell 256)
   bring_up
-  # A frame of 1514 octets is six cells of at most 256.
+  # A frame of 1514 bytes is six cells of at most 256.
   local before cells
   before=$(counter host fabric.tx.cells)
   in_ns "$ns_host" ping -q -c 200 -i 0.002 -s 1472 10.77.0.2 >/dev/null || fail "ping"
   cells=$(($(counter host fabric.tx.cells) - before))
-  echo "cells for 200 frames of 1514 octets: $cells"
-  [ $cells -ge 1200 ] || fail "the cells are larger than 256 octets"
+  echo "cells for 200 frames of 1514 bytes: $cells"
+  [ $cells -ge 1200 ] || fail "the cells are larger than 256 bytes"
   all_of_it 8
 }
 
@@ -89,7 +89,7 @@ check_one_processor() {
   all_of_it 8
 }
 
-# Each datagram by itself: as where the kernel has no UDP_SEGMENT and no UDP_GRO.
+# Each datagram separately: as where the kernel has no UDP_SEGMENT and no UDP_GRO.
 check_no_gso() {
   iou_options=(--no-gso) host_options=(--no-gso)
   bring_up
@@ -117,10 +117,10 @@ check_pass() {
   files_both_ways 4
   stop host KILL
   start_host
-  within "answers after the host's kill" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  within "replies after the host's kill" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   stop iou KILL
   start_iou
-  within "answers after the unit's kill" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  within "replies after the unit's kill" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   quieten
   replay_both_ways
   ! grep -lE "Sanitizer|runtime error" "$work"/*.log || fail "a sanitizer speaks"

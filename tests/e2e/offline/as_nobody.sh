@@ -40,6 +40,6 @@ demo "$tree/out/in.pcap" >"$tree/log" 2>&1 || fail "the demo failed with a captu
 records "$tree/out/in.pcap" >"$tree/a" || fail "the capture cannot be read"
 printf '\x55' | dd of="$tree/out/at-lan.pcap" bs=1 seek=5000 conv=notrunc status=none
 records "$tree/out/at-lan.pcap" >"$tree/b" || fail "the changed capture cannot be read"
-compare changed "$tree/a" "$tree/b" >"$tree/log" 2>&1 && fail "a changed octet was not found"
+compare changed "$tree/a" "$tree/b" >"$tree/log" 2>&1 && fail "a changed byte was not found"
 
 [ -z "$(ls -A "$tree/temp")" ] || fail "left behind: $(ls -A "$tree/temp")"
