@@ -16,10 +16,10 @@ class OtherProcessTest : public ::testing::TestWithParam<PageTableForm> {
     End& b = pair.b();
     const Qpn there = node.driver.open_qp(process, node.init).value();
     const Qpn here = b.create_qp({});
-    const MgmtPair theirs = pair.a().adapter->describe(there, 0, 0);
-    const MgmtPair ours = b.adapter->describe(here, 0, 0);
-    EXPECT_TRUE(pair.a().adapter->connect_qp(theirs, ours, pair.a().link()));
-    EXPECT_TRUE(b.adapter->connect_qp(ours, theirs, b.link()));
+    const MgmtPair of_there = pair.a().adapter->describe(there, 0, 0);
+    const MgmtPair of_here = b.adapter->describe(here, 0, 0);
+    EXPECT_TRUE(pair.a().adapter->connect_qp(of_there, of_here, pair.a().link()));
+    EXPECT_TRUE(b.adapter->connect_qp(of_here, of_there, b.link()));
     return {there, here};
   }
   Sge piece(MemoryHandle key, EffectiveAddress at) const {
