@@ -28,7 +28,7 @@ Cells cells_of(bool is_one_touch, Exchange exchange) {
   EXPECT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
   EXPECT_EQ(pair.b().sent[0].status, WcStatus::kSuccess);
   pair.run_for(10ms);
-  EXPECT_EQ(table.entry(handle)->is_valid, !is_one_touch);
+  EXPECT_EQ(table.entry(handle)->touched, is_one_touch) << "it is used up, or it has no such end";
   Cells cells;
   for (const auto& cell : pair.b().tap.cells) cells.emplace_back(cell.sent, cell.bytes);
   return cells;
