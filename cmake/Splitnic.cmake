@@ -95,11 +95,11 @@ function(splitnic_library name)
   target_precompile_headers(${name} REUSE_FROM splitnic_headers)
 endfunction()
 
-# splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [LABEL label] [DEPENDS libs...] [DEFINITIONS definitions...]):
-# one program of every *_test.cc below tests/FOLDER. ctest knows each test by its own name, with the label LABEL:NAME
-# (LABEL is unit unless given). The target thread_tests builds all programs with the label threads. The libraries under
-# test are what the preset says; the tests' own code is built quickly rather than made fast, unless the program is
-# OPTIMIZED.
+# splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [DEPENDS libs...] [DEFINITIONS definitions...] [LABELS labels...]):
+# one program of every *_test.cc below tests/FOLDER. ctest knows each test by its own name; its labels are the given
+# ones (unit if there are none) and NAME. The target thread_tests builds all programs with the label threads.
+# The libraries under test are what the preset says; the tests' own code is built quickly rather than made fast, unless
+# the program is OPTIMIZED.
 include(GoogleTest)
 find_package(GTest REQUIRED)
 if(SPLITNIC_UNIT_TESTS)
@@ -113,7 +113,7 @@ function(splitnic_tests name folder)
   if(NOT SPLITNIC_UNIT_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "NO_RECURSE;OPTIMIZED" "LABEL" "DEPENDS;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(arg "NO_RECURSE;OPTIMIZED" "" "DEPENDS;DEFINITIONS;LABELS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${name}: splitnic_tests() does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -130,8 +130,8 @@ function(splitnic_tests name folder)
       message(FATAL_ERROR "${name}: its dependency ${dependency} is no target")
     endif()
   endforeach()
-  if(NOT arg_LABEL)
-    set(arg_LABEL unit)
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
   endif()
   add_executable(${name} ${sources})
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
@@ -146,11 +146,16 @@ function(splitnic_tests name folder)
   if(SPLITNIC_TEST_BATCH GREATER 1)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${SPLITNIC_TEST_BATCH})
   endif()
-  if(arg_LABEL STREQUAL threads)
+  if("threads" IN_LIST arg_LABELS)
     add_dependencies(thread_tests ${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY splitnic_test_folders "${folder}=${name}")
-  gtest_discover_tests(${name} PROPERTIES LABELS ${arg_LABEL}:${name} TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+  # gtest_discover_tests() takes no list as the value of a property.
+  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
+  file(CONFIGURE OUTPUT ${labels_file} @ONLY CONTENT
+    "if(@name@_TESTS)\n  set_tests_properties(\${@name@_TESTS} PROPERTIES LABELS \"@arg_LABELS@;@name@\")\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()
 
 # Writes tests/folders.txt of the build: one line "FOLDER PROGRAM" per test program, for scripts/test.sh FOLDER.

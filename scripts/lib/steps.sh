@@ -34,13 +34,13 @@ one_failed() {
   echo "FAILED: $1"
 }
 
-# run_ctest PRESET ARGUMENTS...: runs the tests of build/PRESET and counts each by what it did, not by ctest's
+# run_ctest PRESET JOBS ARGUMENTS...: runs tests of build/PRESET, that many at once, and counts each by what it did, not by ctest's
 # own summary, which takes a skipped test for a passed one. Its result is in the counts; it always returns 0.
 run_ctest() {
-  local preset=$1 junit="$PWD/build/$1/ctest.xml"
-  shift
+  local preset=$1 jobs=$2 junit="$PWD/build/$1/ctest.xml"
+  shift 2
   rm -f "$junit"
-  timed "$preset: ctest" ctest --test-dir "build/$preset" --output-on-failure --progress -j2 \
+  timed "$preset: ctest $*" ctest --test-dir "build/$preset" --output-on-failure --progress -j"$jobs" \
     --no-tests=error --output-junit "$junit" "$@" || true
   local total ran
   total=$(grep -cE '^[[:space:]]*<testcase ' "$junit" 2>/dev/null) || total=0
