@@ -65,7 +65,7 @@ endif()
 
 # Two precompiled headers: one of the standard headers that most sources include, for libraries and programs, and one
 # with GoogleTest, for the tests. A source still includes what it uses: the preset fuzz builds without precompiled
-# headers, and clang-tidy reads the sources with that preset's flags, so a missing include is an error there.
+# headers, and scripts/clang-tidy compiles with that preset's flags what it does not build.
 set(splitnic_common_headers
   <algorithm> <array> <bit> <cerrno> <chrono> <cstddef> <cstdint> <cstring> <deque> <functional> <map> <memory>
   <optional> <span> <string> <string_view> <utility> <vector> <boost/system/result.hpp>)
