@@ -3,8 +3,8 @@
 #   scripts/test.sh               every test once: the step check
 #   scripts/test.sh all           what CI runs: the steps release, asan and tsan
 #   scripts/test.sh STEP...       only the named steps, in the given order
-#   scripts/test.sh FOLDER        the unit tests of one folder and the tidy tests, from the preset dev; for the time between
-#                                 two edits. FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy
+#   scripts/test.sh FOLDER        the unit tests of one folder and the tidy tests, in the preset dev: after each edit.
+#                                 FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy
 # The steps:
 #   check    -O1, no sanitizer: every unit, protocol, simulator, corpus, end-to-end and report test
 #   release  the programs as they are installed (-O3, LTO): end-to-end tests, seeds, loss sweep, reports
@@ -37,7 +37,8 @@ read_arguments() {
           if is_within "$folder" "$name"; then folders+=("$folder") found=1; fi
         done < <(test_folders)
         if [ $found = 0 ]; then
-          echo "test.sh: '$name' is no step (check ${all_steps[*]} all) and no folder of tests: $(test_folders | tr '\n' ' ')" >&2
+          echo "test.sh: '$name' is no step (check ${all_steps[*]} all) and no folder of tests" \
+            "($(test_folders | paste -sd' '))" >&2
           exit 2
         fi
         ;;

@@ -34,8 +34,8 @@ one_failed() {
   echo "FAILED: $1"
 }
 
-# run_ctest PRESET JOBS ARGUMENTS...: runs tests of build/PRESET, that many at once, and counts each by what it did, not by ctest's
-# own summary, which takes a skipped test for a passed one. Its result is in the counts; it always returns 0.
+# run_ctest PRESET JOBS ARGUMENTS...: runs tests of build/PRESET, JOBS at once, and counts each by its own status:
+# ctest's summary takes a skipped test for a passed one. The result is in the counts; the status is always 0.
 run_ctest() {
   local preset=$1 jobs=$2 junit="$PWD/build/$1/ctest.xml"
   shift 2
