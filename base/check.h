@@ -1,5 +1,5 @@
-// CHECK: our own bug stops the program, in release too. Never for what a peer or the environment
-// did.
+// CHECK stops the program at its own bug, in release builds too. Never used on input of a peer or
+// for errors of the environment.
 #pragma once
 
 namespace splitnic::base {

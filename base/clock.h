@@ -1,5 +1,5 @@
-// Monotonic time as a seam: protocol code is given `Time now`, the daemons read SystemClock once a
-// batch, the simulator moves a ManualClock by hand.
+// Monotonic time as a seam: protocol code gets `Time now`, the daemons read SystemClock once per
+// batch, the simulator moves a ManualClock.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Named counters: an enum indexes them on the path, a table names them for `splitnic stats`.
+// Named counters: an enum indexes them on the data path, a table names them for `splitnic stats`.
 //   enum class LinkCounter { kCellDropCrc, kCount_ };
 //   template <> struct base::CounterNames<LinkCounter> { static constexpr std::array kNames{...};
 //   };

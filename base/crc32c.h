@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli) over ISA-L. check("123456789") = 0xE3069283. Section 3.4 of the formats.
+// CRC-32C (Castagnoli, RFC 3720) over ISA-L. crc32c("123456789") = 0xE3069283.
 #pragma once
 
 #include <cstdint>

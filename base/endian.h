@@ -1,4 +1,4 @@
-// Integers stored big endian (every wire format of ours) or little endian (the virtio-net header).
+// Integers stored big endian (all of our wire formats) or little endian (the virtio-net header).
 // Alignment 1, so structs made of them have no padding; get() and set() compile to mov + bswap.
 #pragma once
 

@@ -1,8 +1,9 @@
-// How the data thread waits for its next turn. A processor that sleeps takes 25 to 50 us to wake,
-// and the answer to what was just sent is often here sooner; but where much moves, the time is
-// better left to others. So a turn without work spins for kSpin behind the last work, while little
-// moves and nobody takes the processor away meanwhile; then it sleeps. Pure: time comes in with
-// each call.
+// The idle strategy of a data thread (adaptive busy polling): decides how the thread waits before
+// its next loop iteration. A thread that sleeps takes 25 to 50 us to wake up, and the reply to a
+// message often arrives sooner; at high throughput the time is better left to other threads. So an
+// iteration without progress spins until kSpin after the last progress, while throughput is low and
+// no other thread takes the processor away; then the thread sleeps. Pure: the time comes in with
+// each call. Thread: its owner, the data thread.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,21 @@ namespace splitnic::base {
 class IdleStrategy {
  public:
   enum class Step {
-    kWork,   // something was done: the next turn follows at once
-    kSpin,   // nothing was: look again
-    kYield,  // the same, once others have had the processor
+    kWork,   // progress was made: the next iteration follows at once
+    kSpin,   // no progress: poll again
+    kYield,  // no progress: poll again after a yield to other threads
     kSleep,
   };
 
   static constexpr Duration kSpin = std::chrono::microseconds(50);
   static constexpr Duration kSpinAwake = std::chrono::microseconds(10);
-  static constexpr std::uint64_t kFrameOverheadBytes = 512;  // that a frame counts besides its own
+  static constexpr std::uint64_t kFrameOverheadBytes = 512;  // added to the bytes of each frame
 
-  // never_sleeps: spins however much moves, and behind kSpinAwake it yields in place of sleeping.
+  // never_sleeps: spins at any throughput, and yields instead of sleeping after kSpinAwake.
   explicit IdleStrategy(bool never_sleeps) : never_sleeps_(never_sleeps) {}
 
-  // The turn that ended at `now` did something or not; `moved`: bytes so far, kFrameBytes for
-  // each frame added.
+  // Returns how to wait after the iteration that ended at `now`. bytes_processed: the total so far,
+  // with kFrameOverheadBytes for each frame.
   Step after(bool made_progress, std::uint64_t bytes_processed, Time now) {
     measure(bytes_processed, now);
     const bool was_away = last_ == Step::kSpin && now - last_at_ > kAway;
@@ -40,7 +41,7 @@ class IdleStrategy {
 
  private:
   static constexpr Duration kWindow = std::chrono::milliseconds(1);
-  static constexpr std::uint64_t kLowBytesPerWindow = 48 * 1024;  // a window: 0.4 Gbit/s
+  static constexpr std::uint64_t kLowBytesPerWindow = 48 * 1024;  // 0.4 Gbit/s
   static constexpr Duration kAway = std::chrono::microseconds(200);
   static constexpr Duration kBackOff = std::chrono::milliseconds(10);
 

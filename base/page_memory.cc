@@ -30,20 +30,20 @@ PageMemory::PageMemory(std::size_t bytes, Pages pages)
   begin_ += before;
   if (before > 0) ::munmap(at, before);
   if (before + used < bytes + spare) ::munmap(begin_ + used, bytes + spare - before - used);
-  ::madvise(begin_, bytes, MADV_HUGEPAGE);  // a system without them goes on with small ones
+  ::madvise(begin_, bytes, MADV_HUGEPAGE);  // a system without them uses small ones
 }
 
 PageMemory::~PageMemory() { ::munmap(begin_, bytes_); }
 
-std::size_t PageMemory::give_back(std::size_t offset, std::size_t bytes) {
+std::size_t PageMemory::release(std::size_t offset, std::size_t bytes) {
   CHECK(offset <= bytes_ && bytes <= bytes_ - offset);
   const std::size_t page = page_bytes();
   const std::size_t begin = round_up(offset, page);
-  // The last page is whole though our part of it may not be.
+  // The last page is released whole, even if our memory ends inside it.
   const std::size_t behind = offset + bytes;
   const std::size_t end = behind == bytes_ ? behind : behind / page * page;
   if (end <= begin) return 0;
-  // Or the kernel would make the rest whole again, behind our back.
+  // Otherwise the kernel would make the rest a huge page again.
   if (is_huge_) ::madvise(begin_, bytes_, MADV_NOHUGEPAGE);
   is_huge_ = false;
   CHECK(::madvise(begin_ + begin, end - begin, MADV_DONTNEED) == 0);

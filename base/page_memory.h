@@ -1,11 +1,9 @@
-// Zeroed memory in whole pages of the machine. A page costs nothing until it is first touched, and
-// again after it was given back: it then reads as zeros. What is given back must hold nothing that
-// anybody still wants. One owner; the address never changes.
+// Zeroed memory in whole pages of the machine. A page uses no physical memory until it is first
+// touched, nor after it was released: it then reads as zeros. One owner; the address never changes.
 //
-// kHuge asks for huge pages, where the system has them and the memory fills one: copies of
-// super-frames miss the TLB less (shm fabric, pinned: 9.0 -> 10.6 Gbit/s). The first touch of any
-// part then costs the whole huge page; memory that was given back in part is of small pages from
-// then on.
+// kHuge requests huge pages, where the system has them and the memory fills one, so that copies of
+// large frames miss the TLB less often. The first touch then uses the whole huge page; memory that
+// was released in part has small pages from then on.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +25,9 @@ class PageMemory {
   std::byte* get() const { return begin_; }
   std::size_t size() const { return bytes_; }
   MutableBytes span() const { return {begin_, bytes_}; }
-  // Frees the pages that lie whole in [offset, offset + bytes); says how many bytes those are.
-  std::size_t give_back(std::size_t offset, std::size_t bytes);
+  // Frees the pages that lie whole in [offset, offset + bytes), and their content; returns their
+  // bytes.
+  std::size_t release(std::size_t offset, std::size_t bytes);
 
   static std::size_t page_bytes();
 

@@ -1,5 +1,6 @@
-// What the data thread waits with: a few descriptors and a deadline. A turn that does not sleep
-// does not ask the kernel what is ready either, where trying is as cheap. Thread: its owner.
+// Waits for a few descriptors and a deadline, as the idle strategy decided. An iteration that does
+// not sleep skips the poll system call, too, where a read costs no more than the poll. Thread: its
+// owner, the data thread.
 #pragma once
 
 #include <poll.h>
@@ -18,48 +19,49 @@ namespace splitnic::base {
 
 class Poller {
  public:
-  // A descriptor to watch; -1 is allowed and never ready. The number is for want() and readable().
-  // is_tried: its owner may as well try to read, so it counts as readable in turns that do not
-  // sleep.
-  std::size_t add(int fd, bool is_tried = false) {
+  // Watches a descriptor; -1 is allowed and never ready. Returns its number for want() and
+  // readable(). reads_without_poll: a read costs its owner no more than a poll, so it counts as
+  // readable in iterations that skip the poll.
+  std::size_t add(int fd, bool reads_without_poll = false) {
     fds_.push_back({fd, POLLIN, 0});
-    is_tried_.push_back(is_tried);
+    reads_without_poll_.push_back(reads_without_poll);
     return fds_.size() - 1;
   }
   void want(std::size_t which, bool input, bool output) {
     fds_[which].events = static_cast<short>((input ? POLLIN : 0) | (output ? POLLOUT : 0));
   }
-  // kSleep: until something is ready or `deadline` comes. Else not at all; each kTurnsUnasked-th
-  // such turn asks the kernel, and so does each while output is wanted.
+  // kSleep: waits until a descriptor is ready or `deadline` comes. Otherwise does not wait; one of
+  // kIterationsPerPoll such iterations polls, and each one while output is wanted.
   void wait(Time now, Time deadline, IdleStrategy::Step step) {
     if (step == IdleStrategy::Step::kYield) ::sched_yield();
-    const bool may_skip = step != IdleStrategy::Step::kSleep && ++unasked_ < kIterationsPerPoll;
+    const bool may_skip =
+        step != IdleStrategy::Step::kSleep && ++skipped_polls_ < kIterationsPerPoll;
     if (may_skip && std::ranges::none_of(fds_, [](auto& p) { return (p.events & POLLOUT) != 0; })) {
       for (std::size_t i = 0; i < fds_.size(); ++i) {
-        fds_[i].revents = static_cast<short>(is_tried_[i] ? fds_[i].events & POLLIN : 0);
+        fds_[i].revents = static_cast<short>(reads_without_poll_[i] ? fds_[i].events & POLLIN : 0);
       }
       return;
     }
-    unasked_ = 0;
+    skipped_polls_ = 0;
     const bool sleeps = step == IdleStrategy::Step::kSleep && deadline > now;
-    const Duration left = sleeps ? std::min<Duration>(deadline - now, kLongest) : Duration{0};
+    const Duration left = sleeps ? std::min<Duration>(deadline - now, kSleepMax) : Duration{0};
     const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
                            .tv_nsec = left.count() % 1'000'000'000};
     if (ppoll(fds_.data(), fds_.size(), &timeout, nullptr) > 0) return;
     for (pollfd& p : fds_) p.revents = 0;
   }
-  // Input, or an error that reading will tell.
+  // Input, or an error that a read will report.
   bool readable(std::size_t which) const {
     return (fds_[which].revents & (POLLIN | POLLERR | POLLHUP)) != 0;
   }
   bool writable(std::size_t which) const { return (fds_[which].revents & POLLOUT) != 0; }
 
  private:
-  static constexpr Duration kLongest = std::chrono::seconds(10);
+  static constexpr Duration kSleepMax = std::chrono::seconds(10);
   static constexpr unsigned kIterationsPerPoll = 16;
   std::vector<pollfd> fds_;
-  std::vector<bool> is_tried_;
-  unsigned unasked_ = 0;
+  std::vector<bool> reads_without_poll_;
+  unsigned skipped_polls_ = 0;
 };
 
 }  // namespace splitnic::base

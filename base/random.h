@@ -3,22 +3,21 @@
 
 #include <cstdint>
 
-#include "base/bytes.h"
+#include "base/wide.h"
 
 namespace splitnic::base {
-
-__extension__ using Wide = unsigned __int128;
 
 class Random {
  public:
   virtual ~Random() = default;
   virtual std::uint64_t next() = 0;
   std::uint32_t next32() { return static_cast<std::uint32_t>(next() >> 32); }
-  // Uniform in [0, bound); bound > 0.
+  // Returns a number in [0, bound), by multiply-shift (Lemire 2019) without its rejection step; the
+  // bias is below bound / 2^64. REQUIRES bound > 0.
   std::uint64_t below(std::uint64_t bound) {
     return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
   }
-  // True with probability parts_per_million / 10^6.
+  // Returns true with probability parts_per_million / 10^6.
   bool chance_ppm(std::uint32_t parts_per_million) { return below(1'000'000) < parts_per_million; }
 };
 

@@ -22,15 +22,15 @@ class Ring {
   bool empty() const { return head_ == tail_; }
   bool full() const { return size() >= limit_; }
   T& push(T value) { return push_slot() = std::move(value); }
-  // A new last element that holds anything: the caller sets all of it. For the data path, where a
-  // value made beside the ring is written twice.
+  // Adds a last element with unspecified content, all of which the caller sets: on the data path a
+  // value that is made elsewhere would be written twice.
   T& push_slot() {
     CHECK(!full());
     return slots_[tail_++ & (slots_.size() - 1)];
   }
   T& front() { return (*this)[0]; }
   T& back() { return (*this)[size() - 1]; }
-  // i-th from the front.
+  // Returns the i-th element from the front.
   T& operator[](std::size_t i) { return slots_[(head_ + i) & (slots_.size() - 1)]; }
   const T& operator[](std::size_t i) const { return slots_[(head_ + i) & (slots_.size() - 1)]; }
   void pop() {
@@ -46,7 +46,7 @@ class Ring {
   }
 
  private:
-  // What it owns goes at once.
+  // Frees what the element owns at once.
   static void release(T& slot) {
     if constexpr (!std::is_trivially_destructible_v<T>) slot = T{};
   }

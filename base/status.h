@@ -1,5 +1,5 @@
-// Environment errors: one sentence that says what failed and what to do, grown by a context per
-// level.
+// Environment errors: one sentence that names the failure and the remedy; each level adds a
+// context.
 //   if (!s) return s.error().within("opening the LAN port eth1");
 #pragma once
 
@@ -28,7 +28,7 @@ class [[nodiscard]] Error {
   int errno_value_ = 0;
 };
 
-// Never thrown: boost asks for it when value() is called on an error, which is a bug of the caller.
+// Never thrown: boost requires it for value() on an error, which is a bug of the caller.
 [[noreturn]] void throw_exception_from_error(const Error& error,
                                              const boost::source_location& where);
 

@@ -88,7 +88,7 @@ std::size_t DataChannel::Pool::give_back_idle(std::uint32_t keep) {
     const std::uint32_t kept = std::min(keep, end - begin);
     keep -= kept;
     const std::size_t from = std::size_t{begin + kept} * shape.element_bytes;
-    given += memory.give_back(from, std::size_t{end} * shape.element_bytes - from);
+    given += memory.release(from, std::size_t{end} * shape.element_bytes - from);
     begin = end + 1;
   }
   return given;

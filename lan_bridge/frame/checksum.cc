@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/endian.h"
-#include "base/random.h"
+#include "base/wide.h"
 #include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::lan {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/wide.h"
 #include "fabric_emul/mem/mrwt.h"
 #include "fabric_emul/mem/placement.h"
 

@@ -24,7 +24,7 @@ TEST(Crc32c, extends_in_pieces) {
   EXPECT_EQ(crc.value(), 0xE3069283U);
 }
 
-// Bit by bit, as the polynomial says.
+// Bit by bit, from the polynomial.
 std::uint32_t crc_of_bits(Bytes bytes) {
   std::uint32_t crc = 0xFFFFFFFF;
   for (const std::byte byte : bytes) {
@@ -34,8 +34,9 @@ std::uint32_t crc_of_bits(Bytes bytes) {
   return ~crc;
 }
 
-// Short ones go another way than long ones: every length around the turn, at every alignment.
-TEST(Crc32c, every_length_and_alignment_is_as_the_polynomial_says) {
+// Short inputs take another code path than long ones: every length around the change, at every
+// alignment.
+TEST(Crc32c, every_length_and_alignment_matches_the_polynomial) {
   SeededRandom random(1);
   std::vector<std::byte> storage(600);
   for (std::byte& byte : storage) byte = static_cast<std::byte>(random.next32());

@@ -10,8 +10,8 @@ using Step = IdleStrategy::Step;
 
 class IdleStrategyTest : public ::testing::Test {
  protected:
-  // A turn that ends `later` and moves so much.
-  Step turn(Duration later, bool made_progress, std::uint64_t bytes = 0) {
+  // One iteration, which ends `later` and processes `bytes`.
+  Step iterate(Duration later, bool made_progress, std::uint64_t bytes = 0) {
     now_ += later;
     bytes_processed_ += bytes;
     return idle_.after(made_progress, bytes_processed_, now_);
@@ -21,35 +21,35 @@ class IdleStrategyTest : public ::testing::Test {
   std::uint64_t bytes_processed_ = 0;
 };
 
-TEST_F(IdleStrategyTest, spins_behind_work_and_then_sleeps) {
-  EXPECT_EQ(turn(2ms, true, 64), Step::kWork);
-  EXPECT_EQ(turn(1us, false), Step::kSpin);
-  EXPECT_EQ(turn(IdleStrategy::kSpin - 2us, false), Step::kSpin);
-  EXPECT_EQ(turn(1us, false), Step::kSleep);
-  EXPECT_EQ(turn(1s, false), Step::kSleep);  // woken for nothing
-  EXPECT_EQ(turn(1us, true, 64), Step::kWork);
-  EXPECT_EQ(turn(1us, false), Step::kSpin);
+TEST_F(IdleStrategyTest, spins_after_progress_and_then_sleeps) {
+  EXPECT_EQ(iterate(2ms, true, 64), Step::kWork);
+  EXPECT_EQ(iterate(1us, false), Step::kSpin);
+  EXPECT_EQ(iterate(IdleStrategy::kSpin - 2us, false), Step::kSpin);
+  EXPECT_EQ(iterate(1us, false), Step::kSleep);
+  EXPECT_EQ(iterate(1s, false), Step::kSleep);  // woken for nothing
+  EXPECT_EQ(iterate(1us, true, 64), Step::kWork);
+  EXPECT_EQ(iterate(1us, false), Step::kSpin);
 }
 
-TEST_F(IdleStrategyTest, where_much_moves_it_sleeps_at_once) {
-  EXPECT_EQ(turn(2ms, true), Step::kWork);
-  EXPECT_EQ(turn(10us, true, 65536), Step::kWork);
-  EXPECT_EQ(turn(1us, false), Step::kSleep);
+TEST_F(IdleStrategyTest, at_high_throughput_it_sleeps_at_once) {
+  EXPECT_EQ(iterate(2ms, true), Step::kWork);
+  EXPECT_EQ(iterate(10us, true, 65536), Step::kWork);
+  EXPECT_EQ(iterate(1us, false), Step::kSleep);
   // A whole millisecond later with little in it, it spins again.
-  EXPECT_EQ(turn(1ms, true, 64), Step::kWork);
-  EXPECT_EQ(turn(1ms, true, 64), Step::kWork);
-  EXPECT_EQ(turn(1us, false), Step::kSpin);
+  EXPECT_EQ(iterate(1ms, true, 64), Step::kWork);
+  EXPECT_EQ(iterate(1ms, true, 64), Step::kWork);
+  EXPECT_EQ(iterate(1us, false), Step::kSpin);
 }
 
-TEST_F(IdleStrategyTest, where_others_want_the_processor_it_leaves_it_to_them) {
-  EXPECT_EQ(turn(2ms, true, 64), Step::kWork);
-  EXPECT_EQ(turn(1us, false), Step::kSpin);
-  EXPECT_EQ(turn(4ms, true, 64), Step::kWork);  // it was taken away in the middle
-  EXPECT_EQ(turn(1us, false), Step::kSleep);
-  EXPECT_EQ(turn(9ms, true, 64), Step::kWork);
-  EXPECT_EQ(turn(1us, false), Step::kSleep);
-  EXPECT_EQ(turn(1ms, true, 64), Step::kWork);
-  EXPECT_EQ(turn(1us, false), Step::kSpin);
+TEST_F(IdleStrategyTest, sleeps_where_other_threads_need_the_processor) {
+  EXPECT_EQ(iterate(2ms, true, 64), Step::kWork);
+  EXPECT_EQ(iterate(1us, false), Step::kSpin);
+  EXPECT_EQ(iterate(4ms, true, 64), Step::kWork);  // it was taken away in the middle
+  EXPECT_EQ(iterate(1us, false), Step::kSleep);
+  EXPECT_EQ(iterate(9ms, true, 64), Step::kWork);
+  EXPECT_EQ(iterate(1us, false), Step::kSleep);
+  EXPECT_EQ(iterate(1ms, true, 64), Step::kWork);
+  EXPECT_EQ(iterate(1us, false), Step::kSpin);
 }
 
 TEST_F(IdleStrategyTest, one_that_never_sleeps_spins_and_then_yields) {

@@ -22,7 +22,7 @@ TEST(PageMemoryTest, what_is_given_back_is_freed_and_reads_as_zeros) {
   PageMemory memory(1 << 20);
   std::ranges::fill(memory.span(), std::byte{7});
   EXPECT_EQ(resident(memory.span()), std::size_t{1} << 20);
-  EXPECT_EQ(memory.give_back(0, 1 << 20), std::size_t{1} << 20);
+  EXPECT_EQ(memory.release(0, 1 << 20), std::size_t{1} << 20);
   EXPECT_EQ(resident(memory.span()), 0U);
   EXPECT_EQ(memory.get()[5000], std::byte{0});
 }
@@ -31,9 +31,9 @@ TEST(PageMemoryTest, pages_that_are_not_whole_in_the_range_stay) {
   const std::size_t page = PageMemory::page_bytes();
   PageMemory memory(8 * page);
   std::ranges::fill(memory.span(), std::byte{7});
-  EXPECT_EQ(memory.give_back(1, page - 1), 0U);
-  EXPECT_EQ(memory.give_back(page - 1, 3 * page), 2 * page);
-  EXPECT_EQ(memory.give_back(0, 0), 0U);
+  EXPECT_EQ(memory.release(1, page - 1), 0U);
+  EXPECT_EQ(memory.release(page - 1, 3 * page), 2 * page);
+  EXPECT_EQ(memory.release(0, 0), 0U);
   for (std::size_t i = 0; i < memory.size(); ++i) {
     ASSERT_EQ(memory.get()[i], i / page == 1 || i / page == 2 ? std::byte{0} : std::byte{7}) << i;
   }
@@ -43,7 +43,7 @@ TEST(PageMemoryTest, the_end_counts_as_the_end_of_a_page) {
   const std::size_t page = PageMemory::page_bytes();
   PageMemory memory(page + 100);
   std::ranges::fill(memory.span(), std::byte{7});
-  EXPECT_EQ(memory.give_back(page, 100), 100U);
+  EXPECT_EQ(memory.release(page, 100), 100U);
   EXPECT_EQ(memory.get()[page], std::byte{0});
   EXPECT_EQ(memory.get()[page - 1], std::byte{7});
 }
@@ -56,7 +56,7 @@ TEST(PageMemoryTest, huge_pages_change_nothing_but_speed) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % kHuge, 0U);
   EXPECT_EQ(memory.size(), 3 * kHuge + 100);
   std::ranges::fill(memory.span(), std::byte{7});
-  EXPECT_EQ(memory.give_back(4096, kHuge), kHuge);
+  EXPECT_EQ(memory.release(4096, kHuge), kHuge);
   EXPECT_EQ(memory.get()[4095], std::byte{7});
   EXPECT_EQ(memory.get()[4096], std::byte{0});
   EXPECT_EQ(memory.get()[4096 + kHuge], std::byte{7});

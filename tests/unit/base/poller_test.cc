@@ -13,48 +13,48 @@ using Step = IdleStrategy::Step;
 
 class PollerTest : public ::testing::Test {
  protected:
-  UniqueFd tried_fd_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-  UniqueFd asked_fd_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  UniqueFd unpolled_fd_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  UniqueFd polled_fd_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   Poller poller_;
-  std::size_t tried_ = poller_.add(tried_fd_.get(), true);
-  std::size_t asked_ = poller_.add(asked_fd_.get());
+  std::size_t unpolled_ = poller_.add(unpolled_fd_.get(), true);
+  std::size_t polled_ = poller_.add(polled_fd_.get());
   SystemClock clock_;
 };
 
-TEST_F(PollerTest, a_sleep_tells_what_is_ready_and_ends_with_it) {
-  ASSERT_EQ(::eventfd_write(asked_fd_.get(), 1), 0);
+TEST_F(PollerTest, a_sleep_ends_with_a_ready_descriptor) {
+  ASSERT_EQ(::eventfd_write(polled_fd_.get(), 1), 0);
   const Time now = clock_.now();
   poller_.wait(now, now + 1h, Step::kSleep);
-  EXPECT_TRUE(poller_.readable(asked_));
-  EXPECT_FALSE(poller_.readable(tried_));
+  EXPECT_TRUE(poller_.readable(polled_));
+  EXPECT_FALSE(poller_.readable(unpolled_));
 }
 
-TEST_F(PollerTest, what_is_tried_counts_as_readable_where_nobody_sleeps) {
+TEST_F(PollerTest, what_is_unpolled_counts_as_readable_where_nobody_sleeps) {
   for (const Step step : {Step::kWork, Step::kSpin, Step::kYield}) {
     poller_.wait({}, {}, step);
-    EXPECT_TRUE(poller_.readable(tried_));
-    EXPECT_FALSE(poller_.readable(asked_));
+    EXPECT_TRUE(poller_.readable(unpolled_));
+    EXPECT_FALSE(poller_.readable(polled_));
   }
-  poller_.want(tried_, false, false);
+  poller_.want(unpolled_, false, false);
   poller_.wait({}, {}, Step::kSpin);
-  EXPECT_FALSE(poller_.readable(tried_));
+  EXPECT_FALSE(poller_.readable(unpolled_));
 }
 
-TEST_F(PollerTest, the_others_are_asked_every_so_often_without_sleep) {
-  ASSERT_EQ(::eventfd_write(asked_fd_.get(), 1), 0);
-  int turns = 1;
-  for (; turns < 100; ++turns) {
+TEST_F(PollerTest, the_others_are_polled_every_so_often_without_sleep) {
+  ASSERT_EQ(::eventfd_write(polled_fd_.get(), 1), 0);
+  int iterations = 1;
+  for (; iterations < 100; ++iterations) {
     poller_.wait({}, kNever, Step::kSpin);
-    if (poller_.readable(asked_)) break;
+    if (poller_.readable(polled_)) break;
   }
-  EXPECT_EQ(turns, 16);
+  EXPECT_EQ(iterations, 16);
 }
 
-TEST_F(PollerTest, who_wants_to_write_is_asked_for_each_turn) {
-  poller_.want(tried_, true, true);
+TEST_F(PollerTest, wanted_output_is_polled_in_each_iteration) {
+  poller_.want(unpolled_, true, true);
   poller_.wait({}, kNever, Step::kWork);
-  EXPECT_TRUE(poller_.writable(tried_));
-  EXPECT_FALSE(poller_.readable(tried_));
+  EXPECT_TRUE(poller_.writable(unpolled_));
+  EXPECT_FALSE(poller_.readable(unpolled_));
 }
 
 }  // namespace poller_test

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "base/wide.h"
 #include "fabric_emul/mem/mrwt.h"
 #include "tests/unit/fabric_emul/mem/mrwt_fixture.h"
 

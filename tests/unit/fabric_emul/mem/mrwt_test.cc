@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/wide.h"
 #include "fabric_emul/mem/mrwt.h"
 #include "tests/unit/fabric_emul/mem/mrwt_fixture.h"
 
