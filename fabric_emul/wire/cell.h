@@ -1,7 +1,7 @@
 // The cell: MAC header, extension headers, payload, pad, packet CRC, cell CRC. The sender writes
-// the head, puts the payload behind it and seals; the receiver parses in place, copying no payload.
-// Order of belief: cell CRC, version, Op x Svc, position, flags, extensions, payload length;
-// nothing outside the given span is ever read. [S001-35] [S001-36] docs/wire/cell.md
+// the head, puts the payload behind it and seals; the receiver parses in place, without copying the
+// payload. Validation order: cell CRC, version, Op x Svc, position, flags, extensions, payload
+// length; nothing outside the given span is ever read. [S001-35] [S001-36] docs/wire/cell.md
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace splitnic::fabric {
 
-// What a sender says before the payload. The caller gives exactly the extensions that Op, Svc and
-// Pos call for (op_info); emit writes those that are set.
+// The header and extensions of a cell to send. The caller sets exactly the extensions that Op, Svc
+// and Pos require (op_info); emit writes those that are set.
 struct CellHead {
   MacHeader header{};
   std::optional<VaMh> va_mh{};
@@ -31,9 +31,10 @@ struct CellHead {
   const AtomicExt* atomic = nullptr;
 };
 
-// Bytes of MAC header and extensions.
+// Returns the bytes of MAC header and extensions.
 std::size_t cell_head_bytes(const CellHead& head);
-// Bytes of the whole cell, trailer included (packet CRC if header.flags has kFlagPacketCrc).
+// Returns the bytes of the whole cell, trailer included (packet CRC if header.flags has
+// kFlagPacketCrc).
 std::size_t cell_bytes(const CellHead& head, std::size_t payload_bytes);
 
 // Writes header and extensions at out and returns their bytes. Ext words, pad bits, flags I and G
@@ -61,7 +62,7 @@ struct CellView {
   std::optional<std::uint32_t> dereg{};
   std::optional<std::uint32_t> ee{};
   std::optional<std::uint32_t> stream_number{};
-  base::Bytes gnh{}, read_ext{}, atomic_ext{};  // empty if absent; Gnh::parse and so on accept them
+  base::Bytes gnh{}, read_ext{}, atomic_ext{};  // empty if absent; input of Gnh::parse etc.
   base::Bytes ack_ext{};                        // ACK and NAK only; see parse_ack
   base::Bytes payload{};                        // without pad
   std::optional<std::uint32_t> packet_crc{};
@@ -73,26 +74,27 @@ enum class CellError : std::uint8_t {
   kShort,       // no room for header, extensions and CRC
   kCrc,         // cell CRC wrong
   kVersion,     // not version 1
-  kOp,          // Op x Svc not allowed; header is valid, acknowledged services answer NAK 0x61
+  kOp,          // Op x Svc not allowed; header is valid, acknowledged services send NAK 0x61
   kPosition,    // part of a packet where only one cell is legal, or CSN and Pos disagree
-  kFlags,       // idata or packet CRC where it has no place
-  kExtensions,  // ext words differ from what the header calls for, or one has no meaning
+  kFlags,       // idata or packet CRC where it is not allowed
+  kExtensions,  // ext words differ from the header, or an extension is invalid
   kLength,      // bytes, payload length and pad disagree, or the op's payload has another size
   kCount_
 };
 // "crc", "version" ...: usable as the suffix of a counter.
 std::string_view name(CellError error);
 
-// `cell` is exactly one cell. On kNone `out` is filled; from kOp on, out.header is believable (the
-// CRC was right) and nothing else of `out` is. Reserved bits and pad bytes are ignored.
+// Parses exactly one cell. On kNone `out` is filled; from kOp on, out.header is valid (the CRC was)
+// and nothing else of `out` is. Reserved bits and pad bytes are ignored.
 CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only = false);
-// The same without the CRC, of a cell that was kept since parse_cell() took it.
+// The same without the CRC check, for a cell that parse_cell() accepted earlier.
 CellError parse_checked_cell(base::Bytes cell, CellView& out);
 
-// The ACKX of an ACK or NAK that parse_cell took. False for other cells.
+// Parses the ACKX of an ACK or NAK that parse_cell() accepted. Returns false for other cells.
 bool parse_ack(const CellView& view, AckExt& out);
 
-// The bytes of an emitted head that the packet CRC covers: VA/MH, READ, ATOMIC, IDATA, DEREG.
+// Returns the bytes of an emitted head that the packet CRC covers: VA/MH, READ, ATOMIC, IDATA,
+// DEREG.
 base::Bytes packet_crc_ext(base::Bytes emitted_head, const CellHead& head);
 
 // Packet CRC: CRC-32C over covered extensions and payload (no pad) of all cells, in CSN order.

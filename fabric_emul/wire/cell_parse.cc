@@ -7,7 +7,7 @@ namespace splitnic::fabric {
 
 namespace {
 
-// Takes the extensions one after the other; a cut one leaves is_whole() false.
+// Reads the extensions in order; a truncated one leaves is_whole() false.
 class ExtensionReader {
  public:
   explicit ExtensionReader(base::Bytes bytes) : bytes_(bytes) {}
@@ -37,7 +37,7 @@ class ExtensionReader {
 
 bool is_position_legal(const MacHeader& header, const OpInfo& info) {
   if (!info.multi_cell && header.pos != Pos::kOnly) return false;
-  // In ACK and NAK the CSN names the cell that is spoken of.
+  // In ACK and NAK the CSN is that of the cell in question.
   return info.has_ack || is_first(header.pos) == (header.csn == 0);
 }
 
@@ -91,7 +91,8 @@ bool parse_extensions(base::Bytes extensions, const OpInfo& info, CellView& out)
   return reader.is_done();
 }
 
-// What the cell before it had. Not by `out = CellView{}`: that takes as long as all the rest.
+// Clears the results of the previous cell. `out = CellView{}` would take as long as the whole
+// parse.
 void forget_extensions(CellView& out) {
   out.va_mh.reset();
   out.idata.reset();

@@ -1,5 +1,5 @@
-// The extension headers between MAC header and payload. Each is a total format: parse takes exactly
-// its size and refuses what has no meaning. Order: GNH, EE, STREAM, VA/MH, READ, ATOMIC, IDATA,
+// The extension headers between MAC header and payload. Each parse() takes exactly the size of its
+// format and refuses invalid values. Order: GNH, EE, STREAM, VA/MH, READ, ATOMIC, IDATA,
 // DEREG, ACKX. docs/wire/cell.md#extensions, docs/wire/ack.md
 #pragma once
 
@@ -74,13 +74,13 @@ enum class AckCode : std::uint8_t {
 bool is_known(AckCode code);
 std::string_view name(AckCode code);
 
-// ACKX: what an ACK or NAK says besides the PSN and CSN in the MAC header.
+// ACKX: the content of an ACK or NAK in addition to the PSN and CSN in the MAC header.
 struct AckExt {
   AckCode code = AckCode::kAck;
   std::uint32_t msn = 0;  // completed packets, 24 bits
   std::uint16_t receive_credits = 0;
   std::uint16_t detail = 0;    // RNR: wait in 10 us; remote access: 'a'..'g'; else a sub-code
-  bool selective = false;      // word A2 and the bitmap are there; RC only
+  bool selective = false;      // word A2 and the bitmap are present; RC only
   Lcn cumulative{};            // every cell up to this LCN arrived
   std::uint8_t hold_10us = 0;  // how long the receiver held this back
   unsigned bitmap_words = 0;   // <= kAckBitmapWordsMax; trailing words may be left out
@@ -97,7 +97,8 @@ struct AckExt {
   // kAckBitmapWordsMax.
   void set_bit(unsigned i);
 
-  // False (out unspecified): size wrong, code unknown, bitmap longer than kAckBitmapWordsMax.
+  // Returns false (out unspecified) if the size is wrong, the code unknown or the bitmap longer
+  // than kAckBitmapWordsMax.
   static bool parse(base::Bytes in, AckExt& out);
   // Writes bytes() bytes. REQUIRES bitmap_words <= kAckBitmapWordsMax.
   void emit(std::byte* at) const;

@@ -133,7 +133,7 @@ FlitWalker::Step FlitWalker::next(FlitView& out) {
       rest_ = rest_.subspan(out.bytes());
       return Step::kFlit;
     case FlitError::kType:
-    case FlitError::kPayload:  // its CRC was right, so its size is
+    case FlitError::kPayload:  // the CRC is right, so the size is
       rest_ = rest_.subspan(out.bytes());
       return Step::kBad;
     case FlitError::kShort:

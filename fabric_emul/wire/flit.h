@@ -43,7 +43,8 @@ struct FlitHeader {
 // Writes the header at out, the payload of header.size bytes being in place at out + 16, and the
 // flit CRC. Returns 16 + header.size. REQUIRES that many bytes in out.
 std::size_t seal_flit(base::MutableBytes out, const FlitHeader& header);
-// Same, copying the payload; header.size is taken from it. REQUIRES payload <= kFlitPayloadMax.
+// The same with a copy of the payload, whose size becomes header.size. REQUIRES payload <=
+// kFlitPayloadMax.
 std::size_t emit_flit(base::MutableBytes out, FlitHeader header, base::Bytes payload = {});
 
 struct FlitView {
@@ -63,8 +64,8 @@ enum class FlitError : std::uint8_t {
 };
 std::string_view name(FlitError error);
 
-// Reads the flit at the start of `at`, which may hold more behind it. kType and kPayload come after
-// the CRC: out.payload then tells how far to skip.
+// Parses the flit at the start of `at`, which may hold more behind it. kType and kPayload come
+// after the CRC: out.payload is then the part to skip.
 FlitError parse_flit(base::Bytes at, FlitView& out);
 
 // Walks the flits of one datagram:
@@ -74,7 +75,7 @@ class FlitWalker {
  public:
   enum class Step : std::uint8_t {
     kFlit,     // out is a good flit
-    kBad,      // error() says why; after kType and kPayload the walk goes on, else it ends
+    kBad,      // error() is the reason; after kType and kPayload the walk continues, else it ends
     kEnd,      // end of the datagram or filler
     kSession,  // the datagram belongs to the session layer: nothing here is a flit
   };

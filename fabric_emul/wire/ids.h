@@ -1,4 +1,4 @@
-// The identifiers of the fabric, one type each. docs/GLOSSARY.md says what each means.
+// The identifiers of the fabric, one type each. Their meaning: docs/GLOSSARY.md.
 #pragma once
 
 #include <cstdint>

@@ -43,21 +43,21 @@ constexpr std::uint8_t kInitFormat = 1;
 std::string_view name(InitStep step) {
   switch (step) {
     case InitStep::kHello:
-      return "hello";
+      return "HELLO";
     case InitStep::kChallenge:
-      return "challenge";
+      return "CHALLENGE";
     case InitStep::kAnswer:
-      return "answer";
+      return "ANSWER";
     case InitStep::kReady:
-      return "ready";
+      return "READY";
     case InitStep::kRefuse:
-      return "refuse";
+      return "REFUSE";
     case InitStep::kBye:
-      return "bye";
+      return "BYE";
     case InitStep::kProbe:
-      return "probe";
+      return "PROBE";
     case InitStep::kProbeReply:
-      return "probe_reply";
+      return "PROBE_REPLY";
   }
   return "unknown";
 }

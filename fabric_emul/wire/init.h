@@ -1,6 +1,6 @@
-// INIT: how two ends of a link find out about each other. One size for every step, so an answer is
-// never larger than the request that caused it; a sender is believed only after it has echoed a
-// number that was sent to its address. docs/wire/flit.md#init
+// INIT: the handshake of the two ends of a link. One size for every step, so a reply is never
+// larger than its request; a sender is accepted only after it has echoed a number that was sent to
+// its address. docs/wire/flit.md#init
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@ namespace splitnic::fabric {
 
 enum class InitStep : std::uint8_t {
   kHello = 1,       // nonce: fresh; echo: 0
-  kChallenge = 2,   // to an address that proved nothing. nonce: token; echo: nonce of the hello
-  kAnswer = 3,    // nonce: fresh; echo: the token
-  kReady = 4,       // the sender believes the peer. echo: nonce of the hello or answer
-  kRefuse = 5,      // reason says why; echo as kReady
+  kChallenge = 2,   // to an address that is not proven. nonce: token; echo: nonce of HELLO
+  kAnswer = 3,      // nonce: fresh; echo: the token
+  kReady = 4,       // the sender accepted the peer. echo: nonce of HELLO or ANSWER
+  kRefuse = 5,      // with a reason; echo as kReady
   kBye = 6,         // clean stop
-  kProbe = 7,       // path probe: filler behind it makes the datagram as long as is asked about
+  kProbe = 7,       // path probe: filler extends the datagram to the length being probed
   kProbeReply = 8,  // echo: nonce of the probe
 };
 enum class LinkProfile : std::uint8_t { kFull = 0, kSpeed = 1, kShm = 2 };
 enum class CellCrcMode : std::uint8_t { kWholeCell = 0, kHeadOnly = 1 };
 enum class InitReason : std::uint8_t {
   kNone = 0,
-  kVersion = 1,   // program versions do not go together
+  kVersion = 1,   // program versions are not compatible
   kProfile = 2,   // another profile or CRC mode
   kMcp = 3,       // no common MCP
   kIdentity = 4,  // EUI-64 not expected here
@@ -51,7 +51,7 @@ struct Init {
   std::uint32_t receive_buffer_bytes = 0;
   Eui64 eui64{};
   std::uint64_t instance = 0;       // random per process start, not 0
-  std::uint64_t peer_instance = 0;  // the receiver's, as last heard; 0 = not known
+  std::uint64_t peer_instance = 0;  // the receiver's, as last received; 0 = not known
   std::uint64_t nonce = 0;          // the receiver echoes it
   std::uint64_t echo = 0;           // the receiver's nonce or token
   Lid lid{};                        // the sender's; 0 = none yet

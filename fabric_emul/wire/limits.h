@@ -1,6 +1,6 @@
-// Every size and bound of the fabric's formats, on one page. Protocol constants only: what an
-// implementation chooses (windows, timers, buffers) lives with the code that owns it.
-// Formats: docs/wire/cell.md, ack.md, flit.md, mgmt.md, datagram.md.
+// Every size and bound of the fabric's formats, on one page. Protocol constants only: values that
+// an implementation chooses (windows, timers, buffers) are in the code that uses them. Formats:
+// docs/wire/cell.md, ack.md, flit.md, mgmt.md, datagram.md.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,6 @@ inline constexpr std::size_t kDeregBytes = 4;
 inline constexpr std::size_t kCrcBytes = 4;  // cell CRC and packet CRC alike
 inline constexpr std::size_t kCellBytesMin = kMacHeaderBytes + kCrcBytes;
 inline constexpr std::size_t kExtWordsMax = 255;
-inline constexpr std::size_t kPadBytesMax = 3;
 inline constexpr std::size_t kFetchOpRespBytes = 8;
 inline constexpr std::size_t kTerminateBytes = 48;
 
@@ -41,8 +40,7 @@ inline constexpr std::uint16_t kMcpMin = 4;
 inline constexpr std::uint16_t kMcpMax = 65532;
 inline constexpr std::size_t kMgmtPayloadMax = 1024;  // whatever the MCP
 inline constexpr std::uint32_t kCellsPerPacketMax = 65536;
-inline constexpr std::uint32_t kResponseCellsMax =
-    128;  // that one RDMA read request is answered by
+inline constexpr std::uint32_t kResponseCellsMax = 128;  // of the response to one RDMA read
 
 // Serial windows: half of the number space.
 inline constexpr std::uint32_t kPsnWindowMax = 1U << 23;

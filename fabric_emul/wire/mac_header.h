@@ -12,11 +12,11 @@
 
 namespace splitnic::fabric {
 
-// Where a cell stands in its packet; all four values of the 2-bit field are legal. [S004-05]
+// The position of a cell in its packet; all four values of the 2-bit field are legal. [S004-05]
 enum class Pos : std::uint8_t { kMiddle = 0, kLast = 1, kFirst = 2, kOnly = 3 };
 
 constexpr bool is_first(Pos pos) { return pos == Pos::kFirst || pos == Pos::kOnly; }
-// Of cell `csn` of a packet that has so many.
+// Returns the position of cell `csn` in a packet of `cells` cells.
 constexpr Pos position_of(std::uint32_t csn, std::uint32_t cells) {
   if (cells == 1) return Pos::kOnly;
   if (csn == 0) return Pos::kFirst;

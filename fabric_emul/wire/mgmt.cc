@@ -84,7 +84,7 @@ MgmtPair parse_pair(const std::byte* at) {
   return out;
 }
 
-// A queue pair that is set up has a service, a number, an MCP and a channel of its own.
+// A queue pair that is set up has a service, a number, an MCP and its own channel.
 bool are_pairs_legal(const Mgmt& m) {
   const bool sets_up = m.kind == MgmtKind::kConnectReq || m.kind == MgmtKind::kConnectRep;
   if (sets_up && m.pair_count == 0) return false;

@@ -28,7 +28,7 @@ enum class MgmtReject : std::uint16_t {
   kUnknownPeer = 1,   // EUI-64 or instance not known
   kBadParameter = 2,  // a queue pair's parameters cannot be taken
   kNoResources = 3,
-  kRefused = 4,  // the layer above said no; private data may say why
+  kRefused = 4,  // by the layer above; private data may give the reason
   kStale = 5,    // transaction or queue pair no longer there
 };
 std::string_view name(MgmtKind kind);
@@ -47,7 +47,7 @@ inline constexpr std::size_t kMgmtPairBytes = 32;
 static_assert(kMgmtFixedBytes + kMgmtPairsMax * kMgmtPairBytes + kMgmtPrivateBytesMax <=
               kMgmtPayloadMax);
 
-// One queue pair as its owner describes it.
+// A queue pair as described by its owner.
 struct MgmtPair {
   std::uint8_t channel = 0;
   Service service = Service::kRc;
@@ -58,8 +58,8 @@ struct MgmtPair {
   Lcn start_lcn{};
   std::uint16_t mcp = 0;
   std::uint16_t receive_credits = 0;
-  std::uint16_t max_dest_rd_atomic =
-      0;  // RDMA reads and FetchOps that the sender answers at a time
+  // RDMA reads and FetchOps that the sender of this accepts in flight.
+  std::uint16_t max_dest_rd_atomic = 0;
   std::uint32_t msg_max = 0;
   Msn completed{};  // DISC and DISC_REP: last packet completed as receiver
   friend bool operator==(const MgmtPair&, const MgmtPair&) = default;
@@ -84,7 +84,7 @@ struct Mgmt {
 enum class MgmtError : std::uint8_t {
   kNone,
   kShort,   // fixed part or a pair cut off
-  kLength,  // bytes differ from what the counts say, or private data too long
+  kLength,  // bytes differ from the counts, or private data too long
   kFormat,  // format or kind unknown
   kReject,  // reject code in another kind, missing or unknown in CONNECT_REJ
   kPair,    // too many pairs, none in CONNECT_REQ/REP, or one with illegal values

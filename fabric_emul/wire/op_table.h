@@ -1,5 +1,5 @@
-// Which operation may travel on which service, total over all 64 x 16 values: what is not listed is
-// not allowed. Also which extension headers each pair carries. docs/wire/cell.md#operations
+// The table of operations and services, total over all 64 x 16 values: a pair that is not listed is
+// not allowed. It also lists the extension headers of each pair. docs/wire/cell.md#operations
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ enum class Service : std::uint8_t {
 };
 inline constexpr std::size_t kServiceValues = 16;
 
-// When the VA/MH extension is there.
+// The cells of a packet that have the VA/MH extension.
 enum class VaMhRule : std::uint8_t { kNever, kFirstOrOnly, kEvery };
 
 struct OpInfo {
@@ -127,7 +127,7 @@ constexpr OpInfo make_op_info(Op op, Service service) {
   return info;
 }
 
-// With what depends on the service alone.
+// Adds the extensions that depend on the service alone.
 constexpr OpInfo make_entry(Op op, Service service) {
   OpInfo info = make_op_info(op, service);
   if (!info.allowed) return OpInfo{};
@@ -157,7 +157,7 @@ constexpr const OpInfo& op_info(Op op, Service service) {
                             static_cast<std::size_t>(service) % kServiceValues];
 }
 
-// Requests whose answer carries data.
+// Returns true for requests whose response carries data.
 constexpr bool wants_response(Op op) { return op == Op::kRdmaReadReq || op == Op::kFetchOpReq; }
 
 // "SEND", "RDMA_WRITE" ...; "unknown" for any other value.

@@ -21,7 +21,7 @@ enum class TerminateCause : std::uint16_t {  // layer (4) << 12 | type (4) << 8 
   kAccess = 0x102,            // checks b, f, g
   kProtectionDomain = 0x103,  // check c
   kWrap = 0x104,
-  kUnexpectedOp = 0x206,  // an operation that the stream does not take
+  kUnexpectedOp = 0x206,  // an operation that the stream does not accept
   kStreamError = 0x207,   // sequence, length or position of cells
   kReadQueueFull = 0x1202,
   kMsnRange = 0x1203,  // not the next message sequence number
@@ -36,7 +36,8 @@ struct Terminate {
   std::uint32_t length = 0;
   MacHeader offending{};
 
-  // Nothing: size is not kTerminateBytes, cause unknown, letter not one of the seven.
+  // Returns nothing if the size is not kTerminateBytes, the cause unknown or the letter not one of
+  // the seven.
   static std::optional<Terminate> parse(base::Bytes in);
   void emit(std::byte* at) const;  // writes kTerminateBytes
   friend bool operator==(const Terminate&, const Terminate&) = default;

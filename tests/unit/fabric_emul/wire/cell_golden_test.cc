@@ -328,7 +328,7 @@ TEST(CellGoldenTest, every_payload_length_gets_its_pad) {
   }
 }
 
-// What is optional in a cell, and where in it.
+// The optional parts of a cell, with their positions.
 std::string optional_parts(const CellView& view, const golden::Bytes& cell) {
   std::string out;
   const auto word = [&out](const std::optional<std::uint32_t>& value) {

@@ -1,4 +1,4 @@
-// What parse_cell refuses, and that nothing it is given makes it read outside the cell.
+// Cells that parse_cell refuses, and proof that no input makes it read outside the cell.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ TEST(CellRejectTest, pairs_of_operation_and_service_outside_the_table_are_refuse
       const CellError error = parse_cell(reseal(cell), view);
       const bool allowed = op_info(static_cast<Op>(op), static_cast<Service>(service)).allowed;
       EXPECT_EQ(error == CellError::kOp, !allowed) << op << " " << service;
-      // Believable, so that a NAK can be written.
+      // The header is valid, so that a NAK can be written.
       EXPECT_EQ(view.header.sqpn, Qpn(0x10));
     }
   }

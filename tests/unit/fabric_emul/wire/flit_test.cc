@@ -224,7 +224,7 @@ TEST(DatagramTest, a_first_byte_with_the_top_bit_belongs_to_the_session_layer) {
   EXPECT_EQ(walk({}), Steps{Step::kEnd});
 }
 
-TEST(DatagramTest, a_bad_flit_ends_the_walk_unless_its_size_can_be_believed) {
+TEST(DatagramTest, a_bad_flit_ends_the_walk_unless_its_size_is_valid) {
   Bytes datagram = bytes_of(golden::kDatagram);
   datagram[5] ^= std::byte{1};
   EXPECT_EQ(walk(datagram), (Steps{Step::kBad, Step::kEnd}));

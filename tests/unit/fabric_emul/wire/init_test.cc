@@ -62,7 +62,7 @@ TEST(InitTest, X_46_golden_hello_and_ready) {
   }
 }
 
-TEST(InitTest, X_46_every_step_has_one_size_so_no_answer_outgrows_its_request) {
+TEST(InitTest, X_46_every_step_has_one_size_so_no_reply_outgrows_its_request) {
   for (unsigned step = 0; step < 256; ++step) {
     Init init = hello();
     init.step = static_cast<InitStep>(step);

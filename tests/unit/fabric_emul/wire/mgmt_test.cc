@@ -159,7 +159,7 @@ TEST(MgmtTest, reserved_bits_are_ignored) {
   }
 }
 
-TEST(MgmtTest, S000_16_reads_taken_stand_in_bytes_22_and_23_of_a_pair) {
+TEST(MgmtTest, S000_16_max_dest_rd_atomic_is_in_bytes_22_and_23_of_a_pair) {
   Mgmt m = mgmt_of(MgmtKind::kConnectRep);
   m.pairs[0].max_dest_rd_atomic = 0x1234;
   Bytes expected = bytes(mgmt_of(MgmtKind::kConnectRep));
