@@ -30,7 +30,7 @@ FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wa
 
 base::Status FabricEnd::connect(const fabric::PeerAddress& peer, const Run& run,
                                 base::Duration patience) {
-  Greeting what;
+  Handshake what;
   what.op = run.op;
   what.goes_back_n = run.goes_back_n;
   what.bytes = static_cast<std::uint32_t>(run.bytes);
@@ -50,7 +50,7 @@ void FabricEnd::disconnect() {
 
 // Memory, and a queue pair in INIT with receives posted for all that the other end may have under
 // way.
-base::Status FabricEnd::begin(const Greeting& what) {
+base::Status FabricEnd::begin(const Handshake& what) {
   what_ = what;
   memory_.assign(slots_for(what.bytes) * slot_stride(what.bytes), std::byte{1});
   auto handle = adapter_->memory().register_region(pd_, memory_, fabric::kAccessRights);
@@ -176,14 +176,14 @@ void FabricEnd::on_completion(const fabric::Wc& wc) {
   }
 }
 
-std::array<std::byte, Greeting::kBytes> FabricEnd::greeting() const {
-  Greeting mine = what_;
+std::array<std::byte, Handshake::kBytes> FabricEnd::handshake() const {
+  Handshake mine = what_;
   mine.handle = handle_.value;
   mine.start = start_.value;
   return mine.emit();
 }
 
-void FabricEnd::take(const Greeting& theirs) {
+void FabricEnd::take(const Handshake& theirs) {
   remote_handle_ = fabric::MemoryHandle(theirs.handle);
   remote_start_ = fabric::VirtualAddress(theirs.start);
   is_connected_ = true;
@@ -193,7 +193,7 @@ void FabricEnd::on_link_up(fabric::Link& link) {
   if (!config_.is_active || link_ != nullptr) return;
   link_ = &link;
   const std::array<fabric::MgmtPair, 1> mine{adapter_->describe(qpn_, 0, 0)};
-  connection_ = adapter_->connections().connect(link, mine, greeting(), clock_.now());
+  connection_ = adapter_->connections().connect(link, mine, handshake(), clock_.now());
 }
 
 void FabricEnd::on_link_down(fabric::Link& link, std::string_view why) {
@@ -202,7 +202,7 @@ void FabricEnd::on_link_down(fabric::Link& link, std::string_view why) {
 
 MgmtReject FabricEnd::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                          const fabric::Mgmt& request, fabric::Mgmt& reply) {
-  const auto theirs = Greeting::parse(request.private_data);
+  const auto theirs = Handshake::parse(request.private_data);
   if (config_.is_active || !theirs || request.pair_count != 1) return MgmtReject::kRefused;
   const bool goes_back_n = (request.pairs[0].flags & fabric::kPairGoBackN) != 0;
   if (goes_back_n != theirs->goes_back_n) return MgmtReject::kBadParameter;
@@ -215,14 +215,14 @@ MgmtReject FabricEnd::on_connect_request(fabric::ConnectionId id, fabric::Link& 
   reply.pairs[0] = adapter_->describe(qpn_, 0, 0);
   reply.pairs[0].peer_qpn = request.pairs[0].qpn;
   if (!adapter_->connect_qp(reply.pairs[0], request.pairs[0], link)) return MgmtReject::kRefused;
-  reply_ = greeting();
+  reply_ = handshake();
   reply.private_data = reply_;
   take(*theirs);
   return MgmtReject::kNone;
 }
 
 bool FabricEnd::on_connected(fabric::ConnectionId, fabric::Link& link, const fabric::Mgmt& reply) {
-  const auto theirs = Greeting::parse(reply.private_data);
+  const auto theirs = Handshake::parse(reply.private_data);
   if (!theirs || reply.pair_count != 1) {
     fail("the peer speaks otherwise");
     return false;

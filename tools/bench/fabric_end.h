@@ -1,6 +1,6 @@
 // One end of a measurement: an adapter on an underlay with one RC queue pair at a time, and the
 // loop of the daemons. Spinning, the loop asks the underlay at once instead of sleeping. The active
-// end says what is to be measured; the passive one serves one peer after the other (greeting.h),
+// end says what is to be measured; the passive one serves one peer after the other (handshake.h),
 // believes nothing of what it says and outlives its failures. Thread: its process has only one.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
-#include "tools/bench/greeting.h"
+#include "tools/bench/handshake.h"
 #include "tools/bench/run.h"
 
 namespace splitnic::bench {
@@ -70,7 +70,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
   }
 
  private:
-  base::Status begin(const Greeting& what);
+  base::Status begin(const Handshake& what);
   void end_session();
   void fail(const std::string& why);
   base::Status post_receive();
@@ -78,8 +78,8 @@ class FabricEnd final : private fabric::ConnectionHandler {
   bool take_completions();
   void on_completion(const fabric::Wc& wc);
   fabric::Sge slot(std::size_t number) const;
-  std::array<std::byte, Greeting::kBytes> greeting() const;
-  void take(const Greeting& theirs);
+  std::array<std::byte, Handshake::kBytes> handshake() const;
+  void take(const Handshake& theirs);
 
   void on_link_up(fabric::Link& link) override;
   void on_link_down(fabric::Link& link, std::string_view why) override;
@@ -103,7 +103,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
   bool made_progress_ = true;
 
   // Of the connection.
-  Greeting what_;
+  Handshake what_;
   std::string why_;  // it failed
   fabric::Link* link_ = nullptr;
   fabric::ConnectionId connection_;
@@ -112,7 +112,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
   std::vector<std::byte> memory_;
   fabric::MemoryHandle handle_, remote_handle_;
   fabric::VirtualAddress start_, remote_start_;
-  std::array<std::byte, Greeting::kBytes> reply_{};
+  std::array<std::byte, Handshake::kBytes> reply_{};
   std::size_t next_slot_ = 0, next_receive_ = 0;
   std::size_t posted_ = 0, sent_ = 0, received_ = 0;
 };

@@ -1,17 +1,17 @@
 // The private data of `splitnic bench`: golden bytes, every truncation, every refused value.
-#include "tools/bench/greeting.h"
+#include "tools/bench/handshake.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace splitnic::bench::greeting_test {
+namespace splitnic::bench::bench_handshake_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
 Bytes golden() {
-  constexpr std::array<std::uint8_t, Greeting::kBytes> kBytes = {
+  constexpr std::array<std::uint8_t, Handshake::kBytes> kBytes = {
       'S',  'N',  'B',  '1',  2,    1,    0,    0,    0,    0x10, 0,    0,
       0x0A, 0x0B, 0x0C, 0x0D, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
   Bytes out;
@@ -19,8 +19,8 @@ Bytes golden() {
   return out;
 }
 
-TEST(GreetingTest, golden_bytes_both_ways) {
-  const auto read = Greeting::parse(golden());
+TEST(BenchHandshakeTest, golden_bytes_both_ways) {
+  const auto read = Handshake::parse(golden());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->op, Op::kRead);
   EXPECT_TRUE(read->goes_back_n);
@@ -31,20 +31,20 @@ TEST(GreetingTest, golden_bytes_both_ways) {
   EXPECT_EQ(Bytes(written.begin(), written.end()), golden());
 }
 
-TEST(GreetingTest, every_truncation_and_what_is_longer_is_refused) {
+TEST(BenchHandshakeTest, every_other_length_is_refused) {
   Bytes longer = golden();
   longer.push_back({});
-  EXPECT_FALSE(Greeting::parse(longer));
-  for (std::size_t bytes = 0; bytes < Greeting::kBytes; ++bytes) {
-    EXPECT_FALSE(Greeting::parse(base::Bytes(longer).first(bytes))) << bytes;
+  EXPECT_FALSE(Handshake::parse(longer));
+  for (std::size_t bytes = 0; bytes < Handshake::kBytes; ++bytes) {
+    EXPECT_FALSE(Handshake::parse(base::Bytes(longer).first(bytes))) << bytes;
   }
 }
 
-TEST(GreetingTest, what_no_end_says_is_refused) {
+TEST(BenchHandshakeTest, bytes_that_no_end_sends_are_refused) {
   const auto with = [](std::size_t at, std::uint8_t byte) {
     Bytes bytes = golden();
     bytes[at] = std::byte{byte};
-    return Greeting::parse(bytes).has_value();
+    return Handshake::parse(bytes).has_value();
   };
   EXPECT_FALSE(with(0, 'T')) << "magic";
   EXPECT_FALSE(with(3, '2'));
@@ -59,4 +59,4 @@ TEST(GreetingTest, what_no_end_says_is_refused) {
 }
 
 }  // namespace
-}  // namespace splitnic::bench::greeting_test
+}  // namespace splitnic::bench::bench_handshake_test

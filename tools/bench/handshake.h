@@ -1,5 +1,5 @@
-// The private data of the two ends' connection: what is to be measured, and the memory that each
-// gives the other. Bytes, all big-endian:
+// The handshake of the two ends of `splitnic bench`, in the private data of their connection: the
+// operation to measure, and the memory that each end offers to the other. Bytes, all big-endian:
 //   [magic 4][op 1][flags 1: 1 go-back-N][0, 2][bytes 4][handle 4][start 8]
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace splitnic::bench {
 
-struct Greeting {
+struct Handshake {
   static constexpr std::size_t kBytes = 24;
   static constexpr std::uint32_t kMagic = 0x534E4231;
 
@@ -32,10 +32,10 @@ struct Greeting {
     base::store_be(out.data() + 16, start);
     return out;
   }
-  // Nothing if a peer of this version does not say such things.
-  static std::optional<Greeting> parse(base::Bytes in) {
+  // Returns nothing if a peer of this version does not send such bytes.
+  static std::optional<Handshake> parse(base::Bytes in) {
     if (in.size() != kBytes || base::load_be<std::uint32_t>(in.data()) != kMagic) return {};
-    Greeting out;
+    Handshake out;
     out.bytes = base::load_be<std::uint32_t>(in.data() + 8);
     if (in[4] > static_cast<std::byte>(Op::kRead) || in[5] > std::byte{1}) return {};
     if (in[6] != std::byte{0} || in[7] != std::byte{0}) return {};
