@@ -61,7 +61,7 @@ SipKey Challenge::draw() {
 
 void Challenge::renew(base::Time now) {
   if (now < renew_at_) return;
-  // After a long pause the key before is too old as well.
+  // After a long pause the current key is too old, too.
   previous_ = now - renew_at_ < kLifetime ? current_ : draw();
   current_ = draw();
   renew_at_ = now + std::chrono::duration_cast<base::Time::duration>(kLifetime);

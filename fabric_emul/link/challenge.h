@@ -1,7 +1,8 @@
-// Tokens of the INIT challenge, kept in no table: a keyed hash (SipHash-2-4) over who asks from
-// where and whom it would replace. So hellos from forged addresses cost no memory, and an answer
-// recorded before a restart is worth nothing after it. The key is drawn anew every kLifetime; the
-// one before still counts.
+// Tokens of the INIT challenge, kept in no table: a keyed hash (SipHash-2-4, Aumasson and Bernstein
+// 2012) over the sender's identity and address and the instance it would replace. So HELLOs from
+// forged addresses cost no memory, and an ANSWER recorded before a restart is worth nothing after
+// it. The key is renewed every kLifetime; the previous one is still accepted.
+// Thread: the data thread. docs/wire/flit.md#init
 #pragma once
 
 #include <array>
@@ -28,11 +29,12 @@ class Challenge {
     PeerAddress address;
     Eui64 eui64;
     std::uint64_t instance = 0;
-    std::uint64_t replaced_instance = 0;  // of the link that this EUI-64 has now; 0 = none
+    std::uint64_t replaced_instance = 0;  // of the peer that has this EUI-64 now; 0 = none
   };
 
   explicit Challenge(base::Random& random);
-  std::uint64_t token(base::Time now, const Subject& subject);  // never 0
+  // Returns the token to challenge this sender with; never 0.
+  std::uint64_t token(base::Time now, const Subject& subject);
   bool accepts(base::Time now, const Subject& subject, std::uint64_t token);
 
  private:

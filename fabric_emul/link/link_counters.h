@@ -1,4 +1,4 @@
-// What a port counts. Every drop of a received datagram, flit or cell has exactly one name.
+// Counters of a port. Every drop of a received datagram, flit or cell has exactly one name.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ enum class LinkCounter {
   kTxBlocked,
   kTxInit,
   kTxIdle,
-  kTxDropRefused,  // batch lost: the underlay said that the peer or the path is not there
+  kTxDropRefused,  // batch lost: the underlay reported that the peer or the path is not there
   kTxDropTooLong,  // batch lost: the path no longer carries datagrams of this length
   kTxDropControl,  // INIT or IDLE not taken by the underlay; timers repeat it
-  kTxDropDown,     // batch thrown away because its link went down or its peer restarted
+  kTxDropDown,     // batch dropped because its link went down or its peer restarted
   kRxBatch,
   kRxDatagram,
   kRxBytes,
@@ -28,19 +28,19 @@ enum class LinkCounter {
   kRxIdle,
   kRxDropCrc,
   kRxDropSize,       // flit cut off, longer than its datagram, or too short for a cell
-  kRxDropType,       // unknown type, or one that this profile does not use
+  kRxDropType,       // unknown type, or one that the profile does not use
   kRxDropCtl,        // not a whole cell, or a CRC mode that was not agreed
   kRxDropPeer,       // flit from an address that has no link
   kRxDropState,      // flit for a link that is not up
   kRxDropSession,    // datagram of the session layer
   kRxDropOverflow,   // more cells in a batch than any legal batch holds
-  kRxDropInit,       // INIT that does not parse, or has no meaning here
+  kRxDropInit,       // INIT that does not parse, or that this side does not accept
   kRxDropChallenge,  // INIT with a token or echo that is not ours
   kUp,
   kDown,
   kPeerRestart,
   kNarrowed,  // the path carries less than before
-  kRefused,   // INIT answered by REFUSE, or REFUSE received
+  kRefused,   // INIT that got REFUSE, or REFUSE received
   kCount_
 };
 

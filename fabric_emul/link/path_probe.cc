@@ -9,21 +9,21 @@ constexpr base::Duration kFirst = 200ms;
 constexpr base::Duration kRound = 100ms;
 constexpr unsigned kMissedMax = 8;
 constexpr unsigned kSearchRounds = 4;
-constexpr unsigned kRoundsMax = 40;  // nothing is learned from a path that loses nearly all
+constexpr unsigned kRoundsMax = 40;  // a path that loses nearly all datagrams shows nothing
 
 }  // namespace
 
 void PathProbe::start(std::size_t full) {
-  rest();
+  go_idle();
   full_ = full;
   narrowed_.reset();
 }
 
-void PathProbe::rest() {
+void PathProbe::go_idle() {
   due_ = base::kNever;
   nonce_ = 0;
   rounds_ = missed_ = searched_ = 0;
-  answered_ = 0;
+  replied_ = 0;
 }
 
 void PathProbe::on_full_sent(base::Time now) {
@@ -35,7 +35,7 @@ std::span<const PathProbe::Probe> PathProbe::on_time(base::Time now, base::Rando
     nonce_ = random.next() | 1U << 8;
   } else {
     if (has(kFull) || rounds_ >= kRoundsMax) {
-      rest();
+      go_idle();
       return {};
     }
     if (searched_ == 0 && has(kShort)) ++missed_;
@@ -48,7 +48,7 @@ std::span<const PathProbe::Probe> PathProbe::on_time(base::Time now, base::Rando
   if (searches)
     ++searched_;
   else
-    answered_ = 0;
+    replied_ = 0;
   ++rounds_;
   due_ = now + kRound;
   std::size_t count = 0;
@@ -62,14 +62,14 @@ std::span<const PathProbe::Probe> PathProbe::on_time(base::Time now, base::Rando
 
 void PathProbe::on_reply(std::uint64_t nonce) {
   const std::uint64_t which = nonce - nonce_;
-  if (nonce_ != 0 && which < kProbesMax) answered_ |= 1U << which;
+  if (nonce_ != 0 && which < kProbesMax) replied_ |= 1U << which;
 }
 
 void PathProbe::conclude() {
   for (std::size_t i = 0; i < kLengths.size() && !narrowed_; ++i) {
     if (has(kFirstLength + i)) narrowed_ = kLengths[i];
   }
-  rest();
+  go_idle();
 }
 
 std::optional<std::size_t> PathProbe::take_narrowed() {

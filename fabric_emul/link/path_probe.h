@@ -1,8 +1,9 @@
-// Whether datagrams of the full length still arrive, for paths that swallow them without a word
-// (ICMP blocked). While such datagrams are sent: rounds of one long and one short probe, each of
-// which the peer answers with a short one. When only the short ones come back, round after round,
-// lengths between are tried too, and the longest that is answered is what the path carries. A lost
-// probe alone decides nothing. Pure: time and nonces come in. [L-33] docs/wire/flit.md#init
+// Finds out whether datagrams of the full length still arrive, for paths that drop them silently
+// (ICMP blocked): a form of packetization layer path MTU discovery (RFC 8899). While such datagrams
+// are sent: rounds of one long and one short probe, to each of which the peer sends a short reply.
+// When only the short ones get replies, round after round, lengths between are tried too, and the
+// longest that gets a reply is what the path carries. One lost probe decides nothing.
+// Pure: time and nonces come in. [L-33] docs/wire/flit.md#init
 #pragma once
 
 #include <array>
@@ -20,34 +21,35 @@ class PathProbe {
  public:
   struct Probe {
     std::uint64_t nonce = 0;
-    std::size_t datagram_bytes = 0;  // 0: as short as can be
+    std::size_t datagram_bytes = 0;  // 0: the minimum
   };
   // Strides that paths of well-known MTUs carry, the longest first.
   static constexpr std::array<std::size_t, 9> kLengths{8916, 4268, 1964, 1416, 1408,
                                                        1336, 1196, 940,  492};
   static constexpr std::size_t kProbesMax = kLengths.size() + 2;
 
-  // From here on datagrams of up to `full` bytes are sent; nothing is under way.
+  // Datagrams of up to `full` bytes are sent from now on; forgets all probes.
   void start(std::size_t full);
   void on_full_sent(base::Time now);
   base::Time deadline() const { return due_; }
-  // REQUIRES deadline() <= now. What is to be sent now; the span lives as long as this.
+  // Returns the probes to send now; the span is valid until the next call. REQUIRES
+  // deadline() <= now.
   std::span<const Probe> on_time(base::Time now, base::Random& random);
   void on_reply(std::uint64_t nonce);
-  // Once: the length that passes where the full one does not.
+  // Returns, once, the length that passes where the full one does not.
   std::optional<std::size_t> take_narrowed();
 
  private:
   static constexpr std::size_t kFull = 0, kShort = 1, kFirstLength = 2;
-  bool has(std::size_t which) const { return (answered_ >> which & 1) != 0; }
-  void rest();
+  bool has(std::size_t which) const { return (replied_ >> which & 1) != 0; }
+  void go_idle();
   void conclude();
 
   std::size_t full_ = 0;
   base::Time due_ = base::kNever;
-  std::uint64_t nonce_ = 0;  // of the long one; the others count from it. 0: at rest
+  std::uint64_t nonce_ = 0;  // of the long probe; the others count from it. 0: idle
   unsigned rounds_ = 0, missed_ = 0, searched_ = 0;
-  std::uint32_t answered_ = 0;  // bit n: probe n
+  std::uint32_t replied_ = 0;  // bit n: probe n
   std::optional<std::size_t> narrowed_;
   std::array<Probe, kProbesMax> out_{};
 };

@@ -1,6 +1,6 @@
-// A decorator that writes every datagram that the carrier took or gave to a capture. Sits right
-// above the carrier, so nothing passes it by: INIT, refused peers and resent flits are all there.
-// Not in the stack at all without --capture. Thread: one owner, the data thread.
+// A decorator that writes every datagram sent and received to a capture file. It sits directly
+// above the UDP or shm underlay, so the capture has everything: INIT, refused peers, retransmitted
+// flits. Not part of the stack without --capture. Thread: one owner, the data thread.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class CaptureUnderlay final : public UnderlayDecorator {
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
-  // What is buffered comes to the file within kFlushAfter, if receive() is called when due.
+  // Buffered datagrams reach the file within kFlushAfter, if receive() is called when due.
   base::Time deadline() const override;
 
  private:
@@ -34,7 +34,7 @@ class CaptureUnderlay final : public UnderlayDecorator {
   PcapngWriter& out_;
   base::Clock& clock_;
   std::uint32_t interface_;
-  base::Duration to_wall_clock_;  // what to add to the clock's time for time since 1970
+  base::Duration to_wall_clock_;  // added to the clock's time gives the time since 1970
   base::Time flush_at_ = base::kNever;
 };
 

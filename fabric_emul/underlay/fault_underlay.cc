@@ -71,8 +71,8 @@ bool FaultUnderlay::is_lost(base::Bytes datagram) {
   return true;
 }
 
-// Loss and nothing else: a batch of which nothing is lost passes without a copy, as a benchmark of
-// what loss costs wants it.
+// Loss only: a batch without a lost datagram passes without a copy, so that a benchmark measures
+// the cost of loss alone.
 std::optional<Underlay::Received> FaultUnderlay::survivors(const Received& batch) {
   const std::size_t stride = std::max<std::size_t>(batch.stride, 1);
   bool is_whole = true;
@@ -93,7 +93,7 @@ std::optional<Underlay::Received> FaultUnderlay::survivors(const Received& batch
   return Received{passed_, stride, batch.from};
 }
 
-// Survivors gather in passed_ and are held as one batch; those that need it are held alone.
+// Remaining datagrams are gathered in passed_ and delayed as one batch; others are delayed alone.
 void FaultUnderlay::take(const Received& batch) {
   passed_.clear();
   const std::size_t stride = std::max<std::size_t>(batch.stride, 1);

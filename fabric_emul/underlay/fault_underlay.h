@@ -1,7 +1,8 @@
-// A decorator that does to datagrams what networks do: loss (single and in bursts), duplication,
-// reordering, delay, flipped bits, truncation; and what tests want: a predicate that drops, a cut
-// cable. Faults happen on receipt (drop_sent on sending), datagram by datagram of a batch; what is
-// left of a batch stays one batch. All chance comes from one seeded Random: same seed, same faults.
+// A decorator that injects the faults of networks: loss (single and in bursts), duplication,
+// reordering, delay, flipped bits, truncation; and those of tests: a predicate that drops, a cut
+// cable. Faults apply on receipt (drop_sent on sending), to each datagram of a batch; the remaining
+// datagrams of a batch stay one batch. All chance comes from one seeded Random: same seed, same
+// faults.
 // Thread: the owner of the underlay below.
 #pragma once
 
@@ -41,16 +42,16 @@ class FaultUnderlay final : public UnderlayDecorator {
                 const FaultConfig& config = {});
 
   void set_config(const FaultConfig& config) { config_ = config; }
-  // True from the predicate drops the datagram; an empty function drops nothing.
+  // Drops the datagrams for which the predicate returns true; an empty function drops nothing.
   void drop_received(Predicate predicate) { drop_received_ = std::move(predicate); }
   void drop_sent(Predicate predicate) { drop_sent_ = std::move(predicate); }
-  // Nothing passes in either direction; what is held back is lost.
+  // While cut, nothing passes in either direction, and delayed datagrams are lost.
   void set_cut(bool cut);
   const FaultCounts& counts() const { return counts_; }
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
-  // When the next held datagram is due.
+  // Returns when the next delayed datagram is due.
   base::Time deadline() const override;
 
  private:
@@ -80,8 +81,8 @@ class FaultUnderlay final : public UnderlayDecorator {
   unsigned burst_left_ = 0;
   std::uint64_t next_order_ = 0;
   std::vector<Held> held_;         // heap, the earliest first
-  std::vector<std::byte> passed_;  // what is left of the batch at hand
-  Held current_;                   // what receive() gave out
+  std::vector<std::byte> passed_;  // the remaining datagrams of the current batch
+  Held current_;                   // the batch that receive() returned
 };
 
 }  // namespace splitnic::fabric

@@ -1,7 +1,7 @@
-// How a data thread waits between two turns: base::IdleStrategy decides whether it sleeps,
-// base::Poller does it. What is needed before a sleep is here, so that no loop forgets it: each
-// underlay is asked by may_sleep() first, and one that says no makes the next turn follow at once.
-// Thread: its owner, the data thread.
+// The wait of a data thread between two loop iterations: base::IdleStrategy decides whether it
+// sleeps, base::Poller waits. Before a sleep may_sleep() of each underlay is called here, so that
+// no loop forgets it; one that returns false makes the next iteration follow at once. Thread: its
+// owner, the data thread.
 #pragma once
 
 #include <algorithm>
@@ -17,33 +17,33 @@ namespace splitnic::fabric {
 
 class IdleWait {
  public:
-  // What the last turn leaves behind.
+  // Results of the last loop iteration.
   struct Iteration {
-    bool made_progress = true;          // something: the next turn follows at once
-    std::uint64_t bytes_processed = 0;  // so far, as base::IdleStrategy counts it
-    bool wants_write = false;           // an underlay took not all: its room ends the wait too
-    base::Time deadline{};              // when there is something to do by itself
+    bool made_progress = true;          // the next iteration follows at once
+    std::uint64_t bytes_processed = 0;  // in total, as base::IdleStrategy counts it
+    bool wants_write = false;           // an underlay is blocked: room ends the wait, too
+    base::Time deadline{};              // of the earliest timer
   };
 
-  // never_sleeps: as base::IdleStrategy says.
+  // never_sleeps: as for base::IdleStrategy.
   explicit IdleWait(bool never_sleeps) : idle_(never_sleeps) {}
 
-  // REQUIRES: it outlives this, and its input is taken in each turn.
+  // REQUIRES that the underlay outlives this and that each iteration takes its input.
   void add(Underlay& underlay) { underlays_.push_back({&underlay, poller_.add(underlay.fd())}); }
-  // For whatever else ends the wait.
+  // The poller, for other descriptors that end the wait.
   base::Poller& poller() { return poller_; }
   const base::Poller& poller() const { return poller_; }
 
-  // Returns when the next turn is due; the poller and has_room() then tell what is ready.
-  void wait(base::Time now, const Iteration& turn) {
-    for (const Watched& one : underlays_) poller_.want(one.which, true, turn.wants_write);
+  // Returns when the next iteration is due; the poller and has_room() then report what is ready.
+  void wait(base::Time now, const Iteration& last) {
+    for (const Watched& one : underlays_) poller_.want(one.which, true, last.wants_write);
     base::IdleStrategy::Step step =
-        idle_.after(turn.made_progress || turn.deadline <= now, turn.bytes_processed, now);
+        idle_.after(last.made_progress || last.deadline <= now, last.bytes_processed, now);
     if (step == base::IdleStrategy::Step::kSleep && !may_sleep())
       step = base::IdleStrategy::Step::kWork;
-    poller_.wait(now, turn.deadline, step);
+    poller_.wait(now, last.deadline, step);
   }
-  // One that wanted to write may try again. A shm wire tells of room as input.
+  // Returns true if a blocked send may be retried. A shm wire reports room as input.
   bool has_room() const {
     return std::ranges::any_of(underlays_, [this](const Watched& one) {
       return poller_.writable(one.which) || poller_.readable(one.which);

@@ -45,9 +45,7 @@ Underlay::SendStatus InProcessUnderlay::send(const PeerAddress& to, base::Bytes 
   InProcessUnderlay* peer = hub_.find(to);
   if (peer == nullptr || !peer->plugged_ || !plugged_) return SendStatus::kRefused;
   if (peer->put(address_, bytes, stride)) return SendStatus::kSent;
-  if (!hub_.config_.drops_when_full) return SendStatus::kBlocked;
-  ++hub_.dropped_;
-  return SendStatus::kSent;
+  return hub_.config_.drops_when_full ? SendStatus::kSent : SendStatus::kBlocked;
 }
 
 bool InProcessUnderlay::put(const PeerAddress& from, base::Bytes bytes, std::size_t stride) {

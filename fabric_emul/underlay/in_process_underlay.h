@@ -1,7 +1,7 @@
 // Endpoints joined in memory: for tests, the simulator and benchmarks of everything above. No
-// clock, no thread, no randomness; a batch arrives as it was sent. Datagrams beyond the queue's
-// bound are refused with kBlocked, or dropped like a full socket buffer does. Thread: one for the
-// hub and all its endpoints.
+// clock, no thread, no randomness; a batch arrives as it was sent. Batches beyond the queue's bound
+// are refused with kBlocked, or dropped as by a full socket buffer. Thread: one for the hub and all
+// its endpoints.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,15 @@ class InProcessUnderlay final : public Underlay {
 
   const PeerAddress& address() const { return address_; }
   std::size_t queued_batches() const { return count_; }
-  // Throws away what waits, as the end of a process does.
+  // Drops the batches that wait, as the end of a process does.
   void clear();
-  // Not plugged in: nothing arrives, senders to it get kRefused.
+  // While not plugged in nothing arrives, and senders to it get kRefused.
   void set_plugged(bool plugged) { plugged_ = plugged; }
 
  private:
   friend class InProcessHub;
   struct Batch {
-    std::vector<std::byte> bytes;  // keeps its capacity from use to use
+    std::vector<std::byte> bytes;  // keeps its capacity
     std::size_t stride = 0;
     PeerAddress from;
   };
@@ -52,7 +52,7 @@ class InProcessUnderlay final : public Underlay {
 struct InProcessConfig {
   std::size_t datagram_bytes_max = 1472;
   std::size_t batch_queue_max = 64;  // batches that wait at one endpoint
-  bool drops_when_full = false;      // false: the sender is told kBlocked
+  bool drops_when_full = false;      // false: the sender gets kBlocked
   std::size_t receive_buffer_bytes = 4 << 20;
 };
 
@@ -61,10 +61,9 @@ class InProcessHub {
   explicit InProcessHub(const InProcessConfig& config = {}) : config_(config) {}
   // Lives as long as the hub.
   InProcessUnderlay& add_endpoint();
-  // From now on; REQUIRES > 0. For tests of a path that narrows.
+  // For tests of a path that narrows. REQUIRES bytes > 0.
   void set_datagram_bytes_max(std::size_t bytes) { config_.datagram_bytes_max = bytes; }
-  std::uint64_t dropped_batches() const { return dropped_; }
-  // The address of an endpoint that need not exist.
+  // Returns the address of an endpoint, which need not exist.
   static PeerAddress address_of(std::uint32_t number);
 
  private:
@@ -73,7 +72,6 @@ class InProcessHub {
 
   InProcessConfig config_;
   std::vector<std::unique_ptr<InProcessUnderlay>> endpoints_;
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace splitnic::fabric

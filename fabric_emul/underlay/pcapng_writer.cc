@@ -15,7 +15,7 @@
 namespace splitnic::fabric {
 namespace {
 
-// Fields are in this machine's byte order: the magic of the section header tells a reader which.
+// Fields are in this machine's byte order: readers know it from the magic of the section header.
 constexpr std::uint32_t kSectionHeader = 0x0A0D0D0A;
 constexpr std::uint32_t kByteOrderMagic = 0x1A2B3C4D;
 constexpr std::uint32_t kVersion = 1;  // major (16), minor (16) in little endian: 1.0
@@ -68,7 +68,7 @@ std::uint32_t PcapngWriter::add_interface(std::string_view name) {
   put_option(kInterfaceTsresol, {&nanoseconds, 1});
   put_option(kEndOfOptions, {});
   end_block(begin);
-  flush();  // the head of the file is never what a full disk loses later
+  flush();  // a disk that fills up later never loses the head of the file
   return interfaces_++;
 }
 
@@ -102,7 +102,7 @@ void PcapngWriter::flush() {
   buffered_datagrams_ = 0;
 }
 
-// False: nothing of the buffer is in the file.
+// Returns false if nothing of the buffer is in the file.
 bool PcapngWriter::write_all() {
   std::size_t done = 0;
   while (done < used_) {
@@ -116,7 +116,7 @@ bool PcapngWriter::write_all() {
       const auto whole = static_cast<off_t>(file_bytes_);
       if (::ftruncate(fd_.get(), whole) != 0 || ::lseek(fd_.get(), whole, SEEK_SET) < 0 ||
           file_bytes_ == 0) {
-        fd_.reset();  // without its head, or with half a block in it, the file is of no use
+        fd_.reset();  // without its head, or with half a block, the file is useless
       }
       return false;
     }

@@ -1,8 +1,8 @@
-// A pcapng file: one section, one interface block an underlay (link type USER0, nanoseconds), one
-// enhanced packet block a datagram with its direction. Blocks are gathered in a buffer of fixed
-// size and written when it is full or flushed. A write that fails (disk full) loses what is in the
-// buffer: counted, told once in the log, never fatal; the file is cut back to its last whole block
-// and the next flush tries again. Thread: one owner, the data thread, which waits for the disk.
+// A pcapng file: one section, one interface block per underlay (link type USER0, nanoseconds), one
+// enhanced packet block per datagram with its direction. Blocks are gathered in a buffer of fixed
+// size and written when it is full or flushed. A write that fails (disk full) loses the buffer:
+// counted, logged once, never fatal; the file is truncated to its last whole block and the next
+// flush retries. Thread: one owner, the data thread, which waits for the disk.
 // Format: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 #pragma once
 
@@ -31,18 +31,18 @@ class PcapngWriter {
 
   enum class Direction : std::uint8_t { kReceived = 1, kSent = 2 };  // as in epb_flags
 
-  // Makes or empties the file, readable by its owner only: it will hold what users sent.
-  // `program` names who wrote it.
+  // Creates or truncates the file, readable by its owner only: it will hold users' data. `program`
+  // is the name of the writing program.
   static base::Result<std::unique_ptr<PcapngWriter>> open(const std::string& path,
                                                           std::string_view program);
   PcapngWriter(const PcapngWriter&) = delete;
   PcapngWriter& operator=(const PcapngWriter&) = delete;
   ~PcapngWriter();
 
-  // The number that datagrams of this interface are written with. Before the first datagram.
+  // Returns the number of this interface for add(). Called before its first datagram.
   std::uint32_t add_interface(std::string_view name);
-  // `since_epoch` is wall-clock time. Of a datagram above 65535 bytes the file has the first
-  // 65535 and the length.
+  // Adds a datagram. `since_epoch` is wall-clock time. The file has at most the first 65535 bytes
+  // of a datagram, and its length.
   void add(std::uint32_t interface, Direction direction, std::chrono::nanoseconds since_epoch,
            base::Bytes datagram);
   void flush();
@@ -62,7 +62,7 @@ class PcapngWriter {
   void lose();
 
   std::string path_;
-  base::UniqueFd fd_;  // closed once it cannot be cut back after a failed write
+  base::UniqueFd fd_;  // closed when it cannot be truncated after a failed write
   std::vector<std::byte> buffer_;
   std::size_t used_ = 0;
   std::uint64_t buffered_datagrams_ = 0;

@@ -22,7 +22,7 @@ ShmRing::ShmRing(ShmRingControl& control, base::MutableBytes data)
   CHECK(std::has_single_bit(data.size()) && data.size() >= kRingBytesMin);
 }
 
-// A word of a record that the other side may be changing: read once, never again.
+// Reads a word of a record that the other side may be changing: once per record.
 std::uint32_t ShmRing::word_at(std::size_t position) const {
   auto* word = reinterpret_cast<std::uint32_t*>(data_.data() + (position & mask()));
   return std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_relaxed);
@@ -56,7 +56,7 @@ ShmRing::Result ShmRing::put(base::Bytes bytes, std::size_t stride) {
     if (!free) return Result::kBroken;
     if (*free >= needed) break;
     if (attempt > 0) return Result::kWait;
-    // Ask, then look again: the taker looks at the request after it has moved its index.
+    // Request, then look again: the taker reads the request after it has moved its index.
     control_.putter_waits.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
@@ -72,7 +72,7 @@ base::MutableBytes ShmRing::room() {
   return data_.subspan(at, kShmBatchMax);
 }
 
-// The room was free when it was asked for, and a taker only makes more.
+// The room was free when room() returned it, and a taker only frees more.
 ShmRing::Result ShmRing::put_in_place(std::size_t bytes, std::size_t stride) {
   CHECK(bytes > 0 && bytes <= kShmBatchMax && stride > 0);
   CHECK((head_ & mask()) + kShmRecordHeader + bytes <= data_.size());
@@ -96,20 +96,20 @@ ShmRing::Result ShmRing::take(base::MutableBytes out, std::size_t& bytes, std::s
   if (waiting == 0) return Result::kWait;
   if (waiting > data_.size() || waiting % kShmStep != 0) return Result::kBroken;
   const std::uint32_t length = word_at(tail_);
-  const std::uint32_t told_stride = word_at(tail_ + sizeof(std::uint32_t));
-  if (length == 0 || length > kShmBatchMax || record_bytes(length) > waiting || told_stride == 0 ||
-      told_stride > length) {
+  const std::uint32_t record_stride = word_at(tail_ + sizeof(std::uint32_t));
+  if (length == 0 || length > kShmBatchMax || record_bytes(length) > waiting ||
+      record_stride == 0 || record_stride > length) {
     return Result::kBroken;
   }
   copy_out(tail_ + static_cast<std::uint32_t>(kShmRecordHeader), out.first(length));
   tail_ += record_bytes(length);
   control_.tail.store(tail_, std::memory_order_release);
   bytes = length;
-  stride = told_stride;
+  stride = record_stride;
   return Result::kDone;
 }
 
-// Ask, then look again: the putter looks at the request after it has moved its index.
+// Request, then look again: the putter reads the request after it has moved its index.
 bool ShmRing::ask_for_wake() {
   control_.taker_waits.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -122,8 +122,8 @@ bool ShmRing::should_wake_taker() {
          control_.taker_waits.exchange(0, std::memory_order_relaxed) != 0;
 }
 
-// Not for every record: when a good part of the ring is free again, which it is at the latest when
-// the ring is empty.
+// Not for every record: only when half of the ring is free, which it is at the latest when the ring
+// is empty.
 bool ShmRing::should_wake_putter() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (control_.putter_waits.load(std::memory_order_relaxed) == 0) return false;

@@ -1,6 +1,6 @@
-// The memory of one shared-memory wire: a sealed memfd with two rings. The side that listens makes
-// it, the side that connects gets its descriptor and checks it before mapping: of the expected
-// length, and sealed against shrinking, so that no one can take pages away under our feet (SIGBUS).
+// The memory of one shared-memory wire: a sealed memfd with two rings. The listening side creates
+// it; the connecting side gets its descriptor and checks it before mapping: of the expected length,
+// and sealed against shrinking, so that nobody can remove pages that are mapped (SIGBUS).
 // Layout: control of ring 0 (listener puts), control of ring 1 (connector puts), page; bytes of
 // ring 0; bytes of ring 1.
 #pragma once
@@ -17,9 +17,9 @@ namespace splitnic::fabric {
 
 class ShmSegment {
  public:
-  // Anonymous memory of two rings of `ring_bytes`, sealed.
+  // Creates sealed anonymous memory of two rings of `ring_bytes`.
   static base::Result<base::UniqueFd> make(std::size_t ring_bytes);
-  // Verifies and maps. The descriptor may be closed afterwards.
+  // Checks the memory and maps it. The descriptor may be closed afterwards.
   static base::Result<std::unique_ptr<ShmSegment>> map(int fd, std::size_t ring_bytes);
   static std::size_t bytes_for(std::size_t ring_bytes);
 

@@ -1,13 +1,14 @@
-// Datagrams between processes of one machine through shared memory: shm://NAME. A wire and nothing
-// more: no pool lies in it, and all that arrives leaves the ring by one checked copy (shm_ring.h).
+// Datagrams between processes of one machine through shared memory: shm://NAME. It only carries
+// datagrams: no pool lies in the segment, and all that arrives is copied out of the ring once and
+// checked (shm_ring.h).
 //
-// The listener has a socket DIRECTORY/splitnic-NAME for programs of its own user. Who connects
-// gets a sealed segment of its own (shm_segment.h) with a ring for each direction. The socket
-// stays: it carries wake-ups (a byte; no eventfd, whose O_NONBLOCK the other side could take away)
-// and its end is the peer's end, which frees the segment. A connector whose listener went away
-// connects again with its next send. A wake-up is sent only to who said by may_sleep() that it
-// sleeps, so that nobody enters the kernel while both are busy. Room after kBlocked is told as
-// input, too. Thread: one owner, the data thread.
+// The listener has a socket DIRECTORY/splitnic-NAME for programs of the same user. Each client gets
+// its own sealed segment (shm_segment.h) with a ring for each direction. The socket stays open: it
+// carries wake-ups (a byte; no eventfd, whose O_NONBLOCK the other side could clear), and its end
+// is the peer's end, which frees the segment. A connector whose listener ended reconnects with its
+// next send. Wake-ups go only to a side that sleeps (may_sleep()), so that nobody enters the kernel
+// while both are busy. Room after kBlocked makes fd() readable, too. Set-up in shm_set_up.cc.
+// Thread: one owner, the data thread.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@
 #include "base/counters.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "fabric_emul/underlay/shm_counters.h"
 #include "fabric_emul/underlay/shm_ring.h"
 #include "fabric_emul/underlay/shm_segment.h"
 #include "fabric_emul/underlay/underlay.h"
@@ -37,31 +39,23 @@ struct ShmConfig {
   std::size_t clients_max = 64;
 };
 
-enum class ShmCounter {
-  kClients,
-  kClientsGone,
-  kDropBroken,
-  kDropHandshake,
-  kRefusedFull,
-  kRefusedUser,
-  kCount_
-};
-
 class ShmUnderlay final : public Underlay {
  public:
-  // A connector opens whether there is a listener or not.
+  // A connector opens with or without a listener.
   static base::Result<std::unique_ptr<ShmUnderlay>> open(const ShmConfig& config);
   ~ShmUnderlay() override;
 
-  // Where a connector sends to.
+  // The address that a connector sends to.
   static PeerAddress listener_address();
   std::size_t clients() const { return wires_.size(); }
   std::uint64_t count(ShmCounter counter) const { return counters_[counter]; }
+  const base::Counters<ShmCounter>& counters() const { return counters_; }
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
-  // In the ring to this peer. A wire whose room is lent keeps its memory when its peer ends.
-  base::MutableBytes lend(const PeerAddress& to, std::size_t first_bytes) override;
-  void give_back(const PeerAddress& to) override;
+  // Room in the ring to this peer. A claimed wire keeps its memory when its peer ends.
+  base::MutableBytes claim(const PeerAddress& to, std::size_t first_bytes) override;
+  SendStatus commit(const PeerAddress& to, std::size_t bytes, std::size_t stride) override;
+  void abort(const PeerAddress& to) override;
   std::optional<Received> receive() override;
   bool may_sleep() override;
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
@@ -77,15 +71,22 @@ class ShmUnderlay final : public Underlay {
     std::unique_ptr<ShmSegment> segment;  // null: its descriptor has not arrived yet
     std::optional<ShmRing> in;
     std::optional<ShmRing> out;
-    bool blocked = false;          // the last send did not fit
-    bool has_room = false;         // and may fit now
-    bool ended = false;            // the peer is gone; what it put before may still be taken
-    bool broken = false;           // to be removed, but for what is lent of it
-    std::byte* lent = nullptr;     // the room in `out` that the owner may be writing in
-    bool is_loan_awaited = false;  // something else was to be sent meanwhile
-    std::size_t takes_left = 0;    // once ended
+    bool is_blocked = false;        // the last send did not fit
+    bool has_room = false;          // and may fit now
+    bool has_ended = false;         // the peer is gone; what it put before may still be taken
+    bool is_broken = false;         // removed as soon as it is not claimed
+    bool is_claimed = false;        // the owner may be writing in the room of `out`
+    bool is_claim_awaited = false;  // other bytes were to be sent meanwhile
+    std::size_t takes_left = 0;     // once ended
+    bool can_send() const { return !has_ended && !is_broken && out.has_value(); }
   };
 
+  // Keys of epoll events: a wire's number, or one of these.
+  static constexpr std::uint32_t kListenerNumber = 0;  // the only wire of a connector
+  static constexpr std::uint32_t kListenerKey = 0xFFFFFFFF;
+  static constexpr std::uint32_t kRetryKey = 0xFFFFFFFE;
+
+  // shm_set_up.cc
   explicit ShmUnderlay(const ShmConfig& config);
   base::Status listen();
   bool watch(int fd, std::uint32_t key);
@@ -94,12 +95,14 @@ class ShmUnderlay final : public Underlay {
   void accept_one(base::UniqueFd socket);
   void take_segment(Wire& wire);
   void attach(Wire& wire, std::unique_ptr<ShmSegment> segment);
-  bool handle_events();  // false: there was none
+  // shm_underlay.cc
+  bool handle_events();  // returns false if there was none
   void on_readable(Wire& wire);
   std::optional<Received> take_from(Wire& wire);
   std::optional<Received> take_any();
   void remove_ended();
-  void end_loan(Wire& wire);
+  SendStatus finish_send(Wire& wire, ShmRing::Result result);
+  void end_claim(Wire& wire);
   Wire* find(std::uint32_t number);
   void update_retry();
 
@@ -108,12 +111,12 @@ class ShmUnderlay final : public Underlay {
   bool owns_path_ = false;
   base::UniqueFd poll_;  // the one descriptor that the owner sleeps on
   base::UniqueFd listener_;
-  base::UniqueFd retry_;  // readable while a blocked wire has room and was not tried again
+  base::UniqueFd retry_;  // readable while a blocked wire has room and send() was not retried
   bool is_retry_set_ = false;
   std::vector<std::unique_ptr<Wire>> wires_;
   std::size_t next_wire_ = 0;
-  bool is_woken_ = true;      // a wake-up or another event may be there to read
-  unsigned empty_turns_ = 0;  // since events were looked for
+  bool is_woken_ = true;         // a wake-up or another event may be there to read
+  unsigned empty_receives_ = 0;  // since events were looked for
   std::uint32_t last_number_ = 0;
   std::vector<std::byte> buffer_;  // of the batch that receive() gave out
   base::Counters<ShmCounter> counters_;

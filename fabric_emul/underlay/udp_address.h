@@ -1,5 +1,5 @@
-// A PeerAddress as the sockaddr it stands for. Two addresses of one peer compare equal: fields that
-// do not tell peers apart are zero.
+// A PeerAddress as a sockaddr. Two addresses of one peer compare equal: fields that do not
+// distinguish peers are zero.
 #pragma once
 
 #include <netinet/in.h>
@@ -25,8 +25,8 @@ class UdpAddress {
     return family() == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   }
   PeerAddress peer() const;
-  // The address of ours that the peer speaks to: kept where the system looks for nothing, and not
-  // part of what is sent. 0: any.
+  // Index (UdpLocalTable) of our address that the peer sends to: stored in a field that the system
+  // ignores, and not part of what is sent. 0: any.
   std::uint32_t local_index() const;
   void set_local_index(std::uint32_t index);
   std::string text() const;  // "10.0.0.1:4791", "[fe80::1%2]:4791"

@@ -1,6 +1,6 @@
 // Datapath of the UDP underlay. Out: 1. one datagram: plain sendmsg; 2. more: one sendmsg with
 // UDP_SEGMENT; 3. refused by the system: sendmmsg, for good unless only the length was refused.
-// In: one recvmsg; UDP_GRO tells the stride.
+// In: one recvmsg; UDP_GRO reports the stride.
 #include <netinet/udp.h>
 #include <sys/uio.h>
 
@@ -31,12 +31,12 @@ Underlay::SendStatus status_of(int error) {
       return Underlay::SendStatus::kBlocked;
     case EMSGSIZE:
       return Underlay::SendStatus::kTooLong;
-    default:  // ECONNREFUSED, ENETUNREACH, EPERM of a firewall ...: lost like on the way
+    default:  // ECONNREFUSED, ENETUNREACH, EPERM of a firewall ...: lost as on the path
       return Underlay::SendStatus::kRefused;
   }
 }
 
-// A socket reports what became of an earlier datagram on the next call: ask once more then.
+// A socket reports an error of an earlier datagram on the next call: retry once then.
 template <class Call>
 auto call_again(Call&& call) {
   auto result = call();
@@ -65,8 +65,8 @@ Underlay::SendStatus UdpUnderlay::send_segmented(const PeerAddress& to, base::By
   int error = 0;
   const SendStatus status = send_once(to, bytes, stride, error);
   if (error != EIO && error != EINVAL) return status;
-  // EIO: the way out has no checksum offload; EINVAL: no UDP_SEGMENT here, too many segments, or a
-  // stride beyond the path MTU. Only the last is no reason to give up segmenting.
+  // EIO: the interface has no checksum offload; EINVAL: no UDP_SEGMENT here, too many segments, or
+  // a stride beyond the path MTU. Only the last is no reason to give up segmenting.
   const SendStatus each = send_each(to, bytes, stride);
   if (each == SendStatus::kSent) {
     segment_ = false;
@@ -132,7 +132,7 @@ Underlay::SendStatus UdpUnderlay::send_each(const PeerAddress& to, base::Bytes b
     }
     const int sent = call_again([&] { return ::sendmmsg(fd_.get(), messages.data(), count, 0); });
     if (sent < 0) {
-      // The link sends the same batch again: go on behind what was taken.
+      // The link repeats the same batch: continue after the part that was sent.
       if (errno == EAGAIN && at > 0) resume_ = {bytes.data(), bytes.size(), at};
       return status_of(errno);
     }
@@ -152,7 +152,7 @@ std::optional<Underlay::Received> UdpUnderlay::receive() {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  // ECONNREFUSED and the like tell of something sent earlier; input may wait behind.
+  // ECONNREFUSED and similar report an earlier send; input may wait behind.
   const ssize_t got = call_again([&] { return ::recvmsg(fd_.get(), &message, 0); });
   if (got < 0) return std::nullopt;
 

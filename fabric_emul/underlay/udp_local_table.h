@@ -1,7 +1,7 @@
-// Which of this machine's addresses a peer speaks to. A socket that listens on every address
-// answers from the one that it was asked at, else a connected peer, or a firewall, drops the
-// answer. Known addresses have an index, which travels in a PeerAddress; 0: the system chooses.
-// Bounded; beyond that 0. Thread: the owner's.
+// The addresses of this machine that peers send to. A socket that listens on every address must
+// reply from the address that the request came to, else a connected peer, or a firewall, drops the
+// reply. Known addresses have an index, which is kept in a PeerAddress; 0: the system chooses. At
+// most kEntriesMax; beyond that 0. Thread: the owner's.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ class UdpLocalTable {
   static constexpr std::size_t kEntriesMax = 256;
   static constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(in6_pktinfo));
 
-  // The index of the address that a received message came to, from its control messages.
+  // Returns the index of the address that a received message came to, from its control messages.
   std::uint32_t index_of(const cmsghdr& header) {
     if (header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO) {
       in_pktinfo info;
@@ -36,7 +36,7 @@ class UdpLocalTable {
     if (!IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr)) info.ipi6_ifindex = 0;
     return find_or_add(info);
   }
-  // Writes the control message that sends from there; returns its bytes (0: none is needed).
+  // Writes the control message that sends from this address; returns its bytes (0: none is needed).
   // REQUIRES room for kControlBytes, aligned for a cmsghdr, at `out`.
   std::size_t put(std::uint32_t index, int family, char* out) const {
     if (index == 0 || index > entries_.size()) return 0;

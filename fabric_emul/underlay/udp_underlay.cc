@@ -33,14 +33,14 @@ int get_option(int fd, int level, int option) {
   return getsockopt(fd, level, option, &value, &bytes) == 0 ? value : -1;
 }
 
-// IP_MTU speaks of IPv4 paths, also from an IPv6 socket that talks to ::ffff:a.b.c.d.
+// IP_MTU reports IPv4 paths, also on an IPv6 socket that sends to ::ffff:a.b.c.d.
 bool is_v4_path(const PeerAddress& address) {
   const UdpAddress native(address);
   if (native.family() == AF_INET) return true;
   return IN6_IS_ADDR_V4MAPPED(&native.v6().sin6_addr);
 }
 
-// No address of ours in particular.
+// Any of our addresses.
 bool is_any(const PeerAddress& local) {
   const UdpAddress native(local);
   if (native.family() == AF_INET6) return IN6_IS_ADDR_UNSPECIFIED(&native.v6().sin6_addr);
@@ -133,7 +133,7 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
     }
     is_connected_ = true;
   } else if (is_any(local_address())) {
-    // To answer from the address that was asked (udp_local_table.h).
+    // To reply from the address that the request came to (udp_local_table.h).
     const bool v6 = family == AF_INET6;
     set_option(fd_.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
   }
@@ -190,7 +190,7 @@ void UdpUnderlay::set_buffers(std::size_t bytes) {
   if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, wanted)) {
     set_option(fd, SOL_SOCKET, SO_SNDBUF, wanted);
   }
-  // The kernel doubles what it is asked for, for its own bookkeeping.
+  // The kernel doubles the requested size, for its own bookkeeping.
   const int got = get_option(fd, SOL_SOCKET, SO_RCVBUF);
   receive_buffer_bytes_ = got > 0 ? static_cast<std::size_t>(got) / 2 : 0;
   if (receive_buffer_bytes_ < std::min(bytes, kBufferBytesMin)) {
@@ -210,7 +210,7 @@ PeerAddress UdpUnderlay::local_address() const {
 }
 
 std::size_t UdpUnderlay::datagram_bytes_max(const PeerAddress& to) const {
-  // A connected socket knows its path; for another peer a throw-away one is connected.
+  // A connected socket knows its path; for other peers a temporary one is connected.
   base::UniqueFd probe;
   int fd = fd_.get();
   if (!is_connected_) {

@@ -1,7 +1,7 @@
 // Datagrams over UDP, IPv4 and IPv6. One sendmsg with UDP_SEGMENT and one recvmsg with UDP_GRO move
-// up to 64 KiB; where the system refuses UDP_SEGMENT, sendmmsg does it from then on. Paths are
-// never fragmented (DF): what is too long is told by EMSGSIZE. Set-up in udp_underlay.cc, datapath
-// in udp_batch.cc. Thread: one owner, the data thread.
+// up to 64 KiB; where the system refuses UDP_SEGMENT, sendmmsg is used from then on. Datagrams are
+// never fragmented (DF): EMSGSIZE reports those that are too long. Set-up in udp_underlay.cc,
+// datapath in udp_batch.cc. Thread: one owner, the data thread.
 #pragma once
 
 #include <sys/socket.h>
@@ -23,8 +23,8 @@ namespace splitnic::fabric {
 
 struct UdpConfig {
   std::string bind;  // "10.0.0.1:4791", "[::]:4791", ":4791" (IPv6 and IPv4); empty: any free port
-  std::string connect;      // "host:port"; empty: talks to anyone
-  std::string bind_device;  // network interface to be tied to; needs CAP_NET_RAW
+  std::string connect;      // "host:port"; empty: any peer
+  std::string bind_device;  // network interface to bind to; needs CAP_NET_RAW
   std::size_t buffer_bytes = 8 << 20;
   bool segment = true;  // false: never UDP_SEGMENT
   bool gather = true;   // false: never UDP_GRO
@@ -33,12 +33,12 @@ struct UdpConfig {
 class UdpUnderlay final : public Underlay {
  public:
   static base::Result<std::unique_ptr<UdpUnderlay>> open(const UdpConfig& config);
-  // "host:port", names and service names too. `family` AF_UNSPEC takes the first address there is.
+  // Resolves "host:port", also names and service names. AF_UNSPEC takes the first address found.
   static base::Result<PeerAddress> resolve(std::string_view text, int family = AF_UNSPEC);
 
-  // Of the other end; REQUIRES config.connect.
+  // Returns the address of the other end. REQUIRES config.connect.
   const PeerAddress& connected_to() const { return connected_to_; }
-  // With the port that the system chose.
+  // Returns our address, with the port that the system chose.
   PeerAddress local_address() const;
   bool segments() const { return segment_; }
 
@@ -62,7 +62,7 @@ class UdpUnderlay final : public Underlay {
   SendStatus send_each(const PeerAddress& to, base::Bytes bytes, std::size_t stride);
   SendStatus send_once(const PeerAddress& to, base::Bytes bytes, std::size_t segment, int& error);
 
-  // Where a batch stands of which sendmmsg took a part before the socket was full.
+  // Position in a batch of which sendmmsg took only a part before the socket was full.
   struct Resume {
     const std::byte* data = nullptr;
     std::size_t size = 0;

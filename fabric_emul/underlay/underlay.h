@@ -26,7 +26,7 @@ class Underlay {
  public:
   enum class SendStatus {
     kSent,
-    kBlocked,  // nothing was taken; send again after writable()
+    kBlocked,  // nothing was taken; retry when fd() is writable
     kTooLong,  // the path refuses datagrams of this length (EMSGSIZE)
     kRefused,  // the path or peer refuses for now (ECONNREFUSED, ENETUNREACH); treat as lost
   };
@@ -43,35 +43,53 @@ class Underlay {
   // Sends all of `bytes` as datagrams of `stride` bytes (the last may be shorter), in one system
   // call where the carrier allows. REQUIRES 0 < stride and bytes.size() <= batch_bytes_max().
   virtual SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) = 0;
-  // Room for the next batch to this peer, which begins with so many bytes, so that it need not be
-  // copied: at least batch_bytes_max() bytes, or none if there is none now, it is lent already or
-  // a copy costs less. It stays writable, whatever becomes of the peer, until send() has answered
-  // to what lies at its front with anything but kBlocked, give_back(), or the end of the underlay.
-  // Until then other bytes to this peer are kBlocked. Somebody else may see and change what is in
-  // it: it is to be written, never believed.
-  virtual base::MutableBytes lend(const PeerAddress& /*to*/, std::size_t /*first_bytes*/) {
+  // Zero-copy sending, for underlays that own the memory that datagrams leave from. claim()
+  // reserves room for the next batch to this peer, the caller writes into it, commit() sends it or
+  // abort() drops it:
+  //   if (base::MutableBytes room = underlay.claim(to, first); !room.empty()) {
+  //     std::size_t bytes = write_flits(room);
+  //     status = underlay.commit(to, bytes, stride);  // kBlocked: the claim stands, commit again
+  //   } else {
+  //     std::size_t bytes = write_flits(buffer);
+  //     status = underlay.send(to, base::Bytes(buffer).first(bytes), stride);
+  //   }
+  //
+  // Returns at least batch_bytes_max() bytes; nothing if there is no room now, a claim stands
+  // already or, for a batch that begins with first_bytes, a copy costs less. The room stays
+  // writable, whatever becomes of the peer, until commit() returned anything but kBlocked, abort(),
+  // or the end of the underlay; until then send() to this peer returns kBlocked. The peer may see
+  // and change the bytes: write them, never read them back.
+  virtual base::MutableBytes claim(const PeerAddress& /*to*/, std::size_t /*first_bytes*/) {
     return {};
   }
-  // What lies in the room that was lent will not be sent. Does nothing if there is none.
-  virtual void give_back(const PeerAddress& /*to*/) {}
+  // Sends the first `bytes` of the claimed room, as send() would. REQUIRES a claim and
+  // 0 < bytes <= batch_bytes_max().
+  virtual SendStatus commit(const PeerAddress& /*to*/, std::size_t /*bytes*/,
+                            std::size_t /*stride*/) {
+    return SendStatus::kRefused;
+  }
+  // Ends the claim without sending. Does nothing if there is none.
+  virtual void abort(const PeerAddress& /*to*/) {}
 
-  // The next batch, or nothing. The span is valid until the next call of receive(). A batch without
-  // bytes is one that a decorator refused: more may wait behind it.
+  // Returns the next batch, or nothing. The span is valid until the next call of receive(). A batch
+  // without bytes is one that a decorator dropped: more may wait behind it.
   virtual std::optional<Received> receive() = 0;
 
-  // Asked before its owner sleeps on fd(), after receive() returned nothing: peers are to wake it.
-  // False: something has come meanwhile.
+  // Called before the owner sleeps on fd(), after receive() returned nothing: asks peers for a
+  // wake-up. Returns false if something has arrived meanwhile.
   virtual bool may_sleep() { return true; }
 
-  // Largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP headers).
+  // Returns the largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP
+  // headers).
   virtual std::size_t datagram_bytes_max(const PeerAddress& to) const = 0;
   virtual std::size_t batch_bytes_max() const { return 65000; }
-  // Bytes that the receive buffer holds; told to the peer in INIT.
+  // Returns the size of the receive buffer, which INIT announces to the peer.
   virtual std::size_t receive_buffer_bytes() const = 0;
-  // To poll for input (and for output after kBlocked); -1 if there is none.
+  // Returns the descriptor to poll for input (and for output after kBlocked); -1 if there is none.
   virtual int fd() const { return -1; }
   virtual std::string name_of(const PeerAddress& peer) const = 0;
-  // When a decorator or timer of the underlay has something to do by itself; kNever otherwise.
+  // Returns when receive() must be called even if fd() is not readable (timers of a decorator);
+  // kNever otherwise.
   virtual base::Time deadline() const { return base::kNever; }
 };
 

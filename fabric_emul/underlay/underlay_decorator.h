@@ -1,6 +1,7 @@
-// What wraps another underlay and passes on whatever it does not change. The one below outlives it.
-// A decorator says itself what send() and receive() do and when it is due. It lends no room: those
-// that look at what they send, or send something else, need it in memory of ours.
+// Base class of underlays that wrap another one and pass on whatever they do not change. The one
+// below outlives the decorator. A decorator implements send(), receive() and deadline() itself. Its
+// claim() returns no room: a decorator reads or changes what it sends, which must not be done in
+// memory that the peer can write.
 // Thread: one owner, the data thread.
 #pragma once
 

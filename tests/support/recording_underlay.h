@@ -1,6 +1,5 @@
-// A decorator that keeps a copy of every cell that passes and lets a test put cells of its own on
-// the wire: what a capture and a packet generator do. Sits right above the carrier. Thread: the
-// test.
+// A decorator that records every cell that passes and lets a test inject its own cells, as a
+// capture and a packet generator do. It sits directly above the carrier. Thread: the test.
 #pragma once
 
 #include <deque>
@@ -13,10 +12,10 @@
 namespace splitnic::fabric::testing {
 
 struct TappedCell {
-  bool sent = false;  // by the owner of this tap; false: received
+  bool sent = false;  // by the owner; false: received
   std::vector<std::byte> bytes;
 
-  // Spans of the view point into this object. The cell must be whole: what we sent always is.
+  // Spans of the view point into this object. REQUIRES a valid cell, as those that we sent are.
   CellView view() const {
     CellView out;
     out.header = MacHeader::parse(bytes.data());
@@ -31,7 +30,7 @@ class RecordingUnderlay final : public UnderlayDecorator {
   explicit RecordingUnderlay(Underlay& below) : UnderlayDecorator(below) {}
 
   bool is_recording = false;
-  bool blocks = false;            // nothing is taken to be sent
+  bool blocks = false;              // send() returns kBlocked
   std::vector<TappedCell> cells;  // oldest first
 
   // The owner will receive this cell as if `from` had sent it.

@@ -22,15 +22,15 @@ class UdpCarrier final : public Carrier {
   PeerAddress address(std::size_t end) override { return sockets_[end]->local_address(); }
   base::Clock& clock() override { return clock_; }
   bool has_traffic(std::size_t) override { return is_readable(0); }
-  // What was sent over loopback is usually there at once; a busy kernel takes a little longer.
+  // Datagrams over loopback usually arrive at once; a busy kernel takes a little longer.
   void wait(base::Time until) override {
     if (!is_readable(kArrivalMs)) clock_.set(std::max(until, clock_.now()));
   }
-  void after_turn() override { clock_.advance(kTurn); }
+  void after_turn() override { clock_.advance(kIteration); }
 
  private:
   static constexpr int kArrivalMs = 2;
-  static constexpr base::Duration kTurn = std::chrono::microseconds(2);
+  static constexpr base::Duration kIteration = std::chrono::microseconds(2);
 
   bool is_readable(int timeout_ms) {
     std::vector<pollfd> fds;

@@ -75,7 +75,7 @@ TEST(FaultUnderlayTest, loses_single_datagrams_of_a_batch) {
   EXPECT_NEAR(static_cast<double>(f.numbers.size()), 9000, 150);
   EXPECT_EQ(f.faults.counts().seen, 10'000U);
   EXPECT_EQ(f.faults.counts().lost, 10'000U - f.numbers.size());
-  // What is left of a batch stays one batch.
+  // The rest of a batch stays one batch.
   EXPECT_LE(f.batch_bytes.size(), 1000U);
   EXPECT_TRUE(std::is_sorted(f.numbers.begin(), f.numbers.end()));
 }

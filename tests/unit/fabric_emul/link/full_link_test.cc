@@ -1,5 +1,5 @@
 // The full profile: flits of 128 bytes, lanes, flit credits, retry.
-#include "fabric_emul/link/full_link.h"
+#include "fabric_emul/link/full_profile/full_link.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace splitnic::fabric::full_link_test {
 using namespace link_world;
 using ::testing::ElementsAre;
 
-// Takes cells; gives their buffer back at once or when told to.
+// Takes cells; releases their buffer at once or when the test does.
 struct Sink final : CellSink {
   struct Got {
     std::uint8_t vl;
@@ -53,9 +53,9 @@ struct Wire {
   }
   // Moves datagrams until neither end has one; `harm` may change or (true) drop each.
   void pump() {
-    for (bool bytes_processed = true; bytes_processed;) {
-      bytes_processed = carry(a, b);
-      bytes_processed = carry(b, a) || bytes_processed;
+    for (bool made_progress = true; made_progress;) {
+      made_progress = carry(a, b);
+      made_progress = carry(b, a) || made_progress;
     }
   }
   bool carry(FullLink& from, FullLink& to) {
@@ -290,7 +290,7 @@ TEST(FullLinkTest, idle_every_10_ms_and_three_missing_take_it_down) {
   w.run(7ms);
   EXPECT_FALSE(w.a.up());
   EXPECT_EQ(w.a.deadline(), base::kNever);
-  // A new INIT: everything anew.
+  // A new INIT: everything restarts.
   w.harm = nullptr;
   w.a.start(w.clock.now());
   w.b.start(w.clock.now());
@@ -375,13 +375,13 @@ TEST(FlitCreditTest, limits_are_absolute_and_wrap) {
   EXPECT_EQ(blocks_of(65), 2U);
 }
 
-TEST(LaneArbiterTest, every_ready_lane_has_its_turn) {
+TEST(LaneArbiterTest, every_ready_lane_is_served_in_round_robin) {
   LaneArbiter arbiter(0);
-  std::array<int, 16> turns{};
-  for (int i = 0; i < 300; ++i) ++turns[*arbiter.pick(0x0007)];
-  EXPECT_EQ(turns[0], 100);
-  EXPECT_EQ(turns[1], 100);
-  EXPECT_EQ(turns[2], 100);
+  std::array<int, 16> picks{};
+  for (int i = 0; i < 300; ++i) ++picks[*arbiter.pick(0x0007)];
+  EXPECT_EQ(picks[0], 100);
+  EXPECT_EQ(picks[1], 100);
+  EXPECT_EQ(picks[2], 100);
   EXPECT_EQ(arbiter.pick(0), std::nullopt);
   EXPECT_EQ(*arbiter.pick(0x4000), 14);
   EXPECT_EQ(*arbiter.pick(0xFFFF), kMgmtLane);

@@ -16,10 +16,10 @@ TEST(LinkCellsTest, S000_39_many_small_cells_share_a_datagram) {
     sent.push_back(pattern(64, i));
     ASSERT_TRUE(write(p.link(), sent.back()));
   }
-  EXPECT_TRUE(p.tap.calls.empty());  // nothing leaves before flush
+  EXPECT_TRUE(p.recorder.calls.empty());  // nothing leaves before flush
   p.b.port.flush(p.now);
-  ASSERT_EQ(p.tap.calls.size(), 1U);
-  const auto& call = p.tap.calls[0];
+  ASSERT_EQ(p.recorder.calls.size(), 1U);
+  const auto& call = p.recorder.calls[0];
   EXPECT_EQ(call.stride, 1436U);
   // 17 flits of 80 bytes fit into 1436; the last datagram is shorter.
   EXPECT_EQ(call.bytes.size(), 5 * 1436U + 15 * 80U);
@@ -34,10 +34,10 @@ TEST(LinkCellsTest, S000_39_the_rest_of_a_datagram_is_zero_filler) {
   // Leaves old bytes in the buffer, so that filler which is not written shows.
   ASSERT_TRUE(write(p.link(), std::vector<std::byte>(1420, std::byte{0xFF})));
   p.b.port.flush(p.now);
-  p.tap.calls.clear();
+  p.recorder.calls.clear();
   for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(write(p.link(), pattern(1000, i)));
   p.b.port.flush(p.now);
-  const auto& bytes = p.tap.calls.at(0).bytes;
+  const auto& bytes = p.recorder.calls.at(0).bytes;
   ASSERT_EQ(bytes.size(), 1436U + 1016U);
   for (std::size_t i = 1016; i < 1436; ++i) ASSERT_EQ(bytes[i], std::byte{0}) << i;
   p.pump();
@@ -52,10 +52,10 @@ TEST(LinkCellsTest, full_cells_fill_their_datagrams_and_calls_of_45) {
     ASSERT_TRUE(write(p.link(), sent.back()));
   }
   p.b.port.flush(p.now);
-  ASSERT_EQ(p.tap.calls.size(), 3U);
-  EXPECT_EQ(p.tap.calls[0].bytes.size(), 45 * 1436U);
-  EXPECT_EQ(p.tap.calls[1].bytes.size(), 45 * 1436U);
-  EXPECT_EQ(p.tap.calls[2].bytes.size(), 10 * 1436U);
+  ASSERT_EQ(p.recorder.calls.size(), 3U);
+  EXPECT_EQ(p.recorder.calls[0].bytes.size(), 45 * 1436U);
+  EXPECT_EQ(p.recorder.calls[1].bytes.size(), 45 * 1436U);
+  EXPECT_EQ(p.recorder.calls[2].bytes.size(), 10 * 1436U);
   p.pump();
   EXPECT_EQ(p.a.cells, sent);
   EXPECT_THAT(p.a.batches, ElementsAre(45U, 45U, 10U));
@@ -65,9 +65,9 @@ TEST(LinkCellsTest, a_call_has_at_most_64_datagrams) {
   Pair p({}, 256);
   for (unsigned i = 0; i < 130; ++i) ASSERT_TRUE(write(p.link(), pattern(300, i)));
   p.b.port.flush(p.now);
-  ASSERT_EQ(p.tap.calls.size(), 3U);
-  EXPECT_EQ(p.tap.calls[0].stride, 328U);
-  EXPECT_EQ(p.tap.calls[0].bytes.size(), 63 * 328U + 316U);
+  ASSERT_EQ(p.recorder.calls.size(), 3U);
+  EXPECT_EQ(p.recorder.calls[0].stride, 328U);
+  EXPECT_EQ(p.recorder.calls[0].bytes.size(), 63 * 328U + 316U);
   p.pump();
   EXPECT_EQ(p.a.cells.size(), 130U);
 }
@@ -77,9 +77,9 @@ TEST(LinkCellsTest, X_46_a_cell_beyond_the_stride_goes_alone) {
   const Cells sent{pattern(64, 1), pattern(1056, 2), pattern(1056, 3), pattern(64, 4)};
   for (const auto& cell : sent) ASSERT_TRUE(write(p.link(), cell));
   p.b.port.flush(p.now);
-  ASSERT_EQ(p.tap.calls.size(), 4U);
-  EXPECT_EQ(p.tap.calls[1].bytes.size(), 1072U);
-  EXPECT_EQ(p.tap.calls[3].stride, 328U);
+  ASSERT_EQ(p.recorder.calls.size(), 4U);
+  EXPECT_EQ(p.recorder.calls[1].bytes.size(), 1072U);
+  EXPECT_EQ(p.recorder.calls[3].stride, 328U);
   p.pump();
   EXPECT_EQ(p.a.cells, sent);
 }
@@ -91,7 +91,7 @@ TEST(LinkCellsTest, flits_are_those_of_the_speed_profile) {
   p.link().commit(44);
   p.b.port.flush(p.now);
   FlitView flit;
-  ASSERT_EQ(parse_flit(p.tap.calls.at(0).bytes, flit), FlitError::kNone);
+  ASSERT_EQ(parse_flit(p.recorder.calls.at(0).bytes, flit), FlitError::kNone);
   EXPECT_EQ(flit.header.type, FlitType::kData);
   EXPECT_EQ(flit.header.vl, 3);
   EXPECT_EQ(flit.header.ctl, 0xE0);
@@ -110,7 +110,7 @@ TEST(LinkCellsTest, commit_takes_less_than_was_reserved_or_nothing) {
   std::memcpy(room.data(), cell.data(), cell.size());
   p.link().commit(cell.size());
   p.b.port.flush(p.now);
-  EXPECT_EQ(p.tap.calls.at(0).bytes.size(), 56U);
+  EXPECT_EQ(p.recorder.calls.at(0).bytes.size(), 56U);
   p.pump();
   EXPECT_EQ(p.a.cells, Cells{cell});
   p.link().reserve(100);
@@ -153,7 +153,7 @@ TEST(LinkCellsTest, a_bad_flit_costs_the_rest_of_its_datagram_and_nothing_else) 
     for (unsigned j = 0; j < 17; ++j) ASSERT_TRUE(write(p.link(), pattern(64, i)));
   }
   p.b.port.flush(p.now);
-  auto call = p.tap.calls.at(0);
+  auto call = p.recorder.calls.at(0);
   p.a_at.clear();
   call.bytes[1436 + 80 + 12] ^= std::byte{1};  // second flit of the second datagram
   p.b_at.send(p.a_at.address(), call.bytes, call.stride);
@@ -220,7 +220,7 @@ TEST(LinkCellsTest, cells_of_strangers_and_of_links_not_up_are_dropped) {
   stranger.send(p.a_at.address(), flit, flit.size());
   p.pump();
   EXPECT_EQ(p.a.count(LinkCounter::kRxDropPeer), 1U);
-  // A client whose peer has not answered yet.
+  // A client whose peer has not sent READY yet.
   End c(stranger, config_of(0xC, 300));
   stranger.clear();
   c.port.connect(p.a_at.address(), p.now);
@@ -243,7 +243,7 @@ TEST(LinkCellsTest, a_batch_of_the_smallest_cells_is_taken_whole) {
 
 TEST(LinkCellsTest, a_blocked_underlay_keeps_the_batch_and_resumes) {
   Pair p;
-  p.tap.answer = Underlay::SendStatus::kBlocked;
+  p.recorder.result = Underlay::SendStatus::kBlocked;
   unsigned taken = 0;
   while (write(p.link(), pattern(1420, taken))) ++taken;
   EXPECT_EQ(taken, 45U);  // one batch
@@ -252,7 +252,7 @@ TEST(LinkCellsTest, a_blocked_underlay_keeps_the_batch_and_resumes) {
   p.b.port.flush(p.now);
   EXPECT_TRUE(p.b.port.wants_write());
   EXPECT_EQ(p.b.count(LinkCounter::kTxBlocked), 1U);
-  p.tap.answer = Underlay::SendStatus::kSent;
+  p.recorder.result = Underlay::SendStatus::kSent;
   p.b.port.on_writable(p.now);
   EXPECT_FALSE(p.b.port.wants_write());
   EXPECT_FALSE(p.link().blocked());
@@ -279,10 +279,10 @@ TEST(LinkCellsTest, a_full_queue_in_the_hub_blocks_and_loses_nothing) {
 TEST(LinkCellsTest, a_refused_batch_is_lost_and_the_link_goes_on) {
   Pair p;
   ASSERT_TRUE(write(p.link(), pattern(64, 1)));
-  p.tap.answer = Underlay::SendStatus::kRefused;
+  p.recorder.result = Underlay::SendStatus::kRefused;
   p.b.port.flush(p.now);
   EXPECT_EQ(p.b.count(LinkCounter::kTxDropRefused), 1U);
-  p.tap.answer = Underlay::SendStatus::kSent;
+  p.recorder.result = Underlay::SendStatus::kSent;
   ASSERT_TRUE(write(p.link(), pattern(64, 2)));
   p.b.port.flush(p.now);
   p.pump();

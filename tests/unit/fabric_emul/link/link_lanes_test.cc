@@ -99,7 +99,7 @@ TEST(LinkLanes, a_peer_of_another_profile_is_refused) {
   EXPECT_THAT(w.b->watch.events, ElementsAre("refused: profile"));
 }
 
-TEST(LinkLanes, S000_44_harmed_flits_are_sent_again_and_nothing_is_lost) {
+TEST(LinkLanes, S000_44_harmed_flits_are_retransmitted_and_nothing_is_lost) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     FullWorld w;
     w.random = base::SeededRandom(seed);
@@ -135,13 +135,13 @@ TEST(LinkLanes, idle_every_10_ms_and_three_missing_take_it_down) {
   EXPECT_TRUE(w.a->link().up());
   EXPECT_TRUE(w.b->link().up());
   w.run(12ms, 1ms);
-  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "down: no answer to flits"));
-  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "down: no answer to flits"));
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "down: flit ACK timeout"));
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "down: flit ACK timeout"));
   EXPECT_FALSE(write(w.b->link(), pattern(64, 1)));
   w.run(5s, 1ms);
   w.client_faults.set_cut(false);
-  w.run(200ms, 1ms);  // a link that was up is asked for often
-  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "down: no answer to flits", "up"));
+  w.run(200ms, 1ms);  // a peer that was up gets HELLO often
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "down: flit ACK timeout", "up"));
   ASSERT_TRUE(write(w.b->link(), pattern(64, 2)));
   ASSERT_TRUE(write(w.a->link(), pattern(64, 3)));
   w.pump();
@@ -163,7 +163,7 @@ TEST(LinkLanes, the_link_goes_down_after_16_failures) {
   EXPECT_EQ(w.sum(FullLinkCounter::kTxResend), 16U);
   w.run(1ms, 1ms);
   ASSERT_GE(w.b->watch.events.size(), 2U);
-  EXPECT_EQ(w.b->watch.events[1], "down: no answer to flits");
+  EXPECT_EQ(w.b->watch.events[1], "down: flit ACK timeout");
   EXPECT_EQ(w.sum(FullLinkCounter::kDead), 1U);
   w.listener_faults.drop_received({});
   w.run(500ms, 1ms);
@@ -196,12 +196,12 @@ TEST(LinkLanes, between_processes_a_peer_that_waits_for_a_processor_is_not_dead)
   EXPECT_FALSE(w.b->link().up());
 }
 
-// What is on its way while a link begins anew is of the time before: none of it is believed.
-TEST(LinkLanes, flits_of_before_a_new_init_are_not_believed) {
+// Flits in flight while a link restarts are from before: all of them are dropped.
+TEST(LinkLanes, flits_from_before_a_new_init_are_dropped) {
   FullWorld w;
   w.random = base::SeededRandom(3);
   FaultConfig late;
-  late.delay = 60ms;  // longer than a link lives without a word
+  late.delay = 60ms;  // longer than a silent link stays up
   for (unsigned round = 0; round < 20; ++round) {
     for (unsigned i = 0; i < 10; ++i) {
       if (w.b->watch.link->up()) static_cast<void>(write(w.b->link(), pattern(200, i)));
@@ -222,7 +222,7 @@ TEST(LinkLanes, flits_of_before_a_new_init_are_not_believed) {
   EXPECT_EQ(w.sum(FullLinkCounter::kRxDropBuffer), 0U);
 }
 
-TEST(LinkLanes, another_instance_begins_anew) {
+TEST(LinkLanes, another_instance_restarts_the_link) {
   FullWorld w;
   ASSERT_TRUE(write(w.b->link(), pattern(64, 1)));
   w.pump();
@@ -234,7 +234,7 @@ TEST(LinkLanes, another_instance_begins_anew) {
   EXPECT_EQ(w.a->cells, (Cells{pattern(64, 1), pattern(64, 2)}));
 }
 
-// A peer made by hand, which frees the buffer of a lane when it is told to.
+// A peer made by hand, which releases the buffer of a lane when the test does.
 struct HandPeer final : CellSink {
   explicit HandPeer(FullWorld& world)
       : w(world), end(world.hub.add_endpoint()), link(config(), counters, *this) {
@@ -243,10 +243,10 @@ struct HandPeer final : CellSink {
     send(hello);
     w.pump();
     const Init challenge = take(InitStep::kChallenge);
-    Init answer = offer(InitStep::kAnswer);
-    answer.nonce = 0x00070009;
-    answer.echo = challenge.nonce;
-    send(answer);
+    Init proof = offer(InitStep::kAnswer);
+    proof.nonce = 0x00070009;
+    proof.echo = challenge.nonce;
+    send(proof);
     w.pump();
     EXPECT_EQ(take(InitStep::kReady).initial_credit, 4096U);
     link.start(w.clock.now(), Lsn(9), Lsn(7));
@@ -282,11 +282,11 @@ struct HandPeer final : CellSink {
   }
   // Until nothing moves.
   void pump() {
-    for (bool bytes_processed = true; bytes_processed;) {
+    for (bool made_progress = true; made_progress;) {
       w.pump();
-      bytes_processed = false;
+      made_progress = false;
       while (const auto batch = end.receive()) {
-        bytes_processed = true;
+        made_progress = true;
         for (std::size_t at = 0; at < batch->bytes.size(); at += batch->stride) {
           FlitWalker walker(
               batch->bytes.subspan(at, std::min(batch->stride, batch->bytes.size() - at)));
@@ -296,7 +296,7 @@ struct HandPeer final : CellSink {
       }
       std::array<std::byte, 1400> datagram;
       while (const std::size_t bytes = link.fill(w.clock.now(), datagram)) {
-        bytes_processed = true;
+        made_progress = true;
         end.send(w.listener_at.address(), base::Bytes(datagram).first(bytes), bytes);
       }
     }
@@ -350,8 +350,7 @@ TEST(LinkLanes, S000_40_X_15_a_blocked_lane_blocks_no_other) {
   EXPECT_TRUE(write_lane(link, 0, pattern(128, 1)));
 }
 
-// The owner is woken when the path takes something again; until then nothing is due but the end of
-// its patience.
+// The owner wakes up when the path takes datagrams again; until then only the time-out is due.
 TEST(LinkLanes, S000_45_a_blocked_path_is_waited_for_without_a_spin) {
   for (const bool comes_back : {true, false}) {
     World w({.batch_queue_max = 4}, full(config_of(0xA, 100, true)), full(config_of(0xB, 200)));

@@ -1,4 +1,4 @@
-// Two ports over one hub, and what one of them sends kept for inspection.
+// Two ports over one hub; the batches that one of them sends are kept for inspection.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -10,45 +10,38 @@ namespace splitnic::fabric::link_cells_test {
 
 using namespace link_world;
 
-// Stands between a port and its underlay and keeps what was sent.
-class Tap final : public Underlay {
+// Keeps a copy of each batch that its port sends.
+class SendRecorder final : public UnderlayDecorator {
  public:
   struct Call {
     std::vector<std::byte> bytes;
     std::size_t stride;
   };
-  explicit Tap(Underlay& below) : below_(below) {}
+  using UnderlayDecorator::UnderlayDecorator;
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
-    if (answer != SendStatus::kSent) return answer;
+    if (result != SendStatus::kSent) return result;
     calls.push_back({{bytes.begin(), bytes.end()}, stride});
     return below_.send(to, bytes, stride);
   }
   std::optional<Received> receive() override { return below_.receive(); }
-  std::size_t datagram_bytes_max(const PeerAddress& to) const override {
-    return below_.datagram_bytes_max(to);
-  }
-  std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
-  std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
+  base::Time deadline() const override { return below_.deadline(); }
 
   std::vector<Call> calls;
-  SendStatus answer = SendStatus::kSent;
-
- private:
-  Underlay& below_;
+  SendStatus result = SendStatus::kSent;
 };
 
-// Listener a, client b; what b sends is kept.
+// Listener a, client b; the batches that b sends are kept.
 struct Pair {
   explicit Pair(const InProcessConfig& config = {}, std::uint16_t mcp = 0)
       : hub(config),
         a_at(hub.add_endpoint()),
         b_at(hub.add_endpoint()),
-        tap(b_at),
+        recorder(b_at),
         a(a_at, config_of(0xA, 100, true)),
-        b(tap, with_mcp(mcp)) {
+        b(recorder, with_mcp(mcp)) {
     b.port.connect(a_at.address(), now);
     pump();
-    tap.calls.clear();
+    recorder.calls.clear();
     a.batches.clear();
   }
   static PortConfig with_mcp(std::uint16_t mcp) {
@@ -68,7 +61,7 @@ struct Pair {
   InProcessHub hub;
   InProcessUnderlay& a_at;
   InProcessUnderlay& b_at;
-  Tap tap;
+  SendRecorder recorder;
   End a, b;
 };
 

@@ -33,7 +33,7 @@ std::optional<Init> next_init(InProcessUnderlay& at) {
   return init;
 }
 
-TEST(LinkUpTest, X_46_both_ends_come_up_with_what_the_other_said) {
+TEST(LinkUpTest, X_46_both_ends_come_up_with_the_values_of_the_other) {
   World w;
   w.connect();
   ASSERT_TRUE(w.b->link().up());
@@ -161,7 +161,7 @@ TEST(LinkUpTest, X_46_a_restarted_listener_is_found_by_its_client) {
 TEST(LinkUpTest, X_46_a_forged_hello_changes_nothing) {
   World w;
   w.connect();
-  // Instance 666 of 0xB says hello from elsewhere, and from 0xB's own address.
+  // Instance 666 of 0xB sends HELLO from elsewhere, and from 0xB's own address.
   InProcessUnderlay& attacker = w.hub.add_endpoint();
   send_init(attacker, w.listener_at.address(), hello_of(0xB, 666));
   send_init(w.client_at, w.listener_at.address(), hello_of(0xB, 666));
@@ -170,30 +170,30 @@ TEST(LinkUpTest, X_46_a_forged_hello_changes_nothing) {
   EXPECT_TRUE(w.a->link().up());
   EXPECT_EQ(w.a->link().peer_instance(), 200U);
   EXPECT_EQ(w.a->link().address(), w.client_at.address());
-  // Without the token that went to the address, an answer is nothing.
-  Init answer = hello_of(0xB, 666);
-  answer.step = InitStep::kAnswer;
-  answer.echo = 12345;
-  send_init(attacker, w.listener_at.address(), answer);
+  // Without the token that went to the address, ANSWER is dropped.
+  Init proof = hello_of(0xB, 666);
+  proof.step = InitStep::kAnswer;
+  proof.echo = 12345;
+  send_init(attacker, w.listener_at.address(), proof);
   w.pump();
   EXPECT_EQ(w.a->count(LinkCounter::kRxDropChallenge), 1U);
-  // A token for one address is nothing at another.
+  // A token for one address is not valid at another.
   const auto challenge = next_init(attacker);
   ASSERT_TRUE(challenge.has_value());
   EXPECT_EQ(challenge->step, InitStep::kChallenge);
   EXPECT_EQ(challenge->echo, 5U);
-  answer.echo = challenge->nonce;
-  send_init(w.client_at, w.listener_at.address(), answer);
+  proof.echo = challenge->nonce;
+  send_init(w.client_at, w.listener_at.address(), proof);
   w.pump();
   EXPECT_EQ(w.a->count(LinkCounter::kRxDropChallenge), 2U);
   EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
-  // With it, from its own address, the sender is who it says.
-  send_init(attacker, w.listener_at.address(), answer);
+  // With it, from its own address, the sender is accepted.
+  send_init(attacker, w.listener_at.address(), proof);
   w.pump();
   EXPECT_THAT(w.a->watch.events, ElementsAre("up", "restarted", "up"));
 }
 
-TEST(LinkUpTest, X_46_an_answer_recorded_before_a_restart_is_worth_nothing) {
+TEST(LinkUpTest, X_46_a_proof_recorded_before_a_restart_is_worth_nothing) {
   World w;
   std::vector<std::byte> recorded;
   w.listener_faults.drop_received([&](base::Bytes datagram) {
@@ -244,16 +244,16 @@ TEST(LinkUpTest, a_client_that_moved_keeps_its_link_after_one_challenge) {
   const auto challenge = next_init(elsewhere);
   ASSERT_TRUE(challenge.has_value());
   EXPECT_EQ(w.a->link().address(), w.client_at.address());
-  Init answer = hello_of(0xB, 200);
-  answer.step = InitStep::kAnswer;
-  answer.echo = challenge->nonce;
-  send_init(elsewhere, w.listener_at.address(), answer);
+  Init proof = hello_of(0xB, 200);
+  proof.step = InitStep::kAnswer;
+  proof.echo = challenge->nonce;
+  send_init(elsewhere, w.listener_at.address(), proof);
   w.a->receive(w.clock.now());
   EXPECT_EQ(w.a->link().address(), elsewhere.address());
   EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
 }
 
-TEST(LinkUpTest, refusals_say_why_and_the_client_asks_again_each_second) {
+TEST(LinkUpTest, refusals_have_a_reason_and_the_client_retries_each_second) {
   PortConfig client = config_of(0xB, 200);
   client.program_version = 0x01000000;
   World w({}, config_of(0xA, 100, true), client);
@@ -343,7 +343,7 @@ TEST(LinkUpTest, who_said_bye_makes_room_at_once) {
   EXPECT_THAT(c.watch.events, ElementsAre("refused: busy", "up"));
 }
 
-TEST(LinkUpTest, probe_of_a_known_peer_is_answered) {
+TEST(LinkUpTest, probe_of_a_known_peer_gets_a_reply) {
   World w;
   w.connect();
   Init probe = hello_of(0xB, 200);

@@ -46,7 +46,7 @@ struct Watch final : LinkObserver {
 
 using Cells = std::vector<std::vector<std::byte>>;
 
-// One end: a port, who watches it, and the cells that reached it.
+// One end: a port, its observer, and the cells that it received.
 struct End {
   base::SeededRandom random;
   Watch watch;
@@ -89,7 +89,7 @@ inline bool write(Link& link, const std::vector<std::byte>& cell) {
   return true;
 }
 
-// What an attacker or an old program sends: one INIT flit from any endpoint.
+// Sends one INIT flit from any endpoint, as an attacker or an old program does.
 inline void send_init(Underlay& from, const PeerAddress& to, const Init& init,
                       std::uint8_t ctl = 0) {
   std::array<std::byte, kInitBytes> payload;
@@ -117,11 +117,11 @@ struct World {
         b(std::make_unique<End>(client_faults, client)) {}
 
   void pump() {
-    for (bool bytes_processed = true; bytes_processed;) {
+    for (bool made_progress = true; made_progress;) {
       a->port.flush(clock.now());
       b->port.flush(clock.now());
-      bytes_processed = a->receive(clock.now());
-      bytes_processed = b->receive(clock.now()) || bytes_processed;
+      made_progress = a->receive(clock.now());
+      made_progress = b->receive(clock.now()) || made_progress;
     }
   }
   // Lets time pass in steps of at most `step`, as far as deadlines allow.

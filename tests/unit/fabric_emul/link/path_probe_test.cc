@@ -1,4 +1,4 @@
-// A path that swallows long datagrams without a word.
+// A path that drops long datagrams silently.
 #include "fabric_emul/link/path_probe.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ TEST(PathProbe, random_loss_is_no_narrow_path) {
     w.random = base::SeededRandom(seed);
     w.connect();
     w.client_faults.set_config({.loss_ppm = 200'000, .delay = 20ms});
-    w.listener_faults.set_config({.loss_ppm = 200'000, .delay = 200ms});  // answers come late
+    w.listener_faults.set_config({.loss_ppm = 200'000, .delay = 200ms});  // replies come late
     send_for(w, 60s);
     EXPECT_EQ(w.b->count(LinkCounter::kNarrowed), 0U) << seed;
     EXPECT_EQ(w.b->link().mcp(), 1364);
@@ -95,7 +95,7 @@ TEST(PathProbe, nothing_is_probed_while_nothing_long_is_sent) {
   EXPECT_EQ(w.b->count(LinkCounter::kRxDropInit), 0U);
 }
 
-TEST(PathProbe, answers_to_old_probes_mean_nothing) {
+TEST(PathProbe, replies_to_old_probes_are_ignored) {
   base::SeededRandom random(1);
   base::ManualClock clock;
   PathProbe probe;

@@ -273,8 +273,9 @@ void expect_ports_talk(const std::string& host, const UdpConfig& client_config, 
   EXPECT_EQ(s.client->segments(), segments);
 }
 
-// A connected client hears only the address that it asked, whatever the routes would choose.
-TEST(UdpUnderlayTest, an_answer_comes_from_the_address_that_was_asked) {
+// A connected client receives only from the address that it sent to, whatever the routes would
+// choose.
+TEST(UdpUnderlayTest, a_reply_comes_from_the_address_that_got_the_request) {
   for (const char* bind : {"0.0.0.0:0", ":0"}) {
     for (const bool segment : {true, false}) {
       UdpConfig any;
@@ -344,7 +345,7 @@ TEST(UdpUnderlayTest, path_mtu_is_that_of_the_way_out) {
     EXPECT_EQ(client->send(to, batch, 1436), Underlay::SendStatus::kSent);
     EXPECT_EQ(client->send(to, base::Bytes(batch).first(1473), 1473),
               Underlay::SendStatus::kTooLong);
-    // A whole batch that is too long tells so, and is no reason to give up segmenting.
+    // A batch whose datagrams are all too long is reported, and segmenting stays in use.
     EXPECT_EQ(client->send(to, batch, 1500), Underlay::SendStatus::kTooLong);
     EXPECT_TRUE(client->segments());
     run("ip link set d0 mtu 1400");

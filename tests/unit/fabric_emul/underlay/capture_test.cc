@@ -1,4 +1,4 @@
-// What --capture writes: bytes of the file, direction, order, and a disk that is full.
+// The file of --capture: its bytes, direction, order, and a disk that is full.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -163,7 +163,7 @@ TEST_F(CaptureTest, a_path_that_cannot_be_opened_is_told) {
             "opening the capture " + folder_ + "/none/f.pcapng: No such file or directory");
 }
 
-// A carrier of one batch each way, with an answer to send() that the test chooses.
+// A carrier of one batch each way, with a result of send() that the test chooses.
 class OneBatch final : public Underlay {
  public:
   SendStatus status = SendStatus::kSent;

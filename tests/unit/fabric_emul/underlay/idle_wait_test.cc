@@ -1,4 +1,4 @@
-// What is asked before a sleep, and what ends it. No test sleeps: where one might, something is
+// The checks before a sleep, and what ends it. No test sleeps: where one might, a descriptor is
 // ready.
 #include "fabric_emul/underlay/idle_wait.h"
 
@@ -36,12 +36,12 @@ class Carrier final : public Underlay {
 
 class IdleWaitTest : public ::testing::Test {
  protected:
-  // Something is ready, so that a sleep ends at once. True if it was one: in a turn that does not
-  // sleep the poller gives what is tried for ready.
-  bool sleeps(IdleWait& waiting, const IdleWait::Iteration& turn) {
+  // A descriptor is ready, so that a sleep ends at once. Returns true if it was a sleep: otherwise
+  // the poller reports the descriptor that is read without a poll.
+  bool sleeps(IdleWait& waiting, const IdleWait::Iteration& last) {
     const std::size_t tried = waiting.poller().add(tried_fd_.get(), true);
     const std::size_t ready = waiting.poller().add(ready_fd_.get());
-    waiting.wait(now_, turn);
+    waiting.wait(now_, last);
     EXPECT_NE(waiting.poller().readable(tried), waiting.poller().readable(ready));
     return waiting.poller().readable(ready);
   }
@@ -59,19 +59,19 @@ class IdleWaitTest : public ::testing::Test {
   const IdleWait::Iteration idle_{.made_progress = false, .deadline = base::kNever};
 };
 
-TEST_F(IdleWaitTest, it_sleeps_when_every_underlay_says_it_may) {
+TEST_F(IdleWaitTest, it_sleeps_when_every_underlay_permits_it) {
   IdleWait waiting = both();
   EXPECT_TRUE(sleeps(waiting, idle_));
   EXPECT_EQ(first_.asked + second_.asked, 2);
 }
 
-TEST_F(IdleWaitTest, one_underlay_that_says_no_makes_the_next_turn_follow) {
+TEST_F(IdleWaitTest, one_underlay_that_does_not_permit_it_makes_the_next_iteration_follow) {
   IdleWait waiting = both();
   second_.is_quiet = false;
   EXPECT_FALSE(sleeps(waiting, idle_));
 }
 
-TEST_F(IdleWaitTest, nobody_is_asked_where_nobody_is_to_sleep) {
+TEST_F(IdleWaitTest, an_iteration_without_sleep_asks_no_underlay) {
   IdleWait worked = both();
   EXPECT_FALSE(sleeps(worked, {.made_progress = true, .deadline = base::kNever}));
   IdleWait due = both();
@@ -85,7 +85,7 @@ TEST_F(IdleWaitTest, nobody_is_asked_where_nobody_is_to_sleep) {
   EXPECT_EQ(first_.asked + second_.asked, 0);
 }
 
-TEST_F(IdleWaitTest, where_much_moved_it_does_not_spin) {
+TEST_F(IdleWaitTest, at_high_throughput_it_does_not_spin) {
   IdleWait waiting = both();
   waiting.wait(now_, {.made_progress = true});
   now_ += 1us;
@@ -93,11 +93,11 @@ TEST_F(IdleWaitTest, where_much_moved_it_does_not_spin) {
       waiting, {.made_progress = false, .bytes_processed = 1 << 20, .deadline = base::kNever}));
 }
 
-TEST_F(IdleWaitTest, room_is_told_by_output_if_it_was_wanted_and_by_input) {
+TEST_F(IdleWaitTest, room_is_reported_as_output_if_wanted_and_as_input) {
   IdleWait waiting = both();
-  IdleWait::Iteration turn = idle_;
-  turn.wants_write = true;
-  waiting.wait(now_, turn);
+  IdleWait::Iteration blocked = idle_;
+  blocked.wants_write = true;
+  waiting.wait(now_, blocked);
   EXPECT_TRUE(waiting.has_room()) << "an eventfd takes output";
   EXPECT_TRUE(sleeps(waiting, idle_));
   EXPECT_FALSE(waiting.has_room());

@@ -214,10 +214,7 @@ TEST_F(ShmUnderlayTest, P_44_what_was_taken_no_longer_changes) {
 TEST_F(ShmUnderlayTest, P_44_a_lying_taker_ends_the_wire_only) {
   auto listener = open(true);
   Liar liar = Liar::connect(path(), *listener);
-  liar.tell(10, 10, 64);
-  const auto got = listener->receive();
-  ASSERT_TRUE(got);
-  const PeerAddress from = got->from;
+  const PeerAddress from = liar.introduce(*listener);
   liar.segment->control(0).tail.store(64);  // taken before it was put
   EXPECT_EQ(listener->send(from, batch_of(10, 1), 10), Status::kRefused);
   EXPECT_EQ(listener->count(ShmCounter::kDropBroken), 1U);

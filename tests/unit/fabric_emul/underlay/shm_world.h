@@ -1,5 +1,5 @@
 // Two ends in one process, and ends that lie: a hand-made peer that maps the segment and writes
-// what it likes.
+// whatever the test wants.
 #pragma once
 
 #include <fcntl.h>
@@ -70,7 +70,7 @@ inline bool is_batch(const std::optional<Underlay::Received>& got, base::Bytes w
   return got && got->stride == stride && std::ranges::equal(got->bytes, wanted);
 }
 
-// What an owner does that has slept: connections, ends and wake-ups are noticed.
+// Receives as an owner that has slept: it notices connections, ends and wake-ups.
 inline std::optional<Underlay::Received> look(ShmUnderlay& underlay) {
   underlay.may_sleep();
   return underlay.receive();
@@ -91,7 +91,7 @@ inline PeerAddress learn(ShmUnderlay& listener, ShmUnderlay& connector) {
   return got ? got->from : PeerAddress{};
 }
 
-// A client made by hand: it has the segment and keeps no rule.
+// A client made by hand: it has the segment and follows no rule.
 struct Liar {
   base::UniqueFd socket;
   base::UniqueFd memory;
@@ -106,8 +106,8 @@ struct Liar {
     EXPECT_EQ(::connect(liar.socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
               0);
     EXPECT_FALSE(look(listener));
-    std::array<char, 16> greeting;
-    iovec part{greeting.data(), greeting.size()};
+    std::array<char, 16> handshake;
+    iovec part{handshake.data(), handshake.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
     msghdr message{};
     message.msg_iov = &part;
@@ -128,6 +128,13 @@ struct Liar {
     std::memcpy(segment->bytes(1).data(), &length, 4);
     std::memcpy(segment->bytes(1).data() + 4, &stride, 4);
     segment->control(1).head.store(head);
+  }
+  // Sends one valid record and returns the listener's address for this client.
+  PeerAddress introduce(ShmUnderlay& listener) {
+    tell(10, 10, 64);
+    const auto got = listener.receive();
+    EXPECT_TRUE(got);
+    return got ? got->from : PeerAddress{};
   }
 };
 

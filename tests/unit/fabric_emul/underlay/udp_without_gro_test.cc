@@ -1,4 +1,4 @@
-// A kernel without UDP_GRO: it is said, and all arrives, datagram by datagram.
+// A kernel without UDP_GRO: it is logged, and everything arrives, datagram by datagram.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/udp.h>
@@ -38,7 +38,7 @@ TEST(UdpUnderlayTest, a_kernel_without_gro_is_told_and_done_without) {
     ASSERT_TRUE(listener);
     UdpConfig to;
     to.connect = (*listener)->name_of((*listener)->local_address());
-    to.gather = false;  // asked for, it would be told again
+    to.gather = false;  // if requested, it would be logged again
     ::testing::internal::CaptureStderr();
     const auto client = UdpUnderlay::open(to);
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");

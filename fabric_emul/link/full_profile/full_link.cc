@@ -1,4 +1,4 @@
-#include "fabric_emul/link/full_link.h"
+#include "fabric_emul/link/full_profile/full_link.h"
 
 #include <algorithm>
 
@@ -11,13 +11,14 @@ FullLink::FullLink(const FullLinkConfig& config, base::Counters<FullLinkCounter>
     : config_(config),
       counters_(counters),
       sender_(config_, counters_),
-      receiver_(config_, counters_, sink) {}
+      receiver_(config_, counters_, sink),
+      keep_alive_(config.idle, config.idle_missing_max) {}
 
 void FullLink::start(base::Time now, Lsn first_out, Lsn first_in) {
   sender_.start(first_out);
   receiver_.start(first_in);
   up_ = true;
-  last_sent_ = last_heard_ = now;
+  keep_alive_.start(now);
 }
 
 void FullLink::go_down() {
@@ -28,7 +29,7 @@ void FullLink::go_down() {
 
 bool FullLink::receive(base::Time now, const FlitView& flit) {
   if (!up_) return false;
-  // In this profile the flit CRC is the only one that every hop checks: it covers everything.
+  // In this profile the flit CRC is the only one that every hop checks: it must cover everything.
   if ((flit.header.ctl & kFlitHeaderCrcOnly) != 0 && !flit.payload.empty()) {
     counters_.add(FullLinkCounter::kRxDropType);
     return false;
@@ -36,12 +37,12 @@ bool FullLink::receive(base::Time now, const FlitView& flit) {
   RetrySender& retry = sender_.retry();
   const bool is_sane = flit.header.type == FlitType::kLnak ? retry.on_lnak(now, flit.header.ack)
                                                            : retry.on_ack(now, flit.header.ack);
-  if (!is_sane) {  // of a time before this INIT
+  if (!is_sane) {  // from before this INIT
     counters_.add(FullLinkCounter::kRxDropAck);
     return false;
   }
-  last_heard_ = now;
-  // One that was overtaken has an older limit.
+  keep_alive_.on_heard(now);
+  // A flit that was overtaken has an older limit.
   if (retry.is_newest(flit.header.ack)) {
     sender_.on_credit(flit.header.credit_vl, flit.header.credit_limit);
   }
@@ -53,7 +54,7 @@ bool FullLink::receive(base::Time now, const FlitView& flit) {
 std::size_t FullLink::emit(base::Time now, base::MutableBytes out, FlitHeader header,
                            base::Bytes payload) {
   receiver_.stamp(header);
-  last_sent_ = now;
+  keep_alive_.on_sent(now);
   return emit_flit(out, header, payload);
 }
 
@@ -78,14 +79,14 @@ std::size_t FullLink::fill(base::Time now, base::MutableBytes datagram) {
   return used;
 }
 
-// What data flits have not carried already.
+// Sends the acknowledge number and credits that no DATA flit has carried, or IDLE.
 std::size_t FullLink::emit_control(base::Time now, base::MutableBytes out) {
   FlitHeader header;
   if (receiver_.credit_due())
     header.type = FlitType::kCredit;
   else if (receiver_.ack_due())
     header.type = FlitType::kLack;
-  else if (now - last_sent_ >= config_.idle)
+  else if (now >= keep_alive_.idle_at())
     header.type = FlitType::kIdle;
   else
     return 0;
@@ -97,12 +98,12 @@ void FullLink::on_time(base::Time now) {
   if (!up_) return;
   sender_.retry().on_time(now);
   if (sender_.retry().is_dead()) go_down();
-  if (now >= silent_at()) go_down();
+  if (now >= keep_alive_.silent_at()) go_down();
 }
 
 base::Time FullLink::deadline() const {
   if (!up_) return base::kNever;
-  return std::min({sender_.retry().deadline(), last_sent_ + config_.idle, silent_at()});
+  return std::min({sender_.retry().deadline(), keep_alive_.idle_at(), keep_alive_.silent_at()});
 }
 
 }  // namespace splitnic::fabric

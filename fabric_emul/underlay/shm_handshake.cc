@@ -1,4 +1,4 @@
-#include "fabric_emul/underlay/shm_greeting.h"
+#include "fabric_emul/underlay/shm_handshake.h"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -11,8 +11,8 @@
 namespace splitnic::fabric {
 namespace {
 
-// What the listener sends with the descriptor.
-struct Greeting {
+// The bytes that go with the descriptor.
+struct HandshakeWire {
   std::array<char, 8> magic{'S', 'N', 'S', 'H', 'M', '0', '0', '1'};
   std::uint64_t ring_bytes = 0;
 };
@@ -23,10 +23,10 @@ bool is_ring_length(std::uint64_t bytes) {
   return std::has_single_bit(bytes) && bytes >= (128U << 10) && bytes <= (64U << 20);
 }
 
-bool send_greeting(int socket, int segment, std::size_t ring_bytes) {
-  Greeting greeting;
-  greeting.ring_bytes = ring_bytes;
-  iovec part{&greeting, sizeof(greeting)};
+bool send_shm_handshake(int socket, int segment, std::size_t ring_bytes) {
+  HandshakeWire handshake;
+  handshake.ring_bytes = ring_bytes;
+  iovec part{&handshake, sizeof(handshake)};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
   msghdr message{};
   message.msg_iov = &part;
@@ -38,14 +38,14 @@ bool send_greeting(int socket, int segment, std::size_t ring_bytes) {
   control->cmsg_type = SCM_RIGHTS;
   control->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(control), &segment, sizeof(int));
-  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(greeting);
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(handshake);
 }
 
-Greeted receive_greeting(int socket) {
-  Greeted got;
-  Greeting greeting;
-  iovec part{&greeting, sizeof(greeting)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};  // others do not get in
+ShmHandshake receive_shm_handshake(int socket) {
+  ShmHandshake got;
+  HandshakeWire handshake;
+  iovec part{&handshake, sizeof(handshake)};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};  // for one descriptor
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -53,7 +53,7 @@ Greeted receive_greeting(int socket) {
   message.msg_controllen = room.size();
   const ssize_t bytes = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) {
-    got.what = Greeted::What::kNothingYet;
+    got.status = ShmHandshake::Status::kPending;
     return got;
   }
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
@@ -63,11 +63,11 @@ Greeted receive_greeting(int socket) {
     std::memcpy(&fd, CMSG_DATA(c), sizeof(fd));
     got.segment.reset(fd);
   }
-  const bool is_whole = bytes == sizeof(greeting) && (message.msg_flags & MSG_TRUNC) == 0;
-  if (!is_whole || greeting.magic != Greeting{}.magic || !got.segment.valid()) return got;
-  if (!is_ring_length(greeting.ring_bytes)) return got;
-  got.ring_bytes = greeting.ring_bytes;
-  got.what = Greeted::What::kGood;
+  const bool is_whole = bytes == sizeof(handshake) && (message.msg_flags & MSG_TRUNC) == 0;
+  if (!is_whole || handshake.magic != HandshakeWire{}.magic || !got.segment.valid()) return got;
+  if (!is_ring_length(handshake.ring_bytes)) return got;
+  got.ring_bytes = handshake.ring_bytes;
+  got.status = ShmHandshake::Status::kValid;
   return got;
 }
 

@@ -1,12 +1,13 @@
-// Retry of one link: the sender keeps every DATA flit until it is acknowledged and goes back to the
-// oldest on LNAK or time-out; the receiver takes only the LSN it expects and asks once per gap.
-// LSNs count the DATA flits of all lanes together, from a number that INIT agreed. [S000-44]
-// docs/wire/flit.md
-// Invariant: the LSNs kept are [first_, next_), at most `window` of them.
+// Retry of one link, go-back-N: the sender keeps every DATA flit until it is acknowledged and goes
+// back to the oldest on LNAK or time-out; the receiver accepts only the LSN it expects and sends
+// one LNAK per gap. LSNs count the DATA flits of all lanes together, from a number that INIT
+// agreed. The time-out follows RFC 6298 (SRTT, RTTVAR), with samples by Karn's rule. Invariant: the
+// LSNs kept are [first_, next_), at most `window` of them. docs/wire/flit.md#full-profile [S000-44]
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -23,7 +24,7 @@ class RetrySender {
   RetrySender(std::size_t window, std::size_t flit_payload_max, base::Duration timeout_min,
               base::Duration first_timeout, unsigned failures_max);
 
-  // What was measured of the path stays.
+  // Starts with this LSN. Measurements of the path are kept.
   void start(Lsn first);
   bool full() const { return kept() >= room_; }
   bool empty() const { return kept() == 0; }
@@ -34,21 +35,22 @@ class RetrySender {
     FlitHeader header;
     base::Bytes payload;
   };
-  // Room for the payload of the next new flit. REQUIRES !full().
+  // Returns room for the payload of the next new flit. REQUIRES !full().
   base::MutableBytes room();
-  // Keeps the flit whose payload was written into room(); gives it its LSN.
+  // Keeps the flit whose payload was written into room() and assigns its LSN.
   Kept push(base::Time now, FlitHeader header, std::size_t payload_bytes);
   bool has_resend() const {
     return resend_ != next_ && static_cast<std::size_t>(resend_ - first_) < room_;
   }
-  // Nothing that was sent since start() was ever acknowledged.
+  // No flit sent since start() was acknowledged.
   bool is_fruitless() const { return is_fruitless_ && !empty(); }
-  // Flits that may be on their way now: halved by each failure, so that a bad path carries little
-  // in vain and what waits for it waits in the queue pairs.
+  // The number of flits that may be in flight: halved by each failure, so that a bad path carries
+  // few retransmissions and cells wait in their queue pairs instead.
   std::size_t room_now() const { return room_; }
-  Kept resend(base::Time now);  // the next one. REQUIRES has_resend()
+  // Returns the next flit to retransmit. REQUIRES has_resend().
+  Kept resend(base::Time now);
 
-  // False: acknowledges what was never sent, or what was long ago; ignored.
+  // Returns false if `ack` is of a flit never sent, or sent more than a window ago: ignored.
   bool on_ack(base::Time now, Lsn ack);
   bool on_lnak(base::Time now, Lsn ack);
   bool is_newest(Lsn ack) const { return ack + 1U == first_; }
@@ -60,7 +62,7 @@ class RetrySender {
   std::size_t kept() const { return static_cast<std::size_t>(next_ - first_); }
   std::byte* slot(Lsn lsn) { return store_.data() + lsn.value % window_ * payload_max_; }
   FlitHeader& header(Lsn lsn) { return headers_[lsn.value % window_]; }
-  void go_back(base::Time now, bool is_asked);
+  void go_back(base::Time now, bool is_requested);
   void measure(base::Time now);
 
   const std::size_t window_;  // a power of two, so that slots stay when the LSN wraps
@@ -74,13 +76,13 @@ class RetrySender {
   unsigned failures_ = 0;
   bool is_fruitless_ = true;
   base::Time progress_{};
-  Lsn refused_{0};  // the last LNAK asked for this one; the same again is a copy of it
+  Lsn refused_{0};  // LSN that the last LNAK requested; a second such LNAK is a copy
 
-  // Round trip, of one flit at a time: one that went once, or that the peer said it did not have.
+  // Round-trip time, of one flit at a time: one that was sent once, or that LNAK requested.
   base::Duration timeout_;
   base::Duration srtt_{0}, rttvar_{0};
   bool is_timing_ = false;
-  bool times_resend_ = false;  // of the one that was asked for
+  bool times_resend_ = false;  // of the flit that LNAK requested
   bool timed_out_ = false;     // since the last acknowledgement
   Lsn timed_{0};
   base::Time timed_at_{};
@@ -90,7 +92,7 @@ class RetryReceiver {
  public:
   enum class Verdict : std::uint8_t {
     kTake,
-    kRepeated,  // had before: acknowledge again
+    kRepeated,  // a duplicate: acknowledge it
     kGap,       // something before it is missing
   };
   void start(Lsn first) {
@@ -98,23 +100,18 @@ class RetryReceiver {
     expected_ = first;
   }
   Verdict on_data(Lsn lsn);
-  void on_bad_flit() { ask(); }
+  void on_bad_flit() { request(); }
   Lsn ack() const { return expected_ - 1U; }
-  // True once per gap.
-  bool take_lnak() {
-    const bool due = lnak_due_;
-    lnak_due_ = false;
-    return due;
-  }
-  bool lnak_due() const { return lnak_due_; }
+  // Returns true once per gap.
+  bool take_lnak() { return std::exchange(lnak_due_, false); }
 
  private:
-  void ask() {
-    lnak_due_ = lnak_due_ || !asked_;
-    asked_ = true;
+  void request() {
+    lnak_due_ = lnak_due_ || !requested_;
+    requested_ = true;
   }
   Lsn expected_{1};
-  bool asked_ = false;
+  bool requested_ = false;
   bool lnak_due_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What both halves of a full-profile link are told at start. docs/wire/flit.md
+// Settings and counters of a full-profile link. docs/wire/flit.md#full-profile
 #pragma once
 
 #include <array>
@@ -17,11 +17,12 @@ struct FullLinkConfig {
   std::uint16_t high_mask = 0x0008;
   std::size_t flit_payload_max = kFlitPayloadDefault;  // 120 .. 65535
   std::size_t cell_bytes_max = 2048;
-  std::uint32_t receive_blocks = 256;        // buffer of each data lane here: granted at start
-  std::uint32_t peer_receive_blocks = 256;   // what the peer's INIT granted
-  std::size_t lane_queue_bytes = 64 * 1024;  // cells that wait to be sent, each lane
+  std::uint32_t receive_blocks = 256;        // buffer of each data lane: granted at start
+  std::uint32_t peer_receive_blocks = 256;   // granted by the peer's INIT
+  std::size_t lane_queue_bytes = 64 * 1024;  // cells that wait to be sent, per lane
   std::size_t window = 256;                  // flits kept for retry
-  // At least; longer where the measured round trip asks for it. first_timeout: until one was.
+  // The minimum; longer where the measured round-trip time requires it. first_timeout: before the
+  // first measurement.
   base::Duration retry_timeout = std::chrono::milliseconds(1);
   base::Duration first_timeout = std::chrono::milliseconds(10);
   unsigned failures_max = 16;
@@ -36,12 +37,12 @@ enum class FullLinkCounter {
   kTxControl,
   kRxCell,
   kRxRepeated,
-  kRxDropType,    // its CRC does not cover the payload
-  kRxDropGap,     // DATA behind a missing one; comes again
-  kRxDropAck,     // acknowledges what was never sent: nothing of the flit is believed
+  kRxDropType,    // the flit CRC does not cover the payload
+  kRxDropGap,     // DATA after a missing flit; it is retransmitted
+  kRxDropAck,     // acknowledges a flit that was never sent: the flit is dropped whole
   kRxDropCredit,  // older credit limit, ignored
   kRxDropLane,    // lane that is not open
-  kRxDropCell,    // flits that make no cell: no SOF, SOF inside, too long
+  kRxDropCell,    // flits that form no cell: no SOF, SOF inside, too long
   kRxDropBuffer,  // the peer sent more than was granted
   kDead,
   kCount_

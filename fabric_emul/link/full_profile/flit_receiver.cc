@@ -1,4 +1,4 @@
-#include "fabric_emul/link/flit_receiver.h"
+#include "fabric_emul/link/full_profile/flit_receiver.h"
 
 #include <bit>
 
@@ -45,7 +45,7 @@ void FlitReceiver::take(const FlitView& flit) {
   Lane& lane = lanes_[vl];
   const std::uint32_t blocks = blocks_of(flit.payload.size());
   if (vl != kMgmtLane && lane.held + blocks > config_.receive_blocks) {
-    // The bytes were never granted, so nothing is given back for them.
+    // The bytes were never granted, so no blocks are released for them.
     counters_.add(FullLinkCounter::kRxDropBuffer);
     return drop_cell(vl);
   }
@@ -93,11 +93,11 @@ void FlitReceiver::stamp(FlitHeader& header) {
   const auto data = static_cast<std::uint16_t>(config_.lanes_mask & ~(1U << kMgmtLane));
   if (data == 0) return;
   const std::uint16_t from = credit_due_ != 0 ? credit_due_ : data;
-  const auto after = static_cast<std::uint16_t>(from & ~((2U << credit_turn_) - 1));
-  credit_turn_ = static_cast<unsigned>(std::countr_zero(after != 0 ? after : from));
-  header.credit_vl = static_cast<std::uint8_t>(credit_turn_);
-  header.credit_limit = lanes_[credit_turn_].grant.limit();
-  credit_due_ = static_cast<std::uint16_t>(credit_due_ & ~(1U << credit_turn_));
+  const auto after = static_cast<std::uint16_t>(from & ~((2U << credit_lane_) - 1));
+  credit_lane_ = static_cast<unsigned>(std::countr_zero(after != 0 ? after : from));
+  header.credit_vl = static_cast<std::uint8_t>(credit_lane_);
+  header.credit_limit = lanes_[credit_lane_].grant.limit();
+  credit_due_ = static_cast<std::uint16_t>(credit_due_ & ~(1U << credit_lane_));
 }
 
 }  // namespace splitnic::fabric

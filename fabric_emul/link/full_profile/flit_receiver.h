@@ -1,6 +1,6 @@
-// Flits of one link into the cells of its lanes, full profile. Buffer space is granted in blocks;
-// the owner of a delivered cell gives its blocks back with release() when the cell has left.
-// [S000-43]
+// Reassembles the cells of all lanes from the flits of one link, full profile. Buffer space is
+// granted in blocks; the owner of a delivered cell releases its blocks when it has read the cell.
+// Thread: the data thread. docs/wire/flit.md#full-profile [S000-43]
 #pragma once
 
 #include <array>
@@ -10,16 +10,16 @@
 
 #include "base/bytes.h"
 #include "base/counters.h"
-#include "fabric_emul/link/flit_credit.h"
-#include "fabric_emul/link/full_link_config.h"
-#include "fabric_emul/link/link_retry.h"
+#include "fabric_emul/link/full_profile/flit_credit.h"
+#include "fabric_emul/link/full_profile/full_link_config.h"
+#include "fabric_emul/link/full_profile/link_retry.h"
 
 namespace splitnic::fabric {
 
 class CellSink {
  public:
   virtual ~CellSink() = default;
-  // The bytes are valid during the call; `blocks` stay taken until release(vl, blocks).
+  // The bytes are valid during the call; `blocks` stay in use until release(vl, blocks).
   virtual void on_cell(std::uint8_t vl, base::Bytes cell, std::uint32_t blocks) = 0;
 };
 
@@ -36,14 +36,14 @@ class FlitReceiver {
   RetryReceiver& retry() { return retry_; }
   bool ack_due() const { return ack_due_; }
   bool credit_due() const { return credit_due_ != 0; }
-  // Stamps a flit that leaves: acknowledge number, and the credit of a lane, by turns, those that
-  // changed first.
+  // Writes the acknowledge number and the credit of one lane into a flit that leaves: in round
+  // robin, lanes whose credit changed first.
   void stamp(FlitHeader& header);
 
  private:
   struct Lane {
-    std::vector<std::byte> cell;  // what has come of it
-    std::uint32_t blocks = 0;     // of the cell at hand
+    std::vector<std::byte> cell;  // the part that has arrived
+    std::uint32_t blocks = 0;     // of that cell
     std::uint32_t held = 0;       // of everything not released
     CreditGrant grant;
   };
@@ -57,8 +57,8 @@ class FlitReceiver {
   std::array<Lane, kLaneCount> lanes_;
   RetryReceiver retry_;
   bool ack_due_ = false;
-  std::uint16_t credit_due_ = 0;  // lanes whose limit grew since it was last told
-  unsigned credit_turn_ = 0;
+  std::uint16_t credit_due_ = 0;  // lanes whose limit grew since it was last sent
+  unsigned credit_lane_ = 0;
 };
 
 }  // namespace splitnic::fabric

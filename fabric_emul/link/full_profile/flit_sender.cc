@@ -1,4 +1,4 @@
-#include "fabric_emul/link/flit_sender.h"
+#include "fabric_emul/link/full_profile/flit_sender.h"
 
 #include <algorithm>
 #include <bit>

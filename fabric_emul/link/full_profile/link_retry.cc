@@ -1,4 +1,4 @@
-#include "fabric_emul/link/link_retry.h"
+#include "fabric_emul/link/full_profile/link_retry.h"
 
 #include <algorithm>
 #include <bit>
@@ -82,14 +82,15 @@ bool RetrySender::on_ack(base::Time now, Lsn ack) {
   if (before(resend_, first_)) resend_ = first_;
   failures_ = 0;
   progress_ = now;
-  // Perhaps nothing was lost and the time-out is too short: until the next measurement it is
-  // longer.
+  // Perhaps no flit was lost and the time-out is too short: it is longer until the next
+  // measurement (RFC 6298, 5.5).
   if (timed_out_) timeout_ = std::min(2 * timeout_, std::max(timeout_min_, kTimeoutMax));
   timed_out_ = false;
   if (is_timing_ && before(timed_, first_)) measure(now);
   return true;
 }
 
+// RFC 6298, section 2.
 void RetrySender::measure(base::Time now) {
   is_timing_ = false;
   const base::Duration sample = now - timed_at_;
@@ -106,7 +107,7 @@ void RetrySender::measure(base::Time now) {
 
 bool RetrySender::on_lnak(base::Time now, Lsn ack) {
   if (!on_ack(now, ack)) return false;
-  // One that was overtaken by newer acknowledgements asks for nothing any more.
+  // An LNAK that newer acknowledgements overtook requests nothing.
   if (ack + 1U != first_ || empty() || refused_ == first_) return true;
   refused_ = first_;
   go_back(now, true);
@@ -117,12 +118,12 @@ void RetrySender::on_time(base::Time now) {
   if (now >= deadline()) go_back(now, false);
 }
 
-void RetrySender::go_back(base::Time now, bool is_asked) {
+void RetrySender::go_back(base::Time now, bool is_requested) {
   ++failures_;
   room_ = std::max(room_ / 2, std::min(window_, kRoomMin));
   is_timing_ = false;
-  times_resend_ = is_asked;
-  timed_out_ = timed_out_ || !is_asked;
+  times_resend_ = is_requested;
+  timed_out_ = timed_out_ || !is_requested;
   resend_ = first_;
   progress_ = now;
 }
@@ -130,11 +131,11 @@ void RetrySender::go_back(base::Time now, bool is_asked) {
 RetryReceiver::Verdict RetryReceiver::on_data(Lsn lsn) {
   if (lsn == expected_) {
     ++expected_;
-    asked_ = lnak_due_ = false;
+    requested_ = lnak_due_ = false;
     return Verdict::kTake;
   }
   if (before(lsn, expected_)) return Verdict::kRepeated;
-  ask();
+  request();
   return Verdict::kGap;
 }
 

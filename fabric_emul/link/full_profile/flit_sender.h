@@ -1,6 +1,7 @@
-// Cells of many lanes into flits of one link, full profile. 1. post() queues a cell on its lane;
-// 2. next() sends again what retry asks for, else 3. lets the arbiter choose among lanes that have
-// a flit and the credits for it. Cells of one lane are never interleaved. [S000-40] [S000-43]
+// Cuts the cells of all lanes into the flits of one link, full profile. 1. post() queues a cell on
+// its lane; 2. next() retransmits if RetrySender has to, else 3. the arbiter chooses among the
+// lanes that have a flit and the credits for it. Cells of one lane are never interleaved. Thread:
+// the data thread. docs/wire/flit.md#full-profile [S000-40] [S000-43]
 #pragma once
 
 #include <algorithm>
@@ -14,10 +15,10 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/ring.h"
-#include "fabric_emul/link/flit_credit.h"
-#include "fabric_emul/link/full_link_config.h"
-#include "fabric_emul/link/lane_arbiter.h"
-#include "fabric_emul/link/link_retry.h"
+#include "fabric_emul/link/full_profile/flit_credit.h"
+#include "fabric_emul/link/full_profile/full_link_config.h"
+#include "fabric_emul/link/full_profile/lane_arbiter.h"
+#include "fabric_emul/link/full_profile/link_retry.h"
 
 namespace splitnic::fabric {
 
@@ -26,31 +27,30 @@ class FlitSender {
   FlitSender(const FullLinkConfig& config, base::Counters<FullLinkCounter>& counters);
 
   void start(Lsn first);
-  // False: no room on this lane now. REQUIRES the lane is open and 0 < size <= cell_bytes_max.
+  // Returns false if the lane has no room now. REQUIRES the lane is open and 0 < size <=
+  // cell_bytes_max.
   bool post(std::uint8_t vl, base::Bytes cell);
-  // The next DATA flit, without acknowledge number and credit; nothing if none may go.
+  // Returns the next DATA flit, without acknowledge number and credit; nothing if none may go.
   std::optional<RetrySender::Kept> next(base::Time now);
-  bool has_work() const { return retry_.has_resend() || (!retry_.full() && ready_mask() != 0); }
   void on_credit(std::uint8_t vl, std::uint32_t limit);
   RetrySender& retry() { return retry_; }
   const RetrySender& retry() const { return retry_; }
   bool has_room(std::uint8_t vl, std::size_t cell_bytes) const {
     const Lane& lane = lanes_[vl];
     const std::size_t queued = lane.tail - lane.head;
-    // No more than goes at once, but any two cells.
+    // At most as much as one window of flits carries, and always two cells.
     const std::size_t limit =
         std::max(retry_.room_now() * config_.flit_payload_max, 2 * config_.cell_bytes_max);
     return !lane.lengths.full() && lane.bytes.size() - queued >= cell_bytes &&
            queued + cell_bytes <= limit;
   }
-  std::size_t queued_bytes(std::uint8_t vl) const { return lanes_[vl].tail - lanes_[vl].head; }
 
  private:
   struct Lane {
-    std::vector<std::byte> bytes;  // ring of cells behind one another
+    std::vector<std::byte> bytes;  // ring: the cells in order
     std::size_t head = 0, tail = 0;
     base::Ring<std::uint32_t> lengths{1};
-    std::uint32_t sent = 0;  // bytes of the front cell that have gone
+    std::uint32_t sent = 0;  // bytes of the front cell that were cut
     CreditGate gate;
   };
   std::uint16_t ready_mask() const;

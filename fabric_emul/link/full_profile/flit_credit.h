@@ -1,5 +1,5 @@
 // Flit credits of one lane: absolute limits in blocks of 64 bytes since INIT, modulo 2^24, so that
-// a lost or repeated announcement is harmless. Full profile only. docs/wire/flit.md
+// a lost or repeated announcement is harmless. Full profile only. docs/wire/flit.md#full-profile
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace splitnic::fabric {
 constexpr std::uint32_t blocks_of(std::size_t payload_bytes) {
   return static_cast<std::uint32_t>((payload_bytes + kCreditBlockBytes - 1) / kCreditBlockBytes);
 }
-// Half of the number space: what is further ahead is behind.
+// Half of the number space: a number that is further ahead counts as behind.
 inline constexpr std::uint32_t kCreditHalf = (kCreditMask + 1) / 2;
 
 // The sender's side.
@@ -27,7 +27,7 @@ class CreditGate {
     return left >= blocks && left < kCreditHalf;
   }
   void consume(std::uint32_t blocks) { sent_ = (sent_ + blocks) & kCreditMask; }
-  // False: older than what is known, ignored.
+  // Returns false if the limit is older than the one in use: it is ignored.
   bool on_limit(std::uint32_t limit) {
     if (((limit - limit_) & kCreditMask) >= kCreditHalf) return false;
     limit_ = limit & kCreditMask;
@@ -40,7 +40,7 @@ class CreditGate {
   std::uint32_t sent_ = 0;
 };
 
-// The receiver's side: grants what its buffer holds, and again what was freed.
+// The receiver's side: grants its buffer, and more as blocks are released.
 class CreditGrant {
  public:
   void start(std::uint32_t buffer_blocks) { limit_ = buffer_blocks & kCreditMask; }

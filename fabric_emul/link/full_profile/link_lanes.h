@@ -1,0 +1,83 @@
+// The lanes of a link in the full profile: cells wait on their lane, a FullLink cuts them into
+// flits when the port flushes, and flits received become cells again. Not open in the other
+// profiles. Thread: the data thread. docs/wire/flit.md#full-profile
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "fabric_emul/link/full_profile/full_link.h"
+#include "fabric_emul/link/link_counters.h"
+#include "fabric_emul/link/received_cells.h"
+
+namespace splitnic::fabric {
+
+class LinkLanes final : private CellSink {
+ public:
+  // Counters and received cells outlive this object.
+  LinkLanes(base::Counters<LinkCounter>& counters, base::Counters<FullLinkCounter>& full_counters,
+            ReceivedCells& received)
+      : counters_(counters), full_counters_(full_counters), received_(received) {}
+  LinkLanes(const LinkLanes&) = delete;
+  LinkLanes& operator=(const LinkLanes&) = delete;
+
+  // INIT is complete. Both directions start with LSNs that nobody could know before this INIT (they
+  // follow from its nonce), so that flits of before are not taken for new ones.
+  void start(base::Time now, const FullLinkConfig& agreed, std::uint64_t nonce, bool is_client);
+  bool is_open() const { return link_ != nullptr; }
+
+  // REQUIRES is_open() for all that follows.
+  const FullLinkConfig& config() const { return link_->config(); }
+  std::uint64_t nonce() const { return nonce_; }  // of the INIT that started it
+  bool is_up() const { return link_->up(); }
+  bool is_lane_open(std::uint8_t vl) const { return (config().lanes_mask >> vl & 1) != 0; }
+  base::Time deadline() const { return link_->deadline(); }
+  void on_time(base::Time now) { link_->on_time(now); }
+  // No DATA flit of this link was ever acknowledged.
+  bool is_fruitless() const { return link_->is_fruitless(); }
+
+  // Returns room for a cell, or nothing if the lane is full.
+  base::MutableBytes reserve(std::uint8_t vl, std::size_t cell_bytes);
+  // REQUIRES cell_bytes <= what the last reserve() returned.
+  void commit(std::uint8_t vl, std::size_t cell_bytes);
+  // Writes the flits that may go now into a datagram; returns its length, 0 if there are none.
+  std::size_t fill(base::Time now, base::MutableBytes datagram) {
+    return link_->fill(now, datagram);
+  }
+
+  // Returns false if the flit is not valid, not even as a sign of life.
+  bool receive(base::Time now, const FlitView& flit) { return link_->receive(now, flit); }
+  void on_bad_flit() { link_->on_bad_flit(); }
+  // The cells of the batch were read: their buffer is free for the peer again.
+  void release_cells();
+
+  // A lane had no room when reserve() was called and has none since.
+  bool is_starved() const { return starved_lanes_ != 0; }
+  void clear_starved() { starved_lanes_ = 0; }
+  void find_room();
+  // Returns true once after a starved lane has room.
+  bool take_room() { return std::exchange(has_room_, false); }
+
+ private:
+  void on_cell(std::uint8_t vl, base::Bytes cell, std::uint32_t blocks) override;
+
+  base::Counters<LinkCounter>& counters_;
+  base::Counters<FullLinkCounter>& full_counters_;
+  ReceivedCells& received_;
+  std::unique_ptr<FullLink> link_;
+  std::vector<std::byte> cell_;  // the one that is reserved
+  std::size_t reserved_ = 0;
+  std::uint64_t nonce_ = 0;
+  std::uint16_t starved_lanes_ = 0;
+  bool has_room_ = false;
+  std::array<std::uint32_t, kLaneCount> delivered_blocks_{};  // of the cells being read
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,30 @@
+// Callbacks about the life of links, implemented by the owner of a port. Called from inside
+// Port::receive(), on_time(), flush(), on_writable() and say_bye(), on the data thread; a callback
+// may write cells into links and must not call the port.
+#pragma once
+
+#include <string_view>
+
+#include "fabric_emul/wire/init.h"
+
+namespace splitnic::fabric {
+
+class Link;
+
+class LinkObserver {
+ public:
+  virtual ~LinkObserver() = default;
+  virtual void on_link_up(Link& link) = 0;
+  // Ends nothing above the link: the peer may come back as the same instance.
+  virtual void on_link_down(Link& link, std::string_view why) = 0;
+  // The peer is another instance now (or the slot goes to another peer): end everything that
+  // belongs to the old one. peer_eui64() and peer_instance() are still the old ones; the link is
+  // not up. on_link_up follows once INIT is complete; no on_link_down comes before.
+  virtual void on_peer_restarted(Link& link) = 0;
+  // The path carries less than before: it refused a datagram, or only short probes got replies.
+  // mcp() is smaller now. Queue pairs with a larger MCP lose cells: their owner re-creates them.
+  virtual void on_path_narrowed(Link& /*link*/) {}
+  virtual void on_refused(Link& /*link*/, InitReason /*reason*/) {}
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,50 @@
+#include "fabric_emul/link/path_mtu.h"
+
+#include <algorithm>
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr std::size_t kStrideMax = 65000;
+
+}  // namespace
+
+std::uint16_t PathMtu::offer(std::size_t datagram_bytes_max, std::size_t batch_bytes_max) const {
+  std::size_t datagram = datagram_bytes_max;
+  if (found_stride_ != 0) datagram = std::min(datagram, found_stride_ + kSessionReserveBytes);
+  if (datagram < kSessionReserveBytes + kStrideOverhead + kMcpMin) return kMcpMin;
+  const std::size_t stride =
+      std::min({datagram - kSessionReserveBytes, kStrideMax, batch_bytes_max});
+  const auto mcp = static_cast<std::uint16_t>((stride - kStrideOverhead) & ~std::size_t{3});
+  if (mcp_wanted_ == 0)
+    return profile_ == LinkProfile::kFull ? std::min(mcp, kDefaultMcpFull) : mcp;
+  return std::max(kMcpMin, std::min(mcp, static_cast<std::uint16_t>(mcp_wanted_ & ~3U)));
+}
+
+void PathMtu::expire(base::Time now) {
+  if (now - found_at_ > path_known_) found_stride_ = 0;
+}
+
+void PathMtu::set_mcp(std::uint16_t mcp) {
+  if (mcp != mcp_) probe_.start(mcp + kStrideOverhead);
+  mcp_ = mcp;
+}
+
+std::size_t PathMtu::full_stride(std::size_t datagram_bytes_max, std::size_t batch_bytes_max,
+                                 std::size_t flit_payload_max) const {
+  std::size_t bytes = stride();
+  if (is_wide_ && datagram_bytes_max > kSessionReserveBytes) {
+    bytes = std::max(bytes, std::min(datagram_bytes_max - kSessionReserveBytes, batch_bytes_max));
+  }
+  return std::max(bytes, kFlitHeaderBytes + flit_payload_max);
+}
+
+bool PathMtu::take_narrowed(base::Time now) {
+  const auto stride = probe_.take_narrowed();
+  if (!stride) return false;
+  found_stride_ = *stride;
+  found_at_ = now;
+  return true;
+}
+
+}  // namespace splitnic::fabric

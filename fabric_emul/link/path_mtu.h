@@ -1,0 +1,64 @@
+// The cell payload maximum (MCP) and the datagram length (stride) of one path: derived from what
+// the underlay reports, reduced by what probes find. A reduced result expires after path_known,
+// so that the next INIT offers the full length again. Pure: time and nonces come in.
+// [L-33] docs/wire/flit.md#init
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "fabric_emul/link/path_probe.h"
+#include "fabric_emul/link/port_config.h"
+
+namespace splitnic::fabric {
+
+class PathMtu {
+ public:
+  explicit PathMtu(const PortConfig& config)
+      : profile_(profile_of(config)),
+        mcp_wanted_(config.mcp_wanted),
+        path_known_(config.path_known) {}
+
+  // The MCP to offer in INIT on a path that carries datagrams of datagram_bytes_max.
+  std::uint16_t offer(std::size_t datagram_bytes_max, std::size_t batch_bytes_max) const;
+  // A new INIT starts: forgets a probe's result that has expired.
+  void expire(base::Time now);
+  void forget() { found_stride_ = 0; }
+
+  // The MCP that both ends agreed; 0 before the first INIT.
+  std::uint16_t mcp() const { return mcp_; }
+  void set_mcp(std::uint16_t mcp);
+  // The stride in the speed and shm profiles.
+  std::size_t stride() const { return mcp_ + kStrideOverhead; }
+  // The stride in the full profile: as long as the path carries, so that a datagram holds many
+  // flits; if such datagrams do not arrive, as short as in the speed profile.
+  std::size_t full_stride(std::size_t datagram_bytes_max, std::size_t batch_bytes_max,
+                          std::size_t flit_payload_max) const;
+  // No flit ever came through: the next attempt uses the other of the two full strides.
+  void change_full_stride() { is_wide_ = !is_wide_; }
+
+  // Probes, in the speed profile.
+  base::Time deadline() const { return probe_.deadline(); }
+  void on_full_sent(base::Time now) { probe_.on_full_sent(now); }
+  std::span<const PathProbe::Probe> on_time(base::Time now, base::Random& random) {
+    return probe_.on_time(now, random);
+  }
+  void on_reply(std::uint64_t nonce) { probe_.on_reply(nonce); }
+  // Returns true once after probes found that only shorter datagrams arrive.
+  bool take_narrowed(base::Time now);
+
+ private:
+  const LinkProfile profile_;
+  const std::uint16_t mcp_wanted_;
+  const base::Duration path_known_;
+  PathProbe probe_;
+  std::uint16_t mcp_ = 0;
+  bool is_wide_ = true;
+  std::size_t found_stride_ = 0;  // result of probes; 0: no limit but the underlay's
+  base::Time found_at_{};
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,68 @@
+// The settings of a port: identity, profile, limits and timers.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "fabric_emul/link/full_profile/full_link_config.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/init.h"
+#include "fabric_emul/wire/limits.h"
+
+namespace splitnic::fabric {
+
+// Default offer of this end of a full-profile link. cell_bytes_max follows from the MCP.
+constexpr FullLinkConfig full_defaults() {
+  FullLinkConfig config;
+  config.receive_blocks = 4096;
+  config.window = 1024;
+  return config;
+}
+
+// The same for links between processes, of one machine or several. A process that waits for a
+// processor sends nothing for longer than 35 ms and is not dead: it gets as long as in the speed
+// profile.
+constexpr FullLinkConfig full_between_processes() {
+  FullLinkConfig config = full_defaults();
+  config.idle_missing_max = 90;
+  config.failures_max = 900;  // at least 1 ms each
+  return config;
+}
+
+struct PortConfig {
+  Eui64 eui64;
+  std::uint64_t instance = 0;  // random per process start, not 0
+  // Accepts HELLOs; has LID lid_base + 1 and assigns lid_base + 2 .. lid_base + 1 + links_max to
+  // its peers.
+  bool listens = false;
+  std::uint16_t lid_base = 0;  // set by Adapter::add_port: after those of earlier ports [S001-29]
+  // 0: derived from the path, stride = min(datagram_bytes_max - 36, 65000) and MCP = (stride - 72)
+  // & ~3; in the full profile at most 256.
+  std::uint16_t mcp_wanted = 0;
+  std::size_t links_max = 64;
+  std::uint32_t program_version =
+      0x00010000;              // major (8), minor (8), patch (16); majors must be equal
+  bool crc_head_only = false;  // shm profile, whatever `profile` is
+  LinkProfile profile = LinkProfile::kSpeed;
+  FullLinkConfig full = full_defaults();
+  // The lane of each service level, in every profile [S004-21].
+  std::array<std::uint8_t, kSlMax + 1> sl_to_vl{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+  base::Duration idle = std::chrono::milliseconds(200);  // IDLE after this long without sending
+  unsigned idle_missing_max = 4;                         // then the link is down
+  base::Duration hello_min = std::chrono::milliseconds(100);
+  base::Duration hello_max = std::chrono::seconds(1);
+  // When all slots are in use, that of a link that was down for this long may go to another peer.
+  base::Duration forget_after = std::chrono::seconds(60);
+  // The result of path probes is used for this long; the next INIT then offers the full MCP.
+  base::Duration path_known = std::chrono::minutes(10);
+};
+
+// The profile that a port offers in INIT.
+constexpr LinkProfile profile_of(const PortConfig& config) {
+  return config.crc_head_only ? LinkProfile::kShm : config.profile;
+}
+
+}  // namespace splitnic::fabric

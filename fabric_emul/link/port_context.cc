@@ -1,0 +1,46 @@
+#include "fabric_emul/link/port_context.h"
+
+#include <array>
+
+#include "fabric_emul/wire/flit.h"
+
+namespace splitnic::fabric {
+namespace {
+
+// In the full profile a batch completes one cell of each lane that earlier batches began.
+std::size_t carried_bytes_max(const PortContext& context) {
+  if (context.profile() != LinkProfile::kFull) return 0;
+  return kLaneCount * context.terms.full_cell_bytes_max();
+}
+
+}  // namespace
+
+PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::Random& random_,
+                         LinkObserver& observer_)
+    : underlay(underlay_),
+      config(config_),
+      random(random_),
+      observer(observer_),
+      terms(config, underlay.receive_buffer_bytes()),
+      received(carried_bytes_max(*this)) {
+  to_flush.reserve(config.links_max);
+}
+
+void PortContext::send_init(const PeerAddress& to, const Init& init, std::size_t datagram_bytes) {
+  std::array<std::byte, kInitBytes> payload;
+  emit_init(payload.data(), init);
+  FlitHeader header;
+  header.type = FlitType::kInit;
+  header.vl = kMgmtLane;
+  const std::size_t bytes = std::max(datagram_bytes, kFlitHeaderBytes + kInitBytes);
+  if (init_datagram.size() < bytes) init_datagram.resize(bytes);
+  emit_flit(init_datagram, header, payload);
+  const bool is_sent = send_control(to, base::Bytes(init_datagram).first(bytes));
+  counters.add(is_sent ? LinkCounter::kTxInit : LinkCounter::kTxDropControl);
+}
+
+bool PortContext::send_control(const PeerAddress& to, base::Bytes datagram) {
+  return underlay.send(to, datagram, datagram.size()) == Underlay::SendStatus::kSent;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,175 @@
+// Life, timers and flushing of a link. INIT: port_link_init.cc.
+#include "fabric_emul/link/port_link.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace splitnic::fabric {
+
+PortLink::PortLink(PortContext& context, std::size_t slot)
+    : Link(context, slot), keep_alive_(context.config.idle, context.config.idle_missing_max) {}
+
+bool PortLink::may_be_forgotten(base::Time now) const {
+  if (up() || is_client()) return false;
+  return handshake_.has_said_bye() || now - last_heard() >= context_.config.forget_after;
+}
+
+void PortLink::forget() {
+  end_old_instance();
+  handshake_.forget();
+  path_.forget();
+  batch_.set_address(PeerAddress{});
+}
+
+void PortLink::end_old_instance() {
+  handshake_.apply(LinkEvent::kEnded);
+  drop_batch();
+  context_.received.clear();  // cells that came in the same batch were the old instance's
+  context_.counters.add(LinkCounter::kPeerRestart);
+  context_.observer.on_peer_restarted(*this);
+}
+
+void PortLink::lose_address(base::Time now) {
+  batch_.set_address(PeerAddress{});
+  if (up()) take_down(now, LinkEvent::kEnded, "address now used by another peer");
+}
+
+void PortLink::bring_up(base::Time now, LinkEvent event) {
+  keep_alive_.on_heard(now);
+  handshake_.on_alive();
+  if (!handshake_.apply(event)) return;
+  keep_alive_.on_sent(now);
+  context_.call_at(deadline());
+  context_.counters.add(LinkCounter::kUp);
+  context_.observer.on_link_up(*this);
+}
+
+void PortLink::take_down(base::Time now, LinkEvent event, std::string_view why) {
+  handshake_.apply(event);
+  drop_batch();
+  handshake_.restart(now, context_.config.hello_min);
+  context_.call_at(deadline());
+  context_.counters.add(LinkCounter::kDown);
+  context_.observer.on_link_down(*this, why);
+}
+
+void PortLink::drop_batch() {
+  batch_.drop();
+  lanes_.clear_starved();
+}
+
+void PortLink::flush(base::Time now) {
+  is_queued_ = false;
+  if (!send_batch(now)) queue();
+  if (lanes_.is_open()) context_.call_at(deadline());
+  const SendBatch::Outcome outcome = batch_.take_outcome();
+  if (outcome.is_sent) keep_alive_.on_sent(now);
+  if (outcome.has_full_stride && context_.profile() == LinkProfile::kSpeed) {
+    path_.on_full_sent(now);
+    context_.call_at(path_.deadline());
+  }
+  if (outcome.is_too_long) on_narrowed();
+}
+
+bool PortLink::send_batch(base::Time now) {
+  if (!lanes_.is_open()) return batch_.flush();
+  while (up()) {
+    if (batch_.empty()) {
+      batch_.gather([&](base::MutableBytes datagram) { return lanes_.fill(now, datagram); });
+    }
+    if (batch_.empty()) break;
+    if (!batch_.flush()) return false;
+  }
+  lanes_.find_room();
+  return true;
+}
+
+void PortLink::on_narrowed() {
+  // Cells of any size pass in the full profile: they are cut into flits.
+  if (lanes_.is_open()) return set_full_stride();
+  const std::uint16_t mcp = own_mcp();
+  if (mcp >= path_.mcp()) return;
+  context_.counters.add(LinkCounter::kNarrowed);
+  set_mcp(mcp);
+  context_.observer.on_path_narrowed(*this);
+}
+
+void PortLink::set_full_stride() {
+  const std::size_t stride = path_.full_stride(context_.underlay.datagram_bytes_max(address()),
+                                               batch_.capacity(), lanes_.config().flit_payload_max);
+  CHECK(stride <= batch_.capacity());
+  batch_.set_stride(stride);
+}
+
+void PortLink::on_full_flit(base::Time now, const FlitView& flit) {
+  if (lanes_.receive(now, flit)) {
+    if (flit.header.type == FlitType::kIdle) context_.counters.add(LinkCounter::kRxIdle);
+    on_heard(now);
+  }
+  if (!lanes_.is_up()) take_down(now, LinkEvent::kEnded, "too many link retries");
+  queue();  // acknowledgements and credits leave with the next flush
+}
+
+void PortLink::on_time(base::Time now) {
+  if (up()) {
+    if (lanes_.is_open())
+      on_full_time(now);
+    else
+      on_speed_time(now);
+  }
+  if (now >= handshake_.next_hello()) send_hello(now);
+  if (up() && now >= path_.deadline()) send_probes(now);
+}
+
+void PortLink::on_speed_time(base::Time now) {
+  if (now >= keep_alive_.silent_at()) {
+    take_down(now, LinkEvent::kSilence, "nothing heard from the peer");
+  } else if (is_client() && !handshake_.is_hello_pending() && now >= keep_alive_.doubt_at()) {
+    handshake_.restart(now, context_.config.hello_min);
+    send_hello(now);
+    keep_alive_.on_sent(now);
+  } else if (now >= keep_alive_.idle_at()) {
+    send_idle(now);
+  }
+}
+
+// Retry, IDLE and silence are the FullLink's. Flits do not state the instance of the peer, so only
+// a new INIT follows.
+void PortLink::on_full_time(base::Time now) {
+  // Nothing can be sent, so nothing has failed.
+  if (batch_.is_blocked() && now < keep_alive_.silent_at()) return;
+  lanes_.on_time(now);
+  if (!lanes_.is_up()) {
+    if (lanes_.is_fruitless()) path_.change_full_stride();
+    return take_down(now, LinkEvent::kEnded, "flit ACK timeout");
+  }
+  queue();
+}
+
+base::Time PortLink::deadline() const {
+  const base::Time hello = handshake_.next_hello();
+  if (!up()) return hello;
+  if (lanes_.is_open()) {
+    return std::min(batch_.is_blocked() ? keep_alive_.silent_at() : lanes_.deadline(), hello);
+  }
+  const bool may_doubt = is_client() && !handshake_.is_hello_pending();
+  return std::min({keep_alive_.idle_at(), keep_alive_.silent_at(),
+                   may_doubt ? keep_alive_.doubt_at() : base::kNever, hello, path_.deadline()});
+}
+
+void PortLink::send_idle(base::Time now) {
+  std::array<std::byte, kFlitHeaderBytes> flit{};
+  FlitHeader header;
+  header.type = FlitType::kIdle;
+  header.vl = kMgmtLane;
+  header.ctl = kFlitHeaderCrcOnly;
+  emit_flit(flit, header);
+  keep_alive_.on_sent(now);
+  abort_claim();
+  const bool is_sent = context_.send_control(address(), flit);
+  context_.counters.add(is_sent ? LinkCounter::kTxIdle : LinkCounter::kTxDropControl);
+}
+
+}  // namespace splitnic::fabric

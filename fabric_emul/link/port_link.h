@@ -1,0 +1,94 @@
+// A link as its port drives it: INIT steps, flits, timers and flushing come in; what the peer must
+// get goes out. It ties the Handshake, PathMtu, KeepAlive, LinkLanes and SendBatch of one peer
+// together. Life of a link: the edge table kLinkEdges. Thread: the data thread.
+// docs/wire/flit.md#init
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "fabric_emul/link/keep_alive.h"
+#include "fabric_emul/link/link.h"
+
+namespace splitnic::fabric {
+
+class PortLink final : public Link {
+ public:
+  PortLink(PortContext& context, std::size_t slot);
+
+  // The slot.
+  bool is_client() const { return handshake_.is_client(); }
+  base::Time last_heard() const { return keep_alive_.last_heard(); }
+  // A peer that sent BYE, or that was not heard for forget_after, may lose its slot to another.
+  bool may_be_forgotten(base::Time now) const;
+  // Ends the peer; the slot can be taken. REQUIRES may_be_forgotten().
+  void forget();
+
+  // INIT. connect(): this side sends HELLO. accept(): the listening side got an INIT that proves
+  // the address `from`. on_init(): any other step from the peer.
+  void connect(base::Time now, const PeerAddress& address);
+  void accept(base::Time now, const Init& init, const PeerAddress& from);
+  void on_init(base::Time now, const Init& init);
+  // The peer is another instance now: ends everything of the old one.
+  void end_old_instance();
+  // Another peer proved to be at this link's address.
+  void lose_address(base::Time now);
+  // This end stops: BYE, and no HELLO any more.
+  void say_bye(base::Time now);
+
+  // Receiving. A valid flit of the speed or shm profile arrived from the peer.
+  void on_heard(base::Time now) {
+    keep_alive_.on_heard(now);
+    if (state() == LinkState::kSilent) bring_up(now, LinkEvent::kHeard);
+  }
+  // Full profile: takes a flit. REQUIRES is_full_profile().
+  void on_full_flit(base::Time now, const FlitView& flit);
+  void on_bad_flit() {
+    if (lanes_.is_open()) lanes_.on_bad_flit();
+  }
+  // The cells of a batch were read.
+  void release_cells() {
+    if (lanes_.is_open()) lanes_.release_cells();
+  }
+
+  // Sending.
+  void flush(base::Time now);
+  bool wants_write() const { return batch_.is_blocked(); }
+  bool take_room() { return lanes_.take_room(); }
+  // Before anything else is sent to this address.
+  void abort_claim() { batch_.abort_claim(); }
+
+  // Timers.
+  void on_time(base::Time now);
+  base::Time deadline() const;
+
+ private:
+  // port_link.cc
+  bool send_batch(base::Time now);  // false: blocked
+  void bring_up(base::Time now, LinkEvent event);
+  void take_down(base::Time now, LinkEvent event, std::string_view why);
+  void drop_batch();
+  void on_speed_time(base::Time now);
+  void on_full_time(base::Time now);
+  void send_idle(base::Time now);
+  void on_narrowed();
+  void set_full_stride();
+
+  // port_link_init.cc
+  void send_init(const Init& init, std::size_t datagram_bytes = 0);
+  Init make_init(InitStep step, std::uint16_t mcp) const;
+  std::uint16_t own_mcp() const;
+  void send_hello(base::Time now);
+  void send_probes(base::Time now);
+  void on_challenge(base::Time now, const Init& init);
+  void on_ready(base::Time now, const Init& init);
+  void on_refuse(base::Time now, const Init& init);
+  void on_bye(base::Time now, const Init& init);
+  void on_probe(base::Time now, const Init& init);
+  void set_mcp(std::uint16_t mcp);
+  void start_lanes(base::Time now, const Init& init, std::uint64_t nonce);
+
+  KeepAlive keep_alive_;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,164 @@
+// The INIT steps of a link. A step of the listening peer is valid because it echoes a nonce that
+// was sent to its address. docs/wire/flit.md#init
+#include <algorithm>
+
+#include "fabric_emul/link/port_link.h"
+
+namespace splitnic::fabric {
+
+void PortLink::send_init(const Init& init, std::size_t datagram_bytes) {
+  abort_claim();
+  context_.send_init(address(), init, datagram_bytes);
+}
+
+Init PortLink::make_init(InitStep step, std::uint16_t mcp) const {
+  return handshake_.addressed(context_.terms.state(step, mcp));
+}
+
+std::uint16_t PortLink::own_mcp() const {
+  return path_.offer(context_.underlay.datagram_bytes_max(address()),
+                     context_.underlay.batch_bytes_max());
+}
+
+void PortLink::set_mcp(std::uint16_t mcp) {
+  path_.set_mcp(mcp);
+  batch_.set_stride(path_.stride());
+}
+
+void PortLink::start_lanes(base::Time now, const Init& init, std::uint64_t nonce) {
+  if (context_.profile() != LinkProfile::kFull) return;
+  lanes_.start(now, context_.terms.agree(init), nonce, is_client());
+  set_full_stride();
+}
+
+// Listening side.
+
+void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from) {
+  // The full profile restarts at each INIT. A repeated one is a copy, or its READY was lost.
+  const bool is_running = up() && lanes_.is_open();
+  const bool is_repeated = is_running && lanes_.nonce() == init.nonce;
+  if (is_running && !is_repeated) take_down(now, LinkEvent::kEnded, "peer re-initialised");
+  path_.expire(now);
+  handshake_.apply(LinkEvent::kAssigned);
+  batch_.set_address(from);
+  const unsigned own_lid = context_.config.lid_base + 1U;
+  handshake_.adopt(init, Lid(static_cast<std::uint16_t>(own_lid)),
+                   Lid(static_cast<std::uint16_t>(own_lid + 1 + slot_)));
+  const std::uint16_t mcp = own_mcp();
+  if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max));
+  Init ready = make_init(InitStep::kReady, mcp);
+  ready.echo = init.nonce;
+  send_init(ready);
+  if (is_repeated) return;
+  start_lanes(now, init, init.nonce);
+  bring_up(now, LinkEvent::kReady);
+}
+
+// Client side.
+
+void PortLink::connect(base::Time now, const PeerAddress& address) {
+  handshake_.connect(context_.config.hello_min);
+  batch_.set_address(address);
+  send_hello(now);
+  context_.call_at(deadline());
+}
+
+void PortLink::send_hello(base::Time now) {
+  path_.expire(now);
+  // In the full profile only INIT brings a link back: a peer that was up gets HELLO often.
+  const bool is_known = lanes_.is_open() && peer_instance() != 0;
+  const base::Duration wait_max =
+      is_known ? 2 * context_.config.hello_min : context_.config.hello_max;
+  send_init(handshake_.hello(now, context_.random, wait_max,
+                             context_.terms.state(InitStep::kHello, own_mcp())));
+}
+
+void PortLink::on_challenge(base::Time now, const Init& init) {
+  if (!handshake_.is_challenge(init)) {
+    return context_.counters.add(LinkCounter::kRxDropChallenge);
+  }
+  send_init(handshake_.on_challenge(init, context_.random,
+                                    context_.terms.state(InitStep::kAnswer, own_mcp())));
+  keep_alive_.on_sent(now);
+}
+
+void PortLink::on_ready(base::Time now, const Init& init) {
+  if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
+  if (context_.terms.check(init) != InitReason::kNone || init.offered_lid == Lid()) {
+    return context_.counters.add(LinkCounter::kRxDropInit);
+  }
+  if (handshake_.is_another_instance(init)) end_old_instance();
+  handshake_.adopt(init, init.offered_lid, init.lid);
+  set_mcp(std::min(own_mcp(), init.mcp_max));
+  start_lanes(now, init, init.echo);
+  bring_up(now, LinkEvent::kReady);
+}
+
+void PortLink::on_refuse(base::Time now, const Init& init) {
+  if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
+  context_.counters.add(LinkCounter::kRefused);
+  handshake_.on_refuse(now, init.reason, context_.config.hello_max);
+  context_.observer.on_refused(*this, init.reason);
+}
+
+// Both sides.
+
+void PortLink::on_init(base::Time now, const Init& init) {
+  switch (init.step) {
+    case InitStep::kChallenge:
+      return on_challenge(now, init);
+    case InitStep::kReady:
+      return on_ready(now, init);
+    case InitStep::kRefuse:
+      return on_refuse(now, init);
+    case InitStep::kBye:
+      return on_bye(now, init);
+    case InitStep::kProbe:
+    case InitStep::kProbeReply:
+      return on_probe(now, init);
+    case InitStep::kHello:
+    case InitStep::kAnswer:
+      return;  // the port's: kInitStepRules
+  }
+}
+
+void PortLink::on_bye(base::Time now, const Init& init) {
+  // Only the peer itself knows both numbers.
+  if (init.instance != peer_instance() || init.peer_instance != local_instance()) {
+    return context_.counters.add(LinkCounter::kRxDropInit);
+  }
+  if (up())
+    take_down(now, LinkEvent::kEnded, "the peer stopped");
+  else
+    handshake_.apply(LinkEvent::kEnded);
+  handshake_.on_bye();
+}
+
+void PortLink::say_bye(base::Time now) {
+  if (up()) {
+    send_init(make_init(InitStep::kBye, mcp()));
+    take_down(now, LinkEvent::kEnded, "closed here");
+  }
+  handshake_.stop();
+}
+
+void PortLink::on_probe(base::Time now, const Init& init) {
+  if (init.instance != peer_instance()) return context_.counters.add(LinkCounter::kRxDropInit);
+  // Where only short datagrams pass, nothing but these arrives.
+  if (state() != LinkState::kConnecting) on_heard(now);
+  if (init.step == InitStep::kProbeReply) return path_.on_reply(init.echo);
+  Init reply = make_init(InitStep::kProbeReply, mcp());
+  reply.echo = init.nonce;
+  send_init(reply);
+}
+
+void PortLink::send_probes(base::Time now) {
+  for (const PathProbe::Probe& probe : path_.on_time(now, context_.random)) {
+    Init init = make_init(InitStep::kProbe, mcp());
+    init.nonce = probe.nonce;
+    send_init(init, probe.datagram_bytes);
+  }
+  if (path_.take_narrowed(now)) on_narrowed();
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,177 @@
+// Set-up of a shared-memory underlay: the socket, connecting and accepting, the segment of a wire.
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "fabric_emul/underlay/shm_handshake.h"
+#include "fabric_emul/underlay/shm_underlay.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr int kBacklog = 16;
+
+// Room in sun_path was checked by open().
+sockaddr_un socket_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+int connect_to(int fd, const std::string& path) {
+  const sockaddr_un address = socket_address(path);
+  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0
+                                                                                          : errno;
+}
+
+base::UniqueFd new_socket() {
+  return base::UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+bool is_trusted_user(int fd) {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return false;
+  return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+}  // namespace
+
+std::string shm_directory() {
+  const char* chosen = std::getenv("SPLITNIC_SHM_DIR");
+  return chosen != nullptr && *chosen != '\0' ? chosen : "/dev/shm";
+}
+
+base::Result<std::unique_ptr<ShmUnderlay>> ShmUnderlay::open(const ShmConfig& config) {
+  std::unique_ptr<ShmUnderlay> made(new ShmUnderlay(config));
+  if (made->path_.size() >= sizeof(sockaddr_un::sun_path)) {
+    return base::Error("the socket path " + made->path_ + " is too long: choose a shorter name");
+  }
+  if (!is_ring_length(config.ring_bytes)) {
+    return base::Error("a shm ring is a power of two of 128 KiB to 64 MiB");
+  }
+  made->poll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  made->retry_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!made->poll_.valid() || !made->retry_.valid() ||
+      !made->watch(made->retry_.get(), kRetryKey)) {
+    return base::Error::from_errno("creating the shm epoll set", errno);
+  }
+  if (!config.listens) {
+    made->connect();
+  } else if (const base::Status status = made->listen(); !status) {
+    return status.error();
+  }
+  return made;
+}
+
+ShmUnderlay::ShmUnderlay(const ShmConfig& config)
+    : config_(config),
+      path_(config.directory + "/splitnic-" + config.name),
+      buffer_(kShmBatchMax) {}
+
+ShmUnderlay::~ShmUnderlay() {
+  if (owns_path_) ::unlink(path_.c_str());
+}
+
+bool ShmUnderlay::watch(int fd, std::uint32_t key) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.u32 = key;
+  return ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+base::Status ShmUnderlay::listen() {
+  listener_ = new_socket();
+  if (!listener_.valid()) return base::Error::from_errno("opening a socket", errno);
+  ::fchmod(listener_.get(), 0600);  // the mode that bind gives the path
+  const sockaddr_un address = socket_address(path_);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  int error = ::bind(listener_.get(), generic, sizeof(address)) == 0 ? 0 : errno;
+  // A socket that nobody listens at was left by a process that was killed.
+  if (error == EADDRINUSE && connect_to(new_socket().get(), path_) == ECONNREFUSED) {
+    ::unlink(path_.c_str());
+    error = ::bind(listener_.get(), generic, sizeof(address)) == 0 ? 0 : errno;
+  }
+  if (error == EADDRINUSE) {
+    return base::Error(path_ + " is in use: another process listens there, choose another name",
+                       error);
+  }
+  if (error != 0) return base::Error::from_errno("binding to " + path_, error);
+  owns_path_ = true;
+  if (::listen(listener_.get(), kBacklog) != 0 || !watch(listener_.get(), kListenerKey)) {
+    return base::Error::from_errno("listening at " + path_, errno);
+  }
+  return {};
+}
+
+// Does nothing if there is no listener: the next send retries.
+void ShmUnderlay::connect() {
+  auto wire = std::make_unique<Wire>();
+  wire->number = kListenerNumber;
+  wire->socket = new_socket();
+  if (!wire->socket.valid() || connect_to(wire->socket.get(), path_) != 0) return;
+  if (!is_trusted_user(wire->socket.get())) {
+    counters_.add(ShmCounter::kRefusedUser);
+    return;
+  }
+  if (watch(wire->socket.get(), wire->number)) wires_.push_back(std::move(wire));
+}
+
+void ShmUnderlay::accept_all() {
+  for (int i = 0; i < kBacklog; ++i) {
+    base::UniqueFd socket(
+        ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.valid()) return;
+    accept_one(std::move(socket));
+  }
+}
+
+// Refused by closing the socket.
+void ShmUnderlay::accept_one(base::UniqueFd socket) {
+  if (!is_trusted_user(socket.get())) return counters_.add(ShmCounter::kRefusedUser);
+  if (wires_.size() >= config_.clients_max) return counters_.add(ShmCounter::kRefusedFull);
+  auto memory = ShmSegment::make(config_.ring_bytes);
+  if (!memory) return counters_.add(ShmCounter::kDropHandshake);
+  auto segment = ShmSegment::map(memory->get(), config_.ring_bytes);
+  if (!segment || !send_shm_handshake(socket.get(), memory->get(), config_.ring_bytes)) {
+    return counters_.add(ShmCounter::kDropHandshake);
+  }
+  auto wire = std::make_unique<Wire>();
+  do {  // numbers are not used twice, but for a wrap
+    wire->number = last_number_ = last_number_ % 0x7FFFFFFF + 1;
+  } while (find(wire->number) != nullptr);
+  wire->socket = std::move(socket);
+  if (!watch(wire->socket.get(), wire->number)) return counters_.add(ShmCounter::kDropHandshake);
+  attach(*wire, std::move(*segment));
+  wires_.push_back(std::move(wire));
+  counters_.add(ShmCounter::kClients);
+}
+
+void ShmUnderlay::attach(Wire& wire, std::unique_ptr<ShmSegment> segment) {
+  const std::size_t ours = config_.listens ? 0 : 1;
+  wire.segment = std::move(segment);
+  wire.out.emplace(wire.segment->control(ours), wire.segment->bytes(ours));
+  wire.in.emplace(wire.segment->control(1 - ours), wire.segment->bytes(1 - ours));
+}
+
+void ShmUnderlay::take_segment(Wire& wire) {
+  ShmHandshake got = receive_shm_handshake(wire.socket.get());
+  if (got.status == ShmHandshake::Status::kPending) return;
+  if (got.status == ShmHandshake::Status::kValid) {
+    if (auto segment = ShmSegment::map(got.segment.get(), got.ring_bytes)) {
+      return attach(wire, std::move(*segment));
+    }
+  }
+  counters_.add(ShmCounter::kDropHandshake);
+  wire.is_broken = true;
+}
+
+}  // namespace splitnic::fabric
