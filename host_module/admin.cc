@@ -100,7 +100,7 @@ void Admin::ping(std::uint32_t count, control::ReplyFunction reply) {
       [this, data = echo.SerializeAsString()](std::function<void(bool)> done) {
         if (host_->pair() == nullptr) return false;
         return host_->pair()
-            ->request(messaging::CfgCode::kEcho, data, clock_.now(),
+            ->request(messaging::CfgCode::kEcho, data,
                       [done = std::move(done)](const messaging::CfgReply& received) {
                         done(received.replied && received.status == messaging::CfgStatus::kOk);
                       })

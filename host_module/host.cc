@@ -292,7 +292,7 @@ fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
 }
 
 bool Host::on_connected(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& reply) {
-  return pair_ != nullptr && pair_->on_connected(id, link, reply, now_);
+  return pair_ != nullptr && pair_->on_connected(id, link, reply);
 }
 
 void Host::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes private_data) {

@@ -81,11 +81,10 @@ void NicConfig::on_tap_state(base::Time now) {
   pump(now);
 }
 
-bool NicConfig::request(messaging::CfgCode code, const std::string& data, base::Time now,
-                        messaging::CfgDone done) {
+bool NicConfig::request(messaging::CfgCode code, const std::string& data, messaging::CfgDone done) {
   const std::uint64_t epoch = epoch_;
   auto sent =
-      pair_->request(code, data, now, [this, epoch, done = std::move(done)](const CfgReply& reply) {
+      pair_->request(code, data, [this, epoch, done = std::move(done)](const CfgReply& reply) {
         if (epoch != epoch_) return;
         busy_ = false;
         done(reply);
@@ -99,7 +98,7 @@ void NicConfig::send_init(base::Time now) {
   cfg::InitNicRequest ask;
   ask.set_node_name(wishes_.node_name);
   ask.set_features_wanted(tap_.offloads());
-  request(messaging::CfgCode::kInitNic, ask.SerializeAsString(), now,
+  request(messaging::CfgCode::kInitNic, ask.SerializeAsString(),
           [this, now](const CfgReply& reply) {
             cfg::InitNicReply got;
             if (!reply.replied) return;
@@ -143,8 +142,8 @@ messaging::NicState NicConfig::wanted_state() const {
 
 // The I/O unit may know us from before: if it has all of it, nothing is sent again. A unit that
 // does not know the request is told everything. Whether it is started is not in the digest.
-void NicConfig::ask_state(base::Time now) {
-  request(messaging::CfgCode::kGetState, {}, now, [this](const CfgReply& reply) {
+void NicConfig::ask_state() {
+  request(messaging::CfgCode::kGetState, {}, [this](const CfgReply& reply) {
     if (!reply.replied) return;
     compared_ = true;
     cfg::GetStateReply got;
@@ -156,12 +155,12 @@ void NicConfig::ask_state(base::Time now) {
   });
 }
 
-void NicConfig::send_filter(base::Time now) {
+void NicConfig::send_filter() {
   cfg::SetFilterRequest ask;
   ask.mutable_filter()->set_promiscuous(wanted_.promiscuous);
   ask.mutable_filter()->set_all_multicast(true);
   const lan::PortState sent = wanted_;
-  request(messaging::CfgCode::kSetFilter, ask.SerializeAsString(), now,
+  request(messaging::CfgCode::kSetFilter, ask.SerializeAsString(),
           [this, sent](const CfgReply& reply) {
             if (!reply.replied) return;
             acknowledged_->promiscuous = sent.promiscuous;
@@ -176,14 +175,14 @@ void NicConfig::pump(base::Time now) {
     if (now >= init_again_) send_init(now);
     return;
   }
-  if (!compared_) return ask_state(now);
+  if (!compared_) return ask_state();
   lan::PortState want = wanted_;
   want.admin_up = want.admin_up && !is_held_down_;
   if (acknowledged_->mac != want.mac && (!is_refused(want.mac) || now >= ask_again_)) {
     cfg::SetMacRequest ask;
     ask.set_mac(mac_bytes(want.mac));
     request(
-        messaging::CfgCode::kSetMac, ask.SerializeAsString(), now,
+        messaging::CfgCode::kSetMac, ask.SerializeAsString(),
         [this, want, now](const CfgReply& reply) {
           if (!reply.replied) return;
           if (is_ok(reply)) {
@@ -202,7 +201,7 @@ void NicConfig::pump(base::Time now) {
   if (acknowledged_->mtu != want.mtu) {
     cfg::SetMtuRequest ask;
     ask.set_mtu(want.mtu);
-    request(messaging::CfgCode::kSetMtu, ask.SerializeAsString(), now,
+    request(messaging::CfgCode::kSetMtu, ask.SerializeAsString(),
             [this, want](const CfgReply& reply) {
               if (!reply.replied) return;
               cfg::SetMtuReply got;
@@ -215,9 +214,9 @@ void NicConfig::pump(base::Time now) {
             });
     return;
   }
-  if (!filter_sent_ || acknowledged_->promiscuous != want.promiscuous) return send_filter(now);
+  if (!filter_sent_ || acknowledged_->promiscuous != want.promiscuous) return send_filter();
   if (acknowledged_->admin_up != want.admin_up) {
-    request(want.admin_up ? messaging::CfgCode::kStart : messaging::CfgCode::kStop, {}, now,
+    request(want.admin_up ? messaging::CfgCode::kStart : messaging::CfgCode::kStop, {},
             [this, want](const CfgReply& reply) {
               if (reply.replied) acknowledged_->admin_up = want.admin_up;
             });

@@ -58,11 +58,10 @@ class NicConfig {
 
  private:
   void send_init(base::Time now);
-  void ask_state(base::Time now);
+  void ask_state();
   messaging::NicState wanted_state() const;
-  void send_filter(base::Time now);
-  bool request(messaging::CfgCode code, const std::string& data, base::Time now,
-               messaging::CfgDone done);
+  void send_filter();
+  bool request(messaging::CfgCode code, const std::string& data, messaging::CfgDone done);
   void apply_carrier();
   void follow_mtu();
   bool is_refused(const lan::MacAddress& mac) const { return refused_mac_ == mac; }

@@ -76,7 +76,7 @@ void Admin::ping(std::uint32_t count, control::ReplyFunction reply) {
         for (const auto& session : unit_->sessions()) {
           if (!session->pair().up()) continue;
           return session->pair()
-              .request(messaging::CfgCode::kEcho, data, clock_.now(),
+              .request(messaging::CfgCode::kEcho, data,
                        [done = std::move(done)](const messaging::CfgReply& received) {
                          done(received.replied && received.status == messaging::CfgStatus::kOk);
                        })

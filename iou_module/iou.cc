@@ -79,8 +79,9 @@ fabric::MgmtReject Iou::judge(const fabric::Link& link, const fabric::Mgmt& requ
                                         std::to_string(count - 1)),
                   reply);
   }
-  std::string why = messaging::capabilities_refused(request.private_data, config_.session.pair);
-  if (!why.empty()) return refuse(IouCounter::kRefusedCapabilities, std::move(why), reply);
+  const auto agreed = messaging::agree(request.private_data, config_.session.pair,
+                                       messaging::ConnectRole::kPassive);
+  if (!agreed) return refuse(IouCounter::kRefusedCapabilities, agreed.error().text(), reply);
   const auto sessions = this->sessions();
   const auto others =
       std::ranges::count_if(sessions, [&](auto* s) { return !s->failed && &s->link() != &link; });

@@ -96,7 +96,7 @@ bool LanNic::step(base::Time now) {
   if (is_stopping_) begin_closing();
   for (const auto& s : hosts_) {
     tell_event(*s, now);
-    ask_to_announce(*s, now);
+    ask_to_announce(*s);
     watch_link(*s, now);
   }
   remove_failed(now);
@@ -208,7 +208,7 @@ void LanNic::tell_event(AttachedHost& host, base::Time now) {
   event.mutable_link()->set_full_duplex(state_.full_duplex);
   event.set_mtu(state_.mtu);
   const auto sent =
-      host.pair().request(messaging::CfgCode::kEvent, event.SerializeAsString(), now,
+      host.pair().request(messaging::CfgCode::kEvent, event.SerializeAsString(),
                           [&told = host.event, number = host.event.wanted](const auto& reply) {
                             told.is_open = false;
                             if (reply.replied) told.told = number;
@@ -217,10 +217,10 @@ void LanNic::tell_event(AttachedHost& host, base::Time now) {
 }
 
 // Switches may know it elsewhere: on another NIC, or not any more.
-void LanNic::ask_to_announce(AttachedHost& host, base::Time now) {
+void LanNic::ask_to_announce(AttachedHost& host) {
   if (!host.owes_announce || !host.nic.started || !host.pair().up() || host.closing) return;
   host.owes_announce =
-      !host.pair().request(messaging::CfgCode::kAnnounce, {}, now, [](const auto&) {}).has_value();
+      !host.pair().request(messaging::CfgCode::kAnnounce, {}, [](const auto&) {}).has_value();
 }
 
 // Hosts that are away, or not up yet, are not waited for.

@@ -103,7 +103,7 @@ class LanNic {
   void watch_sharing();
   void begin_closing();
   void tell_event(AttachedHost& host, base::Time now);
-  static void ask_to_announce(AttachedHost& host, base::Time now);
+  static void ask_to_announce(AttachedHost& host);
   static bool can_tell(const AttachedHost& host);
   // lan_rx.cc
   bool move_from_lan(base::Time now);

@@ -1,233 +1,213 @@
-// Frames, both ways, in the order of a turn:
+// Frames in both directions, in the order of one loop iteration:
 //   1. poll_sends      completions of pushes
-//   2. poll_receives   messages and indications in the order of arrival -> `arrived`
-//   3. receive         out of `arrived`, in place
+//   2. poll_receives   messages and indications in the order of arrival -> `arrived_`
+//   3. receive         out of `arrived_`, in place
 //   4. release         the element or slot is free again
-//   5. push            by SendData or RDMA write, never two ways at once
+//   5. push            by SendData or RDMA write, never both at the same time
 #include <algorithm>
 
 #include "base/check.h"
-#include "messaging/channel_impl.h"
+#include "messaging/channel_pair.h"
 
 namespace splitnic::messaging {
 namespace {
 
-// BufferRecvPoolGet: looked at once a span; for so many frames; and not again before.
-constexpr base::Duration kAskSpan = std::chrono::milliseconds(100);
-constexpr base::Duration kAskAgainAfter = std::chrono::seconds(1);
-constexpr std::uint32_t kAskPackets = 64;
+// BufferRecvPoolGet asks for elements for this many frames.
+constexpr std::uint32_t kRequestPackets = 64;
 
 using Where = ReceivedFrame::Where;
 using Kind = MessageChannel::Kind;
 
 }  // namespace
 
-bool ChannelPair::Impl::poll_sends(bool& made_progress) {
-  auto broken = control->poll_sends(made_progress);
-  if (!broken && data != nullptr) broken = data->poll_sends(made_progress);
-  if (!broken && by_send != nullptr) broken = by_send->poll_sends(made_progress);
-  if (broken) fail(*broken);
-  return !broken;
+// Returns true if a send completed, or the error that broke a channel.
+base::Result<bool> ChannelPair::poll_sends() {
+  const auto control = control_->poll_sends();
+  if (!control) return control;
+  const auto frames = data_ != nullptr ? data_->poll_sends() : by_send_->poll_sends();
+  if (!frames) return frames;
+  return *control || *frames;
 }
 
-bool ChannelPair::Impl::poll_receives(base::Time now) {
+bool ChannelPair::poll_receives(base::Time now) {
   fabric::WcBatch wcs;
   bool made_progress = false;
-  for (std::size_t n; (n = adapter.poll_cq(*recv_cq, wcs)) > 0;) {
+  for (std::size_t n; (n = adapter_.poll_cq(*recv_cq_, wcs)) > 0;) {
     made_progress = true;
     for (std::size_t i = 0; i < n; ++i) {
-      if (wcs[i].qpn == control->qpn())
-        take_message(*control, dispatch, wcs[i], now);
-      else if (data != nullptr)
+      if (wcs[i].qpn == control_->qpn())
+        take_message(*control_, dispatch_, wcs[i], now);
+      else if (data_ != nullptr)
         take_write(wcs[i], now);
       else
-        take_message(*by_send, data_dispatch, wcs[i], now);
+        take_message(*by_send_, data_dispatch_, wcs[i], now);
       if (!is_alive()) return true;
     }
   }
   return made_progress;
 }
 
-void ChannelPair::Impl::take_message(MessageChannel& channel, MessageDispatch& by,
-                                     const fabric::Wc& wc, base::Time now) {
-  if (wc.status == fabric::WcStatus::kLocalLength && mode == Mode::kSend) {
+void ChannelPair::take_message(MessageChannel& channel, MessageDispatch& dispatch,
+                               const fabric::Wc& wc, base::Time now) {
+  if (wc.status == fabric::WcStatus::kLocalLength && mode() == Mode::kSend) {
     // Unacknowledged: only this message is lost.
-    drops.add(DropReason::kTooLong);
-    by.note_error(DropReason::kTooLong, now);
-    if (auto posted = channel.drop(wc); !posted) fail(posted.error().text());
+    drops_.add(DropReason::kTooLong);
+    dispatch.note_error(DropReason::kTooLong, now);
+    if (const auto posted = channel.drop(wc); !posted) fail(posted.error().text());
     return;
   }
-  const auto broken = channel.take(wc, [&](base::MutableBytes message, std::uint32_t slot) {
-    at_hand = {&channel, message, slot, false};
-    counters.add(PairCounter::kMessageRx);
-    static_cast<void>(by.dispatch(message, now));
-    at_hand.channel = nullptr;
-    return at_hand.is_kept;
+  const auto taken = channel.take(wc, [&](base::MutableBytes message, std::uint32_t slot) {
+    current_ = {&channel, message, slot, false};
+    counters_.add(PairCounter::kMessageRx);
+    static_cast<void>(dispatch.dispatch(message, now));
+    current_.channel = nullptr;
+    return current_.is_kept;
   });
-  if (broken) fail(*broken);
+  if (!taken) fail(taken.error().text());
 }
 
-void ChannelPair::Impl::take_write(const fabric::Wc& wc, base::Time now) {
-  std::optional<std::string> broken;
-  const auto filled = data->take(wc, now, broken);
-  if (broken) return fail(*broken);
+void ChannelPair::take_write(const fabric::Wc& wc, base::Time now) {
+  const auto taken = data_->take(wc, now);
+  if (!taken) return fail(taken.error().text());
+  const Parsed<FilledElement>& filled = *taken;
   if (!filled) {
-    drops.add(filled.error());
-    dispatch.note_error(filled.error(), now);
+    drops_.add(filled.error());
+    dispatch_.note_error(filled.error(), now);
     return;
   }
-  counters.add(PairCounter::kWriteRx);
-  arrived.push(
-      {data->memory(*filled), filled->pool.value, filled->element, filled->count, Where::kElement});
+  counters_.add(PairCounter::kWriteRx);
+  arrived_.push({data_->memory(*filled), filled->pool.value, filled->element, filled->count,
+                 Where::kElement});
 }
 
-// An element that a message of channel 0 indicated [S001-21].
-void ChannelPair::Impl::on_filled(const FilledElement& filled) {
-  counters.add(PairCounter::kIndicatedRx);
-  arrived.push(
-      {data->memory(filled), filled.pool.value, filled.element, filled.count, Where::kElement});
+// A message of channel 0 indicated this element [S001-21].
+void ChannelPair::on_filled(const FilledElement& filled) {
+  counters_.add(PairCounter::kIndicatedRx);
+  arrived_.push(
+      {data_->memory(filled), filled.pool.value, filled.element, filled.count, Where::kElement});
 }
 
-// The frame stays in its slot until release(); no slot to spare: dropped [requirements 2.1].
-Verdict ChannelPair::Impl::on_send_data(const SendData& message, base::Time) {
-  counters.add(PairCounter::kSendDataRx);
-  if (!at_hand.channel->may_keep() || arrived.full()) {
-    counters.add(PairCounter::kDropNoSlot);
+// The frame stays in its slot until release(); without a spare slot it is dropped.
+Verdict ChannelPair::on_send_data(const SendData& message) {
+  counters_.add(PairCounter::kSendDataRx);
+  if (!current_.channel->may_keep() || arrived_.full()) {
+    counters_.add(PairCounter::kDropNoSlot);
     return {};
   }
-  at_hand.is_kept = true;
-  const Where where = at_hand.channel == control.get() ? Where::kControlSlot : Where::kDataSlot;
-  arrived.push({at_hand.bytes.subspan(SendData::kFixedBytes, message.data.size()), 0, at_hand.slot,
-                1, where});
+  current_.is_kept = true;
+  const Where where = current_.channel == control_.get() ? Where::kControlSlot : Where::kDataSlot;
+  arrived_.push({current_.bytes.subspan(SendData::kFixedBytes, message.data.size()), 0,
+                 current_.slot, 1, where});
   return {};
 }
 
-std::size_t ChannelPair::Impl::receive(std::span<ReceivedFrame> out) {
+std::size_t ChannelPair::receive(std::span<ReceivedFrame> out) {
+  if (!is_alive()) return 0;
   std::size_t n = 0;
-  for (; n < out.size() && !arrived.empty(); ++n) {
-    out[n] = arrived.front();
-    arrived.pop();
+  for (; n < out.size() && !arrived_.empty(); ++n) {
+    out[n] = arrived_.front();
+    arrived_.pop();
   }
   return n;
 }
 
-base::Status ChannelPair::Impl::release(const ReceivedFrame& frame, base::Time now) {
+void ChannelPair::release(const ReceivedFrame& frame, base::Time now) {
+  if (!is_alive()) return;
+  base::Status released;
   switch (frame.where) {
     case Where::kControlSlot:
-      return control->release(frame.element);
+      released = control_->release(frame.element);
+      break;
     case Where::kDataSlot:
-      return by_send->release(frame.element);
+      released = by_send_->release(frame.element);
+      break;
     case Where::kElement:
+      released = data_->release({PoolRef(frame.pool), frame.element, frame.elements, 0, {}}, now);
       break;
   }
-  return data->release({PoolRef(frame.pool), frame.element, frame.elements, 0, {}}, now);
+  if (!released) fail(released.error().text());
 }
 
-bool ChannelPair::Impl::push(base::Bytes frame, base::Time now) {
-  if (state != ChannelState::kUp) return false;
-  const auto offset = static_cast<std::uint64_t>(frame.data() - frames.data());
-  CHECK(offset + frame.size() <= frames.size());
-  const fabric::Sge piece{fabric::VirtualAddress(frames_start.value + offset),
-                          static_cast<std::uint32_t>(frame.size()), frames_handle};
-  if (by_send != nullptr) return push_by_message(*by_send, piece);
-  if (frame.size() <= std::min<std::size_t>(config.send_threshold, control->frame_bytes_max())) {
-    return data->is_quiet() && push_by_message(*control, piece);
+bool ChannelPair::push(base::Bytes frame, base::Time now) {
+  if (state_ != State::kUp) return false;
+  const auto offset = static_cast<std::uint64_t>(frame.data() - frames_.data());
+  CHECK(offset + frame.size() <= frames_.size());
+  const fabric::Sge piece{fabric::VirtualAddress(frames_start_.value + offset),
+                          static_cast<std::uint32_t>(frame.size()), frames_handle_};
+  if (by_send_ != nullptr) return push_by_message(*by_send_, piece);
+  if (frame.size() <= std::min<std::size_t>(config_.send_threshold, control_->frame_bytes_max())) {
+    return data_->is_quiet() && push_by_message(*control_, piece);
   }
-  return control->open_sends(Kind::kFrame) == 0 && push_by_write(piece, now);
+  return control_->open_sends(Kind::kFrame) == 0 && push_by_write(piece, now);
 }
 
-bool ChannelPair::Impl::push_by_message(MessageChannel& channel, const fabric::Sge& frame) {
+bool ChannelPair::push_by_message(MessageChannel& channel, const fabric::Sge& frame) {
   if (!channel.send_frame(frame)) return false;
-  counters.add(PairCounter::kSendDataTx);
+  counters_.add(PairCounter::kSendDataTx);
   return true;
 }
 
-bool ChannelPair::Impl::push_by_write(const fabric::Sge& frame, base::Time now) {
-  switch (data->push(frame, control->open_sends(Kind::kIndication) > 0)) {
+bool ChannelPair::push_by_write(const fabric::Sge& frame, base::Time now) {
+  switch (data_->push(frame, control_->open_sends(Kind::kIndication) > 0)) {
     case DataChannel::Push::kTaken:
       break;
     case DataChannel::Push::kNoElement:
-      ask_for_more(frame.length, now);
+      if (shortage_.on_wait(now) && pool_user_.request_more(frame.length, kRequestPackets)) {
+        counters_.add(PairCounter::kAsked);
+      }
       return false;
     case DataChannel::Push::kNoRoom:
       return false;
   }
-  counters.add(PairCounter::kWriteTx);
-  if (waiting_since != base::kNever) {
-    waited += now - waiting_since;
-    waiting_since = base::kNever;
-  }
+  counters_.add(PairCounter::kWriteTx);
+  shortage_.on_found(now);
   return true;
 }
 
-std::size_t ChannelPair::Impl::frame_bytes_max() const {
-  if (by_send != nullptr) return by_send->frame_bytes_max();
-  return pool_user.largest_element();
+std::size_t ChannelPair::frame_bytes_max() const {
+  if (by_send_ != nullptr) return by_send_->frame_bytes_max();
+  return pool_user_.largest_element();
 }
 
-// Only one way has pushes open at a time, so this is the order of push().
-std::size_t ChannelPair::Impl::take_completed() {
-  if (control == nullptr) return 0;
-  std::size_t completed = control->take_completed_frames();
-  if (data != nullptr) completed += data->take_completed();
-  if (by_send != nullptr) completed += by_send->take_completed_frames();
+// Only one way has pushes in flight at a time, so this is the order of push().
+std::size_t ChannelPair::take_completed() {
+  if (control_ == nullptr) return 0;
+  std::size_t completed = control_->take_completed_frames();
+  if (data_ != nullptr) completed += data_->take_completed();
+  if (by_send_ != nullptr) completed += by_send_->take_completed_frames();
   return completed;
 }
 
-std::size_t ChannelPair::Impl::pushes_in_flight() const {
-  if (control == nullptr) return 0;
-  std::size_t open = control->open_sends(Kind::kFrame);
-  if (data != nullptr) open += data->in_flight();
-  if (by_send != nullptr) open += by_send->open_sends(Kind::kFrame);
+std::size_t ChannelPair::pushes_in_flight() const {
+  if (control_ == nullptr) return 0;
+  std::size_t open = control_->open_sends(Kind::kFrame);
+  if (data_ != nullptr) open += data_->in_flight();
+  if (by_send_ != nullptr) open += by_send_->open_sends(Kind::kFrame);
   return open;
 }
 
-// Frames wait for elements more often than not: the peer's pools may be too small for the path
-// [S001-13]. Nothing is owed and nothing waits for an answer.
-void ChannelPair::Impl::ask_for_more(std::uint32_t frame_bytes, base::Time now) {
-  if (waiting_since == base::kNever) waiting_since = now;
-  const base::Duration span = now - wait_span_start;
-  if (span < kAskSpan) return;
-  const base::Duration all = waited + (now - std::max(waiting_since, wait_span_start));
-  const bool is_persistent = 2 * all >= span;
-  wait_span_start = now;
-  waited = base::Duration{0};
-  if (!is_persistent || now < ask_again) return;
-  ask_again = now + kAskAgainAfter;
-  if (pool_user.request_more(frame_bytes, kAskPackets)) counters.add(PairCounter::kAsked);
-}
-
-// True while our own reader holds the greater part of the elements: then memory is not what is
-// missing.
-bool ChannelPair::Impl::is_reader_slow() const {
+// Returns true while our own reader holds more than half of the elements: more memory would not
+// help then.
+bool ChannelPair::is_reader_slow() const {
   std::uint64_t elements = 0, filled = 0;
-  pool_owner.visit([&](const OwnerPoolView& pool) {
+  pool_owner_.visit([&](const OwnerPoolView& pool) {
     elements += pool.record.elements;
     filled += pool.filled;
   });
   return 2 * filled > elements;
 }
 
-// A pool for each wish that our bounds allow; the others are not answered.
-void ChannelPair::Impl::grant_buffer_requests() {
-  while (const auto buffer_request = pool_owner.next_buffer_request()) {
-    const std::uint64_t size = base::round_up(buffer_request->packet_bytes, 64);
-    const std::uint64_t bytes = size * buffer_request->packets;
-    const bool fits =
-        granted_pools < DataChannel::kGrantPoolsMax && buffer_request->packets <= kIdataElements &&
-        size <= kIdataBytesMax &&
-        granted_elements + buffer_request->packets <= DataChannel::kGrantElementsMax &&
-        granted_bytes + bytes <= config.grant_bytes_max;
-    const PoolSpec spec{buffer_request->packets, static_cast<std::uint32_t>(size)};
-    if (!fits || is_reader_slow() || config.idata_form == IdataForm::kOffsetLength ||
-        !data->add_pool(pd, spec, buffer_request->context)) {
-      counters.add(PairCounter::kRefused);
+// Makes a pool for each request within our bounds; the other requests get no reply.
+void ChannelPair::grant_buffer_requests() {
+  while (const auto request = pool_owner_.next_buffer_request()) {
+    const auto pool = grants_.pool_for(*request);
+    if (!pool || is_reader_slow() || config_.idata_form == IdataForm::kOffsetLength ||
+        !data_->add_pool(pd_, *pool, request->context)) {
+      counters_.add(PairCounter::kRefused);
       continue;
     }
-    ++granted_pools;
-    granted_elements += buffer_request->packets;
-    granted_bytes += bytes;
-    counters.add(PairCounter::kGranted);
+    grants_.take(*pool);
+    counters_.add(PairCounter::kGranted);
   }
 }
 

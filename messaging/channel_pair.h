@@ -1,19 +1,24 @@
-// Channel 0 (control) and channel 1 (data) between a host and an I/O unit, and everything that
-// lives on them: pools both ways, pushes, messages, CfgUtil. The same class on both sides: each is
-// initiator for one direction and target for the other [S001-07].
+// Channel 0 (control) and channel 1 (data) between a host and an I/O unit: pools in both
+// directions, pushes, messages and CfgUtil. Both sides use the same class; each is initiator for
+// one direction and target for the other [S001-07].
 //
-//   rdma mode: RC + RC; Sends only on channel 0, RDMA writes with idata only on channel 1
-//   [S001-27]; frames up to the threshold go as SendData on channel 0 [S001-05]. A frame waits
-//   until earlier ones on another way have completed, so a direction keeps its order. send mode: UC
-//   + UC; SendData on channel 1, no pools [S001-26]. Loss is tolerated: what finds no slot is
-//   dropped and counted.
+//   rdma mode: RC on both channels; only Sends on channel 0, only RDMA writes with idata on channel
+//   1 [S001-27]. Frames up to the threshold go as SendData on channel 0 [S001-05]. A frame waits
+//   until earlier ones on another way have completed, so each direction keeps its order.
+//   send mode: UC on both channels; SendData on channel 1, no pools [S001-26]. Loss is tolerated: a
+//   frame that finds no slot is dropped and counted.
 //
-// Thread: the data thread. Nothing here sleeps or does I/O; poll() is called once a turn after
-// Adapter::poll. A failed completion, a protocol error that cannot be repaired, eight errors of the
-// peer within a minute, or the peer's DISC takes the pair DOWN; the owner then closes this object
-// and makes another. What was pushed and not completed is then lost.
+// Thread: the data thread. Nothing here sleeps or does I/O; the owner calls poll() once per loop
+// iteration, after Adapter::receive and before Adapter::transmit. A failed completion, a protocol
+// error that loses elements, eight errors of the peer within a minute, or the peer's DISC takes the
+// pair DOWN; the owner then closes it and makes another. Frames that were pushed and have not
+// completed are then lost.
+//
+// Files: channel_pair.cc (life and views), channel_setup.cc (CONNECT), channel_frames.cc (frames),
+// channel_messages.cc (channel 0).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,53 +32,25 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/random.h"
+#include "base/ring.h"
 #include "base/status.h"
 #include "fabric_emul/verbs/adapter.h"
-#include "messaging/pools/pool_spec.h"
-#include "messaging/wire/cfg_util.h"
-#include "messaging/wire/idata.h"
+#include "messaging/capabilities.h"
+#include "messaging/cfgutil/cfg_exchange.h"
+#include "messaging/data_channel.h"
+#include "messaging/message_channel.h"
+#include "messaging/message_dispatch.h"
+#include "messaging/pair_config.h"
+#include "messaging/pair_counters.h"
+#include "messaging/pools/element_shortage.h"
+#include "messaging/pools/grant_budget.h"
+#include "messaging/pools/pool_control.h"
 
 namespace splitnic::messaging {
 
-enum class Mode : std::uint8_t { kRdma, kSend };
-
-struct PairConfig {
-  Mode mode = Mode::kRdma;        // that the active side asks for
-  bool follows_peer_mode = true;  // passive side: either mode; false: only `mode`
-  std::vector<PoolSpec> pools{kDefaultPools.begin(),
-                              kDefaultPools.end()};  // > 256 elements: several pools
-  std::uint32_t send_threshold = 0;  // rdma mode: frames up to this go as SendData on channel 0
-  std::uint32_t control_message_max = 4096;  // 256..65536; the smaller of both sides holds
-  std::uint32_t data_message_max = 65536;    // send mode
-  // How the peer indicates writes into our pools; none: by message only. Form B needs exactly one
-  // pool of at most 4 MiB, its element size a multiple of 64.
-  std::optional<IdataForm> idata_form = IdataForm::kPoolElement;
-  // For pools made because the peer asked for more (BufferRecvPoolGet); 0: never.
-  std::uint32_t grant_bytes_max = 4 << 20;
-  std::string node_name{};
-  std::uint32_t nic = 0;  // active side: which NIC of the I/O unit
-  // Pairs of this connection, and which of them this one is (connection.h). Passive side, before a
-  // CONNECT_REQ has come: the most that are given.
-  std::uint32_t queues = 1;
-  std::uint32_t queue = 0;
-  std::uint64_t window_bytes_max = 2 << 20;
-};
-
-// CfgUtil, as the modules see it: a code and the serialised message of
-// messaging/cfgutil/cfgutil.proto.
-struct CfgRequest {
-  CfgCode code{};
-  base::Bytes data;
-};
-struct CfgReply {
-  CfgStatus status = CfgStatus::kOk;
-  std::string data;
-  bool replied = true;  // false: no answer after three tries, or the pair went down
-};
-using CfgDone = std::function<void(const CfgReply&)>;
-
 // A frame in a pool element or in the slot of a SendData: [virtio-net header][Ethernet frame].
-// Stays valid until release(); the peer is not to write to it meanwhile, but could.
+// It is valid until release(). A correct peer does not write to it meanwhile, but a faulty one
+// could.
 struct ReceivedFrame {
   enum class Where : std::uint8_t { kElement, kControlSlot, kDataSlot };
   base::MutableBytes bytes;
@@ -81,31 +58,18 @@ struct ReceivedFrame {
   std::uint32_t element = 0;  // or the slot
   std::uint32_t elements = 1;
   Where where = Where::kElement;
-  std::uint8_t queue = 0;  // whose pair it came by
+  std::uint8_t queue = 0;  // number of the pair that received it
 };
 
 class ChannelPair;
 
-// Which NIC a CONNECT_REQ with this private data asks for; 0 if it does not say. The rest of it is
-// judged by accept().
-std::uint32_t nic_asked(base::Bytes private_data);
-// How many pairs it asks for, and which of them it is for; 1 and 0 if it does not say.
-struct QueuesAsked {
-  std::uint32_t queues = 1;
-  std::uint32_t queue = 0;
-  bool is_send_mode = false;
-};
-QueuesAsked queues_asked(base::Bytes private_data);
-// Why a pair of this configuration would refuse a CONNECT_REQ with this private data; empty: it
-// would not. Costs nothing but the reading: for the passive side, before it builds a pair.
-std::string capabilities_refused(base::Bytes private_data, const PairConfig& config);
-
 class PairOwner {
  public:
   virtual ~PairOwner() = default;
-  virtual void on_pair_up(ChannelPair& pair) = 0;  // peer's pools are known, push may begin
-  virtual void on_pair_down(ChannelPair& pair,
-                            const std::string& why) = 0;  // once; do not destroy the pair inside
+  // The peer's pools are known: push() may begin.
+  virtual void on_pair_up(ChannelPair& pair) = 0;
+  // Called once; do not destroy the pair inside.
+  virtual void on_pair_down(ChannelPair& pair, const std::string& why) = 0;
   virtual CfgReply on_cfg_request(ChannelPair& pair, const CfgRequest& request) = 0;
 };
 
@@ -126,87 +90,177 @@ struct ChannelView {  // for `splitnic show`
   std::uint32_t queue = 0;
 };
 
-class ChannelPair {
+class ChannelPair final : private MessageHandler, private FilledSink {
  public:
   ChannelPair(fabric::Adapter& adapter, const PairConfig& config, base::Random& random,
               PairOwner& owner);
-  ~ChannelPair();
+  // REQUIRES that the pair is closed, or was never connected.
+  ~ChannelPair() override;
   ChannelPair(const ChannelPair&) = delete;
   ChannelPair& operator=(const ChannelPair&) = delete;
 
-  // Memory that push() may name: registered for local read in this pair's protection domain. Call
-  // before connect() or accept(); the arena must outlive the pair.
+  // -- set-up and end --
+  // Registers the memory that holds the frames of push(), for local read in this pair's protection
+  // domain. Call it before connect() or accept(); the arena must outlive the pair.
   base::Status register_frames(base::MutableBytes arena);
-
-  // Active side: queue pairs are made and CONNECT_REQ is sent over a link that is up.
+  // Active side: creates the queue pairs and sends CONNECT_REQ over a link that is up.
   base::Status connect(fabric::Link& link, base::Time now);
-  // The answers, forwarded by the module's ConnectionHandler.
-  bool on_connected(fabric::Link& link, const fabric::Mgmt& reply, base::Time now);
+  // Active side: the outcomes, forwarded by the module's ConnectionHandler.
+  bool on_connected(fabric::Link& link, const fabric::Mgmt& reply);
   void on_rejected(fabric::MgmtReject code, base::Bytes private_data);
   void on_disconnected(std::string_view why);
-  // Passive side: fills the reply, or says why not (mode or version that we do not speak:
-  // kRefused).
+  // Passive side: fills in the reply, or returns the code with which to refuse, with the reason as
+  // its private data (kRefused: a mode or version that we do not support).
   fabric::MgmtReject accept(fabric::ConnectionId id, fabric::Link& link,
                             const fabric::Mgmt& request, fabric::Mgmt& reply, base::Time now);
-  fabric::ConnectionId connection() const;
-  // Begins an orderly end: nothing more is pushed, pools of both sides are flushed [S001-16]. Go on
-  // calling poll() until is_drained(), for 200 ms or so at the most; then close().
+  fabric::ConnectionId connection() const { return id_; }
+  bool up() const { return state_ == State::kUp; }
+  // Begins an orderly end: nothing more is pushed, and the pools of both sides are flushed
+  // [S001-16]. Continue to call poll() until is_drained(), for at most about 200 ms; then close().
   void begin_close();
   bool is_drained() const;
-  // Disconnects and releases everything, at once. on_pair_down is not called.
+  // Disconnects and releases everything immediately. on_pair_down is not called.
   void close(base::Time now);
-  bool up() const;
-  // Ends pools while the connection goes on: ours, or the peer's [S001-16] [S001-17].
+  // Ends pools while the connection continues: ours, or the peer's [S001-16] [S001-17].
   void flush(std::span<const std::uint32_t> pool_refs, bool ours);
 
-  // Pushes one frame that lies in registered memory; false: no element, credit or queue room now,
-  // or an earlier frame has to complete first (nothing was taken, pool.wait is counted once a
-  // wait). A frame longer than frame_bytes_max() is never taken: check before.
+  // -- frames --
+  // Pushes one frame in registered memory. Returns false if there is no element, receive credit or
+  // queue room now, or an earlier frame has to complete first; nothing was taken, and pool.wait
+  // counts each such wait once. A frame longer than frame_bytes_max() is never taken.
   bool push(base::Bytes frame, base::Time now);
   std::size_t frame_bytes_max() const;
-  // Pushes that completed since the last call, in the order of push(): their memory may be reused.
+  // Returns the number of pushes that completed since the last call, in the order of push(): their
+  // memory may be reused.
   std::size_t take_completed();
   std::size_t pushes_in_flight() const;
-
-  // Frames that arrived and were not received yet, until close().
-  std::size_t unreceived() const;
-  // Frames that arrived, oldest first, at most out.size(); release() each once it was taken out of
-  // its element.
+  // Returns the number of frames that arrived and were not received yet.
+  std::size_t unreceived() const { return arrived_.size(); }
+  // Copies descriptors of frames that arrived to `out`, oldest first, and returns their number.
+  // Call release() for each.
   std::size_t receive(std::span<ReceivedFrame> out);
+  // The frame was copied out of its element or slot.
   void release(const ReceivedFrame& frame, base::Time now);
 
-  // CfgUtil request to the peer; `done` is called once, from poll(). Refused if 8 are open or the
-  // pair is down.
-  base::Status request(CfgCode code, const std::string& data, base::Time now, CfgDone done);
+  // -- CfgUtil --
+  // Sends a request to the peer; `done` is called once, from poll(). Fails if eight requests are
+  // open or the pair is not up.
+  base::Status request(CfgCode code, const std::string& data, CfgDone done);
 
-  // Takes completions, handles messages, returns elements in batches, repeats what was not
-  // answered. True if anything was done.
+  // -- event loop --
+  // Takes completions, executes messages, returns elements in batches, and repeats requests
+  // without a reply. Returns true if any work was done.
   bool poll(base::Time now);
   base::Time deadline() const;
-
-  // The connection is idle: memory of our pools goes back to the machine, but for `keep` elements a
-  // pool. Nothing changes for the peer, whose next write takes it again. Says how many bytes.
+  // The connection is idle: returns the memory of our pools, except for `keep` elements per pool,
+  // to the operating system. The peer does not notice; its next write takes the memory again.
+  // Returns the number of bytes.
   std::size_t give_back_idle(std::uint32_t keep);
 
-  const std::string& peer_name() const;  // node name from CONNECT
-  std::uint32_t peer_queues() const;     // active side: how many pairs the answer gives
-  Mode mode() const;
+  // -- views --
+  const std::string& peer_name() const { return agreed_.peer_name; }  // node name from CONNECT
+  std::uint32_t peer_queues() const { return agreed_.peer_queues; }   // active side: pairs granted
+  Mode mode() const { return agreed_.mode; }
   fabric::Qpn qpn(unsigned channel) const;
-  // Cell payload of channel 1, bytes; 0 before it is connected.
+  // Returns the cell payload of channel 1 in bytes, or 0 before it is connected.
   std::uint16_t cell_payload_max() const;
-  // The peer reached for memory that it was not given; the pair ends by it.
+  // Returns true if the peer accessed memory that it was not given, which ended the pair.
   bool has_refused_access() const;
   std::vector<PoolView> pools() const;
   std::vector<ChannelView> channels() const;
-  // The memory of our own pools, for checkers of what the peer writes.
-  std::vector<base::MutableBytes> TEST_pool_memory();
-  // Sends these bytes as they are on channel 0: what a peer with a fault would send.
-  void TEST_send(base::Bytes message);
   void visit_counters(const base::CounterVisitor& visitor) const;
+  // The memory of our own pools, for checks of what the peer writes.
+  std::vector<base::MutableBytes> TEST_pool_memory();
+  // Sends these bytes unchanged on channel 0, as a faulty peer would.
+  void TEST_send(base::Bytes message);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // IDLE -> CONNECTING -> CONNECTED -> UP -> CLOSING; any -> DOWN. UP begins when the peer's pools
+  // are known (send mode: immediately). In CLOSING the pools are being flushed: nothing is pushed,
+  // frames that arrived can still be received.
+  enum class State : std::uint8_t { kIdle, kConnecting, kConnected, kUp, kClosing, kDown };
+  // The message that is being handled.
+  struct Current {
+    MessageChannel* channel = nullptr;
+    base::MutableBytes bytes;
+    std::uint32_t slot = 0;
+    bool is_kept = false;
+  };
+
+  // channel_setup.cc
+  base::Status make_channels(base::Time now);
+  base::Status make_data_channel(std::span<const PoolSpec> pools, base::Time now);
+  void adopt(Agreement agreed);
+  void apply_limits();
+  bool join(fabric::Link& link, const fabric::Mgmt& theirs);
+  std::array<fabric::MgmtPair, 2> describe();
+
+  // channel_pair.cc
+  bool is_alive() const {
+    return state_ == State::kConnected || state_ == State::kUp || state_ == State::kClosing;
+  }
+  void fail(const std::string& why);
+  void end_closed_pools();
+
+  // channel_frames.cc
+  base::Result<bool> poll_sends();
+  bool poll_receives(base::Time now);
+  void take_message(MessageChannel& channel, MessageDispatch& dispatch, const fabric::Wc& wc,
+                    base::Time now);
+  void take_write(const fabric::Wc& wc, base::Time now);
+  bool push_by_message(MessageChannel& channel, const fabric::Sge& frame);
+  bool push_by_write(const fabric::Sge& frame, base::Time now);
+  void on_filled(const FilledElement& filled) override;
+  bool is_reader_slow() const;
+  void grant_buffer_requests();
+
+  // channel_messages.cc
+  void send_due(base::Time now);
+  bool send_indications();
+  bool send_cfg(base::Time now);
+  Verdict on_buffer_recv_pool(const BufferRecvPool& message) override;
+  Verdict on_buffer_recv_pool_get(const BufferRecvPoolGet& message) override;
+  Verdict on_buffer_recv_pool_update(const BufferRecvPoolUpdate& message) override;
+  Verdict on_buffer_pool_flush_request(const BufferPoolFlushRequest& message) override;
+  Verdict on_buffer_pool_flush_reply(const BufferPoolFlushReply& message) override;
+  Verdict on_send_data(const SendData& message) override;
+  Verdict on_buffer_rdma_indicate(const BufferRdmaIndicate& message, base::Time now) override;
+  Verdict on_cfg_util_request(const CfgUtilRequest& message) override;
+  void on_cfg_util_refused(const CfgUtilRefusal& refusal) override;
+  Verdict on_cfg_util_reply(const CfgUtilReply& message) override;
+
+  fabric::Adapter& adapter_;
+  const PairConfig config_;
+  PairOwner& owner_;
+  State state_ = State::kIdle;
+  Agreement agreed_;  // until CONNECT: our own mode
+  fabric::PdId pd_;
+  fabric::ConnectionId id_;
+  std::string private_data_;   // of our CONNECT cell; outlives the call of the connection manager
+  base::MutableBytes frames_;  // registered by register_frames()
+  fabric::MemoryHandle frames_handle_;
+  fabric::VirtualAddress frames_start_;
+
+  ContextSource contexts_;
+  DropCounters drops_;
+  base::Counters<PairCounter> counters_;
+  PoolOwner pool_owner_;
+  PoolUser pool_user_;
+  PoolControl pool_control_;
+  CfgExchange cfg_;
+  MessageDispatch dispatch_;       // channel 0
+  MessageDispatch data_dispatch_;  // channel 1 of the send mode
+
+  // One queue for the receives of both channels. It keeps them in the order of arrival, on which
+  // frames on different channels, and a flush behind a write, rely.
+  std::optional<fabric::CqId> recv_cq_;
+  std::unique_ptr<MessageChannel> control_;
+  std::unique_ptr<DataChannel> data_;        // rdma mode
+  std::unique_ptr<MessageChannel> by_send_;  // send mode
+  base::Ring<ReceivedFrame> arrived_;
+  Current current_;
+  ElementShortage shortage_;
+  GrantBudget grants_;
 };
 
 }  // namespace splitnic::messaging

@@ -9,11 +9,11 @@
 namespace splitnic::messaging {
 namespace {
 
-// Of each size a pair has at least so many, or all there are.
-constexpr std::uint32_t kElementsLeast = 4;
-constexpr std::uint64_t kWindowLeast = 256 << 10;
-// Channel 0 of a further pair carries no CfgUtil: what manages its pools is short.
-constexpr std::uint32_t kFurtherMessageMax = 1024;
+// Each pair has at least this many elements of each size, or all that are configured.
+constexpr std::uint32_t kElementsMin = 4;
+constexpr std::uint64_t kWindowMin = 256 << 10;
+// Channel 0 of an additional pair carries no CfgUtil, only short messages about its pools.
+constexpr std::uint32_t kAdditionalMessageMax = 1024;
 
 }  // namespace
 
@@ -27,12 +27,12 @@ PairConfig share_of(const PairConfig& config, std::uint32_t queues) {
   part.queues = queues;
   for (PoolSpec& spec : part.pools) {
     const std::uint32_t count = (spec.count + queues - 1) / queues;
-    spec.count = std::max(count, std::min(spec.count, kElementsLeast));
+    spec.count = std::max(count, std::min(spec.count, kElementsMin));
   }
   part.grant_bytes_max /= queues;
-  // Of what the peer's one receive buffer holds, and of what waits here for repair.
+  // The pairs share the peer's receive buffer and the memory of unacknowledged sends.
   part.window_bytes_max =
-      std::max(part.window_bytes_max / queues, std::min(part.window_bytes_max, kWindowLeast));
+      std::max(part.window_bytes_max / queues, std::min(part.window_bytes_max, kWindowMin));
   return part;
 }
 
@@ -55,7 +55,7 @@ base::Status Connection::make_pair(std::uint32_t queue) {
   PairConfig config = config_;
   config.queue = queue;
   if (queue != 0) {
-    config.control_message_max = std::min(config.control_message_max, kFurtherMessageMax);
+    config.control_message_max = std::min(config.control_message_max, kAdditionalMessageMax);
   }
   PairOwner& self = *this;
   pairs_[queue] = std::make_unique<ChannelPair>(adapter_, config, random_, self);
@@ -65,10 +65,6 @@ base::Status Connection::make_pair(std::uint32_t queue) {
 base::Status Connection::register_frames(base::MutableBytes arena) {
   frames_ = arena;
   return first().register_frames(arena);
-}
-
-base::Status Connection::connect(fabric::Link& link, base::Time now) {
-  return first().connect(link, now);
 }
 
 std::size_t Connection::index_of(fabric::ConnectionId id) const {
@@ -81,10 +77,10 @@ std::size_t Connection::index_of(fabric::ConnectionId id) const {
 }
 
 bool Connection::on_connected(fabric::ConnectionId id, fabric::Link& link,
-                              const fabric::Mgmt& reply, base::Time now) {
+                              const fabric::Mgmt& reply) {
   const std::size_t queue = index_of(id);
   if (is_down_ || queue == pairs_.size()) return false;
-  if (!pairs_[queue]->on_connected(link, reply, now)) return false;
+  if (!pairs_[queue]->on_connected(link, reply)) return false;
   if (queue != 0) return true;
   if (const std::uint32_t given = first().peer_queues(); given < queues()) {
     possible_ = given;
@@ -111,7 +107,7 @@ void Connection::on_disconnected(fabric::ConnectionId id, std::string_view why) 
   if (queue < pairs_.size()) pairs_[queue]->on_disconnected(why);
 }
 
-void Connection::connect_further(base::Time now) {
+void Connection::connect_additional(base::Time now) {
   fabric::Link& link = *link_;
   link_ = nullptr;
   for (std::uint32_t queue = 1; queue < queues(); ++queue) {
@@ -126,14 +122,15 @@ fabric::MgmtReject Connection::accept(fabric::ConnectionId id, fabric::Link& lin
                                       base::Time now) {
   const QueuesAsked asked = queues_asked(request.private_data);
   return asked.queue == 0 ? first().accept(id, link, request, reply, now)
-                          : accept_further(asked, id, link, request, reply, now);
+                          : accept_additional(asked, id, link, request, reply, now);
 }
 
-fabric::MgmtReject Connection::accept_further(const QueuesAsked& asked, fabric::ConnectionId id,
-                                              fabric::Link& link, const fabric::Mgmt& request,
-                                              fabric::Mgmt& reply, base::Time now) {
+fabric::MgmtReject Connection::accept_additional(const QueuesAsked& asked, fabric::ConnectionId id,
+                                                 fabric::Link& link, const fabric::Mgmt& request,
+                                                 fabric::Mgmt& reply, base::Time now) {
   const bool is_due = asked.queues == queues() && asked.queue < queues() && !asked.is_send_mode &&
-                      pairs_[asked.queue] == nullptr && connection().value != 0 && !is_down_;
+                      pairs_[asked.queue] == nullptr && first().connection().value != 0 &&
+                      !is_down_;
   if (!is_due) return fabric::MgmtReject::kRefused;
   auto code = fabric::MgmtReject::kNoResources;
   if (make_pair(asked.queue)) code = pairs_[asked.queue]->accept(id, link, request, reply, now);
@@ -161,21 +158,19 @@ CfgReply Connection::on_cfg_request(ChannelPair& pair, const CfgRequest& request
 }
 
 void Connection::begin_close() {
-  for (const auto& pair : pairs_) {
-    if (pair != nullptr) pair->begin_close();
-  }
+  for_each([](ChannelPair& pair) { pair.begin_close(); });
 }
 
 bool Connection::is_drained() const {
-  return std::ranges::all_of(pairs_, [](const auto& p) { return p == nullptr || p->is_drained(); });
+  bool is_drained = true;
+  for_each([&](const ChannelPair& pair) { is_drained = is_drained && pair.is_drained(); });
+  return is_drained;
 }
 
 void Connection::close(base::Time now) {
   is_down_ = true;
   link_ = nullptr;
-  for (const auto& pair : pairs_) {
-    if (pair != nullptr) pair->close(now);
-  }
+  for_each([&](ChannelPair& pair) { pair.close(now); });
   order_.clear();
   completed_ = {};
 }
@@ -188,15 +183,12 @@ bool Connection::push_by_flow(base::Bytes frame, std::uint32_t flow, base::Time 
 }
 
 std::size_t Connection::frame_bytes_max() const {
-  std::size_t least = first().frame_bytes_max();
-  for (std::size_t i = 1; i < queues() && pairs_[i] != nullptr; ++i) {
-    least = std::min(least, pairs_[i]->frame_bytes_max());
-  }
-  return least;
+  std::size_t smallest = SIZE_MAX;
+  for_each([&](const ChannelPair& pair) { smallest = std::min(smallest, pair.frame_bytes_max()); });
+  return smallest;
 }
 
-std::size_t Connection::take_completed() {
-  if (queues() == 1) return first().take_completed();
+std::size_t Connection::take_completed_in_order() {
   for (std::size_t i = 0; i < queues(); ++i) {
     if (pairs_[i] != nullptr) completed_[i] += pairs_[i]->take_completed();
   }
@@ -209,97 +201,92 @@ std::size_t Connection::take_completed() {
 }
 
 std::size_t Connection::pushes_in_flight() const {
-  std::size_t open = 0;
-  for (const auto& pair : pairs_) open += pair == nullptr ? 0 : pair->pushes_in_flight();
-  return open;
+  std::size_t pushes = 0;
+  for_each([&](const ChannelPair& pair) { pushes += pair.pushes_in_flight(); });
+  return pushes;
 }
 
 std::size_t Connection::unreceived() const {
   std::size_t frames = 0;
-  for (const auto& pair : pairs_) frames += pair == nullptr ? 0 : pair->unreceived();
+  for_each([&](const ChannelPair& pair) { frames += pair.unreceived(); });
   return frames;
 }
 
 // Each call begins with another pair.
-std::size_t Connection::receive(std::span<ReceivedFrame> out) {
-  if (queues() == 1) return first().receive(out);
+std::size_t Connection::receive_from_all(std::span<ReceivedFrame> out) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < queues() && count < out.size(); ++i) {
     const std::size_t queue = (next_ + i) % queues();
     if (pairs_[queue] == nullptr) continue;
-    const std::size_t got = pairs_[queue]->receive(out.subspan(count));
-    for (ReceivedFrame& frame : out.subspan(count, got)) {
+    const std::size_t received = pairs_[queue]->receive(out.subspan(count));
+    for (ReceivedFrame& frame : out.subspan(count, received)) {
       frame.queue = static_cast<std::uint8_t>(queue);
     }
-    count += got;
+    count += received;
   }
   next_ = (next_ + 1) % queues();
   return count;
 }
 
-bool Connection::poll(base::Time now) {
-  if (queues() == 1) return first().poll(now);
+bool Connection::poll_all(base::Time now) {
   if (is_down_) return false;
   bool made_progress = link_ != nullptr;
-  if (made_progress) connect_further(now);
-  for (const auto& pair : pairs_) {
-    if (pair != nullptr && !is_down_) made_progress |= pair->poll(now);
-  }
+  if (made_progress) connect_additional(now);
+  for_each([&](ChannelPair& pair) {
+    if (!is_down_) made_progress |= pair.poll(now);
+  });
   return made_progress;
 }
 
 base::Time Connection::deadline() const {
-  base::Time at = first().deadline();
-  for (std::size_t i = 1; i < queues(); ++i) {
-    if (pairs_[i] != nullptr) at = std::min(at, pairs_[i]->deadline());
-  }
-  return is_down_ ? base::kNever : at;
+  if (is_down_) return base::kNever;
+  base::Time at = base::kNever;
+  for_each([&](const ChannelPair& pair) { at = std::min(at, pair.deadline()); });
+  return at;
 }
 
 std::size_t Connection::give_back_idle(std::uint32_t keep) {
-  std::size_t given = 0;
-  for (const auto& pair : pairs_) given += pair == nullptr ? 0 : pair->give_back_idle(keep);
-  return given;
+  std::size_t bytes = 0;
+  for_each([&](ChannelPair& pair) { bytes += pair.give_back_idle(keep); });
+  return bytes;
 }
 
 bool Connection::has_refused_access() const {
-  return std::ranges::any_of(pairs_,
-                             [](const auto& p) { return p != nullptr && p->has_refused_access(); });
+  return std::ranges::any_of(
+      pairs_, [](const auto& pair) { return pair != nullptr && pair->has_refused_access(); });
 }
 
 std::vector<PoolView> Connection::pools() const {
   std::vector<PoolView> all;
-  for (const auto& pair : pairs_) {
-    if (pair != nullptr) std::ranges::copy(pair->pools(), std::back_inserter(all));
-  }
+  for_each(
+      [&](const ChannelPair& pair) { std::ranges::copy(pair.pools(), std::back_inserter(all)); });
   return all;
 }
 
 std::vector<ChannelView> Connection::channels() const {
   std::vector<ChannelView> all;
-  for (const auto& pair : pairs_) {
-    if (pair != nullptr) std::ranges::copy(pair->channels(), std::back_inserter(all));
-  }
+  for_each([&](const ChannelPair& pair) {
+    std::ranges::copy(pair.channels(), std::back_inserter(all));
+  });
   return all;
 }
 
 std::vector<base::MutableBytes> Connection::TEST_pool_memory() {
   std::vector<base::MutableBytes> all;
-  for (const auto& pair : pairs_) {
-    if (pair != nullptr) std::ranges::copy(pair->TEST_pool_memory(), std::back_inserter(all));
-  }
+  for_each([&](ChannelPair& pair) {
+    std::ranges::copy(pair.TEST_pool_memory(), std::back_inserter(all));
+  });
   return all;
 }
 
 void Connection::visit_counters(const base::CounterVisitor& visitor) const {
   if (queues() == 1) return first().visit_counters(visitor);
   std::map<std::string, std::uint64_t, std::less<>> sums;
-  for (const auto& pair : pairs_) {
-    if (pair == nullptr) continue;
-    pair->visit_counters([&](std::string_view counter, std::uint64_t value) {
+  for_each([&](const ChannelPair& pair) {
+    pair.visit_counters([&](std::string_view counter, std::uint64_t value) {
       sums.try_emplace(std::string(counter)).first->second += value;
     });
-  }
+  });
   for (const auto& [counter, value] : sums) visitor(counter, value);
 }
 

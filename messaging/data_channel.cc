@@ -8,7 +8,7 @@
 namespace splitnic::messaging {
 
 std::size_t DataChannel::receives_max(std::span<const PoolSpec> pools) {
-  std::size_t elements = kGrantElementsMax;
+  std::size_t elements = GrantBudget::kElementsMax;
   for (const PoolSpec& spec : pools) elements += spec.count;
   return elements;
 }
@@ -19,8 +19,14 @@ base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& ad
                                                              std::uint64_t window_bytes_max,
                                                              fabric::CqId recv_cq, PoolOwner& owner,
                                                              PoolUser& user, base::Time now) {
-  std::unique_ptr<DataChannel> channel(new DataChannel(adapter, recv_cq, owner, user));
-  auto made = channel->make_queue_pair(pd, receives_max(pools), window_bytes_max, now);
+  std::unique_ptr<DataChannel> channel(new DataChannel(adapter, owner, user));
+  fabric::QpInit init;
+  init.pd = pd;
+  init.recv_cq = recv_cq;
+  init.send_depth = kPushesMax;
+  init.receive_depth = receives_max(pools);
+  init.window_bytes_max = window_bytes_max;
+  auto made = channel->qp_.open(init, now);
   for (std::size_t i = 0; made && i < pools.size(); ++i) {
     made = channel->add_pool(pd, pools[i], kUnsolicited);
   }
@@ -31,44 +37,14 @@ base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& ad
   return channel;
 }
 
-base::Status DataChannel::make_queue_pair(fabric::PdId pd, std::size_t receives,
-                                          std::uint64_t window, base::Time now) {
-  const auto send_cq = adapter_.create_cq(kPushesMax + 1);
-  if (!send_cq) return send_cq.error();
-  send_cq_ = *send_cq;
-  fabric::QpInit init;
-  init.pd = pd;
-  init.send_cq = send_cq_;
-  init.recv_cq = recv_cq_;
-  init.send_depth = kPushesMax;
-  init.receive_depth = receives;
-  init.window_bytes_max = window;
-  const auto qpn = adapter_.create_qp(init, now);
-  if (!qpn) {
-    adapter_.destroy_cq(send_cq_);
-    return qpn.error();
-  }
-  qpn_ = *qpn;
-  open_ = true;
-  return adapter_.prepare_qp(qpn_);
-}
-
-DataChannel::~DataChannel() { CHECK(!open_); }
-
-void DataChannel::close(base::Time now) {
-  if (!open_) return;
-  open_ = false;
-  adapter_.destroy_qp(qpn_, now);
-  adapter_.destroy_cq(send_cq_);
-}
-
 DataChannel::Pool::Pool(const PoolOwner& owner_in, const PoolSpec& spec)
     : owner(owner_in), memory(std::size_t{spec.count} * spec.size, base::PageMemory::Pages::kHuge) {
   shape.elements = spec.count;
   shape.element_bytes = spec.size;
 }
 
-// A write of several elements needs all of them posted; one of no bytes needs the one it names.
+// A write to several elements needs all of them posted; a write of zero bytes needs the one that it
+// names.
 bool DataChannel::Pool::may_write(fabric::VirtualAddress address,
                                   std::uint64_t length) const noexcept {
   const std::uint64_t begin = address.value - shape.address.value;
@@ -78,7 +54,7 @@ bool DataChannel::Pool::may_write(fabric::VirtualAddress address,
                          static_cast<std::uint32_t>(last / shape.element_bytes - first + 1));
 }
 
-// Runs of elements that hold nothing: no write has begun there and no reader has them.
+// Gives back runs of elements that are not filled: no write has begun there and no reader has them.
 std::size_t DataChannel::Pool::give_back_idle(std::uint32_t keep) {
   if (has_ended) return 0;
   std::size_t given = 0;
@@ -95,9 +71,9 @@ std::size_t DataChannel::Pool::give_back_idle(std::uint32_t keep) {
 }
 
 std::size_t DataChannel::give_back_idle(std::uint32_t keep) {
-  const fabric::Qp* qp = adapter_.find_qp(qpn_);
-  if (!open_ || qp == nullptr || qp->responder().is_receiving()) return 0;
-  // Some are written of which the owner does not know yet.
+  const fabric::Qp* qp = adapter_.find_qp(qp_.qpn());
+  if (!qp_.is_open() || qp == nullptr || qp->responder().is_receiving()) return 0;
+  // Some elements are written and the owner does not know it yet.
   if (qp->responder().writes_completed() != owner_.indicated()) return 0;
   std::size_t given = 0;
   pools_.visit([&](Pool& pool) { given += pool.give_back_idle(keep); });
@@ -105,7 +81,7 @@ std::size_t DataChannel::give_back_idle(std::uint32_t keep) {
 }
 
 base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
-                                   TransactionContext replies) {
+                                   TransactionContext context) {
   auto pool = std::make_unique<Pool>(owner_, spec);
   receives_wanted_ += spec.count;
   auto made = top_up();
@@ -114,14 +90,14 @@ base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
     receives_wanted_ -= spec.count;
     return made.error().within("memory of a pool");
   }
-  const PoolRef ref = owner_.add(pool->shape, replies);
+  const PoolRef ref = owner_.add(pool->shape, context);
   pool->ref = ref;
   pools_.insert(ref, std::move(pool));
   return {};
 }
 
-// The region serves this machine only; what the peer is given is a window on it that serves the
-// queue pair of this peer and no other [S002-11].
+// The region is for local access only; the peer gets a window on it that serves this peer's queue
+// pair and no other [S002-11].
 base::Status DataChannel::expose(fabric::PdId pd, Pool& pool) {
   fabric::Mrwt& memory = adapter_.memory();
   const auto region = memory.register_region(pd, {pool.memory.get(), pool.bytes()},
@@ -129,7 +105,7 @@ base::Status DataChannel::expose(fabric::PdId pd, Pool& pool) {
   if (!region) return region.error();
   const fabric::VirtualAddress start = memory.start_of(*region);
   const auto window =
-      memory.bind_window(pd, *region, start, pool.bytes(), fabric::kRemoteWrite, qpn_);
+      memory.bind_window(pd, *region, start, pool.bytes(), fabric::kRemoteWrite, qp_.qpn());
   if (!window) {
     CHECK(memory.deregister(*region).has_value());
     return window.error();
@@ -143,7 +119,7 @@ base::Status DataChannel::expose(fabric::PdId pd, Pool& pool) {
 
 base::Status DataChannel::top_up() {
   for (; receives_posted_ < receives_wanted_; ++receives_posted_) {
-    if (auto posted = adapter_.post_recv(qpn_, {}); !posted) return posted;
+    if (auto posted = adapter_.post_recv(qp_.qpn(), {}); !posted) return posted;
   }
   return {};
 }
@@ -180,7 +156,7 @@ DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_o
   wr.remote_address = lease->address;
   wr.remote_handle = lease->handle;
   wr.idata = lease->idata;
-  if ((lease->idata && must_wait) || !adapter_.post_send(qpn_, wr)) {
+  if ((lease->idata && must_wait) || !adapter_.post_send(qp_.qpn(), wr)) {
     user_.cancel(*lease);
     return Push::kNoRoom;
   }
@@ -189,27 +165,19 @@ DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_o
   return Push::kTaken;
 }
 
-std::optional<std::string> DataChannel::poll_sends(bool& made_progress) {
-  fabric::WcBatch wcs;
-  for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
-    made_progress = true;
-    for (std::size_t i = 0; i < n; ++i) {
-      // It stays in flight: nobody knows whether it arrived.
-      if (wcs[i].status != fabric::WcStatus::kSuccess) {
-        return "channel 1: " + std::string(fabric::name(wcs[i].status));
-      }
-      const Write write = leases_.front();
-      leases_.pop();
-      ++completed_;
-      if (write.lease.idata) {
-        user_.on_written(write.lease);
-      } else {
-        --unindicated_;
-        indications_.push(write);
-      }
+// A write that failed stays in flight, since nothing shows whether it arrived.
+base::Result<bool> DataChannel::poll_sends() {
+  return qp_.poll_sends([this] {
+    const Write write = leases_.front();
+    leases_.pop();
+    ++completed_;
+    if (write.lease.idata) {
+      user_.on_written(write.lease);
+    } else {
+      --unindicated_;
+      indications_.push(write);
     }
-  }
-  return std::nullopt;
+  });
 }
 
 std::optional<ConsumedRecord> DataChannel::next_indication() {
@@ -220,18 +188,15 @@ std::optional<ConsumedRecord> DataChannel::next_indication() {
   return ConsumedRecord{write.lease.pool, write.lease.element, 1, write.bytes};
 }
 
-Parsed<FilledElement> DataChannel::take(const fabric::Wc& wc, base::Time now,
-                                        std::optional<std::string>& broken) {
-  if (wc.status != fabric::WcStatus::kSuccess) {
-    broken = "channel 1: " + std::string(fabric::name(wc.status));
-    return DropReason::kState;
-  }
+base::Result<Parsed<FilledElement>> DataChannel::take(const fabric::Wc& wc, base::Time now) {
+  if (wc.status != fabric::WcStatus::kSuccess) return qp_.error_of(wc.status);
   --receives_posted_;
   Parsed<FilledElement> filled = DropReason::kRole;  // a Send: not on this channel [S001-27]
   if (wc.has_idata) filled = owner_.on_idata(wc.idata, wc.bytes, wc.address, now);
-  if (filled) return filled;
-  // A lying indication: its receive is posted anew so that the credit is not lost.
-  if (auto posted = top_up(); !posted) broken = posted.error().text();
+  if (!filled) {
+    // Its receive is posted again, so that no credit is lost.
+    if (auto posted = top_up(); !posted) return posted.error();
+  }
   return filled;
 }
 
@@ -251,7 +216,7 @@ std::vector<base::MutableBytes> DataChannel::TEST_pool_memory() {
 // The receive is posted before the Update that returns the element can leave.
 base::Status DataChannel::release(const FilledElement& filled, base::Time now) {
   if (receives_posted_ < receives_wanted_) {
-    if (auto posted = adapter_.post_recv(qpn_, {}); !posted) return posted;
+    if (auto posted = adapter_.post_recv(qp_.qpn(), {}); !posted) return posted;
     ++receives_posted_;
   }
   owner_.release(filled.pool, filled.element, filled.count, now);

@@ -17,6 +17,7 @@ MessageChannel::MessageChannel(fabric::Adapter& adapter, const Shape& shape)
       shape_(shape),
       message_max_(shape.message_max),
       send_stride_(shape.sends_frames_only ? kPrefixSlot : shape.message_max),
+      qp_(adapter, shape.channel),
       kinds_(shape.sends) {
   free_.reserve(shape.receives + shape.spares);
 }
@@ -34,34 +35,22 @@ base::Result<std::unique_ptr<MessageChannel>> MessageChannel::open(fabric::Adapt
   if (!handle) return handle.error().within("memory of messages");
   channel->handle_ = *handle;
   channel->start_ = adapter.memory().start_of(*handle);
-  if (auto made = channel->make_queue_pair(pd, recv_cq, now); !made) {
+  if (auto made = channel->open(pd, recv_cq, now); !made) {
     channel->close(now);
     return made.error();
   }
   return channel;
 }
 
-base::Status MessageChannel::make_queue_pair(fabric::PdId pd, fabric::CqId recv_cq,
-                                             base::Time now) {
-  const auto send_cq = adapter_.create_cq(shape_.sends + 1);
-  if (!send_cq) return send_cq.error();
-  send_cq_ = *send_cq;
+base::Status MessageChannel::open(fabric::PdId pd, fabric::CqId recv_cq, base::Time now) {
   fabric::QpInit init;
   init.service = shape_.service;
   init.pd = pd;
-  init.send_cq = send_cq_;
   init.recv_cq = recv_cq;
   init.send_depth = shape_.sends;
   init.receive_depth = shape_.receives;
   init.accepts_rdma = false;
-  const auto qpn = adapter_.create_qp(init, now);
-  if (!qpn) {
-    adapter_.destroy_cq(send_cq_);
-    return qpn.error();
-  }
-  qpn_ = *qpn;
-  open_ = true;
-  if (auto prepared = adapter_.prepare_qp(qpn_); !prepared) return prepared;
+  if (auto opened = qp_.open(init, now); !opened) return opened;
   for (std::size_t slot = 0; slot < shape_.receives; ++slot) {
     if (auto posted = post_receive(slot); !posted) return posted;
   }
@@ -71,11 +60,9 @@ base::Status MessageChannel::make_queue_pair(fabric::PdId pd, fabric::CqId recv_
   return {};
 }
 
-MessageChannel::~MessageChannel() { CHECK(!open_); }
-
 base::Status MessageChannel::post_receive(std::size_t slot) {
   const fabric::Sge piece = sge(slot * shape_.message_max, shape_.message_max);
-  auto posted = adapter_.post_recv(qpn_, {slot, {&piece, 1}});
+  auto posted = adapter_.post_recv(qp_.qpn(), {slot, {&piece, 1}});
   if (posted) ++posted_;
   return posted;
 }
@@ -115,7 +102,7 @@ base::Status MessageChannel::post_send(std::span<const fabric::Sge> gather, Kind
   fabric::SendWr wr;
   wr.wr_id = next_send_;
   wr.gather = gather;
-  if (auto posted = adapter_.post_send(qpn_, wr); !posted) return posted;
+  if (auto posted = adapter_.post_send(qp_.qpn(), wr); !posted) return posted;
   kinds_[next_send_] = kind;
   next_send_ = (next_send_ + 1) % shape_.sends;
   ++open_sends_;
@@ -123,31 +110,14 @@ base::Status MessageChannel::post_send(std::span<const fabric::Sge> gather, Kind
   return {};
 }
 
-std::optional<std::string> MessageChannel::poll_sends(bool& made_progress) {
-  fabric::WcBatch wcs;
-  for (std::size_t n; (n = adapter_.poll_cq(send_cq_, wcs)) > 0;) {
-    made_progress = true;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (wcs[i].status != fabric::WcStatus::kSuccess) return broken(wcs[i].status);
-      const Kind kind = kinds_[oldest_send_];
-      oldest_send_ = (oldest_send_ + 1) % shape_.sends;
-      --open_sends_;
-      --open_by_kind_[static_cast<std::size_t>(kind)];
-      if (kind == Kind::kFrame) ++completed_frames_;
-    }
-  }
-  return std::nullopt;
-}
-
-std::string MessageChannel::broken(fabric::WcStatus status) const {
-  return "channel " + std::to_string(shape_.channel) + ": " + std::string(fabric::name(status));
-}
-
-void MessageChannel::close(base::Time now) {
-  if (!open_) return;
-  open_ = false;
-  adapter_.destroy_qp(qpn_, now);
-  adapter_.destroy_cq(send_cq_);
+base::Result<bool> MessageChannel::poll_sends() {
+  return qp_.poll_sends([this] {
+    const Kind kind = kinds_[oldest_send_];
+    oldest_send_ = (oldest_send_ + 1) % shape_.sends;
+    --open_sends_;
+    --open_by_kind_[static_cast<std::size_t>(kind)];
+    if (kind == Kind::kFrame) ++completed_frames_;
+  });
 }
 
 }  // namespace splitnic::messaging

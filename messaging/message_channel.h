@@ -1,18 +1,17 @@
-// A channel of whole messages by Send: channel 0 always, and channel 1 of the send mode. One
-// receive descriptor a message, in slots of registered memory. A frame (SendData) is gathered from
-// the 16 bytes of its slot, the frame where it lies, and padding: nothing is copied.
+// A channel of whole messages by Send: channel 0 always, and channel 1 of the send mode. Each
+// message uses one receive descriptor and one slot of registered memory. A frame (SendData) is
+// gathered from the 16 bytes of its slot, the frame in its own memory, and padding, without a copy.
 //
-// Receive slots: `receives` are posted. With spares a descriptor is posted anew before its message
-// is handled, so the peer's credit never waits for our handler [requirements 2.1]; a frame may keep
-// its slot until release() while a spare is left. Without spares a kept slot is simply not posted
-// until it is released, which suits an unacknowledged channel. Thread: the data thread.
+// Receive slots: `receives` are posted. With spares, a spare is posted before a message is handled,
+// so the peer's receive credit never waits for our handler; a frame may keep its slot until
+// release() while a spare is left. Without spares, a kept slot is not posted until it is released,
+// which suits an unacknowledged channel. docs/wire/message.md#common-rules
+// Thread: the data thread.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "fabric_emul/verbs/adapter.h"
+#include "messaging/channel_queue_pair.h"
 #include "messaging/wire/send_data.h"
 
 namespace splitnic::messaging {
@@ -31,7 +31,7 @@ class MessageChannel {
     fabric::Service service = fabric::Service::kRc;
     std::size_t message_max = kMsgMaxControl;
     std::size_t receives = 64;
-    std::size_t spares = 65;  // one is posted anew while 64 are kept
+    std::size_t spares = 65;  // one is posted while 64 are kept
     std::size_t sends = 32;
     std::size_t reserved_sends = 8;  // for Update and Flush
     bool sends_frames_only = false;
@@ -50,56 +50,57 @@ class MessageChannel {
             .reserved_sends = 0,
             .sends_frames_only = true};
   }
-  // What a Send carries; completions are counted by it.
+  // The content of a Send; completions are counted per kind.
   enum class Kind : std::uint8_t { kMessage, kIndication, kFrame };
 
-  // Makes queue pair and slots; the receives are posted, their completions go to `recv_cq`. The
+  // Creates the queue pair and the slots, and posts the receives; these complete to `recv_cq`. The
   // adapter outlives the channel.
   static base::Result<std::unique_ptr<MessageChannel>> open(fabric::Adapter& adapter,
                                                             fabric::PdId pd, const Shape& shape,
                                                             fabric::CqId recv_cq, base::Time now);
-  ~MessageChannel();
+  ~MessageChannel() = default;
   MessageChannel(const MessageChannel&) = delete;
   MessageChannel& operator=(const MessageChannel&) = delete;
 
-  fabric::Qpn qpn() const { return qpn_; }
+  fabric::Qpn qpn() const { return qp_.qpn(); }
   const Shape& shape() const { return shape_; }
-  // The longest message that both sides take.
+  // The longest message that both sides accept.
   std::size_t message_max() const { return message_max_; }
-  // The peer said how long a message it takes.
+  // The peer accepts messages of at most this length.
   void limit(std::size_t peers_max) { message_max_ = std::min(message_max_, peers_max); }
 
-  // Room for the next message, message_max() long; empty if no slot is free. `reserved`: may take
-  // the last ones.
+  // Returns room for the next message, message_max() long, or nothing if no slot is free.
+  // `reserved`: it may use the slots that are reserved for Update and Flush.
   base::MutableBytes room(bool reserved);
-  // Sends what was written at the front of room(). REQUIRES length <= message_max().
+  // Sends the first `length` bytes of room(). REQUIRES length <= message_max().
   base::Status send(std::size_t length, Kind kind = Kind::kMessage);
-  // Sends a frame that lies in registered memory as SendData; false: no slot now, or too long.
+  // Sends a frame in registered memory as SendData. Returns false if no slot is free now or the
+  // frame is longer than frame_bytes_max().
   bool send_frame(const fabric::Sge& frame);
   std::size_t frame_bytes_max() const { return SendData::data_max(message_max_); }
   std::size_t open_sends(Kind kind) const { return open_by_kind_[static_cast<std::size_t>(kind)]; }
   std::size_t take_completed_frames() { return std::exchange(completed_frames_, 0); }
 
-  // Takes completions of Sends. Gives why the channel is broken, if it is.
-  std::optional<std::string> poll_sends(bool& made_progress);
-  // A completed receive of this queue pair: handle(MutableBytes, slot) is called once and says true
-  // to keep the slot; then may_keep() must have been true. Gives why the channel is broken, if it
-  // is.
+  // Takes completions of Sends. Returns true if there was one, or the error that broke the channel.
+  base::Result<bool> poll_sends();
+  // Takes a completed receive of this queue pair: calls handle(MutableBytes, slot) once, which
+  // returns true to keep the slot until release(); it may do so only while may_keep(). Returns the
+  // error that broke the channel, if there is one.
   template <class Handle>
-  std::optional<std::string> take(const fabric::Wc& wc, Handle&& handle);
-  // A completed receive whose message is lost: its slot is used anew.
+  base::Status take(const fabric::Wc& wc, Handle&& handle);
+  // Takes a completed receive whose message is lost, and posts its slot.
   base::Status drop(const fabric::Wc& wc) {
     --posted_;
     return release(static_cast<std::uint32_t>(wc.wr_id));
   }
   bool may_keep() const { return shape_.spares == 0 || !free_.empty(); }
   base::Status release(std::uint32_t slot);
-  // Frees the queue pair; call it outside of the adapter's callbacks.
-  void close(base::Time now);
+  // Destroys the queue pair; call it outside of the adapter's callbacks.
+  void close(base::Time now) { qp_.close(now); }
 
  private:
   MessageChannel(fabric::Adapter& adapter, const Shape& shape);
-  base::Status make_queue_pair(fabric::PdId pd, fabric::CqId recv_cq, base::Time now);
+  base::Status open(fabric::PdId pd, fabric::CqId recv_cq, base::Time now);
   base::Status post_receive(std::size_t slot);
   std::byte* receive_slot(std::size_t slot) { return memory_.get() + slot * shape_.message_max; }
   std::size_t send_offset(std::size_t slot) const {
@@ -110,7 +111,6 @@ class MessageChannel {
             handle_};
   }
   base::Status post_send(std::span<const fabric::Sge> gather, Kind kind);
-  std::string broken(fabric::WcStatus status) const;
 
   static constexpr std::size_t kKinds = 3;
 
@@ -121,30 +121,27 @@ class MessageChannel {
   std::unique_ptr<std::byte[]> memory_;  // receive slots, then send slots
   fabric::MemoryHandle handle_;
   fabric::VirtualAddress start_;
-  fabric::CqId send_cq_;
-  fabric::Qpn qpn_;
+  ChannelQueuePair qp_;
   std::vector<std::uint32_t> free_;  // receive slots that are neither posted nor kept
   std::size_t posted_ = 0;
   std::vector<Kind> kinds_;  // of the send slots
   std::size_t next_send_ = 0, oldest_send_ = 0, open_sends_ = 0;
   std::array<std::size_t, kKinds> open_by_kind_{};
   std::size_t completed_frames_ = 0;
-  bool open_ = false;
 };
 
 template <class Handle>
-std::optional<std::string> MessageChannel::take(const fabric::Wc& wc, Handle&& handle) {
-  if (wc.status != fabric::WcStatus::kSuccess) return broken(wc.status);
+base::Status MessageChannel::take(const fabric::Wc& wc, Handle&& handle) {
+  if (wc.status != fabric::WcStatus::kSuccess) return qp_.error_of(wc.status);
   const auto slot = static_cast<std::uint32_t>(wc.wr_id);
   --posted_;
   if (!free_.empty()) {
     const std::uint32_t spare = free_.back();
     free_.pop_back();
-    if (auto posted = post_receive(spare); !posted) return posted.error().text();
+    if (auto posted = post_receive(spare); !posted) return posted;
   }
-  if (handle(base::MutableBytes(receive_slot(slot), wc.bytes), slot)) return std::nullopt;
-  if (auto released = release(slot); !released) return released.error().text();
-  return std::nullopt;
+  if (handle(base::MutableBytes(receive_slot(slot), wc.bytes), slot)) return {};
+  return release(slot);
 }
 
 }  // namespace splitnic::messaging

@@ -13,16 +13,6 @@ constexpr std::size_t kBufferRequestsMax = 8;
 constexpr std::size_t kFlushRepliesMax = 16;
 }  // namespace
 
-std::vector<PoolSpec> split(PoolSpec spec) {
-  std::vector<PoolSpec> pools;
-  while (spec.count != 0) {
-    const std::uint32_t count = std::min(spec.count, kIdataElements);
-    pools.push_back({count, spec.size});
-    spec.count -= count;
-  }
-  return pools;
-}
-
 PoolOwner::PoolOwner(const PoolOwnerConfig& config, ContextSource& contexts, DropCounters& drops)
     : config_(config), contexts_(contexts), drops_(drops) {}
 

@@ -1,9 +1,12 @@
-// How many elements of which size a side offers: `--pool COUNTxSIZE`.
+// The number and size of the elements that a side offers: `--pool COUNTxSIZE`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
+
+#include "messaging/wire/idata.h"
 
 namespace splitnic::messaging {
 
@@ -13,7 +16,17 @@ struct PoolSpec {
   friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
 };
 inline constexpr std::array kDefaultPools{PoolSpec{1024, 2048}, PoolSpec{64, 65536}};
-// Pools of at most 256 elements, so that each can be used with idata.
-std::vector<PoolSpec> split(PoolSpec spec);
+
+// Returns pools of at most 256 elements with `spec.count` elements in all, so that idata of form A
+// can name each element.
+inline std::vector<PoolSpec> split(PoolSpec spec) {
+  std::vector<PoolSpec> pools;
+  while (spec.count != 0) {
+    const std::uint32_t count = std::min(spec.count, kIdataElements);
+    pools.push_back({count, spec.size});
+    spec.count -= count;
+  }
+  return pools;
+}
 
 }  // namespace splitnic::messaging

@@ -14,41 +14,36 @@ class Reader final : public MessageHandler {
   std::size_t taken = 0;
   std::size_t refused = 0;
 
-  Verdict on_buffer_recv_pool(const BufferRecvPool& message, base::Time /*now*/) override {
-    return take(message);
-  }
-  Verdict on_buffer_recv_pool_get(const BufferRecvPoolGet& message, base::Time /*now*/) override {
+  Verdict on_buffer_recv_pool(const BufferRecvPool& message) override { return take(message); }
+  Verdict on_buffer_recv_pool_get(const BufferRecvPoolGet& message) override {
     CHECK(message.packet_bytes != 0 && message.packets != 0);
     return take();
   }
-  Verdict on_buffer_recv_pool_update(const BufferRecvPoolUpdate& message,
-                                     base::Time /*now*/) override {
+  Verdict on_buffer_recv_pool_update(const BufferRecvPoolUpdate& message) override {
     return take(message);
   }
-  Verdict on_buffer_pool_flush_request(const BufferPoolFlushRequest& message,
-                                       base::Time /*now*/) override {
+  Verdict on_buffer_pool_flush_request(const BufferPoolFlushRequest& message) override {
     return take(message);
   }
-  Verdict on_buffer_pool_flush_reply(const BufferPoolFlushReply& /*message*/,
-                                     base::Time /*now*/) override {
+  Verdict on_buffer_pool_flush_reply(const BufferPoolFlushReply& /*message*/) override {
     return take();
   }
-  Verdict on_send_data(const SendData& message, base::Time /*now*/) override {
+  Verdict on_send_data(const SendData& message) override {
     sum(message.data);
     return take();
   }
   Verdict on_buffer_rdma_indicate(const BufferRdmaIndicate& message, base::Time /*now*/) override {
     return take(message);
   }
-  Verdict on_cfg_util_request(const CfgUtilRequest& message, base::Time /*now*/) override {
+  Verdict on_cfg_util_request(const CfgUtilRequest& message) override {
     sum(message.data);
     return take();
   }
-  void on_cfg_util_refused(const CfgUtilRefusal& refusal, base::Time /*now*/) override {
+  void on_cfg_util_refused(const CfgUtilRefusal& refusal) override {
     CHECK(refusal.status != CfgStatus::kOk);
     ++refused;
   }
-  Verdict on_cfg_util_reply(const CfgUtilReply& message, base::Time /*now*/) override {
+  Verdict on_cfg_util_reply(const CfgUtilReply& message) override {
     sum(message.data);
     return take();
   }

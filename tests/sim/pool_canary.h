@@ -19,7 +19,7 @@ class PoolCanary {
   // `pair` may be null. True if this is another pair than before, or it has further
   // queues now: its memory was filled.
   bool watch(messaging::Connection* pair) {
-    const std::uint64_t id = pair == nullptr ? 0 : pair->connection().value;
+    const std::uint64_t id = pair == nullptr ? 0 : pair->first().connection().value;
     if (id == 0) return false;
     const std::size_t channels = pair->channels().size();  // of all its queues, before any frame
     if (id == id_ && channels == channels_) return false;

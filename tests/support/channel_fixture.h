@@ -204,7 +204,7 @@ class ChannelSide final : public PairSide {
     return pair->accept(id, from, request, reply, clock_.now());
   }
   bool on_connected(fabric::ConnectionId, fabric::Link& to, const fabric::Mgmt& reply) override {
-    return pair && pair->on_connected(to, reply, clock_.now());
+    return pair && pair->on_connected(to, reply);
   }
   void on_rejected(fabric::ConnectionId, fabric::MgmtReject code, base::Bytes data) override {
     refused = code;

@@ -247,7 +247,7 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_no_request_may_be_opened) {
   refuses_init_ = false;
   harness_.run_until([&] { return harness_.clock.now() >= nic_.deadline(); });
   harness_.unit().polls = false;
-  while (pair.request(CfgCode::kEcho, "x", harness_.clock.now(), [](const CfgReply&) {})) {
+  while (pair.request(CfgCode::kEcho, "x", [](const CfgReply&) {})) {
   }
   nic_.pump(harness_.clock.now());
   EXPECT_EQ(nic_.deadline(), base::kNever);

@@ -32,7 +32,7 @@ TEST(EventTest, S001_24_it_is_told_after_others_when_all_requests_are_open) {
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   messaging::Connection& pair = harness.unit->sessions().at(0)->pair();
-  while (pair.request(CfgCode::kEcho, {}, harness.clock.now(), [](const CfgReply&) {})) {
+  while (pair.request(CfgCode::kEcho, {}, [](const CfgReply&) {})) {
   }
   set_link(harness, false);
   harness.unit->step(harness.clock.now());

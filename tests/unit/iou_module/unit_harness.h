@@ -175,7 +175,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
   }
   bool on_connected(fabric::ConnectionId id, fabric::Link& over,
                     const fabric::Mgmt& reply) override {
-    return pair && pair->connection() == id && pair->on_connected(over, reply, clock_.now());
+    return pair && pair->connection() == id && pair->on_connected(over, reply);
   }
   void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
     if (pair && pair->connection() == id) pair->on_rejected(code, data);

@@ -16,11 +16,9 @@ TEST(ChannelControl, S001_10_replies_find_their_requests) {
   std::vector<std::string> replies(8);
   for (std::size_t i = 0; i < 8; ++i) {
     ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "request " + std::to_string(i),
-                                             harness.clock.now(),
                                              [&, i](const CfgReply& r) { replies[i] += r.data; }));
   }
-  EXPECT_FALSE(
-      harness.host().pair->request(CfgCode::kEcho, "one too many", harness.clock.now(), {}));
+  EXPECT_FALSE(harness.host().pair->request(CfgCode::kEcho, "one too many", {}));
   harness.run_for(100ms);
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(replies[i], "request " + std::to_string(i));
 }
@@ -45,7 +43,7 @@ TEST(ChannelControl, S001_24_every_request_gets_one_reply_also_an_unknown_one) {
   std::map<std::uint32_t, std::vector<CfgStatus>> replies;
   for (const std::uint32_t code : {0x00020005U, 0x00010063U, 0x7FFF0001U, 0U}) {
     ASSERT_TRUE(harness.host().pair->request(static_cast<CfgCode>(code), "data",
-                                             harness.clock.now(), [&, code](const CfgReply& r) {
+                                             [&, code](const CfgReply& r) {
                                                EXPECT_TRUE(r.replied);
                                                replies[code].push_back(r.status);
                                              }));
@@ -85,7 +83,7 @@ TEST(ChannelControl, open_requests_end_with_the_pair) {
   ASSERT_TRUE(harness.connect());
   harness.unit().polls = false;
   int unanswered = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x", harness.clock.now(),
+  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
                                            [&](const CfgReply& r) { unanswered += !r.replied; }));
   harness.run_for(10ms);
   harness.unit().pair->close(harness.clock.now());

@@ -64,11 +64,9 @@ TEST(ChannelRdma, the_shorter_message_of_both_sides_holds) {
   ChannelFixture harness(
       {.unit = {.control_message_max = 1024}, .host = {.control_message_max = 512}});
   ASSERT_TRUE(harness.connect());
-  EXPECT_FALSE(
-      harness.unit().pair->request(CfgCode::kEcho, std::string(500, 'x'), harness.clock.now(), {}));
+  EXPECT_FALSE(harness.unit().pair->request(CfgCode::kEcho, std::string(500, 'x'), {}));
   int replies = 0;
   ASSERT_TRUE(harness.unit().pair->request(CfgCode::kEcho, std::string(400, 'x'),
-                                           harness.clock.now(),
                                            [&](const CfgReply& r) { replies += r.replied; }));
   EXPECT_TRUE(harness.run_until([&] { return replies == 1; }, 1s));
   for (int i = 0; i < 2000; ++i) harness.host().queue(1500);

@@ -38,7 +38,7 @@ TEST(ChannelSend, S001_26_no_ack_is_seen_and_every_frame_is_one_send) {
     harness.side(i).queue(65519);
   }
   int replies = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x", harness.clock.now(),
+  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
                                            [&](const CfgReply& r) { replies += r.replied; }));
   ASSERT_TRUE(harness.deliver());
   harness.run_for(1s);
@@ -103,7 +103,7 @@ TEST(ChannelSend, X_08_a_lost_request_or_reply_is_repeated_and_done_once) {
   const auto ask = [&] {
     return harness.host()
         .pair
-        ->request(CfgCode::kEcho, "x", harness.clock.now(),
+        ->request(CfgCode::kEcho, "x",
                   [&](const CfgReply& r) { replies += r.replied && r.data == "x"; })
         .has_value();
   };
@@ -128,7 +128,7 @@ TEST(ChannelSend, S001_24_a_request_that_is_never_answered_ends_after_three_trie
   ASSERT_TRUE(harness.connect());
   harness.unit().polls = false;
   int unanswered = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x", harness.clock.now(),
+  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
                                            [&](const CfgReply& r) { unanswered += !r.replied; }));
   harness.run_for(1400ms);
   EXPECT_EQ(unanswered, 0);

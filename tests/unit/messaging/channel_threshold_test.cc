@@ -109,7 +109,7 @@ TEST(ChannelThreshold, a_frame_that_finds_no_slot_is_dropped_and_counted) {
   EXPECT_EQ(harness.unit().count("msg.drop.no_slot"), 36U);
   // Channel 0 goes on, and what is held does not change.
   int replies = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x", harness.clock.now(),
+  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
                                            [&](const CfgReply& r) { replies += r.replied; }));
   ASSERT_TRUE(harness.run_until([&] { return replies == 1; }, 400ms));
   EXPECT_TRUE(harness.unit().wrong.empty());

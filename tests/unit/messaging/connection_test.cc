@@ -109,9 +109,9 @@ class Side final : public harness::PairSide {
   bool on_connected(fabric::ConnectionId id, fabric::Link& to, const fabric::Mgmt& reply) override {
     ++connected;
     if (alone != nullptr && alone->connection() == id) {
-      return alone->on_connected(to, reply, clock_.now());
+      return alone->on_connected(to, reply);
     }
-    return group && group->on_connected(id, to, reply, clock_.now());
+    return group && group->on_connected(id, to, reply);
   }
   void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
     if (group) group->on_rejected(id, code, data);

@@ -67,34 +67,34 @@ class Side : public FilledSink, public MessageHandler {
   }
 
   void on_filled(const FilledElement& one) override { filled.push_back(one); }
-  Verdict on_buffer_recv_pool(const BufferRecvPool& m, base::Time) override {
+  Verdict on_buffer_recv_pool(const BufferRecvPool& m) override {
     return control.on_buffer_recv_pool(m);
   }
-  Verdict on_buffer_recv_pool_get(const BufferRecvPoolGet& m, base::Time) override {
+  Verdict on_buffer_recv_pool_get(const BufferRecvPoolGet& m) override {
     return control.on_buffer_recv_pool_get(m);
   }
-  Verdict on_buffer_recv_pool_update(const BufferRecvPoolUpdate& m, base::Time) override {
+  Verdict on_buffer_recv_pool_update(const BufferRecvPoolUpdate& m) override {
     return control.on_buffer_recv_pool_update(m);
   }
-  Verdict on_buffer_pool_flush_request(const BufferPoolFlushRequest& m, base::Time) override {
+  Verdict on_buffer_pool_flush_request(const BufferPoolFlushRequest& m) override {
     return control.on_buffer_pool_flush_request(m);
   }
-  Verdict on_buffer_pool_flush_reply(const BufferPoolFlushReply& m, base::Time) override {
+  Verdict on_buffer_pool_flush_reply(const BufferPoolFlushReply& m) override {
     return control.on_buffer_pool_flush_reply(m);
   }
   Verdict on_buffer_rdma_indicate(const BufferRdmaIndicate& m, base::Time now) override {
     return control.on_buffer_rdma_indicate(m, now);
   }
-  Verdict on_send_data(const SendData& m, base::Time) override {
+  Verdict on_send_data(const SendData& m) override {
     sent_data.emplace_back(base::as_text(m.data));
     return {};
   }
-  Verdict on_cfg_util_request(const CfgUtilRequest& m, base::Time) override {
+  Verdict on_cfg_util_request(const CfgUtilRequest& m) override {
     requests.push_back(m.code);
     return {};
   }
-  void on_cfg_util_refused(const CfgUtilRefusal& r, base::Time) override { refused.push_back(r); }
-  Verdict on_cfg_util_reply(const CfgUtilReply&, base::Time) override {
+  void on_cfg_util_refused(const CfgUtilRefusal& r) override { refused.push_back(r); }
+  Verdict on_cfg_util_reply(const CfgUtilReply&) override {
     return DropReason::kContext;  // nothing is open here
   }
 

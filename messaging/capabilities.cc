@@ -1,0 +1,106 @@
+#include "messaging/capabilities.h"
+
+#include <algorithm>
+
+#include "messaging/cfgutil/node_name.h"
+#include "messaging/connect.pb.h"
+
+namespace splitnic::messaging {
+namespace {
+
+constexpr std::uint32_t kVersion = 1;
+
+connect::Mode coded(Mode mode) {
+  return mode == Mode::kRdma ? connect::MODE_RDMA : connect::MODE_SEND;
+}
+
+connect::IdataForm coded(std::optional<IdataForm> form) {
+  if (!form) return connect::IDATA_FORM_NONE;
+  return *form == IdataForm::kPoolElement ? connect::IDATA_FORM_POOL_ELEMENT
+                                          : connect::IDATA_FORM_OFFSET_LENGTH;
+}
+
+// The writer uses the form that the owner of the pools asks for, if it can produce that form. A
+// writer that can produce form B can produce form A.
+std::optional<IdataForm> agreed_form(connect::IdataForm owner_in, connect::IdataForm writer_out) {
+  if (owner_in == connect::IDATA_FORM_POOL_ELEMENT && writer_out != connect::IDATA_FORM_NONE) {
+    return IdataForm::kPoolElement;
+  }
+  if (owner_in == connect::IDATA_FORM_OFFSET_LENGTH && writer_out == owner_in) {
+    return IdataForm::kOffsetLength;
+  }
+  return std::nullopt;
+}
+
+bool is_message_max(std::uint32_t bytes) {
+  return bytes >= kMsgMaxLeast && bytes <= kMsgMaxMost && bytes % 4 == 0;
+}
+
+bool parse(base::Bytes bytes, connect::Capabilities& out) {
+  return out.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+base::Status check(const connect::Capabilities& theirs, const PairConfig& config,
+                   ConnectRole role) {
+  if (theirs.version_lowest() > kVersion || theirs.version_highest() < kVersion) {
+    return base::Error("message protocol version " + std::to_string(kVersion) + " is needed");
+  }
+  const bool may_follow = role == ConnectRole::kPassive && config.follows_peer_mode;
+  const bool is_mode = theirs.mode() == connect::MODE_RDMA || theirs.mode() == connect::MODE_SEND;
+  if (!is_mode || (theirs.mode() != coded(config.mode) && !may_follow)) {
+    return base::Error("the other side speaks another mode: give both the same --mode");
+  }
+  if (theirs.msg_max_size() < 2 || !is_message_max(theirs.msg_max(0)) ||
+      !is_message_max(theirs.msg_max(1))) {
+    return base::Error("a message length that is not a multiple of 4 from 256 to 65536");
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<Agreement> agree(base::Bytes private_data, const PairConfig& config,
+                              ConnectRole role) {
+  connect::Capabilities theirs;
+  if (!parse(private_data, theirs)) return base::Error("capabilities that do not parse");
+  if (const auto checked = check(theirs, config, role); !checked) return checked.error();
+  return Agreement{
+      .mode = theirs.mode() == connect::MODE_RDMA ? Mode::kRdma : Mode::kSend,
+      .control_message_max = std::min(theirs.msg_max(0), config.control_message_max),
+      .data_message_max = std::min(theirs.msg_max(1), config.data_message_max),
+      .form_in = agreed_form(coded(config.idata_form), theirs.idata_form_out()),
+      .form_out = agreed_form(theirs.idata_form_in(), connect::IDATA_FORM_OFFSET_LENGTH),
+      .peer_name = clean_node_name(theirs.node_name()),
+      .peer_queues = std::max(theirs.queues(), 1U),
+  };
+}
+
+std::string encode_capabilities(const PairConfig& config, Mode mode) {
+  connect::Capabilities mine;
+  mine.set_mode(coded(mode));
+  mine.set_version_lowest(kVersion);
+  mine.set_version_highest(kVersion);
+  mine.add_msg_max(config.control_message_max);
+  mine.add_msg_max(config.data_message_max);
+  mine.set_idata_form_in(coded(config.idata_form));
+  mine.set_idata_form_out(connect::IDATA_FORM_OFFSET_LENGTH);
+  mine.set_node_name(config.node_name.substr(0, kNodeNameMax));
+  mine.set_queues(config.queues);
+  mine.set_queue(config.queue);
+  mine.set_program("splitnic");
+  mine.set_nic(config.nic);
+  return mine.SerializeAsString();
+}
+
+std::uint32_t nic_asked(base::Bytes private_data) {
+  connect::Capabilities theirs;
+  return parse(private_data, theirs) ? theirs.nic() : 0;
+}
+
+QueuesAsked queues_asked(base::Bytes private_data) {
+  connect::Capabilities theirs;
+  if (!parse(private_data, theirs)) return {};
+  return {std::max(theirs.queues(), 1U), theirs.queue(), theirs.mode() == connect::MODE_SEND};
+}
+
+}  // namespace splitnic::messaging

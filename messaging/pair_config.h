@@ -1,0 +1,39 @@
+// The configuration of a channel pair: the mode, the pools that this side offers, and the limits
+// that both sides negotiate. docs/wire/message.md#capabilities
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messaging/pools/pool_spec.h"
+#include "messaging/wire/idata.h"
+
+namespace splitnic::messaging {
+
+enum class Mode : std::uint8_t { kRdma, kSend };
+
+struct PairConfig {
+  Mode mode = Mode::kRdma;        // requested by the active side
+  bool follows_peer_mode = true;  // passive side: either mode; false: only `mode`
+  std::vector<PoolSpec> pools{kDefaultPools.begin(),
+                              kDefaultPools.end()};  // > 256 elements: several pools
+  std::uint32_t send_threshold = 0;  // rdma mode: frames up to this go as SendData on channel 0
+  std::uint32_t control_message_max = 4096;  // 256..65536; the smaller of both sides holds
+  std::uint32_t data_message_max = 65536;    // send mode
+  // How the peer indicates writes into our pools; none: by message only. Form B needs exactly one
+  // pool of at most 4 MiB, its element size a multiple of 64.
+  std::optional<IdataForm> idata_form = IdataForm::kPoolElement;
+  // For pools that the peer requests with BufferRecvPoolGet; 0: no such pools.
+  std::uint32_t grant_bytes_max = 4 << 20;
+  std::string node_name{};
+  std::uint32_t nic = 0;  // active side: number of the NIC of the I/O unit
+  // The number of pairs of this connection and the number of this one (connection.h). On the
+  // passive side, before a CONNECT_REQ has arrived, `queues` is the maximum that it accepts.
+  std::uint32_t queues = 1;
+  std::uint32_t queue = 0;
+  std::uint64_t window_bytes_max = 2 << 20;
+};
+
+}  // namespace splitnic::messaging
