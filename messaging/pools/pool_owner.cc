@@ -8,16 +8,12 @@
 #include "base/check.h"
 
 namespace splitnic::messaging {
-namespace {
-constexpr std::size_t kBufferRequestsMax = 8;
-constexpr std::size_t kFlushRepliesMax = 16;
-}  // namespace
 
 PoolOwner::PoolOwner(const PoolOwnerConfig& config, ContextSource& contexts, DropCounters& drops)
-    : config_(config), contexts_(contexts), drops_(drops) {}
+    : config_(config), contexts_(contexts), drops_(drops), flushes_(config.flush_timeout) {}
 
 PoolRef PoolOwner::choose_ref(const PoolMemory& memory) {
-  // Rotating, so that a reference is not used again soon after its flush.
+  // References rotate, so that one is not reused soon after its flush.
   if (PoolElementIdata::suits(PoolRef(0), memory.elements, memory.element_bytes)) {
     for (std::uint32_t i = 0; i < kIdataPools; ++i) {
       const PoolRef ref(next_small_++ % kIdataPools);
@@ -28,19 +24,19 @@ PoolRef PoolOwner::choose_ref(const PoolMemory& memory) {
   return PoolRef(next_large_++);
 }
 
-PoolRef PoolOwner::add(const PoolMemory& memory, TransactionContext replies) {
+PoolRef PoolOwner::add(const PoolMemory& memory, TransactionContext context) {
   const PoolRef ref = choose_ref(memory);
-  add_as(ref, memory, replies);
+  add_as(ref, memory, context);
   return ref;
 }
 
-void PoolOwner::add_as(PoolRef ref, const PoolMemory& memory, TransactionContext replies) {
+void PoolOwner::add_as(PoolRef ref, const PoolMemory& memory, TransactionContext context) {
   const PoolRecord record{ref,           memory.elements, memory.element_bytes,
                           memory.handle, memory.address,  memory.pool_context};
   CHECK(record.is_legal());
   CHECK(config_.form != IdataForm::kOffsetLength || pools_.size() == 0);
   Pool& pool = pools_.insert(ref, std::make_unique<Pool>(record));
-  pool.replies = replies;
+  pool.context = context;
   pool.posted = record.elements;
   pool.size_class = class_of(record.element_bytes);
   has_unannounced_ = true;
@@ -59,8 +55,8 @@ void PoolOwner::move(Pool& pool, PoolEvent event) {
   pool.state = *to;
 }
 
-// The peer is done with the pool, or is believed to be. Elements that a reader holds stay until
-// release().
+// The peer no longer uses the pool, or its time to reply is up. Elements that a reader holds stay
+// until release().
 void PoolOwner::end(Pool& pool, bool is_timed_out) {
   if (pool.is_live()) {
     if (pool.state == PoolState::kAdvertised) move(pool, PoolEvent::kFlushBegun);
@@ -68,7 +64,7 @@ void PoolOwner::end(Pool& pool, bool is_timed_out) {
     classes_[pool.size_class].posted -= pool.posted;
   }
   pool.is_unannounced = false;
-  pool.is_flush_unsent = false;
+  pool.flush.is_unsent = false;
   pool.update_due = base::kNever;
   closed_.push_back({pool.record.pool, pool.record.handle, is_timed_out});
 }
@@ -92,36 +88,28 @@ Verdict PoolOwner::on_get(const BufferRecvPoolGet& message) {
 }
 
 Verdict PoolOwner::on_flush_request(const BufferPoolFlushRequest& message) {
-  const auto same = [&](const FlushReply& a) { return a.context == message.context(); };
-  if (std::any_of(replies_.begin(), replies_.end(), same)) return {};  // repeated: one answer
-  if (replies_.size() == kFlushRepliesMax) return DropReason::kState;
-  FlushReply reply{message.context(), {}};
-  for (std::size_t i = 0; i < message.size(); ++i) {
-    Pool* pool = pools_.find(message[i].pool);
-    if (pool == nullptr || !pool->is_live()) {
-      drops_.add(DropReason::kPool);  // answered all the same
-      continue;
-    }
+  return flushes_.on_request(message, drops_, [this](PoolRef ref) {
+    Pool* pool = pools_.find(ref);
+    if (pool == nullptr || !pool->is_live()) return false;
     if (pool->state == PoolState::kAdvertised) move(*pool, PoolEvent::kFlushBegun);
     pool->update_due = base::kNever;
-    pool->is_flush_unsent = false;
-    reply.refs.push_back(message[i].pool);
-  }
-  replies_.push_back(std::move(reply));
-  return {};
+    pool->flush.is_unsent = false;
+    return true;
+  });
 }
 
 bool PoolOwner::on_flush_reply(TransactionContext context) {
-  const auto at = std::find_if(open_flushes_.begin(), open_flushes_.end(),
-                               [&](const OpenFlush& open) { return open.context == context; });
-  if (at == open_flushes_.end()) return false;
-  open_flushes_.erase(at);
+  if (!flushes_.on_reply(context)) return false;
+  end_flushed(context, false);
+  return true;
+}
+
+// A pool that crossing requests have ended already is not ended again.
+void PoolOwner::end_flushed(TransactionContext request, bool is_timed_out) {
   pools_.visit([&](Pool& pool) {
-    // A pool that crossing requests have ended already is not ended again.
-    if (pool.state == PoolState::kFlushing && pool.flush == context) end(pool, false);
+    if (pool.state == PoolState::kFlushing && pool.flush.is_of(request)) end(pool, is_timed_out);
   });
   erase_drained();
-  return true;
 }
 
 void PoolOwner::request_flush(std::span<const PoolRef> refs) {
@@ -132,8 +120,7 @@ void PoolOwner::request_flush(std::span<const PoolRef> refs) {
     if (pool->state != PoolState::kAdvertised) continue;
     move(*pool, PoolEvent::kFlushBegun);
     pool->update_due = base::kNever;
-    pool->is_flush_unsent = true;
-    has_flush_unsent_ = true;
+    flushes_.add(pool->flush);
   }
   erase_drained();
 }
@@ -149,11 +136,9 @@ void PoolOwner::close_all() {
     if (pool.is_live() || pool.is_unannounced) end(pool, false);
   });
   erase_drained();
-  open_flushes_.clear();
-  replies_.clear();
+  flushes_.clear();
   buffer_requests_.clear();
   has_unannounced_ = false;
-  has_flush_unsent_ = false;
   update_due_ = base::kNever;
 }
 
@@ -166,45 +151,30 @@ std::size_t PoolOwner::next_message(base::Time now, base::MutableBytes out) {
 }
 
 std::size_t PoolOwner::emit_flush_reply(base::MutableBytes out) {
-  if (replies_.empty()) return 0;
-  const FlushReply reply = std::move(replies_.front());
-  replies_.erase(replies_.begin());
-  for (const PoolRef ref : reply.refs) {
+  const auto is_ready = [](PoolRef) { return true; };
+  const auto end_it = [this](PoolRef ref) {
     Pool* pool = pools_.find(ref);
     if (pool != nullptr && pool->state == PoolState::kFlushing) end(*pool, false);
-  }
-  erase_drained();
-  return BufferPoolFlushReply{reply.context}.emit(out);
+  };
+  const std::size_t length = flushes_.emit_reply(is_ready, end_it, out);
+  if (length != 0) erase_drained();
+  return length;
 }
 
 std::size_t PoolOwner::emit_flush_request(base::Time now, base::MutableBytes out) {
-  if (!has_flush_unsent_) return 0;
-  has_flush_unsent_ = false;
-  const TransactionContext context = contexts_.next();
-  RecordWriter<BufferPoolFlushRequest> writer(out);
-  pools_.visit([&](Pool& pool) {
-    if (!pool.is_flush_unsent) return;
-    if (writer.full()) {
-      has_flush_unsent_ = true;
-      return;
-    }
-    writer.add({pool.record.pool});
-    pool.is_flush_unsent = false;
-    pool.flush = context;
-  });
-  if (!writer.empty()) open_flushes_.push_back({context, now + config_.flush_timeout});
-  return writer.finish(context);
+  return flushes_.emit_request(
+      pools_, [this] { return contexts_.next(); }, [](const Pool&) { return true; }, now, out);
 }
 
 std::size_t PoolOwner::emit_advertisement(base::MutableBytes out) {
   if (!has_unannounced_) return 0;
   has_unannounced_ = false;
-  std::optional<TransactionContext> context;  // one message answers one Get
+  std::optional<TransactionContext> context;  // one message replies to one Get
   RecordWriter<BufferRecvPool> writer(out);
   pools_.visit([&](Pool& pool) {
     if (!pool.is_unannounced) return;
-    if (!context) context = pool.replies;
-    if (writer.full() || pool.replies != *context) {
+    if (!context) context = pool.context;
+    if (writer.full() || pool.context != *context) {
       has_unannounced_ = true;
       return;
     }
@@ -217,25 +187,10 @@ std::size_t PoolOwner::emit_advertisement(base::MutableBytes out) {
 }
 
 void PoolOwner::on_time(base::Time now) {
-  for (std::size_t i = 0; i < open_flushes_.size();) {
-    if (open_flushes_[i].deadline > now) {
-      ++i;
-      continue;
-    }
-    const TransactionContext context = open_flushes_[i].context;
-    open_flushes_.erase(open_flushes_.begin() + static_cast<std::ptrdiff_t>(i));
-    pools_.visit([&](Pool& pool) {
-      if (pool.state == PoolState::kFlushing && pool.flush == context) end(pool, true);
-    });
-    erase_drained();
-  }
+  while (const auto request = flushes_.next_expired(now)) end_flushed(*request, true);
 }
 
-base::Time PoolOwner::deadline() const {
-  base::Time at = update_due_;
-  for (const OpenFlush& open : open_flushes_) at = std::min(at, open.deadline);
-  return at;
-}
+base::Time PoolOwner::deadline() const { return std::min(update_due_, flushes_.deadline()); }
 
 std::optional<BufferRecvPoolGet> PoolOwner::next_buffer_request() {
   if (buffer_requests_.empty()) return std::nullopt;
@@ -252,15 +207,15 @@ std::optional<ClosedPool> PoolOwner::next_closed() {
 }
 
 bool PoolOwner::in_use(fabric::MemoryHandle handle) const {
-  bool found = false;
-  pools_.visit([&](const Pool& pool) { found = found || pool.record.handle == handle; });
-  return found;
+  bool is_found = false;
+  pools_.visit([&](const Pool& pool) { is_found |= pool.record.handle == handle; });
+  return is_found;
 }
 
 bool PoolOwner::is_closed() const {
-  bool live = false;
-  pools_.visit([&](const Pool& pool) { live = live || pool.is_live() || pool.is_unannounced; });
-  return !live;
+  bool is_live = false;
+  pools_.visit([&](const Pool& pool) { is_live |= pool.is_live() || pool.is_unannounced; });
+  return !is_live;
 }
 
 bool PoolOwner::knows(PoolRef ref) const {

@@ -1,10 +1,9 @@
-// The target side: pools of ours that the peer writes into. Pure: messages, indications and time
-// come in; messages and deadlines come out. One object a connection, on one thread.
+// The target side: our pools, into which the peer writes. Pure: messages, indications and time come
+// in; messages and deadlines come out. One object per connection, on one thread.
 //
-// Invariants. Per pool, posted + filled + released = elements. `posted` is what the peer may
-// believe to have, so it is never less than what it has. No element that a reader holds is named by
-// an Update [S001-14]. A message of the peer is applied completely or not at all.
-// docs/wire/message.md
+// Invariants. Per pool, posted + filled + released = elements. `posted` is an upper bound of the
+// elements that the peer may use. No element that a reader holds is named by an Update [S001-14].
+// A message of the peer is applied completely or not at all. docs/wire/message.md
 #pragma once
 
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/ring.h"
 #include "messaging/pools/element_state.h"
+#include "messaging/pools/flush_exchange.h"
 #include "messaging/pools/pool_spec.h"
 #include "messaging/pools/pool_table.h"
 #include "messaging/wire/buffer_pool_flush.h"
@@ -29,7 +29,7 @@
 
 namespace splitnic::messaging {
 
-// Registered memory of one pool. A pool is deregistered by itself, so give each its own handle.
+// Registered memory of one pool. Pools are deregistered separately, so each needs its own handle.
 struct PoolMemory {
   std::uint32_t elements = 0;
   std::uint32_t element_bytes = 0;
@@ -38,7 +38,7 @@ struct PoolMemory {
   std::uint64_t pool_context = 0;
 };
 
-// What the peer stored: `bytes` from `address` on, in `count` elements.
+// Data that the peer stored: `bytes` from `address` on, in `count` elements.
 struct FilledElement {
   PoolRef pool;
   std::uint32_t element = 0;
@@ -53,12 +53,12 @@ class FilledSink {
   virtual void on_filled(const FilledElement& filled) = 0;
 };
 
-// The peer can no longer use this pool: deregister its memory now. Free it when in_use() says
-// false.
+// The peer can no longer use this pool: deregister its memory now, and free it once in_use()
+// returns false.
 struct ClosedPool {
   PoolRef pool;
   fabric::MemoryHandle handle;
-  bool is_timed_out = false;  // the peer did not answer the flush
+  bool is_timed_out = false;  // the peer did not reply to the flush
 };
 
 struct PoolOwnerConfig {
@@ -77,61 +77,62 @@ class PoolOwner {
  public:
   PoolOwner(const PoolOwnerConfig& config, ContextSource& contexts, DropCounters& drops);
 
-  // How the peer indicates its writes, once it is agreed. REQUIRES with form B no more than one
-  // pool.
+  // Sets the form in which the peer indicates its writes, once it is agreed. REQUIRES at most one
+  // pool with form B.
   void set_form(std::optional<IdataForm> form) {
     CHECK(form != IdataForm::kOffsetLength || pools_.size() <= 1);
     config_.form = form;
   }
-  // Adds a pool; it is advertised by the next messages. `answers` is the context of the Get that
-  // asked for it. REQUIRES that one zero-length receive an element is posted on channel 1, a legal
-  // record, and with idata form B that there is no other pool.
-  PoolRef add(const PoolMemory& memory, TransactionContext replies = kUnsolicited);
-  // The same with a reference of the caller's choice. REQUIRES that it is not in use.
-  void add_as(PoolRef ref, const PoolMemory& memory, TransactionContext replies = kUnsolicited);
+  // Adds a pool; the next messages advertise it. `context` is that of the Get which requested it.
+  // REQUIRES that one zero-length receive per element is posted on channel 1, a legal record, and
+  // with idata form B that there is no other pool.
+  PoolRef add(const PoolMemory& memory, TransactionContext context = kUnsolicited);
+  // The same with a reference that the caller chooses. REQUIRES that it is not in use.
+  void add_as(PoolRef ref, const PoolMemory& memory, TransactionContext context = kUnsolicited);
 
   // -- data path --
-  // An RDMA write with immediate completed: what it says must agree with our table, the byte count
-  // and where the write began.
+  // An RDMA write with immediate data completed. Its idata must agree with our table, with the byte
+  // count of the write and with the address at which it began.
   Parsed<FilledElement> on_idata(std::uint32_t idata, std::uint32_t byte_count,
                                  fabric::VirtualAddress written_at, base::Time now);
   Verdict on_indicate(const BufferRdmaIndicate& message, FilledSink& sink, base::Time now);
-  // How many writes were indicated, in either way.
+  // Returns the number of writes that were indicated, by idata or by message.
   std::uint64_t indicated() const { return indicated_; }
-  // The peer may write to every one of these elements now: posted, or returned [S001-14].
+  // Returns true if the peer may write to each of these elements now: posted, or returned
+  // [S001-14].
   bool may_write(PoolRef ref, std::uint32_t first, std::uint32_t count) const;
-  // What lies in this element is a frame that our reader has not done with.
+  // Returns true if the element holds a frame that our reader has not released.
   bool is_filled(PoolRef ref, std::uint32_t element) const;
-  // The reader has moved the data out. REQUIRES that the elements are filled and that the receive
-  // descriptor of each was posted anew (message mode has none). [S001-14]
+  // The reader has copied the data out. REQUIRES that the elements are filled and that a receive
+  // descriptor was posted for each (not for indications by message). [S001-14]
   void release(PoolRef ref, std::uint32_t first, std::uint32_t count, base::Time now);
 
   // -- control --
   Verdict on_get(const BufferRecvPoolGet& message);
-  // The peer wants these pools (bit 63 of the context) to end.
+  // The peer requests the end of these pools (bit 63 of the context is set).
   Verdict on_flush_request(const BufferPoolFlushRequest& message);
-  // False if the reply answers no request of this object.
+  // Returns false if the reply belongs to no request of this object.
   bool on_flush_reply(TransactionContext context);
-  // Asks the peer to stop using pools; unknown ones are skipped.
+  // Requests that the peer stops using these pools; unknown ones are skipped.
   void request_flush(std::span<const PoolRef> refs);
   void request_flush_all();
-  // The connection is gone: all pools end at once, without messages.
+  // The connection is gone: all pools end immediately, without messages.
   void close_all();
 
-  // Writes the next message due and returns its length; 0: nothing to send now. A message that is
-  // given out counts as sent: call it only with a send slot at hand, `out` as long as MSG_MAX.
+  // Writes the next message that is due and returns its length, or 0 if there is none. The message
+  // counts as sent: call this only with a free send slot, and with `out` as long as MSG_MAX.
   std::size_t next_message(base::Time now, base::MutableBytes out);
-  // Flushes whose time is up end. Call it at deadline().
+  // Ends flushes without a reply whose time is up. Call it at deadline().
   void on_time(base::Time now);
   base::Time deadline() const;
 
   std::optional<BufferRecvPoolGet> next_buffer_request();
   std::optional<ClosedPool> next_closed();
-  // No pool that the peer may name.
+  // Returns true if there is no pool that the peer may name.
   bool is_closed() const;
-  // A reader still holds elements of this memory.
+  // Returns true while a reader holds elements of this memory.
   bool in_use(fabric::MemoryHandle handle) const;
-  // The peer may name this pool.
+  // Returns true if the peer may name this pool.
   bool knows(PoolRef ref) const;
   void visit(const std::function<void(const OwnerPoolView&)>& visitor) const;
 
@@ -151,23 +152,14 @@ class PoolOwner {
     PoolRecord record;
     PoolState state = PoolState::kFree;
     bool is_unannounced = true;  // kFree, and its BufferRecvPool is to be sent
-    bool is_flush_unsent = false;
-    TransactionContext replies;
-    TransactionContext flush;  // our open request
+    TransactionContext context;  // of the Get that requested it
+    FlushMark flush;             // of our request to end it
     std::vector<Element> elements;
     base::Ring<std::uint32_t> released;  // in the order of release
     std::uint32_t posted = 0;
     std::uint32_t filled = 0;
     std::size_t size_class = 0;
     base::Time update_due = base::kNever;
-  };
-  struct OpenFlush {
-    TransactionContext context;
-    base::Time deadline;
-  };
-  struct FlushReply {
-    TransactionContext context;
-    std::vector<PoolRef> refs;
   };
 
   // pool_owner_datapath.cc
@@ -183,6 +175,7 @@ class PoolOwner {
   // pool_owner.cc
   void move(Pool& pool, PoolEvent event);
   void end(Pool& pool, bool is_timed_out);
+  void end_flushed(TransactionContext request, bool is_timed_out);
   void erase_drained();
   PoolRef choose_ref(const PoolMemory& memory);
   std::size_t class_of(std::uint32_t element_bytes);
@@ -195,12 +188,10 @@ class PoolOwner {
   DropCounters& drops_;
   PoolTable<Pool> pools_;
   std::vector<SizeClass> classes_;
-  base::Time update_due_ = base::kNever;  // at most the least of the pools'
+  base::Time update_due_ = base::kNever;  // at most the earliest of the pools'
   std::uint64_t check_ = 0;
   bool has_unannounced_ = false;
-  bool has_flush_unsent_ = false;
-  std::vector<OpenFlush> open_flushes_;
-  std::vector<FlushReply> replies_;
+  FlushExchange flushes_;
   std::vector<BufferRecvPoolGet> buffer_requests_;
   std::vector<ClosedPool> closed_;
   std::uint32_t next_small_ = 0;

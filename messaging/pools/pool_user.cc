@@ -10,9 +10,6 @@
 namespace splitnic::messaging {
 namespace {
 
-constexpr std::size_t kBufferRequestsMax = 8;
-constexpr std::size_t kFlushRepliesMax = 16;
-
 bool overlap(const PoolRecord& a, const PoolRecord& b) {
   return a.handle == b.handle && a.address.value < b.address.value + b.total_bytes() &&
          b.address.value < a.address.value + a.total_bytes();
@@ -26,10 +23,10 @@ PoolUser::Pool::Pool(const PoolRecord& r, std::uint64_t since)
 }
 
 PoolUser::PoolUser(const PoolUserConfig& config, ContextSource& contexts, DropCounters& drops)
-    : config_(config), contexts_(contexts), drops_(drops) {}
+    : config_(config), contexts_(contexts), drops_(drops), flushes_(config.flush_timeout) {}
 
-// All records are judged before the first is believed: no partial pool, no memory for a refused
-// one. [P-42]
+// All records are checked before the first is applied: a refused message leaves no pool and uses no
+// memory. [P-42]
 Verdict PoolUser::on_advertised(const BufferRecvPool& message) {
   if (pools_.size() + message.size() > config_.pools_max) return DropReason::kRange;
   if (classes_.size() + new_sizes(message) > config_.sizes_max) return DropReason::kRange;
@@ -46,7 +43,7 @@ Verdict PoolUser::on_advertised(const BufferRecvPool& message) {
   return {};
 }
 
-// Element sizes in the message that no pool in use has.
+// Returns the number of element sizes in the message that no pool in use has.
 std::size_t PoolUser::new_sizes(const BufferRecvPool& message) const {
   std::size_t sizes = 0;
   for (std::size_t i = 0; i < message.size(); ++i) {
@@ -86,7 +83,7 @@ void PoolUser::add(const PoolRecord& record) {
   sizes.total += record.elements;
 }
 
-// From here on nothing is taken from the pool.
+// From now on no element of the pool is leased.
 void PoolUser::leave_class(Pool& pool) {
   SizeClass* sizes = class_of(pool);
   CHECK(sizes != nullptr);
@@ -105,36 +102,24 @@ void PoolUser::erase(PoolRef ref) {
 }
 
 Verdict PoolUser::on_flush_request(const BufferPoolFlushRequest& message) {
-  const auto same = [&](const FlushReply& a) { return a.context == message.context(); };
-  if (std::any_of(replies_.begin(), replies_.end(), same)) return {};  // repeated: one answer
-  if (replies_.size() == kFlushRepliesMax) return DropReason::kState;
-  FlushReply reply{message.context(), {}};
-  for (std::size_t i = 0; i < message.size(); ++i) {
-    Pool* pool = pools_.find(message[i].pool);
-    if (pool == nullptr) {
-      drops_.add(DropReason::kPool);  // answered all the same
-      continue;
-    }
+  return flushes_.on_request(message, drops_, [this](PoolRef ref) {
+    Pool* pool = pools_.find(ref);
+    if (pool == nullptr) return false;
     if (!pool->is_flushing()) leave_class(*pool);
     pool->is_flushed_by_owner = true;
-    reply.refs.push_back(message[i].pool);
-  }
-  replies_.push_back(std::move(reply));
-  return {};
+    return true;
+  });
 }
 
 bool PoolUser::on_flush_reply(TransactionContext context) {
-  const auto at = std::find_if(open_flushes_.begin(), open_flushes_.end(),
-                               [&](const OpenFlush& open) { return open.context == context; });
-  if (at == open_flushes_.end()) return false;
-  open_flushes_.erase(at);
+  if (!flushes_.on_reply(context)) return false;
   erase_flushed(context);
   return true;
 }
 
-void PoolUser::erase_flushed(TransactionContext context) {
+void PoolUser::erase_flushed(TransactionContext request) {
   pools_.erase_if([&](const Pool& pool) {
-    const bool is_done = pool.is_flushed_by_us && !pool.is_flush_unsent && pool.flush == context;
+    const bool is_done = pool.is_flushed_by_us && pool.flush.is_of(request);
     if (is_done) elements_ -= pool.record.elements;
     return is_done;
   });
@@ -153,8 +138,7 @@ void PoolUser::request_flush(std::span<const PoolRef> refs) {
     if (pool == nullptr || pool->is_flushing()) continue;
     leave_class(*pool);
     pool->is_flushed_by_us = true;
-    pool->is_flush_unsent = true;
-    has_flush_unsent_ = true;
+    flushes_.add(pool->flush);
   }
 }
 
@@ -168,10 +152,8 @@ void PoolUser::close_all() {
   classes_.clear();
   pools_.erase_if([](const Pool&) { return true; });
   elements_ = 0;
-  open_flushes_.clear();
-  replies_.clear();
+  flushes_.clear();
   buffer_requests_.clear();
-  has_flush_unsent_ = false;
   is_waiting_ = false;
 }
 
@@ -185,63 +167,33 @@ std::size_t PoolUser::next_message(base::Time now, base::MutableBytes out) {
   return length;
 }
 
-bool PoolUser::is_quiet(const FlushReply& reply) const {
-  return std::all_of(reply.refs.begin(), reply.refs.end(), [&](PoolRef ref) {
+// The reply waits until our writes into the pools have completed [S001-17].
+std::size_t PoolUser::emit_flush_reply(base::MutableBytes out) {
+  const auto is_ready = [this](PoolRef ref) {
     const Pool* pool = pools_.find(ref);
     return pool == nullptr || !pool->is_flushed_by_owner || pool->outstanding == 0;
-  });
-}
-
-std::size_t PoolUser::emit_flush_reply(base::MutableBytes out) {
-  if (replies_.empty()) return 0;
-  const auto at = std::find_if(replies_.begin(), replies_.end(),
-                               [&](const FlushReply& a) { return is_quiet(a); });
-  if (at == replies_.end()) return 0;
-  const FlushReply reply = std::move(*at);
-  replies_.erase(at);
-  for (const PoolRef ref : reply.refs) {
+  };
+  const auto end_it = [this](PoolRef ref) {
     const Pool* pool = pools_.find(ref);
     if (pool != nullptr && pool->is_flushed_by_owner) erase(ref);
-  }
-  return BufferPoolFlushReply{reply.context}.emit(out);
+  };
+  return flushes_.emit_reply(is_ready, end_it, out);
 }
 
 std::size_t PoolUser::emit_flush_request(base::Time now, base::MutableBytes out) {
-  if (!has_flush_unsent_) return 0;
-  has_flush_unsent_ = false;
-  const TransactionContext context = for_receivers_pools(contexts_.next());
-  RecordWriter<BufferPoolFlushRequest> writer(out);
-  pools_.visit([&](Pool& pool) {
-    if (!pool.is_flush_unsent) return;
-    if (pool.outstanding != 0 || writer.full()) {
-      has_flush_unsent_ = true;
-      return;
-    }
-    writer.add({pool.record.pool});
-    pool.is_flush_unsent = false;
-    pool.flush = context;
-  });
-  if (!writer.empty()) open_flushes_.push_back({context, now + config_.flush_timeout});
-  return writer.finish(context);
+  return flushes_.emit_request(
+      pools_, [this] { return for_receivers_pools(contexts_.next()); },
+      [](const Pool& pool) { return pool.outstanding == 0; }, now, out);
 }
 
 void PoolUser::on_time(base::Time now) {
-  for (std::size_t i = 0; i < open_flushes_.size();) {
-    if (open_flushes_[i].deadline > now) {
-      ++i;
-      continue;
-    }
+  while (const auto request = flushes_.next_expired(now)) {
     counters_.add(PoolCounter::kFlushTimeout);
-    erase_flushed(open_flushes_[i].context);
-    open_flushes_.erase(open_flushes_.begin() + static_cast<std::ptrdiff_t>(i));
+    erase_flushed(*request);
   }
 }
 
-base::Time PoolUser::deadline() const {
-  base::Time at = base::kNever;
-  for (const OpenFlush& open : open_flushes_) at = std::min(at, open.deadline);
-  return at;
-}
+base::Time PoolUser::deadline() const { return flushes_.deadline(); }
 
 void PoolUser::visit(const std::function<void(const UserPoolView&)>& visitor) const {
   pools_.visit([&](const Pool& pool) {

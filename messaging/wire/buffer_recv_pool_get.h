@@ -1,5 +1,5 @@
-// BufferRecvPoolGet (0x0002): the user of the peer's pools asks for more memory. No reply is owed
-// and the sender does not wait. docs/wire/message.md#bufferrecvpoolget [S001-13]
+// BufferRecvPoolGet (0x0002): the user of the peer's pools requests more memory. The peer need not
+// reply, and the sender does not wait. docs/wire/message.md#bufferrecvpoolget [S001-13]
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,9 @@
 #include "messaging/wire/message_header.h"
 
 namespace splitnic::messaging {
+
+// Each side keeps at most this many requests of a connection.
+inline constexpr std::size_t kBufferRequestsMax = 8;
 
 struct BufferRecvPoolGet {
   static constexpr std::size_t kBytes = 20;
