@@ -1,6 +1,6 @@
-// Why a message or an indication of the peer was dropped. A dropped message changes no state; it is
-// counted under msg.drop.<reason> and nothing else happens, except that a `state` or `range` error
-// of an Update closes an RC connection. docs/wire/message.md#errors
+// The reason why a message or an indication of the peer was dropped. A dropped message changes no
+// state; it is counted as msg.drop.<reason> and has no other effect, except that a `state` or
+// `range` error of an Update closes an RC connection. docs/wire/message.md#errors
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@
 namespace splitnic::messaging {
 
 enum class DropReason : std::uint8_t {
-  kShort,     // less than 12 bytes, or less than the minimum of its function
+  kShort,     // fewer than 12 bytes, or fewer than the minimum of its function
   kAlign,     // the length rule of its function is violated
   kFunction,  // unknown function code
   kVersion,   // version is not 1
   kTooLong,   // more than MSG_MAX of its channel
   kRole,      // sent by the wrong side
   kPool,      // unknown pool reference
-  kRange,     // an index, size or number outside of what is allowed
+  kRange,     // an index, size or number outside of its bounds
   kState,     // not valid in the state of the pool or element
-  kContext,   // a reply that answers no open request
+  kContext,   // a reply to no open request
   kCount_
 };
 
@@ -51,17 +51,17 @@ constexpr std::string_view name(DropReason reason) {
       .substr(kPrefix.size());
 }
 
-// Never thrown: boost asks for it when value() is called on a dropped message, a bug of the caller.
+// Called by boost when value() is called on a dropped message, which is a bug of the caller.
 [[noreturn]] inline void throw_exception_from_error(DropReason /*reason*/,
                                                     const boost::source_location& where) {
   base::check_failed("value() of a dropped message", where.file_name(),
                      static_cast<int>(where.line()));
 }
 
-// What was read, or why the message is dropped.
+// A parsed message, or the reason why it is dropped.
 template <typename T>
 using Parsed = boost::system::result<T, DropReason>;
-// Applied completely, or dropped without any effect.
+// The message was applied completely, or was dropped without any effect.
 using Verdict = boost::system::result<void, DropReason>;
 
 }  // namespace splitnic::messaging

@@ -1,4 +1,4 @@
-// What crosses a channel pair, by kind.
+// Counters of what crosses a channel pair, per kind of message or frame.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ enum class PairCounter {
   kSendDataTx,  // frames by SendData, on either channel
   kSendDataRx,
   kWriteTx,      // frames by RDMA write
-  kWriteRx,      // of these indicated by idata
-  kIndicatedRx,  // and by message
-  kDropNoSlot,   // a SendData that found no slot to stay in
-  kDropReplies,  // requests that came while as many answers as may be open waited to be sent
+  kWriteRx,      // received and indicated by idata
+  kIndicatedRx,  // received and indicated by message
+  kDropNoSlot,   // a SendData for which no slot was free
+  kDropReplies,  // requests that arrived while the maximum number of replies waited to be sent
   kAsked,        // BufferRecvPoolGet sent
-  kGranted,      // pools made for the peer's BufferRecvPoolGet
-  kRefused,      // and not made
+  kGranted,      // BufferRecvPoolGet of the peer for which a pool was made
+  kRefused,      // and for which none was made
   kCount_
 };
 

@@ -20,7 +20,7 @@ void put(std::string& out, T value) {
 
 void put(std::string& out, const NicState::Mac& mac) { out.append(mac.begin(), mac.end()); }
 
-// Number of entries (32), then the entries in rising order.
+// Appends the number of entries (32), then the entries in rising order.
 template <typename T>
 void put_sorted(std::string& out, std::vector<T> list) {
   std::ranges::sort(list);

@@ -1,4 +1,4 @@
-// What a host has configured on its NIC, and the digest that GET_STATE answers: SHA-256 over the
+// The configuration of a host's NIC, and the digest in the reply to GET_STATE: SHA-256 over the
 // fields in this order, lists sorted, integers big endian. Two sides with the same digest have the
 // same configuration. docs/wire/message.md#digest
 #pragma once
@@ -25,9 +25,9 @@ struct NicState {
   std::uint32_t mtu = 0;
   std::uint64_t offloads = 0;  // feature bits in force
 
-  // The bytes that are digested.
+  // Returns the bytes over which the digest is computed.
   std::string bytes() const;
-  // 32 bytes.
+  // Returns 32 bytes.
   std::string digest() const;
 };
 

@@ -1,7 +1,5 @@
-// The node name that a peer says of itself, as it may stand in logs and counter names: at most 64
-// bytes, letters, digits, '.', '_' and '-' and no '.' in front, as for our own --name. Every other
-// byte becomes '_', so a peer can put no line, blank or terminal code where people and scripts
-// read.
+// Makes text of a peer safe for logs, counter names and scripts: no line breaks, blanks or terminal
+// codes.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +10,8 @@ namespace splitnic::messaging {
 
 inline constexpr std::size_t kNodeNameMax = 64;
 
+// Returns the node name with the restrictions of our own --name: at most 64 bytes, letters, digits,
+// '.', '_' and '-', and no '.' in front. Every other byte becomes '_'.
 inline std::string clean_node_name(std::string_view theirs) {
   std::string name(theirs.substr(0, kNodeNameMax));
   std::ranges::replace_if(
@@ -25,7 +25,7 @@ inline std::string clean_node_name(std::string_view theirs) {
   return name;
 }
 
-// A line of the peer's for our log: printable ASCII, at most 200 characters.
+// Returns a line for our log: printable ASCII, at most 200 characters.
 inline std::string clean_line(std::string_view theirs) {
   std::string line(theirs.substr(0, 200));
   std::ranges::replace_if(

@@ -1,5 +1,6 @@
-// The server's last replies: a repeated request is answered from here and not done twice. A request
-// whose work is still going on is not begun again either. Context 0 is never kept. [S001-24]
+// The server's last replies: a repeated request gets its reply from here and is not executed twice.
+// A request that is still being executed is not started a second time. Context 0 is never kept.
+// docs/wire/message.md#cfgutil [S001-24]
 #pragma once
 
 #include <array>
@@ -15,13 +16,13 @@ class ReplyCache {
  public:
   static constexpr std::size_t kReplies = 8;
   enum class Seen : std::uint8_t {
-    kNew,      // do the work, then store()
-    kWorking,  // repeated while it is being done: drop it, the reply will come
-    kReplied,  // repeated: send reply() again
-    kBusy,     // kReplies requests are being worked on: answer status busy, do not store()
+    kNew,      // execute it, then store() the reply
+    kWorking,  // repeated while it is being executed: drop it, the reply will follow
+    kReplied,  // repeated: send reply()
+    kBusy,     // kReplies requests are being executed: reply with status busy, do not store()
   };
 
-  // Looks up a request and notes it as being worked on if it is new.
+  // Looks up a request, and notes it as being executed if it is new.
   Seen begin(TransactionContext context) {
     if (context == kUnsolicited) return Seen::kNew;
     for (const Entry& entry : entries_) {
@@ -36,7 +37,7 @@ class ReplyCache {
     *oldest = Entry{context, true, ++age_, {}};
     return Seen::kNew;
   }
-  // Keeps the reply of a request that begin() called new.
+  // Keeps the reply of a request for which begin() returned kNew.
   void store(TransactionContext context, base::Bytes reply) {
     for (Entry& entry : entries_) {
       if (context == kUnsolicited || entry.context != context) continue;
@@ -44,14 +45,14 @@ class ReplyCache {
       entry.reply.assign(reply.begin(), reply.end());
     }
   }
-  // The reply to a context that begin() called answered; empty if there is none.
+  // Returns the reply to a request for which begin() returned kReplied; empty if there is none.
   base::Bytes reply(TransactionContext context) const {
     for (const Entry& entry : entries_) {
       if (entry.context == context && !entry.is_working) return entry.reply;
     }
     return {};
   }
-  // A new connection: contexts begin anew.
+  // Forgets all, for a new connection with new contexts.
   void clear() { entries_ = {}; }
 
  private:

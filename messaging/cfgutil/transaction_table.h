@@ -1,6 +1,6 @@
 // Open requests by Transaction Context: a request is repeated with the same context until its reply
-// comes, and given up after the last try. Pure: time comes in, messages and deadlines come out.
-// [S001-10] [S001-24]
+// arrives, and fails after the last try. Pure: time comes in, messages and deadlines come out.
+// docs/wire/message.md#cfgutil [S001-10] [S001-24]
 #pragma once
 
 #include <algorithm>
@@ -35,16 +35,16 @@ class TransactionTable {
     CHECK(!full() && find(context) == open_.end());
     open_.push_back({context, std::move(message), 0, base::Time{}});
   }
-  // The reply to `context` has come: the request is closed. False if it is not open (late or
-  // invented).
+  // The reply to `context` arrived: closes the request. Returns false if it is not open (the reply
+  // is late or invented).
   bool close(TransactionContext context) {
     const auto at = find(context);
     if (at == open_.end()) return false;
     open_.erase(at);
     return true;
   }
-  // The next message to send or to repeat; empty: none now. It counts as sent and is valid until
-  // the next call of any member.
+  // Returns the next message to send or to repeat; empty if there is none now. It counts as sent
+  // and is valid until the next call of any member.
   base::Bytes next_message(base::Time now) {
     for (Request& request : open_) {
       if (request.due > now || request.tries == config_.tries) continue;
@@ -54,7 +54,7 @@ class TransactionTable {
     }
     return {};
   }
-  // A request whose last try has timed out; it is closed by this.
+  // Closes and returns a request whose last try has timed out.
   std::optional<TransactionContext> next_failed(base::Time now) {
     for (auto at = open_.begin(); at != open_.end(); ++at) {
       if (at->tries < config_.tries || at->due > now) continue;
@@ -64,7 +64,7 @@ class TransactionTable {
     }
     return std::nullopt;
   }
-  // When to call next_message() and next_failed() again.
+  // Returns the time at which to call next_message() and next_failed().
   base::Time deadline() const {
     base::Time at = base::kNever;
     for (const Request& request : open_) at = std::min(at, request.due);

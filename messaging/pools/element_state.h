@@ -1,9 +1,9 @@
-// States and edges of pools and of their elements, as data. What is not an edge is refused: the
-// caller counts it and nothing changes. docs/wire/message.md
+// States and edges of pools and of their elements, as tables. An event without an edge is refused:
+// the caller counts it and nothing changes. docs/wire/message.md
 //
-// An element exists twice: in the owner's table and in the user's table. Between them lie an RDMA
-// write and an Update, so the owner may still say Posted while the user says Writing, never the
-// reverse of that order.
+// An element has an entry in the owner's table and one in the user's table. An RDMA write and an
+// Update lie between them, so the owner's entry may still be POSTED while the user's is WRITING,
+// but never the reverse.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ constexpr std::optional<State> find_edge(const Edges& edges, State state, Event 
 enum class PoolState : std::uint8_t {
   kFree,        // not known to the peer; no message or idata may name it
   kAdvertised,  // the peer may write
-  kFlushing,    // the peer was asked to stop, or asked us to; late indications are still taken
+  kFlushing,    // one side requested the end; late indications are still accepted
 };
 enum class PoolEvent : std::uint8_t { kAdvertised, kFlushBegun, kFlushEnded };
 inline constexpr auto kPoolEdges = std::to_array<Edge<PoolState, PoolEvent>>({
@@ -43,8 +43,8 @@ inline constexpr auto kPoolEdges = std::to_array<Edge<PoolState, PoolEvent>>({
 // An element, at the owner of its pool.
 enum class OwnerElement : std::uint8_t {
   kPosted,    // the peer may write; its content is not ours to read
-  kFilled,    // indicated; our reader has it and nobody writes
-  kReleased,  // our reader is done; the peer does not know it yet
+  kFilled,    // indicated; our reader has it and no one writes
+  kReleased,  // released by our reader; the peer does not know it yet
   kReturned,  // the Update is sent: posted again, after at least one use
 };
 enum class OwnerEvent : std::uint8_t { kIndicated, kReleased, kUpdateSent };

@@ -3,7 +3,7 @@
 namespace splitnic::messaging {
 namespace {
 
-// True if the message names a pool that only the other role knows.
+// Returns true if the message names a pool that only the other role knows.
 template <typename Message, typename Expected, typename Other>
 bool is_of_other_role(const Message& message, const Expected& expected, const Other& other) {
   for (std::size_t i = 0; i < message.size(); ++i) {

@@ -1,7 +1,7 @@
-// The buffer-management messages of one connection: which of our two roles each is for. We own
+// Routes the buffer-management messages of one connection to the right one of our two roles. We own
 // pools for one direction and use the peer's for the other, with separate reference numbers
 // [S001-07]; a message that names a pool of the wrong side is a `role` error. Pure, one
-// thread.
+// thread. docs/wire/message.md#errors
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ class PoolControl {
   Verdict on_buffer_pool_flush_reply(const BufferPoolFlushReply& message);
   Verdict on_buffer_rdma_indicate(const BufferRdmaIndicate& message, base::Time now);
 
-  // An Update was dropped as `state` or `range`: elements are lost for good, so an acknowledged
-  // control channel is to be closed. [P-40]
+  // Returns true after an Update was dropped as `state` or `range`: elements are lost permanently,
+  // so an acknowledged control channel has to be closed. [P-40]
   bool is_broken() const { return is_broken_; }
 
   std::size_t next_message(base::Time now, base::MutableBytes out);

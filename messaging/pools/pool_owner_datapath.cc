@@ -1,8 +1,8 @@
 // Per frame at the target:
 //   1. on_idata / on_indicate   an element POSTED (or RETURNED) becomes FILLED
-//   2. release                  the reader has moved the data out
-//   3. review_update            is the peer to be told now, in 100 us, or not yet?
-//   4. emit_update              ranges of all pools that may be told
+//   2. release                  the reader has copied the data out: FILLED becomes RELEASED
+//   3. review_update            decides whether an Update is due now, in 100 us, or not yet
+//   4. emit_update              returns ranges of all pools whose Update is due
 #include <algorithm>
 
 #include "base/check.h"
@@ -29,24 +29,24 @@ Parsed<FilledElement> PoolOwner::locate(std::uint32_t idata) {
     return locate_by_offset(OffsetLengthIdata::decode(idata));
   }
   if (config_.form != IdataForm::kPoolElement) return DropReason::kRole;
-  const PoolElementIdata said = PoolElementIdata::decode(idata);
-  const Pool* pool = pools_.find(PoolRef(said.pool));
+  const PoolElementIdata at = PoolElementIdata::decode(idata);
+  const Pool* pool = pools_.find(PoolRef(at.pool));
   if (pool == nullptr || !pool->is_live()) return DropReason::kPool;
-  if (said.element >= pool->record.elements) return DropReason::kRange;
-  return FilledElement{PoolRef(said.pool), said.element, 1, said.bytes,
-                       pool->record.element_address(said.element)};
+  if (at.element >= pool->record.elements) return DropReason::kRange;
+  return FilledElement{PoolRef(at.pool), at.element, 1, at.bytes,
+                       pool->record.element_address(at.element)};
 }
 
-Parsed<FilledElement> PoolOwner::locate_by_offset(OffsetLengthIdata said) {
+Parsed<FilledElement> PoolOwner::locate_by_offset(OffsetLengthIdata at) {
   const Pool* only = nullptr;
   pools_.visit([&](const Pool& pool) { only = pool.is_live() ? &pool : only; });
   if (only == nullptr) return DropReason::kPool;
   const PoolRecord& record = only->record;
-  const std::uint32_t element = said.offset / record.element_bytes;
-  if (said.offset % record.element_bytes != 0 || element >= record.elements) {
+  const std::uint32_t element = at.offset / record.element_bytes;
+  if (at.offset % record.element_bytes != 0 || element >= record.elements) {
     return DropReason::kRange;
   }
-  return FilledElement{record.pool, element, 1, said.bytes, record.element_address(element)};
+  return FilledElement{record.pool, element, 1, at.bytes, record.element_address(element)};
 }
 
 Verdict PoolOwner::check(const ConsumedRecord& record) {
@@ -95,7 +95,7 @@ void PoolOwner::fill(Pool& pool, std::uint32_t first, std::uint32_t count, base:
     review_update(pool, now);
     return;
   }
-  // The peer has no element of this size left: whatever is released goes back at once.
+  // The peer has no element of this size left: all released ones are returned immediately.
   pools_.visit([&](Pool& other) {
     if (other.size_class == pool.size_class) review_update(other, now);
   });

@@ -1,5 +1,5 @@
-// Pools by reference: an array for the 256 references that idata can name (one load a frame), an
-// ordered map that owns them all. Pools do not move. One thread.
+// Pools by reference: an array for the 256 references that idata can name (one load per frame), and
+// an ordered map that owns all pools. Pools do not move in memory. One thread.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class PoolTable {
     if (ref.value < kIdataPools) small_[ref.value] = nullptr;
     pools_.erase(ref);
   }
-  // In the order of references; `visitor(Pool&)` may not insert or erase.
+  // Calls visitor(Pool&) in the order of references; it may not insert or erase.
   template <typename Visitor>
   void visit(Visitor visitor) {
     for (auto& [ref, pool] : pools_) visitor(*pool);

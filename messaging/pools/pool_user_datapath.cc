@@ -1,6 +1,6 @@
 // Per frame at the initiator:
-//   1. take        an AVAILABLE element becomes WRITING; address, handle and idata go into the RDMA
-//   write
+//   1. take        an AVAILABLE element becomes WRITING; its address, handle and idata go into the
+//                  RDMA write
 //   2. on_written  WRITING becomes CONSUMED
 //   3. on_update   WRITING or CONSUMED becomes AVAILABLE, at the end of its pool's queue
 #include <algorithm>
@@ -65,7 +65,7 @@ std::optional<std::uint32_t> PoolUser::idata_for(const Pool& pool, std::uint32_t
   return std::nullopt;
 }
 
-// Null if the pool of this lease is gone; another of the same reference may be there instead.
+// Returns null if the pool of this lease is gone, even if another one has its reference.
 PoolUser::Pool* PoolUser::leased_pool(const ElementLease& lease) {
   Pool* pool = pools_.find(lease.pool);
   return pool != nullptr && lease.stamp > pool->born ? pool : nullptr;
@@ -77,7 +77,7 @@ void PoolUser::on_written(const ElementLease& lease) {
   CHECK(pool->outstanding != 0);
   --pool->outstanding;
   Element& element = pool->elements[lease.element];
-  if (element.stamp != lease.stamp) return;  // returned by an Update and taken again meanwhile
+  if (element.stamp != lease.stamp) return;  // returned by an Update and leased again meanwhile
   const auto to = next(element.state, UserEvent::kWritten);
   if (!to) return;  // returned by an Update meanwhile
   element.state = *to;
@@ -90,8 +90,8 @@ void PoolUser::cancel(const ElementLease& lease) {
   CHECK(pool->outstanding != 0);
   --pool->outstanding;
   Element& element = pool->elements[lease.element];
-  // An Update of an element that was never written is the peer's fault; then it is AVAILABLE
-  // already.
+  // After an Update of an element that was never written, which is an error of the peer, the
+  // element is AVAILABLE already.
   if (element.stamp != lease.stamp || !next(element.state, UserEvent::kCancelled)) return;
   give_back(*pool, lease.element, UserEvent::kCancelled);
 }

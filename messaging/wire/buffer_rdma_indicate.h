@@ -1,7 +1,7 @@
-// BufferRDMAIndicate (0x0007): "these elements were consumed", for what does not fit the 32 bits of
-// idata. Sent only after the RDMA write has completed, so the data is there when the message is
-// read. One record is one packet. docs/wire/message.md#bufferrdmaindicate [S001-18] [S001-21]
-//
+// BufferRDMAIndicate (0x0007): "these elements were consumed", for writes that do not fit the 32
+// bits of idata. It is sent only after the RDMA write has completed, so the data is in place when
+// the message is read. One record is one packet. docs/wire/message.md#bufferrdmaindicate [S001-18]
+// [S001-21]
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct ConsumedRecord {
   std::uint32_t count = 0;  // >= 1
   std::uint32_t bytes = 0;  // >= 1
 
-  // Whether `bytes` suits elements of this size is the pool table's to say.
+  // Whether `bytes` suits the element size is checked with the pool table.
   bool is_legal() const { return count != 0 && bytes != 0; }
-  // The bytes need all `count` elements and fit into them.
+  // Returns true if the bytes need all `count` elements and fit into them.
   bool fits(std::uint32_t element_bytes) const {
     return std::uint64_t{bytes} <= std::uint64_t{count} * element_bytes &&
            std::uint64_t{bytes} > std::uint64_t{count - 1} * element_bytes;

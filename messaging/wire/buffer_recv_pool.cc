@@ -8,7 +8,7 @@ namespace splitnic::messaging {
 
 bool PoolRecord::is_legal() const {
   if (elements == 0 || element_bytes == 0) return false;
-  const std::uint64_t total = total_bytes();  // two 32-bit factors: cannot wrap
+  const std::uint64_t total = total_bytes();  // the product of two 32-bit factors cannot wrap
   return total <= kPoolBytesMax &&
          address.value <= std::numeric_limits<std::uint64_t>::max() - total;
 }

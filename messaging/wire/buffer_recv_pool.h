@@ -1,5 +1,5 @@
 // BufferRecvPool (0x0001): the owner advertises pools. A pool is an array of equal elements,
-// element i at address + i * element_bytes. One record of 8 words a pool.
+// element i at address + i * element_bytes. One record of 8 words per pool.
 // docs/wire/message.md#bufferrecvpool [S001-11]
 #pragma once
 
@@ -22,14 +22,14 @@ struct PoolRecord {
   std::uint32_t element_bytes = 0;
   fabric::MemoryHandle handle;
   fabric::VirtualAddress address;
-  std::uint64_t pool_context = 0;  // opaque: no check ever looks at it [S001-12]
+  std::uint64_t pool_context = 0;  // opaque: no check uses it [S001-12]
 
   std::uint64_t total_bytes() const { return std::uint64_t{elements} * element_bytes; }
   // REQUIRES element < elements.
   fabric::VirtualAddress element_address(std::uint32_t element) const {
     return fabric::VirtualAddress(address.value + std::uint64_t{element} * element_bytes);
   }
-  // At least one byte, at most 2^48, and the end does not wrap.
+  // Returns true if the pool has at least one byte and at most 2^48, and its end does not wrap.
   bool is_legal() const;
   static PoolRecord load(const std::byte* at);
   void store(std::byte* at) const;

@@ -1,4 +1,4 @@
-// BufferRecvPoolUpdate (0x0003): the owner gives consumed elements back, as ranges of one or
+// BufferRecvPoolUpdate (0x0003): the owner returns consumed elements, as ranges of one or
 // several pools. It never exposes new memory. docs/wire/message.md#bufferrecvpoolupdate [S001-15]
 //
 #pragma once
@@ -19,7 +19,7 @@ struct ElementRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;  // 0: all elements from `first`
 
-  // Only the pool table can tell.
+  // All other rules need the pool table.
   static constexpr bool is_legal() { return true; }
   static ElementRange load(const std::byte* at) {
     return {PoolRef(base::load_be<std::uint32_t>(at)), base::load_be<std::uint32_t>(at + 4),

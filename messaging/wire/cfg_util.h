@@ -11,7 +11,7 @@
 
 namespace splitnic::messaging {
 
-// Family (16) and code (16) of word 3; a code outside of the list is answered with kUnknown.
+// Family (16) and code (16) of word 3; a code outside of the list gets the status kUnknown.
 enum class CfgCode : std::uint32_t {
   kInitNic = 0x0001'0001,
   kSetMac = 0x0001'0002,
@@ -68,8 +68,8 @@ struct CfgUtilRequest {
   std::size_t emit(base::MutableBytes out) const;
 };
 
-// What a request that could not be read is answered with; any request with a readable header gets
-// its one reply. REQUIRES message.size() >= kHeaderBytes and that parse() refused it with `reason`.
+// The reply to a request that could not be parsed; any request with a complete header gets one
+// reply. REQUIRES message.size() >= kHeaderBytes and that parse() refused it with `reason`.
 struct CfgUtilRefusal {
   TransactionContext context;
   CfgCode code{};  // 0 if the message is too short to have one

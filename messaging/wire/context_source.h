@@ -1,5 +1,6 @@
-// Transaction Contexts of one connection: a counter, so that no two open requests share one.
-// Never 0 (unsolicited) and never with bit 63, which a flush of the receiver's pools adds.
+// Chooses the Transaction Contexts of one connection: a counter, so that no two open requests share
+// one. It never returns 0 (unsolicited) and never sets bit 63, which a flush of the
+// receiver's pools adds.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace splitnic::messaging {
 
 class ContextSource {
  public:
-  // `start` from a random source, so that a context of an earlier connection is not met again soon.
+  // `start` is random, so that the contexts of an earlier connection are not reused soon.
   explicit ContextSource(std::uint64_t start) : last_(start) {}
   TransactionContext next() {
     do {

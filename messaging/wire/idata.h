@@ -1,7 +1,8 @@
-// idata: the 32 bits of an RDMA write that say which element was filled and with how many bytes, so
-// that data and indication are one fabric operation. Form A names pool, element and size; form B an
-// offset in the only pool exposed in that direction and a length. What fits neither is indicated by
-// BufferRDMAIndicate. docs/wire/message.md#idata [S001-19] [S001-20]
+// idata: the 32 bits of an RDMA write that name the element that was filled and the number of
+// bytes, so that data and indication are one fabric operation. Form A names pool, element and size;
+// form B an offset in the only pool exposed in that direction, and a length. A write that fits
+// neither is indicated by BufferRDMAIndicate. docs/wire/message.md#idata [S001-19] [S001-20]
+//
 #pragma once
 
 #include <cstdint>
@@ -25,12 +26,13 @@ struct PoolElementIdata {
   std::uint8_t element = 0;
   std::uint32_t bytes = 0;  // 1..65536
 
-  // A pool that can be used with form A at all; any limit exceeded forces BufferRDMAIndicate.
+  // Returns true if form A can name every element of the pool; otherwise BufferRDMAIndicate is
+  // used.
   static constexpr bool suits(PoolRef pool, std::uint32_t elements, std::uint32_t element_bytes) {
     return pool.value < kIdataPools && elements <= kIdataElements &&
            element_bytes <= kIdataBytesMax;
   }
-  // Nothing if a value exceeds its field.
+  // Returns nothing if a value exceeds its field.
   static constexpr std::optional<std::uint32_t> encode(PoolRef pool, std::uint32_t element,
                                                        std::uint32_t bytes) {
     if (pool.value >= kIdataPools || element >= kIdataElements) return std::nullopt;

@@ -1,6 +1,6 @@
 // The first 12 bytes of every message: Function name (16), Version No (16), Transaction Context
 // (64), all big endian. The context lies at offset 4, so 64-bit fields are loaded byte-wise, never
-// through a struct pointer. Formats: docs/wire/message.md#header [S001-09]
+// through a struct pointer. docs/wire/message.md#header [S001-09]
 #pragma once
 
 #include <cstddef>
@@ -44,29 +44,30 @@ inline constexpr std::uint16_t kFunctionLast = 9;
 // The name as in the protocol, for example "BufferRDMAIndicate"; "unknown" for any other code.
 std::string_view name(Function function);
 
-// The header as it stands, before function and version are judged.
+// The header as received, before function and version are checked.
 struct MessageHeader {
   std::uint16_t function_code = 0;
   std::uint16_t version = kMessageVersion;
   TransactionContext context;
 
-  // kShort if there are less than 12 bytes.
+  // Returns kShort if there are fewer than 12 bytes.
   static Parsed<MessageHeader> parse(base::Bytes message);
   // REQUIRES out.size() >= kHeaderBytes.
   void emit(base::MutableBytes out) const;
-  // kFunction for a code that is not in the table.
+  // Returns kFunction for a code that is not in the table.
   Parsed<Function> function() const;
   friend bool operator==(const MessageHeader&, const MessageHeader&) = default;
 };
 
-// The checks that every parse begins with: at least 12 bytes, this function, version 1, at least
-// `least_bytes` in all. Gives the context.
+// Performs the checks with which every parse begins: at least 12 bytes, this function, version 1,
+// at least `least_bytes` in total. Returns the context.
 Parsed<TransactionContext> check_header(base::Bytes message, Function function,
                                         std::size_t least_bytes);
 void emit_header(Function function, TransactionContext context, base::MutableBytes out);
 
 constexpr std::size_t pad4(std::size_t n) { return base::round_up(n, 4); }
-// True if `length` is `fixed` plus `size` padded to 4 bytes; no wrap whatever the size says. [P-37]
+// Returns true if `length` is `fixed` plus `size` padded to 4 bytes; no value of `size` wraps.
+// [P-37]
 constexpr bool is_padded_length(std::size_t length, std::size_t fixed, std::uint32_t size) {
   return length >= fixed && length - fixed == pad4(std::size_t{size});
 }

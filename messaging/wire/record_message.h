@@ -1,9 +1,11 @@
-// A message that is the header followed by N >= 1 records of one size, N from the length: there is
-// no count field, as the surviving layout of BufferPoolFlushRequest shows. The view reads records
-// in place, by index, and allocates nothing; it lives no longer than the bytes it was parsed from.
+// A message that is the header followed by N >= 1 records of one size. N follows from the length:
+// there is no count field, as the surviving layout of BufferPoolFlushRequest shows. The view reads
+// records in place, by index, and allocates nothing; it is valid as long as the bytes are from
+// which it was parsed.
 //
-// A record type gives: kFunction, kBytes, load(const std::byte*), store(std::byte*) and is_legal(),
-// the rules that need nothing but the record (broken: `range`). docs/wire/message.md#records
+// A record type defines kFunction, kBytes, load(const std::byte*), store(std::byte*) and
+// is_legal(): the rules that need nothing but the record; a record that violates them is a `range`
+// error. docs/wire/message.md#records
 #pragma once
 
 #include <cstddef>
@@ -22,12 +24,12 @@ class RecordMessage {
   static constexpr std::size_t bytes(std::size_t records) {
     return kHeaderBytes + Record::kBytes * records;
   }
-  // How many records fit a message of `msg_max` bytes.
+  // Returns the number of records that fit a message of `msg_max` bytes.
   static constexpr std::size_t records_max(std::size_t msg_max) {
     return msg_max < kHeaderBytes ? 0 : (msg_max - kHeaderBytes) / Record::kBytes;
   }
 
-  // Header, then length, then every record; a message with one bad record is bad.
+  // Checks the header, then the length, then every record; one bad record makes the message bad.
   static Parsed<RecordMessage> parse(base::Bytes message) {
     const auto context = check_header(message, Record::kFunction, bytes(1));
     if (!context) return context.error();
@@ -68,7 +70,7 @@ class RecordMessage {
   base::Bytes records_;
 };
 
-// Writes such a message record by record into `out`, for lists that are gathered from tables.
+// Writes such a message record by record into `out`, for records that are collected from tables.
 template <typename Message>
 class RecordWriter {
  public:
@@ -82,7 +84,7 @@ class RecordWriter {
     record.store(out_.data() + Message::bytes(records_));
     ++records_;
   }
-  // Writes the header and returns the length; 0 if there is no record.
+  // Writes the header and returns the length, or 0 if there is no record.
   std::size_t finish(TransactionContext context) {
     if (empty()) return 0;
     emit_header(Message::Record::kFunction, context, out_);

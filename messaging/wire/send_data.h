@@ -1,5 +1,5 @@
-// SendData (0x0006): one frame inside the message itself, for the Send mode and for small frames.
-// No reply. docs/wire/message.md#senddata [S001-23]
+// SendData (0x0006): one frame inside the message itself, for the send mode and for small frames.
+// It has no reply. docs/wire/message.md#senddata [S001-23]
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct SendData {
   static constexpr std::size_t bytes(std::size_t data_bytes) {
     return kFixedBytes + pad4(data_bytes);
   }
-  // The longest frame for a MSG_MAX (which is a multiple of 4).
+  // Returns the length of the longest frame for a MSG_MAX (which is a multiple of 4).
   static constexpr std::size_t data_max(std::size_t msg_max) {
     return msg_max < kFixedBytes ? 0 : (msg_max - kFixedBytes) / 4 * 4;
   }
@@ -24,10 +24,11 @@ struct SendData {
   base::Bytes data;  // lies in the message
 
   static Parsed<SendData> parse(base::Bytes message);
-  // Writes the whole message and returns its length. Refused locally, with nothing written:
-  // kTooLong when it does not fit out (give it MSG_MAX bytes), kRange when there is no data.
+  // Writes the whole message and returns its length. Writes nothing and returns kTooLong if the
+  // message does not fit `out` (which has MSG_MAX bytes), or kRange if there is no data.
   Parsed<std::size_t> emit(base::MutableBytes out) const;
-  // Only the 16 bytes before the data, for a gather list; the sender adds data and 0-3 zero bytes.
+  // Writes only the 16 bytes before the data, for a gather list; the sender adds the data and 0-3
+  // zero bytes.
   static void emit_prefix(TransactionContext context, std::uint32_t data_bytes,
                           base::MutableBytes out);
 };

@@ -1,10 +1,10 @@
-// Two channel pairs over the bench of pair_bench.h: the harness of the messaging layer. Frames that
-// arrive are taken out, checked against their number and released, unless holds() says otherwise.
+// Two channel pairs over pair_harness.h: the fixture of the messaging layer. Frames that arrive are
+// received, checked against their number and released, unless `holds` is set.
 //
-//   ChannelBench harness({.host = {.send_threshold = 512}});
+//   ChannelFixture harness({.host = {.send_threshold = 512}});
 //   ASSERT_TRUE(harness.connect());
 //   harness.host().queue(1500);
-//   bench.run_until([&] { return harness.unit().taken == 1; });
+//   harness.run_until([&] { return harness.unit().taken == 1; });
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class ChannelSide final : public PairSide {
     if (pair) pair->close(clock_.now());
   }
 
-  // A new pair with `config`.
+  // Replaces the pair by a new one with `config`.
   void make_pair() {
     if (pair) pair->close(clock_.now());
     pair = std::make_unique<ChannelPair>(*adapter, config, random, *this);
@@ -47,19 +47,19 @@ class ChannelSide final : public PairSide {
     lengths_.clear();
   }
 
-  // A frame to push, numbered: [number, 8 bytes][length, 4][pattern].
+  // Queues a numbered frame to be pushed: [number, 8 bytes][length, 4][pattern].
   void queue(std::size_t bytes) {
     CHECK(bytes >= kFrameBytesLeast);
     queued_.push_back(bytes);
   }
-  // The frame that the peer is to find for the queued one of this number.
+  // Returns the frame that the peer must receive for the queued one of this number.
   static std::vector<std::byte> frame_of(std::uint64_t number, std::size_t bytes) {
     std::vector<std::byte> frame(bytes);
     write(frame, number);
     return frame;
   }
   std::size_t queued() const { return queued_.size(); }
-  // What the other side is to have got when all is delivered.
+  // Returns the number of frames that the other side has received once all are delivered.
   std::uint64_t made() const { return made_ + queued_.size(); }
 
   bool step(base::Time now) {
@@ -92,7 +92,7 @@ class ChannelSide final : public PairSide {
     adapter->visit_counters(add);
     return sum;
   }
-  // Of our own pools (ours) or the peer's: elements, and how many of them are free.
+  // Returns the number of elements of our own pools (ours) or the peer's, and how many are free.
   std::pair<std::size_t, std::size_t> pool_elements(bool ours) const {
     std::size_t elements = 0, available = 0;
     for (const PoolView& pool : pair->pools()) {
@@ -119,15 +119,15 @@ class ChannelSide final : public PairSide {
   std::unique_ptr<ChannelPair> pair;
   std::size_t arena_bytes = 4 << 20;
 
-  bool polls = true;     // false: only the adapter goes on
+  bool polls = true;     // false: only the adapter runs
   bool pushes = true;    // false: queued frames stay
-  bool receives = true;  // false: what arrived stays in the pair
+  bool receives = true;  // false: frames that arrived stay in the pair
   bool holds = false;    // true: frames are received and not released
   std::uint64_t taken = 0, completed = 0;
   std::uint64_t gaps = 0;  // frames that were lost on the way
   std::deque<ReceivedFrame> held;
-  std::vector<std::string> wrong;    // a frame that changed, or is out of order
-  std::vector<CfgRequest> requests;  // that came; echoed
+  std::vector<std::string> wrong;    // frames that changed, or are out of order
+  std::vector<CfgRequest> requests;  // that arrived; echoed
   std::map<CfgCode, int> asked;
   std::function<CfgReply(const CfgRequest&)> make_reply;  // in place of the echo
   fabric::MgmtReject refused = fabric::MgmtReject::kNone;
@@ -137,7 +137,7 @@ class ChannelSide final : public PairSide {
   bool push_next(base::Time now) {
     if (queued_.empty() || !pair->up()) return false;
     const std::size_t bytes = queued_.front();
-    // A ring: a frame does not wrap.
+    // The arena is a ring in which no frame wraps.
     std::size_t at = end_ % arena_.size();
     std::size_t skip = 0;
     if (at + bytes > arena_.size()) skip = arena_.size() - at;
@@ -226,7 +226,7 @@ class ChannelFixture : public PairHarness<ChannelSide> {
  public:
   using PairHarness::PairHarness;
 
-  // Link, pairs, CONNECT; true if both are up.
+  // Connects the link and the pairs. Returns true if both are up.
   bool connect() {
     begin_connect();
     return run_until([&] { return unit().pair->up() && host().pair->up(); },
@@ -238,7 +238,7 @@ class ChannelFixture : public PairHarness<ChannelSide> {
     host().make_pair();
     CHECK(host().pair->connect(*host().link, clock.now()).has_value());
   }
-  // Everything that was queued has been delivered, and all is quiet.
+  // Returns true once everything that was queued has been delivered and no push is in flight.
   bool deliver(base::Duration limit = std::chrono::seconds(20)) {
     return run_until(
         [&] {

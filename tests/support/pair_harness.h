@@ -1,6 +1,6 @@
-// Two sides over two adapters and a carrier in memory, in one thread with a manual clock: what the
-// benches of channel pairs and of their groups have in common. Side 0 is the I/O unit (passive),
-// side 1 the host (active).
+// Two sides over two adapters and an underlay in memory, in one thread with a manual clock: the
+// common part of the fixtures of channel pairs and of connections. Side 0 is the I/O unit
+// (passive), side 1 the host (active).
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace splitnic::messaging::harness {
 
-// An adapter with one port, and the owner of what is made on it. The side that derives from it
-// says what step(), deadline() and the connection handler do.
+// An adapter with one port, and the owner of the pairs on it. The derived side implements step(),
+// deadline() and the connection handler.
 class PairSide : public PairOwner, protected fabric::ConnectionHandler {
  public:
   PairSide(std::size_t number, fabric::InProcessUnderlay& endpoint, base::ManualClock& clock,
@@ -84,7 +84,7 @@ class PairHarness {
   Side& host() { return *sides_[1]; }
   Side& side(std::size_t i) { return *sides_[i]; }
 
-  // The link, if there is none yet.
+  // Connects the link, if there is none yet.
   void link_up() {
     if (host().link != nullptr) return;
     host().port->connect(endpoints_[0]->address(), clock.now());

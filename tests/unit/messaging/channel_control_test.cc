@@ -1,5 +1,4 @@
-// Channel 0 of a pair: requests and replies, errors of the peer, and what happens when it cannot
-// take more.
+// Channel 0 of a pair: requests and replies, errors of the peer, and the behaviour when it is full.
 #include <gtest/gtest.h>
 
 #include "tests/support/channel_fixture.h"

@@ -1,5 +1,5 @@
-// Memory of idle pools goes back to the machine and comes again with the next write, under the same
-// keys.
+// Memory of idle pools is returned to the operating system, and is taken again by the next write,
+// under the same keys.
 #include <gtest/gtest.h>
 
 #include "tests/support/channel_fixture.h"
@@ -80,7 +80,7 @@ TEST_F(ChannelIdleTest, X_23_what_was_not_read_yet_stays) {
   }
 }
 
-// The first cells of a frame are in its element, which is posted still.
+// The first cells of a frame are in its element, which is still posted.
 TEST_F(ChannelIdleTest, X_23_nothing_goes_back_while_a_frame_is_arriving) {
   push(1, 60'000);
   std::size_t seen = 0;
@@ -105,11 +105,11 @@ class ChannelIdleByMessage : public ChannelIdleTest {
   ChannelIdleByMessage() : ChannelIdleTest(without_idata()) {}
 };
 
-// The frame is there, and the message that says so is not.
+// The frame has arrived, and the message that indicates it has not.
 TEST_F(ChannelIdleByMessage, X_23_nothing_goes_back_before_a_write_is_indicated) {
   harness_.host().polls = true;
   push(1, 2000);
-  harness_.unit().polls = false;  // the adapter takes the cells, the pair does not look
+  harness_.unit().polls = false;  // the adapter receives the cells, the pair does not poll
   harness_.run_for(std::chrono::milliseconds(5));
   ASSERT_GT(held(), 0U);
   EXPECT_EQ(harness_.unit().pair->give_back_idle(0), 0U);

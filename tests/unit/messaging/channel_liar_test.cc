@@ -1,4 +1,4 @@
-// A peer that lies about where it writes, or asks and never takes an answer.
+// A peer that lies about the address of its writes, or sends requests and never receives a reply.
 #include <gtest/gtest.h>
 
 #include "messaging/wire/buffer_recv_pool_get.h"
@@ -18,7 +18,7 @@ PoolView pool_of(ChannelSide& side, std::uint32_t ref) {
   return {};
 }
 
-// Makes the host believe that `record` is a pool of the unit.
+// Makes the host accept `record` as a pool of the unit.
 void advertise(ChannelFixture& harness, const PoolRecord& record) {
   std::array<std::byte, 128> message;
   const std::size_t bytes = BufferRecvPool::emit(kUnsolicited, std::array{record}, message);
@@ -26,7 +26,7 @@ void advertise(ChannelFixture& harness, const PoolRecord& record) {
   harness.run_for(1ms);
 }
 
-// Makes the host forget pool `ref` while the unit goes on with it.
+// Makes the host forget pool `ref` while the unit still uses it.
 void forget(ChannelFixture& harness, std::uint32_t ref) {
   std::array<std::byte, 64> message;
   const std::size_t bytes = BufferPoolFlushRequest::emit(
@@ -103,7 +103,8 @@ TEST(ChannelLiar, S001_13_R_62_a_peer_gets_no_more_than_16_pools) {
   EXPECT_TRUE(harness.deliver());
 }
 
-// All references below 256 are taken, then one ends and another is asked for in the same turn.
+// All references below 256 are in use, then one ends and another is requested in the same
+// iteration.
 TEST(ChannelLiar, P_41_a_reference_that_ends_is_given_again_in_the_same_turn) {
   ChannelFixture harness({.unit = {.pools = std::vector<PoolSpec>(248, PoolSpec{1, 64})}});
   ASSERT_TRUE(harness.connect());

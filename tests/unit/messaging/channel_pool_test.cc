@@ -1,4 +1,4 @@
-// Pools through a channel pair: indications that idata cannot say, form B, pools on request,
+// Pools through a channel pair: indications that idata cannot express, form B, pools on request,
 // flushes under load.
 #include <gtest/gtest.h>
 
@@ -133,7 +133,7 @@ TEST(ChannelPool, S001_13_pools_too_small_for_the_path_are_asked_for_and_granted
 
 class NoGrant : public ::testing::TestWithParam<std::uint32_t> {};
 
-// Without memory, or because the reader holds what there is: more elements would not help it.
+// Refused without memory, or because the reader holds the elements: more would not help it.
 TEST_P(NoGrant, S001_13_no_pool_comes_and_nothing_blocks) {
   ChannelFixture harness({.unit = {.pools = {{16, 2048}}, .grant_bytes_max = GetParam()}});
   ASSERT_TRUE(harness.connect());
@@ -153,7 +153,7 @@ TEST_P(NoGrant, S001_13_no_pool_comes_and_nothing_blocks) {
 
 INSTANTIATE_TEST_SUITE_P(Memory, NoGrant, ::testing::Values(0U, 4U << 20));
 
-// Whether a peer could write with this handle, as far as the table of regions is asked.
+// Returns true if a peer could write with this handle, according to the table of regions.
 bool is_registered(ChannelSide& side, fabric::MemoryHandle handle, fabric::VirtualAddress at) {
   const auto result = side.adapter->memory().access(handle, at, 1, fabric::AccessKind::kRemoteWrite,
                                                     fabric::PdId(0xFFFF), fabric::Qpn(0));
@@ -199,7 +199,7 @@ TEST_P(FlushUnderLoad, S001_16_S001_17_P_41_no_write_follows_the_reply_and_no_fr
   for (const std::uint32_t ref : refs) {
     EXPECT_FALSE(is_registered(harness.unit(), seen[ref].first, seen[ref].second));
   }
-  // The others go on; a write to a pool that is gone would have been refused and ended the pair.
+  // The others continue; a write to a pool that is gone would have been refused and ended the pair.
   ASSERT_TRUE(harness.deliver());
   EXPECT_EQ(harness.unit().taken, 4000U);
   EXPECT_EQ(harness.unit().gaps, 0U);
@@ -272,7 +272,7 @@ TEST(ChannelPool, S001_16_closing_flushes_all_pools_of_both_sides) {
   EXPECT_TRUE(harness.unit().pool_refs(true).empty());
   EXPECT_TRUE(harness.unit().pool_refs(false).empty());
   EXPECT_TRUE(harness.unit().downs.empty());
-  // What was pushed before has arrived.
+  // The frames that were pushed before have arrived.
   EXPECT_EQ(harness.unit().taken, harness.host().completed);
   EXPECT_EQ(harness.host().taken, harness.unit().completed);
   EXPECT_TRUE(harness.unit().wrong.empty());

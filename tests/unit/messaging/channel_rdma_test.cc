@@ -1,4 +1,5 @@
-// A channel pair of the rdma mode: connection, pushes both ways, pools, what travels where.
+// A channel pair of the rdma mode: connection, pushes in both directions, pools, and the channel of
+// each message.
 #include <gtest/gtest.h>
 
 #include "messaging/connect.pb.h"
@@ -133,7 +134,7 @@ TEST(ChannelRdma, S001_18_no_control_message_for_a_frame_and_no_rnr) {
   ASSERT_TRUE(harness.deliver());
   EXPECT_EQ(harness.unit().count("msg.rx.writes"), kFrames);
   EXPECT_EQ(harness.unit().count("msg.rx.indicated"), 0U);
-  // The initiator says nothing; the owner returns elements in batches.
+  // The initiator sends no message; the owner returns elements in batches.
   const std::uint64_t after =
       harness.host().count("msg.tx.control") + harness.unit().count("msg.tx.control");
   EXPECT_LE(after - before, kFrames / 32);
@@ -243,7 +244,7 @@ TEST(ChannelRdma, S001_22_the_frame_lies_only_at_its_final_address) {
   for (int n = 0; n < 3; ++n) harness.host().queue(100);
   ASSERT_TRUE(harness.run_until([&] { return harness.unit().held.size() == 3; }, 1s));
   for (const ReceivedFrame& frame : harness.unit().held) {
-    EXPECT_EQ(frame.bytes.size(), 100U);  // what the completion and the idata say
+    EXPECT_EQ(frame.bytes.size(), 100U);  // as in the completion and the idata
     EXPECT_EQ(frame.bytes.data(), pools[0].data() + std::size_t{frame.element} * 2048);
   }
   const auto written =
@@ -271,7 +272,7 @@ TEST(ChannelRdma, a_peer_that_disconnects_is_reported_once) {
   harness.run_for(1s);
   EXPECT_EQ(harness.host().downs.size(), 1U);
   EXPECT_EQ(harness.unit().adapter->qp_count(), 0U);
-  // A pair made anew works.
+  // A new pair works.
   ASSERT_TRUE(harness.connect());
   for (int n = 0; n < 10; ++n) harness.host().queue(1500);
 }

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 using messaging::harness::ChannelFixture;
 using messaging::harness::ChannelSide;
 
-// The unit is not told: it follows the host.
+// The unit has no configured mode: it follows the host.
 const PairConfig kSendHost{.mode = Mode::kSend};
 
 TEST(ChannelSend, S001_26_two_connected_unacknowledged_channels_without_pools) {
@@ -146,7 +146,7 @@ TEST(ChannelSend, a_frame_stays_in_its_slot_until_released_and_without_slots_fra
   harness.run_for(10ms);
   EXPECT_EQ(harness.unit().held.size(), 512U);
   EXPECT_EQ(harness.unit().count("fabric.drop.no_receive"), 88U);
-  // What is held did not change.
+  // Held frames did not change.
   EXPECT_TRUE(harness.unit().wrong.empty());
   harness.unit().release_held();
   harness.unit().holds = false;

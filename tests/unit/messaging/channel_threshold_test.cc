@@ -1,5 +1,5 @@
-// Small frames as SendData on channel 0 beside RDMA writes on channel 1: which goes where, in
-// order, and what happens when channel 0 is full.
+// Small frames as SendData on channel 0 together with RDMA writes on channel 1: the way of each,
+// the order, and the behaviour when channel 0 is full.
 #include <gtest/gtest.h>
 
 #include "tests/support/channel_fixture.h"
@@ -107,7 +107,7 @@ TEST(ChannelThreshold, a_frame_that_finds_no_slot_is_dropped_and_counted) {
   harness.run_for(10ms);
   EXPECT_EQ(harness.unit().held.size(), 64U);
   EXPECT_EQ(harness.unit().count("msg.drop.no_slot"), 36U);
-  // Channel 0 goes on, and what is held does not change.
+  // Channel 0 continues, and held frames do not change.
   int replies = 0;
   ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
                                            [&](const CfgReply& r) { replies += r.replied; }));

@@ -1,4 +1,4 @@
-// What a peer may reach of our memory: windows on the pools, bound to the queue pair of its data.
+// A peer may access only the windows on our pools, bound to the queue pair of its data channel.
 #include <gtest/gtest.h>
 
 #include "tests/support/channel_fixture.h"
@@ -19,7 +19,7 @@ fabric::Qpn qpn_of(const ChannelSide& side, std::uint8_t channel) {
   return {};
 }
 
-// The pools of a side as the adapter's table has them.
+// The pools of a side as the adapter's table contains them.
 std::vector<fabric::MrwtEntry> windows_of(const ChannelSide& side) {
   std::vector<fabric::MrwtEntry> entries;
   for (const PoolView& pool : side.pair->pools()) {
@@ -43,7 +43,7 @@ TEST(ChannelWindow, S002_11_a_pool_is_exposed_by_a_window_bound_to_the_data_queu
   EXPECT_EQ(windows[0].length, 64U * 2048);
 }
 
-// The region under a window is for this machine alone.
+// The region under a window is for local access only.
 TEST(ChannelWindow, S002_13_no_region_of_a_side_serves_remote_access) {
   ChannelFixture harness;
   ASSERT_TRUE(harness.connect());
@@ -69,7 +69,7 @@ TEST(ChannelWindow, S002_13_no_region_of_a_side_serves_remote_access) {
   EXPECT_GT(regions, 0U);
 }
 
-// A queue pair that is not of the messaging layer, in a domain of the caller's choice.
+// A queue pair outside of the messaging layer, in a protection domain that the caller chooses.
 fabric::Qpn make_qp(ChannelSide& side, fabric::PdId pd, base::Time now) {
   fabric::QpInit init;
   init.pd = pd;
@@ -78,8 +78,8 @@ fabric::Qpn make_qp(ChannelSide& side, fabric::PdId pd, base::Time now) {
   return side.adapter->create_qp(init, now).value();
 }
 
-// Same peer, same protection domain, the right handle and address: the window refuses it all the
-// same.
+// Same peer, same protection domain, the right handle and address: the window refuses it
+// nevertheless.
 TEST(ChannelWindow, S002_14_another_queue_pair_of_the_domain_cannot_write_to_a_pool) {
   ChannelFixture harness;
   ASSERT_TRUE(harness.connect());
@@ -112,7 +112,7 @@ TEST(ChannelWindow, S002_14_another_queue_pair_of_the_domain_cannot_write_to_a_p
   harness.run_for(10ms);
   EXPECT_EQ(host.adapter->find_qp(ours)->state(), fabric::QpState::kErr);
   EXPECT_TRUE(std::ranges::equal(memory, before));
-  EXPECT_TRUE(unit.pair->up() && host.pair->up());  // the peer's own channels go on
+  EXPECT_TRUE(unit.pair->up() && host.pair->up());  // the peer's own channels continue
   harness.host().queue(1500);
   EXPECT_TRUE(harness.deliver());
 }

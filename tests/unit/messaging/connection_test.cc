@@ -1,5 +1,5 @@
-// Several channel pairs in one connection: agreed by both sides, one flow in its order, completions
-// in the order of pushes, memory shared.
+// Several channel pairs in one connection: the number is agreed by both sides, each flow keeps its
+// order, completions are in the order of pushes, and the memory is shared.
 #include "messaging/connection.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kFrameOverheadBytes = 1000;
-constexpr std::size_t kFrames = 1024;  // that lie in the arena; used in turn
+constexpr std::size_t kFrameBytes = 1000;
+constexpr std::size_t kFrames = 1024;  // that fit in the arena; used as a ring
 
 struct Arrived {
   std::uint32_t flow = 0;
@@ -31,68 +31,67 @@ class Side final : public harness::PairSide {
       : PairSide(number, endpoint, clock, seed, config_in), is_unit_(number == 0) {}
   ~Side() override { make(0); }
 
-  // A new group of so many; 0: none.
+  // Replaces the connection by one with this many queues; 0: none.
   void make(std::uint32_t queues) {
-    if (group) group->close(clock_.now());
-    group.reset();
+    if (connection) connection->close(clock_.now());
+    connection.reset();
     ids.clear();
     if (queues == 0) return;
     PairConfig some = config;
     some.queues = queues;
-    group = std::make_unique<Connection>(*adapter, some, random, *this);
-    CHECK(group->register_frames(arena_).has_value());
+    connection = std::make_unique<Connection>(*adapter, some, random, *this);
+    CHECK(connection->register_frames(arena_).has_value());
   }
   bool push(std::uint32_t flow, std::uint32_t number) {
-    const base::MutableBytes frame(arena_.data() + next_ % kFrames * kFrameOverheadBytes,
-                                   kFrameOverheadBytes);
+    const base::MutableBytes frame(arena_.data() + next_ % kFrames * kFrameBytes, kFrameBytes);
     base::store_be(frame.data(), flow);
     base::store_be(frame.data() + 4, number);
-    if (!group->push(frame, flow, clock_.now())) return false;
+    if (!connection->push(frame, flow, clock_.now())) return false;
     ++next_;
     return true;
   }
   bool step(base::Time now) {
     bool made_progress = adapter->poll(now);
-    if (group) {
-      made_progress |= group->poll(now);
-      completed += group->take_completed();
+    if (connection) {
+      made_progress |= connection->poll(now);
+      completed += connection->take_completed();
       std::array<ReceivedFrame, 64> frames;
-      const std::size_t count = group->up() ? group->receive(frames) : 0;
+      const std::size_t count = connection->up() ? connection->receive(frames) : 0;
       for (std::size_t i = 0; i < count; ++i) {
         const std::byte* at = frames[i].bytes.data();
         got.push_back({base::load_be<std::uint32_t>(at), base::load_be<std::uint32_t>(at + 4)});
-        group->release(frames[i], now);
+        connection->release(frames[i], now);
       }
       made_progress |= count > 0;
-      made_progress |= group->poll(now);
+      made_progress |= connection->poll(now);
     }
     adapter->transmit(now);
     return made_progress;
   }
   base::Time deadline() const {
-    return group ? std::min(adapter->deadline(), group->deadline()) : adapter->deadline();
+    return connection ? std::min(adapter->deadline(), connection->deadline()) : adapter->deadline();
   }
   std::size_t elements(std::uint32_t size) const {
     std::size_t sum = 0;
-    for (const PoolView& pool : group->pools())
+    for (const PoolView& pool : connection->pools())
       sum += pool.ours && pool.size == size ? pool.elements : 0;
     return sum;
   }
-  // The data channel of this queue.
+  // Returns the queue pair of the data channel of this queue.
   fabric::Qpn data_qpn(std::uint32_t queue) const {
-    for (const ChannelView& channel : group->channels()) {
+    for (const ChannelView& channel : connection->channels()) {
       if (channel.queue == queue && channel.number == 1) return channel.qpn;
     }
     return {};
   }
 
-  std::unique_ptr<Connection> group;
+  std::unique_ptr<Connection> connection;
   std::map<std::uint32_t, fabric::ConnectionId> ids;  // unit: by queue
   std::vector<Arrived> got;
   std::size_t completed = 0;
   int connected = 0;
-  ChannelPair* alone = nullptr;             // of no group
-  std::vector<fabric::MgmtReject> replies;  // of the unit, to each request
+  ChannelPair* alone = nullptr;             // of no connection
+  std::vector<fabric::MgmtReject> replies;  // by the unit, to each request
 
  private:
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& from,
@@ -103,7 +102,7 @@ class Side final : public harness::PairSide {
       make(queues_given(request.private_data, config));
     }
     ids.try_emplace(queue, id);
-    replies.push_back(group->accept(id, from, request, reply, clock_.now()));
+    replies.push_back(connection->accept(id, from, request, reply, clock_.now()));
     return replies.back();
   }
   bool on_connected(fabric::ConnectionId id, fabric::Link& to, const fabric::Mgmt& reply) override {
@@ -111,18 +110,18 @@ class Side final : public harness::PairSide {
     if (alone != nullptr && alone->connection() == id) {
       return alone->on_connected(to, reply);
     }
-    return group && group->on_connected(id, to, reply);
+    return connection && connection->on_connected(id, to, reply);
   }
   void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
-    if (group) group->on_rejected(id, code, data);
+    if (connection) connection->on_rejected(id, code, data);
   }
   void on_disconnected(fabric::ConnectionId id, std::string_view why) override {
-    if (group) group->on_disconnected(id, why);
+    if (connection) connection->on_disconnected(id, why);
   }
   CfgReply on_cfg_request(ChannelPair&, const CfgRequest&) override { return {}; }
 
   const bool is_unit_;
-  std::vector<std::byte> arena_ = std::vector<std::byte>(kFrames * kFrameOverheadBytes);
+  std::vector<std::byte> arena_ = std::vector<std::byte>(kFrames * kFrameBytes);
   std::size_t next_ = 0;
 };
 
@@ -150,22 +149,23 @@ struct ConnectionTest : testing::Test {
   void begin(std::uint32_t queues) {
     harness.link_up();
     host.make(queues);
-    CHECK(host.group->connect(*host.link, clock.now()).has_value());
+    CHECK(host.connection->connect(*host.link, clock.now()).has_value());
   }
   bool connect(std::uint32_t queues) {
     begin(queues);
-    return run_until([&] { return host.group->up() && unit.group && unit.group->up(); });
+    return run_until(
+        [&] { return host.connection->up() && unit.connection && unit.connection->up(); });
   }
 };
 
-// Flows that two queues have: one each.
+// Two flows that use different queues, if there are two.
 constexpr std::uint32_t kFirst = 0x10000000, kSecond = 0xF0000000;
 
 TEST_F(ConnectionTest, S001_27_each_queue_has_a_channel_0_and_a_channel_1) {
   ASSERT_TRUE(connect(3));
   for (const Side* side : {&unit, &host}) {
     EXPECT_EQ(side->ups, 1);
-    const auto channels = side->group->channels();
+    const auto channels = side->connection->channels();
     ASSERT_EQ(channels.size(), 6U);
     std::map<std::uint32_t, int> qpns;
     for (std::size_t i = 0; i < channels.size(); ++i) {
@@ -174,7 +174,7 @@ TEST_F(ConnectionTest, S001_27_each_queue_has_a_channel_0_and_a_channel_1) {
       EXPECT_EQ(channels[i].service, "RC");
       ++qpns[channels[i].qpn.value];
     }
-    EXPECT_EQ(qpns.size(), 6U) << "each has a queue pair of its own";
+    EXPECT_EQ(qpns.size(), 6U) << "each has its own queue pair";
   }
 }
 
@@ -191,7 +191,7 @@ TEST_F(ConnectionTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
     next[frame.flow] = frame.number + 1;
   }
   std::uint64_t writes = 0;
-  host.group->visit_counters([&](std::string_view name, std::uint64_t value) {
+  host.connection->visit_counters([&](std::string_view name, std::uint64_t value) {
     if (name == "msg.tx.writes") writes += value;
   });
   EXPECT_EQ(writes, 400U);
@@ -213,7 +213,7 @@ TEST_F(ConnectionTest, L_27_a_queue_that_loses_does_not_hold_another) {
     ASSERT_TRUE(run_until([&] { return host.push(i % 2 == 0 ? kFirst : kSecond, i); }));
     ASSERT_TRUE(run_until([&] { return unit.got.size() == i / 2 + 1; }, 100ms)) << i;
   }
-  // All of the first queue have arrived; the memory of those behind a lost one stays in use.
+  // All frames of the first queue have arrived; the memory of those behind a lost one stays in use.
   EXPECT_EQ(host.completed, 1U);
   unit.faults.drop_received({});
   ASSERT_TRUE(run_until([&] { return unit.got.size() == 40 && host.completed == 40; }));
@@ -246,13 +246,13 @@ TEST_F(ConnectionTest, X_46_a_peer_with_fewer_queues_gives_fewer) {
     host.downs.clear();
     begin(8);
     ASSERT_TRUE(run_until([&] { return !host.downs.empty(); }));
-    EXPECT_FALSE(host.group->up());
-    EXPECT_EQ(host.group->possible(), most);
+    EXPECT_FALSE(host.connection->up());
+    EXPECT_EQ(host.connection->possible(), most);
     EXPECT_EQ(host.downs.size(), 1U);
     EXPECT_NE(host.downs[0].find("gives " + std::to_string(most) + " of 8"), std::string::npos);
     ASSERT_TRUE(connect(most));
-    EXPECT_EQ(host.group->queues(), most);
-    EXPECT_EQ(unit.group->queues(), most);
+    EXPECT_EQ(host.connection->queues(), most);
+    EXPECT_EQ(unit.connection->queues(), most);
     EXPECT_EQ(host.elements(2048), 1024U);
   }
 }
@@ -261,33 +261,33 @@ TEST_F(ConnectionTest, S001_26_the_send_mode_has_one_queue) {
   host.config.mode = Mode::kSend;
   begin(2);
   ASSERT_TRUE(run_until([&] { return !host.downs.empty(); }));
-  EXPECT_EQ(host.group->possible(), 1U);
+  EXPECT_EQ(host.connection->possible(), 1U);
 }
 
 TEST_F(ConnectionTest, it_is_up_when_every_queue_is) {
   std::size_t blocked = 0;
   begin(2);
-  // The second CONNECT_REQ does not get through.
+  // The second CONNECT_REQ is lost.
   ASSERT_TRUE(run_until([&] { return host.connected == 1; }));
   host.faults.drop_sent([&](base::Bytes) { return ++blocked > 0; });
   harness.run_for(50ms);
   EXPECT_GT(blocked, 0U);
-  EXPECT_FALSE(host.group->up());
-  EXPECT_FALSE(unit.group->up());
+  EXPECT_FALSE(host.connection->up());
+  EXPECT_FALSE(unit.connection->up());
   EXPECT_FALSE(host.push(kFirst, 0));
   EXPECT_EQ(host.ups + unit.ups, 0);
   host.faults.drop_sent({});
-  ASSERT_TRUE(run_until([&] { return host.group->up() && unit.group->up(); }));
+  ASSERT_TRUE(run_until([&] { return host.connection->up() && unit.connection->up(); }));
 }
 
 TEST_F(ConnectionTest, a_queue_that_ends_ends_all) {
   ASSERT_TRUE(connect(3));
-  host.group->on_disconnected(unit.ids.at(2), "test");
-  EXPECT_FALSE(host.group->up());
+  host.connection->on_disconnected(unit.ids.at(2), "test");
+  EXPECT_FALSE(host.connection->up());
   EXPECT_FALSE(host.push(kFirst, 0));
   EXPECT_EQ(host.downs, (std::vector<std::string>{"test"}));
-  host.group->on_disconnected(unit.ids.at(0), "test");
-  EXPECT_EQ(host.downs.size(), 1U) << "said once";
+  host.connection->on_disconnected(unit.ids.at(0), "test");
+  EXPECT_EQ(host.downs.size(), 1U) << "reported once";
   host.make(0);
   ASSERT_TRUE(run_until([&] { return !unit.downs.empty(); })) << "DISC";
   EXPECT_EQ(unit.downs.size(), 1U);
@@ -295,15 +295,15 @@ TEST_F(ConnectionTest, a_queue_that_ends_ends_all) {
 
 TEST_F(ConnectionTest, a_queue_for_which_the_peer_has_no_room_is_not_asked_for_again) {
   ASSERT_TRUE(connect(4));
-  host.group->on_rejected(unit.ids.at(2), fabric::MgmtReject::kNoResources, {});
-  EXPECT_EQ(host.group->possible(), 2U);
+  host.connection->on_rejected(unit.ids.at(2), fabric::MgmtReject::kNoResources, {});
+  EXPECT_EQ(host.connection->possible(), 2U);
   EXPECT_EQ(host.downs.size(), 1U);
   ASSERT_TRUE(connect(4));
-  host.group->on_rejected(unit.ids.at(2), fabric::MgmtReject::kRefused, {});
-  EXPECT_EQ(host.group->possible(), 4U) << "another time it may be there";
+  host.connection->on_rejected(unit.ids.at(2), fabric::MgmtReject::kRefused, {});
+  EXPECT_EQ(host.connection->possible(), 4U) << "it may be available later";
 }
 
-// What a host with a fault would send: a queue that there is already, and one that there is not.
+// A faulty host requests a queue that exists already, and one that was not agreed.
 TEST_F(ConnectionTest, P_43_a_queue_that_was_not_agreed_is_refused) {
   ASSERT_TRUE(connect(2));
   for (const auto& [queues, queue] : {std::pair{2U, 1U}, {2U, 2U}, {3U, 1U}, {2U, 0xFFFFFFFFU}}) {
@@ -316,7 +316,7 @@ TEST_F(ConnectionTest, P_43_a_queue_that_was_not_agreed_is_refused) {
     ASSERT_TRUE(pair.connect(*host.link, clock.now()).has_value());
     ASSERT_TRUE(run_until([&] { return !unit.replies.empty(); }));
     EXPECT_EQ(unit.replies[0], fabric::MgmtReject::kRefused) << queues << " " << queue;
-    EXPECT_TRUE(unit.group->up());
+    EXPECT_TRUE(unit.connection->up());
     pair.close(clock.now());
   }
 }
@@ -347,10 +347,10 @@ TEST_F(ConnectionTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
 
 TEST_F(ConnectionTest, S001_16_an_orderly_end_flushes_the_pools_of_all) {
   ASSERT_TRUE(connect(3));
-  host.group->begin_close();
-  EXPECT_FALSE(host.group->is_drained());
-  ASSERT_TRUE(run_until([&] { return host.group->is_drained(); }, 1s));
-  EXPECT_TRUE(host.group->pools().empty());
+  host.connection->begin_close();
+  EXPECT_FALSE(host.connection->is_drained());
+  ASSERT_TRUE(run_until([&] { return host.connection->is_drained(); }, 1s));
+  EXPECT_TRUE(host.connection->pools().empty());
 }
 
 }  // namespace

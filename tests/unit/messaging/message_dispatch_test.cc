@@ -45,7 +45,7 @@ TEST(MessageDispatchTest, each_function_reaches_its_handler) {
   EXPECT_TRUE(side.receive(words({0x80001, 0, 1, 0x20004, 0}), kStart));
   EXPECT_EQ(side.requests, std::vector<CfgCode>{CfgCode::kGetLink});
   EXPECT_TRUE(side.receive(words({0x80001, 0, 1, 0x30001, 0}), kStart))
-      << "an unknown code is for the service to answer";
+      << "the service replies to an unknown code";
   EXPECT_EQ(dispatched(side, words({0x90001, 0, 1, 0x20004, 0, 0})), DropReason::kContext);
   EXPECT_TRUE(side.receive(flush_request(kGoldenContext, 7U), kStart));
   EXPECT_EQ(hex(side.next(kStart)), hex(flush_reply(kGoldenContext)));
@@ -63,8 +63,8 @@ TEST(MessageDispatchTest, S001_24_unreadable_requests_are_answered) {
   EXPECT_EQ(side.refused[1].code, CfgCode::kGetLink);
   EXPECT_EQ(side.refused[2].context, TransactionContext(11));
   EXPECT_TRUE(side.requests.empty());
-  // A reply of another version is dropped, not answered: two sides would answer each other for
-  // ever.
+  // A reply of another version is dropped without a reply: two sides would reply to each other
+  // indefinitely.
   EXPECT_EQ(dispatched(side, words({0x90002, 0, 9, 0x20004, 0, 0})), DropReason::kVersion);
   EXPECT_EQ(side.refused.size(), 3U);
 }

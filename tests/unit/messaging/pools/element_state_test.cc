@@ -1,5 +1,5 @@
-// Every state x event of the three edge tables: what is an edge leads where the protocol says, the
-// rest nowhere.
+// Every state x event of the three edge tables: each edge leads to the state that the protocol
+// defines, and everything else is refused.
 #include "messaging/pools/element_state.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Both roles of one side: which message is for which, crossing flushes, the matrix of messages and
-// states.
+// Both roles of one side: the role that each message belongs to, crossing flushes, the matrix of
+// messages and states.
 #include "messaging/pools/pool_control.h"
 
 #include "tests/unit/messaging/pools/pool_support.h"
@@ -65,7 +65,7 @@ TEST_F(PoolControlTest, S001_17_P_41_crossing_flushes_end_the_pool_once) {
   const Message from_a = a.next(kStart), from_b = b.next(kStart);
   ASSERT_TRUE(a.receive(from_b, kStart));
   ASSERT_TRUE(b.receive(from_a, kStart));
-  settle(a, b, kStart);  // both answers arrive and find their request
+  settle(a, b, kStart);  // both replies arrive and find their request
   ASSERT_TRUE(a.owner.next_closed());
   EXPECT_FALSE(a.owner.next_closed());
   EXPECT_FALSE(a.owner.knows(PoolRef(5)));

@@ -1,7 +1,8 @@
-// Two sides, both roles, a fabric that keeps the order of each channel and nothing else: thousands
-// of random steps from a seed. The model knows what lies in every element; it checks that no write
+// Two sides, both roles, and a fabric that only keeps the order of each channel: thousands of
+// random steps from a seed. The model knows the content of every element; it checks that no write
 // lands in an element that a reader holds or that was not returned, that every frame is read once
-// and unchanged, that nobody waits for ever, and that after quiet every element is accounted for.
+// and unchanged, that no writer waits indefinitely, and that at the end every element is accounted
+// for.
 #include <deque>
 #include <map>
 
@@ -138,7 +139,7 @@ class World {
   }
   std::deque<Message>& channel_of(Side& side) { return &side == &a ? channel_a : channel_b; }
 
-  // No new writes; everything else goes on until nothing moves.
+  // No new writes; everything else continues until no step is left.
   void drain() {
     for (int i = 0; i < 3000; ++i) {
       now += microseconds(10);
@@ -207,8 +208,8 @@ TEST(PoolModelTest, S001_18_S001_21_indication_by_message) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) run(seed, std::nullopt);
 }
 
-// A writer that always has something to send is never stuck: each time it is blocked, what is read
-// comes back within the Update's 100 us.
+// A writer that always has a frame to send is never stuck: each time it is blocked, released
+// elements return within the Update's 100 us.
 TEST(PoolModelTest, S001_14_a_busy_writer_is_never_stuck) {
   World world(7, IdataForm::kPoolElement);
   std::uint64_t last_written = 0;

@@ -65,7 +65,7 @@ TEST_F(PoolOwnerTest, S001_13_a_pool_that_answers_a_get_copies_its_context) {
   ASSERT_TRUE(buffer_request);
   EXPECT_EQ(buffer_request->packets, 128U);
   EXPECT_FALSE(side.owner.next_buffer_request());
-  EXPECT_TRUE(side.next(kStart).empty()) << "no reply is owed";
+  EXPECT_TRUE(side.next(kStart).empty()) << "there is no reply";
 
   side.owner.add(memory(128, 2048, 1), buffer_request->context);
   side.owner.add(memory(8, 2048, 2));
@@ -219,7 +219,7 @@ TEST_F(PoolOwnerTest, S001_15_one_update_for_three_pools) {
 TEST_F(PoolOwnerTest, S001_15_more_ranges_than_a_message_holds) {
   side.owner.add_as(PoolRef(1000), memory(1000, 64, 1));
   ASSERT_FALSE(side.next(kStart).empty());
-  for (std::uint32_t i = 0; i < 1000; i += 2) {  // every second element: nothing merges
+  for (std::uint32_t i = 0; i < 1000; i += 2) {  // every other element: no ranges merge
     ASSERT_TRUE(side.receive(indicate(ConsumedRecord{PoolRef(1000), i, 1, 1}), kStart));
   }
   ASSERT_TRUE(side.receive(indicate(ConsumedRecord{PoolRef(1000), 999, 1, 1}), kStart));
@@ -295,12 +295,12 @@ TEST_F(PoolOwnerTest, S001_17_the_initiator_flushes) {
   advertise_pools(2);
   const TransactionContext context = for_receivers_pools(kGoldenContext);
   ASSERT_TRUE(side.receive(flush_request(context, 1U, 77U), kStart));
-  EXPECT_EQ(side.drops[DropReason::kPool], 1U) << "unknown 77 is counted and answered";
+  EXPECT_EQ(side.drops[DropReason::kPool], 1U) << "unknown 77 is counted and gets a reply";
   EXPECT_EQ(hex(side.next(kStart)), hex(flush_reply(context)));
   EXPECT_EQ(side.owner.next_closed()->pool, PoolRef(1));
   EXPECT_TRUE(side.owner.knows(PoolRef(0)));
   EXPECT_FALSE(side.owner.knows(PoolRef(1)));
-  // Once more: answered all the same.
+  // Once more: it gets a reply nevertheless.
   ASSERT_TRUE(side.receive(flush_request(context, 1U), kStart));
   EXPECT_EQ(hex(side.next(kStart)), hex(flush_reply(context)));
   EXPECT_FALSE(side.owner.next_closed());

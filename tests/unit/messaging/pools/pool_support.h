@@ -1,4 +1,5 @@
-// One side of a connection without any fabric: both pool roles, what it filled, and its messages.
+// One side of a connection without a fabric: both pool roles, the elements that were filled, and
+// its messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ inline PoolMemory memory(std::uint32_t elements, std::uint32_t element_bytes,
           fabric::VirtualAddress(std::uint64_t{handle} << 40), 0};
 }
 
-// A write with idata that began where the idata says.
+// A write with idata that began at the address which the idata names.
 inline Parsed<FilledElement> written(PoolOwner& owner, std::uint32_t code, std::uint32_t bytes,
                                      base::Time now,
                                      std::optional<IdataForm> form = IdataForm::kPoolElement) {
@@ -46,7 +47,7 @@ class Side : public FilledSink, public MessageHandler {
         control(owner, user, *this),
         dispatch(MessageDispatch::Channel::kControl, kMsgMaxControl, *this, drops) {}
 
-  // The next message, whole; empty: none.
+  // Returns the next message; empty if there is none.
   Message next(base::Time now) {
     Message out(kMsgMaxControl);
     out.resize(control.next_message(now, out));
@@ -110,7 +111,7 @@ class Side : public FilledSink, public MessageHandler {
   std::vector<CfgUtilRefusal> refused;
 };
 
-// Carries all messages both ways until none is left.
+// Delivers all messages in both directions until none is left.
 inline void settle(Side& a, Side& b, base::Time now) {
   for (bool any = true; any;) {
     any = false;

@@ -56,7 +56,7 @@ TEST_F(PoolUserTest, takes_the_smallest_size_and_keeps_the_last_quarter_of_a_lar
   for (int i = 0; i < 6; ++i) EXPECT_EQ(take().element_bytes, 65536U);
   EXPECT_EQ(side.user.take(100), std::nullopt) << "the last two are kept";
   EXPECT_EQ(side.user.take(100), std::nullopt);
-  EXPECT_EQ(side.user.counters()[PoolCounter::kWait], 1U) << "one wait, not one a try";
+  EXPECT_EQ(side.user.counters()[PoolCounter::kWait], 1U) << "one wait, not one per try";
   EXPECT_EQ(take(2049).element_bytes, 65536U);
   EXPECT_EQ(take(65536).element_bytes, 65536U);
   EXPECT_EQ(side.user.take(2049), std::nullopt);
@@ -117,7 +117,7 @@ TEST_F(PoolUserTest, P_40_update_that_overtakes_the_ack) {
   ASSERT_TRUE(receive(advertise(record(7, 1, 64))));
   const ElementLease first = take(1);
   ASSERT_TRUE(receive(update(ElementRange{PoolRef(7), 0, 1})));
-  EXPECT_EQ(available(7), 1U) << "AVAILABLE at once";
+  EXPECT_EQ(available(7), 1U) << "AVAILABLE immediately";
   const ElementLease second = take(1);
   EXPECT_NE(first.stamp, second.stamp);
   side.user.on_written(first);  // the late ACK of the first use
@@ -168,7 +168,7 @@ TEST_F(PoolUserTest, S001_17_P_41_flush_reply_waits_for_our_writes) {
   ASSERT_TRUE(receive(update(ElementRange{PoolRef(7), 0, 1})));  // overtook a's ACK
   ASSERT_TRUE(receive(flush_request(kGoldenContext, 7U)));
   EXPECT_TRUE(side.next(kStart).empty());
-  EXPECT_EQ(take(1).pool, PoolRef(8)) << "no element of a flushed pool is given out";
+  EXPECT_EQ(take(1).pool, PoolRef(8)) << "no element of a flushed pool is leased";
   side.user.on_written(b);
   EXPECT_TRUE(side.next(kStart).empty()) << "a is still to be acknowledged";
   side.user.on_written(a);
@@ -183,7 +183,7 @@ TEST_F(PoolUserTest, S001_16_P_41_flush_twice_and_of_unknown_pools_is_answered) 
   const TransactionContext second(kGoldenContext.value + 1);
   ASSERT_TRUE(receive(flush_request(kGoldenContext, 7U)));
   ASSERT_TRUE(receive(flush_request(second, 7U)));
-  ASSERT_TRUE(receive(flush_request(second, 7U)));  // repeated: one answer
+  ASSERT_TRUE(receive(flush_request(second, 7U)));  // repeated: one reply
   side.user.on_written(lease);
   EXPECT_EQ(hex(side.next(kStart)), hex(flush_reply(kGoldenContext)));
   EXPECT_EQ(hex(side.next(kStart)), hex(flush_reply(second)));

@@ -1,4 +1,4 @@
-// The golden bytes of every message: what emit writes and what parse reads of it.
+// The golden bytes of every message: emit writes them and parse reads them.
 #include <gtest/gtest.h>
 
 #include "messaging/cfgutil/cfgutil.pb.h"
@@ -14,7 +14,7 @@
 namespace splitnic::messaging::golden_test {
 using namespace test;
 
-// Emits into a buffer full of 0xEE, so that a byte left unwritten shows.
+// Emits into a buffer full of 0xEE, so that an unwritten byte is visible.
 template <typename Emit>
 std::string emitted(Emit emit) {
   Message out(4096, std::byte{0xEE});

@@ -1,4 +1,4 @@
-// What every parse refuses: each truncation, each length-field attack, broken field rules.
+// Every parse refuses each truncation, each wrong length field and each violated field rule.
 #include <gtest/gtest.h>
 
 #include "messaging/wire/buffer_pool_flush.h"
