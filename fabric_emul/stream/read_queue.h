@@ -68,7 +68,6 @@ class ReadQueue {
   }
   ReadResponse& at(std::uint32_t msn) { return places_[msn & (places_.size() - 1)]; }
   const ReadResponse& at(std::uint32_t msn) const { return places_[msn & (places_.size() - 1)]; }
-  std::uint32_t next_msn() const { return next_msn_; }
 
  private:
   static constexpr std::uint32_t kFirstMsn = 1;

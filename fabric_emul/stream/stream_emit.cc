@@ -4,6 +4,7 @@
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/stream/stream_sender.h"
 #include "fabric_emul/stream/stream_terminate.h"
+#include "fabric_emul/transport/send_cell.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -223,17 +224,10 @@ bool StreamSender::fill(const Record& record, base::MutableBytes body) {
 
 // 0: the link has no room, or the stream has failed. A record with bytes was sent before.
 std::size_t StreamSender::emit(const Record& record) {
-  const CellHead head = head_of(record);
-  const std::size_t payload = head.header.payload_bytes;
-  Link& link = *context_.link;
-  const base::MutableBytes room =
-      link.reserve(cell_bytes(head, payload), link.lane_of(head.header.sl));
-  if (room.empty()) return 0;
-  const std::size_t head_bytes = emit_cell_head(room, head);
-  if (!fill(record, room.subspan(head_bytes, payload))) return 0;
-  const std::size_t total =
-      seal_cell(room, head_bytes, payload, std::nullopt, link.crc_head_only());
-  link.commit(total);
+  const std::size_t total = send_cell(*context_.link, head_of(record), [&](const CellRoom& room) {
+    return fill(record, room.payload);
+  });
+  if (total == 0) return 0;
   context_.counters.add(StreamCounter::kTxCells);
   context_.counters.add(StreamCounter::kTxBytes, total);
   return total;

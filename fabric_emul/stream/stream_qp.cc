@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "fabric_emul/stream/stream_terminate.h"
+#include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/wc.h"
 
 namespace splitnic::fabric {
@@ -168,11 +169,8 @@ bool StreamQp::emit_terminate() {
   CellHead head;
   head.header = context_.header(Op::kTerminate, Pos::kOnly);
   head.stream_number = farewell_->number.value;
-  Link& link = *context_.link;
-  const base::MutableBytes room =
-      link.reserve(cell_bytes(head, payload.size()), link.lane_of(head.header.sl));
-  if (room.empty()) return false;
-  link.commit(emit_cell(room, head, payload, link.crc_head_only()));
+  head.header.payload_bytes = kTerminateBytes;
+  if (send_cell(*context_.link, head, CopyOf{payload}) == 0) return false;
   context_.counters.add(StreamCounter::kTxTerminates);
   return true;
 }

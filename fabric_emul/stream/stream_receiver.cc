@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/wc.h"
 
 namespace splitnic::fabric {
@@ -207,10 +208,7 @@ bool StreamReceiver::send_ack(StreamNumber next) {
   head.header.csn = last_csn_;
   head.stream_number = next.value;
   head.ack = &ack;
-  Link& link = *context_.link;
-  const base::MutableBytes room = link.reserve(cell_bytes(head, 0), link.lane_of(head.header.sl));
-  if (room.empty()) return false;
-  link.commit(emit_cell(room, head, {}, link.crc_head_only()));
+  if (send_cell(*context_.link, head, NoPayload{}) == 0) return false;
   context_.counters.add(StreamCounter::kTxAcks);
   return true;
 }

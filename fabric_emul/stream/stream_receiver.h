@@ -37,7 +37,6 @@ class StreamReceiver {
   void on_cell(const CellView& cell, std::uint32_t bytes, base::Time now);
   // The ACKs that the batch earned.
   void end_batch();
-  bool owes_ack() const { return acks_owed_ > 0; }
   // An ACK that says this number. False: the link has no room now.
   bool send_ack(StreamNumber next);
   void flush();

@@ -22,7 +22,6 @@ class Congestion {
 
   std::uint64_t window() const { return window_; }
   base::Duration rto() const;
-  base::Duration smoothed_rtt() const { return srtt_; }
 
   void on_ack(std::uint64_t bytes_acked, std::uint64_t cells_acked, base::Time now);
   void on_rtt_sample(base::Duration rtt);

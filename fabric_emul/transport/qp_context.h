@@ -13,6 +13,7 @@
 #include "fabric_emul/transport/qp_state.h"
 #include "fabric_emul/transport/transport_counters.h"
 #include "fabric_emul/transport/work_request.h"
+#include "fabric_emul/wire/mac_header.h"
 #include "fabric_emul/wire/op_table.h"
 
 namespace splitnic::fabric {
@@ -47,6 +48,24 @@ struct QpContext {
   std::optional<MemoryHandle> terminates{};  // RC: the fault is told to the peer; of this key
   bool refused_access = false;  // the peer reached for memory that it may not, and was told
 
+  // The header of a cell to the remote queue pair over `over`; the caller sets the sequence
+  // numbers, the payload length and the flags.
+  MacHeader header(Op op, Pos pos, const Link& over) const {
+    MacHeader h;
+    h.sl = attr.sl;
+    h.pos = pos;
+    h.op = op;
+    h.service = service;
+    h.dlid = attr.remote_lid;
+    h.slid = over.local_lid();
+    h.dqpn = attr.remote_qpn;
+    h.sqpn = qpn;
+    return h;
+  }
+  void count_sent(std::size_t cell_bytes) {
+    counters.add(TransportCounter::kTxCells);
+    counters.add(TransportCounter::kTxBytes, cell_bytes);
+  }
   void complete(CompletionQueue& cq, Wc wc) {
     wc.qpn = qpn;
     if (!cq.push(wc)) {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "fabric_emul/transport/qp.h"
+#include "fabric_emul/transport/send_cell.h"
 
 namespace splitnic::fabric {
 
@@ -11,25 +12,14 @@ void Qp::send_terminate() {
   if (!owes_terminate_ || context_.link == nullptr || !context_.link->up()) return;
   Link& link = *context_.link;
   CellHead head;
-  MacHeader& h = head.header;
-  h.sl = context_.attr.sl;
-  h.pos = Pos::kOnly;
-  h.op = Op::kTerminate;
-  h.service = context_.service;
-  h.dlid = context_.attr.remote_lid;
-  h.slid = link.local_lid();
-  h.dqpn = context_.attr.remote_qpn;
-  h.sqpn = context_.qpn;
-  h.psn = requester_.next_psn();
-  h.payload_bytes = kTerminateBytes;
-  const base::MutableBytes room =
-      link.reserve(cell_bytes(head, kTerminateBytes), link.lane_of(h.sl));
-  if (room.empty()) return;
+  head.header = context_.header(Op::kTerminate, Pos::kOnly, link);
+  head.header.psn = requester_.next_psn();
+  head.header.payload_bytes = kTerminateBytes;
   Terminate cause;
   cause.handle = *context_.terminates;
   std::array<std::byte, kTerminateBytes> payload;
   cause.emit(payload.data());
-  link.commit(emit_cell(room, head, payload, link.crc_head_only()));
+  if (send_cell(link, head, CopyOf{payload}) == 0) return;
   context_.counters.add(TransportCounter::kTxTerminate);
   owes_terminate_ = false;
 }

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "fabric_emul/mem/placement.h"
+#include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/service.h"
 
 namespace splitnic::fabric {
@@ -237,27 +238,25 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   return true;
 }
 
-void Requester::set_header(MacHeader& h, const Wqe& w, std::uint32_t csn) const {
-  h.sl = context_.attr.sl;
-  const bool last = csn + 1 == w.cells;
-  h.pos = position_of(csn, w.cells);
-  h.op = wire_op(w.op);
-  h.service = context_.service;
+MacHeader Requester::header_of(const Wqe& w, std::uint32_t csn, const Link& link) const {
+  MacHeader h = context_.header(wire_op(w.op), position_of(csn, w.cells), link);
   h.dlid = w.destination_lid;
   h.dqpn = w.destination_qpn;
-  h.sqpn = context_.qpn;
   h.psn = w.psn;
   h.csn = static_cast<std::uint16_t>(csn);
-  h.lcn = is_acknowledged(context_.service) ? w.first_lcn + csn : Lcn();
-  const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
-  h.payload_bytes = is_responded(w.op) ? 0
-                                       : static_cast<std::uint16_t>(std::min<std::uint64_t>(
-                                             context_.attr.mcp, w.gather.bytes - offset));
-  h.flags = last && context_.packet_crc && is_connected(context_.service) ? kFlagPacketCrc : 0;
+  if (is_acknowledged(context_.service)) h.lcn = w.first_lcn + csn;
+  if (!is_responded(w.op)) {
+    const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
+    h.payload_bytes = static_cast<std::uint16_t>(
+        std::min<std::uint64_t>(context_.attr.mcp, w.gather.bytes - offset));
+  }
+  const bool has_crc = context_.packet_crc && is_connected(context_.service);
+  if (has_crc && is_last(h.pos)) h.flags = kFlagPacketCrc;
+  return h;
 }
 
-// Makes one cell straight into the link's batch. 0: no room, or the local memory is gone (then a
-// fault is set).
+// Sends cell `csn` of work request `no` and returns its bytes. Returns 0 when the link has no room,
+// or when the local memory was deregistered meanwhile; then a fault is set.
 std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again,
                             bool ask_ack) {
   Wqe& w = wqe(no);
@@ -266,11 +265,10 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, boo
     return emit_request(link, w, 0, again, ask_ack);
   }
   CellHead& head = head_;
-  set_header(head.header, w, csn);
-  head.header.slid = link.local_lid();
+  head.header = header_of(w, csn, link);
   if (again) head.header.flags |= kFlagRetransmission;
   if (ask_ack) head.header.flags |= kFlagAckRequest;
-  const bool last = csn + 1 == w.cells;
+  const bool last = is_last(head.header.pos);
   head.va_mh.reset();
   head.idata.reset();
   head.dereg.reset();
@@ -280,31 +278,23 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, boo
   }
   if (last) head.idata = w.idata;
   if (last && w.op == WrOp::kSendDereg) head.dereg = w.dereg.value;
-  const std::size_t payload = head.header.payload_bytes;
-  const base::MutableBytes room =
-      link.reserve(cell_bytes(head, payload), link.lane_of(head.header.sl));
-  if (room.empty()) return 0;
-  const std::size_t head_bytes = emit_cell_head(room, head);
-  const base::MutableBytes body = room.subspan(head_bytes, payload);
-  const PlacementResult got = gather(context_.mrwt, context_.pd, w.gather.span(),
-                                     std::uint64_t{csn} * context_.attr.mcp, body);
-  if (!got.ok()) {  // deregistered while in flight: nothing is sent from it any more
-    fail_local(no);
-    return 0;
-  }
-  announce_region(w, std::uint64_t{csn} * context_.attr.mcp, body);
-  std::optional<std::uint32_t> packet_crc;
-  if (context_.packet_crc && is_connected(context_.service)) {
+  const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
+  const std::size_t total = send_cell(link, head, [&](CellRoom& room) {
+    if (!gather(context_.mrwt, context_.pd, w.gather.span(), offset, room.payload).ok()) {
+      fail_local(no);
+      return false;
+    }
+    announce_region(w, offset, room.payload);
+    if (!context_.packet_crc || !is_connected(context_.service)) return true;
     if (csn == w.crc_cells) {
-      w.crc.add(packet_crc_ext(room.first(head_bytes), head), body);
+      w.crc.add(packet_crc_ext(room.head, head), room.payload);
       ++w.crc_cells;
     }
-    if (last) packet_crc = w.crc.value();
-  }
-  const std::size_t total = seal_cell(room, head_bytes, payload, packet_crc, link.crc_head_only());
-  link.commit(total);
-  context_.counters.add(TransportCounter::kTxCells);
-  context_.counters.add(TransportCounter::kTxBytes, total);
+    if (last) room.packet_crc = w.crc.value();
+    return true;
+  });
+  if (total == 0) return 0;
+  context_.count_sent(total);
   if (again) context_.counters.add(TransportCounter::kTxRetransmit);
   return total;
 }

@@ -144,7 +144,7 @@ class Requester {
   bool window_has_room(std::uint64_t wire_bytes) const;
   bool wants_ack(const Wqe& w, std::uint32_t csn) const;
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, bool again, bool ask_ack);
-  void set_header(MacHeader& h, const Wqe& w, std::uint32_t csn) const;
+  MacHeader header_of(const Wqe& w, std::uint32_t csn, const Link& link) const;
   // requester_local.cc
   const char* local_refused(const SendWr& wr) const;
   std::optional<WcStatus> execute(WrOp op, const LocalWork& work);

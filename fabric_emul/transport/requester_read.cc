@@ -8,6 +8,7 @@
 #include "base/endian.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/requester.h"
+#include "fabric_emul/transport/send_cell.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -56,24 +57,19 @@ std::size_t Requester::emit_request(Link& link, const Wqe& w, std::uint32_t from
                                     bool ask_ack) {
   const std::uint64_t skipped = std::uint64_t{from} * context_.attr.mcp;
   CellHead head;
-  set_header(head.header, w, 0);
-  head.header.slid = link.local_lid();
+  head.header = header_of(w, 0, link);
   if (again) head.header.flags |= kFlagRetransmission;
   if (ask_ack) head.header.flags |= kFlagAckRequest;
   head.va_mh = VaMh{VirtualAddress(w.remote_address.value + skipped), w.remote_handle,
                     static_cast<std::uint32_t>(w.gather.bytes - skipped)};
   if (w.op == WrOp::kFetchOp) head.atomic = &w.fetch_op;
-  const base::MutableBytes room = link.reserve(cell_bytes(head, 0), link.lane_of(head.header.sl));
-  if (room.empty()) return 0;
-  const std::size_t head_bytes = emit_cell_head(room, head);
-  std::optional<std::uint32_t> packet_crc;
-  if ((head.header.flags & kFlagPacketCrc) != 0) {
-    packet_crc = base::crc32c(packet_crc_ext(room.first(head_bytes), head));
-  }
-  const std::size_t total = seal_cell(room, head_bytes, 0, packet_crc, link.crc_head_only());
-  link.commit(total);
-  context_.counters.add(TransportCounter::kTxCells);
-  context_.counters.add(TransportCounter::kTxBytes, total);
+  const std::size_t total = send_cell(link, head, [&](CellRoom& room) {
+    if ((head.header.flags & kFlagPacketCrc) != 0) {
+      room.packet_crc = base::crc32c(packet_crc_ext(room.head, head));
+    }
+    return true;
+  });
+  if (total > 0) context_.count_sent(total);
   return total;
 }
 

@@ -1,5 +1,6 @@
 // ACK and NAK cells [3.5]: one a batch, or one a cell with an ack interval of 1.
 #include "fabric_emul/transport/responder.h"
+#include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/service.h"
 
 namespace splitnic::fabric {
@@ -20,18 +21,10 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
   fill_ack(ack);
   CellHead head;
   MacHeader& h = head.header;
-  h.sl = context_.attr.sl;
-  h.pos = Pos::kOnly;
-  h.service = context_.service;
-  h.dlid = context_.attr.remote_lid;
-  h.slid = link.local_lid();
-  h.dqpn = context_.attr.remote_qpn;
-  h.sqpn = context_.qpn;
+  h = context_.header(nak == nullptr ? Op::kAck : Op::kNak, Pos::kOnly, link);
   h.psn = last_psn_;
   h.csn = last_csn_;
-  h.op = Op::kAck;
   if (nak != nullptr) {
-    h.op = Op::kNak;
     h.psn = nak->psn;
     h.csn = nak->csn;
     ack.code = nak->code;
@@ -43,10 +36,7 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
   while (ack.bitmap_words > 0 && cell_bytes(head, 0) > context_.attr.mcp + kCellOverheadMax) {
     --ack.bitmap_words;
   }
-  const base::MutableBytes room = link.reserve(cell_bytes(head, 0), link.lane_of(h.sl));
-  if (room.empty()) return false;
-  const std::size_t head_bytes = emit_cell_head(room, head);
-  link.commit(seal_cell(room, head_bytes, 0, std::nullopt, link.crc_head_only()));
+  if (send_cell(link, head, NoPayload{}) == 0) return false;
   context_.counters.add(nak == nullptr               ? TransportCounter::kTxAcks
                         : nak->code == AckCode::kRnr ? TransportCounter::kTxRnr
                                                      : TransportCounter::kTxNaks);

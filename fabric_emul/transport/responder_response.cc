@@ -6,6 +6,7 @@
 #include "base/endian.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/responder.h"
+#include "fabric_emul/transport/send_cell.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -131,31 +132,21 @@ bool Responder::send_response(Link& link, Response& response) {
       reads ? std::min<std::uint64_t>(mcp, response.target.length - offset) : kWordBytes;
   CellHead head;
   MacHeader& h = head.header;
-  h.sl = context_.attr.sl;
-  h.pos = position_of(response.next, response.cells);
-  h.op = reads ? Op::kRdmaReadResp : Op::kFetchOpResp;
-  h.service = context_.service;
-  h.dlid = context_.attr.remote_lid;
-  h.slid = link.local_lid();
-  h.dqpn = context_.attr.remote_qpn;
-  h.sqpn = context_.qpn;
+  h = context_.header(reads ? Op::kRdmaReadResp : Op::kFetchOpResp,
+                      position_of(response.next, response.cells), link);
   h.psn = response.psn;
   h.csn = static_cast<std::uint16_t>(response.next);
   h.payload_bytes = static_cast<std::uint16_t>(payload);
   const bool has_crc = context_.packet_crc && is_last(h.pos);
   if (has_crc) h.flags |= kFlagPacketCrc;
-  const base::MutableBytes room = link.reserve(cell_bytes(head, payload), link.lane_of(h.sl));
-  if (room.empty()) return false;
-  const std::size_t head_bytes = emit_cell_head(room, head);
-  const base::MutableBytes body = room.subspan(head_bytes, payload);
-  if (reads && !copy_out(response, offset, body)) return false;
-  if (!reads) base::store_be(body.data(), response.value);
-  std::optional<std::uint32_t> packet_crc;
-  if (has_crc) packet_crc = reads ? range_crc(response) : base::crc32c(body);
-  const std::size_t total = seal_cell(room, head_bytes, payload, packet_crc, link.crc_head_only());
-  link.commit(total);
-  context_.counters.add(TransportCounter::kTxCells);
-  context_.counters.add(TransportCounter::kTxBytes, total);
+  const std::size_t total = send_cell(link, head, [&](CellRoom& room) {
+    if (reads && !copy_out(response, offset, room.payload)) return false;
+    if (!reads) base::store_be(room.payload.data(), response.value);
+    if (has_crc) room.packet_crc = reads ? range_crc(response) : base::crc32c(room.payload);
+    return true;
+  });
+  if (total == 0) return false;
+  context_.count_sent(total);
   response.was_whole |= ++response.next == response.cells;
   return true;
 }

@@ -33,7 +33,7 @@ Adapter::Adapter(const AdapterLimits& limits, base::Random& random, bool identit
       random_(random),
       memory_(limits.memory_entries, random, identity_keys, limits.profile, limits.att_pages),
       qps_(limits.qps, random),
-      connections_(*this, random) {}
+      connections_(random) {}
 
 Adapter::~Adapter() = default;
 

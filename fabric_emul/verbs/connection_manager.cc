@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "fabric_emul/verbs/adapter.h"
+#include "base/check.h"
+#include "fabric_emul/link/port.h"  // inline functions of Link
+#include "fabric_emul/transport/send_cell.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -49,10 +51,7 @@ bool ConnectionManager::send(Link& link, base::Bytes payload) {
   h.slid = link.local_lid();
   h.dqpn = h.sqpn = kManagementQpn;
   h.payload_bytes = static_cast<std::uint16_t>(payload.size());
-  const base::MutableBytes room = link.reserve(cell_bytes(head, payload.size()), kMgmtLane);
-  if (room.empty()) return false;
-  link.commit(emit_cell(room, head, payload, link.crc_head_only()));
-  return true;
+  return send_cell_on(link, kMgmtLane, head, CopyOf{payload}) > 0;
 }
 
 bool ConnectionManager::send(Link& link, const Mgmt& m) { return send(link, bytes(m)); }

@@ -19,7 +19,8 @@
 
 namespace splitnic::fabric {
 
-class Adapter;
+// The queue pair of MGMT cells at both ends.
+inline constexpr Qpn kManagementQpn{1};
 
 using ConnectionId = base::StrongId<struct ConnectionTag, std::uint64_t>;
 
@@ -58,7 +59,7 @@ enum class ConnectionCounter {
 
 class ConnectionManager {
  public:
-  ConnectionManager(Adapter& adapter, base::Random& random) : adapter_(adapter), random_(random) {}
+  explicit ConnectionManager(base::Random& random) : random_(random) {}
 
   // REQUIRES a handler before the first poll of the adapter; it must outlive the manager's use.
   void set_handler(ConnectionHandler& handler) { handler_ = &handler; }
@@ -103,7 +104,6 @@ class ConnectionManager {
   bool send(Link& link, const Mgmt& m);
   static std::vector<std::byte> bytes(const Mgmt& m);
 
-  Adapter& adapter_;
   base::Random& random_;
   ConnectionHandler* handler_ = nullptr;
   Table connections_;

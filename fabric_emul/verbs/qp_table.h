@@ -12,8 +12,6 @@
 
 namespace splitnic::fabric {
 
-inline constexpr Qpn kManagementQpn{1};
-
 class QpTable {
  public:
   QpTable(std::size_t qps_max, base::Random& random) : qps_max_(qps_max), random_(random) {}
