@@ -1,7 +1,7 @@
-// The read request queue (untagged buffer 2): what the peer asked to read, by message sequence
-// number [S002-21]. A place is free again when its answer was sent; what it holds stays until the
-// place is taken anew, because cells of the answer may have to be sent again. Allocates in its
-// constructor only. Thread: the data thread.
+// The read request queue (untagged buffer 2): the reads that the peer has requested, by message
+// sequence number [S002-21]. A place is free when its response was sent, but keeps its content
+// until another request takes it, because cells of the response may have to be retransmitted.
+// Allocates in its constructor only. Thread: the data thread.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct ReadResponse {
   MemoryHandle sink_handle{};
   std::uint64_t sink_offset = 0;
   std::uint32_t cells = 1;
-  std::uint32_t next = 0;  // cell that goes next; cells: all were sent
+  std::uint32_t next = 0;  // cell that is sent next; == cells when all were sent
   StreamNumber end{};      // behind its last byte, once all were sent
   bool is_sent() const { return next == cells; }
 };
@@ -29,7 +29,7 @@ enum class ReadAdmission : std::uint8_t { kTaken, kNotNext, kFull };
 
 class ReadQueue {
  public:
-  // depth: requests that are open at a time; 0: none is taken.
+  // depth: requests that are open at a time; with 0 none is accepted.
   explicit ReadQueue(std::uint32_t depth)
       : depth_(depth), places_(std::bit_ceil<std::size_t>(depth > 0 ? depth : 1)) {}
 
@@ -46,11 +46,11 @@ class ReadQueue {
     ++next_msn_;
     ++taken_;
   }
-  // The answer that the request with the next MSN says to have arrived, or nullptr.
+  // The response whose arrival the request with the next MSN implies, or nullptr.
   const ReadResponse* arrived() const {
     return taken_ >= depth_ && depth_ > 0 ? &at(next_msn_ - depth_) : nullptr;
   }
-  // The answer that is being sent, or nullptr.
+  // The response that is being sent, or nullptr.
   const ReadResponse* oldest_open() const {
     return open_msn_ != next_msn_ ? &at(open_msn_) : nullptr;
   }
@@ -60,7 +60,7 @@ class ReadQueue {
     at(open_msn_).end = end;
     ++open_msn_;
   }
-  // Every answer that is kept, sent or not.
+  // Calls fn for every response that is kept, sent or not.
   template <class Fn>
   void for_each(Fn&& fn) const {
     const std::uint64_t kept = std::min<std::uint64_t>(taken_, places_.size());
@@ -75,7 +75,7 @@ class ReadQueue {
   std::vector<ReadResponse> places_;  // by MSN; a power of two, so that MSNs may wrap
   std::uint32_t next_msn_ = kFirstMsn;
   std::uint32_t open_msn_ = kFirstMsn;
-  std::uint64_t taken_ = 0;  // in all: MSNs may wrap
+  std::uint64_t taken_ = 0;  // total; unlike MSNs it does not wrap
 };
 
 }  // namespace splitnic::fabric

@@ -1,5 +1,5 @@
-// Where a cell lies in the byte stream that comes in, and the tagged cells that were placed early.
-// Invariant: what is kept lies in the window, in order of numbers, and overlaps nothing. Allocates
+// The place of a cell in the incoming byte stream, and the tagged cells that were placed early.
+// Invariant: the early cells lie in the window, in order of numbers, and do not overlap. Allocates
 // in its constructor only. Thread: the data thread. docs/wire/stream.md#byte-numbers
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace splitnic::fabric {
 
-// Of a cell, what is needed once the stream has caught up to it.
+// The part of a cell that is needed once the stream has caught up to it.
 struct EarlyCell {
   StreamNumber number;
   std::uint32_t bytes = 0;  // of the whole cell
   MacHeader header{};
   VaMh va_mh{};
   std::optional<std::uint32_t> idata;
-  bool touches = false;  // row 5: its last byte is stored in the entry
+  bool touches = false;  // table D, row 5: its last byte is stored in the entry
   StreamNumber last_byte() const { return number + (bytes - 1); }
 };
 
@@ -46,7 +46,7 @@ class ReceiveWindow {
     }
     return distance == 0 ? StreamPlace::kInOrder : StreamPlace::kEarly;
   }
-  // Of what is outside: beyond the window; the rest was taken already.
+  // Whether a cell outside the window lies beyond it; otherwise it was taken already.
   bool is_beyond(StreamNumber number, std::uint32_t bytes) const {
     const std::int32_t distance = number - expected_;
     return distance >= 0 && static_cast<std::uint64_t>(distance) + bytes > bytes_;
@@ -64,7 +64,7 @@ class ReceiveWindow {
   const EarlyCell* due() const {
     return early_count() > 0 && early_[head_].number == expected_ ? &early_[head_] : nullptr;
   }
-  // REQUIRES due(). What due() gave stays readable until keep().
+  // REQUIRES due(). The cell that due() returned stays readable until keep().
   void pop_due() { ++head_; }
   template <class Fn>
   void for_each_early(Fn&& fn) const {

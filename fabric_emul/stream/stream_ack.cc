@@ -1,4 +1,4 @@
-// ACKs and time: what has arrived, what goes again.
+// ACKs and time: which cells have arrived, and which are retransmitted.
 #include <algorithm>
 
 #include "fabric_emul/stream/stream_sender.h"
@@ -6,11 +6,11 @@
 namespace splitnic::fabric {
 namespace {
 
-constexpr unsigned kSameAcksMax = 3;
+constexpr unsigned kSameAcksMax = 3;  // RFC 5681, section 3.2
 
 }  // namespace
 
-// The peer may have taken everything up to here: cells are taken whole, and only what was sent.
+// A valid ACK names the end of a cell that was sent, because cells are taken whole.
 bool StreamSender::is_cell_end(StreamNumber next) const {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const std::int32_t distance = records_[i].end() - next;
@@ -27,15 +27,15 @@ void StreamSender::on_ack(StreamNumber next, const AckExt& ack, base::Time now) 
     return;
   }
   context_.counters.add(StreamCounter::kRxAcks);
-  const bool is_update = ack.receive_credits != receive_credits_;
-  const bool had_none = receive_credits_ == 0;
-  receive_credits_ = ack.receive_credits;
+  const bool is_update = ack.receive_credits != credits_.posted();
+  const bool had_none = credits_.posted() == 0;
+  credits_.update(ack.receive_credits);
   if (advance(next, now)) {
     complete_done();
   } else if (!records_.empty() && !is_update) {
     on_nothing_new(ack, now);
   } else if (had_none && is_update) {
-    go_back();  // what found no receive finds one now
+    go_back();  // the peer had no receive for the oldest cell, and has one now
   }
 }
 
@@ -52,7 +52,7 @@ bool StreamSender::advance(StreamNumber next, base::Time now) {
     const Record& r = records_.front();
     bytes += r.bytes;
     ++cells;
-    if (!r.again && r.sent_at > timeout_at_) rtt = now - r.sent_at;
+    if (timer_.gives_sample(r.sent_at, r.is_retransmitted)) rtt = now - r.sent_at;
     if (in_flight_ > 0) {
       --in_flight_;
       in_flight_bytes_ -= r.bytes;
@@ -62,14 +62,17 @@ bool StreamSender::advance(StreamNumber next, base::Time now) {
   }
   if (cells == 0) return false;
   una_ = next;
-  tries_ = 0;
   same_acks_ = 0;
-  progress_at_ = now;
-  if (recovers_ && recover_ - una_ <= 0) recovers_ = false;
+  timer_.on_progress(now);
+  if (is_recovering_ && recover_ - una_ <= 0) is_recovering_ = false;
   congestion_.on_progress();
   if (rtt >= base::Duration{0}) congestion_.on_rtt_sample(rtt);
   congestion_.on_ack(bytes, cells, now);
-  rto_at_ = records_.empty() ? base::kNever : now + congestion_.rto();
+  if (records_.empty()) {
+    timer_.disarm();
+  } else {
+    timer_.arm(now, congestion_.rto());
+  }
   return true;
 }
 
@@ -80,28 +83,27 @@ void StreamSender::retire(const Record& record) {
     context_.mrwt.spend(response.source.handle, context_.qpn, response.psn);
     return;
   }
-  Wqe& w = wqe(record.item);
+  Wqe& w = queue_[record.item];
   w.is_acknowledged = true;
-  if (w.consumes_receive()) --consumers_outstanding_;
+  credits_.release(w);
 }
 
-// A peer without receives is alive: that does not count against the try limit.
+// A peer that has no receives posted is alive, so its ACKs reset the tries.
 void StreamSender::on_nothing_new(const AckExt& ack, base::Time now) {
   if (ack.receive_credits == 0) {
     const Record& oldest = records_.front();
-    if (!oldest.is_response && wqe(oldest.item).consumes_receive()) {
-      tries_ = 0;
-      progress_at_ = now;
+    if (!oldest.is_response && queue_[oldest.item].consumes_receive()) {
+      timer_.on_progress(now);
       return;
     }
   }
-  if (recovers_ || ++same_acks_ < kSameAcksMax) return;
+  if (is_recovering_ || ++same_acks_ < kSameAcksMax) return;
   congestion_.on_loss(1);
   go_back();
 }
 
 void StreamSender::go_back() {
-  recovers_ = true;
+  is_recovering_ = true;
   recover_ = next_number_;
   same_acks_ = 0;
   in_flight_ = 0;
@@ -109,18 +111,17 @@ void StreamSender::go_back() {
 }
 
 void StreamSender::on_time(base::Time now) {
-  if (now < rto_at_) return;
+  if (now < timer_.deadline()) return;
   context_.counters.add(StreamCounter::kTimeouts);
-  if (tries_ >= limits_.retry_count && now - progress_at_ >= limits_.stall_min) {
+  if (timer_.is_exhausted(now, limits_.retry_count)) {
     const Record& oldest = records_.front();
     if (oldest.is_response) return context_.fail();
     return fail_at(oldest.item, WcStatus::kRetryExceeded);
   }
-  ++tries_;
-  timeout_at_ = now;
+  timer_.on_timeout(now);
   congestion_.on_timeout();
   go_back();
-  rto_at_ = now + congestion_.rto();
+  timer_.arm(now, congestion_.rto());
 }
 
 }  // namespace splitnic::fabric

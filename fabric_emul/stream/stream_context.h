@@ -1,5 +1,5 @@
-// What the two halves of one STREAM queue pair share: identity, tables, where completions go, and
-// what ends the stream. Thread: the data thread.
+// The state that the two halves of one STREAM queue pair share: identity, tables, completion
+// queues, and the fault that ends the stream. Thread: the data thread.
 #pragma once
 
 #include <optional>
@@ -25,15 +25,15 @@ struct StreamContext {
   Qpn qpn{};
   PdId pd{};
   StreamKind kind = StreamKind::kRdma;
-  bool takes_dereg = false;  // Send with deregister ends what the peer was given
+  bool takes_dereg = false;  // the peer's Sends may deregister memory that it was given
   // Where the one remote queue pair is.
   Link* link = nullptr;
   Lid remote_lid{};
   Qpn remote_qpn{};
   std::uint16_t mcp = 0;
   QpState state = QpState::kInit;    // kInit, kRts, kErr
-  bool has_failed = false;           // to ERR between cells
-  std::optional<Terminate> cause{};  // with has_failed: what the peer is told
+  bool has_failed = false;           // goes to ERR between cells
+  std::optional<Terminate> cause{};  // with has_failed: the TERMINATE that the peer gets
 
   void complete(CompletionQueue& cq, Wc wc) {
     wc.qpn = qpn;
@@ -41,10 +41,10 @@ struct StreamContext {
     counters.add(StreamCounter::kCqOverflow);
     fail();
   }
-  void fail(const std::optional<Terminate>& told = {}) {
+  void fail(const std::optional<Terminate>& terminate = {}) {
     if (has_failed) return;
     has_failed = true;
-    cause = told;
+    cause = terminate;
   }
   MacHeader header(Op op, Pos pos) const {
     MacHeader h;

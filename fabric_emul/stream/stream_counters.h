@@ -1,4 +1,4 @@
-// Counters of the STREAM service. Every drop of a cell has one of these.
+// Counters of the STREAM service. Every drop of a cell is counted by one of these.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace splitnic::fabric {
 enum class StreamCounter {
   kTxCells,
   kTxBytes,
-  kTxAgain,
+  kTxRetransmit,
   kTxAcks,
   kTxTerminates,
   kRxCells,

@@ -1,4 +1,4 @@
-// Cells: what went back first, then fresh ones; each is made straight into the link's batch.
+// Cells: retransmissions first, then fresh ones.
 #include <algorithm>
 
 #include "fabric_emul/mem/placement.h"
@@ -7,54 +7,32 @@
 #include "fabric_emul/transport/send_cell.h"
 
 namespace splitnic::fabric {
-namespace {
-
-constexpr Op wire_op(WrOp op) {
-  switch (op) {
-    case WrOp::kSendDereg:
-      return Op::kSendDereg;
-    case WrOp::kRdmaWrite:
-      return Op::kRdmaWrite;
-    case WrOp::kRdmaRead:
-      return Op::kRdmaReadReq;
-    default:
-      break;
-  }
-  return Op::kSend;
-}
-
-std::uint16_t payload_of(std::uint64_t packet_bytes, std::uint32_t csn, std::uint16_t mcp) {
-  return static_cast<std::uint16_t>(
-      std::min<std::uint64_t>(mcp, packet_bytes - std::uint64_t{csn} * mcp));
-}
-
-}  // namespace
 
 unsigned StreamSender::transmit(base::Time now, unsigned cells_max) {
   unsigned sent = 0;
   while (sent < cells_max && !context_.has_failed) {
-    if (!(in_flight_ < records_.size() ? send_again(now) : send_fresh(now))) break;
+    if (!(in_flight_ < records_.size() ? retransmit(now) : send_fresh(now))) break;
     ++sent;
   }
   return sent;
 }
 
-// One cell may always go; a fresh one only where the peer takes it.
+// One cell may always go; a fresh one only within the peer's window.
 bool StreamSender::window_has_room(std::uint32_t bytes, bool is_fresh) const {
   if (is_fresh && static_cast<std::uint32_t>(next_number_ - una_) + bytes > window_) return false;
   return in_flight_ == 0 || in_flight_bytes_ + bytes <= congestion_.window();
 }
 
-bool StreamSender::send_again(base::Time now) {
+bool StreamSender::retransmit(base::Time now) {
   Record& r = records_[in_flight_];
   if (!window_has_room(r.bytes, false)) return false;
   if (emit(r) == 0) return false;
-  context_.counters.add(StreamCounter::kTxAgain);
+  context_.counters.add(StreamCounter::kTxRetransmit);
   r.sent_at = now;
-  r.again = true;
+  r.is_retransmitted = true;
   ++in_flight_;
   in_flight_bytes_ += r.bytes;
-  if (rto_at_ == base::kNever) rto_at_ = now + congestion_.rto();
+  if (!timer_.is_armed()) timer_.arm(now, congestion_.rto());
   return true;
 }
 
@@ -75,79 +53,67 @@ bool StreamSender::send_fresh(base::Time now) {
   if (r.is_last) {
     open_.reset();
     if (r.is_response) responses_.close_oldest(r.end());
-    if (!r.is_response && wqe(r.item).op == WrOp::kRdmaRead) expect_response(r);
+    if (!r.is_response && queue_[r.item].op == WrOp::kRdmaRead) expect_response(r);
   } else {
     ++open_->csn;
-    const std::uint32_t cells =
-        r.is_response ? responses_.at(static_cast<std::uint32_t>(r.item)).cells : wqe(r.item).cells;
+    const std::uint32_t cells = r.is_response
+                                    ? responses_.at(static_cast<std::uint32_t>(r.item)).cells
+                                    : queue_[r.item].cells;
     open_->is_last = open_->csn + 1 == cells;
   }
   records_.push(r);
   ++in_flight_;
   in_flight_bytes_ += r.bytes;
-  if (rto_at_ == base::kNever) {
-    if (tries_ == 0) progress_at_ = now;
-    rto_at_ = now + congestion_.rto();
-  }
+  if (!timer_.is_armed()) timer_.arm(now, congestion_.rto());
   return true;
 }
 
-// The next packet: an answer and a work request in turn. False: there is none that may begin.
+// Begins the next packet; responses and work requests alternate. Returns false when none may begin.
 bool StreamSender::begin_packet() {
   const ReadResponse* response = responses_.oldest_open();
-  const bool has_request = send_no_ != tail_no_ && may_start(wqe(send_no_));
+  const bool has_request = queue_.has_unsent() && may_start(queue_.next());
   if (context_.has_failed || (response == nullptr && !has_request)) return false;
   open_ = Record{};
-  open_->is_response = response != nullptr && (responses_turn_ || !has_request);
-  responses_turn_ = !open_->is_response;
+  open_->is_response = response != nullptr && (is_response_next_ || !has_request);
+  is_response_next_ = !open_->is_response;
   if (open_->is_response) {
     open_->item = response->msn;
     open_->is_last = response->cells == 1;
     return true;
   }
-  Wqe& w = wqe(send_no_);
-  open_->item = send_no_++;
+  Wqe& w = queue_.next();
+  open_->item = queue_.next_no();
+  queue_.advance();
   open_->is_last = w.cells == 1;
   w.psn = next_psn_;
   ++next_psn_;
   w.is_started = true;
-  if (w.consumes_receive()) ++consumers_outstanding_;
+  credits_.claim(w);
   if (w.op == WrOp::kRdmaRead) w.msn = next_msn_++;
   return true;
 }
 
-// Not before the request was sent: nobody can have answered it sooner.
+// Called when the request was sent: no response can come sooner.
 void StreamSender::expect_response(const Record& request) {
-  const Wqe& w = wqe(request.item);
+  const Wqe& w = queue_[request.item];
   const Sge sink = w.gather.count > 0 ? w.gather.pieces[0] : Sge{};
   reads_.push({request.item, w.psn, sink.lkey, sink.address, sink.length, request.end()});
 }
 
 // Local checks [S002-19], open reads, receive credits.
 bool StreamSender::may_start(Wqe& w) {
-  // With none outstanding one may go: the ACK brings the credits up to date.
-  if (w.consumes_receive() && consumers_outstanding_ > 0 &&
-      consumers_outstanding_ >= receive_credits_) {
-    return false;
-  }
+  if (!credits_.permits(w)) return false;
   if (w.op == WrOp::kRdmaRead && reads_.size() >= limits_.max_rd_atomic) return false;
   if (w.is_fenced && !reads_.empty()) return false;
-  if (local_access_ok(w)) return true;
-  // Completions keep their order: the earlier ones first.
-  if (send_no_ == head_no_) fail_at(send_no_, WcStatus::kLocalProtection, Terminate{});
-  return false;
-}
-
-// The answer to a read comes as tagged cells, so its piece must let the peer write.
-bool StreamSender::local_access_ok(const Wqe& w) const {
+  // The response to a read comes as tagged cells, so its piece must let the peer write.
   const AccessKind kind =
       w.op == WrOp::kRdmaRead ? AccessKind::kRemoteWrite : AccessKind::kLocalRead;
-  return std::ranges::all_of(w.gather.span(), [&](const Sge& piece) {
-    return piece.length == 0 ||
-           context_.mrwt
-               .access(piece.lkey, piece.address, piece.length, kind, context_.pd, context_.qpn)
-               .ok();
-  });
+  if (is_accessible(context_, w.gather, kind)) return true;
+  // Completions keep their order: the failure waits until those before it are complete.
+  if (queue_.next_no() == queue_.head_no()) {
+    fail_at(queue_.next_no(), WcStatus::kLocalProtection, Terminate{});
+  }
+  return false;
 }
 
 CellHead StreamSender::request_head(const Wqe& w, std::uint32_t csn) {
@@ -187,7 +153,7 @@ CellHead StreamSender::head_of(const Record& record) {
   CellHead head =
       record.is_response
           ? response_head(responses_.at(static_cast<std::uint32_t>(record.item)), record.csn)
-          : request_head(wqe(record.item), record.csn);
+          : request_head(queue_[record.item], record.csn);
   head.header.csn = static_cast<std::uint16_t>(record.csn);
   head.stream_number = record.number.value;
   if (record.bytes != 0) head.header.flags |= kFlagRetransmission;
@@ -195,12 +161,12 @@ CellHead StreamSender::head_of(const Record& record) {
   return head;
 }
 
-// Checked per cell: memory may end in mid-packet, and then the stream ends. So it does when
-// a window with one touch is bound anew.
+// Fills the payload of a cell. The access is checked per cell: memory may be deregistered in
+// mid-packet, and a one-touch window may be bound to another range. Then the stream ends.
 bool StreamSender::fill(const Record& record, base::MutableBytes body) {
   const std::uint64_t offset = std::uint64_t{record.csn} * context_.mcp;
   if (!record.is_response) {
-    const Wqe& w = wqe(record.item);
+    const Wqe& w = queue_[record.item];
     if (w.op == WrOp::kRdmaRead) return true;
     if (gather(context_.mrwt, context_.pd, w.gather.span(), offset, body).ok()) return true;
     fail_at(record.item, WcStatus::kLocalProtection, Terminate{});
@@ -215,14 +181,15 @@ bool StreamSender::fill(const Record& record, base::MutableBytes body) {
   }
   if (read.ok()) return true;
   context_.counters.add(StreamCounter::kDropAccess);
-  CellView request;  // what the offending request said
+  CellView request;  // the offending one
   request.header = context_.header(Op::kRdmaReadReq, Pos::kOnly);
   request.header.psn = response.psn;
   context_.fail(refused_access(request, response.source, read.failed));
   return false;
 }
 
-// 0: the link has no room, or the stream has failed. A record with bytes was sent before.
+// Sends the cell of a record and returns its bytes. Returns 0 when the link has no room, or when
+// the stream has failed. A record that has bytes was sent before.
 std::size_t StreamSender::emit(const Record& record) {
   const std::size_t total = send_cell(*context_.link, head_of(record), [&](const CellRoom& room) {
     return fill(record, room.payload);

@@ -1,5 +1,5 @@
-// One cell: whether the stream takes it, its access checks, table D, and its payload into memory.
-// False from these functions: the stream ends, and memory is as it was.
+// One cell: whether the stream has its operation, its access checks, table D, and its placement.
+// When one of these functions returns false, the stream ends and memory is unchanged.
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/stream/stream_receiver.h"
 #include "fabric_emul/stream/stream_terminate.h"
@@ -35,7 +35,7 @@ bool StreamReceiver::is_taken_here(const CellView& cell) const {
 }
 
 // Every cell but the last carries exactly MCP bytes, the last of several is not empty, and all lie
-// within the packet's length.
+// within the length of the packet.
 bool StreamReceiver::has_legal_length(const CellView& cell) const {
   const MacHeader& h = cell.header;
   if (h.op == Op::kRdmaReadReq) {
@@ -50,7 +50,7 @@ bool StreamReceiver::has_legal_length(const CellView& cell) const {
          (is_last(h.pos) ? upto == cell.va_mh->length : upto < cell.va_mh->length);
 }
 
-// It goes where this side asked for it, and nowhere else.
+// The cell is placed where this side has requested it, and nowhere else.
 bool StreamReceiver::is_read_response(const CellView& cell) const {
   const std::uint64_t offset = std::uint64_t{cell.header.csn} * context_.mcp;
   const OpenRead* read = nullptr;
@@ -113,7 +113,7 @@ bool StreamReceiver::place_send(const CellView& cell) {
   return true;
 }
 
-// The peer ends a region or window of ours that it was given [S002-35].
+// The peer deregisters a region or window of ours that it was given [S002-35].
 bool StreamReceiver::deregister_for(const CellView& cell) {
   if (!cell.dereg) return true;
   const MemoryHandle tag(*cell.dereg);
@@ -121,7 +121,7 @@ bool StreamReceiver::deregister_for(const CellView& cell) {
   return !refused || refuse_access(cell, VaMh{VirtualAddress(), tag, 0}, *refused);
 }
 
-// [S002-21]
+// Adds the request to the read request queue [S002-21].
 bool StreamReceiver::take_read_request(const CellView& cell, base::Time now) {
   const ReadExt read = *ReadExt::parse(cell.read_ext);
   switch (reads_.check(read.msn)) {

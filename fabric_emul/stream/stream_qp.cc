@@ -91,7 +91,7 @@ void StreamQp::on_ack(const CellView& cell, base::Time now) {
   if (farewell_ && next == farewell_->number + kTerminateCellBytes) farewell_.reset();
 }
 
-// Obeyed wherever it lies in the window, and answered each time.
+// A TERMINATE takes effect wherever it lies in the window, and is acknowledged each time.
 void StreamQp::on_terminate(const CellView& cell, std::size_t bytes) {
   const auto terminate = Terminate::parse(cell.payload);
   const StreamNumber number(*cell.stream_number);
@@ -99,7 +99,7 @@ void StreamQp::on_terminate(const CellView& cell, std::size_t bytes) {
   if (!terminate || receiver_.window().place_of(number, length) == StreamPlace::kOutside) {
     return context_.counters.add(StreamCounter::kDropTerminate);
   }
-  response_ = number + length;
+  terminate_ack_ = number + length;
   if (context_.state != QpState::kRts) return;
   context_.counters.add(StreamCounter::kRxTerminates);
   sender_.blame(*terminate);
@@ -109,8 +109,8 @@ void StreamQp::on_terminate(const CellView& cell, std::size_t bytes) {
 void StreamQp::end_batch(base::Time now) {
   if (!can_send()) return;
   if (context_.state == QpState::kRts) receiver_.end_batch();
-  if (response_ && receiver_.send_ack(*response_)) response_.reset();
-  say_farewell(now);
+  if (terminate_ack_ && receiver_.send_ack(*terminate_ack_)) terminate_ack_.reset();
+  send_farewell(now);
 }
 
 unsigned StreamQp::transmit(base::Time now, unsigned cells_max) {
@@ -128,14 +128,14 @@ void StreamQp::on_time(base::Time now) {
 }
 
 base::Time StreamQp::deadline() const {
-  // Nothing is due that cannot be done: the link says when it is up again.
+  // Nothing is due that cannot be done: the link reports when it is up again.
   if (!can_send()) return base::kNever;
   return context_.state == QpState::kRts ? sender_.deadline()
          : farewell_                     ? farewell_->at
                                          : base::kNever;
 }
 
-// A fault takes effect between cells. What was taken before it is acknowledged first, so that the
+// A fault takes effect between cells. The cells taken before it are acknowledged first, so that the
 // peer's work requests before the one to blame complete.
 void StreamQp::settle(base::Time now) {
   if (!context_.has_failed || context_.state == QpState::kErr) return;
@@ -144,7 +144,7 @@ void StreamQp::settle(base::Time now) {
     farewell_ = Farewell{*context_.cause, sender_.next_number(), 0, now, sender_.rto()};
   }
   enter_error();
-  if (can_send()) say_farewell(now);
+  if (can_send()) send_farewell(now);
 }
 
 void StreamQp::enter_error() {
@@ -155,8 +155,9 @@ void StreamQp::enter_error() {
   receiver_.flush();
 }
 
-// Again and again, with doubled waits, until the peer has answered.
-void StreamQp::say_farewell(base::Time now) {
+// Sends the TERMINATE with doubled waits until the peer has acknowledged it, or kTerminatesMax
+// times.
+void StreamQp::send_farewell(base::Time now) {
   if (!farewell_ || now < farewell_->at || !emit_terminate()) return;
   farewell_->at = now + farewell_->wait;
   farewell_->wait *= 2;

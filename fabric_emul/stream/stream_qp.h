@@ -1,16 +1,16 @@
 // A queue pair of the STREAM service: a reliable stream of bytes to exactly one remote queue pair
-// [S002-01]. Work requests and completions are those of the other services. Takes cells and time,
-// gives cells to the link; does no I/O of its own. Thread: the data thread.
+// [S002-01]. Work requests and completions are those of the other services. It takes cells and
+// time, passes cells to the link, and does no I/O itself. Thread: the data thread.
 //
 //   state   post send  post receive  cells in                  cells out
 //   INIT    refused    taken         dropped                   none
 //   RTS     taken      taken         taken                     all
-//   ERR     flushed    flushed       TERMINATE is answered     TERMINATE, until it is answered
+//   ERR     flushed    flushed       TERMINATE is acknowledged TERMINATE, until acknowledged
 //
 // Kinds: plain takes Sends only. RDMA takes Send with deregister, RDMA write and RDMA read too; a
 // read's gather list is one piece that has the remote write right, a window in the strict profile.
-// iSCSI opens and takes Sends only: ISCSI_PDU is not in this version, there is no work request for
-// one, and one that comes is dropped. docs/wire/stream.md
+// iSCSI opens and takes Sends only: this version has no work request for ISCSI_PDU and drops such
+// cells. docs/wire/stream.md
 #pragma once
 
 #include "fabric_emul/stream/stream_receiver.h"
@@ -24,7 +24,7 @@ struct StreamLimits {
   std::uint16_t max_dest_rd_atomic = 0;
 };
 
-// The remote queue pair, and what was agreed with it.
+// The remote queue pair and the values agreed with it.
 struct StreamPeer {
   Lid lid;
   Qpn qpn;
@@ -40,23 +40,23 @@ class StreamQp {
   StreamQp(const StreamQp&) = delete;
   StreamQp& operator=(const StreamQp&) = delete;
 
-  // INIT -> RTS. Refused: it has its peer already, or the peer's window holds not even two cells.
+  // INIT -> RTS. Refused: the stream is connected, or a window holds fewer than two cells.
   base::Status connect(Link& link, const StreamPeer& peer);
   base::Status post_send(const SendWr& wr);
   base::Status post_recv(const RecvWr& wr, base::Time now);
 
-  // A cell for this number, of so many bytes.
+  // A cell for this queue pair; `bytes` is its size.
   void on_cell(const CellView& cell, std::size_t bytes, const Link& link, base::Time now);
   // A cell whose CRC is right and whose format is not.
   void on_malformed() { context_.counters.add(StreamCounter::kDropFormat); }
-  // Replies that the batch earned.
+  // Sends the replies that the batch made due.
   void end_batch(base::Time now);
   // Sends up to cells_max cells; returns how many.
   unsigned transmit(base::Time now, unsigned cells_max);
   void on_time(base::Time now);
   void on_link_back(base::Time now) { sender_.on_link_back(now); }
   base::Time deadline() const;
-  // To ERR at once, the peer is not told: everything queued completes as flushed.
+  // To ERR at once, without TERMINATE: everything queued completes as flushed.
   void enter_error();
 
   Qpn qpn() const { return context_.qpn; }
@@ -73,13 +73,13 @@ class StreamQp {
     return &context_.send_cq == &cq || &context_.recv_cq == &cq;
   }
 
-  // What the owner chose at creation, for CONNECT.
+  // Chosen by the owner at creation, for CONNECT.
   std::uint16_t start_lcn = 0;
   Psn start_psn;
   std::uint16_t mcp_wanted = 0;
 
  private:
-  // A TERMINATE of ours that the peer has not answered.
+  // A TERMINATE of ours that the peer has not acknowledged.
   struct Farewell {
     Terminate terminate;
     StreamNumber number;
@@ -93,7 +93,7 @@ class StreamQp {
   void on_ack(const CellView& cell, base::Time now);
   void on_terminate(const CellView& cell, std::size_t bytes);
   void settle(base::Time now);
-  void say_farewell(base::Time now);
+  void send_farewell(base::Time now);
   bool emit_terminate();
 
   StreamContext context_;
@@ -102,7 +102,7 @@ class StreamQp {
   StreamSender sender_;
   StreamReceiver receiver_;
   std::optional<Farewell> farewell_;
-  std::optional<StreamNumber> response_;  // of the peer's TERMINATE: what the ACK says
+  std::optional<StreamNumber> terminate_ack_;  // number in the ACK of the peer's TERMINATE
 };
 
 }  // namespace splitnic::fabric

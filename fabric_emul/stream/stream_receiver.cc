@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kEarlyMin = 16;
 constexpr std::size_t kEarlyMax = 2048;
-constexpr unsigned kAcksABatch = 4;  // one, and three for early cells
+constexpr unsigned kAcksPerBatch = 4;  // one, and three duplicates for early cells
 
 constexpr bool is_tagged(Op op) { return op == Op::kRdmaWrite || op == Op::kRdmaReadResp; }
 
@@ -34,7 +34,7 @@ base::Status StreamReceiver::post(const RecvWr& wr, base::Time now) {
   }
   rq_.push(w);
   if (context_.state != QpState::kRts) return {};
-  if (rq_.size() == 1) acks_owed_ = std::max(acks_owed_, 1U);  // the peer may be waiting for it
+  if (rq_.size() == 1) acks_due_ = std::max(acks_due_, 1U);  // the peer may be waiting for it
   catch_up(now);
   return {};
 }
@@ -55,14 +55,14 @@ std::uint16_t StreamReceiver::receive_credits() const {
 void StreamReceiver::on_cell(const CellView& cell, std::uint32_t bytes, base::Time now) {
   const StreamNumber number(*cell.stream_number);
   const StreamPlace place = window_.place_of(number, bytes);
-  acks_owed_ = std::max(acks_owed_, 1U);
+  acks_due_ = std::max(acks_due_, 1U);
   if (place == StreamPlace::kOutside) {  // [S002-27]
     const bool is_beyond = window_.is_beyond(number, bytes);
     context_.counters.add(is_beyond ? StreamCounter::kDropWindow : StreamCounter::kDropOld);
     return;
   }
   if (place == StreamPlace::kEarly) {
-    acks_owed_ = std::min(acks_owed_ + 1, kAcksABatch);
+    acks_due_ = std::min(acks_due_ + 1, kAcksPerBatch);
     if (!is_tagged(cell.header.op)) return context_.counters.add(StreamCounter::kDropOrder);
   }
   if (!is_taken_here(cell)) {
@@ -115,7 +115,7 @@ void StreamReceiver::take_in_order(const CellView& cell, std::uint32_t bytes, ba
   finish(h, cell.va_mh.value_or(VaMh{}), cell.idata, ended, bytes, now);
 }
 
-// Early cells whose turn has come.
+// Takes the early cells that are now next in order.
 void StreamReceiver::catch_up(base::Time now) {
   while (!context_.has_failed) {
     const EarlyCell* due = window_.due();
@@ -137,7 +137,7 @@ void StreamReceiver::catch_up(base::Time now) {
   }
 }
 
-// The cell is the next of its packet, or the first of the next one; idata agrees.
+// The cell is the next one of its packet, or the first of the next packet; idata agrees.
 bool StreamReceiver::follows(const MacHeader& h, const std::optional<std::uint32_t>& idata) const {
   if (h.csn != open_.next_csn || is_first(h.pos) == open_.is_active) return false;
   if (open_.is_active) {
@@ -149,7 +149,7 @@ bool StreamReceiver::follows(const MacHeader& h, const std::optional<std::uint32
   return read != nullptr && h.psn == read->psn;
 }
 
-// A Send takes one with its first cell, an idata with the last of its packet.
+// A Send consumes a receive with its first cell, an idata with the last cell of its packet.
 bool StreamReceiver::lacks_receive(const MacHeader& h,
                                    const std::optional<std::uint32_t>& idata) const {
   if (!rq_.empty()) return false;
@@ -195,7 +195,7 @@ void StreamReceiver::complete_receive(const MacHeader& h, WcStatus status, Memor
 }
 
 void StreamReceiver::end_batch() {
-  while (acks_owed_ > 0 && send_ack(window_.expected())) --acks_owed_;
+  while (acks_due_ > 0 && send_ack(window_.expected())) --acks_due_;
 }
 
 bool StreamReceiver::send_ack(StreamNumber next) {
@@ -213,8 +213,8 @@ bool StreamReceiver::send_ack(StreamNumber next) {
   return true;
 }
 
-// The receive whose Send was being taken goes with the others. An entry that somebody began to use
-// once will not be used to its end.
+// Flushes every receive, also the one whose Send has begun. A one-touch entry that is in use will
+// not be used to its end, so it ends here.
 void StreamReceiver::flush() {
   window_.for_each_early([&](const EarlyCell& early) {
     if (early.touches) context_.mrwt.line_up(early.va_mh.handle, context_.qpn, early.last_byte());
@@ -230,7 +230,7 @@ void StreamReceiver::flush() {
     rq_.pop();
     context_.complete(context_.recv_cq, wc);
   }
-  acks_owed_ = 0;
+  acks_due_ = 0;
 }
 
 }  // namespace splitnic::fabric

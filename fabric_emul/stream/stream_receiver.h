@@ -1,11 +1,12 @@
-// The half of a STREAM queue pair that takes cells: where they lie in the stream, checks,
-// placement, and packets in their order.
+// The half of a STREAM queue pair that receives: the place of cells in the stream, their checks,
+// their placement, and the order of packets.
 //
-// Order of belief for a cell (identity and state were looked at before): its place in the stream,
-// the operation, its length, its order in the packet, the access, table D. Nothing is changed
-// before all of them passed. A tagged cell may be placed early; its packet goes on when the stream
-// has caught up. What is refused ends the stream (StreamContext::fail). Files: stream_receiver.cc
-// takes cells and catches up, stream_place.cc checks and places. docs/wire/stream.md
+// Order of checks for a cell (StreamQp has checked identity and state): its place in the stream,
+// the operation, its length, its order in the packet, the access, table D. Nothing changes before
+// all of them have passed. A tagged cell may be placed early; its packet continues when the stream
+// has caught up. A refused cell ends the stream (StreamContext::fail). Files: stream_receiver.cc
+// takes cells and catches up, stream_place.cc checks and places. Thread: the data thread.
+// docs/wire/stream.md
 #pragma once
 
 #include <optional>
@@ -33,11 +34,11 @@ class StreamReceiver {
   base::Status post(const RecvWr& wr, base::Time now);
   // Allocates.
   void start(StreamNumber first, Psn psn);
-  // A cell of so many bytes, other than ACK, NAK and TERMINATE.
+  // A cell other than ACK, NAK and TERMINATE; `bytes` is its size.
   void on_cell(const CellView& cell, std::uint32_t bytes, base::Time now);
-  // The ACKs that the batch earned.
+  // Sends the ACKs that the batch made due.
   void end_batch();
-  // An ACK that says this number. False: the link has no room now.
+  // Sends an ACK whose next expected byte is `next`. Returns false when the link has no room now.
   bool send_ack(StreamNumber next);
   void flush();
 
@@ -90,7 +91,7 @@ class StreamReceiver {
   Psn last_psn_;  // of the last cell in order
   std::uint16_t last_csn_ = 0;
   std::uint32_t packets_ = 0;  // completed
-  unsigned acks_owed_ = 0;
+  unsigned acks_due_ = 0;
 };
 
 }  // namespace splitnic::fabric

@@ -4,7 +4,6 @@
 #include <cerrno>
 
 #include "fabric_emul/stream/stream_terminate.h"
-#include "fabric_emul/transport/wc.h"
 #include "fabric_emul/wire/limits.h"
 
 namespace splitnic::fabric {
@@ -21,57 +20,45 @@ StreamSender::StreamSender(StreamContext& context, ReadQueue& responses,
       responses_(responses),
       limits_(limits),
       congestion_(Congestion::kWindowMin),
-      sq_(limits.depth),
+      queue_(limits.depth),
+      timer_(limits.stall_min),
       records_(1),
       reads_(1) {}
 
-const char* StreamSender::refused(const SendWr& wr, const SgeList& gather) const {
+// The kind of the stream decides which operations it has.
+base::Status StreamSender::check_kind(const SendWr& wr) const {
   switch (wr.op) {
     case WrOp::kSend:
-      return nullptr;
+      return {};
     case WrOp::kSendDereg:
     case WrOp::kRdmaWrite:
     case WrOp::kRdmaRead:
       break;
     default:
-      return "a stream has no such operation";
+      return base::Error("a stream has no such operation", EINVAL);
   }
-  if (context_.kind != StreamKind::kRdma) return "this stream takes Sends only";
-  if (wr.op != WrOp::kRdmaRead) return nullptr;
-  if (gather.count > 1) return "a read on a stream goes to one piece";
-  if (wr.idata) return "a read has no idata";
-  return limits_.max_rd_atomic == 0 ? "this stream asks for no reads" : nullptr;
+  if (context_.kind != StreamKind::kRdma) {
+    return base::Error("this stream takes Sends only", EINVAL);
+  }
+  if (wr.op != WrOp::kRdmaRead) return {};
+  if (wr.gather.size() > 1) return base::Error("a read on a stream goes to one piece", EINVAL);
+  if (wr.idata) return base::Error("a read has no idata", EINVAL);
+  if (limits_.max_rd_atomic == 0) return base::Error("this stream has no reads", EINVAL);
+  return {};
 }
 
 base::Status StreamSender::post(const SendWr& wr) {
-  if (sq_.full()) return base::Error("the send queue is full", ENOMEM);
   Wqe w;
-  if (!w.gather.assign(wr.gather)) {
-    return base::Error("too many pieces in the gather list", EINVAL);
-  }
-  if (const char* why = refused(wr, w.gather); why != nullptr) return base::Error(why, EINVAL);
-  const std::uint64_t mcp = context_.mcp;
-  const std::uint64_t cells = std::max<std::uint64_t>(1, (w.gather.bytes + mcp - 1) / mcp);
-  if (cells > kCellsPerPacketMax || w.gather.bytes > kPacketBytesMax) {
-    return base::Error("the packet is too long", EMSGSIZE);
-  }
-  w.wr_id = wr.wr_id;
-  w.op = wr.op;
-  w.remote_address = wr.remote_address;
-  w.remote_handle = wr.remote_handle;
-  w.idata = wr.idata;
-  w.dereg = wr.dereg;
-  w.is_fenced = wr.is_fenced;
-  w.cells = wr.op == WrOp::kRdmaRead ? 1 : static_cast<std::uint32_t>(cells);
-  sq_.push(w);
-  ++tail_no_;
+  if (auto prepared = queue_.prepare(wr, context_.mcp, w); !prepared) return prepared;
+  if (auto checked = check_kind(wr); !checked) return checked;
+  queue_.push(w);
   return {};
 }
 
 void StreamSender::start(const StreamStart& agreed) {
   next_number_ = una_ = agreed.number;
   next_psn_ = agreed.psn;
-  receive_credits_ = agreed.receive_credits;
+  credits_.update(agreed.receive_credits);
   limits_.max_rd_atomic = std::min(limits_.max_rd_atomic, agreed.max_rd_atomic);
   reads_ = base::Ring<OpenRead>(std::max<std::size_t>(limits_.max_rd_atomic, 1));
   std::uint64_t window =
@@ -87,26 +74,18 @@ void StreamSender::start(const StreamStart& agreed) {
 }
 
 bool StreamSender::has_unsent() const {
-  return in_flight_ < records_.size() || open_ || send_no_ != tail_no_ ||
+  return in_flight_ < records_.size() || open_ || queue_.has_unsent() ||
          responses_.oldest_open() != nullptr;
 }
 
 void StreamSender::complete_front(WcStatus status) {
-  const Wqe& w = sq_.front();
-  Wc wc;
-  wc.wr_id = w.wr_id;
-  wc.status = status;
-  wc.op = wc_op(w.op);
-  if (w.op == WrOp::kRdmaRead) wc.bytes = static_cast<std::uint32_t>(w.gather.bytes);
-  sq_.pop();
-  ++head_no_;
-  context_.complete(context_.send_cq, wc);
+  context_.complete(context_.send_cq, queue_.pop(status));
 }
 
-// In the order of posts: a read completes with its answer, everything else with its ACK.
+// In the order of posts. A read completes with its response, everything else with its ACK.
 void StreamSender::complete_done() {
-  while (!sq_.empty()) {
-    const Wqe& w = sq_.front();
+  while (!queue_.empty()) {
+    const Wqe& w = queue_.front();
     if (!w.is_acknowledged && !w.is_responded) break;
     if (w.op == WrOp::kRdmaRead && !w.is_responded) break;
     complete_front(WcStatus::kSuccess);
@@ -116,20 +95,20 @@ void StreamSender::complete_done() {
 void StreamSender::finish_read(base::Time now) {
   const OpenRead read = reads_.front();
   reads_.pop();
-  wqe(read.wqe_no).is_responded = true;
+  queue_[read.wqe_no].is_responded = true;
   on_arrived(read.end, now);
   complete_done();
 }
 
 void StreamSender::fail_at(std::uint64_t no, WcStatus status,
-                           const std::optional<Terminate>& told) {
+                           const std::optional<Terminate>& cause) {
   if (context_.has_failed) return;
   failed_no_ = no;
   failed_status_ = status;
-  context_.fail(told);
+  context_.fail(cause);
 }
 
-// The receiver tells the peer.
+// The receiver sends the TERMINATE.
 void StreamSender::fail_read(Psn psn) {
   for (std::size_t i = 0; i < reads_.size(); ++i) {
     if (reads_[i].psn != psn) continue;
@@ -140,9 +119,9 @@ void StreamSender::fail_read(Psn psn) {
 }
 
 void StreamSender::blame(const Terminate& terminate) {
-  if (terminate.offending.op == Op::kRdmaReadResp) return;  // an answer of ours
-  for (std::uint64_t no = head_no_; no < send_no_; ++no) {
-    if (!wqe(no).is_started || wqe(no).psn != terminate.offending.psn) continue;
+  if (terminate.offending.op == Op::kRdmaReadResp) return;  // of a response, not of a work request
+  for (std::uint64_t no = queue_.head_no(); no < queue_.next_no(); ++no) {
+    if (!queue_[no].is_started || queue_[no].psn != terminate.offending.psn) continue;
     failed_no_ = no;
     failed_status_ = status_of(terminate);
     return;
@@ -150,8 +129,8 @@ void StreamSender::blame(const Terminate& terminate) {
 }
 
 void StreamSender::flush() {
-  while (!sq_.empty()) {
-    complete_front(head_no_ == failed_no_ ? failed_status_ : WcStatus::kFlushed);
+  while (!queue_.empty()) {
+    complete_front(queue_.head_no() == failed_no_ ? failed_status_ : WcStatus::kFlushed);
   }
   failed_no_.reset();
   open_.reset();
@@ -159,9 +138,8 @@ void StreamSender::flush() {
   reads_.clear();
   in_flight_ = 0;
   in_flight_bytes_ = 0;
-  consumers_outstanding_ = 0;
-  send_no_ = tail_no_;
-  rto_at_ = base::kNever;
+  credits_.release_all();
+  timer_.disarm();
 }
 
 }  // namespace splitnic::fabric

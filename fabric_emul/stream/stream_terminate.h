@@ -1,5 +1,5 @@
-// TERMINATE: what is said when a check fails, and what a work request that it names completes with
-// [S002-20]. docs/wire/terminate.md
+// TERMINATE on STREAM: its content when a check fails, and the status of the work request that it
+// names [S002-20]. docs/wire/terminate.md
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,12 @@ namespace splitnic::fabric {
 inline constexpr std::size_t kTerminateCellBytes =
     kMacHeaderBytes + kStreamBytes + kTerminateBytes + kCrcBytes;
 
-// Of an access that failed its check, by the cell that asked for it.
+// The TERMINATE for an access that failed its check; `cell` is the cell that requested it.
 Terminate refused_access(const CellView& cell, const VaMh& range, AccessCheck check);
-// Of anything else about a cell.
+// The TERMINATE for any other fault of a cell.
 Terminate refused_cell(const CellView& cell, TerminateCause cause);
 
+// The status of the work request that the peer's TERMINATE names.
 WcStatus status_of(const Terminate& terminate);
 
 }  // namespace splitnic::fabric

@@ -1,5 +1,5 @@
-// Table D: what becomes of a tagged cell that passed the access checks, by its Last bit, the touch
-// control of its entry, and where it lies in the byte stream. docs/wire/stream.md
+// Table D: the fate of a tagged cell that passed the access checks, by its Last bit, the touch
+// control of its entry, and its place in the byte stream. docs/wire/stream.md
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ enum class TableD : std::uint8_t {
   kEndAndRefuse,   // row 3: the entry ends, TERMINATE
   kPlaceAndEnd,    // row 4
   kPlaceAndTouch,  // row 5: the entry ends when the stream has caught up
-  kDrop,           // row 6: the sender sends it again
+  kDrop,           // row 6: the sender retransmits it
 };
 
-// Total. Outside is dropped whatever the rest says: the bytes are not of this window.
+// Total. A cell outside the window is dropped whatever the other inputs are.
 constexpr TableD table_d(bool is_last, bool is_one_touch, bool is_touched, StreamPlace place) {
   if (place == StreamPlace::kOutside) return TableD::kDrop;  // [S002-27]
   if (!is_last || !is_one_touch) return TableD::kPlace;      // [S002-23] also if touched

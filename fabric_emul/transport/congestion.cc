@@ -6,17 +6,19 @@ namespace splitnic::fabric {
 namespace {
 
 using namespace std::chrono_literals;
+// RFC 6298 has 1 s, 60 s and 1 s; the paths here are within a data centre.
 constexpr base::Duration kRtoMin = 2ms;
 constexpr base::Duration kRtoMax = 500ms;
 constexpr base::Duration kRtoStart = 20ms;
-// Doubling ends here: in the 5 s before a queue pair fails two dozen tries fit, which a path that
+// Doubling ends here. Two dozen tries fit into the 5 s before a queue pair fails, as a path that
 // loses every third datagram needs.
 constexpr base::Duration kRtoBackedOff = 200ms;
-// Queueing delay that we aim at. Wake-ups of both processes are part of it.
+// The target of the queueing delay. The wake-ups of both processes are part of it.
 constexpr base::Duration kDelayTarget = 2ms;
-constexpr std::uint64_t kStep = 64 * 1024;  // additive increase a round trip
-// So many rounds with a queue before one looks what the round trip is without: 3 % of them.
+constexpr std::uint64_t kStep = 64 * 1024;  // additive increase per round trip
+// After this many consecutive rounds with a queue two rounds measure the RTT without one: 3 %.
 constexpr unsigned kQueuedRounds = 64;
+constexpr std::uint64_t kLossDivisor = 50;  // 2 %
 
 }  // namespace
 
@@ -25,7 +27,7 @@ Congestion::Congestion(std::uint64_t window_max)
 
 base::Duration Congestion::rto() const {
   if (fixed_rto_ > base::Duration{0}) return fixed_rto_;
-  // A steady round trip has no variance, yet the next ACK may be a batch later.
+  // A steady round trip has no variation, yet the next ACK may come a batch later.
   const base::Duration margin = std::max<base::Duration>(4 * rttvar_, kRtoMin + srtt_ / 4);
   const base::Duration plain = srtt_ == base::Duration{0} ? kRtoStart : srtt_ + margin;
   const base::Duration clamped = std::clamp(plain, kRtoMin, kRtoMax);
@@ -49,16 +51,16 @@ void Congestion::on_rtt_sample(base::Duration rtt) {
 void Congestion::on_ack(std::uint64_t bytes_acked, std::uint64_t cells_acked, base::Time now) {
   acked_ += cells_acked;
   acked_bytes_ += bytes_acked;
-  if (slow_start_) window_ = std::min(window_max_, window_ + bytes_acked);
+  if (is_slow_start_) window_ = std::min(window_max_, window_ + bytes_acked);
   if (now < round_end_) return;
   end_of_round();
   round_end_ = now + std::max<base::Duration>(srtt_, 100us);
 }
 
-// The first empties the path, the second tells how long it is.
+// The first drained round empties the path, the second measures it.
 void Congestion::end_of_drained_round() {
-  const bool is_told = round_rtt_ != base::Duration{0};
-  if (drained_rounds_ == 2 || is_told) --drained_rounds_;
+  const bool has_sample = round_rtt_ != base::Duration{0};
+  if (drained_rounds_ == 2 || has_sample) --drained_rounds_;
   if (drained_rounds_ > 0) return;
   min_rtt_ = round_rtt_;
   window_ = window_before_;
@@ -71,20 +73,20 @@ void Congestion::end_of_round() {
     round_rtt_ = base::Duration{0};
     return;
   }
-  const bool queued = round_rtt_ > min_rtt_ + kDelayTarget;
-  const bool lossy = lost_ * 50 > acked_ + lost_;
-  if (queued || lossy) {
-    slow_start_ = false;
-    // Never below what a round delivered: that much the path carried. ACKs bunch, so that of two
-    // rounds the better one counts.
+  const bool is_queued = round_rtt_ > min_rtt_ + kDelayTarget;
+  const bool is_lossy = lost_ * kLossDivisor > acked_ + lost_;
+  if (is_queued || is_lossy) {
+    is_slow_start_ = false;
+    // Never below what a round delivered, because the path carried that much. ACKs come in bunches,
+    // so the better one of two rounds counts.
     const std::uint64_t delivered = std::max(acked_bytes_, last_acked_bytes_);
     window_ = std::max({kWindowMin, window_ / 2, std::min(delivered, window_)});
   }
-  // Without a queue the loss may be chance: it takes off what was lost, and probing goes on.
-  if (!slow_start_ && !queued) {
-    window_ = std::min(window_max_, window_ + std::min(kStep, lossy ? window_ / 8 : kStep));
+  // Without a queue the loss may be random: the window grows on, but by less.
+  if (!is_slow_start_ && !is_queued) {
+    window_ = std::min(window_max_, window_ + std::min(kStep, is_lossy ? window_ / 8 : kStep));
   }
-  queued_rounds_ = queued ? queued_rounds_ + 1 : 0;
+  queued_rounds_ = is_queued ? queued_rounds_ + 1 : 0;
   if (queued_rounds_ >= kQueuedRounds) {
     queued_rounds_ = 0;
     drained_rounds_ = 2;
@@ -98,7 +100,7 @@ void Congestion::end_of_round() {
 
 void Congestion::on_timeout() {
   ++backoff_;
-  slow_start_ = true;
+  is_slow_start_ = true;
   window_ = std::max(kWindowMin, window_ / 2);
   window_before_ = std::max(kWindowMin, window_before_ / 2);
 }

@@ -1,9 +1,15 @@
-// Congestion window of one RC queue pair, in bytes on the wire (a datagram counts at least 1 KiB).
-// Additive increase per round trip on a delay target, at most one decrease per round trip; loss
-// alone cuts only when more than 2 % of a round trip's cells were lost, so that random loss does
-// not starve the path. Where round trips stay long, a round with almost nothing under way shows
-// whether that is our own queue or the path itself. RTT estimation and the retransmission time-out
-// live here too. Pure: time comes in with every call.
+// The congestion window of one RC queue pair or stream, in bytes on the wire (a datagram counts at
+// least 1 KiB), and its retransmission timeout. Pure: time comes in with every call.
+//
+// - Window: AIMD on a delay target, with one decision per round trip, as Swift (SIGCOMM 2020) and
+//   LEDBAT (RFC 6817) do: additive increase while the queueing delay is below the target, one
+//   multiplicative decrease when it is above. Slow start as in RFC 5681.
+// - Loss: reduces the window only when more than 2 % of a round's cells were lost (the loss
+//   threshold of BBRv2), so that random loss does not starve the path.
+// - Minimum RTT: where round trips stay long, two rounds with a minimum window show whether that is
+//   our own queue or the path itself (the ProbeRTT state of BBR).
+// - Timeout: RFC 6298 with a smaller minimum, and doubling on each timeout up to a limit. The
+//   caller applies Karn's rule: it passes no samples of retransmitted cells.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +23,7 @@ class Congestion {
   static constexpr std::uint64_t kWindowMin = 16 * 1024;
   static constexpr std::uint64_t kWindowStart = 256 * 1024;
 
-  // REQUIRES window_max >= kWindowMin: half of what the peer's receive buffer holds.
+  // window_max is half of the peer's receive buffer; less than kWindowMin counts as kWindowMin.
   explicit Congestion(std::uint64_t window_max);
 
   std::uint64_t window() const { return window_; }
@@ -37,13 +43,13 @@ class Congestion {
 
   std::uint64_t window_max_;
   std::uint64_t window_;
-  bool slow_start_ = true;
-  base::Duration srtt_{0};
+  bool is_slow_start_ = true;
+  base::Duration srtt_{0};  // RFC 6298: smoothed RTT and its variation
   base::Duration rttvar_{0};
   base::Duration min_rtt_{0};
-  base::Duration round_rtt_{0};  // least RTT seen in this round
-  unsigned queued_rounds_ = 0;   // in a row
-  unsigned drained_rounds_ = 0;  // to come with the least window; the last of them tells the RTT
+  base::Duration round_rtt_{0};  // minimum RTT of this round
+  unsigned queued_rounds_ = 0;   // consecutive rounds above the delay target
+  unsigned drained_rounds_ = 0;  // rounds left with the minimum window; the last measures the RTT
   std::uint64_t window_before_ = 0;
   base::Duration fixed_rto_{0};
   unsigned backoff_ = 0;

@@ -1,6 +1,6 @@
-// Completion queue: one point of notification for several queue pairs [S000-02]. A full queue is
-// reported, never silent: the completion that found no room sets overflowed(), and its queue pair
-// goes to ERR. Thread: the data thread.
+// A completion queue: one point of notification for several queue pairs [S000-02]. A completion
+// that finds the queue full sets overflowed() and its queue pair goes to ERR, so no loss is silent.
+// Thread: the data thread.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ class CompletionQueue {
  public:
   explicit CompletionQueue(std::size_t depth) : entries_(depth) {}
 
-  // False if there was no room.
+  // Returns false when there is no room.
   bool push(const Wc& wc) {
     if (entries_.full()) {
       overflowed_ = true;
@@ -23,7 +23,7 @@ class CompletionQueue {
     entries_.push(wc);
     return true;
   }
-  // Takes up to out.size() completions, oldest first.
+  // Moves up to out.size() completions, oldest first, to `out`; returns how many.
   std::size_t poll(std::span<Wc> out) {
     std::size_t n = 0;
     while (n < out.size() && !entries_.empty()) {

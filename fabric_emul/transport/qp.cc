@@ -27,12 +27,12 @@ base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
     context_.fault.reset();
     context_.terminates.reset();
     ended_by_peer_.reset();
-    context_.send_fault = context_.drain_fault = owes_terminate_ = false;
-    context_.refused_access = false;
+    context_.has_send_fault = context_.has_drain_fault = is_terminate_due_ = false;
+    context_.has_refused_access = false;
   }
   if (from == QpState::kInit && to == QpState::kRtr) responder_.start();
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(peer_credits_);
-  if (from == QpState::kSqe && to == QpState::kRts) context_.send_fault = false;
+  if (from == QpState::kSqe && to == QpState::kRts) context_.has_send_fault = false;
   settle_drain();
   return {};
 }
@@ -119,8 +119,8 @@ void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time n
     return;
   }
   if (!may_receive()) {
-    // A peer that goes on sending has not seen it.
-    if (context_.terminates && cell.header.op != Op::kTerminate) owes_terminate_ = true;
+    // A peer that still sends has not received the TERMINATE.
+    if (context_.terminates && cell.header.op != Op::kTerminate) is_terminate_due_ = true;
     context_.counters.add(TransportCounter::kCellDropState);
     return;
   }
@@ -171,20 +171,21 @@ void Qp::on_time(base::Time now) {
 }
 
 base::Time Qp::deadline() const {
-  // Nothing is due that cannot be done: the link says when it is up or writable again.
+  // Nothing is due that cannot be done: the link reports when it is up or writable again.
   base::Time at = may_send() ? requester_.deadline() : base::kNever;
   if (can_reply() && may_receive()) at = std::min(at, responder_.deadline());
   return at;
 }
 
-// A fault that requester or responder found takes effect between cells, never in the middle of one.
+// A fault that the requester or the responder found takes effect here: between cells, never in the
+// middle of one.
 void Qp::settle() {
-  if (context_.fault && context_.state != QpState::kErr && !responder_.owes_nak()) {
+  if (context_.fault && context_.state != QpState::kErr && !responder_.has_nak_due()) {
     enter_error();
-    owes_terminate_ = context_.terminates.has_value();
+    is_terminate_due_ = context_.terminates.has_value();
     send_terminate();
   }
-  if (context_.send_fault && may_send()) {
+  if (context_.has_send_fault && may_send()) {
     enter_state(QpState::kSqe);
     requester_.flush();
   }
@@ -192,8 +193,8 @@ void Qp::settle() {
 }
 
 void Qp::settle_drain() {
-  if (context_.drain_fault && context_.state == QpState::kRts) enter_state(QpState::kSqd);
-  context_.drain_fault = false;
+  if (context_.has_drain_fault && context_.state == QpState::kRts) enter_state(QpState::kSqd);
+  context_.has_drain_fault = false;
   if (!is_draining_ || !requester_.is_drained()) return;
   is_draining_ = false;
   has_drained_ = true;

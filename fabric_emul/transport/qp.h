@@ -7,7 +7,7 @@
 //   INIT    refused    taken         dropped       none
 //   RTR     refused    taken         taken         replies only
 //   RTS     taken      taken         taken         all
-//   SQD     taken      taken         taken         replies, and what was begun (the queue drains)
+//   SQD     taken      taken         taken         replies, started packets (the queue drains)
 //   SQE     flushed    taken         taken         none (UC, UD)
 //   ERR     flushed    flushed       dropped       a last NAK, or a TERMINATE
 #pragma once
@@ -32,19 +32,20 @@ class Qp {
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
-  // Changes state and the attributes that `given` names, or changes nothing [reliability 2.1].
+  // Changes the state and the attributes that `given` names, or changes nothing.
   base::Status modify(QpState to, AttrMask given, const QpAttr& values);
   base::Status post_send(const SendWr& wr);
-  // As Requester::post_register(); refused unless the queue pair was made for it [S002-29]. Where
-  // posts are flushed the key that it gives has ended.
+  // As Requester::post_register(); refused unless the queue pair was created for it [S002-29].
+  // Where posts are flushed, the key that it returns is invalid already.
   base::Result<MemoryHandle> post_register(const SendWr& wr, const NewRegion& region);
-  // SQD -> RTS after a registration failed, or whenever the queue was drained; what was posted
-  // meanwhile goes out. Refused while work requests before the failed one are not complete
-  // [S002-32].
+  // SQD -> RTS after a registration failed, or whenever the queue was drained; work requests that
+  // were posted meanwhile are sent. Refused while work requests before the failed one are not
+  // complete [S002-32].
   base::Status resume_sq();
-  // True once each time the queue pair is in SQD and what was begun is complete [T-26].
+  // Returns true once each time that the queue pair is in SQD and every started packet is complete
+  // [T-26].
   bool take_drained() { return std::exchange(has_drained_, false); }
-  // Why the peer ended this queue pair, if it said so.
+  // The TERMINATE by which the peer ended this queue pair, if it sent one.
   const std::optional<Terminate>& ended_by_peer() const { return ended_by_peer_; }
   base::Status post_recv(const RecvWr& wr);
 
@@ -52,7 +53,7 @@ class Qp {
   void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
   // A cell whose CRC is right and whose format is not: refused if its service has refusals.
   void on_malformed(const MacHeader& header, const Link& link);
-  // Replies that the batch earned; then errors take effect.
+  // Sends the replies that the batch made due; then errors take effect.
   void end_batch(base::Time now);
   // Sends up to cells_max cells; `by_lid` finds links for connectionless destinations.
   template <class ByLid>
@@ -63,8 +64,8 @@ class Qp {
   base::Time deadline() const;
 
   bool is_active() const {
-    return requester_.has_unsent() || responder_.owes_reply() ||
-           responder_.has_pending_responses() || owes_terminate_ || deadline() != base::kNever;
+    return requester_.has_unsent() || responder_.has_reply_due() ||
+           responder_.has_responses_due() || is_terminate_due_ || deadline() != base::kNever;
   }
   // To ERR at once: everything queued completes as flushed, in order [T-16].
   void enter_error();
@@ -82,18 +83,18 @@ class Qp {
   Link* link() const { return context_.link; }
   const Requester& requester() const { return requester_; }
   const Responder& responder() const { return responder_; }
-  // The peer reached for memory that it may not, which ended this queue pair.
-  bool has_refused_access() const { return context_.refused_access; }
-  bool sends_packet_crc() const { return context_.packet_crc; }
+  // A remote access error of the peer has ended this queue pair.
+  bool has_refused_access() const { return context_.has_refused_access; }
+  bool sends_packet_crc() const { return context_.sets_packet_crc; }
   bool uses_cq(const CompletionQueue& cq) const {
     return &context_.send_cq == &cq || &context_.recv_cq == &cq;
   }
   std::uint16_t receive_credits() const { return responder_.receive_credits(); }
 
-  bool in_active_list = false;  // the adapter's bookkeeping
+  bool is_in_active_list = false;  // the adapter's bookkeeping
 
  private:
-  // How far the end of a peer's requests may be ahead of those that arrived.
+  // The PSN of a TERMINATE may be this far ahead of the requests that arrived.
   static constexpr std::int32_t kTerminateAheadMax = 1 << 16;
 
   bool may_send() const {
@@ -123,7 +124,7 @@ class Qp {
   std::uint16_t peer_credits_ = 0xFFFF;
   bool is_draining_ = false;  // in SQD, and not drained yet
   bool has_drained_ = false;
-  bool owes_terminate_ = false;
+  bool is_terminate_due_ = false;
   std::optional<Terminate> ended_by_peer_;
   AckExt ack_;  // scratch: too large for the stack of every cell
 };
@@ -131,7 +132,7 @@ class Qp {
 template <class ByLid>
 unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
   unsigned sent = 0;
-  if (responder_.has_pending_responses() && may_receive() && context_.link->up()) {
+  if (responder_.has_responses_due() && may_receive() && context_.link->up()) {
     sent = responder_.send_responses(*context_.link, now, cells_max);
     settle();
   }
@@ -139,7 +140,7 @@ unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
   if (is_connected(context_.service)) {
     if (context_.link->up()) sent += requester_.transmit(*context_.link, now, cells_max - sent);
   } else {
-    // One cell each: in SQD there is nothing that was begun.
+    // Packets have one cell each, so none is started in SQD.
     while (sent < cells_max && requester_.has_unsent() && context_.state == QpState::kRts) {
       Link* link = by_lid(requester_.next_destination());
       if (link == nullptr) {

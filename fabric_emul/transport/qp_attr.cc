@@ -14,8 +14,8 @@ struct AttrRule {
   AttrMask optional;
 };
 
-// What may be changed while sending goes on.
-constexpr AttrMask kRcWhileSending = kAttrRights | kAttrMinRnrWait | kAttrAckInterval;
+// The attributes that may change while the queue pair sends.
+constexpr AttrMask kRcWhileSending = kAttrRights | kAttrMinRnrTimer | kAttrAckInterval;
 
 // A change that is not listed carries no attributes.
 constexpr auto kAttrRules = std::to_array<AttrRule>({
@@ -23,15 +23,15 @@ constexpr auto kAttrRules = std::to_array<AttrRule>({
     {Service::kRc, QpState::kInit, QpState::kInit, 0, kAttrRights | kAttrSl},
     {Service::kRc, QpState::kInit, QpState::kRtr,
      kAttrRemoteLid | kAttrRemoteQpn | kAttrMcp | kAttrReceivePsn | kAttrReceiveLcn |
-         kAttrMinRnrWait | kAttrSelectiveRepeat,
-     kAttrRights | kAttrSl | kAttrAckInterval | kAttrReadsTaken},
+         kAttrMinRnrTimer | kAttrSelectiveRepeat,
+     kAttrRights | kAttrSl | kAttrAckInterval | kAttrMaxDestRdAtomic},
     {Service::kRc, QpState::kRtr, QpState::kRts,
-     kAttrSendPsn | kAttrSendLcn | kAttrRetryLimit | kAttrRnrRetry,
-     kRcWhileSending | kAttrReadsAsked},
+     kAttrSendPsn | kAttrSendLcn | kAttrRetryCount | kAttrRnrRetry,
+     kRcWhileSending | kAttrMaxRdAtomic},
     {Service::kRc, QpState::kRts, QpState::kRts, 0, kRcWhileSending},
-    {Service::kRc, QpState::kSqd, QpState::kRts, 0, kRcWhileSending | kAttrReadsAsked},
+    {Service::kRc, QpState::kSqd, QpState::kRts, 0, kRcWhileSending | kAttrMaxRdAtomic},
     {Service::kRc, QpState::kSqd, QpState::kSqd, 0,
-     kRcWhileSending | kAttrReadsAsked | kAttrSl | kAttrRetryLimit | kAttrRnrRetry},
+     kRcWhileSending | kAttrMaxRdAtomic | kAttrSl | kAttrRetryCount | kAttrRnrRetry},
 
     {Service::kUc, QpState::kReset, QpState::kInit, kAttrRights | kAttrSl, 0},
     {Service::kUc, QpState::kInit, QpState::kInit, 0, kAttrRights | kAttrSl},
@@ -91,10 +91,10 @@ AttrMask bad_values(AttrMask given, const QpAttr& v) {
   refuse_if(v.sl > 15, kAttrSl);
   refuse_if(v.remote_qpn.value == 0 || v.remote_qpn.value > 0xFFFFFF, kAttrRemoteQpn);
   refuse_if(v.mcp < kMcpMin || v.mcp > kMcpMax || v.mcp % 4 != 0, kAttrMcp);
-  refuse_if(v.retry_count > kRetryLimitMax, kAttrRetryLimit);
+  refuse_if(v.retry_count > kRetryCountMax, kAttrRetryCount);
   refuse_if(v.rnr_retry > kRnrRetryForever, kAttrRnrRetry);
-  refuse_if(v.max_dest_rd_atomic > kReadsMax, kAttrReadsTaken);
-  refuse_if(v.max_rd_atomic > kReadsMax, kAttrReadsAsked);
+  refuse_if(v.max_dest_rd_atomic > kReadsMax, kAttrMaxDestRdAtomic);
+  refuse_if(v.max_rd_atomic > kReadsMax, kAttrMaxRdAtomic);
   refuse_if(v.ack_interval == 0 || v.ack_interval > kLcnWindowMax, kAttrAckInterval);
   return bad & given;
 }
@@ -145,15 +145,15 @@ void apply_attributes(QpAttr& attr, AttrMask given, const QpAttr& values) {
   apply(kAttrMcp, &QpAttr::mcp);
   apply(kAttrReceivePsn, &QpAttr::receive_psn);
   apply(kAttrReceiveLcn, &QpAttr::receive_lcn);
-  apply(kAttrMinRnrWait, &QpAttr::min_rnr_timer);
+  apply(kAttrMinRnrTimer, &QpAttr::min_rnr_timer);
   apply(kAttrSelectiveRepeat, &QpAttr::selective_repeat);
   apply(kAttrSendPsn, &QpAttr::send_psn);
   apply(kAttrSendLcn, &QpAttr::send_lcn);
-  apply(kAttrRetryLimit, &QpAttr::retry_count);
+  apply(kAttrRetryCount, &QpAttr::retry_count);
   apply(kAttrRnrRetry, &QpAttr::rnr_retry);
   apply(kAttrAckInterval, &QpAttr::ack_interval);
-  apply(kAttrReadsTaken, &QpAttr::max_dest_rd_atomic);
-  apply(kAttrReadsAsked, &QpAttr::max_rd_atomic);
+  apply(kAttrMaxDestRdAtomic, &QpAttr::max_dest_rd_atomic);
+  apply(kAttrMaxRdAtomic, &QpAttr::max_rd_atomic);
 }
 
 }  // namespace splitnic::fabric

@@ -1,7 +1,7 @@
-// The attributes of a queue pair and which of them go with each change of state, per service, as
-// data. A modify is checked whole, then applied whole: check_modify() looks and changes nothing,
-// apply_attributes() changes and cannot fail.
-// Attributes are plain values; the queue pair's thread owns its copy.
+// The attributes of a queue pair, and which of them belong to each change of state, per service, as
+// data. A modify is checked whole, then applied whole: check_modify() changes nothing, and
+// apply_attributes() cannot fail. Attributes are plain values; the queue pair's thread owns its
+// copy.
 #pragma once
 
 #include <array>
@@ -18,34 +18,34 @@
 
 namespace splitnic::fabric {
 
-inline constexpr std::uint8_t kRetryLimitMax = 7;  // tries are always finite
+inline constexpr std::uint8_t kRetryCountMax = 7;  // tries are always finite
 inline constexpr std::uint8_t kRnrRetryForever = 7;
 inline constexpr std::uint16_t kReadsMax = 128;  // open at a time
 
 struct QpAttr {
-  std::uint8_t rights = kRemoteRead | kRemoteWrite;  // what the peer may ask for: remote bits only
+  std::uint8_t rights = kRemoteRead | kRemoteWrite;  // of the peer: remote bits only
   std::uint8_t sl = 0;                               // service level, 0..15
   Lid remote_lid;
   Qpn remote_qpn;
   std::uint16_t mcp = kDefaultMcpFull;  // maximum cell payload, bytes, a multiple of 4
   Psn receive_psn;                      // first PSN and LCN that the peer will send
   Lcn receive_lcn;
-  std::uint16_t min_rnr_timer = 10;  // what an RNR NAK asks for, units of 10 us
+  std::uint16_t min_rnr_timer = 10;  // wait that an RNR NAK requests, units of 10 us
   bool selective_repeat = true;      // false: go-back-N
   Psn send_psn;                      // first PSN and LCN that we send
   Lcn send_lcn;
-  // Packets not yet acknowledged. Fixed when the queue pair is made: no change of state takes it
+  // Packets not yet acknowledged. Fixed when the queue pair is created: no change of state takes it
   // [S000-16].
   std::uint32_t max_outstanding = 256;
-  std::uint8_t retry_count = kRetryLimitMax;  // resends without progress, 0..7
-  std::uint8_t rnr_retry = kRnrRetryForever;  // 0..6, 7 = for ever
-  std::uint16_t ack_interval = 64;  // K: cells an ACK may cover, 1 = each by itself
-  // RDMA reads and FetchOps that are open at a time, 0 = none: that we answer, that we ask for.
+  std::uint8_t retry_count = kRetryCountMax;  // retransmissions without progress, 0..7
+  std::uint8_t rnr_retry = kRnrRetryForever;  // 0..6, 7 = indefinitely
+  std::uint16_t ack_interval = 64;            // K: cells that an ACK may cover, 1 = one each
+  // RDMA reads and FetchOps that are open at a time, 0 = none: as responder, as requester.
   std::uint16_t max_dest_rd_atomic = 0;
   std::uint16_t max_rd_atomic = 0;
 };
 
-// One bit an attribute.
+// One bit per attribute.
 using AttrMask = std::uint32_t;
 enum QpAttrBit : AttrMask {
   kAttrRights = 1U << 0,
@@ -55,37 +55,38 @@ enum QpAttrBit : AttrMask {
   kAttrMcp = 1U << 4,
   kAttrReceivePsn = 1U << 5,
   kAttrReceiveLcn = 1U << 6,
-  kAttrMinRnrWait = 1U << 7,
+  kAttrMinRnrTimer = 1U << 7,
   kAttrSelectiveRepeat = 1U << 8,
   kAttrSendPsn = 1U << 9,
   kAttrSendLcn = 1U << 10,
-  kAttrRetryLimit = 1U << 11,
+  kAttrRetryCount = 1U << 11,
   kAttrRnrRetry = 1U << 12,
   kAttrAckInterval = 1U << 13,
-  kAttrReadsTaken = 1U << 14,
-  kAttrReadsAsked = 1U << 15,
+  kAttrMaxDestRdAtomic = 1U << 14,
+  kAttrMaxRdAtomic = 1U << 15,
 };
 inline constexpr std::size_t kQpAttrs = 16;
 inline constexpr AttrMask kAllAttrs = (AttrMask{1} << kQpAttrs) - 1;
 
 inline constexpr std::array<std::string_view, kQpAttrs> kQpAttrNames = {
-    "rights",      "sl",           "remote_lid",       "remote_qpn", "mcp",      "receive_psn",
-    "receive_lcn", "min_rnr_wait", "selective_repeat", "send_psn",   "send_lcn", "retry_limit",
-    "rnr_retry",   "ack_interval", "reads_taken",      "reads_asked"};
-static_assert(kAttrReadsAsked == AttrMask{1} << (kQpAttrs - 1), "every attribute has a name");
+    "rights",       "sl",          "remote_lid",    "remote_qpn",       "mcp",
+    "receive_psn",  "receive_lcn", "min_rnr_timer", "selective_repeat", "send_psn",
+    "send_lcn",     "retry_count", "rnr_retry",     "ack_interval",     "max_dest_rd_atomic",
+    "max_rd_atomic"};
+static_assert(kAttrMaxRdAtomic == AttrMask{1} << (kQpAttrs - 1), "every attribute has a name");
 
 // RC, UC and UD have queue pairs that change state by modify; every other service is refused.
 constexpr bool has_modify(Service service) {
   return service == Service::kRc || service == Service::kUc || service == Service::kUd;
 }
 
-// What a change must and may carry. Both are 0 where the change is illegal or carries nothing.
+// The attributes that a change must and may carry. Both are 0 where the change is illegal or
+// carries none.
 AttrMask required_attributes(Service service, QpState from, QpState to);
 AttrMask optional_attributes(Service service, QpState from, QpState to);
 
-// Whether a modify is legal: the edge, then the attributes given, then their values. Only values
-// whose bit is given are looked at. The error says which attribute is wrong and has errno_value
-// EINVAL.
+// Checks a modify: the edge, then the attributes given, then their values. Values whose bit is not
+// given are ignored. The error names the wrong attribute and has errno_value EINVAL.
 base::Status check_modify(Service service, QpState from, QpState to, AttrMask given,
                           const QpAttr& values);
 

@@ -1,6 +1,6 @@
-// What the requester and the responder of one queue pair share: identity, attributes, the tables
-// that its accesses are checked against, where completions go, and the fault that either of them
-// found. Thread: the data thread.
+// The state that the requester and the responder of one queue pair share: identity, attributes, the
+// tables that its accesses are checked against, the completion queues, and the fault that either of
+// them found. Thread: the data thread.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,11 @@
 
 namespace splitnic::fabric {
 
-// Cells of an RC queue pair from the oldest that is missing to the newest: twice what an ACK's
-// bitmap can speak of (64 words), so that repair does not halt sending. What lies beyond the bitmap
-// counts as in flight until the oldest is repaired.
+// The largest distance, in cells, from the oldest missing cell of an RC queue pair to its newest:
+// twice the reach of an ACK's bitmap (64 words), so that sending continues while a loss is
+// repaired. Cells beyond the bitmap count as in flight until the oldest is repaired.
 inline constexpr std::size_t kWindowCells = 4096;
-// The same in bytes: so many windows.
+// The same limit in bytes, as a number of congestion windows.
 inline constexpr std::size_t kSpanWindows = 3;
 
 struct QpContext {
@@ -38,15 +38,15 @@ struct QpContext {
   QpAttr attr{};
   bool takes_dereg = false;         // Send with deregister ends what the peer was given
   bool accepts_rdma = true;         // an adapter may refuse incoming RDMA [S000-01]
-  bool packet_crc = false;          // flag P on what we send [3.4]
-  bool checks_packet_crc = false;   // the peer said that it sets flag P
+  bool sets_packet_crc = false;     // the cells we send carry flag P, docs/wire/cell.md#crcs
+  bool checks_packet_crc = false;   // the peer sets flag P
   std::optional<WcStatus> fault{};  // set by requester or responder: the queue pair goes to ERR
-  bool send_fault = false;          // UC, UD: the send queue goes to SQE
-  bool drain_fault = false;         // the send queue goes to SQD [S002-32]
+  bool has_send_fault = false;      // UC, UD: the send queue goes to SQE
+  bool has_drain_fault = false;     // the send queue goes to SQD [S002-32]
   bool registers_in_queue = false;  // Enable Send Queue based registration [S002-29]
   FailureOption failure_option = FailureOption::kReactive;
-  std::optional<MemoryHandle> terminates{};  // RC: the fault is told to the peer; of this key
-  bool refused_access = false;  // the peer reached for memory that it may not, and was told
+  std::optional<MemoryHandle> terminates{};  // RC: a TERMINATE reports the fault of this key
+  bool has_refused_access = false;           // a remote access error was reported to the peer
 
   // The header of a cell to the remote queue pair over `over`; the caller sets the sequence
   // numbers, the payload length and the flags.

@@ -10,8 +10,8 @@
 //        SQE        x                x              x
 //        ERR        x                               x
 //
-// SQE is reached by a local send error only, never by a modify, and never on RC, where such an
-// error ends in ERR. ERR is also reached by any fatal error; that is no modify and needs no edge.
+// Only a local send error leads to SQE, never a modify, and never on RC, where such an error leads
+// to ERR. Any fatal error leads to ERR too; that is no modify and needs no edge.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ namespace splitnic::fabric {
 enum class QpState : std::uint8_t {
   kReset,  // as created: nothing may be posted, cells are dropped
   kInit,   // receives may be posted; cells are dropped
-  kRtr,    // ready to receive: cells are taken and answered
+  kRtr,    // ready to receive: cells are taken and acknowledged
   kRts,    // ready to send as well
   kSqd,    // send queue draining or drained: nothing new is sent
-  kSqe,    // send queue in error (UC, UD): receiving goes on
+  kSqe,    // send queue in error (UC, UD): receiving continues
   kErr,    // everything posted completes as flushed; only RESET leads out
   kCount_
 };
@@ -68,7 +68,7 @@ inline constexpr auto kQpEdges = std::to_array<QpEdge>({
 });
 static_assert(kQpEdges.size() == 22);
 
-// Total over all pairs: what is not listed is refused.
+// Total over all pairs of states: an edge that is not listed is illegal.
 constexpr bool is_legal(QpState from, QpState to) {
   for (const QpEdge& edge : kQpEdges) {
     if (edge.from == from && edge.to == to) return true;
@@ -77,7 +77,7 @@ constexpr bool is_legal(QpState from, QpState to) {
 }
 static_assert(!is_legal(QpState::kReset, QpState::kRts));
 
-// Where a send that failed locally leaves the queue pair.
+// The state of a queue pair after a send has failed locally.
 constexpr QpState state_after_send_error(Service service) {
   return service == Service::kUc || service == Service::kUd ? QpState::kSqe : QpState::kErr;
 }

@@ -1,5 +1,5 @@
-// TERMINATE on RC: a queue pair that ends itself tells the peer why, and the peer's ends too
-// [S002-33]. docs/wire/terminate.md#on-rc
+// TERMINATE on RC: a queue pair that ends itself reports the reason to the peer, whose queue pair
+// ends too [S002-33]. docs/wire/terminate.md#on-rc
 #include <array>
 
 #include "fabric_emul/transport/qp.h"
@@ -7,9 +7,9 @@
 
 namespace splitnic::fabric {
 
-// Stays owed while the link has no room or is down.
+// Stays due while the link has no room or is down.
 void Qp::send_terminate() {
-  if (!owes_terminate_ || context_.link == nullptr || !context_.link->up()) return;
+  if (!is_terminate_due_ || context_.link == nullptr || !context_.link->up()) return;
   Link& link = *context_.link;
   CellHead head;
   head.header = context_.header(Op::kTerminate, Pos::kOnly, link);
@@ -21,11 +21,11 @@ void Qp::send_terminate() {
   cause.emit(payload.data());
   if (send_cell(link, head, CopyOf{payload}) == 0) return;
   context_.counters.add(TransportCounter::kTxTerminate);
-  owes_terminate_ = false;
+  is_terminate_due_ = false;
 }
 
-// The peer's queue pair is in ERR. Its PSN is the next of its requests: what names another is of an
-// old connection, or guessed.
+// The peer's queue pair is in ERR. The PSN is that of its next request; a TERMINATE with another is
+// of an old connection, or forged.
 void Qp::on_terminate(const CellView& cell) {
   const auto cause = Terminate::parse(cell.payload);
   const std::int32_t ahead = cell.header.psn - responder_.expected_psn();

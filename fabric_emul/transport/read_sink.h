@@ -1,11 +1,12 @@
-// What one RDMA read or FetchOp waits for: which cells of its answer are in place. Answers come in
-// any order and any number of times; each cell counts once.
+// The response that one RDMA read or FetchOp waits for: which cells of it are in place. Cells come
+// in any order and any number of times; each counts once.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "base/clock.h"
+#include "fabric_emul/transport/send_wqe.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/limits.h"
 
@@ -13,12 +14,16 @@ namespace splitnic::fabric {
 
 struct ReadSink {
   std::uint64_t wqe_no = 0;
-  std::uint32_t cells = 1;  // of the whole answer
-  std::uint32_t arrived = 0;
-  std::uint32_t missing = 0;     // every cell before it is in place
-  std::uint32_t asked_from = 0;  // the newest request names this cell and those behind it
-  bool is_to_be_asked = false;   // again, from the first missing cell
-  base::Time waits_since{};      // the newest request or cell
+  WrOp op = WrOp::kRdmaRead;
+  Psn psn;
+  Lcn request_lcn;                   // of the request cell
+  std::uint64_t bytes = 0;           // of the whole response
+  std::uint32_t cells = 1;           // of the whole response
+  std::uint32_t arrived = 0;         // cells
+  std::uint32_t missing = 0;         // every cell before it is in place
+  std::uint32_t requested_from = 0;  // the newest request names this cell and those behind it
+  bool has_request_due = false;      // a request from the first missing cell on is to be sent
+  base::Time waits_since{};          // the newest request or cell
   std::vector<bool> is_here;
   PacketCrc crc;  // of the cells before `missing`, if the peer sends flag P
   unsigned crc_failures = 0;
@@ -30,11 +35,18 @@ struct ReadSink {
     ++arrived;
     while (missing < cells && is_here[missing]) ++missing;
   }
-  // The last cell that the newest request is answered by.
-  bool ends_response(std::uint32_t csn) const {
-    return csn + 1 == cells || csn + 1 == asked_from + kResponseCellsMax;
+  // Operation, position and length are those of a cell of this response [M-07].
+  bool is_part(const CellView& cell, std::uint16_t mcp) const {
+    const MacHeader& h = cell.header;
+    const Op expected = op == WrOp::kRdmaRead ? Op::kRdmaReadResp : Op::kFetchOpResp;
+    return h.op == expected && h.csn < cells && h.pos == position_of(h.csn, cells) &&
+           cell.payload.size() == payload_of(bytes, h.csn, mcp);
   }
-  std::uint32_t cells_under_way() const {
+  // The last cell of the response to the newest request.
+  bool ends_response(std::uint32_t csn) const {
+    return csn + 1 == cells || csn + 1 == requested_from + kResponseCellsMax;
+  }
+  std::uint32_t cells_in_flight() const {
     return cells - missing < kResponseCellsMax ? cells - missing : kResponseCellsMax;
   }
   void forget_all() {

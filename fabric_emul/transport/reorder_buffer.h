@@ -1,7 +1,7 @@
-// Cells of an RC queue pair that came before one that is missing, kept by their distance from the
-// next expected cell [3.10]. Bounded in cells (the selective-repeat window) and in bytes; memory is
-// taken on demand in chunks and reused. What does not fit is dropped by the caller and comes again
-// by retransmission.
+// The cells of an RC queue pair that arrived before one that is missing, by their distance from the
+// next expected cell. Bounded in cells (the selective-repeat window) and in bytes; memory is taken
+// on demand in chunks and reused. The caller drops a cell that does not fit; the peer retransmits
+// it. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace splitnic::fabric {
 
 class ReorderBuffer {
  public:
-  // window: the expected cell and those behind it that may be kept (a power of two); bytes_max: of
-  // all chunks.
+  // window: the expected cell and those behind it that may be kept (a power of two); bytes_max: the
+  // size of all chunks together.
   ReorderBuffer(std::size_t window, std::size_t chunk_bytes, std::size_t bytes_max);
 
   enum class Put { kStored, kDuplicate, kFull, kOutsideWindow };
-  // distance >= 1: how far after the expected cell.
+  // Keeps a copy of the cell that is `distance` >= 1 behind the expected one.
   Put put(std::size_t distance, base::Bytes cell);
   bool has(std::size_t distance) const;
   // The cell at distance 0 (the expected one), or empty. Valid until advance().
   base::Bytes expected() const;
-  // The expected cell was taken or arrived directly: everything moves one nearer.
+  // The expected cell was taken, so every distance shrinks by one.
   void advance();
   bool empty() const { return count_ == 0; }
   std::size_t count() const { return count_; }

@@ -31,7 +31,7 @@ void Responder::start() {
   msn_ = 0;
   open_ = Open{};
   nak_.reset();
-  nak_sent_ = packet_again_ = uc_skipping_ = false;
+  is_nak_sent_ = is_packet_refused_ = is_skipping_ = false;
   responses_ = ResponseQueue(context_.attr.max_dest_rd_atomic);
 }
 
@@ -54,8 +54,8 @@ void Responder::on_cell(const CellView& cell, base::Bytes raw, Link& link, base:
   }
 }
 
-// Refused by the format already: fatal on an acknowledged service if it is the next cell, and not
-// believed otherwise.
+// A malformed cell is fatal on an acknowledged service if it is the next cell, and dropped
+// otherwise.
 void Responder::on_malformed(const MacHeader& header) {
   const bool is_next = is_acknowledged(context_.service) && header.lcn == expected_lcn_;
   if (!is_next || is_refusing()) return context_.counters.add(TransportCounter::kCellDropFormat);
@@ -65,30 +65,30 @@ void Responder::on_malformed(const MacHeader& header) {
 void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
   if (is_refusing()) return context_.counters.add(TransportCounter::kCellDropState);
   const std::int32_t ahead = cell.header.lcn - expected_lcn_;
-  if (ahead < 0) {  // seen before: acknowledged again, not placed again
+  if (ahead < 0) {  // seen before: acknowledged once more, not placed
     context_.counters.add(TransportCounter::kRxDuplicate);
-    ack_now_ = true;
+    is_ack_due_ = true;
     if (wants_response(cell.header.op)) retransmit_response(cell);
     return;
   }
-  if ((cell.header.flags & kFlagAckRequest) != 0) ack_now_ = true;
+  if ((cell.header.flags & kFlagAckRequest) != 0) is_ack_due_ = true;
   if (ahead > 0) return keep_early(cell, raw, static_cast<std::size_t>(ahead));
   if (!take_rc(cell, link, now)) return;
-  // What waited for this one.
+  // The early cells that waited for this one.
   while (early_ != nullptr && early_->has(0)) {
     CellView next;
     const bool parsed = parse_checked_cell(early_->expected(), next) == CellError::kNone;
-    CHECK(parsed);  // it was when it was stored, and its CRC was right
+    CHECK(parsed);  // it was valid when it was stored
     if (!take_rc(next, link, now)) return;
   }
 }
 
 void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t distance) {
   context_.counters.add(TransportCounter::kRxOutOfOrder);
-  if (!context_.attr.selective_repeat || packet_again_) {
-    // One NAK a gap; where a whole packet must come again, one for each request to answer.
-    const bool wants_one = (cell.header.flags & kFlagAckRequest) != 0 && packet_again_;
-    if (!nak_sent_ || wants_one) refuse_sequence();
+  if (!context_.attr.selective_repeat || is_packet_refused_) {
+    // One NAK per gap. Where a whole packet must be retransmitted, one per ACK request.
+    const bool wants_one = (cell.header.flags & kFlagAckRequest) != 0 && is_packet_refused_;
+    if (!is_nak_sent_ || wants_one) refuse_sequence();
     return;
   }
   if (early_ == nullptr) {
@@ -110,23 +110,23 @@ void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t di
       context_.counters.add(TransportCounter::kCellDropWindow);
       break;
   }
-  ack_now_ = true;  // the sender learns of the gap at once
+  is_ack_due_ = true;  // the sender learns of the gap at once
 }
 
-// The next cell in order. False: it was refused and stays expected.
+// Takes the next cell in order. Returns false when it was refused; it stays the expected one.
 bool Responder::take_rc(const CellView& cell, Link& link, base::Time now) {
   if (execute(cell) != Step::kTaken) return false;
-  nak_sent_ = packet_again_ = false;
+  is_nak_sent_ = is_packet_refused_ = false;
   last_psn_ = cell.header.psn;
   last_csn_ = cell.header.csn;
   ++expected_lcn_;
   if (early_ != nullptr) early_->advance();
   ++unacked_cells_;
-  if (context_.attr.ack_interval <= 1) {  // 000: every cell is acknowledged by itself [S000-17]
+  if (context_.attr.ack_interval <= 1) {  // every cell has its own ACK [S000-17]
     if (send_reply(link, nullptr)) return true;
-    ack_now_ = true;
+    is_ack_due_ = true;
   } else if (unacked_cells_ >= context_.attr.ack_interval) {
-    ack_now_ = true;
+    is_ack_due_ = true;
   } else if (ack_at_ == base::kNever) {
     ack_at_ = now + limits_.ack_delay;
   }
@@ -137,26 +137,27 @@ bool Responder::take_rc(const CellView& cell, Link& link, base::Time now) {
 void Responder::on_uc(const CellView& cell) {
   const bool begins = cell.header.csn == 0;
   const std::int32_t gap = cell.header.psn - expected_psn_;
-  if (gap < 0 || (gap == 0 && !uc_skipping_ && cell.header.csn < expected_csn_)) {
+  if (gap < 0 || (gap == 0 && !is_skipping_ && cell.header.csn < expected_csn_)) {
     return context_.counters.add(TransportCounter::kRxDuplicate);
   }
   if (begins) {
-    if (open_.active || gap > 0) {
-      context_.counters.add(TransportCounter::kDropUcLost,
-                            static_cast<std::uint64_t>(gap) + (open_.active && gap == 0 ? 1 : 0));
+    if (open_.is_active || gap > 0) {
+      context_.counters.add(
+          TransportCounter::kDropUcLost,
+          static_cast<std::uint64_t>(gap) + (open_.is_active && gap == 0 ? 1 : 0));
     }
     open_ = Open{};
     expected_psn_ = cell.header.psn;
     expected_csn_ = 0;
-    uc_skipping_ = false;
-  } else if (uc_skipping_ || gap != 0 || cell.header.csn != expected_csn_) {
+    is_skipping_ = false;
+  } else if (is_skipping_ || gap != 0 || cell.header.csn != expected_csn_) {
     context_.counters.add(TransportCounter::kDropUcSequence);
-    uc_skipping_ = true;
+    is_skipping_ = true;
     return;
   }
   if (execute(cell) == Step::kTaken) return;
   open_ = Open{};
-  uc_skipping_ = true;
+  is_skipping_ = true;
 }
 
 void Responder::on_ud(const CellView& cell) {
@@ -165,7 +166,8 @@ void Responder::on_ud(const CellView& cell) {
   }
   if (rq_.empty()) return context_.counters.add(TransportCounter::kDropUdNoReceive);
   if (cell.header.payload_bytes > rq_.front().scatter.bytes) {
-    return context_.counters.add(TransportCounter::kDropUdLength);  // the queue pair goes on [T-18]
+    // The queue pair continues [T-18].
+    return context_.counters.add(TransportCounter::kDropUdLength);
   }
   open_packet(cell);
   if (place_send(cell, 0) == Step::kTaken) complete_receive(cell, WcStatus::kSuccess);
@@ -186,7 +188,7 @@ void Responder::flush() {
   nak_.reset();
   if (early_ != nullptr) early_->clear();
   unacked_cells_ = 0;
-  ack_now_ = false;
+  is_ack_due_ = false;
   ack_at_ = base::kNever;
 }
 

@@ -1,12 +1,12 @@
 // The receiving engine of one queue pair: cells -> memory and completions, then ACK or NAK.
 //
-// RC takes cells strictly in LCN order; a cell that came early waits in the reorder buffer
+// RC takes cells strictly in LCN order; a cell that comes early waits in the reorder buffer
 // (selective repeat) or is refused once with NAK 0x60 (go-back-N). UC takes them in PSN and CSN
-// order and drops a packet with a hole; UD takes single cells. Checks come in the order sequence,
-// operation, length, memory a..f, receive work request; the first that fails decides the answer
-// [S004-05]. Nothing is placed by a refused cell. Files: responder.cc orders cells,
-// responder_execute.cc checks and places them, responder_reply.cc acknowledges, responder_answer.cc
-// serves RDMA reads and FetchOps.
+// order and drops a packet with a hole; UD takes single cells. The order of checks is sequence,
+// operation, length, memory a..f, receive work request; the first that fails decides the reply
+// [S004-05]. A refused cell changes no memory. Files: responder.cc orders cells,
+// responder_execute.cc checks and places them, responder_reply.cc acknowledges,
+// responder_response.cc serves RDMA reads and FetchOps. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
@@ -37,27 +37,27 @@ class Responder {
   base::Status post(const RecvWr& wr);
   // INIT -> RTR: expected numbers begin at the attributes' start values.
   void start();
-  // One cell of this queue pair; `raw` are its bytes, kept when it came early.
+  // One cell of this queue pair. `raw` are its bytes, which are copied when it came early.
   void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
   // A cell for this queue pair whose CRC is right and whose format is not.
   void on_malformed(const MacHeader& header);
-  // After a batch: sends the NAK or ACK that is owed.
+  // After a batch: sends the NAK or ACK that is due.
   void end_batch(Link& link, base::Time now);
   base::Time deadline() const { return ack_at_; }
   void flush();
 
   std::uint16_t receive_credits() const;
   // Cells of a packet were placed, and its last is still to come.
-  bool is_receiving() const { return open_.active; }
-  // RDMA writes that are whole in memory; their completions may not have been polled.
+  bool is_receiving() const { return open_.is_active; }
+  // RDMA writes that are whole in memory, whether or not their completions were polled.
   std::uint64_t writes_completed() const { return writes_completed_; }
   std::size_t posted() const { return rq_.size(); }
   Psn expected_psn() const { return expected_psn_; }
-  bool owes_nak() const { return nak_.has_value(); }
-  bool owes_reply() const { return nak_.has_value() || ack_now_ || unacked_cells_ > 0; }
-  // Sends at most cells_max cells of answers into the link; returns how many.
+  bool has_nak_due() const { return nak_.has_value(); }
+  bool has_reply_due() const { return nak_.has_value() || is_ack_due_ || unacked_cells_ > 0; }
+  // Sends at most cells_max cells of responses into the link; returns how many.
   unsigned send_responses(Link& link, base::Time now, unsigned cells_max);
-  bool has_pending_responses() const { return responses_.owes(); }
+  bool has_responses_due() const { return responses_.has_due(); }
 
  private:
   struct RecvWqe {
@@ -66,7 +66,7 @@ class Responder {
   };
   // The packet whose cells are arriving.
   struct Open {
-    bool active = false;
+    bool is_active = false;
     Op op = Op::kSend;
     VaMh target;
     std::uint64_t bytes = 0;  // placed so far
@@ -80,7 +80,7 @@ class Responder {
     std::uint16_t csn = 0;
     std::uint16_t detail = 0;
   };
-  // Sub-codes of NAK 0x61, for people who read captures.
+  // Sub-codes of NAK 0x61, for readers of captures.
   enum : std::uint16_t {
     kSubSequence = 1,
     kSubOperation = 2,
@@ -90,7 +90,7 @@ class Responder {
     kSubFormat = 6,
     kSubReads = 7,
   };
-  // What became of a cell: taken, refused with a NAK, or silently dropped (UC, UD).
+  // The fate of a cell: taken, refused with a NAK, or silently dropped (UC, UD).
   enum class Step : std::uint8_t { kTaken, kNak, kDrop };
 
   // responder.cc
@@ -113,11 +113,11 @@ class Responder {
   void complete_receive(const CellView& cell, WcStatus status);
   Step refuse(const CellView& cell, AckCode code, std::uint16_t detail);
   void refuse_sequence();
-  // A NAK that ends the queue pair is owed: nothing more is taken.
+  // A NAK that ends the queue pair is due: no cell is taken any more.
   bool is_refusing() const {
     return nak_ && nak_->code != AckCode::kRnr && nak_->code != AckCode::kSequence;
   }
-  // responder_answer.cc
+  // responder_response.cc
   Step check_request(const CellView& cell);
   Step execute_request(const CellView& cell);
   void retransmit_response(const CellView& cell);
@@ -132,7 +132,7 @@ class Responder {
   QpContext& context_;
   ResponderLimits limits_;
   base::Ring<RecvWqe> rq_;
-  std::unique_ptr<ReorderBuffer> early_;  // made when the first cell comes early
+  std::unique_ptr<ReorderBuffer> early_;  // created when the first cell comes early
   Open open_;
   ResponseQueue responses_{0};
   Psn expected_psn_;
@@ -143,10 +143,10 @@ class Responder {
   Psn last_psn_;  // last cell taken in order, for W4/W5 of the ACK
   std::uint16_t last_csn_ = 0;
   std::uint32_t unacked_cells_ = 0;
-  bool ack_now_ = false;
-  bool nak_sent_ = false;      // one NAK a gap [reliability 2.1]
-  bool packet_again_ = false;  // a whole packet was refused and its first cell is expected again
-  bool uc_skipping_ = false;   // UC: dropping cells up to the next first
+  bool is_ack_due_ = false;         // at the end of the batch
+  bool is_nak_sent_ = false;        // one NAK per gap
+  bool is_packet_refused_ = false;  // a whole packet was refused; its first cell is expected
+  bool is_skipping_ = false;        // UC: cells are dropped up to the next first one
   std::optional<Nak> nak_;
   base::Time ack_at_ = base::kNever;
 };

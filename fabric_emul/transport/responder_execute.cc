@@ -1,21 +1,22 @@
-// One cell that is next in order: checks, placement, and the end of its packet.
+// The next cell in order: its checks, its placement, and the end of its packet.
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/service.h"
 
 namespace splitnic::fabric {
+
 Responder::Step Responder::refuse(const CellView& cell, AckCode code, std::uint16_t detail) {
-  if (code == AckCode::kRemoteAccess) context_.refused_access = true;
+  if (code == AckCode::kRemoteAccess) context_.has_refused_access = true;
   if (!is_acknowledged(context_.service)) return Step::kDrop;
   nak_ = Nak{code, cell.header.psn, cell.header.csn, detail};
-  if (code == AckCode::kRnr) nak_sent_ = true;  // what follows it is no gap
+  if (code == AckCode::kRnr) is_nak_sent_ = true;  // the cells behind it are no gap
   return Step::kNak;
 }
 
-// NAK 0x60 names the first missing cell [3.5].
+// NAK 0x60 names the first missing cell. docs/wire/ack.md
 void Responder::refuse_sequence() {
   nak_ = Nak{AckCode::kSequence, expected_psn_, static_cast<std::uint16_t>(expected_csn_), 0};
-  nak_sent_ = true;
+  is_nak_sent_ = true;
 }
 
 Responder::Step Responder::execute(const CellView& cell) {
@@ -28,7 +29,7 @@ Responder::Step Responder::execute(const CellView& cell) {
   return Step::kTaken;
 }
 
-// PSN and CSN follow; first, middle and last of one operation [S004-05] [T-20].
+// PSN and CSN continue, and the cells of a packet have one operation [S004-05] [T-20].
 Responder::Step Responder::check_sequence(const CellView& cell) {
   const MacHeader& h = cell.header;
   const bool sends = h.op == Op::kSend || h.op == Op::kSendDereg;
@@ -39,7 +40,7 @@ Responder::Step Responder::check_sequence(const CellView& cell) {
     return refuse(cell, AckCode::kInvalidRequest, kSubOperation);
   }
   const bool begins = h.pos == Pos::kFirst || h.pos == Pos::kOnly;
-  if (begins != (expected_csn_ == 0) || (!begins && (!open_.active || open_.op != h.op))) {
+  if (begins != (expected_csn_ == 0) || (!begins && (!open_.is_active || open_.op != h.op))) {
     return refuse(cell, AckCode::kInvalidRequest, kSubSequence);
   }
   if (h.op == Op::kRdmaWrite &&
@@ -76,13 +77,13 @@ Responder::Step Responder::check_length(const CellView& cell) {
 
 void Responder::open_packet(const CellView& cell) {
   open_ = Open{};
-  open_.active = true;
+  open_.is_active = true;
   open_.op = cell.header.op;
   open_.first_lcn = cell.header.lcn;
   if (cell.va_mh) open_.target = *cell.va_mh;
 }
 
-// The range is fine; a window that ends with its first use may have been used by another packet
+// The range has passed its checks, but a one-touch window may have been used by another packet
 // [M-09].
 Responder::Step Responder::touch(const CellView& cell) {
   if (context_.mrwt.touch(cell.va_mh->handle, context_.qpn, cell.header.psn)) return Step::kTaken;
@@ -143,7 +144,8 @@ Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset
 }
 
 Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offset) {
-  // Checked per cell too: a region may end in mid-packet, and a window be bound anew [M-09].
+  // The access is checked per cell too: a region may be deregistered in mid-packet, and a
+  // window may be bound to another range [M-09].
   const MemoryHandle handle = open_.target.handle;
   PlacementResult placed{false, AccessCheck::kA};
   if (context_.mrwt.may_go_on(handle, context_.qpn, cell.header.psn)) {
@@ -158,21 +160,21 @@ Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offse
 Responder::Step Responder::finish_packet(const CellView& cell) {
   if (cell.packet_crc && context_.checks_packet_crc && *cell.packet_crc != open_.crc.value()) {
     context_.counters.add(TransportCounter::kPacketCrc);
-    // The whole packet again, from its first cell [3.4].
+    // The peer retransmits the whole packet from its first cell. docs/wire/cell.md#crcs
     expected_lcn_ = open_.first_lcn;
     expected_csn_ = 0;
     open_ = Open{};
     if (early_ != nullptr) early_->clear();
     if (!is_acknowledged(context_.service)) return Step::kDrop;
-    packet_again_ = true;
+    is_packet_refused_ = true;
     refuse_sequence();
     return Step::kNak;
   }
   if (open_.op == Op::kSendDereg) {
     if (const Step s = deregister_for(cell); s != Step::kTaken) return s;
   }
-  // Unacknowledged and no receive posted: the data is placed, the indication is lost and was
-  // counted [2.9].
+  // On an unacknowledged service without a posted receive the data is placed, and the lost
+  // indication was counted by place().
   const bool sends = open_.op == Op::kSend || open_.op == Op::kSendDereg;
   if (sends || (open_.idata && !rq_.empty())) {
     complete_receive(cell, WcStatus::kSuccess);
@@ -188,7 +190,7 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
   return Step::kTaken;
 }
 
-// The peer ends a region or window of ours that it was given [S002-35].
+// The peer deregisters a region or window of ours that it was given [S002-35].
 Responder::Step Responder::deregister_for(const CellView& cell) {
   const MemoryHandle tag(*cell.dereg);
   const auto refused = context_.mrwt.end_by_peer(context_.pd, context_.qpn, tag);

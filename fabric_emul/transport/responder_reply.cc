@@ -1,4 +1,4 @@
-// ACK and NAK cells [3.5]: one a batch, or one a cell with an ack interval of 1.
+// ACK and NAK cells: one per batch, or one per cell with an ack interval of 1. docs/wire/ack.md
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/service.h"
@@ -15,7 +15,7 @@ void Responder::fill_ack(AckExt& ack) const {
   }
 }
 
-// False: the link has no room now; the reply stays owed.
+// Returns false when the link has no room now; the reply stays due.
 bool Responder::send_reply(Link& link, const Nak* nak) {
   AckExt ack;
   fill_ack(ack);
@@ -32,7 +32,7 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
   }
   head.ack = &ack;
   if (link.is_full_profile()) ack.bitmap_words = std::min(ack.bitmap_words, kAckBitmapWordsFull);
-  // A small MCP bounds the cell: a bitmap that does not fit says less, never nothing.
+  // A small MCP bounds the cell: the bitmap is cut to what fits.
   while (ack.bitmap_words > 0 && cell_bytes(head, 0) > context_.attr.mcp + kCellOverheadMax) {
     --ack.bitmap_words;
   }
@@ -41,7 +41,7 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
                         : nak->code == AckCode::kRnr ? TransportCounter::kTxRnr
                                                      : TransportCounter::kTxNaks);
   unacked_cells_ = 0;
-  ack_now_ = false;
+  is_ack_due_ = false;
   ack_at_ = base::kNever;
   return true;
 }
@@ -50,7 +50,7 @@ void Responder::end_batch(Link& link, base::Time now) {
   if (!is_acknowledged(context_.service)) return;
   if (nak_) {
     const bool fatal = is_refusing();
-    if (fatal && responses_.owes()) return;  // what was asked before comes first
+    if (fatal && responses_.has_due()) return;  // responses to earlier requests come first
     if (!send_reply(link, &*nak_)) return;
     if (fatal && !context_.fault) {
       context_.fault =
@@ -59,7 +59,7 @@ void Responder::end_batch(Link& link, base::Time now) {
     nak_.reset();
     return;
   }
-  if (ack_now_ || now >= ack_at_) send_reply(link, nullptr);
+  if (is_ack_due_ || now >= ack_at_) send_reply(link, nullptr);
 }
 
 }  // namespace splitnic::fabric

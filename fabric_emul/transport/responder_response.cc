@@ -1,5 +1,5 @@
-// RDMA read and FetchOp: the request is checked and taken as any cell, its answer goes out in its
-// turn [S000-04] [S000-05]. docs/wire/cell.md#rdma-read-and-fetchop-on-rc
+// RDMA read and FetchOp: the request is checked and taken as any cell; the responses are sent in
+// the order of requests [S000-04] [S000-05]. docs/wire/cell.md#rdma-read-and-fetchop-on-rc
 #include <atomic>
 #include <cstring>
 
@@ -25,7 +25,8 @@ std::uint64_t applied(const AtomicExt& fetch, std::uint64_t old) {
   return fetch.operand1;
 }
 
-// Against this machine's own threads too, where the word lies as they would have it.
+// Applies the operation and returns the old value. It is atomic against the threads of this machine
+// too where the word is aligned.
 std::uint64_t exchange(std::byte* at, const AtomicExt& fetch) {
   if (reinterpret_cast<std::uintptr_t>(at) % alignof(std::uint64_t) == 0) {
     const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(at));
@@ -43,7 +44,7 @@ std::uint64_t exchange(std::byte* at, const AtomicExt& fetch) {
 
 }  // namespace
 
-// What a request that wants an answer must be before memory is looked at [M-05] [M-08] [T-21].
+// The checks of a request that has a response [M-05] [M-08] [T-21].
 Responder::Step Responder::check_request(const CellView& cell) {
   const bool fetches = cell.header.op == Op::kFetchOpReq;
   const std::uint8_t rights = fetches ? kRemoteRead | kRemoteWrite : kRemoteRead;
@@ -64,7 +65,7 @@ Responder::Step Responder::check_request(const CellView& cell) {
     if (kind == AccessKind::kRemoteWrite && !fetches) continue;
     const AccessResult all = context_.mrwt.access(range.handle, range.address, range.length, kind,
                                                   context_.pd, context_.qpn);
-    if (all.ok() && fetches && all.run < kWordBytes) {  // a word over two pages is no word
+    if (all.ok() && fetches && all.run < kWordBytes) {  // a word must not span two pages
       return refuse(cell, AckCode::kRemoteOperational, 0);
     }
     if (all.ok()) continue;
@@ -90,8 +91,7 @@ Responder::Step Responder::execute_request(const CellView& cell) {
                              AccessKind::kRemoteWrite, context_.pd, context_.qpn);
     response.value = exchange(word.at, *fetch);
   }
-  // A window with one touch is held for the repetition of what is kept, and for nothing else
-  // [M-10].
+  // A one-touch window stays usable only for the retransmission of a response that is kept [M-10].
   if (const auto forgotten = responses_.push(response)) {
     context_.mrwt.spend(forgotten->target.handle, context_.qpn, forgotten->psn);
   }
@@ -106,8 +106,8 @@ void Responder::forget_responses() {
 }
 
 void Responder::retransmit_response(const CellView& cell) {
-  if (!responses_.give_again(cell.header.op, cell.header.psn, *cell.va_mh, context_.attr.mcp)) {
-    context_.counters.add(TransportCounter::kReadDropAgain);
+  if (!responses_.retransmit(cell.header.op, cell.header.psn, *cell.va_mh, context_.attr.mcp)) {
+    context_.counters.add(TransportCounter::kReadDropRepeated);
   }
 }
 
@@ -119,11 +119,12 @@ unsigned Responder::send_responses(Link& link, base::Time now, unsigned cells_ma
     if (!send_response(link, *response)) break;
     ++sent;
   }
-  if (is_refusing() && !responses_.owes()) end_batch(link, now);
+  if (is_refusing() && !responses_.has_due()) end_batch(link, now);
   return sent;
 }
 
-// False: the link has no room now, or the range may not be read any more.
+// Sends the next cell of a response. Returns false when the link has no room now, or when the range
+// may not be read any more.
 bool Responder::send_response(Link& link, Response& response) {
   const bool reads = response.request == Op::kRdmaReadReq;
   const std::uint32_t mcp = context_.attr.mcp;
@@ -137,7 +138,7 @@ bool Responder::send_response(Link& link, Response& response) {
   h.psn = response.psn;
   h.csn = static_cast<std::uint16_t>(response.next);
   h.payload_bytes = static_cast<std::uint16_t>(payload);
-  const bool has_crc = context_.packet_crc && is_last(h.pos);
+  const bool has_crc = context_.sets_packet_crc && is_last(h.pos);
   if (has_crc) h.flags |= kFlagPacketCrc;
   const std::size_t total = send_cell(link, head, [&](CellRoom& room) {
     if (reads && !copy_out(response, offset, room.payload)) return false;
@@ -147,12 +148,13 @@ bool Responder::send_response(Link& link, Response& response) {
   });
   if (total == 0) return false;
   context_.count_sent(total);
-  response.was_whole |= ++response.next == response.cells;
+  response.is_sent |= ++response.next == response.cells;
   return true;
 }
 
-// Checked per cell too: a region may end in mid-answer, and a window be bound anew [M-10].
-// The refusal ends all answers.
+// Copies payload of a response. The access is checked per cell too: a region may be deregistered in
+// mid-response, and a window may be bound to another range [M-10]. A refusal ends all
+// responses.
 bool Responder::copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to) {
   const MemoryHandle handle = response.target.handle;
   PlacementResult copied{false, AccessCheck::kA};
@@ -170,8 +172,8 @@ bool Responder::copy_out(const Response& response, std::uint64_t offset, base::M
   return false;
 }
 
-// Of the whole range; what cannot be read any more leaves it wrong, and the cell would have been
-// refused.
+// Returns the CRC of the whole range. It is wrong when the range cannot be read any more, but then
+// the cell was refused before.
 std::uint32_t Responder::range_crc(const Response& response) const {
   base::Crc32c crc;
   for (std::uint64_t at = 0; at < response.target.length;) {

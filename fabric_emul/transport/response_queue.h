@@ -1,7 +1,7 @@
-// The answers of a responder: those it owes, in the order of requests, and those that it may have
-// to give again because a cell of them was lost. A FetchOp is kept with its result and so is never
-// executed twice [S000-05]. Bounded by what was said in CONNECT; allocates in its constructor only.
-// Thread: the data thread.
+// The responses of a responder, in the order of requests: those that are due, and those that were
+// sent and may have to be retransmitted because a cell was lost. A FetchOp is kept with its result
+// and so is never executed twice [S000-05]. Bounded by the number agreed in CONNECT; allocates in
+// its constructor only. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Response {
   Psn psn;
   VaMh target;              // the whole range
   std::uint64_t value = 0;  // FetchOp: the old one
-  std::uint32_t next = 0;   // cell that goes next
-  std::uint32_t end = 0;    // behind the last that goes before the rest is asked for
-  std::uint32_t cells = 1;  // in all
-  bool was_whole = false;   // the last cell has gone, so the peer may have had it all
+  std::uint32_t next = 0;   // cell that is sent next
+  std::uint32_t end = 0;    // behind the last cell that this request asks for
+  std::uint32_t cells = 1;  // of the whole response
+  bool is_sent = false;     // the last cell was sent, so the peer may have received all of it
   bool is_due() const { return next < end; }
-  void give_from(std::uint32_t first) {
+  void send_from(std::uint32_t first) {
     next = first;
     end = first + kResponseCellsMax < cells ? first + kResponseCellsMax : cells;
   }
@@ -32,31 +32,31 @@ struct Response {
 
 class ResponseQueue {
  public:
-  // depth: requests that are open at a time; 0: none is taken.
+  // depth: requests that are open at a time; with 0 none is accepted.
   explicit ResponseQueue(std::size_t depth) : responses_(depth > 0 ? depth : 1), depth_(depth) {}
 
-  // False: as many as fit are still being answered, and the peer asks for more than was agreed. One
-  // that is given again does not count: its repeated request and what the peer asks next, since it
-  // had the answer after all, come close together.
+  // Returns false when the responses of all places are being sent for the first time, so that the
+  // peer has requested more than was agreed. A response that is being retransmitted does not count:
+  // the peer may have received it after all, and its next request follows the repeated one closely.
   bool can_take() const {
     if (depth_ == 0) return false;
-    return !responses_.full() || !responses_[0].is_due() || responses_[0].was_whole;
+    return !responses_.full() || !responses_[0].is_due() || responses_[0].is_sent;
   }
-  // REQUIRES can_take(). The oldest is forgotten if there is no room, and returned.
+  // REQUIRES can_take(). Forgets the oldest if there is no room, and returns it.
   std::optional<Response> push(const Response& response) {
     std::optional<Response> forgotten;
     if (responses_.full()) {
       forgotten = responses_.front();
       responses_.pop();
     }
-    responses_.push(response).give_from(0);
+    responses_.push(response).send_from(0);
     return forgotten;
   }
   std::size_t size() const { return responses_.size(); }
   const Response& operator[](std::size_t i) const { return responses_[i]; }
-  // A request that came again: its answer is owed anew, from the cell that it names. False: nothing
-  // that was asked for, or too long ago. mcp: bytes of a full cell.
-  bool give_again(Op request, Psn psn, const VaMh& range, std::uint16_t mcp) {
+  // A repeated request: its response is due once more, from the cell that the request names.
+  // Returns false when no such request is kept. mcp: bytes of a full cell.
+  bool retransmit(Op request, Psn psn, const VaMh& range, std::uint16_t mcp) {
     for (std::size_t i = 0; i < responses_.size(); ++i) {
       Response& response = responses_[i];
       if (response.psn != psn || response.request != request) continue;
@@ -67,19 +67,19 @@ class ResponseQueue {
       }
       const auto first = static_cast<std::uint32_t>(offset / mcp);
       if (first >= response.cells) return false;
-      response.give_from(first);
+      response.send_from(first);
       return true;
     }
     return false;
   }
-  // The oldest that has cells to go, or nullptr.
+  // The oldest that has cells to send, or nullptr.
   Response* due() {
     for (std::size_t i = 0; i < responses_.size(); ++i) {
       if (responses_[i].is_due()) return &responses_[i];
     }
     return nullptr;
   }
-  bool owes() const {
+  bool has_due() const {
     for (std::size_t i = 0; i < responses_.size(); ++i) {
       if (responses_[i].is_due()) return true;
     }

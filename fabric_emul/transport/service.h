@@ -1,4 +1,4 @@
-// The two attributes that tell the transport services apart: connected x acknowledged [S004-02].
+// The two attributes that distinguish the transport services: connected and acknowledged [S004-02].
 #pragma once
 
 #include "fabric_emul/wire/op_table.h"

@@ -1,4 +1,4 @@
-// Counters of the transport. Every drop of a cell has one of these.
+// Counters of the transport. Every drop of a cell is counted by one of these.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class TransportCounter {
   kRxNaks,
   kRxDuplicate,
   kRxOutOfOrder,
-  kRxCopied,  // cells that were kept before they were placed: all others go to their place at once
+  kRxCopied,  // cells that waited in the reorder buffer; all others are placed directly
   kCellDropCrc,
   kCellDropFormat,
   kCellDropQp,
@@ -42,8 +42,8 @@ enum class TransportCounter {
   kCqOverflow,
   kRnrSeen,
   kReadDropStale,
-  kReadDropAgain,
-  kReadAgain,
+  kReadDropRepeated,
+  kReadRetransmit,
   kQpDrained,
   kTxTerminate,
   kRxTerminate,

@@ -1,5 +1,5 @@
-// Work completions: which queue pair and which work request completed, and how [S004-01].
-// Unless status is kSuccess only wr_id, status, op and qpn are valid.
+// Work completions: which queue pair and which work request completed, and with which status
+// [S004-01]. Unless the status is kSuccess, only wr_id, status, op and qpn are valid.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ enum class WcStatus : std::uint8_t {
   kRetryExceeded,      // RETRY_EXC_ERR: unknown whether it was executed
   kRnrRetryExceeded,   // RNR_RETRY_EXC_ERR
   kBind,               // MW_BIND_ERR: a bind or unbind that the table refused
-  kBadResponse,        // BAD_RESP_ERR: an answer that is not what was asked for
+  kBadResponse,        // BAD_RESP_ERR: a response that does not match its request
   kRegisterEntry,      // a registration whose key points to no reserved entry [S002-31]
   kRegisterInstance,   // one whose entry belongs to a later key
   kRegisterSpace,      // one for which the translation tables have no room
@@ -88,16 +88,16 @@ struct Wc {
   WcOp op = WcOp::kSend;
   bool has_idata = false;
   Qpn qpn;
-  std::uint32_t bytes = 0;  // what arrived (receives, RDMA reads and FetchOps)
+  std::uint32_t bytes = 0;  // that arrived (receives, RDMA reads and FetchOps)
   std::uint32_t idata = 0;
   VirtualAddress address;  // kReceiveRdmaIdata: where the write began
-  MemoryHandle ended;      // kReceive: what the peer's Send has deregistered, 0 nothing
+  MemoryHandle ended;      // kReceive: the key that the peer's Send has deregistered, 0 if none
   Lid source_lid;          // connectionless receive
   Qpn source_qpn;
 };
 
-// Room for what one look at a completion queue takes: more of it costs more to make than to look
-// again.
+// The completions that one poll of a completion queue takes. A larger batch costs more to construct
+// than another poll.
 using WcBatch = std::array<Wc, 4>;
 
 }  // namespace splitnic::fabric

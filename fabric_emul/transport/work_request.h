@@ -1,4 +1,4 @@
-// What is posted: send and receive work requests with gather and scatter lists [S000-03] [S000-08].
+// Send and receive work requests, with gather and scatter lists [S000-03] [S000-08].
 #pragma once
 
 #include <array>
@@ -27,27 +27,27 @@ enum class WrOp : std::uint8_t {
   kUnbind,
   kDelay,
   kRegister,     // by post_register only
-  kRegisterSend  // the same: a registration, then a Send that tells the peer of it
+  kRegisterSend  // likewise: a registration, then a Send that announces it to the peer
 };
 // The peer sends data back, and the work request completes when all of it is in place.
 constexpr bool is_responded(WrOp op) { return op == WrOp::kRdmaRead || op == WrOp::kFetchOp; }
-// Nothing is sent: it runs when its turn in the queue comes.
+// Nothing is sent: the work runs when the send queue reaches it.
 constexpr bool is_local(WrOp op) {
   return op == WrOp::kBind || op == WrOp::kUnbind || op == WrOp::kDelay || op == WrOp::kRegister;
 }
 constexpr bool makes_region(WrOp op) { return op == WrOp::kRegister || op == WrOp::kRegisterSend; }
 
-// What becomes of a queue pair whose registration through the send queue fails.
+// The fate of a queue pair whose registration through the send queue fails.
 enum class FailureOption : std::uint8_t {
   kReactive = 1,     // the send queue drains; the consumer may post again and resume [S002-32]
   kAnticipatory = 2  // the queue pair ends, and the peer's with it [S002-33]
 };
 
-// What a local work request does.
+// The parameters of a local work request.
 struct LocalWork {
-  base::Duration delay{};  // kDelay: later work requests of this queue wait so long
-  MemoryHandle window{};   // kBind: from Mrwt::reserve_window(); kUnbind: a window, which ends
-  MemoryHandle region{};   // kBind: what of which region, who may do what
+  base::Duration delay{};  // kDelay: later work requests of this queue wait this long
+  MemoryHandle window{};   // kBind: from Mrwt::reserve_window(); kUnbind: the window that ends
+  MemoryHandle region{};   // kBind: the region, the range in it, and the rights
   VirtualAddress address{};
   std::uint64_t length = 0;
   std::uint8_t rights = 0;
@@ -58,19 +58,19 @@ struct LocalWork {
 struct SendWr {
   std::uint64_t wr_id = 0;
   WrOp op = WrOp::kSend;
-  // Copied by post; <= kSgeMax pieces. Answered operations write to them: the bytes read, or the
-  // old value of a FetchOp, 8 bytes in this machine's order.
+  // Copied by post; <= kSgeMax pieces. Operations with a response write to them: the bytes read, or
+  // the old value of a FetchOp, 8 bytes in this machine's order.
   std::span<const Sge> gather;
-  VirtualAddress remote_address;  // where an RDMA write lands; what a read or FetchOp is of
+  VirtualAddress remote_address;  // target of an RDMA write, source of a read or FetchOp
   MemoryHandle remote_handle;
   std::optional<std::uint32_t> idata;  // Sends and RDMA write
-  MemoryHandle dereg;                  // kSendDereg: which region or window of the peer ends
-  // kRegisterSend: the 16 bytes from here in the message are the region's address, key and length,
-  // big endian as in VA/MH, whatever the gather list has there [S002-34].
+  MemoryHandle dereg;                  // kSendDereg: the region or window of the peer that ends
+  // kRegisterSend: the region's address, key and length, big endian as in VA/MH, replace the 16
+  // bytes of the gather list from this offset on [S002-34].
   std::uint32_t region_at = 0;
   AtomicExt fetch_op{};  // FetchOp: compare-and-swap: operand1 old, operand2 new
   LocalWork local{};
-  bool is_fenced = false;  // begins when every answer that was asked for is here
+  bool is_fenced = false;  // starts when no response is outstanding
   Lid destination_lid;     // connectionless services only [S001-32]
   Qpn destination_qpn;     // 0 = none: the post is refused
 };
@@ -80,7 +80,7 @@ struct RecvWr {
   std::span<const Sge> scatter;  // may be empty: takes an RDMA write's idata, or an empty Send
 };
 
-// A gather or scatter list as it is kept in a queue element.
+// A gather or scatter list as a work queue element keeps it.
 struct SgeList {
   std::array<Sge, kSgeMax> pieces{};
   std::uint32_t count = 0;

@@ -10,9 +10,9 @@ namespace splitnic::fabric {
 namespace {
 
 constexpr std::size_t kLidMax = 0xFFFF;
-constexpr std::uint16_t kMinRnrWait = 10;  // x 10 us
+constexpr std::uint16_t kMinRnrTimer = 10;  // x 10 us
 
-// What to do about a refusal.
+// Advice for the log line of a refusal.
 std::string_view remedy(InitReason reason) {
   switch (reason) {
     case InitReason::kVersion:
@@ -115,10 +115,10 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.takes_dereg = init.takes_dereg;
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;
-  // Where cells pass switches only the packet's own CRC is end to end.
-  context.packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
-                         return port->profile() == LinkProfile::kFull;
-                       });
+  // Where cells pass switches, only the packet CRC is end to end.
+  context.sets_packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
+                              return port->profile() == LinkProfile::kFull;
+                            });
   context.attr.mcp = init.mcp;
   context.attr.max_outstanding = init.max_outstanding != 0
                                      ? init.max_outstanding
@@ -126,7 +126,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.attr.ack_interval = init.ack_interval;
   context.attr.retry_count = init.retry_count;
   context.attr.rnr_retry = init.rnr_retry;
-  context.attr.min_rnr_timer = kMinRnrWait;
+  context.attr.min_rnr_timer = kMinRnrTimer;
   context.attr.selective_repeat = init.selective_repeat;
   context.attr.max_dest_rd_atomic = init.max_dest_rd_atomic;
   context.attr.max_rd_atomic = init.max_rd_atomic;
@@ -221,7 +221,7 @@ base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, L
   if (theirs.mcp != 0) attr.mcp = std::min(attr.mcp, theirs.mcp);
   attr.max_rd_atomic = std::min(attr.max_rd_atomic, theirs.max_dest_rd_atomic);
   if ((theirs.flags & kPairGoBackN) != 0) attr.selective_repeat = false;
-  // Each step from the state before it; INIT again if receives were posted there.
+  // The steps that lead to RTS; those before the current state are skipped.
   constexpr auto kSteps = std::to_array<QpEdge>({{QpState::kReset, QpState::kInit},
                                                  {QpState::kInit, QpState::kRtr},
                                                  {QpState::kRtr, QpState::kRts}});
@@ -244,8 +244,8 @@ base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, L
 }
 
 void Adapter::activate(Qp& qp) {
-  if (qp.in_active_list) return;
-  qp.in_active_list = true;
+  if (qp.is_in_active_list) return;
+  qp.is_in_active_list = true;
   active_.push_back(&qp);
 }
 
@@ -265,7 +265,7 @@ void Adapter::on_link_up(Link& link) {
   connections_.on_link_up(link, now_);
 }
 
-// The peer is asked again each second: only news is worth a line.
+// The link sends HELLO every second: only another reason is worth a log line.
 void Adapter::on_refused(Link& link, InitReason reason) {
   if (reason == refusal_) return;
   refusal_ = reason;
@@ -273,13 +273,12 @@ void Adapter::on_refused(Link& link, InitReason reason) {
                  std::string(remedy(reason)));
 }
 
-// A link that is down keeps its queue pairs: they go on when it comes back, or time out by
-// themselves.
+// A link that is down keeps its queue pairs: they continue when it is back, or time out.
 void Adapter::on_link_down(Link& link, std::string_view why) {
   connections_.on_link_down(link, why);
 }
 
-// Another process answers there now: nothing of the old one is acted on any more [X-46] [F-48].
+// Another process has taken the peer's place: the queue pairs to the old one end [X-46] [F-48].
 void Adapter::on_peer_restarted(Link& link) {
   qps_.for_each([&](Qp& qp) {
     if (qp.link() == &link) qp.enter_error();

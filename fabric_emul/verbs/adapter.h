@@ -1,10 +1,13 @@
 // A channel adapter: protection domains, memory, completion queues, queue pairs and ports, driven
-// by one call a turn of the data thread. Host adapters (HCA) hold thousands of queue pairs, I/O
-// adapters (TCA) few; the limits say which one this is [S000-01] [S001-29].
+// by one call per iteration of the data thread. Host adapters (HCA) hold thousands of queue pairs,
+// I/O adapters (TCA) few; the limits say which one this is [S000-01] [S001-29].
 //
-// A turn: poll() takes what arrived (cells -> queue pairs -> completions), answers, sends what is
-// posted, and hands the batches to the underlay. Time comes in with every call; nothing here
-// sleeps, locks or does I/O of its own. The Underlay and Random given must outlive the adapter.
+// An iteration: poll() takes the cells that arrived (cells -> queue pairs -> completions), replies,
+// sends what is posted, and hands the batches to the underlay. Time comes in with every call;
+// nothing here sleeps, locks or does I/O. The Underlay and Random given must outlive the adapter.
+// Files: adapter.cc creates and connects, adapter_iteration.cc is the iteration, adapter_stream.cc
+// has the streams, adapter_register.cc registration through the send queue. Thread: the data
+// thread.
 #pragma once
 
 #include <map>
@@ -31,7 +34,7 @@ struct AdapterLimits {
   MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
 };
 
-// What a queue may be asked to hold, whoever asks.
+// Upper limits of the depth of a queue.
 inline constexpr std::size_t kWorkQueueDepthMax = std::size_t{1} << 20;
 inline constexpr std::size_t kCqDepthMax = std::size_t{1} << 22;
 
@@ -52,9 +55,9 @@ struct QpInit {
   bool packet_crc = false;
   bool selective_repeat = true;  // false: go-back-N
   std::uint8_t retry_count = 7;
-  std::uint8_t rnr_retry = 7;  // 7: for ever
-  // RC: RDMA reads and FetchOps open at a time, at most kReadsMax: that the peer may ask of us,
-  // that we ask for (the peer may allow fewer).
+  std::uint8_t rnr_retry = 7;  // 7: indefinitely
+  // RC: RDMA reads and FetchOps open at a time, at most kReadsMax: as responder, and as requester
+  // (the peer may allow fewer).
   std::uint16_t max_dest_rd_atomic = 0;
   std::uint16_t max_rd_atomic = kReadsMax;
   std::uint64_t window_bytes_max = 2 << 20;
@@ -88,8 +91,8 @@ class Adapter final : private LinkObserver {
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
 
-  // A port over an underlay; its LIDs are its own, config.lid_base is not looked at. Refused: too
-  // many ports, an EUI-64 that another port has, or no LIDs left for its links_max.
+  // Adds a port over an underlay. The adapter chooses its LIDs; config.lid_base is ignored.
+  // Refused: too many ports, an EUI-64 that another port has, or no LIDs left for its links_max.
   base::Result<Port*> add_port(Underlay& underlay, const PortConfig& config);
   std::span<const std::unique_ptr<Port>> ports() const { return ports_; }
 
@@ -105,8 +108,8 @@ class Adapter final : private LinkObserver {
   bool cq_overflowed(CqId cq) const { return cqs_[cq.value]->overflowed(); }
 
   base::Result<Qpn> create_qp(const QpInit& init, base::Time now);
-  // A queue pair in INIT that connect_qp() makes ready. It is destroyed, posted to, described and
-  // connected like the others; find_qp() and modify_qp() do not know it.
+  // A queue pair of the STREAM service, in INIT until connect_qp(). It is destroyed, posted to,
+  // described and connected like the others; find_qp() and modify_qp() do not know it.
   base::Result<Qpn> create_stream(const StreamInit& init, base::Time now);
   StreamQp* find_stream(Qpn qpn) {
     const auto at = streams_.find(qpn);
@@ -118,8 +121,8 @@ class Adapter final : private LinkObserver {
   base::Status prepare_qp(Qpn qpn);
   void destroy_qp(Qpn qpn, base::Time now);
   base::Status post_send(Qpn qpn, const SendWr& wr);
-  // A kRegister or kRegisterSend, which post_send() refuses: gives the key at once. It works in the
-  // work requests behind it; its start is memory().start_of() [S002-30].
+  // Posts a kRegister or kRegisterSend, which post_send() refuses, and returns the key. It works in
+  // the work requests behind it; its start is memory().start_of() [S002-30].
   base::Result<MemoryHandle> post_register(Qpn qpn, const SendWr& wr, const NewRegion& region);
   // SQD -> RTS, after a registration that failed or any other drain [S002-32].
   base::Status resume_sq(Qpn qpn);
@@ -127,7 +130,7 @@ class Adapter final : private LinkObserver {
   Qp* find_qp(Qpn qpn) { return qps_.find(qpn); }
   std::size_t qp_count() const { return qps_.size() + streams_.size(); }
 
-  // What this side says of a queue pair in CONNECT. Its start numbers were drawn at creation.
+  // The description of a queue pair for CONNECT. Its start numbers were drawn at creation.
   MgmtPair describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max);
   // RESET or INIT -> RTS against the peer's description, over this link. Refused, nothing changed:
   // another service, or a queue pair that is connected [S000-11].
@@ -135,13 +138,13 @@ class Adapter final : private LinkObserver {
 
   ConnectionManager& connections() { return connections_; }
 
-  // One turn: at most batches_max receive batches a port. True if anything was done.
-  // deadline() is in the past while there is more to do at once.
+  // One iteration with at most batches_max receive batches per port. Returns true if any work was
+  // done. deadline() is not in the future while there is more to do at once.
   bool poll(base::Time now, unsigned batches_max = 16);
-  // The first half of poll(): what is owed in answer waits for transmit(), so that an owner who has
-  // frames to hand on does that first and its peers wake once.
+  // The first half of poll(). Replies wait for transmit(), so that an owner that forwards frames
+  // can post them first and its peers wake once.
   bool receive(base::Time now, unsigned batches_max = 16);
-  // Sends what is owed and what was posted since the last turn.
+  // The second half: sends replies and what was posted since the last iteration.
   void transmit(base::Time now);
   base::Time deadline() const;
   bool wants_write() const;
@@ -187,14 +190,14 @@ class Adapter final : private LinkObserver {
   base::Counters<StreamCounter> stream_counters_;
   std::map<Qpn, std::unique_ptr<StreamQp>> streams_;
   std::vector<Qp*> active_;
-  std::size_t next_active_ = 0;  // who sends first in the next turn
+  std::size_t next_active_ = 0;  // sends first in the next iteration
   std::vector<std::unique_ptr<Port>> ports_;
   ConnectionManager connections_;
   std::uint32_t last_pd_ = 0;
   InitReason refusal_ = InitReason::kNone;  // the last that was logged
   bool has_more_ = false;                   // transmit() stopped for fairness
   base::Time now_{};
-  CellView cell_;  // the one that is being taken
+  CellView cell_;  // scratch: the received cell
 };
 
 }  // namespace splitnic::fabric

@@ -1,4 +1,4 @@
-// The verbs of registration through the send queue [S002-29 to S002-34].
+// The verbs that register memory through the send queue [S002-29 to S002-34].
 #include "fabric_emul/verbs/adapter.h"
 
 namespace splitnic::fabric {

@@ -1,5 +1,5 @@
-// The adapter's queue pairs of the STREAM service. They are looked for only where a number belongs
-// to none of the others, so that those pay nothing for them.
+// The adapter's queue pairs of the STREAM service. A number is looked up here only when no other
+// queue pair has it, so that the other services pay nothing for streams.
 #include <algorithm>
 #include <cerrno>
 

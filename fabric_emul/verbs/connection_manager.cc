@@ -12,10 +12,10 @@ namespace {
 using namespace std::chrono_literals;
 constexpr base::Duration kRequestEvery = 200ms;
 constexpr base::Duration kDiscEvery = 100ms;
-constexpr unsigned kDiscTries =
-    10;  // while the link is up; a peer that misses them all notices only by sending
+// While the link is up. A peer that misses them all notices only when it sends.
+constexpr unsigned kDiscTries = 10;
 
-// A queue pair without an MCP of its own takes what the path carries.
+// A queue pair without an MCP takes that of the path.
 void fill_mcp(Mgmt& m, const Link& link) {
   for (MgmtPair& pair : std::span(m.pairs).first(m.pair_count)) {
     pair.mcp = pair.mcp == 0 ? link.mcp() : std::min(pair.mcp, link.mcp());
@@ -69,7 +69,7 @@ ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pa
   Connection& c = connections_[id];
   c.link = &link;
   c.last = bytes(m);
-  c.repeat_at = now;  // the first one leaves with this turn
+  c.repeat_at = now;  // the first one leaves in this iteration
   counters_.add(ConnectionCounter::kRequests);
   return id;
 }
@@ -92,7 +92,8 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
   }
   if (m.eui64 != link.peer_eui64() || m.instance != link.peer_instance() ||
       m.peer_eui64 != link.local_eui64() || m.peer_instance != link.local_instance()) {
-    return counters_.add(ConnectionCounter::kDropPeer);  // of another life of either process [F-48]
+    // Of an earlier process at either end [F-48].
+    return counters_.add(ConnectionCounter::kDropPeer);
   }
   if (m.kind == MgmtKind::kConnectReq) return on_request(link, m, now);
   if (m.kind == MgmtKind::kDisc) return on_disc(link, m);
@@ -167,10 +168,10 @@ void ConnectionManager::on_disc(Link& link, const Mgmt& m) {
   send(link, make(MgmtKind::kDiscRep, id, link));
   const auto at = connections_.find(id);
   if (at == connections_.end() || at->second.link != &link) return;
-  const bool tell = at->second.state != State::kClosing;
+  const bool is_news = at->second.state != State::kClosing;
   connections_.erase(at);
   counters_.add(ConnectionCounter::kDisconnects);
-  if (tell) handler_->on_disconnected(id, "the peer disconnected");
+  if (is_news) handler_->on_disconnected(id, "the peer disconnected");
 }
 
 void ConnectionManager::on_link_up(Link& link, base::Time now) {
@@ -206,19 +207,20 @@ void ConnectionManager::on_time(base::Time now) {
       ++at;
       continue;
     }
-    const bool closing = c.state == State::kClosing;
-    if (closing && c.tries >= kDiscTries) {
+    const bool is_closing = c.state == State::kClosing;
+    if (is_closing && c.tries >= kDiscTries) {
       at = connections_.erase(at);
       continue;
     }
-    if (closing &&
-        !c.link->up()) {  // the peer may live behind a cut cable, and believe in its queue pairs
+    // The peer may be alive behind a cut cable and still have its queue pairs: DISC is sent when
+    // the link is back.
+    if (is_closing && !c.link->up()) {
       c.repeat_at = base::kNever;
       ++at;
       continue;
     }
     if (c.link->up() && send(*c.link, c.last)) ++c.tries;
-    c.repeat_at = now + (closing ? kDiscEvery : kRequestEvery);
+    c.repeat_at = now + (is_closing ? kDiscEvery : kRequestEvery);
     ++at;
   }
 }

@@ -1,7 +1,7 @@
 // Connection setup by MGMT cells: CONNECT_REQ / REP / RTU / REJ, DISC / DISC_REP over a link
-// that is up. It knows transactions and repetition; what a connection consists of (queue pairs,
-// private data) is the handler's. A request is repeated until it is answered; a repeated request is
-// answered with the same bytes. Thread: the data thread, inside Adapter::poll.
+// that is up. It knows transactions and repetition; the content of a connection (queue pairs,
+// private data) belongs to the handler. A request is repeated until a reply comes; a repeated
+// request gets the same bytes in reply. Thread: the data thread, inside Adapter::poll.
 #pragma once
 
 #include <cstdint>
@@ -24,25 +24,25 @@ inline constexpr Qpn kManagementQpn{1};
 
 using ConnectionId = base::StrongId<struct ConnectionTag, std::uint64_t>;
 
-// What the layer above does with links and connections. Calls come from within Adapter::poll; a
-// handler may post, connect, create and destroy queue pairs in them.
+// The layer above: it is called when links and connections change. Calls come from within
+// Adapter::poll; a handler may post, connect, create and destroy queue pairs in them.
 class ConnectionHandler {
  public:
   virtual ~ConnectionHandler() = default;
   virtual void on_link_up(Link& link) = 0;
   virtual void on_link_down(Link& link, std::string_view why) = 0;
-  // The path carries less than before: link.mcp() is smaller now, and cells of queue pairs with a
-  // larger one are lost. New queue pairs take the new one.
+  // The path carries less than before: link.mcp() is smaller now, and queue pairs with a larger MCP
+  // lose their cells. New queue pairs take the new one.
   virtual void on_path_narrowed(Link& /*link*/) {}
-  // Passive side. Fills reply.pairs, pair_count and private_data (valid until the call returns to
-  // the manager) and returns kNone, or refuses; refusal may carry private data too.
+  // Passive side. Accepts: fills reply.pairs, pair_count and private_data (valid until the call
+  // returns to the manager) and returns kNone. A refusal may carry private data too.
   virtual MgmtReject on_connect_request(ConnectionId id, Link& link, const Mgmt& request,
                                         Mgmt& reply) = 0;
-  // Active side: the peer agreed; false refuses what it said and disconnects.
+  // Active side: the peer has accepted. Returning false refuses its reply and disconnects.
   virtual bool on_connected(ConnectionId id, Link& link, const Mgmt& reply) = 0;
   virtual void on_rejected(ConnectionId id, MgmtReject code, base::Bytes private_data) = 0;
-  // The peer disconnected, or another process answers there now. Never after disconnect() by this
-  // side.
+  // The peer has disconnected, or another process has taken its place. Never called after
+  // disconnect() by this side.
   virtual void on_disconnected(ConnectionId id, std::string_view why) = 0;
 };
 
@@ -64,11 +64,12 @@ class ConnectionManager {
   // REQUIRES a handler before the first poll of the adapter; it must outlive the manager's use.
   void set_handler(ConnectionHandler& handler) { handler_ = &handler; }
 
-  // Active side: sends CONNECT_REQ over `link` until it is answered or abandoned. A pair with mcp 0
-  // gets the link's. REQUIRES a link that was up and 1 to kMgmtPairsMax pairs.
+  // Active side: sends CONNECT_REQ over `link` until a reply comes or disconnect() is called. A
+  // pair with mcp 0 gets that of the link. REQUIRES a link that was up and 1 to kMgmtPairsMax
+  // pairs.
   ConnectionId connect(Link& link, std::span<const MgmtPair> pairs, base::Bytes private_data,
                        base::Time now);
-  // Tells the peer (ten tries, as soon as the link is up) and forgets the connection. Unknown ids
+  // Sends DISC (at most ten times, while the link is up) and forgets the connection. Unknown ids
   // are ignored.
   void disconnect(ConnectionId id, base::Time now);
 
@@ -89,8 +90,7 @@ class ConnectionManager {
     Role role = Role::kActive;
     State state = State::kRequested;
     Link* link = nullptr;
-    std::vector<std::byte>
-        last;  // the payload that is repeated (REQ, DISC) or answers a repetition (REP)
+    std::vector<std::byte> last;  // payload that is repeated: REQ and DISC by timer, REP on request
     base::Time repeat_at = base::kNever;
     unsigned tries = 0;
   };

@@ -1,5 +1,6 @@
-// Queue pairs by number. Numbers are random and are not used again for 60 s, so late cells of an
-// old connection find nobody. Number 0 is none, 1 is the management queue pair.
+// Queue pairs by number. Numbers are random and are not reused for 60 s, so late cells of an old
+// connection find no queue pair. Number 0 is none, 1 is the management queue pair.
+// Thread: the data thread.
 #pragma once
 
 #include <deque>
@@ -16,7 +17,7 @@ class QpTable {
  public:
   QpTable(std::size_t qps_max, base::Random& random) : qps_max_(qps_max), random_(random) {}
 
-  // A free number, or none at the limit.
+  // Returns a free number, or none at the limit.
   std::optional<Qpn> pick(base::Time now) {
     if (qps_.size() >= qps_max_) return std::nullopt;
     while (!resting_.empty() && resting_.front().until <= now) {

@@ -1,5 +1,5 @@
-// The value types of the verbs, in one place: what messaging and the modules see of the fabric
-// below the adapter. Work queues, cells and descriptors stay hidden [S001-06].
+// The value types of the verbs, in one place: the part of the fabric below the adapter that
+// messaging and the modules see. Work queues, cells and descriptors stay hidden [S001-06].
 #pragma once
 
 #include "fabric_emul/mem/access.h"

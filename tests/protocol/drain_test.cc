@@ -66,7 +66,7 @@ class DrainUnderLoad : public Drain, public ::testing::WithParamInterface<int> {
  protected:
   DrainUnderLoad() : Drain(static_cast<std::uint64_t>(GetParam())) {}
 
-  // To SQD in the middle of work, until it says that it is drained; nothing goes out meanwhile.
+  // To SQD in the middle of work, until it reports that it is drained; nothing is sent meanwhile.
   void drain_and_go_on(Qpn qpn, std::uint64_t& posted) {
     const std::uint64_t events = pair_.b().count(TransportCounter::kQpDrained);
     ASSERT_TRUE(to_state(pair_.b(), qpn, QpState::kSqd));
@@ -208,7 +208,7 @@ TEST_F(Drain, T_21_reads_that_are_open_stay_so_when_more_may_be_asked) {
   ASSERT_TRUE(to_state(pair_.b(), qp.b, QpState::kSqd));
   QpAttr attr;
   attr.max_rd_atomic = 4;
-  ASSERT_TRUE(pair_.b().adapter->modify_qp(qp.b, QpState::kRts, kAttrReadsAsked, attr));
+  ASSERT_TRUE(pair_.b().adapter->modify_qp(qp.b, QpState::kRts, kAttrMaxRdAtomic, attr));
   ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 2; }));
   for (std::uint64_t i = 0; i < 2; ++i) {
     EXPECT_EQ(pair_.b().sent[i].status, S::kSuccess) << i;
@@ -277,7 +277,7 @@ TEST_F(Drain, T_26_sqe_then_rts_on_uc_and_ud) {
     EXPECT_EQ(statuses(pair_.b().sent),
               (std::vector{S::kSuccess, S::kSuccess, S::kSuccess, S::kLocalProtection, S::kFlushed,
                            S::kFlushed, S::kFlushed}));
-    // Receiving goes on meanwhile.
+    // Receiving continues meanwhile.
     ASSERT_TRUE(pair_.b().post_recv(qp.b, {good.sge()}));
     post_one(77, true, pair_.a(), qp.a, qp.b);
     ASSERT_TRUE(pair_.run_until([&] { return pair_.b().received.size() == 1; }));

@@ -1,4 +1,4 @@
-// RDMA reads and FetchOps that are refused, and answers that are not believed: memory stays as it
+// RDMA reads and FetchOps that are refused, and invalid responses: memory stays as it
 // was, and the failure has the right name.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 struct Refusal {
   std::string name;
-  // Changes what is asked for, or the memory, so that it has to be refused.
+  // Changes the request, or the memory, so that it has to be refused.
   std::function<void(AdapterPair&, Memory& there, VirtualAddress& address, MemoryHandle& handle)>
       spoil;
 };
@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadFetch,
                          ::testing::Values(Shape{0, 0}, Shape{0, 4}, Shape{0, 9}, Shape{1, 8},
                                            Shape{4, 8}, Shape{60, 8}));
 
-// What was asked before is still answered, and completes.
+// Earlier requests still get their responses, and complete.
 TEST(ReadRefusedTest, S000_18_a_refusal_does_not_overtake_an_answer) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
@@ -203,7 +203,7 @@ TEST(ReadRefusedTest, S000_18_a_refusal_does_not_overtake_an_answer) {
                           [](std::byte b) { return b == std::byte{0}; }));
 }
 
-// checked for each cell of the answer.
+// the access is checked for each cell of the response.
 TEST(ReadRefusedTest, M_11_a_region_that_ends_in_mid_answer) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
@@ -310,7 +310,7 @@ TEST_F(BadResponse, T_24_an_answer_that_nobody_asked_for) {
   EXPECT_TRUE(here_.is_zero());
 }
 
-// A request that comes again names another range than before.
+// A repeated request names another range than before.
 TEST(ReadRefusedTest, M_07_a_repeated_request_for_something_else_is_dropped) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
@@ -340,7 +340,7 @@ TEST(ReadRefusedTest, M_07_a_repeated_request_for_something_else_is_dropped) {
   again({there.at(10'000), there.handle, 10'000});
   again({there.start, MemoryHandle(there.handle.value + 256), 10'000});
   EXPECT_EQ(responses(), first);
-  EXPECT_EQ(pair.a().count(TransportCounter::kReadDropAgain), 4U);
+  EXPECT_EQ(pair.a().count(TransportCounter::kReadDropRepeated), 4U);
   again({there.at(mcp), there.handle, static_cast<std::uint32_t>(10'000 - mcp)});
   EXPECT_EQ(responses(), 2 * first - 1) << "the rest of it is fine";
   EXPECT_EQ(pair.a().qp(qp.a).state(), QpState::kRts);

@@ -92,16 +92,16 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     compare(kAttrMcp, &QpAttr::mcp);
     compare(kAttrReceivePsn, &QpAttr::receive_psn);
     compare(kAttrReceiveLcn, &QpAttr::receive_lcn);
-    compare(kAttrMinRnrWait, &QpAttr::min_rnr_timer);
+    compare(kAttrMinRnrTimer, &QpAttr::min_rnr_timer);
     compare(kAttrSelectiveRepeat, &QpAttr::selective_repeat);
     compare(kAttrSendPsn, &QpAttr::send_psn);
     compare(kAttrSendLcn, &QpAttr::send_lcn);
     compare(kNeverGiven, &QpAttr::max_outstanding);
-    compare(kAttrRetryLimit, &QpAttr::retry_count);
+    compare(kAttrRetryCount, &QpAttr::retry_count);
     compare(kAttrRnrRetry, &QpAttr::rnr_retry);
     compare(kAttrAckInterval, &QpAttr::ack_interval);
-    compare(kAttrReadsTaken, &QpAttr::max_dest_rd_atomic);
-    compare(kAttrReadsAsked, &QpAttr::max_rd_atomic);
+    compare(kAttrMaxDestRdAtomic, &QpAttr::max_dest_rd_atomic);
+    compare(kAttrMaxRdAtomic, &QpAttr::max_rd_atomic);
     return mask;
   }
 
@@ -171,7 +171,7 @@ TEST_P(StatePairs, T_14_the_27_illegal_pairs_with_three_sets_of_attributes) {
     for (std::size_t to = 0; to < kQpStates; ++to) {
       if (!exists(state(from)) || is_legal(state(from), state(to))) continue;
       ++illegal;
-      // What the way to that state takes from the state where it is legal.
+      // The attributes of the change, from the state where it is legal.
       AttrMask usual = 0;
       for (const QpEdge& edge : kQpEdges) {
         if (edge.to == state(to)) usual |= required_attributes(service(), edge.from, edge.to);

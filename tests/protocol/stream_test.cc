@@ -109,7 +109,7 @@ TEST(StreamTest, S002_01_numbers_wrap_while_cells_are_lost) {
   StreamLine harness(init);
   harness.a().faults.set_config({.loss_ppm = 50'000, .reorder_ppm = 50'000});
   exchange_sends(harness, 10, 20'000);
-  EXPECT_GT(harness.count_b(StreamCounter::kTxAgain), 0U);
+  EXPECT_GT(harness.count_b(StreamCounter::kTxRetransmit), 0U);
 }
 
 TEST(StreamTest, S002_01_a_stream_has_exactly_one_remote_queue_pair) {
@@ -191,7 +191,7 @@ TEST(StreamTest, S002_01_one_lost_cell_is_repaired_before_the_time_out) {
   ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge()}, to.start, to.handle));
   ASSERT_TRUE(harness.run_sent(1));
   EXPECT_EQ(harness.count_b(StreamCounter::kTimeouts), 0U);
-  EXPECT_GT(harness.count_b(StreamCounter::kTxAgain), 0U);
+  EXPECT_GT(harness.count_b(StreamCounter::kTxRetransmit), 0U);
   EXPECT_EQ(to.bytes, from.bytes);
 }
 

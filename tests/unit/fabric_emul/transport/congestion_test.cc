@@ -47,7 +47,7 @@ TEST(CongestionTest, S000_15_a_queue_on_the_path_shrinks_it) {
   EXPECT_EQ(c.window(), kMax) << "and back";
 }
 
-// One frame a round trip, as of somebody who types: each takes the window to what it delivers.
+// One frame per round trip, as from interactive typing: each takes the window to what it delivers.
 void run_idly(Congestion& c, base::Time& now, int rounds, base::Duration rtt) {
   for (int i = 0; i < rounds; ++i) {
     now += rtt;

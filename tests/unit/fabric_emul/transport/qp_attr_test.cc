@@ -51,16 +51,16 @@ AttrMask difference(const QpAttr& a, const QpAttr& b) {
   compare(a.mcp != b.mcp, kAttrMcp);
   compare(a.receive_psn != b.receive_psn, kAttrReceivePsn);
   compare(a.receive_lcn != b.receive_lcn, kAttrReceiveLcn);
-  compare(a.min_rnr_timer != b.min_rnr_timer, kAttrMinRnrWait);
+  compare(a.min_rnr_timer != b.min_rnr_timer, kAttrMinRnrTimer);
   compare(a.selective_repeat != b.selective_repeat, kAttrSelectiveRepeat);
   compare(a.send_psn != b.send_psn, kAttrSendPsn);
   compare(a.send_lcn != b.send_lcn, kAttrSendLcn);
   compare(a.max_outstanding != b.max_outstanding, kNeverGiven);
-  compare(a.retry_count != b.retry_count, kAttrRetryLimit);
+  compare(a.retry_count != b.retry_count, kAttrRetryCount);
   compare(a.rnr_retry != b.rnr_retry, kAttrRnrRetry);
   compare(a.ack_interval != b.ack_interval, kAttrAckInterval);
-  compare(a.max_dest_rd_atomic != b.max_dest_rd_atomic, kAttrReadsTaken);
-  compare(a.max_rd_atomic != b.max_rd_atomic, kAttrReadsAsked);
+  compare(a.max_dest_rd_atomic != b.max_dest_rd_atomic, kAttrMaxDestRdAtomic);
+  compare(a.max_rd_atomic != b.max_rd_atomic, kAttrMaxRdAtomic);
   return mask;
 }
 
@@ -161,7 +161,7 @@ TEST(QpAttrTest, T_14_the_way_up_sets_all_that_the_service_needs) {
            required_attributes(service, QpState::kRtr, QpState::kRts);
   };
   EXPECT_EQ(way_up(Service::kRc),
-            kAllAttrs & ~(kAttrAckInterval | kAttrReadsTaken | kAttrReadsAsked));
+            kAllAttrs & ~(kAttrAckInterval | kAttrMaxDestRdAtomic | kAttrMaxRdAtomic));
   EXPECT_EQ(way_up(Service::kUc), kAttrRights | kAttrSl | kAttrRemoteLid | kAttrRemoteQpn |
                                       kAttrMcp | kAttrReceivePsn | kAttrSendPsn);
   EXPECT_EQ(way_up(Service::kUd), kAttrSl | kAttrMcp | kAttrSendPsn);
@@ -216,12 +216,12 @@ TEST(QpAttrTest, T_14_impossible_values_refuse_the_change_only_when_given) {
       {kAttrMcp, [](QpAttr& v) { v.mcp = 0; }},
       {kAttrMcp, [](QpAttr& v) { v.mcp = 258; }},
       {kAttrMcp, [](QpAttr& v) { v.mcp = 65535; }},
-      {kAttrRetryLimit, [](QpAttr& v) { v.retry_count = 8; }},
+      {kAttrRetryCount, [](QpAttr& v) { v.retry_count = 8; }},
       {kAttrRnrRetry, [](QpAttr& v) { v.rnr_retry = 8; }},
       {kAttrAckInterval, [](QpAttr& v) { v.ack_interval = 0; }},
       {kAttrAckInterval, [](QpAttr& v) { v.ack_interval = kLcnWindowMax + 1; }},
-      {kAttrReadsTaken, [](QpAttr& v) { v.max_dest_rd_atomic = kReadsMax + 1; }},
-      {kAttrReadsAsked, [](QpAttr& v) { v.max_rd_atomic = kReadsMax + 1; }},
+      {kAttrMaxDestRdAtomic, [](QpAttr& v) { v.max_dest_rd_atomic = kReadsMax + 1; }},
+      {kAttrMaxRdAtomic, [](QpAttr& v) { v.max_rd_atomic = kReadsMax + 1; }},
   };
   for (const BadValue& bad : bad_values) {
     QpAttr values = other_values();
@@ -244,7 +244,7 @@ TEST(QpAttrTest, T_14_impossible_values_refuse_the_change_only_when_given) {
 }
 
 TEST(QpAttrTest, limits_themselves_are_legal) {
-  constexpr AttrMask kAll = kAttrRetryLimit | kAttrRnrRetry;
+  constexpr AttrMask kAll = kAttrRetryCount | kAttrRnrRetry;
   QpAttr values = other_values();
   values.retry_count = 7;
   values.rnr_retry = 7;

@@ -65,7 +65,7 @@ TEST(ReorderBufferTest, S000_15_the_bitmap_counts_from_the_cell_behind_the_missi
   EXPECT_EQ(words[0], 0x80000000U >> 30);
 }
 
-// Against a map, through many turns of the ring.
+// Against a map, while the ring wraps many times.
 TEST(ReorderBufferTest, S000_15_the_same_as_a_map) {
   base::SeededRandom random(1);
   ReorderBuffer buffer(32, 64, 20 * 64);

@@ -1,5 +1,5 @@
-// A turn of the adapter: 1. receive: cells to their queue pairs, timers, replies; 2. transmit:
-// every active queue pair in turn, then the ports' batches leave.
+// One iteration of the adapter: 1. receive: cells to their queue pairs, timers, replies; 2.
+// transmit: every active queue pair in round-robin order, then the batches of the ports leave.
 #include <algorithm>
 
 #include "fabric_emul/verbs/adapter.h"
@@ -7,9 +7,9 @@
 namespace splitnic::fabric {
 namespace {
 
-// Cells that one queue pair may send before the next one's turn.
-constexpr unsigned kCellsPerIteration = 256;
-// Such turns of all before receiving has its turn again.
+// The quantum of one queue pair: the cells that it may send per round.
+constexpr unsigned kCellsPerRound = 256;
+// Rounds of all queue pairs before the adapter receives once more.
 constexpr unsigned kRoundsPerIteration = 8;
 
 }  // namespace
@@ -38,26 +38,26 @@ bool Adapter::receive(base::Time now, unsigned batches_max) {
   return made_progress;
 }
 
-// Replies first (end_batch), then every active queue pair in turn, so that none starves another.
+// Each round gives every active queue pair its quantum, so that none starves another.
 void Adapter::transmit(base::Time now) {
   now_ = now;
   const std::size_t count = active_.size();
-  bool again = count > 0;
-  for (unsigned round = 0; again && round < kRoundsPerIteration; ++round) {
-    again = false;
+  bool has_more = count > 0;
+  for (unsigned round = 0; has_more && round < kRoundsPerIteration; ++round) {
+    has_more = false;
     for (std::size_t i = 0; i < count; ++i) {
       Qp& qp = *active_[(next_active_ + i) % count];
       const unsigned sent =
-          qp.transmit(now, kCellsPerIteration, [this](Lid lid) { return link_by_lid(lid); });
-      again |= sent == kCellsPerIteration;
+          qp.transmit(now, kCellsPerRound, [this](Lid lid) { return link_by_lid(lid); });
+      has_more |= sent == kCellsPerRound;
     }
   }
-  has_more_ = again;
+  has_more_ = has_more;
   if (!streams_.empty()) has_more_ |= transmit_streams(now);
   if (count > 0) next_active_ = (next_active_ + 1) % count;
   std::erase_if(active_, [](Qp* qp) {
     if (qp->is_active()) return false;
-    qp->in_active_list = false;
+    qp->is_in_active_list = false;
     return true;
   });
   for (const auto& port : ports_) {
@@ -72,8 +72,8 @@ void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Ti
   if (!streams_.empty()) end_stream_batches(now);
 }
 
-// The order of belief: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
-// the service.
+// The order of checks: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
+// those of the service.
 void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
   CellView& cell = cell_;
   const CellError error = parse_cell(received.bytes, cell, received.crc_head_only);
@@ -81,7 +81,7 @@ void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) 
   if (error != CellError::kNone && error < CellError::kOp) {
     return counters_.add(TransportCounter::kCellDropFormat);
   }
-  // From here on the header is believed; the rest only without an error.
+  // From here on the header is valid; the rest of the cell only when there is no error.
   if (cell.header.dlid != link.local_lid() || cell.header.slid != link.remote_lid()) {
     counters_.add(TransportCounter::kCellDropSource);
     return;
@@ -97,7 +97,7 @@ void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) 
   } else {
     qp->on_malformed(cell.header, link);
   }
-  if (!qp->in_active_list && qp->is_active()) activate(*qp);
+  if (!qp->is_in_active_list && qp->is_active()) activate(*qp);
 }
 
 base::Time Adapter::deadline() const {

@@ -1,0 +1,128 @@
+// The cells of an RC queue pair that are sent and not acknowledged, oldest first, one record per
+// LCN from oldest() on. Detects losses as RFC 9002, section 6.1.1, and RFC 5681 do: a cell is lost
+// when a cell that was sent kReorderCells transmissions later has arrived. Transmissions are
+// numbered (tx_no), so a retransmitted cell can be found lost once more.
+// Invariant: records cover [oldest(), next()), next() <= sent_end(), and bytes_in_flight() is the
+// sum over the records in state kInFlight. Allocates in start() only. Thread: the data thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/ring.h"
+#include "fabric_emul/transport/retransmit_timer.h"
+#include "fabric_emul/wire/extensions.h"
+#include "fabric_emul/wire/ids.h"
+
+namespace splitnic::fabric {
+
+class CellRecords {
+ public:
+  enum class State : std::uint8_t { kInFlight, kAcked, kLost };
+  struct Record {
+    std::uint64_t wqe_no = 0;
+    std::uint64_t tx_no = 0;
+    base::Time sent_at{};
+    std::uint32_t wire_bytes = 0;
+    std::uint32_t csn = 0;
+    State state = State::kInFlight;
+    bool is_retransmitted = false;
+  };
+  // The cells that one ACK was the first to acknowledge.
+  struct Acked {
+    std::uint64_t bytes = 0;
+    std::uint64_t cells = 0;
+    std::optional<base::Duration> rtt;
+    std::size_t bitmap_end = 0;  // records before this index may be overtaken
+  };
+
+  // Numbers begin at `first`.
+  void start(Lcn first) { oldest_ = sent_end_ = first; }
+  // Room for this many cells. Allocates.
+  void reserve(std::size_t cells) { ring_ = base::Ring<Record>(cells); }
+
+  bool empty() const { return ring_.empty(); }
+  bool full() const { return ring_.full(); }
+  // The next cell or the one after it is the last that fits.
+  bool is_nearly_full() const { return ring_.size() + 2 >= ring_.capacity(); }
+  Lcn oldest() const { return oldest_; }
+  Lcn next() const { return oldest_ + static_cast<std::uint32_t>(ring_.size()); }
+  bool is_acknowledged(Lcn lcn) const { return before(lcn, oldest_); }
+  // Something that was ever sent is not acknowledged.
+  bool has_unacknowledged() const { return oldest_ != sent_end_; }
+  // The next cell was sent before: a go-back has returned it.
+  bool repeats_next() const { return before(next(), sent_end_); }
+  std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
+  std::size_t lost_count() const { return lost_count_; }
+
+  // Cell next() is sent. REQUIRES !full().
+  void push(std::uint64_t wqe_no, std::uint32_t csn, std::uint32_t wire_bytes, base::Time now) {
+    const bool is_repeated = repeats_next();
+    Record& record = ring_.push_slot();
+    record.wqe_no = wqe_no;
+    record.tx_no = next_tx_no_++;
+    record.sent_at = now;
+    record.wire_bytes = wire_bytes;
+    record.csn = csn;
+    record.state = State::kInFlight;
+    record.is_retransmitted = is_repeated;
+    in_flight_bytes_ += wire_bytes;
+    if (!is_repeated) sent_end_ = next();
+  }
+
+  // The number of cells that a cumulative ACK newly acknowledges; none if the ACK is stale or names
+  // cells that were never sent [T-24]. The number exceeds the records when cells that a go-back
+  // returned have arrived after all.
+  std::optional<std::size_t> newly_acknowledged(Lcn cumulative) const;
+  // Removes the `count` oldest cells.
+  Acked acknowledge(std::size_t count, base::Time now, const RetransmitTimer& timer);
+  // Marks the cells of the bitmap as arrived. Bit 0 is cell oldest() + 1; bits of cells that were
+  // never sent are ignored.
+  Acked acknowledge_bitmap(const AckExt& ack, base::Time now, const RetransmitTimer& timer);
+
+  // Marks as lost those of the first `upto` cells that were overtaken; returns how many.
+  std::uint64_t detect_losses(std::size_t upto);
+  std::uint64_t detect_losses() {
+    const bool may_be_lost = !ring_.empty() && ring_[0].tx_no < newest_arrived_;
+    return may_be_lost ? detect_losses(ring_.size()) : 0;
+  }
+  // Marks the oldest cell as lost. If the peer reported it as arrived and has dropped it since
+  // (RNR, refused packet CRC), no other report on a later cell is valid either.
+  void lose_oldest();
+  // Marks the next `count` cells in flight behind the oldest as lost.
+  void lose_some(std::size_t count);
+
+  // The oldest lost cell. REQUIRES lost_count() > 0.
+  Record& oldest_lost();
+  // REQUIRES that `record` is oldest_lost().
+  bool is_oldest(const Record& record) const { return &record == &ring_[0]; }
+  void on_retransmitted(Record& record, base::Time now);
+
+  // Go-back-N: nothing counts as sent from oldest() on.
+  void go_back() { clear(); }
+  // Go-back-N to an acknowledged cell, whose packet the peer has refused.
+  void go_back_to(Lcn lcn) {
+    oldest_ = lcn;
+    clear();
+  }
+  void clear() {
+    ring_.clear();
+    in_flight_bytes_ = 0;
+    lost_count_ = lost_hint_ = 0;
+  }
+
+ private:
+  void mark_lost(std::size_t index);
+
+  base::Ring<Record> ring_{1};
+  Lcn oldest_;
+  Lcn sent_end_;  // behind the last cell that was ever sent
+  std::uint64_t next_tx_no_ = 1;
+  std::uint64_t newest_arrived_ = 0;  // greatest tx_no that is known to have arrived
+  std::uint64_t in_flight_bytes_ = 0;
+  std::size_t lost_count_ = 0;
+  std::size_t lost_hint_ = 0;  // no lost record is before this index
+};
+
+}  // namespace splitnic::fabric

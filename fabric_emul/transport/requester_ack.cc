@@ -1,0 +1,257 @@
+// Replies and timeouts: cumulative acknowledgement, bitmap, NAK codes, responses, and what is sent
+// once more.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/endian.h"
+#include "fabric_emul/mem/placement.h"
+#include "fabric_emul/transport/requester.h"
+
+namespace splitnic::fabric {
+namespace {
+
+// Cells that are retransmitted at a timeout: one datagram alone would not outlast a burst of
+// losses.
+constexpr std::size_t kCellsPerTimeout = 4;
+
+}  // namespace
+
+// Takes every cell up to `cumulative` off the records. Returns false when it is stale or names
+// cells that were never sent [T-24].
+bool Requester::advance(Lcn cumulative, base::Time now) {
+  const auto count = records_.newly_acknowledged(cumulative);
+  if (!count) {
+    context_.counters.add(TransportCounter::kAckStale);
+    return false;
+  }
+  if (*count == 0) return true;
+  const Lcn sent_end = records_.next();
+  const CellRecords::Acked acked = records_.acknowledge(*count, now, timer_);
+  if (acked.rtt) congestion_.on_rtt_sample(*acked.rtt);
+  congestion_.on_ack(acked.bytes, acked.cells, now);
+  if (before(sent_end, records_.oldest())) skip_arrived();
+  timer_.on_progress(now);
+  congestion_.on_progress();
+  if (records_.empty()) {
+    timer_.disarm();
+  } else {
+    timer_.arm(now, congestion_.rto());
+    congestion_.on_loss(records_.detect_losses());
+  }
+  return true;
+}
+
+// Cells that a go-back returned have arrived after all: sending continues behind them.
+void Requester::skip_arrived() {
+  while (queue_.has_unsent() && queue_.next().is_started &&
+         before(queue_.next().first_lcn, records_.oldest())) {
+    const Wqe& w = queue_.next();
+    if (next_csn_ == 0) credits_.claim(w);
+    next_csn_ = static_cast<std::uint32_t>(records_.oldest() - w.first_lcn);
+    if (next_csn_ < w.cells) return;
+    next_csn_ = 0;
+    queue_.advance();
+  }
+}
+
+void Requester::on_ack(const AckExt& ack, base::Time now) {
+  context_.counters.add(TransportCounter::kRxAcks);
+  if (!ack.selective || !advance(ack.cumulative, now)) return;
+  credits_.update(ack.receive_credits);
+  complete_acknowledged();
+  if (ack.bitmap_words == 0) return;
+  const CellRecords::Acked acked = records_.acknowledge_bitmap(ack, now, timer_);
+  if (acked.rtt) congestion_.on_rtt_sample(*acked.rtt);
+  congestion_.on_loss(records_.detect_losses(acked.bitmap_end));
+  if (acked.cells > 0) congestion_.on_ack(acked.bytes, acked.cells, now);
+}
+
+// A NAK for a refused packet CRC names the first cell of a packet whose cells were acknowledged
+// before: the whole packet is sent once more. docs/wire/cell.md#packet-crc
+bool Requester::go_back_to_packet(const CellView& cell, const AckExt& ack) {
+  if (ack.code != AckCode::kSequence || cell.header.csn != 0) return false;
+  if (una_no_ == queue_.tail_no()) return false;
+  const Wqe& w = queue_[una_no_];
+  if (!w.is_started || w.psn != cell.header.psn) return false;
+  const Lcn next = ack.cumulative + 1U;
+  if (next != w.first_lcn || !records_.is_acknowledged(next)) return false;
+  records_.go_back_to(w.first_lcn);
+  restart_sending();
+  return true;
+}
+
+void Requester::on_rnr(const AckExt& ack, base::Time now) {
+  if (now < rnr_until_) return;  // said twice: the wait has begun
+  context_.counters.add(TransportCounter::kRnrSeen);
+  if (context_.attr.rnr_retry < kRnrRetryForever && rnr_tries_++ >= context_.attr.rnr_retry) {
+    return fail(WcStatus::kRnrRetryExceeded);
+  }
+  credits_.update(ack.receive_credits);
+  rnr_until_ = now + std::chrono::microseconds(10) * std::max<int>(1, ack.detail);
+  timer_.on_progress(now);  // the peer is alive
+  if (context_.attr.selective_repeat) {
+    records_.lose_oldest();
+    timer_.postpone(rnr_until_ + congestion_.rto());
+  } else {
+    restart_sending();
+  }
+}
+
+// The work request that a NAK of packet `psn` refuses: the oldest packet, or a read whose response
+// has begun. A NAK of any other is stale [T-24].
+std::optional<std::uint64_t> Requester::refused_by(Psn psn) {
+  if (una_no_ != queue_.tail_no() && queue_[una_no_].is_started && queue_[una_no_].psn == psn &&
+      records_.has_unacknowledged()) {
+    return una_no_;
+  }
+  const ReadSink* sink = reads_.find(psn);
+  if (sink == nullptr || sink->is_whole()) return std::nullopt;
+  return sink->wqe_no;
+}
+
+void Requester::on_nak(const CellView& cell, const AckExt& ack, base::Time now) {
+  context_.counters.add(TransportCounter::kRxNaks);
+  if (!ack.selective || go_back_to_packet(cell, ack)) return;
+  if (!advance(ack.cumulative, now)) return;
+  complete_acknowledged();
+  const std::optional<std::uint64_t> no = refused_by(cell.header.psn);
+  if (!no) return context_.counters.add(TransportCounter::kAckStale);
+  switch (ack.code) {
+    case AckCode::kAck:
+      return;
+    case AckCode::kRnr:
+      return on_rnr(ack, now);
+    case AckCode::kSequence:
+      return restart_sending();
+    case AckCode::kInvalidRequest:
+    case AckCode::kInvalidRdRequest:
+      return fail_at(*no, WcStatus::kRemoteInvalid);
+    case AckCode::kRemoteAccess:
+      return fail_at(*no, WcStatus::kRemoteAccess);
+    case AckCode::kRemoteOperational:
+      return fail_at(*no, WcStatus::kRemoteOperational);
+  }
+}
+
+void Requester::on_response(const CellView& cell, base::Time now) {
+  context_.counters.add(TransportCounter::kRxCells);
+  ReadSink* sink = reads_.find(cell.header.psn);
+  if (sink == nullptr || context_.fault) {
+    return context_.counters.add(TransportCounter::kReadDropStale);
+  }
+  if (!sink->is_part(cell, context_.attr.mcp)) {
+    return fail_at(sink->wqe_no, WcStatus::kBadResponse);
+  }
+  // The response shows that the request has arrived, and everything before it.
+  if (!records_.is_acknowledged(sink->request_lcn)) advance(sink->request_lcn, now);
+  const std::uint32_t csn = cell.header.csn;
+  if (sink->has(csn)) return context_.counters.add(TransportCounter::kRxDuplicate);
+  // The packet CRC covers the cells in their order.
+  if (context_.checks_packet_crc && csn != sink->missing) {
+    context_.counters.add(TransportCounter::kRxOutOfOrder);
+    sink->has_request_due |= sink->ends_response(csn);
+    return;
+  }
+  place_response(*sink, cell, now);
+  complete_acknowledged();
+}
+
+void Requester::place_response(ReadSink& sink, const CellView& cell, base::Time now) {
+  const Wqe& w = queue_[sink.wqe_no];
+  const std::uint32_t csn = cell.header.csn;
+  base::Bytes from = cell.payload;
+  std::array<std::byte, sizeof(std::uint64_t)> word;
+  if (w.op == WrOp::kFetchOp) {
+    const auto value = base::load_be<std::uint64_t>(cell.payload.data());
+    std::memcpy(word.data(), &value, word.size());
+    from = word;
+  }
+  const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
+  if (!scatter(context_.mrwt, context_.pd, w.gather.span(), offset, from).ok()) {
+    return fail_local_access(sink.wqe_no);
+  }
+  sink.take(csn);
+  sink.waits_since = now;
+  timer_.on_progress(now);
+  congestion_.on_progress();
+  if (context_.checks_packet_crc) {
+    sink.crc.add(cell);
+    if (sink.is_whole() && cell.packet_crc && *cell.packet_crc != sink.crc.value()) {
+      return reject_response(sink);
+    }
+  }
+  if (!sink.is_whole() && sink.ends_response(csn)) sink.has_request_due = true;
+}
+
+// The packet CRC is wrong: the whole response is requested once more, a limited number of times.
+void Requester::reject_response(ReadSink& sink) {
+  context_.counters.add(TransportCounter::kPacketCrc);
+  if (++sink.crc_failures > context_.attr.retry_count) {
+    return fail_at(sink.wqe_no, WcStatus::kBadResponse);
+  }
+  sink.forget_all();
+  sink.has_request_due = true;
+}
+
+// Go-back-N: everything from the oldest unacknowledged cell on is made once more by send_fresh().
+void Requester::restart_sending() {
+  records_.go_back();
+  timer_.disarm();
+  queue_.continue_at(una_no_);
+  next_csn_ = 0;
+  credits_.release_all();
+  for (std::uint64_t no = queue_.head_no(); no < una_no_; ++no) credits_.claim(queue_[no]);
+  if (una_no_ == queue_.tail_no() || !queue_[una_no_].is_started) return;
+  const Wqe& w = queue_[una_no_];
+  const std::int32_t into = records_.oldest() - w.first_lcn;
+  CHECK(into >= 0 && static_cast<std::uint32_t>(into) < w.cells);
+  next_csn_ = static_cast<std::uint32_t>(into);
+  if (next_csn_ > 0) credits_.claim(w);
+}
+
+// Counts a timeout. Returns true when the tries are used up; then the oldest work request fails.
+bool Requester::has_given_up(base::Time now) {
+  context_.counters.add(TransportCounter::kTimeouts);
+  if (timer_.is_exhausted(now, context_.attr.retry_count)) {
+    fail(WcStatus::kRetryExceeded);
+    return true;
+  }
+  timer_.on_timeout(now);
+  congestion_.on_timeout();
+  return false;
+}
+
+// Returns false when that was the last try.
+bool Requester::on_response_timeout(base::Time now) {
+  if (now < reads_.deadline(records_.oldest(), congestion_.rto())) return true;
+  if (has_given_up(now)) return false;
+  reads_.on_timeout(records_.oldest(), now);
+  return true;
+}
+
+void Requester::on_cell_timeout(base::Time now) {
+  if (now < timer_.deadline() || has_given_up(now)) return;
+  if (context_.attr.selective_repeat) {
+    records_.lose_oldest();
+    records_.lose_some(kCellsPerTimeout - 1);
+  } else {
+    restart_sending();
+  }
+  timer_.arm(now, congestion_.rto());
+}
+
+void Requester::on_time(base::Time now) {
+  if (now >= rnr_until_) rnr_until_ = base::Time{};
+  if (on_response_timeout(now)) on_cell_timeout(now);
+}
+
+base::Time Requester::deadline() const {
+  const base::Time response_at = reads_.deadline(records_.oldest(), congestion_.rto());
+  const base::Time at = std::min({timer_.deadline(), response_at, local_.deadline()});
+  if (rnr_until_ > base::Time{} && has_unsent()) return std::min(at, rnr_until_);
+  return at;
+}
+
+}  // namespace splitnic::fabric

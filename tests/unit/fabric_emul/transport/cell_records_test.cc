@@ -1,0 +1,133 @@
+#include "fabric_emul/transport/cell_records.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::fabric::testing::cell_records_test {
+
+using namespace std::chrono_literals;
+
+constexpr base::Time at(int ms) { return base::Time{} + std::chrono::milliseconds(ms); }
+
+// Cells of 1000 bytes from LCN 10 on, sent 1 ms apart from 1 ms on.
+struct Sent {
+  explicit Sent(std::size_t cells, Lcn first = Lcn(10)) {
+    records.reserve(64);
+    records.start(first);
+    for (std::size_t i = 0; i < cells; ++i) send();
+  }
+  void send() {
+    ++now_ms;
+    records.push(0, 0, 1000, at(now_ms));
+  }
+  AckExt bitmap(std::uint32_t word) const {
+    AckExt ack;
+    ack.bitmap_words = 1;
+    ack.bitmap[0] = word;
+    return ack;
+  }
+  CellRecords records;
+  RetransmitTimer timer{5s};
+  int now_ms = 0;
+};
+
+TEST(CellRecordsTest, a_cumulative_ack_takes_the_oldest_and_gives_the_rtt_of_the_last) {
+  Sent s(5);
+  EXPECT_EQ(s.records.newly_acknowledged(Lcn(12)), 3U);
+  const auto acked = s.records.acknowledge(3, at(13), s.timer);
+  EXPECT_EQ(acked.bytes, 3000U);
+  EXPECT_EQ(acked.cells, 3U);
+  EXPECT_EQ(acked.rtt, 10ms);
+  EXPECT_EQ(s.records.oldest(), Lcn(13));
+  EXPECT_EQ(s.records.next(), Lcn(15));
+  EXPECT_EQ(s.records.bytes_in_flight(), 2000U);
+}
+
+TEST(CellRecordsTest, T_24_an_ack_that_is_old_or_of_the_future_covers_nothing) {
+  Sent s(5);
+  EXPECT_EQ(s.records.newly_acknowledged(Lcn(9)), 0U);
+  EXPECT_FALSE(s.records.newly_acknowledged(Lcn(8)));
+  EXPECT_EQ(s.records.newly_acknowledged(Lcn(14)), 5U);
+  EXPECT_FALSE(s.records.newly_acknowledged(Lcn(15)));
+}
+
+TEST(CellRecordsTest, numbers_may_wrap) {
+  Sent s(4, Lcn(0xFFFE));
+  EXPECT_EQ(s.records.newly_acknowledged(Lcn(0)), 3U);
+  s.records.acknowledge(3, at(9), s.timer);
+  EXPECT_EQ(s.records.oldest(), Lcn(1));
+}
+
+TEST(CellRecordsTest, a_cell_is_lost_when_one_sent_three_later_has_arrived) {
+  for (const bool is_third : {false, true}) {
+    Sent s(5);
+    // Bit i is cell i + 1: the cell sent two or three after the oldest.
+    const auto acked =
+        s.records.acknowledge_bitmap(s.bitmap(is_third ? 0x20000000 : 0x40000000), at(9), s.timer);
+    EXPECT_EQ(acked.cells, 1U);
+    EXPECT_EQ(s.records.detect_losses(acked.bitmap_end), is_third ? 1U : 0U);
+    EXPECT_EQ(s.records.lost_count(), is_third ? 1U : 0U);
+    EXPECT_EQ(s.records.bytes_in_flight(), is_third ? 3000U : 4000U);
+  }
+}
+
+TEST(CellRecordsTest, a_retransmitted_cell_is_lost_once_more_when_later_cells_have_passed_it) {
+  Sent s(5);
+  const auto first = s.records.acknowledge_bitmap(s.bitmap(0x20000000), at(9), s.timer);
+  ASSERT_EQ(s.records.detect_losses(first.bitmap_end), 1U);
+  CellRecords::Record& oldest = s.records.oldest_lost();
+  EXPECT_TRUE(s.records.is_oldest(oldest));
+  s.records.on_retransmitted(oldest, at(10));
+  EXPECT_EQ(s.records.lost_count(), 0U);
+  for (int i = 0; i < 3; ++i) s.send();  // cells 5, 6 and 7
+  EXPECT_EQ(s.records.detect_losses(), 0U);
+  const auto later = s.records.acknowledge_bitmap(s.bitmap(0x20000000 >> 4), at(12), s.timer);
+  EXPECT_EQ(later.cells, 1U);
+  EXPECT_EQ(s.records.detect_losses(1), 1U) << "the retransmission is lost too";
+}
+
+TEST(CellRecordsTest, no_rtt_of_a_cell_that_was_sent_twice_or_before_a_timeout) {
+  Sent s(5);
+  s.timer.on_timeout(at(6));
+  EXPECT_FALSE(s.records.acknowledge(1, at(9), s.timer).rtt) << "sent before the timeout";
+  s.records.lose_oldest();
+  s.records.on_retransmitted(s.records.oldest_lost(), at(10));
+  EXPECT_FALSE(s.records.acknowledge(1, at(12), s.timer).rtt) << "sent twice";
+  s.now_ms = 12;
+  s.send();
+  EXPECT_EQ(s.records.acknowledge(4, at(15), s.timer).rtt, 2ms);
+}
+
+TEST(CellRecordsTest, cells_that_a_go_back_returned_may_arrive_after_all) {
+  Sent s(5);
+  s.records.go_back();
+  EXPECT_TRUE(s.records.repeats_next());
+  EXPECT_EQ(s.records.next(), Lcn(10));
+  EXPECT_EQ(s.records.bytes_in_flight(), 0U);
+  s.send();
+  EXPECT_EQ(s.records.newly_acknowledged(Lcn(13)), 4U) << "one of them has a record";
+  EXPECT_EQ(s.records.acknowledge(4, at(9), s.timer).cells, 1U);
+  EXPECT_EQ(s.records.next(), Lcn(14));
+  EXPECT_TRUE(s.records.has_unacknowledged());
+  s.records.acknowledge(1, at(9), s.timer);
+  EXPECT_FALSE(s.records.has_unacknowledged());
+}
+
+TEST(CellRecordsTest, a_peer_that_drops_the_oldest_has_dropped_all_reported_cells) {
+  Sent s(4);
+  s.records.acknowledge_bitmap(s.bitmap(0x60000000), at(9), s.timer);  // the last two
+  s.records.acknowledge(2, at(9), s.timer);
+  EXPECT_EQ(s.records.bytes_in_flight(), 0U);
+  s.records.lose_oldest();
+  EXPECT_EQ(s.records.lost_count(), 2U);
+}
+
+TEST(CellRecordsTest, a_timeout_loses_the_oldest_and_some_more) {
+  Sent s(5);
+  s.records.acknowledge_bitmap(s.bitmap(0x80000000), at(9), s.timer);
+  s.records.lose_oldest();
+  s.records.lose_some(2);
+  EXPECT_EQ(s.records.lost_count(), 3U) << "the second has arrived, the last is still in flight";
+  EXPECT_EQ(s.records.bytes_in_flight(), 1000U);
+}
+
+}  // namespace splitnic::fabric::testing::cell_records_test
