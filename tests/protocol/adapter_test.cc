@@ -1,4 +1,4 @@
-// What an adapter is: ports, queue pairs, completion queues and their limits.
+// The adapter: ports, queue pairs, completion queues and their limits.
 #include <gtest/gtest.h>
 
 #include <map>

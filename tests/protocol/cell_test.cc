@@ -45,7 +45,7 @@ struct Harness {
   std::uint64_t count(TransportCounter which) const {
     return const_cast<Harness*>(this)->pair.a().count(which);
   }
-  // a answered with this NAK and both queue pairs of an acknowledged service are in ERR.
+  // a replied with this NAK, and both queue pairs of an acknowledged service are in ERR.
   void expect_invalid_request() {
     pair.run_for(1ms);
     EXPECT_EQ(count(TransportCounter::kTxNaks), 1U);
@@ -140,7 +140,7 @@ TEST(CellsTest, S001_37_only_the_first_cell_says_where_the_packet_goes) {
   EXPECT_EQ(harness.to.bytes, harness.from.bytes);
 }
 
-// The payloads of two middle cells change places on the way and each cell CRC is made right again.
+// The payloads of two middle cells are swapped on the way and each cell CRC is recomputed.
 void swap_middle(Harness& harness) {
   harness.pair.a().faults.drop_received([](base::Bytes) { return true; });
   ASSERT_TRUE(harness.pair.b().post_write(harness.qp.b, {harness.from.sge()}, harness.to.start,
@@ -167,7 +167,7 @@ TEST(CellsTest, S001_38_the_packet_crc_finds_swapped_payloads_and_the_packet_com
   EXPECT_EQ(harness.pair.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(harness.to.bytes, harness.from.bytes);
   EXPECT_EQ(harness.pair.b().count(TransportCounter::kTxRetransmit), 5U);
-  harness.write(1364 * 3);  // and the queue pair goes on
+  harness.write(1364 * 3);  // and the queue pair continues
 }
 
 TEST(CellsTest, S001_38_an_unacknowledged_packet_is_dropped) {

@@ -101,7 +101,7 @@ TEST(FetchOpTest, S000_05_two_nodes_over_a_bad_path) {
   count_to_20000(faults, 500);
 }
 
-// The answers are lost ten times; the word changes once, and the value is that of the first time.
+// The responses are lost ten times; the word changes once, and the value is that of the first time.
 TEST(FetchOpTest, T_23_applied_once_however_often_the_answer_is_lost) {
   for (const FetchOp op : {FetchOp::kFetchAdd, FetchOp::kCompareSwap, FetchOp::kSwap}) {
     AdapterPair pair;

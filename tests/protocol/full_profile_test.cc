@@ -1,4 +1,4 @@
-// Queue pairs over links in the full profile: what the link loses it sends again by itself.
+// Queue pairs over links in the full profile: the link retransmits what it loses.
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
@@ -40,7 +40,8 @@ TEST(FullProfile, S000_43_agreed_in_init_with_256_bytes_a_cell) {
   EXPECT_EQ(sum(pair, TransportCounter::kTxRetransmit), 0U);
 }
 
-// 1 % of the datagrams are harmed, each way: link retries, and not one cell again end to end.
+// 1 % of the datagrams are damaged, each way: the link retries, and no cell is retransmitted end to
+// end.
 TEST(FullProfile, S000_44_harmed_flits_are_repaired_below_the_transport) {
   for (const FaultConfig& faults :
        {FaultConfig{.corrupt_ppm = 10'000}, FaultConfig{.loss_ppm = 10'000},

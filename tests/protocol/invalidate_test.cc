@@ -1,4 +1,4 @@
-// Memory that ends or moves while RDMA is under way.
+// Memory that ends or moves while RDMA is in flight.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,8 +24,8 @@ int interleavings() {
 
 enum class Ending : std::uint8_t { kInvalid, kDeregister, kReregister, kUnbind, kCount_ };
 
-// One RDMA operation over many cells, and after some turns the end of what it uses. Either all of
-// it has happened or it is an access error; from the call on no byte changes any more.
+// One RDMA operation over many cells, and after some iterations the end of what it uses. Either all
+// of it has happened or it is an access error; from the call on no byte changes any more.
 class Interleaving {
  public:
   explicit Interleaving(base::Random& random) : random_(random), pair_(small_cells()) {}
@@ -144,7 +144,7 @@ TEST(InvalidateTest, M_11_what_ends_in_mid_transfer_is_whole_or_an_access_error)
 }
 
 // A quiescable region of end a whose consumer posts RDMA reads of end b's memory into it: work
-// that is under way when the region is to go out.
+// that is in flight when the region is to be swapped out.
 class SwapTransfer : public ::testing::Test, public IoIssuer, public SwapObserver {
  protected:
   static constexpr std::size_t kPages = 3;
@@ -165,7 +165,7 @@ class SwapTransfer : public ::testing::Test, public IoIssuer, public SwapObserve
     const Sge piece{VirtualAddress(0x4000), kLength, region_};
     ASSERT_TRUE(post_read(pair_.a(), qp_.a, {piece}, there_, 0, id));
   }
-  // What is in the region while it must not be touched, from quiescent to valid again.
+  // The content of the region while it must not be touched, from quiescent to valid.
   void on_step(MemoryHandle, SwapStep step) override {
     steps_.push_back(step);
     if (step == SwapStep::kInvalid) {
@@ -175,7 +175,7 @@ class SwapTransfer : public ::testing::Test, public IoIssuer, public SwapObserve
                        .ok());
     }
   }
-  // Turns until `done`; completions are told to the consumer.
+  // Iterates until `done`; the consumer gets the completions.
   template <typename Done>
   bool run(const Done& done) {
     return pair_.run_until([&] {

@@ -1,5 +1,5 @@
 // Every table up to its limit and one more, and depths of nothing and of too much: a clear error,
-// and what was there goes on.
+// and existing objects continue.
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
@@ -147,7 +147,7 @@ TEST(LimitsTest, R_62_the_smallest_queues_work) {
   }
 }
 
-// Reads: none taken, none asked for, more than can be.
+// Reads: none accepted, none requested, more than possible.
 TEST(LimitsTest, R_62_reads_of_nothing_and_of_too_many) {
   Limits limits(AdapterLimits{});
   QpInit init;

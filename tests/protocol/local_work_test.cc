@@ -1,4 +1,4 @@
-// Work requests that run in their turn of the send queue and send nothing: bind, unbind, delay. And
+// Work requests that run in the order of the send queue and send nothing: bind, unbind, delay. And
 // the Send that ends a region or window of the other side.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // RC over a path that loses, doubles, swaps, delays and changes datagrams: each packet arrives
-// exactly once, in order and unchanged, and nothing is sent again without need.
+// exactly once, in order and unchanged, and nothing is retransmitted without need.
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"

@@ -14,7 +14,7 @@ struct Target {
 };
 using Choose = std::function<Target(AdapterPair&, Memory&, QpPair)>;
 
-// The region of a test lies between canaries. 3000 bytes go to what `choose` says.
+// The region of a test lies between canaries. 3000 bytes go to the target that `choose` returns.
 void expect_refused(char letter, const Choose& choose,
                     std::uint8_t rights = kAccessRights | kWindowBind) {
   AdapterPair pair;
@@ -58,7 +58,7 @@ TEST(MemoryAccessTest, S001_40_M_01_a_handle_that_is_no_more) {
     Mrwt& table = pair.a().adapter->memory();
     const MemoryHandle old = table.register_region(pair.a().pd, other, kAccessRights).value();
     EXPECT_TRUE(table.deregister(old));
-    // The index is used again, so that only the instance differs.
+    // The index is reused, so that only the instance differs.
     std::optional<MemoryHandle> now;
     const std::size_t before = table.index_count();
     do {

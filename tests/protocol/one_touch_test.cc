@@ -1,4 +1,4 @@
-// Windows that end with the first packet that uses them: nobody else gets in, and what the path
+// Windows that end with the first packet that uses them: no other packet gets in, and what the path
 // loses is still repeated.
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ class OneTouchTest : public ::testing::Test {
     if (is_one_touch) table.make_one_touch(handle);
     return handle;
   }
-  // What becomes of a write or read through the window, posted now.
+  // Posts a write or read through the window and returns its status.
   WcStatus write(Qpn qpn, MemoryHandle handle, std::size_t bytes = 100) {
     pair_.b().sent.clear();
     EXPECT_TRUE(pair_.b().post_write(qpn, {here_.sge(0, bytes)}, there_.start, handle));
@@ -133,7 +133,7 @@ TEST_F(OneTouchTest, M_10_a_read_whose_answer_was_lost_is_answered_again) {
   EXPECT_EQ(read(one_.b, handle), WcStatus::kRemoteAccess) << "a new one";
 }
 
-// As many answers as are kept, and one more: the window is dead for the first packet too.
+// As many responses as are kept, and one more: the window is dead for the first packet too.
 TEST_F(OneTouchTest, M_10_then_it_is_dead) {
   Mrwt& table = pair_.a().adapter->memory();
   const MemoryHandle handle = window();

@@ -1,4 +1,4 @@
-// Registration through the send queue: the key at once, the region in its turn.
+// Registration through the send queue: the key at once, the region in queue order.
 #include <gtest/gtest.h>
 
 #include "tests/support/registrar.h"
@@ -89,7 +89,7 @@ TEST_F(QueueRegistration, S002_30_the_key_serves_what_is_posted_right_behind_it)
     EXPECT_EQ(statuses(pair_.b().sent), std::vector(4, S::kSuccess));
     EXPECT_EQ(wr_ids(pair_.b().sent), (std::vector<std::uint64_t>{1, 2, 3, 4}));
     for (std::size_t i = 0; i < 8192; ++i) ASSERT_EQ(target_.bytes[i], pages.at(i)) << i;
-    // The peer was told of it by the second message and writes to it.
+    // The second message announced it to the peer, which writes to it.
     MemoryHandle told;
     std::memcpy(&told.value, inbox_.bytes.data(), 4);
     Memory& from = pair_.a().memory(32, 77);
@@ -131,7 +131,7 @@ TEST_F(QueueRegistration, S002_31_the_three_checks_at_execution) {
   std::vector<std::byte> memory(64);
   const QpPair qp = pair_.connect(registering());
   End& b = pair_.b();
-  // The key points to no entry: its reservation was given up before its turn came.
+  // The key points to no entry: its reservation was returned before the work request ran.
   const auto ended = post_register(b, qp.b, span_region(memory), 1).value();
   ASSERT_TRUE(table().deregister(ended));
   ASSERT_TRUE(completes(1));
@@ -233,7 +233,7 @@ TEST_F(QueueRegistration, S002_34_the_peer_writes_to_what_the_message_names) {
     ASSERT_TRUE(pair_.a().post_recv(qp.a, {inbox_.sge()}));
     const auto key =
         post_register_send(pair_.b(), qp.b, span_region(span), {message.sge()}, 13, 1).value();
-    if (path == kGoBackN) {  // all of it is lost, and made again from its first cell
+    if (path == kGoBackN) {  // all of it is lost, and retransmitted from its first cell
       pair_.a().faults.set_config({.loss_ppm = 1'000'000});
       pair_.run_for(std::chrono::microseconds(10));
       pair_.a().faults.set_config({});

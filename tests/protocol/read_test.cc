@@ -1,4 +1,4 @@
-// RDMA read: what is asked for arrives, once and whole, whatever the path loses; what is refused
+// RDMA read: the requested data arrives, once and whole, whatever the path loses; what is refused
 // touches nothing.
 #include <gtest/gtest.h>
 
@@ -196,9 +196,9 @@ TEST(ReadTest, S000_04_services_without_answers_refuse_the_post) {
   EXPECT_EQ(pair.b().qp(qp.b).requester().queued(), 0U);
 }
 
-// Both that are agreed are answered, then the repetition of the first crosses its answer, and the
-// requester, which has it, asks for a third at once. If nothing was answered yet a third is one too
-// many.
+// Both agreed requests get their responses, then the repetition of the first crosses its response,
+// and the requester, which has it, sends a third request at once. Before any response a third
+// request is one too many.
 TEST(ReadTest, T_21_an_answer_that_is_only_given_again_is_not_open) {
   for (const bool was_answered : {true, false}) {
     AdapterPair pair;

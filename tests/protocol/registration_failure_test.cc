@@ -60,7 +60,7 @@ TEST_F(FailedRegistration, S002_32_drains_completes_in_order_and_resumes) {
   ASSERT_EQ(b.received.size(), 1U);
   EXPECT_EQ(b.received[0].status, S::kSuccess);
 
-  // What is posted now waits for the verb, and is what fails no more.
+  // A work request that is posted now waits for the verb, and does not fail any more.
   std::vector<std::byte> span(64, std::byte{9});
   const auto better = post_register(b, qp.b, span_region(span), 5).value();
   ASSERT_TRUE(b.post_write(qp.b, {piece_of(b, better, 64)}, target_.at(5000), target_.handle, 6));
@@ -185,7 +185,7 @@ TEST_F(FailedRegistration, S002_33_a_lost_terminate_comes_again_when_the_peer_se
 TEST_F(FailedRegistration, S002_33_two_ends_that_end_themselves_do_not_answer_for_ever) {
   const QpPair qp = pair_.connect(registering(FailureOption::kAnticipatory));
   std::vector<std::byte> memory(64);
-  // Each key is given up before its turn.
+  // Each key is returned before its work request runs.
   for (End* e : {&pair_.a(), &pair_.b()}) {
     const Qpn qpn = e == &pair_.a() ? qp.a : qp.b;
     const auto key = post_register(*e, qpn, span_region(memory)).value();
@@ -230,7 +230,7 @@ TEST_F(FailedRegistration, S002_33_a_terminate_of_another_pair_or_another_time_d
   // From a queue pair of the same peer that is not this one's.
   CellMaker(pair_, 1, other.b, 0, qp.a).send(Op::kTerminate, Pos::kOnly, payload);
   nothing_happened(TransportCounter::kCellDropSource, 1);
-  // Of requests that were all taken before, or that nobody can have sent.
+  // Of requests that were all taken before, or that cannot have been sent.
   CellMaker stale(pair_, 1, qp.b, 0, qp.a);
   stale.psn = stale.psn - 1U;
   stale.send(Op::kTerminate, Pos::kOnly, payload);

@@ -1,4 +1,4 @@
-// ACKs, NAKs and time-outs of RC: how many, when, and what a sender believes.
+// ACKs, NAKs and timeouts of RC: how many, when, and which of them a sender accepts.
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
@@ -40,7 +40,7 @@ TEST(ReplyTest, S000_16_no_more_than_four_are_outstanding) {
 
 TEST(ReplyTest, S000_17_every_cell_is_acknowledged_by_itself) {
   AdapterPair pair;
-  pair.a().drains = false;  // the receiving process is stopped: its adapter answers all the same
+  pair.a().drains = false;  // the receiving process is stopped: its adapter replies all the same
   const QpPair qp = pair.connect({.ack_interval = 1});
   write_many(pair, qp, 10, 1364 * 7);
   EXPECT_EQ(pair.a().count(TransportCounter::kTxAcks), 70U);

@@ -38,7 +38,7 @@ class RkeyTest : public ::testing::TestWithParam<PageTableForm> {
     EXPECT_TRUE(from.adapter->connect_qp(ours, theirs, from.link()));
     return {there, here};
   }
-  // What becomes of a write of the source's first bytes.
+  // Writes the first bytes of the source and returns the status.
   WcStatus write_by(QpPair qp, MemoryHandle key, EffectiveAddress to, std::size_t bytes,
                     std::size_t remote = 1) {
     End& from = pair.end(remote);

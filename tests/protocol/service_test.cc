@@ -1,4 +1,4 @@
-// What the services promise: RC, UC, UD, connected and connectionless.
+// The guarantees of the services: RC, UC, UD, connected and connectionless.
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
@@ -150,7 +150,7 @@ TEST(ServiceTest, T_18_a_datagram_that_does_not_fit_is_dropped_and_all_goes_on) 
   EXPECT_EQ(pair.a().received[0].bytes, 100U);
 }
 
-// Service x operation: what a queue pair takes from the wire [3.2].
+// Service x operation: the cells that a queue pair accepts. docs/wire/cell.md#operations
 struct Allowed {
   Service service;
   Op op;

@@ -1,17 +1,17 @@
-// What of a peer's ACK and TERMINATE is not believed, and cells that break the rules of the stream.
+// ACKs and TERMINATEs of a peer that are rejected, and cells that break the rules of the stream.
 #include <gtest/gtest.h>
 
 #include "tests/support/stream_harness.h"
 
 namespace splitnic::fabric::testing::stream_hostile_test {
 
-// What a peer may say of what was sent: nothing else is believed, and the stream goes on.
+// Only the ACKs that a peer may send are valid; the others are dropped and the stream continues.
 class HostileTest : public ::testing::Test {
  protected:
   HostileTest() {
     harness_.b().faults.set_config({.loss_ppm = 1'000'000});
     EXPECT_TRUE(harness_.a().post_write(harness_.qa, {from_.sge()}, to_.start, to_.handle, 1));
-    harness_.a().poll();  // all of it is under way, and lost
+    harness_.a().poll();  // all of it is in flight, and lost
   }
   ~HostileTest() override {
     EXPECT_EQ(harness_.sa().state(), QpState::kRts);
@@ -161,7 +161,7 @@ TEST_F(BrokenTest, an_early_response_that_nobody_requested) {
   expect_refused(maker_.next(head, some_bytes(100)));
 }
 
-// Its answer would need more cells than a packet has.
+// Its response would need more cells than a packet has.
 TEST(StreamHostileTest, a_read_longer_than_a_packet_ends_the_stream) {
   StreamInit init = StreamHarness::reads(2);
   init.mcp = kMcpMin;
@@ -193,7 +193,8 @@ TEST(StreamHostileTest, S002_01_a_cell_from_another_link_is_dropped) {
   EXPECT_TRUE(holds(there, 0, some_bytes(100)));
 }
 
-// An early cell is judged in its turn; what it has placed passed its checks.
+// The order of an early cell is checked when the stream has caught up; its placement was checked
+// before.
 TEST(StreamHostileTest, an_early_cell_out_of_its_packet_ends_the_stream_when_its_turn_comes) {
   StreamLine harness;
   StreamMaker maker(harness);
@@ -206,7 +207,7 @@ TEST(StreamHostileTest, an_early_cell_out_of_its_packet_ends_the_stream_when_its
   EXPECT_EQ(harness.sa().state(), QpState::kErr);
 }
 
-// An untagged cell that is early is dropped, and comes again.
+// An untagged cell that is early is dropped, and retransmitted.
 TEST(StreamHostileTest, S002_21_untagged_cells_are_taken_in_order_only) {
   StreamLine harness;
   StreamMaker maker(harness);

@@ -132,7 +132,7 @@ TEST_P(TableDTest, S002_25_last_and_in_order_is_placed_and_ends_the_entry) {
   EXPECT_FALSE(is_valid(handle));
   EXPECT_EQ(harness_.sa().expected_number(), maker_.number);
   EXPECT_TRUE(is_up());
-  // It comes again: not in the window any more, so no access.
+  // It is repeated: not in the window any more, so no access.
   maker_.inject(cells[2]);
   EXPECT_TRUE(is_up());
   EXPECT_EQ(harness_.count_a(StreamCounter::kDropOld), 1U);
@@ -194,7 +194,7 @@ TEST_P(TableDTest, S002_22_a_stream_that_ends_in_mid_answer_ends_the_entry_that_
   EXPECT_FALSE(is_valid(handle));
 }
 
-// An idata that came early is indicated in its turn.
+// An idata that came early is indicated in order.
 TEST_P(TableDTest, S002_26_the_idata_of_an_early_packet_waits_for_its_turn) {
   const MemoryHandle handle = window();
   ASSERT_TRUE(harness_.a().post_recv(harness_.qa, {}, 5));

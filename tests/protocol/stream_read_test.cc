@@ -1,5 +1,5 @@
-// RDMA reads on STREAM: the read request queue by message sequence number, answers as tagged cells,
-// and where they may go.
+// RDMA reads on STREAM: the read request queue by message sequence number, responses as tagged
+// cells, and where they may go.
 #include <gtest/gtest.h>
 
 #include "tests/support/stream_harness.h"
@@ -8,7 +8,7 @@ namespace splitnic::fabric::testing::stream_read_test {
 
 using namespace std::chrono_literals;
 
-// End b asks by hand; what end a answers is not taken, so that its answers stay open.
+// End b sends requests by hand and drops the responses of end a, so that they stay open.
 class ReadQueueTest : public ::testing::Test {
  protected:
   static constexpr std::uint16_t kDepth = 3;
@@ -71,7 +71,7 @@ TEST_F(ReadQueueTest, S002_21_a_number_far_out_of_range_ends_the_stream) {
   expect_terminated(TerminateCause::kMsnRange);
 }
 
-// The repetition of a request that was taken is not looked at again.
+// The repetition of a request that was taken is ignored.
 TEST_F(ReadQueueTest, S002_21_a_request_that_comes_twice_is_taken_once) {
   const auto cell = maker_.read_request(there_, 100, 1, into_);
   maker_.inject({cell, cell});
@@ -141,7 +141,7 @@ TEST(StreamReadTest, a_read_of_nothing_completes) {
   EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
 }
 
-// A fence keeps what follows back until the answer is in place.
+// A fence holds back later work requests until the response is in place.
 TEST(StreamReadTest, a_fenced_write_comes_after_the_response) {
   StreamLine harness;
   Memory& there = harness.a().memory(50'000, 1);
@@ -160,7 +160,7 @@ TEST(StreamReadTest, a_fenced_write_comes_after_the_response) {
   EXPECT_EQ(copy.bytes, there.bytes);
 }
 
-// The answer is a tagged cell like a write: where it goes is checked as remote memory.
+// The response is a tagged cell like a write: its target is checked as remote memory.
 TEST(StreamReadTest, X_17_an_answer_goes_where_the_profile_lets_a_write_go) {
   for (const MrwtProfile profile : {MrwtProfile::kRegionsOk, MrwtProfile::kStrictWindows}) {
     for (const bool through_window : {false, true}) {
@@ -185,7 +185,7 @@ TEST(StreamReadTest, X_17_an_answer_goes_where_the_profile_lets_a_write_go) {
   }
 }
 
-// The link has no room, so that the request is still here: the peer cannot have answered it.
+// The link has no room, so that the request is not sent: the peer cannot have replied to it.
 TEST(StreamReadTest, S002_20_a_read_that_was_not_sent_has_no_answer) {
   StreamLine harness;
   StreamMaker maker(harness);
@@ -212,7 +212,7 @@ TEST(StreamReadTest, S002_20_a_read_that_was_not_sent_has_no_answer) {
   EXPECT_EQ(harness.a().sent[0].status, WcStatus::kFlushed);
 }
 
-// End a asks, end b answers by hand something else than it was asked for.
+// End a sends a request, and end b replies by hand with something else.
 class ResponseTest : public ::testing::Test {
  protected:
   ResponseTest() {

@@ -61,7 +61,7 @@ VaMh refused_range(StreamHarness& harness, Memory& region, char letter) {
       const MemoryHandle old = bind(kRemoteRead | kRemoteWrite, kLength);
       EXPECT_TRUE(table.unbind(old));
       const std::size_t before = table.index_count();
-      do {  // until the index is used again, so that only the instance differs
+      do {  // until the index is reused, so that only the instance differs
         bind(kRemoteRead | kRemoteWrite, kLength);
       } while (table.index_count() > before);
       out.handle = old;
@@ -89,7 +89,7 @@ base::Status post(End& end, Qpn qpn, WrOp op, const Sge& piece, const VaMh& rang
   return end.adapter->post_send(qpn, wr);
 }
 
-// Memory that the answer to a read may go to, in either profile.
+// Memory that the response to a read may go to, in either profile.
 Sge sink_of(End& end, Memory& memory) {
   Sge piece = memory.sge(0, kLength);
   piece.lkey = end.adapter->memory()

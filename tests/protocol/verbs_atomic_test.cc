@@ -1,4 +1,4 @@
-// What users of verbs try with atomic operations: the 7 cases that reliability 3.1 takes over.
+// Verbs with atomic operations: 7 cases.
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"

@@ -1,6 +1,5 @@
-// What users of verbs try with memory regions and windows, over a real pair of adapters: the 10
-// and 8 cases that reliability 3.1 takes over, by their names there. An old key is dead from the
-// call that ends it, and a call that is refused changes nothing.
+// Verbs over memory regions and windows, on a real pair of adapters: 18 cases. An old key is dead
+// from the call that ends it, and a call that is refused changes nothing.
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"

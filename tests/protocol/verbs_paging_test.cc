@@ -1,6 +1,5 @@
-// What users of verbs try with memory that is not pinned: the 12 cases that reliability 3.1 takes
-// over, with our on-demand regions in the place of theirs. All pages of both sides are out before
-// each transfer.
+// Verbs over memory that is not pinned: 12 cases with on-demand regions. All pages of both sides
+// are out before each transfer.
 #include <gtest/gtest.h>
 
 #include "fabric_emul/paging/on_demand.h"
@@ -201,7 +200,7 @@ TEST_F(VerbsPaging, pg_11_async_prefetch) {
   ASSERT_TRUE(pair_.b().post_write(qp_.b, {from_.sge()}, to_.start, to_.handle));
   EXPECT_EQ(outcome(), WcStatus::kSuccess);
   EXPECT_EQ(to_.bytes(), from_.content);
-  // A region that ends before its turn is skipped.
+  // A region that ends before it is reached is skipped.
   to_.take_all_out();
   ASSERT_TRUE(advice.ask(pd, to_.handle, to_.start, to_.length));
   ASSERT_TRUE(to_.table().deregister(to_.handle));

@@ -1,4 +1,4 @@
-// What is posted and how it completes: lists of pieces, local checks, order, errors in mid-queue.
+// Posts and completions: lists of pieces, local checks, order, errors in mid-queue.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -135,7 +135,7 @@ TEST(WorkRequestTest, S002_19_a_scatter_list_that_is_not_allowed) {
   EXPECT_TRUE(read_only.is_zero());
 }
 
-// On an unacknowledged service only the send queue stops, and a modify sets it going again.
+// On an unacknowledged service only the send queue stops, and a modify restarts it.
 TEST(WorkRequestTest, S002_19_uc_goes_to_sqe_and_back) {
   AdapterPair pair;
   const QpPair qp = pair.connect({.service = Service::kUc});

@@ -1,4 +1,4 @@
-// Two or more adapters over one carrier, driven turn by turn: the harness on which everything above
+// Two or more adapters over one carrier, driven step by step: the harness on which everything above
 // the link is tested. End 0 listens, the others connect to it. With the in-process carrier time is
 // a ManualClock that jumps to the next deadline when nothing is to do, so that a test of seconds
 // takes milliseconds and the same seed gives the same run.
@@ -26,7 +26,7 @@
 
 namespace splitnic::fabric::testing {
 
-// What joins the ends.
+// Joins the ends.
 class Carrier {
  public:
   virtual ~Carrier() = default;
@@ -319,8 +319,8 @@ class AdapterPair {
     return pairs[0];
   }
 
-  // The same without CONNECT, by modify: the caller says with which numbers both start and what
-  // else it wants in `attr` (of both ends).
+  // The same without CONNECT, by modify: `attr` has the start numbers and all other attributes of
+  // both ends.
   QpPair connect_by_hand(const QpInit& init, QpAttr attr = {}, std::size_t active = 1) {
     End& from = end(active);
     Link& here = *a().links[active - 1];
@@ -356,7 +356,8 @@ class AdapterPair {
     return qpn;
   }
 
-  // Every end once, then time goes on: a little, or to the next deadline if nothing is under way.
+  // One iteration of every end, then time advances: a little, or to the next deadline if nothing is
+  // in flight.
   void turn(base::Time until = base::kNever) {
     bool made_progress = false;
     for (auto& e : ends_) made_progress |= e->poll();

@@ -27,7 +27,7 @@ inline std::vector<std::byte> make_cell(const CellHead& head, base::Bytes payloa
   return out;
 }
 
-// The cell CRC again, after a test has changed something before it.
+// Recomputes the cell CRC, after a test has changed something before it.
 inline void reseal(std::vector<std::byte>& cell) {
   const std::size_t covered = cell.size() - kCrcBytes;
   base::store_be(cell.data() + covered, base::crc32c(base::Bytes(cell).first(covered)));
@@ -35,7 +35,7 @@ inline void reseal(std::vector<std::byte>& cell) {
 
 class CellMaker {
  public:
-  // The numbers go on where the queue pair's own would begin.
+  // The numbers start where those of the queue pair would.
   CellMaker(AdapterPair& pair, std::size_t from, Qpn source, std::size_t to, Qpn target)
       : pair_(pair), from_(from), to_(to), source_(source), target_(target) {
     const Qp& qp = pair.end(from).qp(source);
@@ -84,7 +84,7 @@ class CellMaker {
     head.ack = &ack;
     return make_cell(head, {});
   }
-  // The other end receives it with its next turn.
+  // The other end receives it in its next iteration.
   void inject(base::Bytes cell) { pair_.end(to_).tap.inject(pair_.address(from_), cell); }
   void send(Op op, Pos pos, base::Bytes payload, const CellParts& parts = {}) {
     inject(next(op, pos, payload, parts));

@@ -1,5 +1,5 @@
 // Numbered packets of changing length from one end to the other, Sends and RDMA writes with idata
-// in turn. Says whether each arrived once, in order and unchanged.
+// alternating. Checks that each arrived once, in order and unchanged.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ class Stream {
     for (unsigned i = 0; i < kSlots; ++i) post_receive();
   }
 
-  // What came, then what can be sent. True when all is done or something went wrong.
+  // Checks what has arrived, then posts what can be sent. Returns true when all is done or
+  // something went wrong.
   bool step() {
     look_at_received();
     look_at_sent();

@@ -2,8 +2,8 @@
 // would send them, or as it never would.
 //
 //   StreamLine harness;                                          // RDMA, connected
-//   bench.b().post_write(harness.qb, {from.sge()}, to.start, to.handle, 1);
-//   bench.pair.run_until([&] { return harness.b().sent.size() == 1; });
+//   harness.b().post_write(harness.qb, {from.sge()}, to.start, to.handle, 1);
+//   harness.pair.run_until([&] { return harness.b().sent.size() == 1; });
 //
 //   StreamMaker maker(harness);                                  // b posts nothing meanwhile
 //   const auto cells = maker.write(to, 0, payload);
@@ -35,7 +35,7 @@ class StreamHarness {
     at_a_ = a().adapter->describe(qa, 0, 0);
     at_b_ = b().adapter->describe(qb, 0, 0);
   }
-  // An RDMA stream of which so many answers may be asked at a time.
+  // An RDMA stream with this many reads open at a time.
   static StreamInit reads() { return reads(4); }
   static StreamInit reads(std::uint16_t depth) {
     StreamInit init;
@@ -50,7 +50,7 @@ class StreamHarness {
     return init;
   }
 
-  // Both ends, with what each says of itself.
+  // Both ends, with their descriptions.
   base::Status connect() {
     const auto done = a().adapter->connect_qp(at_a_, at_b_, a().link());
     return done ? b().adapter->connect_qp(at_b_, at_a_, b().link()) : done;
@@ -67,7 +67,7 @@ class StreamHarness {
     return pair.run_until([&] { return b().sent.size() >= n; });
   }
   bool are_both_down() { return sa().state() == QpState::kErr && sb().state() == QpState::kErr; }
-  // What end b received as TERMINATE; REQUIRES that its tap was recording.
+  // The TERMINATE that end b received. REQUIRES that its tap was recording.
   std::optional<Terminate> terminate_at_b() { return terminate_in(b()); }
   static std::optional<Terminate> terminate_in(End& end) {
     for (const TappedCell& cell : end.tap.cells) {
@@ -174,7 +174,7 @@ class StreamMaker {
     h.stream_number = at.value;
     return make_cell(h, payload);
   }
-  // End a has it with its next turn; nothing else goes on in between.
+  // End a receives it in its next iteration; nothing else happens in between.
   void inject(const Cell& cell) {
     harness_.a().tap.inject(harness_.pair.address(1), cell);
     harness_.a().poll();

@@ -38,7 +38,7 @@ TEST(ReadQueue, S002_21_without_places_nothing_is_taken) {
   EXPECT_EQ(queue.arrived(), nullptr);
 }
 
-// What a place holds stays until it is taken anew.
+// A place keeps its content until another request takes it.
 TEST(ReadQueue, a_response_that_was_sent_can_be_made_again) {
   ReadQueue queue(2);
   push(queue, 1);

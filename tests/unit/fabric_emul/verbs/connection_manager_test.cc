@@ -8,7 +8,7 @@ namespace splitnic::fabric::testing::connection_manager_test {
 
 using namespace std::chrono_literals;
 
-// Takes what comes and writes down what it is told.
+// Records every call.
 struct Recorder : ConnectionHandler {
   explicit Recorder(End& e) : end(e) { e.adapter->connections().set_handler(*this); }
   void on_link_up(Link&) override { ++ups; }

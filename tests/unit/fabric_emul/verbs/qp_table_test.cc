@@ -40,7 +40,7 @@ TEST(QpTableTest, S000_01_a_limit_and_room_again) {
 }
 
 TEST(QpTableTest, X_46_a_number_rests_for_a_minute) {
-  // The same draws again, so that only the rest keeps a number from coming back.
+  // The same draws, so that only the rest keeps a number from being reused.
   Table t(10);
   const base::Time start{};
   const Qpn qpn = *t.make(start);
