@@ -85,7 +85,7 @@ endfunction()
 splitnic_precompiled_header(splitnic_headers HEADERS ${splitnic_common_headers})
 
 # splitnic_library(NAME [DEPENDS libs...]): every .cc of this folder (and of its sub-folders that have
-# no CMakeLists.txt of their own), except main.cc.
+# no own CMakeLists.txt), except main.cc.
 function(splitnic_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -101,7 +101,7 @@ endfunction()
 # splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [DEPENDS libs...] [DEFINITIONS definitions...] [LABELS labels...]):
 # one program of every *_test.cc below tests/FOLDER. ctest knows each test by its own name; its labels are the given
 # ones (unit if there are none) and NAME. The target thread_tests builds all programs with the label threads.
-# The libraries under test are what the preset says; the tests' own code is built quickly rather than made fast, unless
+# The libraries under test are built as the preset defines; the tests' own code is built quickly rather than made fast, unless
 # the program is OPTIMIZED.
 include(GoogleTest)
 find_package(GTest REQUIRED)

@@ -40,8 +40,8 @@ class FramePort {
  public:
   virtual ~FramePort() = default;
 
-  // Reads up to out.size() frames into `ring`, each committed there in order, and says where each
-  // lies. Stops when nothing waits or the ring cannot take another kFrameReserve.
+  // Reads up to out.size() frames into `ring`, each committed there in order; `out` gets
+  // their places. Stops when nothing waits or the ring cannot take another kFrameReserve.
   virtual ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) = 0;
   // Writes the frames in order; returns how many were taken: sent, dropped and counted, or kept by
   // the port to the end of its pieces. The port points to none of them after the call. Fewer than
@@ -52,16 +52,16 @@ class FramePort {
   // flush(). write() flushes first, and takes nothing while any are left.
   virtual bool write_pending() const { return false; }
   virtual void flush() {}  // sends of them what does not block
-  // Several writers take turns at write() from now on, or one has the port alone (as it begins).
-  // What a kernel's buffer holds is out of the owner's hands: while shared it is kept short, so
-  // that turns decide who gets the interface. Takes and loses no frame; what waits there stays.
+  // Several writers share write() from now on, or one has the port alone (the initial state).
+  // Frames in the kernel's buffer are past the owner's scheduler: while shared it is kept short, so
+  // that the scheduler decides who gets the interface. Takes and loses no frame; waiting ones stay.
   virtual void share_output(bool /*is_shared*/) {}
 
   virtual int fd() const = 0;                  // poll for input; -1: always ready (file port)
   virtual int event_fd() const { return -1; }  // poll for changes of state(); -1: none
   virtual bool input_ended() const { return false; }  // a file port that has replayed everything
   virtual bool input_waits() const { return false; }  // unread input is never lost (file port)
-  // The state as the kernel tells it; reads pending events first.
+  // The state as the kernel reports it; reads pending events first.
   virtual PortState state() = 0;
   // The interface was deleted: nothing will ever come or go again. As of the last state().
   virtual bool is_gone() const { return false; }

@@ -14,11 +14,10 @@
 
 namespace splitnic::lan {
 
-// Bytes of [virtio-net header 12][Ethernet frame] as they lie in a pool element
-// (requirements 2.12).
+// Bytes of [virtio-net header 12][Ethernet frame] as they lie in a pool element.
 inline constexpr std::size_t kVnetHeaderBytes = 12;
-// What one read from a TAP or LAN may deliver: 64 KiB of IP, Ethernet header, two tags, the vnet
-// header.
+// Longest frame that one read from a TAP or LAN may deliver: 64 KiB of IP, Ethernet header, two
+// tags, the vnet header.
 inline constexpr std::size_t kFrameBytesMax = kVnetHeaderBytes + 65535 + 14 + 8;
 // Room that a reader asks for: the largest frame and headroom to put a VLAN tag back.
 inline constexpr std::size_t kFrameReserve = 65664;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build, the demo and the tests need on Debian 12, prints what it installs,
 # and starts no service: packages that would start one (nginx, dnsmasq, openvpn) are unpacked
-# under a policy that answers "do not start", and their units stay as Debian ships them.
+# under a policy that returns "do not start", and their units stay as Debian ships them.
 #   scripts/install-deps.sh            everything (build, demo, tests)
 #   scripts/install-deps.sh --build    only what a build needs
 set -euo pipefail

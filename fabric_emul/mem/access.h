@@ -1,6 +1,6 @@
-// What an entry of the table allows, what a request wants, and the letters of the checks between.
+// The rights of an entry, the access that a request wants, and the letters of the checks between.
 // Rights are independent bits [S002-06]; the letters are those of S002-12 to S002-18 and travel in
-// the NAK or TERMINATE that answers a refused access.
+// the NAK or TERMINATE that refuses an access.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ enum class AccessCheck : char {
   kG = 'g',  // the region does not allow windows; the command goes the other way [S002-18]
 };
 
-// What the owner of a region allows beyond its rights, now: asked with every remote write that
-// passed checks a to f [S001-14]. Refusal has the letter f.
+// Guard by which the owner of a region decides at the moment of access: called for every remote
+// write that passed checks a to f [S001-14]. Refusal has the letter f.
 class WriteGuard {
  public:
   virtual ~WriteGuard() = default;
@@ -56,8 +56,8 @@ class WriteGuard {
   virtual bool may_write(VirtualAddress address, std::uint64_t length) const noexcept = 0;
 };
 
-// What the table answers: where the first byte lies and how many bytes follow each other from
-// there, or the letter. `failed` means something only when !ok(). In a region of one span `run` is
+// Result of a look-up: where the first byte lies and how many bytes follow each other from there,
+// or the letter. `failed` means something only when !ok(). In a region of one span `run` is
 // the whole range (or as much of it as 32 bits hold); in a region made of pages it may be less, and
 // the rest is asked for again. A zero-length access that passes has a pointer too, which must not
 // be dereferenced.

@@ -31,7 +31,7 @@ inline constexpr std::size_t kAttPageEntries = 512;
 inline constexpr std::size_t kFirstOrderPagesMax = kAttPageEntries;
 inline constexpr std::size_t kSecondOrderPagesMax = kAttPageEntries * kAttPageEntries;
 
-// How many ATT pages the translation of so many pages takes.
+// Returns how many ATT pages the translation of `pages` pages takes.
 constexpr std::size_t att_pages_for(AttControl control, std::size_t pages) {
   if (control == AttControl::kDirect) return 0;
   if (control == AttControl::kFirstOrder) return 1;

@@ -2,8 +2,8 @@
 // [S002-03]. L_Key, R_Key and memory handle are the same 32 bits [S004-06].
 //
 // A handle is the key after a keyed permutation of all 32-bit values: bijective, so it costs no
-// table and loses nothing, and one handle tells nothing of the next. The four round keys are drawn
-// once per adapter. It hides the order of keys; protection itself rests on the checks of
+// table and loses nothing, and one handle reveals nothing about the next. The four round keys are
+// drawn once per adapter. It hides the order of keys; protection itself rests on the checks of
 // access_check.h.
 #pragma once
 

@@ -64,7 +64,7 @@ enum class RegisterCheck : std::uint8_t {
 
 inline constexpr std::size_t kAttPagesDefault = 1U << 18;  // 1 GiB of ATT pages
 
-// What reregister() changes; what is not set stays.
+// The changes of reregister(); a field that is not set keeps its value.
 struct RegionChange {
   std::optional<PdId> pd{};
   std::optional<base::MutableBytes> memory{};  // of regions that are one span; outlives the region
@@ -81,7 +81,8 @@ class Mrwt {
 
   // `memory` must outlive the region and not be empty [S002-02]. `rights` are AccessRight bits.
   // Without `start` the region begins at a random address, a multiple of 64 with the whole region
-  // below 2^56, never the process address: what travels tells nothing of this process [S000-29].
+  // below 2^56, never the process address: the address on the wire reveals nothing of this process
+  // [S000-29].
   base::Result<MemoryHandle> register_region(PdId pd, base::MutableBytes memory,
                                              std::uint8_t rights,
                                              std::optional<VirtualAddress> start = {});
@@ -120,13 +121,13 @@ class Mrwt {
                                          std::uint64_t length, std::uint8_t rights, Qpn bound_qp);
   // The window that `window` names ends with the first RDMA packet that uses it: the first accepted
   // cell takes it for its packet, whose other cells and repetitions still pass; every other packet
-  // is refused at once [S002-22, S000-25, X-18]. The remote side is not told. REQUIRES a live
+  // is refused at once [S002-22, S000-25, X-18]. The remote side is not notified. REQUIRES a live
   // window.
   void make_one_touch(MemoryHandle window);
   // A packet of a queue pair begins to use an entry that passed its checks. False: it has one touch
   // only, and another packet had it.
   bool touch(MemoryHandle handle, Qpn qp, Psn psn) noexcept;
-  // The same packet goes on. False: the entry has one touch only, and this packet has not touched
+  // The same packet continues. False: the entry has one touch only, and this packet has not touched
   // it; it was bound again since the packet began.
   bool may_go_on(MemoryHandle handle, Qpn qp, Psn psn) const noexcept;
   // That packet is done with it: an entry with one touch is not valid any more.
@@ -149,8 +150,8 @@ class Mrwt {
   // For bind and unbind work requests: the handle is known when they are posted and works from the
   // time when the bind has run [S000-06]. The entry counts as live; unbind() gives it up too.
   base::Result<MemoryHandle> reserve_window(PdId pd);
-  // Fills a reserved window of this PD, or changes nothing and says the letter of what refuses it
-  // (a: `window` is not a reserved one; f: unknown rights).
+  // Fills a reserved window of this PD, or changes nothing and returns the letter of the check that
+  // refuses it (a: `window` is not a reserved one; f: unknown rights).
   std::optional<AccessCheck> bind_reserved(PdId pd, MemoryHandle window, MemoryHandle region,
                                            VirtualAddress address, std::uint64_t length,
                                            std::uint8_t rights, Qpn bound_qp);
@@ -159,12 +160,12 @@ class Mrwt {
   // Makes a bound window of this PD a reserved one again, under the same handle; the letter if it
   // is none [S000-22].
   std::optional<AccessCheck> clear_window(PdId pd, MemoryHandle window);
-  // What a peer's Send with deregister does: ends a window or region of this PD that lets the peer
+  // Executes a peer's Send with deregister: ends a window or region of this PD that lets the peer
   // do something, for queue pair `qp`; the letter if it may not (b: regions serve no peer in this
   // profile; g: windows are bound to it) [S002-35].
   std::optional<AccessCheck> end_by_peer(PdId pd, Qpn qp, MemoryHandle handle);
 
-  // Registers a region anew, under another handle: the old one ends with the call. The start stays
+  // Registers a region again under another handle: the old one ends with the call. The start stays
   // unless the memory changes. Refused, nothing changed: windows are bound to it, it is quiescable,
   // other memory for a region of pages, unknown rights.
   base::Result<MemoryHandle> reregister(MemoryHandle region, const RegionChange& change);

@@ -29,7 +29,7 @@ enum class RegionAttribute : std::uint8_t {
 enum IscsiControl : std::uint8_t { kDeviceRead = 1, kDeviceWrite = 2 };
 
 struct MrwtEntry {
-  // What every access looks at.
+  // Read by every access.
   VirtualAddress start;
   std::uint64_t length = 0;
   std::byte* memory = nullptr;        // direct: where `start` lies; nullptr: made of pages

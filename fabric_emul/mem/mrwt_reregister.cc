@@ -1,4 +1,4 @@
-// Registering a region anew: the old handle ends and a new one begins, or nothing changes.
+// Re-registration of a region: the old handle ends and a new one begins, or nothing changes.
 #include <string>
 
 #include "base/check.h"
@@ -7,7 +7,7 @@
 namespace splitnic::fabric {
 
 base::Result<MemoryHandle> Mrwt::reregister(MemoryHandle region, const RegionChange& change) {
-  static constexpr const char* kWhat = "registering memory anew: ";
+  static constexpr const char* kWhat = "re-registering memory: ";
   const auto refuse = [](const char* why) { return base::Error(std::string(kWhat) + why); };
   const std::optional<std::uint32_t> old = find(region);
   if (!old || entries_[*old].type != EntryType::kRegion || !entries_[*old].is_valid) {

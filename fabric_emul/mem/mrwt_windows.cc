@@ -12,7 +12,7 @@ base::Result<MemoryHandle> Mrwt::reserve_window(PdId pd) {
   MrwtEntry& entry = entries_[*index];
   entry.type = EntryType::kWindow;
   entry.pd = pd;
-  entry.parent_index = *index;  // none yet: length 0 says so
+  entry.parent_index = *index;  // none yet: marked by length 0
   return permutation_.to_handle({*index, entry.instance});
 }
 

@@ -50,7 +50,7 @@ std::byte* Arena::take() noexcept {
   return frame;
 }
 
-void Arena::give_back(std::byte* frame) noexcept {
+void Arena::release(std::byte* frame) noexcept {
   CHECK(is_taken(frame));
   const auto offset = static_cast<std::size_t>(frame - memory_.data());
   const int punched = ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -25,7 +25,7 @@ class Arena {
   // A frame of zeros; nullptr when all are taken.
   std::byte* take() noexcept;
   // REQUIRES: a frame that is taken. Nothing may point there any more.
-  void give_back(std::byte* frame) noexcept;
+  void release(std::byte* frame) noexcept;
   // Whether it is the beginning of a frame that is taken.
   bool is_taken(const std::byte* frame) const noexcept;
 
@@ -41,7 +41,7 @@ class Arena {
   std::size_t free_frames() const { return free_.size(); }
   std::size_t frame_bytes() const { return std::size_t{1} << page_log2_; }
   std::uint8_t page_log2() const { return page_log2_; }
-  // What the kernel holds for it.
+  // Memory that the kernel holds for it.
   std::uint64_t resident_bytes() const;
 
  private:

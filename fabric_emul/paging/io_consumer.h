@@ -1,6 +1,6 @@
 // The consumer's side of a quiescable region: it counts its I/O in the current-I/O word, starts
-// none while the region is to be quiescent but queues what it is asked for, says when its last I/O
-// ended, and goes on when it is woken [S004-11 to S004-13]. One thread owns it, the arbitrator's.
+// none while the region is to be quiescent but queues new requests, reports when its last I/O
+// ended, and continues when it is woken [S004-11 to S004-13]. One thread owns it, the arbitrator's.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class IoConsumer final : public SwapConsumer {
              std::size_t queued_max)
       : word_(word), arbitrator_(arbitrator), issuer_(issuer), queued_max_(queued_max) {}
 
-  // Issues the request, which has so many I/Os, or queues it in order and asks for the region.
+  // Issues the request, which has `count` I/Os, or queues it in order and asks for the region.
   // Refused: the queue is full.
   base::Status submit(MemoryHandle region, std::uint64_t id, IoCount ios);
   // One I/O of an issued request has completed.

@@ -30,7 +30,7 @@ base::Status OnDemandPages::take_out(Mrwt& table, MemoryHandle region, std::size
   saved_[page].assign(frame, frame + arena_.frame_bytes());
   const base::Status bytes_processed = table.set_page(region, page, nullptr);
   if (!bytes_processed) return bytes_processed.error().within("taking a page out");
-  arena_.give_back(frame);
+  arena_.release(frame);
   return {};
 }
 

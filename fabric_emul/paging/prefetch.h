@@ -16,17 +16,17 @@ class Prefetcher {
  public:
   explicit Prefetcher(const Mrwt& table) : table_(table) {}
 
-  // Brings in, before it returns, every page of [address, address + length) that is out, and says
-  // how many. Refused: the letter that refuses a local read there, a length of 0, or no frame left
-  // (what was brought in until then stays in).
+  // Brings in, before it returns, every page of [address, address + length) that is out, and
+  // returns how many. Refused: the letter that refuses a local read there, a length of 0, or no
+  // frame left (what was brought in until then stays in).
   base::Result<std::size_t> bring_in(PdId pd, MemoryHandle region, VirtualAddress address,
                                      std::uint64_t length);
   // How many of those pages are out; brings none in. Regions that are not on-demand have none.
   base::Result<std::size_t> count_out(PdId pd, MemoryHandle region, VirtualAddress address,
                                       std::uint64_t length) const;
-  // As bring_in(), but by run(). Refused as count_out() is; what goes wrong later is not told.
+  // As bring_in(), but by run(). Refused as count_out() is; later failures are not reported.
   base::Status ask(PdId pd, MemoryHandle region, VirtualAddress address, std::uint64_t length);
-  // Brings in up to pages_max pages that were asked for, oldest first; says how many.
+  // Brings in up to pages_max pages that were asked for, oldest first; returns how many.
   std::size_t run(std::size_t pages_max);
   bool is_idle() const { return asked_.empty(); }
 

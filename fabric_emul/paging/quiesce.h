@@ -1,10 +1,11 @@
-// The current-I/O word of a quiescable region: 32 bits in the memory of its consumer. Bit 31 says
-// that the region is to become quiescent, bits 30..0 count the I/Os that are outstanding. The bit
+// The current-I/O word of a quiescable region: 32 bits in the memory of its consumer. Bit 31 set:
+// the region is to become quiescent; bits 30..0 count the I/Os that are outstanding. The bit
 // and the count are one word, so no I/O begins after the bit is set. Any thread may call;
 // every change is one atomic instruction [S004-10].
 //
 // The consumer owns the word and may write what it likes: that hurts itself only. Before frames are
-// freed the entry is invalid, and then the adapter refuses whatever the word says.
+// freed the entry is invalid, and then the adapter refuses every access, whatever the word
+// contains.
 #pragma once
 
 #include <atomic>
@@ -12,8 +13,8 @@
 
 namespace splitnic::fabric {
 
-// What a consumer has outstanding against a region: messages of either kind, and RDMA operations.
-// A command, one RDMA read for its data and one response count three [S004-11].
+// I/Os that a consumer has outstanding against a region: messages of either kind, and RDMA
+// operations. A command, one RDMA read for its data and one response count three [S004-11].
 struct IoCount {
   std::uint32_t channel = 0;  // sends and receives
   std::uint32_t memory = 0;   // RDMA writes and reads

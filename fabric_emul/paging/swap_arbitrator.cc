@@ -21,7 +21,7 @@ base::Status SwapArbitrator::adopt(MemoryHandle region, SwapConsumer& consumer) 
     const std::byte* const frame = entry->att->page(i);
     const bool is_ours = entry->page_log2 == arena_.page_log2() && arena_.is_taken(frame);
     if (!is_ours || is_owned(frame) || std::ranges::count(frames, frame) != 0) {
-      return base::Error("adopting a region: a page is no frame of its own");
+      return base::Error("adopting a region: two pages share a frame, or one is not in the arena");
     }
     frames.push_back(frame);
   }
@@ -154,7 +154,7 @@ void SwapArbitrator::swap_out(MemoryHandle handle, Region& region) {
   for (std::size_t i = 0; i < att.page_count(); ++i) {
     std::byte* const frame = att.page(i);
     CHECK(table_.set_page(handle, i, nullptr));
-    arena_.give_back(frame);
+    arena_.release(frame);
   }
   region.frames.clear();
   region.state = State::kOut;

@@ -1,5 +1,5 @@
-// Who decides which quiescable regions are in memory: one arbitrator for all consumers that share
-// the adapter [S004-17]. A region goes out in these steps: its quiesce bit is set; its consumer has
+// Decides which quiescable regions are in memory: one arbitrator for all consumers that share the
+// adapter [S004-17]. A region goes out in these steps: its quiesce bit is set; its consumer has
 // no I/O left; its entry is invalid; its bytes are kept; its frames are free for others. It comes
 // back in the opposite order, in whatever frames are free: bytes, translation, valid bit, quiesce
 // bit, and the consumer is woken. Key, entry and translation table stay its own all the while
@@ -70,16 +70,16 @@ class SwapArbitrator {
   // Lets it go as it is: what is in stays in, what is out is lost.
   void forget(MemoryHandle region);
 
-  // Asks for the region to go out. At once if nothing is outstanding, else when the consumer says
-  // so, else expire() gives it up at now + timeout [S004-13].
+  // Asks for the region to go out. At once if nothing is outstanding, else when the consumer
+  // reports it, else expire() gives it up at now + timeout [S004-13].
   base::Status request(MemoryHandle region, base::Time now, base::Duration timeout);
   // The consumer's call after its last I/O. Refused, nothing changed, if that is not so.
   base::Status quiesced(MemoryHandle region);
   // The consumer wants it: back as soon as there are frames, in the order of these calls; woken at
   // once if it is in [S004-15].
   base::Status interest(MemoryHandle region);
-  // Brings back regions that are wanted while there are frames; says how many. For when frames
-  // became free.
+  // Brings back regions that are wanted while there are frames; returns how many. Called when
+  // frames became free.
   std::size_t bring_back();
   // Regions whose consumer was not quiescent in time: each stays in, with its quiesce bit off, and
   // its consumer is woken.

@@ -1,7 +1,7 @@
 // The kernel's part of a registration: memory is locked against swap while the adapter may use it.
-// MemoryLock is the seam, one system call a call. The kernel does not count: one munlock undoes
-// every mlock of a page, so LockedPages counts who wants each page, and says how often the kernel
-// was entered [S003-03]. Thread: the cache's.
+// MemoryLock is the seam, one system call per call. The kernel does not count: one munlock undoes
+// every mlock of a page, so LockedPages counts the users of each page and the entries into the
+// kernel [S003-03]. Thread: the cache's.
 #pragma once
 
 #include <cstdint>

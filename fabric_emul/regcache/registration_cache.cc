@@ -79,7 +79,7 @@ base::Result<MemoryHandle> RegistrationCache::register_region(PdId pd, base::Mut
     auto handle = make(wider);
     growing_ = growing.outer;
     if (handle && !growing.is_stale) return handle;
-    // A neighbour is gone: nobody said so before, or the seam did meanwhile.
+    // A neighbour is gone: invalidate() was not called, or the seam called it meanwhile.
     if (handle) static_cast<void>(flush(*handle));
     return make(wanted);
   }
@@ -207,7 +207,7 @@ bool RegistrationCache::overlaps_quiesced(const Registration& wanted) const {
   return false;
 }
 
-// What is wanted, grown by the entries that it overlaps or touches, with their rights too.
+// The wanted registration, grown by the entries that it overlaps or touches, with their rights.
 Registration RegistrationCache::merged(const Registration& wanted) const {
   Registration wider = wanted;
   const Place group = place_of(wanted);

@@ -3,9 +3,9 @@
 // Registering memory within a cached entry is a hit and enters no kernel; deregistering ends one
 // use, and the entry stays until it is evicted, collected, invalidated or flushed.
 //
-// What may be shared: memory of one owner and one domain, with local rights only. What gives a peer
-// or a window access is registered for its one user and really ends with it: nobody reaches memory
-// after deregister(), nor more of it than was asked for.
+// Sharing: memory of one owner and one domain, with local rights only. Memory that
+// a peer or a window may access is registered for one user and really ends with it: it cannot be
+// reached after deregister(), nor more of it than was requested.
 // - `start` given: entries with the same distance of `start` to the process address are shared, a
 //   part of one is a hit, and neighbours are merged. own_start() gives starts that fit each other.
 // - without: only entries that begin at the same byte, so that start_of() of the table is right.
@@ -13,11 +13,11 @@
 // Invariants: cached entries of one group do not overlap; an entry in use is never ended, unless by
 // flush(); an entry that grows, in range or rights, is another one with another handle, and the old
 // one lives until its users are gone. Every hit looks at the table: ended there, it is registered
-// anew; made invalid there (quiesced), what overlaps it in its group is refused until it is valid
+// again; made invalid there (quiesced), what overlaps it in its group is refused until it is valid
 //
 //
 // Not seen: memory that goes away or changes its mapping, by munmap, free, mmap over it or the end
-// of its process. The caller says so by invalidate() before it goes; until then the table would
+// of its process. The caller must call invalidate() before; until then the table would
 // let the adapter touch it. Regions made here are pinned.
 //
 // Thread: the data thread of the adapter. Nothing blocks but the seams; they may call
@@ -79,8 +79,8 @@ class RegistrationCache {
   using Exists = std::function<bool(base::Bytes)>;
   using IsStale = std::function<bool(const Registration&)>;
 
-  // `table`, `lock` and `random` must outlive it. `exists` says whether all of a range is mapped
-  // (memory_exists); it is asked before memory is registered.
+  // `table`, `lock` and `random` must outlive it. `exists` returns whether all of a range is
+  // mapped (memory_exists); it is called before memory is registered.
   RegistrationCache(Mrwt& table, MemoryLock& lock, Exists exists, base::Random& random,
                     const CacheLimits& limits = {});
   ~RegistrationCache();  // ends all entries

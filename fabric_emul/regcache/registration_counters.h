@@ -1,4 +1,4 @@
-// What the registration cache counts. One thread, the cache's.
+// Counters of the registration cache. One thread, the cache's.
 #pragma once
 
 #include "base/counters.h"

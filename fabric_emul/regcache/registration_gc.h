@@ -25,7 +25,7 @@ class RegistrationGc {
   RegistrationGc(RegistrationCache& cache, OwnerLives owner_lives, const GcConfig& config)
       : cache_(cache), owner_lives_(std::move(owner_lives)), config_(config) {}
 
-  // Tells the cache the time, and collects if a period is over. Returns how many entries were
+  // Passes the time to the cache, and collects if a period is over. Returns how many entries were
   // stale.
   std::size_t poll(base::Time now);
   base::Time deadline() const { return next_; }

@@ -9,7 +9,7 @@
 namespace splitnic::fabric {
 namespace {
 
-constexpr std::uint16_t kReadsTaken = 16;
+constexpr std::uint16_t kReadsMax = 16;
 
 QpInit qp_init(const ViAttributes& attributes) {
   QpInit init;
@@ -19,7 +19,7 @@ QpInit qp_init(const ViAttributes& attributes) {
   init.receive_depth = attributes.receive_depth;
   init.rnr_retry = 0;  // a send that meets no descriptor is an error, not a wait
   if (init.service == Service::kRc && attributes.enable_rdma_read)
-    init.max_dest_rd_atomic = kReadsTaken;
+    init.max_dest_rd_atomic = kReadsMax;
   return init;
 }
 
@@ -184,7 +184,8 @@ void KernelAgent::set_error_handler(ErrorHandler handler) {
   on_error_ = std::move(handler);
 }
 
-// To the error state: what is with the queue pair comes back as flushed, and the peer is told.
+// To the error state: the queue pair's work requests come back as flushed, and the peer is
+// notified.
 void KernelAgent::on_failed(Vi& vi, std::string_view why) {
   ++entries_;
   if (vi.state_ == ViState::kError) return;
@@ -264,7 +265,7 @@ void KernelAgent::on_disconnected(ConnectionId id, std::string_view why) {
   on_failed(vi, why);
 }
 
-// What it waits for, or is connected by, ends.
+// Ends what it waits for or is connected by.
 void KernelAgent::leave(Vi& vi) {
   std::erase_if(waiting_, [&](const auto& one) { return one.second == &vi; });
   std::erase_if(connections_, [&](const auto& one) {

@@ -55,7 +55,7 @@ class KernelAgent final : private ConnectionHandler {
  private:
   friend class Vi;
   struct Hello;
-  // What VIs report.
+  // Reports of VIs.
   void on_failed(Vi& vi, std::string_view why);
   void on_send_stopped(Vi& vi);
 

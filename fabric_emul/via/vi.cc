@@ -120,7 +120,7 @@ void Vi::ring(ViQueue which) {
   retire(which);
 }
 
-// What the bytes in memory say now. 0, or the bit of the error.
+// Reads the descriptor as it is in memory now. Returns 0, or the bit of the error.
 std::uint32_t Vi::read(ViQueue which, Posted& posted, ViDescriptor& out) const {
   std::array<std::byte, kViDescriptorBytesMax> storage;
   const base::MutableBytes room(storage);
@@ -208,7 +208,7 @@ void Vi::finish(ViQueue which, std::uint32_t status) {
   }
 }
 
-// Those whose status was known at the doorbell, when their turn comes.
+// Retires those whose status was known at the doorbell, in queue order.
 void Vi::retire(ViQueue which) {
   Queue& queue = queues_[index(which)];
   while (queue.done < queue.rung && queue.ring[queue.done].status != 0) {

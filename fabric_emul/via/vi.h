@@ -5,9 +5,9 @@
 //   ring    the doorbell: what was posted is checked and given to the queue pair
 //   done    its status is written, and its completion queue has an entry; in the order of posts
 //
-// A descriptor that is wrong touches nothing but its own status. Unreliable: the VI goes on after
-// an error. Reliable: the first error ends the connection, and everything behind it is flushed.
-// Thread: the data thread. docs/wire/via.md
+// A descriptor that is wrong touches nothing but its own status. Unreliable: the VI continues
+// after an error. Reliable: the first error ends the connection, and everything behind it is
+// flushed. Thread: the data thread. docs/wire/via.md
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class Vi {
 
   ViState state() const { return state_; }
   const ViAttributes& attributes() const { return attributes_; }
-  // Descriptors that done() has not told of.
+  // Descriptors that done() has not returned.
   std::size_t held(ViQueue queue) const { return queues_[index(queue)].ring.size(); }
 
  private:

@@ -1,6 +1,6 @@
 // A completion queue of VIs: which descriptor of which queue is done, oldest first [S001-41]. It
 // cannot overflow: every queue that completes here has reserved as many entries as it holds
-// descriptors, and a descriptor holds its place in its queue until done() has told of it.
+// descriptors, and a descriptor holds its place in its queue until done() has returned it.
 // Thread: the data thread.
 #pragma once
 
@@ -31,7 +31,7 @@ class ViCq {
   ViCq(const ViCq&) = delete;
   ViCq& operator=(const ViCq&) = delete;
 
-  // Writes what the adapter has completed into the descriptors. For each turn, behind
+  // Writes what the adapter has completed into the descriptors. Called in each iteration, after
   // Adapter::poll.
   void poll();
   // The oldest that is done, and its place in the queue of its VI is free again.

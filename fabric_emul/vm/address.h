@@ -64,7 +64,7 @@ constexpr PhysicalAddress address_in(PhysicalPage page, std::uint64_t offset) {
   return PhysicalAddress(std::uint64_t{page.value} << kOffsetBits | offset);
 }
 
-// What may be done with a page.
+// Permitted accesses to a page.
 enum PageProtection : std::uint8_t { kPageRead = 1, kPageWrite = 2 };
 inline constexpr std::uint8_t kPageProtections = kPageRead | kPageWrite;
 

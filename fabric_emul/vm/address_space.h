@@ -1,4 +1,4 @@
-// What an implicit region translates with: the effective addresses of a process, or the virtual
+// Translation of an implicit region: the effective addresses of a process, or the virtual
 // addresses of the node for a kernel process. A page that is mapped and out is brought in
 // [S000-31]. Every page of an access is looked up before its first byte is given.
 #pragma once

@@ -1,4 +1,4 @@
-// Queue pairs, their common state, and what the VMM tells.
+// Queue pairs, their common state, and the notifications of the VMM.
 #include "fabric_emul/vm/driver.h"
 
 #include <cerrno>

@@ -6,7 +6,7 @@
 // The caller gets numbers only: queue pair, key, address. All state is here, none of it in memory
 // of the caller.
 //
-// Whoever calls says who it is; the machine knows that of its callers. A call that is refused has
+// Each caller passes its process id; a machine would know its callers. A call that is refused has
 // errno EINVAL, unless something is used up, and has changed nothing. entries() counts the calls
 // into the kernel: bind_rkey() and unbind_rkey() are none [S000-20].
 //
@@ -29,7 +29,7 @@ namespace splitnic::fabric {
 // An address that a caller names. User processes name effective ones only [S000-21].
 using LocalAddress = std::variant<EffectiveAddress, VirtualAddress, PhysicalAddress>;
 
-// What a key is bound to.
+// The range that a key is bound to.
 struct RkeyRange {
   LocalAddress address;
   std::uint64_t length = 0;
@@ -37,7 +37,7 @@ struct RkeyRange {
   bool is_one_touch = false;  // the key ends with the first operation that uses it [S000-25]
 };
 
-// What the driver keeps of a queue pair.
+// The driver's record of a queue pair.
 struct QpRecord {
   ProcessId process;
   std::size_t send_depth = 0;
@@ -56,7 +56,7 @@ class AdapterDriver final : private VmmClient, private UnmappedSink {
   AdapterDriver& operator=(const AdapterDriver&) = delete;
 
   // The first queue pair of a process makes its common state, the last one ends it, keys included.
-  // The protection domain is that of the process, whatever `init` says.
+  // The protection domain is that of the process, whatever `init` names.
   base::Result<Qpn> open_qp(ProcessId caller, const QpInit& init);
   base::Status close_qp(ProcessId caller, Qpn qpn);
   // Called by the VMM for each segment that is added, deleted or changed [S000-28].
@@ -66,7 +66,7 @@ class AdapterDriver final : private VmmClient, private UnmappedSink {
   // requests: never a physical address [S000-29]. A kernel process may name any of the three.
   base::Result<VirtualAddress> map_local_page(ProcessId caller, LocalAddress address);
 
-  // So many keys, bound to nothing; all or none.
+  // Allocates `count` keys, bound to nothing; all or none.
   base::Result<std::vector<MemoryHandle>> allocate_rkeys(ProcessId caller, std::size_t count);
   // Unbinds it first if need be.
   base::Status deallocate_rkey(ProcessId caller, MemoryHandle key);
@@ -75,8 +75,8 @@ class AdapterDriver final : private VmmClient, private UnmappedSink {
   base::Status bind_rkey(ProcessId caller, MemoryHandle key, const RkeyRange& range);
   base::Status unbind_rkey(ProcessId caller, MemoryHandle key);
 
-  // What the work requests of a process name for its own effective addresses; for virtual ones, of
-  // kernel processes.
+  // The key that work requests of a process name for its own effective addresses; for virtual ones,
+  // of kernel processes.
   base::Result<MemoryHandle> effective_key(ProcessId caller) const;
   base::Result<MemoryHandle> virtual_key(ProcessId caller) const;
 

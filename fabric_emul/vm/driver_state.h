@@ -1,4 +1,4 @@
-// What the driver keeps of a process, once for all its queue pairs [S000-27].
+// State that the driver keeps per process, for all its queue pairs [S000-27].
 #pragma once
 
 #include "fabric_emul/vm/driver.h"

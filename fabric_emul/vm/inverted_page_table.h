@@ -1,5 +1,5 @@
-// The page table of the VMM, in inverted form: one slot a frame, which says the virtual page that
-// is in it. A page is found over the chain of its hash; pages that are out are kept beside.
+// The page table of the VMM, in inverted form: one slot per frame, with the virtual page in
+// it. A page is found over the chain of its hash; pages that are out are kept separately.
 #pragma once
 
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// The adapter's own page table: only what MapLocalPage entered. The VMM tells what moves.
+// The adapter's own page table: only what MapLocalPage entered. The VMM reports pages that move.
 #pragma once
 
 #include <unordered_map>

@@ -33,7 +33,7 @@ base::Result<std::vector<MemoryHandle>> AdapterDriver::allocate_rkeys(ProcessId 
   if (count == 0) return invalid("allocating keys: at least one");
   Mrwt& table = adapter_.memory();
   if (count > table.entries_max() - table.live_count()) {
-    return base::Error("allocating keys: the table has no room for so many", ENOMEM);
+    return base::Error("allocating keys: the table has no room for them", ENOMEM);
   }
   std::vector<MemoryHandle> keys;
   while (keys.size() < count) {

@@ -1,5 +1,5 @@
 // The segment table of one process: what the upper 24 bits of its effective addresses lead to
-// [S000-26]. The VMM has the original, the driver one copy a process [S000-27].
+// [S000-26]. The VMM has the original, the driver one copy per process [S000-27].
 #pragma once
 
 #include <cstdint>

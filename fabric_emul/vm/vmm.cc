@@ -160,7 +160,7 @@ base::Result<SegmentEntry> Vmm::find(ProcessId process, EffectiveAddress segment
   return *entry;
 }
 
-// Every entry changes here, and is told [S000-28].
+// The only place where an entry changes; reports it to the drivers [S000-28].
 void Vmm::publish(ProcessId id, SegmentPointer segment, const SegmentEntry& entry) {
   Process& process = processes_.at(id);
   if (entry.is_valid)

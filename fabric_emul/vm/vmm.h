@@ -1,6 +1,6 @@
 // The virtual memory manager of an emulated node: processes, their segment tables, and the pages
-// behind them, in frames of an arena or out. It tells the drivers of a process what changes
-// [S000-27, S000-28]. Segment pointers and upper bits are given once and never again, so that a key
+// behind them, in frames of an arena or out. It reports changes to the drivers of a process
+// [S000-27, S000-28]. Segment pointers and upper bits are never reused, so that a key
 // which is still bound leads to nothing when its segment is gone. Both have the highest bit set and
 // differ: an address that travels is never physical, nor of the other kind [S000-29].
 //
@@ -25,7 +25,7 @@ namespace splitnic::fabric {
 
 enum class ProcessKind : std::uint8_t { kUser, kKernel };
 
-// What a driver is told while it is registered.
+// Notifications to a driver while it is registered.
 class VmmClient {
  public:
   virtual ~VmmClient() = default;
@@ -49,7 +49,7 @@ class Vmm {
   base::Status end_process(ProcessId process);
   std::optional<ProcessKind> kind_of(ProcessId process) const;
 
-  // Memory of the process: so many pages of zeros. The address is that of the first byte.
+  // Adds memory to the process: `pages` pages of zeros. Returns the address of the first byte.
   base::Result<EffectiveAddress> add_segment(ProcessId process, std::uint64_t pages,
                                              std::uint8_t protection = kPageProtections);
   // From here on `segment` is the first address of a segment of the process.
@@ -60,7 +60,7 @@ class Vmm {
   // The segment leads to the memory of another segment of the process from now on.
   base::Status remap_segment(ProcessId process, EffectiveAddress segment, EffectiveAddress like);
 
-  // The client hears of this process until it says otherwise; it gets the table as it is.
+  // The client is notified about this process until unregistered; returns the present table.
   base::Result<SegmentTable> register_driver(ProcessId process, VmmClient& client);
   void unregister_driver(ProcessId process, VmmClient& client);
   std::size_t registrations() const;
@@ -70,7 +70,7 @@ class Vmm {
   // False if there is no such page, or no frame for it.
   bool bring_in(VirtualPage page) noexcept;
   base::Status take_out(VirtualPage page);
-  // What a process does with its own memory.
+  // Accesses of a process to its own memory.
   base::Status store(ProcessId process, EffectiveAddress address, base::Bytes in);
   base::Status load(ProcessId process, EffectiveAddress address, base::MutableBytes out);
 
@@ -95,7 +95,7 @@ class Vmm {
     SegmentTable table;
     std::vector<VmmClient*> clients;
   };
-  // What virtual addresses with the same upper bits lead to.
+  // Memory that virtual addresses with the same upper bits lead to.
   struct Memory {
     std::uint64_t pages = 0;
     std::uint8_t protection = 0;

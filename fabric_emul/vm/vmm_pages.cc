@@ -9,7 +9,8 @@
 
 namespace splitnic::fabric {
 
-// Every page entry changes here, and is told. A driver with several processes hears it as often.
+// The only place where a page entry changes; reports it. A driver with several processes gets
+// several reports.
 void Vmm::set_page(VirtualPage page, const PageEntry& entry) {
   table_.set(page, entry);
   for (const auto& [id, process] : processes_) {
@@ -49,7 +50,7 @@ base::Status Vmm::take_out(VirtualPage page) {
   entry->is_valid = false;
   entry->frame = {};
   set_page(page, *entry);
-  arena_.give_back(frame);
+  arena_.release(frame);
   return {};
 }
 
@@ -78,7 +79,7 @@ void Vmm::drop_pages(VirtualSegment upper, std::uint64_t from) {
     for (const auto& [id, process] : processes_) {
       for (VmmClient* const client : process.clients) client->on_page_gone(page);
     }
-    if (entry && entry->is_valid) arena_.give_back(arena_.frame(entry->frame.value));
+    if (entry && entry->is_valid) arena_.release(arena_.frame(entry->frame.value));
   }
   saved.erase(first, saved.end());
 }

@@ -1,6 +1,6 @@
-// What tells a LAN anew where an address is: an ARP announcement (a request of which sender and
-// target are the same, RFC 5227 section 3) for IPv4, an unsolicited neighbour advertisement to all
-// nodes (RFC 4861 section 7.2.6) for IPv6. Nothing has to answer.
+// Frames that announce to a LAN where an address is now: an ARP announcement (a request with the
+// same sender and target, RFC 5227 section 3) for IPv4, an unsolicited neighbour advertisement to
+// all nodes (RFC 4861 section 7.2.6) for IPv6. They expect no reply.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@ namespace splitnic::lan {
 struct LocalAddress {
   bool is_ip6 = false;
   std::array<std::uint8_t, 16> bytes{};  // IPv4: the first four
-  // IPv6: the interface forwards. Neighbours drop a router that says that it is none.
+  // IPv6: the interface forwards. Neighbours drop a router that clears the flag.
   bool is_router = false;
   friend bool operator==(const LocalAddress&, const LocalAddress&) = default;
 };
 
 inline constexpr std::size_t kAnnounceBytesMax = VnetHeader::kBytes + kEthernetBytes + 40 + 32;
 
-// Writes [virtio-net header, all 0][Ethernet frame] and says how much of `room` it took. REQUIRES
-// room.size() >= kAnnounceBytesMax.
+// Writes [virtio-net header, all 0][Ethernet frame] and returns the part of `room` that it took.
+// REQUIRES room.size() >= kAnnounceBytesMax.
 base::MutableBytes emit_announcement(base::MutableBytes room, const MacAddress& mac,
                                      const LocalAddress& address);
 

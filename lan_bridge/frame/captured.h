@@ -15,7 +15,7 @@ namespace splitnic::lan {
 bool rebuild_captured(base::MutableBytes frame, std::uint32_t mtu);
 
 // A super-frame that the kernel merged with its checksum verified: gives it the pseudo-header sum
-// and NEEDS_CSUM that every super-frame of ours has. False: its headers are not those of its
+// and NEEDS_CSUM that all our super-frames have. False: its headers are not those of its
 // gso_type; to be dropped.
 bool complete_super_frame(base::MutableBytes frame);
 

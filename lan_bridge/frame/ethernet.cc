@@ -43,7 +43,7 @@ void parse_ip4(base::Bytes frame, FrameLayout& out) {
   const std::size_t header = static_cast<std::size_t>(byte(frame, at) & 0xFU) * 4;
   const std::size_t total = word16(frame, at + 2);
   if (header < kIp4HeaderBytes || header > frame.size() - at) return;
-  // 0: longer than the field can say (BIG TCP): the frame's own length tells.
+  // 0: longer than the field can say (BIG TCP): the frame's own length counts.
   if (total != 0 && (total < header || total > frame.size() - at)) return;
   out.l3 = L3::kIp4;
   out.end = total == 0 ? frame.size() : at + total;

@@ -45,7 +45,7 @@ struct FrameLayout {
       0;                // the address that the pseudo-header takes (IPv6 routing header)
   std::size_t end = 0;  // where the IP datagram ends; the rest is padding
 
-  // Longest frame of this shape that a LAN of this MTU carries. [2.12]
+  // Longest frame of this shape that a LAN of this MTU carries.
   std::size_t frame_bytes_max(std::uint32_t mtu) const {
     return mtu + kEthernetBytes + kVlanTagBytes * tags;
   }

@@ -16,7 +16,7 @@
 
 namespace splitnic::lan {
 
-// One frame cut out of a super-frame: headers of its own, payload where it lies in the super-frame.
+// One frame cut out of a super-frame: its own headers, payload where it lies in the super-frame.
 struct Piece {
   static constexpr std::size_t kHeadBytesMax = 512;
 
@@ -48,7 +48,7 @@ class Segmenter {
   std::size_t pieces_left() const { return (payload_bytes() - done_ + step_ - 1) / step_; }
   // As if next() had given that many more.
   void skip(std::size_t pieces) { done_ = std::min(done_ + pieces * step_, payload_bytes()); }
-  // Goes on from `copy`, a copy of the frame. Pieces given before still point into the frame.
+  // Continues from `copy`, a copy of the frame. Pieces given before still point into the frame.
   void move_to(base::Bytes copy);
 
  private:

@@ -1,4 +1,4 @@
-// The 12 bytes before every frame, as in virtio 1.x, little endian (requirements 2.12):
+// The 12 bytes before every frame, as in virtio 1.x, little endian:
 // flags(8) gso_type(8) hdr_len(16) gso_size(16) csum_start(16) csum_offset(16) reserved(16).
 #pragma once
 
@@ -50,9 +50,9 @@ std::string_view name(VnetVerdict verdict);
 // Offload bits that a frame with this header uses.
 std::uint32_t offloads_used(const VnetHeader& header);
 
-// Believes nothing in the header of `frame` ([vnet header][Ethernet frame]) and writes it anew:
-// only NEEDS_CSUM stays of the flags, hdr_len comes from the headers themselves. Unless the verdict
-// is kGood the frame is unchanged and to be dropped. [2.12]
+// Trusts nothing in the header of `frame` ([vnet header][Ethernet frame]) and rewrites it: only
+// NEEDS_CSUM stays of the flags, hdr_len comes from the headers themselves. Unless the verdict
+// is kGood the frame is unchanged and to be dropped.
 VnetVerdict rebuild(base::MutableBytes frame, std::uint32_t offloads_granted, std::uint32_t mtu);
 
 }  // namespace splitnic::lan

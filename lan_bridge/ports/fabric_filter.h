@@ -21,9 +21,9 @@ struct FabricEndpoint {
   std::string address = {};
 };
 
-// Accepts every frame but UDP datagrams to one of the endpoints. An endpoint of any address is told
-// by the NIC's own MAC, so that the hosts' datagrams to the same port elsewhere pass. Tags must be
-// out of band (or the frame is none of the unit's). An error: an address that is none.
+// Accepts every frame but UDP datagrams to one of the endpoints. An endpoint of any address is
+// recognised by the NIC's own MAC, so that the hosts' datagrams to the same port elsewhere pass.
+// Tags must be out of band (or the frame is none of the unit's). An error: an address that is none.
 base::Result<std::vector<sock_filter>> exclude_fabric(const std::vector<FabricEndpoint>& endpoints,
                                                       const MacAddress& nic);
 

@@ -153,7 +153,7 @@ std::size_t FilePort::write(std::span<const base::Bytes> frames) {
     } else if (offloads_used(VnetHeader::parse(frame)) == 0) {
       dump(frame);
     } else {
-      lowerer_.write(frame, [this](base::Bytes piece) {
+      software_gso_.write(frame, [this](base::Bytes piece) {
         dump(piece);
         return true;
       });

@@ -1,6 +1,6 @@
 // Captures in place of an interface, without privilege: frames come from one pcap (or pcapng) file,
 // and what is written goes to another as it would leave on a LAN, segmented and with finished
-// checksums. The port is promiscuous from the start: a capture has addresses of its own.
+// checksums. The port is promiscuous from the start: a capture has its own addresses.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace splitnic::lan {
 struct FileOptions {
   std::string in = {};   // empty: no input
   std::string out = {};  // empty: what is written is counted only
-  bool loop = false;     // begin anew after the last frame
+  bool loop = false;     // start over after the last frame
   double speed = 0;      // 0: as fast as it is read; 1: as captured; 10: ten times as fast
   std::uint32_t mtu = 1500;
   MacAddress mac = {0x02, 0, 0, 0, 0, 0x01};
@@ -80,7 +80,7 @@ class FilePort final : public FramePort {
   base::Duration first_stamp_{};
   base::Counters<PortCounter> counters_;
   ReadSplitter splitter_{counters_};
-  WriteSplitter lowerer_{counters_};
+  WriteSplitter software_gso_{counters_};
 };
 
 }  // namespace splitnic::lan

@@ -50,7 +50,7 @@ class ReadSplitter {
   // gave last; counts it and commits it, or begins to split it. REQUIRES resume() returned true and
   // !sink.is_full().
   void deliver(ReadSink& sink, base::MutableBytes frame);
-  // Goes on with a frame that found no room for all of its pieces. False: it still does not.
+  // Continues with a frame that found no room for all of its pieces. False: it still finds none.
   bool resume(ReadSink& sink);
   bool is_busy() const { return has_piece_; }
 
@@ -71,7 +71,7 @@ class WriteSplitter {
       : counters_(counters), scratch_(kFrameReserve), held_(kFrameReserve) {}
   WriteSplitter(const WriteSplitter&) = delete;
   WriteSplitter& operator=(const WriteSplitter&) = delete;
-  // What is still held is dropped: tx.drop.closed.
+  // Drops what is still held: tx.drop.closed.
   ~WriteSplitter();
 
   // Takes `frame` and writes it as frames with finished checksums and empty vnet headers.
@@ -82,7 +82,7 @@ class WriteSplitter {
   void write(base::Bytes frame, Send&& send) {
     if (begin(frame) && !flush(send)) hold(frame);
   }
-  // Goes on with what is held. False: it would still block.
+  // Continues with what is held. False: it would still block.
   template <typename Send>
   bool flush(Send&& send) {
     while (has_piece_) {

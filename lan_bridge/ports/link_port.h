@@ -1,4 +1,4 @@
-// What the ports on a kernel interface have in common: the interface's state and settings, the
+// Common base of the ports on a kernel interface: the interface's state and settings, the
 // offloads in force, the counters, and the splitting of frames that one side does not take whole.
 #pragma once
 
@@ -30,9 +30,9 @@ class LinkPort : public FramePort {
   }
   void set_frame_bytes_max(std::size_t bytes) override { splitter_.frame_bytes_max = bytes; }
   std::string name() const override { return name_; }
-  bool write_pending() const override { return lowerer_.is_pending(); }
+  bool write_pending() const override { return software_gso_.is_pending(); }
   void flush() override {
-    lowerer_.flush([this](base::Bytes piece) { return send_one(piece); });
+    software_gso_.flush([this](base::Bytes piece) { return send_one(piece); });
   }
   void visit_counters(const base::CounterVisitor& visitor) const override {
     counters_.visit(visitor);
@@ -49,20 +49,21 @@ class LinkPort : public FramePort {
   }
   // Frames for us that the kernel dropped before we could read them.
   virtual std::uint64_t kernel_drops() const = 0;
-  // Hands a frame to the kernel as it is; false: it would block. Else it was taken: sent or
-  // dropped, and counted, or lowered.
+  // Hands a frame to the kernel as it is. Returns false if it would block; else it was taken: sent
+  // or dropped, and counted, or segmented in software.
   virtual bool send_one(base::Bytes frame) = 0;
-  // Sends it as finished frames. REQUIRES !write_pending().
-  void lower(base::Bytes frame) {
-    lowerer_.write(frame, [this](base::Bytes piece) { return send_one(piece); });
+  // Software GSO: sends the frame as finished frames. REQUIRES !write_pending().
+  void segment_in_software(base::Bytes frame) {
+    software_gso_.write(frame, [this](base::Bytes piece) { return send_one(piece); });
   }
-  // The same of a super-frame that this kernel refused as it was; the log says so once. The kind is
-  // not given up: the fault may be this frame's, and frames of other hosts go the same way.
-  void lower_refused(base::Bytes frame) {
-    if (!std::exchange(is_refusal_told_, true)) {
-      base::log_warn(name_ + ": the kernel refuses a super-frame: such frames are cut here");
+  // The same for a super-frame that this kernel refused; logged once. Later ones are still offered
+  // to the kernel: the fault may be this frame's, and frames of other hosts take the same path.
+  void segment_refused(base::Bytes frame) {
+    if (!std::exchange(is_refusal_logged_, true)) {
+      base::log_warn(name_ +
+                     ": the kernel refuses a super-frame: such frames are segmented in software");
     }
-    lower(frame);
+    segment_in_software(frame);
   }
   void count_sent(base::Bytes frame) {
     counters_.add(PortCounter::kTxFrames);
@@ -78,8 +79,8 @@ class LinkPort : public FramePort {
   std::uint32_t offloads_ = kOffloadsAll;
   base::Counters<PortCounter> counters_;
   ReadSplitter splitter_{counters_};
-  WriteSplitter lowerer_{counters_};
-  bool is_refusal_told_ = false;
+  WriteSplitter software_gso_{counters_};
+  bool is_refusal_logged_ = false;
 };
 
 }  // namespace splitnic::lan

@@ -86,10 +86,10 @@ nlmsghdr* begin_request(RequestBuffer& buffer, std::uint16_t type, unsigned inde
   return request;
 }
 
-int on_answer(const nlmsghdr* message, void* data) {
-  auto* answer = static_cast<LinkInfo*>(data);
-  if (answer != nullptr && message->nlmsg_type == RTM_NEWLINK) {
-    if (auto info = parse_link(message)) *answer = *info;
+int on_reply(const nlmsghdr* message, void* data) {
+  auto* reply = static_cast<LinkInfo*>(data);
+  if (reply != nullptr && message->nlmsg_type == RTM_NEWLINK) {
+    if (auto info = parse_link(message)) *reply = *info;
   }
   return MNL_CB_OK;
 }
@@ -108,7 +108,7 @@ base::Result<NetlinkLink::Socket> NetlinkLink::open_socket(unsigned groups) {
   return socket;
 }
 
-base::Status NetlinkLink::ask(mnl_socket* socket, nlmsghdr* request, LinkInfo* answer) {
+base::Status NetlinkLink::ask(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply) {
   static thread_local unsigned sequence = 0;
   request->nlmsg_seq = ++sequence;
   if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0) {
@@ -118,10 +118,10 @@ base::Status NetlinkLink::ask(mnl_socket* socket, nlmsghdr* request, LinkInfo* a
   for (;;) {
     const ssize_t n = mnl_socket_recvfrom(socket, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return base::Error::from_errno("the kernel did not answer", errno);
+    if (n < 0) return base::Error::from_errno("the kernel did not reply", errno);
     const int result = mnl_cb_run(buffer.data(), static_cast<std::size_t>(n), request->nlmsg_seq,
-                                  mnl_socket_get_portid(socket), on_answer, answer);
-    if (result < 0 && errno == EPROTO) continue;  // the late answer of a request that timed out
+                                  mnl_socket_get_portid(socket), on_reply, reply);
+    if (result < 0 && errno == EPROTO) continue;  // the late reply to a request that timed out
     if (result < 0) return base::Error::from_errno("the kernel refused", errno);
     if (result == MNL_CB_STOP) return {};
   }
@@ -169,7 +169,7 @@ const PortState& NetlinkLink::state() {
 }
 
 const PortState& NetlinkLink::refresh() {
-  read_events();  // older than the answer
+  read_events();  // older than the reply
   if (!is_gone_) ask_state();
   return info_.state;
 }

@@ -1,4 +1,4 @@
-// One network interface through rtnetlink: its state as the kernel tells it, event by event, and
+// One network interface through rtnetlink: its state as the kernel reports it, event by event, and
 // the few settings that the ports change. Thread: the data thread of its owner.
 #pragma once
 
@@ -17,7 +17,7 @@ struct nlmsghdr;
 
 namespace splitnic::lan {
 
-// What one RTM_NEWLINK says.
+// Content of one RTM_NEWLINK.
 struct LinkInfo {
   unsigned index = 0;
   std::string name;
@@ -61,7 +61,7 @@ class NetlinkLink {
 
   NetlinkLink() = default;
   static base::Result<Socket> open_socket(unsigned groups);
-  static base::Status ask(mnl_socket* socket, nlmsghdr* request, LinkInfo* answer);
+  static base::Status ask(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply);
   base::Status set_flag(unsigned flag, bool on, const char* what);
   base::Status change(std::uint16_t attribute, const void* data, std::size_t bytes,
                       const char* what);

@@ -31,7 +31,7 @@ bool set_option(int fd, int level, int option, const T& value) {
   return ::setsockopt(fd, level, option, &value, sizeof value) == 0;
 }
 
-// The kernel doubles the figure for its own overhead. Without CAP_NET_ADMIN its limit holds.
+// The kernel doubles the size for its own overhead. Without CAP_NET_ADMIN its limit holds.
 // Returns what it is now, doubled.
 std::size_t set_buffer(int fd, int forced, int option, std::size_t bytes) {
   const int half = static_cast<int>(bytes / 2);
@@ -215,7 +215,7 @@ ssize_t PacketPort::receive(base::MutableBytes room, base::MutableBytes& frame) 
       counters_.add(PortCounter::kRxFrames);
       counters_.add(PortCounter::kRxDropGso);
     }
-    return kDropped;  // or ENETDOWN, told once
+    return kDropped;  // or ENETDOWN, reported once
   }
   const std::size_t missing = has_long_header_ ? 0 : kVnetHeaderBytes - kShortHeaderBytes;
   const std::size_t bytes = static_cast<std::size_t>(n) + missing;
@@ -242,7 +242,7 @@ std::size_t PacketPort::write(std::span<const base::Bytes> frames) {
       counters_.add(PortCounter::kTxDropShort);
       ++done;
     } else if (!is_taken_whole(frame)) {
-      lower(frame);
+      segment_in_software(frame);
       ++done;
     } else if (const std::size_t sent = send_batch(frames.subspan(done)); sent > 0) {
       done += sent;
@@ -288,7 +288,7 @@ bool PacketPort::send_one(base::Bytes frame) {
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
     if (errno == EINVAL && VnetHeader::parse(frame).gso() != GsoType::kNone) {
-      lower_refused(frame);  // some kernels refuse super-frames that others take
+      segment_refused(frame);  // some kernels refuse super-frames that others take
     } else {
       counters_.add(tx_drop_of(errno));
     }

@@ -21,12 +21,12 @@ namespace splitnic::lan {
 
 struct PacketOptions {
   std::string interface;
-  bool promiscuous = true;  // the hosts have MACs of their own
+  bool promiscuous = true;  // the hosts have their own MACs
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
   std::size_t buffer_bytes = 16U << 20;  // of the socket, for what comes in
-  // For what goes out. Frames that wait here are in nobody's turn any more, so it is short while
-  // several hosts share the port; one alone needs more for bulk TCP.
+  // For what goes out. Frames that wait here are past fair queueing, so it is short while several
+  // hosts share the port; one alone needs more for bulk TCP.
   std::size_t send_buffer_bytes = 1U << 20;
   std::size_t shared_send_buffer_bytes = 256U << 10;
   bool bypass_qdisc = false;

@@ -34,7 +34,7 @@ base::Error explain(pcap* handle, int status, const std::string& interface) {
   }
 }
 
-// What pcap_inject() would send frames to, one by one.
+// Whether this is the kind of socket to which pcap_inject() would send frames one by one.
 bool is_packet_socket(int fd) {
   int domain = 0;
   int type = 0;
@@ -145,7 +145,7 @@ std::size_t PcapPort::write(std::span<const base::Bytes> frames) {
   if (!batch_) return write_each(frames);
   const auto [done, pieces] = batch_->send(pcap_fileno(handle_.get()), frames);
   if (pieces == 0) return done;
-  lowerer_.hold_rest(frames[done], pieces);
+  software_gso_.hold_rest(frames[done], pieces);
   return done + 1;
 }
 
@@ -156,7 +156,7 @@ std::size_t PcapPort::write_each(std::span<const base::Bytes> frames) {
     if (frame.size() < kVnetHeaderBytes + kEthernetBytes) {
       counters_.add(PortCounter::kTxDropShort);
     } else if (offloads_used(VnetHeader::parse(frame)) != 0) {
-      lower(frame);
+      segment_in_software(frame);
     } else if (!send_one(frame)) {
       break;
     }

@@ -21,7 +21,7 @@ namespace splitnic::lan {
 
 struct PcapOptions {
   std::string interface;
-  bool promiscuous = true;  // the hosts have MACs of their own
+  bool promiscuous = true;  // the hosts have their own MACs
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
   std::size_t buffer_bytes = 32U << 20;  // each frame takes 128 KiB of it

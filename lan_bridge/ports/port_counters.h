@@ -1,4 +1,4 @@
-// What a port counts. Each direction balances by itself:
+// Counters of a port. Each direction balances separately:
 //   rx.frames + rx.split = frames that read() gave + sum of rx.drop.* but kernel
 //   frames that write() took + tx.split = tx.frames + sum of tx.drop.* + pieces that wait
 // rx.frames is what came in by one read of the kernel (a super-frame is one), also if it was
@@ -19,7 +19,7 @@ enum class PortCounter {
   kRxSplit,
   kRxDropShort,    // less than an Ethernet header
   kRxDropTooLong,  // longer than any room for a frame
-  kRxDropGso,      // a super-frame whose segments cannot be told
+  kRxDropGso,      // a super-frame whose segments cannot be found
   kRxDropError,    // the kernel or the capture file gave an error for it
   kTxFrames,
   kTxBytes,

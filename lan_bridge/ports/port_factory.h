@@ -17,7 +17,7 @@
 
 namespace splitnic::lan {
 
-// What applies to some kinds of port only; the others ignore it.
+// Each option applies to some kinds of port only; the others ignore it.
 struct PortOptions {
   std::vector<FabricEndpoint> exclude =
       {};                              // pcap, packet: the unit's own fabric is never captured
@@ -30,11 +30,11 @@ struct PortOptions {
   std::optional<MacAddress> mac = {};  // tap, file
 };
 
-// The error is one line that says what and what to do. `clock` outlives the port.
+// The error is one line: what failed and what to do. `clock` outlives the port.
 base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
                                                    const PortOptions& options, base::Clock& clock);
 
-// What follows "file:". Commas cannot be part of a name.
+// Parses the part after "file:". Commas cannot be part of a name.
 base::Result<FileOptions> parse_file_spec(std::string_view spec);
 
 }  // namespace splitnic::lan

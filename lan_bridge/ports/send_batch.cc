@@ -94,7 +94,7 @@ void SendBatch::add_piece() {
   if (is_last) segmenter_.reset();
 }
 
-// Told in its turn only: a frame behind one that blocks was not taken.
+// Reported in order only: a frame behind one that blocks was not taken.
 bool SendBatch::drop(PortCounter cause) {
   if (count_ > 0) return false;
   counters_.add(cause);

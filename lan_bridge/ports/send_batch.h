@@ -1,6 +1,6 @@
 // Frames for a packet socket without a vnet header, many to one sendmmsg: super-frames are cut, and
 // partial checksums finished. A super-frame's payload is gathered where it lies; only its headers
-// are made anew for each piece. Memory is set aside at the start.
+// are built for each piece. Memory is set aside at the start.
 #pragma once
 
 #include <sys/socket.h>
@@ -38,10 +38,10 @@ class SendBatch {
   Sent send(int fd, std::span<const base::Bytes> frames);
 
  private:
-  // What a message of the batch stands for.
+  // The part of the input that a message of the batch carries.
   struct Part {
     std::size_t bytes = 0;
-    std::size_t split = 0;  // pieces that follow, told at the first of several
+    std::size_t split = 0;  // pieces that follow, counted with the first of several
     bool ends_frame = true;
   };
 

@@ -39,8 +39,8 @@ std::string missing_tap_offloads(std::uint32_t wanted, std::uint32_t known) {
     return "this kernel's TAPs take no offloads: the stack cuts and sums every packet itself";
   }
   if ((missing & kOffloadUso) != 0) {
-    return "this kernel's TAPs take no UDP super-frames (USO, since Linux 6.2): each datagram goes "
-           "by itself";
+    return "this kernel's TAPs take no UDP super-frames (USO, since Linux 6.2): each datagram "
+           "crosses separately";
   }
   return {};
 }

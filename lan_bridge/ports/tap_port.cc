@@ -27,7 +27,7 @@ base::Error explain_attach(const std::string& name, int error, bool exists) {
       return base::Error(name + ": not permitted: run as root or with CAP_NET_ADMIN", error);
     case EINVAL:
       if (exists)
-        return base::Error(name + ": the interface exists and is not a TAP of ours", error);
+        return base::Error(name + ": the interface exists and is not one of our TAPs", error);
       break;
     default:
       break;
@@ -157,7 +157,7 @@ std::size_t TapPort::write(std::span<const base::Bytes> frames) {
     if (frame.size() < kVnetHeaderBytes + kEthernetBytes) {
       counters_.add(PortCounter::kTxDropShort);
     } else if (!is_taken_whole(frame)) {
-      lower(frame);
+      segment_in_software(frame);
     } else if (!send_one(frame)) {
       break;
     }
@@ -176,7 +176,7 @@ bool TapPort::send_one(base::Bytes frame) {
     if (errno == EINVAL && VnetHeader::parse(frame).gso() != GsoType::kNone) {
       // Some kernels refuse super-frames that others take (USO with a short tail): then segment it
       // here.
-      lower_refused(frame);
+      segment_refused(frame);
     } else {
       counters_.add(tx_drop_of(errno));
     }

@@ -3,10 +3,10 @@
 # once, and every record is compared with what came out. Needs no privilege, no git, no HOME and no network; writes
 # to a temporary folder (or --out DIR) only. Sourced; $root is the tree.
 
-# Hex digits on stdin, blanks allowed, as octets on stdout.
+# Hex digits on stdin, blanks allowed, as bytes on stdout.
 octets() { tr -d ' \n' | sed 's/../\\x&/g' | while IFS= read -r text || [ -n "$text" ]; do printf '%b' "$text"; done; }
 
-# frame_hex HEX LENGTH: padded to LENGTH octets with a count.
+# frame_hex HEX LENGTH: padded to LENGTH bytes with a count.
 frame_hex() {
   local head=${1// /} i
   printf '%s' "$head"
@@ -152,7 +152,7 @@ offline() {
   if [ -z "$in" ]; then
     in=$out/in.pcap
     make_capture "$in" 20 || return 1
-    echo "made a capture: ARP, LLDP, 802.3, fragments, VLAN, QinQ, 14 to 1522 octets, $(wc -c <"$in") bytes"
+    echo "made a capture: ARP, LLDP, 802.3, fragments, VLAN, QinQ, 14 to 1522 bytes, $(wc -c <"$in") bytes"
   fi
   if ! records "$in" >"$work/wanted"; then
     echo "demo.sh: $in is no whole pcap file; a pcapng file becomes one with: editcap -F pcap" >&2

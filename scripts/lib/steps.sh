@@ -6,7 +6,7 @@ failed=0
 # ccache wants a home; where there is none it lives in the tree.
 [ -n "${HOME:-}" ] || export CCACHE_DIR="${CCACHE_DIR:-$PWD/.cache/ccache}"
 
-# timed NAME COMMAND...: runs it and says how long it took.
+# timed NAME COMMAND...: runs it and prints how long it took.
 timed() {
   local name=$1 began=$SECONDS status=0
   shift

@@ -92,7 +92,7 @@ measured() {
 }
 
 # Into FOLDER/ROUND.NAME.SUFFIX, whole or not at all; what is there is not measured again. The script has `measure NAME
-# FILE` and `take_down NAME`. $noun: text after a name in messages; $told: which logs of a failure are printed.
+# FILE` and `take_down NAME`. $noun: text after a name in messages; $told: the logs to print after a failure.
 run_rounds() { # FOLDER SUFFIX ROUNDS NAME...
   local folder=$1 suffix=$2 rounds=$3 round name file missing=0
   shift 3

@@ -1,5 +1,5 @@
-// What memory protection costs: a registration with the cache and without, a bind, the checks of a
-// 64 KiB RDMA write beside the whole write, a FetchOp; and what 100,000 I/Os on one buffer cause:
+// Cost of memory protection: a registration with the cache and without, a bind, the checks of a
+// 64 KiB RDMA write and the whole write, a FetchOp; and what 100,000 I/Os on one buffer cause:
 // how many registrations, and whether the kernel was entered at all. Asserts nothing.
 //   memory_bench [ROUNDS]     rounds of each measurement, default 20,000
 #include <linux/seccomp.h>
@@ -144,7 +144,7 @@ std::uint64_t checks_of_a_write(fabric::testing::AdapterPair& pair, fabric::Qpn 
   return from.checks + to.checks;
 }
 
-// What the checks of a 64 KiB write cost beside all of it. The window is the dearer case.
+// The checks of a 64 KiB write, and all of it. The window is the dearer case.
 void check_share(std::uint16_t mcp, std::size_t rounds) {
   fabric::testing::PairOptions options;
   options.hub.datagram_bytes_max = 65507;
@@ -175,7 +175,7 @@ void check_share(std::uint16_t mcp, std::size_t rounds) {
               100 * static_cast<double>(checks) * check / write);
 }
 
-// FetchOps of one queue pair, 16 under way at a time.
+// FetchOps of one queue pair, 16 in flight at a time.
 void fetch_ops(std::size_t rounds) {
   fabric::testing::AdapterPair pair;
   const fabric::testing::QpPair qp = pair.connect(fabric::testing::reading(16));

@@ -1,4 +1,4 @@
-// A host tells the LAN where its addresses are with each new session.
+// A host announces its addresses to the LAN on each new connection.
 #include <gtest/gtest.h>
 
 #include "tests/sim/sim_world.h"
@@ -48,8 +48,8 @@ TEST(AnnounceSim, S001_25_a_host_announces_its_addresses_as_they_are_then) {
   EXPECT_EQ(world.violations(), std::vector<std::string>{});
 }
 
-// More than can be under way at once does not end the process.
-TEST(AnnounceSim, P_44_more_addresses_than_a_turn_takes) {
+// More than can be in flight at once does not end the process.
+TEST(AnnounceSim, P_44_more_addresses_than_an_iteration_takes) {
   WorldConfig config;
   config.addresses = [] { return std::vector<lan::LocalAddress>(1000); };
   World world(config);

@@ -30,14 +30,14 @@ class FakePort final : public lan::FramePort {
   std::function<void(base::Bytes)> on_write;
   bool writes_blocked = false;
   std::size_t writes_max = SIZE_MAX;  // of one batch
-  bool is_lowering = false;           // super-frames and partial checksums leave as finished frames
+  bool has_software_gso = false;      // super-frames and partial checksums leave as finished frames
   std::size_t writes_left = SIZE_MAX;  // frames that the interface takes before it blocks
   std::vector<bool> told_shared;       // every word of share_output()
   lan::PortState& mutable_state() { return state_; }
   bool carrier = false;
   // Refused frames that were changed before they were offered again.
   std::uint64_t changed_frames() const { return changed_; }
-  // What was refused is not expected again: its memory is gone.
+  // A refused frame is not expected again: its memory is gone.
   void forget_refused() { refused_.clear(); }
 
   lan::ReadBatch read(lan::FrameRing& ring, std::span<base::Bytes> out) override {
@@ -62,8 +62,8 @@ class FakePort final : public lan::FramePort {
     std::size_t taken = 0;
     for (; taken < most && !write_pending(); ++taken) {
       const base::Bytes frame = frames[taken];
-      if (is_lowering && lan::offloads_used(lan::VnetHeader::parse(frame)) != 0) {
-        lowerer_.write(frame, [this](base::Bytes piece) { return send(piece); });
+      if (has_software_gso && lan::offloads_used(lan::VnetHeader::parse(frame)) != 0) {
+        software_gso_.write(frame, [this](base::Bytes piece) { return send(piece); });
       } else if (!send(frame)) {
         break;
       }
@@ -71,9 +71,9 @@ class FakePort final : public lan::FramePort {
     if (taken < frames.size()) keep_refused(frames.subspan(taken));
     return taken;
   }
-  bool write_pending() const override { return lowerer_.is_pending(); }
+  bool write_pending() const override { return software_gso_.is_pending(); }
   void flush() override {
-    lowerer_.flush([this](base::Bytes piece) { return send(piece); });
+    software_gso_.flush([this](base::Bytes piece) { return send(piece); });
   }
   void share_output(bool is_shared) override { told_shared.push_back(is_shared); }
   int fd() const override { return -1; }
@@ -124,7 +124,7 @@ class FakePort final : public lan::FramePort {
     if (on_write) on_write(frame);
     return true;
   }
-  // The vnet header is left out: its reader writes it anew before each attempt.
+  // The vnet header is left out: its reader rewrites it before each attempt.
   static Refused describe(base::Bytes frame) {
     return {frame.data(), frame.size(), base::crc32c(frame.subspan(lan::kVnetHeaderBytes))};
   }
@@ -148,7 +148,7 @@ class FakePort final : public lan::FramePort {
   std::uint64_t changed_ = 0;
   lan::PortState state_;
   base::Counters<lan::PortCounter> counters_;
-  lan::WriteSplitter lowerer_{counters_};
+  lan::WriteSplitter software_gso_{counters_};
 };
 
 }  // namespace splitnic::sim

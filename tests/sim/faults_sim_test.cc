@@ -56,7 +56,7 @@ TEST(SimFaults, S000_39_only_the_lowest_layer_knows_the_path) {
   EXPECT_EQ(run(s).failure, "");
 }
 
-// 4000 frames to the LAN; 100 kB in a row are lost, or 100 single datagrams. Says how many.
+// 4000 frames to the LAN; 100 kB in a row are lost, or 100 single datagrams. Returns how many.
 std::uint64_t send_with_holes(World& world, bool is_one_hole) {
   EXPECT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
   std::size_t seen = 0;
@@ -143,7 +143,7 @@ void send_both_ways(World& world, base::Duration time) {
   }
 }
 
-// The path swallows long datagrams without a word: the link finds out, and the pair that follows
+// The path silently drops long datagrams: the link finds out, and the pair that follows
 // has cells that pass.
 TEST(SimFaults, L_33_a_path_that_swallows_long_datagrams) {
   WorldConfig config;
@@ -203,7 +203,7 @@ WorldConfig small_pools(std::uint64_t seed) {
   return config;
 }
 
-// Far more frames than elements: the flow goes on by Updates alone. Frames that the reader holds
+// Far more frames than elements: the flow continues by Updates alone. Frames that the reader holds
 // stay as they are (the port compares them) while the peer has every reason to write.
 TEST(SimFaults, S001_14_elements_come_back_only_when_the_reader_is_done) {
   World world(small_pools(14));
@@ -282,7 +282,7 @@ TEST(SimFaults, same_seed_same_trace_other_seed_other_trace) {
 }
 
 // Seeds that found something once. 474, 911: a pair that ended in a blackout of which its idle peer
-// was not told. 5, 18: frames of the TAP that the new I/O unit dropped, because the NIC was not
+// was not notified. 5, 18: frames of the TAP that the new I/O unit dropped, because the NIC was not
 // configured yet.
 TEST(SimFaults, S000_15_seeds_that_failed_once) {
   for (const std::uint64_t seed : {5U, 18U, 474U, 911U})

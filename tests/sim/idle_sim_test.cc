@@ -43,7 +43,7 @@ TEST_F(IdleSim, X_23_an_idle_host_gives_back_and_the_first_frame_arrives) {
   EXPECT_EQ(world_->counter("host.pair.downs"), 0U);
 }
 
-TEST_F(IdleSim, X_23_ten_frames_a_second_are_not_idle) {
+TEST_F(IdleSim, X_23_ten_frames_per_second_are_not_idle) {
   world_->run(5s);
   const std::uint64_t then = given();
   for (int i = 0; i < 200; ++i) {

@@ -1,6 +1,6 @@
-// What was put in and what came out, one direction: every frame at most once, unchanged, in the
-// order of its flow. Frames carry their number and a pattern that follows from it. Violations are
-// kept as text, not thrown.
+// The frames put in and the frames that came out, one direction: every frame at most once,
+// unchanged, in the order of its flow. Frames carry their number and a pattern that follows from
+// it. Violations are kept as text, not thrown.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Ledger {
   static constexpr std::size_t kHead = lan::kVnetHeaderBytes + 14;
   static constexpr std::size_t kFrameMin = kHead + 16;
 
-  // Frame by frame the flows take turns; they differ by their ethertype. REQUIRES 1 to kFlowsMax.
+  // The flows alternate frame by frame; they differ by their ethertype. REQUIRES 1 to kFlowsMax.
   static constexpr std::size_t kFlowsMax = 16;
   Ledger(std::string name, const lan::MacAddress& from, const lan::MacAddress& to,
          std::size_t flows = 1)

@@ -1,6 +1,6 @@
 // sim_runner --seed N --count M [--frames F] [--twice] [--full] [--cell B] [--queues Q]
-// [--verbose]: runs the seeds N .. N+M-1, with --full, --cell and --queues as said and not as
-// drawn. One line a failing seed, then one line of figures; exit status 1 if any failed. --twice
+// [--verbose]: runs the seeds N .. N+M-1, with --full, --cell and --queues as given and not as
+// drawn. One line per failing seed, then one line of results; exit status 1 if any failed. --twice
 // runs each again and compares the traces.
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   app.add_flag("--twice", twice, "Run each seed twice and compare the traces");
   app.add_flag("--full", is_full, "Every run in the full link profile");
   app.add_option("--cell", cell_bytes, "Every run with this cell size");
-  app.add_option("--queues", queues, "Every run with so many queues");
+  app.add_option("--queues", queues, "Number of queues of every run");
   app.add_flag("--verbose", verbose, "A line for each seed, and log lines");
   CLI11_PARSE(app, argc, argv);
 
@@ -62,10 +62,11 @@ int main(int argc, char** argv) {
     arrived += out.frames_arrived;
     if (verbose) {
       std::printf(
-          "seed %lu: %lu frames, %lu turns, %.3f s virtual, %.3f s real, %lu pair ends, trace "
+          "seed %lu: %lu frames, %lu iterations, %.3f s virtual, %.3f s real, %lu pair ends, trace "
           "%016lx\n",
-          s, out.frames_arrived, out.turns, std::chrono::duration<double>(out.virtual_time).count(),
-          took.count(), out.pair_downs, out.trace_hash);
+          s, out.frames_arrived, out.iterations,
+          std::chrono::duration<double>(out.virtual_time).count(), took.count(), out.pair_downs,
+          out.trace_hash);
     }
     if (out.failure.empty()) continue;
     ++failed;

@@ -1,4 +1,4 @@
-// Processes that are killed and paths that go away, with traffic under way.
+// Processes that are killed and paths that go away, with traffic in flight.
 #include <gtest/gtest.h>
 
 #include "tests/sim/sim_world.h"
@@ -26,7 +26,7 @@ void send(World& world, int frames) {
   }
 }
 
-// What is sent from now on arrives, unchanged and in order, and all elements come back.
+// Frames sent from now on arrive, unchanged and in order, and all elements come back.
 void expect_working(World& world) {
   ASSERT_TRUE(world.connected());
   ASSERT_TRUE(world.run_until(10s, [&] { return world.quiet(); }));
@@ -153,7 +153,7 @@ TEST(SimRecovery, L_31_thirty_seconds_end_the_pair_and_it_comes_back) {
   expect_working(world);
 }
 
-// The side that sent nothing does not notice by itself; it is told as soon as the link is up.
+// The side that sent nothing does not notice on its own; it is notified as soon as the link is up.
 TEST(SimRecovery, L_31_the_idle_side_learns_that_the_pair_ended) {
   for (const bool host_is_idle : {true, false}) {
     World world(config_of(33));
@@ -187,7 +187,7 @@ TEST(SimRecovery, L_31_the_carrier_comes_back_with_the_link) {
   expect_working(world);
 }
 
-// A request that nobody answers in time was not refused: it is asked again. The path goes away at
+// A request without a reply in time was not refused: it is repeated. The path goes away at
 // each moment of the set-up in turn.
 TEST(SimRecovery, L_31_a_blackout_while_the_nic_is_configured) {
   for (int moment = 0; moment < 60; ++moment) {

@@ -18,7 +18,7 @@ fabric::FaultConfig draw_faults(base::Random& r) {
   const auto up_to = [&](std::uint32_t ppm) { return static_cast<std::uint32_t>(r.below(ppm)); };
   const auto often = [&] { return r.below(2) == 0; };
   f.loss_burst = static_cast<unsigned>(1 + r.below(3));
-  // What is drawn is the share that is lost; a burst begins so much more seldom.
+  // Draws the share that is lost; a burst begins correspondingly less often.
   const double share = often() ? static_cast<double>(up_to(300'000)) / 1e6
                                : static_cast<double>(up_to(30'000)) / 1e6;
   const double burst = f.loss_burst;
@@ -58,7 +58,7 @@ class Run {
     }
     out.trace_hash = world_.trace_hash();
     out.frames_arrived = world_.to_lan.taken() + world_.to_host.taken();
-    out.turns = world_.turns;
+    out.iterations = world_.iterations;
     out.virtual_time = world_.clock.now() - begin;
     out.pair_downs = downs();
     return out;
@@ -92,7 +92,7 @@ class Run {
     world_.send_to_host(draw_bytes(Ledger::kFrameMin));
     ++sent_;
   }
-  // In bursts with pauses; the last of them is still under way on return.
+  // In bursts with pauses; the last of them is still in flight on return.
   void send_frames(std::uint64_t count) {
     while (count > 0) {
       const std::uint64_t burst = std::min<std::uint64_t>(count, 1 + r_.below(s_.burst_max));
@@ -173,7 +173,7 @@ class Run {
     if (iou) world_.restart_iou();
     if (host && iou && !host_first) world_.run(pause);
     if (host && !host_first) world_.restart_host();
-    // Sometimes the traffic goes on at once, sometimes when all is up again, sometimes the next
+    // Sometimes the traffic continues at once, sometimes when all is up again, sometimes the next
     // event comes first.
     if (r_.below(2) == 0) world_.run_until(10s, [&] { return world_.connected(); });
   }
@@ -184,7 +184,7 @@ class Run {
     if (is_narrowed_) world_.run(10s);
     if (!world_.run_until(kBackWithin, [&] { return world_.connected(); }))
       return "not back after healing";
-    // What waited goes first; what is sent from here on must arrive whatever happened before.
+    // Waiting frames go first; frames sent from here on must arrive whatever happened before.
     if (!world_.run_until(kArriveWithin, [&] { return world_.quiet(); }))
       return "what waited does not move";
     if (!world_.connected()) return "the pair ended again after healing";

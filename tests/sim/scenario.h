@@ -1,6 +1,6 @@
 // One run drawn from a seed: what the path does wrong, how large everything is, what happens in
 // mid-traffic. Two phases: under faults nothing may go wrong in what arrives; then all is healed
-// and what is sent must arrive within a time [reliability 5]. The same seed and frame count give
+// and what is sent must arrive within a time. The same seed and frame count give
 // the same run.
 #pragma once
 
@@ -44,7 +44,7 @@ struct Outcome {
   std::string failure;  // empty: all is well
   std::uint64_t trace_hash = 0;
   std::uint64_t frames_arrived = 0;
-  std::uint64_t turns = 0;
+  std::uint64_t iterations = 0;
   base::Duration virtual_time{};
   std::uint64_t pair_downs = 0;
 };

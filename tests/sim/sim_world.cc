@@ -11,7 +11,7 @@ constexpr lan::MacAddress kLanMac{0x02, 0, 0, 0, 0, 0x0B};
 constexpr lan::MacAddress kPeerMac{0x02, 0, 0, 0, 0, 0x0C};
 
 // An idle process wakes up for nothing at most this often in a row.
-constexpr std::uint64_t kIdleTurnsMax = 2000;
+constexpr std::uint64_t kIdleIterationsMax = 2000;
 
 // Receives are posted before elements are advertised, so RNR does not occur; the peers are ours, so
 // no message or access of theirs is refused.
@@ -112,7 +112,7 @@ void World::start_host() {
   (*added)->connect(iou_end_->address(), clock.now());
 }
 
-// A killed process says nothing: its sockets go, so what waited there is lost too.
+// A killed process sends nothing: its sockets go, so what waited there is lost too.
 void World::restart_host() {
   collect_forbidden();
   host->abandon(clock.now());
@@ -152,14 +152,14 @@ void World::watch_pairs() {
   }
 }
 
-void World::turn(base::Time end) {
+void World::iterate(base::Time end) {
   bool made_progress = false;
   for (int i = 0; i < 64; ++i) {
     const base::Time now = clock.now();
     bool bytes_processed = host->step(now, tap.queued() > 0);
     bytes_processed |= iou->step(now, lan.queued() > 0);
     watch_pairs();
-    ++turns;
+    ++iterations;
     made_progress |= bytes_processed;
     if (!bytes_processed) break;
   }
@@ -167,11 +167,12 @@ void World::turn(base::Time end) {
   hash_ = (hash_ ^ static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ to_lan.hash() ^
            (to_host.hash() << 1)) *
           0x100000001B3ULL;
-  // What is in flight takes time: at least a microsecond a turn.
+  // Datagrams in flight take time: at least a microsecond per iteration.
   const base::Time due =
       std::min({host->deadline(), iou->deadline(), host_path_->deadline(), iou_path_->deadline()});
-  idle_turns_ = !made_progress && due <= now ? idle_turns_ + 1 : 0;
-  if (idle_turns_ == kIdleTurnsMax) forbidden_.push_back("a deadline is due and nothing is done");
+  idle_iterations_ = !made_progress && due <= now ? idle_iterations_ + 1 : 0;
+  if (idle_iterations_ == kIdleIterationsMax)
+    forbidden_.push_back("a deadline is due and nothing is done");
   const base::Time next =
       std::max(std::min(due, end), now + std::chrono::microseconds(made_progress ? 5 : 1));
   clock.set(std::min(next, std::max(end, now + std::chrono::microseconds(1))));
@@ -179,7 +180,7 @@ void World::turn(base::Time end) {
 
 void World::run(base::Duration span) {
   const base::Time end = clock.now() + span;
-  while (clock.now() < end) turn(end);
+  while (clock.now() < end) iterate(end);
 }
 
 bool World::quiet() const {
@@ -206,7 +207,7 @@ std::string World::pools_fault() const {
         return which + std::to_string(ours.available) + " posted, " +
                std::to_string(theirs->available) + " available";
       }
-      // What the reader has released is told to the peer at the latest when half is used up [2.4].
+      // Released elements are returned to the peer at the latest when half is used up.
       if (ours.available * 2 < ours.elements) return which + "elements were not returned";
     }
     return {};

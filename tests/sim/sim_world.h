@@ -1,6 +1,6 @@
 // One host and one I/O unit, their fabric and their frames, in one thread with a manual clock and a
-// seed. The same seed gives the same run: trace_hash() tells. docs/HACKING.md says how to run one
-// seed.
+// seed. The same seed gives the same run: compare trace_hash(). docs/HACKING.md shows how to run
+// one seed.
 #pragma once
 
 #include <functional>
@@ -47,7 +47,7 @@ class World {
     const base::Time end = clock.now() + span;
     while (!done()) {
       if (clock.now() >= end) return false;
-      turn(end);
+      iterate(end);
     }
     return true;
   }
@@ -93,14 +93,14 @@ class World {
   std::vector<std::vector<std::byte>> announced;  // with config.addresses: all short frames
   std::unique_ptr<host::Host> host;
   std::unique_ptr<iou::Iou> iou;
-  std::uint64_t turns = 0;
+  std::uint64_t iterations = 0;
 
  private:
   void start_host();
   void start_iou();
-  void turn(base::Time end);
+  void iterate(base::Time end);
   void watch_pairs();
-  // Counters that stay 0 whatever the path does [2.1]; read before a process ends.
+  // Counters that stay 0 whatever the path does; read before a process ends.
   void collect_forbidden();
 
   fabric::InProcessHub hub_;
@@ -111,7 +111,7 @@ class World {
   PoolCanary host_canary_, iou_canary_;
   std::vector<std::string> forbidden_;
   std::uint64_t restarts_ = 0;
-  std::uint64_t idle_turns_ = 0;  // in a row: a deadline that is due and nothing to do
+  std::uint64_t idle_iterations_ = 0;  // in a row: a deadline that is due and nothing to do
   std::uint64_t hash_ = 0;
 };
 

@@ -119,7 +119,7 @@ inline constexpr auto kWordList = std::to_array<WordRule>({
 });
 
 // Words of the table that are the name of something: the third step of INIT (docs/wire/flit.md).
-inline constexpr auto kProperNames =
-    std::to_array<std::string_view>({"ANSWER", "kAnswer", "on_answer", "send_answer"});
+inline constexpr auto kProperNames = std::to_array<std::string_view>(
+    {"ANSWER", "kAnswer", "on_answer", "send_answer", "kMoved", "\"answer\""});
 
 }  // namespace splitnic::tidy

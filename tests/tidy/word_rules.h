@@ -124,6 +124,9 @@ class WordMatcher {
 
 class WordChecker {
  public:
+  // Names of tests are sentences.
+  static constexpr std::size_t kSentenceWords = 5;
+
   WordChecker() {
     for (const WordRule& rule : kWordList) matchers_.emplace_back(rule);
   }
@@ -150,8 +153,11 @@ class WordChecker {
       std::size_t end = at;
       while (end < code.size() && is_word_letter(code[end])) ++end;
       const std::string_view name = code.substr(at, end - at);
-      if (std::isdigit(static_cast<unsigned char>(name.front())) == 0)
-        look(words_of_name(name, at), kCode);
+      if (std::isdigit(static_cast<unsigned char>(name.front())) == 0) {
+        const std::vector<Word> words = words_of_name(name, at);
+        const bool is_sentence = file_->below("tests") && words.size() >= kSentenceWords;
+        look(words, is_sentence ? kProse : kCode);
+      }
       at = end;
     }
   }
@@ -170,11 +176,14 @@ class WordChecker {
     }
   }
 
+  // A proper name that begins with a quote is the whole of a literal.
   bool is_proper_name(std::size_t offset) const {
-    const std::string_view rest = std::string_view(file_->text).substr(offset);
+    const std::string_view text = file_->text;
     return std::any_of(kProperNames.begin(), kProperNames.end(), [&](std::string_view name) {
-      return rest.starts_with(name) &&
-             (rest.size() == name.size() || !is_word_letter(rest[name.size()]));
+      const std::size_t at = name.starts_with('"') && offset > 0 ? offset - 1 : offset;
+      const std::size_t end = at + name.size();
+      return text.substr(at).starts_with(name) &&
+             (end == text.size() || name.ends_with('"') || !is_word_letter(text[end]));
     });
   }
 

@@ -40,6 +40,12 @@ TEST(WordRules, identifiers_are_taken_apart) {
   EXPECT_EQ(count("base/a.h", "int kept = turned + return_of(lower_bound);\n"), 0U);
 }
 
+TEST(WordRules, names_of_tests_are_sentences) {
+  EXPECT_EQ(count("tests/a.cc", "TEST(A, each_bit_is_cleared_in_turn) {\n"), 0U);
+  EXPECT_EQ(count("tests/a.cc", "TEST(A, each_bit_is_believed_anew) {\n"), 2U);
+  EXPECT_EQ(count("tests/a.cc", "int turn_of_a = 0;\n"), 1U);
+}
+
 TEST(WordRules, a_phrase_goes_over_the_end_of_a_line_and_not_over_code) {
   EXPECT_EQ(count("base/a.h", "int a;  // it goes\n        // on with the next\n"), 1U);
   EXPECT_EQ(count("base/a.cc", "f(\"it goes \"\n  \"on\");\n"), 1U);
@@ -53,6 +59,7 @@ TEST(WordRules, what_is_allowed) {
   EXPECT_EQ(count("docs/a.md", "at the most\n"), 1U);
   EXPECT_EQ(count("docs/a.md", "it goes on lane 15\n"), 0U);
   EXPECT_EQ(count("base/a.h", "// ANSWER\nvoid on_answer();\n"), 0U);
+  EXPECT_EQ(count("base/a.cc", "f(\"answer\"); f(\"no answer\");\n"), 1U);
   EXPECT_EQ(count("base/a.h", "// Answer\nvoid on_answers();\n"), 2U);
   EXPECT_EQ(count("docs/wire/a.md", "octets\n"), 0U);
   EXPECT_EQ(count("docs/a.md", "octets\n"), 1U);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kBatch = 64;
 
-// 64 datagrams, each with memory of its own.
+// 64 datagrams, each with separate memory.
 struct Batch {
   explicit Batch(std::size_t size) : bytes(kBatch * size) {
     for (std::size_t i = 0; i < kBatch; ++i) {

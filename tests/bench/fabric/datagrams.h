@@ -1,5 +1,5 @@
 // The plain comparator of goal V10: datagrams of one length by sendmmsg and recvmmsg, 64 a call.
-// What is lost on the way does not count.
+// Lost datagrams do not count.
 #pragma once
 
 #include "tests/bench/fabric/two_ends.h"

@@ -1,14 +1,14 @@
-// What one queue pair of the fabric does: RDMA write with immediate data, Send and RDMA read by
-// size, as bandwidth, messages a second and one-way latency (half a round trip; of a read half of
-// the time that it takes). Two processes, each with an adapter on an underlay of its own. Prints a
-// table; asserts nothing. tests/bench/fabric.sh puts it beside libfabric.
+// Measures one queue pair of the fabric: RDMA write with immediate data, Send and RDMA read by
+// size, as bandwidth, messages per second and one-way latency (half a round trip; of a read half of
+// the time that it takes). Two processes, each with its own adapter and underlay. Prints a table;
+// asserts nothing. tests/bench/fabric.sh compares it with libfabric.
 //   --underlay udp|shm    default udp
 //   --op write|send|read|mmsg|all
 //                         all: the first three. mmsg: plain datagrams by sendmmsg and recvmmsg
 //   --size N|all          bytes, 1 to 1048576; default all
-//   --seconds S           of each figure, default 1
+//   --seconds S           of each result, default 1
 //   --spin                both ends ask instead of sleeping
-//   --pin                 each end has a processor of its own
+//   --pin                 each end has its own processor
 //   --loss PERCENT        of the datagrams that the passive end receives
 //   --go-back-n           instead of selective repeat
 //   --netns A,B           the active and the passive end are in these network namespaces
@@ -53,7 +53,7 @@ T value_of(base::Result<T> result) {
   return std::move(*result);
 }
 
-// The passive end's, as it tells it to the other.
+// The passive end's result, as it reports it to the other.
 using Address = std::array<char, 64>;
 
 std::unique_ptr<fabric::Underlay> listen(const Options& options, const Run& run, Address& address) {
@@ -72,7 +72,7 @@ std::unique_ptr<fabric::Underlay> listen(const Options& options, const Run& run,
   return underlay;
 }
 
-// Answers what asks for it, until the other end has measured.
+// Replies to requests until the other end has measured.
 void serve(const Options& options, const Run& run, Control& control) {
   Address address{};
   const auto underlay = listen(options, run, address);

@@ -49,7 +49,7 @@ class Table(unittest.TestCase):
             self.check_row(rows[0], underlay, "spins", "write", "64", results=("rate", "us"))
 
     def check_loss(self, *options):
-        for _ in range(50):  # on a busy machine so little is sent that nothing may be lost by chance
+        for _ in range(50):  # on a busy machine so few cells are sent that none may be lost by chance
             done, rows = rows_of("--op", "write", "--no-head", "--loss", "2", *options)
             self.assertEqual((done.returncode, len(rows)), (0, 1), done.stderr)
             if goals.parse_row(rows[0])["lost"] > 0:

@@ -1,4 +1,4 @@
-// fabric_bench's figures, measured on libfabric: RDMA write with immediate data (fi_writedata),
+// fabric_bench's results, measured on libfabric: RDMA write with immediate data (fi_writedata),
 // Send (fi_senddata), both with a completion at the other end, and RDMA read (fi_read), between two
 // processes that ask and never sleep. Debian's libfabric-bin has nothing like it. Prints rows of
 // fabric_bench's table; the carrier is the provider. A row that fails is named on standard error,
@@ -6,9 +6,9 @@
 //   --provider tcp|udp;ofi_rxd|shm
 //   --op write|send|read|all     default all
 //   --size N|all                 bytes, 1 to 1048576; default all
-//   --seconds S                  of each figure, default 1
+//   --seconds S                  of each result, default 1
 //   --limit S                    a row that takes longer has failed; default 4 * seconds + 20
-//   --pin                        each end has a processor of its own
+//   --pin                        each end has its own processor
 //   --netns A,B                  the active and the passive end are in these network namespaces
 //   --addresses ACTIVE,PASSIVE   of the two ends, default 127.0.0.1
 //   --no-head                    rows only
@@ -46,7 +46,7 @@ LibfabricEnd::Config config_of(const Options& options, Op op, std::size_t bytes,
           is_active};
 }
 
-// Ends this process then, wherever it is: a provider may wait for ever within a call.
+// Ends this process then, wherever it is: a provider may wait indefinitely within a call.
 void limit_time(const Options& options) {
   const double limit_s = options.limit_s > 0 ? options.limit_s : 4 * options.seconds + 20;
   ::alarm(static_cast<unsigned>(std::ceil(limit_s)));
@@ -57,12 +57,12 @@ void serve(LibfabricEnd::Config config, Control& control) {
   for (unsigned turns = 1; turns % 1024 != 0 || !control.is_readable(); ++turns) end.turn();
 }
 
-// One message, and until the other end has answered; a read is an answer by itself.
+// One message, and until the other end has replied; a read is its own reply.
 void take_round_trip(LibfabricEnd& end, Op op) {
-  const auto answers = [&] { return op == Op::kRead ? end.sent() : end.received(); };
-  const std::size_t answered = answers();
+  const auto replies = [&] { return op == Op::kRead ? end.sent() : end.received(); };
+  const std::size_t known = replies();
   end.turn_until([&] { return end.post(Word::kReply); });
-  end.turn_until([&] { return answers() > answered; });
+  end.turn_until([&] { return replies() > known; });
 }
 
 void measure_latency(LibfabricEnd& end, double seconds, Op op, Row& row) {
@@ -82,7 +82,7 @@ void measure_latency(LibfabricEnd& end, double seconds, Op op, Row& row) {
 }
 
 // More small reads make ofi_rxd of libfabric 1.17 slower, and it may come to a stop for good.
-std::size_t under_way_max(const Row& row) {
+std::size_t in_flight_max(const Row& row) {
   constexpr std::size_t kRxdReads = 16;
   const std::size_t slots = slots_for(row.bytes);
   return row.op == name(Op::kRead) && row.carrier == "udp;ofi_rxd" ? std::min(slots, kRxdReads)
@@ -90,7 +90,7 @@ std::size_t under_way_max(const Row& row) {
 }
 
 void stream(LibfabricEnd& end, double seconds, Op op, Row& row) {
-  const std::size_t slots = under_way_max(row);
+  const std::size_t slots = in_flight_max(row);
   const std::size_t before = end.sent();
   const base::Time begin = end.clock.now();
   const base::Time until = begin + seconds_of(seconds);
@@ -100,7 +100,7 @@ void stream(LibfabricEnd& end, double seconds, Op op, Row& row) {
     while (end.open() < slots && has_room) has_room = end.post(Word::kCount);
     end.turn_until([&] { return end.sent() > known || (!has_room && end.open() == 0); });
   }
-  // A completion here may come before the message is there: the answer to the last one does not.
+  // A completion here may come before the message is there: the reply to the last one does not.
   take_round_trip(end, op);
   end.turn_until([&] { return end.open() == 0; });
   row.messages = end.sent() - before;

@@ -40,7 +40,7 @@ LibfabricEnd::Info LibfabricEnd::find() const {
   hints->domain_attr->mr_mode =
       FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
-  // The answer to the last Send stands for those before it.
+  // The reply to the last Send stands for those before it.
   if (config_.op == Op::kSend) hints->tx_attr->msg_order = FI_ORDER_SAS;
   hints->fabric_attr->prov_name = ::strdup(config_.provider.c_str());
   const bool has_address = config_.provider != "shm";
@@ -91,7 +91,7 @@ void LibfabricEnd::register_memory() {
 }
 
 void LibfabricEnd::meet(Control& control) {
-  Greeting mine;
+  Handshake mine;
   mine.key = ::fi_mr_key(mr_.get());
   if ((info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0) {
     std::byte* const start = memory_.data();
@@ -100,7 +100,7 @@ void LibfabricEnd::meet(Control& control) {
   mine.name_bytes = mine.name.size();
   check(::fi_getname(&ep_->fid, mine.name.data(), &mine.name_bytes), "fi_getname");
   control.tell_value(mine);
-  theirs_ = control.hear_value<Greeting>();
+  theirs_ = control.hear_value<Handshake>();
   if (::fi_av_insert(av_.get(), theirs_.name.data(), 1, &peer_, 0, nullptr) != 1) {
     fail(title() + ": fi_av_insert");
   }
@@ -165,11 +165,11 @@ bool LibfabricEnd::turn() {
     ++received_;
     if (config_.op == Op::kSend) ++receives_due_;
     if (!config_.is_active && entry.data == static_cast<std::uint64_t>(Word::kReply)) {
-      ++answers_due_;
+      ++replies_due_;
     }
   }
   post_receives();
-  while (answers_due_ > 0 && post(Word::kCount)) --answers_due_;
+  while (replies_due_ > 0 && post(Word::kCount)) --replies_due_;
   return got > 0;
 }
 

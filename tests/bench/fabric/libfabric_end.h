@@ -27,9 +27,9 @@ class LibfabricEnd {
   // Meets the other end; whatever goes wrong ends this process.
   LibfabricEnd(Config config, Control& control);
 
-  // One message of the run, in the next slot. False: the provider wants a turn first.
+  // One message of the run, in the next slot. False: the provider must make progress first.
   bool post(Word word);
-  // Takes what is complete, answers what asks for it. False: nothing was.
+  // Takes completions, replies to requests. Returns false if there was none.
   bool turn();
   template <class Done>
   void turn_until(const Done& is_done) {
@@ -39,7 +39,7 @@ class LibfabricEnd {
       if (turns % 1024 == 0 && clock.now() > limit) fail(title() + ": nothing moves");
     }
   }
-  // Messages of this end: under way, and complete here.
+  // Messages of this end: in flight, and complete here.
   std::size_t open() const { return posted_ - sent_; }
   std::size_t sent() const { return sent_; }
   // Messages of the other end that are complete here; its reads are not noticed.
@@ -59,7 +59,7 @@ class LibfabricEnd {
     void operator()(fi_info* info) const { ::fi_freeinfo(info); }
   };
   using Info = std::unique_ptr<fi_info, FreeInfo>;
-  struct Greeting {
+  struct Handshake {
     std::uint64_t key = 0;
     std::uint64_t start = 0;
     std::size_t name_bytes = 0;
@@ -87,8 +87,8 @@ class LibfabricEnd {
   Object<fid_mr> mr_;
   Object<fid_ep> ep_;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
-  Greeting theirs_;
-  std::size_t next_ = 0, posted_ = 0, sent_ = 0, received_ = 0, answers_due_ = 0;
+  Handshake theirs_;
+  std::size_t next_ = 0, posted_ = 0, sent_ = 0, received_ = 0, replies_due_ = 0;
   std::size_t next_receive_ = 0, receives_due_ = 0;
 };
 

@@ -98,9 +98,8 @@ bool run_two(const Ends& ends, const Body& passive, const Body& active) {
     int status = 0;
     succeeded &= ::waitpid(child, &status, 0) == child && status == 0;
     if (WIFSIGNALED(status)) {
-      std::fprintf(stderr, "%s: the %s end did not exit: %s\n",
-                   program_invocation_short_name, child == first ? "passive" : "active",
-                   ::strsignal(WTERMSIG(status)));
+      std::fprintf(stderr, "%s: the %s end did not exit: %s\n", program_invocation_short_name,
+                   child == first ? "passive" : "active", ::strsignal(WTERMSIG(status)));
     }
   }
   return succeeded;

@@ -1,5 +1,5 @@
 // The two processes of a benchmark, and the socket between them. The passive one serves, the active
-// one measures; each may be in a network namespace of its own.
+// one measures; each may be in a separate network namespace.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace splitnic::bench {
 
-// Says why on standard error and ends this process.
+// Prints the reason on standard error and ends this process.
 [[noreturn]] void fail(const std::string& why);
 
 struct Ends {
@@ -25,12 +25,12 @@ struct Ends {
   bool is_pinned = false;                   // a processor for each, if there are two
 };
 
-// What the two tell each other besides what is measured.
+// Messages between the two apart from the measured ones.
 class Control {
  public:
   explicit Control(base::UniqueFd fd) : fd_(std::move(fd)) {}
   int fd() const { return fd_.get(); }
-  // The other end has said something, or has ended.
+  // The other end has sent something, or has ended.
   bool is_readable() const;
   void tell(std::span<const std::byte> bytes);
   // The next message, cut to the room there is; ends this process if the other one has ended.
@@ -51,7 +51,7 @@ class Control {
 };
 
 using Body = std::function<void(Control&)>;
-// Runs both, each in a process of its own, until they return. False if one of them failed.
+// Runs both, each in a separate process, until they return. False if one of them failed.
 bool run_two(const Ends& ends, const Body& passive, const Body& active);
 
 // "write" and so on; ends this process if it is none.

@@ -1,5 +1,5 @@
-// A path between two endpoints: datagrams wait in a buffer of so many bytes in front of a line of
-// so many bytes a second, arrive a delay later, and are lost by chance, each by itself or the
+// A path between two endpoints: datagrams wait in a bounded buffer in front of a line with a
+// bandwidth, arrive a delay later, and are lost at random, each separately or the
 // whole batch that was sent with it. What does not fit the buffer is lost too. What has arrived by
 // the time of a receive is one batch, as a receiving kernel makes it. No real time: the clock is
 // asked. Thread: one for both ends.
@@ -28,7 +28,7 @@ class Bottleneck final : public fabric::Underlay {
   static constexpr std::size_t kDatagramBytes = 1472;
 
   Bottleneck(std::uint32_t number, base::Clock& clock, base::Random& random);
-  // What is sent here arrives there. REQUIRES before the first call of anything else.
+  // Datagrams sent here arrive there. REQUIRES before the first call of anything else.
   void join(Bottleneck& other) { other_ = &other; }
   // Of what is sent from here, from now on.
   void set_config(const PathConfig& config) { config_ = config; }

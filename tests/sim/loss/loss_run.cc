@@ -12,10 +12,10 @@ namespace {
 using namespace fabric::testing;  // NOLINT(google-build-using-namespace): the harness is built of
                                   // it
 constexpr std::size_t kBytes = 64 << 10;
-constexpr std::size_t kUnderWay = 64;  // 4 MiB, as fabric_bench
+constexpr std::size_t kInFlight = 64;  // 4 MiB, as fabric_bench
 constexpr std::size_t kReceives = 1024;
-// A turn of both ends takes this: what arrives meanwhile waits.
-constexpr base::Duration kTurn = std::chrono::microseconds(10);
+// An iteration of both ends takes this time: datagrams that arrive meanwhile wait.
+constexpr base::Duration kIteration = std::chrono::microseconds(10);
 
 class BottleneckCarrier final : public Carrier {
  public:
@@ -33,7 +33,7 @@ class BottleneckCarrier final : public Carrier {
   base::Clock& clock() override { return clock_; }
   bool has_traffic(std::size_t) override { return there_.has_arrived() || back_.has_arrived(); }
   void wait(base::Time until) override { clock_.set(std::max(until, clock_.now())); }
-  void after_turn() override { clock_.advance(kTurn); }
+  void after_turn() override { clock_.advance(kIteration); }
 
  private:
   Bottleneck& of(std::size_t end) { return end == 0 ? back_ : there_; }
@@ -54,8 +54,8 @@ class LossRun {
     init.send_depth = init.receive_depth = kReceives;
     qp_ = pair_.connect(init);
     for (std::size_t i = 0; i < kReceives; ++i) CHECK(pair_.a().post_recv(qp_.a));
-    from_ = &pair_.b().memory(kUnderWay * kBytes, 1);
-    to_ = &pair_.a().memory(kUnderWay * kBytes);
+    from_ = &pair_.b().memory(kInFlight * kBytes, 1);
+    to_ = &pair_.a().memory(kInFlight * kBytes);
   }
 
   LossFigures measure(std::size_t messages) {
@@ -93,11 +93,11 @@ class LossRun {
   std::uint64_t sent(fabric::TransportCounter which) { return pair_.b().count(which); }
 
   void post() {
-    const std::size_t at = (next_++ % kUnderWay) * kBytes;
+    const std::size_t at = (next_++ % kInFlight) * kBytes;
     CHECK(pair_.b().post_write(qp_.b, {from_->sge(at, kBytes)}, to_->at(at), to_->handle, 0, 0));
     posted_at_.push_back(pair_.now());
   }
-  // Keeps so many under way until `messages` or a few more are complete; how many.
+  // Keeps kInFlight open until `messages` or a few more are complete; returns how many.
   std::size_t write(std::size_t messages) {
     std::size_t written = 0;
     const bool done = pair_.run_until(
@@ -114,7 +114,7 @@ class LossRun {
             ++written;
           }
           pair_.b().sent.clear();
-          while (posted_at_.size() < kUnderWay) post();
+          while (posted_at_.size() < kInFlight) post();
           return written >= messages;
         },
         std::chrono::hours(1));

@@ -18,7 +18,7 @@ PathConfig wide(std::uint32_t loss_ppm, base::Duration delay) {
   return path;
 }
 
-// The repair of one cell takes two round trips; sending goes on meanwhile.
+// The repair of one cell takes two round trips; sending continues meanwhile.
 TEST(LossRunTest, S000_15_repair_does_not_halt_sending) {
   for (const base::Duration delay : {25us, 200us, 2000us}) {
     const std::uint64_t whole = run_loss(wide(0, delay), 1, kMessages).goodput_permille;
@@ -29,7 +29,7 @@ TEST(LossRunTest, S000_15_repair_does_not_halt_sending) {
   }
 }
 
-TEST(LossRunTest, S000_15_what_is_sent_again_is_what_was_lost) {
+TEST(LossRunTest, S000_15_what_was_lost_is_retransmitted_and_nothing_else) {
   const LossFigures f = run_loss(wide(50'000, 25us), 1, kMessages);
   EXPECT_LE(f.again_permille, 60U);
   EXPECT_GE(f.again_permille, 40U);

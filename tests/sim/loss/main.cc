@@ -1,6 +1,6 @@
 // loss_sweep [--check FILE | --write FILE]: writes of 64 KiB over paths of a grid of loss, delay
 // and buffer, as a table. --write puts it between the marks of a page, --check compares it with
-// what is there: the figures are the same in every build, so a difference is a change of how the
+// what is there: the results are the same in every build, so a difference is a change of how the
 // fabric repairs loss. Exit status 1 if they differ.
 #include <cstdio>
 #include <fstream>

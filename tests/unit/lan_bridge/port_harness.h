@@ -127,7 +127,7 @@ inline bool eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-// With the header as its receiver rebuilds it: what the kernel says of hdr_len is its own business.
+// With the header as its receiver rebuilds it: the kernel may choose hdr_len.
 inline Bytes rebuilt(Bytes frame, std::uint32_t mtu = 1500) {
   EXPECT_EQ(rebuild(frame, kOffloadChecksum | kOffloadTso4 | kOffloadTso6 | kOffloadUso, mtu),
             VnetVerdict::kGood);

@@ -192,7 +192,7 @@ TEST_F(AccessCheckTest, S002_17_M_05_check_f_each_right_cleared_in_turn) {
   }
 }
 
-TEST_F(AccessCheckTest, S002_17_a_window_has_rights_of_its_own) {
+TEST_F(AccessCheckTest, S002_17_a_window_has_its_own_rights) {
   const MemoryHandle handle = region();
   const MemoryHandle reads = table_.bind_window(kPd, handle, kStart, 8, kRemoteRead, kQp).value();
   EXPECT_EQ(try_access(reads, kStart, 8, AccessKind::kRemoteWrite), 'f');

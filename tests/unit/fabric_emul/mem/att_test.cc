@@ -101,7 +101,7 @@ TEST_F(AttTest, S002_08_each_page_size_at_its_borders) {
       EXPECT_EQ(at(handle, kStart + i * page).at, pages[i]);
       EXPECT_EQ(at(handle, kStart + i * page + 1).at, pages[i] + 1);
       EXPECT_EQ(at(handle, kStart + ((i + 1) * page - 1)).at, pages[i] + page - 1);
-      EXPECT_EQ(at(handle, kStart + i * page, 3 * page - i * page).run, page) << "one page a run";
+      EXPECT_EQ(at(handle, kStart + i * page, 3 * page - i * page).run, page) << "one page per run";
     }
     EXPECT_EQ(at(handle, kStart + 3 * page).failed, AccessCheck::kE);
     ASSERT_TRUE(table_.deregister(handle));
@@ -161,7 +161,7 @@ TEST_F(AttTest, S002_10_shared_memory_has_one_table_that_ends_with_the_last_regi
   const VirtualAddress elsewhere(0x5000);
   const MemoryHandle two = table_.register_shared(kOtherPd, one, kRemoteRead, elsewhere).value();
   EXPECT_EQ(table_.att_count(), 1U) << "no second table";
-  EXPECT_EQ(table_.live_count(), 2U) << "an entry of its own";
+  EXPECT_EQ(table_.live_count(), 2U) << "a separate entry";
   EXPECT_NE(one, two);
   const auto of_two = [&](std::uint64_t offset, AccessKind kind) {
     return table_.access(two, elsewhere + offset, 1, kind, kOtherPd, kQp);

@@ -87,10 +87,10 @@ TEST(KeyTest, S_59_handles_of_a_dense_table_are_uniform) {
   }
 }
 
-// What one handle tells of the next: if every bit of the next one is as good as a coin whatever the
-// upper byte of this one was, a guesser gains nothing by it. 10^6 pairs in 256 groups: 3906 a
-// group, a bit is set 1953 times, standard deviation 31.
-TEST(KeyTest, S_59_one_handle_tells_nothing_of_the_next) {
+// One handle reveals nothing about the next: if every bit of the next one is as good as a coin
+// whatever the upper byte of this one was, a guesser gains nothing by it. 10^6 pairs in 256 groups:
+// 3906 a group, a bit is set 1953 times, standard deviation 31.
+TEST(KeyTest, S_59_one_handle_reveals_nothing_of_the_next) {
   base::SeededRandom random(12);
   const KeyPermutation permutation(random);
   std::array<std::array<std::uint32_t, 33>, 256> seen{};  // [32]: how many

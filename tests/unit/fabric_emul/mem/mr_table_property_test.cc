@@ -1,6 +1,6 @@
 // Random operations on the table against the plain model of tests/support: registration in every
 // form, sharing, windows, moving pages, accesses and copies. A failure is shrunk to a short list of
-// words and says its seed.
+// words and prints its seed.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

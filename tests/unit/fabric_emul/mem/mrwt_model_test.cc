@@ -1,4 +1,4 @@
-// Random operations on the table against a plain model: each must pass exactly when the model says
+// Random operations on the table against a plain model: each must pass exactly when the model does
 // so.
 #include <gtest/gtest.h>
 

@@ -187,7 +187,7 @@ TEST_F(MrwtTest, S000_29_the_default_start_is_opaque) {
   EXPECT_GT(*starts.rbegin() - *starts.begin(), std::uint64_t{1} << 55);
 }
 
-// Draws the same value again and again until told otherwise.
+// Draws the same value repeatedly until it is changed.
 
 class ScriptedRandom final : public base::Random {
  public:
@@ -223,7 +223,7 @@ TEST_F(MrwtDeathTest, asking_the_start_of_a_dead_handle_is_our_bug) {
   EXPECT_DEATH((void)table_.start_of(handle), "has_value");
 }
 
-// Random operations against a plain model: an access passes exactly when the model says so.
+// Random operations against a plain model: an access passes exactly when it passes in the model.
 
 }  // namespace mrwt_test
 }  // namespace splitnic::fabric

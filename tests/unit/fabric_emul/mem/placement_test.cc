@@ -25,7 +25,7 @@ class PlacementTest : public testing::Test {
   Sge piece(std::uint64_t at, std::uint32_t length) const {
     return {VirtualAddress(start_ + at), length, handle_};
   }
-  // What the list holds, byte by byte.
+  // Content of the list, byte by byte.
   std::vector<std::byte> flat(std::span<const Sge> pieces) const {
     std::vector<std::byte> bytes;
     for (const Sge& sge : pieces) {

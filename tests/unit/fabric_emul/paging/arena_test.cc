@@ -37,7 +37,7 @@ TEST(ArenaTest, frames_are_taken_once_each_and_given_back_empty) {
   EXPECT_EQ(arena->resident_bytes(), 4 * kPage);
   std::byte* const one = *frames.begin();
   EXPECT_FALSE(arena->is_taken(one + 64));
-  arena->give_back(one);
+  arena->release(one);
   EXPECT_FALSE(arena->is_taken(one));
   EXPECT_EQ(arena->resident_bytes(), 3 * kPage) << "the kernel has it back";
   EXPECT_EQ(arena->free_frames(), 1U);
@@ -50,8 +50,8 @@ TEST(ArenaTest, frames_are_taken_once_each_and_given_back_empty) {
 TEST(ArenaDeathTest, a_frame_given_back_twice_is_our_bug) {
   const auto arena = Arena::make(2, 12).value();
   std::byte* const frame = arena->take();
-  arena->give_back(frame);
-  EXPECT_DEATH(arena->give_back(frame), "is_taken");
+  arena->release(frame);
+  EXPECT_DEATH(arena->release(frame), "is_taken");
 }
 
 class OnDemandTest : public testing::Test {
@@ -132,7 +132,7 @@ TEST_F(OnDemandTest, without_a_free_frame_the_access_is_refused_and_works_later)
   EXPECT_FALSE(refused.ok());
   EXPECT_EQ(refused.failed, AccessCheck::kA);
   EXPECT_EQ(pages_.without_frame(), 1U);
-  arena_->give_back(taken.back());
+  arena_->release(taken.back());
   EXPECT_TRUE(write(0, in).ok());
 }
 

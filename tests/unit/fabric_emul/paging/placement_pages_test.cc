@@ -113,7 +113,7 @@ class OneFrameTest : public testing::Test {
  protected:
   static constexpr std::size_t kBefore = 100;  // bytes of a range that lie before the second page
   static VirtualAddress at(std::uint64_t offset) { return VirtualAddress(0x10000 + offset); }
-  // What the first page holds; it is brought in if it is out.
+  // Content of the first page; it is brought in if it is out.
   std::vector<std::byte> first_page() {
     std::vector<std::byte> out(kFrameOverheadBytes);
     EXPECT_TRUE(read_remote(table_, kPd, kQp, handle_, at(0), out).ok());

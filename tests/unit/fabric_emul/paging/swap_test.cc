@@ -46,7 +46,7 @@ class Trace final : public SwapObserver {
   const Mrwt& table_;
 };
 
-// A guest: a region of its own, its word, and a consumer that issues requests by noting them.
+// A guest: its region, its word, and a consumer that issues requests by noting them.
 class Guest final : public IoIssuer {
  public:
   Guest(Mrwt& table, Arena& arena, SwapArbitrator& arbitrator, std::uint32_t number)
@@ -69,7 +69,7 @@ class Guest final : public IoIssuer {
     return bytes;
   }
   bool write() { return write_remote(table_, pd, kQp, region, start(), content()).ok(); }
-  // What a remote reader gets; nullopt when it is refused.
+  // Result of a remote read; nullopt when it is refused.
   std::optional<std::vector<std::byte>> read() const {
     std::vector<std::byte> bytes(kLength);
     const PlacementResult got = read_remote(table_, pd, kQp, region, start(), bytes);
@@ -110,7 +110,7 @@ class SwapTest : public testing::Test {
   Guest guest_{table_, *arena_, arbitrator_, 1};
 };
 
-TEST_F(SwapTest, S004_09_a_region_without_a_word_is_pinned_and_cannot_be_swapped) {
+TEST_F(SwapTest, S004_09_a_region_that_has_no_word_is_pinned_and_cannot_be_swapped) {
   const std::vector<std::byte*> pages{arena_->take()};
   const MemoryHandle pinned = table_.register_pages(guest_.pd, {pages, 12, 0, kPage}, 31).value();
   EXPECT_FALSE(arbitrator_.adopt(pinned, guest_.consumer));
@@ -121,7 +121,7 @@ TEST_F(SwapTest, S004_09_a_region_without_a_word_is_pinned_and_cannot_be_swapped
   EXPECT_EQ(arbitrator_.state(guest_.region), State::kOut);
 }
 
-TEST_F(SwapTest, S004_09_only_frames_of_its_own_are_adopted) {
+TEST_F(SwapTest, S004_09_only_its_own_frames_are_adopted) {
   std::atomic<std::uint32_t> word{0};
   const auto adopts = [&](const std::vector<std::byte*>& pages) {
     const MemoryHandle region = table_
@@ -135,7 +135,7 @@ TEST_F(SwapTest, S004_09_only_frames_of_its_own_are_adopted) {
   };
   std::byte* const mine = arena_->take();
   std::byte* const free = arena_->take();
-  arena_->give_back(free);
+  arena_->release(free);
   std::byte* const of_guest = table_.entry(guest_.region)->att->page(0);
   EXPECT_TRUE(adopts({mine}));
   EXPECT_FALSE(adopts({mine, mine}));
@@ -166,7 +166,7 @@ TEST_F(SwapTest, S004_13_else_it_waits_for_the_call_after_the_last_io) {
   ASSERT_TRUE(guest_.consumer.finish(guest_.region));
   EXPECT_EQ(arbitrator_.state(guest_.region), State::kOut);
   EXPECT_TRUE(std::ranges::equal(trace_.steps, kOut));
-  EXPECT_FALSE(arbitrator_.quiesced(guest_.region)) << "said twice";
+  EXPECT_FALSE(arbitrator_.quiesced(guest_.region)) << "reported twice";
 }
 
 TEST_F(SwapTest, S004_13_a_consumer_that_does_not_finish_in_time_is_an_error_and_keeps_it) {
@@ -184,7 +184,7 @@ TEST_F(SwapTest, S004_13_a_consumer_that_does_not_finish_in_time_is_an_error_and
   EXPECT_NE(expired[0].error.text().find("outstanding"), std::string::npos);
   EXPECT_EQ(arbitrator_.state(guest_.region), State::kIn);
   EXPECT_EQ(arbitrator_.deadline(), base::kNever);
-  EXPECT_EQ(guest_.issued, (std::vector<std::uint64_t>{1, 2})) << "what was queued goes on";
+  EXPECT_EQ(guest_.issued, (std::vector<std::uint64_t>{1, 2})) << "queued I/O continues";
   EXPECT_EQ(guest_.word, 2U);
   EXPECT_EQ(guest_.read(), guest_.content());
   EXPECT_FALSE(arbitrator_.quiesced(guest_.region)) << "too late";
@@ -263,7 +263,7 @@ TEST_F(SwapTest, S004_15_back_in_other_frames_with_the_same_key_and_bytes) {
   ASSERT_TRUE(guest_.consumer.submit(key, 6, kOneSend));
   EXPECT_EQ(arbitrator_.state(key), State::kOut) << "two frames are not three";
   EXPECT_TRUE(trace_.steps.empty());
-  arena_->give_back(others[0]);
+  arena_->release(others[0]);
   EXPECT_EQ(arbitrator_.bring_back(), 1U);
 
   EXPECT_TRUE(std::ranges::equal(trace_.steps, kIn));
@@ -338,7 +338,7 @@ TEST_F(SwapTest, S004_17_regions_come_back_in_the_order_of_interest) {
   ASSERT_TRUE(arbitrator_.interest(guest_.region));
   ASSERT_TRUE(arbitrator_.interest(guest_.region)) << "twice is once";
   for (int i = 0; i < 3; ++i) {
-    arena_->give_back(taken.back());
+    arena_->release(taken.back());
     taken.pop_back();
   }
   EXPECT_EQ(arbitrator_.bring_back(), 1U);
@@ -346,7 +346,7 @@ TEST_F(SwapTest, S004_17_regions_come_back_in_the_order_of_interest) {
   EXPECT_EQ(arbitrator_.state(guest_.region), State::kOut);
   EXPECT_EQ(other.read(), other.content());
   for (int i = 0; i < 3; ++i) {
-    arena_->give_back(taken.back());
+    arena_->release(taken.back());
     taken.pop_back();
   }
   EXPECT_EQ(arbitrator_.bring_back(), 1U);
@@ -354,7 +354,7 @@ TEST_F(SwapTest, S004_17_regions_come_back_in_the_order_of_interest) {
 }
 
 // It would leave the quiesce bit of the consumer set, and nobody to reset it.
-TEST_F(SwapTest, S004_12_a_quiescable_region_is_not_registered_anew) {
+TEST_F(SwapTest, S004_12_a_quiescable_region_is_not_reregistered) {
   EXPECT_FALSE(table_.reregister(guest_.region, {.rights = kLocalRead}));
   EXPECT_TRUE(guest_.read());
 }
@@ -365,14 +365,14 @@ TEST_F(SwapTest, a_region_that_was_deregistered_meanwhile_is_forgotten) {
   while (std::byte* const frame = arena_->take()) taken.push_back(frame);
   ASSERT_TRUE(arbitrator_.interest(guest_.region));
   ASSERT_TRUE(table_.deregister(guest_.region));
-  for (std::byte* const frame : taken) arena_->give_back(frame);
+  for (std::byte* const frame : taken) arena_->release(frame);
   EXPECT_EQ(arbitrator_.bring_back(), 0U);
   EXPECT_FALSE(arbitrator_.interest(guest_.region));
   EXPECT_FALSE(request(guest_));
   EXPECT_TRUE(arbitrator_.expire(base::kNever - std::chrono::seconds(1)).empty());
 }
 
-TEST_F(SwapTest, forgetting_a_region_that_is_quiescing_lets_its_consumer_go_on) {
+TEST_F(SwapTest, forgetting_a_region_that_is_quiescing_lets_its_consumer_continue) {
   ASSERT_TRUE(guest_.consumer.submit(guest_.region, 1, kOneSend));
   ASSERT_TRUE(request(guest_));
   arbitrator_.forget(guest_.region);

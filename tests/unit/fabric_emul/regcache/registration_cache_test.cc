@@ -155,7 +155,7 @@ std::size_t plain_caller(Registrar& registrar, const fabric::Mrwt& table,
 TEST_F(RegistrationCacheTest, S003_07_a_caller_of_the_plain_calls_gains_the_cache) {
   EXPECT_EQ(plain_caller(table_, table_, at(0, 5000)), 200'000U);
   EXPECT_EQ(plain_caller(cache_, table_, at(0, 5000)), 200'000U);
-  // Five buffers by themselves, and the placed ones as they grew together.
+  // Five separate buffers, and the placed ones as they grew together.
   EXPECT_EQ(count(RegCounter::kRegistered), 10U);
   EXPECT_EQ(count(RegCounter::kHit), 190U);
   EXPECT_EQ(cache_.size(), 6U);
@@ -217,7 +217,7 @@ TEST_F(RegistrationCacheTest, X_23_memory_is_locked_as_long_as_it_is_registered)
   EXPECT_TRUE(kernel_.locked.empty());
 }
 
-TEST_F(RegistrationCacheTest, X_25_an_entry_that_the_table_ended_is_registered_anew) {
+TEST_F(RegistrationCacheTest, X_25_an_entry_that_the_table_ended_is_registered_again) {
   const auto buffer = at(0, kPage);
   const MemoryHandle idle = get_put(buffer);
   ASSERT_TRUE(table_.deregister(idle));

@@ -1,4 +1,4 @@
-// What registration caches of others got wrong: the cases of UCX (test_rcache) and of fabtests
+// Faults of other registration caches: the cases of UCX (test_rcache) and of fabtests
 // (mr_test, mr_cache_evict), by their names; and M-13, memory that goes away.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ using fabric::MemoryHandle;
 
 class RegistrationCases : public RegistrationTest {
  protected:
-  // What the adapter reads at the first byte, -1 if it is refused.
+  // Value that the adapter reads at the first byte, -1 if it is refused.
   int first_byte(MemoryHandle handle, base::MutableBytes memory) {
     const auto found = table_.access(handle, cache_.own_start(memory), memory.size(),
                                      AccessKind::kLocalRead, kPd, {});
@@ -72,7 +72,7 @@ TEST_F(RegistrationCases, ucx_merge_expand_prot) {
 
 TEST_F(RegistrationCases, ucx_merge_invalid_prot_a_neighbour_that_is_gone_is_not_merged) {
   const MemoryHandle region1 = get_put(at(0, 4 * kPage));
-  gone_ = at(0, kPage);  // and nobody said so
+  gone_ = at(0, kPage);  // without invalidate()
   const MemoryHandle region2 = get(at(3 * kPage, 4 * kPage));
   EXPECT_EQ(table_.length_of(region2), 4 * kPage);
   EXPECT_NE(reach(region1, at(kPage, kPage)), '\0');

@@ -1,4 +1,4 @@
-// What is collected, and what never is.
+// Which entries are collected, and which never are.
 #include "fabric_emul/regcache/registration_gc.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST_F(RegistrationGcTest, S003_06_an_entry_idle_for_long_vanishes_and_one_in_us
   const MemoryHandle kept = get_put(at(8 * kPage, kPage));
   EXPECT_EQ(collect_after(gc, 1s), 1U);
   EXPECT_EQ(collect_after(gc, 8s), 0U);
-  EXPECT_EQ(get_put(at(8 * kPage, kPage)), kept) << "used: it begins anew";
+  EXPECT_EQ(get_put(at(8 * kPage, kPage)), kept) << "used: its time restarts";
   EXPECT_EQ(collect_after(gc, 9s), 0U);
   EXPECT_EQ(collect_after(gc, 1s), 1U);
   EXPECT_EQ(collect_after(gc, 3600s), 0U);

@@ -1,5 +1,5 @@
 // Random operations on the cache against a plain model: who uses which memory, and which memory was
-// said to be gone. After each step the table, the kernel and the entries must agree with it.
+// invalidated. After each step the table, the kernel and the entries must agree with it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -109,7 +109,7 @@ class RegistrationModel : public RegistrationTest {
     used_.erase(used_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
-  // Memory goes, as it is said; what lies where it was comes at the next call.
+  // Memory goes, with invalidate(); what lies where it was comes at the next call.
   void invalidate_one() {
     const auto memory = any_memory();
     const auto hurt = entries();
@@ -128,7 +128,7 @@ class RegistrationModel : public RegistrationTest {
     std::erase_if(used_, [&](const Use& use) { return use.handle == handle; });
   }
 
-  // The table ends a region by itself.
+  // The table ends a region without the cache.
   void end_one_behind_its_back() {
     const auto all = entries();
     if (all.empty()) return;

@@ -47,7 +47,7 @@ TEST_F(KernelAgentTest, S001_43_a_vi_with_posted_descriptors_is_not_destroyed) {
   EXPECT_EQ(b_.status(sent), kViDone | kViFlushed);
   EXPECT_EQ(b_.status(posted), kViDone | kViFlushed | kViOpReceive);
   EXPECT_EQ(b_.status(rung), kViDone | kViFlushed | kViOpReceive);
-  EXPECT_FALSE(b_.agent.destroy_vi(*b_.vi)) << "nobody was told";
+  EXPECT_FALSE(b_.agent.destroy_vi(*b_.vi)) << "not reported yet";
   EXPECT_FALSE(b_.agent.destroy_cq(*b_.cq));
   b_.take();
   EXPECT_EQ(b_.done.size(), 3U);
@@ -165,7 +165,7 @@ TEST_F(KernelAgentTest,
   EXPECT_EQ(a_.status(receive), kViDone | kViOpReceive);
 }
 
-TEST_F(KernelAgentTest, S001_43_notify_tells_of_the_next_completion_once) {
+TEST_F(KernelAgentTest, S001_43_notify_reports_the_next_completion_once) {
   harness_.connect();
   int told = 0;
   a_.agent.notify(*a_.cq, [&] { ++told; });

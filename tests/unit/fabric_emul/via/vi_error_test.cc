@@ -108,7 +108,7 @@ TEST_P(WrongDescriptor, S001_42_S001_44_touches_nothing_but_its_status_and_ends_
   EXPECT_EQ(harness.b.done[1].descriptor, behind);
   EXPECT_EQ(harness.b.status(behind) & kViErrors, kViFlushed);
   EXPECT_EQ(harness.b.vi->state(), ViState::kError);
-  EXPECT_EQ(harness.a.vi->state(), ViState::kError) << "the peer is told";
+  EXPECT_EQ(harness.a.vi->state(), ViState::kError) << "the peer is notified";
   EXPECT_EQ(harness.b.region.bytes, here);
   EXPECT_EQ(harness.a.region.bytes, there);
 }
@@ -165,7 +165,7 @@ TEST(ViErrorTest, S001_41_a_descriptor_that_cannot_hold_a_status_is_not_posted) 
   EXPECT_EQ(harness.b.vi->state(), ViState::kConnected);
 }
 
-// What the two sides say when a transfer is refused by the one that it goes to.
+// Status of the two sides when the target refuses a transfer.
 struct Refusal {
   std::string name;
   std::uint32_t sender;
@@ -214,7 +214,7 @@ class RefusedByPeer : public ::testing::TestWithParam<Refusal> {};
 INSTANTIATE_TEST_SUITE_P(All, RefusedByPeer, ::testing::ValuesIn(refusals()),
                          [](const auto& one) { return one.param.name; });
 
-TEST_P(RefusedByPeer, S001_44_a_reliable_vi_says_why_and_the_connection_ends) {
+TEST_P(RefusedByPeer, S001_44_a_reliable_vi_reports_the_reason_and_the_connection_ends) {
   for (const auto level : {ViReliability::kDelivery, ViReliability::kReception}) {
     ViHarness harness(level);
     const auto there = harness.a.region.bytes;
@@ -236,7 +236,7 @@ TEST_P(RefusedByPeer, S001_44_a_reliable_vi_says_why_and_the_connection_ends) {
   }
 }
 
-TEST_P(RefusedByPeer, S001_44_an_unreliable_vi_does_not_hear_of_it_and_both_go_on) {
+TEST_P(RefusedByPeer, S001_44_an_unreliable_vi_is_not_notified_and_both_continue) {
   if (GetParam().name.starts_with("read")) return;  // this level has none
   ViHarness harness(ViReliability::kUnreliable);
   const auto there = harness.a.region.bytes;

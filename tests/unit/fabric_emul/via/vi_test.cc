@@ -100,7 +100,7 @@ TEST_P(ViTransfer, S001_44_rdma_read_on_reliable_levels_only) {
   expect_no_entries();
 }
 
-// What the fenced send takes along is what the read before it has brought.
+// The fenced send carries the data that the read before it has fetched.
 TEST_P(ViTransfer, S001_44_a_fenced_send_waits_for_the_read_before_it) {
   if (GetParam() == ViReliability::kUnreliable) return;
   a_.receive({a_.data(100000, 20000)});
@@ -162,7 +162,7 @@ TEST_P(ViTransfer, S001_41_a_place_is_free_when_its_completion_was_taken) {
     a_.cq->poll();
     return a_.status({a_.slots.start, a_.slots.handle}) != 0;
   }));
-  EXPECT_FALSE(a_.vi->post(ViQueue::kReceive, more)) << "done, but nobody was told";
+  EXPECT_FALSE(a_.vi->post(ViQueue::kReceive, more)) << "done, but not returned yet";
   a_.take();
   EXPECT_TRUE(a_.vi->post(ViQueue::kReceive, more));
 }

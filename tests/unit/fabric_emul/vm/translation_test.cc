@@ -139,7 +139,7 @@ TEST_P(TranslationTest, S000_21_ranges_that_a_segment_table_allows) {
   }
 }
 
-TEST(SegmentTable, S000_21_a_range_does_not_go_on_at_the_beginning_of_the_space) {
+TEST(SegmentTable, S000_21_a_range_does_not_continue_at_the_beginning_of_the_space) {
   constexpr SegmentPointer kFirst{0}, kLast{0xFFFFFF};
   SegmentTable segments;
   for (const SegmentPointer segment : {kFirst, kLast}) {
@@ -150,7 +150,7 @@ TEST(SegmentTable, S000_21_a_range_does_not_go_on_at_the_beginning_of_the_space)
   EXPECT_FALSE(segments.allows(EffectiveAddress(kMax), kVmPageBytes, kPageRead));
 }
 
-TEST(InvertedPageTable, S000_30_a_frame_says_its_page) {
+TEST(InvertedPageTable, S000_30_a_frame_leads_to_its_page) {
   InvertedPageTable table(2);
   const VirtualPage page = page_of(kUpper, 77);
   EXPECT_FALSE(table.page_in(PhysicalPage(1)));

@@ -14,7 +14,7 @@ namespace splitnic::fabric::testing::vm_property_test {
 constexpr int kCases = 10'000;
 constexpr std::uint64_t kPagesMax = 3;
 
-// What the model knows of memory: its bytes, which pages were mapped, who may write.
+// The model of memory: its bytes, which pages were mapped, who may write.
 struct Content {
   std::vector<std::byte> bytes;
   std::vector<bool> mapped;
@@ -169,7 +169,7 @@ class Life {
 
 class VmProperty : public ::testing::TestWithParam<PageTableForm> {};
 
-TEST_P(VmProperty, S000_26_addresses_mean_what_the_model_says) {
+TEST_P(VmProperty, S000_26_addresses_mean_what_they_mean_in_the_model) {
   rc::detail::TestParams params;
   params.seed = 2600;
   params.maxSize = 40;

@@ -1,4 +1,4 @@
-// What the memory manager refuses, and that pages keep their bytes wherever they are.
+// Refusals of the memory manager, and that pages keep their bytes wherever they are.
 #include "fabric_emul/vm/vmm.h"
 
 #include <gtest/gtest.h>

@@ -187,7 +187,7 @@ TEST(CellGoldenTest, ack_cells_with_and_without_bitmap_and_a_nak) {
   EXPECT_EQ(emitted(head), golden::kRnrNak);
 }
 
-TEST(CellGoldenTest, S002_01_an_ack_on_a_stream_says_the_next_expected_byte) {
+TEST(CellGoldenTest, S002_01_an_ack_on_a_stream_has_the_next_expected_byte) {
   const AckExt ack{.msn = 1, .receive_credits = 64};
   CellHead head{.header = reply_header(Op::kAck, 0x100)};
   head.header.service = Service::kStream;

@@ -10,7 +10,7 @@
 namespace splitnic::fabric {
 namespace mac_header_test {
 
-TEST(MacHeaderTest, S001_35_every_field_stands_where_the_page_says) {
+TEST(MacHeaderTest, S001_35_every_field_is_where_the_page_has_it) {
   const golden::Bytes in =
       golden::bytes_of("1b85d702 12345678 6e0a0b0c ff0d0e0f fe101112 13141516 1718191a");
   const MacHeader h = MacHeader::parse(in.data());

@@ -29,7 +29,7 @@ TEST(PrettyTest, a_cell_is_one_line) {
   }
 }
 
-TEST(PrettyTest, a_bad_cell_or_flit_says_why) {
+TEST(PrettyTest, a_bad_cell_or_flit_shows_its_error) {
   golden::Bytes cell = bytes_of(golden::kWriteOnly);
   cell[50] ^= std::byte{1};
   EXPECT_EQ(dump_cell(cell), "bad cell: crc, 64 bytes");

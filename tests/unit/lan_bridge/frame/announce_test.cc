@@ -1,4 +1,4 @@
-// Golden bytes of what tells a LAN where an address is: RFC 826 and 5227, RFC 4861.
+// Golden bytes of the frames that announce an address to a LAN: RFC 826 and 5227, RFC 4861.
 #include "lan_bridge/frame/announce.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Segmentation: pieces are right by themselves, and together they are what was cut.
+// Segmentation: each piece is right, and together they are the frame that was cut.
 #include "lan_bridge/frame/segment.h"
 
 #include <gtest/gtest.h>
@@ -141,7 +141,7 @@ TEST(SegmentTest, a_frame_longer_than_an_element_of_64_KiB_is_split_never_cut) {
   }
 }
 
-TEST(SegmentTest, what_cannot_be_split_is_said_so) {
+TEST(SegmentTest, what_cannot_be_split_is_reported) {
   const Bytes frame = make_frame({.payload_bytes = 9000, .gso_size = 1200});
   EXPECT_FALSE(Segmenter::of(frame, Segmenter::Mode::kSuper, 1200));
   EXPECT_TRUE(Segmenter::of(frame, Segmenter::Mode::kSuper, 1200 + 12 + 14 + 52));

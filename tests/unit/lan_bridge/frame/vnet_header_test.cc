@@ -1,4 +1,4 @@
-// The 12 bytes, and the rebuilding that believes none of them (requirements 2.12).
+// The 12 bytes, and the rebuilding that trusts none of them.
 #include "lan_bridge/frame/vnet_header.h"
 
 #include <gtest/gtest.h>

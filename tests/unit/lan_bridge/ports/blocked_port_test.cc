@@ -1,5 +1,5 @@
-// Ports that lower what they write, on an interface slower than their writers: two writers take
-// turns, and a writer's memory is gone as soon as its frame was taken.
+// Ports with software GSO on an interface slower than their writers: two writers alternate, and a
+// writer's memory is gone as soon as its frame was taken.
 #include <gtest/gtest.h>
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
@@ -53,7 +53,7 @@ std::array<Writer, 2> two_writers() {
   return out;
 }
 
-void append_lowered(Bytes frame, std::vector<Bytes>& out) {
+void append_segmented(Bytes frame, std::vector<Bytes>& out) {
   auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
   if (!segmenter) {
     ASSERT_TRUE(finish_checksum(frame));
@@ -75,20 +75,20 @@ void expect_whole_frames_in_turn(FramePort& port, FramePort& lan) {
   std::size_t times_pending = 0;
   std::size_t times_refused = 0;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  for (std::size_t turn = 0; std::chrono::steady_clock::now() < end; ++turn) {
-    Writer& writer = writers[turn % 2];
+  for (std::size_t round = 0; std::chrono::steady_clock::now() < end; ++round) {
+    Writer& writer = writers[round % 2];
     if (writer.frames.empty()) {
       if (writers[0].frames.empty() && writers[1].frames.empty() && !port.write_pending()) break;
       port.flush();
     } else if (const Bytes frame = writer.frames.front(); writer.offer(port)) {
-      append_lowered(frame, expected);
+      append_segmented(frame, expected);
       ++taken;
     } else {
       ++times_refused;
     }
     if (!port.write_pending()) continue;
     ++times_pending;
-    // What is begun goes on as it was begun.
+    // A frame that was begun continues as it began.
     ASSERT_TRUE(port.set_offloads(kOffloadsAll));
     ASSERT_TRUE(port.set_offloads(0));
     pollfd wait{port.fd(), POLLOUT, 0};
@@ -126,7 +126,8 @@ TEST(BlockedPortTest, pcap_frame_by_frame_ends_a_frame_before_it_takes_another_w
   expect_whole_frames_of_pcap(false);
 }
 
-// What needs no lowering is never kept by the port: what would block stays with its writer.
+// A frame that needs no software GSO is never kept by the port: if it would block it stays with its
+// writer.
 TEST(BlockedPortTest, pcap_loses_no_plain_frame_that_would_block) {
   for (const bool has_batches : {true, false}) {
     on_veth([has_batches] {

@@ -69,7 +69,7 @@ TEST_F(FilePortTest, S001_02_replays_a_capture_and_writes_one_without_privilege)
   EXPECT_TRUE(port->input_ended());
   write_all(*port, frames);
   expect_balance(*port, 3, 3);
-  // What was written is readable at once: segments of the super-frame, all checksums finished.
+  // Written frames are readable at once: segments of the super-frame, all checksums finished.
   auto again = open({.in = path("out.pcap")});
   const auto written = Inbox(*again).take(100, true);
   ASSERT_EQ(written.size(), 2U + 21);

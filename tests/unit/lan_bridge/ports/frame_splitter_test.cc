@@ -1,4 +1,4 @@
-// What a port does with a frame that it lowers and cannot send at once: the port owns the rest of
+// A frame that the port segments in software and cannot send at once: the port owns the rest of
 // it, whatever becomes of the memory that it came from and whoever writes next.
 #include "lan_bridge/ports/frame_splitter.h"
 
@@ -34,7 +34,7 @@ std::vector<Bytes> joined(std::initializer_list<std::vector<Bytes>> parts) {
   return out;
 }
 
-// A frame in memory of its own, of which nothing is left after the write.
+// A frame in separate memory, of which nothing is left after the write.
 std::size_t write_and_free(FramePort& port, const Bytes& frame) {
   auto memory = std::make_unique<std::byte[]>(frame.size());
   std::memcpy(memory.get(), frame.data(), frame.size());
@@ -46,7 +46,7 @@ std::size_t write_and_free(FramePort& port, const Bytes& frame) {
 
 struct Wire {
   Wire() {
-    port.is_lowering = true;
+    port.has_software_gso = true;
     port.on_write = [this](base::Bytes frame) { seen.emplace_back(frame.begin(), frame.end()); };
   }
   sim::FakePort port{MacAddress{}};
@@ -110,7 +110,7 @@ TEST(WriteSplitterTest, a_batch_ends_at_the_frame_that_blocked) {
     taken.push_back(wire.port.write(left));
     left = left.subspan(taken.back());
   }
-  // The plain frame and the super-frame, its five segments, the checksum frame a turn after its
+  // The plain frame and the super-frame, its five segments, the checksum frame a step after its
   // port took it, the last.
   EXPECT_EQ(taken, (std::vector<std::size_t>{2, 0, 0, 0, 0, 1, 0, 1}));
   EXPECT_EQ(wire.seen, joined({{frames[0]},

@@ -132,7 +132,7 @@ TEST(PacketPortTest, an_offload_switched_off_is_done_in_software_both_ways) {
 }
 
 // More datagrams in one than the kernel makes (UDP_MAX_SEGMENTS: 128, 64 before 6.9).
-TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_cut_here_and_said_once) {
+TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_segmented_here_and_logged_once) {
   on_veth([] {
     auto [a, b] = open_pair();
     const Bytes refused = make_frame({.is_udp = true, .payload_bytes = 15000, .gso_size = 100});
@@ -244,7 +244,7 @@ TEST(PacketPortTest, what_the_kernel_drops_or_refuses_is_counted_by_name) {
   });
 }
 
-// What a full interface has not taken is to wait with its host, not in the socket before it.
+// Frames that a full interface has not taken wait with its host, not in the socket before it.
 TEST(PacketPortTest, S001_08_the_socket_holds_little_of_what_goes_out) {
   on_veth([] {
     const auto port = *PacketPort::open({.interface = "va"});

@@ -182,7 +182,7 @@ TEST(PcapPortTest, losses_are_counted_by_name) {
     EXPECT_FALSE(port->state().link_up);
     Inbox(*port).take_all();
     run("ip link set vb up");
-    // It goes on after the interface came back (the other end needs a moment to notice).
+    // It continues after the interface came back (the other end needs a moment to notice).
     std::size_t later = 0;
     EXPECT_TRUE(eventually([&] {
       if (later == 0) write_all(*lan, {make_frame({})});

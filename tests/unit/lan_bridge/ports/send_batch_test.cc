@@ -1,4 +1,4 @@
-// Batches into a socket that keeps the bounds of messages and takes only so many of them: what it
+// Batches into a socket that keeps the bounds of messages and takes only some of them: what it
 // does when that blocks or refuses one, wherever in a batch.
 #include "lan_bridge/ports/send_batch.h"
 
@@ -28,7 +28,7 @@ struct Socket {
     out = base::UniqueFd(fds[1]);
     EXPECT_EQ(::setsockopt(in.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer), 0);
   }
-  // What has arrived, up to `count`, as frames with an empty vnet header.
+  // Returns what has arrived, up to `count`, as frames with an empty vnet header.
   void take(std::vector<Bytes>& frames, std::size_t count = SIZE_MAX) const {
     Bytes room(kVnetHeaderBytes + 65536);
     for (; count > 0; --count) {
@@ -57,7 +57,7 @@ Bytes super_frame(std::uint64_t seed, std::size_t segments, bool is_udp = false)
   return make_frame(
       {.is_udp = is_udp, .payload_bytes = segments * 1000 - 300, .gso_size = 1000, .seed = seed});
 }
-void append_lowered(Bytes frame, std::vector<Bytes>& out) {
+void append_segmented(Bytes frame, std::vector<Bytes>& out) {
   auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
   if (!segmenter) {
     ASSERT_TRUE(finish_checksum(frame));
@@ -70,9 +70,9 @@ void append_lowered(Bytes frame, std::vector<Bytes>& out) {
     piece.copy_to(out.back());
   }
 }
-std::vector<Bytes> lowered(std::span<const Bytes> frames) {
+std::vector<Bytes> segmented(std::span<const Bytes> frames) {
   std::vector<Bytes> out;
-  for (const Bytes& frame : frames) append_lowered(frame, out);
+  for (const Bytes& frame : frames) append_segmented(frame, out);
   return out;
 }
 
@@ -92,7 +92,7 @@ std::vector<Bytes> mixed() {
 }
 
 // As a port does it: what blocked in its middle is held, and everything arrives once and in order.
-TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes_once) {
+TEST(SendBatchTest, whatever_blocks_continues_where_it_stopped_and_each_piece_goes_once) {
   const std::vector<Bytes> frames = mixed();
   Fixture f;
   WriteSplitter held(f.counters);
@@ -107,7 +107,7 @@ TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes
       return true;
     });
     if (!held.is_pending()) {
-      // In memory of their own, of which nothing is left after the call.
+      // In separate memory, of which nothing is left after the call.
       std::vector<Bytes> copies(frames.begin() + static_cast<std::ptrdiff_t>(done), frames.end());
       const auto sent = f.send(copies);
       if (sent.pieces > 0) held.hold_rest(copies[sent.frames], sent.pieces);
@@ -118,7 +118,7 @@ TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes
     f.socket.take(got, 1 + times_held % 3);
   }
   f.socket.take(got);
-  const std::vector<Bytes> expected = lowered(frames);
+  const std::vector<Bytes> expected = segmented(frames);
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], expected[i]) << i;
   EXPECT_GT(times_held, 4U);
@@ -169,7 +169,7 @@ TEST(SendBatchTest, a_frame_that_is_refused_in_the_middle_drops_alone) {
   EXPECT_EQ(sent.pieces, 0U);
   std::vector<Bytes> got;
   f.socket.take(got);
-  EXPECT_EQ(got, lowered(std::vector<Bytes>{frames[0], frames[2], frames[4], frames[7]}));
+  EXPECT_EQ(got, segmented(std::vector<Bytes>{frames[0], frames[2], frames[4], frames[7]}));
   EXPECT_EQ(f.at(PortCounter::kTxFrames), 6U);
   EXPECT_EQ(f.at(PortCounter::kTxSplit), 2U);
   EXPECT_EQ(f.at(PortCounter::kTxDropTooLong), 1U);

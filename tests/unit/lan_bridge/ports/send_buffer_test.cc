@@ -1,5 +1,5 @@
 // How much a packet port's socket holds of what goes out: what a full interface has not taken is to
-// wait with its host, in whose turn it then goes, not in the socket before it [S001-08].
+// wait with its host, subject to fair queueing, not in the socket before it [S001-08].
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/socket.h>
@@ -73,7 +73,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-TEST(SendBufferTest, what_the_system_cuts_is_told_once) {
+TEST(SendBufferTest, what_the_system_cuts_is_logged_once) {
   on_veth([] {
     give_up_net_admin();
     ::testing::internal::CaptureStderr();
@@ -94,7 +94,7 @@ TEST(SendBufferTest, what_the_system_cuts_is_told_once) {
   });
 }
 
-TEST(SendBufferTest, nothing_is_told_of_a_buffer_that_is_as_long_as_asked) {
+TEST(SendBufferTest, nothing_is_logged_of_a_buffer_that_is_as_long_as_asked) {
   on_veth([] {
     ::testing::internal::CaptureStderr();
     const auto port = *PacketPort::open({.interface = "va"});

@@ -63,8 +63,8 @@ TEST(TapPortTest, frames_of_every_kind_cross_whole_in_both_directions) {
   });
 }
 
-// One line, and all goes on without.
-TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_told_once) {
+// One line, and the port works without.
+TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_logged_once) {
   constexpr std::uint32_t kUso = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
   struct Case {
     std::uint32_t refused;
@@ -163,7 +163,7 @@ TEST(TapPortTest, F_51_a_restart_adopts_only_our_own_tap_that_nobody_holds) {
     run("ip link set veth9 alias ours");
     const auto veth = TapPort::open({.name = "veth9", .alias = "ours"});
     ASSERT_FALSE(veth);
-    EXPECT_EQ(veth.error().text(), "veth9: the interface exists and is not a TAP of ours");
+    EXPECT_EQ(veth.error().text(), "veth9: the interface exists and is not one of our TAPs");
     EXPECT_TRUE(exists("veth9"));
   });
 }

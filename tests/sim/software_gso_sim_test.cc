@@ -6,7 +6,7 @@
 #include "tests/sim/sim_world.h"
 #include "tests/unit/lan_bridge/frame_builder.h"
 
-namespace splitnic::sim::lowering_sim_test {
+namespace splitnic::sim::software_gso_sim_test {
 
 using namespace std::chrono_literals;
 using lan::frame_builder::Bytes;
@@ -25,13 +25,13 @@ std::vector<Bytes> segments_of(const Bytes& frame) {
 
 // Takes two frames, then none.
 std::vector<Bytes>& watch(FakePort& port, std::vector<Bytes>& seen) {
-  port.is_lowering = true;
+  port.has_software_gso = true;
   port.writes_left = 2;
   port.on_write = [&seen](base::Bytes frame) { seen.emplace_back(frame.begin(), frame.end()); };
   return seen;
 }
 
-TEST(SimLowering, the_lan_gets_the_rest_of_a_super_frame_of_a_host_that_is_gone) {
+TEST(SimSoftwareGso, the_lan_gets_the_rest_of_a_super_frame_of_a_host_that_is_gone) {
   WorldConfig config;
   World world(config);
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
@@ -52,7 +52,7 @@ TEST(SimLowering, the_lan_gets_the_rest_of_a_super_frame_of_a_host_that_is_gone)
   EXPECT_FALSE(world.iou->nics()[0]->wants_output());
 }
 
-TEST(SimLowering, the_tap_gets_the_rest_of_a_super_frame_of_a_unit_that_is_gone) {
+TEST(SimSoftwareGso, the_tap_gets_the_rest_of_a_super_frame_of_a_unit_that_is_gone) {
   World world(WorldConfig{});
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
   std::vector<Bytes> seen;
@@ -76,4 +76,4 @@ TEST(SimLowering, the_tap_gets_the_rest_of_a_super_frame_of_a_unit_that_is_gone)
   EXPECT_TRUE(world.host->is_drained());
 }
 
-}  // namespace splitnic::sim::lowering_sim_test
+}  // namespace splitnic::sim::software_gso_sim_test
