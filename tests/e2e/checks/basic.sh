@@ -92,9 +92,17 @@ check_bridge() {
   in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2 >/dev/null && fail "the bridge is gone and the LAN still responds"
 }
 
+# What both programs map shared and writable: files and memory, by device and inode.
+shared_with_another() { awk '$2 ~ /^.w.s$/ && $5 != 0 { print $4, $5 }' "/proc/${pid_of[$1]}/maps" | sort -u; }
+host_is_down() {
+  ask iou show --json |
+    "$python" -c 'import json, sys; sys.exit([p["state"] for p in json.load(sys.stdin)["peers"]] != ["down"])'
+}
+
 # Unplugged from the LAN side, nothing else reaches it; a kill is noticed by the other and does not harm it.
 check_apart() {
   bring_up
+  equal "memory that both programs map" "$(comm -12 <(shared_with_another host) <(shared_with_another iou))" ""
   ping_all "$ns_host" 10.77.0.2 20
   ip -n "$ns_lan" link set lan0 down
   in_ns "$ns_host" ping -q -c 2 -i 0.2 -W 1 10.77.0.2 >/dev/null && fail "the LAN responds although it is unplugged"
@@ -107,4 +115,10 @@ check_apart() {
   is_up host && fail "the host reports up without an I/O unit"
   start_iou
   within "replies after the I/O unit's restart" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  host_is_down && fail "the unit calls a host down that is up"
+  stop host KILL
+  within "the unit calls the killed host down" 5000 host_is_down
+  running iou || fail "the I/O unit ended with the host"
+  start_host
+  nic_up
 }
