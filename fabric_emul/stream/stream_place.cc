@@ -113,7 +113,7 @@ bool StreamReceiver::place_send(const CellView& cell) {
   return true;
 }
 
-// The peer deregisters a region or window of ours that it was given [S002-35].
+// The peer deregisters one of our regions or windows that it was given [S002-35].
 bool StreamReceiver::deregister_for(const CellView& cell) {
   if (!cell.dereg) return true;
   const MemoryHandle tag(*cell.dereg);

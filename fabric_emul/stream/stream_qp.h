@@ -79,7 +79,7 @@ class StreamQp {
   std::uint16_t mcp_wanted = 0;
 
  private:
-  // A TERMINATE of ours that the peer has not acknowledged.
+  // Our TERMINATE, which the peer has not acknowledged.
   struct Farewell {
     Terminate terminate;
     StreamNumber number;

@@ -35,7 +35,7 @@ struct StreamSendLimits {
 
 inline constexpr std::uint32_t kStreamWindowMax = 1U << 30;
 
-// What was agreed in CONNECT.
+// The values agreed in CONNECT.
 struct StreamStart {
   StreamNumber number;
   Psn psn;

@@ -52,6 +52,11 @@ struct QpContext {
   // numbers, the payload length and the flags.
   MacHeader header(Op op, Pos pos, const Link& over) const {
     MacHeader h;
+    fill_header(h, op, pos, over);
+    return h;
+  }
+  // The same in place, for the data path: a header that is moved is written twice.
+  void fill_header(MacHeader& h, Op op, Pos pos, const Link& over) const {
     h.sl = attr.sl;
     h.pos = pos;
     h.op = op;
@@ -60,7 +65,6 @@ struct QpContext {
     h.slid = over.local_lid();
     h.dqpn = attr.remote_qpn;
     h.sqpn = qpn;
-    return h;
   }
   void count_sent(std::size_t cell_bytes) {
     counters.add(TransportCounter::kTxCells);

@@ -174,7 +174,7 @@ void Requester::fail_registration(std::uint64_t no, WcStatus status) {
 }
 
 // The failing work request completes behind those before it, and those behind it are flushed. The
-// queue pair continues to receive, and sends again after resume_sq() [S002-32].
+// queue pair continues to receive, and may send after resume_sq() [S002-32].
 void Requester::end_drained(WcStatus status) {
   complete_front(status);
   while (!queue_.empty()) complete_front(WcStatus::kFlushed);

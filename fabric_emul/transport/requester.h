@@ -133,7 +133,8 @@ class Requester {
   bool window_has_room(std::uint64_t wire_bytes) const;
   bool wants_ack(const Wqe& w, std::uint32_t csn) const;
   void open_read(const Wqe& w, base::Time now);
-  MacHeader header_of(const Wqe& w, std::uint32_t csn, const Link& link, std::uint8_t flags) const;
+  void fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const Link& link,
+                   std::uint8_t flags) const;
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, std::uint8_t flags);
   std::size_t emit_request(Link& link, const Wqe& w, std::uint32_t from, std::uint8_t flags);
 

@@ -83,7 +83,7 @@ bool Requester::go_back_to_packet(const CellView& cell, const AckExt& ack) {
 }
 
 void Requester::on_rnr(const AckExt& ack, base::Time now) {
-  if (now < rnr_until_) return;  // said twice: the wait has begun
+  if (now < rnr_until_) return;  // a duplicate: the wait has begun
   context_.counters.add(TransportCounter::kRnrSeen);
   if (context_.attr.rnr_retry < kRnrRetryForever && rnr_tries_++ >= context_.attr.rnr_retry) {
     return fail(WcStatus::kRnrRetryExceeded);
@@ -225,7 +225,7 @@ bool Requester::has_given_up(base::Time now) {
 
 // Returns false when that was the last try.
 bool Requester::on_response_timeout(base::Time now) {
-  if (now < reads_.deadline(records_.oldest(), congestion_.rto())) return true;
+  if (reads_.empty() || now < reads_.deadline(records_.oldest(), congestion_.rto())) return true;
   if (has_given_up(now)) return false;
   reads_.on_timeout(records_.oldest(), now);
   return true;
@@ -248,8 +248,10 @@ void Requester::on_time(base::Time now) {
 }
 
 base::Time Requester::deadline() const {
-  const base::Time response_at = reads_.deadline(records_.oldest(), congestion_.rto());
-  const base::Time at = std::min({timer_.deadline(), response_at, local_.deadline()});
+  base::Time at = std::min(timer_.deadline(), local_.deadline());
+  if (!reads_.empty()) {
+    at = std::min(at, reads_.deadline(records_.oldest(), congestion_.rto()));
+  }
   if (rnr_until_ > base::Time{} && has_unsent()) return std::min(at, rnr_until_);
   return at;
 }

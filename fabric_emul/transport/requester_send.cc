@@ -193,19 +193,19 @@ void Requester::open_read(const Wqe& w, base::Time now) {
   reads_.open(std::move(sink));
 }
 
-MacHeader Requester::header_of(const Wqe& w, std::uint32_t csn, const Link& link,
-                               std::uint8_t flags) const {
-  MacHeader h = context_.header(wire_op(w.op), position_of(csn, w.cells), link);
+void Requester::fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const Link& link,
+                            std::uint8_t flags) const {
+  context_.fill_header(h, wire_op(w.op), position_of(csn, w.cells), link);
   h.dlid = w.destination_lid;
   h.dqpn = w.destination_qpn;
   h.psn = w.psn;
   h.csn = static_cast<std::uint16_t>(csn);
   h.flags = flags;
-  if (is_acknowledged(context_.service)) h.lcn = w.first_lcn + csn;
-  if (!is_responded(w.op)) h.payload_bytes = payload_of(w.gather.bytes, csn, context_.attr.mcp);
+  h.lcn = is_acknowledged(context_.service) ? w.first_lcn + csn : Lcn();
+  h.payload_bytes =
+      is_responded(w.op) ? std::uint16_t{0} : payload_of(w.gather.bytes, csn, context_.attr.mcp);
   const bool has_crc = context_.sets_packet_crc && is_connected(context_.service);
   if (has_crc && is_last(h.pos)) h.flags |= kFlagPacketCrc;
-  return h;
 }
 
 // Sends cell `csn` of work request `no` and returns its bytes. Returns 0 when the link has no room,
@@ -218,7 +218,7 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, std
     return emit_request(link, w, 0, flags);
   }
   CellHead& head = head_;
-  head.header = header_of(w, csn, link, flags);
+  fill_header(head.header, w, csn, link, flags);
   const bool last = is_last(head.header.pos);
   head.va_mh.reset();
   head.idata.reset();
@@ -256,7 +256,7 @@ std::size_t Requester::emit_request(Link& link, const Wqe& w, std::uint32_t from
                                     std::uint8_t flags) {
   const std::uint64_t skipped = std::uint64_t{from} * context_.attr.mcp;
   CellHead head;
-  head.header = header_of(w, 0, link, flags);
+  fill_header(head.header, w, 0, link, flags);
   head.va_mh = VaMh{VirtualAddress(w.remote_address.value + skipped), w.remote_handle,
                     static_cast<std::uint32_t>(w.gather.bytes - skipped)};
   if (w.op == WrOp::kFetchOp) head.atomic = &w.fetch_op;

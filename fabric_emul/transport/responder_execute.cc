@@ -190,7 +190,7 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
   return Step::kTaken;
 }
 
-// The peer deregisters a region or window of ours that it was given [S002-35].
+// The peer deregisters one of our regions or windows that it was given [S002-35].
 Responder::Step Responder::deregister_for(const CellView& cell) {
   const MemoryHandle tag(*cell.dereg);
   const auto refused = context_.mrwt.end_by_peer(context_.pd, context_.qpn, tag);

@@ -20,7 +20,7 @@ std::string_view remedy(InitReason reason) {
     case InitReason::kProfile:
       return ": --link-profile must be the same at both ends";
     case InitReason::kBusy:
-      return ": it has as many hosts as its --max-hosts lets in";
+      return ": it has as many hosts as its --max-hosts admits";
     default:
       return "";
   }
