@@ -268,7 +268,7 @@ TEST(AdapterTest, S000_01_queue_pairs_may_go_while_others_send) {
     ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle));
   }
   for (std::size_t i = 0; i < qps.size(); i += 2) {
-    pair.turn();
+    pair.step();
     pair.b().adapter->destroy_qp(qps[i].b, pair.now());
     pair.a().adapter->destroy_qp(qps[i].a, pair.now());
   }

@@ -44,7 +44,7 @@ void expect_none(AdapterPair& pair, bool loses) {
     ASSERT_TRUE(pair.a().adapter->post_recv(qp.a, RecvWr{0, room}));
     ASSERT_TRUE(pair.b().adapter->post_send(qp.b, send));
     const std::size_t done = pair.b().sent.size() + 2;
-    for (int i = 0; i < 100'000 && pair.b().sent.size() < done; ++i) pair.turn();
+    for (int i = 0; i < 100'000 && pair.b().sent.size() < done; ++i) pair.step();
     ASSERT_EQ(pair.b().sent.size(), done);
   }
   // The reorder buffer takes memory on demand: a new record of cells kept is no rule.
@@ -62,7 +62,7 @@ TEST(AllocationTest, S001_44_none_while_data_flows) {
 }
 
 // A carrier that drops without the help of a decorator, which allocates.
-TEST(AllocationTest, S001_44_none_while_cells_are_sent_again) {
+TEST(AllocationTest, S001_44_none_while_cells_are_retransmitted) {
   PairOptions options;
   options.hub.batch_queue_max = 6;
   options.hub.drops_when_full = true;

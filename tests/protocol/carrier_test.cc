@@ -108,7 +108,7 @@ TEST(CarrierTest, S000_15_a_carrier_that_blocks_or_drops) {
     const QpPair qp = pair.connect(QpInit{});
     SCOPED_TRACE(drops);
     stream_both_ways(pair, qp, {.packets = 300, .bytes_max = 60'000});
-    EXPECT_LE(pair.idle_turns_with_past_deadline, 10) << drops;
+    EXPECT_LE(pair.idle_steps_with_past_deadline, 10) << drops;
   }
 }
 

@@ -112,12 +112,12 @@ TEST(CellsTest, S001_36_a_cell_with_any_bit_flipped_is_discarded) {
     flipped[bit / 8] ^= std::byte{0x80} >> (bit % 8);
     const std::uint64_t before = drops();
     harness.maker.inject(flipped);
-    harness.pair.turn();
+    harness.pair.step();
     ASSERT_EQ(drops(), before + 1) << bit;
     ASSERT_TRUE(harness.to.is_zero()) << bit;
   }
   harness.maker.inject(cell);
-  harness.pair.turn();
+  harness.pair.step();
   EXPECT_EQ(harness.to.bytes, harness.from.bytes);
 }
 
@@ -303,7 +303,7 @@ const std::vector<Illegal>& illegal() {
 
 class IllegalCells : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(IllegalCells, T_19_T_20_S004_05_rc_answers_invalid_request) {
+TEST_P(IllegalCells, T_19_T_20_S004_05_rc_replies_invalid_request) {
   Harness harness(0, 1364 * 4);
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(harness.pair.a().post_recv(harness.qp.a, {harness.to.sge()}, 1));

@@ -79,7 +79,7 @@ class DrainUnderLoad : public Drain, public ::testing::WithParamInterface<int> {
     const std::size_t completed = pair_.b().sent.size();
     const std::uint64_t cells = pair_.b().count(TransportCounter::kTxCells);
     EXPECT_EQ(qp_b(qpn).requester().bytes_in_flight(), 0U);
-    ASSERT_TRUE(to_state(pair_.b(), qpn, QpState::kSqd)) << "again, by which nothing starts anew";
+    ASSERT_TRUE(to_state(pair_.b(), qpn, QpState::kSqd)) << "again, which starts nothing";
     pair_.run_for(1s);
     told += qp_b(qpn).take_drained() ? 1 : 0;
     EXPECT_EQ(told, 1);
@@ -237,9 +237,9 @@ TEST_F(Drain, T_26_a_delay_that_has_begun_ends_in_sqd_and_one_that_has_not_waits
   pair_.run_for(1ms);
   ASSERT_TRUE(to_state(pair_.b(), qp.b, QpState::kSqd));
   EXPECT_FALSE(qp_b(qp.b).take_drained());
-  const int busy = pair_.idle_turns_with_past_deadline;
+  const int busy = pair_.idle_steps_with_past_deadline;
   pair_.run_for(200ms);
-  EXPECT_LE(pair_.idle_turns_with_past_deadline - busy, 5);
+  EXPECT_LE(pair_.idle_steps_with_past_deadline - busy, 5);
   EXPECT_EQ(pair_.b().sent.size(), 1U);
   EXPECT_TRUE(qp_b(qp.b).take_drained());
   ASSERT_TRUE(to_state(pair_.b(), qp.b, QpState::kRts));

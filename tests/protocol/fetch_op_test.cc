@@ -102,7 +102,7 @@ TEST(FetchOpTest, S000_05_two_nodes_over_a_bad_path) {
 }
 
 // The responses are lost ten times; the word changes once, and the value is that of the first time.
-TEST(FetchOpTest, T_23_applied_once_however_often_the_answer_is_lost) {
+TEST(FetchOpTest, T_23_applied_once_however_often_the_response_is_lost) {
   for (const FetchOp op : {FetchOp::kFetchAdd, FetchOp::kCompareSwap, FetchOp::kSwap}) {
     AdapterPair pair;
     QpInit init = reading();
@@ -131,7 +131,7 @@ TEST(FetchOpTest, T_23_applied_once_however_often_the_answer_is_lost) {
   }
 }
 
-TEST(FetchOpTest, S000_05_the_answer_is_eight_bytes) {
+TEST(FetchOpTest, S000_05_the_response_is_eight_bytes) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
   Memory& there = pair.a().memory(8);

@@ -19,7 +19,7 @@ PairOptions full(std::uint64_t seed = 1, std::uint16_t mcp = 0) {
 // Streams both ways at once.
 void run_streams(AdapterPair& pair, const QpPair& qp, unsigned packets) {
   stream_both_ways(pair, qp, {.packets = packets}, 120s);
-  EXPECT_LE(pair.idle_turns_with_past_deadline, 10);
+  EXPECT_LE(pair.idle_steps_with_past_deadline, 10);
 }
 
 std::uint64_t sum(AdapterPair& pair, FullLinkCounter which) {

@@ -43,7 +43,7 @@ class Interleaving {
     const QpPair qp = pair_.connect(reading());
     set_up(bytes, how == Ending::kUnbind, qp.a);
     post(qp, is_read, bytes);
-    for (std::uint64_t turns = random_.below(12); turns > 0; --turns) pair_.turn();
+    for (std::uint64_t steps = random_.below(12); steps > 0; --steps) pair_.step();
     end(how);
     const std::vector<std::byte> after = there_;
     const bool is_done = !pair_.b().sent.empty();
@@ -209,9 +209,9 @@ class SwapTransfer : public ::testing::Test, public IoIssuer, public SwapObserve
 using State = SwapArbitrator::State;
 constexpr IoCount kRead{.channel = 0, .memory = 1};
 
-TEST_F(SwapTransfer, M_12_a_transfer_under_way_ends_before_the_region_goes_out) {
+TEST_F(SwapTransfer, M_12_a_transfer_in_flight_ends_before_the_region_goes_out) {
   ASSERT_TRUE(consumer_.submit(region_, 1, kRead));
-  for (int i = 0; i < 2; ++i) pair_.turn();
+  for (int i = 0; i < 2; ++i) pair_.step();
   ASSERT_TRUE(arbitrator_.request(region_, pair_.now(), 1s));
   EXPECT_EQ(arbitrator_.state(region_), State::kQuiescing);
   ASSERT_TRUE(consumer_.submit(region_, 2, kRead)) << "queued, not issued";
@@ -258,7 +258,7 @@ TEST_F(SwapTransfer, M_12_moved_frames_serve_the_next_transfer_with_equal_data) 
 // The peer is gone, so the transfer does not end: the region stays in, and nothing hangs.
 TEST_F(SwapTransfer, M_12_a_quiesce_that_takes_too_long_is_an_error_and_the_region_stays) {
   ASSERT_TRUE(consumer_.submit(region_, 1, kRead));
-  pair_.turn();
+  pair_.step();
   pair_.b().faults.set_config({.loss_ppm = 1'000'000});
   ASSERT_TRUE(arbitrator_.request(region_, pair_.now(), 100ms));
   const base::Time deadline = arbitrator_.deadline();

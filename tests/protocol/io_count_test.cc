@@ -1,6 +1,6 @@
 // A command, the RDMA read of its data and its response against one quiescable region, over the
 // fabric: end b is the guest that counts them, end a the device. The region goes out when the count
-// says so and not before, and then the device's cells are refused.
+// permits it and not before, and then the device's cells are refused.
 #include <gtest/gtest.h>
 
 #include "fabric_emul/paging/io_consumer.h"
@@ -39,7 +39,7 @@ class IoCountTest : public ::testing::Test, private IoIssuer {
     EXPECT_TRUE(pair_.b().post_recv(qp_.b, {page(2, 16)}, id));
     EXPECT_TRUE(pair_.b().post_send(qp_.b, {page(0, 64)}, id));
   }
-  // What becomes of the device's read of the data.
+  // The device reads the data; returns the status.
   WcStatus read_data(Qpn qpn) {
     disk_.clear();
     pair_.a().sent.clear();
@@ -83,7 +83,7 @@ TEST_F(IoCountTest, S004_11_S004_13_each_kind_of_io_holds_the_region_until_it_ha
   ASSERT_TRUE(pair_.a().post_send(qp_.a, {status_.sge()}));
   ASSERT_TRUE(pair_.run_until([&] { return !pair_.b().received.empty(); }));
   EXPECT_EQ(pair_.b().received[0].status, WcStatus::kSuccess);
-  ASSERT_TRUE(consumer_.finish(region_)) << "the status says that the read is over";
+  ASSERT_TRUE(consumer_.finish(region_)) << "the status shows that the read is over";
   EXPECT_EQ(consumer_.outstanding(), 1U);
   EXPECT_EQ(arbitrator_.state(region_), State::kQuiescing);
   ASSERT_TRUE(consumer_.finish(region_)) << "and it is here";

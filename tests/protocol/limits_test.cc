@@ -8,7 +8,7 @@ namespace splitnic::fabric::testing::limits_test {
 
 constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max();
 
-// A pair whose first adapter has small tables, and a queue pair that must go on whatever happens.
+// A pair whose first adapter has small tables, and a queue pair that must survive whatever happens.
 struct Limits {
   explicit Limits(const AdapterLimits& limits) : pair(options(limits)) {
     qp = pair.connect(QpInit{});

@@ -106,7 +106,7 @@ TEST_F(LocalWorkTest, S000_06_a_bind_that_is_refused_ends_the_queue_and_changes_
   EXPECT_EQ(pair_.b().qp(qp_.b).state(), QpState::kErr);
 }
 
-// Each on a queue pair of its own: a refusal ends it.
+// Each on its own queue pair: a refusal ends it.
 TEST_F(LocalWorkTest, S000_06_what_may_not_be_bound_is_refused_and_stays_as_it_is) {
   End& b = pair_.b();
   Memory& region = b.memory(4096, 0, kLocalRead | kLocalWrite | kWindowBind);
@@ -198,7 +198,7 @@ TEST_F(LocalWorkTest, S000_07_a_delay_holds_back_its_own_queue_only) {
   ASSERT_TRUE(pair_.run_until([&] { return pair_.a().received.size() == 4; }));
   EXPECT_GE(pair_.now() - three, 19ms);
   EXPECT_LE(pair_.now() - three, 21ms);
-  EXPECT_LE(pair_.idle_turns_with_past_deadline, 5);
+  EXPECT_LE(pair_.idle_steps_with_past_deadline, 5);
   ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 5; }));
 }
 

@@ -13,7 +13,7 @@ void expect_both_ways(AdapterPair& pair, const QpInit& init, const Stream::Confi
                       base::Duration limit = 60s) {
   const QpPair qp = pair.connect(init);
   stream_both_ways(pair, qp, config, limit);
-  EXPECT_LE(pair.idle_turns_with_past_deadline, 10);
+  EXPECT_LE(pair.idle_steps_with_past_deadline, 10);
 }
 
 struct Case {

@@ -149,7 +149,7 @@ TEST(MemoryAccessTest, M_11_a_region_that_ends_in_mid_packet) {
   Memory& from = pair.b().memory(1 << 20, 1);
   ASSERT_TRUE(pair.a().post_recv(qp.a));
   ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, 1, 7));
-  for (int i = 0; i < 6; ++i) pair.turn();
+  for (int i = 0; i < 6; ++i) pair.step();
   ASSERT_TRUE(pair.b().sent.empty());
   ASSERT_TRUE(pair.a().adapter->memory().deregister(to.handle));
   const std::vector<std::byte> at_end = to.bytes;

@@ -115,7 +115,7 @@ TEST_F(OneTouchTest, M_09_a_write_whose_ack_was_lost_is_acknowledged_again) {
   EXPECT_EQ(write(one_.b, handle), WcStatus::kRemoteAccess) << "a new one";
 }
 
-TEST_F(OneTouchTest, M_10_a_read_whose_answer_was_lost_is_answered_again) {
+TEST_F(OneTouchTest, M_10_a_read_whose_response_was_lost_gets_it_again) {
   there_.fill(9);
   const MemoryHandle handle = window();
   std::size_t responses = 0;
@@ -181,7 +181,7 @@ class KeyBoundAgain : public OneTouchTest {
   const MemoryHandle key_ = table().reserve_window(pair_.a().pd).value();
 };
 
-TEST_F(KeyBoundAgain, S000_25_the_packet_under_way_is_over_and_the_key_still_serves_one) {
+TEST_F(KeyBoundAgain, S000_25_the_packet_in_flight_is_over_and_the_key_still_serves_one) {
   for (const bool was_one_touch : {false, true}) {
     there_.clear();
     bind(there_, 0, was_one_touch);
@@ -209,7 +209,7 @@ TEST_F(KeyBoundAgain, S000_25_the_packet_under_way_is_over_and_the_key_still_ser
   }
 }
 
-TEST_F(KeyBoundAgain, S000_25_the_answer_under_way_is_over_and_the_key_still_serves_one) {
+TEST_F(KeyBoundAgain, S000_25_the_response_in_flight_is_over_and_the_key_still_serves_one) {
   Memory& from = pair_.a().memory(4 << 20, 9);
   Memory& to = pair_.b().memory(4 << 20);
   bind(from, 0, false);
@@ -226,7 +226,7 @@ TEST_F(KeyBoundAgain, S000_25_the_answer_under_way_is_over_and_the_key_still_ser
   EXPECT_EQ(status(), WcStatus::kSuccess);
 }
 
-TEST_F(OneTouchTest, S002_22_a_fetch_op_is_a_use_and_is_answered_again) {
+TEST_F(OneTouchTest, S002_22_a_fetch_op_is_a_use_and_gets_its_response_again) {
   const MemoryHandle handle = window();
   pair_.b().faults.set_config({.loss_ppm = 1'000'000});
   ASSERT_TRUE(

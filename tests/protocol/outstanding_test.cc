@@ -1,4 +1,4 @@
-// How many packets may be outstanding is said when a queue pair is made, and no later change of
+// The limit of outstanding packets is chosen when a queue pair is created, and no later change of
 // state alters it.
 #include <gtest/gtest.h>
 

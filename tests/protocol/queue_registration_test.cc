@@ -15,7 +15,7 @@ TEST_F(QueueRegistration, S002_28_the_key_of_the_blocking_verb_works_on_return) 
   memory.length = 2 * Pages::kBytes;
   const auto key = table().register_pages(pair_.b().pd, memory, kAccessRights);
   ASSERT_TRUE(key);
-  EXPECT_TRUE(use(*key).ok()) << "no turn of the adapter, no completion";
+  EXPECT_TRUE(use(*key).ok()) << "no iteration of the adapter, no completion";
   ASSERT_TRUE(
       pair_.b().post_write(qp.b, {piece_of(pair_.b(), *key, 8192)}, target_.start, target_.handle));
   ASSERT_TRUE(completes(1));
@@ -174,7 +174,7 @@ TEST_F(QueueRegistration, S002_31_the_three_checks_at_execution) {
   EXPECT_EQ(table().att_pages_used(), 3U);
 }
 
-TEST_F(QueueRegistration, S002_31_the_blocking_verb_heeds_the_same_space) {
+TEST_F(QueueRegistration, S002_31_the_blocking_verb_obeys_the_same_space) {
   Pages large(513), small(1);
   PagedMemory memory;
   memory.pages = large.list;

@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadFetch,
                                            Shape{4, 8}, Shape{60, 8}));
 
 // Earlier requests still get their responses, and complete.
-TEST(ReadRefusedTest, S000_18_a_refusal_does_not_overtake_an_answer) {
+TEST(ReadRefusedTest, S000_18_a_refusal_does_not_overtake_a_response) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
   Memory& there = pair.a().memory(300'000, 1);
@@ -204,7 +204,7 @@ TEST(ReadRefusedTest, S000_18_a_refusal_does_not_overtake_an_answer) {
 }
 
 // the access is checked for each cell of the response.
-TEST(ReadRefusedTest, M_11_a_region_that_ends_in_mid_answer) {
+TEST(ReadRefusedTest, M_11_a_region_that_ends_in_mid_response) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
   Memory& there = pair.a().memory(4 << 20, 1);
@@ -224,7 +224,7 @@ TEST(ReadRefusedTest, M_11_a_region_that_ends_in_mid_answer) {
   EXPECT_EQ(here.bytes.back(), std::byte{0});
 }
 
-TEST(ReadRefusedTest, S002_19_memory_that_the_answer_may_not_be_written_to) {
+TEST(ReadRefusedTest, S002_19_memory_that_the_response_may_not_be_written_to) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading());
   Memory& there = pair.a().memory(64, 1);
@@ -238,7 +238,7 @@ TEST(ReadRefusedTest, S002_19_memory_that_the_answer_may_not_be_written_to) {
   EXPECT_TRUE(pair.b().tap.cells.empty()) << "it is not even asked for";
 }
 
-// Answers made by hand: the request never reaches the other side.
+// Responses made by hand: the request never reaches the other side.
 class BadResponse : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -303,7 +303,7 @@ TEST_F(BadResponse, M_07_another_operation) {
   EXPECT_TRUE(here_.is_zero());
 }
 
-TEST_F(BadResponse, T_24_an_answer_that_nobody_asked_for) {
+TEST_F(BadResponse, T_24_a_response_that_was_not_requested) {
   response(Op::kRdmaReadResp, Pos::kFirst, 0, mcp_, 1);
   EXPECT_EQ(pair_.b().count(TransportCounter::kReadDropStale), 1U);
   EXPECT_EQ(pair_.b().qp(qp_.b).state(), QpState::kRts);

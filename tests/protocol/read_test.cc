@@ -129,7 +129,7 @@ TEST_P(ReadLoss, S000_15_reads_and_writes_over_a_bad_path) {
       ASSERT_EQ(pair.b().sent[i].wr_id, i);
     }
     EXPECT_EQ(to.bytes, from.bytes) << seed;
-    EXPECT_LE(pair.idle_turns_with_past_deadline, 10);
+    EXPECT_LE(pair.idle_steps_with_past_deadline, 10);
   }
 }
 
@@ -147,19 +147,19 @@ TEST(ReadTest, S000_16_never_more_open_than_the_peer_takes) {
     ASSERT_TRUE(post_read(pair.b(), qp.b, {to.sge(i * 64, 64)}, from));
   }
   ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() == 100; }));
-  std::set<std::uint32_t> asked, answered;
+  std::set<std::uint32_t> requested, responded;
   std::size_t open_most = 0;
   for (const TappedCell& cell : pair.b().tap.cells) {
     const MacHeader h = cell.header();
-    if (h.op == Op::kRdmaReadReq) asked.insert(h.psn.value);
-    if (h.op == Op::kRdmaReadResp) answered.insert(h.psn.value);
-    open_most = std::max(open_most, asked.size() - answered.size());
+    if (h.op == Op::kRdmaReadReq) requested.insert(h.psn.value);
+    if (h.op == Op::kRdmaReadResp) responded.insert(h.psn.value);
+    open_most = std::max(open_most, requested.size() - responded.size());
   }
-  EXPECT_EQ(asked.size(), 100U);
+  EXPECT_EQ(requested.size(), 100U);
   EXPECT_EQ(open_most, 4U);
 }
 
-TEST(ReadTest, T_21_one_more_than_agreed_is_refused_and_the_others_answered) {
+TEST(ReadTest, T_21_one_more_than_agreed_is_refused_and_the_others_served) {
   AdapterPair pair;
   const QpPair qp = pair.connect(reading(2));
   Memory& from = pair.a().memory(64, 1);
@@ -185,7 +185,7 @@ TEST(ReadTest, T_21_a_peer_that_takes_none_is_not_asked) {
   EXPECT_EQ(pair.b().count(TransportCounter::kReadDropStale), 0U);
 }
 
-TEST(ReadTest, S000_04_services_without_answers_refuse_the_post) {
+TEST(ReadTest, S000_04_services_without_responses_refuse_the_post) {
   AdapterPair pair;
   QpInit init = reading();
   init.service = Service::kUc;
@@ -199,8 +199,8 @@ TEST(ReadTest, S000_04_services_without_answers_refuse_the_post) {
 // Both agreed requests get their responses, then the repetition of the first crosses its response,
 // and the requester, which has it, sends a third request at once. Before any response a third
 // request is one too many.
-TEST(ReadTest, T_21_an_answer_that_is_only_given_again_is_not_open) {
-  for (const bool was_answered : {true, false}) {
+TEST(ReadTest, T_21_a_response_that_is_only_repeated_is_not_open) {
+  for (const bool was_served : {true, false}) {
     AdapterPair pair;
     const QpPair qp = pair.connect(reading(2));
     Memory& from = pair.a().memory(64, 1);
@@ -209,20 +209,20 @@ TEST(ReadTest, T_21_an_answer_that_is_only_given_again_is_not_open) {
     const VaMh range{from.start, from.handle, 64};
     maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
     maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
-    if (was_answered) pair.run_for(1ms);
+    if (was_served) pair.run_for(1ms);
     const CellParts again{.va_mh = range, .flags = kFlagRetransmission};
     repeated.send(Op::kRdmaReadReq, Pos::kOnly, {}, again);
     pair.a().tap.is_recording = true;
     const Psn third = maker.psn;
     maker.send(Op::kRdmaReadReq, Pos::kOnly, {}, {.va_mh = range});
     pair.run_for(1ms);
-    EXPECT_EQ(pair.a().qp(qp.a).state(), was_answered ? QpState::kRts : QpState::kErr);
+    EXPECT_EQ(pair.a().qp(qp.a).state(), was_served ? QpState::kRts : QpState::kErr);
     const auto responses =
         std::ranges::count_if(pair.a().tap.cells, [third](const TappedCell& cell) {
           const MacHeader h = cell.header();
           return cell.sent && h.op == Op::kRdmaReadResp && h.psn == third;
         });
-    EXPECT_EQ(responses, was_answered ? 1 : 0);
+    EXPECT_EQ(responses, was_served ? 1 : 0);
   }
 }
 

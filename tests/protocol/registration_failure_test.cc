@@ -46,9 +46,9 @@ TEST_F(FailedRegistration, S002_32_drains_completes_in_order_and_resumes) {
   EXPECT_EQ(table().live_count(), live);
   EXPECT_TRUE(b.qp(qp.b).take_drained());
   EXPECT_FALSE(b.qp(qp.b).take_drained());
-  EXPECT_EQ(pair_.a().qp(qp.a).state(), QpState::kRts) << "the peer is told nothing";
+  EXPECT_EQ(pair_.a().qp(qp.a).state(), QpState::kRts) << "the peer is not notified";
 
-  // The receive queue, incoming writes and incoming reads go on.
+  // The receive queue, incoming writes and incoming reads continue.
   Memory& asked = pair_.a().memory(3000);
   ASSERT_TRUE(pair_.a().post_send(qp.a, {target_.sge(0, 100)}));
   ASSERT_TRUE(
@@ -90,7 +90,7 @@ TEST_F(FailedRegistration, S002_32_work_before_it_is_repaired_and_completes_firs
     ASSERT_TRUE(post_read(pair_.b(), qp.b, {to.sge()}, other, 0, 0));
     post_all(qp.b);
     pair_.a().faults.set_config({.loss_ppm = 1'000'000});
-    pair_.turn();
+    pair_.step();
     pair_.run_for(std::chrono::milliseconds(1));
     EXPECT_EQ(state_b(qp.b), QpState::kSqd) << "at once";
     EXPECT_TRUE(pair_.b().sent.empty());
@@ -182,7 +182,7 @@ TEST_F(FailedRegistration, S002_33_a_lost_terminate_comes_again_when_the_peer_se
   EXPECT_EQ(a.count(TransportCounter::kRxTerminate), 1U);
 }
 
-TEST_F(FailedRegistration, S002_33_two_ends_that_end_themselves_do_not_answer_for_ever) {
+TEST_F(FailedRegistration, S002_33_two_ends_that_end_themselves_stop_replying) {
   const QpPair qp = pair_.connect(registering(FailureOption::kAnticipatory));
   std::vector<std::byte> memory(64);
   // Each key is returned before its work request runs.

@@ -70,7 +70,7 @@ TEST(ReplyTest, S004_04_the_ack_timer_ends_a_wait_for_more) {
   EXPECT_EQ(pair.a().count(TransportCounter::kTxAcks), 1U);
   pair.run_for(1s);
   EXPECT_EQ(pair.a().count(TransportCounter::kTxAcks), 1U);
-  EXPECT_LE(pair.idle_turns_with_past_deadline, 3);
+  EXPECT_LE(pair.idle_steps_with_past_deadline, 3);
 }
 
 TEST(ReplyTest, S000_18_go_back_n_repeats_at_a_nak) {
@@ -137,7 +137,7 @@ Rnr send_without_receive(std::uint8_t rnr_retry, base::Duration late, bool selec
   if (late > 0s) {
     EXPECT_EQ(to.bytes, from.bytes);
   }
-  EXPECT_LE(pair.idle_turns_with_past_deadline, 3);
+  EXPECT_LE(pair.idle_steps_with_past_deadline, 3);
   return {pair.b().sent, pair.a().received, pair.a().count(TransportCounter::kTxRnr),
           pair.now() - start - 5ms};
 }
@@ -210,7 +210,7 @@ TEST(ReplyTest, S000_15_a_black_hole_ends_in_an_error_and_a_flush) {
   EXPECT_EQ(pair.b().received.size(), 1U);
   EXPECT_GE(pair.now() - start, 5s);
   EXPECT_LE(pair.now() - start, 6s);
-  EXPECT_LE(pair.idle_turns_with_past_deadline, 10);
+  EXPECT_LE(pair.idle_steps_with_past_deadline, 10);
 }
 
 TEST(ReplyTest, T_22_S004_05_numbers_wrap_without_a_stall) {
@@ -310,7 +310,7 @@ TEST(ReplyTest, T_24_a_nak_of_a_packet_that_is_complete) {
   EXPECT_EQ(b.pair.b().sent[0].status, WcStatus::kRemoteAccess);
 }
 
-// A bitmap that speaks of cells beyond those in flight, and one that takes back what it said.
+// A bitmap that names cells beyond those in flight, and one that retracts an earlier one.
 TEST(ReplyTest, T_24_a_peer_that_gives_cells_back_gets_them_again) {
   AdapterPair pair;
   const QpPair qp = pair.connect({.fixed_rto = 20ms});

@@ -68,7 +68,7 @@ TEST(RestartTest, F_48_the_listening_side_restarts) {
   Memory& from = pair.b().memory(1 << 20, 1);
   Memory& to = pair.a().memory(1 << 20);
   ASSERT_TRUE(pair.b().post_write(old.b, {from.sge()}, to.start, to.handle));
-  pair.turn();
+  pair.step();
   pair.in_process().endpoint(0).clear();
   pair.a().start();
   ASSERT_TRUE(pair.run_until([&] { return pair.b().disconnects == 1; }));
@@ -91,8 +91,8 @@ TEST(RestartTest, F_48_restarts_under_load_again_and_again) {
     const QpPair qp = pair.connect(QpInit{});
     Stream up(pair.b(), qp.b, pair.a(), qp.a, {.packets = 100'000});
     Stream down(pair.a(), qp.a, pair.b(), qp.b, {.packets = 100'000});
-    for (int turn = 0; turn < 50 + round; ++turn) {
-      pair.turn();
+    for (int step = 0; step < 50 + round; ++step) {
+      pair.step();
       EXPECT_FALSE(up.step());
       EXPECT_FALSE(down.step());
     }

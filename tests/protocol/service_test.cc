@@ -215,7 +215,7 @@ TEST(ServiceTest, S004_02_posts_that_a_service_does_not_allow_are_refused) {
   EXPECT_FALSE(pair.b().adapter->post_send(ud, wr));
 }
 
-// Ten cells a packet; drops the cell with this number of the second packet, the first time.
+// Ten cells per packet; drops the cell with this number of the second packet, the first time.
 TEST(ServiceTest, S004_03_a_packet_with_a_hole_is_dropped_whole) {
   for (const unsigned hole : {0U, 4U, 9U}) {
     AdapterPair pair;

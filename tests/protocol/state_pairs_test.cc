@@ -43,7 +43,7 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     const auto done = change(qpn, to, required_attributes(service(), from, to), values());
     ASSERT_TRUE(done) << done.error().text();
   }
-  // A queue pair of its own in the state.
+  // A new queue pair in the state.
   Qpn make(QpState wanted) {
     End& b = pair_.b();
     QpInit init;

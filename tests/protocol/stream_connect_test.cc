@@ -1,4 +1,4 @@
-// A stream from CONNECT to its end: set up by MGMT cells, over each kind of link, beside other
+// A stream from CONNECT to its end: set up by MGMT cells, over each kind of link, next to other
 // queue pairs, and when the peer or the link goes away.
 #include <gtest/gtest.h>
 

@@ -195,7 +195,7 @@ TEST(StreamHostileTest, S002_01_a_cell_from_another_link_is_dropped) {
 
 // The order of an early cell is checked when the stream has caught up; its placement was checked
 // before.
-TEST(StreamHostileTest, an_early_cell_out_of_its_packet_ends_the_stream_when_its_turn_comes) {
+TEST(StreamHostileTest, an_early_cell_out_of_its_packet_ends_the_stream_when_it_is_next) {
   StreamLine harness;
   StreamMaker maker(harness);
   Memory& there = harness.a().memory(10'000);

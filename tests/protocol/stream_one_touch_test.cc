@@ -184,7 +184,7 @@ TEST_P(TableDTest, S002_26_a_stream_that_ends_before_the_gap_is_filled_ends_the_
   EXPECT_FALSE(is_valid(handle));
 }
 
-TEST_P(TableDTest, S002_22_a_stream_that_ends_in_mid_answer_ends_the_entry_that_is_read) {
+TEST_P(TableDTest, S002_22_a_stream_that_ends_in_mid_response_ends_the_entry_that_is_read) {
   const MemoryHandle handle = window();
   const Memory as_window{.bytes = {}, .handle = handle, .start = there_.start};
   maker_.inject(maker_.read_request(as_window, 1000, 1, harness_.b().memory(1000)));
@@ -195,7 +195,7 @@ TEST_P(TableDTest, S002_22_a_stream_that_ends_in_mid_answer_ends_the_entry_that_
 }
 
 // An idata that came early is indicated in order.
-TEST_P(TableDTest, S002_26_the_idata_of_an_early_packet_waits_for_its_turn) {
+TEST_P(TableDTest, S002_26_the_idata_of_an_early_packet_waits_for_its_place_in_order) {
   const MemoryHandle handle = window();
   ASSERT_TRUE(harness_.a().post_recv(harness_.qa, {}, 5));
   const auto cells = maker_.write(handle, there_.start, some_bytes(600), 0xABCD);
@@ -233,7 +233,7 @@ TEST_P(TableDTest, S002_27_last_and_beyond_the_window_is_dropped) {
   EXPECT_TRUE(is_touched(handle));
 }
 
-TEST_P(TableDTest, S002_27_what_was_dropped_is_sent_again) {
+TEST_P(TableDTest, S002_27_what_was_dropped_is_retransmitted) {
   StreamInit narrow = StreamHarness::reads();
   narrow.window_bytes = 2000;
   StreamHarness harness(narrow, StreamHarness::reads(), StreamHarness::options(GetParam()));
@@ -284,7 +284,7 @@ TEST(StreamOneTouchTest, S002_26_each_window_takes_its_packet_once_over_a_bad_pa
   EXPECT_GT(harness.count_a(StreamCounter::kEarly), 0U);
 }
 
-TEST(StreamOneTouchTest, S002_22_a_window_that_is_read_ends_with_its_answer) {
+TEST(StreamOneTouchTest, S002_22_a_window_that_is_read_ends_with_its_response) {
   StreamLine harness;
   Memory& there = harness.a().memory(5000, 4);
   Memory& into = harness.b().memory(5000);
@@ -308,7 +308,7 @@ TEST(StreamOneTouchTest, S002_22_a_window_that_is_read_ends_with_its_answer) {
 }
 
 // The handle stays, and belongs to another operation from the bind on.
-TEST(StreamOneTouchTest, S000_25_a_key_that_is_bound_again_is_not_for_the_answer_under_way) {
+TEST(StreamOneTouchTest, S000_25_a_key_that_is_bound_again_is_not_for_the_response_in_flight) {
   StreamLine harness;
   Mrwt& table = harness.a().adapter->memory();
   Memory& from = harness.a().memory(5000, 3);

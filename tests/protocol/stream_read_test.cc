@@ -99,7 +99,7 @@ std::vector<std::uint32_t> requests_in(const End& end) {
   return msns;
 }
 
-TEST(StreamReadTest, S002_21_more_reads_than_the_depth_wait_their_turn) {
+TEST(StreamReadTest, S002_21_more_reads_than_the_depth_wait_for_a_place) {
   StreamLine harness(StreamHarness::reads(2));
   harness.a().tap.is_recording = true;
   Memory& there = harness.a().memory(100'000, 1);
@@ -119,7 +119,7 @@ TEST(StreamReadTest, S002_21_more_reads_than_the_depth_wait_their_turn) {
   for (std::uint32_t i = 0; i < 50; ++i) EXPECT_EQ(msns[i], i + 1);
 }
 
-TEST(StreamReadTest, S002_21_lost_requests_and_answers_are_repeated) {
+TEST(StreamReadTest, S002_21_lost_requests_and_responses_are_repeated) {
   StreamLine harness(StreamHarness::reads(2));
   harness.a().faults.set_config({.loss_ppm = 100'000});
   harness.b().faults.set_config({.loss_ppm = 100'000, .reorder_ppm = 50'000});
@@ -161,7 +161,7 @@ TEST(StreamReadTest, a_fenced_write_comes_after_the_response) {
 }
 
 // The response is a tagged cell like a write: its target is checked as remote memory.
-TEST(StreamReadTest, X_17_an_answer_goes_where_the_profile_lets_a_write_go) {
+TEST(StreamReadTest, X_17_a_response_goes_where_the_profile_lets_a_write_go) {
   for (const MrwtProfile profile : {MrwtProfile::kRegionsOk, MrwtProfile::kStrictWindows}) {
     for (const bool through_window : {false, true}) {
       StreamLine harness(StreamHarness::reads(), StreamHarness::options(profile));
@@ -186,7 +186,7 @@ TEST(StreamReadTest, X_17_an_answer_goes_where_the_profile_lets_a_write_go) {
 }
 
 // The link has no room, so that the request is not sent: the peer cannot have replied to it.
-TEST(StreamReadTest, S002_20_a_read_that_was_not_sent_has_no_answer) {
+TEST(StreamReadTest, S002_20_a_read_that_was_not_sent_has_no_response) {
   StreamLine harness;
   StreamMaker maker(harness);
   const QpPair other = harness.pair.connect(QpInit{});
@@ -239,7 +239,7 @@ class ResponseTest : public ::testing::Test {
   Memory& there_ = harness_.b().memory(1000, 5);
 };
 
-TEST_F(ResponseTest, the_right_answer_is_taken) {
+TEST_F(ResponseTest, the_right_response_is_taken) {
   maker_.inject(maker_.next(response(), some_bytes(100)));
   ASSERT_EQ(harness_.a().sent.size(), 1U);
   EXPECT_EQ(harness_.a().sent[0].status, WcStatus::kSuccess);

@@ -140,7 +140,7 @@ TEST_P(LetterTest, X_47_S002_20_a_refused_access_ends_both_sides_with_its_letter
   EXPECT_EQ(harness.count_a(StreamCounter::kDropAccess), 1U);
   EXPECT_EQ(harness.count_b(StreamCounter::kRxTerminates), 1U);
   harness.pair.run_for(1s);
-  EXPECT_EQ(harness.count_a(StreamCounter::kTxTerminates), 1U) << "it was answered";
+  EXPECT_EQ(harness.count_a(StreamCounter::kTxTerminates), 1U) << "it was acknowledged";
 }
 
 std::vector<Case> all_cases() {
@@ -191,7 +191,7 @@ TEST(StreamTerminateTest, S002_20_a_range_that_wraps_is_told_as_such) {
 }
 
 // checked per cell.
-TEST(StreamTerminateTest, S002_20_a_region_that_ends_in_mid_answer_ends_the_stream) {
+TEST(StreamTerminateTest, S002_20_a_region_that_ends_in_mid_response_ends_the_stream) {
   StreamInit narrow = StreamHarness::reads();
   narrow.window_bytes = 4000;
   StreamLine harness(narrow);
@@ -229,7 +229,7 @@ TEST(StreamTerminateTest, X_47_but_not_for_ever) {
       harness.b().post_write(harness.qb, {here.sge()}, VirtualAddress(5), MemoryHandle(77)));
   harness.pair.run_for(60s);
   EXPECT_EQ(harness.count_a(StreamCounter::kTxTerminates), 7U);
-  EXPECT_LT(harness.pair.idle_turns_with_past_deadline, 10);
+  EXPECT_LT(harness.pair.idle_steps_with_past_deadline, 10);
 }
 
 TEST(StreamTerminateTest, S002_19_local_memory_that_is_gone_is_an_error_of_that_work_request) {

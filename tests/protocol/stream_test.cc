@@ -160,7 +160,7 @@ TEST(StreamTest, S002_01_a_send_waits_for_its_receive) {
   ASSERT_TRUE(harness.run_sent(1));
   EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(to.bytes, from.bytes);
-  EXPECT_EQ(harness.count_b(StreamCounter::kTimeouts), timeouts) << "it was told of the receive";
+  EXPECT_EQ(harness.count_b(StreamCounter::kTimeouts), timeouts) << "an ACK reported the receive";
 }
 
 TEST(StreamTest, S002_01_an_early_idata_waits_for_its_receive) {
@@ -343,7 +343,7 @@ TEST_P(PathTest, S002_01_data_arrives_whole_and_in_order) {
   down.check();
   EXPECT_EQ(harness.sa().expected_number(), harness.sb().next_number());
   EXPECT_EQ(harness.count_a(StreamCounter::kErrors) + harness.count_b(StreamCounter::kErrors), 0U);
-  EXPECT_LT(harness.pair.idle_turns_with_past_deadline, 10);
+  EXPECT_LT(harness.pair.idle_steps_with_past_deadline, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, PathTest,

@@ -163,7 +163,7 @@ TEST(WorkRequestTest, S001_44_memory_that_goes_in_mid_packet_stops_the_packet) {
   Memory& to = pair.a().memory(1 << 20);
   Memory& from = pair.b().memory(1 << 20, 1);
   ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, 1));
-  for (int i = 0; i < 4; ++i) pair.turn();
+  for (int i = 0; i < 4; ++i) pair.step();
   ASSERT_TRUE(pair.b().sent.empty());
   ASSERT_TRUE(pair.b().adapter->memory().deregister(from.handle));
   ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
@@ -287,12 +287,12 @@ TEST(WorkRequestTest, T_26_a_drained_queue_goes_on_where_it_was) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, i));
   }
-  pair.turn();
+  pair.step();
   ASSERT_TRUE(pair.b().adapter->modify_qp(qp.b, QpState::kSqd, 0, QpAttr{}));
   pair.run_for(1s);
   const std::size_t drained = pair.b().sent.size();
   EXPECT_EQ(drained, 1U);
-  EXPECT_LE(pair.idle_turns_with_past_deadline, 3);
+  EXPECT_LE(pair.idle_steps_with_past_deadline, 3);
   ASSERT_TRUE(pair.b().adapter->modify_qp(qp.b, QpState::kRts, 0, QpAttr{}));
   ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() == 4; }));
   for (std::uint64_t i = 0; i < 4; ++i) {

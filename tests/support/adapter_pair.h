@@ -36,7 +36,7 @@ class Carrier {
   virtual bool has_traffic(std::size_t ends) = 0;
   // Nothing is to do before `until`.
   virtual void wait(base::Time until) = 0;
-  virtual void after_turn() {}
+  virtual void after_step() {}
 };
 
 class InProcessCarrier final : public Carrier {
@@ -51,12 +51,12 @@ class InProcessCarrier final : public Carrier {
     return std::ranges::any_of(endpoints_, [](auto* e) { return e->queued_batches() > 0; });
   }
   void wait(base::Time until) override { clock_.set(std::max(until, clock_.now())); }
-  void after_turn() override { clock_.advance(kTurn); }
+  void after_step() override { clock_.advance(kStep); }
   InProcessHub& hub() { return hub_; }
   InProcessUnderlay& endpoint(std::size_t end) { return *endpoints_[end]; }
 
  private:
-  static constexpr base::Duration kTurn = std::chrono::microseconds(2);
+  static constexpr base::Duration kStep = std::chrono::microseconds(2);
   InProcessHub hub_;
   std::vector<InProcessUnderlay*> endpoints_;
   base::ManualClock clock_;
@@ -306,7 +306,7 @@ class AdapterPair {
     }
     from.adapter->connections().connect(from.link(), pairs, {}, now());
     run_until([&] { return !from.connected_.empty() || from.rejected != MgmtReject::kNone; });
-    for (int i = 0; i < 4; ++i) turn(now());  // RTU arrives
+    for (int i = 0; i < 4; ++i) step(now());  // RTU arrives
     std::vector<QpPair> out;
     for (std::size_t i = 0; i < from.connected_.size(); ++i) {
       out.push_back({a().connected_[i], from.connected_[i]});
@@ -358,16 +358,16 @@ class AdapterPair {
 
   // One iteration of every end, then time advances: a little, or to the next deadline if nothing is
   // in flight.
-  void turn(base::Time until = base::kNever) {
+  void step(base::Time until = base::kNever) {
     bool made_progress = false;
     for (auto& e : ends_) made_progress |= e->poll();
     made_progress |= carrier_->has_traffic(ends_.size());
     const base::Time before = now();
-    carrier_->after_turn();
+    carrier_->after_step();
     if (made_progress) return;
     base::Time next = base::kNever;
     for (auto& e : ends_) next = std::min(next, e->adapter->deadline());
-    if (next <= before) ++idle_turns_with_past_deadline;
+    if (next <= before) ++idle_steps_with_past_deadline;
     next = std::min(next, until);
     if (next != base::kNever) carrier_->wait(next);
   }
@@ -376,7 +376,7 @@ class AdapterPair {
     const base::Time until = now() + limit;
     while (!done()) {
       if (now() >= until) return false;
-      turn(until);
+      step(until);
     }
     return true;
   }
@@ -384,8 +384,8 @@ class AdapterPair {
     static_cast<void>(run_until([] { return false; }, duration));
   }
 
-  // Turns in which nothing was to do though deadline() said so. More than a few: a busy loop.
-  int idle_turns_with_past_deadline = 0;
+  // Steps without work although the deadline had passed. More than a few indicate a busy loop.
+  int idle_steps_with_past_deadline = 0;
 
  private:
   std::unique_ptr<Carrier> carrier_;

@@ -26,7 +26,7 @@ class UdpCarrier final : public Carrier {
   void wait(base::Time until) override {
     if (!is_readable(kArrivalMs)) clock_.set(std::max(until, clock_.now()));
   }
-  void after_turn() override { clock_.advance(kIteration); }
+  void after_step() override { clock_.advance(kIteration); }
 
  private:
   static constexpr int kArrivalMs = 2;

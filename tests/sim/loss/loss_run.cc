@@ -33,7 +33,7 @@ class BottleneckCarrier final : public Carrier {
   base::Clock& clock() override { return clock_; }
   bool has_traffic(std::size_t) override { return there_.has_arrived() || back_.has_arrived(); }
   void wait(base::Time until) override { clock_.set(std::max(until, clock_.now())); }
-  void after_turn() override { clock_.advance(kIteration); }
+  void after_step() override { clock_.advance(kIteration); }
 
  private:
   Bottleneck& of(std::size_t end) { return end == 0 ? back_ : there_; }

@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMax = 2 << 20;
 
-// Whole windows, one a round trip, of which `lost` in a thousand cells are lost.
+// Whole windows, one per round trip, of which `lost` in a thousand cells are lost.
 void run(Congestion& c, base::Time& now, int rounds, base::Duration rtt, unsigned lost = 0) {
   for (int i = 0; i < rounds; ++i) {
     now += rtt;
@@ -67,7 +67,7 @@ TEST(CongestionTest, S000_15_a_path_that_becomes_longer_is_no_queue_for_ever) {
   }
 }
 
-// The path carries so much in a millisecond, and the rest waits in its buffer.
+// The path carries this much in a millisecond, and the rest waits in its buffer.
 TEST(CongestionTest, S000_15_a_queue_of_ones_own_is_not_taken_for_the_path) {
   constexpr std::uint64_t kCarried = 100'000;
   Congestion c(kMax);

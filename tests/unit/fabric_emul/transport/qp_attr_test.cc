@@ -37,7 +37,7 @@ QpAttr other_values() {
   return v;
 }
 
-// What no change may carry [S000-16].
+// No change may carry these [S000-16].
 constexpr AttrMask kNeverGiven = 1U << 31;
 
 // One bit an attribute that differs.

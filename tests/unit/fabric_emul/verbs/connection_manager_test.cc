@@ -17,7 +17,7 @@ struct Recorder : ConnectionHandler {
                                 Mgmt& reply) override {
     ++requests;
     last = id;
-    asked.assign(request.private_data.begin(), request.private_data.end());
+    in_request.assign(request.private_data.begin(), request.private_data.end());
     if (refusal != MgmtReject::kNone) {
       reply.private_data = base::as_bytes("no");
       return refusal;
@@ -32,7 +32,7 @@ struct Recorder : ConnectionHandler {
   bool on_connected(ConnectionId id, Link& link, const Mgmt& reply) override {
     ++connected;
     last = id;
-    answered.assign(reply.private_data.begin(), reply.private_data.end());
+    in_reply.assign(reply.private_data.begin(), reply.private_data.end());
     if (!agrees) return false;
     return end.adapter->connect_qp(end.adapter->describe(own, 0, 0), reply.pairs[0], link)
         .has_value();
@@ -40,7 +40,7 @@ struct Recorder : ConnectionHandler {
   void on_rejected(ConnectionId, MgmtReject code, base::Bytes why) override {
     ++rejected;
     last_code = code;
-    answered.assign(why.begin(), why.end());
+    in_reply.assign(why.begin(), why.end());
     if (reconnects) connect();
   }
   void on_disconnected(ConnectionId, std::string_view) override {
@@ -61,7 +61,7 @@ struct Recorder : ConnectionHandler {
   MgmtReject refusal = MgmtReject::kNone, last_code = MgmtReject::kNone;
   bool agrees = true, reconnects = false, destroys = false;
   int ups = 0, downs = 0, requests = 0, connected = 0, rejected = 0, disconnected = 0;
-  std::vector<std::byte> asked, answered;
+  std::vector<std::byte> in_request, in_reply;
 };
 
 struct Two {
@@ -79,8 +79,8 @@ TEST(ConnectionManagerTest, X_46_request_reply_and_disconnect) {
   ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }));
   EXPECT_EQ(two.a.last, id);
   EXPECT_EQ(two.b.last, id);
-  EXPECT_EQ(base::as_text(two.a.asked), "hello");
-  EXPECT_EQ(base::as_text(two.b.answered), "welcome");
+  EXPECT_EQ(base::as_text(two.a.in_request), "hello");
+  EXPECT_EQ(base::as_text(two.b.in_reply), "welcome");
   two.pair.b().adapter->connections().disconnect(id, two.pair.now());
   ASSERT_TRUE(two.pair.run_until([&] { return two.left() == 0; }));
   EXPECT_EQ(two.a.disconnected, 1);
@@ -113,11 +113,11 @@ TEST(ConnectionManagerTest, X_46_a_refusal_says_why) {
   two.b.connect();
   ASSERT_TRUE(two.pair.run_until([&] { return two.b.rejected == 1; }));
   EXPECT_EQ(two.b.last_code, MgmtReject::kNoResources);
-  EXPECT_EQ(base::as_text(two.b.answered), "no");
+  EXPECT_EQ(base::as_text(two.b.in_reply), "no");
   EXPECT_EQ(two.left(), 0U);
 }
 
-TEST(ConnectionManagerTest, X_46_an_answer_that_does_not_fit_is_disconnected) {
+TEST(ConnectionManagerTest, X_46_a_reply_that_does_not_fit_is_disconnected) {
   Two two;
   two.b.agrees = false;
   two.b.connect();
@@ -136,7 +136,7 @@ TEST(ConnectionManagerTest, X_46_connects_through_losses_and_makes_each_connecti
   for (int i = 1; i <= 30; ++i) {
     const ConnectionId id = two.b.connect();
     ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == i; }, 60s));
-    EXPECT_EQ(two.a.requests, i) << "a repeated request is answered, not asked again";
+    EXPECT_EQ(two.a.requests, i) << "a repeated request gets the same reply, and no second call";
     const QpState state = two.pair.b().qp(two.b.own).state();
     EXPECT_EQ(state, QpState::kRts);
     two.pair.b().adapter->connections().disconnect(id, two.pair.now());
@@ -145,7 +145,7 @@ TEST(ConnectionManagerTest, X_46_connects_through_losses_and_makes_each_connecti
   }
 }
 
-TEST(ConnectionManagerTest, X_46_a_disconnect_that_nobody_answers_gives_up) {
+TEST(ConnectionManagerTest, X_46_a_disconnect_without_a_reply_gives_up) {
   Two two;
   const ConnectionId id = two.b.connect();
   ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }));
@@ -183,7 +183,7 @@ TEST(ConnectionManagerTest, X_46_a_request_waits_for_a_link_that_is_down) {
   two.pair.a().faults.set_cut(false);
   ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }, 3s));
   EXPECT_EQ(two.a.requests, 1);
-  EXPECT_LE(two.pair.idle_turns_with_past_deadline, 10);
+  EXPECT_LE(two.pair.idle_steps_with_past_deadline, 10);
 }
 
 // Handlers that act at once, from within the call.
