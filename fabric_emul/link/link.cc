@@ -13,20 +13,24 @@ Link::Link(PortContext& context, std::size_t slot)
       lanes_(context.counters, context.full_counters, context.received) {}
 
 void Link::commit(std::size_t cell_bytes) {
+  if (cell_bytes == 0) return cancel();
   if (lanes_.is_open()) {
     lanes_.commit(vl_, cell_bytes);
-  } else if (cell_bytes == 0) {
-    batch_.cancel();
-  } else {
-    FlitHeader header;
-    header.vl = vl_;
-    header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
-    if (crc_head_only_) header.ctl |= kFlitCellCrcHeadOnly;
-    header.size = static_cast<std::uint16_t>(cell_bytes);
-    seal_flit(batch_.commit(kFlitHeaderBytes + cell_bytes), header);
-    context_.counters.add(LinkCounter::kTxFlit);
+    return queue();
   }
-  if (cell_bytes != 0) queue();
+  FlitHeader header;
+  header.vl = vl_;
+  header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
+  if (crc_head_only_) header.ctl |= kFlitCellCrcHeadOnly;
+  header.size = static_cast<std::uint16_t>(cell_bytes);
+  seal_flit(batch_.commit(kFlitHeaderBytes + cell_bytes), header);
+  context_.counters.add(LinkCounter::kTxFlit);
+  queue();
+}
+
+void Link::cancel() {
+  lanes_.cancel();
+  batch_.cancel();
 }
 
 std::uint8_t Link::lane_of(std::uint8_t sl) const {

@@ -37,7 +37,8 @@ class Link {
     vl_ = vl;
     if (lanes_.is_open()) return lanes_.reserve(vl, cell_bytes);
     const base::MutableBytes flit = batch_.reserve(kFlitHeaderBytes + cell_bytes);
-    return flit.empty() ? flit : flit.subspan(kFlitHeaderBytes);
+    if (flit.empty()) return {};
+    return {flit.data() + kFlitHeaderBytes, cell_bytes};
   }
   // Sends the cell that was written at the front of the reserved room. cell_bytes may be smaller
   // than was reserved; 0 sends nothing. REQUIRES cell_bytes <= what the last reserve() returned,
@@ -80,11 +81,12 @@ class Link {
   Link(PortContext& context, std::size_t slot);
   ~Link() = default;
 
+  void cancel();  // the reserved room is not used
+
   // Adds the link to those that the port flushes next.
   void queue() {
-    if (is_queued_) return;
+    if (!is_queued_) context_.queue(slot_);
     is_queued_ = true;
-    context_.to_flush.push_back(slot_);
   }
 
   PortContext& context_;

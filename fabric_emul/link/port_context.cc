@@ -26,6 +26,8 @@ PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::R
   to_flush.reserve(config.links_max);
 }
 
+void PortContext::queue(std::size_t slot) { to_flush.push_back(slot); }
+
 void PortContext::send_init(const PeerAddress& to, const Init& init, std::size_t datagram_bytes) {
   std::array<std::byte, kInitBytes> payload;
   emit_init(payload.data(), init);

@@ -28,6 +28,8 @@ struct PortContext {
   LinkProfile profile() const { return profile_of(config); }
   // A link must be called at `at`: the port's deadline is never later.
   void call_at(base::Time at) { deadline = std::min(deadline, at); }
+  // The link in this slot has something to send. REQUIRES that it is not queued.
+  void queue(std::size_t slot);
   // Sends one INIT flit at once, in its own datagram, ahead of batches that wait; zeros behind
   // it extend the datagram to datagram_bytes. REQUIRES no claim on the room to this address.
   void send_init(const PeerAddress& to, const Init& init, std::size_t datagram_bytes = 0);

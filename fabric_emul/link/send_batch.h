@@ -30,14 +30,14 @@ class SendBatch {
   base::MutableBytes reserve(std::size_t flit_bytes) {
     if (flit_bytes > datagram_end_ - used_ && !make_room(flit_bytes)) return {};
     reserved_ = flit_bytes;
-    return room_.subspan(used_, flit_bytes);
+    return {room_.data() + used_, flit_bytes};
   }
   // Adds the front of the reserved room to the batch and returns it, to be sealed. REQUIRES
   // flit_bytes <= the bytes of the last reserve(), once each.
   base::MutableBytes commit(std::size_t flit_bytes) {
     CHECK(flit_bytes <= reserved_);
     reserved_ = 0;
-    const base::MutableBytes flit = room_.subspan(used_, flit_bytes);
+    const base::MutableBytes flit(room_.data() + used_, flit_bytes);
     used_ += flit_bytes;
     return flit;
   }

@@ -33,7 +33,6 @@ base::MutableBytes LinkLanes::reserve(std::uint8_t vl, std::size_t cell_bytes) {
 void LinkLanes::commit(std::uint8_t vl, std::size_t cell_bytes) {
   CHECK(cell_bytes <= reserved_);
   reserved_ = 0;
-  if (cell_bytes == 0) return;
   const bool is_posted = link_->post(vl, base::Bytes(cell_).first(cell_bytes));
   CHECK(is_posted);
 }

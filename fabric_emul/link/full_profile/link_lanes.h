@@ -45,7 +45,8 @@ class LinkLanes final : private CellSink {
 
   // Returns room for a cell, or nothing if the lane is full.
   base::MutableBytes reserve(std::uint8_t vl, std::size_t cell_bytes);
-  // REQUIRES cell_bytes <= what the last reserve() returned.
+  void cancel() { reserved_ = 0; }
+  // REQUIRES 0 < cell_bytes <= what the last reserve() returned.
   void commit(std::uint8_t vl, std::size_t cell_bytes);
   // Writes the flits that may go now into a datagram; returns its length, 0 if there are none.
   std::size_t fill(base::Time now, base::MutableBytes datagram) {
