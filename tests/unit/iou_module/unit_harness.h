@@ -335,11 +335,11 @@ class UnitHarness {
   std::vector<std::vector<Frame>> written;  // by NIC
 
  private:
-  CfgReply ask_bytes(TestHost& host, CfgCode code, std::string data) {
+  CfgReply ask_bytes(TestHost& host, CfgCode code, const std::string& data) {
     CfgReply reply;
     bool is_done = false;
     CHECK(host.pair
-              ->request(code, std::move(data), clock.now(),
+              ->request(code, data,
                         [&](const CfgReply& received) {
                           reply = received;
                           is_done = true;
