@@ -39,6 +39,7 @@ TEST_F(RegisteredWordTest, S004_09_the_arbitrator_takes_the_word_from_the_regist
   EXPECT_EQ(word, CurrentIo::kQuiesce | 1U);
   EXPECT_EQ(of_another, 0U);
   EXPECT_EQ(arbitrator_.state(mine), SwapArbitrator::State::kQuiescing) << "its own count holds it";
+  EXPECT_FALSE(arbitrator_.quiesced(mine)) << "an I/O is outstanding";
   EXPECT_TRUE(CurrentIo(word).end());
   ASSERT_TRUE(arbitrator_.quiesced(mine));
   ASSERT_TRUE(arbitrator_.interest(mine));
