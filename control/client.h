@@ -10,8 +10,6 @@
 
 namespace splitnic::control {
 
-inline constexpr const char* kControlFolder = "/run/splitnic";
-
 class Client {
  public:
   static base::Result<Client> connect(const std::string& path);

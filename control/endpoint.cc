@@ -1,9 +1,4 @@
-// Fabric addresses of values.h: IP addresses, endpoints, CIDR blocks.
-#include <arpa/inet.h>
-
-#include <algorithm>
-#include <cstring>
-
+// Endpoints of values.h.
 #include "control/values.h"
 
 namespace splitnic::control {
@@ -57,33 +52,6 @@ base::Result<Endpoint> parse_udp(const std::string& text, std::string_view rest)
 
 }  // namespace
 
-std::optional<IpAddress> parse_ip(std::string_view text) {
-  const std::string copy(text);
-  if (copy.size() != std::strlen(copy.c_str())) return std::nullopt;
-  IpAddress address;
-  in_addr v4{};
-  in6_addr v6{};
-  if (inet_pton(AF_INET, copy.c_str(), &v4) == 1) {
-    std::memcpy(address.bytes.data(), &v4, sizeof(v4));
-    return address;
-  }
-  if (inet_pton(AF_INET6, copy.c_str(), &v6) != 1) return std::nullopt;
-  if (IN6_IS_ADDR_V4MAPPED(&v6)) {
-    std::memcpy(address.bytes.data(), &v6.s6_addr[12], 4);
-    return address;
-  }
-  address.is_v6 = true;
-  std::memcpy(address.bytes.data(), &v6, sizeof(v6));
-  return address;
-}
-
-bool IpAddress::is_loopback() const {
-  if (!is_v6) return bytes[0] == 127;
-  std::array<std::uint8_t, 16> one{};
-  one[15] = 1;
-  return bytes == one;
-}
-
 bool Endpoint::is_local() const {
   if (kind == Kind::kShm) return true;
   if (ip) return ip->is_loopback();
@@ -91,9 +59,12 @@ bool Endpoint::is_local() const {
 }
 
 std::string Endpoint::text() const {
-  if (kind == Kind::kShm) return "shm://" + host;
+  return kind == Kind::kShm ? "shm://" + host : "udp://" + udp_text();
+}
+
+std::string Endpoint::udp_text() const {
   const bool is_bracketed = host.find(':') != std::string::npos;
-  return "udp://" + (is_bracketed ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  return (is_bracketed ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 base::Result<Endpoint> parse_endpoint(const std::string& text) {
@@ -109,34 +80,11 @@ base::Result<Endpoint> parse_endpoint(const std::string& text) {
   return endpoint;
 }
 
-base::Result<Cidr> parse_cidr(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const auto network = parse_ip(std::string_view(text).substr(0, slash));
-  const base::Error bad("'" + text + "' is not an address block like 192.0.2.0/24 or fd00::/8");
-  if (!network) return bad;
-  const unsigned bits_max = network->is_v6 ? 128 : 32;
-  Cidr block{*network, bits_max};
-  if (slash != std::string::npos) {
-    const auto bits = parse_number(std::string_view(text).substr(slash + 1), bits_max);
-    if (!bits) return bad;
-    block.prefix_bits = static_cast<unsigned>(*bits);
-  }
-  for (unsigned bit = block.prefix_bits; bit < bits_max; ++bit) {
-    if ((network->bytes[bit / 8] & (0x80U >> (bit % 8))) != 0) {
-      return base::Error("'" + text +
-                         "' has bits behind its prefix: did you mean a smaller block?");
-    }
-  }
-  return block;
-}
-
-bool Cidr::contains(const IpAddress& address) const {
-  if (address.is_v6 != network.is_v6) return false;
-  for (unsigned bit = 0; bit < prefix_bits; ++bit) {
-    const unsigned differs = address.bytes[bit / 8] ^ network.bytes[bit / 8];
-    if ((differs & (0x80U >> (bit % 8))) != 0) return false;
-  }
-  return true;
+base::Status check_lab(bool is_insecure_lab, const std::string& option, const Endpoint& endpoint) {
+  if (is_insecure_lab || endpoint.is_local()) return {};
+  return base::Error(option + " " + endpoint.text() +
+                     " leaves this machine without keys: add --insecure-lab if the network is "
+                     "yours alone");
 }
 
 }  // namespace splitnic::control

@@ -1,16 +1,53 @@
 #include "control/identity.h"
 
-#include <fstream>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <unistd.h>
 
-#include "control/common_options.h"
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
 
 namespace splitnic::control {
 namespace {
 
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t h = 0xCBF29CE484222325ULL;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return h ^ (h >> 31);
+using Id = std::array<std::uint8_t, 16>;
+
+// Drawn at random once, for this program.
+constexpr Id kApplicationId = {0x3c, 0x8e, 0x51, 0xd0, 0x7a, 0x94, 0x4b, 0x1f,
+                               0x9e, 0x26, 0x0d, 0xb7, 0x65, 0xf1, 0xc8, 0x42};
+
+Id hmac(std::span<const std::uint8_t> key, std::span<const std::uint8_t> data) {
+  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+  const auto* made = ::HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data.data(),
+                            data.size(), digest.data(), nullptr);
+  CHECK(made != nullptr);
+  Id id{};
+  std::copy_n(digest.begin(), id.size(), id.begin());
+  return id;
+}
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+// The bytes that 32 hex digits stand for, or those of the text.
+std::vector<std::uint8_t> key_of(const std::string& machine_id) {
+  std::vector<std::uint8_t> key(Id{}.size());
+  bool is_hex = machine_id.size() == 2 * key.size();
+  for (std::size_t i = 0; is_hex && i < key.size(); ++i) {
+    const char* at = machine_id.data() + 2 * i;
+    const auto [end, error] = std::from_chars(at, at + 2, key[i], 16);
+    is_hex = error == std::errc() && end == at + 2;
+  }
+  if (is_hex) return key;
+  const auto text = bytes_of(machine_id);
+  return {text.begin(), text.end()};
 }
 
 std::string machine_id() {
@@ -19,23 +56,40 @@ std::string machine_id() {
   return id.empty() ? machine_name() : id;
 }
 
-}  // namespace
-
-std::uint64_t node_eui64(const std::string& name, const std::string& role) {
-  return hash_of(machine_id() + "/" + role + "/" + name) | 1;
+// 64 bits that follow from this machine and `subject`.
+std::uint64_t hash_of(const std::string& subject) {
+  const Id id = hmac(machine_app_id(machine_id()), bytes_of(subject));
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < sizeof(hash); ++i) hash = hash << 8 | id[i];
+  return hash;
 }
 
-MacBytes stable_mac(const std::string& name) {
-  const std::uint64_t h = hash_of(machine_id() + "/mac/" + name);
-  MacBytes mac{0x02};
-  for (std::size_t i = 1; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(h >> (8 * i));
+}  // namespace
+
+Id machine_app_id(const std::string& machine_id) {
+  Id id = hmac(key_of(machine_id), kApplicationId);
+  id[6] = static_cast<std::uint8_t>((id[6] & 0x0F) | 0x40);  // version 4
+  id[8] = static_cast<std::uint8_t>((id[8] & 0x3F) | 0x80);  // RFC 4122
+  return id;
+}
+
+std::uint64_t node_eui64(const std::string& name, const std::string& role) {
+  return hash_of("eui64/" + role + "/" + name) | 1;
+}
+
+lan::MacAddress stable_mac(const std::string& name) {
+  const std::uint64_t hash = hash_of("mac/" + name);
+  lan::MacAddress mac{0x02};
+  for (std::size_t i = 1; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(hash >> (8 * i));
   return mac;
 }
 
-std::string udp_text(const Endpoint& endpoint) {
-  const std::string text = endpoint.text();
-  constexpr std::string_view kScheme = "udp://";
-  return text.starts_with(kScheme) ? text.substr(kScheme.size()) : text;
+std::string machine_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "node";
+  const std::string whole = name.data();
+  const std::string first = whole.substr(0, whole.find('.'));
+  return first.empty() ? "node" : first;
 }
 
 }  // namespace splitnic::control

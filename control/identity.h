@@ -1,18 +1,26 @@
-// What follows from a node's name and machine, the same at every start.
+// What identifies a node: derived from the machine, the node's name and its role, and so the same
+// at every start. The machine's identifier itself never leaves the machine: machine-id(5) asks
+// programs to publish a keyed hash of it only.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
-#include "control/values.h"
+#include "lan_bridge/frame/ethernet.h"
 
 namespace splitnic::control {
 
-// The EUI-64 of a node in this role; never 0.
+// Returns the EUI-64 of a node in this role; never 0.
 std::uint64_t node_eui64(const std::string& name, const std::string& role);
-// A locally administered MAC address (cli: --mac).
-MacBytes stable_mac(const std::string& name);
-// "HOST:PORT" of a udp:// endpoint, with brackets where the address needs them.
-std::string udp_text(const Endpoint& endpoint);
+// Returns a locally administered unicast MAC address.
+lan::MacAddress stable_mac(const std::string& name);
+// Returns the host name up to its first dot, or "node" if there is none.
+std::string machine_name();
+
+// Returns what sd_id128_get_machine_app_specific() returns for the text of /etc/machine-id and the
+// application identifier of splitnic: HMAC-SHA256 of the second keyed by the first, as a UUID of
+// version 4. A text that is not 32 hex digits is the key as it stands.
+std::array<std::uint8_t, 16> machine_app_id(const std::string& machine_id);
 
 }  // namespace splitnic::control

@@ -10,6 +10,9 @@
 
 namespace splitnic::control {
 
+// Where programs make their sockets by default, as NAME.sock.
+inline constexpr const char* kControlFolder = "/run/splitnic";
+
 base::Result<sockaddr_un> unix_address(const std::string& path);
 
 // A socket file that exists, and who made it: removed only while it is that one.

@@ -9,11 +9,6 @@ namespace splitnic::control {
 namespace {
 
 constexpr std::size_t kInterfaceNameMax = 15;
-constexpr std::size_t kNodeNameMax = 64;
-
-bool is_alnum(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
@@ -90,15 +85,19 @@ bool is_interface_name(std::string_view text) {
   });
 }
 
-bool is_node_name(std::string_view text) {
-  if (text.empty() || text.size() > kNodeNameMax || text[0] == '.') return false;
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; });
+base::Result<std::uint32_t> number_option(const std::string& option, const std::string& text,
+                                          std::uint32_t min, std::uint32_t max) {
+  const auto number = parse_number(text, max);
+  if (!number || *number < min) {
+    return base::Error(option + ": '" + text + "' is not a whole number from " +
+                       std::to_string(min) + " to " + std::to_string(max));
+  }
+  return static_cast<std::uint32_t>(*number);
 }
 
-base::Result<MacBytes> parse_mac(const std::string& text) {
+base::Result<lan::MacAddress> parse_mac(const std::string& text) {
   constexpr const char* kForm = "a MAC address like 02:00:00:00:00:01";
-  MacBytes mac{};
+  lan::MacAddress mac{};
   if (text.size() != 3 * mac.size() - 1) return not_a(text, kForm);
   for (std::size_t i = 0; i < mac.size(); ++i) {
     const auto high = hex_digit(text[3 * i]);
@@ -106,30 +105,17 @@ base::Result<MacBytes> parse_mac(const std::string& text) {
     if (!high || !low || (i > 0 && text[3 * i - 1] != ':')) return not_a(text, kForm);
     mac[i] = static_cast<std::uint8_t>(*high << 4 | *low);
   }
-  if ((mac[0] & 1U) != 0 || mac == MacBytes{}) {
+  if ((mac[0] & 1U) != 0 || mac == lan::MacAddress{}) {
     return not_a(text, "a MAC address that one NIC can have (it is a group address or zero)");
   }
   return mac;
 }
 
-std::string mac_text(const MacBytes& mac) {
+std::string mac_text(const lan::MacAddress& mac) {
   char out[18];
   std::snprintf(out, sizeof(out), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
                 mac[4], mac[5]);
   return out;
-}
-
-base::Result<PoolShape> parse_pool(const std::string& text) {
-  const std::size_t x = text.find('x');
-  if (x != std::string::npos) {
-    const std::string_view whole = text;
-    const auto count = parse_number(whole.substr(0, x), kPoolElementsMax);
-    const auto size = parse_number(whole.substr(x + 1), kElementBytesMax);
-    if (count && *count > 0 && size && *size >= kElementBytesMin) {
-      return PoolShape{static_cast<std::uint32_t>(*count), static_cast<std::uint32_t>(*size)};
-    }
-  }
-  return not_a(text, "COUNTxSIZE like 1024x2048, with 1 to 65536 elements of 64 to 65536 bytes");
 }
 
 base::Result<PortSpec> parse_lan_port(const std::string& text) {

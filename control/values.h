@@ -1,25 +1,20 @@
-// The values that people type, as types: addresses, ports, MACs, pool shapes. Parsing only: no name
-// is looked up, no file opened. Errors are one sentence that quotes what was typed.
+// The values that people type, as types: endpoints, MACs, ports, numbers. Parsing only: no name is
+// looked up and no file is opened. An error is one sentence that quotes what was typed.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/node_name.h"
 #include "base/status.h"
+#include "control/ip_address.h"
+#include "lan_bridge/frame/ethernet.h"
 
 namespace splitnic::control {
 
-// An IPv4 address uses bytes[0..4); an IPv4-mapped IPv6 address is the IPv4 address.
-struct IpAddress {
-  bool is_v6 = false;
-  std::array<std::uint8_t, 16> bytes{};
-  bool is_loopback() const;
-  friend bool operator==(const IpAddress&, const IpAddress&) = default;
-};
-std::optional<IpAddress> parse_ip(std::string_view text);
+using base::is_node_name;
 
 // udp://ADDRESS:PORT, udp://[V6]:PORT, udp://[V6%ZONE]:PORT, udp://NAME:PORT, shm://NAME
 struct Endpoint {
@@ -30,37 +25,23 @@ struct Endpoint {
   std::optional<IpAddress> ip;  // none: shm, or a name to be resolved
   std::string zone;             // of a link-local address
   bool is_name() const { return kind == Kind::kUdp && !ip; }
+  bool is_shm() const { return kind == Kind::kShm; }
   // Loopback and shm: traffic that never leaves the machine.
   bool is_local() const;
   std::string text() const;  // as one types it
+  // "HOST:PORT", with brackets where the address needs them. REQUIRES kind == kUdp.
+  std::string udp_text() const;
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 base::Result<Endpoint> parse_endpoint(const std::string& text);
 
-// 192.0.2.0/24, fd00::/8; an address alone is the whole of it. Bits behind the prefix must be zero.
-struct Cidr {
-  IpAddress network;
-  unsigned prefix_bits = 0;
-  bool contains(const IpAddress& address) const;
-  friend bool operator==(const Cidr&, const Cidr&) = default;
-};
-base::Result<Cidr> parse_cidr(const std::string& text);
+// Without keys, traffic that leaves the machine needs --insecure-lab. An error names `option`.
+base::Status check_lab(bool is_insecure_lab, const std::string& option, const Endpoint& endpoint);
 
-using MacBytes = std::array<std::uint8_t, 6>;
 // Six pairs of hex digits with ':' between; an address that one NIC can have (neither group nor
 // zero).
-base::Result<MacBytes> parse_mac(const std::string& text);
-std::string mac_text(const MacBytes& mac);
-
-struct PoolShape {
-  std::uint32_t count = 0;
-  std::uint32_t size = 0;  // bytes of an element
-  friend bool operator==(const PoolShape&, const PoolShape&) = default;
-};
-inline constexpr std::uint32_t kElementBytesMin = 64;
-inline constexpr std::uint32_t kElementBytesMax = 65536;      // what idata can say
-inline constexpr std::uint32_t kPoolElementsMax = 256 * 256;  // of all pools: 256 references of 256
-base::Result<PoolShape> parse_pool(const std::string& text);  // COUNTxSIZE
+base::Result<lan::MacAddress> parse_mac(const std::string& text);
+std::string mac_text(const lan::MacAddress& mac);
 
 // Where frames come from and go to.
 struct PortSpec {
@@ -81,9 +62,10 @@ base::Result<PortSpec> parse_tap(const std::string& text);
 
 // What the kernel takes as an interface name, without the '%' that would make it a pattern.
 bool is_interface_name(std::string_view text);
-// [A-Za-z0-9._-]{1,64}, not beginning with a dot: safe as part of a path.
-bool is_node_name(std::string_view text);
-// Decimal digits only; nothing if it does not fit below or at `max`.
+// Decimal digits only. Returns nothing if the number is above `max`.
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max);
+// Returns the number, or the error "--option: 'x' is not a whole number from min to max".
+base::Result<std::uint32_t> number_option(const std::string& option, const std::string& text,
+                                          std::uint32_t min, std::uint32_t max);
 
 }  // namespace splitnic::control

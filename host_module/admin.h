@@ -1,31 +1,34 @@
-// What the control socket of the host can ask: show, stats, set, ping. Runs on the data thread.
+// What the control socket of the host serves. `set` changes the interface, as `ip link` would; from
+// there the change reaches the LAN NIC. Thread: the data thread.
 #pragma once
 
-#include "base/clock.h"
-#include "control/admin.h"
-#include "control/snapshot.h"
+#include <string>
+
+#include "control/daemon/admin.h"
 #include "host_module/host.h"
 #include "host_module/options.h"
 
 namespace splitnic::host {
 
-class Admin {
+class Admin final : public control::Admin {
  public:
-  Admin(const HostOptions& options, base::Clock& clock) : options_(options), clock_(clock) {}
-  // Before it, requests are answered as "connecting".
+  Admin(const HostOptions& options, base::Clock& clock, VisitCounters visit_carriers)
+      : control::Admin(clock, std::move(visit_carriers)), options_(options) {}
+  // Before this call the state is "connecting" and nothing can be set.
   void attach(Host& host, lan::FramePort& tap) {
     host_ = &host;
     tap_ = &tap;
   }
-  void handle(const control::Request& request, control::ReplyFunction reply);
 
  private:
-  control::Snapshot snapshot() const;
-  control::Reply set(const std::string& what, const std::string& value);
-  void ping(std::uint32_t count, control::ReplyFunction reply);
+  control::Snapshot snapshot() const override;
+  control::Reply set(const std::string& what, const std::string& value) override;
+  base::Result<messaging::Connection*> connection_to_ping() override;
+
+  void add_host(control::Snapshot& s, control::PeerInfo& peer) const;
+  std::string state() const;
 
   const HostOptions& options_;
-  base::Clock& clock_;
   Host* host_ = nullptr;
   lan::FramePort* tap_ = nullptr;
 };

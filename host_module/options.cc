@@ -28,21 +28,23 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--tap", into.tap,
                  "The interface to create (default nic0), or file:IN.pcap,OUT.pcap")
       ->type_name("NAME");
-  app.add_flag("--keep-tap", into.keeps_tap, "Leave the interface there on a clean stop");
+  app.add_flag("--keep-tap", into.keeps_tap, "Keep the interface after a clean stop");
   app.add_option("--fabric-dev", into.fabric_device, "Keep the fabric on this interface")
       ->type_name("IF");
   app.add_option("--nic", into.nic, "Which of the I/O unit's NICs (default 0)")->type_name("K");
-  app.add_option("--mac", into.mac,
-                 "Take this MAC; nic: the LAN NIC's own (default: a stable local one)")
+  app.add_option(
+         "--mac", into.mac,
+         "MAC address of the interface; nic: that of the LAN NIC (default: a stable local one)")
       ->type_name("MAC");
-  app.add_option("--idle-release", into.idle_release,
-                 "Give memory of an idle NIC back after so many seconds (default 0: never)")
+  app.add_option(
+         "--idle-release", into.idle_release,
+         "Return memory of an idle NIC to the machine after this many seconds (default 0: never)")
       ->type_name("SECONDS");
   app.add_option("--queues", into.queues,
-                 "Data channels, 1 to 8: flows are spread over them (default 1)")
+                 "Data channels, 1 to 8; flows are spread over them (default 1)")
       ->type_name("N");
   app.add_flag("--no-uso", into.has_no_uso,
-               "Take no UDP super-frames from the interface, nor give it any");
+               "Use no UDP segmentation offload (USO) on the interface");
   control::add_common_options(app, into.common);
 }
 
@@ -60,7 +62,7 @@ base::Result<MacChoice> check_mac(const std::string& text) {
   return choice;
 }
 
-// What can be wrong is bad usage; what is right and not in this release is left to the caller.
+// Every error here is bad usage.
 base::Result<HostOptions> check(const Arguments& typed, const std::string& machine) {
   HostOptions out;
   const auto tap = control::parse_tap(typed.tap);
@@ -77,7 +79,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   const auto connect = control::parse_endpoint(typed.connect);
   if (!connect) return connect.error().within("--connect");
   out.connect = *connect;
-  if (auto lab = control::check_lab(out.common, "--connect", out.connect); !lab) {
+  if (auto lab = control::check_lab(out.common.is_insecure_lab, "--connect", out.connect); !lab) {
     return lab.error();
   }
   if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {
@@ -99,10 +101,10 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
       control::number_option("--idle-release", typed.idle_release, 0, kIdleReleaseMax);
   if (!idle) return idle.error();
   out.idle_release = *idle;
-  const auto queues = control::number_option("--queues", typed.queues, 1, kQueuesMax);
+  const auto queues = control::number_option("--queues", typed.queues, 1, messaging::kQueuesMax);
   if (!queues) return queues.error();
   out.queues = *queues;
-  if (out.queues > 1 && out.common.mode == control::TransferMode::kSend) {
+  if (out.queues > 1 && out.common.pair.mode == messaging::Mode::kSend) {
     return base::Error("--queues " + typed.queues + ": --mode send has one data channel");
   }
   return out;

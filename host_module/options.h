@@ -1,13 +1,15 @@
-// The command line and configuration file of splitnic-host, checked. docs/CLI.md
+// The command line and configuration file of splitnic-host, as checked values. docs/CLI.md
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "control/common_options.h"
+#include "control/daemon/common_options.h"
+#include "control/identity.h"
 #include "control/parse_outcome.h"
 #include "control/values.h"
+#include "messaging/connection.h"
 
 namespace splitnic::host {
 
@@ -15,7 +17,7 @@ namespace splitnic::host {
 struct MacChoice {
   enum class Kind : std::uint8_t { kStable, kGiven, kNic };
   Kind kind = Kind::kStable;
-  control::MacBytes given{};
+  lan::MacAddress given{};
   friend bool operator==(const MacChoice&, const MacChoice&) = default;
 };
 
@@ -23,7 +25,7 @@ struct HostOptions {
   control::Endpoint connect;  // may be a name, to be resolved
   control::PortSpec tap;      // kind kTap or kFile
   bool keeps_tap = false;
-  bool has_no_uso = false;    // the interface has no UDP super-frames
+  bool has_no_uso = false;    // the interface has no UDP segmentation offload
   std::string fabric_device;  // "": none
   std::uint32_t nic = 0;
   MacChoice mac;
@@ -33,7 +35,6 @@ struct HostOptions {
 };
 
 inline constexpr std::uint32_t kNicMax = 255;
-inline constexpr std::uint32_t kQueuesMax = 8;
 inline constexpr std::uint32_t kIdleReleaseMax = 86400;
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:

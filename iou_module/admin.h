@@ -1,37 +1,30 @@
-// What the control socket of the I/O unit can ask: show, stats, ping (of the first host). On the
-// data thread.
+// What the control socket of the I/O unit serves: every LAN port, every host, every counter. `set`
+// belongs to the host side; `ping` goes to the first host that is connected. Thread: the data
+// thread.
 #pragma once
 
-#include <functional>
-#include <utility>
+#include <string>
 
-#include "base/clock.h"
-#include "control/admin.h"
-#include "control/snapshot.h"
+#include "control/daemon/admin.h"
 #include "iou_module/iou.h"
 #include "iou_module/options.h"
 
 namespace splitnic::iou {
 
-class Admin {
+class Admin final : public control::Admin {
  public:
-  Admin(const IouOptions& options, base::Clock& clock) : options_(options), clock_(clock) {}
-  // `visit_carriers` visits the counters of what is below the adapter.
-  using VisitCounters = std::function<void(const base::CounterVisitor&)>;
-  void attach(Iou& unit, VisitCounters visit_carriers) {
-    unit_ = &unit;
-    visit_carriers_ = std::move(visit_carriers);
-  }
-  void handle(const control::Request& request, control::ReplyFunction reply);
+  Admin(const IouOptions& options, base::Clock& clock, VisitCounters visit_carriers)
+      : control::Admin(clock, std::move(visit_carriers)), options_(options) {}
+  // Before this call the state is "connecting" and there is nothing to show.
+  void attach(Iou& unit) { unit_ = &unit; }
 
  private:
-  control::Snapshot snapshot() const;
-  void ping(std::uint32_t count, control::ReplyFunction reply);
+  control::Snapshot snapshot() const override;
+  control::Reply set(const std::string& what, const std::string& value) override;
+  base::Result<messaging::Connection*> connection_to_ping() override;
 
   const IouOptions& options_;
-  base::Clock& clock_;
   Iou* unit_ = nullptr;
-  VisitCounters visit_carriers_;
 };
 
 }  // namespace splitnic::iou

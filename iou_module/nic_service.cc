@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lan_bridge/frame/mtu.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/cfgutil/node_name.h"
 
@@ -13,8 +14,6 @@ using messaging::CfgCode;
 using messaging::CfgReply;
 using messaging::CfgRequest;
 using messaging::CfgStatus;
-
-constexpr std::uint32_t kMtuLeast = 576;
 
 // A field that is not known is a later version's and says nothing to us; one that is known and
 // comes with another type is not to be taken for one that was left out.
@@ -147,7 +146,7 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   cfg::InitNicReply reply;
   reply.set_mac(bytes(state.mac));
   reply.set_mtu(state.mtu);
-  reply.set_mtu_min(kMtuLeast);
+  reply.set_mtu_min(lan::kRequestedMtuMin);
   reply.set_mtu_max(state.mtu);
   reply.mutable_link()->set_up(state.link_up);
   reply.mutable_link()->set_speed_mbps(state.speed_mbps);
@@ -204,7 +203,8 @@ CfgReply NicService::set_filter(AttachedHost& host, const CfgRequest& request) {
 CfgReply NicService::set_mtu(AttachedHost& host, const CfgRequest& request) {
   cfg::SetMtuRequest ask;
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
-  if (ask.mtu() < kMtuLeast || ask.mtu() > 65535) return refuse(CfgStatus::kBadValue);
+  if (ask.mtu() < lan::kRequestedMtuMin || ask.mtu() > lan::kLanMtuMax)
+    return refuse(CfgStatus::kBadValue);
   if (policy_.mtu_follows && lan_.state().mtu != ask.mtu()) {
     if (!lan_.set_mtu(ask.mtu())) return refuse(CfgStatus::kDeviceError);
   }

@@ -29,12 +29,13 @@ void add_options(CLI::App& app, Arguments& into) {
                         "Where hosts attach: udp://ADDRESS:PORT or shm://NAME; may repeat (default "
                         "udp://0.0.0.0:7471)",
                         "ADDR");
-  app.add_option("--max-hosts", into.max_hosts, "Hosts that may share it (default 64)")
+  app.add_option("--max-hosts", into.max_hosts, "Maximum number of hosts (default 64)")
       ->type_name("N");
   control::add_repeated(app, "--allow", into.allow,
                         "Addresses that may attach; may repeat (default all)", "CIDR");
-  app.add_option("--lan-mtu", into.lan_mtu,
-                 "May a host change the NIC's own MTU: keep or follow (default keep)")
+  app.add_option(
+         "--lan-mtu", into.lan_mtu,
+         "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
       ->type_name("RULE");
   control::add_common_options(app, into.common);
 }
@@ -66,7 +67,8 @@ base::Status check_listen(const Arguments& typed, IouOptions& out) {
     if (endpoint->is_name()) {
       return base::Error("--listen: '" + text + "' is a name: give the address");
     }
-    if (auto lab = control::check_lab(out.common, "--listen", *endpoint); !lab) return lab;
+    if (auto lab = control::check_lab(out.common.is_insecure_lab, "--listen", *endpoint); !lab)
+      return lab;
     if (std::find(out.listen.begin(), out.listen.end(), *endpoint) != out.listen.end()) {
       return base::Error("--listen: " + text + " is given twice");
     }
@@ -98,12 +100,6 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
 }
 
 }  // namespace
-
-bool IouOptions::is_allowed(const control::IpAddress& address) const {
-  return allow.empty() || std::any_of(allow.begin(), allow.end(), [&](const control::Cidr& block) {
-           return block.contains(address);
-         });
-}
 
 control::ParseOutcome<IouOptions> parse(int argc, const char* const* argv,
                                         const std::string& machine) {

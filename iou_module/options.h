@@ -1,11 +1,12 @@
-// The command line and configuration file of splitnic-iou, checked. docs/CLI.md
+// The command line and configuration file of splitnic-iou, as checked values. docs/CLI.md
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "control/common_options.h"
+#include "control/daemon/common_options.h"
+#include "control/identity.h"
 #include "control/parse_outcome.h"
 #include "control/values.h"
 
@@ -15,11 +16,9 @@ struct IouOptions {
   std::vector<control::PortSpec> lan;     // NIC 0, 1, ...; at least one
   std::vector<control::Endpoint> listen;  // at least one; never a name
   std::uint32_t max_hosts = 64;
-  std::vector<control::Cidr> allow;  // empty: all
+  std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
   control::CommonOptions common;
-  // shm hosts have no address and are always allowed.
-  bool is_allowed(const control::IpAddress& address) const;
 };
 
 inline constexpr std::uint32_t kMaxHostsMax = 4096;

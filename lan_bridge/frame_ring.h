@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/ring.h"
+#include "lan_bridge/frame/mtu.h"
 
 namespace splitnic::lan {
 
@@ -18,7 +19,8 @@ namespace splitnic::lan {
 inline constexpr std::size_t kVnetHeaderBytes = 12;
 // Longest frame that one read from a TAP or LAN may deliver: 64 KiB of IP, Ethernet header, two
 // tags, the vnet header.
-inline constexpr std::size_t kFrameBytesMax = kVnetHeaderBytes + 65535 + 14 + 8;
+inline constexpr std::size_t kFrameBytesMax =
+    kVnetHeaderBytes + kLanMtuMax + kEthernetBytes + 2 * kVlanTagBytes;
 // Room that a reader asks for: the largest frame and headroom to put a VLAN tag back.
 inline constexpr std::size_t kFrameReserve = 65664;
 

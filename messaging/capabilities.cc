@@ -84,7 +84,7 @@ std::string encode_capabilities(const PairConfig& config, Mode mode) {
   mine.add_msg_max(config.data_message_max);
   mine.set_idata_form_in(coded(config.idata_form));
   mine.set_idata_form_out(connect::IDATA_FORM_OFFSET_LENGTH);
-  mine.set_node_name(config.node_name.substr(0, kNodeNameMax));
+  mine.set_node_name(config.node_name.substr(0, base::kNodeNameMax));
   mine.set_queues(config.queues);
   mine.set_queue(config.queue);
   mine.set_program("splitnic");

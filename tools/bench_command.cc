@@ -11,11 +11,8 @@
 #include <memory>
 
 #include "base/unique_fd.h"
-#include "control/common_options.h"
-#include "control/identity.h"
+#include "control/daemon/carriers.h"
 #include "control/json.h"
-#include "fabric_emul/underlay/shm_underlay.h"
-#include "fabric_emul/underlay/udp_underlay.h"
 #include "tools/bench/measure.h"
 #include "tools/commands.h"
 
@@ -31,7 +28,7 @@ base::Result<bench::Op> parse_op(const std::string& text) {
   for (const bench::Op op : {bench::Op::kWrite, bench::Op::kSend, bench::Op::kRead}) {
     if (bench::name(op) == text) return op;
   }
-  return base::Error("bench: what to measure is write, send or read");
+  return base::Error("bench: the operation must be write, send or read");
 }
 
 base::Result<double> parse_seconds(const std::string& text) {
@@ -44,28 +41,9 @@ base::Result<double> parse_seconds(const std::string& text) {
   return value;
 }
 
-struct Carrier {
-  std::unique_ptr<fabric::Underlay> underlay;
-  fabric::PeerAddress peer;  // of the listener
-};
-
-base::Result<Carrier> open_carrier(const BenchOptions& options) {
-  Carrier out;
-  if (options.run.is_shm) {
-    auto opened =
-        fabric::ShmUnderlay::open({.name = options.endpoint.host, .listens = options.is_listening});
-    if (!opened) return opened.error();
-    out.underlay = std::move(*opened);
-    out.peer = fabric::ShmUnderlay::listener_address();
-    return out;
-  }
-  fabric::UdpConfig udp;
-  (options.is_listening ? udp.bind : udp.connect) = control::udp_text(options.endpoint);
-  auto opened = fabric::UdpUnderlay::open(udp);
-  if (!opened) return opened.error();
-  if (!options.is_listening) out.peer = (*opened)->connected_to();
-  out.underlay = std::move(*opened);
-  return out;
+base::Result<control::Carrier> open_carrier(const BenchOptions& options) {
+  return options.is_listening ? control::listen_carrier(options.endpoint, {})
+                              : control::connect_carrier(options.endpoint, {});
 }
 
 std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::llround(value)); }
@@ -82,7 +60,7 @@ void print_json(const bench::Row& row) {
   std::puts(json.end_object().text().c_str());
 }
 
-// Each size has a connection of its own.
+// Opens a separate connection for each size.
 base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::EndConfig& config,
                                      std::size_t bytes) {
   auto carrier = open_carrier(options);
@@ -137,9 +115,9 @@ int serve(const BenchOptions& options) {
   if (!carrier) return fail(carrier.error().within(options.endpoint.text()).text());
   const bench::EndConfig config{own_eui64(), false, options.run.is_shm, options.run.spins};
   bench::FabricEnd end(*carrier->underlay, config, stop_fd.get());
-  // A spinning end does not ask the descriptor in each turn.
-  for (signalfd_siginfo said{}; ::read(stop_fd.get(), &said, sizeof said) < 0;) {
-    for (unsigned turns = 0; turns < 1024 && !end.is_woken(); ++turns) end.turn();
+  // A spinning end reads the descriptor once in 1024 iterations.
+  for (signalfd_siginfo signal{}; ::read(stop_fd.get(), &signal, sizeof signal) < 0;) {
+    for (unsigned i = 0; i < 1024 && !end.is_woken(); ++i) end.turn();
   }
   return control::kExitOk;
 }
@@ -148,17 +126,18 @@ int serve(const BenchOptions& options) {
 
 void add_bench(CLI::App& app, BenchArguments& into) {
   auto* bench = app.add_subcommand("bench", "Bandwidth and latency of the fabric itself");
-  bench->add_option("op", into.op, "write, send or read: what is measured")->type_name("");
+  bench->add_option("op", into.op, "The operation to measure: write, send or read")->type_name("");
   bench
       ->add_option("--peer", into.peer,
-                   "Where another one listens: udp://ADDRESS:PORT or shm://NAME")
+                   "Address of the other end: udp://ADDRESS:PORT or shm://NAME")
       ->type_name("ADDR");
-  bench->add_option("--listen", into.listen, "Serve those that measure")->type_name("ADDR");
+  bench->add_option("--listen", into.listen, "Serve the ends that measure")->type_name("ADDR");
   control::add_repeated(*bench, "--size", into.sizes,
-                        "Bytes of a message; may repeat (default 64, 4096, 65536, 1048576)", "N");
-  bench->add_option("--seconds", into.seconds, "Of each figure (default 1)")->type_name("S");
-  bench->add_flag("--spin", into.spin, "Ask for input instead of sleeping; of this end");
-  bench->add_flag("--json", into.json, "One object a line");
+                        "Bytes per message; may repeat (default 64, 4096, 65536, 1048576)", "N");
+  bench->add_option("--seconds", into.seconds, "Seconds per measurement (default 1)")
+      ->type_name("S");
+  bench->add_flag("--spin", into.spin, "Poll for input instead of sleeping (this end only)");
+  bench->add_flag("--json", into.json, "One JSON object per line");
   bench->add_flag("--insecure-lab", into.insecure_lab,
                   "Allow traffic without keys beyond loopback and shm");
 }
@@ -173,15 +152,16 @@ base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
   auto endpoint = control::parse_endpoint(out.is_listening ? typed.listen : typed.peer);
   if (!endpoint) return endpoint.error().within(option);
   out.endpoint = *std::move(endpoint);
-  control::CommonOptions common;
-  common.is_insecure_lab = typed.insecure_lab;
-  if (auto ok = control::check_lab(common, option, out.endpoint); !ok) return ok.error();
-  out.run.is_shm = out.endpoint.kind == control::Endpoint::Kind::kShm;
+  if (auto ok = control::check_lab(typed.insecure_lab, option, out.endpoint); !ok) {
+    return ok.error();
+  }
+  out.run.is_shm = out.endpoint.is_shm();
   out.run.spins = typed.spin;
   out.json = typed.json;
   if (out.is_listening) {
     if (typed.op.empty() && typed.sizes.empty()) return out;
-    return base::Error("bench: the end that measures says what, the one with --listen serves");
+    return base::Error(
+        "bench: --listen takes no operation and no --size: give them at the end that measures");
   }
   const auto op = parse_op(typed.op);
   if (!op) return op.error();

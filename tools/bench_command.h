@@ -1,5 +1,5 @@
-// `splitnic bench`: bandwidth and latency of the fabric itself. One machine listens and serves, the
-// other measures; all that is measured is said by the one that measures.
+// `splitnic bench` measures bandwidth and latency of the fabric itself. One end listens and serves;
+// the other measures, and sends the listener the parameters of each run.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct BenchArguments {
 struct BenchOptions {
   bool is_listening = false;
   control::Endpoint endpoint;
-  bench::Run run;  // of each of the sizes
+  bench::Run run;  // repeated for each size
   std::vector<std::size_t> sizes;
   bool json = false;
 };

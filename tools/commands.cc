@@ -4,6 +4,7 @@
 
 #include "control/client.h"
 #include "control/parse_outcome.h"
+#include "control/unix_socket.h"
 
 namespace splitnic::tools {
 

@@ -1,5 +1,5 @@
-// The commands of `splitnic`: each is one request over a program's control socket. Every one
-// returns the exit status, having printed its answer or one line on stderr.
+// The commands of `splitnic`: each is one request over a program's control socket. Each prints the
+// reply, or one line on stderr, and returns the exit status.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace splitnic::tools {
 
 inline constexpr base::Duration kReplyTimeout = std::chrono::seconds(5);
 
-// `socket` "": the only one there is.
+// With an empty `socket`, connects to the only one there is.
 base::Result<control::Client> connect(const std::string& socket);
 int ask_and_print(const std::string& socket, const control::Request& request,
                   base::Duration timeout = kReplyTimeout);
-// Prints the counters, then once a second what changed (JSON: everything, one object a line), until
-// SIGINT or SIGTERM, which is exit status 0.
+// Prints the counters, then every second the changes (JSON: all counters, one object per line),
+// until SIGINT or SIGTERM, which is exit status 0.
 int watch_stats(const std::string& socket, bool json);
 
 int fail(const std::string& why);  // prints one line; exit status 1

@@ -1,16 +1,19 @@
-// `splitnic`: look at a running program and steer it, through its control socket; measure the
+// `splitnic` shows and changes a running program through its control socket, and measures the
 // fabric. docs/CLI.md
 #include <cstdio>
 #include <string>
 
 #include "control/cli_app.h"
-#include "control/common_options.h"
+#include "control/values.h"
+#include "lan_bridge/frame/mtu.h"
 #include "tools/bench_command.h"
 #include "tools/commands.h"
 
 namespace {
 
+namespace base = splitnic::base;
 namespace control = splitnic::control;
+namespace lan = splitnic::lan;
 namespace tools = splitnic::tools;
 
 struct Arguments {
@@ -35,37 +38,36 @@ void add_commands(CLI::App& app, Arguments& into) {
   show->add_flag("--json", into.json, "As JSON");
   auto* stats = app.add_subcommand("stats", "Every counter, by its name");
   stats->add_flag("--json", into.json, "One flat object, name to number");
-  stats->add_flag("--watch", into.watch, "Again every second, until interrupted");
-  auto* set = app.add_subcommand("set", "Change the NIC, from the host's side");
+  stats->add_flag("--watch", into.watch, "Repeat every second until interrupted");
+  auto* set = app.add_subcommand("set", "Change the NIC (on the host side)");
   set->add_option("what", into.what, "mac, mtu, filter or link")->required()->type_name("");
   set->add_option("value", into.value, "A MAC; a number; promisc or normal; up or down")
       ->required()
       ->type_name("");
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
-  ping->add_option("--count", into.count, "How many (default 5)")->type_name("N");
+  ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
   for (CLI::App* command : {show, stats, set, ping}) add_socket_option(*command, into);
   tools::add_bench(app, into.bench);
-  // Known, so that they can say what they are; no part of the help until they work.
-  for (const char* name : {"conform", "keygen"}) {
-    app.add_subcommand(name, "")->group("")->prefix_command()->set_help_flag("");
-  }
 }
 
-// An empty text: the value can be sent.
-std::string check_set(const std::string& what, const std::string& value) {
+// Checks what the program would refuse as bad usage.
+base::Status check_set(const std::string& what, const std::string& value) {
   if (what == "mac") {
     const auto mac = control::parse_mac(value);
-    return mac ? "" : mac.error().text();
+    return mac ? base::Status() : mac.error();
   }
   if (what == "mtu") {
-    const auto mtu = control::number_option("set mtu", value, control::kMtuMin, control::kMtuMax);
-    return mtu ? "" : mtu.error().text();
+    const auto mtu = control::number_option("set mtu", value, lan::kMtuMin, lan::kTapMtuMax);
+    return mtu ? base::Status() : mtu.error();
   }
-  if (what == "link") return value == "up" || value == "down" ? "" : "set link: up or down";
-  if (what == "filter") {
-    return value == "promisc" || value == "normal" ? "" : "set filter: promisc or normal";
+  if (what == "link") {
+    return value == "up" || value == "down" ? base::Status() : base::Error("set link: up or down");
   }
-  return "set: '" + what + "' is none of mac, mtu, filter and link";
+  if (what != "filter") {
+    return base::Error("set: '" + what + "' is none of mac, mtu, filter and link");
+  }
+  return value == "promisc" || value == "normal" ? base::Status()
+                                                 : base::Error("set filter: promisc or normal");
 }
 
 int bad_usage(const std::string& why) {
@@ -79,14 +81,14 @@ int run_ping(const Arguments& typed) {
   control::Request request;
   request.command = control::Command::kPing;
   request.count = *count;
-  // Each echo may take its three tries of half a second.
+  // Each echo may take three tries of half a second.
   const auto echoes = std::chrono::milliseconds(1500) * *count;
   return tools::ask_and_print(typed.socket, request, tools::kReplyTimeout + echoes);
 }
 
 int run_set(const Arguments& typed) {
-  if (const std::string wrong = check_set(typed.what, typed.value); !wrong.empty()) {
-    return bad_usage(wrong);
+  if (const auto good = check_set(typed.what, typed.value); !good) {
+    return bad_usage(good.error().text());
   }
   control::Request request;
   request.command = control::Command::kSet;
@@ -103,22 +105,29 @@ int run(const std::string& command, const Arguments& typed) {
     return options ? tools::run_bench(*options) : bad_usage(options.error().text());
   }
   if (command == "stats" && typed.watch) return tools::watch_stats(typed.socket, typed.json);
-  if (command == "show" || command == "stats") {
-    control::Request request;
-    request.command = command == "show" ? control::Command::kShow : control::Command::kStats;
-    request.json = typed.json;
-    return tools::ask_and_print(typed.socket, request);
-  }
-  return tools::fail(command + ": not available yet");
+  control::Request request;
+  request.command = command == "show" ? control::Command::kShow : control::Command::kStats;
+  request.json = typed.json;
+  return tools::ask_and_print(typed.socket, request);
+}
+
+// CLI11 would only say that a command is missing.
+bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return false;
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+  return app.get_subcommands(is_named).empty();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Arguments typed;
-  const auto app =
-      control::make_app("splitnic", "Look at a splitnic program and steer it; measure the fabric.");
+  const auto app = control::make_app(
+      "splitnic", "Show and change a running splitnic program; measure the fabric.");
   add_commands(*app, typed);
+  if (is_unknown_command(*app, argc, argv)) {
+    return bad_usage("unknown command '" + std::string(argv[1]) + "' (see --help)");
+  }
   if (const auto refusal = control::run_parser(*app, argc, argv)) {
     std::fputs(refusal->text.c_str(), refusal->exit_code == control::kExitOk ? stdout : stderr);
     return refusal->exit_code;

@@ -36,6 +36,10 @@ class Port {
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
+  // Returns how many payload bytes one send call of the underlay carries to this peer, in the
+  // largest cells that the path takes.
+  std::size_t batch_payload_max(const PeerAddress& peer) const;
+
   // Client side: sends HELLO every 100 ms .. 1 s until the link is up, indefinitely, also after it
   // went down. The link exists from now on. REQUIRES a free slot, and that this peer does not
   // connect to us.

@@ -9,13 +9,12 @@
 #include <ctime>
 
 #include "lan_bridge/frame/captured.h"
+#include "lan_bridge/frame/mtu.h"
 
 namespace splitnic::lan {
 namespace {
 
 constexpr int kSnapLength = 262144;
-constexpr std::uint32_t kMtuMin = 68;
-constexpr std::uint32_t kMtuMax = 65535;
 
 // Captures are opened with nanoseconds in the place of microseconds.
 base::Duration stamp_of(const pcap_pkthdr& header) {
@@ -184,8 +183,11 @@ void FilePort::dump(base::Bytes frame) {
 }
 
 base::Status FilePort::set_mtu(std::uint32_t mtu) {
-  if (mtu < kMtuMin || mtu > kMtuMax)
-    return base::Error(name() + ": an MTU of 68 to 65535", EINVAL);
+  if (mtu < kMtuMin || mtu > kLanMtuMax) {
+    return base::Error(name() + ": the MTU must be from " + std::to_string(kMtuMin) + " to " +
+                           std::to_string(kLanMtuMax),
+                       EINVAL);
+  }
   state_.mtu = mtu;
   return {};
 }

@@ -6,21 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/node_name.h"
+
 namespace splitnic::messaging {
 
-inline constexpr std::size_t kNodeNameMax = 64;
-
-// Returns the node name with the restrictions of our own --name: at most 64 bytes, letters, digits,
-// '.', '_' and '-', and no '.' in front. Every other byte becomes '_'.
+// Returns the node name cut to kNodeNameMax bytes, with '_' for every byte that the rule of
+// base/node_name.h forbids.
 inline std::string clean_node_name(std::string_view theirs) {
-  std::string name(theirs.substr(0, kNodeNameMax));
+  std::string name(theirs.substr(0, base::kNodeNameMax));
   std::ranges::replace_if(
-      name,
-      [](char c) {
-        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        return !is_letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-';
-      },
-      '_');
+      name, [](char c) { return !base::is_node_name_char(c); }, '_');
   if (name.starts_with('.')) name.front() = '_';
   return name;
 }

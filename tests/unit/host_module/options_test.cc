@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include "lan_bridge/frame_ring.h"
+
 namespace splitnic::host {
 namespace options_test {
 
@@ -64,15 +66,15 @@ TEST(HostOptionsTest, defaults) {
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kStable);
   EXPECT_EQ(o.queues, 1U);
   EXPECT_EQ(o.idle_release, 0U);
-  EXPECT_EQ(o.common.mode, control::TransferMode::kRdma);
-  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{1024, 2048}, {64, 65536}}));
-  EXPECT_FALSE(o.common.cell_bytes.has_value());
-  EXPECT_EQ(o.common.link_profile, control::LinkProfile::kSpeed);
+  EXPECT_EQ(o.common.pair.mode, messaging::Mode::kRdma);
+  EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{1024, 2048}, {64, 65536}}));
+  EXPECT_EQ(o.common.port.mcp_wanted, 0);
+  EXPECT_EQ(o.common.port.profile, fabric::LinkProfile::kSpeed);
   EXPECT_FALSE(o.common.is_busy_polling);
   EXPECT_FALSE(o.common.mtu.has_value());
-  EXPECT_EQ(o.common.name, "lab-nic0");
+  EXPECT_EQ(o.common.name(), "lab-nic0");
   EXPECT_FALSE(o.common.is_insecure_lab);
-  EXPECT_EQ(o.common.send_threshold, 0U);
+  EXPECT_EQ(o.common.pair.send_threshold, 0U);
   EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-nic0.sock");
   EXPECT_EQ(o.common.log_level, "info");
   EXPECT_EQ(o.common.capture_path, "");
@@ -124,17 +126,17 @@ TEST(HostOptionsTest, every_option) {
   EXPECT_EQ(o.fabric_device, "eth0");
   EXPECT_EQ(o.nic, 3U);
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kGiven);
-  EXPECT_EQ(o.mac.given, (control::MacBytes{2, 0, 0, 0, 0, 1}));
-  EXPECT_EQ(o.common.mode, control::TransferMode::kSend);
-  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{32, 128}, {16, 4096}}))
+  EXPECT_EQ(o.mac.given, (lan::MacAddress{2, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(o.common.pair.mode, messaging::Mode::kSend);
+  EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{32, 128}, {16, 4096}}))
       << "given ones replace the default, smallest size first";
-  EXPECT_EQ(o.common.cell_bytes, 256);
-  EXPECT_EQ(o.common.link_profile, control::LinkProfile::kFull);
+  EXPECT_EQ(o.common.port.mcp_wanted, 256);
+  EXPECT_EQ(o.common.port.profile, fabric::LinkProfile::kFull);
   EXPECT_TRUE(o.common.is_busy_polling);
   EXPECT_EQ(o.common.mtu, 9000U);
-  EXPECT_EQ(o.common.name, "desk");
+  EXPECT_EQ(o.common.name(), "desk");
   EXPECT_TRUE(o.common.is_insecure_lab);
-  EXPECT_EQ(o.common.send_threshold, 128U);
+  EXPECT_EQ(o.common.pair.send_threshold, 128U + lan::kVnetHeaderBytes);
   EXPECT_EQ(o.common.control_path, "/tmp/c.sock");
   EXPECT_EQ(o.common.log_level, "debug");
   EXPECT_EQ(o.common.capture_path, "f.pcapng");
@@ -142,7 +144,7 @@ TEST(HostOptionsTest, every_option) {
 
 TEST(HostOptionsTest, name_decides_the_control_socket) {
   EXPECT_EQ(with({"--name", "n"}).options->common.control_path, "/run/splitnic/n.sock");
-  EXPECT_EQ(with({"--tap", "file:a,b"}).options->common.name, "lab-host");
+  EXPECT_EQ(with({"--tap", "file:a,b"}).options->common.name(), "lab-host");
 }
 
 TEST(HostOptionsTest, mac_nic_takes_the_lans) {
@@ -249,8 +251,8 @@ TEST(HostOptionsTest, configuration_file) {
   EXPECT_EQ(outcome.options->common.mtu, 1400U) << "the command line wins";
   EXPECT_TRUE(outcome.options->common.is_busy_polling);
   EXPECT_FALSE(outcome.options->common.is_insecure_lab);
-  EXPECT_EQ(outcome.options->common.pools,
-            (std::vector<control::PoolShape>{{16, 2048}, {8, 4096}}));
+  EXPECT_EQ(outcome.options->common.pair.pools,
+            (std::vector<messaging::PoolSpec>{{16, 2048}, {8, 4096}}));
 }
 
 TEST(HostOptionsTest, configuration_file_errors_are_2_in_one_line) {

@@ -9,9 +9,8 @@ namespace {
 class AdminTest : public testing::Test {
  protected:
   AdminTest() : first(harness.add_host()), second(harness.add_host({.nic = 1})) {
-    options.common.name = "unit";
-    admin.attach(*harness.unit,
-                 [](const base::CounterVisitor& visit) { visit("carrier.things", 3); });
+    options.common.pair.node_name = "unit";
+    admin.attach(*harness.unit);
   }
   bool attach() {
     return harness.attach(first, mac_number(1)) && harness.attach(second, mac_number(2));
@@ -32,7 +31,8 @@ class AdminTest : public testing::Test {
   TestHost& first;
   TestHost& second;
   IouOptions options;
-  Admin admin{options, harness.clock};
+  Admin admin{options, harness.clock,
+              [](const base::CounterVisitor& visit) { visit("carrier.things", 3); }};
 };
 
 TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+
+#include "lan_bridge/frame_ring.h"
 
 namespace splitnic::iou {
 namespace options_test {
@@ -47,9 +50,9 @@ TEST(IouOptionsTest, defaults) {
   EXPECT_EQ(o.max_hosts, 64U);
   EXPECT_TRUE(o.allow.empty());
   EXPECT_FALSE(o.follows_lan_mtu);
-  EXPECT_EQ(o.common.mode, control::TransferMode::kRdma);
-  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{1024, 2048}, {64, 65536}}));
-  EXPECT_EQ(o.common.name, "lab-iou");
+  EXPECT_EQ(o.common.pair.mode, messaging::Mode::kRdma);
+  EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{1024, 2048}, {64, 65536}}));
+  EXPECT_EQ(o.common.name(), "lab-iou");
   EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-iou.sock");
 }
 
@@ -104,13 +107,13 @@ TEST(IouOptionsTest, every_option) {
   EXPECT_EQ(o.max_hosts, 3U);
   EXPECT_EQ(o.allow.size(), 2U);
   EXPECT_TRUE(o.follows_lan_mtu);
-  EXPECT_EQ(o.common.mode, control::TransferMode::kSend);
-  EXPECT_EQ(o.common.pools, (std::vector<control::PoolShape>{{16, 4096}}));
-  EXPECT_EQ(o.common.cell_bytes, 1024);
+  EXPECT_EQ(o.common.pair.mode, messaging::Mode::kSend);
+  EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{16, 4096}}));
+  EXPECT_EQ(o.common.port.mcp_wanted, 1024);
   EXPECT_TRUE(o.common.is_busy_polling);
   EXPECT_EQ(o.common.mtu, 1400U);
-  EXPECT_EQ(o.common.name, "rack");
-  EXPECT_EQ(o.common.send_threshold, 4080U);
+  EXPECT_EQ(o.common.name(), "rack");
+  EXPECT_EQ(o.common.pair.send_threshold, 4080U + lan::kVnetHeaderBytes);
   EXPECT_EQ(o.common.control_path, "c.sock");
   EXPECT_EQ(o.common.log_level, "error");
   EXPECT_EQ(o.common.capture_path, "f.pcapng");
@@ -130,13 +133,16 @@ TEST(IouOptionsTest, without_keys_only_local_addresses) {
 }
 
 TEST(IouOptionsTest, allow_decides_by_address) {
-  const IouOptions all = *with({}).options;
-  EXPECT_TRUE(all.is_allowed(*control::parse_ip("203.0.113.1")));
-  const IouOptions some = *with({"--allow", "192.0.2.0/24", "--allow", "fd00::/8"}).options;
-  EXPECT_TRUE(some.is_allowed(*control::parse_ip("192.0.2.9")));
-  EXPECT_TRUE(some.is_allowed(*control::parse_ip("fd00::9")));
-  EXPECT_FALSE(some.is_allowed(*control::parse_ip("203.0.113.1")));
-  EXPECT_FALSE(some.is_allowed(*control::parse_ip("2001:db8::1")));
+  EXPECT_TRUE(with({}).options->allow.empty());
+  const auto allow = with({"--allow", "192.0.2.0/24", "--allow", "fd00::/8"}).options->allow;
+  const auto is_allowed = [&](const char* address) {
+    return std::ranges::any_of(
+        allow, [&](const auto& block) { return block.contains(*control::parse_ip(address)); });
+  };
+  EXPECT_TRUE(is_allowed("192.0.2.9"));
+  EXPECT_TRUE(is_allowed("fd00::9"));
+  EXPECT_FALSE(is_allowed("203.0.113.1"));
+  EXPECT_FALSE(is_allowed("2001:db8::1"));
 }
 
 TEST(IouOptionsTest, help_and_version) {

@@ -1,4 +1,4 @@
-#include "control/common_options.h"
+#include "control/daemon/common_options.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -45,6 +45,29 @@ TEST(CommonOptionsTest, busy_poll_is_left_out_on_one_processor_and_the_log_says_
   const Seen with_others = ask_on(2, true);
   EXPECT_TRUE(with_others.may);
   EXPECT_EQ(with_others.log, "");
+}
+
+TEST(CommonOptionsTest, pool) {
+  using messaging::PoolSpec;
+  EXPECT_EQ(parse_pool("1024x2048").value(), (PoolSpec{1024, 2048}));
+  EXPECT_EQ(parse_pool("1x64").value(), (PoolSpec{1, 64}));
+  EXPECT_EQ(parse_pool("65536x65536").value(), (PoolSpec{65536, 65536}));
+  for (const char* text :
+       {"", "x", "1024", "1024x", "x2048", "0x2048", "1024x0", "1024x63", "1024x65537", "65537x64",
+        "-1x2048", "1024X2048", "1024x2048x1", "99999999999999999999x2048"}) {
+    EXPECT_FALSE(parse_pool(text).has_value()) << text;
+  }
+}
+
+TEST(CommonOptionsTest, a_default_name_is_made_a_node_name) {
+  const auto name_of = [](const std::string& text) {
+    return check_common_options({}, text).value().name();
+  };
+  EXPECT_EQ(name_of("lab-nic0"), "lab-nic0");
+  EXPECT_EQ(name_of("my lab/nic0"), "my_lab_nic0");
+  EXPECT_EQ(name_of(".hidden"), "node");
+  EXPECT_EQ(name_of(""), "node");
+  EXPECT_EQ(name_of(std::string(100, 'x')), std::string(64, 'x'));
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+#include "control/daemon/carriers.h"
+
+#include <utility>
+
+#include "fabric_emul/underlay/udp_underlay.h"
+
+namespace splitnic::control {
+namespace {
+
+fabric::UdpConfig udp_config(const CarrierConfig& config) {
+  fabric::UdpConfig udp;
+  udp.bind_device = config.bind_device;
+  udp.segment = udp.gather = !config.has_no_gso;
+  return udp;
+}
+
+base::Result<Carrier> open_shm(const fabric::ShmConfig& config) {
+  auto opened = fabric::ShmUnderlay::open(config);
+  if (!opened) return opened.error();
+  Carrier carrier;
+  carrier.peer = fabric::ShmUnderlay::listener_address();
+  carrier.shm = opened->get();
+  carrier.underlay = *std::move(opened);
+  return carrier;
+}
+
+}  // namespace
+
+base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& config) {
+  if (to.is_shm()) return open_shm({.name = to.host});
+  fabric::UdpConfig udp = udp_config(config);
+  udp.connect = to.udp_text();
+  auto opened = fabric::UdpUnderlay::open(udp);
+  if (!opened) return opened.error();
+  Carrier carrier;
+  carrier.peer = (*opened)->connected_to();
+  carrier.local = (*opened)->name_of((*opened)->local_address());
+  carrier.underlay = *std::move(opened);
+  return carrier;
+}
+
+base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& config) {
+  if (at.is_shm()) {
+    return open_shm({.name = at.host, .listens = true, .clients_max = config.clients_max});
+  }
+  fabric::UdpConfig udp = udp_config(config);
+  udp.bind = at.udp_text();
+  auto opened = fabric::UdpUnderlay::open(udp);
+  if (!opened) return opened.error();
+  Carrier carrier;
+  carrier.underlay = *std::move(opened);
+  return carrier;
+}
+
+base::Result<fabric::Underlay*> Carriers::add(Carrier carrier, const std::string& name) {
+  carriers_.push_back(std::move(carrier));
+  fabric::Underlay* const underlay = carriers_.back().underlay.get();
+  if (capture_path_.empty()) return underlay;
+  if (!capture_file_) {
+    auto file = fabric::PcapngWriter::open(capture_path_, program_);
+    if (!file) return file.error();
+    capture_file_ = *std::move(file);
+  }
+  captures_.push_back(
+      std::make_unique<fabric::CaptureUnderlay>(*underlay, *capture_file_, clock_, name));
+  return captures_.back().get();
+}
+
+void Carriers::visit_counters(const base::CounterVisitor& visitor) const {
+  for (const Carrier& carrier : carriers_) {
+    if (carrier.shm != nullptr) carrier.shm->counters().visit(visitor);
+  }
+  if (capture_file_) capture_file_->counters().visit(visitor);
+}
+
+}  // namespace splitnic::control

@@ -1,0 +1,58 @@
+// What carries the fabric of one program: an underlay for each endpoint, UDP or shared memory, each
+// under a capture if the program writes one. Thread: the data thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/status.h"
+#include "control/values.h"
+#include "fabric_emul/underlay/capture_underlay.h"
+#include "fabric_emul/underlay/shm_underlay.h"
+#include "fabric_emul/underlay/underlay.h"
+
+namespace splitnic::control {
+
+struct CarrierConfig {
+  std::string bind_device{};     // UDP: the interface to stay on; "": any
+  bool has_no_gso = false;       // UDP: one datagram per system call
+  std::size_t clients_max = 64;  // shm, listening
+};
+
+struct Carrier {
+  std::unique_ptr<fabric::Underlay> underlay;
+  fabric::PeerAddress peer;                  // the listener; unset at the listener itself
+  std::string local;                         // "ADDRESS:PORT" of this end; shm: ""
+  const fabric::ShmUnderlay* shm = nullptr;  // the underlay, if it is one
+};
+// Without a listener there, a carrier opens all the same.
+base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& config);
+base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& config);
+
+class Carriers {
+ public:
+  // `clock` outlives this. `capture_path` "": no capture.
+  Carriers(std::string program, std::string capture_path, base::Clock& clock)
+      : program_(std::move(program)), capture_path_(std::move(capture_path)), clock_(clock) {}
+
+  // Takes the carrier and returns the underlay for the adapter: its capture, or itself. `name` is
+  // that of the capture's interface. All captures are in one file, which is made by the first.
+  base::Result<fabric::Underlay*> add(Carrier carrier, const std::string& name);
+  // What the data thread waits on.
+  const std::vector<Carrier>& all() const { return carriers_; }
+  void visit_counters(const base::CounterVisitor& visitor) const;
+
+ private:
+  std::string program_;
+  std::string capture_path_;
+  base::Clock& clock_;
+  std::vector<Carrier> carriers_;
+  std::unique_ptr<fabric::PcapngWriter> capture_file_;
+  std::vector<std::unique_ptr<fabric::CaptureUnderlay>> captures_;
+};
+
+}  // namespace splitnic::control

@@ -1,0 +1,210 @@
+#include "control/daemon/common_options.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/log.h"
+#include "control/cli_app.h"
+#include "control/unix_socket.h"
+#include "control/values.h"
+#include "lan_bridge/frame/mtu.h"
+#include "lan_bridge/frame_ring.h"
+#include "messaging/wire/idata.h"
+
+namespace splitnic::control {
+namespace {
+
+// Pool references and element numbers have 8 bits each in immediate data.
+constexpr std::uint32_t kPoolsMax = 256;
+constexpr std::uint32_t kElementsPerPool = 256;
+constexpr std::uint32_t kElementsMax = kPoolsMax * kElementsPerPool;
+constexpr std::uint64_t kPoolBytesMax = std::uint64_t{1} << 32;
+
+std::string make_node_name(std::string text) {
+  text = text.substr(0, base::kNodeNameMax);
+  std::ranges::replace_if(
+      text, [](char c) { return !base::is_node_name_char(c); }, '_');
+  return is_node_name(text) ? text : "node";
+}
+
+base::Result<std::vector<messaging::PoolSpec>> check_pools(const std::vector<std::string>& typed) {
+  using messaging::PoolSpec;
+  std::vector<PoolSpec> pools;
+  std::uint64_t references = 0;
+  std::uint64_t bytes = 0;
+  for (const std::string& text : typed) {
+    const auto pool = parse_pool(text);
+    if (!pool) return pool.error().within("--pool");
+    references += (pool->count + kElementsPerPool - 1) / kElementsPerPool;
+    bytes += std::uint64_t{pool->count} * pool->size;
+    pools.push_back(*pool);
+  }
+  if (references > kPoolsMax) {
+    return base::Error("--pool: more than 256 pools of 256 elements in all");
+  }
+  if (bytes > kPoolBytesMax) return base::Error("--pool: more than 4 GiB in all");
+  std::stable_sort(pools.begin(), pools.end(),
+                   [](const PoolSpec& a, const PoolSpec& b) { return a.size < b.size; });
+  if (pools.empty()) pools.assign(messaging::kDefaultPools.begin(), messaging::kDefaultPools.end());
+  return pools;
+}
+
+std::string default_pools_text() {
+  std::string text;
+  for (const messaging::PoolSpec& pool : messaging::kDefaultPools) {
+    text += (text.empty() ? "" : " and ") + std::to_string(pool.count) + "x" +
+            std::to_string(pool.size);
+  }
+  return text;
+}
+
+base::Status check_pair(const CommonArguments& typed, const std::string& default_name,
+                        messaging::PairConfig& out) {
+  const bool is_mode_given = !typed.mode.empty();
+  if (is_mode_given && typed.mode != "rdma" && typed.mode != "send") {
+    return base::Error("--mode: '" + typed.mode + "' is neither rdma nor send");
+  }
+  out.mode = typed.mode == "send" ? messaging::Mode::kSend : messaging::Mode::kRdma;
+  out.follows_peer_mode = !is_mode_given;
+
+  auto pools = check_pools(typed.pools);
+  if (!pools) return pools.error();
+  out.pools = *std::move(pools);
+
+  const auto threshold =
+      number_option("--send-threshold", typed.send_threshold, 0, kSendThresholdMax);
+  if (!threshold) return threshold.error();
+  // The option counts the frame; PairConfig includes the vnet header in front of it.
+  if (*threshold != 0) {
+    out.send_threshold = *threshold + static_cast<std::uint32_t>(lan::kVnetHeaderBytes);
+  }
+  if (!typed.name.empty() && !is_node_name(typed.name)) {
+    return base::Error("--name: '" + typed.name +
+                       "' is not a name of 1 to 64 letters, digits, '.', '_' and '-'");
+  }
+  out.node_name = typed.name.empty() ? make_node_name(default_name) : typed.name;
+  return {};
+}
+
+base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
+  if (!typed.cell.empty()) {
+    const auto cell = number_option("--cell", typed.cell, kCellPayloadMin, fabric::kMcpMax);
+    if (!cell) return cell.error();
+    if (*cell % 4 != 0) return base::Error("--cell: " + typed.cell + " is not a multiple of 4");
+    out.mcp_wanted = static_cast<std::uint16_t>(*cell);
+  }
+  if (typed.link_profile != "speed" && typed.link_profile != "full") {
+    return base::Error("--link-profile: '" + typed.link_profile + "' is neither speed nor full");
+  }
+  if (typed.link_profile == "full") {
+    out.profile = fabric::LinkProfile::kFull;
+    out.full = fabric::full_between_processes();
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
+  const std::size_t x = text.find('x');
+  if (x != std::string::npos) {
+    const std::string_view whole = text;
+    const auto count = parse_number(whole.substr(0, x), kElementsMax);
+    const auto size = parse_number(whole.substr(x + 1), messaging::kIdataBytesMax);
+    if (count && *count > 0 && size && *size >= kElementBytesMin) {
+      return messaging::PoolSpec{static_cast<std::uint32_t>(*count),
+                                 static_cast<std::uint32_t>(*size)};
+    }
+  }
+  return base::Error(
+      "'" + text +
+      "' is not COUNTxSIZE like 1024x2048, with 1 to 65536 elements of 64 to 65536 bytes");
+}
+
+void add_common_options(CLI::App& app, CommonArguments& into) {
+  const std::string group = "Both programs";
+  app.add_option("--mode", into.mode,
+                 "How frames cross the fabric: rdma or send (default rdma; an I/O unit without "
+                 "this option uses the mode of each host)")
+      ->type_name("MODE")
+      ->group(group);
+  add_repeated(app, "--pool", into.pools,
+               "Receive elements; may repeat (default " + default_pools_text() + ")", "COUNTxSIZE")
+      ->group(group);
+  app.add_option("--cell", into.cell, "Maximum cell payload (default: from the path MTU)")
+      ->type_name("BYTES")
+      ->group(group);
+  app.add_option("--link-profile", into.link_profile,
+                 "UDP links: speed, or full with lanes, credits and link retry; must be the same "
+                 "at both ends (default speed)")
+      ->type_name("PROFILE")
+      ->group(group);
+  app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: lower latency")
+      ->group(group);
+  app.add_flag("--no-gso", into.has_no_gso,
+               "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
+      ->group(group);
+  app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
+  app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
+  app.add_flag("--insecure-lab", into.is_insecure_lab,
+               "Allow traffic without keys beyond loopback and shm")
+      ->group(group);
+  app.add_option("--send-threshold", into.send_threshold,
+                 "In rdma mode, send frames of up to N bytes by Send (default 0: none)")
+      ->type_name("N")
+      ->group(group);
+  app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
+      ->type_name("PATH")
+      ->group(group);
+  app.add_option("--log-level", into.log_level, "debug, info, warn or error (default info)")
+      ->type_name("LEVEL")
+      ->group(group);
+  app.add_option("--capture", into.capture, "Write all fabric datagrams to F.pcapng")
+      ->type_name("F.pcapng")
+      ->group(group);
+  add_config_file(app);
+}
+
+base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
+                                                 const std::string& default_name) {
+  CommonOptions out;
+  if (auto pair = check_pair(typed, default_name, out.pair); !pair) return pair.error();
+  if (auto port = check_port(typed, out.port); !port) return port.error();
+  if (!typed.mtu.empty()) {
+    const auto mtu = number_option("--mtu", typed.mtu, lan::kMtuMin, lan::kTapMtuMax);
+    if (!mtu) return mtu.error();
+    out.mtu = *mtu;
+  }
+  out.control_path =
+      typed.control.empty() ? kControlFolder + ("/" + out.name() + ".sock") : typed.control;
+  if (const auto address = unix_address(out.control_path); !address) {
+    return address.error().within("--control");
+  }
+  constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warn", "error"};
+  if (std::ranges::find(kLevels, typed.log_level) == kLevels.end()) {
+    return base::Error("--log-level: '" + typed.log_level +
+                       "' is none of debug, info, warn and error");
+  }
+  out.log_level = typed.log_level;
+  out.is_busy_polling = typed.is_busy_polling;
+  out.has_no_gso = typed.has_no_gso;
+  out.is_insecure_lab = typed.is_insecure_lab;
+  out.capture_path = typed.capture;
+  return out;
+}
+
+bool may_busy_poll(const CommonOptions& common) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  const bool is_alone = ::sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) == 1;
+  if (!common.is_busy_polling || !is_alone) return common.is_busy_polling;
+  base::log_warn(
+      "--busy-poll is left out: this machine has one processor, and spinning would take it from "
+      "the peer and the applications");
+  return false;
+}
+
+}  // namespace splitnic::control

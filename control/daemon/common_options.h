@@ -1,0 +1,66 @@
+// The options that splitnic-host and splitnic-iou share: as typed, as additions to a parser, and
+// checked, in the types of the libraries that use them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "fabric_emul/link/port.h"
+#include "messaging/channel_pair.h"
+
+namespace CLI {
+class App;
+}
+
+namespace splitnic::control {
+
+inline constexpr std::uint16_t kCellPayloadMin = 64;
+inline constexpr std::uint32_t kSendThresholdMax = 4080;  // a SendData on the control channel
+inline constexpr std::uint32_t kElementBytesMin = 64;
+
+struct CommonOptions {
+  // Mode, pools (smallest size first), send threshold and node name.
+  messaging::PairConfig pair;
+  // Link profile and --cell. An I/O unit listens with one copy of it per --listen.
+  fabric::PortConfig port;
+  std::optional<std::uint32_t> mtu;
+  bool is_busy_polling = false;
+  bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
+  bool is_insecure_lab = false;
+  std::string control_path;
+  std::string log_level;     // "debug", "info", "warn", "error"
+  std::string capture_path;  // "": none
+
+  const std::string& name() const { return pair.node_name; }
+};
+
+// The options as typed. Lives as long as the parser.
+struct CommonArguments {
+  std::string mode;
+  std::string link_profile = "speed";
+  std::vector<std::string> pools;
+  std::string cell, mtu, name, control, capture;
+  std::string log_level = "info";
+  bool is_busy_polling = false;
+  bool has_no_gso = false;
+  bool is_insecure_lab = false;
+  std::string send_threshold = "0";
+};
+
+// Adds the shared options to `app`, --config among them.
+void add_common_options(CLI::App& app, CommonArguments& into);
+// Without --name the node is called `default_name`, with '_' for every character that a node name
+// cannot have.
+base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
+                                                 const std::string& default_name);
+
+base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
+
+// Returns whether the data thread may spin: --busy-poll was given and another processor is left for
+// the rest of the machine. With one processor it returns false and logs that.
+bool may_busy_poll(const CommonOptions& common);
+
+}  // namespace splitnic::control

@@ -1,0 +1,70 @@
+#include "control/daemon/data_loop.h"
+
+#include <algorithm>
+
+namespace splitnic::control {
+
+DataLoop::DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& carriers,
+                   const ControlThread& control, CommandQueue& commands, base::Clock& clock,
+                   bool never_sleeps)
+    : module_(module),
+      adapter_(adapter),
+      control_(control),
+      commands_(commands),
+      clock_(clock),
+      waiting_(never_sleeps) {
+  for (const Carrier& carrier : carriers.all()) waiting_.add(*carrier.underlay);
+  base::Poller& poller = waiting_.poller();
+  stop_fd_ = poller.add(control.stop_fd());
+  commands_fd_ = poller.add(commands.fd());
+  for (std::size_t i = 0; i < module.ports(); ++i) {
+    const lan::FramePort& port = module.port(i);
+    const std::size_t input = poller.add(port.fd(), true);
+    ports_.push_back({input, poller.add(port.event_fd()), port.fd() < 0});
+  }
+}
+
+base::Status DataLoop::run() {
+  for (base::Time now = clock_.now(); now < stop_at_; now = clock_.now()) {
+    watch_stop(now);
+    if (stop_at_ != base::kNever && module_.is_drained()) return {};
+    wait(now);
+    now = clock_.now();
+    if (waiting_.poller().readable(commands_fd_)) commands_.run();
+    if (auto updated = update_ports(now); !updated) return updated;
+    if (is_blocked_ && waiting_.has_room()) adapter_.on_writable(now);
+    made_progress_ = module_.step(now);
+  }
+  return {};
+}
+
+void DataLoop::watch_stop(base::Time now) {
+  if (stop_at_ != base::kNever || !control_.stop_requested()) return;
+  stop_at_ = now + module_.stop_max();
+  waiting_.poller().want(stop_fd_, false, false);  // it stays readable
+  module_.begin_stop();
+}
+
+void DataLoop::wait(base::Time now) {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    waiting_.poller().want(ports_[i].input, module_.wants_input(i), module_.wants_output(i));
+  }
+  is_blocked_ = adapter_.wants_write();
+  waiting_.wait(now, {.made_progress = made_progress_,
+                      .bytes_processed = module_.bytes_processed(),
+                      .wants_write = is_blocked_,
+                      .deadline = std::min(stop_at_, module_.deadline())});
+}
+
+base::Status DataLoop::update_ports(base::Time now) {
+  const base::Poller& poller = waiting_.poller();
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (poller.readable(ports_[i].events)) module_.on_port_event(i, now);
+    const lan::FramePort& port = module_.port(i);
+    if (port.is_gone()) return base::Error(port.name() + " was deleted: start again");
+    module_.set_readable(i, ports_[i].is_always_ready || poller.readable(ports_[i].input));
+  }
+  return {};
+}
+
+}  // namespace splitnic::control

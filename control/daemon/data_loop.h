@@ -1,0 +1,54 @@
+// The loop of the data thread, the same for both programs: wait, commands, port events, one step.
+// Thread: the data thread.
+#pragma once
+
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "control/command_queue.h"
+#include "control/control_thread.h"
+#include "control/daemon/carriers.h"
+#include "control/daemon/module.h"
+#include "fabric_emul/underlay/idle_wait.h"
+#include "fabric_emul/verbs/adapter.h"
+
+namespace splitnic::control {
+
+class DataLoop {
+ public:
+  // All outlive this; the adapter has its ports already.
+  DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& carriers,
+           const ControlThread& control, CommandQueue& commands, base::Clock& clock,
+           bool never_sleeps);
+
+  // Returns when a stop was requested and everything in flight has arrived, or after
+  // Module::stop_max(). An error: an interface was deleted.
+  base::Status run();
+
+ private:
+  struct PortFds {  // numbers of the poller
+    std::size_t input = 0;
+    std::size_t events = 0;
+    bool is_always_ready = false;
+  };
+
+  void watch_stop(base::Time now);
+  void wait(base::Time now);
+  base::Status update_ports(base::Time now);
+
+  Module& module_;
+  fabric::Adapter& adapter_;
+  const ControlThread& control_;
+  CommandQueue& commands_;
+  base::Clock& clock_;
+  fabric::IdleWait waiting_;
+  std::size_t stop_fd_;
+  std::size_t commands_fd_;
+  std::vector<PortFds> ports_;
+  base::Time stop_at_ = base::kNever;
+  bool is_blocked_ = false;  // an underlay did not take all when the wait began
+  bool made_progress_ = true;
+};
+
+}  // namespace splitnic::control

@@ -1,0 +1,41 @@
+// What the data loop drives: the host module or the I/O unit, as one object with its frame ports.
+// Called once per iteration of the loop, never per frame. Thread: the data thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "lan_bridge/frame_port.h"
+
+namespace splitnic::control {
+
+class Module {
+ public:
+  virtual ~Module() = default;
+
+  // The frame ports, by index; their number and order do not change.
+  virtual std::size_t ports() const = 0;
+  virtual lan::FramePort& port(std::size_t index) = 0;
+  virtual bool wants_input(std::size_t index) = 0;
+  virtual bool wants_output(std::size_t index) = 0;
+  // The port's event_fd() is readable: its state may have changed.
+  virtual void on_port_event(std::size_t index, base::Time now) = 0;
+  // Whether the port may have frames to read; holds for the next step().
+  virtual void set_readable(std::size_t index, bool is_readable) = 0;
+
+  // Runs one iteration: receives, moves frames, transmits. Returns whether any work was done; then
+  // the next iteration follows at once.
+  virtual bool step(base::Time now) = 0;
+  virtual base::Time deadline() const = 0;
+  // Bytes of frames so far, both ways, as base::IdleStrategy counts them.
+  virtual std::uint64_t bytes_processed() const = 0;
+
+  // A clean stop: begin_stop() once, then step() until is_drained() or for stop_max(), then stop().
+  virtual base::Duration stop_max() const = 0;
+  virtual void begin_stop() = 0;
+  virtual bool is_drained() const = 0;
+  virtual void stop(base::Time now) = 0;
+};
+
+}  // namespace splitnic::control

@@ -1,0 +1,44 @@
+#include "control/identity.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::control {
+namespace identity_test {
+
+using Id = std::array<std::uint8_t, 16>;
+
+// Expected values: from `openssl mac -digest SHA256 -macopt hexkey:KEY HMAC` over the application
+// identifier, with the bits of a UUID of version 4.
+TEST(IdentityTest, the_machine_is_known_by_a_keyed_hash) {
+  EXPECT_EQ(machine_app_id("0123456789abcdef0123456789abcdef"),
+            (Id{0x7c, 0x99, 0x65, 0xd5, 0x70, 0x79, 0x40, 0x81, 0xb7, 0x40, 0x15, 0x57, 0x17, 0x38,
+                0x77, 0x31}));
+  EXPECT_EQ(machine_app_id("lab"), (Id{0xf2, 0x37, 0xea, 0xed, 0x71, 0x90, 0x48, 0x4d, 0xaa, 0x90,
+                                       0x1c, 0x3b, 0x53, 0x5e, 0xff, 0x95}))
+      << "no /etc/machine-id: the host name is the key";
+}
+
+TEST(IdentityTest, another_machine_is_another_node) {
+  EXPECT_NE(machine_app_id("0123456789abcdef0123456789abcdef"),
+            machine_app_id("0123456789abcdef0123456789abcdee"));
+  EXPECT_NE(machine_app_id("0123456789abcdef0123456789abcdeg"),
+            machine_app_id("0123456789abcdef0123456789abcde0"))
+      << "not hex: the text itself";
+}
+
+TEST(IdentityTest, name_and_role_make_a_stable_eui64) {
+  EXPECT_EQ(node_eui64("n", "host"), node_eui64("n", "host"));
+  EXPECT_NE(node_eui64("n", "host"), node_eui64("m", "host"));
+  EXPECT_NE(node_eui64("n", "host"), node_eui64("n", "iou/1"));
+  EXPECT_EQ(node_eui64("n", "host") & 1, 1U) << "never 0";
+}
+
+TEST(IdentityTest, the_stable_mac_is_local_and_of_one_nic) {
+  const lan::MacAddress mac = stable_mac("n");
+  EXPECT_EQ(mac, stable_mac("n"));
+  EXPECT_NE(mac, stable_mac("m"));
+  EXPECT_EQ(mac[0], 0x02);
+}
+
+}  // namespace identity_test
+}  // namespace splitnic::control
