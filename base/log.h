@@ -1,5 +1,6 @@
-// Log lines for people: spdlog to stderr, at most kLinesPerSecond per cause. Never called per
-// frame.
+// Log lines for people: spdlog to stderr, at most kLinesPerSecond per cause. Under the journal of
+// systemd a line begins with its priority instead of time and level, which the journal adds. Never
+// called per frame.
 #pragma once
 
 #include <string>
@@ -11,14 +12,14 @@ namespace splitnic::base {
 
 inline constexpr int kLinesPerSecond = 10;
 
-// Levels: "debug", "info", "warn", "error". Returns false if the name is none of them.
+// Levels: "debug", "info", "warn", "error". False if the name is none of them.
 bool set_log_level(std::string_view level);
 void log_info(const std::string& line);
 void log_warn(const std::string& line);
 void log_error(const std::string& line);
 void log_debug(const std::string& line);
 
-// Passes kLinesPerSecond lines of one cause in each second, by the caller's clock.
+// Lets kLinesPerSecond lines of one cause pass in each second, by the caller's clock.
 class LogLimit {
  public:
   bool pass(Time now);

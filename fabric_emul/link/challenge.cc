@@ -1,55 +1,48 @@
 #include "fabric_emul/link/challenge.h"
 
-#include <bit>
-#include <cstring>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
 
+#include <cstring>
+#include <memory>
+
+#include "base/check.h"
 #include "base/endian.h"
 
 namespace splitnic::fabric {
 namespace {
 
-struct SipState {
-  std::uint64_t a, b, c, d;
+constexpr std::size_t kHashBytes = 8;  // libcrypto's default is 16
 
-  void round() {
-    a += b;
-    b = std::rotl(b, 13) ^ a;
-    a = std::rotl(a, 32);
-    c += d;
-    d = std::rotl(d, 16) ^ c;
-    a += d;
-    d = std::rotl(d, 21) ^ a;
-    c += b;
-    b = std::rotl(b, 17) ^ c;
-    c = std::rotl(c, 32);
-  }
-  void absorb(std::uint64_t word) {
-    d ^= word;
-    round();
-    round();
-    a ^= word;
-  }
-};
-
-// SipHash reads its words little endian.
-std::uint64_t load_le(const std::byte* at) {
-  return __builtin_bswap64(base::load_be<std::uint64_t>(at));
+// SipHash reads and writes its words little endian.
+void store_le(unsigned char* at, std::uint64_t word) {
+  base::store_be(reinterpret_cast<std::byte*>(at), __builtin_bswap64(word));
 }
 
 }  // namespace
 
 std::uint64_t siphash(const SipKey& key, base::Bytes bytes) {
-  SipState state{key.k0 ^ 0x736f6d6570736575ULL, key.k1 ^ 0x646f72616e646f6dULL,
-                 key.k0 ^ 0x6c7967656e657261ULL, key.k1 ^ 0x7465646279746573ULL};
-  const std::size_t whole = bytes.size() / 8 * 8;
-  for (std::size_t at = 0; at < whole; at += 8) state.absorb(load_le(bytes.data() + at));
-  std::array<std::byte, 8> tail{};
-  if (whole < bytes.size()) std::memcpy(tail.data(), bytes.data() + whole, bytes.size() - whole);
-  tail[7] = static_cast<std::byte>(bytes.size() & 0xFF);
-  state.absorb(load_le(tail.data()));
-  state.c ^= 0xFF;
-  for (int i = 0; i < 4; ++i) state.round();
-  return state.a ^ state.b ^ state.c ^ state.d;
+  static EVP_MAC* const kMac = ::EVP_MAC_fetch(nullptr, "SIPHASH", nullptr);
+  CHECK(kMac != nullptr);
+  const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)> context(::EVP_MAC_CTX_new(kMac),
+                                                                     ::EVP_MAC_CTX_free);
+  std::array<unsigned char, 16> key_bytes{};
+  store_le(key_bytes.data(), key.k0);
+  store_le(key_bytes.data() + 8, key.k1);
+  std::size_t size = kHashBytes;
+  const std::array<OSSL_PARAM, 2> parameters{
+      ::OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &size), ::OSSL_PARAM_construct_end()};
+  std::array<std::byte, kHashBytes> hash{};
+  const bool is_done =
+      context != nullptr &&
+      ::EVP_MAC_init(context.get(), key_bytes.data(), key_bytes.size(), parameters.data()) == 1 &&
+      ::EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                       bytes.size()) == 1 &&
+      ::EVP_MAC_final(context.get(), reinterpret_cast<unsigned char*>(hash.data()), &size,
+                      hash.size()) == 1;
+  CHECK(is_done);
+  return __builtin_bswap64(base::load_be<std::uint64_t>(hash.data()));
 }
 
 Challenge::Challenge(base::Random& random) : random_(random), current_(draw()), previous_(draw()) {}

@@ -81,7 +81,7 @@ void Port::say_bye(base::Time now) {
 
 std::size_t Port::batch_payload_max(const PeerAddress& peer) const {
   const std::size_t batch = context_.underlay.batch_bytes_max();
-  const PathMtu path((PortConfig()));
+  const PathMtu path{PortConfig{}};
   const std::size_t mcp = path.offer(context_.underlay.datagram_bytes_max(peer), batch);
   return batch / (mcp + kStrideOverhead) * mcp;
 }
