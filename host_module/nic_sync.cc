@@ -1,0 +1,191 @@
+#include "host_module/nic_sync.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "messaging/cfgutil/cfgutil.pb.h"
+
+namespace splitnic::host {
+namespace {
+
+namespace cfg = messaging::cfg;
+using messaging::CfgCode;
+using messaging::CfgReply;
+using messaging::CfgStatus;
+
+constexpr base::Duration kRetryAfter = std::chrono::seconds(1);
+
+bool may_set(const NicSync& s) {
+  return s.phase == SyncPhase::kSync || s.phase == SyncPhase::kConfigured;
+}
+
+std::string nothing(const NicSync&) { return {}; }
+
+bool is_init_due(const NicSync& s, base::Time now) {
+  return s.phase == SyncPhase::kInit && now >= s.init_at;
+}
+
+std::string encode_init(const NicSync& s) {
+  cfg::InitNicRequest request;
+  request.set_node_name(s.node_name);
+  request.set_features_wanted(s.offloads);
+  return request.SerializeAsString();
+}
+
+SyncEffect on_init(NicSync& s, const CfgReply& reply) {
+  SyncEffect effect;
+  cfg::InitNicReply got;
+  if (reply.status != CfgStatus::kOk || !got.ParseFromString(reply.data)) {
+    const bool is_first = s.init_at == base::Time{};
+    s.init_at = s.sent_at + kRetryAfter;
+    if (is_first) {
+      effect.warning = "the I/O unit refused INIT_NIC: " + std::string(name(reply.status));
+    }
+    return effect;
+  }
+  s.phase = SyncPhase::kCompare;
+  s.features = static_cast<std::uint32_t>(got.features_granted());
+  s.lan_link = got.link().up();
+  s.lan_mtu = got.mtu_max();
+  effect.is_lan_mtu_known = true;
+  lan::MacAddress mac;
+  if (s.takes_lan_mac && got.mac().size() == mac.size()) {
+    std::memcpy(mac.data(), got.mac().data(), mac.size());
+    effect.lan_mac = mac;
+  }
+  return effect;
+}
+
+bool is_compare_due(const NicSync& s, base::Time) { return s.phase == SyncPhase::kCompare; }
+
+// The I/O unit may know us from before: if it has all of it, nothing is sent. A unit that does not
+// know GET_STATE gets everything. Whether the NIC is started is not part of the digest.
+SyncEffect on_compare(NicSync& s, const CfgReply& reply) {
+  s.phase = SyncPhase::kSync;
+  cfg::GetStateReply got;
+  if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) &&
+      got.digest() == s.wanted_state().digest()) {
+    s.acknowledged = {s.wanted.mac, s.wanted.mtu, s.wanted.promiscuous, std::nullopt};
+  }
+  return {};
+}
+
+bool is_mac_due(const NicSync& s, base::Time now) {
+  return may_set(s) && s.acknowledged.mac != s.wanted.mac &&
+         (s.refused_mac != s.wanted.mac || now >= s.mac_at);
+}
+
+std::string encode_mac(const NicSync& s) {
+  cfg::SetMacRequest request;
+  request.set_mac(s.wanted.mac.data(), s.wanted.mac.size());
+  return request.SerializeAsString();
+}
+
+// A refused address is requested again later: its owner may have left.
+SyncEffect on_mac(NicSync& s, const CfgReply& reply) {
+  if (reply.status == CfgStatus::kOk) {
+    s.acknowledged.mac = s.sent.mac;
+    s.refused_mac.reset();
+    s.mac_at = base::kNever;
+    return {};
+  }
+  s.mac_at = s.sent_at + kRetryAfter;
+  if (s.refused_mac == s.sent.mac) return {};
+  s.refused_mac = s.sent.mac;
+  return {.warning = "the I/O unit refused the interface's MAC address: another host has it?"};
+}
+
+bool is_mtu_due(const NicSync& s, base::Time) {
+  return may_set(s) && s.acknowledged.mtu != s.wanted.mtu;
+}
+
+std::string encode_mtu(const NicSync& s) {
+  cfg::SetMtuRequest request;
+  request.set_mtu(s.wanted.mtu);
+  return request.SerializeAsString();
+}
+
+// A grant below the request is the LAN's MTU; a full grant shows that the LAN has at least that.
+SyncEffect on_mtu(NicSync& s, const CfgReply& reply) {
+  s.acknowledged.mtu = s.sent.mtu;
+  cfg::SetMtuReply got;
+  if (reply.status != CfgStatus::kOk || !got.ParseFromString(reply.data) || got.mtu() == 0) {
+    return {};
+  }
+  s.lan_mtu = got.mtu() < s.sent.mtu ? got.mtu() : std::max(s.lan_mtu, got.mtu());
+  return {.is_lan_mtu_known = true};
+}
+
+bool is_filter_due(const NicSync& s, base::Time) {
+  return may_set(s) && s.acknowledged.promiscuous != s.wanted.promiscuous;
+}
+
+std::string encode_filter(const NicSync& s) {
+  cfg::SetFilterRequest request;
+  request.mutable_filter()->set_promiscuous(s.wanted.promiscuous);
+  request.mutable_filter()->set_all_multicast(true);
+  return request.SerializeAsString();
+}
+
+SyncEffect on_filter(NicSync& s, const CfgReply&) {
+  s.acknowledged.promiscuous = s.sent.promiscuous;
+  return {};
+}
+
+bool is_start_due(const NicSync& s, base::Time) {
+  return may_set(s) && s.is_started_wanted() && s.acknowledged.started != true;
+}
+
+bool is_stop_due(const NicSync& s, base::Time) {
+  return may_set(s) && !s.is_started_wanted() && s.acknowledged.started != false;
+}
+
+SyncEffect on_started(NicSync& s, const CfgReply&) {
+  s.acknowledged.started = s.sent.admin_up;
+  return {};
+}
+
+constexpr auto kSteps = std::to_array<SyncStep>({
+    {CfgCode::kInitNic, is_init_due, encode_init, on_init},
+    {CfgCode::kGetState, is_compare_due, nothing, on_compare},
+    {CfgCode::kSetMac, is_mac_due, encode_mac, on_mac},
+    {CfgCode::kSetMtu, is_mtu_due, encode_mtu, on_mtu},
+    {CfgCode::kSetFilter, is_filter_due, encode_filter, on_filter},
+    {CfgCode::kStart, is_start_due, nothing, on_started},
+    {CfgCode::kStop, is_stop_due, nothing, on_started},
+});
+
+}  // namespace
+
+std::span<const SyncStep> sync_steps() { return kSteps; }
+
+const SyncStep* next_step(const NicSync& sync, base::Time now) {
+  const auto* const step =
+      std::ranges::find_if(kSteps, [&](const SyncStep& s) { return s.is_due(sync, now); });
+  return step == kSteps.end() ? nullptr : step;
+}
+
+messaging::NicState NicSync::wanted_state() const {
+  messaging::NicState state;
+  state.mac = wanted.mac;
+  state.promiscuous = wanted.promiscuous;
+  state.all_multicast = true;
+  state.mtu = wanted.mtu;
+  state.offloads = features;
+  return state;
+}
+
+void NicSync::begin() {
+  phase = SyncPhase::kInit;
+  acknowledged = {};
+  refused_mac.reset();
+  init_at = {};
+  mac_at = base::kNever;
+}
+
+base::Time NicSync::deadline() const {
+  if (phase == SyncPhase::kInit) return init_at == base::Time{} ? base::kNever : init_at;
+  return acknowledged.mac == wanted.mac ? base::kNever : mac_at;
+}
+
+}  // namespace splitnic::host

@@ -1,0 +1,81 @@
+// Which CfgUtil request the remote NIC needs next, as a table of steps: the code, when it is due,
+// what it carries and what its reply changes. One request is open at a time, and the first row that
+// is due is sent. Plain state and functions on it: no port, no connection, no clock. Thread: its
+// owner.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "lan_bridge/frame_port.h"
+#include "messaging/cfgutil/nic_state.h"
+#include "messaging/channel_pair.h"
+
+namespace splitnic::host {
+
+enum class SyncPhase : std::uint8_t {
+  kDisconnected,  // no connection: nothing is sent
+  kInit,          // INIT_NIC has no good reply yet; after a refusal it is due again at init_at
+  kCompare,       // GET_STATE has no reply yet
+  kSync,          // differences are sent; the carrier stays off and no frame is read
+  kConfigured,    // everything was acknowledged once; later differences are sent as they arise
+};
+
+struct NicSync {
+  // What the remote NIC has of us; none: not known, so it is sent.
+  struct Acknowledged {
+    std::optional<lan::MacAddress> mac{};
+    std::optional<std::uint32_t> mtu{};
+    std::optional<bool> promiscuous{};
+    std::optional<bool> started = false;  // INIT_NIC stops it
+  };
+
+  std::string node_name{};
+  bool takes_lan_mac = false;  // --mac nic
+  std::uint32_t offloads = 0;  // that the interface can use
+  lan::PortState wanted{};     // the interface as it is
+  bool is_held_down = false;   // `splitnic set link down`
+  SyncPhase phase = SyncPhase::kDisconnected;
+  Acknowledged acknowledged{};
+  std::uint32_t features = 0;  // that the I/O unit granted
+  bool lan_link = false;
+  std::uint32_t lan_mtu = 0;  // 0: not known yet
+  std::optional<lan::MacAddress> refused_mac{};
+  base::Time init_at{};              // not before: INIT_NIC was refused
+  base::Time mac_at = base::kNever;  // when the refused MAC is requested again
+  // The open request.
+  lan::PortState sent{};  // `wanted` when it was sent, with is_started_wanted() as admin_up
+  base::Time sent_at{};
+
+  bool is_started_wanted() const { return wanted.admin_up && !is_held_down; }
+  // What the I/O unit should have of us.
+  messaging::NicState wanted_state() const;
+  // A connection begins: nothing is acknowledged.
+  void begin();
+  // When a step becomes due by time alone.
+  base::Time deadline() const;
+};
+
+// What the owner has to do after a reply.
+struct SyncEffect {
+  std::optional<lan::MacAddress> lan_mac{};  // give the interface this address
+  bool is_lan_mtu_known = false;             // bring the interface to the LAN's MTU
+  std::string warning{};                     // for the log; "": none
+};
+
+struct SyncStep {
+  messaging::CfgCode code;
+  bool (*is_due)(const NicSync& sync, base::Time now);
+  std::string (*encode)(const NicSync& sync);
+  // REQUIRES a reply; a request without one changes nothing and stays due.
+  SyncEffect (*on_reply)(NicSync& sync, const messaging::CfgReply& reply);
+};
+
+std::span<const SyncStep> sync_steps();
+// Returns the first step that is due, or null if none is.
+const SyncStep* next_step(const NicSync& sync, base::Time now);
+
+}  // namespace splitnic::host

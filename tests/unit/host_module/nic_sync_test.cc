@@ -1,0 +1,188 @@
+// The table of CfgUtil steps, row by row, without a connection.
+#include "host_module/nic_sync.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "messaging/cfgutil/cfgutil.pb.h"
+
+namespace splitnic::host {
+namespace nic_sync_test {
+
+using messaging::CfgCode;
+using messaging::CfgReply;
+using messaging::CfgStatus;
+using namespace std::chrono_literals;
+
+constexpr lan::MacAddress kMac{0x02, 0, 0, 0, 0, 0x01};
+constexpr lan::MacAddress kLanMac{0x02, 0, 0, 0, 0, 0x77};
+constexpr base::Time kNow{1000s};
+
+class NicSyncTest : public ::testing::Test {
+ protected:
+  NicSyncTest() {
+    sync.wanted.mac = kMac;
+    sync.wanted.mtu = 1500;
+    sync.wanted.admin_up = true;
+    sync.begin();
+  }
+  // The code of the step that is due, sent as the owner sends it; none: nothing.
+  std::optional<CfgCode> send(base::Time now = kNow) {
+    step = next_step(sync, now);
+    if (step == nullptr) return std::nullopt;
+    sync.sent = sync.wanted;
+    sync.sent.admin_up = sync.is_started_wanted();
+    sync.sent_at = now;
+    return step->code;
+  }
+  SyncEffect reply(CfgStatus status = CfgStatus::kOk, const std::string& data = {}) {
+    return step->on_reply(sync, CfgReply{status, data});
+  }
+  static std::string init_reply() {
+    messaging::cfg::InitNicReply reply;
+    reply.set_mtu_max(9000);
+    reply.mutable_link()->set_up(true);
+    reply.set_features_granted(lan::kOffloadChecksum);
+    reply.set_mac(kLanMac.data(), kLanMac.size());
+    return reply.SerializeAsString();
+  }
+  // Everything up to the settings, to a unit that knows nothing of us.
+  void init_and_compare() {
+    ASSERT_EQ(send(), CfgCode::kInitNic);
+    reply(CfgStatus::kOk, init_reply());
+    ASSERT_EQ(send(), CfgCode::kGetState);
+    reply(CfgStatus::kUnknown);
+  }
+  void acknowledge_all() {
+    init_and_compare();
+    while (send()) reply();
+    sync.phase = SyncPhase::kConfigured;
+  }
+
+  NicSync sync;
+  const SyncStep* step = nullptr;
+};
+
+TEST_F(NicSyncTest, S001_25_each_code_has_one_row) {
+  std::set<CfgCode> codes;
+  for (const SyncStep& row : sync_steps()) EXPECT_TRUE(codes.insert(row.code).second);
+  EXPECT_EQ(codes.size(), 7U);
+}
+
+TEST_F(NicSyncTest, S001_25_the_order_of_a_new_connection) {
+  std::vector<CfgCode> order;
+  for (auto code = send(); code; code = send()) {
+    order.push_back(*code);
+    reply(CfgStatus::kOk, *code == CfgCode::kInitNic ? init_reply() : std::string());
+  }
+  EXPECT_EQ(order, (std::vector<CfgCode>{CfgCode::kInitNic, CfgCode::kGetState, CfgCode::kSetMac,
+                                         CfgCode::kSetMtu, CfgCode::kSetFilter, CfgCode::kStart}));
+}
+
+TEST_F(NicSyncTest, S001_25_nothing_is_due_without_a_connection) {
+  sync.phase = SyncPhase::kDisconnected;
+  EXPECT_FALSE(send());
+  EXPECT_EQ(sync.deadline(), base::kNever);
+}
+
+TEST_F(NicSyncTest, S001_25_init_takes_what_the_unit_grants) {
+  sync.takes_lan_mac = true;
+  ASSERT_EQ(send(), CfgCode::kInitNic);
+  const SyncEffect effect = reply(CfgStatus::kOk, init_reply());
+  EXPECT_EQ(effect.lan_mac, kLanMac);
+  EXPECT_TRUE(effect.is_lan_mtu_known);
+  EXPECT_EQ(sync.lan_mtu, 9000U);
+  EXPECT_TRUE(sync.lan_link);
+  EXPECT_EQ(sync.features, lan::kOffloadChecksum);
+  EXPECT_EQ(sync.phase, SyncPhase::kCompare);
+}
+
+TEST_F(NicSyncTest, S001_25_a_refused_init_is_due_after_a_second_and_warns_once) {
+  ASSERT_EQ(send(), CfgCode::kInitNic);
+  EXPECT_NE(reply(CfgStatus::kDeviceError).warning, "");
+  EXPECT_FALSE(send(kNow + 999ms));
+  EXPECT_EQ(sync.deadline(), kNow + 1s);
+  ASSERT_EQ(send(kNow + 1s), CfgCode::kInitNic);
+  EXPECT_EQ(reply(CfgStatus::kDeviceError).warning, "");
+  EXPECT_EQ(sync.deadline(), kNow + 2s);
+}
+
+TEST_F(NicSyncTest, S001_25_an_equal_digest_leaves_only_start_or_stop) {
+  for (const bool is_up : {true, false}) {
+    sync.begin();
+    sync.wanted.admin_up = is_up;
+    ASSERT_EQ(send(), CfgCode::kInitNic);
+    reply(CfgStatus::kOk, init_reply());
+    ASSERT_EQ(send(), CfgCode::kGetState);
+    messaging::cfg::GetStateReply same;
+    same.set_digest(sync.wanted_state().digest());
+    reply(CfgStatus::kOk, same.SerializeAsString());
+    EXPECT_EQ(send(), is_up ? CfgCode::kStart : CfgCode::kStop);
+  }
+}
+
+TEST_F(NicSyncTest, S001_08_a_refused_mac_waits_and_the_rest_continues) {
+  init_and_compare();
+  ASSERT_EQ(send(), CfgCode::kSetMac);
+  EXPECT_NE(reply(CfgStatus::kNotPermitted).warning, "");
+  EXPECT_EQ(send(), CfgCode::kSetMtu);
+  EXPECT_EQ(sync.deadline(), kNow + 1s);
+  ASSERT_EQ(send(kNow + 1s), CfgCode::kSetMac);
+  EXPECT_EQ(reply(CfgStatus::kNotPermitted).warning, "") << "one warning for one address";
+  sync.wanted.mac = kLanMac;
+  EXPECT_EQ(send(kNow + 1s), CfgCode::kSetMac) << "another address does not wait";
+}
+
+TEST_F(NicSyncTest, S001_25_a_grant_below_the_request_is_the_lans_mtu) {
+  acknowledge_all();
+  const auto granted = [&](std::uint32_t mtu) {
+    messaging::cfg::SetMtuReply got;
+    got.set_mtu(mtu);
+    return reply(CfgStatus::kOk, got.SerializeAsString()).is_lan_mtu_known;
+  };
+  sync.wanted.mtu = 4000;
+  ASSERT_EQ(send(), CfgCode::kSetMtu);
+  EXPECT_TRUE(granted(1400));
+  EXPECT_EQ(sync.lan_mtu, 1400U);
+  EXPECT_FALSE(send()) << "it was replied to";
+  sync.wanted.mtu = 1600;
+  ASSERT_EQ(send(), CfgCode::kSetMtu);
+  EXPECT_TRUE(granted(1600));
+  EXPECT_EQ(sync.lan_mtu, 1600U);
+  sync.wanted.mtu = 1500;
+  ASSERT_EQ(send(), CfgCode::kSetMtu);
+  EXPECT_TRUE(granted(1500));
+  EXPECT_EQ(sync.lan_mtu, 1600U) << "the LAN has at least what was granted";
+}
+
+TEST_F(NicSyncTest, S001_25_each_later_change_brings_its_own_request) {
+  acknowledge_all();
+  sync.wanted.promiscuous = true;
+  ASSERT_EQ(send(), CfgCode::kSetFilter);
+  messaging::cfg::SetFilterRequest filter;
+  ASSERT_TRUE(filter.ParseFromString(step->encode(sync)));
+  EXPECT_TRUE(filter.filter().promiscuous());
+  reply();
+  EXPECT_FALSE(send());
+  sync.is_held_down = true;
+  ASSERT_EQ(send(), CfgCode::kStop);
+  reply();
+  EXPECT_FALSE(send());
+  sync.is_held_down = false;
+  ASSERT_EQ(send(), CfgCode::kStart);
+}
+
+TEST_F(NicSyncTest, S001_25_a_change_while_the_request_is_open_is_sent_after_it) {
+  acknowledge_all();
+  sync.wanted.mtu = 1400;
+  ASSERT_EQ(send(), CfgCode::kSetMtu);
+  sync.wanted.mtu = 1300;
+  reply();
+  EXPECT_EQ(sync.acknowledged.mtu, 1400U);
+  EXPECT_EQ(send(), CfgCode::kSetMtu);
+}
+
+}  // namespace nic_sync_test
+}  // namespace splitnic::host
