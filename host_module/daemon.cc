@@ -151,7 +151,7 @@ bool HostDaemon::step(base::Time now) {
 // Nothing has been heard since the start; the attempts continue.
 void HostDaemon::warn_of_silence() const {
   if (host_->link() != nullptr || link_->refusal() != fabric::InitReason::kNone) return;
-  base::log_warn("no answer from " + link_->peer_name() +
+  base::log_warn("no reply from " + link_->peer_name() +
                  ", still trying: is splitnic-iou running there, do firewalls let its UDP port "
                  "pass, and does its --allow, if it has one, name this machine?");
 }

@@ -11,12 +11,13 @@ namespace splitnic::host {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::size_t kBatch = 64;           // frames a read
-constexpr std::size_t kRxBatchesMax = 8;     // a turn: all receive slots of the send mode
+constexpr std::size_t kBatch = 64;           // frames per read
+constexpr std::size_t kRxBatchesMax = 8;     // per iteration: all receive slots of the send mode
 constexpr base::Duration kRetryMin = 100ms;  // after a pair failed or was refused; doubled
 constexpr base::Duration kRetryMax = 1s;
-// Under this a NIC is idle; so many elements a pool stay, so that a broadcast wakes nothing.
-constexpr std::uint64_t kIdleFramesASecond = 10;
+// Below this rate a NIC is idle. Some elements of each pool keep their memory, so that a broadcast
+// does not take it back.
+constexpr std::uint64_t kIdleFramesPerSecond = 10;
 constexpr std::uint32_t kIdleElements = 8;
 
 }  // namespace
@@ -79,7 +80,7 @@ void Host::keep_connected(base::Time now) {
   }
 }
 
-// What is under way ends with the pair, each frame under its name.
+// Counts every frame in flight by its drop reason, then closes.
 void Host::end_pair(base::Time now) {
   counters_.add(HostCounter::kTxLost, pair_->pushes_in_flight());
   counters_.add(HostCounter::kTxDropEnded, pending_.size());
@@ -102,8 +103,8 @@ void Host::make_pair() {
   CHECK(registered.has_value());
 }
 
-// Elements -> the port, all that arrived: in send mode what stays would take the slots of what
-// comes.
+// Elements -> the port, all that arrived: in send mode a frame that stays would take the slot of
+// the next one.
 bool Host::move_rx(base::Time now) {
   bool made_progress = false;
   for (std::size_t batch = 0; batch < kRxBatchesMax; ++batch) {
@@ -119,7 +120,7 @@ bool Host::move_rx(base::Time now) {
   return made_progress;
 }
 
-// What the port cannot take now stays in its element, and the peer waits for it.
+// A frame that the port cannot take now stays in its element, and the peer waits for the element.
 bool Host::write_received(base::Time now) {
   bool made_progress = false;
   rx_blocked_ = false;
@@ -212,7 +213,8 @@ bool Host::move_tx(base::Time now, bool tap_readable) {
   return made_progress || batch.frames > 0;
 }
 
-// At the end of each such time anew: what little traffic there was has touched other elements.
+// Releases memory at the end of each idle period again: the little traffic has touched other
+// elements.
 void Host::watch_idle(base::Time now) {
   if (config_.idle_release <= base::Duration{0} ||
       (idle_check_at_ != base::kNever && now < idle_check_at_))
@@ -220,8 +222,8 @@ void Host::watch_idle(base::Time now) {
   const std::uint64_t frames =
       counters_[HostCounter::kTxFrames] + counters_[HostCounter::kRxFrames];
   const std::chrono::duration<double> seconds = config_.idle_release;
-  const auto limit =
-      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds.count() * kIdleFramesASecond));
+  const auto limit = std::max<std::uint64_t>(
+      1, static_cast<std::uint64_t>(seconds.count() * kIdleFramesPerSecond));
   const bool has_watched = idle_check_at_ != base::kNever;
   if (has_watched && frames - frames_then_ < limit && pair_up()) {
     std::size_t given = pair_->give_back_idle(kIdleElements);
@@ -272,23 +274,23 @@ void Host::on_link_up(fabric::Link& link) {
   nic_.on_link_back();
 }
 
-// The pair lives on: a path that comes back finds it. The interface shows that the cable is out.
+// The pair stays for when the path is back. The interface shows that the cable is out.
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
   base::log_warn("the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
   nic_.on_link_lost();
 }
 
-// Cells of the old size no longer pass. The next pair takes smaller ones; what is under way is lost
+// Cells of the old size no longer pass. The next pair uses smaller ones; frames in flight are lost
 // and counted.
 void Host::on_path_narrowed(fabric::Link& link) {
   if (pair_ == nullptr || pair_->cell_payload_max() <= link.mcp()) return;
   on_pair_down(pair_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
-                                   " bytes now: connecting again with those");
+                                   " bytes now: reconnecting with that size");
 }
 
 fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
                                             const fabric::Mgmt&, fabric::Mgmt&) {
-  return fabric::MgmtReject::kRefused;  // a host asks, it is not asked
+  return fabric::MgmtReject::kRefused;  // only a host connects
 }
 
 bool Host::on_connected(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& reply) {

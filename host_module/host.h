@@ -1,4 +1,4 @@
-// The host module without its process: a TAP (or capture files) on one side, a channel pair to the
+// The host module without its process: a TAP (or capture files) on one side, a connection to the
 // I/O unit on the other. It connects as soon as the link is up, keeps the remote NIC configured as
 // the host's interface is, and moves frames both ways. Driven by step(), so the daemon, the
 // simulator and tests run the same code.
@@ -6,7 +6,7 @@
 // Host to LAN: the port reads straight into registered memory (tx ring), each frame is pushed into
 // an element of the I/O unit; while one waits for an element, the port is not read, so nothing is
 // dropped inside. LAN to host: frames arrive in our pool elements, are written to the port, and the
-// elements go back. Thread: the data thread.
+// elements are returned. Thread: the data thread.
 #pragma once
 
 #include <functional>
@@ -33,10 +33,10 @@ struct HostConfig {
   messaging::PairConfig pair;
   bool takes_lan_mac = false;          // --mac nic: the interface takes the LAN NIC's own address
   std::optional<std::uint32_t> mtu{};  // --mtu; none: the LAN's, until the user sets another
-  // What ANNOUNCE makes us tell the LAN; none: nothing.
+  // The addresses to announce on the LAN after ANNOUNCE; none: nothing is announced.
   std::function<std::vector<lan::LocalAddress>()> addresses{};
-  // --idle-release: under kIdleFrames a second over this time, memory of the pools and of the ring
-  // goes back to the machine. 0: never.
+  // --idle-release: with less than kIdleFramesPerSecond over this time, memory of the pools and of
+  // the ring is released to the machine. 0: never.
   base::Duration idle_release{};
   std::size_t tx_ring_bytes = 4 << 20;
   std::size_t tx_frames_max = 2048;
@@ -45,7 +45,7 @@ struct HostConfig {
 enum class HostCounter {
   kTxFrames,
   kTxBytes,
-  kTxAnnounced,  // frames of our own, after ANNOUNCE
+  kTxAnnounced,  // frames that the host made itself, after ANNOUNCE
   kTxDropTooLong,
   kTxDropEnded,  // read, and the pair ended before it could be pushed
   kTxLost,       // pushed, and the pair ended before the peer had acknowledged it
@@ -67,23 +67,23 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
        base::Random& random);
   ~Host() override;
 
-  // One turn. `tap_readable`: the port's fd said so (or is always ready). True if anything was
-  // done: call again before sleeping.
+  // Runs one iteration. `tap_readable`: the port may have frames to read. Returns whether any work
+  // was done; then call it again before sleeping.
   bool step(base::Time now, bool tap_readable);
   base::Time deadline() const;
   // What to poll the port's fd for.
   bool wants_tap_input() const { return nic_up() && pending_.empty() && !is_stopping_; }
   bool wants_tap_output() const { return rx_blocked_ || tap_.write_pending(); }
-  void on_tap_event(base::Time now);  // the port's event_fd said that its state changed
-  // A clean stop, first half: the port is read no more, what was read and what has arrived still
-  // goes its way, then the pools of both sides are flushed [S001-16]. Go on calling step() until
-  // is_drained(), for kStopMax at the most; then stop().
+  void on_tap_event(base::Time now);  // the port's event_fd is readable: its state changed
+  // A clean stop, first half: the port is no longer read, frames that were read or have arrived are
+  // still delivered, then the pools of both sides are flushed [S001-16]. Continue to call step()
+  // until is_drained(), for kStopMax at most; then call stop().
   static constexpr base::Duration kStopMax = std::chrono::milliseconds(300);
   void begin_stop() { is_stopping_ = true; }
   bool is_drained() const;
-  // Second half, at once: tells the peer and lowers the carrier.
+  // Second half, at once: closes the connection and turns the carrier off.
   void stop(base::Time now);
-  // Drops everything without a word, as a killed process does (tests).
+  // Drops everything silently, as a killed process does (tests).
   void abandon(base::Time now);
 
   bool pair_up() const { return pair_ != nullptr && pair_->up(); }
@@ -122,9 +122,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void end_pair(base::Time now);
   void make_pair();
   bool move_frames(base::Time now, bool tap_readable);
-  bool move_rx(base::Time now);  // vnic_rx: elements -> TAP
+  bool move_rx(base::Time now);  // elements -> TAP
   bool write_received(base::Time now);
-  bool move_tx(base::Time now, bool tap_readable);  // vnic_tx: TAP -> elements
+  bool move_tx(base::Time now, bool tap_readable);  // TAP -> elements
   bool push_pending(base::Time now);
   void announce();
   void watch_idle(base::Time now);
@@ -141,16 +141,16 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool rx_blocked_ = false;
   bool is_stopping_ = false;
   std::unique_ptr<messaging::Connection> pair_;
-  std::uint32_t queues_;  // to ask for: fewer than wanted once the peer has said so
+  std::uint32_t queues_;  // to request: fewer than configured once the peer has granted fewer
   bool pair_failed_ = false;
   fabric::Link* link_ = nullptr;
   base::Time retry_at_{};
   base::Duration retry_wait_;
-  std::string last_end_;  // why, since a pair was last up: the same is not said again
+  std::string last_end_;  // the last reason logged since a pair was up; logged once
   base::Time now_{};
   base::Time idle_check_at_ = base::kNever;
-  std::uint64_t frames_then_ =
-      0;  // sent and received, when the time began that idle_check_at_ ends
+  // Frames sent and received when the current --idle-release period began.
+  std::uint64_t frames_then_ = 0;
   NicConfig nic_;
   base::Counters<HostCounter> counters_;
 };

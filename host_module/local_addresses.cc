@@ -48,7 +48,7 @@ void add_ip4(const std::string& interface, std::vector<lan::LocalAddress>& to) {
   }
 }
 
-// getifaddrs() does not tell which addresses are not ours yet.
+// From /proc, because getifaddrs() does not report which addresses are still tentative.
 void add_ip6(const std::string& interface, std::vector<lan::LocalAddress>& to) {
   constexpr unsigned kNotOurs = IFA_F_TENTATIVE | IFA_F_DADFAILED;
   const bool is_router = is_forwarding(interface);

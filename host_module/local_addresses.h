@@ -8,8 +8,8 @@
 
 namespace splitnic::host {
 
-// Without those that IPv6 still checks for duplicates or has found to be one. Empty if there is no
-// such interface.
+// Returns the addresses, without those that IPv6 still checks for duplicates or has found to be
+// duplicates. Returns none if the interface does not exist.
 std::vector<lan::LocalAddress> local_addresses(const std::string& interface);
 
 }  // namespace splitnic::host

@@ -1,4 +1,4 @@
-// Which interface holds an address of this machine: a fabric whose route leads through the
+// Finds the interface that holds an address of this machine. A fabric whose route leads through the
 // interface that it carries would run over itself.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace splitnic::host {
 
-// `address` as "192.0.2.1:7471" or "[fe80::1%2]:7471"; empty if no interface has it.
+// Returns the interface that has `address`, given as "192.0.2.1:7471" or "[fe80::1%2]:7471", or "".
 std::string interface_of(const std::string& address);
 
 }  // namespace splitnic::host
