@@ -69,7 +69,7 @@ std::string encode(const Request& request) {
 
 std::string encode(const Reply& reply) {
   if (reply.text.size() + 64 > kReplyBytesMax) {
-    return encode(Reply{ReplyStatus::kFailed, "the answer is too long for the control socket"});
+    return encode(Reply{ReplyStatus::kFailed, "the reply is too long for the control socket"});
   }
   admin::Reply out;
   out.set_status(to_wire(reply.status));

@@ -35,14 +35,15 @@ struct Reply {
   friend bool operator==(const Reply&, const Reply&) = default;
 };
 
-// Called once, from any thread. If every copy is destroyed uncalled, the client is told kFailed.
+// Called once, from any thread. If every copy is destroyed uncalled, the client gets kFailed.
 using ReplyFunction = std::function<void(Reply)>;
 using RequestHandler = std::function<void(Request, ReplyFunction)>;
 
-// With the length in front. A reply that is too long becomes kFailed.
+// Returns the message with its length in front. A reply that is too long becomes kFailed.
 std::string encode(const Request& request);
 std::string encode(const Reply& reply);
-// Of the bytes after the length; nothing if they are malformed or a field is out of range.
+// Decodes the bytes after the length. Returns nothing if they are malformed or a field is out of
+// range.
 std::optional<Request> decode_request(std::string_view bytes);
 std::optional<Reply> decode_reply(std::string_view bytes);
 // REQUIRES bytes.size() >= kLengthBytes.

@@ -1,6 +1,6 @@
-// What the programs' parsers share around CLI11: one outcome for "go on", "print this and stop" and
-// "bad usage". The only header of ours that shows CLI11; included by .cc files of options and by
-// the tools.
+// The parts of a command-line parser that all programs share, around CLI11: help, version,
+// configuration file, and one outcome for "continue", "print this and stop" and "bad usage". The
+// only header that includes CLI11; for .cc files of options and for the tools.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,14 +12,14 @@
 
 namespace splitnic::control {
 
-// With --help, --version and one line for each error.
+// Returns a parser with --help and --version; each error is one line.
 std::unique_ptr<CLI::App> make_app(const std::string& name, const std::string& description);
-// The same, and --config FILE: the same names, TOML. What the command line says wins.
+// Adds --config FILE: the same names as on the command line, in TOML. The command line wins.
 void add_config_file(CLI::App& app);
-// Nothing if the program may go on.
+// Returns nothing if the program may continue.
 std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* argv);
 
-// Options of one value that may repeat. Each use takes exactly one value.
+// Adds an option that may repeat. Each use takes exactly one value.
 CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& into,
                           const std::string& help, const std::string& type);
 

@@ -1,14 +1,13 @@
 #include "control/client.h"
 
-#include <dirent.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <memory>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "control/unix_socket.h"
@@ -16,105 +15,118 @@
 namespace splitnic::control {
 namespace {
 
-base::Error unreachable(const std::string& path, int why) {
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+
+base::Error unreachable(const std::string& path, const ErrorCode& why) {
   const std::string what = "cannot reach a program on the control socket " + path;
-  if (why == ENOENT || why == ECONNREFUSED) {
-    return base::Error(what + ": nobody answers there; is it running, and is this its --control?",
-                       why);
+  if (why == asio::error::connection_refused || why.value() == ENOENT) {
+    return base::Error(
+        what + ": no program listens there; is it running, and is this its --control?",
+        why.value());
   }
-  if (why == EACCES) return base::Error(what + ": not permitted; run this as its user", why);
-  return base::Error::from_errno(what, why);
+  if (why == asio::error::access_denied) {
+    return base::Error(what + ": not permitted; run this as its user", why.value());
+  }
+  return base::Error::from_errno(what, why.value());
 }
 
 }  // namespace
 
-base::Result<Client> Client::connect(const std::string& path) {
-  const auto address = unix_address(path);
-  if (!address) return address.error();
-  base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return base::Error::from_errno("making a socket", errno);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
-    return unreachable(path, errno);
+class Client::Impl {
+ public:
+  explicit Impl(std::string path) : path_(std::move(path)) {}
+
+  // A control socket of this machine accepts or refuses at once.
+  base::Status connect() {
+    const auto endpoint = unix_endpoint(path_);
+    if (!endpoint) return endpoint.error();
+    if (const ErrorCode error = connect_now(socket_, *endpoint); error) {
+      return unreachable(path_, error);
+    }
+    return {};
   }
-  return Client(std::move(fd), path);
+
+  base::Result<Reply> ask(const Request& request, base::Duration timeout) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    const std::string out = encode(request);
+    const auto sent = finish_by(until, "sending the request", [&](auto done) {
+      asio::async_write(socket_, asio::buffer(out), std::move(done));
+    });
+    if (!sent) return sent.error();
+    const auto length = receive(kLengthBytes, until);
+    if (!length) return length.error();
+    const std::size_t bytes = decode_length(*length);
+    if (bytes > kReplyBytesMax) return base::Error("the reply on " + path_ + " is too long");
+    const auto body = receive(bytes, until);
+    if (!body) return body.error();
+    auto reply = decode_reply(*body);
+    if (!reply) return base::Error("the reply on " + path_ + " is malformed: another version?");
+    return *std::move(reply);
+  }
+
+ private:
+  base::Result<std::string> receive(std::size_t bytes, base::Time until) {
+    std::string in(bytes, '\0');
+    const auto received = finish_by(until, "reading the reply", [&](auto done) {
+      asio::async_read(socket_, asio::buffer(in), std::move(done));
+    });
+    if (!received) return received.error();
+    return {boost::system::in_place_value, std::move(in)};
+  }
+
+  // Runs one operation to its end, or closes the socket when its time is over.
+  template <typename Start>
+  base::Status finish_by(base::Time until, const std::string& what, Start start) {
+    ErrorCode result = asio::error::would_block;
+    start([&result](ErrorCode error, std::size_t) { result = error; });
+    io_.restart();
+    io_.run_until(until);
+    if (result == asio::error::would_block) {
+      ErrorCode ignored;
+      socket_.close(ignored);
+      io_.run();  // the handler refers to this call
+      return base::Error("no reply on the control socket " + path_ + " in time");
+    }
+    if (result == asio::error::eof) {
+      return base::Error("the program closed the control socket " + path_ + " without a reply");
+    }
+    if (result) return base::Error::from_errno(what + " on " + path_, result.value());
+    return {};
+  }
+
+  const std::string path_;
+  asio::io_context io_{1};
+  asio::local::stream_protocol::socket socket_{io_};
+};
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+base::Result<Client> Client::connect(const std::string& path) {
+  auto impl = std::make_unique<Impl>(path);
+  if (auto connected = impl->connect(); !connected) return connected.error();
+  return Client(std::move(impl));
 }
 
 base::Result<Reply> Client::ask(const Request& request, base::Duration timeout) {
-  const base::Time until = std::chrono::steady_clock::now() + timeout;
-  if (auto sent = send_all(encode(request), until); !sent) return sent.error();
-  const auto length = receive(kLengthBytes, until);
-  if (!length) return length.error();
-  const std::size_t bytes = decode_length(*length);
-  if (bytes > kReplyBytesMax) return base::Error("the answer on " + path_ + " is too long");
-  const auto body = receive(bytes, until);
-  if (!body) return body.error();
-  auto reply = decode_reply(*body);
-  if (!reply) return base::Error("the answer on " + path_ + " is malformed: another version?");
-  return *std::move(reply);
-}
-
-base::Status Client::wait(short events, base::Time until) {
-  using std::chrono::milliseconds;
-  for (;;) {
-    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
-    pollfd entry{fd_.get(), events, 0};
-    const int ready =
-        ::poll(&entry, 1, static_cast<int>(std::max<milliseconds::rep>(left.count(), 0)));
-    if (ready > 0) return {};
-    if (ready == 0) return base::Error("no answer on the control socket " + path_ + " in time");
-    if (errno != EINTR) return base::Error::from_errno("waiting on " + path_, errno);
-  }
-}
-
-base::Status Client::send_all(const std::string& bytes, base::Time until) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
-    if (n >= 0) {
-      done += static_cast<std::size_t>(n);
-    } else if (errno == EAGAIN) {
-      if (auto ready = wait(POLLOUT, until); !ready) return ready;
-    } else if (errno != EINTR) {
-      return base::Error::from_errno("asking on the control socket " + path_, errno);
-    }
-  }
-  return {};
-}
-
-base::Result<std::string> Client::receive(std::size_t bytes, base::Time until) {
-  std::string in(bytes, '\0');
-  std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t n = ::recv(fd_.get(), in.data() + done, bytes - done, 0);
-    if (n > 0) {
-      done += static_cast<std::size_t>(n);
-    } else if (n == 0) {
-      return base::Error("the program closed the control socket " + path_ + " without an answer");
-    } else if (errno == EAGAIN) {
-      if (auto ready = wait(POLLIN, until); !ready) return ready.error();
-    } else if (errno != EINTR) {
-      return base::Error::from_errno("reading the answer on " + path_, errno);
-    }
-  }
-  return {boost::system::in_place_value, std::move(in)};
+  return impl_->ask(request, timeout);
 }
 
 base::Result<std::string> only_socket_in(const std::string& folder) {
-  constexpr std::string_view kSuffix = ".sock";
   std::vector<std::string> found;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
-  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    if (name.size() > kSuffix.size() && name.ends_with(kSuffix)) {
-      found.push_back(folder + "/" + std::string(name));
-    }
+  std::error_code none;  // no such folder: no socket
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    if (entry.path().extension() == ".sock") found.push_back(entry.path().string());
   }
   if (found.empty()) {
     return base::Error("no control socket in " + folder +
                        ": start splitnic-iou or splitnic-host, or name it with --control");
   }
   if (found.size() == 1) return {boost::system::in_place_value, found.front()};
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   std::string text = "several control sockets, choose one with --control:";
   for (const std::string& path : found) text += " " + path;
   return base::Error(text);

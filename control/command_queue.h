@@ -1,7 +1,7 @@
-// Commands for a thread that polls file descriptors: others post, it runs them. Bounded: a full
-// queue refuses, it never waits. Used by the control thread to reach the data thread; answers go
-// back by ControlThread::post. Thread: post() from any; fd() is polled and run() called by the one
-// thread that owns what commands touch.
+// Commands for a thread that polls file descriptors: others post them, it runs them. The queue is
+// bounded: when full it refuses and never waits. The control thread reaches the data thread by it;
+// replies return by ControlThread::post. Thread: post() from any; fd() is polled and run() is
+// called by the one thread that owns what commands touch.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ class CommandQueue {
   [[nodiscard]] bool post(Command command);
   // Readable while commands wait (an eventfd).
   int fd() const { return event_.get(); }
-  // Runs what waits, in order, and returns how many; a command posted meanwhile waits for the next
-  // call.
+  // Runs the waiting commands in order and returns their number; a command posted meanwhile waits
+  // for the next call.
   std::size_t run();
-  // Refuses from now on and destroys what waits.
+  // Destroys the waiting commands and refuses all later ones.
   void close();
 
  private:

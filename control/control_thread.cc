@@ -31,7 +31,7 @@ class ControlThread::Impl {
     CHECK(stop_event_.valid());
   }
   ~Impl() {
-    queue_.close();  // requests that nobody will run are answered now
+    queue_.close();  // its requests get their replies now
     if (!thread_.joinable()) return;
     asio::post(io_, [this] {
       if (server_) server_->stop();

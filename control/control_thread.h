@@ -1,6 +1,6 @@
-// The control thread of a program: its event loop, SIGTERM and SIGINT, and the control socket.
-// Requests are turned into commands of the data thread's queue, so their handler runs where the
-// data lives. A stop (by signal or by request_stop) is a flag and an eventfd that the data thread
+// The control thread of a program: its event loop, SIGTERM and SIGINT, and the control socket. Each
+// request becomes a command in the data thread's queue, so its handler runs in the thread that owns
+// the data. A stop (by signal or by request_stop) is a flag and an eventfd that the data thread
 // polls.
 #pragma once
 
@@ -21,14 +21,14 @@ class ControlThread {
   static base::Result<std::unique_ptr<ControlThread>> start(const std::string& socket_path,
                                                             CommandQueue& data_queue,
                                                             RequestHandler handler);
-  // Answers no more, removes the socket, closes the queue, joins.
+  // Closes the queue, removes the socket and joins the thread.
   ~ControlThread();
   ControlThread(const ControlThread&) = delete;
   ControlThread& operator=(const ControlThread&) = delete;
 
   // Any thread.
   bool stop_requested() const;
-  int stop_fd() const;  // readable once a stop was asked for; do not read it
+  int stop_fd() const;  // readable once a stop was requested; do not read it
   void request_stop();
   // Runs `function` on the control thread; after the destructor began, perhaps never.
   void post(std::function<void()> function);

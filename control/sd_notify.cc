@@ -32,7 +32,7 @@ base::Status notify(const std::string& socket, std::string_view state) {
   const ssize_t sent =
       ::sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(bytes));
-  if (sent < 0) return base::Error::from_errno("telling NOTIFY_SOCKET " + socket, errno);
+  if (sent < 0) return base::Error::from_errno("sending to NOTIFY_SOCKET " + socket, errno);
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Tells the service manager how far we are, if there is one: a datagram to the socket that
-// NOTIFY_SOCKET names.
+// Notifies the service manager, if there is one, that the program is ready or stopping: a datagram
+// to the socket that NOTIFY_SOCKET names (sd_notify(3)).
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace splitnic::control {
 
-// `socket`: a path, or '@' and an abstract name; "" (no service manager): OK, and nothing is sent.
+// Sends `state` to `socket`: a path, or '@' and an abstract name. With "" (no service manager) it
+// sends nothing and returns OK.
 base::Status notify(const std::string& socket, std::string_view state);
 
-// To $NOTIFY_SOCKET. Failures are not worth stopping for: they are one log line.
+// Send to $NOTIFY_SOCKET. A failure is one log line.
 void notify_ready();
 void notify_stopping();
 

@@ -24,8 +24,8 @@ using ErrorCode = boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptRetry{100};
 
-// The io_context while the server lives: replies of other threads find it through this, or find
-// nothing.
+// The io_context while the server lives. Replies from other threads reach it through this; after
+// close() they are dropped.
 class Mailbox {
  public:
   explicit Mailbox(asio::io_context& io) : io_(&io) {}
@@ -46,7 +46,8 @@ class Mailbox {
 
 class ServedClient;
 
-// One answer to one request, from any thread; tells the client if it is given up without one.
+// One reply to one request, from any thread. If it is destroyed without one, the client gets
+// kFailed.
 class PendingReply {
  public:
   PendingReply(std::shared_ptr<Mailbox> mailbox, std::weak_ptr<ServedClient> client)
@@ -62,7 +63,7 @@ class PendingReply {
   std::atomic<bool> is_sent_{false};
 };
 
-// What a client needs of its server.
+// The server, as its clients see it.
 class ClientOwner {
  public:
   virtual ~ClientOwner() = default;
@@ -70,7 +71,7 @@ class ClientOwner {
   virtual void on_closed(const std::shared_ptr<ServedClient>& client) = 0;
 };
 
-// A connection: length, request, answer, again.
+// A connection of a client: length, request, reply, and the next request.
 class ServedClient : public std::enable_shared_from_this<ServedClient> {
  public:
   ServedClient(Stream::socket socket, std::weak_ptr<ClientOwner> owner)
@@ -145,17 +146,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
         accept_timer_(io) {}
 
   base::Status open() {
-    auto file = SocketFile::listen(path_);
-    if (!file) return file.error();
-    file_ = *std::move(file);
-    base::UniqueFd fd = file_.take_fd();
-    ErrorCode error;
-    acceptor_.assign(Stream(), fd.get(), error);
-    if (error) {
-      file_.remove();
-      return base::Error(error.message()).within("giving the control socket to the event loop");
-    }
-    fd.release();
+    if (auto listening = file_.listen(path_, acceptor_); !listening) return listening;
     accept();
     return {};
   }

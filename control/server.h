@@ -1,9 +1,9 @@
 // The control socket: a Unix stream socket that takes one request at a time from each of a few
-// clients. The file is created 0600 under its final mode (never wider for a moment), a stale one is
-// replaced only if nobody answers on it, and it is removed on stop if it is still ours. A malformed
-// or oversized request is answered with kBadRequest and the client is closed. Thread: open() before
-// the io_context runs; everything else on the thread that runs it. Reply functions may be called
-// from any thread, also after the server is gone.
+// clients. The file has mode 0600 from its creation; a stale one is replaced only if no program
+// listens on it, and it is removed on stop if it is still the same file. A malformed or oversized
+// request gets the reply kBadRequest, and its client is closed. Thread: open() before the
+// io_context runs; everything else on the thread that runs it. Reply functions may be called from
+// any thread, also after the server is gone.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ inline constexpr std::size_t kClientsMax = 32;
 
 class Server {
  public:
-  // Makes the folder of `path` if it is missing (one level). The socket answers as soon as this
+  // Makes the folder of `path` if it is missing (one level). Clients can connect as soon as this
   // returns.
   static base::Result<std::unique_ptr<Server>> open(boost::asio::io_context& io,
                                                     const std::string& path,

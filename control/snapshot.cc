@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <map>
 
-#include "control/json.h"
-
 namespace splitnic::control {
 namespace {
 
@@ -17,7 +15,7 @@ class Table {
   void add(std::vector<std::string> row) {
     for (std::string& cell : row) {
       if (cell.empty()) cell = "-";
-      for (char& c : cell) {  // names come from peers: no control characters to a terminal
+      for (char& c : cell) {  // names come from peers: they must not control a terminal
         if (static_cast<unsigned char>(c) < 0x20 || c == '\x7F') c = '?';
       }
     }
@@ -46,39 +44,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::map<std::string, std::uint64_t> merged(const Snapshot& snapshot) {
-  std::map<std::string, std::uint64_t> all;
-  for (const auto& [name, value] : snapshot.counters) all[name] += value;
-  return all;
-}
-
 std::string numbered(std::uint64_t number, std::optional<std::uint64_t> queue) {
   return std::to_string(number) + (queue ? " of queue " + std::to_string(*queue) : "");
-}
-
-void write_pools(JsonWriter& json, const Snapshot& snapshot) {
-  json.key("pools").begin_array();
-  for (const PoolInfo& pool : snapshot.pools) {
-    json.begin_object().field("ref", pool.ref).field("elements", pool.elements);
-    json.field("size", pool.size).field("available", pool.available);
-    json.field("peer", pool.peer).field("side", pool.side);
-    if (pool.queue) json.field("queue", *pool.queue);
-    json.key("states").begin_object();
-    for (const auto& [state, count] : pool.elements_by_state) json.field(state, count);
-    json.end_object().end_object();
-  }
-  json.end_array();
-}
-
-void write_channels(JsonWriter& json, const Snapshot& snapshot) {
-  json.key("channels").begin_array();
-  for (const ChannelInfo& channel : snapshot.channels) {
-    json.begin_object().field("peer", channel.peer).field("channel", channel.number);
-    if (channel.queue) json.field("queue", *channel.queue);
-    json.field("qpn", channel.qpn).field("peer_qpn", channel.peer_qpn);
-    json.field("service", channel.service).field("state", channel.state).end_object();
-  }
-  json.end_array();
 }
 
 std::string microseconds(base::Duration duration) {
@@ -89,32 +56,10 @@ std::string microseconds(base::Duration duration) {
 
 }  // namespace
 
-std::string show_json(const Snapshot& snapshot) {
-  JsonWriter json;
-  json.begin_object().field("role", snapshot.role).field("name", snapshot.name);
-  json.field("state", snapshot.state).key("peers").begin_array();
-  for (const PeerInfo& peer : snapshot.peers) {
-    json.begin_object().field("name", peer.name).field("address", peer.address);
-    json.field("state", peer.state).field("mode", peer.mode).field("mac", peer.mac);
-    if (peer.nic) json.field("nic", *peer.nic);
-    json.end_object();
-  }
-  json.end_array();
-  write_pools(json, snapshot);
-  json.key("lan").begin_array();
-  for (const LanInfo& lan : snapshot.lan) {
-    json.begin_object().field("port", lan.port).field("link", lan.link).field("mtu", lan.mtu);
-    json.field("mac", lan.mac).end_object();
-  }
-  json.end_array();
-  write_channels(json, snapshot);
-  json.key("links").begin_array();
-  for (const LinkInfo& link : snapshot.links) {
-    json.begin_object().field("address", link.address).field("state", link.state);
-    json.field("cell_bytes", link.cell_bytes).field("lanes", link.lanes).end_object();
-  }
-  json.end_array().end_object();
-  return json.text() + "\n";
+std::map<std::string, std::uint64_t> merged_counters(const Snapshot& snapshot) {
+  std::map<std::string, std::uint64_t> all;
+  for (const auto& [name, value] : snapshot.counters) all[name] += value;
+  return all;
 }
 
 std::string show_text(const Snapshot& snapshot) {
@@ -155,17 +100,9 @@ std::string show_text(const Snapshot& snapshot) {
   return out + peers.text() + lan.text() + pools.text() + channels.text() + links.text();
 }
 
-std::string stats_json(const Snapshot& snapshot) {
-  JsonWriter json;
-  json.begin_object();
-  for (const auto& [name, value] : merged(snapshot)) json.field(name, value);
-  json.end_object();
-  return json.text() + "\n";
-}
-
 std::string stats_text(const Snapshot& snapshot) {
   std::string out;
-  for (const auto& [name, value] : merged(snapshot)) {
+  for (const auto& [name, value] : merged_counters(snapshot)) {
     out += name + " " + std::to_string(value) + "\n";
   }
   return out;
@@ -175,7 +112,7 @@ std::string ping_text(const PingResult& result) {
   std::vector<base::Duration> sorted = result.round_trips;
   std::sort(sorted.begin(), sorted.end());
   std::string out =
-      std::to_string(result.sent) + " sent, " + std::to_string(sorted.size()) + " answered";
+      std::to_string(result.sent) + " sent, " + std::to_string(sorted.size()) + " replied";
   if (!sorted.empty()) {
     // The median of an even number is the lower of the two in the middle: a time that was measured.
     out += ", min " + microseconds(sorted.front()) + ", median " +

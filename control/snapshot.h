@@ -1,9 +1,10 @@
-// What a program tells about itself, taken on its data thread: for `splitnic show` and `splitnic
+// The state that a program reports, taken on its data thread: for `splitnic show` and `splitnic
 // stats`, as JSON (the keys are fixed: docs/CLI.md) and as tables for people. An unknown string is
-// left empty.
+// empty.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +19,7 @@ struct PeerInfo {
   std::string state;  // "connecting", "up", "down"
   std::string mode;   // "rdma", "send"
   std::string mac;
-  std::optional<std::uint64_t> nic = {};  // which of our NICs it is on
+  std::optional<std::uint64_t> nic = {};  // number of the NIC that it uses
 };
 
 struct PoolInfo {
@@ -58,17 +59,21 @@ struct Snapshot {
   std::vector<ChannelInfo> channels;
   std::vector<LinkInfo> links;
   std::vector<LanInfo> lan;
-  // In any order; values of one name are added up.
+  // In any order; a name may occur several times.
   std::vector<std::pair<std::string, std::uint64_t>> counters;
 };
 
-std::string show_json(const Snapshot& snapshot);  // one line, with its newline
+// Returns one line, with its newline.
+std::string show_json(const Snapshot& snapshot);
 std::string show_text(const Snapshot& snapshot);
-std::string stats_json(
-    const Snapshot& snapshot);  // one flat object, sorted by name, with its newline
-std::string stats_text(const Snapshot& snapshot);  // "NAME VALUE" a line, sorted by name
+// Returns one flat object on one line, sorted by name, with its newline.
+std::string stats_json(const Snapshot& snapshot);
+// Returns lines of "NAME VALUE", sorted by name.
+std::string stats_text(const Snapshot& snapshot);
+// Returns the counters, sorted by name; values of one name are added up.
+std::map<std::string, std::uint64_t> merged_counters(const Snapshot& snapshot);
 
-// Echo round trips: one duration for each answer.
+// Echo round trips: one duration per reply.
 struct PingResult {
   std::uint64_t sent = 0;
   std::vector<base::Duration> round_trips;

@@ -24,7 +24,7 @@ class TomlConfig final : public CLI::Config {
  public:
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
 
-  // CLI11 takes what is wrong as an exception of its own, and turns it into our one line.
+  // CLI11 expects errors as its own exceptions; run_parser() makes them one line.
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     const std::string text{std::istreambuf_iterator<char>(input), {}};
     const toml::parse_result parsed = toml::parse(text);

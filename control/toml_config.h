@@ -1,6 +1,5 @@
-// --config FILE as TOML, by a real TOML parser: values may hold commas, brackets and '#' in their
-// quotes. Top level only: NAME = value, or NAME = [value, value] for what may repeat; flags are
-// true or false.
+// --config FILE as TOML, read by toml++: quoted values may hold commas, brackets and '#'. Top level
+// only: NAME = value, or NAME = [value, value] for what may repeat; flags are true or false.
 #pragma once
 
 #include <memory>

@@ -2,15 +2,21 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <boost/asio/error.hpp>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace splitnic::control {
 namespace {
 
+namespace asio = boost::asio;
+using Stream = asio::local::stream_protocol;
+using ErrorCode = boost::system::error_code;
+
+constexpr std::size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
 constexpr int kBacklog = 16;
 
 base::Status make_folder_of(const std::string& path) {
@@ -24,9 +30,8 @@ base::Status make_folder_of(const std::string& path) {
   return {};
 }
 
-// OK if `path` is free now: nothing was there, or a socket that nobody answers on and that is
-// removed.
-base::Status clear_stale(const std::string& path, const sockaddr_un& address) {
+// OK if `path` is free now: nothing was there, or a socket without a listener, which is removed.
+base::Status clear_stale(const std::string& path, const Stream::endpoint& endpoint) {
   struct stat found {};
   if (::lstat(path.c_str(), &found) != 0) {
     if (errno == ENOENT) return {};
@@ -35,15 +40,15 @@ base::Status clear_stale(const std::string& path, const sockaddr_un& address) {
   if (!S_ISSOCK(found.st_mode)) {
     return base::Error(path + " exists and is not a socket: choose another --control");
   }
-  const base::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe.valid()) return base::Error::from_errno("making a socket", errno);
-  const auto* to = reinterpret_cast<const sockaddr*>(&address);
-  if (::connect(probe.get(), to, sizeof(address)) == 0 || errno == EAGAIN) {
-    return base::Error("another program answers on " + path +
+  asio::io_context io(1);
+  Stream::socket probe(io);
+  const ErrorCode error = connect_now(probe, endpoint);
+  if (!error || error == asio::error::try_again) {
+    return base::Error("another program listens on " + path +
                        ": stop it, or choose another --name or --control");
   }
-  if (errno != ECONNREFUSED && errno != ENOENT) {
-    return base::Error::from_errno("asking who owns " + path, errno);
+  if (error != asio::error::connection_refused && error.value() != ENOENT) {
+    return base::Error::from_errno("asking who owns " + path, error.value());
   }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
     return base::Error::from_errno("removing the stale control socket " + path, errno);
@@ -53,43 +58,54 @@ base::Status clear_stale(const std::string& path, const sockaddr_un& address) {
 
 }  // namespace
 
-base::Result<sockaddr_un> unix_address(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    return base::Error("the control socket's path must have 1 to " +
-                       std::to_string(sizeof(address.sun_path) - 1) + " characters: " + path);
+base::Result<Stream::endpoint> unix_endpoint(const std::string& path) {
+  if (path.empty() || path.size() > kPathBytesMax) {
+    return base::Error("the control socket's path must have 1 to " + std::to_string(kPathBytesMax) +
+                       " characters: " + path);
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
+  return Stream::endpoint(path);
 }
 
-base::Result<SocketFile> SocketFile::listen(const std::string& path) {
-  const auto address = unix_address(path);
-  if (!address) return address.error();
-  if (auto made = make_folder_of(path); !made) return made.error();
-  if (auto cleared = clear_stale(path, *address); !cleared) return cleared.error();
+ErrorCode connect_now(Stream::socket& socket, const Stream::endpoint& endpoint) {
+  ErrorCode error;
+  socket.open(Stream(), error);
+  if (!error) socket.native_non_blocking(true, error);
+  if (error) return error;
+  const int result =
+      ::connect(socket.native_handle(), endpoint.data(), static_cast<socklen_t>(endpoint.size()));
+  return result == 0 ? error : ErrorCode(errno, boost::system::system_category());
+}
 
-  SocketFile file;
-  file.path_ = path;
-  file.fd_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!file.fd_.valid()) return base::Error::from_errno("making the control socket", errno);
-  // Linux gives the file the mode that the socket has at bind (and the umask takes from it).
-  if (::fchmod(file.fd_.get(), 0600) != 0) {
+base::Status SocketFile::listen(const std::string& path, Acceptor& acceptor) {
+  const auto endpoint = unix_endpoint(path);
+  if (!endpoint) return endpoint.error();
+  if (auto made = make_folder_of(path); !made) return made;
+  if (auto cleared = clear_stale(path, *endpoint); !cleared) return cleared;
+  ErrorCode error;
+  acceptor.open(Stream(), error);
+  if (error) return base::Error::from_errno("making the control socket", error.value());
+  // Linux gives the file the mode that the socket has at bind (less the umask).
+  if (::fchmod(acceptor.native_handle(), 0600) != 0) {
     return base::Error::from_errno("setting the mode of the control socket", errno);
   }
-  if (::bind(file.fd_.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
-    return base::Error::from_errno("making the control socket " + path, errno);
+  acceptor.bind(*endpoint, error);
+  if (error) {
+    return base::Error::from_errno("making the control socket " + path, error.value());
   }
   struct stat made {};
-  if (::lstat(path.c_str(), &made) != 0 || ::listen(file.fd_.get(), kBacklog) != 0) {
-    const int why = errno;
-    ::unlink(path.c_str());
-    return base::Error::from_errno("listening on the control socket " + path, why);
+  if (::lstat(path.c_str(), &made) != 0) {
+    error = ErrorCode(errno, boost::system::system_category());
+  } else {
+    acceptor.listen(kBacklog, error);
   }
-  file.device_ = made.st_dev;
-  file.inode_ = made.st_ino;
-  return file;
+  if (error) {
+    ::unlink(path.c_str());
+    return base::Error::from_errno("listening on the control socket " + path, error.value());
+  }
+  path_ = path;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+  return {};
 }
 
 void SocketFile::remove() {

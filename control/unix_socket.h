@@ -1,32 +1,39 @@
-// Making the control socket's file: address, mode 0600, stale files. No Asio here.
+// The control socket's file: its address, its mode 0600, and stale files of programs that were
+// killed.
 #pragma once
 
-#include <sys/un.h>
-
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <string>
 
 #include "base/status.h"
-#include "base/unique_fd.h"
 
 namespace splitnic::control {
 
 // Where programs make their sockets by default, as NAME.sock.
 inline constexpr const char* kControlFolder = "/run/splitnic";
 
-base::Result<sockaddr_un> unix_address(const std::string& path);
+// An error: the path is empty or too long for a socket.
+base::Result<boost::asio::local::stream_protocol::endpoint> unix_endpoint(const std::string& path);
 
-// A socket file that exists, and who made it: removed only while it is that one.
+// Connects without waiting. A program whose backlog is full is EAGAIN: Asio's own connect() would
+// report it as success.
+boost::system::error_code connect_now(
+    boost::asio::local::stream_protocol::socket& socket,
+    const boost::asio::local::stream_protocol::endpoint& endpoint);
+
+// A socket file that this program made. It is removed only while it is still that file.
 class SocketFile {
  public:
-  SocketFile() = default;
-  // Bound and listening. `path` is 0600; its folder is made if missing.
-  static base::Result<SocketFile> listen(const std::string& path);
-  base::UniqueFd take_fd() { return std::move(fd_); }
+  using Acceptor = boost::asio::local::stream_protocol::acceptor;
+
+  // Opens, binds and listens. The file has mode 0600 from the beginning; its folder is made if it
+  // is missing. An error leaves nothing behind.
+  base::Status listen(const std::string& path, Acceptor& acceptor);
   // Unlinks the file if nobody has put another in its place.
   void remove();
 
  private:
-  base::UniqueFd fd_;
   std::string path_;
   unsigned long device_ = 0;
   unsigned long inode_ = 0;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 #include <charconv>
 #include <cmath>
 #include <csignal>
@@ -12,7 +14,6 @@
 
 #include "base/unique_fd.h"
 #include "control/daemon/carriers.h"
-#include "control/json.h"
 #include "tools/bench/measure.h"
 #include "tools/commands.h"
 
@@ -49,15 +50,17 @@ base::Result<control::Carrier> open_carrier(const BenchOptions& options) {
 std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::llround(value)); }
 
 void print_json(const bench::Row& row) {
-  control::JsonWriter json;
-  json.begin_object().field("op", row.op).field("carrier", row.carrier);
-  json.field("waits", row.spins ? "spins" : "sleeps");
-  json.field("bytes", row.bytes).field("messages", row.messages);
-  json.field("messages_per_second", whole(row.rate()));
-  json.field("bytes_per_second", whole(row.rate() * static_cast<double>(row.bytes)));
-  json.field("one_way_p50_ns", whole(row.median_us * 1000));
-  json.field("one_way_mean_ns", whole(row.mean_us * 1000));
-  std::puts(json.end_object().text().c_str());
+  const boost::json::object json{
+      {"op", row.op},
+      {"carrier", row.carrier},
+      {"waits", row.spins ? "spins" : "sleeps"},
+      {"bytes", row.bytes},
+      {"messages", row.messages},
+      {"messages_per_second", whole(row.rate())},
+      {"bytes_per_second", whole(row.rate() * static_cast<double>(row.bytes))},
+      {"one_way_p50_ns", whole(row.median_us * 1000)},
+      {"one_way_mean_ns", whole(row.mean_us * 1000)}};
+  std::puts(boost::json::serialize(json).c_str());
 }
 
 // Opens a separate connection for each size.
@@ -70,7 +73,7 @@ base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::E
   bench::FabricEnd end(*carrier->underlay, config);
   if (auto connected = end.connect(carrier->peer, run, kPatience); !connected) {
     if (!end.has_link()) {
-      return base::Error("nobody answers at " + options.endpoint.text() +
+      return base::Error("no program listens at " + options.endpoint.text() +
                          ": is `splitnic bench --listen` running there?");
     }
     end.disconnect();

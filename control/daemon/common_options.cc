@@ -180,7 +180,7 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   }
   out.control_path =
       typed.control.empty() ? kControlFolder + ("/" + out.name() + ".sock") : typed.control;
-  if (const auto address = unix_address(out.control_path); !address) {
+  if (const auto address = unix_endpoint(out.control_path); !address) {
     return address.error().within("--control");
   }
   constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warn", "error"};

@@ -27,7 +27,7 @@ void EchoRun::on_done(base::Time sent_at, bool is_replied) {
 
 void EchoRun::finish() {
   if (result_.round_trips.empty()) {
-    return reply_({ReplyStatus::kFailed, "no answer from the other side"});
+    return reply_({ReplyStatus::kFailed, "no reply from the other side"});
   }
   reply_({ReplyStatus::kOk, ping_text(result_)});
 }

@@ -54,7 +54,7 @@ check_silence() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --allow 10.1.0.0/16
   start_host
-  says_once host 6 "no answer" --allow 10.99.0.2:7471
+  says_once host 6 "no reply" --allow 10.99.0.2:7471
   [ "$(counter iou iou.allow.drop.address)" -gt 0 ] || fail "the unit does not count whom it does not allow"
   stop iou TERM
   start_iou --allow 10.99.0.1

@@ -72,11 +72,11 @@ void echo(Request request, const ReplyFunction& reply) {
 }
 
 base::UniqueFd raw_client(const std::string& path) {
-  const sockaddr_un address = unix_address(path).value();
+  const auto address = unix_endpoint(path).value();
   base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval timeout{kPatience.count(), 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_EQ(::connect(fd.get(), address.data(), static_cast<socklen_t>(address.size())), 0);
   return fd;
 }
 
@@ -274,9 +274,9 @@ TEST(ServerTest, a_stale_socket_file_is_replaced) {
   const TempFolder folder;
   const std::string path = folder.path("a.sock");
   {
-    const sockaddr_un address = unix_address(path).value();
+    const auto address = unix_endpoint(path).value();
     const base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
-    ASSERT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_EQ(::bind(fd.get(), address.data(), static_cast<socklen_t>(address.size())), 0);
   }  // closed, the file stays, as after a crash
   ASSERT_TRUE(std::filesystem::exists(path));
   Program program(path, echo);
@@ -290,7 +290,7 @@ TEST(ServerTest, a_live_socket_is_not_taken) {
   CommandQueue queue;
   const auto second = ControlThread::start(path, queue, echo);
   ASSERT_FALSE(second.has_value());
-  EXPECT_THAT(second.error().text(), HasSubstr("another program answers on " + path));
+  EXPECT_THAT(second.error().text(), HasSubstr("another program listens on " + path));
   EXPECT_TRUE(Client::connect(path).value().ask(kShow, kPatience).has_value())
       << "the first goes on";
 }
@@ -350,7 +350,7 @@ TEST(ClientTest, nobody_there_is_one_clear_line) {
   const auto client = Client::connect(folder.path("a.sock"));
   ASSERT_FALSE(client.has_value());
   EXPECT_THAT(client.error().text(), HasSubstr(folder.path("a.sock")));
-  EXPECT_THAT(client.error().text(), HasSubstr("nobody answers"));
+  EXPECT_THAT(client.error().text(), HasSubstr("no program listens"));
 }
 
 TEST(ClientTest, gives_up_in_time) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
 #include "control/json.h"
 
 namespace splitnic::control {
@@ -97,36 +100,41 @@ TEST(SnapshotTest, a_peer_cannot_reach_the_terminal) {
   EXPECT_NE(text.find("?[2Jevil?"), std::string::npos);
 }
 
+// The text as it stands in the output, with its quotes.
+std::string json_text(std::string_view text) {
+  return boost::json::serialize(boost::json::value(json_string(text)));
+}
+
 TEST(JsonTest, strings_are_escaped) {
-  EXPECT_EQ(json_string("a\"b\\c\nd\re\tf\x01g/"), R"("a\"b\\c\nd\re\tf\u0001g/")");
-  EXPECT_EQ(json_string(std::string("nul\0x", 5)), R"("nul\u0000x")");
-  EXPECT_EQ(json_string("\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"),
+  EXPECT_EQ(json_text("a\"b\\c\nd\re\tf\x01g/"), R"("a\"b\\c\nd\re\tf\u0001g/")");
+  EXPECT_EQ(json_text(std::string("nul\0x", 5)), R"("nul\u0000x")");
+  EXPECT_EQ(json_text("\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"),
             "\"\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\"")
       << "UTF-8 passes";
 }
 
 TEST(JsonTest, bytes_that_are_not_utf8_are_replaced) {
   const std::string r = "\xEF\xBF\xBD";
-  EXPECT_EQ(json_string("a\xFF"
-                        "b"),
+  EXPECT_EQ(json_text("a\xFF"
+                      "b"),
             "\"a" + r + "b\"");
-  EXPECT_EQ(json_string("\xC3"), "\"" + r + "\"") << "cut short";
-  EXPECT_EQ(json_string("\xC0\xAF"), "\"" + r + r + "\"") << "overlong";
-  EXPECT_EQ(json_string("\xE0\x80\x80"), "\"" + r + r + r + "\"") << "overlong";
-  EXPECT_EQ(json_string("\xED\xA0\x80"), "\"" + r + r + r + "\"") << "surrogate";
-  EXPECT_EQ(json_string("\xF4\x90\x80\x80"), "\"" + r + r + r + r + "\"") << "beyond";
+  EXPECT_EQ(json_text("\xC3"), "\"" + r + "\"") << "cut short";
+  EXPECT_EQ(json_text("\xC0\xAF"), "\"" + r + r + "\"") << "overlong";
+  EXPECT_EQ(json_text("\xE0\x80\x80"), "\"" + r + r + r + "\"") << "overlong";
+  EXPECT_EQ(json_text("\xED\xA0\x80"), "\"" + r + r + r + "\"") << "surrogate";
+  EXPECT_EQ(json_text("\xF4\x90\x80\x80"), "\"" + r + r + r + r + "\"") << "beyond";
 }
 
 TEST(PingTextTest, min_median_max) {
   using std::chrono::microseconds;
   PingResult result;
   result.sent = 4;
-  EXPECT_EQ(ping_text(result), "4 sent, 0 answered\n");
+  EXPECT_EQ(ping_text(result), "4 sent, 0 replied\n");
   result.round_trips = {microseconds(300), microseconds(100), microseconds(200)};
-  EXPECT_EQ(ping_text(result), "4 sent, 3 answered, min 100.0 us, median 200.0 us, max 300.0 us\n");
+  EXPECT_EQ(ping_text(result), "4 sent, 3 replied, min 100.0 us, median 200.0 us, max 300.0 us\n");
   result.round_trips = {microseconds(300), std::chrono::nanoseconds(100500), microseconds(200),
                         microseconds(400)};
-  EXPECT_EQ(ping_text(result), "4 sent, 4 answered, min 100.5 us, median 200.0 us, max 400.0 us\n");
+  EXPECT_EQ(ping_text(result), "4 sent, 4 replied, min 100.5 us, median 200.0 us, max 400.0 us\n");
 }
 
 }  // namespace snapshot_test

@@ -48,7 +48,7 @@ TEST_F(EchoRunTest, sends_one_after_the_other_and_reports_their_times) {
   end_echo(200us, true);
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->status, ReplyStatus::kOk);
-  EXPECT_EQ(reply->text, "3 sent, 3 answered, min 100.0 us, median 200.0 us, max 300.0 us\n");
+  EXPECT_EQ(reply->text, "3 sent, 3 replied, min 100.0 us, median 200.0 us, max 300.0 us\n");
   EXPECT_TRUE(open.empty());
 }
 
@@ -57,7 +57,7 @@ TEST_F(EchoRunTest, the_first_without_a_reply_is_the_last) {
   end_echo(100us, true);
   end_echo(1s, false);
   ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->text, "2 sent, 1 answered, min 100.0 us, median 100.0 us, max 100.0 us\n");
+  EXPECT_EQ(reply->text, "2 sent, 1 replied, min 100.0 us, median 100.0 us, max 100.0 us\n");
   EXPECT_EQ(sent, 2);
 }
 
@@ -66,7 +66,7 @@ TEST_F(EchoRunTest, without_any_reply_it_fails) {
   end_echo(1s, false);
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->status, ReplyStatus::kFailed);
-  EXPECT_EQ(reply->text, "no answer from the other side");
+  EXPECT_EQ(reply->text, "no reply from the other side");
 }
 
 TEST_F(EchoRunTest, what_cannot_be_sent_ends_it) {

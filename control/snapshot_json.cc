@@ -1,0 +1,88 @@
+// The JSON of snapshot.h. Keys keep the order in which they are added here; numbers stay numbers up
+// to 2^64 - 1.
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+#include "control/json.h"
+#include "control/snapshot.h"
+
+namespace splitnic::control {
+namespace {
+
+namespace json = boost::json;
+
+json::object to_json(const PeerInfo& peer) {
+  json::object out{{"name", json_string(peer.name)},
+                   {"address", json_string(peer.address)},
+                   {"state", json_string(peer.state)},
+                   {"mode", json_string(peer.mode)},
+                   {"mac", json_string(peer.mac)}};
+  if (peer.nic) out["nic"] = *peer.nic;
+  return out;
+}
+
+json::object to_json(const PoolInfo& pool) {
+  json::object out{{"ref", pool.ref},
+                   {"elements", pool.elements},
+                   {"size", pool.size},
+                   {"available", pool.available},
+                   {"peer", json_string(pool.peer)},
+                   {"side", json_string(pool.side)}};
+  if (pool.queue) out["queue"] = *pool.queue;
+  json::object states;
+  for (const auto& [state, count] : pool.elements_by_state) states[json_string(state)] = count;
+  out["states"] = std::move(states);
+  return out;
+}
+
+json::object to_json(const LanInfo& lan) {
+  return {{"port", json_string(lan.port)},
+          {"link", json_string(lan.link)},
+          {"mtu", lan.mtu},
+          {"mac", json_string(lan.mac)}};
+}
+
+json::object to_json(const ChannelInfo& channel) {
+  json::object out{{"peer", json_string(channel.peer)}, {"channel", channel.number}};
+  if (channel.queue) out["queue"] = *channel.queue;
+  out["qpn"] = channel.qpn;
+  out["peer_qpn"] = channel.peer_qpn;
+  out["service"] = json_string(channel.service);
+  out["state"] = json_string(channel.state);
+  return out;
+}
+
+json::object to_json(const LinkInfo& link) {
+  return {{"address", json_string(link.address)},
+          {"state", json_string(link.state)},
+          {"cell_bytes", link.cell_bytes},
+          {"lanes", link.lanes}};
+}
+
+template <class Info>
+json::array list_of(const std::vector<Info>& all) {
+  json::array out;
+  for (const Info& one : all) out.push_back(to_json(one));
+  return out;
+}
+
+}  // namespace
+
+std::string show_json(const Snapshot& snapshot) {
+  const json::object all{
+      {"role", json_string(snapshot.role)},     {"name", json_string(snapshot.name)},
+      {"state", json_string(snapshot.state)},   {"peers", list_of(snapshot.peers)},
+      {"pools", list_of(snapshot.pools)},       {"lan", list_of(snapshot.lan)},
+      {"channels", list_of(snapshot.channels)}, {"links", list_of(snapshot.links)}};
+  return json::serialize(all) + "\n";
+}
+
+std::string stats_json(const Snapshot& snapshot) {
+  json::object all;
+  for (const auto& [name, value] : merged_counters(snapshot)) all[json_string(name)] = value;
+  return json::serialize(all) + "\n";
+}
+
+}  // namespace splitnic::control
