@@ -306,7 +306,7 @@ TEST(FramesTest, F_51_what_the_port_has_begun_to_split_goes_out_before_a_stop) {
   init.set_features_wanted(lan::kOffloadVnet | lan::kOffloadChecksum | lan::kOffloadTso4);
   ASSERT_EQ(harness.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
   ASSERT_EQ(harness.vlan(host, CfgCode::kSetPvid, 7), CfgStatus::kOk);
-  harness.lan().is_lowering = true;
+  harness.lan().has_software_gso = true;
   harness.lan().writes_left = 2;
   ASSERT_TRUE(host.push(super_frame(mac_number(1))));
   harness.run(5ms);
