@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kLanMtuMax = 65535;
 // The bound of a TAP, for which the kernel counts the Ethernet header as part of kLanMtuMax: what
 // --mtu and `splitnic set mtu` accept.
 inline constexpr std::uint32_t kTapMtuMax = kLanMtuMax - kEthernetBytes;
-// The least that a host may request of the I/O unit: every IPv4 host accepts datagrams of this
+// The minimum that a host may request of the I/O unit: every IPv4 host accepts datagrams of this
 // length (RFC 791), and other hosts on the LAN rely on it.
 inline constexpr std::uint32_t kRequestedMtuMin = 576;
 

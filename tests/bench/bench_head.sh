@@ -92,7 +92,7 @@ measured() {
 }
 
 # Into FOLDER/ROUND.NAME.SUFFIX, whole or not at all; what is there is not measured again. The script has `measure NAME
-# FILE` and `take_down NAME`. $noun: text after a name in messages; $told: the logs to print after a failure.
+# FILE` and `take_down NAME`. $noun: text after a name in messages; $log_files: the logs to print after a failure.
 run_rounds() { # FOLDER SUFFIX ROUNDS NAME...
   local folder=$1 suffix=$2 rounds=$3 round name file missing=0
   shift 3
@@ -108,7 +108,7 @@ run_rounds() { # FOLDER SUFFIX ROUNDS NAME...
         echo "round $round: $name${noun:-} FAILED" >&2
         rm -f "$file.new"
         # shellcheck disable=SC2086 # a pattern
-        tail -n 3 "$work"/${told:-*}.log >&2
+        tail -n 3 "$work"/${log_files:-*}.log >&2
       fi
       take_down "$name"
       under_way='' unfinished=''

@@ -91,7 +91,7 @@ make_unit_side || exit 1
 for i in $(seq "$most"); do make_host_side "$i" || exit 1; done
 wanted=()
 for number in ${numbers//,/ }; do [ "$number" -gt "$most" ] || wanted+=("$number"); done
-status=0 noun=' hosts' told=iou
+status=0 noun=' hosts' log_files=iou
 run_rounds "$out/rounds" results "$rounds" "${wanted[@]}" || status=1
 take_pages
 "$python" "$bench/hosts_report.py" "$out" "${pages[@]}" || status=1

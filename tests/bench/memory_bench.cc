@@ -124,7 +124,7 @@ void write_once(fabric::testing::AdapterPair& pair, fabric::Qpn qpn, const fabri
                 fabric::VirtualAddress to, fabric::MemoryHandle handle) {
   pair.b().sent.clear();
   CHECK(pair.b().post_write(qpn, {from}, to, handle));
-  while (pair.b().sent.empty()) pair.turn();
+  while (pair.b().sent.empty()) pair.step();
   CHECK(pair.b().sent[0].status == fabric::WcStatus::kSuccess);
 }
 
@@ -190,7 +190,7 @@ void fetch_ops(std::size_t rounds) {
                                             pair.b(), qp.b, old, {fabric::FetchOp::kFetchAdd, 1, 0},
                                             word.start, word.handle));
                                       }
-                                      pair.turn();
+                                      pair.step();
                                       done += pair.b().sent.size();
                                       pair.b().sent.clear();
                                     }
@@ -223,7 +223,7 @@ struct Ios {
       wr.remote_handle = to->handle;
       CHECK(from.adapter->post_send(qp.b, wr));
       from.sent.clear();
-      while (from.sent.empty()) pair.turn();
+      while (from.sent.empty()) pair.step();
       CHECK(cache.deregister(handle));
     }
   }

@@ -2,7 +2,7 @@
 """Results against the length of frames, for sizes.sh.
 
   sizes.py measure HOST-NS LAN-NS SECONDS [PID...]   prints a line "name bytes value" for each metric of this carrier,
-                                                     and "load FRAMES-A-SECOND us" for the programs PID
+                                                     and "load FRAMES-PER-SECOND us" for the programs PID
   sizes.py report FOLDER PAGE-FOLDER...              from settings and ROUND.CARRIER.sizes in FOLDER: sizes.md, sizes.svg
 """
 import argparse

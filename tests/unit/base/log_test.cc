@@ -1,4 +1,4 @@
-// Log lines under the journal and without it. Each runs in a process of its own: the logger is made
+// Log lines under the journal and without it. Each runs in its own process: the logger is made
 // once.
 #include "base/log.h"
 

@@ -133,7 +133,7 @@ TEST(QpAttrTest, T_14_each_missing_attribute_refuses_the_whole_change) {
       ++variants;
     }
   });
-  EXPECT_EQ(variants, 14 + 7 + 3) << "RC, UC, UD";
+  EXPECT_EQ(variants, 13 + 7 + 3) << "RC, UC, UD";
 }
 
 TEST(QpAttrTest, T_14_each_extra_attribute_refuses_the_whole_change) {
