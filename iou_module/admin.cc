@@ -11,17 +11,17 @@ void add_lan(control::Snapshot& s, LanNic& nic) {
       {nic.port().name(), lan.link_up ? "up" : "down", lan.mtu, control::mac_text(lan.mac)});
 }
 
-void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& session) {
+void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host) {
   control::PeerInfo peer;
-  peer.name = session.pair().peer_name();
-  peer.address = session.link().peer_name();
-  peer.state = session.pair().up() ? session.link().up() ? "up" : "down" : "connecting";
-  peer.mode = control::mode_name(session.pair().mode());
-  if (session.nic.mac) peer.mac = control::mac_text(*session.nic.mac);
+  peer.name = host.pair().peer_name();
+  peer.address = host.link().peer_name();
+  peer.state = host.pair().up() ? host.link().up() ? "up" : "down" : "connecting";
+  peer.mode = control::mode_name(host.pair().mode());
+  if (host.nic().mac) peer.mac = control::mac_text(*host.nic().mac);
   peer.nic = nic.number();
-  s.links.push_back({peer.address, std::string(fabric::name(session.link().state())),
-                     session.link().mcp(), session.link().lanes()});
-  control::add_connection(s, session.pair(), peer.name);
+  s.links.push_back({peer.address, std::string(fabric::name(host.link().state())),
+                     host.link().mcp(), host.link().lanes()});
+  control::add_connection(s, host.pair(), peer.name);
   s.peers.push_back(std::move(peer));
 }
 
@@ -36,7 +36,7 @@ control::Snapshot Admin::snapshot() const {
   s.state = unit_->hosts_up() > 0 ? "up" : "connecting";
   for (const auto& nic : unit_->nics()) {
     add_lan(s, *nic);
-    for (const auto& session : nic->sessions()) add_host(s, *nic, *session);
+    for (const auto& host : nic->hosts()) add_host(s, *nic, *host);
   }
   unit_->visit_counters([&](std::string_view name, std::uint64_t value) {
     s.counters.emplace_back(std::string(name), value);
@@ -50,7 +50,7 @@ control::Reply Admin::set(const std::string&, const std::string&) {
 
 base::Result<messaging::Connection*> Admin::connection_to_ping() {
   if (unit_ != nullptr) {
-    for (AttachedHost* host : unit_->sessions()) {
+    for (AttachedHost* host : unit_->hosts()) {
       if (host->pair().up()) return &host->pair();
     }
   }

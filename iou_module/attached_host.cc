@@ -7,28 +7,119 @@
 #include "lan_bridge/frame/flow.h"
 #include "lan_bridge/frame/segment.h"
 #include "lan_bridge/frame/vnet_header.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::iou {
 
-AttachedHost::AttachedHost(const SessionConfig& config, fabric::Adapter& adapter,
-                           fabric::Link& link, base::Random& random, messaging::PairOwner& owner)
-    : link_(link),
+AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& adapter,
+                           fabric::Link& link, base::Random& random, HostOwner& owner)
+    : owner_(owner),
+      link_(link),
       identity_{link.peer_eui64(), link.peer_instance()},
       memory_(config.ring_bytes, base::PageMemory::Pages::kHuge),
       ring_(memory_.span(), config.frames_max),
       pending_(config.frames_max),
-      pair_(adapter, config.pair, random, owner) {
+      pair_(adapter, config.pair, random, *this) {
   is_registered_ = pair_.register_frames(memory_.span()).has_value();
+}
+
+void AttachedHost::enter(HostState next) {
+  CHECK(is_host_edge(state_, next));
+  state_ = next;
+}
+
+void AttachedHost::fail() {
+  if (!has_ended()) enter(HostState::kFailed);
+}
+
+void AttachedHost::begin_close() {
+  if (state_ != HostState::kAttached || !pair_.up() || !idle()) return;
+  enter(HostState::kClosing);
+  pair_.begin_close();
+}
+
+// A host that is away or not up yet is not waited for.
+bool AttachedHost::is_drained() const {
+  if (has_ended() || !link_.up()) return true;
+  return !pair_.up() && pair_.is_drained() && received_.empty();
+}
+
+void AttachedHost::close(base::Time now) {
+  if (state_ == HostState::kClosed) return;
+  enter(HostState::kClosed);
+  const std::size_t arrived = pair_.unreceived() + received_.size();
+  counters_.add(HostCounter::kFromHostFrames, arrived);
+  counters_.add(HostCounter::kFromHostBytes, received_.bytes());
+  // Frames that are not for the LAN are counted already; they wait only for those before them.
+  counters_.add(HostCounter::kDropEnded, arrived - received_.not_for_lan());
+  counters_.add(HostCounter::kDropToHostEnded, waiting());
+  counters_.add(HostCounter::kLost, pair_.pushes_in_flight());
+  pair_.close(now);
+}
+
+bool AttachedHost::expire(base::Time now) {
+  if (link_.up()) {
+    away_since_ = base::kNever;
+    return false;
+  }
+  if (away_since_ == base::kNever) away_since_ = now;
+  if (now - away_since_ < kAwayMax || has_ended()) return false;
+  fail();
+  return true;
+}
+
+base::Time AttachedHost::deadline() const {
+  base::Time at = pair_.deadline();
+  if (may_report()) at = std::min(at, events_.not_before());
+  if (away_since_ != base::kNever) at = std::min(at, away_since_ + kAwayMax);
+  return at;
+}
+
+void AttachedHost::on_lan_change(const lan::PortState& lan) {
+  nic_.mtu = std::min(nic_.mtu, lan.mtu);
+  events_.on_change();
+}
+
+void AttachedHost::report_lan(const lan::PortState& lan, base::Time now) {
+  if (!may_report() || now < events_.not_before()) return;
+  messaging::cfg::EventRequest event;
+  event.set_generation(events_.newest());
+  event.mutable_link()->set_up(lan.link_up);
+  event.mutable_link()->set_speed_mbps(lan.speed_mbps);
+  event.mutable_link()->set_full_duplex(lan.full_duplex);
+  event.set_mtu(lan.mtu);
+  const auto sent = pair_.request(messaging::CfgCode::kEvent, event.SerializeAsString(),
+                                  [this, number = events_.newest()](const auto& reply) {
+                                    events_.on_end(number, reply.replied);
+                                  });
+  events_.on_attempt(sent.has_value(), now);
+}
+
+void AttachedHost::request_announce() {
+  if (!is_announce_due_ || !nic_.started || state_ != HostState::kAttached || !pair_.up()) return;
+  is_announce_due_ =
+      !pair_.request(messaging::CfgCode::kAnnounce, {}, [](const auto&) {}).has_value();
+}
+
+void AttachedHost::on_pair_up(messaging::ChannelPair&) { owner_.on_host_up(*this); }
+
+void AttachedHost::on_pair_down(messaging::ChannelPair&, const std::string& why) {
+  owner_.on_host_down(*this, why);
+}
+
+messaging::CfgReply AttachedHost::on_cfg_request(messaging::ChannelPair&,
+                                                 const messaging::CfgRequest& request) {
+  return owner_.on_cfg_request(*this, request);
 }
 
 bool AttachedHost::fits(base::Bytes frame) const {
   const auto header = lan::VnetHeader::parse(frame);
   return frame.size() <= pair_.frame_bytes_max() &&
-         (lan::offloads_used(header) & ~nic.features) == 0;
+         (lan::offloads_used(header) & ~nic_.features) == 0;
 }
 
 void AttachedHost::queue_own(base::Bytes frame) {
-  switch (nic.vlans.to_host(frame)) {
+  switch (nic_.vlans.to_host(frame)) {
     case VlanRules::Verdict::kPass:
       return queue_fitting(frame);
     case VlanRules::Verdict::kPassUntagged: {
@@ -38,7 +129,7 @@ void AttachedHost::queue_own(base::Bytes frame) {
     case VlanRules::Verdict::kDrop:
       break;
   }
-  counters.add(HostCounter::kDropVlan);
+  counters_.add(HostCounter::kDropVlan);
   ring_.discard(frame.data() + frame.size());
 }
 
@@ -46,34 +137,35 @@ void AttachedHost::queue_fitting(base::Bytes frame) {
   const bool is_fitting = fits(frame);
   if (is_fitting && !pending_.full()) return enqueue(frame);
   if (is_fitting)
-    counters.add(HostCounter::kDropHostFull);
+    counters_.add(HostCounter::kDropHostFull);
   else
     queue_split(frame);
   ring_.discard(frame.data() + frame.size());
 }
 
 void AttachedHost::queue_copy(base::Bytes frame) {
-  const VlanRules::Verdict verdict = nic.vlans.to_host(frame);
-  if (verdict == VlanRules::Verdict::kDrop) return counters.add(HostCounter::kDropVlan);
+  const VlanRules::Verdict verdict = nic_.vlans.to_host(frame);
+  if (verdict == VlanRules::Verdict::kDrop) return counters_.add(HostCounter::kDropVlan);
   const bool loses_tag = verdict == VlanRules::Verdict::kPassUntagged;
   if (!loses_tag && !fits(frame)) return queue_split(frame);
   const base::MutableBytes room =
       pending_.full() ? base::MutableBytes{} : ring_.reserve(frame.size());
-  if (room.empty()) return counters.add(HostCounter::kDropHostFull);
+  if (room.empty()) return counters_.add(HostCounter::kDropHostFull);
   std::memcpy(room.data(), frame.data(), frame.size());
   ring_.commit(room.data() + frame.size());
   if (loses_tag) return queue_fitting(take_tag_out(room.first(frame.size())));
   enqueue(room.first(frame.size()));
 }
 
-// Too long for an element: smaller super-frames. An offload that the host has not: finished frames.
+// A frame that is too long for an element becomes smaller super-frames; one with an offload that
+// the host does not take becomes finished frames.
 void AttachedHost::queue_split(base::Bytes frame) {
   const auto header = lan::VnetHeader::parse(frame);
-  const bool supers = (lan::offloads_used(header) & ~nic.features) == 0;
+  const bool takes_supers = (lan::offloads_used(header) & ~nic_.features) == 0;
   auto segments = lan::Segmenter::of(
-      frame, supers ? lan::Segmenter::Mode::kSuper : lan::Segmenter::Mode::kFinished,
+      frame, takes_supers ? lan::Segmenter::Mode::kSuper : lan::Segmenter::Mode::kFinished,
       pair_.frame_bytes_max());
-  if (!segments) return counters.add(HostCounter::kDropTooLong);
+  if (!segments) return counters_.add(HostCounter::kDropTooLong);
   lan::Piece piece;
   std::uint64_t pieces = 0;
   while (segments->next(piece)) {
@@ -81,14 +173,14 @@ void AttachedHost::queue_split(base::Bytes frame) {
     const base::MutableBytes room =
         pending_.full() ? base::MutableBytes{} : ring_.reserve(piece.size());
     if (room.empty()) {
-      counters.add(HostCounter::kDropHostFull);
+      counters_.add(HostCounter::kDropHostFull);
       continue;
     }
     const base::MutableBytes written = piece.copy_to(room);
     ring_.commit(written.data() + written.size());
     enqueue(written);
   }
-  if (pieces > 1) counters.add(HostCounter::kSplit, pieces - 1);
+  if (pieces > 1) counters_.add(HostCounter::kSplit, pieces - 1);
 }
 
 bool AttachedHost::push(base::Bytes frame, base::Time now) {
@@ -102,9 +194,9 @@ bool AttachedHost::pump(base::Time now) {
     made_progress = true;
   }
   while (!pending_.empty() && push(pending_.front(), now)) {
-    counters.add(HostCounter::kToHostFrames);
-    counters.add(HostCounter::kToHostBytes, pending_.front().size());
-    rmon.count_to_host(pending_.front());
+    counters_.add(HostCounter::kToHostFrames);
+    counters_.add(HostCounter::kToHostBytes, pending_.front().size());
+    rmon_.count_to_host(pending_.front());
     pending_.pop();
     made_progress = true;
   }

@@ -1,13 +1,14 @@
-// One host on the I/O unit: its channel pair, what it has set on its NIC, and the ring of frames
-// on their way to it. Everything here is this host's alone, so what it cannot take waits or is lost
-// under its own name and nobody else notices [S001-08]. Thread: the data thread.
+// One host of the I/O unit: its connection, what it has set on its NIC, the frames that it has sent
+// and the ring of frames for it. All of this belongs to this host alone, so a frame that it cannot
+// take now waits here or is dropped and counted under its name, and no other host notices
+// [S001-08].
+//
+// Its life is a HostState (host_state.h). It owns its connection and receives the callbacks of it,
+// which it passes on to its owner with its own identity. Thread: the data thread.
 #pragma once
 
-#include <array>
-#include <bitset>
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <string>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -15,6 +16,10 @@
 #include "base/random.h"
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
+#include "iou_module/deficit_round_robin.h"
+#include "iou_module/event_state.h"
+#include "iou_module/host_rx_batch.h"
+#include "iou_module/host_state.h"
 #include "iou_module/nic_stats.h"
 #include "iou_module/parked_settings.h"
 #include "lan_bridge/frame_port.h"
@@ -22,9 +27,9 @@
 
 namespace splitnic::iou {
 
-struct SessionConfig {
+struct AttachedHostConfig {
   messaging::PairConfig pair;
-  std::size_t ring_bytes = 2 << 20;  // frames on their way to the host
+  std::size_t ring_bytes = 2 << 20;  // of frames for the host
   std::size_t frames_max = 2048;
 };
 
@@ -34,8 +39,8 @@ enum class HostCounter {
   kDropHostFull,
   kDropTooLong,
   kDropVlan,
-  kDropToHostEnded,  // queued, and the pair ended before it could be pushed
-  kLost,             // pushed, and the pair ended before the host had acknowledged it
+  kDropToHostEnded,  // queued, but the connection ended before it could be pushed
+  kLost,             // pushed, but the connection ended before the host had acknowledged it
   kSplit,
   kFromHostFrames,
   kFromHostBytes,
@@ -44,94 +49,151 @@ enum class HostCounter {
   kDropStopped,
   kDropShort,
   kDropAway,
-  kDropEnded,  // arrived, and the pair ended before the LAN port took it
+  kDropEnded,  // received, but the connection ended before the LAN port took it
   kCount_
 };
 
-// What a host is to be told of its LAN: the newest state, until it has answered. Numbers rise
-// within a session; 0: nothing to tell, nothing told.
-struct EventState {
-  std::uint64_t wanted = 0;
-  std::uint64_t told = 0;
-  bool is_open = false;         // a request is under way: the next waits for its answer
-  base::Time not_before{};      // of the next
-  std::uint64_t init_news = 0;  // LanNic's count of news when INIT_NIC was answered
-  bool is_init_last = false;    // and it has asked nothing since
-  bool is_due() const { return told != wanted; }
+class AttachedHost;
+
+class HostOwner {
+ public:
+  virtual ~HostOwner() = default;
+  // The connection is up: frames may be pushed.
+  virtual void on_host_up(AttachedHost& host) = 0;
+  // The connection is down. Called once; do not destroy the host inside.
+  virtual void on_host_down(AttachedHost& host, const std::string& why) = 0;
+  virtual messaging::CfgReply on_cfg_request(AttachedHost& host,
+                                             const messaging::CfgRequest& request) = 0;
 };
 
-class AttachedHost {
+class AttachedHost final : private messaging::PairOwner {
  public:
-  static constexpr std::size_t kFilterEntries =
-      256;  // a longer list becomes promiscuous or all-multicast
+  // A longer filter list becomes promiscuous or all-multicast.
+  static constexpr std::size_t kFilterEntries = 256;
+  // A host whose link is down for longer is removed, which frees its addresses.
+  static constexpr base::Duration kAwayMax = std::chrono::seconds(60);
 
-  AttachedHost(const SessionConfig& config, fabric::Adapter& adapter, fabric::Link& link,
-               base::Random& random, messaging::PairOwner& owner);
+  // `adapter`, `link`, `random` and `owner` outlive the host.
+  AttachedHost(const AttachedHostConfig& config, fabric::Adapter& adapter, fabric::Link& link,
+               base::Random& random, HostOwner& owner);
 
-  messaging::Connection& pair() { return pair_; }
-  const messaging::Connection& pair() const { return pair_; }
+  // -- who it is --
+  const HostIdentity& identity() const { return identity_; }
+  const std::string& name() const { return pair_.peer_name(); }
   fabric::Link& link() { return link_; }
   const fabric::Link& link() const { return link_; }
+  messaging::Connection& pair() { return pair_; }
+  const messaging::Connection& pair() const { return pair_; }
+  // False: the adapter has no room for its memory, and the host cannot be attached.
+  bool is_registered() const { return is_registered_; }
+  NicSettings& nic() { return nic_; }
+  const NicSettings& nic() const { return nic_; }
 
-  const HostIdentity& identity() const { return identity_; }
+  // -- its life --
+  HostState state() const { return state_; }
+  bool has_ended() const { return state_ == HostState::kFailed || state_ == HostState::kClosed; }
+  bool is_up() const { return !has_ended() && pair_.up(); }
+  bool is_reachable() const { return is_up() && link_.up(); }
+  // It has to be removed, once no callback is running. No effect on a host that has ended.
+  void fail();
+  // Starts to flush the pools if nothing waits for the host any more.
+  void begin_close();
+  bool is_drained() const;
+  // Closes the connection immediately and counts each frame that ends with it by its reason. No
+  // effect on a closed host. REQUIRES has_ended().
+  void close(base::Time now);
+  // Observes the link. Returns true if it has been down for kAwayMax: then the host has failed.
+  bool expire(base::Time now);
+  // When expire() or report_lan() has something to do, or the connection has.
+  base::Time deadline() const;
 
-  NicSettings nic;
-  bool failed = false;                   // the pair went down: to be removed outside of callbacks
-  bool closed = false;                   // and was closed
-  bool closing = false;                  // its pools are being flushed: nothing goes to it any more
-  base::Time away_since = base::kNever;  // the link is down
-  bool owes_announce = false;            // it came back: the LAN is to hear of it once it starts
-  EventState event;
+  // -- what it is to learn --
+  // The state of the LAN has changed; report_lan() sends it when that is possible.
+  void on_lan_change(const lan::PortState& lan);
+  void report_lan(const lan::PortState& lan, base::Time now);
+  // The host has connected again: its addresses have to be announced on the LAN, because switches
+  // may know them elsewhere or no longer. request_announce() does so once the NIC is started.
+  void set_announce_due() { is_announce_due_ = true; }
+  void request_announce();
+  EventState& events() { return events_; }
 
-  // A frame with this destination is for this host. Nothing is queued for one that is away.
+  // -- frames for it --
+  // Returns true if a frame with this destination is for this host. False while it is away: nothing
+  // is queued then.
   bool wants(const lan::MacAddress& destination) const {
-    return nic.started && pair_.up() && link_.up() && nic.wants(destination);
+    return nic_.started && is_reachable() && nic_.wants(destination);
   }
-  // Frames that it has sent are still to be taken.
-  bool is_heard() const { return !failed && (closing || pair_.up()); }
-
-  // Whole, the frame goes into one element and uses only offloads that the host takes.
+  // Returns true if the frame fits into one element and uses only offloads that the host takes.
   bool fits(base::Bytes frame) const;
-  // Queues a frame that lies in our own ring already (committed there), or drops and counts it.
+  // Queues a frame that lies in this host's ring already (committed there), or drops and counts it.
   // REQUIRES that it fits and that every frame committed before it is queued or discarded: the ring
   // is released in the order of commits.
   void queue_own(base::Bytes frame);
   // The same for a frame that lies elsewhere.
   void queue_copy(base::Bytes frame);
-  // Releases what was delivered and pushes what waits. True if anything moved.
+  // Releases what has been delivered and pushes what waits. Returns true if it made progress.
   bool pump(base::Time now);
-  // False: the adapter has no room for its memory, and the session is of no use.
-  bool is_registered() const { return is_registered_; }
   lan::FrameRing& ring() { return ring_; }
   bool idle() const { return pending_.empty(); }
   std::size_t waiting() const { return pending_.size(); }
 
-  // Frames from the host that were received and not yet written to the LAN.
-  std::vector<messaging::ReceivedFrame> from_host;
-  std::size_t from_host_done = 0;
-  static constexpr std::size_t kFromHostMax = 64;
-  std::size_t from_host_judged = 0;  // up to here they were checked and given to other hosts
-  std::bitset<kFromHostMax> is_not_for_lan;          // of those judged: dropped, or given to a host
-  std::array<std::uint16_t, kFromHostMax> tag_of{};  // the VLAN tag that each leaves with; 0: none
-  std::size_t share_left = 0;                        // bytes of its turn at the LAN port
-  unsigned batches_left = 0;                         // of this step
+  // -- frames from it --
+  // Its frames are forwarded: also those that it sent before the unit began to stop.
+  bool is_heard() const {
+    return state_ == HostState::kClosing || (state_ == HostState::kAttached && pair_.up());
+  }
+  // Received frames that are not forwarded yet.
+  HostRxBatch& received() { return received_; }
+  const HostRxBatch& received() const { return received_; }
+  bool refill() { return received_.refill(pair_); }
+  // Counts the oldest received frame as forwarded or dropped, releases it and returns its bytes.
+  std::size_t finish_received(base::Time now) {
+    const messaging::ReceivedFrame& frame = received_.take();
+    counters_.add(HostCounter::kFromHostFrames);
+    counters_.add(HostCounter::kFromHostBytes, frame.bytes.size());
+    rmon_.count_from_host(frame.bytes);
+    pair_.release(frame, now);
+    return frame.bytes.size();
+  }
+  DeficitRoundRobin::Deficit& deficit() { return deficit_; }
 
-  base::Counters<HostCounter> counters;
-  Rmon rmon;
-  StatsBaseline baseline;  // CLEAR_STATS
+  // -- counters --
+  void count(HostCounter counter) { counters_.add(counter); }
+  const base::Counters<HostCounter>& counters() const { return counters_; }
+  const Rmon& rmon() const { return rmon_; }
+  StatsBaseline& baseline() { return baseline_; }
+  const StatsBaseline& baseline() const { return baseline_; }
 
  private:
+  void enter(HostState next);
+  bool may_report() const { return events_.is_due() && is_reachable(); }
   void queue_fitting(base::Bytes frame);
   void queue_split(base::Bytes frame);
   void enqueue(base::Bytes frame) { pending_.push(frame); }
   bool push(base::Bytes frame, base::Time now);
+  // messaging::PairOwner
+  void on_pair_up(messaging::ChannelPair& pair) override;
+  void on_pair_down(messaging::ChannelPair& pair, const std::string& why) override;
+  messaging::CfgReply on_cfg_request(messaging::ChannelPair& pair,
+                                     const messaging::CfgRequest& request) override;
 
+  HostOwner& owner_;
   fabric::Link& link_;
   const HostIdentity identity_;
+  HostState state_ = HostState::kAttached;
   bool is_registered_ = false;
+  bool is_announce_due_ = false;
+  base::Time away_since_ = base::kNever;  // since when the link is down
+  NicSettings nic_;
+  EventState events_;
+  HostRxBatch received_;
+  DeficitRoundRobin::Deficit deficit_;  // of its frames for the LAN
+  base::Counters<HostCounter> counters_;
+  Rmon rmon_;
+  StatsBaseline baseline_;
   base::PageMemory memory_;
   lan::FrameRing ring_;
-  base::Ring<base::Bytes> pending_;
+  base::Ring<base::Bytes> pending_;  // frames in the ring, not pushed yet
   messaging::Connection pair_;
 };
 

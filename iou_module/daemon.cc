@@ -102,8 +102,8 @@ IouConfig IouDaemon::unit_config() const {
   IouConfig config;
   config.hosts_max = options_.max_hosts;
   config.policy.mtu_follows = options_.follows_lan_mtu;
-  config.session.pair = options_.common.pair;
-  config.session.pair.queues = messaging::kQueuesMax;
+  config.host.pair = options_.common.pair;
+  config.host.pair.queues = messaging::kQueuesMax;
   return config;
 }
 

@@ -11,9 +11,10 @@ Iou::Iou(const IouConfig& config, fabric::Adapter& adapter, std::span<lan::Frame
          base::Random& random)
     : config_(config), adapter_(adapter) {
   CHECK(!lans.empty());
+  LanNicOwner& self = *this;
   for (lan::FramePort* lan : lans) {
-    const LanNicConfig nic{nics_.size(), config.session, config.policy};
-    nics_.push_back(std::make_unique<LanNic>(nic, adapter, *lan, random));
+    const LanNicConfig nic{nics_.size(), config.host, config.policy};
+    nics_.push_back(std::make_unique<LanNic>(nic, adapter, *lan, random, self));
   }
   adapter_.connections().set_handler(*this);
 }
@@ -23,7 +24,7 @@ Iou::~Iou() = default;
 bool Iou::step(base::Time now) {
   now_ = now;
   bool made_progress = adapter_.receive(now);
-  end_too_wide();
+  end_hosts_of_narrowed_links();
   for (const auto& nic : nics_) made_progress |= nic->step(now);
   adapter_.transmit(now);
   return made_progress;
@@ -40,51 +41,37 @@ base::Time Iou::deadline() const {
   return at;
 }
 
-Iou::Found Iou::find(const messaging::ChannelPair& pair) const {
-  for (const auto& nic : nics_) {
-    if (AttachedHost* host = nic->find(pair); host != nullptr) return {nic.get(), host};
-  }
-  return {};
-}
-
 fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                            const fabric::Mgmt& request, fabric::Mgmt& reply) {
   if (messaging::queues_asked(request.private_data).queue != 0) {
-    return join(id, link, request, reply);
+    return accept_queue(id, link, request, reply);
   }
-  if (const auto code = judge(link, request, reply); code != fabric::MgmtReject::kNone) return code;
-  built_.push_back({&link, now_});
-  end_sessions_of(link);
-  return nics_[messaging::nic_asked(request.private_data)]->accept(id, link, request, reply, *this,
-                                                                   now_);
+  if (const auto code = check(link, request, reply); code != fabric::MgmtReject::kNone) return code;
+  attaches_.push_back({&link, now_});
+  end_hosts_of(link);
+  LanNic& nic = *nics_[messaging::nic_asked(request.private_data)];
+  return nic.accept(id, link, request, reply, now_);
 }
 
-fabric::MgmtReject Iou::judge(const fabric::Link& link, const fabric::Mgmt& request,
+fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& request,
                               fabric::Mgmt& reply) {
-  if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit stops", reply);
+  if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
   if (const auto left = quarantine_.left(link.peer_eui64(), now_); left > base::Duration{0}) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
     return refuse(IouCounter::kRefusedQuarantine,
-                  "this host reached for memory that it was not given: it is let in again in " +
+                  "this host is blocked after repeated remote access errors: retry in " +
                       std::to_string(seconds) + " s",
                   reply);
   }
-  const std::uint32_t wanted = messaging::nic_asked(request.private_data);
-  if (wanted >= nics_.size()) {
-    const std::size_t count = nics_.size();
-    return refuse(IouCounter::kRefusedNic,
-                  "there is no NIC " + std::to_string(wanted) + ": the I/O unit has " +
-                      (count == 1 ? "one NIC, --nic 0"
-                                  : std::to_string(count) + " NICs, --nic 0 to --nic " +
-                                        std::to_string(count - 1)),
-                  reply);
+  const std::uint32_t number = messaging::nic_asked(request.private_data);
+  if (number >= nics_.size()) {
+    return refuse(IouCounter::kRefusedNic, unknown_nic_text(number), reply);
   }
-  const auto agreed = messaging::agree(request.private_data, config_.session.pair,
-                                       messaging::ConnectRole::kPassive);
+  const auto agreed =
+      messaging::agree(request.private_data, config_.host.pair, messaging::ConnectRole::kPassive);
   if (!agreed) return refuse(IouCounter::kRefusedCapabilities, agreed.error().text(), reply);
-  const auto sessions = this->sessions();
-  const auto others =
-      std::ranges::count_if(sessions, [&](auto* s) { return !s->failed && &s->link() != &link; });
+  const auto others = std::ranges::count_if(
+      hosts(), [&](AttachedHost* host) { return !host->has_ended() && &host->link() != &link; });
   if (static_cast<std::size_t>(others) >= config_.hosts_max) {
     counters_.add(IouCounter::kRefusedFull);
     return fabric::MgmtReject::kNoResources;
@@ -96,41 +83,50 @@ fabric::MgmtReject Iou::judge(const fabric::Link& link, const fabric::Mgmt& requ
   return fabric::MgmtReject::kNone;
 }
 
-fabric::MgmtReject Iou::join(fabric::ConnectionId id, fabric::Link& link,
-                             const fabric::Mgmt& request, fabric::Mgmt& reply) {
-  if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit stops", reply);
-  const HostIdentity asking{link.peer_eui64(), link.peer_instance()};
-  for (AttachedHost* s : sessions()) {
-    if (&s->link() == &link && !s->failed && s->identity() == asking) {
-      return s->pair().accept(id, link, request, reply, now_);
+std::string Iou::unknown_nic_text(std::uint32_t requested) const {
+  const std::size_t count = nics_.size();
+  return "there is no NIC " + std::to_string(requested) + ": the I/O unit has " +
+         (count == 1
+              ? "one NIC, --nic 0"
+              : std::to_string(count) + " NICs, --nic 0 to --nic " + std::to_string(count - 1));
+}
+
+fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link,
+                                     const fabric::Mgmt& request, fabric::Mgmt& reply) {
+  if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
+  const HostIdentity identity{link.peer_eui64(), link.peer_instance()};
+  for (AttachedHost* host : hosts()) {
+    if (&host->link() == &link && !host->has_ended() && host->identity() == identity) {
+      return host->pair().accept(id, link, request, reply, now_);
     }
   }
   return refuse(IouCounter::kRefusedCapabilities, "its first queue is not connected", reply);
 }
 
 bool Iou::is_too_often(const fabric::Link& link) {
-  std::erase_if(built_, [&](const Built& b) { return now_ - b.at >= kSessionEvery; });
-  return built_.size() >= kHostsMax ||
-         std::ranges::any_of(built_, [&](const Built& b) { return b.link == &link; });
+  std::erase_if(attaches_, [&](const Attach& a) { return now_ - a.at >= kAttachInterval; });
+  return attaches_.size() >= kAttachesMax ||
+         std::ranges::any_of(attaches_, [&](const Attach& a) { return a.link == &link; });
 }
 
-// Once a session: the queue pair that refused ends with it.
+// At most once per connection: the queue pair that refused the access ends with it.
 void Iou::note_refused_access(const AttachedHost& host) {
   if (!host.pair().has_refused_access()) return;
   if (!quarantine_.note(host.link().peer_eui64(), now_)) return;
   counters_.add(IouCounter::kQuarantined);
-  base::log_warn("host " + host.pair().peer_name() +
-                 " reached again and again for memory that it was not given: it is kept out");
+  base::log_warn("host " + host.name() + " blocked for " +
+                 std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
+                 " s after repeated remote access errors");
 }
 
 // A host has one connection: a new one ends the one before.
-void Iou::end_sessions_of(const fabric::Link& link) {
+void Iou::end_hosts_of(const fabric::Link& link) {
   for (const auto& nic : nics_) {
-    for (const auto& s : nic->sessions()) {
-      if (&s->link() != &link || s->failed) continue;
-      note_refused_access(*s);
-      nic->end(*s, now_);
-      nic->close(*s, now_);
+    for (const auto& host : nic->hosts()) {
+      if (&host->link() != &link || host->has_ended()) continue;
+      note_refused_access(*host);
+      nic->end(*host, now_);
+      host->close(now_);
     }
   }
 }
@@ -143,25 +139,24 @@ fabric::MgmtReject Iou::refuse(IouCounter counter, std::string why, fabric::Mgmt
 }
 
 void Iou::on_link_down(fabric::Link& link, std::string_view why) {
-  base::log_info("host " + link.peer_name() + " is silent: " + std::string(why));
+  base::log_info("link to host " + link.peer_name() + " is down: " + std::string(why));
 }
 
-// Cells of the old size no longer pass: the host connects again and gets smaller ones.
+// Queue pairs are not ended in the middle of a flush, so the hosts end in the next iteration.
 void Iou::on_path_narrowed(fabric::Link& link) {
-  base::log_info("the path to " + link.peer_name() + " carries cells of " +
-                 std::to_string(link.mcp()) + " bytes now");
-  narrowed_.push_back(&link);  // queue pairs are not ended in the middle of a flush
+  base::log_info("the path to " + link.peer_name() + " now carries cells of at most " +
+                 std::to_string(link.mcp()) + " bytes");
+  narrowed_.push_back(&link);
 }
 
-// Those whose cells no longer pass. A pair that was made since has smaller ones.
-void Iou::end_too_wide() {
+// Cells of the old size no longer pass such a link: its host connects again and gets smaller ones.
+// A connection that was made since has smaller ones already.
+void Iou::end_hosts_of_narrowed_links() {
   for (const fabric::Link* link : narrowed_) {
-    const auto of_link = sessions();
-    if (std::ranges::any_of(of_link, [&](AttachedHost* s) {
-          return &s->link() == link && s->pair().cell_payload_max() > link->mcp();
-        })) {
-      end_sessions_of(*link);
-    }
+    const bool is_too_wide = std::ranges::any_of(hosts(), [&](AttachedHost* host) {
+      return &host->link() == link && host->pair().cell_payload_max() > link->mcp();
+    });
+    if (is_too_wide) end_hosts_of(*link);
   }
   narrowed_.clear();
 }
@@ -174,29 +169,17 @@ void Iou::on_disconnected(fabric::ConnectionId id, std::string_view why) {
   }
 }
 
-void Iou::on_pair_up(messaging::ChannelPair& pair) {
+void Iou::on_host_up(LanNic& nic, AttachedHost& host) {
   counters_.add(IouCounter::kHostsUp);
-  const Found found = find(pair);
-  const bool is_only_nic = nics_.size() == 1 || found.nic == nullptr;
-  base::log_info("host " + pair.peer_name() + " attached" +
-                 (is_only_nic ? "" : " to NIC " + std::to_string(found.nic->number())));
-  if (found.host != nullptr) found.host->owes_announce = true;
+  base::log_info("host " + host.name() + " attached" +
+                 (nics_.size() == 1 ? "" : " to NIC " + std::to_string(nic.number())));
 }
 
-void Iou::on_pair_down(messaging::ChannelPair& pair, const std::string& why) {
+void Iou::on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) {
   counters_.add(IouCounter::kHostsDown);
-  base::log_info("host " + pair.peer_name() + " detached: " + why);
-  const Found found = find(pair);
-  if (found.host == nullptr) return;
-  note_refused_access(*found.host);
-  found.nic->end(*found.host, now_);
-}
-
-messaging::CfgReply Iou::on_cfg_request(messaging::ChannelPair& pair,
-                                        const messaging::CfgRequest& request) {
-  const Found found = find(pair);
-  if (found.host == nullptr) return {messaging::CfgStatus::kDeviceError, {}};
-  return found.nic->serve(*found.host, request);
+  base::log_info("host " + host.name() + " detached: " + why);
+  note_refused_access(host);
+  nic.end(host, now_);
 }
 
 void Iou::begin_stop() {
@@ -209,7 +192,7 @@ bool Iou::is_drained() const {
 }
 
 void Iou::stop(base::Time now) {
-  is_stopping_ = true;  // no new session
+  is_stopping_ = true;  // no host is admitted any more
   for (const auto& nic : nics_) nic->close_all(now);
   adapter_.poll(now);
   for (const auto& port : adapter_.ports()) {
@@ -222,18 +205,17 @@ void Iou::abandon(base::Time now) {
   for (const auto& nic : nics_) nic->abandon(now);
 }
 
-std::vector<AttachedHost*> Iou::sessions() const {
+std::vector<AttachedHost*> Iou::hosts() const {
   std::vector<AttachedHost*> all;
   for (const auto& nic : nics_) {
-    for (const auto& s : nic->sessions()) all.push_back(s.get());
+    for (const auto& host : nic->hosts()) all.push_back(host.get());
   }
   return all;
 }
 
 std::size_t Iou::hosts_up() const {
-  const auto all = sessions();
-  return static_cast<std::size_t>(
-      std::ranges::count_if(all, [](AttachedHost* s) { return s->pair().up() && s->link().up(); }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      hosts(), [](const AttachedHost* host) { return host->pair().up() && host->link().up(); }));
 }
 
 std::uint64_t Iou::bytes_processed() const {

@@ -1,7 +1,8 @@
-// The I/O unit module without its process: LAN NICs, one adapter, any number of hosts, each on the
-// NIC that it asked for. Here is what belongs to the unit as a whole: connections, and the turn;
-// what crosses between a LAN and its hosts is in lan_nic.h. Driven by step(), so daemon, simulator
-// and tests run the same code. Thread: the data thread.
+// The I/O unit module without its process: LAN NICs, one adapter and any number of hosts, each on
+// the NIC that it requested. This class does what concerns the unit as a whole: it admits hosts,
+// ends them and runs the iteration; frames between a LAN and its hosts are the concern of LanNic.
+// step() drives it, so the daemon, the simulator and tests run the same code. Thread: the data
+// thread.
 #pragma once
 
 #include <algorithm>
@@ -17,21 +18,21 @@
 namespace splitnic::iou {
 
 struct IouConfig {
-  SessionConfig session;
+  AttachedHostConfig host;
   NicPolicy policy;
   std::size_t hosts_max = 64;  // on all NICs together
 };
 
-// Room for so many hosts with all the queues that they may have, so that none takes what another
-// needs [S001-08]. These are limits: what is not used costs nothing.
+// Room for this number of hosts with all the queues that each may have, so that none takes what
+// another needs [S001-08]. These are limits: unused entries cost nothing.
 inline fabric::AdapterLimits adapter_limits(std::size_t hosts_max) {
-  constexpr std::size_t kKeysAPair = 64;  // pools, those granted later, frames, channel 0
+  constexpr std::size_t kKeysPerPair = 64;  // pools, those granted later, frames, channel 0
   const std::size_t pairs = hosts_max * messaging::kQueuesMax;
   fabric::AdapterLimits limits;
   limits.profile = fabric::MrwtProfile::kStrictWindows;  // the peer reaches windows only
   limits.qps = std::max(limits.qps, 2 * pairs);
   limits.cqs = std::max(limits.cqs, 3 * pairs);
-  limits.memory_entries = std::max(limits.memory_entries, kKeysAPair * pairs);
+  limits.memory_entries = std::max(limits.memory_entries, kKeysPerPair * pairs);
   return limits;
 }
 
@@ -48,7 +49,7 @@ enum class IouCounter {
   kCount_
 };
 
-class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner {
+class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
  public:
   // `adapter`, the ports of the LANs (NIC 0, 1, ...; at least one) and `random` outlive the unit;
   // the adapter has its listening ports.
@@ -58,31 +59,33 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
       : Iou(config, adapter, std::array{&lan}, random) {}
   ~Iou() override;
 
-  // One turn; what LanNic::set_readable() said of each LAN holds.
+  // One iteration; each LAN that LanNic::set_readable() marked is read. Returns true if it made
+  // progress.
   bool step(base::Time now);
-  // The same, and says it of all.
+  // The same with all LANs readable, or none.
   bool step(base::Time now, bool lan_readable);
   base::Time deadline() const;
 
-  // Between two sessions of a link: building one costs memory and time that all hosts share, so a
-  // request that comes sooner is rejected (no resources) and its host asks again [S001-08].
-  static constexpr base::Duration kSessionEvery = std::chrono::milliseconds(20);
-  static constexpr std::size_t kHostsMax = 4;  // of all links, in that time
+  // Attaching a host costs memory and time that all hosts share. Within this interval one host per
+  // link is attached, and kAttachesMax over all links; a further request is rejected (no resources)
+  // and its host retries [S001-08].
+  static constexpr base::Duration kAttachInterval = std::chrono::milliseconds(20);
+  static constexpr std::size_t kAttachesMax = 4;
 
-  // A clean stop, first half: the LANs are read no more and nobody is let in; what was read and
-  // what has arrived still goes its way, then the pools of both sides are flushed [S001-16]. Go on
-  // calling step() until is_drained(), for kStopMax at the most; then stop().
+  // A clean stop, first half: the LANs are not read any more and no host is admitted. Frames that
+  // were read or have arrived are still delivered, then the pools of both sides are flushed
+  // [S001-16]. Continue to call step() until is_drained(), for at most kStopMax; then stop().
   static constexpr base::Duration kStopMax = std::chrono::milliseconds(300);
   void begin_stop();
   bool is_drained() const;
-  // Second half, at once: tells the hosts.
+  // Second half: disconnects the hosts immediately.
   void stop(base::Time now);
-  // Drops everything without a word, as a killed process does (tests).
+  // Drops everything silently, as a killed process does (tests).
   void abandon(base::Time now);
 
   const std::vector<std::unique_ptr<LanNic>>& nics() const { return nics_; }
-  // Of all NICs; valid until the next turn.
-  std::vector<AttachedHost*> sessions() const;
+  // Of all NICs; valid until the next iteration.
+  std::vector<AttachedHost*> hosts() const;
   std::size_t hosts_up() const;  // connected, and not away
   void visit_counters(const base::CounterVisitor& visitor) const;
   std::uint64_t bytes_processed() const;  // of all NICs
@@ -98,41 +101,36 @@ class Iou final : public fabric::ConnectionHandler, public messaging::PairOwner 
   }
   void on_rejected(fabric::ConnectionId, fabric::MgmtReject, base::Bytes) override {}
   void on_disconnected(fabric::ConnectionId id, std::string_view why) override;
-  // messaging::PairOwner
-  void on_pair_up(messaging::ChannelPair& pair) override;
-  void on_pair_down(messaging::ChannelPair& pair, const std::string& why) override;
-  messaging::CfgReply on_cfg_request(messaging::ChannelPair& pair,
-                                     const messaging::CfgRequest& request) override;
 
  private:
-  struct Found {
-    LanNic* nic = nullptr;
-    AttachedHost* host = nullptr;
-  };
-  Found find(const messaging::ChannelPair& pair) const;
-  // What can be judged before anything is ended or built; the reply says why not.
-  fabric::MgmtReject judge(const fabric::Link& link, const fabric::Mgmt& request,
+  // Checks what can be checked before anything is ended or built. If the result is not kNone, the
+  // reply contains the reason.
+  fabric::MgmtReject check(const fabric::Link& link, const fabric::Mgmt& request,
                            fabric::Mgmt& reply);
-  // A further queue of a session that there is.
-  fabric::MgmtReject join(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& request,
-                          fabric::Mgmt& reply);
+  std::string unknown_nic_text(std::uint32_t requested) const;
+  // An additional queue of a host that is attached.
+  fabric::MgmtReject accept_queue(fabric::ConnectionId id, fabric::Link& link,
+                                  const fabric::Mgmt& request, fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
   void note_refused_access(const AttachedHost& host);
-  void end_sessions_of(const fabric::Link& link);
-  void end_too_wide();
+  void end_hosts_of(const fabric::Link& link);
+  void end_hosts_of_narrowed_links();
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);
+  // LanNicOwner
+  void on_host_up(LanNic& nic, AttachedHost& host) override;
+  void on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) override;
 
   const IouConfig config_;
   fabric::Adapter& adapter_;
   std::vector<std::unique_ptr<LanNic>> nics_;
-  std::vector<const fabric::Link*> narrowed_;  // since the last turn
+  std::vector<const fabric::Link*> narrowed_;  // since the last iteration
   bool is_stopping_ = false;
   std::string refusal_;  // the reply points to it
-  struct Built {
+  struct Attach {
     const fabric::Link* link;
     base::Time at;
   };
-  std::vector<Built> built_;  // not longer ago than kSessionEvery
+  std::vector<Attach> attaches_;  // within kAttachInterval
   Quarantine quarantine_;
   base::Time now_{};
   base::Counters<IouCounter> counters_;

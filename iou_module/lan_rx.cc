@@ -1,92 +1,93 @@
-// LAN -> hosts. With one host the port reads straight into that host's ring; with several into the
-// scratch ring, and each host that wants a frame gets its own copy.
+#include "iou_module/lan_rx.h"
+
 #include <algorithm>
 #include <array>
-
-#include "iou_module/lan_nic.h"
 
 namespace splitnic::iou {
 namespace {
 
+constexpr std::size_t kScratchBytes = 1 << 20;
+constexpr std::size_t kScratchFrames = 1024;
 constexpr std::size_t kFrameMin = lan::kVnetHeaderBytes + lan::kEthernetBytes;
 
 }  // namespace
 
-AttachedHost* LanNic::sole_session() {
-  AttachedHost* found = nullptr;
-  for (const auto& s : hosts_) {
-    if (s->failed || !s->pair().up()) continue;
-    if (found != nullptr) return nullptr;
-    found = s.get();
-  }
-  return found;
-}
+LanRx::LanRx(lan::FramePort& port, HostTable& hosts, base::Counters<LanCounter>& counters)
+    : port_(port),
+      hosts_(hosts),
+      counters_(counters),
+      scratch_memory_(std::make_unique_for_overwrite<std::byte[]>(kScratchBytes)),
+      scratch_({scratch_memory_.get(), kScratchBytes}, kScratchFrames) {}
 
-bool LanNic::wants_input() {
-  if (is_stopping_) return false;
+bool LanRx::wants_input() const {
+  if (is_stopped_) return false;
   if (!port_.input_waits()) return full_since_ == base::kNever || now_ - full_since_ >= kHeldMax;
-  bool any = false;
-  for (const auto& s : hosts_) {
-    if (s->failed || !s->nic.started || !s->pair().up() || !s->link().up()) continue;
-    if (!s->idle() || s->ring().reserve().empty()) return false;
-    any = true;
+  bool has_reader = false;
+  for (const auto& host : hosts_) {
+    if (!host->nic().started || !host->is_reachable()) continue;
+    if (!host->idle() || host->ring().reserve().empty()) return false;
+    has_reader = true;
   }
-  return any;
+  return has_reader;
 }
 
-// One host alone that cannot take more now.
-void LanNic::watch_room(base::Time now) {
+bool LanRx::step(base::Time now) {
+  const bool made_progress = pump_hosts(now);
+  observe_room(now);
+  if (!is_readable_ || !wants_input()) return made_progress;
+  const std::size_t frames = read();
+  pump_hosts(now);
+  observe_room(now);
+  return made_progress || frames > 0;
+}
+
+base::Time LanRx::deadline() const {
+  const bool is_held = full_since_ != base::kNever && now_ - full_since_ < kHeldMax;
+  return is_held ? full_since_ + kHeldMax : base::kNever;
+}
+
+bool LanRx::pump_hosts(base::Time now) {
+  bool made_progress = false;
+  for (const auto& host : hosts_) made_progress |= host->pump(now);
+  return made_progress;
+}
+
+void LanRx::observe_room(base::Time now) {
   now_ = now;
-  AttachedHost* sole = sole_session();
+  AttachedHost* sole = hosts_.sole_up();
   const bool is_full = sole != nullptr && sole->link().up() && sole->ring().reserve().empty();
   full_since_ = is_full ? std::min(full_since_, now) : base::kNever;
 }
 
-// True if a host wants it.
-bool LanNic::distribute(base::Bytes frame, const AttachedHost* except) {
-  const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
-  bool is_wanted = false;
-  for (const auto& s : hosts_) {
-    if (s.get() == except || s->failed || !s->wants(destination)) continue;
-    s->queue_copy(frame);
-    is_wanted = true;
-  }
-  return is_wanted;
-}
-
-bool LanNic::move_from_lan(base::Time now) {
-  bool made_progress = false;
-  for (const auto& s : hosts_) made_progress |= s->pump(now);
-  watch_room(now);
-  if (!is_readable_ || !wants_input()) return made_progress;
-  AttachedHost* sole = sole_session();
-  const bool direct = sole != nullptr && !sole->ring().reserve().empty();
-  lan::FrameRing& ring = direct ? sole->ring() : scratch_;
+// Returns the number of frames that were read.
+std::size_t LanRx::read() {
+  AttachedHost* sole = hosts_.sole_up();
+  const bool is_direct = sole != nullptr && !sole->ring().reserve().empty();
+  lan::FrameRing& ring = is_direct ? sole->ring() : scratch_;
   std::array<base::Bytes, kBatch> frames;
   const lan::ReadBatch batch = port_.read(ring, frames);
-  bool is_copying = false;  // from the first frame on that does not fit as it lies
+  bool is_copying = false;  // from the first frame that does not fit where it lies
   for (std::size_t i = 0; i < batch.frames; ++i) {
     const base::Bytes frame = frames[i];
     counters_.add(LanCounter::kRxFrames);
     counters_.add(LanCounter::kRxBytes, frame.size());
-    const bool whole = frame.size() >= kFrameMin;
-    if (direct && whole &&
+    const bool is_whole = frame.size() >= kFrameMin;
+    if (is_direct && is_whole &&
         sole->wants(lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes)))) {
-      // Its pieces lie behind the batch, and the ring is released in its order: so do all after it.
+      // The pieces of a frame that does not fit lie behind the batch, and the ring is released in
+      // its order: so every later frame of the batch is copied behind them.
       is_copying = is_copying || !sole->fits(frame);
       if (!is_copying) {
         sole->queue_own(frame);
         continue;
       }
       sole->queue_copy(frame);
-    } else if (direct || !whole || !distribute(frame, nullptr)) {
+    } else if (is_direct || !is_whole || !hosts_.distribute(frame, nullptr)) {
       counters_.add(LanCounter::kRxDropNoHost);
     }
     ring.discard(frame.data() + frame.size());
   }
-  for (const auto& s : hosts_) s->pump(now);
-  watch_room(now);
-  return made_progress || batch.frames > 0;
+  return batch.frames;
 }
 
 }  // namespace splitnic::iou

@@ -15,8 +15,8 @@ using messaging::CfgReply;
 using messaging::CfgRequest;
 using messaging::CfgStatus;
 
-// A field that is not known is a later version's and says nothing to us; one that is known and
-// comes with another type is not to be taken for one that was left out.
+// An unknown field belongs to a later version and is ignored. A known field with another type is an
+// error: Protobuf would treat it as absent.
 bool has_bad_type(const google::protobuf::Message& message) {
   const auto& others = message.GetReflection()->GetUnknownFields(message);
   for (int i = 0; i < others.field_count(); ++i) {
@@ -63,8 +63,8 @@ bool is_usable(const lan::MacAddress& mac) {
   return !lan::is_multicast(mac) && std::ranges::any_of(mac, [](std::uint8_t b) { return b != 0; });
 }
 
-// A list with one entry that cannot be is refused whole; one that does not fit asks for all
-// instead.
+// Reads a list of addresses. Returns false if one of them is not valid. A list that is too long
+// sets `overflow`: the host gets all frames of that kind instead.
 template <class List, class Check>
 bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to, bool& overflow) {
   to.clear();
@@ -94,7 +94,7 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
       return set_mac(host, request);
     case CfgCode::kGetMac: {
       cfg::GetMacReply reply;
-      if (host.nic.mac) reply.set_mac(bytes(*host.nic.mac));
+      if (host.nic().mac) reply.set_mac(bytes(*host.nic().mac));
       return ok(reply);
     }
     case CfgCode::kSetFilter:
@@ -102,14 +102,14 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
     case CfgCode::kSetMtu:
       return set_mtu(host, request);
     case CfgCode::kStart:
-      if ((host.nic.granted & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kNotPermitted);
-      host.nic.started = true;
+      if ((host.nic().granted & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kNotPermitted);
+      host.nic().started = true;
       return {};
     case CfgCode::kStop:
-      host.nic.started = false;
+      host.nic().started = false;
       return {};
     case CfgCode::kReset:
-      reset(host.nic);
+      reset(host.nic());
       return {};
     case CfgCode::kVlanAdd:
     case CfgCode::kVlanDel:
@@ -118,10 +118,10 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
     case CfgCode::kSetOffloads: {
       cfg::SetOffloadsRequest ask;
       if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
-      host.nic.features = lan::offloads_in_force(
-          (static_cast<std::uint32_t>(ask.mask()) | lan::kOffloadVnet) & host.nic.granted);
+      host.nic().features = lan::offloads_in_force(
+          (static_cast<std::uint32_t>(ask.mask()) | lan::kOffloadVnet) & host.nic().granted);
       cfg::SetOffloadsReply reply;
-      reply.set_mask(host.nic.features);
+      reply.set_mask(host.nic().features);
       return ok(reply);
     }
     default:
@@ -129,20 +129,21 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
   }
 }
 
-// Offloads are agreed anew; what else is set stays: a host that comes back asks GET_STATE next.
+// Negotiates offloads; all other settings stay, because a host that reconnects sends GET_STATE
+// next.
 CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   cfg::InitNicRequest ask;
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
-  // Every frame carries the virtio-net header; a host that does not know it cannot be served.
+  // Every frame carries the virtio-net header; a host that does not support it cannot be served.
   if ((ask.features_wanted() & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kBadValue);
   const lan::PortState state = lan_.state();
-  host.nic.node_name = messaging::clean_node_name(ask.node_name());
-  host.nic.granted =
+  host.nic().node_name = messaging::clean_node_name(ask.node_name());
+  host.nic().granted =
       lan::offloads_in_force(static_cast<std::uint32_t>(ask.features_wanted()) &
                              (lan::kOffloadChecksum | lan::kOffloadTso4 | lan::kOffloadTso6 |
                               lan::kOffloadUso | lan::kOffloadVlan | lan::kOffloadVnet));
-  host.nic.features = host.nic.granted;
-  host.nic.mtu = std::min(host.nic.mtu, state.mtu);
+  host.nic().features = host.nic().granted;
+  host.nic().mtu = std::min(host.nic().mtu, state.mtu);
   cfg::InitNicReply reply;
   reply.set_mac(bytes(state.mac));
   reply.set_mtu(state.mtu);
@@ -151,7 +152,7 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   reply.mutable_link()->set_up(state.link_up);
   reply.mutable_link()->set_speed_mbps(state.speed_mbps);
   reply.mutable_link()->set_full_duplex(state.full_duplex);
-  reply.set_features_granted(host.nic.features);
+  reply.set_features_granted(host.nic().features);
   reply.set_filter_entries_max(AttachedHost::kFilterEntries);
   reply.set_queues_max(static_cast<std::uint32_t>(host.pair().queues()));
   return ok(reply);
@@ -162,8 +163,8 @@ CfgReply NicService::set_mac(AttachedHost& host, const CfgRequest& request) {
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
   const auto mac = mac_of(ask.mac());
   if (!mac || !is_usable(*mac)) return refuse(CfgStatus::kBadValue);
-  if (taken_(host, *mac)) return refuse(CfgStatus::kNotPermitted);
-  host.nic.mac = mac;
+  if (hosts_.is_taken(*mac, host)) return refuse(CfgStatus::kNotPermitted);
+  host.nic().mac = mac;
   cfg::SetMacReply reply;
   reply.set_mac(bytes(*mac));
   return ok(reply);
@@ -181,7 +182,7 @@ CfgReply NicService::set_filter(AttachedHost& host, const CfgRequest& request) {
     return refuse(CfgStatus::kBadValue);
   }
   for (const lan::MacAddress& mac : wanted.unicast) {
-    if (taken_(host, mac)) return refuse(CfgStatus::kNotPermitted);
+    if (hosts_.is_taken(mac, host)) return refuse(CfgStatus::kNotPermitted);
   }
   wanted.promiscuous = f.promiscuous() || many_unicast;
   if (wanted.promiscuous && !policy_.may_be_promiscuous) return refuse(CfgStatus::kNotPermitted);
@@ -189,7 +190,7 @@ CfgReply NicService::set_filter(AttachedHost& host, const CfgRequest& request) {
   wanted.no_unicast = f.no_unicast();
   wanted.no_multicast = f.no_multicast();
   wanted.no_broadcast = f.no_broadcast();
-  host.nic.filter = wanted;
+  host.nic().filter = wanted;
   cfg::SetFilterReply reply;
   cfg::Filter& force = *reply.mutable_in_force();
   force = f;
@@ -208,9 +209,9 @@ CfgReply NicService::set_mtu(AttachedHost& host, const CfgRequest& request) {
   if (policy_.mtu_follows && lan_.state().mtu != ask.mtu()) {
     if (!lan_.set_mtu(ask.mtu())) return refuse(CfgStatus::kDeviceError);
   }
-  host.nic.mtu = std::min(ask.mtu(), lan_.state().mtu);
+  host.nic().mtu = std::min(ask.mtu(), lan_.state().mtu);
   cfg::SetMtuReply reply;
-  reply.set_mtu(host.nic.mtu);
+  reply.set_mtu(host.nic().mtu);
   return ok(reply);
 }
 
@@ -220,15 +221,15 @@ CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
     return refuse(CfgStatus::kBadValue);
   const auto id = static_cast<std::uint16_t>(ask.vlan_id());
   if (request.code == CfgCode::kSetPvid)
-    host.nic.vlans.set_pvid(id);
+    host.nic().vlans.set_pvid(id);
   else if (request.code == CfgCode::kVlanAdd)
-    host.nic.vlans.add(id);
+    host.nic().vlans.add(id);
   else
-    host.nic.vlans.remove(id);
+    host.nic().vlans.remove(id);
   return {};
 }
 
-// Power-on values; what INIT_NIC granted stays granted.
+// Restores the power-on values; the offloads that INIT_NIC granted stay granted.
 void NicService::reset(NicSettings& nic) {
   NicSettings fresh;
   fresh.granted = fresh.features = nic.granted;
@@ -275,7 +276,7 @@ CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {
     }
     case CfgCode::kGetState: {
       cfg::GetStateReply reply;
-      reply.set_digest(host.nic.state().digest());
+      reply.set_digest(host.nic().state().digest());
       return ok(reply);
     }
     default:

@@ -1,13 +1,11 @@
-// The NIC as each host sees it: the answers to CfgUtil requests (requirements 2.8). Per host: MAC,
-// filter, VLANs, offloads, start and stop. The real LAN NIC changes for nobody; only `--lan-mtu
-// follow` lets a host's SET_MTU reach it. Frames have the virtio-net header always: INIT_NIC
+// The NIC as each host sees it: the replies to CfgUtil requests. Each host has its own MAC, filter,
+// VLANs, offloads, and start and stop. A host never changes the real LAN NIC, except that with
+// `--lan-mtu follow` its SET_MTU reaches it. Frames always have the virtio-net header: INIT_NIC
 // without the VNET feature is a bad value, START without such an INIT_NIC is not permitted, and
 // SET_OFFLOADS leaves it on. docs/nic_service.md#init_nic Thread: the data thread.
 #pragma once
 
-#include <functional>
-
-#include "iou_module/attached_host.h"
+#include "iou_module/host_table.h"
 
 namespace splitnic::iou {
 
@@ -18,11 +16,9 @@ struct NicPolicy {
 
 class NicService {
  public:
-  // `taken` tells whether another host has this MAC.
-  using MacTaken = std::function<bool(const AttachedHost&, const lan::MacAddress&)>;
-
-  NicService(lan::FramePort& lan, const NicPolicy& policy, MacTaken taken)
-      : lan_(lan), policy_(policy), taken_(std::move(taken)) {}
+  // `lan` and `hosts` outlive it.
+  NicService(lan::FramePort& lan, const NicPolicy& policy, const HostTable& hosts)
+      : lan_(lan), policy_(policy), hosts_(hosts) {}
 
   messaging::CfgReply serve(AttachedHost& host, const messaging::CfgRequest& request);
 
@@ -39,7 +35,7 @@ class NicService {
 
   lan::FramePort& lan_;
   NicPolicy policy_;
-  MacTaken taken_;
+  const HostTable& hosts_;  // of this NIC
 };
 
 }  // namespace splitnic::iou

@@ -1,5 +1,5 @@
-// What one host has set on its NIC with CfgUtil, and what follows for a frame. Outlives the host's
-// session for a while (parked_settings.h). Thread: the data thread.
+// The settings of one host on its NIC, made with CfgUtil, and which frames they let pass. They
+// outlive the host's connection for a while (parked_settings.h). Thread: the data thread.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace splitnic::iou {
 
-// What a host lets through. Before its first filter all multicast passes.
+// The receive filter of a host. Before its first SET_FILTER all multicast passes.
 struct Filter {
   std::vector<lan::MacAddress> unicast;
   std::vector<lan::MacAddress> multicast;
@@ -29,7 +29,7 @@ struct NicSettings {
   std::optional<lan::MacAddress> mac;
   Filter filter;
   VlanRules vlans;
-  bool started = false;        // not part of state(): START is said anew on each connection
+  bool started = false;        // not part of state(): each connection sends START
   std::uint32_t granted = 0;   // offloads, in INIT_NIC
   std::uint32_t features = 0;  // of these, what SET_OFFLOADS left on
   std::uint32_t mtu = 0;       // in force for this host
@@ -39,7 +39,7 @@ struct NicSettings {
     return (mac && *mac == address) ||
            std::ranges::find(filter.unicast, address) != filter.unicast.end();
   }
-  // A frame with this destination is for this host, once it has started.
+  // Returns true if a frame with this destination is for this host, once it has started.
   bool wants(const lan::MacAddress& destination) const {
     if (filter.promiscuous) return true;
     if (lan::is_broadcast(destination)) return !filter.no_broadcast;
@@ -50,7 +50,7 @@ struct NicSettings {
     }
     return !filter.no_unicast && owns(destination);
   }
-  // What GET_STATE digests.
+  // Returns the state of which GET_STATE returns the digest.
   messaging::NicState state() const {
     messaging::NicState s;
     s.mac = mac.value_or(lan::MacAddress{});

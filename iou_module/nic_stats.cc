@@ -8,17 +8,17 @@
 namespace splitnic::iou {
 namespace {
 
-// A reply has to fit into a message of the control channel.
-constexpr std::size_t kPoolsMax = 16;  // of each side that are told one by one
+// The pools of each side that are listed one by one: a reply has to fit into one control message.
+constexpr std::size_t kPoolsMax = 16;
 
 bool is_drop(std::string_view name) {
   return name.find(".drop.") != std::string_view::npos || name.ends_with(".lost");
 }
 
-// What only grows.
+// Visits the counters of the group that only grow.
 void visit_counters(const AttachedHost& host, std::string_view group,
                     const base::CounterVisitor& visitor) {
-  if (group == "rmon") return host.rmon.counters().visit(visitor);
+  if (group == "rmon") return host.rmon().counters().visit(visitor);
   const auto wanted = [&](std::string_view name, std::uint64_t value) {
     const bool is_ours = group == "drops"    ? is_drop(name)
                          : group == "pools"  ? name.starts_with("pool.")
@@ -27,7 +27,7 @@ void visit_counters(const AttachedHost& host, std::string_view group,
                                                    !name.starts_with("msg.") && !is_drop(name);
     if (is_ours) visitor(name, value);
   };
-  host.counters.visit(wanted);
+  host.counters().visit(wanted);
   host.pair().visit_counters(wanted);
 }
 
@@ -55,8 +55,7 @@ void visit_pools(const AttachedHost& host, bool ours, const base::CounterVisitor
 void visit_queues(const AttachedHost& host, const base::CounterVisitor& visitor) {
   visitor("queue.to_host.waiting", host.waiting());
   visitor("queue.to_host.in_flight", host.pair().pushes_in_flight());
-  visitor("queue.from_host.waiting",
-          host.pair().unreceived() + host.from_host.size() - host.from_host_done);
+  visitor("queue.from_host.waiting", host.pair().unreceived() + host.received().size());
 }
 
 bool exists(std::string_view group) {
@@ -70,7 +69,7 @@ bool visit_stats(const AttachedHost& host, std::string_view group,
   if (group.empty()) group = "basic";
   if (!exists(group)) return false;
   visit_counters(host, group, [&](std::string_view name, std::uint64_t value) {
-    visitor(name, host.baseline.since(name, value));
+    visitor(name, host.baseline().since(name, value));
   });
   if (group == "queues") visit_queues(host, visitor);
   if (group == "pools") {
@@ -85,7 +84,7 @@ bool clear_stats(AttachedHost& host, std::string_view group) {
   for (const std::string_view each : kStatsGroups) {
     if (!group.empty() && each != group) continue;
     visit_counters(host, each, [&](std::string_view name, std::uint64_t value) {
-      host.baseline.set(name, value);
+      host.baseline().set(name, value);
     });
   }
   return true;

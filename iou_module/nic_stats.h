@@ -1,7 +1,8 @@
-// What a host is told of its NIC (2/1 GET_STATS, 2/2 QUERY_STATS), by group: basic (frames and
-// bytes each way), rmon (what kinds of frames), drops (one counter a cause), pools, queues. All of
-// it is the asking host's own: nothing of other hosts or of the LAN shows. What CLEAR_STATS hides
-// goes on being counted for the I/O unit's owner. Thread: the data thread.
+// The statistics that a host gets of its NIC (2/1 GET_STATS, 2/2 QUERY_STATS), by group: basic
+// (frames and bytes in each direction), rmon (kinds of frames), drops (one counter per cause),
+// pools and queues. They concern that host only and show nothing of other hosts or of the LAN.
+// CLEAR_STATS resets them for the host only: the I/O unit's own counters continue. Thread: the data
+// thread.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ namespace splitnic::iou {
 
 class AttachedHost;
 
-// Of each direction the same, in the same order.
+// The same counters in each direction, in the same order.
 enum class RmonCounter : std::uint8_t {
   kToHostBytes,  // of Ethernet frames, without the FCS
   kToHostUnicast,
@@ -52,11 +53,12 @@ enum class RmonCounter : std::uint8_t {
   kCount_
 };
 
-// A super-frame is one frame of its own length. [virtio-net header][Ethernet frame]
+// Counts frames by kind. A super-frame counts as one frame of its whole length. Frames are
+// [virtio-net header][Ethernet frame].
 class Rmon {
  public:
   void count_to_host(base::Bytes frame) { count(RmonCounter::kToHostBytes, frame); }
-  // What is shorter than an Ethernet header is not counted here.
+  // A frame that is shorter than an Ethernet header is not counted here.
   void count_from_host(base::Bytes frame) { count(RmonCounter::kFromHostBytes, frame); }
   const base::Counters<RmonCounter>& counters() const { return counters_; }
 
@@ -70,8 +72,8 @@ class Rmon {
     add(first, 4 + (is_tagged(head) ? 1U : 0U), 1);
     add(first, 6 + size_class(bytes + kFcsBytes), 1);
   }
-  void add(RmonCounter first, unsigned further, std::uint64_t n) {
-    counters_.add(static_cast<RmonCounter>(static_cast<unsigned>(first) + further), n);
+  void add(RmonCounter first, unsigned offset, std::uint64_t n) {
+    counters_.add(static_cast<RmonCounter>(static_cast<unsigned>(first) + offset), n);
   }
   // 0 unicast, 1 multicast, 2 broadcast.
   static unsigned cast_of(const std::byte* destination) {
@@ -97,11 +99,11 @@ class Rmon {
   base::Counters<RmonCounter> counters_;
 };
 
-// The groups that exist.
+// All groups.
 inline constexpr std::array<std::string_view, 5> kStatsGroups{"basic", "rmon", "drops", "pools",
                                                               "queues"};
 
-// What a host's counters were when it cleared them.
+// The values of a host's counters when it cleared them.
 class StatsBaseline {
  public:
   std::uint64_t since(std::string_view name, std::uint64_t value) const {
@@ -116,11 +118,12 @@ class StatsBaseline {
   std::map<std::string, std::uint64_t, std::less<>> values_;
 };
 
-// The counters of one group (empty: basic), since the host cleared them; pools and queues also as
-// they are now. False: there is no such group.
+// Visits the counters of one group (empty: basic) since the host cleared them, and the present
+// values of pools and queues. Returns false if there is no such group.
 bool visit_stats(const AttachedHost& host, std::string_view group,
                  const base::CounterVisitor& visitor);
-// Of one group, or of all if it is empty. False: there is no such group, and nothing is cleared.
+// Clears the counters of one group, or of all if `group` is empty. Returns false if there is no
+// such group; then nothing is cleared.
 bool clear_stats(AttachedHost& host, std::string_view group);
 
 }  // namespace splitnic::iou

@@ -1,6 +1,6 @@
-// What hosts that are away had set on their NIC: kept a while, so that a process that connects anew
-// finds it and sends again only what differs (GET_STATE). No frame is kept for them and no address
-// is theirs meanwhile. Bounded: the oldest goes first. Thread: the data thread.
+// The NIC settings of hosts that are away, kept for a while: a process that reconnects finds them
+// and sends only what differs (GET_STATE). Meanwhile no frame is kept for the host, and its
+// addresses are free. Bounded: the oldest settings are dropped first. Thread: the data thread.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,8 @@ class ParkedSettings {
     settings.started = false;
     kept_.push_back({host, std::move(settings), now + kKeptFor});
   }
-  // What this process had set, if it was not away for too long. What an earlier process of the same
-  // node had set is dropped.
+  // Removes and returns the settings of this process, unless it was away for too long. Settings of
+  // an earlier process of the same node are dropped.
   std::optional<NicSettings> take(const HostIdentity& host, base::Time now) {
     std::optional<NicSettings> found;
     std::erase_if(kept_, [&](Kept& k) {

@@ -1,7 +1,8 @@
-// Hosts that tried to reach memory that they were not given: the eighth session within a minute
-// that ends by a refused access keeps its node out for five minutes, whatever process it starts.
-// One guess of a handle costs a session (its queue pair ends), so guessing is hopeless [S-59].
-// Bounded: the node whose last refusal is the oldest goes first. Thread: the data thread.
+// Blocks hosts that repeatedly access memory that was not granted to them: after the eighth
+// connection within a minute that ends with a remote access error, the node is blocked for five
+// minutes, whatever process it starts. One guess of a handle costs a connection (its queue pair
+// ends), so guessing is hopeless [S-59]. Bounded: the node whose last error is the oldest is
+// forgotten first. Thread: the data thread.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,8 @@ class Quarantine {
   static constexpr base::Duration kFor = std::chrono::seconds(300);
   static constexpr std::size_t kNodesMax = 256;
 
-  // A session of this node ended by a refused access. True: that was one too many.
+  // A connection of this node ended with a remote access error. Returns true if the node is blocked
+  // from now on.
   bool note(fabric::Eui64 node, base::Time now) {
     Node& n = find_or_add(node);
     n.last = now;
@@ -30,7 +32,7 @@ class Quarantine {
     n.refusals = {};
     return true;
   }
-  // How long it is still kept out; 0: it is not.
+  // Returns how long the node is still blocked, or 0.
   base::Duration left(fabric::Eui64 node, base::Time now) const {
     for (const Node& n : nodes_) {
       if (n.node == node && n.until > now) return n.until - now;

@@ -1,9 +1,8 @@
-// Which VLANs a host hears, and the VLAN that its untagged frames are of. The list (VLAN_ADD,
-// VLAN_DEL) keeps frames of other VLANs from the host; an empty list lets all pass, untagged frames
-// always pass. A PVID makes the host an access port of that VLAN: its untagged frames leave with
-// the tag, frames of that VLAN come to it without, and the LAN's untagged frames, which are of
-// another VLAN then, do not come to it. VLAN 0 is a priority tag: as good as untagged.
-// Pure. docs/nic_service.md#vlans
+// The VLANs of one host. A list (VLAN_ADD, VLAN_DEL) excludes frames of all other VLANs; an empty
+// list lets all pass, and untagged frames always pass. A PVID makes the host an access port of that
+// VLAN: its untagged frames leave with the tag, frames of that VLAN reach it without the tag, and
+// untagged frames of the LAN, which are of another VLAN then, do not reach it. VLAN 0 is a priority
+// tag and counts as untagged. Pure. docs/nic_service.md#vlans
 #pragma once
 
 #include <bitset>
@@ -31,12 +30,12 @@ class VlanRules {
   void set_pvid(std::uint16_t id) { pvid_ = id; }
 
   std::uint16_t pvid() const { return pvid_; }
-  std::vector<std::uint16_t> list() const;  // rising
+  std::vector<std::uint16_t> list() const;  // in ascending order
   bool is_plain() const { return pvid_ == 0 && !has_list_; }
 
   // Frames are [virtio-net header][Ethernet frame], at least the two headers long.
   Verdict to_host(base::Bytes frame) const;
-  // It leaves the host as a frame of the PVID.
+  // Returns true if this frame of the host leaves with the tag of the PVID.
   bool tags(base::Bytes frame) const;
 
  private:
@@ -45,11 +44,11 @@ class VlanRules {
   std::uint16_t pvid_ = 0;
 };
 
-// Takes the outer tag out without moving the payload; the frame begins kVlanTagBytes later then.
-// REQUIRES a tag.
+// Removes the outer tag without moving the payload and returns the frame, which begins
+// kVlanTagBytes later. REQUIRES a tag.
 base::MutableBytes take_tag_out(base::MutableBytes frame);
-// A copy of `frame` in `room` with this tag; the priority of a priority tag stays.
-// REQUIRES room.size() >= frame.size() + kVlanTagBytes.
+// Copies `frame` to `room` with this tag and returns the copy; the priority of a priority tag
+// stays. REQUIRES room.size() >= frame.size() + kVlanTagBytes.
 base::MutableBytes copy_with_tag(base::Bytes frame, std::uint16_t id, base::MutableBytes room);
 
 }  // namespace splitnic::iou

@@ -15,26 +15,27 @@
 
 namespace splitnic::lan {
 
-// Bytes of [virtio-net header 12][Ethernet frame] as they lie in a pool element.
+// The virtio-net header that precedes every Ethernet frame, also in a pool element.
+// docs/nic_service.md#init_nic
 inline constexpr std::size_t kVnetHeaderBytes = 12;
-// Longest frame that one read from a TAP or LAN may deliver: 64 KiB of IP, Ethernet header, two
-// tags, the vnet header.
+// The longest frame that one read from a TAP or LAN may return: 64 KiB of IP, Ethernet header, two
+// tags and the vnet header.
 inline constexpr std::size_t kFrameBytesMax =
     kVnetHeaderBytes + kLanMtuMax + kEthernetBytes + 2 * kVlanTagBytes;
-// Room that a reader asks for: the largest frame and headroom to put a VLAN tag back.
+// The room that a reader reserves: the longest frame and headroom to put a VLAN tag back.
 inline constexpr std::size_t kFrameReserve = 65664;
 
 class FrameRing {
  public:
-  // REQUIRES arena.size() >= 2 * kFrameReserve. frames_max bounds what is committed and not
-  // released.
+  // REQUIRES arena.size() >= 2 * kFrameReserve. frames_max bounds the frames that are committed and
+  // not released.
   FrameRing(base::MutableBytes arena, std::size_t frames_max)
       : arena_(arena), commits_(frames_max) {
     CHECK(arena.size() >= 2 * kFrameReserve);
   }
 
-  // Contiguous room of `bytes` at the head, or an empty span if the ring has none now. Nothing is
-  // taken until commit(); reserving again before it gives the same room.
+  // Returns contiguous room of `bytes` at the head, or an empty span if the ring has none now.
+  // Nothing is taken until commit(); another reserve() before it returns the same room.
   base::MutableBytes reserve(std::size_t bytes = kFrameReserve) {
     bytes = base::round_up(bytes, 64);
     if (commits_.full()) return {};
@@ -47,18 +48,18 @@ class FrameRing {
     if (tail_ - head_ > bytes) return arena_.subspan(head_, bytes);
     return {};
   }
-  // Takes the room up to `end`, which lies in the span that reserve() gave last.
+  // Takes the room up to `end`, which lies in the span that reserve() returned last.
   void commit(const std::byte* end) {
     head_ = offset_after(end);
     commits_.push({head_, false});
   }
-  // The oldest frame that was not discarded is done with.
+  // Frees the oldest frame that was not discarded.
   void release() {
     tail_ = commits_.front().end;
     commits_.pop();
     pop_discarded();
   }
-  // A committed frame that ends at `end` is not wanted after all.
+  // Frees a committed frame that ends at `end`, as soon as those before it are free.
   void discard(const std::byte* end) {
     const std::size_t offset = offset_after(end);
     std::size_t i = commits_.size();

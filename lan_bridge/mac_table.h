@@ -1,6 +1,8 @@
-// Which host a MAC belongs to: bounded, aging, four ways a set under a seeded hash. What one host
-// sends can push out only its own learned addresses and expired ones, never another host's (nothing
-// shared is ever taken by one host). Thread: the data thread of its owner.
+// A table of learned MAC addresses and the host of each: bounded, aging, four-way set-associative
+// under a seeded hash. A host can replace only its own learned addresses and expired ones, never
+// those of another host, so no host takes what the others share. The programs do not use it yet:
+// they know each host's MAC from SET_MAC, and this table is for hosts with many addresses behind
+// them. Thread: the data thread of its owner.
 #pragma once
 
 #include <array>
@@ -19,7 +21,7 @@ using HostSlot = std::uint16_t;
 
 class MacTable {
  public:
-  enum class Outcome { kKnown, kLearned, kMoved, kRefused };
+  enum class Outcome { kKnown, kLearned, kReassigned, kRefused };
 
   // `entries_max` is rounded up to a power of two; `seed` keeps a peer from aiming at one set.
   MacTable(std::size_t entries_max, base::Duration age_max, std::uint64_t seed)
@@ -27,13 +29,14 @@ class MacTable {
         age_max_(age_max),
         seed_(seed) {}
 
-  // `mac` was seen as a source of `slot`. kRefused: a multicast address, one pinned to another
-  // slot, or a set full of other slots' living entries.
+  // Records that `mac` is a source address of `slot`. Returns kRefused for a multicast address, for
+  // one pinned to another slot, and if the set is full of other slots' entries that have not
+  // expired.
   Outcome learn(const MacAddress& mac, HostSlot slot, base::Time now) {
     return put(mac, slot, now, false);
   }
-  // As learn(), but it neither ages nor moves (a host's own MAC), and may push out any learned
-  // entry.
+  // As learn(), but the entry neither ages nor moves (a host's own MAC), and may replace any
+  // learned entry.
   Outcome pin(const MacAddress& mac, HostSlot slot, base::Time now) {
     return put(mac, slot, now, true);
   }
@@ -55,7 +58,7 @@ class MacTable {
       }
     }
   }
-  // Entries held, expired ones that nobody has replaced included.
+  // Returns the number of entries, including expired ones that have not been replaced.
   std::size_t size() const { return size_; }
   std::size_t capacity() const { return sets_.size() * kWays; }
 
@@ -94,7 +97,7 @@ class MacTable {
       if (e.is_pinned && e.slot != slot) return Outcome::kRefused;
       const bool is_same = e.slot == slot;
       e = {now, mac, slot, true, e.is_pinned || is_pinned};
-      return is_same ? Outcome::kKnown : Outcome::kMoved;
+      return is_same ? Outcome::kKnown : Outcome::kReassigned;
     }
     Entry* place = nullptr;
     for (Entry& e : set) {

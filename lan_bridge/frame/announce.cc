@@ -15,7 +15,7 @@ constexpr std::size_t kIp6Bytes = 40;
 constexpr std::size_t kAdvertBytes = 32;  // with the option that names the MAC
 constexpr std::uint8_t kProtocolIcmp6 = 58;
 constexpr std::uint32_t kFlagRouter = 0x80000000;
-constexpr std::uint32_t kFlagOverride = 0x20000000;  // no solicited flag: nobody asked
+constexpr std::uint32_t kFlagOverride = 0x20000000;  // no solicited flag: it is unsolicited
 constexpr MacAddress kEverybody{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 constexpr MacAddress kAllNodesMac{0x33, 0x33, 0, 0, 0, 1};
 constexpr std::array<std::uint8_t, 16> kAllNodes{0xFF, 0x02, 0, 0, 0, 0, 0, 0,
@@ -68,7 +68,7 @@ void put_advertisement(Out& out, const MacAddress& mac, const LocalAddress& addr
   out.put(std::uint32_t{0x60000000});
   out.put(std::uint16_t{kAdvertBytes});
   out.put(kProtocolIcmp6);
-  out.put(std::uint8_t{255});  // another would be refused as forwarded
+  out.put(std::uint8_t{255});  // receivers drop it with any other hop limit
   out.put_bytes(address.bytes);
   out.put_bytes(kAllNodes);
   out.put(std::uint8_t{136});

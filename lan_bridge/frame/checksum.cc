@@ -21,8 +21,8 @@ std::uint16_t to_big_endian(std::uint16_t native) {
 
 }  // namespace
 
-// The sum does not depend on the byte order it is taken in, nor on the width: it runs over native
-// 32-bit words in lanes that the compiler puts into vectors, and is swapped once at the end.
+// The sum depends neither on the byte order nor on the width of the words: it runs over native
+// 32-bit words in lanes that the compiler vectorises, and is swapped once at the end.
 std::uint16_t sum_bytes(base::Bytes bytes, std::uint32_t seed) {
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
@@ -109,7 +109,7 @@ bool finish_checksum(base::MutableBytes frame) {
     // SCTP stores the CRC least significant byte first (RFC 9260 appendix A).
     base::store_be<std::uint32_t>(ethernet.data() + field, __builtin_bswap32(crc));
   } else {
-    // The field's own content is the pseudo-header's share of the sum.
+    // The field contains the pseudo-header's share of the sum.
     auto sum = static_cast<std::uint16_t>(
         ~sum_bytes(ethernet.subspan(header.csum_start, end - header.csum_start)));
     const bool is_udp =

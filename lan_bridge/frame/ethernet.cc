@@ -43,7 +43,7 @@ void parse_ip4(base::Bytes frame, FrameLayout& out) {
   const std::size_t header = static_cast<std::size_t>(byte(frame, at) & 0xFU) * 4;
   const std::size_t total = word16(frame, at + 2);
   if (header < kIp4HeaderBytes || header > frame.size() - at) return;
-  // 0: longer than the field can say (BIG TCP): the frame's own length counts.
+  // 0: too long for the field (BIG TCP): the length of the frame counts.
   if (total != 0 && (total < header || total > frame.size() - at)) return;
   out.l3 = L3::kIp4;
   out.end = total == 0 ? frame.size() : at + total;
@@ -52,8 +52,8 @@ void parse_ip4(base::Bytes frame, FrameLayout& out) {
   parse_l4(frame, byte(frame, at + 9), at + header, out);
 }
 
-// The pseudo-header takes the last destination of a routing header that is not used up (RFC
-// 8200 8.1).
+// The pseudo-header contains the last destination of a routing header with segments left (RFC 8200
+// section 8.1).
 void note_routing_header(base::Bytes frame, std::size_t at, std::size_t bytes, FrameLayout& out) {
   if (byte(frame, at + 3) == 0 || bytes < 24) return;
   const bool is_segment_routing = byte(frame, at + 2) == 4;  // its list is stored last first

@@ -1,6 +1,6 @@
-// Where the headers of an Ethernet frame lie: tags, IPv4 or IPv6 with its extension headers, TCP or
-// UDP. Offsets count from the first byte of the Ethernet header. Nothing outside the frame is ever
-// read, whatever its length fields say; what does not parse is kOther, not an error.
+// Finds the headers of an Ethernet frame: tags, IPv4 or IPv6 with its extension headers, TCP or
+// UDP. Offsets count from the first byte of the Ethernet header. Nothing outside the frame is read,
+// whatever its length fields contain; a header that does not parse is kOther, not an error.
 #pragma once
 
 #include <algorithm>
@@ -39,19 +39,18 @@ struct FrameLayout {
   L4 l4 = L4::kOther;  // kOther in a fragment
   bool fragment = false;
   std::size_t l3_offset = 0;
-  std::size_t l4_offset = 0;       // 0 unless l4 is known
-  std::size_t payload_offset = 0;  // after the L4 header; 0 unless l4 is TCP or UDP
-  std::size_t destination_offset =
-      0;                // the address that the pseudo-header takes (IPv6 routing header)
-  std::size_t end = 0;  // where the IP datagram ends; the rest is padding
+  std::size_t l4_offset = 0;           // 0 unless l4 is known
+  std::size_t payload_offset = 0;      // after the L4 header; 0 unless l4 is TCP or UDP
+  std::size_t destination_offset = 0;  // the address in the pseudo-header (IPv6 routing header)
+  std::size_t end = 0;                 // end of the IP datagram; the rest is padding
 
-  // Longest frame of this shape that a LAN of this MTU carries.
+  // Returns the length of the longest frame with these headers on a LAN of this MTU.
   std::size_t frame_bytes_max(std::uint32_t mtu) const {
     return mtu + kEthernetBytes + kVlanTagBytes * tags;
   }
 };
 
-// nullopt: shorter than its Ethernet header with tags.
+// Returns nullopt if the frame is shorter than its Ethernet header with tags.
 std::optional<FrameLayout> parse_frame(base::Bytes frame);
 
 // REQUIRES frame.size() >= kEthernetBytes.

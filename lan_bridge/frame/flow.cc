@@ -7,7 +7,7 @@
 namespace splitnic::lan {
 namespace {
 
-// Each word changes every bit of what follows; the finish is that of splitmix64.
+// Each word changes every bit of the state; the last step is the finaliser of splitmix64.
 class Mixer {
  public:
   void add(std::uint64_t word) {

@@ -12,10 +12,10 @@ enum Offload : std::uint32_t {
   kOffloadUso = 1U << 3,
   kOffloadVlan = 1U << 4,
   kOffloadQueues = 1U << 5,
-  kOffloadVnet = 1U << 6,  // frames are preceded by the virtio-net header at all
+  kOffloadVnet = 1U << 6,  // the virtio-net header precedes every frame
 };
 
-// Super-frames stand on partial checksums: without the checksum bit none of the three is in force.
+// Super-frames need partial checksums: without the checksum bit none of the three is in force.
 constexpr std::uint32_t offloads_in_force(std::uint32_t mask) {
   return (mask & kOffloadChecksum) != 0 ? mask
                                         : mask & ~(kOffloadTso4 | kOffloadTso6 | kOffloadUso);

@@ -1,7 +1,6 @@
-// Software segmentation of TCP and UDP super-frames: into finished frames for a LAN side that takes
-// nothing else, or into smaller super-frames where an element is too short for a whole one. Either
-// way cuts lie only at gso_size boundaries, so the receiver sees the segments that the sender
-// meant.
+// Software segmentation of TCP and UDP super-frames: into finished frames for an interface that
+// takes no others, or into smaller super-frames where an element is too short for a whole one. Both
+// split at gso_size boundaries only, so the receiver sees the segments that the sender intended.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,8 @@
 
 namespace splitnic::lan {
 
-// One frame cut out of a super-frame: its own headers, payload where it lies in the super-frame.
+// One frame out of a super-frame: its own headers, and the payload where it lies in the
+// super-frame.
 struct Piece {
   static constexpr std::size_t kHeadBytesMax = 512;
 
@@ -25,7 +25,8 @@ struct Piece {
   base::Bytes payload;
 
   std::size_t size() const { return head_bytes + payload.size(); }
-  // Writes [vnet header][Ethernet frame]. REQUIRES out.size() >= size(). Returns what it wrote.
+  // Writes [vnet header][Ethernet frame] to the start of `out` and returns that part. REQUIRES
+  // out.size() >= size().
   base::MutableBytes copy_to(base::MutableBytes out) const;
 };
 
@@ -33,22 +34,22 @@ class Segmenter {
  public:
   enum class Mode {
     kFinished,  // every piece is one segment with its checksum computed and an empty vnet header
-    kSuper,     // as many whole segments a piece as fit, partial checksums
+    kSuper,     // every piece has as many whole segments as fit, and a partial checksum
   };
 
-  // `frame` is [vnet header][Ethernet frame] with a gso_type, and stays until the last piece is
-  // done with, or until move_to(). kSuper: no piece is longer than `piece_bytes_max`, vnet header
-  // included. nullopt: this cannot be split so.
+  // `frame` is [vnet header][Ethernet frame] with a gso_type, and has to stay until the last piece
+  // is used, or until move_to(). kSuper: no piece is longer than `piece_bytes_max`, vnet header
+  // included. Returns nullopt if the frame cannot be split in this way.
   static std::optional<Segmenter> of(base::Bytes frame, Mode mode, std::size_t piece_bytes_max = 0);
 
-  // The next piece, in order; false after the last one.
+  // Sets `piece` to the next one, in order. Returns false after the last one.
   bool next(Piece& piece);
   std::size_t pieces() const { return (payload_bytes() + step_ - 1) / step_; }
-  // That next() has not given yet.
+  // Returns how many pieces next() has not returned yet.
   std::size_t pieces_left() const { return (payload_bytes() - done_ + step_ - 1) / step_; }
-  // As if next() had given that many more.
+  // Skips this many pieces.
   void skip(std::size_t pieces) { done_ = std::min(done_ + pieces * step_, payload_bytes()); }
-  // Continues from `copy`, a copy of the frame. Pieces given before still point into the frame.
+  // Continues with `copy`, a copy of the frame. Pieces returned before still point into the frame.
   void move_to(base::Bytes copy);
 
  private:
@@ -66,7 +67,7 @@ class Segmenter {
   FrameLayout layout_;
   Mode mode_;
   std::size_t step_;      // payload bytes of a piece: a multiple of gso_size
-  std::size_t done_ = 0;  // payload bytes given so far
+  std::size_t done_ = 0;  // payload bytes returned so far
 };
 
 }  // namespace splitnic::lan

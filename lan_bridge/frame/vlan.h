@@ -1,6 +1,5 @@
-// Puts a VLAN tag that the kernel took out of band back into the frame (PACKET_AUXDATA), without
-// moving the payload: the 12 bytes of the vnet header and the two MACs move 4 bytes down into
-// headroom.
+// Puts a VLAN tag that the kernel took out of band (PACKET_AUXDATA) back into the frame without
+// moving the payload: the vnet header and the two MACs move 4 bytes down into headroom.
 #pragma once
 
 #include <cstring>

@@ -24,7 +24,8 @@ static_assert(sizeof(VnetHeaderWire) == VnetHeader::kBytes && alignof(VnetHeader
 static_assert(offsetof(VnetHeaderWire, gso_size) == 4 &&
               offsetof(VnetHeaderWire, csum_offset) == 8);
 
-// Returns true if the headers of the frame match gso_type and the position of the checksum.
+// Checks that the frame has the headers that gso_type names, and that its checksum lies where they
+// put it.
 bool headers_match(const VnetHeader& header, const FrameLayout& layout) {
   const bool is_udp = header.gso() == GsoType::kUdp;
   if (layout.l4 != (is_udp ? L4::kUdp : L4::kTcp)) return false;

@@ -1,5 +1,6 @@
-// The 12 bytes before every frame, as in virtio 1.x, little endian:
-// flags(8) gso_type(8) hdr_len(16) gso_size(16) csum_start(16) csum_offset(16) reserved(16).
+// The 12 bytes before every frame, as in virtio 1.x, little endian: flags(8) gso_type(8)
+// hdr_len(16) gso_size(16) csum_start(16) csum_offset(16) reserved(16).
+// docs/nic_service.md#init_nic
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,7 @@ struct VnetHeader {
   friend bool operator==(const VnetHeader&, const VnetHeader&) = default;
 };
 
-// Why a frame of a peer is dropped as frame.drop.vnet.
+// The result of rebuild(): kGood, or the reason to drop the frame.
 enum class VnetVerdict : std::uint8_t {
   kGood,
   kShort,          // no room for both headers
@@ -47,12 +48,12 @@ enum class VnetVerdict : std::uint8_t {
 };
 std::string_view name(VnetVerdict verdict);
 
-// Offload bits that a frame with this header uses.
+// Returns the offload bits that a frame with this header uses.
 std::uint32_t offloads_used(const VnetHeader& header);
 
-// Trusts nothing in the header of `frame` ([vnet header][Ethernet frame]) and rewrites it: only
-// NEEDS_CSUM stays of the flags, hdr_len comes from the headers themselves. Unless the verdict
-// is kGood the frame is unchanged and to be dropped.
+// Validates the vnet header of `frame` ([vnet header][Ethernet frame]), which a peer wrote, and
+// rewrites it: of the flags only NEEDS_CSUM stays, and hdr_len is computed from the headers. Unless
+// the verdict is kGood the frame is unchanged and has to be dropped.
 VnetVerdict rebuild(base::MutableBytes frame, std::uint32_t offloads_granted, std::uint32_t mtu);
 
 }  // namespace splitnic::lan

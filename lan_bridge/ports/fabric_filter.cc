@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::uint32_t kAcceptAll = 0x7FFFFFFF;
 constexpr std::uint8_t kToEnd =
-    255;  // a jump to the end of the block, until finish() knows how far it is
+    255;  // a jump to the end of the block, until append_to() knows the distance
 
 std::uint32_t word(const std::byte* at) { return base::load_be<std::uint32_t>(at); }
 
-// One endpoint and IP version: tests that each jump to the end of the block if they fail, then
-// "reject".
+// The filter code of one endpoint and IP version: tests that jump to the end of the block if they
+// fail, then "reject".
 class Block {
  public:
   void load(std::uint16_t size, std::uint32_t offset) { add(BPF_LD | BPF_ABS | size, offset); }
@@ -54,7 +54,7 @@ class Block {
   std::vector<sock_filter> code_;
 };
 
-// `address` is empty for "any of this machine's", which the NIC's MAC stands for.
+// An empty `address` means any address of this machine: the NIC's MAC is compared instead.
 void exclude_ip4(base::Bytes address, std::uint16_t port, const MacAddress& nic,
                  std::vector<sock_filter>& program) {
   Block block;
@@ -63,7 +63,7 @@ void exclude_ip4(base::Bytes address, std::uint16_t port, const MacAddress& nic,
   block.load(BPF_B, 23);
   block.require_equal(kProtocolUdp);
   block.load(BPF_H, 20);
-  block.require_no_bits(0x1FFF);  // a later fragment has no ports
+  block.require_no_bits(0x1FFF);  // only the first fragment has ports
   if (address.empty()) {
     block.require_mac(nic);
   } else {
@@ -113,7 +113,7 @@ base::Result<std::vector<sock_filter>> exclude_fabric(const std::vector<FabricEn
     } else if (::inet_pton(AF_INET6, text.c_str(), address.data()) == 1) {
       exclude_ip6(address, endpoint.udp_port, nic, program);
     } else {
-      return base::Error("\"" + endpoint.address + "\" is no IP address");
+      return base::Error("\"" + endpoint.address + "\" is not an IP address");
     }
   }
   program.push_back({BPF_RET | BPF_K, 0, 0, kAcceptAll});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSnapLength = 262144;
 
-// Captures are opened with nanoseconds in the place of microseconds.
+// Captures are opened with nanoseconds in the field for microseconds.
 base::Duration stamp_of(const pcap_pkthdr& header) {
   return std::chrono::seconds(header.ts.tv_sec) + std::chrono::nanoseconds(header.ts.tv_usec);
 }
@@ -78,7 +78,8 @@ void FilePort::begin_pass() {
   if (in_ && peek()) first_stamp_ = stamp_of(*next_header_);
 }
 
-// False: the input has ended for good.
+// Reads the next frame into next_header_ and next_bytes_ unless one is there. Returns false if the
+// input has ended.
 bool FilePort::peek() {
   if (next_header_ != nullptr) return true;
   pcap_pkthdr* header = nullptr;
@@ -98,17 +99,18 @@ bool FilePort::peek() {
   return in_ != nullptr;
 }
 
+// Returns true if the next frame is due; else arms the timer for it.
 bool FilePort::is_due() {
   if (options_.speed <= 0 || next_header_ == nullptr) return true;
   const auto offset =
       static_cast<double>((stamp_of(*next_header_) - first_stamp_).count()) / options_.speed;
   const base::Duration at(static_cast<std::int64_t>(std::clamp(offset, 0.0, 9e18)));
   const base::Duration wait = at - (clock_.now() - pass_begin_);
-  itimerspec when{};  // due: readable at once
+  itimerspec when{};
   const auto ns = std::max<std::int64_t>(wait.count(), 1);
   when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
   when.it_value.tv_nsec = static_cast<long>(ns % 1'000'000'000);
-  ::timerfd_settime(timer_.get(), 0, &when, nullptr);  // and no longer readable until then
+  ::timerfd_settime(timer_.get(), 0, &when, nullptr);  // clears its readable state
   return wait.count() <= 0;
 }
 
@@ -123,11 +125,11 @@ ReadBatch FilePort::read(FrameRing& ring, std::span<base::Bytes> out) {
   return {sink.frames, true};
 }
 
-// False: the frame is being split and waits for room.
+// Reads the next frame into `room`. Returns false if it is being split and waits for room.
 bool FilePort::take(ReadSink& sink, base::MutableBytes room) {
   const std::size_t bytes = next_header_->caplen;
   const bool is_whole = bytes == next_header_->len && bytes <= room.size() - kVnetHeaderBytes;
-  if (frames_in_pass_++ == 0) pass_begin_ = clock_.now();  // its owner may have kept it waiting
+  if (frames_in_pass_++ == 0) pass_begin_ = clock_.now();  // the owner may have read late
   next_header_ = nullptr;
   if (!is_whole) {
     counters_.add(PortCounter::kRxFrames);
@@ -141,7 +143,7 @@ bool FilePort::take(ReadSink& sink, base::MutableBytes room) {
     counters_.add(PortCounter::kRxDropGso);
     return true;
   }
-  splitter_.deliver(sink, frame);
+  splitter_.commit_or_split(sink, frame);
   return splitter_.resume(sink);
 }
 
@@ -193,7 +195,8 @@ base::Status FilePort::set_mtu(std::uint32_t mtu) {
 }
 
 base::Status FilePort::set_mac(const MacAddress& mac) {
-  if (is_multicast(mac)) return base::Error(name() + ": a multicast MAC address", EINVAL);
+  if (is_multicast(mac))
+    return base::Error(name() + ": a NIC has no multicast MAC address", EINVAL);
   state_.mac = mac;
   return {};
 }

@@ -1,6 +1,7 @@
-// Captures in place of an interface, without privilege: frames come from one pcap (or pcapng) file,
-// and what is written goes to another as it would leave on a LAN, segmented and with finished
-// checksums. The port is promiscuous from the start: a capture has its own addresses.
+// Capture files instead of an interface, without privileges: frames are read from one pcap (or
+// pcapng) file, and written frames go to another as they would leave on a LAN, segmented and with
+// finished checksums. The port is promiscuous from the start, because the addresses in a capture
+// are not those of the hosts.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace splitnic::lan {
 
 struct FileOptions {
   std::string in = {};   // empty: no input
-  std::string out = {};  // empty: what is written is counted only
-  bool loop = false;     // start over after the last frame
+  std::string out = {};  // empty: written frames are only counted
+  bool loop = false;     // restart after the last frame
   double speed = 0;      // 0: as fast as it is read; 1: as captured; 10: ten times as fast
   std::uint32_t mtu = 1500;
   MacAddress mac = {0x02, 0, 0, 0, 0, 0x01};
@@ -60,8 +61,8 @@ class FilePort final : public FramePort {
   FilePort(const FileOptions& options, base::Clock& clock);
   base::Status open_in();
   base::Status open_out();
-  bool peek();    // the next frame is in next_header_ and next_bytes_
-  bool is_due();  // else arms the timer
+  bool peek();
+  bool is_due();
   void begin_pass();
   bool take(ReadSink& sink, base::MutableBytes room);
   void dump(base::Bytes frame);

@@ -29,7 +29,7 @@ PortCounter tx_drop_of(int errno_value) {
   }
 }
 
-void ReadSplitter::deliver(ReadSink& sink, base::MutableBytes frame) {
+void ReadSplitter::commit_or_split(ReadSink& sink, base::MutableBytes frame) {
   counters_.add(PortCounter::kRxFrames);
   if (frame.size() < VnetHeader::kBytes + kEthernetBytes) {
     counters_.add(PortCounter::kRxDropShort);
@@ -107,19 +107,20 @@ bool WriteSplitter::begin(base::Bytes frame) {
   return has_piece_;
 }
 
-// The piece that would block lies in scratch_ already; a frame of one piece is no more than that.
+// The piece that would block lies in scratch_ already, which is the whole frame if there is only
+// one.
 void WriteSplitter::hold(base::Bytes frame) {
   if (!segmenter_) return;
   std::memcpy(held_.data(), frame.data(), frame.size());
   segmenter_->move_to(base::Bytes(held_).first(frame.size()));
 }
 
-void WriteSplitter::hold_rest(base::Bytes frame, std::size_t pieces_gone) {
+void WriteSplitter::hold_rest(base::Bytes frame, std::size_t pieces_sent) {
   CHECK(!has_piece_ && frame.size() <= held_.size());
   std::memcpy(held_.data(), frame.data(), frame.size());
   segmenter_ = Segmenter::of(base::Bytes(held_).first(frame.size()), Segmenter::Mode::kFinished);
   CHECK(segmenter_);
-  segmenter_->skip(pieces_gone);
+  segmenter_->skip(pieces_sent);
   advance();
 }
 

@@ -1,6 +1,6 @@
-// The two ends of a port where a frame may have to become several: what was read and its owner does
-// not take whole (an offload switched off, an element too short), and what is written and the
-// kernel does not take. Memory is set aside at the start; nothing is allocated per frame.
+// Software GSO at the two ends of a port: ReadSplitter for a frame that was read and that the owner
+// does not take as it is (an offload is off, an element is too short), WriteSplitter for a frame to
+// write that the kernel does not take as it is. Memory is allocated at the start, not per frame.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kOffloadsSuper = kOffloadTso4 | kOffloadTso6 | kO
 inline constexpr std::uint32_t kOffloadsAlways = kOffloadVlan | kOffloadVnet;
 inline constexpr std::uint32_t kOffloadsAll = kOffloadChecksum | kOffloadsSuper | kOffloadsAlways;
 
-// Where a read batch goes.
+// The destination of one read batch.
 struct ReadSink {
   FrameRing& ring;
   std::span<base::Bytes> out;
@@ -43,14 +43,14 @@ class ReadSplitter {
   ReadSplitter(const ReadSplitter&) = delete;
   ReadSplitter& operator=(const ReadSplitter&) = delete;
 
-  std::uint32_t offloads = kOffloadsAll;         // that the owner takes
-  std::size_t frame_bytes_max = kFrameBytesMax;  // of a super-frame that the owner takes
+  std::uint32_t offloads = kOffloadsAll;         // that the owner supports
+  std::size_t frame_bytes_max = kFrameBytesMax;  // of a super-frame for the owner
 
-  // A whole frame ([vnet header][Ethernet frame]) was read into the room that sink.ring.reserve()
-  // gave last; counts it and commits it, or begins to split it. REQUIRES resume() returned true and
-  // !sink.is_full().
-  void deliver(ReadSink& sink, base::MutableBytes frame);
-  // Continues with a frame that found no room for all of its pieces. False: it still finds none.
+  // Counts a frame ([vnet header][Ethernet frame]) that was read into the room that
+  // sink.ring.reserve() returned last, and commits it, starts to split it, or drops it. REQUIRES
+  // resume() returned true and !sink.is_full().
+  void commit_or_split(ReadSink& sink, base::MutableBytes frame);
+  // Continues with a frame that found no room for all of its pieces. Returns true if none is left.
   bool resume(ReadSink& sink);
   bool is_busy() const { return has_piece_; }
 
@@ -71,18 +71,18 @@ class WriteSplitter {
       : counters_(counters), scratch_(kFrameReserve), held_(kFrameReserve) {}
   WriteSplitter(const WriteSplitter&) = delete;
   WriteSplitter& operator=(const WriteSplitter&) = delete;
-  // Drops what is still held: tx.drop.closed.
+  // Pieces that still wait are dropped as tx.drop.closed.
   ~WriteSplitter();
 
-  // Takes `frame` and writes it as frames with finished checksums and empty vnet headers.
-  // send(base::Bytes) returns false if it would block, else has counted the piece. What would block
-  // is held here and goes by flush(): nothing points to `frame` after the call. The copy is made
-  // then only. REQUIRES !is_pending().
+  // Writes `frame` as frames with finished checksums and empty vnet headers. send(base::Bytes)
+  // returns false if it would block, else it has counted the piece. If it blocks, the rest is
+  // copied, held here and sent by flush(): nothing points to `frame` after the call. REQUIRES
+  // !is_pending().
   template <typename Send>
   void write(base::Bytes frame, Send&& send) {
     if (begin(frame) && !flush(send)) hold(frame);
   }
-  // Continues with what is held. False: it would still block.
+  // Continues with the pieces that are held. Returns false if it would still block.
   template <typename Send>
   bool flush(Send&& send) {
     while (has_piece_) {
@@ -91,20 +91,20 @@ class WriteSplitter {
     }
     return true;
   }
-  // Takes a copy of a super-frame that can be split and whose first pieces have gone already: the
-  // rest goes by flush(). The caller counts tx.split. REQUIRES !is_pending().
-  void hold_rest(base::Bytes frame, std::size_t pieces_gone);
+  // Copies a super-frame that can be split and whose first pieces have been sent already; flush()
+  // sends the rest. The caller counts tx.split. REQUIRES !is_pending().
+  void hold_rest(base::Bytes frame, std::size_t pieces_sent);
   bool is_pending() const { return has_piece_; }
   std::size_t pieces_left() const;
 
  private:
-  bool begin(base::Bytes frame);  // false: dropped and counted
+  bool begin(base::Bytes frame);  // returns false if the frame was dropped and counted
   void hold(base::Bytes frame);
   void advance();
 
   base::Counters<PortCounter>& counters_;
   std::vector<std::byte> scratch_;  // the piece being sent
-  std::vector<std::byte> held_;     // the frame whose other pieces wait
+  std::vector<std::byte> held_;     // the frame of the pieces that wait
   std::optional<Segmenter> segmenter_;
   Piece parts_;
   base::MutableBytes piece_;

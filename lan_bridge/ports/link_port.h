@@ -1,5 +1,6 @@
-// Common base of the ports on a kernel interface: the interface's state and settings, the
-// offloads in force, the counters, and the splitting of frames that one side does not take whole.
+// The base of the ports on a kernel interface: the interface's state and settings, the
+// offloads in force, the counters, and software GSO for frames that the interface cannot take as
+// they are.
 #pragma once
 
 #include <memory>
@@ -43,21 +44,21 @@ class LinkPort : public FramePort {
   LinkPort(std::string name, std::unique_ptr<NetlinkLink> link)
       : name_(std::move(name)), link_(std::move(link)) {}
 
-  // 0: as it is.
+  // Sets the MTU at the start; 0 leaves it as it is.
   base::Status begin_with_mtu(std::uint32_t mtu) {
     return mtu == 0 || mtu == link_->state().mtu ? base::Status() : link_->set_mtu(mtu);
   }
-  // Frames for us that the kernel dropped before we could read them.
+  // Returns the number of frames that the kernel dropped before the port could read them.
   virtual std::uint64_t kernel_drops() const = 0;
-  // Hands a frame to the kernel as it is. Returns false if it would block; else it was taken: sent
-  // or dropped, and counted, or segmented in software.
+  // Passes a frame to the kernel as it is. Returns false if it would block; else the frame was
+  // sent or dropped, and counted, or segmented in software.
   virtual bool send_one(base::Bytes frame) = 0;
-  // Software GSO: sends the frame as finished frames. REQUIRES !write_pending().
+  // Sends the frame as finished frames (software GSO). REQUIRES !write_pending().
   void segment_in_software(base::Bytes frame) {
     software_gso_.write(frame, [this](base::Bytes piece) { return send_one(piece); });
   }
-  // The same for a super-frame that this kernel refused; logged once. Later ones are still offered
-  // to the kernel: the fault may be this frame's, and frames of other hosts take the same path.
+  // The same for a super-frame that this kernel refused as it was; the first one is logged. The
+  // offload stays on: the fault may be in this frame only, and other hosts use the port too.
   void segment_refused(base::Bytes frame) {
     if (!std::exchange(is_refusal_logged_, true)) {
       base::log_warn(name_ +
@@ -69,7 +70,8 @@ class LinkPort : public FramePort {
     counters_.add(PortCounter::kTxFrames);
     counters_.add(PortCounter::kTxBytes, frame.size() - kVnetHeaderBytes);
   }
-  bool is_taken_whole(base::Bytes frame) const {
+  // Returns true if the interface takes the frame as it is.
+  bool can_send_whole(base::Bytes frame) const {
     return (offloads_used(VnetHeader::parse(frame)) & ~offloads_) == 0;
   }
 

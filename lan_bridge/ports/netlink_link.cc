@@ -60,7 +60,8 @@ int on_attribute(const nlattr* attribute, void* data) {
   return MNL_CB_OK;
 }
 
-// nullopt: not about an interface as such (a bridge speaks of its ports by the same message).
+// Returns nullopt if the message is not about an interface as such: a bridge uses the same message
+// for its ports.
 std::optional<LinkInfo> parse_link(const nlmsghdr* message) {
   if (mnl_nlmsg_get_payload_len(message) < sizeof(ifinfomsg)) return std::nullopt;
   ifinfomsg head;
@@ -108,11 +109,11 @@ base::Result<NetlinkLink::Socket> NetlinkLink::open_socket(unsigned groups) {
   return socket;
 }
 
-base::Status NetlinkLink::ask(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply) {
+base::Status NetlinkLink::query(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply) {
   static thread_local unsigned sequence = 0;
   request->nlmsg_seq = ++sequence;
   if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0) {
-    return base::Error::from_errno("asking the kernel", errno);
+    return base::Error::from_errno("sending a netlink request", errno);
   }
   std::vector<char> buffer(kBufferBytes);
   for (;;) {
@@ -134,7 +135,7 @@ base::Result<std::optional<LinkInfo>> NetlinkLink::find(const std::string& name)
   nlmsghdr* request = begin_request(buffer, RTM_GETLINK, 0);
   mnl_attr_put_strz(request, IFLA_IFNAME, name.c_str());
   LinkInfo info;
-  const base::Status status = ask(socket->get(), request, &info);
+  const base::Status status = query(socket->get(), request, &info);
   if (status) return std::optional<LinkInfo>(info);
   if (status.error().errno_value() == ENODEV) return std::optional<LinkInfo>();
   return status.error().within("looking for the interface " + name);
@@ -142,7 +143,7 @@ base::Result<std::optional<LinkInfo>> NetlinkLink::find(const std::string& name)
 
 base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open(const std::string& name) {
   std::unique_ptr<NetlinkLink> link(new NetlinkLink);
-  auto events = open_socket(RTMGRP_LINK);  // before the first look, so that nothing is missed
+  auto events = open_socket(RTMGRP_LINK);  // before the first query, so that no event is missed
   if (!events) return events.error();
   auto requests = open_socket(0);
   if (!requests) return requests.error();
@@ -169,8 +170,8 @@ const PortState& NetlinkLink::state() {
 }
 
 const PortState& NetlinkLink::refresh() {
-  read_events();  // older than the reply
-  if (!is_gone_) ask_state();
+  read_events();  // they are older than the reply
+  if (!is_gone_) query_state();
   return info_.state;
 }
 
@@ -191,18 +192,18 @@ void NetlinkLink::read_events() {
     if (n > 0) {
       mnl_cb_run(buffer_.data(), static_cast<std::size_t>(n), 0, 0, on_event, this);
     } else if (n < 0 && errno == ENOBUFS) {
-      ask_state();  // events were lost: ask for the present state
+      query_state();  // events were lost
     } else if (n == 0 || errno != EINTR) {
       return;
     }
   }
 }
 
-void NetlinkLink::ask_state() {
+void NetlinkLink::query_state() {
   RequestBuffer buffer{};
   LinkInfo info;
   const base::Status status =
-      ask(requests_.get(), begin_request(buffer, RTM_GETLINK, info_.index), &info);
+      query(requests_.get(), begin_request(buffer, RTM_GETLINK, info_.index), &info);
   if (status) {
     update(info);
   } else if (status.error().errno_value() == ENODEV) {
@@ -231,7 +232,7 @@ base::Status NetlinkLink::change(std::uint16_t attribute, const void* data, std:
   if (!mnl_attr_put_check(request, buffer.size(), attribute, bytes, data)) {
     return base::Error(info_.name + ": setting " + what + ": too long", EINVAL);
   }
-  const base::Status status = ask(requests_.get(), request, nullptr);
+  const base::Status status = query(requests_.get(), request, nullptr);
   if (!status) return status.error().within(info_.name + ": setting " + what);
   return {};
 }
@@ -255,7 +256,7 @@ base::Status NetlinkLink::set_flag(unsigned flag, bool on, const char* what) {
   auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_get_payload(request));
   head->ifi_change = flag;
   if (on) head->ifi_flags = flag;
-  const base::Status status = ask(requests_.get(), request, nullptr);
+  const base::Status status = query(requests_.get(), request, nullptr);
   if (!status) return status.error().within(info_.name + ": setting " + what);
   return {};
 }
@@ -267,7 +268,7 @@ base::Status NetlinkLink::set_promiscuous(bool on) {
 std::uint64_t NetlinkLink::tx_dropped() {
   RequestBuffer buffer{};
   LinkInfo info;
-  if (!ask(requests_.get(), begin_request(buffer, RTM_GETLINK, info_.index), &info)) return 0;
+  if (!query(requests_.get(), begin_request(buffer, RTM_GETLINK, info_.index), &info)) return 0;
   return info.tx_dropped;
 }
 

@@ -17,7 +17,7 @@ struct nlmsghdr;
 
 namespace splitnic::lan {
 
-// Content of one RTM_NEWLINK.
+// The contents of one RTM_NEWLINK.
 struct LinkInfo {
   unsigned index = 0;
   std::string name;
@@ -28,18 +28,19 @@ struct LinkInfo {
 
 class NetlinkLink {
  public:
-  // The interface of this name in the network namespace of the caller; nullopt: there is none.
+  // Returns the interface of this name in the network namespace of the caller, or nullopt if there
+  // is none.
   static base::Result<std::optional<LinkInfo>> find(const std::string& name);
-  // Follows the interface `name`. An error if there is none.
+  // Follows the interface `name`, or returns an error if there is none.
   static base::Result<std::unique_ptr<NetlinkLink>> open(const std::string& name);
   NetlinkLink(const NetlinkLink&) = delete;
   NetlinkLink& operator=(const NetlinkLink&) = delete;
 
   int event_fd() const;  // readable when state() may have changed
   unsigned index() const { return info_.index; }
-  // Reads what has happened first. After the interface is deleted it is down for good.
+  // Reads pending events first. A deleted interface stays down.
   const PortState& state();
-  // Asks the kernel instead of waiting for its event, which may come up to a second later for a
+  // Queries the kernel instead of waiting for its event, which may come up to a second later for a
   // carrier.
   const PortState& refresh();
   bool is_gone() const { return is_gone_; }
@@ -50,7 +51,8 @@ class NetlinkLink {
   base::Status set_gso_max(std::uint32_t bytes);
   base::Status set_up(bool up);
   base::Status set_promiscuous(bool on);  // the user's flag, as `ip link set promisc`
-  // Frames that the stack could not hand to the interface; 0 if it cannot be asked.
+  // Returns the number of frames that the stack could not pass to the interface, or 0 if the kernel
+  // does not reply.
   std::uint64_t tx_dropped();
 
  private:
@@ -61,12 +63,12 @@ class NetlinkLink {
 
   NetlinkLink() = default;
   static base::Result<Socket> open_socket(unsigned groups);
-  static base::Status ask(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply);
+  static base::Status query(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply);
   base::Status set_flag(unsigned flag, bool on, const char* what);
   base::Status change(std::uint16_t attribute, const void* data, std::size_t bytes,
                       const char* what);
   void read_events();
-  void ask_state();
+  void query_state();
   void update(const LinkInfo& info);
 
   Socket events_;

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <net/if.h>
 
 #include <cerrno>
@@ -11,41 +10,19 @@
 
 #include "base/log.h"
 #include "lan_bridge/frame/vlan.h"
-
-#ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23
-#endif
-#ifndef PACKET_VNET_HDR_SZ
-#define PACKET_VNET_HDR_SZ 24
-#endif
+#include "lan_bridge/ports/packet_socket.h"
 
 namespace splitnic::lan {
 namespace {
 
 constexpr std::size_t kShortHeaderBytes = 10;
-// Not from the kernel's errno: the frame was taken, but is none that can be used.
+// The result of receive() for a frame that was received but cannot be used.
 constexpr ssize_t kDropped = -2;
-
-template <typename T>
-bool set_option(int fd, int level, int option, const T& value) {
-  return ::setsockopt(fd, level, option, &value, sizeof value) == 0;
-}
-
-// The kernel doubles the size for its own overhead. Without CAP_NET_ADMIN its limit holds.
-// Returns what it is now, doubled.
-std::size_t set_buffer(int fd, int forced, int option, std::size_t bytes) {
-  const int half = static_cast<int>(bytes / 2);
-  if (!set_option(fd, SOL_SOCKET, forced, half)) set_option(fd, SOL_SOCKET, option, half);
-  int got = 0;
-  socklen_t length = sizeof got;
-  ::getsockopt(fd, SOL_SOCKET, option, &got, &length);
-  return static_cast<std::size_t>(got);
-}
 
 void warn_of_cut(const std::string& name, std::string_view what, std::size_t got,
                  std::string_view limit, std::size_t wanted) {
   base::log_warn(fmt::format(
-      "{}: the {} buffer is {} bytes only: raise net.core.{} to {}, or give CAP_NET_ADMIN", name,
+      "{}: the {} buffer is {} bytes only: raise net.core.{} to {}, or grant CAP_NET_ADMIN", name,
       what, got, limit, wanted / 2));
 }
 
@@ -102,12 +79,11 @@ base::Status PacketPort::configure() {
     return base::Error::from_errno("this kernel has no PACKET_IGNORE_OUTGOING (Linux 4.20)", errno);
   }
   if (!set_option(fd, SOL_PACKET, PACKET_AUXDATA, on)) {
-    return base::Error::from_errno("asking for VLAN tags", errno);
+    return base::Error::from_errno("requesting VLAN tags", errno);
   }
   set_receive_buffer();
   set_send_buffer(options_.send_buffer_bytes);
-  if (options_.bypass_qdisc) set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, on);
-  if (auto status = attach_filter(); !status) return status;
+  if (auto status = filter_fabric(); !status) return status;
   if (auto status = bind(); !status) return status;
   return set_promiscuous(options_.promiscuous);
 }
@@ -120,8 +96,8 @@ void PacketPort::set_receive_buffer() {
 
 void PacketPort::set_send_buffer(std::size_t bytes) {
   const std::size_t got = set_buffer(fd_.get(), SO_SNDBUFFORCE, SO_SNDBUF, bytes);
-  if (got >= bytes || has_told_send_cut_) return;
-  has_told_send_cut_ = true;
+  if (got >= bytes || is_send_cut_logged_) return;
+  is_send_cut_logged_ = true;
   warn_of_cut(name_, "send", got, "wmem_max", bytes);
 }
 
@@ -129,11 +105,8 @@ void PacketPort::share_output(bool is_shared) {
   set_send_buffer(is_shared ? options_.shared_send_buffer_bytes : options_.send_buffer_bytes);
 }
 
-base::Status PacketPort::attach_filter() {
-  if (options_.exclude.empty()) return {};
-  auto program = exclude_fabric(options_.exclude, link_->state().mac);
-  if (!program) return program.error();
-  const sock_fprog code{static_cast<unsigned short>(program->size()), program->data()};
+base::Status PacketPort::attach_filter(std::span<sock_filter> program) {
+  const sock_fprog code{static_cast<unsigned short>(program.size()), program.data()};
   if (!set_option(fd_.get(), SOL_SOCKET, SO_ATTACH_FILTER, code)) {
     return base::Error::from_errno("attaching the capture filter", errno);
   }
@@ -164,12 +137,8 @@ base::Status PacketPort::set_promiscuous(bool on) {
   return {};
 }
 
-base::Status PacketPort::set_mac(const MacAddress& mac) {
-  if (auto status = link_->set_mac(mac); !status) return status;
-  return attach_filter();  // it may name the NIC's MAC
-}
-
-// Where a frame's bytes lie for the kernel: its header of 10 has no reserved word.
+// Fills in the vectors of a frame for the kernel, whose header of 10 bytes has no reserved word.
+// Returns their number.
 std::size_t PacketPort::header_vectors(base::Bytes frame, iovec* out) const {
   auto* const at = const_cast<std::byte*>(frame.data());
   if (has_long_header_) {
@@ -191,13 +160,14 @@ ReadBatch PacketPort::read(FrameRing& ring, std::span<base::Bytes> out) {
     const ssize_t result = receive(room, frame);
     if (result == kDropped) continue;
     if (result < 0) return {sink.frames, false};
-    splitter_.deliver(sink, frame);
+    splitter_.commit_or_split(sink, frame);
     if (!splitter_.resume(sink)) break;
   }
   return {sink.frames, true};
 }
 
-// Receives one frame into `room` and puts its tag back. Negative: nothing waits, or kDropped.
+// Receives one frame into `room` and puts its tag back. Returns a negative number if no frame
+// waits, or kDropped.
 ssize_t PacketPort::receive(base::MutableBytes room, base::MutableBytes& frame) {
   frame = room.subspan(kVlanTagBytes);  // headroom for the tag
   iovec vectors[2];
@@ -215,7 +185,7 @@ ssize_t PacketPort::receive(base::MutableBytes room, base::MutableBytes& frame) 
       counters_.add(PortCounter::kRxFrames);
       counters_.add(PortCounter::kRxDropGso);
     }
-    return kDropped;  // or ENETDOWN, reported once
+    return kDropped;  // or ENETDOWN, which the kernel reports once
   }
   const std::size_t missing = has_long_header_ ? 0 : kVnetHeaderBytes - kShortHeaderBytes;
   const std::size_t bytes = static_cast<std::size_t>(n) + missing;
@@ -241,7 +211,7 @@ std::size_t PacketPort::write(std::span<const base::Bytes> frames) {
     if (frame.size() < kVnetHeaderBytes + kEthernetBytes) {
       counters_.add(PortCounter::kTxDropShort);
       ++done;
-    } else if (!is_taken_whole(frame)) {
+    } else if (!can_send_whole(frame)) {
       segment_in_software(frame);
       ++done;
     } else if (const std::size_t sent = send_batch(frames.subspan(done)); sent > 0) {
@@ -255,13 +225,13 @@ std::size_t PacketPort::write(std::span<const base::Bytes> frames) {
   return done;
 }
 
-// Sends the first frames that need no splitting; returns how many the kernel took.
+// Sends the first frames that need no software GSO. Returns how many the kernel took.
 std::size_t PacketPort::send_batch(std::span<const base::Bytes> frames) {
   std::size_t count = 0;
   iovec* vector = vectors_.data();
   for (; count < std::min(frames.size(), kBatch); ++count) {
     const base::Bytes frame = frames[count];
-    if (frame.size() < kVnetHeaderBytes + kEthernetBytes || !is_taken_whole(frame)) break;
+    if (frame.size() < kVnetHeaderBytes + kEthernetBytes || !can_send_whole(frame)) break;
     msghdr& header = messages_[count].msg_hdr;
     header = {};
     header.msg_iov = vector;
@@ -299,7 +269,7 @@ bool PacketPort::send_one(base::Bytes frame) {
 std::uint64_t PacketPort::kernel_drops() const {
   tpacket_stats stats{};
   socklen_t bytes = sizeof stats;
-  // Reading it sets it to 0.
+  // Reading the statistics resets them.
   if (::getsockopt(fd_.get(), SOL_PACKET, PACKET_STATISTICS, &stats, &bytes) == 0) {
     kernel_drops_ += stats.tp_drops;
   }

@@ -1,23 +1,19 @@
 #include "lan_bridge/ports/pcap_port.h"
 
-#include <linux/if_packet.h>
 #include <pcap/pcap.h>
-#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "lan_bridge/frame/captured.h"
-
-#ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23
-#endif
+#include "lan_bridge/ports/packet_socket.h"
 
 namespace splitnic::lan {
 namespace {
 
-// Longest frame captured: whatever fits the room that is reserved for it.
+// The longest frame that is captured: what fits the room that is reserved for it.
 constexpr int kSnapLength = static_cast<int>(kFrameReserve - kVnetHeaderBytes - kVlanTagBytes);
+constexpr std::size_t kSendBufferBytes = 8U << 20;  // room for the segments of a super-frame
 
 base::Error explain(pcap* handle, int status, const std::string& interface) {
   switch (status) {
@@ -34,7 +30,7 @@ base::Error explain(pcap* handle, int status, const std::string& interface) {
   }
 }
 
-// Whether this is the kind of socket to which pcap_inject() would send frames one by one.
+// Returns true if pcap_inject() would send each frame through this socket.
 bool is_packet_socket(int fd) {
   int domain = 0;
   int type = 0;
@@ -60,7 +56,7 @@ base::Result<std::unique_ptr<PcapPort>> PcapPort::open(const PcapOptions& option
   if (options.has_batches && is_packet_socket(pcap_fileno(port->handle_.get()))) {
     port->batch_ = std::make_unique<SendBatch>(port->counters_);
   }
-  if (auto status = port->attach_filter(); !status) {
+  if (auto status = port->filter_fabric(); !status) {
     return status.error().within(options.interface);
   }
   if (auto status = port->begin_with_mtu(options.mtu); !status) return status.error();
@@ -78,11 +74,11 @@ base::Status PcapPort::activate(pcap* handle, const PcapOptions& options) {
   if (pcap_datalink(handle) != DLT_EN10MB) {
     return base::Error(options.interface + ": not an Ethernet interface");
   }
-  // In the kernel, so that what we send costs no copy; libpcap's own check comes after the copy.
+  // In the kernel, so that frames that are sent are not copied; libpcap's own check comes after the
+  // copy.
   const int on = 1;
-  ::setsockopt(pcap_fileno(handle), SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
-  const int bytes = 4 << 20;  // room for a super-frame's segments
-  ::setsockopt(pcap_fileno(handle), SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
+  set_option(pcap_fileno(handle), SOL_PACKET, PACKET_IGNORE_OUTGOING, on);
+  set_buffer(pcap_fileno(handle), SO_SNDBUFFORCE, SO_SNDBUF, kSendBufferBytes);
   char text[PCAP_ERRBUF_SIZE] = "";
   if (pcap_setdirection(handle, PCAP_D_IN) < 0) {
     return base::Error(options.interface + ": " + pcap_geterr(handle));
@@ -91,22 +87,14 @@ base::Status PcapPort::activate(pcap* handle, const PcapOptions& options) {
   return {};
 }
 
-base::Status PcapPort::attach_filter() {
-  if (options_.exclude.empty()) return {};
-  const auto program = exclude_fabric(options_.exclude, link_->state().mac);
-  if (!program) return program.error();
+base::Status PcapPort::attach_filter(std::span<sock_filter> program) {
   std::vector<bpf_insn> code;
-  for (const sock_filter& step : *program) code.push_back({step.code, step.jt, step.jf, step.k});
+  for (const sock_filter& step : program) code.push_back({step.code, step.jt, step.jf, step.k});
   bpf_program filter{static_cast<u_int>(code.size()), code.data()};
   if (pcap_setfilter(handle_.get(), &filter) < 0) {
     return base::Error(std::string("attaching the capture filter: ") + pcap_geterr(handle_.get()));
   }
   return {};
-}
-
-base::Status PcapPort::set_mac(const MacAddress& mac) {
-  if (auto status = link_->set_mac(mac); !status) return status;
-  return attach_filter();  // it may name the NIC's MAC
 }
 
 int PcapPort::fd() const { return pcap_get_selectable_fd(handle_.get()); }
@@ -133,7 +121,7 @@ ReadBatch PcapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
       counters_.add(PortCounter::kRxDropGso);
       continue;
     }
-    splitter_.deliver(sink, frame);
+    splitter_.commit_or_split(sink, frame);
     if (!splitter_.resume(sink)) break;
   }
   return {sink.frames, true};

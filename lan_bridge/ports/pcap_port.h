@@ -1,9 +1,9 @@
-// A LAN NIC through libpcap: works wherever libpcap does, at the price of a copy a frame and of
-// segmenting and summing in software what leaves. Where libpcap captures by a packet socket what
-// leaves goes through that in batches (send_batch.h), else frame by frame. A capture has no vnet
-// header, so it is rebuilt (frame/captured.h): TCP super-frames and partial checksums are
-// recognised; UDP datagrams that the kernel merged are not separable and dropped as rx.drop.gso
-// (use packet: there).
+// A LAN NIC through libpcap: works wherever libpcap does, at the price of one copy per frame and of
+// segmenting and checksumming in software what it sends. Where libpcap captures by a packet socket,
+// frames are sent through that socket in batches (send_batch.h), else one by one. A capture has no
+// vnet header, so it is rebuilt (frame/captured.h): TCP super-frames and partial checksums are
+// recognised; UDP datagrams that the kernel merged cannot be separated and are dropped as
+// rx.drop.gso (use packet: there).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lan_bridge/ports/fabric_filter.h"
-#include "lan_bridge/ports/link_port.h"
+#include "lan_bridge/ports/capture_port.h"
 #include "lan_bridge/ports/send_batch.h"
 
 struct pcap;
@@ -25,17 +24,16 @@ struct PcapOptions {
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
   std::size_t buffer_bytes = 32U << 20;  // each frame takes 128 KiB of it
-  bool has_batches = true;  // false: frame by frame, as where there is no packet socket
+  bool has_batches = true;               // false: one by one, as without a packet socket
 };
 
-class PcapPort final : public LinkPort {
+class PcapPort final : public CapturePort {
  public:
   static base::Result<std::unique_ptr<PcapPort>> open(const PcapOptions& options);
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   std::size_t write(std::span<const base::Bytes> frames) override;
   int fd() const override;
-  base::Status set_mac(const MacAddress& mac) override;
 
  private:
   struct Closer {
@@ -44,18 +42,16 @@ class PcapPort final : public LinkPort {
   using Handle = std::unique_ptr<pcap, Closer>;
 
   PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link)
-      : LinkPort("pcap:" + options.interface, std::move(link)),
-        handle_(std::move(handle)),
-        options_(options) {}
+      : CapturePort("pcap:" + options.interface, std::move(link), options.exclude),
+        handle_(std::move(handle)) {}
   static base::Status activate(pcap* handle, const PcapOptions& options);
-  base::Status attach_filter();
+  base::Status attach_filter(std::span<sock_filter> program) override;
   std::uint64_t kernel_drops() const override;
   std::size_t write_each(std::span<const base::Bytes> frames);
   bool send_one(base::Bytes frame) override;
 
   Handle handle_;
-  PcapOptions options_;
-  std::unique_ptr<SendBatch> batch_;  // none: frame by frame
+  std::unique_ptr<SendBatch> batch_;  // null: frames are sent one by one
 };
 
 }  // namespace splitnic::lan

@@ -1,9 +1,9 @@
-// Counters of a port. Each direction balances separately:
-//   rx.frames + rx.split = frames that read() gave + sum of rx.drop.* but kernel
+// The counters of a port. Each direction balances separately:
+//   rx.frames + rx.split = frames that read() returned + sum of rx.drop.* without kernel
 //   frames that write() took + tx.split = tx.frames + sum of tx.drop.* + pieces that wait
-// rx.frames is what came in by one read of the kernel (a super-frame is one), also if it was
-// dropped then; rx.drop.kernel never reached us. split counts the pieces beyond the first. Pieces
-// wait only while FramePort::write_pending(). Bytes are Ethernet bytes.
+// rx.frames counts reads from the kernel (a super-frame is one), also if the frame was dropped
+// afterwards; frames of rx.drop.kernel never reached the port. split counts the pieces beyond the
+// first. Pieces wait only while FramePort::write_pending(). Bytes are Ethernet bytes.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ enum class PortCounter {
   kRxSplit,
   kRxDropShort,    // less than an Ethernet header
   kRxDropTooLong,  // longer than any room for a frame
-  kRxDropGso,      // a super-frame whose segments cannot be found
-  kRxDropError,    // the kernel or the capture file gave an error for it
+  kRxDropGso,      // a super-frame whose segments are not known
+  kRxDropError,    // the kernel or the capture file reported an error
   kTxFrames,
   kTxBytes,
   kTxSplit,
@@ -34,7 +34,7 @@ enum class PortCounter {
   kCount_
 };
 
-// The tx.drop that an errno of the kernel stands for.
+// Returns the tx.drop counter for an errno of the kernel.
 PortCounter tx_drop_of(int errno_value);
 
 }  // namespace splitnic::lan

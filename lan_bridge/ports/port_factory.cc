@@ -17,7 +17,7 @@ base::Result<std::unique_ptr<FramePort>> as_frame_port(base::Result<std::unique_
   return std::unique_ptr<FramePort>(std::move(*port));
 }
 
-// Cuts off what is before the next comma.
+// Removes and returns the part before the next comma.
 std::string_view next_part(std::string_view& rest) {
   const std::size_t comma = rest.find(',');
   const std::string_view part = rest.substr(0, comma);
@@ -86,7 +86,7 @@ base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
   const std::string rest = colon == std::string::npos ? spec : spec.substr(colon + 1);
   if (kind == "file") return open_file(rest, options, clock);
   if (kind != "pcap" && kind != "packet" && kind != "tap") {
-    return base::Error("\"" + spec + "\" is no kind of port: " + std::string(kKinds));
+    return base::Error("\"" + spec + "\" is not a kind of port: " + std::string(kKinds));
   }
   if (rest.empty())
     return base::Error("\"" + spec + "\" names no interface: " + std::string(kKinds));

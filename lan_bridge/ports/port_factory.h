@@ -1,5 +1,5 @@
-// Opens a port by what a person types: pcap:IF (a bare IF means this), packet:IF, tap:NAME, or
-// file:IN.pcap,OUT.pcap[,loop][,speed=X] with either name possibly empty.
+// Opens a port by its specification on the command line: pcap:IF (or just IF), packet:IF, tap:NAME,
+// or file:IN.pcap,OUT.pcap[,loop][,speed=X], where either name may be empty.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@
 
 namespace splitnic::lan {
 
-// Each option applies to some kinds of port only; the others ignore it.
+// Options that apply to some kinds of port only; the others ignore them.
 struct PortOptions {
-  std::vector<FabricEndpoint> exclude =
-      {};                              // pcap, packet: the unit's own fabric is never captured
-  bool promiscuous = true;             // pcap, packet
-  std::string alias = "splitnic";      // tap: marks it as ours
-  bool keep_tap = false;               // tap
-  bool has_carrier = true;             // tap: at the start
-  std::uint32_t gso_max = 0;           // tap; 0: as it is
-  std::uint32_t mtu = 0;               // 0: as it is; file: 1500
-  std::optional<MacAddress> mac = {};  // tap, file
+  std::vector<FabricEndpoint> exclude = {};  // pcap, packet: datagrams that are not captured
+  bool promiscuous = true;                   // pcap, packet
+  std::string alias = "splitnic";            // tap: marks it as one of this program
+  bool keep_tap = false;                     // tap
+  bool has_carrier = true;                   // tap: at the start
+  std::uint32_t gso_max = 0;                 // tap; 0: as it is
+  std::uint32_t mtu = 0;                     // 0: as it is; file: 1500
+  std::optional<MacAddress> mac = {};        // tap, file
 };
 
-// The error is one line: what failed and what to do. `clock` outlives the port.
+// Returns the port, or an error of one line with the cause and the remedy. `clock` outlives the
+// port.
 base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
                                                    const PortOptions& options, base::Clock& clock);
 
-// Parses the part after "file:". Commas cannot be part of a name.
+// Parses the part after "file:". A name cannot contain a comma.
 base::Result<FileOptions> parse_file_spec(std::string_view spec);
 
 }  // namespace splitnic::lan

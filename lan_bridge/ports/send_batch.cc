@@ -48,7 +48,7 @@ void SendBatch::fill() {
   }
 }
 
-// False: what is in the batch has to go first.
+// Returns false if the batch has to be sent first.
 bool SendBatch::add(base::Bytes frame) {
   if (frame.size() < kVnetHeaderBytes + kEthernetBytes) return drop(PortCounter::kTxDropShort);
   const VnetHeader header = VnetHeader::parse(frame);
@@ -94,7 +94,8 @@ void SendBatch::add_piece() {
   if (is_last) segmenter_.reset();
 }
 
-// Reported in order only: a frame behind one that blocks was not taken.
+// A drop is counted only when every frame before it has been sent: a frame behind one that blocks
+// was not taken.
 bool SendBatch::drop(PortCounter cause) {
   if (count_ > 0) return false;
   counters_.add(cause);
@@ -102,7 +103,7 @@ bool SendBatch::drop(PortCounter cause) {
   return true;
 }
 
-// False: the socket would block.
+// Returns false if the socket would block.
 bool SendBatch::transmit(int fd) {
   std::size_t at = 0;
   while (at < count_) {
@@ -115,7 +116,7 @@ bool SendBatch::transmit(int fd) {
     }
     if (result > 0 || errno == EINTR) continue;
     if (errno == EAGAIN) return false;
-    counters_.add(tx_drop_of(errno));  // this one; the others may go
+    counters_.add(tx_drop_of(errno));  // only this one; the others may pass
     settle(parts_[at++]);
   }
   return true;

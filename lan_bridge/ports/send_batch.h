@@ -1,6 +1,6 @@
-// Frames for a packet socket without a vnet header, many to one sendmmsg: super-frames are cut, and
-// partial checksums finished. A super-frame's payload is gathered where it lies; only its headers
-// are built for each piece. Memory is set aside at the start.
+// Sends frames through a packet socket without a vnet header, many per sendmmsg: super-frames are
+// segmented and partial checksums finished (software GSO). The payload of a super-frame is gathered
+// where it lies; only the headers are written for each piece. Memory is allocated at the start.
 #pragma once
 
 #include <sys/socket.h>
@@ -22,26 +22,26 @@ namespace splitnic::lan {
 
 class SendBatch {
  public:
-  // Calls of the kernel are dear, and this many fit one: a super-frame and a half.
+  // System calls are expensive: this many pieces fit into one, a super-frame and a half.
   static constexpr std::size_t kPieces = 64;
 
   struct Sent {
     std::size_t frames = 0;  // sent or dropped, and counted
-    std::size_t pieces = 0;  // so too of the frame behind them, which blocked in its middle
+    std::size_t pieces = 0;  // the same of the next frame, in the middle of which it blocked
   };
 
   // `counters` outlive it.
   explicit SendBatch(base::Counters<PortCounter>& counters);
 
-  // Sends frames ([vnet header][Ethernet frame]) in order until the socket would block. Points to
-  // none of them after the call.
+  // Sends frames ([vnet header][Ethernet frame]) in order until the socket would block. Nothing
+  // points to them after the call.
   Sent send(int fd, std::span<const base::Bytes> frames);
 
  private:
-  // The part of the input that a message of the batch carries.
+  // The part of a frame that one message of the batch sends.
   struct Part {
     std::size_t bytes = 0;
-    std::size_t split = 0;  // pieces that follow, counted with the first of several
+    std::size_t split = 0;  // pieces that follow, set at the first of several
     bool ends_frame = true;
   };
 
@@ -58,7 +58,7 @@ class SendBatch {
 
   base::Counters<PortCounter>& counters_;
   std::span<const base::Bytes> frames_;
-  std::size_t next_ = 0;                // of frames_, to be added
+  std::size_t next_ = 0;                // the frame to be added next
   std::optional<Segmenter> segmenter_;  // of the frame before that, whose pieces are not all added
   std::size_t split_ = 0;               // of that frame, until its first piece is added
   Sent sent_;

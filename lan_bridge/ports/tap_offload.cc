@@ -36,11 +36,11 @@ std::uint32_t probe_tap_offloads(int tap_fd) {
 std::string missing_tap_offloads(std::uint32_t wanted, std::uint32_t known) {
   const std::uint32_t missing = wanted & ~known;
   if ((missing & kOffloadTso4) != 0) {
-    return "this kernel's TAPs take no offloads: the stack cuts and sums every packet itself";
+    return "this kernel's TAPs take no offloads: the stack segments and checksums in software";
   }
   if ((missing & kOffloadUso) != 0) {
     return "this kernel's TAPs take no UDP super-frames (USO, since Linux 6.2): each datagram "
-           "crosses separately";
+           "is sent separately";
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// The offloads of a TAP: what the kernel may leave undone in the frames that we read.
+// The offloads of a TAP: the work that the kernel may leave undone in the frames that are read.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace splitnic::lan {
 
-// Offload bits that this kernel's TAPs know: USO came with Linux 6.2 and is tried.
+// Returns the offload bits that this kernel's TAPs know. USO, which came with Linux 6.2, is tried.
 std::uint32_t probe_tap_offloads(int tap_fd);
-// Message for the user about `wanted` offloads that the kernel does not know; empty if it knows
-// all.
+// Returns a line for the user about `wanted` offloads that the kernel does not know; empty if it
+// knows all.
 std::string missing_tap_offloads(std::uint32_t wanted, std::uint32_t known);
-// Puts exactly the checksum, TSO and USO bits of `mask` in force.
+// Sets exactly the checksum, TSO and USO bits of `mask`.
 base::Status set_tap_offloads(int tap_fd, std::uint32_t mask);
 
 }  // namespace splitnic::lan

@@ -27,7 +27,10 @@ base::Error explain_attach(const std::string& name, int error, bool exists) {
       return base::Error(name + ": not permitted: run as root or with CAP_NET_ADMIN", error);
     case EINVAL:
       if (exists)
-        return base::Error(name + ": the interface exists and is not one of our TAPs", error);
+        return base::Error(name +
+                               ": the interface exists and is not a TAP with a virtio-net header: "
+                               "choose another name or remove it",
+                           error);
       break;
     default:
       break;
@@ -39,19 +42,19 @@ base::Status check_name(const std::string& name) {
   if (name.empty() || name.size() >= IFNAMSIZ || name == "." || name == ".." ||
       name.find_first_of("/ %:\t\n") != std::string::npos) {
     return base::Error(
-        "\"" + name + "\" is no interface name: 1 to 15 characters, no / % : or space", EINVAL);
+        "\"" + name + "\" is not an interface name: 1 to 15 characters, no / % : or space", EINVAL);
   }
   return {};
 }
 
-// Attaches to the TAP, creating it if there is none.
+// Attaches to the TAP, and creates it if there is none.
 base::Result<base::UniqueFd> attach(const TapOptions& options, bool exists) {
   base::UniqueFd fd(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) {
     if (errno == EACCES || errno == EPERM) {
       return base::Error("/dev/net/tun: not permitted: run as root or with CAP_NET_ADMIN", errno);
     }
-    return base::Error::from_errno("/dev/net/tun (is the kernel module tun there?)", errno);
+    return base::Error::from_errno("/dev/net/tun (is the kernel module tun loaded?)", errno);
   }
   ifreq request{};
   std::strncpy(request.ifr_name, options.name.c_str(), IFNAMSIZ - 1);
@@ -86,7 +89,7 @@ base::Result<std::unique_ptr<TapPort>> TapPort::open(const TapOptions& options) 
   if (!link) return link.error();
   std::unique_ptr<TapPort> port(new TapPort(options, std::move(*fd), std::move(*link), exists));
   if (auto status = port->configure(options); !status) {
-    port->keep_ = exists;  // what was there before stays, what is new goes
+    port->keep_ = exists;  // a TAP that existed before stays, a new one is removed
     return status.error();
   }
   return port;
@@ -109,7 +112,7 @@ base::Status TapPort::configure(const TapOptions& options) {
   }
   offloads_supported_ = (known & options.offloads) | kOffloadsAlways;
   if (auto status = set_offloads(kOffloadsAll); !status) return status;
-  // The alias first: from then on a crash leaves either nothing or a TAP that is ours.
+  // The alias first: from then on a crash leaves either nothing or a TAP with this alias.
   if (!is_adopted_ && !options.alias.empty()) {
     if (auto status = link_->set_alias(options.alias); !status) return status;
   }
@@ -143,7 +146,7 @@ ReadBatch TapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
     const auto bytes = static_cast<std::size_t>(n);
     if (bytes >= kVnetHeaderBytes)
       room[10] = room[11] = std::byte{0};  // the kernel skips these two
-    splitter_.deliver(sink, room.first(bytes));
+    splitter_.commit_or_split(sink, room.first(bytes));
     if (!splitter_.resume(sink)) break;
   }
   return {sink.frames, true};
@@ -156,7 +159,7 @@ std::size_t TapPort::write(std::span<const base::Bytes> frames) {
     const base::Bytes frame = frames[done];
     if (frame.size() < kVnetHeaderBytes + kEthernetBytes) {
       counters_.add(PortCounter::kTxDropShort);
-    } else if (!is_taken_whole(frame)) {
+    } else if (!can_send_whole(frame)) {
       segment_in_software(frame);
     } else if (!send_one(frame)) {
       break;
@@ -174,8 +177,7 @@ bool TapPort::send_one(base::Bytes frame) {
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
     if (errno == EINVAL && VnetHeader::parse(frame).gso() != GsoType::kNone) {
-      // Some kernels refuse super-frames that others take (USO with a short tail): then segment it
-      // here.
+      // Some kernels refuse super-frames that others take (USO with a short tail).
       segment_refused(frame);
     } else {
       counters_.add(tx_drop_of(errno));

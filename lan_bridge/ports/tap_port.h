@@ -1,7 +1,7 @@
-// A TAP: frames of the host's own stack, super-frames and partial checksums whole, read straight
-// into registered memory. Persistent while it is open, so that a crash leaves it to be adopted by
-// the next start: that takes our alias on it and no other program holding it. Created down;
-// addresses are the user's business.
+// A TAP: frames of the host's own stack, with whole super-frames and partial checksums, are read
+// straight into registered memory. The TAP is persistent while it is open, so that the next start
+// adopts it after a crash, if it has the expected alias and no other program holds it. It is
+// created down; its addresses are up to the user.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct TapOptions {
   std::string alias = "splitnic";
   std::uint32_t mtu = 0;  // 0: as it is
   std::optional<MacAddress> mac = {};
-  bool keeps_adopted_mac = false;  // a TAP that is there already keeps its address, whatever `mac`
-  std::uint32_t gso_max = 0;       // longest super-frame of the stack (IP bytes); 0: as it is
-  std::uint32_t offloads = kOffloadsAll;  // no others, whatever the kernel takes
+  bool keeps_adopted_mac = false;  // an adopted TAP keeps its address, whatever `mac` is
+  std::uint32_t gso_max = 0;       // longest super-frame of the stack, in IP bytes; 0: as it is
+  std::uint32_t offloads = kOffloadsAll;  // no others, whatever the kernel supports
   bool has_carrier = true;                // at the start; set_carrier() changes it
 };
 
@@ -36,9 +36,9 @@ class TapPort final : public LinkPort {
   std::size_t write(std::span<const base::Bytes> frames) override;
   int fd() const override { return fd_.get(); }
   PortState state() override;
-  // The interface's own flag: what the host's user would set.
+  // Sets the flag of the interface, as the host's user would.
   base::Status set_promiscuous(bool on) override { return link_->set_promiscuous(on); }
-  // While the TAP is down the kernel refuses it: then state() does it when the TAP comes up.
+  // While the TAP is down the kernel refuses this; state() repeats it when the TAP comes up.
   base::Status set_carrier(bool up) override;
   base::Status set_offloads(std::uint32_t mask) override;
   bool is_adopted() const { return is_adopted_; }

@@ -1,7 +1,8 @@
 // A FramePort without a kernel: frames are queued by hand and what is written is kept. It can
 // refuse writes for a while, as a full interface does, or take only some of a batch. Frames that it
 // refused stay the property of their reader, so it checks that nobody changes them meanwhile
-// [S001-14]. It can lower what it writes, as pcap: does, and block in the middle of a frame.
+// [S001-14]. It can segment in software what it writes, as pcap: does, and block in the middle of a
+// frame.
 #pragma once
 
 #include <algorithm>

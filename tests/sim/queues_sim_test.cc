@@ -40,7 +40,7 @@ TEST(QueuesSim, S001_28_flows_over_three_queues_keep_their_order_under_loss) {
   World world(with(3, 8));
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
   EXPECT_EQ(world.host->pair()->queues(), 3U);
-  EXPECT_EQ(world.iou->sessions().at(0)->pair().queues(), 3U);
+  EXPECT_EQ(world.iou->hosts().at(0)->pair().queues(), 3U);
   fabric::FaultConfig faults;
   faults.loss_ppm = 30'000;
   faults.reorder_ppm = 50'000;
@@ -48,7 +48,7 @@ TEST(QueuesSim, S001_28_flows_over_three_queues_keep_their_order_under_loss) {
   world.set_faults(faults);
   EXPECT_TRUE(exchange(world, 600));
   EXPECT_EQ(queues_used(world.host_adapter(), *world.host->pair()), 3U);
-  EXPECT_EQ(queues_used(world.iou_adapter(), world.iou->sessions().at(0)->pair()), 3U);
+  EXPECT_EQ(queues_used(world.iou_adapter(), world.iou->hosts().at(0)->pair()), 3U);
   world.set_faults({});
   EXPECT_TRUE(world.run_until(2s, [&] { return world.quiet() && world.pools_full(); }))
       << world.pools_fault();

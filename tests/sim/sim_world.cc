@@ -87,8 +87,8 @@ void World::start_iou() {
   const auto added = iou_adapter_->add_port(*iou_path_, port);
   CHECK(added.has_value());
   iou::IouConfig unit;
-  unit.session.pair = config.iou_pair;
-  unit.session.pair.node_name = "iou";
+  unit.host.pair = config.iou_pair;
+  unit.host.pair.node_name = "iou";
   iou = std::make_unique<iou::Iou>(unit, *iou_adapter_, lan, random);
 }
 
@@ -147,7 +147,7 @@ void World::set_cut(bool cut) {
 
 void World::watch_pairs() {
   if (host_canary_.watch(host->pair())) tap.forget_refused();
-  if (!iou->sessions().empty() && iou_canary_.watch(&iou->sessions().back()->pair())) {
+  if (!iou->hosts().empty() && iou_canary_.watch(&iou->hosts().back()->pair())) {
     lan.forget_refused();
   }
 }
@@ -186,7 +186,7 @@ void World::run(base::Duration span) {
 bool World::quiet() const {
   return tap.queued() == 0 && lan.queued() == 0 && host->pair_up() &&
          host->pair()->pushes_in_flight() == 0 && iou->hosts_up() == 1 &&
-         std::ranges::all_of(iou->sessions(), [](const auto& s) {
+         std::ranges::all_of(iou->hosts(), [](const auto& s) {
            return s->idle() && s->pair().pushes_in_flight() == 0;
          });
 }
@@ -213,7 +213,7 @@ std::string World::pools_fault() const {
     return {};
   };
   const auto host_pools = host->pair()->pools();
-  for (const auto& s : iou->sessions()) {
+  for (const auto& s : iou->hosts()) {
     if (!s->pair().up()) continue;
     const auto iou_pools = s->pair().pools();
     if (auto fault = compare(host_pools, iou_pools); !fault.empty()) return "host's " + fault;
@@ -229,7 +229,7 @@ void World::collect_forbidden() {
   };
   host->visit_counters(look);
   iou->visit_counters(look);
-  for (const auto& s : iou->sessions()) s->pair().visit_counters(look);
+  for (const auto& s : iou->hosts()) s->pair().visit_counters(look);
 }
 
 std::vector<std::string> World::violations() const {

@@ -1,4 +1,4 @@
-// --allow: who is let in, and what a flood from those who are not costs.
+// --allow: which addresses pass, and the cost of a flood from others.
 #include "iou_module/allow_underlay.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +24,7 @@ fabric::PeerAddress address_of(std::uint32_t ip) {
 const fabric::PeerAddress kFriend = address_of(0x0A000001);    // 10.0.0.1
 const fabric::PeerAddress kStranger = address_of(0xC0000201);  // 192.0.2.1
 
-// A carrier on which as many batches as the test says wait, each `batches_a_friend`-th from a
-// friend.
+// An underlay on which a given number of batches waits, each `batches_a_friend`-th from a friend.
 class Flood final : public fabric::Underlay {
  public:
   std::size_t waiting = 0;
@@ -95,12 +94,12 @@ TEST(AllowUnderlayTest, the_carrier_itself_says_whether_and_how_long_its_owner_m
   EXPECT_TRUE(gate.may_sleep());
   flood.waiting = 1;
   EXPECT_FALSE(gate.may_sleep());
-  EXPECT_EQ(flood.asked_for_sleep, 2U) << "a peer is told to wake its owner by that";
+  EXPECT_EQ(flood.asked_for_sleep, 2U) << "a peer wakes its owner only then";
   EXPECT_EQ(gate.fd(), 77);
   EXPECT_EQ(gate.deadline(), flood.deadline());
 }
 
-TEST(AllowUnderlayTest, P_44_a_flood_of_refused_batches_takes_one_turn_of_many) {
+TEST(AllowUnderlayTest, P_44_a_flood_of_refused_batches_takes_one_iteration_of_many) {
   Flood flood;
   flood.waiting = 1000;
   AllowUnderlay gate(flood, ten_net());
@@ -116,7 +115,7 @@ TEST(AllowUnderlayTest, P_44_a_flood_of_refused_batches_takes_one_turn_of_many) 
   EXPECT_EQ(gate.refused(), 8U);
   EXPECT_EQ(port.counters()[fabric::LinkCounter::kRxBatch], 0U);
 
-  // What a friend sent in the middle of it is looked at in its turn.
+  // A friend's batch in the middle of the flood is received in order.
   flood.batches_a_friend = 16;
   EXPECT_TRUE(port.receive(base::Time{}, 8, none));
   EXPECT_EQ(flood.given, 16U);

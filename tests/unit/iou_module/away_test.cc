@@ -1,4 +1,4 @@
-// Hosts that go away and come back: what the unit keeps for them, for how long, and for whom.
+// Hosts that disconnect and return: what the unit keeps for them, and for how long.
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr auto kKept = ParkedSettings::kKeptFor;
 
-// Attached with a configuration of its own.
+// Attaches a host with its own configuration.
 bool set_up(UnitHarness& harness, TestHost& host, const lan::MacAddress& mac) {
   if (!harness.attach(host, mac)) return false;
   cfg::SetMtuRequest mtu;
@@ -37,12 +37,12 @@ TEST_F(AwayHost, the_digest_is_the_same_after_a_new_connection_of_the_same_proce
     ASSERT_TRUE(harness.connect(host));
     EXPECT_EQ(harness.digest(host), before) << round;
   }
-  // INIT_NIC agrees offloads anew and leaves the rest.
+  // INIT_NIC negotiates offloads and leaves all other settings.
   cfg::InitNicRequest init;
   init.set_features_wanted(lan::kOffloadVnet);
   ASSERT_EQ(harness.ask(host, CfgCode::kInitNic, init).status, CfgStatus::kOk);
   EXPECT_EQ(harness.digest(host), before);
-  // It is in force again, once it is started.
+  // The configuration is in force again once the NIC is started.
   harness.lan().queue(frame_of(mac_number(1), kPeer, 1, 6));
   harness.run(5ms);
   EXPECT_TRUE(host.got.empty()) << "not started";
@@ -61,14 +61,14 @@ TEST(AwayTest, it_is_kept_for_60_seconds) {
     const std::string before = harness.digest(host);
     host.end();
     harness.run(1ms);
-    ASSERT_TRUE(harness.unit->sessions().empty());
+    ASSERT_TRUE(harness.unit->hosts().empty());
     harness.run(kKept + (is_late ? 1s : -1s));
     ASSERT_TRUE(harness.connect(host));
     EXPECT_EQ(harness.digest(host) == before, !is_late);
   }
 }
 
-TEST(AwayTest, another_process_of_the_host_begins_anew) {
+TEST(AwayTest, another_process_of_the_host_starts_over) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   TestHost& fresh = harness.add_host();
@@ -108,7 +108,7 @@ TEST_F(AwayHost, an_address_is_free_as_soon_as_its_host_has_gone) {
   EXPECT_EQ(harness.set_mac(host, mac_number(1)), CfgStatus::kNotPermitted);
 }
 
-// The link is lost and the connection lives on.
+// The link is lost, but the connection stays.
 TEST(AwayTest, nothing_is_queued_for_a_host_whose_link_is_down) {
   TwoHosts harness;
   TestHost& host = harness.host;
@@ -137,10 +137,10 @@ TEST(AwayTest, a_host_that_does_not_come_back_loses_its_address) {
   TestHost& other = harness.other;
   host.faults.set_cut(true);
   harness.run(59s);
-  EXPECT_EQ(harness.unit->sessions().size(), 2U);
+  EXPECT_EQ(harness.unit->hosts().size(), 2U);
   EXPECT_EQ(harness.set_mac(other, mac_number(1)), CfgStatus::kNotPermitted);
   harness.run(3s);
-  EXPECT_EQ(harness.unit->sessions().size(), 1U);
+  EXPECT_EQ(harness.unit->hosts().size(), 1U);
   EXPECT_EQ(harness.count("iou.hosts.silent"), 1U);
   ASSERT_TRUE(other.push(frame_of(mac_number(1), mac_number(2), 1)));
   harness.run(5ms);

@@ -1,5 +1,4 @@
-// A pair that ends with frames under way: each is counted once, under the name of what became of
-// it.
+// A connection that ends with frames in flight: each frame is counted once, by what happened to it.
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness::ended_test {
@@ -24,7 +23,7 @@ TEST(EndedTest, S001_14_what_arrived_and_was_not_written_to_the_lan_is_counted) 
     for (std::uint32_t i = 0; i < kFrames; ++i) {
       ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), i)));
     }
-    // More than are taken from the elements in one batch.
+    // More than one batch receives.
     for (std::uint32_t i = 0; i < 80; ++i) {
       ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), i)));
     }
@@ -32,7 +31,7 @@ TEST(EndedTest, S001_14_what_arrived_and_was_not_written_to_the_lan_is_counted) 
     host.end();
     harness.lan().forget_refused();
     harness.run(5ms);
-    ASSERT_TRUE(harness.unit->sessions().empty());
+    ASSERT_TRUE(harness.unit->hosts().empty());
     EXPECT_EQ(harness.count("iou.from_host.frames"), kFrames + 80);
     EXPECT_EQ(harness.count("iou.from_host.drop.ended"), kFrames + 80);
     EXPECT_EQ(harness.count("lan.tx.frames"), 0U);
@@ -71,7 +70,7 @@ TEST(EndedTest, S001_14_what_waited_for_an_element_is_dropped_and_not_lost) {
   ASSERT_LT(arrived, kQueued) << "some have to wait";
   host.end();
   harness.run(5ms);
-  ASSERT_TRUE(harness.unit->sessions().empty());
+  ASSERT_TRUE(harness.unit->hosts().empty());
   EXPECT_EQ(harness.count("lan.rx.frames"), kQueued);
   EXPECT_EQ(harness.count("iou.to_host.frames"), arrived);
   EXPECT_EQ(harness.count("iou.to_host.lost"), 0U);
@@ -89,7 +88,7 @@ TEST(EndedTest, S001_14_what_was_pushed_and_not_acknowledged_is_lost) {
   harness.run(5ms);
   EXPECT_EQ(harness.count("iou.to_host.frames"), kFrames);
   harness.run(61s);
-  ASSERT_TRUE(harness.unit->sessions().empty());
+  ASSERT_TRUE(harness.unit->hosts().empty());
   EXPECT_EQ(harness.count("iou.to_host.lost"), kFrames);
   EXPECT_EQ(harness.count("lan.rx.drop.ended"), 0U);
   EXPECT_EQ(dropped(harness, "lan.rx.drop."), 0U);

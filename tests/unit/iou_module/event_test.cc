@@ -1,4 +1,4 @@
-// EVENT: a host hears of the newest state of its LAN, whatever was lost on the way.
+// EVENT: a host learns the newest state of its LAN, whatever was lost on the way.
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness::event_test {
@@ -23,7 +23,7 @@ TEST(EventTest, S001_24_it_is_told_after_a_blackout_that_outlasts_all_tries) {
     EXPECT_FALSE(host.event.link().up());
     const std::uint64_t told = host.events;
     harness.run(3s);
-    EXPECT_EQ(host.events, told) << "it has answered";
+    EXPECT_EQ(host.events, told) << "it has replied";
   }
 }
 
@@ -31,7 +31,7 @@ TEST(EventTest, S001_24_it_is_told_after_others_when_all_requests_are_open) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
-  messaging::Connection& pair = harness.unit->sessions().at(0)->pair();
+  messaging::Connection& pair = harness.unit->hosts().at(0)->pair();
   while (pair.request(CfgCode::kEcho, {}, [](const CfgReply&) {})) {
   }
   set_link(harness, false);
@@ -41,7 +41,7 @@ TEST(EventTest, S001_24_it_is_told_after_others_when_all_requests_are_open) {
   EXPECT_FALSE(host.event.link().up());
 }
 
-TEST(EventTest, one_is_under_way_and_the_newest_state_wins) {
+TEST(EventTest, one_is_outstanding_and_the_newest_state_wins) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
@@ -66,18 +66,18 @@ TEST(EventTest, a_host_that_comes_up_later_is_told) {
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
   host.connect();
-  while (harness.unit->sessions().empty()) {
-    harness.turn();
+  while (harness.unit->hosts().empty()) {
+    harness.iterate();
     harness.clock.set(harness.clock.now() + 10us);
   }
-  ASSERT_FALSE(harness.unit->sessions()[0]->pair().up());
+  ASSERT_FALSE(harness.unit->hosts()[0]->pair().up());
   set_link(harness, false);
   ASSERT_TRUE(harness.run_until([&] { return host.events > 0; }));
   EXPECT_FALSE(host.event.link().up());
 }
 
-// A repeated INIT_NIC is answered from the cache, with the link of then.
-TEST(EventTest, it_is_told_again_if_the_answer_to_init_nic_may_have_come_after_it) {
+// The reply to a repeated INIT_NIC comes from the cache, with the link state of that time.
+TEST(EventTest, it_is_repeated_if_the_reply_to_init_nic_may_have_come_after_it) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.connect(host));

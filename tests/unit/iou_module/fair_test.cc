@@ -1,5 +1,5 @@
-// Several hosts that wait for one LAN port that takes little at a time: each gets its share of it
-// by bytes, whatever its frames are like [S001-08].
+// Several hosts wait for one LAN port that takes little at a time: each gets its share of the port
+// by bytes, whatever the length of its frames [S001-08].
 #include <map>
 
 #include "tests/unit/iou_module/unit_harness.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kShare = 128 * 1024;
 
-// Hosts with numbers from 1 on, each with frames of its own length to send.
+// Hosts with numbers from 1, each with frames of another length to send.
 struct Contest : UnitHarness {
   explicit Contest(std::vector<std::size_t> frame_bytes) : lengths(std::move(frame_bytes)) {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -20,7 +20,7 @@ struct Contest : UnitHarness {
   static lan::MacAddress mac_of(std::size_t i) {
     return mac_number(static_cast<std::uint8_t>(1 + i));
   }
-  // As many as the host can push now.
+  // Pushes as many frames as the host can now.
   void fill(std::size_t i, std::size_t most = SIZE_MAX) {
     const Frame frame = frame_of(kPeer, mac_of(i), 0, 0, lengths[i]);
     for (std::size_t n = 0; n < most && sent[i] + frame.size() < 1'000'000; ++n) {
@@ -28,12 +28,13 @@ struct Contest : UnitHarness {
       sent[i] += base::round_up(frame.size(), std::size_t{64});
     }
   }
-  // Turns in which the port takes so many frames; returns the bytes that each host got through.
-  std::map<std::size_t, std::size_t> let_through(std::size_t turns, std::size_t frames) {
+  // Runs iterations in which the port takes `frames` frames each. Returns the bytes that it took of
+  // each host.
+  std::map<std::size_t, std::size_t> let_through(std::size_t iterations, std::size_t frames) {
     written[0].clear();
-    for (std::size_t i = 0; i < turns; ++i) {
+    for (std::size_t i = 0; i < iterations; ++i) {
       lan().writes_left = frames;
-      turn();
+      iterate();
     }
     lan().writes_left = 0;
     std::map<std::size_t, std::size_t> bytes;
@@ -63,7 +64,7 @@ TEST(FairTest, S001_08_a_host_of_long_frames_gets_no_more_of_a_slow_lan_than_one
   EXPECT_LE(bytes[1], bytes[0] + kShare);
 }
 
-TEST(FairTest, S001_08_a_turn_of_a_host_that_has_nothing_is_nobody_elses) {
+TEST(FairTest, S001_08_a_host_that_has_nothing_saves_nothing) {
   Contest contest({1500, 0, 1500});
   contest.lan().writes_left = 0;
   contest.fill(0);
@@ -93,7 +94,7 @@ TEST(FairTest, S001_08_a_host_with_one_frame_waits_for_no_more_than_the_share_of
   EXPECT_LE(others, 2 * kShare);
 }
 
-// What it got while nobody waited is not held against it, nor kept for later.
+// A host that sent alone is not charged for it later, and saves nothing either.
 TEST(FairTest, S001_08_shares_are_even_from_when_the_second_host_comes) {
   Contest contest({15'000, 1500});
   contest.lan().writes_left = 0;

@@ -1,4 +1,4 @@
-// Hosts that ask for connections as fast as they can, or for some that cannot be: nobody else pays.
+// Hosts that request connections as fast as they can, or impossible ones: no other host suffers.
 #include "messaging/connect.pb.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
@@ -18,7 +18,7 @@ connect::Capabilities good_capabilities() {
   return c;
 }
 
-// As many CONNECT_REQ, each with a transaction id of its own.
+// Sends this many CONNECT_REQ, each with another transaction id.
 void ask_often(UnitHarness& harness, TestHost& host, const std::string& private_data,
                std::size_t count) {
   std::array<fabric::MgmtPair, 2> pairs{};
@@ -40,15 +40,15 @@ TEST(FloodTest, S001_08_a_flood_of_connect_requests_builds_one_session_in_20_ms)
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   ASSERT_TRUE(harness.run_until([&] { return flooder.link_up(); }));
   ask_often(harness, flooder, good_capabilities().SerializeAsString(), 200);
-  std::size_t sessions_max = 0;
+  std::size_t hosts_max = 0;
   harness.run_until(
       [&] {
-        sessions_max = std::max(sessions_max, harness.unit->sessions().size());
+        hosts_max = std::max(hosts_max, harness.unit->hosts().size());
         return false;
       },
-      Iou::kSessionEvery - 1ms);
+      Iou::kAttachInterval - 1ms);
   EXPECT_EQ(harness.count("iou.hosts.refused_often"), 199U);
-  EXPECT_LE(sessions_max, 2U);
+  EXPECT_LE(hosts_max, 2U);
   harness.lan().queue(frame_of(mac_number(1), kPeer));
   harness.run(5ms);
   EXPECT_EQ(host.got.size(), 1U);
@@ -57,24 +57,24 @@ TEST(FloodTest, S001_08_a_flood_of_connect_requests_builds_one_session_in_20_ms)
 TEST(FloodTest, S001_08_the_bound_on_new_sessions_is_of_all_links_and_nics_together) {
   UnitHarness harness({.nics = 2});
   std::vector<TestHost*> hosts;
-  for (std::uint32_t i = 0; i < 2 * Iou::kHostsMax; ++i) {
+  for (std::uint32_t i = 0; i < 2 * Iou::kAttachesMax; ++i) {
     hosts.push_back(&harness.add_host({.nic = i % 2}));
   }
   const auto count_up = [&] { return std::ranges::count_if(hosts, &TestHost::up); };
-  constexpr auto kMost = static_cast<std::ptrdiff_t>(Iou::kHostsMax);
+  constexpr auto kMost = static_cast<std::ptrdiff_t>(Iou::kAttachesMax);
   ASSERT_TRUE(harness.run_until([&] { return std::ranges::all_of(hosts, &TestHost::link_up); }));
   for (TestHost* host : hosts) host->connect();
-  harness.run(Iou::kSessionEvery - 1ms);
+  harness.run(Iou::kAttachInterval - 1ms);
   EXPECT_EQ(count_up(), kMost);
-  EXPECT_EQ(harness.unit->sessions().size(), Iou::kHostsMax);
-  EXPECT_EQ(harness.count("iou.hosts.refused_often"), Iou::kHostsMax);
-  // Sooner than that not one more of them is let in.
+  EXPECT_EQ(harness.unit->hosts().size(), Iou::kAttachesMax);
+  EXPECT_EQ(harness.count("iou.hosts.refused_often"), Iou::kAttachesMax);
+  // Within the interval no more of them are admitted.
   for (TestHost* host : hosts) {
     if (!host->up()) host->connect();
   }
-  harness.turn();
-  EXPECT_EQ(harness.unit->sessions().size(), Iou::kHostsMax);
-  harness.run(Iou::kSessionEvery);
+  harness.iterate();
+  EXPECT_EQ(harness.unit->hosts().size(), Iou::kAttachesMax);
+  harness.run(Iou::kAttachInterval);
   for (TestHost* host : hosts) {
     if (!host->up()) host->connect();
   }
@@ -86,14 +86,14 @@ TEST(FloodTest, a_host_that_was_rejected_for_it_is_let_in_when_it_asks_again) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.connect(host));
-  harness.run(Iou::kSessionEvery);
+  harness.run(Iou::kAttachInterval);
   host.connect();
   ASSERT_TRUE(harness.run_until([&] { return host.up(); }, 10ms));
   host.connect();
   ASSERT_TRUE(harness.run_until([&] { return !host.refusal.empty(); }, 10ms));
   EXPECT_EQ(harness.count("iou.hosts.refused_often"), 1U);
   EXPECT_FALSE(host.up());
-  harness.run(Iou::kSessionEvery);
+  harness.run(Iou::kAttachInterval);
   host.connect();
   EXPECT_TRUE(harness.run_until([&] { return host.up(); }));
 }
@@ -102,8 +102,8 @@ TEST(FloodTest, what_is_refused_ends_no_session_and_builds_none) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
-  harness.run(Iou::kSessionEvery);
-  const AttachedHost* session = harness.unit->sessions().at(0);
+  harness.run(Iou::kAttachInterval);
+  const AttachedHost* attached = harness.unit->hosts().at(0);
   ask_often(harness, host, "\xff\xff\xff", 1);
   auto capabilities = good_capabilities();
   capabilities.set_version_lowest(2);
@@ -118,15 +118,15 @@ TEST(FloodTest, what_is_refused_ends_no_session_and_builds_none) {
   harness.run(5ms);
   EXPECT_EQ(harness.count("iou.hosts.refused_capabilities"), 3U);
   EXPECT_EQ(harness.count("iou.hosts.refused_nic"), 1U);
-  ASSERT_EQ(harness.unit->sessions().size(), 1U);
-  EXPECT_EQ(harness.unit->sessions()[0], session);
+  ASSERT_EQ(harness.unit->hosts().size(), 1U);
+  EXPECT_EQ(harness.unit->hosts()[0], attached);
   EXPECT_TRUE(host.up());
   harness.lan().queue(frame_of(mac_number(1), kPeer));
   harness.run(5ms);
   EXPECT_EQ(host.got.size(), 1U);
 }
 
-TEST(FloodTest, a_full_unit_lets_a_host_that_is_in_connect_anew) {
+TEST(FloodTest, a_full_unit_lets_an_attached_host_reconnect) {
   UnitHarness harness({.hosts_max = 1});
   TestHost& host = harness.add_host();
   TestHost& other = harness.add_host();
@@ -136,7 +136,7 @@ TEST(FloodTest, a_full_unit_lets_a_host_that_is_in_connect_anew) {
   EXPECT_TRUE(harness.connect(host));
 }
 
-// What is left of the table is too little for one part of a session after the other.
+// The space left in the table is too small for one part of a connection after the other.
 TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
   UnitHarness harness;
   TestHost& inside = harness.add_host();
@@ -150,23 +150,24 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
   while (const auto handle = table.register_region(domain, room, fabric::kLocalRead)) {
     taken.push_back(*handle);
   }
-  AttachedHost& first = *harness.unit->sessions().at(0);
+  AttachedHost& first = *harness.unit->hosts().at(0);
   EXPECT_TRUE(first.is_registered());
-  EXPECT_FALSE(AttachedHost({}, *harness.adapter, first.link(), harness.random, *harness.unit)
-                   .is_registered());
+  LanNic& owner = *harness.unit->nics()[0];
+  EXPECT_FALSE(
+      AttachedHost({}, *harness.adapter, first.link(), harness.random, owner).is_registered());
   std::size_t refused = 0;
   for (; refused < 20; ++refused) {
-    harness.run(Iou::kSessionEvery);
+    harness.run(Iou::kAttachInterval);
     host.connect();
     ASSERT_TRUE(harness.run_until([&] { return host.up() || !host.refusal.empty(); }, 10ms));
     if (host.up()) break;
     EXPECT_EQ(host.refusal, "refused: no_resources") << refused;
-    EXPECT_EQ(harness.unit->sessions().size(), 1U) << refused;
-    EXPECT_EQ(table.live_count(), table.entries_max() - refused) << "all of it is given back";
+    EXPECT_EQ(harness.unit->hosts().size(), 1U) << refused;
+    EXPECT_EQ(table.live_count(), table.entries_max() - refused) << "everything is released";
     ASSERT_TRUE(table.deregister(taken.back()));
     taken.pop_back();
   }
-  EXPECT_GT(refused, 2U) << "frames, messages and pools are an entry each";
+  EXPECT_GT(refused, 2U) << "frames, messages and pools take one entry each";
   EXPECT_TRUE(host.up());
   EXPECT_EQ(harness.count("iou.hosts.refused_often"), 0U);
   harness.lan().queue(frame_of(mac_number(1), kPeer));
@@ -174,31 +175,31 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
   EXPECT_EQ(inside.got.size(), 1U);
 }
 
-TEST(FloodTest, F_51_a_request_that_arrives_in_the_last_turn_of_a_stop_builds_no_session) {
+TEST(FloodTest, F_51_a_request_that_arrives_in_the_last_iteration_of_a_stop_attaches_no_host) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
   host.connect();
   host.step();
   harness.unit->stop(harness.clock.now());
-  EXPECT_TRUE(harness.unit->sessions().empty());
+  EXPECT_TRUE(harness.unit->hosts().empty());
   EXPECT_EQ(harness.count("iou.hosts.refused_stop"), 1U);
   host.step();
   EXPECT_FALSE(host.up());
-  EXPECT_NE(host.refusal.find("the I/O unit stops"), std::string::npos) << host.refusal;
+  EXPECT_NE(host.refusal.find("the I/O unit is stopping"), std::string::npos) << host.refusal;
 }
 
 TEST(FloodTest, S001_14_a_session_that_a_new_connection_ends_is_counted_too) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
-  harness.run(Iou::kSessionEvery);
+  harness.run(Iou::kAttachInterval);
   harness.lan().writes_blocked = true;
   for (std::uint32_t i = 0; i < 5; ++i) {
     ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), i)));
   }
   harness.run(5ms);
-  // Without a word of the old one.
+  // The old process ends silently.
   ask_often(harness, host, good_capabilities().SerializeAsString(), 1);
   harness.lan().forget_refused();
   harness.run(5ms);

@@ -26,7 +26,7 @@ TEST(FramesTest, S001_25_frames_of_unlisted_vlans_do_not_come_to_the_host) {
     harness.lan().queue(sent[2]);
     harness.run(5ms);
     EXPECT_EQ(host.got.back(), sent[2]) << "no list: all pass";
-    // What it sends is not filtered: the list says what it wants to hear.
+    // Frames that it sends are not filtered: the list is about received frames.
     ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 9, 6)));
     harness.run(5ms);
     EXPECT_EQ(harness.written[0].size(), 1U);
@@ -50,7 +50,7 @@ TEST(FramesTest, S001_25_a_pvid_tags_what_leaves_and_untags_what_comes) {
     EXPECT_EQ(host.got, (std::vector<Frame>{frame_of(mac_number(1), kPeer, 3, 0, 96),
                                             frame_of(mac_number(1), kPeer, 5, 8)}));
     EXPECT_EQ(harness.count("lan.rx.drop.vlan"), 1U);
-    // The ring goes on being released in order.
+    // The ring is still released in order.
     for (std::uint32_t i = 0; i < 20'000; ++i) {
       harness.lan().queue(frame_of(mac_number(1), kPeer, i, 7, 1000));
     }
@@ -60,8 +60,7 @@ TEST(FramesTest, S001_25_a_pvid_tags_what_leaves_and_untags_what_comes) {
     EXPECT_EQ(harness.count("iou.to_host.frames"), 2 + host.got.size());
     for (const Frame& frame : host.got) ASSERT_EQ(frame.size(), 996U);
     harness.run(5ms);
-    EXPECT_EQ(harness.unit->sessions().at(0)->ring().frames(), 0U)
-        << "what was dropped is free too";
+    EXPECT_EQ(harness.unit->hosts().at(0)->ring().frames(), 0U) << "what was dropped is free too";
     harness.lan().queue(frame_of(mac_number(1), kPeer, 6, 7, 100));
     harness.run(5ms);
     EXPECT_EQ(host.got.back(), frame_of(mac_number(1), kPeer, 6, 0, 96));
@@ -108,9 +107,9 @@ TEST(FramesTest, S001_26_a_burst_in_send_mode_finds_its_slots) {
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   constexpr std::uint32_t kFrames = 2000;
   std::uint32_t pushed = 0;
-  for (int turn = 0; turn < 100'000 && harness.written[0].size() < kFrames; ++turn) {
+  for (int i = 0; i < 100'000 && harness.written[0].size() < kFrames; ++i) {
     while (pushed < kFrames && host.push(frame_of(kPeer, mac_number(1), pushed))) ++pushed;
-    harness.turn();
+    harness.iterate();
     harness.clock.advance(10us);
   }
   EXPECT_EQ(pushed, kFrames);
@@ -120,11 +119,11 @@ TEST(FramesTest, S001_26_a_burst_in_send_mode_finds_its_slots) {
   EXPECT_EQ(harness.count("msg.rx.send_data"), kFrames) << "the pairs' counters are the unit's";
   host.end();
   harness.run(5ms);
-  EXPECT_TRUE(harness.unit->sessions().empty());
+  EXPECT_TRUE(harness.unit->hosts().empty());
   EXPECT_EQ(harness.count("msg.rx.send_data"), kFrames) << "and stay when the host has gone";
 }
 
-TEST(FramesTest, S001_08_one_host_does_not_take_the_whole_turn) {
+TEST(FramesTest, S001_08_one_host_does_not_take_the_whole_iteration) {
   TwoHosts harness;
   TestHost& greedy = harness.host;
   TestHost& other = harness.other;
@@ -135,7 +134,7 @@ TEST(FramesTest, S001_08_one_host_does_not_take_the_whole_turn) {
   ASSERT_TRUE(other.push(frame_of(kPeer, mac_number(2))));
   harness.run(20ms);
   harness.lan().writes_blocked = false;
-  harness.turn();
+  harness.iterate();
   const std::vector<Frame>& written = harness.written[0];
   EXPECT_GT(written.size(), 500U) << "more than a batch";
   EXPECT_LT(written.size(), 600U) << "not all of it";
@@ -164,7 +163,7 @@ TEST(FramesTest, a_frame_for_another_host_is_given_once_while_the_lan_is_blocked
   EXPECT_EQ(harness.count("iou.from_host.frames"), 4U);
 }
 
-// Whatever the settings become while a frame waits for the LAN, what was said of it holds.
+// The verdict of a frame that waits for the LAN holds, however the settings change meanwhile.
 struct Change {
   const char* name;
   void (*make)(UnitHarness& harness, TestHost& host, TestHost& other);
@@ -199,7 +198,7 @@ constexpr std::array kChanges{
            }},
 };
 
-TEST(FramesTest, S001_25_a_frame_that_waits_for_the_lan_is_judged_once) {
+TEST(FramesTest, S001_25_a_frame_that_waits_for_the_lan_is_checked_once) {
   for (const Change& change : kChanges) {
     SCOPED_TRACE(change.name);
     UnitHarness harness;
@@ -208,7 +207,7 @@ TEST(FramesTest, S001_25_a_frame_that_waits_for_the_lan_is_judged_once) {
     ASSERT_TRUE(harness.attach(host, mac_number(1)));
     ASSERT_TRUE(harness.attach(other, mac_number(2)));
     harness.lan().writes_blocked = true;
-    // All are judged before the LAN takes one: the one that is not for it comes last.
+    // All are checked before the LAN takes one: the one that is not for the LAN comes last.
     const Frame to_lan = frame_of(kPeer, mac_number(1), 1);
     const Frame to_all = frame_of(kEverybody, mac_number(1), 2);
     const Frame to_other = frame_of(mac_number(2), mac_number(1), 3);
@@ -231,7 +230,7 @@ TEST(FramesTest, S001_25_a_frame_that_waits_for_the_lan_is_judged_once) {
   }
 }
 
-// A frame with a tag of the PVID keeps it, and one that was dropped stays so and is counted once.
+// A frame keeps the tag of the PVID, and a dropped frame stays dropped and is counted once.
 TEST(FramesTest, S001_25_a_frame_that_waits_keeps_its_tag_and_a_dropped_one_stays_dropped) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
@@ -251,7 +250,7 @@ TEST(FramesTest, S001_25_a_frame_that_waits_keeps_its_tag_and_a_dropped_one_stay
   EXPECT_EQ(harness.lan().changed_frames(), 0U);
   EXPECT_EQ(harness.count("iou.from_host.drop.spoof"), 1U);
   EXPECT_EQ(harness.count("iou.from_host.frames"), 2U);
-  // The next is judged by the new settings.
+  // The next frame is checked with the new settings.
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(9), 3, 0, 96)));
   harness.run(5ms);
   EXPECT_EQ(harness.written[0].back(), frame_of(kPeer, mac_number(9), 3, 8, 100));
@@ -319,7 +318,7 @@ TEST(FramesTest, F_51_what_the_port_has_begun_to_split_goes_out_before_a_stop) {
   ASSERT_TRUE(harness.run_until([&] { return harness.unit->is_drained(); }, Iou::kStopMax));
   ASSERT_EQ(harness.written[0].size(), 5U);
   for (const Frame& piece : harness.written[0]) {
-    // Each has the tag of the PVID and a right checksum behind it.
+    // Each has the tag of the PVID and then a correct checksum.
     const base::Bytes ethernet = base::Bytes(piece).subspan(lan::kVnetHeaderBytes);
     const auto layout = lan::parse_frame(ethernet);
     ASSERT_TRUE(layout);
@@ -336,7 +335,7 @@ TEST(FramesTest, F_51_a_host_that_is_away_does_not_hold_up_a_stop) {
   host.faults.set_cut(true);
   harness.run(1s);
   harness.unit->begin_stop();
-  harness.turn();
+  harness.iterate();
   EXPECT_TRUE(harness.unit->is_drained());
 }
 

@@ -1,4 +1,4 @@
-// A host that cannot take more, and frames that nobody can take.
+// A host that cannot take more, and frames that no host can take.
 #include "tests/unit/iou_module/unit_harness.h"
 #include "tests/unit/lan_bridge/frame_builder.h"
 
@@ -24,7 +24,7 @@ TEST(FullHostTest, what_one_host_alone_cannot_take_waits_in_the_port_for_a_while
     ASSERT_EQ(host.got[i], frame_of(mac_number(1), kPeer, i, 0, 1500));
   }
   EXPECT_EQ(harness.count("lan.rx.drop.host_full"), 0U);
-  // One that takes nothing at all does not hold the LAN: what it loses is counted.
+  // A host that takes nothing does not stop the LAN: the frames that it loses are counted.
   host.takes = false;
   for (std::uint32_t i = 0; i < kFrames; ++i) {
     harness.lan().queue(frame_of(mac_number(1), kPeer, i, 0, 1500));
@@ -33,7 +33,7 @@ TEST(FullHostTest, what_one_host_alone_cannot_take_waits_in_the_port_for_a_while
   EXPECT_GT(harness.count("lan.rx.drop.host_full"), 0U);
 }
 
-// What arrived may be longer than any frame: it is dropped, whatever would have been done with it.
+// A message may be longer than any frame: it is dropped in any case.
 TEST(FullHostTest, X_22_what_is_longer_than_any_frame_is_dropped) {
   UnitHarness harness({.pools = {{64, 2048}, {4, 1 << 20}}});
   TestHost& host = harness.add_host();

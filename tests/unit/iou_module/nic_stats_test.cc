@@ -1,4 +1,4 @@
-// GET_STATS, QUERY_STATS and CLEAR_STATS as a host asks them, against the frames that it knows of.
+// GET_STATS, QUERY_STATS and CLEAR_STATS as a host sends them, compared with its frames.
 #include "iou_module/nic_stats.h"
 
 #include <map>
@@ -34,7 +34,7 @@ class NicStatsTest : public testing::Test {
     }
     return stats;
   }
-  // Without what is 0.
+  // Without counters that are 0.
   Stats counted(const std::string& group) {
     Stats stats = get(group);
     std::erase_if(stats, [](const auto& entry) { return entry.second == 0; });
@@ -54,7 +54,7 @@ class NicStatsTest : public testing::Test {
   TestHost& host = harness.add_host();
 };
 
-// A frame of so many bytes on a LAN, with its FCS.
+// A frame that takes `bytes` on a LAN, with its FCS.
 Frame sized(const lan::MacAddress& to, const lan::MacAddress& from, std::size_t on_lan,
             std::uint16_t vlan = 0) {
   return frame_of(to, from, 0, vlan, on_lan - 4 + lan::kVnetHeaderBytes);
@@ -139,7 +139,7 @@ TEST_F(NicStatsTest, S001_25_each_drop_is_under_its_cause) {
                       {"iou.from_host.drop.short", 1},
                       {"iou.from_host.drop.vnet", 1}};
   EXPECT_EQ(counted("drops"), dropped);
-  EXPECT_EQ(counted("rmon").at("iou.from_host.unicast"), 2U) << "the short one is of no kind";
+  EXPECT_EQ(counted("rmon").at("iou.from_host.unicast"), 2U) << "the short one has no kind";
   EXPECT_EQ(get("basic").at("iou.from_host.frames"), 3U);
 }
 
@@ -147,7 +147,7 @@ TEST_F(NicStatsTest, S001_25_pools_and_queues_are_as_the_pair_has_them) {
   const Stats pools = get("pools");
   EXPECT_GT(pools.at("pool.ours.pools"), 0U);
   EXPECT_EQ(pools.at("pool.peer.available"), pools.at("pool.peer.elements"));
-  host.takes = false;  // what goes to it stays in its elements
+  host.takes = false;  // frames for it stay in its elements
   for (std::uint32_t i = 0; i < 10; ++i) harness.lan().queue(frame_of(mac_number(1), kPeer, i));
   harness.run(5ms);
   EXPECT_EQ(get("pools").at("pool.peer.available"), pools.at("pool.peer.available") - 10);

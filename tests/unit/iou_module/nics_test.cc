@@ -114,10 +114,10 @@ TEST(NicsTest, a_nic_that_is_not_there_is_refused_with_their_number) {
             std::string::npos)
       << host.refusal;
   EXPECT_EQ(harness.count("iou.hosts.refused_nic"), 1U);
-  EXPECT_TRUE(harness.unit->sessions().empty());
+  EXPECT_TRUE(harness.unit->hosts().empty());
   host.nic = 1;
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
-  EXPECT_EQ(harness.unit->nics()[1]->sessions().size(), 1U);
+  EXPECT_EQ(harness.unit->nics()[1]->hosts().size(), 1U);
 
   UnitHarness alone;
   TestHost& other = alone.add_host({.nic = 1});
@@ -133,8 +133,8 @@ TEST(NicsTest, a_host_that_asks_for_another_nic_leaves_the_first) {
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   host.nic = 1;
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
-  EXPECT_TRUE(harness.unit->nics()[0]->sessions().empty());
-  ASSERT_EQ(harness.unit->nics()[1]->sessions().size(), 1U);
+  EXPECT_TRUE(harness.unit->nics()[0]->hosts().empty());
+  ASSERT_EQ(harness.unit->nics()[1]->hosts().size(), 1U);
   harness.lan(0).queue(frame_of(mac_number(1), kPeer));
   harness.run(5ms);
   EXPECT_TRUE(host.got.empty());

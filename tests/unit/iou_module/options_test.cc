@@ -23,7 +23,7 @@ ParseOutcome<IouOptions> parse_all(const std::vector<std::string>& words) {
   return parse(static_cast<int>(argv.size()), argv.data(), "lab");
 }
 
-// With a LAN port and a place to listen that need nothing else.
+// Adds a LAN port and an endpoint that need no other options.
 ParseOutcome<IouOptions> with(std::vector<std::string> words) {
   words.insert(words.begin(), {"--lan", "eth1", "--listen", "shm://x"});
   return parse_all(words);

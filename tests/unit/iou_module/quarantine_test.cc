@@ -1,11 +1,12 @@
-// A host that guesses handles: each guess ends its session, the eighth within a minute its stay.
+// A host that guesses handles: each guess ends its connection, and the eighth within a minute
+// blocks the host.
 #include "messaging/connect.pb.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness::quarantine_test {
 namespace {
 
-// One RDMA write of the host to a handle that it was never given.
+// Posts one RDMA write of the host to a handle that was never granted to it.
 void guess(UnitHarness& harness, TestHost& host) {
   fabric::SendWr wr;
   wr.op = fabric::WrOp::kRdmaWrite;
@@ -15,7 +16,7 @@ void guess(UnitHarness& harness, TestHost& host) {
   ASSERT_TRUE(harness.run_until([&] { return !host.up(); }));
 }
 
-TEST(QuarantineTest, S_59_the_first_guess_ends_the_queue_pair_and_the_session) {
+TEST(QuarantineTest, S_59_the_first_guess_ends_the_queue_pair_and_the_connection) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
@@ -39,11 +40,12 @@ TEST(QuarantineTest, S_59_eight_guesses_within_a_minute_keep_the_node_out_for_fi
   }
   EXPECT_EQ(harness.count("iou.hosts.quarantined"), 1U);
   EXPECT_FALSE(harness.connect(host));
-  EXPECT_NE(host.refusal.find("memory that it was not given"), std::string::npos) << host.refusal;
+  EXPECT_NE(host.refusal.find("blocked after repeated remote access errors"), std::string::npos)
+      << host.refusal;
   host.start();  // another process of the same node
   EXPECT_FALSE(harness.connect(host));
   EXPECT_GT(harness.count("iou.hosts.refused_quarantine"), 0U);
-  // The other host goes on.
+  // The other host is not affected.
   EXPECT_TRUE(other.up());
   harness.lan().queue(frame_of(mac_number(2), kPeer));
   ASSERT_TRUE(harness.run_until([&] { return other.got.size() == 1; }));
@@ -52,9 +54,9 @@ TEST(QuarantineTest, S_59_eight_guesses_within_a_minute_keep_the_node_out_for_fi
   EXPECT_TRUE(harness.connect(host));
 }
 
-// The guess and the request for another session arrive together: the unit ends the session before
-// its pair has seen that its queue pair is gone.
-TEST(QuarantineTest, S_59_a_guesser_that_asks_anew_at_once_is_counted) {
+// The guess and the next CONNECT_REQ arrive together: the unit ends the host before its connection
+// has noticed that its queue pair has failed.
+TEST(QuarantineTest, S_59_a_guesser_that_reconnects_immediately_is_counted) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   messaging::connect::Capabilities c;
@@ -72,7 +74,7 @@ TEST(QuarantineTest, S_59_a_guesser_that_asks_anew_at_once_is_counted) {
   }
   for (std::size_t i = 0; i < 8; ++i) {
     ASSERT_TRUE(harness.connect(host)) << i;
-    harness.run(Iou::kSessionEvery);
+    harness.run(Iou::kAttachInterval);
     fabric::SendWr wr;
     wr.op = fabric::WrOp::kRdmaWrite;
     wr.remote_handle = fabric::MemoryHandle(host.random.next32());
@@ -81,7 +83,7 @@ TEST(QuarantineTest, S_59_a_guesser_that_asks_anew_at_once_is_counted) {
     host.adapter->connections().connect(*host.link, pairs, base::as_bytes(capabilities),
                                         harness.clock.now());
     host.step();
-    harness.run(Iou::kSessionEvery);
+    harness.run(Iou::kAttachInterval);
   }
   EXPECT_EQ(harness.count("iou.hosts.quarantined"), 1U);
 }

@@ -1,4 +1,4 @@
-// Hosts that ask for several queues, as the I/O unit meets them.
+// Hosts that request several queues.
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness::queues_test {
@@ -12,7 +12,7 @@ TEST(QueuesTest, S001_08_a_host_with_one_of_its_two_queues_is_not_up) {
   ASSERT_TRUE(harness.run_until([&] { return host.up(); }, 1s));
   harness.run(10ms);
   EXPECT_EQ(host.pair->peer_queues(), 2U);
-  EXPECT_EQ(harness.unit->sessions().size(), 1U);
+  EXPECT_EQ(harness.unit->hosts().size(), 1U);
   EXPECT_EQ(harness.unit->hosts_up(), 0U);
 }
 
@@ -35,7 +35,7 @@ TEST(QueuesTest, P_43_a_further_queue_needs_the_first) {
   host.connect();  // another host's first is not its own
   ASSERT_TRUE(harness.run_until([&] { return !host.refusal.empty(); }, 1s));
   EXPECT_NE(host.refusal.find("its first queue is not connected"), std::string::npos);
-  EXPECT_EQ(harness.unit->sessions().size(), 1U);
+  EXPECT_EQ(harness.unit->hosts().size(), 1U);
   EXPECT_TRUE(other.up());
 }
 

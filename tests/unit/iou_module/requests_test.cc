@@ -1,4 +1,4 @@
-// Requests of hosts: what is refused has changed nothing.
+// Requests of hosts: a refused one has changed nothing.
 #include "control/values.h"
 #include "messaging/cfgutil/node_name.h"
 #include "tests/unit/iou_module/unit_harness.h"
@@ -6,13 +6,13 @@
 namespace splitnic::iou::harness::requests_test {
 namespace {
 
-// What GET_STATE digests, and what it does not.
+// The state that GET_STATE covers, and the settings that it does not.
 std::string configuration(const AttachedHost& host) {
-  return host.nic.state().digest() + (host.nic.started ? "started " : "stopped ") +
-         std::to_string(host.nic.granted) + host.nic.node_name;
+  return host.nic().state().digest() + (host.nic().started ? "started " : "stopped ") +
+         std::to_string(host.nic().granted) + host.nic().node_name;
 }
 
-// Attached, with something in every table.
+// Attaches the host and adds an entry to every table.
 bool set_up(UnitHarness& harness, TestHost& host) {
   cfg::SetFilterRequest filter;
   filter.mutable_filter()->add_unicast(bytes(mac_number(11)));
@@ -26,21 +26,21 @@ bool set_up(UnitHarness& harness, TestHost& host) {
 struct P43 : testing::Test {
   UnitHarness harness;
   TestHost& host = harness.add_host();
-  AttachedHost* session = nullptr;
+  AttachedHost* attached = nullptr;
   std::string before;
 
   void SetUp() override {
     ASSERT_TRUE(set_up(harness, host));
-    session = harness.unit->sessions().at(0);
-    before = configuration(*session);
+    attached = harness.unit->hosts().at(0);
+    before = configuration(*attached);
   }
-  // Straight to the unit: longer than a message can be, too.
+  // Passes the request directly to the unit, so that it may be longer than a message.
   CfgStatus ask(CfgCode code, const std::string& data) {
-    return harness.unit->nics()[0]->serve(*session, {code, base::as_bytes(data)}).status;
+    return harness.unit->nics()[0]->on_cfg_request(*attached, {code, base::as_bytes(data)}).status;
   }
   void is_refused(CfgCode code, const std::string& data, CfgStatus status = CfgStatus::kBadValue) {
     EXPECT_EQ(ask(code, data), status) << messaging::name(code);
-    EXPECT_EQ(configuration(*session), before) << messaging::name(code);
+    EXPECT_EQ(configuration(*attached), before) << messaging::name(code);
   }
 };
 using RequestsP43Test = P43;
@@ -83,9 +83,9 @@ TEST_F(RequestsP43Test, P_43_a_field_of_another_type_is_refused) {
     is_refused(code, bytes_as_number);
   }
   is_refused(CfgCode::kSetFilter, std::string("\x0a\x02\x08\x05", 4));  // inside of the filter
-  // A field of a later version is no fault, and does nothing.
+  // A field of a later version is not an error, and has no effect.
   EXPECT_EQ(ask(CfgCode::kStart, std::string("\xa2\x06\x04lan0", 7)), CfgStatus::kOk);
-  EXPECT_EQ(configuration(*session), before);
+  EXPECT_EQ(configuration(*attached), before);
 }
 
 TEST_F(RequestsP43Test, P_43_a_value_that_cannot_be_is_refused) {
@@ -165,7 +165,7 @@ TEST(RequestsTest, a_peers_name_is_cleaned) {
   host.name = ".ho st\n\x1b[2J\u00e4-A_9.x";
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   const std::string clean = "_ho_st___2J__-A_9.x";
-  EXPECT_EQ(harness.unit->sessions().at(0)->pair().peer_name(), clean);
+  EXPECT_EQ(harness.unit->hosts().at(0)->pair().peer_name(), clean);
   EXPECT_TRUE(control::is_node_name(clean));
   EXPECT_TRUE(harness.has_counter("host." + clean + ".iou.to_host.frames"));
   for (int byte = 0; byte < 256; ++byte) {

@@ -1,4 +1,4 @@
-// What the unit tells a LAN port of how many hosts share it [S001-08].
+// The unit notifies a LAN port whether several hosts share it [S001-08].
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness::sharing_test {
@@ -37,13 +37,13 @@ TEST(SharingTest, S001_08_hosts_of_another_nic_do_not_share_the_port) {
   EXPECT_EQ(harness.lan(1).told_shared, Told({true}));
 }
 
-TEST(SharingTest, S001_08_a_host_that_connects_anew_does_not_share_the_port_with_itself) {
+TEST(SharingTest, S001_08_a_host_that_reconnects_does_not_share_the_port_with_itself) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
-  harness.run(Iou::kSessionEvery);
+  harness.run(Iou::kAttachInterval);
   ASSERT_TRUE(harness.connect(host));
-  harness.run(Iou::kSessionEvery);
+  harness.run(Iou::kAttachInterval);
   host.start();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   EXPECT_EQ(harness.lan().told_shared, Told());

@@ -1,4 +1,4 @@
-// Frames that have to be split on their way to a host, among others that lie in the same ring.
+// Frames that have to be split for a host, among others in the same ring.
 #include <gtest/gtest.h>
 
 #include "tests/unit/iou_module/unit_harness.h"

@@ -1,7 +1,7 @@
-// An I/O unit with LAN ports and hosts that are a channel pair each, in one thread with a manual
-// clock: what the unit does to frames and requests, without the host module.
+// An I/O unit with LAN ports and hosts of one channel pair each, in one thread with a manual clock:
+// tests of frames and requests without the host module.
 //
-//   UnitBench harness({.nics = 2});
+//   UnitHarness harness({.nics = 2});
 //   TestHost& host = harness.add_host({.nic = 1});
 //   ASSERT_TRUE(harness.attach(host, kMac));
 //   harness.lan(1).queue(frame_of(kMac, kPeer));
@@ -62,8 +62,8 @@ struct HostOptions {
   std::uint32_t nic = 0;
   messaging::Mode mode = messaging::Mode::kRdma;
   std::vector<messaging::PoolSpec> pools{};  // none: the default ones
-  std::uint32_t queues = 1;                  // asked for; only its first is ever made
-  std::uint32_t queue = 0;                   // which of them that one says it is
+  std::uint32_t queues = 1;                  // requested; only the first is ever made
+  std::uint32_t queue = 0;                   // its number in CONNECT_REQ
 };
 
 class TestHost final : public messaging::PairOwner, private fabric::ConnectionHandler {
@@ -87,7 +87,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
   }
   ~TestHost() override { end(); }
 
-  // Another process of this host; the old one says nothing.
+  // Starts another process of this host; the old one ends silently.
   void start() {
     end();
     link = nullptr;
@@ -100,7 +100,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     adapter->connections().set_handler(*this);
     added->connect(unit_, clock_.now());
   }
-  // A new connection of the same process; the one before is ended.
+  // Makes a new connection of the same process and ends the one before.
   void connect() {
     end();
     refusal.clear();
@@ -120,7 +120,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     if (pair) pair->close(clock_.now());
     pair.reset();
   }
-  // Frames are copied one behind the other; nothing is used twice in a connection.
+  // Frames are copied one after another; no memory is used twice in a connection.
   bool push(const Frame& frame) {
     CHECK(used_ + frame.size() <= arena_.size());
     const base::MutableBytes room(arena_.data() + used_, frame.size());
@@ -206,7 +206,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
 struct HarnessConfig {
   std::size_t nics = 1;
   std::size_t hosts_max = 64;
-  std::uint32_t queues = 1;                  // that the unit gives
+  std::uint32_t queues = 1;                  // that the unit grants
   std::vector<messaging::PoolSpec> pools{};  // its own; none: the default ones
 };
 
@@ -247,10 +247,10 @@ class UnitHarness {
     std::vector<lan::FramePort*> ports;
     for (const auto& lan : lans_) ports.push_back(lan.get());
     IouConfig config;
-    config.session.pair.node_name = "unit";
+    config.host.pair.node_name = "unit";
     config.hosts_max = hosts_max_;
-    config.session.pair.queues = queues_;
-    if (!pools_.empty()) config.session.pair.pools = pools_;
+    config.host.pair.queues = queues_;
+    if (!pools_.empty()) config.host.pair.pools = pools_;
     unit = std::make_unique<Iou>(config, *adapter, ports, random);
   }
 
@@ -261,7 +261,7 @@ class UnitHarness {
   }
   sim::FakePort& lan(std::size_t nic = 0) { return *lans_[nic]; }
 
-  bool turn() {
+  bool iterate() {
     bool made_progress = unit->step(clock.now(), true);
     for (const auto& host : hosts_) made_progress |= host->step();
     for (const auto& host : hosts_) made_progress |= host->endpoint.queued_batches() > 0;
@@ -275,7 +275,7 @@ class UnitHarness {
   bool run_until(Done&& done, base::Duration span = 2s) {
     return run_until(done, clock.now() + span);
   }
-  // Connected, with this address and started.
+  // Connects the host, sets this address and starts its NIC.
   bool attach(TestHost& host, const lan::MacAddress& mac) {
     if (!connect(host)) return false;
     cfg::InitNicRequest init;
@@ -286,11 +286,11 @@ class UnitHarness {
   }
   bool connect(TestHost& host) {
     if (!run_until([&] { return host.link_up(); })) return false;
-    // A unit that was asked too soon after the last time is asked again, as a host does.
+    // The request is repeated, as a host does, if the unit has attached a host just before.
     for (int tries = 0; tries < 3; ++tries) {
       host.connect();
       if (run_until([&] { return host.up() || !host.refusal.empty(); }) && host.up()) return true;
-      run(Iou::kSessionEvery);
+      run(Iou::kAttachInterval);
     }
     return false;
   }
@@ -354,7 +354,7 @@ class UnitHarness {
     while (!done()) {
       if (clock.now() >= end) return false;
       bool made_progress = false;
-      for (int i = 0; i < 64 && turn(); ++i) made_progress = true;
+      for (int i = 0; i < 64 && iterate(); ++i) made_progress = true;
       base::Time due = unit->deadline();
       for (const auto& host : hosts_) {
         due = std::min({due, host->deadline(), host->faults.deadline()});
@@ -373,7 +373,7 @@ class UnitHarness {
   std::vector<std::unique_ptr<TestHost>> hosts_;
 };
 
-// A host, and another beside it if it is not alone; both attached.
+// A host and, unless it is alone, another one; both are attached.
 struct TwoHosts : UnitHarness {
   explicit TwoHosts(bool is_alone = false) {
     EXPECT_TRUE(attach(host, mac_number(1)));

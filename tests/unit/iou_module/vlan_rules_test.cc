@@ -1,4 +1,4 @@
-// Which VLANs a host hears, and the tag of its untagged frames.
+// The VLANs whose frames reach a host, and the tag of its untagged frames.
 #include "iou_module/vlan_rules.h"
 
 #include <gtest/gtest.h>

@@ -89,7 +89,7 @@ inline void put_ip(Bytes& out, const Spec& s, std::size_t l4_bytes) {
   put32(out, 0x0A00000B);
 }
 
-// [vnet header][Ethernet frame] as specified.
+// Builds [vnet header][Ethernet frame] as specified.
 inline Bytes make_frame(const Spec& s) {
   Bytes out(VnetHeader::kBytes);
   for (const auto* mac : {&s.destination, &s.source}) {

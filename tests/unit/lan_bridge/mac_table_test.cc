@@ -36,7 +36,7 @@ TEST(MacTableTest, learns_ages_and_forgets) {
 TEST(MacTableTest, an_address_may_move_unless_pinned) {
   MacTable table(64, seconds(300), 1);
   table.learn(mac(1), 3, kStart);
-  EXPECT_EQ(table.learn(mac(1), 4, kStart), Outcome::kMoved);
+  EXPECT_EQ(table.learn(mac(1), 4, kStart), Outcome::kReassigned);
   EXPECT_EQ(table.find(mac(1), kStart), HostSlot{4});
   table.pin(mac(2), 3, kStart);
   EXPECT_EQ(table.learn(mac(2), 4, kStart), Outcome::kRefused);

@@ -10,10 +10,12 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "lan_bridge/frame/segment.h"
 #include "lan_bridge/frame_port.h"
 #include "tests/unit/lan_bridge/frame_builder.h"
 
@@ -39,7 +41,7 @@ inline void on_veth(const std::function<void()>& body, const std::string& mtu = 
   in_namespace([&] {
     run("ip link add va mtu " + mtu + " type veth peer name vb mtu " + mtu);
     run("ip link set va up && ip link set vb up");
-    // Until the kernel has noticed both carriers it drops what is sent.
+    // The kernel drops frames until it has noticed both carriers.
     run("for i in va vb; do until ip -br link show $i | grep -q ' UP '; do sleep 0.01; done; done");
     body();
   });
@@ -50,8 +52,8 @@ class Inbox {
   explicit Inbox(FramePort& port, std::size_t arena_bytes = 4U << 20)
       : port_(port), arena_(arena_bytes), ring_(arena_, 1024) {}
 
-  // Up to `count` frames. `quiet`: only those that come without a gap of 100 ms; else they must
-  // come, however busy the machine is.
+  // Reads up to `count` frames. `quiet`: only those that arrive without a gap of 100 ms; else all
+  // of them must arrive, however busy the machine is.
   std::vector<Bytes> take(std::size_t count, bool quiet = false) {
     const auto patience = std::chrono::milliseconds(quiet ? 100 : 60'000);
     auto end = std::chrono::steady_clock::now() + patience;
@@ -81,7 +83,7 @@ class Inbox {
   FrameRing ring_;
 };
 
-// All of them, waiting while the port would block.
+// Writes all frames, and waits while the port would block.
 inline void write_all(FramePort& port, const std::vector<Bytes>& frames) {
   std::vector<base::Bytes> views(frames.begin(), frames.end());
   std::span<const base::Bytes> left(views);
@@ -109,7 +111,27 @@ inline std::uint64_t sum_of(const std::map<std::string, std::uint64_t>& counters
   }
   return sum;
 }
-// The two balances of port_counters.h.
+// Appends the frames that software GSO makes of this frame.
+inline void append_finished(Bytes frame, std::vector<Bytes>& out) {
+  auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
+  if (!segmenter) {
+    ASSERT_TRUE(finish_checksum(frame));
+    out.push_back(frame);
+    return;
+  }
+  Piece piece;
+  while (segmenter->next(piece)) {
+    out.emplace_back(piece.size());
+    piece.copy_to(out.back());
+  }
+}
+inline std::vector<Bytes> finished(std::span<const Bytes> frames) {
+  std::vector<Bytes> out;
+  for (const Bytes& frame : frames) append_finished(frame, out);
+  return out;
+}
+
+// Checks the two balances of port_counters.h.
 inline void expect_balance(const FramePort& port, std::uint64_t frames_read,
                            std::uint64_t frames_written) {
   const auto c = counters_of(port);
@@ -127,7 +149,8 @@ inline bool eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-// With the header as its receiver rebuilds it: the kernel may choose hdr_len.
+// Returns the frame with the header as its receiver rebuilds it, because hdr_len depends on the
+// kernel.
 inline Bytes rebuilt(Bytes frame, std::uint32_t mtu = 1500) {
   EXPECT_EQ(rebuild(frame, kOffloadChecksum | kOffloadTso4 | kOffloadTso6 | kOffloadUso, mtu),
             VnetVerdict::kGood);

@@ -1,4 +1,4 @@
-// Golden bytes of the frames that announce an address to a LAN: RFC 826 and 5227, RFC 4861.
+// Golden bytes of address announcements: RFC 826, RFC 5227, RFC 4861.
 #include "lan_bridge/frame/announce.h"
 
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ TEST(AnnounceTest, golden_neighbour_advertisement) {
   LocalAddress address{.is_ip6 = true,
                        .bytes = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 1}};
   EXPECT_EQ(bytes_of(address), advertisement(0x20, 0x599B));
-  address.is_router = true;  // else its neighbours would take it for none any more
+  address.is_router = true;  // else its neighbours would no longer use it as a router
   EXPECT_EQ(bytes_of(address), advertisement(0xA0, 0xD99A));
 }
 

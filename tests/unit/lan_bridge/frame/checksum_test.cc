@@ -1,4 +1,4 @@
-// Checksums against sums made by hand elsewhere, and against each other.
+// Checksums compared with known sums and with each other.
 #include "lan_bridge/frame/checksum.h"
 
 #include <gtest/gtest.h>

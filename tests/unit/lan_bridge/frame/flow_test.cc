@@ -55,7 +55,7 @@ TEST(FlowTest, another_byte_that_counts_is_another_flow) {
   EXPECT_NE(flow_of(make_frame({.is_udp = true})), flow_of(make_frame({.is_udp = false})));
 }
 
-// Only the first fragment has ports: it goes where the others go.
+// Only the first fragment has ports: it is of the same flow as the others.
 TEST(FlowTest, fragments_go_together_whatever_they_carry) {
   Bytes first = make_frame({.is_udp = true, .payload_bytes = 64});
   Bytes last = first;

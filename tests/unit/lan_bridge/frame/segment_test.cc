@@ -1,4 +1,4 @@
-// Segmentation: each piece is right, and together they are the frame that was cut.
+// Segmentation: each piece is correct, and together they are the super-frame.
 #include "lan_bridge/frame/segment.h"
 
 #include <gtest/gtest.h>

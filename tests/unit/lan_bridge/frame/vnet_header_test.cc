@@ -1,4 +1,4 @@
-// The 12 bytes, and the rebuilding that trusts none of them.
+// The virtio-net header, and the rebuilding that validates it.
 #include "lan_bridge/frame/vnet_header.h"
 
 #include <gtest/gtest.h>

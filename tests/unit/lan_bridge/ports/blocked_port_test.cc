@@ -1,5 +1,5 @@
 // Ports with software GSO on an interface slower than their writers: two writers alternate, and a
-// writer's memory is gone as soon as its frame was taken.
+// writer's memory is freed as soon as its frame was taken.
 #include <gtest/gtest.h>
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
@@ -8,7 +8,6 @@
 #include <deque>
 #include <memory>
 
-#include "lan_bridge/frame/segment.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/pcap_port.h"
 #include "lan_bridge/ports/tap_port.h"
@@ -26,7 +25,7 @@ constexpr const char* kSlow = " root tbf rate 8mbit burst 3kb limit 10mb";
 struct Writer {
   std::deque<Bytes> frames;
 
-  // Offers its next frame in memory that is no more when the call returns.
+  // Offers the next frame in memory that is overwritten when the call returns.
   bool offer(FramePort& port) {
     const Bytes& frame = frames.front();
     auto memory = std::make_unique<std::byte[]>(frame.size());
@@ -53,22 +52,8 @@ std::array<Writer, 2> two_writers() {
   return out;
 }
 
-void append_segmented(Bytes frame, std::vector<Bytes>& out) {
-  auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
-  if (!segmenter) {
-    ASSERT_TRUE(finish_checksum(frame));
-    out.push_back(frame);
-    return;
-  }
-  Piece piece;
-  while (segmenter->next(piece)) {
-    out.emplace_back(piece.size());
-    piece.copy_to(out.back());
-  }
-}
-
-// Every segment of every frame arrives once, and no frame of the one within a frame of the other.
-void expect_whole_frames_in_turn(FramePort& port, FramePort& lan) {
+// Every segment of every frame arrives once, and the segments of two frames never mix.
+void expect_whole_frames(FramePort& port, FramePort& lan) {
   std::array<Writer, 2> writers = two_writers();
   std::vector<Bytes> expected;
   std::size_t taken = 0;
@@ -81,14 +66,14 @@ void expect_whole_frames_in_turn(FramePort& port, FramePort& lan) {
       if (writers[0].frames.empty() && writers[1].frames.empty() && !port.write_pending()) break;
       port.flush();
     } else if (const Bytes frame = writer.frames.front(); writer.offer(port)) {
-      append_segmented(frame, expected);
+      append_finished(frame, expected);
       ++taken;
     } else {
       ++times_refused;
     }
     if (!port.write_pending()) continue;
     ++times_pending;
-    // A frame that was begun continues as it began.
+    // A frame that has been started continues unchanged.
     ASSERT_TRUE(port.set_offloads(kOffloadsAll));
     ASSERT_TRUE(port.set_offloads(0));
     pollfd wait{port.fd(), POLLOUT, 0};
@@ -116,7 +101,7 @@ void expect_whole_frames_of_pcap(bool has_batches) {
     auto port = *PcapPort::open({.interface = "vb", .has_batches = has_batches});
     shrink_send_buffer(*port);
     run(std::string("tc qdisc add dev vb") + kSlow);
-    expect_whole_frames_in_turn(*port, *lan);
+    expect_whole_frames(*port, *lan);
   });
 }
 TEST(BlockedPortTest, pcap_ends_a_frame_before_it_takes_another_writers) {
@@ -126,15 +111,15 @@ TEST(BlockedPortTest, pcap_frame_by_frame_ends_a_frame_before_it_takes_another_w
   expect_whole_frames_of_pcap(false);
 }
 
-// A frame that needs no software GSO is never kept by the port: if it would block it stays with its
-// writer.
+// The port never keeps a frame that needs no software GSO: if it would block, its writer keeps it.
 TEST(BlockedPortTest, pcap_loses_no_plain_frame_that_would_block) {
   for (const bool has_batches : {true, false}) {
     on_veth([has_batches] {
       auto lan = *PacketPort::open({.interface = "va"});
       auto port = *PcapPort::open({.interface = "vb", .has_batches = has_batches});
       shrink_send_buffer(*port);
-      run("tc qdisc add dev vb root tbf rate 8kbit burst 2kb limit 10mb");  // hardly any leaves
+      run("tc qdisc add dev vb root tbf rate 8kbit burst 2kb limit 10mb");  // hardly any frame
+                                                                            // leaves
       std::vector<Bytes> frames;
       for (std::uint64_t i = 0; i < 100; ++i) frames.push_back(make_frame({.seed = i}));
       const std::vector<base::Bytes> views(frames.begin(), frames.end());
@@ -158,11 +143,11 @@ TEST(BlockedPortTest, packet_without_offloads_ends_a_frame_before_it_takes_anoth
     shrink_send_buffer(*port);
     ASSERT_TRUE(port->set_offloads(0));
     run(std::string("tc qdisc add dev vb") + kSlow);
-    expect_whole_frames_in_turn(*port, *lan);
+    expect_whole_frames(*port, *lan);
   });
 }
 
-// A TAP blocks when what it carried in is still on its way out elsewhere.
+// A TAP blocks while its frames wait at another interface.
 TEST(BlockedPortTest, tap_without_offloads_ends_a_frame_before_it_takes_another_writers) {
   on_veth([] {
     auto lan = *PacketPort::open({.interface = "va"});
@@ -173,7 +158,7 @@ TEST(BlockedPortTest, tap_without_offloads_ends_a_frame_before_it_takes_another_
     run("tc filter add dev nic0 ingress protocol all prio 1 u32 match u32 0 0"
         " action mirred egress redirect dev vb");
     run(std::string("tc qdisc add dev vb") + kSlow);
-    expect_whole_frames_in_turn(*port, *lan);
+    expect_whole_frames(*port, *lan);
   });
 }
 

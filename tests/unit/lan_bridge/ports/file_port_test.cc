@@ -1,4 +1,4 @@
-// Captures as ports, and the port names that a person types.
+// Captures as ports, and port specifications.
 #include "lan_bridge/ports/file_port.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST_F(FilePortTest, S001_02_replays_a_capture_and_writes_one_without_privilege)
   EXPECT_TRUE(port->input_ended());
   write_all(*port, frames);
   expect_balance(*port, 3, 3);
-  // Written frames are readable at once: segments of the super-frame, all checksums finished.
+  // The output is readable immediately: segments of the super-frame, all checksums finished.
   auto again = open({.in = path("out.pcap")});
   const auto written = Inbox(*again).take(100, true);
   ASSERT_EQ(written.size(), 2U + 21);
@@ -91,7 +91,7 @@ TEST_F(FilePortTest, loops_when_asked_and_ends_when_not) {
   EXPECT_TRUE(nothing->input_ended());
 }
 
-TEST_F(FilePortTest, speed_keeps_the_captures_own_pace) {
+TEST_F(FilePortTest, speed_replays_with_the_gaps_of_the_capture) {
   const std::vector<Bytes> frames(6, make_frame({}));  // 50 ms long
   auto port = open({.in = write_capture(frames), .speed = 0.5});
   ASSERT_GE(port->fd(), 0);
@@ -161,9 +161,9 @@ TEST_F(PortFactoryTest, errors_are_one_clear_line) {
   on_veth([&] {
     EXPECT_EQ(error_of("eth77"), "eth77: no such interface");
     EXPECT_EQ(error_of("packet:eth77"), "eth77: no such interface");
-    EXPECT_EQ(
-        error_of("wifi:x"),
-        "\"wifi:x\" is no kind of port: use pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");
+    EXPECT_EQ(error_of("wifi:x"),
+              "\"wifi:x\" is not a kind of port: use pcap:IF, packet:IF, tap:NAME or "
+              "file:IN.pcap,OUT.pcap");
     EXPECT_EQ(
         error_of("tap:"),
         "\"tap:\" names no interface: use pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");
@@ -176,7 +176,7 @@ TEST_F(PortFactoryTest, errors_are_one_clear_line) {
     run("ip link set va down");
     EXPECT_EQ(error_of("pcap:va"), "va: the interface is down: ip link set va up");
     run("ip link set va up");
-    // This thread alone becomes an ordinary user, which takes its capabilities.
+    // This thread becomes an ordinary user and so loses its capabilities.
     ASSERT_EQ(::syscall(SYS_setresuid, -1, 65534, -1), 0);
     EXPECT_EQ(error_of("pcap:va"), "va: not permitted: run as root or with CAP_NET_RAW");
     EXPECT_EQ(error_of("packet:va"), "va: not permitted: run as root or with CAP_NET_RAW");

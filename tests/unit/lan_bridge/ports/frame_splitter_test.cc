@@ -1,5 +1,5 @@
-// A frame that the port segments in software and cannot send at once: the port owns the rest of
-// it, whatever becomes of the memory that it came from and whoever writes next.
+// A port that cannot send all segments of a frame immediately owns the rest, whatever happens to
+// the memory of the frame and whichever host writes next.
 #include "lan_bridge/ports/frame_splitter.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ std::vector<Bytes> joined(std::initializer_list<std::vector<Bytes>> parts) {
   return out;
 }
 
-// A frame in separate memory, of which nothing is left after the write.
+// Writes a frame from memory that is overwritten after the call.
 std::size_t write_and_free(FramePort& port, const Bytes& frame) {
   auto memory = std::make_unique<std::byte[]>(frame.size());
   std::memcpy(memory.get(), frame.data(), frame.size());
@@ -78,7 +78,7 @@ TEST(WriteSplitterTest, a_frame_begun_is_the_ports_own_and_ends_before_another_h
   EXPECT_EQ(counters_of(wire.port)["tx.split"], 12U);
 }
 
-// At whatever piece it blocks, also before the first; nobody writes any more, so flush() ends it.
+// It may block at any piece, also before the first; no host writes any more, so flush() ends it.
 TEST(WriteSplitterTest, flush_alone_ends_a_frame_wherever_it_blocked) {
   for (std::size_t room = 0; room <= 5; ++room) {
     Wire wire;
@@ -110,7 +110,7 @@ TEST(WriteSplitterTest, a_batch_ends_at_the_frame_that_blocked) {
     taken.push_back(wire.port.write(left));
     left = left.subspan(taken.back());
   }
-  // The plain frame and the super-frame, its five segments, the checksum frame a step after its
+  // The plain frame and the super-frame, its five segments, the checksum frame one call after its
   // port took it, the last.
   EXPECT_EQ(taken, (std::vector<std::size_t>{2, 0, 0, 0, 0, 1, 0, 1}));
   EXPECT_EQ(wire.seen, joined({{frames[0]},

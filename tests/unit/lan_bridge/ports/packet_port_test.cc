@@ -39,7 +39,7 @@ TEST(PacketPortTest, super_frames_and_partial_checksums_cross_whole) {
     write_all(*a, sent);
     Inbox inbox(*b);
     EXPECT_EQ(rebuilt(inbox.take(sent.size())), sent);
-    EXPECT_TRUE(Inbox(*a).take_all().empty());  // our own frames do not come back
+    EXPECT_TRUE(Inbox(*a).take_all().empty());  // the port does not receive its own frames
     expect_balance(*a, 0, sent.size());
     expect_balance(*b, sent.size(), 0);
   });
@@ -131,8 +131,8 @@ TEST(PacketPortTest, an_offload_switched_off_is_done_in_software_both_ways) {
   });
 }
 
-// More datagrams in one than the kernel makes (UDP_MAX_SEGMENTS: 128, 64 before 6.9).
-TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_segmented_here_and_logged_once) {
+// More datagrams in one frame than the kernel creates (UDP_MAX_SEGMENTS: 128, 64 before 6.9).
+TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_cut_here_and_said_once) {
   on_veth([] {
     auto [a, b] = open_pair();
     const Bytes refused = make_frame({.is_udp = true, .payload_bytes = 15000, .gso_size = 100});
@@ -185,7 +185,7 @@ TEST(PacketPortTest, the_units_own_fabric_datagrams_are_never_captured) {
     for (const std::string address : {"10.0.0", "10.0.0.1%va", "fe80:%va"}) {
       const auto bad = PacketPort::open({.interface = "va", .exclude = {{7471, address}}});
       ASSERT_FALSE(bad);
-      EXPECT_EQ(bad.error().text(), "va: \"" + address + "\" is no IP address");
+      EXPECT_EQ(bad.error().text(), "va: \"" + address + "\" is not an IP address");
     }
   });
 }
@@ -211,7 +211,7 @@ TEST(PacketPortTest, a_port_on_a_lan_nic_begins_with_the_mtu_asked_for) {
       ASSERT_TRUE(port) << port.error().text();
       EXPECT_EQ((*port)->state().mtu, mtu);
       run("ip link show va | grep -q 'mtu " + std::to_string(mtu) + "'");
-      ASSERT_TRUE(open_port(spec, {}, clock));  // not asked: it stays
+      ASSERT_TRUE(open_port(spec, {}, clock));  // not requested: it stays
       run("ip link show va | grep -q 'mtu " + std::to_string(mtu) + "'");
       const auto refused = open_port(spec, {.mtu = 70000}, clock);
       ASSERT_FALSE(refused);
@@ -232,7 +232,7 @@ TEST(PacketPortTest, what_the_kernel_drops_or_refuses_is_counted_by_name) {
     const std::size_t got = Inbox(*b).take_all().size();
     EXPECT_LT(got, kMany);
     EXPECT_EQ(counters_of(*b)["rx.drop.kernel"], kMany - got);
-    EXPECT_EQ(counters_of(*b)["rx.drop.kernel"], kMany - got);  // not lost by being read
+    EXPECT_EQ(counters_of(*b)["rx.drop.kernel"], kMany - got);  // reading it loses nothing
     write_all(*a, {make_frame({.payload_bytes = 2000}), Bytes(20), Bytes(0)});
     EXPECT_EQ(counters_of(*a)["tx.drop.too_long"], 1U);
     EXPECT_EQ(counters_of(*a)["tx.drop.short"], 2U);
@@ -244,7 +244,7 @@ TEST(PacketPortTest, what_the_kernel_drops_or_refuses_is_counted_by_name) {
   });
 }
 
-// Frames that a full interface has not taken wait with its host, not in the socket before it.
+// A frame that a full interface has not taken has to wait at its host, not in the socket.
 TEST(PacketPortTest, S001_08_the_socket_holds_little_of_what_goes_out) {
   on_veth([] {
     const auto port = *PacketPort::open({.interface = "va"});
@@ -302,7 +302,7 @@ TEST(NetlinkLinkTest, a_bridge_port_leaving_its_bridge_is_not_gone) {
   on_veth([] {
     auto a = *PacketPort::open({.interface = "va", .promiscuous = false});
     run("ip link add br0 type bridge && ip link set br0 up && ip link set va master br0");
-    EXPECT_TRUE(a->state().promiscuous);  // a bridge listens to everything
+    EXPECT_TRUE(a->state().promiscuous);  // a bridge receives everything
     run("ip link set va nomaster");
     EXPECT_TRUE(a->state().link_up);
     EXPECT_FALSE(a->state().promiscuous);

@@ -1,5 +1,5 @@
 // libpcap on a real veth with default offloads: super-frames, partial checksums and tags out of
-// band arrive; what leaves fits the MTU and carries finished checksums.
+// band arrive; frames that are sent fit the MTU and have finished checksums.
 #include "lan_bridge/ports/pcap_port.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(PcapPortTest, what_is_sent_frame_by_frame_is_the_same) {
   expect_finished_frames_within_the_mtu(false);
 }
 
-// Nobody else's frame is lost with it, and who looks at the interface sees all that leaves.
+// No other frame is lost with it, and a capture on the interface sees every frame that leaves.
 TEST(PcapPortTest, a_frame_longer_than_the_mtu_amid_a_batch_drops_alone) {
   on_veth([] {
     auto [lan, port] = open_pair();
@@ -168,7 +168,8 @@ TEST(PcapPortTest, losses_are_counted_by_name) {
     auto [lan, port] = open_pair({.interface = "vb", .buffer_bytes = 1U << 20});
     write_all(*lan, {make_frame({.is_udp = true, .payload_bytes = 9000, .gso_size = 1400})});
     EXPECT_TRUE(Inbox(*port).take_all().empty());
-    EXPECT_EQ(counters_of(*port)["rx.drop.gso"], 1U);  // merged datagrams: never passed on as one
+    EXPECT_EQ(counters_of(*port)["rx.drop.gso"],
+              1U);  // merged datagrams are never forwarded as one
     write_all(*lan, std::vector<Bytes>(500, make_frame({})));
     const std::size_t got = Inbox(*port).take_all().size();
     EXPECT_LT(got, 500U);
@@ -182,7 +183,7 @@ TEST(PcapPortTest, losses_are_counted_by_name) {
     EXPECT_FALSE(port->state().link_up);
     Inbox(*port).take_all();
     run("ip link set vb up");
-    // It continues after the interface came back (the other end needs a moment to notice).
+    // The port works again once the interface is up (the other end needs a moment to notice).
     std::size_t later = 0;
     EXPECT_TRUE(eventually([&] {
       if (later == 0) write_all(*lan, {make_frame({})});

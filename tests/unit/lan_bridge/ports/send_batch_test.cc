@@ -1,5 +1,5 @@
-// Batches into a socket that keeps the bounds of messages and takes only some of them: what it
-// does when that blocks or refuses one, wherever in a batch.
+// Batches into a socket that preserves message boundaries and takes a limited number of messages:
+// it may block or refuse one anywhere in a batch.
 #include "lan_bridge/ports/send_batch.h"
 
 #include <gtest/gtest.h>
@@ -11,12 +11,13 @@
 #include "base/unique_fd.h"
 #include "lan_bridge/frame_ring.h"
 #include "lan_bridge/ports/frame_splitter.h"
-#include "tests/unit/lan_bridge/frame_builder.h"
+#include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::send_batch_test {
 
 using frame_builder::Bytes;
 using frame_builder::make_frame;
+using port_harness::finished;
 
 constexpr int kSendBuffer = 16384;
 
@@ -28,7 +29,7 @@ struct Socket {
     out = base::UniqueFd(fds[1]);
     EXPECT_EQ(::setsockopt(in.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer), 0);
   }
-  // Returns what has arrived, up to `count`, as frames with an empty vnet header.
+  // Returns up to `count` frames that have arrived, with an empty vnet header.
   void take(std::vector<Bytes>& frames, std::size_t count = SIZE_MAX) const {
     Bytes room(kVnetHeaderBytes + 65536);
     for (; count > 0; --count) {
@@ -57,24 +58,6 @@ Bytes super_frame(std::uint64_t seed, std::size_t segments, bool is_udp = false)
   return make_frame(
       {.is_udp = is_udp, .payload_bytes = segments * 1000 - 300, .gso_size = 1000, .seed = seed});
 }
-void append_segmented(Bytes frame, std::vector<Bytes>& out) {
-  auto segmenter = Segmenter::of(frame, Segmenter::Mode::kFinished);
-  if (!segmenter) {
-    ASSERT_TRUE(finish_checksum(frame));
-    out.push_back(frame);
-    return;
-  }
-  Piece piece;
-  while (segmenter->next(piece)) {
-    out.emplace_back(piece.size());
-    piece.copy_to(out.back());
-  }
-}
-std::vector<Bytes> segmented(std::span<const Bytes> frames) {
-  std::vector<Bytes> out;
-  for (const Bytes& frame : frames) append_segmented(frame, out);
-  return out;
-}
 
 // Frames of every kind, and super-frames longer than a batch, so that batches end anywhere.
 std::vector<Bytes> mixed() {
@@ -91,8 +74,9 @@ std::vector<Bytes> mixed() {
   return frames;
 }
 
-// As a port does it: what blocked in its middle is held, and everything arrives once and in order.
-TEST(SendBatchTest, whatever_blocks_continues_where_it_stopped_and_each_piece_goes_once) {
+// As in a port: a frame that blocked in its middle is held, and everything arrives once and in
+// order.
+TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes_once) {
   const std::vector<Bytes> frames = mixed();
   Fixture f;
   WriteSplitter held(f.counters);
@@ -107,7 +91,7 @@ TEST(SendBatchTest, whatever_blocks_continues_where_it_stopped_and_each_piece_go
       return true;
     });
     if (!held.is_pending()) {
-      // In separate memory, of which nothing is left after the call.
+      // In memory that is overwritten after the call.
       std::vector<Bytes> copies(frames.begin() + static_cast<std::ptrdiff_t>(done), frames.end());
       const auto sent = f.send(copies);
       if (sent.pieces > 0) held.hold_rest(copies[sent.frames], sent.pieces);
@@ -118,7 +102,7 @@ TEST(SendBatchTest, whatever_blocks_continues_where_it_stopped_and_each_piece_go
     f.socket.take(got, 1 + times_held % 3);
   }
   f.socket.take(got);
-  const std::vector<Bytes> expected = segmented(frames);
+  const std::vector<Bytes> expected = finished(frames);
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], expected[i]) << i;
   EXPECT_GT(times_held, 4U);
@@ -169,7 +153,7 @@ TEST(SendBatchTest, a_frame_that_is_refused_in_the_middle_drops_alone) {
   EXPECT_EQ(sent.pieces, 0U);
   std::vector<Bytes> got;
   f.socket.take(got);
-  EXPECT_EQ(got, segmented(std::vector<Bytes>{frames[0], frames[2], frames[4], frames[7]}));
+  EXPECT_EQ(got, finished(std::vector<Bytes>{frames[0], frames[2], frames[4], frames[7]}));
   EXPECT_EQ(f.at(PortCounter::kTxFrames), 6U);
   EXPECT_EQ(f.at(PortCounter::kTxSplit), 2U);
   EXPECT_EQ(f.at(PortCounter::kTxDropTooLong), 1U);

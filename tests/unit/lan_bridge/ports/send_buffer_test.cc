@@ -1,5 +1,5 @@
-// How much a packet port's socket holds of what goes out: what a full interface has not taken is to
-// wait with its host, subject to fair queueing, not in the socket before it [S001-08].
+// The send buffer of a packet port's socket: frames that a full interface has not taken have to
+// wait at their host, where they are subject to fair queueing, not in the socket [S001-08].
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/socket.h>

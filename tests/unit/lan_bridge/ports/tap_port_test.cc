@@ -1,5 +1,4 @@
-// Real TAPs: what the stack behind them sees is watched through a packet port on the same
-// interface.
+// Real TAPs: a packet port on the same interface observes the frames of the stack.
 #include "lan_bridge/ports/tap_port.h"
 
 #include <gtest/gtest.h>
@@ -63,8 +62,8 @@ TEST(TapPortTest, frames_of_every_kind_cross_whole_in_both_directions) {
   });
 }
 
-// One line, and the port works without.
-TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_logged_once) {
+// One line is logged, and the TAP works without the offload.
+TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_told_once) {
   constexpr std::uint32_t kUso = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
   struct Case {
     std::uint32_t refused;
@@ -102,7 +101,7 @@ TEST(TapPortTest, each_offload_has_an_off_switch) {
     ASSERT_EQ(got.size(), 10U);
     for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(VnetHeader::parse(got[i]).gso_type, 0);
     EXPECT_EQ(rebuilt(got[9]), super6);
-    write_all(*tap, {super4, super6});  // the port splits what it may not hand over
+    write_all(*tap, {super4, super6});  // the port splits frames that it may not pass on
     got = Inbox(*stack).take(10);
     ASSERT_EQ(got.size(), 10U);
     EXPECT_EQ(rebuilt(got[9]), super6);
@@ -163,7 +162,10 @@ TEST(TapPortTest, F_51_a_restart_adopts_only_our_own_tap_that_nobody_holds) {
     run("ip link set veth9 alias ours");
     const auto veth = TapPort::open({.name = "veth9", .alias = "ours"});
     ASSERT_FALSE(veth);
-    EXPECT_EQ(veth.error().text(), "veth9: the interface exists and is not one of our TAPs");
+    EXPECT_EQ(
+        veth.error().text(),
+        "veth9: the interface exists and is not a TAP with a virtio-net header: choose another "
+        "name or remove it");
     EXPECT_TRUE(exists("veth9"));
   });
 }
@@ -179,7 +181,7 @@ TEST(TapPortTest, the_carrier_is_what_was_set_also_if_set_while_down) {
     run("ip link set nic0 down");
     ASSERT_TRUE(tap->set_carrier(false));
     run("ip link set nic0 up");
-    EXPECT_FALSE(tap->state().link_up);  // looking is what the event fd asks for
+    EXPECT_FALSE(tap->state().link_up);  // reading the state clears the event fd
     run("ip link show nic0 | grep -q NO-CARRIER");
     run("ip link set nic0 down");
     ASSERT_TRUE(tap->set_carrier(true));
@@ -215,7 +217,7 @@ TEST(TapPortTest, a_name_that_is_none_is_refused) {
   for (const char* name : {"", "a234567890123456", "tap%d", "a/b", "a b", ".."}) {
     const auto port = TapPort::open({.name = name});
     ASSERT_FALSE(port) << name;
-    EXPECT_NE(port.error().text().find("no interface name"), std::string::npos);
+    EXPECT_NE(port.error().text().find("is not an interface name"), std::string::npos);
   }
 }
 

@@ -1,0 +1,53 @@
+// The hosts of one LAN NIC: which of them owns a MAC address, and which of them a frame is for. A
+// host is removed only between iterations, and its counters stay in the sums. Thread: the data
+// thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "iou_module/attached_host.h"
+
+namespace splitnic::iou {
+
+class HostTable {
+ public:
+  using Hosts = std::vector<std::unique_ptr<AttachedHost>>;
+
+  void add(std::unique_ptr<AttachedHost> host) { hosts_.push_back(std::move(host)); }
+  // Closes and removes the hosts that have ended.
+  void remove_ended(base::Time now);
+  // Closes all connections and removes all hosts, without counting anything.
+  void abandon(base::Time now);
+
+  const Hosts& all() const { return hosts_; }
+  Hosts::const_iterator begin() const { return hosts_.begin(); }
+  Hosts::const_iterator end() const { return hosts_.end(); }
+  std::size_t size() const { return hosts_.size(); }
+  AttachedHost& operator[](std::size_t index) const { return *hosts_[index]; }
+  // The host with this connection, or nullptr.
+  AttachedHost* find(fabric::ConnectionId id) const;
+  // The host that is up if it is the only one, else nullptr.
+  AttachedHost* sole_up() const;
+
+  // Returns true if a host other than `by` owns this address.
+  bool is_taken(const lan::MacAddress& mac, const AttachedHost& by) const;
+  // Queues a copy of the frame for each host that wants it, but `except`. Returns true if there is
+  // such a host. `frame` is [virtio-net header][Ethernet frame].
+  bool distribute(base::Bytes frame, const AttachedHost* except) const;
+
+  // Of all hosts together, the removed ones included.
+  void visit_sums(const base::CounterVisitor& visitor) const;
+  // Of the connections of removed hosts, then of each host.
+  void visit_hosts(const base::CounterVisitor& visitor) const;
+
+ private:
+  Hosts hosts_;
+  base::Counters<HostCounter> removed_;
+  std::map<std::string, std::uint64_t, std::less<>> removed_pairs_;
+};
+
+}  // namespace splitnic::iou
