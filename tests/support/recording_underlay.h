@@ -30,7 +30,7 @@ class RecordingUnderlay final : public UnderlayDecorator {
   explicit RecordingUnderlay(Underlay& below) : UnderlayDecorator(below) {}
 
   bool is_recording = false;
-  bool blocks = false;              // send() returns kBlocked
+  bool blocks = false;            // send() returns kBlocked
   std::vector<TappedCell> cells;  // oldest first
 
   // The owner will receive this cell as if `from` had sent it.

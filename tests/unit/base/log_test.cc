@@ -48,8 +48,7 @@ TEST_F(LogTest, a_stream_that_is_not_the_journals_gets_time_and_level) {
         ::setenv("JOURNAL_STREAM", "1:1", 1);
         log_each_level();
       },
-      ::testing::ExitedWithCode(0),
-      "^..:..:.....[0-9]+ error one\n..:..:.....[0-9]+ warning two");
+      ::testing::ExitedWithCode(0), "^..:..:.....[0-9]+ error one\n..:..:.....[0-9]+ warning two");
 }
 
 }  // namespace log_test

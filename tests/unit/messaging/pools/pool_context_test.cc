@@ -19,8 +19,8 @@ PoolMemory with_context(PoolMemory memory, std::uint64_t context) {
   return memory;
 }
 
-// Returns what a peer observes of two pools with this context: leases, updates, a refused message, a
-// flush.
+// Returns what a peer observes of two pools with this context: leases, updates, a refused message,
+// a flush.
 std::vector<std::string> life_of_pools(std::uint64_t context) {
   std::vector<std::string> seen;
   Side owner(100), user(200);
