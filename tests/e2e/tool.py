@@ -226,8 +226,8 @@ def tags(text):
     return tag(int(text))
 
 
-def send_super(interface, destination, source, vids, bytes=PAYLOAD_BYTES):
-    payload = filler(int(bytes), 99)
+def send_super(interface, destination, source, vids, size=PAYLOAD_BYTES):
+    payload = filler(int(size), 99)
     tcp = struct.pack(">HHIIBBHHH", 4000, 4001, FIRST_SEQUENCE, 0, 0x50, 0x18, 65535, 0, 0)
     pseudo = bytes([10, 77, 0, 101, 10, 77, 0, 102]) + struct.pack(">HH", 6, len(tcp) + len(payload))
     tcp = tcp[:16] + struct.pack(">H", checksum(pseudo) ^ 0xFFFF) + tcp[18:]
@@ -242,8 +242,8 @@ def send_super(interface, destination, source, vids, bytes=PAYLOAD_BYTES):
     print(f"{len(frame)} bytes")
 
 
-def stream(path, vids, bytes=PAYLOAD_BYTES):
-    size = int(bytes)
+def stream(path, vids, size=PAYLOAD_BYTES):
+    size = int(size)
     wanted, got, pieces = filler(size, 99), bytearray(size), 0
     seen, kind = 0, tags(vids) + b"\x08\x00"
     network = 12 + len(kind)

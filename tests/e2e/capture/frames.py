@@ -29,7 +29,7 @@ def main():
     path, count, destination, source, wait, seconds = sys.argv[1:]
     count = int(count)
     destination, source = (bytes.fromhex(mac.replace(":", "")) for mac in (destination, source))
-    bytes = 24
+    total = 24
     with open(path, "wb") as out:
         out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
         for number in range(count):
@@ -38,8 +38,8 @@ def main():
             size = len(frame_bytes)
             out.write(struct.pack("<IIII", 1_700_000_000 + at // 1_000_000, at % 1_000_000, size, size))
             out.write(frame_bytes)
-            bytes += 16 + size
-    print(bytes)
+            total += 16 + size
+    print(total)
 
 
 main()
