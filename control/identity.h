@@ -1,4 +1,4 @@
-// What identifies a node: derived from the machine, the node's name and its role, and so the same
+// Identity of a node: derived from the machine, the node's name and its role, and so the same
 // at every start. The machine's identifier itself never leaves the machine: machine-id(5) asks
 // programs to publish a keyed hash of it only.
 #pragma once

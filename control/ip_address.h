@@ -16,7 +16,7 @@ namespace splitnic::control {
 
 using IpAddress = boost::asio::ip::address;
 
-// Returns nothing if `text` is not an address by itself, without zone, prefix or port.
+// Returns nothing if `text` is not a plain address, without zone, prefix or port.
 std::optional<IpAddress> parse_ip(std::string_view text);
 // Returns the address in a sockaddr_in or sockaddr_in6, or nothing for another family.
 std::optional<IpAddress> ip_of(const sockaddr& address);

@@ -60,7 +60,8 @@ base::Result<PortSpec> parse_lan_port(const std::string& text);
 // NAME or file:IN,OUT[,loop][,speed=X]
 base::Result<PortSpec> parse_tap(const std::string& text);
 
-// What the kernel takes as an interface name, without the '%' that would make it a pattern.
+// Checks for a name that the kernel accepts for an interface, without the '%' that would make it a
+// pattern.
 bool is_interface_name(std::string_view text);
 // Decimal digits only. Returns nothing if the number is above `max`.
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max);

@@ -1,4 +1,4 @@
-// What the control socket of the host serves. `set` changes the interface, as `ip link` would; from
+// Serves the control socket of the host. `set` changes the interface, as `ip link` would; from
 // there the change reaches the LAN NIC. Thread: the data thread.
 #pragma once
 

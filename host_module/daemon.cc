@@ -88,7 +88,7 @@ base::Result<fabric::Port*> HostDaemon::open_fabric() {
   if (!carrier) return carrier.error().within("connecting to " + unit);
   if (is_tap() && interface_of(carrier->local) == options_.tap.interface) {
     return base::Error("the route to " + unit + " leads through " + options_.tap.interface +
-                       " itself: give the fabric a route of its own, or --fabric-dev");
+                       " itself: give the fabric a separate route, or --fabric-dev");
   }
   unit_address_ = carrier->peer;
   const auto underlay = carriers_.add(*std::move(carrier), unit);

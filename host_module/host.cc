@@ -226,7 +226,7 @@ void Host::watch_idle(base::Time now) {
       1, static_cast<std::uint64_t>(seconds.count() * kIdleFramesPerSecond));
   const bool has_watched = idle_check_at_ != base::kNever;
   if (has_watched && frames - frames_then_ < limit && pair_up()) {
-    std::size_t given = pair_->give_back_idle(kIdleElements);
+    std::size_t given = pair_->release_idle(kIdleElements);
     if (tx_ring_->frames() == 0) given += tx_memory_.release(0, tx_memory_.size());
     counters_.add(HostCounter::kGivenBack, given);
   }

@@ -71,7 +71,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // was done; then call it again before sleeping.
   bool step(base::Time now, bool tap_readable);
   base::Time deadline() const;
-  // What to poll the port's fd for.
+  // Events to poll the port's fd for.
   bool wants_tap_input() const { return nic_up() && pending_.empty() && !is_stopping_; }
   bool wants_tap_output() const { return rx_blocked_ || tap_.write_pending(); }
   void on_tap_event(base::Time now);  // the port's event_fd is readable: its state changed

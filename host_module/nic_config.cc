@@ -99,7 +99,7 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
     sync_.wanted = tap_.state();
   }
   if (!effect.is_lan_mtu_known) return;
-  // An adopted MTU that is the LAN's was set by an earlier run of ours.
+  // An adopted MTU that is the LAN's was set by an earlier run of this program.
   if (is_mtu_adopted_ && wanted_mtu_ == sync_.lan_mtu) wanted_mtu_.reset();
   is_mtu_adopted_ = false;
   follow_mtu();

@@ -25,7 +25,7 @@ enum class SyncPhase : std::uint8_t {
 };
 
 struct NicSync {
-  // What the remote NIC has of us; none: not known, so it is sent.
+  // Our settings that the remote NIC has; none: not known, so it is sent.
   struct Acknowledged {
     std::optional<lan::MacAddress> mac{};
     std::optional<std::uint32_t> mtu{};
@@ -51,7 +51,7 @@ struct NicSync {
   base::Time sent_at{};
 
   bool is_started_wanted() const { return wanted.admin_up && !is_held_down; }
-  // What the I/O unit should have of us.
+  // Our settings that the I/O unit should have.
   messaging::NicState wanted_state() const;
   // A connection begins: nothing is acknowledged.
   void begin();
@@ -59,7 +59,7 @@ struct NicSync {
   base::Time deadline() const;
 };
 
-// What the owner has to do after a reply.
+// Work of the owner after a reply.
 struct SyncEffect {
   std::optional<lan::MacAddress> lan_mac{};  // give the interface this address
   bool is_lan_mtu_known = false;             // bring the interface to the LAN's MTU

@@ -13,7 +13,7 @@
 
 namespace splitnic::host {
 
-// The MAC of the host's interface: a stable one of our own, the one given, or the LAN NIC's.
+// The MAC of the host's interface: our stable one, the one given, or the LAN NIC's.
 struct MacChoice {
   enum class Kind : std::uint8_t { kStable, kGiven, kNic };
   Kind kind = Kind::kStable;

@@ -141,8 +141,8 @@ base::Status ChannelPair::request(CfgCode code, const std::string& data, CfgDone
   return cfg_.request(code, data, std::move(done));
 }
 
-std::size_t ChannelPair::give_back_idle(std::uint32_t keep) {
-  return up() && data_ != nullptr ? data_->give_back_idle(keep) : 0;
+std::size_t ChannelPair::release_idle(std::uint32_t keep) {
+  return up() && data_ != nullptr ? data_->release_idle(keep) : 0;
 }
 
 fabric::Qpn ChannelPair::qpn(unsigned channel) const {

@@ -155,7 +155,7 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   // The connection is idle: returns the memory of our pools, except for `keep` elements per pool,
   // to the operating system. The peer does not notice; its next write takes the memory again.
   // Returns the number of bytes.
-  std::size_t give_back_idle(std::uint32_t keep);
+  std::size_t release_idle(std::uint32_t keep);
 
   // -- views --
   const std::string& peer_name() const { return agreed_.peer_name; }  // node name from CONNECT
@@ -169,7 +169,7 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   std::vector<PoolView> pools() const;
   std::vector<ChannelView> channels() const;
   void visit_counters(const base::CounterVisitor& visitor) const;
-  // The memory of our own pools, for checks of what the peer writes.
+  // The memory of our pools, for checks of what the peer writes.
   std::vector<base::MutableBytes> TEST_pool_memory();
   // Sends these bytes unchanged on channel 0, as a faulty peer would.
   void TEST_send(base::Bytes message);

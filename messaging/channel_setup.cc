@@ -123,7 +123,7 @@ bool ChannelPair::on_connected(fabric::Link& link, const fabric::Mgmt& reply) {
   }
   adopt(std::move(*agreed));
   if (!join(link, reply)) {
-    fail("the I/O unit's answer does not fit");
+    fail("the I/O unit's reply does not match the request");
     return false;
   }
   apply_limits();

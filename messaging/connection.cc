@@ -245,9 +245,9 @@ base::Time Connection::deadline() const {
   return at;
 }
 
-std::size_t Connection::give_back_idle(std::uint32_t keep) {
+std::size_t Connection::release_idle(std::uint32_t keep) {
   std::size_t bytes = 0;
-  for_each([&](ChannelPair& pair) { bytes += pair.give_back_idle(keep); });
+  for_each([&](ChannelPair& pair) { bytes += pair.release_idle(keep); });
   return bytes;
 }
 

@@ -94,7 +94,7 @@ class Connection final : private PairOwner {
   base::Status request(CfgCode code, const std::string& data, CfgDone done) {
     return first().request(code, data, std::move(done));
   }
-  std::size_t give_back_idle(std::uint32_t keep);
+  std::size_t release_idle(std::uint32_t keep);
 
   const std::string& peer_name() const { return first().peer_name(); }
   Mode mode() const { return first().mode(); }

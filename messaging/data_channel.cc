@@ -55,7 +55,7 @@ bool DataChannel::Pool::may_write(fabric::VirtualAddress address,
 }
 
 // Gives back runs of elements that are not filled: no write has begun there and no reader has them.
-std::size_t DataChannel::Pool::give_back_idle(std::uint32_t keep) {
+std::size_t DataChannel::Pool::release_idle(std::uint32_t keep) {
   if (has_ended) return 0;
   std::size_t given = 0;
   for (std::uint32_t begin = 0; begin < shape.elements;) {
@@ -70,13 +70,13 @@ std::size_t DataChannel::Pool::give_back_idle(std::uint32_t keep) {
   return given;
 }
 
-std::size_t DataChannel::give_back_idle(std::uint32_t keep) {
+std::size_t DataChannel::release_idle(std::uint32_t keep) {
   const fabric::Qp* qp = adapter_.find_qp(qp_.qpn());
   if (!qp_.is_open() || qp == nullptr || qp->responder().is_receiving()) return 0;
   // Some elements are written and the owner does not know it yet.
   if (qp->responder().writes_completed() != owner_.indicated()) return 0;
   std::size_t given = 0;
-  pools_.visit([&](Pool& pool) { given += pool.give_back_idle(keep); });
+  pools_.visit([&](Pool& pool) { given += pool.release_idle(keep); });
   return given;
 }
 

@@ -79,7 +79,7 @@ class DataChannel {
   // `keep` elements of each pool. Returns the number of bytes. Addresses and keys stay valid, and
   // the next write takes the pages again. Does nothing while a write is arriving or is not yet
   // indicated.
-  std::size_t give_back_idle(std::uint32_t keep);
+  std::size_t release_idle(std::uint32_t keep);
   // Destroys the queue pair; call it outside of the adapter's callbacks.
   void close(base::Time now) { qp_.close(now); }
 
@@ -88,7 +88,7 @@ class DataChannel {
   struct Pool final : fabric::WriteGuard {
     Pool(const PoolOwner& owner_in, const PoolSpec& spec);
     std::size_t bytes() const { return std::size_t{shape.elements} * shape.element_bytes; }
-    std::size_t give_back_idle(std::uint32_t keep);
+    std::size_t release_idle(std::uint32_t keep);
     bool may_write(fabric::VirtualAddress address, std::uint64_t length) const noexcept override;
 
     const PoolOwner& owner;

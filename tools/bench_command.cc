@@ -120,7 +120,7 @@ int serve(const BenchOptions& options) {
   bench::FabricEnd end(*carrier->underlay, config, stop_fd.get());
   // A spinning end reads the descriptor once in 1024 iterations.
   for (signalfd_siginfo signal{}; ::read(stop_fd.get(), &signal, sizeof signal) < 0;) {
-    for (unsigned i = 0; i < 1024 && !end.is_woken(); ++i) end.turn();
+    for (unsigned i = 0; i < 1024 && !end.is_woken(); ++i) end.iterate();
   }
   return control::kExitOk;
 }

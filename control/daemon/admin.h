@@ -32,7 +32,7 @@ class Admin {
   // The program's state, with the counters of the module. Works before the module exists.
   virtual Snapshot snapshot() const = 0;
   virtual Reply set(const std::string& what, const std::string& value) = 0;
-  // Returns the connection to send the next ECHO over; an error says why there is none.
+  // Returns the connection to send the next ECHO over; an error explains why there is none.
   virtual base::Result<messaging::Connection*> connection_to_ping() = 0;
 
   base::Clock& clock_;

@@ -1,4 +1,4 @@
-// What carries the fabric of one program: an underlay for each endpoint, UDP or shared memory, each
+// Carriers of the fabric of one program: an underlay for each endpoint, UDP or shared memory, each
 // under a capture if the program writes one. Thread: the data thread.
 #pragma once
 
@@ -42,7 +42,7 @@ class Carriers {
   // Takes the carrier and returns the underlay for the adapter: its capture, or itself. `name` is
   // that of the capture's interface. All captures are in one file, which is made by the first.
   base::Result<fabric::Underlay*> add(Carrier carrier, const std::string& name);
-  // What the data thread waits on.
+  // Descriptors that the data thread waits on.
   const std::vector<Carrier>& all() const { return carriers_; }
   void visit_counters(const base::CounterVisitor& visitor) const;
 

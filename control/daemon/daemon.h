@@ -33,8 +33,8 @@ class Daemon : public Module {
   virtual base::Status open() = 0;
   virtual Admin& admin() = 0;
 
-  // Gives the adapter a port over a carrier. The port is the common one with what `config` says of
-  // listening; `role` tells the ports of one node apart.
+  // Gives the adapter a port over a carrier. The port is the common one with what `config` adds
+  // about listening; `role` distinguishes the ports of one node.
   base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
                                        const std::string& role, bool is_shm);
 

@@ -1,4 +1,4 @@
-// What the data loop drives: the host module or the I/O unit, as one object with its frame ports.
+// Driven by the data loop: the host module or the I/O unit, as one object with its frame ports.
 // Called once per iteration of the loop, never per frame. Thread: the data thread.
 #pragma once
 

@@ -71,7 +71,7 @@ class CfgExchange {
   ContextSource& contexts_;
   std::size_t message_max_;
   TransactionTable transactions_;
-  std::map<TransactionContext, CfgDone> waiting_;  // for the reply to a request of ours
+  std::map<TransactionContext, CfgDone> waiting_;  // for the reply to our request
   ReplyCache replies_;
   std::deque<std::vector<std::byte>> replies_due_;
 };

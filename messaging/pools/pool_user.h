@@ -158,7 +158,7 @@ class PoolUser {
   std::optional<std::uint32_t> idata_for(const Pool& pool, std::uint32_t element,
                                          std::uint32_t bytes) const;
   Pool* leased_pool(const ElementLease& lease);
-  void give_back(Pool& pool, std::uint32_t element, UserEvent event);
+  void make_available(Pool& pool, std::uint32_t element, UserEvent event);
   Verdict check(const ElementRange& range);
   SizeClass* class_of(const Pool& pool);
 

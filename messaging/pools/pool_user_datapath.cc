@@ -93,10 +93,10 @@ void PoolUser::cancel(const ElementLease& lease) {
   // After an Update of an element that was never written, which is an error of the peer, the
   // element is AVAILABLE already.
   if (element.stamp != lease.stamp || !next(element.state, UserEvent::kCancelled)) return;
-  give_back(*pool, lease.element, UserEvent::kCancelled);
+  make_available(*pool, lease.element, UserEvent::kCancelled);
 }
 
-void PoolUser::give_back(Pool& pool, std::uint32_t index, UserEvent event) {
+void PoolUser::make_available(Pool& pool, std::uint32_t index, UserEvent event) {
   Element& element = pool.elements[index];
   if (element.state == UserElement::kWriting) --pool.writing;
   element.state = *next(element.state, event);
@@ -142,7 +142,7 @@ Verdict PoolUser::on_update(const BufferRecvPoolUpdate& message) {
       continue;
     }
     const std::uint32_t end = range.count == 0 ? pool.record.elements : range.first + range.count;
-    for (std::uint32_t e = range.first; e < end; ++e) give_back(pool, e, UserEvent::kUpdated);
+    for (std::uint32_t e = range.first; e < end; ++e) make_available(pool, e, UserEvent::kUpdated);
   }
   return {};
 }

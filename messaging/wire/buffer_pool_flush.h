@@ -1,7 +1,7 @@
 // BufferPoolFlushRequest (0x0004) and BufferPoolFlushReply (0x0005) end the use of pools. The
 // layouts survived in seed 001. The reply has no status and no list: it is matched by the
 // Transaction Context alone. The two directions number their pools separately, so bit 63 of
-// the request's context tells whose pools are named: 0 = the sender's, 1 = the receiver's.
+// the request's context identifies the owner of the pools: 0 = the sender's, 1 = the receiver's.
 // docs/wire/message.md#bufferpoolflush [S001-16]
 #pragma once
 

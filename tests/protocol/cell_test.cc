@@ -121,7 +121,7 @@ TEST(CellsTest, S001_36_a_cell_with_any_bit_flipped_is_discarded) {
   EXPECT_EQ(harness.to.bytes, harness.from.bytes);
 }
 
-TEST(CellsTest, S001_37_only_the_first_cell_says_where_the_packet_goes) {
+TEST(CellsTest, S001_37_only_the_first_cell_has_the_address_of_the_packet) {
   Harness harness(0, 1364 * 4);
   harness.write(1364 * 4);
   const auto cells = harness.sent_cells();

@@ -29,7 +29,7 @@ std::uint64_t sum(AdapterPair& pair, TransportCounter which) {
   return pair.a().count(which) + pair.b().count(which);
 }
 
-TEST(FullProfile, S000_43_agreed_in_init_with_256_bytes_a_cell) {
+TEST(FullProfile, S000_43_agreed_in_init_with_256_bytes_per_cell) {
   AdapterPair pair(full());
   EXPECT_TRUE(pair.a().link().is_full_profile());
   EXPECT_EQ(pair.a().link().mcp(), 256);

@@ -1,5 +1,5 @@
-// The peer is not told that a window has one touch: what travels is, byte for byte, what travels
-// for a window that takes many [S002-22].
+// The peer is not notified that a window has one touch: what travels is, byte for byte, what
+// travels for a window that takes many [S002-22].
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"

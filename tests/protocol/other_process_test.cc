@@ -25,14 +25,14 @@ class OtherProcessTest : public ::testing::TestWithParam<PageTableForm> {
   Sge piece(MemoryHandle key, EffectiveAddress at) const {
     return {VirtualAddress(at.value), kBytes, key};
   }
-  // What becomes of a Send of the piece; nullopt: it is still open.
+  // Status of a Send of the piece; nullopt: it is still open.
   std::optional<WcStatus> send(ProcessId process, const Sge& from) {
     const QpPair qp = join(process);
     EXPECT_TRUE(pair.b().post_recv(qp.b, {inbox.sge()}));
     EXPECT_TRUE(pair.a().post_send(qp.a, {from}));
     return status(node.init.send_cq);
   }
-  // What becomes of a receive into the piece when a message comes.
+  // Status of a receive into the piece when a message comes.
   std::optional<WcStatus> receive(ProcessId process, const Sge& into) {
     const QpPair qp = join(process);
     EXPECT_TRUE(pair.a().post_recv(qp.a, {into}));

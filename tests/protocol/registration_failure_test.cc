@@ -158,7 +158,7 @@ TEST_F(FailedRegistration, S002_33_both_ends_go_to_err_and_the_peer_knows_why) {
   EXPECT_FALSE(b.adapter->resume_sq(qp.b));
 }
 
-TEST_F(FailedRegistration, S002_33_a_peer_that_sends_nothing_is_told_too) {
+TEST_F(FailedRegistration, S002_33_a_peer_that_sends_nothing_is_notified_too) {
   const QpPair qp = pair_.connect(registering(FailureOption::kAnticipatory));
   ASSERT_TRUE(post_register(pair_.b(), qp.b, pages_.region()));
   ASSERT_TRUE(pair_.run_until([&] { return pair_.a().qp(qp.a).state() == QpState::kErr; },

@@ -38,7 +38,7 @@ TEST(ReplyTest, S000_16_no_more_than_four_are_outstanding) {
   EXPECT_EQ(most, 4);
 }
 
-TEST(ReplyTest, S000_17_every_cell_is_acknowledged_by_itself) {
+TEST(ReplyTest, S000_17_every_cell_is_acknowledged_separately) {
   AdapterPair pair;
   pair.a().drains = false;  // the receiving process is stopped: its adapter replies all the same
   const QpPair qp = pair.connect({.ack_interval = 1});
@@ -157,7 +157,7 @@ TEST(ReplyTest, T_17_three_retries_after_a_wait_each) {
   EXPECT_LE(rnr.took, 2ms);
 }
 
-TEST(ReplyTest, T_17_seven_waits_for_ever_and_delivers_once) {
+TEST(ReplyTest, T_17_seven_waits_indefinitely_and_delivers_once) {
   for (const bool selective : {true, false}) {
     const Rnr rnr = send_without_receive(7, 4s, selective);
     EXPECT_GT(rnr.naks, 7U);

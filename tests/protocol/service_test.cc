@@ -122,7 +122,7 @@ TEST(ServiceTest, S001_34_a_connectionless_packet_has_one_cell) {
   EXPECT_EQ(pair.b().tap.cells.size(), 1U);
 }
 
-TEST(ServiceTest, T_18_a_datagram_that_does_not_fit_is_dropped_and_all_goes_on) {
+TEST(ServiceTest, T_18_a_datagram_that_does_not_fit_is_dropped_and_the_rest_continues) {
   AdapterPair pair;
   const Qpn from = pair.make_ud(pair.b());
   const Qpn to = pair.make_ud(pair.a());

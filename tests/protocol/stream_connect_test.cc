@@ -50,7 +50,7 @@ void write_and_check(StreamHarness& harness, std::size_t bytes) {
   EXPECT_EQ(to.bytes, from.bytes);
 }
 
-TEST(StreamConnectTest, S002_01_connect_says_kind_window_and_first_numbers) {
+TEST(StreamConnectTest, S002_01_connect_has_kind_window_and_first_numbers) {
   StreamInit at_a = StreamHarness::reads(2);
   at_a.window_bytes = 5000;
   StreamHarness harness(at_a, StreamHarness::reads(9), StreamHarness::options());

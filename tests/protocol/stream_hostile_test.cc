@@ -57,7 +57,7 @@ TEST_F(HostileTest, S002_20_a_terminate_that_lies_outside_is_dropped) {
   }
 }
 
-TEST_F(HostileTest, S002_20_a_terminate_that_says_nothing_known_is_dropped) {
+TEST_F(HostileTest, S002_20_a_terminate_with_an_unknown_cause_is_dropped) {
   auto unknown = cause();
   unknown[1] = std::byte{0x44};
   maker_.inject(maker_.terminate(maker_.number, unknown));

@@ -177,7 +177,7 @@ TEST(StreamTerminateTest, X_17_S002_20_a_region_serves_a_write_unless_the_profil
   }
 }
 
-TEST(StreamTerminateTest, S002_20_a_range_that_wraps_is_told_as_such) {
+TEST(StreamTerminateTest, S002_20_a_range_that_wraps_is_reported_as_such) {
   StreamLine harness;
   harness.b().tap.is_recording = true;
   Memory& there = harness.a().memory(kLength);
@@ -206,7 +206,7 @@ TEST(StreamTerminateTest, S002_20_a_region_that_ends_in_mid_response_ends_the_st
   EXPECT_TRUE(harness.are_both_down());
 }
 
-TEST(StreamTerminateTest, X_47_a_terminate_that_is_lost_is_said_again) {
+TEST(StreamTerminateTest, X_47_a_terminate_that_is_lost_is_repeated) {
   StreamLine harness;
   Memory& here = harness.b().memory(100, 1);
   harness.b().faults.set_config({.loss_ppm = 1'000'000});
@@ -221,7 +221,7 @@ TEST(StreamTerminateTest, X_47_a_terminate_that_is_lost_is_said_again) {
   EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteAccess);
 }
 
-TEST(StreamTerminateTest, X_47_but_not_for_ever) {
+TEST(StreamTerminateTest, X_47_but_not_indefinitely) {
   StreamLine harness;
   Memory& here = harness.b().memory(100, 1);
   harness.b().faults.set_config({.loss_ppm = 1'000'000});

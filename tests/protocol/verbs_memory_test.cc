@@ -70,7 +70,7 @@ TEST_F(VerbsMemory, mr_02_dereg_mr_twice) {
   EXPECT_EQ(write(next), WcStatus::kSuccess);
 }
 
-TEST_F(VerbsMemory, mr_03_each_of_many_regions_has_keys_of_its_own) {
+TEST_F(VerbsMemory, mr_03_each_of_many_regions_has_its_own_keys) {
   std::set<std::uint32_t> keys;
   std::vector<MemoryHandle> handles;
   for (int i = 0; i < 100; ++i) handles.push_back(reg(memory_, kAll));

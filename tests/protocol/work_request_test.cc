@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(All, ErrorAt,
                                            std::pair{64U, 64U}));
 
 // SQD: what was begun is finished, losses and all; nothing new starts until RTS.
-TEST(WorkRequestTest, T_26_a_drained_queue_goes_on_where_it_was) {
+TEST(WorkRequestTest, T_26_a_drained_queue_continues_where_it_was) {
   AdapterPair pair;
   const QpPair qp = pair.connect({.window_bytes_max = 64 * 1024});
   Memory& to = pair.a().memory(300'000);

@@ -1,5 +1,5 @@
 // Watches the pool memory of one side: all of it is filled with a pattern when a pair is made, and
-// every byte that no delivered frame covers must still hold it [M-04]. So a write beside its
+// every byte that no delivered frame covers must still hold it [M-04]. So a write outside its
 // element, past its frame, or of a frame that was never indicated is seen.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace splitnic::sim {
 
 class PoolCanary {
  public:
-  // `pair` may be null. True if this is another pair than before, or it has further
+  // `pair` may be null. True if this is another pair than before, or it has additional
   // queues now: its memory was filled.
   bool watch(messaging::Connection* pair) {
     const std::uint64_t id = pair == nullptr ? 0 : pair->first().connection().value;

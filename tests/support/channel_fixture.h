@@ -92,7 +92,7 @@ class ChannelSide final : public PairSide {
     adapter->visit_counters(add);
     return sum;
   }
-  // Returns the number of elements of our own pools (ours) or the peer's, and how many are free.
+  // Returns the number of elements of our pools (ours) or the peer's, and how many are free.
   std::pair<std::size_t, std::size_t> pool_elements(bool ours) const {
     std::size_t elements = 0, available = 0;
     for (const PoolView& pool : pair->pools()) {

@@ -90,7 +90,7 @@ class PairHarness {
     host().port->connect(endpoints_[0]->address(), clock.now());
     CHECK(run_until([&] { return host().link != nullptr && unit().link != nullptr; }));
   }
-  void turn(base::Time until = base::kNever) {
+  void iterate(base::Time until = base::kNever) {
     bool made_progress = false;
     for (auto& side : sides_) made_progress |= side->step(clock.now());
     for (auto* endpoint : endpoints_) made_progress |= endpoint->queued_batches() > 0;
@@ -107,7 +107,7 @@ class PairHarness {
     const base::Time until = clock.now() + limit;
     while (!done()) {
       if (clock.now() >= until) return false;
-      turn(until);
+      iterate(until);
     }
     return true;
   }

@@ -79,7 +79,7 @@ inline Sge piece_of(End& end, MemoryHandle key, std::uint32_t length, std::uint6
   return sge;
 }
 
-// What completed, in order.
+// Completions, in order.
 inline std::vector<WcStatus> statuses(const std::vector<Wc>& wcs) {
   std::vector<WcStatus> out;
   for (const Wc& wc : wcs) out.push_back(wc.status);
@@ -91,7 +91,7 @@ inline std::vector<std::uint64_t> wr_ids(const std::vector<Wc>& wcs) {
   return out;
 }
 
-// Two ends whose tables have room for so many ATT pages; end b registers.
+// Two ends whose tables have room for a number of ATT pages; end b registers.
 class QueueRegistration : public ::testing::Test {
  protected:
   explicit QueueRegistration(std::size_t att_pages = 3) : pair_(options(att_pages)) {}

@@ -1,4 +1,4 @@
-// What the machine holds of a piece of memory, by mincore.
+// Resident bytes of a piece of memory, by mincore.
 #pragma once
 
 #include <sys/mman.h>

@@ -122,7 +122,7 @@ class ViHarness {
       return done();
     });
   }
-  // Until nothing is under way.
+  // Until nothing is in flight.
   void settle() {
     const base::Time until = pair.now() + std::chrono::milliseconds(500);
     CHECK(run_until([&] { return pair.now() >= until; }));

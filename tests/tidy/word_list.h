@@ -18,7 +18,7 @@ enum WordPlace : unsigned {
   kWholeName = 4,     // with kCode: the phrase is the whole identifier
   kNotWirePages = 8,  // docs/wire may use it
   kNotTests = 16,     // tests may use it
-  kTestsOnly = 32,    // only tests may not: outside tests/bench
+  kTestsOnly = 32,    // only tests may not, without those of benches
 };
 
 struct WordRule {
@@ -43,7 +43,7 @@ inline constexpr std::string_view kOnePerUnit =
     "link|lane|side|test|node|region|page|window|port|nic|process|core|write|piece|step|technique";
 inline constexpr std::string_view kNotPerUnit =
     "one of|within|in|for|to|is|has|gets|with|by|at|on|per|as|from|behind|that|which|and|or|was; "
-    "queues|copies|lines|pieces a|an; two a|an";
+    "queues|copies|lines|pieces|requests a|an; two a|an";
 
 inline constexpr auto kWordList = std::to_array<WordRule>({
     // Idioms.

@@ -192,7 +192,8 @@ class WordChecker {
     if ((rule.where & kNotWirePages) != 0 && file_->below("docs/wire")) return false;
     const bool is_test = file_->below("tests");
     if ((rule.where & kNotTests) != 0 && is_test) return false;
-    return (rule.where & kTestsOnly) == 0 || (is_test && !file_->below("tests/bench"));
+    const bool is_of_bench = file_->below("tests/bench") || file_->below("tests/unit/tools");
+    return (rule.where & kTestsOnly) == 0 || (is_test && !is_of_bench);
   }
 
   // The rules whose first word this may be; looked up once per word.

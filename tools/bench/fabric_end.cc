@@ -18,7 +18,7 @@ FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wa
   port.instance = random_.next() | 1;
   port.listens = !config.is_active;
   port.crc_head_only = config.is_shm;
-  port.forget_after = {};  // each measurement comes over a link of its own
+  port.forget_after = {};  // each measurement uses a separate link
   port_ = adapter_->add_port(underlay, port).value();
   adapter_->connections().set_handler(*this);
   pd_ = adapter_->alloc_pd();
@@ -36,8 +36,8 @@ base::Status FabricEnd::connect(const fabric::PeerAddress& peer, const Run& run,
   what.bytes = static_cast<std::uint32_t>(run.bytes);
   if (auto begun = begin(what); !begun) return begun;
   port_->connect(peer, clock_.now());
-  auto connected = turn_until([this] { return is_connected_; }, patience);
-  if (!connected && why_.empty()) return base::Error("nobody answers");
+  auto connected = iterate_until([this] { return is_connected_; }, patience);
+  if (!connected && why_.empty()) return base::Error("no reply");
   return connected;
 }
 
@@ -48,8 +48,8 @@ void FabricEnd::disconnect() {
   port_->flush(clock_.now());
 }
 
-// Memory, and a queue pair in INIT with receives posted for all that the other end may have under
-// way.
+// Memory, and a queue pair in INIT with receives posted for all that the other end may have in
+// flight.
 base::Status FabricEnd::begin(const Handshake& what) {
   what_ = what;
   memory_.assign(slots_for(what.bytes) * slot_stride(what.bytes), std::byte{1});
@@ -88,7 +88,7 @@ void FabricEnd::end_session() {
   next_slot_ = next_receive_ = posted_ = sent_ = received_ = 0;
 }
 
-// The passive end is free for the next peer then; the session goes when the turn ends.
+// The passive end is free for the next peer then; its state is dropped when the iteration ends.
 void FabricEnd::fail(const std::string& why) {
   if (why_.empty()) why_ = why;
 }
@@ -128,7 +128,7 @@ base::Status FabricEnd::try_post(Word word) {
   return adapter_->post_send(qpn_, wr);
 }
 
-void FabricEnd::turn() {
+void FabricEnd::iterate() {
   now_ = clock_.now();
   // The passive end sleeps until somebody is there.
   const bool spins = config_.spins && (config_.is_active || is_connected_);
@@ -140,7 +140,7 @@ void FabricEnd::turn() {
     now_ = clock_.now();
     if (adapter_->wants_write() && waiting_.has_room()) adapter_->on_writable(now_);
   }
-  // What is posted in answer leaves together with what is owed for what came.
+  // Replies leave together with the acknowledgements that are due.
   made_progress_ = adapter_->receive(now_);
   made_progress_ |= take_completions();
   adapter_->transmit(now_);

@@ -1,7 +1,7 @@
 // One end of a measurement: an adapter on an underlay with one RC queue pair at a time, and the
 // loop of the daemons. Spinning, the loop asks the underlay at once instead of sleeping. The active
-// end says what is to be measured; the passive one serves one peer after the other (handshake.h),
-// believes nothing of what it says and outlives its failures. Thread: its process has only one.
+// end names the measurement; the passive one serves one peer after the other (handshake.h),
+// validates everything that it sends and survives its failures. Thread: its process has only one.
 #pragma once
 
 #include <array>
@@ -34,22 +34,22 @@ class FabricEnd final : private fabric::ConnectionHandler {
   FabricEnd(const FabricEnd&) = delete;
   FabricEnd& operator=(const FabricEnd&) = delete;
 
-  // Active: is connected on return, or an error says why not within `patience`.
+  // Active: is connected on return; an error if that fails within `patience`.
   base::Status connect(const fabric::PeerAddress& peer, const Run& run, base::Duration patience);
-  // Active: tells the peer that it was all.
+  // Active: ends the measurement for both.
   void disconnect();
-  // Posts one message of the run, with memory of its own out of slots_for().
+  // Posts one message of the run, in its own slot of slots_for().
   void post(Word word);
   // Sends what was posted.
   void transmit() { adapter_->transmit(clock_.now()); }
-  // One turn: sleep (not when spinning), take what arrived, answer, send.
-  void turn();
-  // The same until `is_done`. An error: the connection failed, or nothing moved for so long.
+  // One iteration: sleep (not when spinning), take what arrived, reply, send.
+  void iterate();
+  // The same until `is_done`. An error: the connection failed, or nothing moved for `silence`.
   template <class Done>
-  base::Status turn_until(const Done& is_done, base::Duration silence = kSilenceMax) {
+  base::Status iterate_until(const Done& is_done, base::Duration silence = kSilenceMax) {
     const base::Time limit = clock_.now() + silence;
     while (!is_done()) {
-      turn();
+      iterate();
       if (!why_.empty()) return base::Error(why_);
       if (now_ > limit) return base::Error("nothing moves");
     }

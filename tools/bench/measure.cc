@@ -13,16 +13,16 @@ base::Status measure_latency(FabricEnd& end, const Run& run, Row& row) {
     const std::size_t replied = replies();
     end.post(Word::kReply);
     end.transmit();
-    if (auto came = end.turn_until([&] { return replies() > replied; }); !came) return came;
+    if (auto came = end.iterate_until([&] { return replies() > replied; }); !came) return came;
     const base::Time now = end.now();
     took.push_back(static_cast<float>((now - begin).count()));
     begin = now;
   }
   take_round_trips(took, row);
-  return end.turn_until([&] { return end.open() == 0; });
+  return end.iterate_until([&] { return end.open() == 0; });
 }
 
-// Keeps all slots under way for so long, then waits for the rest.
+// Keeps all slots in flight for `seconds`, then waits for the rest.
 base::Status stream(FabricEnd& end, const Run& run, double seconds, Row& row) {
   const std::size_t slots = slots_for(run.bytes);
   const std::size_t before = end.sent();
@@ -32,10 +32,11 @@ base::Status stream(FabricEnd& end, const Run& run, double seconds, Row& row) {
     while (end.open() < slots) end.post(Word::kCount);
     end.transmit();
     const std::size_t known = end.sent();
-    if (auto bytes_processed = end.turn_until([&] { return end.sent() > known; }); !bytes_processed)
+    if (auto bytes_processed = end.iterate_until([&] { return end.sent() > known; });
+        !bytes_processed)
       return bytes_processed;
   }
-  if (auto rest = end.turn_until([&] { return end.open() == 0; }); !rest) return rest;
+  if (auto rest = end.iterate_until([&] { return end.open() == 0; }); !rest) return rest;
   row.messages = end.sent() - before;
   row.seconds = seconds_in(end.now() - begin);
   return {};

@@ -1,5 +1,5 @@
 // The active end's measurement: half a round trip (of a read: half of the time that it takes), then
-// messages a second with as many under way as slots_for() says.
+// messages per second with slots_for() of them in flight.
 #pragma once
 
 #include "tools/bench/fabric_end.h"

@@ -1,5 +1,5 @@
-// What one measurement of the fabric is, what came of it, and the table that shows it. Of
-// `splitnic bench` and of tests/bench/fabric.
+// One measurement of the fabric, its result, and the table that shows it. For `splitnic bench` and
+// tests/bench/fabric.
 #pragma once
 
 #include <array>
@@ -29,13 +29,13 @@ struct Run {
   bool goes_back_n = false;
 };
 
-// What one row of the table says. A figure that was not measured is 0 and shown as "-".
+// One row of the table. A value that was not measured is 0 and shown as "-".
 struct Row {
   std::string carrier;
   std::string op;
   bool spins = false;
   std::size_t bytes = 0;
-  double seconds = 0;  // for so many messages in one direction
+  double seconds = 0;  // for `messages` in one direction
   std::size_t messages = 0;
   double median_us = 0;  // half a round trip
   double mean_us = 0;
@@ -50,7 +50,7 @@ void take_round_trips(std::vector<float>& nanoseconds, Row& row);
 inline constexpr std::array<std::size_t, 11> kSizes = {1,    4,     16,    64,     256,    1024,
                                                        4096, 16384, 65536, 262144, 1048576};
 inline constexpr std::size_t kSizeMax = 1048576;
-// How many messages of this length are under way, each in memory of its own.
+// Returns how many messages of this length are in flight, each in a separate slot.
 constexpr std::size_t slots_for(std::size_t bytes) {
   constexpr std::size_t kMemory = std::size_t{4} << 20;
   const std::size_t fit = kMemory / bytes;

@@ -83,14 +83,14 @@ void serve(const Options& options, const Run& run, Control& control) {
       run.loss_percent > 0 ? static_cast<fabric::Underlay&>(faults) : *underlay;
   FabricEnd end(below, {kPassive, false, run.is_shm, run.spins}, control.fd());
   control.tell_value(address);
-  check(end.turn_until([&] { return end.is_connected(); }));
+  check(end.iterate_until([&] { return end.is_connected(); }));
   // From now on; the set-up is not what is measured.
   fabric::FaultConfig lossy;
   lossy.loss_ppm = static_cast<std::uint32_t>(run.loss_percent * 10'000);
   faults.set_config(lossy);
-  for (unsigned turns = 1;; ++turns) {
-    end.turn();
-    if (run.spins ? turns % 1024 == 0 && control.is_readable() : end.is_woken()) break;
+  for (unsigned iterations = 1;; ++iterations) {
+    end.iterate();
+    if (run.spins ? iterations % 1024 == 0 && control.is_readable() : end.is_woken()) break;
   }
   static_cast<void>(control.hear_value<bool>());
   control.tell_value(std::uint64_t{faults.counts().lost});

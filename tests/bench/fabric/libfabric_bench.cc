@@ -54,15 +54,16 @@ void limit_time(const Options& options) {
 
 void serve(LibfabricEnd::Config config, Control& control) {
   LibfabricEnd end(std::move(config), control);
-  for (unsigned turns = 1; turns % 1024 != 0 || !control.is_readable(); ++turns) end.turn();
+  for (unsigned iterations = 1; iterations % 1024 != 0 || !control.is_readable(); ++iterations)
+    end.iterate();
 }
 
 // One message, and until the other end has replied; a read is its own reply.
 void take_round_trip(LibfabricEnd& end, Op op) {
   const auto replies = [&] { return op == Op::kRead ? end.sent() : end.received(); };
   const std::size_t known = replies();
-  end.turn_until([&] { return end.post(Word::kReply); });
-  end.turn_until([&] { return replies() > known; });
+  end.iterate_until([&] { return end.post(Word::kReply); });
+  end.iterate_until([&] { return replies() > known; });
 }
 
 void measure_latency(LibfabricEnd& end, double seconds, Op op, Row& row) {
@@ -78,7 +79,7 @@ void measure_latency(LibfabricEnd& end, double seconds, Op op, Row& row) {
     begin = now;
   }
   take_round_trips(took, row);
-  end.turn_until([&] { return end.open() == 0; });
+  end.iterate_until([&] { return end.open() == 0; });
 }
 
 // More small reads make ofi_rxd of libfabric 1.17 slower, and it may come to a stop for good.
@@ -98,11 +99,11 @@ void stream(LibfabricEnd& end, double seconds, Op op, Row& row) {
     const std::size_t known = end.sent();
     bool has_room = true;
     while (end.open() < slots && has_room) has_room = end.post(Word::kCount);
-    end.turn_until([&] { return end.sent() > known || (!has_room && end.open() == 0); });
+    end.iterate_until([&] { return end.sent() > known || (!has_room && end.open() == 0); });
   }
   // A completion here may come before the message is there: the reply to the last one does not.
   take_round_trip(end, op);
-  end.turn_until([&] { return end.open() == 0; });
+  end.iterate_until([&] { return end.open() == 0; });
   row.messages = end.sent() - before;
   row.seconds = seconds_in(end.clock.now() - begin);
 }

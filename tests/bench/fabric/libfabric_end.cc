@@ -151,7 +151,7 @@ void LibfabricEnd::fail_completion() {
   fail(title() + ": one ended as " + ::fi_strerror(error.err));
 }
 
-bool LibfabricEnd::turn() {
+bool LibfabricEnd::iterate() {
   std::array<fi_cq_data_entry, 64> entries;
   const ssize_t got = ::fi_cq_read(cq_.get(), entries.data(), entries.size());
   if (got == -FI_EAVAIL) fail_completion();

@@ -30,13 +30,13 @@ class LibfabricEnd {
   // One message of the run, in the next slot. False: the provider must make progress first.
   bool post(Word word);
   // Takes completions, replies to requests. Returns false if there was none.
-  bool turn();
+  bool iterate();
   template <class Done>
-  void turn_until(const Done& is_done) {
+  void iterate_until(const Done& is_done) {
     base::Time limit = clock.now() + kSilenceMax;
-    for (unsigned turns = 1; !is_done(); ++turns) {
-      if (turn()) limit = clock.now() + kSilenceMax;
-      if (turns % 1024 == 0 && clock.now() > limit) fail(title() + ": nothing moves");
+    for (unsigned iterations = 1; !is_done(); ++iterations) {
+      if (iterate()) limit = clock.now() + kSilenceMax;
+      if (iterations % 1024 == 0 && clock.now() > limit) fail(title() + ": nothing moves");
     }
   }
   // Messages of this end: in flight, and complete here.

@@ -15,7 +15,7 @@ bool is_readable(int fd, int timeout_ms = 0) {
   return ::poll(&entry, 1, timeout_ms) == 1;
 }
 
-TEST(CommandQueueTest, runs_in_order_and_the_fd_says_when) {
+TEST(CommandQueueTest, runs_in_order_and_the_fd_shows_when) {
   CommandQueue queue;
   EXPECT_FALSE(is_readable(queue.fd()));
   std::vector<int> ran;

@@ -31,7 +31,7 @@ constexpr Request kShow{Command::kShow, false, {}, {}, 0};
 
 Request set_request(const std::string& value) { return {Command::kSet, false, "mac", value, 0}; }
 
-// A program: a control thread, and a data thread that runs the queue until it is told to stop.
+// A program: a control thread, and a data thread that runs the queue until it is stopped.
 class Program {
  public:
   Program(const std::string& path, RequestHandler handler) {
@@ -112,7 +112,7 @@ TEST(ServerTest, round_trips_on_the_data_thread) {
   EXPECT_EQ(ran_on.get_future().get(), program.data_thread());
 }
 
-TEST(ServerTest, a_long_answer_arrives_whole) {
+TEST(ServerTest, a_long_reply_arrives_whole) {
   const TempFolder folder;
   const std::string text(3 << 20, 'a');
   Program program(folder.path("a.sock"), [&](Request, const ReplyFunction& reply) {
@@ -151,7 +151,7 @@ TEST(ServerTest, clients_are_served_side_by_side) {
         .value();
   });
   const ReplyFunction reply_slowly = slow.get_future().get();
-  // The first still waits for its answer; the second has its own at once.
+  // The first still waits for its reply; the second has its own at once.
   auto second = Client::connect(folder.path("a.sock")).value();
   EXPECT_EQ(second.ask(set_request("quick"), kPatience).value().text, "mac=quick");
   EXPECT_EQ(first.wait_for(0s), std::future_status::timeout);
@@ -178,7 +178,7 @@ TEST(ServerTest, many_threads_ask_at_once) {
   EXPECT_EQ(right, 400);
 }
 
-TEST(ServerTest, clients_beyond_the_limit_are_closed_and_the_others_go_on) {
+TEST(ServerTest, clients_beyond_the_limit_are_closed_and_the_others_continue) {
   const TempFolder folder;
   Program program(folder.path("a.sock"), echo);
   std::vector<Client> clients;
@@ -236,7 +236,7 @@ TEST(ServerTest, a_request_in_pieces_is_one_request_and_a_vanished_client_is_non
   EXPECT_EQ(reply, expected);
 }
 
-TEST(ServerTest, a_dropped_request_is_answered) {
+TEST(ServerTest, a_dropped_request_gets_a_reply) {
   const TempFolder folder;
   Program program(folder.path("a.sock"), [](Request, const ReplyFunction&) {});
   auto client = Client::connect(folder.path("a.sock")).value();
@@ -245,7 +245,7 @@ TEST(ServerTest, a_dropped_request_is_answered) {
   EXPECT_THAT(reply.text, HasSubstr("dropped"));
 }
 
-TEST(ServerTest, an_answer_after_the_end_is_harmless) {
+TEST(ServerTest, a_reply_after_the_end_is_harmless) {
   const TempFolder folder;
   std::promise<ReplyFunction> kept;
   auto program = std::make_unique<Program>(
@@ -259,7 +259,7 @@ TEST(ServerTest, an_answer_after_the_end_is_harmless) {
   EXPECT_FALSE(waiting.get().has_value()) << "the client was closed, not left waiting";
 }
 
-TEST(ServerTest, a_full_queue_is_told) {
+TEST(ServerTest, a_full_queue_is_reported) {
   const TempFolder folder;
   CommandQueue queue(1);
   auto control = ControlThread::start(folder.path("a.sock"), queue, echo).value();
@@ -292,7 +292,7 @@ TEST(ServerTest, a_live_socket_is_not_taken) {
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error().text(), HasSubstr("another program listens on " + path));
   EXPECT_TRUE(Client::connect(path).value().ask(kShow, kPatience).has_value())
-      << "the first goes on";
+      << "the first continues";
 }
 
 TEST(ServerTest, what_is_no_socket_is_left_alone) {

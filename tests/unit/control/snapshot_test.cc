@@ -37,7 +37,7 @@ TEST(SnapshotTest, show_json_golden) {
       "\n");
 }
 
-TEST(SnapshotTest, queues_are_told_where_there_are_several) {
+TEST(SnapshotTest, queues_are_shown_where_there_are_several) {
   Snapshot s = example();
   s.pools[0].queue = 1;
   s.channels[0].queue = 1;

@@ -1,4 +1,4 @@
-// What the host sends to a remote NIC that knows it, or does not.
+// The requests of the host to a remote NIC that knows it, or does not.
 #include "host_module/nic_config.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ class NicConfigTest : public ::testing::Test {
   }
 };
 
-TEST_F(NicConfigTest, S001_25_what_the_unit_has_is_not_sent_again) {
+TEST_F(NicConfigTest, S001_25_what_the_unit_has_is_not_repeated) {
   configure();
   EXPECT_EQ(asked(CfgCode::kInitNic), 1);
   EXPECT_EQ(asked(CfgCode::kGetState), 1);
@@ -117,7 +117,7 @@ TEST_F(NicConfigTest, S001_25_what_differs_is_sent) {
   EXPECT_EQ(asked(CfgCode::kStart), 1);
 }
 
-TEST_F(NicConfigTest, S001_25_a_unit_without_the_digest_is_told_everything) {
+TEST_F(NicConfigTest, S001_25_a_unit_without_the_digest_gets_everything) {
   unit_knows_state_ = false;
   configure();
   EXPECT_EQ(asked_settings(), 3);
@@ -182,7 +182,7 @@ TEST_F(NicConfigTest, S001_08_a_refused_address_is_asked_for_again) {
   EXPECT_EQ(nic_.deadline(), base::kNever);
 }
 
-// Its owner takes the address back while the request is under way: there is nothing to ask again.
+// Its owner takes the address back while the request is open: there is nothing to ask again.
 TEST_F(NicConfigTest, S001_08_an_address_that_is_not_wanted_any_more_is_not_asked_for_again) {
   configure();
   refuses_mac_ = true;
@@ -195,7 +195,7 @@ TEST_F(NicConfigTest, S001_08_an_address_that_is_not_wanted_any_more_is_not_aske
   EXPECT_EQ(asked(CfgCode::kSetMac), 1);
 }
 
-TEST_F(NicConfigTest, S001_25_a_refused_init_is_repeated_once_a_second_and_logged_once) {
+TEST_F(NicConfigTest, S001_25_a_refused_init_is_repeated_once_per_second_and_logged_once) {
   refuses_init_ = true;
   ASSERT_TRUE(harness_.connect());
   ::testing::internal::CaptureStderr();
@@ -231,13 +231,13 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_the_pair_is_not_up) {
     EXPECT_GT(nic_.deadline(), harness_.clock.now());
     EXPECT_NE(nic_.deadline(), base::kNever);
     harness_.host().pair->begin_close();
-    EXPECT_EQ(nic_.deadline(), base::kNever) << "it is not told yet";
+    EXPECT_EQ(nic_.deadline(), base::kNever) << "it is not notified yet";
     nic_.on_pair_down();
     EXPECT_EQ(nic_.deadline(), base::kNever);
   }
 }
 
-// Requests of others take all that may be open, and the peer answers none: that is waited for.
+// Requests of others take all that may be open, and the peer replies to none: that is waited for.
 TEST_F(NicConfigTest, S001_25_nothing_is_due_while_no_request_may_be_opened) {
   refuses_init_ = true;
   ASSERT_TRUE(harness_.connect());

@@ -22,7 +22,7 @@ TEST(ChannelControl, S001_10_replies_find_their_requests) {
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(replies[i], "request " + std::to_string(i));
 }
 
-TEST(ChannelControl, S001_10_three_flushes_are_answered_each_by_its_context) {
+TEST(ChannelControl, S001_10_three_flushes_get_replies_each_by_its_context) {
   ChannelFixture harness({.unit = {.pools = {{16, 256}, {16, 512}, {16, 1024}, {16, 2048}}}});
   ASSERT_TRUE(harness.connect());
   const std::vector<std::uint32_t> refs = harness.unit().pool_refs(true);
@@ -55,7 +55,7 @@ TEST(ChannelControl, S001_24_every_request_gets_one_reply_also_an_unknown_one) {
   EXPECT_TRUE(harness.host().pair->up());
 }
 
-TEST(ChannelControl, S001_24_a_request_of_another_version_or_length_is_answered) {
+TEST(ChannelControl, S001_24_a_request_of_another_version_or_length_gets_a_reply) {
   ChannelFixture harness;
   ASSERT_TRUE(harness.connect());
   std::array<std::byte, 24> message{};
@@ -81,13 +81,13 @@ TEST(ChannelControl, open_requests_end_with_the_pair) {
   ChannelFixture harness;
   ASSERT_TRUE(harness.connect());
   harness.unit().polls = false;
-  int unanswered = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
-                                           [&](const CfgReply& r) { unanswered += !r.replied; }));
+  int without_reply = 0;
+  ASSERT_TRUE(harness.host().pair->request(
+      CfgCode::kEcho, "x", [&](const CfgReply& r) { without_reply += !r.replied; }));
   harness.run_for(10ms);
   harness.unit().pair->close(harness.clock.now());
   ASSERT_TRUE(harness.run_until([&] { return !harness.host().downs.empty(); }, 1s));
-  EXPECT_EQ(unanswered, 1);
+  EXPECT_EQ(without_reply, 1);
 }
 
 TEST(ChannelControl, eight_errors_within_a_minute_take_the_pair_down) {

@@ -46,7 +46,7 @@ TEST_F(ChannelIdleTest, X_23_four_fifths_go_back_and_the_next_frames_arrive) {
   push(70, 60'000);
   ASSERT_TRUE(all_arrived());
   ASSERT_GT(held(), size() * 9 / 10);
-  const std::size_t given = harness_.unit().pair->give_back_idle(8);
+  const std::size_t given = harness_.unit().pair->release_idle(8);
   EXPECT_GE(given, size() * 8 / 10);
   EXPECT_LE(held(), size() * 2 / 10);
   EXPECT_GT(held(), 0U) << "the first elements of each pool stay";
@@ -73,7 +73,7 @@ TEST_F(ChannelIdleTest, X_23_what_was_not_read_yet_stays) {
   for (const auto& frame : harness_.unit().held) {
     frames.emplace_back(frame.bytes.begin(), frame.bytes.end());
   }
-  EXPECT_GT(harness_.unit().pair->give_back_idle(0), 0U);
+  EXPECT_GT(harness_.unit().pair->release_idle(0), 0U);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const auto& now = harness_.unit().held[i].bytes;
     ASSERT_TRUE(std::equal(now.begin(), now.end(), frames[i].begin())) << i;
@@ -88,11 +88,11 @@ TEST_F(ChannelIdleTest, X_23_nothing_goes_back_while_a_frame_is_arriving) {
   harness_.run_for(std::chrono::milliseconds(1));
   ASSERT_EQ(harness_.unit().taken, 0U);
   ASSERT_GT(held(), 0U);
-  EXPECT_EQ(harness_.unit().pair->give_back_idle(0), 0U);
+  EXPECT_EQ(harness_.unit().pair->release_idle(0), 0U);
   harness_.unit().faults.drop_received({});
   ASSERT_TRUE(all_arrived());
   EXPECT_EQ(harness_.unit().wrong, std::vector<std::string>{});
-  EXPECT_GT(harness_.unit().pair->give_back_idle(0), 0U);
+  EXPECT_GT(harness_.unit().pair->release_idle(0), 0U);
 }
 
 class ChannelIdleByMessage : public ChannelIdleTest {
@@ -112,11 +112,11 @@ TEST_F(ChannelIdleByMessage, X_23_nothing_goes_back_before_a_write_is_indicated)
   harness_.unit().polls = false;  // the adapter receives the cells, the pair does not poll
   harness_.run_for(std::chrono::milliseconds(5));
   ASSERT_GT(held(), 0U);
-  EXPECT_EQ(harness_.unit().pair->give_back_idle(0), 0U);
+  EXPECT_EQ(harness_.unit().pair->release_idle(0), 0U);
   harness_.unit().polls = true;
   ASSERT_TRUE(all_arrived());
   EXPECT_EQ(harness_.unit().wrong, std::vector<std::string>{});
-  EXPECT_GT(harness_.unit().pair->give_back_idle(0), 0U);
+  EXPECT_GT(harness_.unit().pair->release_idle(0), 0U);
 }
 
 }  // namespace splitnic::messaging::harness::channel_idle_test

@@ -105,7 +105,7 @@ TEST(ChannelLiar, S001_13_R_62_a_peer_gets_no_more_than_16_pools) {
 
 // All references below 256 are in use, then one ends and another is requested in the same
 // iteration.
-TEST(ChannelLiar, P_41_a_reference_that_ends_is_given_again_in_the_same_turn) {
+TEST(ChannelLiar, P_41_a_reference_that_ends_is_reused_in_the_same_iteration) {
   ChannelFixture harness({.unit = {.pools = std::vector<PoolSpec>(248, PoolSpec{1, 64})}});
   ASSERT_TRUE(harness.connect());
   std::uint64_t context = 1;
@@ -125,7 +125,7 @@ TEST(ChannelLiar, P_41_a_reference_that_ends_is_given_again_in_the_same_turn) {
   EXPECT_EQ(harness.unit().pool_refs(true).size(), 256U);
 }
 
-TEST(ChannelLiar, S001_24_answers_that_nobody_takes_are_bounded) {
+TEST(ChannelLiar, S001_24_replies_that_nobody_takes_are_bounded) {
   ChannelFixture harness;
   ASSERT_TRUE(harness.connect());
   std::array<std::byte, 64> message;

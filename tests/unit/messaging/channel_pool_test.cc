@@ -70,7 +70,7 @@ TEST(ChannelPool, S001_18_without_idata_a_message_follows_the_completed_write) {
   }
 }
 
-TEST(ChannelPool, S001_20_form_b_says_the_same_element_as_the_address) {
+TEST(ChannelPool, S001_20_form_b_names_the_same_element_as_the_address) {
   ChannelFixture harness(
       {.unit = {.pools = {{512, 2048}}, .idata_form = IdataForm::kOffsetLength}});
   ASSERT_TRUE(harness.connect());
@@ -170,7 +170,7 @@ TEST_P(FlushUnderLoad, S001_16_S001_17_P_41_no_write_follows_the_reply_and_no_fr
   for (std::size_t i = 0; i < 2; ++i) harness.side(i).faults.set_config({.loss_ppm = 5000});
   harness.host().tap.is_recording = true;
   for (int n = 0; n < 4000; ++n) harness.host().queue(1000);
-  harness.unit().holds = true;  // so that every pool gets its turn
+  harness.unit().holds = true;  // so that every pool is used
   ASSERT_TRUE(harness.run_until([&] { return harness.unit().taken == 12 * 32; }, 5s));
   harness.unit().release_held();
   harness.unit().holds = false;

@@ -123,17 +123,17 @@ TEST(ChannelSend, X_08_a_lost_request_or_reply_is_repeated_and_done_once) {
   EXPECT_EQ(harness.unit().asked[CfgCode::kEcho], 2);
 }
 
-TEST(ChannelSend, S001_24_a_request_that_is_never_answered_ends_after_three_tries) {
+TEST(ChannelSend, S001_24_a_request_without_a_reply_ends_after_three_tries) {
   ChannelFixture harness({.host = kSendHost});
   ASSERT_TRUE(harness.connect());
   harness.unit().polls = false;
-  int unanswered = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
-                                           [&](const CfgReply& r) { unanswered += !r.replied; }));
+  int without_reply = 0;
+  ASSERT_TRUE(harness.host().pair->request(
+      CfgCode::kEcho, "x", [&](const CfgReply& r) { without_reply += !r.replied; }));
   harness.run_for(1400ms);
-  EXPECT_EQ(unanswered, 0);
+  EXPECT_EQ(without_reply, 0);
   harness.run_for(200ms);
-  EXPECT_EQ(unanswered, 1);
+  EXPECT_EQ(without_reply, 1);
   EXPECT_EQ(harness.host().count("msg.tx.control"), 3U);
 }
 

@@ -321,7 +321,7 @@ TEST_F(ConnectionTest, P_43_a_queue_that_was_not_agreed_is_refused) {
   }
 }
 
-TEST_F(ConnectionTest, P_43_a_further_queue_says_the_number_that_was_agreed) {
+TEST_F(ConnectionTest, P_43_an_additional_queue_has_the_number_that_was_agreed) {
   ASSERT_TRUE(connect(1));
   NoOwner nobody;
   const auto ask = [&](std::uint32_t queues, std::uint32_t queue) {

@@ -52,7 +52,7 @@ TEST(MessageDispatchTest, each_function_reaches_its_handler) {
   EXPECT_EQ(dispatched(side, indicate(ConsumedRecord{PoolRef(7), 0, 1, 1})), DropReason::kPool);
 }
 
-TEST(MessageDispatchTest, S001_24_unreadable_requests_are_answered) {
+TEST(MessageDispatchTest, S001_24_unreadable_requests_get_a_reply) {
   Side side;
   EXPECT_EQ(dispatched(side, words({0x80002, 0, 9, 0x20004, 0})), DropReason::kVersion);
   EXPECT_EQ(dispatched(side, words({0x80001, 0, 10, 0x20004, 1})), DropReason::kAlign);

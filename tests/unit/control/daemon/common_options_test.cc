@@ -32,7 +32,7 @@ Seen ask_on(int processors, bool is_asked_for) {
   return seen;
 }
 
-TEST(CommonOptionsTest, busy_poll_is_left_out_on_one_processor_and_the_log_says_so) {
+TEST(CommonOptionsTest, busy_poll_is_ignored_on_one_processor_and_the_log_reports_it) {
   const Seen alone = ask_on(1, true);
   EXPECT_FALSE(alone.may);
   EXPECT_NE(alone.log.find("--busy-poll is left out"), std::string::npos) << alone.log;

@@ -214,7 +214,7 @@ TEST(FullLinkTest, S000_40_a_lane_without_credits_blocks_no_other) {
   EXPECT_EQ(w.count(w.b, FullLinkCounter::kRxDropBuffer), 0U);
 }
 
-TEST(FullLinkTest, S000_45_a_sender_without_credits_is_told_so_and_keeps_everything) {
+TEST(FullLinkTest, S000_45_a_sender_without_credits_is_refused_and_keeps_everything) {
   Wire w;
   w.b_sink.holds = 1;
   unsigned posted = 0;

@@ -276,7 +276,7 @@ TEST(LinkCellsTest, a_full_queue_in_the_hub_blocks_and_loses_nothing) {
   EXPECT_EQ(p.a.cells.size(), taken);
 }
 
-TEST(LinkCellsTest, a_refused_batch_is_lost_and_the_link_goes_on) {
+TEST(LinkCellsTest, a_refused_batch_is_lost_and_the_link_continues) {
   Pair p;
   ASSERT_TRUE(write(p.link(), pattern(64, 1)));
   p.recorder.result = Underlay::SendStatus::kRefused;
@@ -289,7 +289,7 @@ TEST(LinkCellsTest, a_refused_batch_is_lost_and_the_link_goes_on) {
   EXPECT_EQ(p.a.cells, Cells{pattern(64, 2)});
 }
 
-TEST(LinkCellsTest, a_path_that_narrows_is_told_and_smaller_cells_pass) {
+TEST(LinkCellsTest, a_path_that_narrows_is_reported_and_smaller_cells_pass) {
   Pair p;
   p.hub.set_datagram_bytes_max(1372);
   for (unsigned i = 0; i < 3; ++i) ASSERT_TRUE(write(p.link(), pattern(1420, i)));

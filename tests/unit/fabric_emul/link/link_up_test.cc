@@ -320,7 +320,7 @@ TEST(LinkUpTest, bye_takes_the_link_down_at_once_and_cannot_be_forged) {
   EXPECT_EQ(w.a->watch.events.size(), 2U);
 }
 
-TEST(LinkUpTest, who_said_bye_makes_room_at_once) {
+TEST(LinkUpTest, a_peer_that_sent_bye_makes_room_at_once) {
   PortConfig listener = config_of(0xA, 100, true);
   listener.links_max = 1;
   World w({}, listener);

@@ -56,7 +56,7 @@ void run_idly(Congestion& c, base::Time& now, int rounds, base::Duration rtt) {
   }
 }
 
-TEST(CongestionTest, S000_15_a_path_that_becomes_longer_is_no_queue_for_ever) {
+TEST(CongestionTest, S000_15_a_path_that_becomes_longer_is_not_a_queue_indefinitely) {
   for (const int idle : {0, 10, 50}) {
     Congestion c(kMax);
     base::Time now{};

@@ -156,7 +156,7 @@ TEST_F(CaptureTest, a_full_disk_is_counted_and_not_fatal) {
   EXPECT_EQ(writer->counters()[CaptureCounter::kLost], 40U);
 }
 
-TEST_F(CaptureTest, a_path_that_cannot_be_opened_is_told) {
+TEST_F(CaptureTest, a_path_that_cannot_be_opened_is_reported) {
   const auto writer = PcapngWriter::open(folder_ + "/none/f.pcapng", "test");
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().text(),

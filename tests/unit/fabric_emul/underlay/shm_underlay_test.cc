@@ -37,7 +37,7 @@ TEST_F(ShmUnderlayTest, wraps_around_with_every_length) {
   }
 }
 
-TEST_F(ShmUnderlayTest, full_blocks_and_room_is_told_until_tried) {
+TEST_F(ShmUnderlayTest, full_blocks_and_room_is_reported_until_tried) {
   auto listener = open(true);
   auto connector = open(false);
   join(*listener, *connector);

@@ -26,7 +26,7 @@ std::vector<std::size_t> batches_of(UdpUnderlay& underlay) {
   return batches;
 }
 
-TEST(UdpUnderlayTest, a_kernel_without_gro_is_told_and_done_without) {
+TEST(UdpUnderlayTest, a_kernel_without_gro_is_logged_and_works) {
   std::thread([] {
     splitnic::testing::refuse_call(SYS_setsockopt, 1, SOL_UDP, splitnic::testing::Next::kIs,
                                    UDP_GRO);

@@ -107,7 +107,7 @@ TEST(ConnectionManagerTest, X_46_both_disconnect_at_once) {
   EXPECT_EQ(two.a.disconnected + two.b.disconnected, 0);
 }
 
-TEST(ConnectionManagerTest, X_46_a_refusal_says_why) {
+TEST(ConnectionManagerTest, X_46_a_refusal_has_a_reason) {
   Two two;
   two.a.refusal = MgmtReject::kNoResources;
   two.b.connect();

@@ -55,7 +55,7 @@ TEST_F(PoolOwnerTest, S001_11_more_pools_than_a_message_holds) {
   EXPECT_TRUE(side.next(kStart).empty());
 }
 
-TEST_F(PoolOwnerTest, S001_13_a_pool_that_answers_a_get_copies_its_context) {
+TEST_F(PoolOwnerTest, S001_13_a_pool_that_grants_a_get_copies_its_context) {
   Message get(20);
   BufferRecvPoolGet{kGoldenContext, 1536, 64}.emit(get);
   ASSERT_TRUE(side.receive(get, kStart));
@@ -232,7 +232,7 @@ TEST_F(PoolOwnerTest, S001_15_more_ranges_than_a_message_holds) {
   EXPECT_EQ(side.owned(PoolRef(1000)).posted, 999U);
 }
 
-TEST_F(PoolOwnerTest, S001_10_S001_16_three_flushes_are_answered_in_any_order) {
+TEST_F(PoolOwnerTest, S001_10_S001_16_three_flushes_get_replies_in_any_order) {
   advertise_pools(3);
   std::vector<TransactionContext> contexts;
   for (std::uint32_t i = 0; i < 3; ++i) {

@@ -65,7 +65,7 @@ TEST_F(PoolUserTest, takes_the_smallest_size_and_keeps_the_last_quarter_of_a_lar
   EXPECT_EQ(side.user.largest_element(), 65536U);
 }
 
-TEST_F(PoolUserTest, S001_14_flow_goes_on_only_after_an_update) {
+TEST_F(PoolUserTest, S001_14_flow_continues_only_after_an_update) {
   ASSERT_TRUE(receive(advertise(record(7, 2, 2048))));
   const ElementLease first = take(), second = take();
   side.user.on_written(first);
@@ -177,7 +177,7 @@ TEST_F(PoolUserTest, S001_17_P_41_flush_reply_waits_for_our_writes) {
   EXPECT_TRUE(side.next(kStart).empty());
 }
 
-TEST_F(PoolUserTest, S001_16_P_41_flush_twice_and_of_unknown_pools_is_answered) {
+TEST_F(PoolUserTest, S001_16_P_41_flush_twice_and_of_unknown_pools_gets_a_reply) {
   ASSERT_TRUE(receive(advertise(record(7, 4, 64))));
   const ElementLease lease = take(1);
   const TransactionContext second(kGoldenContext.value + 1);

@@ -14,8 +14,8 @@ namespace splitnic::messaging::rejects_test {
 using namespace test;
 constexpr DropReason kAccepted = DropReason::kCount_;
 
-// A legal message with two records (or with 5 bytes of data), the length rule and the least length
-// of it.
+// A legal message with two records (or with 5 bytes of data), the length rule and the minimum
+// length of it.
 template <typename T>
 struct Case;
 template <>
@@ -199,7 +199,7 @@ TEST(RecordRulesTest, S001_21_bytes_must_need_all_elements_and_fit_them) {
   EXPECT_FALSE((ConsumedRecord{PoolRef(1), 0, 0xFFFFFFFF, 0xFFFFFFFF}.fits(0xFFFFFFFF)));
 }
 
-TEST(CfgUtilRefusalTest, S001_24_readable_header_is_enough_for_an_answer) {
+TEST(CfgUtilRefusalTest, S001_24_readable_header_is_enough_for_a_reply) {
   const Message version = words({0x80002, 0x11223344, 0x55667788, 0x00020005, 0});
   const auto by_version = CfgUtilRefusal::of(version, DropReason::kVersion);
   EXPECT_EQ(by_version.status, CfgStatus::kVersion);
