@@ -1,4 +1,4 @@
-// What the control socket of the I/O unit serves: every LAN port, every host, every counter. `set`
+// The control socket of the I/O unit serves every LAN port, every host and every counter. `set`
 // belongs to the host side; `ping` goes to the first host that is connected. Thread: the data
 // thread.
 #pragma once

@@ -1,6 +1,6 @@
 // --allow CIDR: drops and counts batches from other addresses before anything in them is read. Each
 // refused batch is returned as an empty one, so that a flood of them takes no more of its owner's
-// iteration than the traffic that is let in. Thread: one owner, the data thread.
+// iteration than the traffic that is admitted. Thread: one owner, the data thread.
 #pragma once
 
 #include <algorithm>

@@ -80,8 +80,7 @@ inline std::string joined_path(std::string_view from_page, std::string_view targ
 
 class ReferenceChecker {
  public:
-  ReferenceChecker(const SourceTree& tree, const std::vector<std::string_view>& left_out)
-      : tree_(tree), left_out_(left_out), paths_(tree) {
+  explicit ReferenceChecker(const SourceTree& tree) : tree_(tree), paths_(tree) {
     for (const SourceFile& file : tree) {
       if (file.ends_with(".md")) anchors_[file.path] = anchors_of(file.text);
     }
@@ -89,7 +88,7 @@ class ReferenceChecker {
 
   Findings check() {
     for (const SourceFile& file : tree_) {
-      if (file.below("tests/tidy") || is_one_of(file, left_out_)) continue;  // samples
+      if (file.below("tests/tidy")) continue;  // samples
       file_ = &file;
       if (file.ends_with(".md")) check_document();
       check_prose();
@@ -202,16 +201,12 @@ class ReferenceChecker {
   }
 
   const SourceTree& tree_;
-  const std::vector<std::string_view>& left_out_;
   PathIndex paths_;
   std::map<std::string, std::set<std::string>> anchors_;
   const SourceFile* file_ = nullptr;
   Findings findings_;
 };
 
-inline Findings check_references(const SourceTree& tree,
-                                 const std::vector<std::string_view>& left_out = {}) {
-  return ReferenceChecker(tree, left_out).check();
-}
+inline Findings check_references(const SourceTree& tree) { return ReferenceChecker(tree).check(); }
 
 }  // namespace splitnic::tidy

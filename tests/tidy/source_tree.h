@@ -30,12 +30,6 @@ struct SourceFile {
 };
 using SourceTree = std::vector<SourceFile>;
 
-// True if the file is one of these, or lies in one of these folders.
-inline bool is_one_of(const SourceFile& file, const std::vector<std::string_view>& paths) {
-  return std::any_of(paths.begin(), paths.end(),
-                     [&](std::string_view path) { return file.path == path || file.below(path); });
-}
-
 inline std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {

@@ -2,8 +2,6 @@
 // line. The checkers are tested in include_rules_test.cc and text_rules_test.cc.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/tidy/include_rules.h"
 #include "tests/tidy/reference_rules.h"
 #include "tests/tidy/text_rules.h"
@@ -23,12 +21,6 @@ std::string listed(const Findings& findings) {
   return text;
 }
 
-// Folders whose words are still being cleaned. With SPLITNIC_TIDY_ALL set they are checked too.
-std::vector<std::string_view> not_yet_clean() {
-  if (std::getenv("SPLITNIC_TIDY_ALL") != nullptr) return {};
-  return {"iou_module", "tests/unit/iou_module", "docs/ARCHITECTURE.md"};
-}
-
 #define EXPECT_CLEAN(findings) EXPECT_TRUE((findings).empty()) << listed(findings)
 
 TEST(Tidy, the_tree_is_found_and_read) {
@@ -46,23 +38,20 @@ TEST(Tidy, the_tree_is_found_and_read) {
 TEST(Tidy, includes_go_down_only_S001_06) { EXPECT_CLEAN(check_include_levels(tree())); }
 TEST(Tidy, leaf_headers_include_only_base) { EXPECT_CLEAN(check_leaf_headers(tree())); }
 TEST(Tidy, third_parties_stay_where_they_belong) { EXPECT_CLEAN(check_third_parties(tree())); }
-TEST(Tidy, every_permission_is_used) {
-  if (!not_yet_clean().empty()) return;  // files are still being moved
-  EXPECT_CLEAN(check_unused_permissions(tree()));
-}
+TEST(Tidy, every_permission_is_used) { EXPECT_CLEAN(check_unused_permissions(tree())); }
 TEST(Tidy, every_header_is_included) { EXPECT_CLEAN(check_dead_headers(tree())); }
 TEST(Tidy, files_and_functions_are_short) { EXPECT_CLEAN(check_lengths(tree())); }
 TEST(Tidy, headers_have_guards) { EXPECT_CLEAN(check_header_guards(tree())); }
 TEST(Tidy, nothing_is_left_for_later_in_the_text) { EXPECT_CLEAN(check_banned_words(tree())); }
 TEST(Tidy, no_path_of_one_machine) { EXPECT_CLEAN(check_machine_paths(tree())); }
-TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_references(tree(), not_yet_clean())); }
+TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_references(tree())); }
 TEST(Tidy, the_glossary_bans_what_tidy_finds) {
   for (const SourceFile& file : tree()) {
     if (file.path != "docs/GLOSSARY.md") continue;
     EXPECT_CLEAN(check_glossary(file.text));
   }
 }
-TEST(Tidy, plain_english) { EXPECT_CLEAN(check_words(tree(), not_yet_clean())); }
+TEST(Tidy, plain_english) { EXPECT_CLEAN(check_words(tree())); }
 TEST(Tidy, ids_in_tags_and_test_names_exist) { EXPECT_CLEAN(check_clause_tags(tree())); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the control socket of the unit reports: every LAN, the host on each, every counter.
+// The control socket of the unit reports every LAN, the host on each and every counter.
 #include "iou_module/admin.h"
 
 #include "tests/unit/iou_module/unit_harness.h"

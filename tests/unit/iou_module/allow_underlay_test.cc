@@ -79,7 +79,7 @@ TEST(AllowUnderlayTest, who_is_not_allowed_is_not_read_and_counted) {
   EXPECT_EQ(gate.refused(), 4U);
 }
 
-TEST(AllowUnderlayTest, without_a_list_everybody_is_let_in) {
+TEST(AllowUnderlayTest, without_a_list_everybody_is_admitted) {
   Flood flood;
   flood.waiting = 2;
   AllowUnderlay gate(flood, {});
@@ -88,7 +88,7 @@ TEST(AllowUnderlayTest, without_a_list_everybody_is_let_in) {
   EXPECT_EQ(gate.refused(), 0U);
 }
 
-TEST(AllowUnderlayTest, the_carrier_itself_says_whether_and_how_long_its_owner_may_sleep) {
+TEST(AllowUnderlayTest, the_carrier_itself_reports_whether_and_how_long_its_owner_may_sleep) {
   Flood flood;
   AllowUnderlay gate(flood, ten_net());
   EXPECT_TRUE(gate.may_sleep());

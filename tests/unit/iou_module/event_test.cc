@@ -9,7 +9,7 @@ void set_link(UnitHarness& harness, bool up) {
   harness.unit->nics()[0]->on_event();
 }
 
-TEST(EventTest, S001_24_it_is_told_after_a_blackout_that_outlasts_all_tries) {
+TEST(EventTest, S001_24_it_is_reported_after_a_blackout_that_outlasts_all_tries) {
   for (const auto mode : {messaging::Mode::kSend, messaging::Mode::kRdma}) {
     UnitHarness harness;
     TestHost& host = harness.add_host({.mode = mode});
@@ -27,7 +27,7 @@ TEST(EventTest, S001_24_it_is_told_after_a_blackout_that_outlasts_all_tries) {
   }
 }
 
-TEST(EventTest, S001_24_it_is_told_after_others_when_all_requests_are_open) {
+TEST(EventTest, S001_24_it_is_reported_after_others_when_all_requests_are_open) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
@@ -61,7 +61,7 @@ TEST(EventTest, one_is_outstanding_and_the_newest_state_wins) {
   EXPECT_EQ(host.event.mtu(), 1300U);
 }
 
-TEST(EventTest, a_host_that_comes_up_later_is_told) {
+TEST(EventTest, a_host_that_comes_up_later_is_notified) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));

@@ -82,7 +82,7 @@ TEST(FloodTest, S001_08_the_bound_on_new_sessions_is_of_all_links_and_nics_toget
   EXPECT_EQ(count_up(), 2 * kMost);
 }
 
-TEST(FloodTest, a_host_that_was_rejected_for_it_is_let_in_when_it_asks_again) {
+TEST(FloodTest, a_host_that_was_rejected_for_it_is_admitted_when_it_asks_later) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.connect(host));

@@ -60,7 +60,7 @@ Frame sized(const lan::MacAddress& to, const lan::MacAddress& from, std::size_t 
   return frame_of(to, from, 0, vlan, on_lan - 4 + lan::kVnetHeaderBytes);
 }
 
-TEST_F(NicStatsTest, S001_25_the_groups_are_told_and_another_is_refused) {
+TEST_F(NicStatsTest, S001_25_the_groups_are_reported_and_another_is_refused) {
   cfg::QueryStatsReply groups;
   ASSERT_TRUE(groups.ParseFromString(harness.ask(host, CfgCode::kQueryStats).data));
   const std::vector<std::string> told(groups.groups().begin(), groups.groups().end());

@@ -25,7 +25,7 @@ TEST(QueuesTest, X_46_a_unit_gives_no_more_than_it_has) {
   EXPECT_EQ(host.pair->peer_queues(), 1U);
 }
 
-TEST(QueuesTest, P_43_a_further_queue_needs_the_first) {
+TEST(QueuesTest, P_43_an_additional_queue_needs_the_first) {
   UnitHarness harness({.queues = 8});
   TestHost& host = harness.add_host({.queues = 2, .queue = 1});
   TestHost& other = harness.add_host({.queues = 2});

@@ -6,7 +6,8 @@ namespace {
 
 using Told = std::vector<bool>;
 
-TEST(SharingTest, S001_08_the_port_is_told_when_the_second_host_comes_and_when_one_alone_is_left) {
+TEST(SharingTest,
+     S001_08_the_port_is_notified_when_the_second_host_comes_and_when_one_alone_is_left) {
   UnitHarness harness;
   TestHost& first = harness.add_host();
   ASSERT_TRUE(harness.attach(first, mac_number(1)));

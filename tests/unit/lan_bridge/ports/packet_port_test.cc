@@ -132,7 +132,7 @@ TEST(PacketPortTest, an_offload_switched_off_is_done_in_software_both_ways) {
 }
 
 // More datagrams in one frame than the kernel creates (UDP_MAX_SEGMENTS: 128, 64 before 6.9).
-TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_cut_here_and_said_once) {
+TEST(PacketPortTest, a_super_frame_that_the_kernel_refuses_is_cut_here_and_reported_once) {
   on_veth([] {
     auto [a, b] = open_pair();
     const Bytes refused = make_frame({.is_udp = true, .payload_bytes = 15000, .gso_size = 100});

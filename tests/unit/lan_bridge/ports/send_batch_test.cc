@@ -76,7 +76,7 @@ std::vector<Bytes> mixed() {
 
 // As in a port: a frame that blocked in its middle is held, and everything arrives once and in
 // order.
-TEST(SendBatchTest, whatever_blocks_goes_on_where_it_stopped_and_each_piece_goes_once) {
+TEST(SendBatchTest, whatever_blocks_continues_where_it_stopped_and_each_piece_goes_once) {
   const std::vector<Bytes> frames = mixed();
   Fixture f;
   WriteSplitter held(f.counters);

@@ -63,7 +63,7 @@ TEST(TapPortTest, frames_of_every_kind_cross_whole_in_both_directions) {
 }
 
 // One line is logged, and the TAP works without the offload.
-TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_told_once) {
+TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_reported_once) {
   constexpr std::uint32_t kUso = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
   struct Case {
     std::uint32_t refused;
