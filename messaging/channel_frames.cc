@@ -22,9 +22,9 @@ using Kind = MessageChannel::Kind;
 
 // Returns true if a send completed, or the error that broke a channel.
 base::Result<bool> ChannelPair::poll_sends() {
-  const auto control = control_->poll_sends();
+  auto control = control_->poll_sends();
   if (!control) return control;
-  const auto frames = data_ != nullptr ? data_->poll_sends() : by_send_->poll_sends();
+  auto frames = data_ != nullptr ? data_->poll_sends() : by_send_->poll_sends();
   if (!frames) return frames;
   return *control || *frames;
 }
