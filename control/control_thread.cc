@@ -64,7 +64,6 @@ class ControlThread::Impl {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(stop_event_.get(), &one, sizeof(one));
   }
-  void post(std::function<void()> function) { asio::post(io_, std::move(function)); }
 
  private:
   void forward(Request request, const ReplyFunction& reply) {
@@ -107,6 +106,5 @@ ControlThread::~ControlThread() = default;
 bool ControlThread::stop_requested() const { return impl_->stop_requested(); }
 int ControlThread::stop_fd() const { return impl_->stop_fd(); }
 void ControlThread::request_stop() { impl_->request_stop(); }
-void ControlThread::post(std::function<void()> function) { impl_->post(std::move(function)); }
 
 }  // namespace splitnic::control

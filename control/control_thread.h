@@ -4,7 +4,6 @@
 // polls.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,8 +29,6 @@ class ControlThread {
   bool stop_requested() const;
   int stop_fd() const;  // readable once a stop was requested; do not read it
   void request_stop();
-  // Runs `function` on the control thread; after the destructor began, perhaps never.
-  void post(std::function<void()> function);
 
  private:
   class Impl;

@@ -335,16 +335,6 @@ TEST(ControlThreadTest, sigterm_and_sigint_stop_the_program) {
   }
 }
 
-TEST(ControlThreadTest, post_runs_on_the_control_thread) {
-  const TempFolder folder;
-  Program program(folder.path("a.sock"), echo);
-  std::promise<std::thread::id> ran;
-  program.control().post([&] { ran.set_value(std::this_thread::get_id()); });
-  const auto id = ran.get_future().get();
-  EXPECT_NE(id, std::this_thread::get_id());
-  EXPECT_NE(id, program.data_thread());
-}
-
 TEST(ClientTest, nobody_there_is_one_clear_line) {
   const TempFolder folder;
   const auto client = Client::connect(folder.path("a.sock"));
