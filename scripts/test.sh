@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs tests. Needs root (namespaces, TAP) and takes it through sudo.
+# Installs what is missing, builds, and runs tests. Steps need root (namespaces, TAP) and take it through sudo.
 #   scripts/test.sh               every test once: the step check
 #   scripts/test.sh all           what CI runs: the steps release, asan and tsan
 #   scripts/test.sh STEP...       only the named steps, in the given order
 #   scripts/test.sh FOLDER        the unit tests of one folder and the tidy tests, in the preset dev: after each edit.
-#                                 FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy
+#                                 FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy. It is built
+#                                 and tested as the caller; sudo is used for missing packages, and for the tests of
+#                                 lan_bridge and fabric_emul/link
 # The steps:
 #   check    -O1, no sanitizer: every unit, protocol, simulator, corpus, end-to-end and report test
 #   release  the programs as they are installed (-O3, LTO): end-to-end tests, seeds, loss sweep, reports
@@ -52,7 +54,7 @@ read_arguments() {
 }
 read_arguments "$@"
 
-if [ "$(id -u)" -ne 0 ]; then
+if [ "$(id -u)" -ne 0 ] && [ "${steps[*]}" != folders ]; then
   if command -v sudo >/dev/null; then exec sudo -- "$root/scripts/test.sh" "$@"; fi
   echo "test.sh: the end-to-end tests make network namespaces: run this as root, or install sudo" >&2
   echo "0 passed, 1 failed"
@@ -98,11 +100,34 @@ folder_programs() {
   done
 }
 
+run_programs() { run_ctest dev "$cores" -L "^($(IFS='|' && echo "$*"))\$"; }
+
+# The programs whose tests make network namespaces.
+needs_sudo() { [[ $1 == lan_tests || $1 == link_tests ]] && [ "$(id -u)" -ne 0 ]; }
+
+# run_as_root PROGRAM...: runs their tests through sudo, and leaves build/dev to the caller.
+run_as_root() {
+  if ! command -v sudo >/dev/null; then
+    echo "test.sh: the tests of lan_bridge and fabric_emul/link make network namespaces: run this as root, or install sudo" >&2
+    return 1
+  fi
+  # shellcheck disable=SC2317  # run_ctest calls it
+  ctest() { sudo -- "$(type -P ctest)" "$@"; }
+  run_programs "$@"
+  unset -f ctest
+  sudo -- chown -R "$(id -u):$(id -g)" build/dev
+}
+
 run_folders() {
   configure dev || return 1
-  local programs
+  local programs of_root=() of_caller=() program
   mapfile -t programs < <({ folder_programs && echo tidy_tests; } | sort -u)
-  compile dev "${programs[@]}" && run_ctest dev "$cores" -L "^($(IFS='|' && echo "${programs[*]}"))\$"
+  compile dev "${programs[@]}" || return 1
+  for program in "${programs[@]}"; do
+    if needs_sudo "$program"; then of_root+=("$program"); else of_caller+=("$program"); fi
+  done
+  run_programs "${of_caller[@]}"
+  [ ${#of_root[@]} -eq 0 ] || run_as_root "${of_root[@]}"
 }
 
 if timed "install-deps" scripts/install-deps.sh; then
