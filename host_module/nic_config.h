@@ -1,8 +1,8 @@
 // Keeps the remote NIC as the host's interface is, and the interface as the remote NIC is. What the
 // user of the host sets (MAC, MTU, promiscuous, up and down) is sent as CfgUtil requests, in the
 // order of nic_sync.h; what the I/O unit reports (link, MTU) is put on the interface. Each new
-// connection begins with INIT_NIC and GET_STATE, so that only differences are sent.
-// Thread: the data thread.
+// connection begins with INIT_NIC and GET_STATE; all settings follow if the digest differs, else
+// none. Thread: the data thread.
 #pragma once
 
 #include <cstdint>

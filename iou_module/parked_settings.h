@@ -1,6 +1,7 @@
-// The NIC settings of hosts that are away, kept for a while: a process that reconnects finds them
-// and sends only what differs (GET_STATE). Meanwhile no frame is kept for the host, and its
-// addresses are free. Bounded: the oldest settings are dropped first. Thread: the data thread.
+// The NIC settings of hosts that are away, kept for a while: a process that reconnects finds them,
+// and sends its settings only if the digest (GET_STATE) differs. Meanwhile no frame is kept for the
+// host, and its addresses are free. Bounded: the oldest settings are dropped first. Thread: the
+// data thread.
 #pragma once
 
 #include <chrono>

@@ -1,13 +1,14 @@
 // A channel adapter: protection domains, memory, completion queues, queue pairs and ports, driven
-// by one call per iteration of the data thread. Host adapters (HCA) hold thousands of queue pairs,
-// I/O adapters (TCA) few; the limits say which one this is [S000-01] [S001-29].
+// by one call per iteration of the data thread. AdapterLimits bounds their numbers [S000-01]
+// [S001-29].
 //
-// An iteration: poll() takes the cells that arrived (cells -> queue pairs -> completions), replies,
-// sends what is posted, and hands the batches to the underlay. Time comes in with every call;
-// nothing here sleeps, locks or does I/O. The Underlay and Random given must outlive the adapter.
+// An iteration: poll() receives. Each cell is passed to its queue pair, which adds completions to
+// its completion queue. Then poll() sends replies and what was posted, and hands the batches to the
+// underlay. Time comes in with every call; nothing here sleeps, locks or does I/O. The Underlay and
+// Random given must outlive the adapter. Thread: the data thread.
+//
 // Files: adapter.cc creates and connects, adapter_iteration.cc is the iteration, adapter_stream.cc
-// has the streams, adapter_register.cc registration through the send queue. Thread: the data
-// thread.
+// has the streams, adapter_register.cc registration through the send queue.
 #pragma once
 
 #include <map>
@@ -47,7 +48,7 @@ struct QpInit {
   std::size_t receive_depth = 256;
   std::uint16_t mcp = 0;              // 0: of the link that it is connected over; UD needs one
   std::uint32_t max_outstanding = 0;  // packets, at most kPsnWindowMax; 0: send_depth [S000-16]
-  std::uint16_t ack_interval = 64;    // K; 1: one ACK per cell
+  std::uint16_t ack_interval = 64;    // an ACK after this many cells
   bool accepts_rdma = true;
   bool registers_in_queue = false;                          // post_register() is taken [S002-29]
   FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
@@ -115,14 +116,16 @@ class Adapter final : private LinkObserver {
     const auto at = streams_.find(qpn);
     return at == streams_.end() ? nullptr : at->second.get();
   }
-  // INIT -> RTR of a connected service takes the link that leads to values.remote_lid.
+  // INIT -> RTR binds a queue pair of a connected service to the link that leads to
+  // values.remote_lid. Returns an error if there is none.
   base::Status modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAttr& values);
   // RESET -> INIT, so that receives can be posted before the peer knows of the queue pair.
   base::Status prepare_qp(Qpn qpn);
   void destroy_qp(Qpn qpn, base::Time now);
   base::Status post_send(Qpn qpn, const SendWr& wr);
-  // Posts a kRegister or kRegisterSend, which post_send() refuses, and returns the key. It works in
-  // the work requests behind it; its start is memory().start_of() [S002-30].
+  // Posts a kRegister or kRegisterSend, which post_send() refuses, and returns the key of the new
+  // region. Later work requests of this queue pair may use the key without waiting. The region
+  // begins at memory().start_of(key) [S002-30].
   base::Result<MemoryHandle> post_register(Qpn qpn, const SendWr& wr, const NewRegion& region);
   // SQD -> RTS, after a registration that failed or any other drain [S002-32].
   base::Status resume_sq(Qpn qpn);
@@ -132,14 +135,15 @@ class Adapter final : private LinkObserver {
 
   // The description of a queue pair for CONNECT. Its start numbers were drawn at creation.
   MgmtPair describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max);
-  // RESET or INIT -> RTS against the peer's description, over this link. Refused, nothing changed:
-  // another service, or a queue pair that is connected [S000-11].
+  // Takes the queue pair from RESET or INIT to RTS with the peer's description, over this link.
+  // Returns an error and changes nothing if the services differ or the queue pair is connected
+  // [S000-11].
   base::Status connect_qp(const MgmtPair& mine, const MgmtPair& theirs, Link& link);
 
   ConnectionManager& connections() { return connections_; }
 
   // One iteration with at most batches_max receive batches per port. Returns true if any work was
-  // done. deadline() is not in the future while there is more to do at once.
+  // done. The next call is due at deadline(); if that is not in the future, work is left.
   bool poll(base::Time now, unsigned batches_max = 16);
   // The first half of poll(). Replies wait for transmit(), so that an owner that forwards frames
   // can post them first and its peers wake once.
