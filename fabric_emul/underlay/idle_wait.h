@@ -1,7 +1,8 @@
 // The wait of a data thread between two loop iterations: base::IdleStrategy decides whether it
-// sleeps, base::Poller waits. Before a sleep may_sleep() of each underlay is called here, so that
-// no loop forgets it; one that returns false makes the next iteration follow at once. Thread: its
-// owner, the data thread.
+// sleeps, base::Poller waits. It sleeps in place of spinning where the last batch came in on this
+// processor: a peer on this machine may need it. Before a sleep may_sleep() of each underlay is
+// called here, so that no loop forgets it; one that returns false makes the next iteration follow
+// at once. Thread: its owner, the data thread.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class IdleWait {
   };
 
   // never_sleeps: as for base::IdleStrategy.
-  explicit IdleWait(bool never_sleeps) : idle_(never_sleeps) {}
+  explicit IdleWait(bool never_sleeps) : never_sleeps_(never_sleeps), idle_(never_sleeps) {}
 
   // REQUIRES that the underlay outlives this and that each iteration takes its input.
   void add(Underlay& underlay) { underlays_.push_back({&underlay, poller_.add(underlay.fd())}); }
@@ -39,6 +40,8 @@ class IdleWait {
     for (const Watched& one : underlays_) poller_.want(one.which, true, last.wants_write);
     base::IdleStrategy::Step step =
         idle_.after(last.made_progress || last.deadline <= now, last.bytes_processed, now);
+    if (step == base::IdleStrategy::Step::kSpin && !never_sleeps_ && is_peers_cpu())
+      step = base::IdleStrategy::Step::kSleep;
     if (step == base::IdleStrategy::Step::kSleep && !may_sleep())
       step = base::IdleStrategy::Step::kWork;
     poller_.wait(now, last.deadline, step);
@@ -56,11 +59,16 @@ class IdleWait {
     std::size_t which;  // of the poller
   };
 
+  bool is_peers_cpu() const {
+    return std::ranges::any_of(
+        underlays_, [](const Watched& one) { return one.underlay->came_in_on_this_cpu(); });
+  }
   bool may_sleep() const {
     return std::ranges::all_of(underlays_,
                                [](const Watched& one) { return one.underlay->may_sleep(); });
   }
 
+  const bool never_sleeps_;
   base::Poller poller_;
   base::IdleStrategy idle_;
   std::vector<Watched> underlays_;

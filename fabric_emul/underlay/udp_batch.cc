@@ -2,6 +2,8 @@
 // UDP_SEGMENT; 3. refused by the system: sendmmsg, for good unless only the length was refused.
 // In: one recvmsg; UDP_GRO reports the stride.
 #include <netinet/udp.h>
+#include <sched.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <array>
@@ -139,6 +141,13 @@ Underlay::SendStatus UdpUnderlay::send_each(const PeerAddress& to, base::Bytes b
     at += static_cast<std::size_t>(sent) * stride;
   }
   return SendStatus::kSent;
+}
+
+bool UdpUnderlay::came_in_on_this_cpu() const {
+  int cpu = -1;
+  socklen_t bytes = sizeof(cpu);
+  return ::getsockopt(fd_.get(), SOL_SOCKET, SO_INCOMING_CPU, &cpu, &bytes) == 0 && cpu >= 0 &&
+         cpu == ::sched_getcpu();
 }
 
 std::optional<Underlay::Received> UdpUnderlay::receive() {

@@ -48,6 +48,7 @@ class UdpUnderlay final : public Underlay {
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   std::size_t receive_buffer_bytes() const override { return receive_buffer_bytes_; }
   int fd() const override { return fd_.get(); }
+  bool came_in_on_this_cpu() const override;
   std::string name_of(const PeerAddress& peer) const override;
 
  private:

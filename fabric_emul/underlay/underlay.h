@@ -79,6 +79,11 @@ class Underlay {
   // wake-up. Returns false if something has arrived meanwhile.
   virtual bool may_sleep() { return true; }
 
+  // Returns whether the last batch came in on the processor that the caller runs on. The sender may
+  // then be waiting for this processor, and to be woken on it costs little: the owner sleeps where
+  // it would spin. Asks the system; UDP knows it of a connected socket, so at the connecting side.
+  virtual bool came_in_on_this_cpu() const { return false; }
+
   // Returns the largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP
   // headers).
   virtual std::size_t datagram_bytes_max(const PeerAddress& to) const = 0;

@@ -17,6 +17,7 @@ class UnderlayDecorator : public Underlay {
   explicit UnderlayDecorator(Underlay& below) : below_(below) {}
 
   bool may_sleep() override { return below_.may_sleep(); }
+  bool came_in_on_this_cpu() const override { return below_.came_in_on_this_cpu(); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return below_.datagram_bytes_max(to);
   }

@@ -26,11 +26,13 @@ class Carrier final : public Underlay {
   }
   std::size_t datagram_bytes_max(const PeerAddress& /*to*/) const override { return 1472; }
   std::size_t receive_buffer_bytes() const override { return 1 << 20; }
+  bool came_in_on_this_cpu() const override { return is_on_this_cpu; }
   int fd() const override { return event.get(); }
   std::string name_of(const PeerAddress& /*peer*/) const override { return "carrier"; }
 
   base::UniqueFd event{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   bool is_quiet = true;
+  bool is_on_this_cpu = false;
   int asked = 0;
 };
 
@@ -69,6 +71,17 @@ TEST_F(IdleWaitTest, one_underlay_that_does_not_permit_it_makes_the_next_iterati
   IdleWait waiting = both();
   second_.is_quiet = false;
   EXPECT_FALSE(sleeps(waiting, idle_));
+}
+
+TEST_F(IdleWaitTest, it_spins_behind_progress_but_not_on_the_processor_of_the_peer) {
+  IdleWait spins = both();
+  EXPECT_FALSE(sleeps(spins, {.made_progress = true, .deadline = base::kNever}));
+  EXPECT_FALSE(sleeps(spins, idle_)) << "it spins right behind progress";
+  second_.is_on_this_cpu = true;
+  EXPECT_TRUE(sleeps(spins, idle_));
+  IdleWait awake = both(true);
+  EXPECT_FALSE(sleeps(awake, {.made_progress = true, .deadline = base::kNever}));
+  EXPECT_FALSE(sleeps(awake, idle_)) << "a busy-polling thread never sleeps";
 }
 
 TEST_F(IdleWaitTest, an_iteration_without_sleep_asks_no_underlay) {
