@@ -147,6 +147,9 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   app.add_flag("--no-gso", into.has_no_gso,
                "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
       ->group(group);
+  app.add_flag("--no-header-prediction", into.has_no_header_prediction,
+               "Build and check each cell of a long write by itself, not in runs: slower")
+      ->group(group);
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
   app.add_flag("--insecure-lab", into.is_insecure_lab,
@@ -191,6 +194,7 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   out.log_level = typed.log_level;
   out.is_busy_polling = typed.is_busy_polling;
   out.has_no_gso = typed.has_no_gso;
+  out.predicts_headers = !typed.has_no_header_prediction;
   out.is_insecure_lab = typed.is_insecure_lab;
   out.capture_path = typed.capture;
   return out;

@@ -29,6 +29,7 @@ struct CommonOptions {
   std::optional<std::uint32_t> mtu;
   bool is_busy_polling = false;
   bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
+  bool predicts_headers = true;
   bool is_insecure_lab = false;
   std::string control_path;
   std::string log_level;     // "debug", "info", "warn", "error"
@@ -46,6 +47,7 @@ struct CommonArguments {
   std::string log_level = "info";
   bool is_busy_polling = false;
   bool has_no_gso = false;
+  bool has_no_header_prediction = false;
   bool is_insecure_lab = false;
   std::string send_threshold = "0";
 };

@@ -8,12 +8,20 @@
 #include "control/sd_notify.h"
 
 namespace splitnic::control {
+namespace {
+
+fabric::AdapterLimits with_options(fabric::AdapterLimits limits, const CommonOptions& common) {
+  limits.predicts_headers = common.predicts_headers;
+  return limits;
+}
+
+}  // namespace
 
 Daemon::Daemon(std::string program, const CommonOptions& common,
                const fabric::AdapterLimits& limits)
     : common_(common),
       carriers_(program, common.capture_path, clock_),
-      adapter_(limits, random_),
+      adapter_(with_options(limits, common), random_),
       program_(std::move(program)),
       instance_(random_.next() | 1) {}
 

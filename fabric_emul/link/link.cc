@@ -18,12 +18,18 @@ void Link::commit(std::size_t cell_bytes) {
     lanes_.commit(vl_, cell_bytes);
     return queue();
   }
-  FlitHeader header;
-  header.vl = vl_;
-  header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
-  if (crc_head_only_) header.ctl |= kFlitCellCrcHeadOnly;
-  header.size = static_cast<std::uint16_t>(cell_bytes);
-  seal_flit(batch_.commit(kFlitHeaderBytes + cell_bytes), header);
+  const base::MutableBytes flit = batch_.commit(kFlitHeaderBytes + cell_bytes);
+  if (sealed_.is_for(cell_bytes, vl_)) {
+    sealed_.copy_to(flit.data());
+  } else {
+    FlitHeader header;
+    header.vl = vl_;
+    header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
+    if (crc_head_only_) header.ctl |= kFlitCellCrcHeadOnly;
+    header.size = static_cast<std::uint16_t>(cell_bytes);
+    seal_flit(flit, header);
+    sealed_.remember(flit.data(), cell_bytes, vl_);
+  }
   context_.counters.add(LinkCounter::kTxFlit);
   queue();
 }

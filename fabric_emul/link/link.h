@@ -16,6 +16,7 @@
 #include "fabric_emul/link/handshake.h"
 #include "fabric_emul/link/path_mtu.h"
 #include "fabric_emul/link/port_context.h"
+#include "fabric_emul/link/repeated_flit.h"
 #include "fabric_emul/link/send_batch.h"
 #include "fabric_emul/wire/flit.h"
 
@@ -94,6 +95,7 @@ class Link {
   const bool crc_head_only_;
   bool is_queued_ = false;
   std::uint8_t vl_ = 0;  // of what is reserved
+  RepeatedFlit sealed_;  // the last flit that was sent
   SendBatch batch_;
   Handshake handshake_;
   PathMtu path_;

@@ -24,6 +24,7 @@
 #include "fabric_emul/link/port_config.h"
 #include "fabric_emul/link/port_context.h"
 #include "fabric_emul/link/port_link.h"
+#include "fabric_emul/link/repeated_flit.h"
 #include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/init.h"
 
@@ -111,6 +112,7 @@ class Port {
   Challenge challenge_;
   std::vector<std::unique_ptr<PortLink>> links_;
   std::vector<std::size_t> flushing_;
+  RepeatedFlit checked_;           // the last flit of the batch, if it was a cell
   PortLink* last_from_ = nullptr;  // most batches come from the peer of the batch before
 };
 

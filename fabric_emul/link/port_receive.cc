@@ -1,5 +1,6 @@
 // Datapath in: 1. who sent the batch; 2. walk each datagram's flits, bad CRC ends it; 3. INIT and
-// IDLE are for the port; 4. DATA of a link that is up becomes a ReceivedCell. Nothing is copied.
+// IDLE are for the port; 4. DATA of a link that is up becomes a ReceivedCell. A datagram with the
+// header of the cell before it skips the walk. Nothing is copied.
 #include "fabric_emul/link/port.h"
 
 namespace splitnic::fabric {
@@ -8,6 +9,7 @@ PortLink* Port::take_batch(base::Time now, const Underlay::Received& batch) {
   context_.counters.add(LinkCounter::kRxBatch);
   context_.counters.add(LinkCounter::kRxBytes, batch.bytes.size());
   context_.received.clear();
+  checked_.forget();
   PortLink* link = by_address(batch.from);
   const std::size_t stride = std::max<std::size_t>(batch.stride, 1);
   for (base::Bytes rest = batch.bytes; !rest.empty();) {
@@ -27,6 +29,13 @@ PortLink* Port::take_batch(base::Time now, const Underlay::Received& batch) {
 void Port::take_datagram(base::Time now, base::Bytes datagram, const PeerAddress& from,
                          PortLink*& link) {
   context_.counters.add(LinkCounter::kRxDatagram);
+  if (checked_.is_in(datagram) && !context_.received.is_full()) {
+    context_.counters.add(LinkCounter::kRxFlit);
+    context_.received.add(
+        {datagram.subspan(kFlitHeaderBytes), checked_.vl(), link->crc_head_only()});
+    return;
+  }
+  checked_.forget();
   FlitWalker walker(datagram);
   FlitView flit;
   for (;;) {
@@ -80,6 +89,7 @@ void Port::take_cell(const FlitView& flit, const Link& link) {
   if (flit.payload.size() < kCellBytesMin) return context_.counters.add(LinkCounter::kRxDropSize);
   if (context_.received.is_full()) return context_.counters.add(LinkCounter::kRxDropOverflow);
   context_.received.add({flit.payload, flit.header.vl, head_only});
+  checked_.remember(flit.payload.data() - kFlitHeaderBytes, flit.payload.size(), flit.header.vl);
 }
 
 void Port::count_bad(FlitError error) {

@@ -51,8 +51,8 @@ enum class AccessCheck : char {
 class WriteGuard {
  public:
   virtual ~WriteGuard() = default;
-  // [address, address + length) lies within the region. Called on the path: neither blocks nor
-  // allocates.
+  // [address, address + length) lies within the region. A guard that permits a range permits each
+  // part of it. Called on the path: neither blocks nor allocates.
   virtual bool may_write(VirtualAddress address, std::uint64_t length) const noexcept = 0;
 };
 

@@ -135,6 +135,12 @@ void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time n
   settle();
 }
 
+std::size_t Qp::take_run(std::span<const ReceivedCell> cells, const MacHeader& before,
+                         const Link& link, base::Time now) {
+  if (!context_.predicts_headers || !may_receive() || !is_from_peer(before, link)) return 0;
+  return responder_.take_run(cells, before, now);
+}
+
 void Qp::on_malformed(const MacHeader& header, const Link& link) {
   if (!is_from_peer(header, link)) return context_.counters.add(TransportCounter::kCellDropSource);
   if (!may_receive()) return context_.counters.add(TransportCounter::kCellDropState);

@@ -51,6 +51,10 @@ class Qp {
 
   // A cell for this number; identity and state are checked here [S001-31].
   void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
+  // Those of `cells` that continue a run behind a cell of this batch that on_cell() got, whose
+  // header is `before`; returns how many. Responder::take_run()
+  std::size_t take_run(std::span<const ReceivedCell> cells, const MacHeader& before,
+                       const Link& link, base::Time now);
   // A cell whose CRC is right and whose format is not: refused if its service has refusals.
   void on_malformed(const MacHeader& header, const Link& link);
   // Sends the replies that the batch made due; then errors take effect.

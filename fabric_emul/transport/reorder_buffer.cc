@@ -50,7 +50,7 @@ void ReorderBuffer::advance() {
     --count_;
   }
   ++base_;
-  if (farthest_ > 0) --farthest_;
+  farthest_ = count_ == 0 ? 0 : farthest_ - 1;
 }
 
 void ReorderBuffer::clear() {

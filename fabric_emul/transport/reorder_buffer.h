@@ -25,7 +25,7 @@ class ReorderBuffer {
   bool has(std::size_t distance) const;
   // The cell at distance 0 (the expected one), or empty. Valid until advance().
   base::Bytes expected() const;
-  // The expected cell was taken, so every distance shrinks by one.
+  // The expected cell was taken, so every distance shrinks by one. Does nothing when empty().
   void advance();
   bool empty() const { return count_ == 0; }
   std::size_t count() const { return count_; }

@@ -10,10 +10,12 @@
 // limit what is sent, CellRecords knows the cells in flight and their losses, RetransmitTimer when
 // to try again, ReadTracker the outstanding responses, LocalOperations the work that sends nothing.
 // The requester decides what happens next. Files: requester.cc posts, completes and fails,
-// requester_send.cc makes cells, requester_ack.cc takes replies and timeouts.
+// requester_send.cc makes cells, requester_run.cc those of a long RDMA write in runs,
+// requester_ack.cc takes replies and timeouts.
 // Thread: the data thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -132,11 +134,21 @@ class Requester {
   bool may_start(Wqe& w);
   bool window_has_room(std::uint64_t wire_bytes) const;
   bool wants_ack(const Wqe& w, std::uint32_t csn) const;
+  // What a cell of this length takes of the congestion window: the receiver's buffer spends at
+  // least this much on a datagram, however small it is.
+  static constexpr std::uint32_t counted_bytes(std::size_t cell_bytes) {
+    return static_cast<std::uint32_t>(std::max<std::size_t>(cell_bytes, 1024));
+  }
   void open_read(const Wqe& w, base::Time now);
   void fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const Link& link,
                    std::uint8_t flags) const;
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, std::uint8_t flags);
   std::size_t emit_request(Link& link, const Wqe& w, std::uint32_t from, std::uint8_t flags);
+
+  // requester_run.cc
+  bool is_in_run() const;
+  base::Bytes run_memory(const Wqe& w) const;
+  unsigned send_run(Link& link, base::Time now, unsigned cells_max);
 
   // requester_ack.cc
   bool advance(Lcn cumulative, base::Time now);

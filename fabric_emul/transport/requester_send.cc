@@ -7,12 +7,6 @@
 #include "fabric_emul/transport/service.h"
 
 namespace splitnic::fabric {
-namespace {
-
-// The receiver's buffer spends at least this much on a datagram, however small it is.
-constexpr std::uint64_t kDatagramCountedMin = 1024;
-
-}  // namespace
 
 unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
   unsigned sent = 0;
@@ -22,6 +16,7 @@ unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
     const bool has_lost = records_.lost_count() > 0;
     if (!(has_lost ? retransmit_lost(link, now) : send_fresh(link, now))) break;
     ++sent;
+    sent += send_run(link, now, cells_max - sent);
   }
   return sent;
 }
@@ -135,8 +130,7 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   if (next_csn_ == 0) credits_.claim(w);
   if (acknowledged) {
     cells_since_ack_request_ = asks ? 0 : cells_since_ack_request_ + 1;
-    const std::uint64_t counted = std::max<std::uint64_t>(bytes, kDatagramCountedMin);
-    records_.push(no, next_csn_, static_cast<std::uint32_t>(counted), now);
+    records_.push(no, next_csn_, counted_bytes(bytes), now);
     if (!timer_.is_armed()) timer_.arm(now, congestion_.rto());
   }
   if (++next_csn_ < w.cells) return true;

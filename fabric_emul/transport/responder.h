@@ -6,15 +6,18 @@
 // operation, length, memory a..f, receive work request; the first that fails decides the reply
 // [S004-05]. A refused cell changes no memory. Files: responder.cc orders cells,
 // responder_execute.cc checks and places them, responder_reply.cc acknowledges,
-// responder_response.cc serves RDMA reads and FetchOps. Thread: the data thread.
+// responder_response.cc serves RDMA reads and FetchOps, responder_run.cc takes the cells of a long
+// RDMA write in runs. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/ring.h"
 #include "base/status.h"
+#include "fabric_emul/link/received_cells.h"
 #include "fabric_emul/transport/qp_context.h"
 #include "fabric_emul/transport/reorder_buffer.h"
 #include "fabric_emul/transport/response_queue.h"
@@ -39,6 +42,11 @@ class Responder {
   void start();
   // One cell of this queue pair. `raw` are its bytes, which are copied when it came early.
   void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
+  // Takes those of `cells` that continue the open RDMA write as predicted, and returns how many; 0
+  // if the first is for on_cell(). `before` is the header of the cell before them in the batch,
+  // which came from the peer of this queue pair. The effect is that of on_cell() for each of them.
+  std::size_t take_run(std::span<const ReceivedCell> cells, const MacHeader& before,
+                       base::Time now);
   // A cell for this queue pair whose CRC is right and whose format is not.
   void on_malformed(const MacHeader& header);
   // After a batch: sends the NAK or ACK that is due.
@@ -99,6 +107,10 @@ class Responder {
   void on_ud(const CellView& cell);
   bool take_rc(const CellView& cell, Link& link, base::Time now);
   void keep_early(const CellView& cell, base::Bytes raw, std::size_t distance);
+  // responder_run.cc
+  bool is_in_run() const;
+  base::MutableBytes run_memory() const;
+  void finish_run(std::uint32_t cells, base::Time now);
   // responder_execute.cc
   Step execute(const CellView& cell);
   Step check_sequence(const CellView& cell);

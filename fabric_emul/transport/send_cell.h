@@ -9,8 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/crc32c.h"
+#include "base/endian.h"
 #include "fabric_emul/link/link.h"
 #include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/middle_header.h"
 
 namespace splitnic::fabric {
 
@@ -58,5 +61,22 @@ struct CopyOf {
     return true;
   }
 };
+
+// Sends middle cell `csn` of a packet, whose payload is a multiple of 4 bytes, on `lane`. Returns
+// its bytes, or 0 when the link has no room now. The result is that of send_cell_on() with the same
+// head and no packet CRC.
+inline std::size_t send_middle_cell(Link& link, std::uint8_t lane, const MiddleHeader& header,
+                                    std::uint16_t csn, Lcn lcn, std::uint8_t flags,
+                                    base::Bytes payload) {
+  const std::size_t covered = kMacHeaderBytes + payload.size();
+  const base::MutableBytes out = link.reserve(covered + kCrcBytes, lane);
+  if (out.empty()) return 0;
+  header.emit(out.data(), csn, lcn, flags);
+  std::memcpy(out.data() + kMacHeaderBytes, payload.data(), payload.size());
+  const base::Bytes checked = out.first(link.crc_head_only() ? kMacHeaderBytes : covered);
+  base::store_be(out.data() + covered, base::crc32c(checked));
+  link.commit(out.size());
+  return out.size();
+}
 
 }  // namespace splitnic::fabric

@@ -11,12 +11,14 @@ namespace splitnic::fabric {
 enum class TransportCounter {
   kTxCells,
   kTxBytes,
+  kTxPredicted,  // cells that were sent in a run, requester_run.cc
   kTxRetransmit,
   kTxAcks,
   kTxNaks,
   kTxRnr,
   kRxCells,
   kRxBytes,
+  kRxPredicted,  // cells that were taken in a run, responder_run.cc
   kRxAcks,
   kRxNaks,
   kRxDuplicate,
@@ -54,14 +56,16 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 38> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 40> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
+                                                              "fabric.tx.predicted",
                                                               "fabric.rc.retransmit",
                                                               "fabric.tx.acks",
                                                               "fabric.tx.naks",
                                                               "fabric.tx.rnr",
                                                               "fabric.rx.cells",
                                                               "fabric.rx.bytes",
+                                                              "fabric.rx.predicted",
                                                               "fabric.rx.acks",
                                                               "fabric.rx.naks",
                                                               "fabric.rx.duplicate",

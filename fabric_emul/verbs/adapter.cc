@@ -112,6 +112,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.service = init.service;
   context.pd = init.pd;
   context.accepts_rdma = init.accepts_rdma;
+  context.predicts_headers = limits_.predicts_headers;
   context.takes_dereg = init.takes_dereg;
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;

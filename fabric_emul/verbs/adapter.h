@@ -33,6 +33,7 @@ struct AdapterLimits {
   std::size_t cqs = 1024;
   std::size_t ports = 4;
   MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
+  bool predicts_headers = true;  // long RDMA writes are sent and taken in runs of cells
 };
 
 // Upper limits of the depth of a queue.
@@ -165,7 +166,7 @@ class Adapter final : private LinkObserver {
   void on_path_narrowed(Link& link) override { connections_.on_path_narrowed(link); }
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
-  void on_cell(Link& link, const ReceivedCell& cell, base::Time now);
+  Qp* on_cell(Link& link, const ReceivedCell& cell, base::Time now);
   static base::Status check_depths(std::size_t send, std::size_t receive);
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);

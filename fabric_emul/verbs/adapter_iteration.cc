@@ -67,37 +67,49 @@ void Adapter::transmit(base::Time now) {
 }
 
 void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now) {
-  for (const ReceivedCell& cell : cells) on_cell(link, cell, now);
+  for (std::size_t i = 0; i < cells.size();) {
+    Qp* qp = on_cell(link, cells[i++], now);
+    if (qp == nullptr) continue;
+    i += qp->take_run(cells.subspan(i), cell_.header, link, now);
+    if (!qp->is_in_active_list && qp->is_active()) activate(*qp);
+  }
   for (Qp* qp : active_) qp->end_batch(now);
   if (!streams_.empty()) end_stream_batches(now);
 }
 
 // The order of checks: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
-// those of the service.
-void Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
+// those of the service. Returns the queue pair that got the cell, of which cell_.header is valid.
+Qp* Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
   CellView& cell = cell_;
   const CellError error = parse_cell(received.bytes, cell, received.crc_head_only);
-  if (error == CellError::kCrc) return counters_.add(TransportCounter::kCellDropCrc);
   if (error != CellError::kNone && error < CellError::kOp) {
-    return counters_.add(TransportCounter::kCellDropFormat);
+    counters_.add(error == CellError::kCrc ? TransportCounter::kCellDropCrc
+                                           : TransportCounter::kCellDropFormat);
+    return nullptr;
   }
   // From here on the header is valid; the rest of the cell only when there is no error.
   if (cell.header.dlid != link.local_lid() || cell.header.slid != link.remote_lid()) {
     counters_.add(TransportCounter::kCellDropSource);
-    return;
+    return nullptr;
   }
   if (cell.header.service == Service::kMgmt) {
-    if (error != CellError::kNone) return counters_.add(TransportCounter::kCellDropFormat);
-    return connections_.on_cell(link, cell, now);
+    if (error != CellError::kNone)
+      counters_.add(TransportCounter::kCellDropFormat);
+    else
+      connections_.on_cell(link, cell, now);
+    return nullptr;
   }
   Qp* qp = qps_.find(cell.header.dqpn);
-  if (qp == nullptr) return on_stream_cell(link, cell, error, received.bytes.size(), now);
+  if (qp == nullptr) {
+    on_stream_cell(link, cell, error, received.bytes.size(), now);
+    return nullptr;
+  }
   if (error == CellError::kNone) {
     qp->on_cell(cell, received.bytes, link, now);
   } else {
     qp->on_malformed(cell.header, link);
   }
-  if (!qp->is_in_active_list && qp->is_active()) activate(*qp);
+  return qp;
 }
 
 base::Time Adapter::deadline() const {

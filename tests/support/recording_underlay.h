@@ -2,7 +2,9 @@
 // capture and a packet generator do. It sits directly above the carrier. Thread: the test.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "fabric_emul/underlay/underlay_decorator.h"
@@ -35,11 +37,21 @@ class RecordingUnderlay final : public UnderlayDecorator {
 
   // The owner will receive this cell as if `from` had sent it.
   void inject(const PeerAddress& from, base::Bytes cell) {
-    std::vector<std::byte> flit(kFlitHeaderBytes + cell.size());
+    const std::vector<std::byte> copy(cell.begin(), cell.end());
+    inject_batch(from, std::span(&copy, 1));
+  }
+  // The same with several cells in one batch, a datagram each; shorter ones are followed by filler.
+  void inject_batch(const PeerAddress& from, std::span<const std::vector<std::byte>> what) {
+    std::size_t longest = 0;
+    for (const auto& cell : what) longest = std::max(longest, cell.size());
+    const std::size_t stride = kFlitHeaderBytes + longest;
+    Injected batch{from, std::vector<std::byte>(stride * what.size()), stride};
     FlitHeader header;
     header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
-    emit_flit(flit, header, cell);
-    injected_.push_back({from, std::move(flit)});
+    for (std::size_t i = 0; i < what.size(); ++i) {
+      emit_flit(base::MutableBytes(batch.bytes).subspan(i * stride, stride), header, what[i]);
+    }
+    injected_.push_back(std::move(batch));
   }
   bool has_injected() const { return !injected_.empty(); }
 
@@ -53,7 +65,7 @@ class RecordingUnderlay final : public UnderlayDecorator {
     if (!injected_.empty()) {
       current_ = std::move(injected_.front());
       injected_.pop_front();
-      return Received{current_.bytes, current_.bytes.size(), current_.from};
+      return Received{current_.bytes, current_.stride, current_.from};
     }
     auto batch = below_.receive();
     if (batch) record(false, batch->bytes, batch->stride);
@@ -67,6 +79,7 @@ class RecordingUnderlay final : public UnderlayDecorator {
   struct Injected {
     PeerAddress from;
     std::vector<std::byte> bytes;
+    std::size_t stride = 0;
   };
 
   void record(bool sent, base::Bytes bytes, std::size_t stride) {

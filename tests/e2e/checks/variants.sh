@@ -101,6 +101,35 @@ check_no_gso() {
   equal "datagrams in the batches received" "$datagrams" "$batches"
 }
 
+# predicted_cells PROGRAM: the cells that it has sent and taken in runs.
+predicted_cells() { counters "$1" fabric.tx.predicted fabric.rx.predicted; }
+
+# Long frames leave and arrive in runs of cells, at both ends.
+check_header_prediction() {
+  if host_has --no-header-prediction; then
+    check_no_header_prediction
+    return
+  fi
+  bring_up
+  all_of_it 8
+  local program sent taken
+  for program in host iou; do
+    read -r sent taken < <(predicted_cells $program)
+    [ "$sent" -gt 1000 ] || fail "cells that $program has sent in runs: $sent"
+    [ "$taken" -gt 1000 ] || fail "cells that $program has taken in runs: $taken"
+  done
+}
+
+check_no_header_prediction() {
+  iou_options=(--no-header-prediction) host_options=(--no-header-prediction)
+  bring_up
+  all_of_it 8
+  local program
+  for program in host iou; do
+    equal "cells of $program in runs" "$(predicted_cells $program)" "0 0"
+  done
+}
+
 check_no_uso() {
   host_options=(--no-uso)
   bring_up

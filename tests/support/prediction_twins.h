@@ -1,0 +1,153 @@
+// Two receivers that differ in one thing: one takes long RDMA writes in runs (header prediction),
+// the other takes each cell by itself. Both get the same cells in the same batches, made by hand,
+// and all that they do is compared: memory, completions, replies, counters and states.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/adapter_pair.h"
+#include "tests/support/cell_maker.h"
+
+namespace splitnic::fabric::testing {
+
+// One of them: end a of a pair. End b only gives its name to the cells.
+class PredictionTwin {
+ public:
+  static constexpr std::size_t kMcp = 64;
+  static constexpr std::size_t kBytes = 1024;
+
+  // Refuses what reaches into [from, kBytes) of the region.
+  struct Guard final : WriteGuard {
+    std::uint64_t start = 0, from = kBytes;
+    bool may_write(VirtualAddress address, std::uint64_t length) const noexcept override {
+      return address.value - start + length <= from;
+    }
+  };
+
+  explicit PredictionTwin(bool predicts)
+      : pair(options(predicts)),
+        memory(pair.a().memory(kBytes)),
+        other_memory(pair.a().memory(kBytes)) {
+    guard.start = memory.start.value;
+    table().set_guard(memory.handle, guard);
+    pair.a().tap.is_recording = true;
+  }
+
+  Mrwt& table() { return pair.a().adapter->memory(); }
+  Qp& qp() { return pair.a().qp(pairs[0].a); }
+
+  // Two fresh queue pairs: cells for the second come between those for the first.
+  void connect(const QpInit& init) {
+    for (QpPair& one : pairs) one = pair.connect_by_hand(init);
+  }
+  void disconnect() {
+    for (const QpPair& one : pairs) {
+      pair.a().adapter->destroy_qp(one.a, pair.now());
+      pair.b().adapter->destroy_qp(one.b, pair.now());
+    }
+    pair.a().received.clear();
+    pair.a().tap.cells.clear();
+  }
+  void take(std::span<const std::vector<std::byte>> batch) {
+    pair.a().tap.inject_batch(pair.address(1), batch);
+    for (int i = 0; i < 3; ++i) pair.step();
+  }
+  std::uint64_t predicted() { return pair.a().count(TransportCounter::kRxPredicted); }
+
+  // Whether a peer and the owner see the same of both.
+  bool looks_like(PredictionTwin& other) {
+    End &a = pair.a(), &b = other.pair.a();
+    return memory.bytes == other.memory.bytes && other_memory.bytes == other.other_memory.bytes &&
+           a.received.size() == b.received.size() && a.tap.cells.size() == b.tap.cells.size() &&
+           std::ranges::equal(a.tap.cells, b.tap.cells, {}, &TappedCell::bytes,
+                              &TappedCell::bytes) &&
+           qp().state() == other.qp().state() && counters() == other.counters() &&
+           (a.received.empty() || seen() == other.seen());
+  }
+  // Those that do not tell of runs.
+  std::vector<std::uint64_t> counters() {
+    std::vector<std::uint64_t> values;
+    for (std::size_t i = 0; i < base::Counters<TransportCounter>::kSize; ++i) {
+      const auto which = static_cast<TransportCounter>(i);
+      const bool is_of_runs =
+          which == TransportCounter::kRxPredicted || which == TransportCounter::kTxPredicted;
+      values.push_back(is_of_runs ? 0 : pair.a().count(which));
+    }
+    for (std::size_t i = 0; i < base::Counters<LinkCounter>::kSize; ++i) {
+      values.push_back(pair.a().port->counters()[static_cast<LinkCounter>(i)]);
+    }
+    return values;
+  }
+  // All that they can see, as text.
+  std::string seen() {
+    End& a = pair.a();
+    std::string text;
+    for (const QpPair& one : pairs) {
+      const Qp& qp = a.qp(one.a);
+      text += "qp " + std::to_string(static_cast<int>(qp.state())) + " psn " +
+              std::to_string(qp.responder().expected_psn().value) + " writes " +
+              std::to_string(qp.responder().writes_completed()) + " posted " +
+              std::to_string(qp.responder().posted()) +
+              (qp.responder().is_receiving() ? " receiving" : "") +
+              (qp.responder().has_reply_due() ? " reply due\n" : "\n");
+    }
+    for (const Wc& wc : a.received) {
+      text += "wc " + std::to_string(wc.wr_id) + " " + std::string(name(wc.status)) + " " +
+              std::to_string(wc.bytes) + " " + std::to_string(wc.idata) + " " +
+              std::to_string(wc.address.value) + "\n";
+    }
+    for (const TappedCell& cell : a.tap.cells) {
+      if (!cell.sent) continue;
+      text += "sent";
+      for (const std::byte b : cell.bytes) text += " " + std::to_string(static_cast<int>(b));
+      text += "\n";
+    }
+    a.adapter->visit_counters([&](std::string_view name, std::uint64_t value) {
+      if (name.ends_with(".predicted") || value == 0) return;
+      text += std::string(name) + " " + std::to_string(value) + "\n";
+    });
+    return text;
+  }
+
+ private:
+  static PairOptions options(bool predicts) {
+    PairOptions out;
+    out.limits.predicts_headers = predicts;
+    out.mcp = kMcp;
+    return out;
+  }
+
+ public:
+  AdapterPair pair;
+  Memory& memory;
+  Memory& other_memory;
+  Guard guard;
+  std::array<QpPair, 2> pairs;
+};
+
+class PredictionTwins {
+ public:
+  PredictionTwin with{true};
+  PredictionTwin without{false};
+
+  template <class Do>
+  void both(Do&& action) {
+    action(with);
+    action(without);
+  }
+  void take(std::span<const std::vector<std::byte>> batch) {
+    both([&](PredictionTwin& twin) { twin.take(batch); });
+  }
+  // Empty if nothing differs.
+  std::string difference() {
+    if (with.looks_like(without)) return "";
+    if (with.memory.bytes != without.memory.bytes) return "the memory differs";
+    if (with.other_memory.bytes != without.other_memory.bytes) return "the other memory differs";
+    const std::string one = with.seen(), other = without.seen();
+    return "in runs:\n" + one + "cell by cell:\n" + other;
+  }
+};
+
+}  // namespace splitnic::fabric::testing
