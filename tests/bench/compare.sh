@@ -27,7 +27,7 @@ take_only() { # GOALS
 
 take_settings() {
   local one few=${given[--quick]:+1}
-  carriers=("${all_carriers[@]}") results=(tcp1 tcp4 udp64 udp1400 ping rtt memory)
+  carriers=("${all_carriers[@]}") results=(tcp1 tcp4 cubic1 cubic4 udp64 udp1400 ping rtt memory)
   if resumes; then
     [ -z "${given[--carriers]:-}${given[--only]:-}${given[--seconds]:-}$few" ] ||
       die 2 "--resume takes all settings but --rounds from $out"
@@ -66,7 +66,8 @@ take_options "--carriers --only --rounds --seconds --out --bin" "--quick --resum
 out=${given[--out]:-$root/build/bench} bin=${given[--bin]:-$root/build/release/bin}
 take_settings
 check_needs
-keep_settings "rounds $rounds" "seconds $seconds" "carriers ${carriers[*]}" "results ${results[*]}"
+keep_settings "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control)" "rounds $rounds" "seconds $seconds" \
+  "carriers ${carriers[*]}" "results ${results[*]}"
 begin
 topology_three || exit 1
 export SPLITNIC_SHM_DIR=$work

@@ -3,7 +3,8 @@
 
   compare_measure.py --host NS --iou NS --lan NS [--seconds S] [--pid PID]...
       [--stats PROGRAM --host-control SOCKET --iou-control SOCKET] METRIC...
-  METRIC: tcp1 tcp4 (both ways, with CPU seconds per GB and retransmits), udp64 udp1400 (frames of that length delivered
+  METRIC: tcp1 tcp4 (both ways, with CPU seconds per GB and retransmits, by the system's congestion control), cubic1 cubic4
+  (the same by cubic), udp64 udp1400 (frames of that length delivered
   to the LAN's peer per second), ping, rtt (round trips of 64 bytes over TCP), memory (Pss of the PIDs).
   What was dropped, lost or retransmitted on every hop comes with them: drop.tcp.HOP and drop.udp.HOP.
 
@@ -18,7 +19,9 @@ import sys
 from measuring import (ADDRESS, UDP_HEADERS, Failed, Server, iperf_server, machine_busy_seconds, main, output_of, pss_mib,
                        twice, udp_of)
 
-STREAMS = {"tcp1": 1, "tcp4": 4}
+# Name of the results, number of streams, options of iperf3.
+TCP = {"tcp1": ("", 1, []), "tcp4": ("", 4, []),
+       "cubic1": ("cubic_", 1, ["-C", "cubic"]), "cubic4": ("cubic_", 4, ["-C", "cubic"])}
 LENGTHS = {"udp64": 64, "udp1400": 1400}
 LOSS_WORDS = ("lost", "retransmit", "again", "timeout")  # the last one of a counter's name
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,14 +38,14 @@ def tcp_results(name, report, cpu_seconds):
             f"retransmits_{name}": end["sum_sent"]["retransmits"]}
 
 
-def measure_tcp(args, streams, reverse):
+def measure_tcp(args, metric, reverse):
+    prefix, streams, options = TCP[metric]
     with iperf_server(args.lan):
         before = machine_busy_seconds()
-        options = ["-R"] if reverse else []
         text = output_of(args.host, "iperf3", "-c", ADDRESS, "-t", str(args.seconds), "-P", str(streams), "--json",
-                         *options, timeout=args.seconds + 10)
+                         *options, *(["-R"] if reverse else []), timeout=args.seconds + 10)
         cpu_seconds = machine_busy_seconds() - before
-    return tcp_results(f"{'to_host' if reverse else 'to_lan'}_{streams}", json.loads(text), cpu_seconds)
+    return tcp_results(f"{prefix}{'to_host' if reverse else 'to_lan'}_{streams}", json.loads(text), cpu_seconds)
 
 
 def measure_udp(args, metric):
@@ -126,8 +129,8 @@ def differences(phase, before, after):
 
 
 def measure(args, metric):
-    if metric in STREAMS:
-        return measure_tcp(args, STREAMS[metric], False) | measure_tcp(args, STREAMS[metric], True)
+    if metric in TCP:
+        return measure_tcp(args, metric, False) | measure_tcp(args, metric, True)
     if metric in LENGTHS:
         return measure_udp(args, metric)
     return {"ping": measure_ping, "rtt": measure_round_trips, "memory": measure_memory}[metric](args)
@@ -137,7 +140,7 @@ def measure_all(args):
     found = {}
     for phase in ("tcp", "udp", ""):
         mine = [metric for metric in args.results
-                if phase == ("tcp" if metric in STREAMS else "udp" if metric in LENGTHS else "")]
+                if phase == ("tcp" if metric in TCP else "udp" if metric in LENGTHS else "")]
         before = drops_now(args) if phase and mine else {}
         for metric in mine:
             found.update(twice(metric, measure, args, metric))
@@ -154,7 +157,7 @@ def arguments():
     parser.add_argument("--pid", action="append", default=[])
     for name in ("--stats", "--host-control", "--iou-control"):
         parser.add_argument(name)
-    parser.add_argument("results", nargs="+", choices=[*STREAMS, *LENGTHS, "ping", "rtt", "memory"])
+    parser.add_argument("results", nargs="+", choices=[*TCP, *LENGTHS, "ping", "rtt", "memory"])
     return parser.parse_args()
 
 

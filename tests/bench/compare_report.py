@@ -32,7 +32,8 @@ def tcp_columns(prefix, digits):
 
 # Heading, its columns as (metric, title, digits).
 TABLES = [
-    ("TCP, Mbit/s", tcp_columns("tcp", 0)),
+    ("TCP, Mbit/s, by the congestion control of the system", tcp_columns("tcp", 0)),
+    ("TCP, Mbit/s, by cubic", tcp_columns("tcp_cubic", 0)),
     ("Frames and round trips", [
         ("udp64_pps", "UDP frames of 64 bytes/s", 0), ("udp1400_pps", "of 1400 bytes/s", 0), ("ping_us", "ping, average, us", 0),
         ("rtt_p50_us", "TCP round trip of 64 bytes, p50, us", 0), ("rtt_p99_us", "p99, us", 0)]),
@@ -100,6 +101,7 @@ def heading(settings, results, carriers):
     few = [f"{TITLES[carrier]}: {count}" for carrier, count in counts.items() if count < rounds]
     lines = ["# Tunnels compared", "",
              measured("compare.sh", settings, rounds, ", all variants in turn"),
+             f"Congestion control of the system: {settings.get('congestion', 'unknown')}; the goals are judged by it.",
              "Medians, in brackets the smallest and the greatest round. Absolute results drift from hour to hour: only ratios of one run",
              "are meaningful."]
     return lines + ([f"Fewer rounds: {'; '.join(few)}."] if few else []) + ["", "![plot](compare.svg)"]
@@ -114,7 +116,8 @@ Three network namespaces on one machine, joined by veths of MTU 1500 with their 
 programs, both ends of the traffic included, share its processors. VXLAN and socat have MTU 1450, so that nothing is sent in
 fragments; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host and LAN peer without a tunnel.
 
-- TCP: iperf3. CPU: seconds in which the processors were not idle, whichever process used them, per GB that arrived.
+- TCP: iperf3, by the congestion control of the system and by cubic: BBR paces each super-frame by a timer. CPU:
+  seconds in which the processors were not idle, whichever process used them, per GB that arrived.
 - UDP frames: iperf3 sends as fast as it can; the result counts what the receiving program got, so overload shows as loss.
 - TCP round trip: `tests/bench/round_trips.py`; both ends are Python, which adds the same time to all results.
 - Dropped, lost, retransmitted: of each interface, of the UDP and packet sockets of each namespace, and splitnic's own counters

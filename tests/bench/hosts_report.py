@@ -65,12 +65,12 @@ def goal_table(results):
     for way, title in (("to_lan", "to the LAN"), ("to_host", "to the hosts")):
         found = ratio(results[most].get(f"tcp_{way}", {}), results[least].get(f"tcp_{way}", {}))
         if most > least and found:
-            lines.append([f"TCP {title}, {most} hosts to {least}", in_cells(found), *marks(found[0], 0.7, 0.9)])
+            lines.append([f"TCP {title}, {most} hosts to {least}", in_cells(found), *marks(found[0], 0.85, 1.2)])
     for name, title in (("idle", "idle"), ("after", "after traffic")):
         added = results[most].get(f"added_{name}")
         if added:
             lines.append([f"memory of each added host, {title}, MiB", spread(added.values(), 2),
-                          *marks(statistics.median(added.values()), 24, 8, less_is_better=True)])
+                          *marks(statistics.median(added.values()), 8, 5, less_is_better=True)])
     return rows(["goal V14", "ratio of medians, or median", "wanted", "beyond", "result"], lines) if lines else []
 
 
