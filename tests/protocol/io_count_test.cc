@@ -69,7 +69,7 @@ class IoCountTest : public ::testing::Test, private IoIssuer {
 
 TEST_F(IoCountTest, S004_11_S004_13_each_kind_of_io_holds_the_region_until_it_has_completed) {
   ASSERT_TRUE(consumer_.submit(region_, 1, kCommand));
-  EXPECT_EQ(consumer_.outstanding(), 3U);
+  ASSERT_EQ(consumer_.outstanding(), 3U);
   ASSERT_TRUE(
       pair_.run_until([&] { return !pair_.b().sent.empty() && !pair_.a().received.empty(); }));
   ASSERT_TRUE(consumer_.finish(region_)) << "the command was sent";

@@ -355,7 +355,7 @@ TEST(FullLinkTest, more_than_was_granted_is_dropped) {
   EXPECT_EQ(w.count(w.b, FullLinkCounter::kRxDropBuffer), 72U);
 }
 
-TEST(FlitCreditTest, limits_are_absolute_and_wrap) {
+TEST(FlitCreditTest, S000_43_limits_are_absolute_and_wrap) {
   CreditGate gate;
   CreditGrant grant;
   grant.start(100);

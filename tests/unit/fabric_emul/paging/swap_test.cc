@@ -228,6 +228,7 @@ TEST_F(SwapTest, S004_12_while_quiescing_requests_queue_and_none_is_issued) {
 
 TEST_F(SwapTest, S004_14_a_rogue_access_while_out_is_refused_and_the_key_stays_reserved) {
   ASSERT_TRUE(request(guest_));
+  EXPECT_FALSE(table_.entry(guest_.region)->is_valid);
   EXPECT_FALSE(guest_.read().has_value());
   EXPECT_FALSE(guest_.write());
   const VirtualAddress start = guest_.start();
