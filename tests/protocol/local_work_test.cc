@@ -90,7 +90,7 @@ TEST_F(LocalWorkTest, S000_20_thirteen_bytes_at_an_odd_address) {
   EXPECT_EQ(region.bytes[114], std::byte{0});
 }
 
-TEST_F(LocalWorkTest, S000_06_a_bind_that_is_refused_ends_the_queue_and_changes_nothing) {
+TEST_F(LocalWorkTest, S000_06_S002_18_a_bind_that_is_refused_ends_the_queue_and_changes_nothing) {
   Memory& closed = pair_.b().memory(64, 1, kLocalRead | kLocalWrite);  // without the bind bit
   Memory& from = pair_.b().memory(64, 1);
   const LocalWork bind = bind_of(closed, 0, 64);

@@ -185,6 +185,50 @@ TEST(ReadTest, T_21_a_peer_that_takes_none_is_not_asked) {
   EXPECT_EQ(pair.b().count(TransportCounter::kReadDropStale), 0U);
 }
 
+// Each request has one PSN, so 60 requests pass the wrap after the first 20, wherever cells are
+// lost.
+TEST(ReadTest, T_22_numbers_wrap_at_reads_and_fetch_ops) {
+  constexpr std::uint64_t kEach = 30;
+  constexpr std::size_t kBytes = 3000;
+  for (const bool selective : {true, false}) {
+    AdapterPair pair;
+    QpAttr attr;
+    attr.send_psn = attr.receive_psn = Psn(0xFFFFFF - 20);
+    attr.max_dest_rd_atomic = attr.max_rd_atomic = 16;
+    const QpPair qp = pair.connect_by_hand({.selective_repeat = selective}, attr);
+    pair.a().faults.set_config({.loss_ppm = 20'000, .reorder_ppm = 20'000});
+    pair.b().faults.set_config({.loss_ppm = 20'000, .reorder_ppm = 20'000});
+    pair.b().tap.is_recording = true;
+    Memory& from = pair.a().memory(kEach * kBytes, 3);
+    Memory& to = pair.b().memory(kEach * kBytes);
+    Memory& word = pair.a().memory(8);
+    Memory& old = pair.b().memory(kEach * 8);
+    for (std::uint64_t i = 0; i < kEach; ++i) {
+      ASSERT_TRUE(post_read(pair.b(), qp.b, {to.sge(i * kBytes, kBytes)}, from, i * kBytes, 2 * i));
+      ASSERT_TRUE(post_fetch(pair.b(), qp.b, old, {FetchOp::kFetchAdd, 1, 0}, word.start,
+                             word.handle, 2 * i + 1, i * 8));
+    }
+    ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() == 2 * kEach; }));
+    for (std::uint64_t i = 0; i < 2 * kEach; ++i) {
+      EXPECT_EQ(pair.b().sent[i].status, WcStatus::kSuccess) << i;
+      EXPECT_EQ(pair.b().sent[i].wr_id, i);
+    }
+    EXPECT_EQ(to.bytes, from.bytes);
+    EXPECT_EQ(word_of(word), kEach);
+    for (std::uint64_t i = 0; i < kEach; ++i) EXPECT_EQ(word_of(old, i * 8), i);
+    for (const Op op : {Op::kRdmaReadReq, Op::kFetchOpReq, Op::kRdmaReadResp, Op::kFetchOpResp}) {
+      const auto count_of = [&](std::uint32_t first, std::uint32_t last) {
+        return std::ranges::count_if(pair.b().tap.cells, [&](const TappedCell& cell) {
+          const MacHeader h = cell.header();
+          return h.op == op && h.psn.value >= first && h.psn.value <= last;
+        });
+      };
+      EXPECT_GT(count_of(0xFFFFFF - 20, 0xFFFFFF), 0) << static_cast<int>(op);
+      EXPECT_GT(count_of(0, 40), 0) << static_cast<int>(op);
+    }
+  }
+}
+
 TEST(ReadTest, S000_04_services_without_responses_refuse_the_post) {
   AdapterPair pair;
   QpInit init = reading();

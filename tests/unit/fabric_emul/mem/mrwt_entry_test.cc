@@ -165,11 +165,21 @@ TEST_F(EntryTest, S002_18_check_g_the_command_must_go_the_way_of_the_transfer) {
   const MemoryHandle writes = iscsi(kRemote, kDeviceWrite);
   EXPECT_EQ(transfer(writes, 0, 1, IscsiTransfer::kDataIn), 'g');
   EXPECT_EQ(transfer(writes, 0, 1, IscsiTransfer::kR2t), '-');
-  const MemoryHandle no_windows = region(kAccessRights);
-  EXPECT_EQ(table_.check_bind(kPd, no_windows, kStart, 1), AccessCheck::kG);
   EXPECT_FALSE(table_.register_iscsi(kPd, memory(), kRemote, 0));
   EXPECT_FALSE(table_.register_iscsi(kPd, memory(), kRemote, 4));
   EXPECT_FALSE(table_.register_iscsi(kPd, memory(), kLocalRead, kDeviceRead));
+}
+
+TEST_F(EntryTest, S002_18_check_g_a_region_without_the_bind_right_gets_no_window) {
+  const MemoryHandle closed = region(kAccessRights);
+  EXPECT_EQ(table_.check_bind(kPd, closed, kStart, 1), AccessCheck::kG);
+  const auto refused = table_.bind_window(kPd, closed, kStart, 1, kRemoteRead, kQp);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "binding a memory window: check g refuses it");
+  EXPECT_EQ(table_.entry(closed)->windows_bound, 0U);
+  EXPECT_EQ(table_.live_count(), 1U);
+  const MemoryHandle open = region(kAccessRights | kWindowBind);
+  EXPECT_TRUE(table_.bind_window(kPd, open, kStart, 1, kRemoteRead, kQp));
 }
 
 TEST_F(EntryTest, S004_07_a_write_right_after_deregistration_is_refused) {

@@ -12,11 +12,12 @@ using namespace std::chrono_literals;
 
 class RegisteredWordTest : public testing::Test, protected SwapConsumer {
  protected:
-  MemoryHandle region(std::atomic<std::uint32_t>* word) {
+  MemoryHandle region(std::atomic<std::uint32_t>* word) { return try_region(word).value(); }
+  base::Result<MemoryHandle> try_region(std::atomic<std::uint32_t>* word,
+                                        PageSource* source = nullptr) {
     const std::vector<std::byte*> pages{arena_->take()};
-    return table_
-        .register_pages(PdId(1), {pages, 12, 0, 4096}, kAccessRights, {{}, {}, nullptr, word})
-        .value();
+    return table_.register_pages(PdId(1), {pages, 12, 0, 4096}, kAccessRights,
+                                 {{}, {}, source, word});
   }
   void on_awake(MemoryHandle) override { ++woken_; }
 
@@ -58,13 +59,25 @@ TEST_F(RegisteredWordTest, S004_09_without_adoption_a_region_with_a_word_stays_p
   EXPECT_EQ(arena_->free_frames(), 3U);
 }
 
-TEST_F(RegisteredWordTest, S004_09_a_word_and_a_page_source_exclude_each_other) {
+TEST_F(RegisteredWordTest, S004_09_X_23_a_word_and_a_page_source_exclude_each_other) {
+  struct : PageSource {
+    std::byte* bring_in(std::size_t) noexcept override { return nullptr; }
+  } source;
   std::atomic<std::uint32_t> word{0};
   const MemoryHandle mine = region(&word);
   EXPECT_EQ(table_.entry(mine)->attribute, RegionAttribute::kQuiescable);
+  const MemoryHandle paged = try_region(nullptr, &source).value();
+  EXPECT_EQ(table_.entry(paged)->attribute, RegionAttribute::kOnDemand);
+  EXPECT_FALSE(arbitrator_.adopt(paged, *this));
   const MemoryHandle plain = region(nullptr);
   EXPECT_EQ(table_.entry(plain)->attribute, RegionAttribute::kPinned);
   EXPECT_FALSE(arbitrator_.adopt(plain, *this));
+  const std::size_t live = table_.live_count();
+  const auto both = try_region(&word, &source);
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().text(),
+            "registering pages: a region is on-demand or quiescable, not both");
+  EXPECT_EQ(table_.live_count(), live);
 }
 
 }  // namespace registered_word_test

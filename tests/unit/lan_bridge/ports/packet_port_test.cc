@@ -39,9 +39,25 @@ TEST(PacketPortTest, super_frames_and_partial_checksums_cross_whole) {
     write_all(*a, sent);
     Inbox inbox(*b);
     EXPECT_EQ(rebuilt(inbox.take(sent.size())), sent);
-    EXPECT_TRUE(Inbox(*a).take_all().empty());  // the port does not receive its own frames
     expect_balance(*a, 0, sent.size());
     expect_balance(*b, sent.size(), 0);
+  });
+}
+
+// The kernel never returns a frame to the socket that sent it; to every other socket of the
+// interface it shows what goes out, unless the socket is opened as the port opens it.
+TEST(PacketPortTest, what_another_sends_on_the_interface_does_not_come_in) {
+  on_veth([] {
+    auto [a, b] = open_pair();
+    auto other = *PacketPort::open({.interface = "va"});
+    const std::vector<Bytes> sent{make_frame({}), make_frame({.is_udp = true})};
+    write_all(*other, sent);
+    EXPECT_EQ(rebuilt(Inbox(*b).take(sent.size())), sent);
+    EXPECT_TRUE(Inbox(*a).take_all().empty());
+    EXPECT_TRUE(Inbox(*other).take_all().empty());
+    write_all(*b, sent);
+    EXPECT_EQ(rebuilt(Inbox(*a).take(sent.size())), sent);
+    expect_balance(*a, sent.size(), 0);
   });
 }
 

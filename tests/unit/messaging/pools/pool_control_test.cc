@@ -1,5 +1,4 @@
-// Both roles of one side: the role that each message belongs to, crossing flushes, the matrix of
-// messages and states.
+// Both roles of one side: the role that each message belongs to, and crossing flushes.
 #include "messaging/pools/pool_control.h"
 
 #include "tests/unit/messaging/pools/pool_support.h"
@@ -87,57 +86,6 @@ TEST_F(PoolControlTest, X_41_contexts_of_open_flushes_differ) {
   EXPECT_NE(seen[1].value & ~kFlushOfReceiversPools, seen[2].value & ~kFlushOfReceiversPools);
   ContextSource last(~std::uint64_t{0} >> 1);
   EXPECT_EQ(last.next(), TransactionContext(1)) << "0 and bit 63 are skipped";
-}
-
-// Every buffer-management message against a pool in each state at its receiver, in this order. '.'
-// = accepted.
-std::string outcomes(Side& side, std::initializer_list<Message> messages) {
-  std::string out;
-  for (const Message& message : messages) {
-    const Verdict verdict = side.receive(message, kStart);
-    out += (out.empty() ? "" : " ") + (verdict ? "." : std::string(name(verdict.error())));
-  }
-  return out;
-}
-
-TEST_F(PoolControlTest, P_36_matrix_at_the_owner) {
-  const auto indication = indicate(ConsumedRecord{PoolRef(5), 0, 1, 1});
-  const auto flush = flush_request(for_receivers_pools(kGoldenContext), 5U);
-  const auto wrong_way = update(ElementRange{PoolRef(5), 0, 1});
-  const auto row = [&](Side& side) { return outcomes(side, {indication, wrong_way, flush}); };
-  Side fresh;
-  EXPECT_EQ(row(fresh), "pool pool .") << "unknown";
-  fresh.owner.add_as(PoolRef(5), memory(8, 2048, 1));
-  EXPECT_EQ(row(fresh), "pool pool .") << "not advertised yet";
-  Side flushing;
-  flushing.owner.add_as(PoolRef(5), memory(8, 2048, 1));
-  ASSERT_FALSE(flushing.next(kStart).empty());
-  flushing.owner.request_flush_all();
-  ASSERT_FALSE(flushing.next(kStart).empty());
-  EXPECT_EQ(row(flushing), ". role .") << "FLUSHING";
-  EXPECT_EQ(row(a), ". role .") << "ADVERTISED";
-  EXPECT_EQ(row(a), "state role .") << "element FILLED; flush repeated";
-  while (!a.next(kStart).empty()) {
-  }
-  EXPECT_EQ(row(a), "pool pool .") << "FREE again";
-}
-
-TEST_F(PoolControlTest, P_36_matrix_at_the_user) {
-  const auto again = advertise(record(6, 4, 2048, 9));
-  const auto range = update(ElementRange{PoolRef(6), 0, 1});
-  const auto wrong_way = indicate(ConsumedRecord{PoolRef(6), 0, 1, 1});
-  const auto row = [&](Side& side) { return outcomes(side, {again, range, wrong_way}); };
-  Side fresh;
-  EXPECT_EQ(outcomes(fresh, {range, wrong_way}), "pool pool");
-  EXPECT_EQ(row(fresh), ". state role") << "unknown, then AVAILABLE";
-  ASSERT_TRUE(fresh.user.take(1));
-  EXPECT_EQ(row(fresh), "state . role") << "WRITING";
-  const auto lease = fresh.user.take(1);  // element 1: elements come back at the end of the queue
-  ASSERT_EQ(lease->element, 1U);
-  fresh.user.on_written(*lease);
-  EXPECT_EQ(outcomes(fresh, {update(ElementRange{PoolRef(6), 1, 1})}), ".") << "CONSUMED";
-  ASSERT_TRUE(fresh.receive(flush_request(kGoldenContext, 6U), kStart));
-  EXPECT_EQ(row(fresh), "state state role") << "FLUSHING";
 }
 
 }  // namespace splitnic::messaging::pool_control_test
