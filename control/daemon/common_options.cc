@@ -200,11 +200,14 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   return out;
 }
 
-bool may_busy_poll(const CommonOptions& common) {
+int processors_of_this_thread() {
   cpu_set_t mine;
   CPU_ZERO(&mine);
-  const bool is_alone = ::sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) == 1;
-  if (!common.is_busy_polling || !is_alone) return common.is_busy_polling;
+  return ::sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 0;
+}
+
+bool may_busy_poll(const CommonOptions& common, int processors) {
+  if (!common.is_busy_polling || processors != 1) return common.is_busy_polling;
   base::log_warn(
       "--busy-poll is left out: this machine has one processor, and spinning would take it from "
       "the peer and the applications");

@@ -61,8 +61,10 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
 
-// Returns whether the data thread may spin: --busy-poll was given and another processor is left for
-// the rest of the machine. With one processor it returns false and logs that.
-bool may_busy_poll(const CommonOptions& common);
+// Returns the number of processors that the calling thread may run on, or 0 if that is unknown.
+int processors_of_this_thread();
+// Returns whether the data thread may spin: --busy-poll was given and another of `processors` is
+// left for the rest of the machine. With one processor it returns false and logs that.
+bool may_busy_poll(const CommonOptions& common, int processors);
 
 }  // namespace splitnic::control

@@ -50,7 +50,8 @@ int Daemon::run() {
     return 1;
   }
   notify_ready();
-  DataLoop loop(*this, adapter_, carriers_, *control_, commands_, clock_, may_busy_poll(common_));
+  DataLoop loop(*this, adapter_, carriers_, *control_, commands_, clock_,
+                may_busy_poll(common_, processors_of_this_thread()));
   const base::Status ended = loop.run();
   if (!ended) base::log_error(program_ + ": " + ended.error().text());
   notify_stopping();

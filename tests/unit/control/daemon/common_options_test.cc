@@ -13,23 +13,27 @@ struct Seen {
   std::string log;
 };
 
-// In a thread that may run on the first `processors` of this one's.
 Seen ask_on(int processors, bool is_asked_for) {
+  CommonOptions common;
+  common.is_busy_polling = is_asked_for;
   Seen seen;
-  std::thread([&] {
-    cpu_set_t mine;
-    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
-    for (int cpu = 0, kept = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &mine) && ++kept > processors) CPU_CLR(cpu, &mine);
-    }
-    ASSERT_EQ(::sched_setaffinity(0, sizeof mine, &mine), 0);
-    CommonOptions common;
-    common.is_busy_polling = is_asked_for;
-    ::testing::internal::CaptureStderr();
-    seen.may = may_busy_poll(common);
-    seen.log = ::testing::internal::GetCapturedStderr();
-  }).join();
+  ::testing::internal::CaptureStderr();
+  seen.may = may_busy_poll(common, processors);
+  seen.log = ::testing::internal::GetCapturedStderr();
   return seen;
+}
+
+TEST(CommonOptionsTest, the_processors_are_those_that_the_thread_may_run_on) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  EXPECT_EQ(processors_of_this_thread(), CPU_COUNT(&all));
+  std::thread([] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(processors_of_this_thread(), 1);
+  }).join();
 }
 
 TEST(CommonOptionsTest, busy_poll_is_ignored_on_one_processor_and_the_log_reports_it) {
@@ -41,10 +45,12 @@ TEST(CommonOptionsTest, busy_poll_is_ignored_on_one_processor_and_the_log_report
   EXPECT_FALSE(not_asked.may);
   EXPECT_EQ(not_asked.log, "");
 
-  if (std::thread::hardware_concurrency() < 2) return;
-  const Seen with_others = ask_on(2, true);
-  EXPECT_TRUE(with_others.may);
-  EXPECT_EQ(with_others.log, "");
+  for (const int processors : {0, 2, 64}) {  // 0: unknown
+    const Seen with_others = ask_on(processors, true);
+    EXPECT_TRUE(with_others.may) << processors;
+    EXPECT_EQ(with_others.log, "") << processors;
+    EXPECT_FALSE(ask_on(processors, false).may) << processors;
+  }
 }
 
 TEST(CommonOptionsTest, pool) {
