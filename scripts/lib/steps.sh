@@ -35,7 +35,8 @@ one_failed() {
 }
 
 # run_ctest PRESET JOBS ARGUMENTS...: runs tests of build/PRESET, JOBS at once, and counts each by its own status:
-# ctest's summary takes a skipped test for a passed one. The result is in the counts; the status is always 0.
+# ctest's summary takes a skipped test for a passed one. The result is in the counts; the status is always 0. ctest shows
+# nothing of a test that passes: its lines "note: ..." are printed afterwards, with how many tests had each.
 run_ctest() {
   local preset=$1 jobs=$2 junit="$PWD/build/$1/ctest.xml"
   shift 2
@@ -51,6 +52,7 @@ run_ctest() {
   fi
   grep -E '^[[:space:]]*<testcase ' "$junit" | grep -v ' status="run"' |
     sed -E 's/.*name="([^"]*)".*status="([^"]*)".*/'"$preset"': \1: \2/'
+  sed -nE 's/^(.*<system-out>)?(note: [^<]*).*/'"$preset"': \2/p' "$junit" | sort | uniq -c
   echo "== $preset: $ran of $total tests passed"
   passed=$((passed + ran))
   failed=$((failed + total - ran))

@@ -161,6 +161,10 @@ counter() { counters "$1" "$2"; }
 
 counts() { [ "$(counter "$1" "$2")" -ge "$3" ]; }
 
+# memory_of_both: what the host and the unit both map shared and writable, files and memory, by device and inode.
+memory_of_both() { comm -12 <(shared_memory_of host) <(shared_memory_of iou); }
+shared_memory_of() { awk '$2 ~ /^.w.s$/ && $5 != 0 { print $4, $5 }' "/proc/${pid_of[$1]}/maps" | sort -u; }
+
 # has [OPTIONS] PATTERN: what comes in holds it. Reads all of it: who writes into a closed pipe fails.
 has() { grep -c "$@" >/dev/null; }
 

@@ -92,8 +92,6 @@ check_bridge() {
   in_ns "$behind" ping -q -c 1 -W 1 10.77.0.2 >/dev/null && fail "the bridge is gone and the LAN still responds"
 }
 
-# What both programs map shared and writable: files and memory, by device and inode.
-shared_with_another() { awk '$2 ~ /^.w.s$/ && $5 != 0 { print $4, $5 }' "/proc/${pid_of[$1]}/maps" | sort -u; }
 host_is_down() {
   ask iou show --json |
     "$python" -c 'import json, sys; sys.exit([p["state"] for p in json.load(sys.stdin)["peers"]] != ["down"])'
@@ -102,7 +100,7 @@ host_is_down() {
 # Unplugged from the LAN side, nothing else reaches it; a kill is noticed by the other and does not harm it.
 check_apart() {
   bring_up
-  equal "memory that both programs map" "$(comm -12 <(shared_with_another host) <(shared_with_another iou))" ""
+  equal "memory that both programs map" "$(memory_of_both)" ""
   ping_all "$ns_host" 10.77.0.2 20
   ip -n "$ns_lan" link set lan0 down
   in_ns "$ns_host" ping -q -c 2 -i 0.2 -W 1 10.77.0.2 >/dev/null && fail "the LAN responds although it is unplugged"

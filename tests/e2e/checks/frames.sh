@@ -59,7 +59,7 @@ vlan_over() {
 check_vlan_device() {
   bring_up
   if ! vlan_over "$ns_host" nic0 10.78.0.1/24; then
-    echo "this kernel makes no VLAN device: tags were tested with crafted frames only"
+    echo "note: this kernel makes no VLAN device: tags were tested with crafted frames only"
     return
   fi
   vlan_over "$ns_lan" lan0 10.78.0.2/24 || fail "no VLAN device at the LAN"

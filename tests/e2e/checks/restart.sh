@@ -3,7 +3,7 @@
 # that gets a reply. nic0 loses its neighbours with its carrier, so ARP has its part in it; ask_often keeps that short.
 
 bound=2000
-rounds=5 cycles=3
+rounds=5 cycles=4  # as many cycles as there are orders, or more
 [ "$long" = 1 ] && rounds=20 cycles=20
 
 # first_reply WHAT COMMAND...: runs it, a restart, and reports how long after its beginning the first ping gets a reply.
@@ -91,22 +91,25 @@ kill_at_once() {
 }
 check_iou_at_once() { under_traffic $(((rounds + 2) / 3)) kill_at_once; }
 
-# both FIRST SECOND PAUSE: counted from the start of the second.
+# both KILLED FIRST SECOND PAUSE: the other one is killed after KILLED; counted from the start of the second.
 both() {
-  stop host KILL
-  stop iou KILL
-  "start_$1"
-  sleep "$3"
-  first_reply "both killed, $2 started $3 s after $1" "start_$2"
+  local killed_last=host
+  [ "$1" = host ] && killed_last=iou
+  stop "$1" KILL
+  stop $killed_last KILL
+  "start_$2"
+  sleep "$4"
+  first_reply "both killed, $1 first, $3 started $4 s after $2" "start_$3"
   still_flowing
 }
 
+# Each order of the starts with each order of the kills, and both at once.
 kill_both() {
   case $(($1 % 4)) in
-    0) both iou host 0.7 ;;
-    1) both host iou 0.7 ;;
-    2) both host iou 0 ;;
-    3) both iou host 0 ;;
+    0) both host iou host 0.7 ;;
+    1) both iou host iou 0.7 ;;
+    2) both host host iou 0 ;;
+    3) both iou iou host 0 ;;
   esac
 }
 check_both() { under_traffic $cycles kill_both; }

@@ -55,6 +55,7 @@ check_shm() {
   fabric=shm
   bring_up
   ip -n "$ns_host" link del fab0  # there is no other way
+  [ -n "$(memory_of_both)" ] || fail "the programs share no memory"
   all_of_it 48
 }
 
