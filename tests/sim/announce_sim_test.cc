@@ -49,7 +49,7 @@ TEST(AnnounceSim, S001_25_a_host_announces_its_addresses_as_they_are_then) {
 }
 
 // More than can be in flight at once does not end the process.
-TEST(AnnounceSim, P_44_more_addresses_than_an_iteration_takes) {
+TEST(AnnounceSim, more_addresses_than_an_iteration_takes) {
   WorldConfig config;
   config.addresses = [] { return std::vector<lan::LocalAddress>(1000); };
   World world(config);

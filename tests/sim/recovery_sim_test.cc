@@ -137,8 +137,8 @@ TEST(SimRecovery, L_31_two_seconds_without_a_path_end_no_queue_pair) {
   expect_working(world);
 }
 
-// With traffic in flight the queue pairs give up; a second after the path is there again so is the
-// pair.
+// With traffic in flight the queue pairs give up; within a second after the path is there again so
+// is the pair.
 TEST(SimRecovery, L_31_thirty_seconds_end_the_pair_and_it_comes_back) {
   World world(config_of(32));
   start(world);
@@ -149,7 +149,7 @@ TEST(SimRecovery, L_31_thirty_seconds_end_the_pair_and_it_comes_back) {
   EXPECT_FALSE(world.tap.carrier);
   EXPECT_GT(world.counter("fabric.qp.error"), 0U);
   world.set_cut(false);
-  EXPECT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  EXPECT_TRUE(world.run_until(1s, [&] { return world.connected(); }));
   expect_working(world);
 }
 
@@ -166,7 +166,7 @@ TEST(SimRecovery, L_31_the_idle_side_learns_that_the_pair_ended) {
       world.send_to_lan(100);
     world.run(30s);
     world.set_cut(false);
-    EXPECT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+    EXPECT_TRUE(world.run_until(1s, [&] { return world.connected(); }));
     expect_working(world);
   }
 }

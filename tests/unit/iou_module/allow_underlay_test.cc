@@ -99,7 +99,7 @@ TEST(AllowUnderlayTest, the_carrier_itself_reports_whether_and_how_long_its_owne
   EXPECT_EQ(gate.deadline(), flood.deadline());
 }
 
-TEST(AllowUnderlayTest, P_44_a_flood_of_refused_batches_takes_one_iteration_of_many) {
+TEST(AllowUnderlayTest, a_flood_of_refused_batches_takes_one_iteration_of_many) {
   Flood flood;
   flood.waiting = 1000;
   AllowUnderlay gate(flood, ten_net());

@@ -234,7 +234,7 @@ TEST_F(ShmUnderlayTest, P_44_the_segment_cannot_be_cut_and_an_unsealed_one_is_no
   EXPECT_FALSE(ShmSegment::map(liar.memory.get(), 2 * kRingBytes));
 }
 
-TEST_F(ShmUnderlayTest, P_44_a_flood_of_wake_ups_and_an_idle_client_cost_nothing) {
+TEST_F(ShmUnderlayTest, a_flood_of_wake_ups_and_an_idle_client_cost_nothing) {
   auto listener = open(true);
   auto honest = open(false);
   join(*listener, *honest);
