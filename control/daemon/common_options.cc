@@ -148,7 +148,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
       ->group(group);
   app.add_flag("--no-header-prediction", into.has_no_header_prediction,
-               "Build and check each cell of a long write by itself, not in runs: slower")
+               "Build and check the cells of a long write one by one, not in runs: slower")
       ->group(group);
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);

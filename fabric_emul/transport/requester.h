@@ -134,8 +134,8 @@ class Requester {
   bool may_start(Wqe& w);
   bool window_has_room(std::uint64_t wire_bytes) const;
   bool wants_ack(const Wqe& w, std::uint32_t csn) const;
-  // What a cell of this length takes of the congestion window: the receiver's buffer spends at
-  // least this much on a datagram, however small it is.
+  // Returns the share of the congestion window of a cell of this length: the receiver's buffer
+  // spends at least this much on a datagram, however small it is.
   static constexpr std::uint32_t counted_bytes(std::size_t cell_bytes) {
     return static_cast<std::uint32_t>(std::max<std::size_t>(cell_bytes, 1024));
   }

@@ -1,5 +1,5 @@
 // Two receivers that differ in one thing: one takes long RDMA writes in runs (header prediction),
-// the other takes each cell by itself. Both get the same cells in the same batches, made by hand,
+// the other takes them one by one. Both get the same cells in the same batches, made by hand,
 // and all that they do is compared: memory, completions, replies, counters and states.
 #pragma once
 
@@ -149,5 +149,38 @@ class PredictionTwins {
     return "in runs:\n" + one + "cell by cell:\n" + other;
   }
 };
+
+using Cells = std::vector<std::vector<std::byte>>;
+
+// The cells of one RDMA write of `bytes` bytes to `offset` of the memory of `handle`.
+inline Cells write_of(CellMaker& maker, VirtualAddress to, MemoryHandle handle, std::size_t bytes,
+                      std::size_t seed, std::optional<std::uint32_t> idata = {}) {
+  std::vector<std::byte> payload(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) payload[i] = pattern(seed, i);
+  const auto cells = static_cast<std::uint32_t>(cells_of(bytes, PredictionTwin::kMcp));
+  Cells out;
+  for (std::uint32_t csn = 0; csn < cells; ++csn) {
+    CellParts parts;
+    const Pos pos = position_of(csn, cells);
+    if (is_first(pos)) parts.va_mh = VaMh{to, handle, static_cast<std::uint32_t>(bytes)};
+    if (is_last(pos)) {
+      parts.idata = idata;
+      parts.flags = kFlagAckRequest;
+    }
+    const base::Bytes rest = base::Bytes(payload).subspan(csn * PredictionTwin::kMcp);
+    out.push_back(maker.next(Op::kRdmaWrite, pos,
+                             rest.first(std::min(PredictionTwin::kMcp, rest.size())), parts));
+  }
+  return out;
+}
+
+// A header field of a cell is changed, and the CRC fits.
+template <class Change>
+void change(std::vector<std::byte>& cell, Change&& how) {
+  MacHeader header = MacHeader::parse(cell.data());
+  how(header);
+  header.emit(cell.data());
+  reseal(cell);
+}
 
 }  // namespace splitnic::fabric::testing

@@ -102,7 +102,7 @@ class Goals(unittest.TestCase):
         return goals.judge(goal, found)
 
     def test_more_is_better_for_rates(self):
-        self.assertIn("1.600 (1.500 to 1.700), goal >= 1, beyond >= 1.5: met, and beyond",
+        self.assertIn("1.600 (1.500 to 1.700), goal >= 1.5, beyond >= 2: met",
                       self.judged("V7", [15, 16, 17], [10, 10, 10]))
         self.assertIn(": met\n", self.judged("V7", [11], [10]))
         self.assertIn("short by 25%", self.judged("V7", [7.5], [10]))

@@ -26,7 +26,7 @@ TEST(RepeatedFlitTest, is_in_a_datagram_with_the_same_lane_and_length_only) {
   EXPECT_FALSE(repeated.is_in(one)) << "nothing is remembered";
   repeated.remember(one.data(), 100, 2);
   auto same = one;
-  same.back() = std::byte{9};  // the payload is no part of it
+  same.back() = std::byte{9};  // the payload may differ
   EXPECT_TRUE(repeated.is_in(same));
   EXPECT_EQ(repeated.vl(), 2);
   EXPECT_FALSE(repeated.is_in(flit_of(100, 3)));

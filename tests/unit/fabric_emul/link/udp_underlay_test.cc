@@ -96,37 +96,6 @@ TEST(UdpUnderlayTest, S000_39_a_batch_is_one_call_each_way_with_gso_and_gro) {
   EXPECT_EQ(collect(*s.listener, batch.size()).batches, 1U);
 }
 
-// On the loopback a datagram comes in on the processor that sends it.
-TEST(UdpUnderlayTest, the_connected_side_knows_the_processor_of_the_last_batch) {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &all)) cpus.push_back(cpu);
-  }
-  std::thread([&] {
-    const auto run_on = [](int cpu) {
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(cpu, &one);
-      ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-    };
-    Sockets s("127.0.0.1");
-    EXPECT_FALSE(s.client->came_in_on_this_cpu()) << "nothing came in";
-    run_on(cpus.front());
-    const std::vector<std::byte> hello(100);
-    s.client->send(s.client->connected_to(), hello, 100);
-    const PeerAddress client = collect(*s.listener, 100).from;
-    s.listener->send(client, hello, 100);
-    ASSERT_EQ(collect(*s.client, 100).bytes.size(), 100U);
-    EXPECT_TRUE(s.client->came_in_on_this_cpu());
-    EXPECT_FALSE(s.listener->came_in_on_this_cpu()) << "any peer may send to it";
-    if (cpus.size() == 1) return;
-    run_on(cpus.back());
-    EXPECT_FALSE(s.client->came_in_on_this_cpu());
-  }).join();
-}
-
 TEST(UdpUnderlayTest, S002_43_crosses_over_ipv6) {
   Sockets s("[::1]");
   expect_batch_crosses(s);

@@ -1,4 +1,4 @@
-// The header that the middle cells of a packet share, beside the MAC header that it stands for.
+// The header that the middle cells of a packet share, compared with the MAC header that it replaces.
 #include "fabric_emul/wire/middle_header.h"
 
 #include <gtest/gtest.h>

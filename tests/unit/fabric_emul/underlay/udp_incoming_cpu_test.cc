@@ -1,0 +1,61 @@
+// The processor on which the last batch came in.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sched.h>
+
+#include <thread>
+#include <vector>
+
+#include "fabric_emul/underlay/udp_underlay.h"
+
+namespace splitnic::fabric {
+namespace {
+
+std::optional<PeerAddress> sender_of_next(UdpUnderlay& underlay) {
+  pollfd entry{underlay.fd(), POLLIN, 0};
+  if (::poll(&entry, 1, 60'000) != 1) return std::nullopt;
+  const auto batch = underlay.receive();
+  return batch ? std::optional(batch->from) : std::nullopt;
+}
+
+void run_on(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+// On the loopback a datagram comes in on the processor that sends it.
+TEST(UdpIncomingCpuTest, the_connected_side_knows_the_processor_of_the_last_batch) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) cpus.push_back(cpu);
+  }
+  std::thread([&] {
+    UdpConfig at;
+    at.bind = "127.0.0.1:0";
+    const auto listener = UdpUnderlay::open(at).value();
+    UdpConfig to;
+    to.connect = listener->name_of(listener->local_address());
+    const auto client = UdpUnderlay::open(to).value();
+    EXPECT_FALSE(client->came_in_on_this_cpu()) << "nothing came in";
+    run_on(cpus.front());
+    const std::vector<std::byte> hello(100);
+    client->send(client->connected_to(), hello, hello.size());
+    const auto from = sender_of_next(*listener);
+    ASSERT_TRUE(from);
+    listener->send(*from, hello, hello.size());
+    ASSERT_TRUE(sender_of_next(*client));
+    EXPECT_TRUE(client->came_in_on_this_cpu());
+    EXPECT_FALSE(listener->came_in_on_this_cpu()) << "any peer may send to it";
+    if (cpus.size() > 1) {
+      run_on(cpus.back());
+      EXPECT_FALSE(client->came_in_on_this_cpu());
+    }
+  }).join();
+}
+
+}  // namespace
+}  // namespace splitnic::fabric
