@@ -43,21 +43,21 @@ constexpr std::uint8_t kInitFormat = 1;
 std::string_view name(InitStep step) {
   switch (step) {
     case InitStep::kHello:
-      return "HELLO";
+      return "hello";
     case InitStep::kChallenge:
-      return "CHALLENGE";
+      return "challenge";
     case InitStep::kAnswer:
-      return "ANSWER";
+      return "answer";
     case InitStep::kReady:
-      return "READY";
+      return "ready";
     case InitStep::kRefuse:
-      return "REFUSE";
+      return "refuse";
     case InitStep::kBye:
-      return "BYE";
+      return "bye";
     case InitStep::kProbe:
-      return "PROBE";
+      return "probe";
     case InitStep::kProbeReply:
-      return "PROBE_REPLY";
+      return "probe_reply";
   }
   return "unknown";
 }

@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+
 #include "fabric_emul/wire/flit.h"
+#include "fabric_emul/wire/init.h"
+#include "tests/tidy/source_tree.h"
 #include "tests/unit/fabric_emul/wire/golden.h"
 
 namespace splitnic::fabric {
@@ -42,8 +47,32 @@ TEST(PrettyTest, a_flit_shows_its_cell_or_init) {
   EXPECT_THAT(line, HasSubstr("DATA vl 0 ctl e0 size 44"));
   EXPECT_THAT(line, HasSubstr("| RC ACK only 2:000011 > 1:000010"));
   EXPECT_THAT(dump_flit(bytes_of(golden::kInitHelloFlit)),
-              HasSubstr("HELLO speed eui 0200000000000001 port 1 instance 1111222233334444"));
+              HasSubstr("hello speed eui 0200000000000001 port 1 instance 1111222233334444"));
   EXPECT_THAT(dump_flit(bytes_of(golden::kCreditFlit)), HasSubstr("CREDIT vl 0"));
+}
+
+// Returns the first line of a file of the project that begins with `begin`.
+std::string line_of(const char* file, std::string_view begin) {
+  std::ifstream in(tidy::find_root() / file);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(begin)) return line;
+  }
+  ADD_FAILURE() << file << " has no line that begins with " << begin;
+  return {};
+}
+
+TEST(PrettyTest, steps_of_init_have_one_spelling_in_docs_dissector_and_dumps) {
+  std::string documented = "| 1 | 8 | step | ";
+  std::string dissected = "local STEP = {";
+  for (unsigned step = 1; step <= 8; ++step) {
+    const std::string text(name(static_cast<InitStep>(step)));
+    documented += (step == 1 ? "" : ", ") + std::to_string(step) + " " + text;
+    dissected += (step == 1 ? "\"" : ", \"") + text + "\"";
+  }
+  std::string row = line_of("docs/wire/flit.md", "| 1 | 8 | step |");
+  std::erase(row, '`');
+  EXPECT_EQ(row, documented + " |");
+  EXPECT_EQ(line_of("tools/wireshark/splitnic.lua", "local STEP"), dissected + "}");
 }
 
 }  // namespace pretty_test
