@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Frames for the end-to-end checks: makes them, takes them from an interface, compares them.
 
-  tool.py make OUT.pcap DESTINATION SOURCE [bridged]
-                                            a capture with the frames that break NICs; bridged: none for a bridge itself
+  tool.py make OUT.pcap DESTINATION SOURCE [BRIDGED [PLAIN]]
+                                            a capture with the frames that break NICs, before and after PLAIN (1000) UDP
+                                            frames of 60 to 1514 bytes; BRIDGED "bridged": none for a bridge itself
   tool.py take IF OUT.pcap COUNT SECONDS    COUNT frames that come in (tags put back), then a little more. OUT.pcap has
                                             each frame soon after it came
   tool.py send IF IN.pcap TAKEN.pcap WINDOW sends the frames of IN.pcap, at most WINDOW of them ahead of those in TAKEN.pcap
@@ -118,12 +119,12 @@ def special_frames(destination, source):
     yield everyone + tag(5) + b"\x08\x06" + arp
 
 
-def make(path, destination, source, bridged=""):
+def make(path, destination, source, bridged="", plain=1000):
     special = list(special_frames(mac(destination), mac(source)))
     if bridged:
         special = [frame for frame in special if frame[:6] != mac("01:80:c2:00:00:00")]
     frames = list(special)
-    for number in range(1000):
+    for number in range(int(plain)):
         frames.append(mac(destination) + mac(source) + b"\x08\x00" + udp(filler(18 + number * 211 % 1455, number), number))
     frames += special
     write_pcap(path, frames)

@@ -166,18 +166,30 @@ end_taking() {
   unset "pid_of[taker]"
 }
 
-replay() {
-  local count order=all
-  [ "$(host_option --queues 1)" -gt 1 ] && order=flows
+# begin_replay FROM_NS FROM_IF TO_NS TO_IF [PLAIN]: makes $work/sent.pcap (tool.py make) and begins to take it.
+begin_replay() {
+  local count bridged=""
   # A bridge keeps to itself what is sent to the bridges' own group address.
-  count=$("$python" "$e2e/tool.py" make "$work/sent.pcap" "$(mac_of "$3" "$4")" "$(mac_of "$1" "$2")" \
-    "$([ "$port" = tap ] && echo bridged)") || fail "no capture"
+  if [ "$port" = tap ]; then bridged=bridged; fi
+  count=$("$python" "$e2e/tool.py" make "$work/sent.pcap" "$(mac_of "$3" "$4")" "$(mac_of "$1" "$2")" "$bridged" "${@:5}") ||
+    fail "no capture"
   begin_taking "$3" "$4" "$count"
-  in_ns "$1" "$python" "$e2e/tool.py" send "$2" "$work/sent.pcap" "$work/taken.pcap" "${6:-100}" || fail "not sent: $5"
+}
+
+# end_replay LABEL: what was taken is what was sent.
+end_replay() {
+  local order=all
+  [ "$(host_option --queues 1)" -gt 1 ] && order=flows
   end_taking
-  echo "$5: $("$python" "$e2e/tool.py" same "$work/sent.pcap" "$work/taken.pcap" $order 2>&1)" | tee "$work/same.txt"
+  echo "$1: $("$python" "$e2e/tool.py" same "$work/sent.pcap" "$work/taken.pcap" $order 2>&1)" | tee "$work/same.txt"
   grep -q "equal, in order" "$work/same.txt" ||
     fail "$(cat "$work/same.txt"); the unit's port lost $(counter iou lan.port.rx.drop.kernel) before it could read them"
+}
+
+replay() {
+  begin_replay "${@:1:4}"
+  in_ns "$1" "$python" "$e2e/tool.py" send "$2" "$work/sent.pcap" "$work/taken.pcap" "${6:-100}" || fail "not sent: $5"
+  end_replay "$5"
 }
 
 replay_both_ways() {
