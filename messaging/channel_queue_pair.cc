@@ -9,10 +9,10 @@ namespace splitnic::messaging {
 ChannelQueuePair::~ChannelQueuePair() { CHECK(!is_open_); }
 
 base::Status ChannelQueuePair::open(fabric::QpInit init, base::Time now) {
-  const auto send_cq = adapter_.create_cq(init.send_depth + 1);
+  const auto send_cq = adapter_.create_cq(init.common.send_depth + 1);
   if (!send_cq) return send_cq.error();
   send_cq_ = *send_cq;
-  init.send_cq = send_cq_;
+  init.common.send_cq = send_cq_;
   const auto qpn = adapter_.create_qp(init, now);
   if (!qpn) {
     adapter_.destroy_cq(send_cq_);

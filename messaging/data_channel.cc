@@ -21,10 +21,10 @@ base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& ad
                                                              PoolUser& user, base::Time now) {
   std::unique_ptr<DataChannel> channel(new DataChannel(adapter, owner, user));
   fabric::QpInit init;
-  init.pd = pd;
-  init.recv_cq = recv_cq;
-  init.send_depth = kPushesMax;
-  init.receive_depth = receives_max(pools);
+  init.common.pd = pd;
+  init.common.recv_cq = recv_cq;
+  init.common.send_depth = kPushesMax;
+  init.common.receive_depth = receives_max(pools);
   init.window_bytes_max = window_bytes_max;
   auto made = channel->qp_.open(init, now);
   for (std::size_t i = 0; made && i < pools.size(); ++i) {

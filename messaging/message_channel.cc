@@ -45,10 +45,10 @@ base::Result<std::unique_ptr<MessageChannel>> MessageChannel::open(fabric::Adapt
 base::Status MessageChannel::open(fabric::PdId pd, fabric::CqId recv_cq, base::Time now) {
   fabric::QpInit init;
   init.service = shape_.service;
-  init.pd = pd;
-  init.recv_cq = recv_cq;
-  init.send_depth = shape_.sends;
-  init.receive_depth = shape_.receives;
+  init.common.pd = pd;
+  init.common.recv_cq = recv_cq;
+  init.common.send_depth = shape_.sends;
+  init.common.receive_depth = shape_.receives;
   init.accepts_rdma = false;
   if (auto opened = qp_.open(init, now); !opened) return opened;
   for (std::size_t slot = 0; slot < shape_.receives; ++slot) {

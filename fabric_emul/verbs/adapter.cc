@@ -81,19 +81,22 @@ void Adapter::destroy_cq(CqId cq) {
   cqs_[cq.value].reset();
 }
 
-base::Status Adapter::check_depths(std::size_t send, std::size_t receive) {
+base::Status Adapter::check(const CommonInit& common) {
   const auto is_depth = [](std::size_t depth) { return depth > 0 && depth <= kWorkQueueDepthMax; };
-  if (is_depth(send) && is_depth(receive)) return {};
-  return base::Error(
-      "each queue of a queue pair has 1 to " + std::to_string(kWorkQueueDepthMax) + " entries",
-      EINVAL);
+  if (!is_depth(common.send_depth) || !is_depth(common.receive_depth)) {
+    return base::Error(
+        "each queue of a queue pair has 1 to " + std::to_string(kWorkQueueDepthMax) + " entries",
+        EINVAL);
+  }
+  if (common.max_dest_rd_atomic > kReadsMax || common.max_rd_atomic > kReadsMax) {
+    return base::Error("at most " + std::to_string(kReadsMax) + " reads can be open", EINVAL);
+  }
+  return {};
 }
 
 base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
-  if (auto ok = check_depths(init.send_depth, init.receive_depth); !ok) return ok.error();
-  if (init.max_dest_rd_atomic > kReadsMax || init.max_rd_atomic > kReadsMax) {
-    return base::Error("at most " + std::to_string(kReadsMax) + " reads can be open", EINVAL);
-  }
+  const CommonInit& common = init.common;
+  if (auto ok = check(common); !ok) return ok.error();
   if (init.max_outstanding > kPsnWindowMax) {
     return base::Error("at most " + std::to_string(kPsnWindowMax) + " packets can be outstanding",
                        EINVAL);
@@ -101,44 +104,44 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   if (!has_modify(init.service)) {
     return base::Error("no queue pair of this service can be made", EINVAL);
   }
-  CHECK(cqs_[init.send_cq.value] != nullptr && cqs_[init.recv_cq.value] != nullptr);
+  CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
   const auto qpn = pick_qpn(now);
   if (!qpn) return base::Error("the adapter has no queue pair left");
   QpContext context{.mrwt = memory_,
                     .counters = counters_,
-                    .send_cq = *cqs_[init.send_cq.value],
-                    .recv_cq = *cqs_[init.recv_cq.value]};
+                    .send_cq = *cqs_[common.send_cq.value],
+                    .recv_cq = *cqs_[common.recv_cq.value]};
   context.qpn = *qpn;
   context.service = init.service;
-  context.pd = init.pd;
+  context.pd = common.pd;
   context.accepts_rdma = init.accepts_rdma;
   context.predicts_headers = limits_.predicts_headers;
-  context.takes_dereg = init.takes_dereg;
+  context.takes_dereg = common.takes_dereg;
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;
   // Where cells pass switches, only the packet CRC is end to end.
   context.sets_packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
                               return port->profile() == LinkProfile::kFull;
                             });
-  context.attr.mcp = init.mcp;
+  context.attr.mcp = common.mcp;
   context.attr.max_outstanding = init.max_outstanding != 0
                                      ? init.max_outstanding
-                                     : static_cast<std::uint32_t>(init.send_depth);
+                                     : static_cast<std::uint32_t>(common.send_depth);
   context.attr.ack_interval = init.ack_interval;
-  context.attr.retry_count = init.retry_count;
+  context.attr.retry_count = common.retry_count;
   context.attr.rnr_retry = init.rnr_retry;
   context.attr.min_rnr_timer = kMinRnrTimer;
   context.attr.selective_repeat = init.selective_repeat;
-  context.attr.max_dest_rd_atomic = init.max_dest_rd_atomic;
-  context.attr.max_rd_atomic = init.max_rd_atomic;
+  context.attr.max_dest_rd_atomic = common.max_dest_rd_atomic;
+  context.attr.max_rd_atomic = common.max_rd_atomic;
   context.attr.send_psn = Psn(random_.next32());
   context.attr.send_lcn = Lcn(random_.next32());
   QpLimits limits;
-  limits.send.depth = init.send_depth;
+  limits.send.depth = common.send_depth;
   limits.send.window_bytes_max = init.window_bytes_max;
-  limits.send.fixed_rto = init.fixed_rto;
-  limits.send.stall_min = init.stall_min;
-  limits.receive.depth = init.receive_depth;
+  limits.send.fixed_rto = common.fixed_rto;
+  limits.send.stall_min = common.stall_min;
+  limits.receive.depth = common.receive_depth;
   limits.receive.reorder_bytes_max = kSpanWindows * init.window_bytes_max;
   qps_.insert(*qpn, std::make_unique<Qp>(context, limits));
   return *qpn;

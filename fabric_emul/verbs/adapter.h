@@ -21,6 +21,7 @@
 #include "fabric_emul/link/port.h"
 #include "fabric_emul/stream/stream_qp.h"
 #include "fabric_emul/verbs/connection_manager.h"
+#include "fabric_emul/verbs/qp_init.h"
 #include "fabric_emul/verbs/qp_table.h"
 #include "fabric_emul/verbs/verbs.h"
 
@@ -36,55 +37,8 @@ struct AdapterLimits {
   bool predicts_headers = true;  // long RDMA writes are sent and taken in runs of cells
 };
 
-// Upper limits of the depth of a queue.
-inline constexpr std::size_t kWorkQueueDepthMax = std::size_t{1} << 20;
+// Upper limit of the depth of a completion queue.
 inline constexpr std::size_t kCqDepthMax = std::size_t{1} << 22;
-
-struct QpInit {
-  Service service = Service::kRc;
-  PdId pd{};
-  CqId send_cq{};
-  CqId recv_cq{};
-  std::size_t send_depth = 256;
-  std::size_t receive_depth = 256;
-  std::uint16_t mcp = 0;              // 0: of the link that it is connected over; UD needs one
-  std::uint32_t max_outstanding = 0;  // packets, at most kPsnWindowMax; 0: send_depth [S000-16]
-  std::uint16_t ack_interval = 64;    // an ACK after this many cells
-  bool accepts_rdma = true;
-  bool registers_in_queue = false;                          // post_register() is taken [S002-29]
-  FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
-  bool takes_dereg = false;  // the peer's Sends may deregister what it was given [S002-35]
-  bool packet_crc = false;
-  bool selective_repeat = true;  // false: go-back-N
-  std::uint8_t retry_count = 7;
-  std::uint8_t rnr_retry = 7;  // 7: indefinitely
-  // RC: RDMA reads and FetchOps open at a time, at most kReadsMax: as responder, and as requester
-  // (the peer may allow fewer).
-  std::uint16_t max_dest_rd_atomic = 0;
-  std::uint16_t max_rd_atomic = kReadsMax;
-  std::uint64_t window_bytes_max = 2 << 20;
-  base::Duration fixed_rto{0};  // tests only
-  base::Duration stall_min = std::chrono::seconds(5);
-};
-
-// A queue pair of the STREAM service.
-struct StreamInit {
-  StreamKind kind = StreamKind::kRdma;  // the same at both ends
-  PdId pd{};
-  CqId send_cq{};
-  CqId recv_cq{};
-  std::size_t send_depth = 256;
-  std::size_t receive_depth = 256;
-  std::uint16_t mcp = 0;                 // 0: of the link that it is connected over
-  std::uint32_t window_bytes = 1 << 20;  // W: how far ahead the peer may send
-  bool takes_dereg = false;
-  std::uint16_t max_dest_rd_atomic = 0;     // depth of the read request queue
-  std::uint16_t max_rd_atomic = kReadsMax;  // open at a time; the peer may take fewer
-  std::uint8_t retry_count = 7;
-  base::Duration fixed_rto{0};  // tests only
-  base::Duration stall_min = std::chrono::seconds(5);
-  std::optional<std::uint16_t> start_lcn{};  // tests: byte numbers start at 65536 times this
-};
 
 class Adapter final : private LinkObserver {
  public:
@@ -166,8 +120,8 @@ class Adapter final : private LinkObserver {
   void on_path_narrowed(Link& link) override { connections_.on_path_narrowed(link); }
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
-  Qp* on_cell(Link& link, const ReceivedCell& cell, base::Time now);
-  static base::Status check_depths(std::size_t send, std::size_t receive);
+  void on_cell(Link& link, const ReceivedCell& cell, base::Time now);
+  static base::Status check(const CommonInit& common);
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);
   // adapter_stream.cc

@@ -35,36 +35,36 @@ std::optional<Qpn> Adapter::pick_qpn(base::Time now) {
 }
 
 base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now) {
-  if (auto ok = check_depths(init.send_depth, init.receive_depth); !ok) return ok.error();
-  if (init.max_dest_rd_atomic > kReadsMax || init.max_rd_atomic > kReadsMax ||
-      init.window_bytes > kStreamWindowMax || init.mcp % 4 != 0) {
-    return base::Error("a stream has an impossible value of reads, window or MCP", EINVAL);
+  const CommonInit& common = init.common;
+  if (auto ok = check(common); !ok) return ok.error();
+  if (init.window_bytes > kStreamWindowMax || common.mcp % 4 != 0) {
+    return base::Error("a stream has an impossible window or MCP", EINVAL);
   }
-  CHECK(cqs_[init.send_cq.value] != nullptr && cqs_[init.recv_cq.value] != nullptr);
+  CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
   const auto qpn = pick_qpn(now);
   if (!qpn) return base::Error("the adapter has no queue pair left");
   StreamContext context{.mrwt = memory_,
                         .counters = stream_counters_,
-                        .send_cq = *cqs_[init.send_cq.value],
-                        .recv_cq = *cqs_[init.recv_cq.value]};
+                        .send_cq = *cqs_[common.send_cq.value],
+                        .recv_cq = *cqs_[common.recv_cq.value]};
   context.qpn = *qpn;
-  context.pd = init.pd;
+  context.pd = common.pd;
   context.kind = init.kind;
-  context.takes_dereg = init.takes_dereg;
+  context.takes_dereg = common.takes_dereg;
   StreamLimits limits;
-  limits.send.depth = init.send_depth;
-  limits.send.max_rd_atomic = init.max_rd_atomic;
-  limits.send.retry_count = init.retry_count;
-  limits.send.fixed_rto = init.fixed_rto;
-  limits.send.stall_min = init.stall_min;
-  limits.receive.depth = init.receive_depth;
+  limits.send.depth = common.send_depth;
+  limits.send.max_rd_atomic = common.max_rd_atomic;
+  limits.send.retry_count = common.retry_count;
+  limits.send.fixed_rto = common.fixed_rto;
+  limits.send.stall_min = common.stall_min;
+  limits.receive.depth = common.receive_depth;
   limits.receive.window_bytes = init.window_bytes;
   limits.max_dest_rd_atomic =
-      init.kind == StreamKind::kRdma ? init.max_dest_rd_atomic : std::uint16_t{0};
+      init.kind == StreamKind::kRdma ? common.max_dest_rd_atomic : std::uint16_t{0};
   auto stream = std::make_unique<StreamQp>(context, limits);
   stream->start_psn = Psn(random_.next32());
   stream->start_lcn = init.start_lcn.value_or(static_cast<std::uint16_t>(random_.next32()));
-  stream->mcp_wanted = init.mcp;
+  stream->mcp_wanted = common.mcp;
   streams_[*qpn] = std::move(stream);
   return *qpn;
 }

@@ -14,12 +14,12 @@ constexpr std::uint16_t kReadsMax = 16;
 QpInit qp_init(const ViAttributes& attributes) {
   QpInit init;
   init.service = attributes.reliability == ViReliability::kUnreliable ? Service::kUc : Service::kRc;
-  init.pd = attributes.pd;
-  init.send_depth = attributes.send_depth;
-  init.receive_depth = attributes.receive_depth;
+  init.common.pd = attributes.pd;
+  init.common.send_depth = attributes.send_depth;
+  init.common.receive_depth = attributes.receive_depth;
   init.rnr_retry = 0;  // a send that meets no descriptor is an error, not a wait
   if (init.service == Service::kRc && attributes.enable_rdma_read)
-    init.max_dest_rd_atomic = kReadsMax;
+    init.common.max_dest_rd_atomic = kReadsMax;
   return init;
 }
 
@@ -114,8 +114,8 @@ base::Status KernelAgent::destroy_vi(Vi& vi) {
 
 base::Status KernelAgent::make_qp(Vi& vi) {
   QpInit init = qp_init(vi.attributes_);
-  init.send_cq = vi.queues_[Vi::index(ViQueue::kSend)].cq.cq_;
-  init.recv_cq = vi.queues_[Vi::index(ViQueue::kReceive)].cq.cq_;
+  init.common.send_cq = vi.queues_[Vi::index(ViQueue::kSend)].cq.cq_;
+  init.common.recv_cq = vi.queues_[Vi::index(ViQueue::kReceive)].cq.cq_;
   const auto qpn = adapter_.create_qp(init, clock_.now());
   if (!qpn) return qpn.error();
   QpAttr attr;

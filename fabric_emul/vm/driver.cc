@@ -37,13 +37,13 @@ base::Result<Qpn> AdapterDriver::open_qp(ProcessId caller, const QpInit& init) {
     common = *made;
   }
   QpInit own = init;
-  own.pd = common->pd;
+  own.common.pd = common->pd;
   const auto qpn = adapter_.create_qp(own, clock_.now());
   if (!qpn) {
     if (common->qps.empty()) drop(caller);
     return qpn.error().within("opening a queue pair");
   }
-  common->qps[*qpn] = {caller, init.send_depth, init.receive_depth, init.service,
+  common->qps[*qpn] = {caller, init.common.send_depth, init.common.receive_depth, init.service,
                        init.accepts_rdma};
   return *qpn;
 }

@@ -102,9 +102,9 @@ TEST(AdapterTest, S001_29_addresses_end_at_sixteen_bits) {
 
 struct Verbs {
   explicit Verbs(const AdapterLimits& limits) : random(1), adapter(limits, random) {
-    init.pd = adapter.alloc_pd();
-    init.send_cq = init.recv_cq = adapter.create_cq(16).value();
-    init.send_depth = init.receive_depth = 4;
+    init.common.pd = adapter.alloc_pd();
+    init.common.send_cq = init.common.recv_cq = adapter.create_cq(16).value();
+    init.common.send_depth = init.common.receive_depth = 4;
   }
   base::SeededRandom random;
   Adapter adapter;
@@ -234,9 +234,9 @@ TEST(AdapterTest, S004_01_a_completion_names_queue_pair_and_work_request) {
 TEST(AdapterTest, S000_02_an_overflow_is_reported_and_ends_the_queue_pair) {
   AdapterPair pair;
   QpInit init;
-  init.pd = pair.b().pd;
-  init.send_cq = pair.b().adapter->create_cq(3).value();
-  init.recv_cq = pair.b().recv_cq;
+  init.common.pd = pair.b().pd;
+  init.common.send_cq = pair.b().adapter->create_cq(3).value();
+  init.common.recv_cq = pair.b().recv_cq;
   const Qpn b = pair.b().create_qp(init);
   const Qpn a = pair.a().create_qp(QpInit{});
   Adapter& at_a = *pair.a().adapter;
@@ -249,12 +249,12 @@ TEST(AdapterTest, S000_02_an_overflow_is_reported_and_ends_the_queue_pair) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(pair.b().post_write(b, {from.sge()}, to.start, to.handle));
   }
-  EXPECT_FALSE(at_b.cq_overflowed(init.send_cq));
-  ASSERT_TRUE(pair.run_until([&] { return at_b.cq_overflowed(init.send_cq); }));
+  EXPECT_FALSE(at_b.cq_overflowed(init.common.send_cq));
+  ASSERT_TRUE(pair.run_until([&] { return at_b.cq_overflowed(init.common.send_cq); }));
   EXPECT_EQ(pair.b().qp(b).state(), QpState::kErr);
   EXPECT_GE(pair.b().count(TransportCounter::kCqOverflow), 1U);
   std::array<Wc, 8> wcs;
-  EXPECT_EQ(at_b.poll_cq(init.send_cq, wcs), 3U);  // what fitted is still there
+  EXPECT_EQ(at_b.poll_cq(init.common.send_cq, wcs), 3U);  // what fitted is still there
 }
 
 // Queue pairs come and go from within the loop; the list of active ones follows.

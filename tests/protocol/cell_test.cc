@@ -161,7 +161,7 @@ void swap_middle(Harness& harness) {
 }
 
 TEST(CellsTest, S001_38_the_packet_crc_finds_swapped_payloads_and_the_packet_comes_again) {
-  Harness harness(0, 1364 * 5, {.packet_crc = true, .fixed_rto = 10s});
+  Harness harness(0, 1364 * 5, {.common = {.fixed_rto = 10s}, .packet_crc = true});
   swap_middle(harness);
   ASSERT_TRUE(harness.pair.run_until([&] { return !harness.pair.b().sent.empty(); }, 5s));
   EXPECT_EQ(harness.pair.b().sent[0].status, WcStatus::kSuccess);

@@ -190,7 +190,7 @@ TEST_F(Drain, T_26_the_event_comes_once_a_drain_and_not_for_one_that_was_left) {
 
 TEST_F(Drain, T_21_reads_that_are_open_stay_so_when_more_may_be_asked) {
   QpInit init = reading(4);
-  init.max_rd_atomic = 2;
+  init.common.max_rd_atomic = 2;
   const QpPair qp = pair_.connect(init);
   Memory& from = pair_.a().memory(100'000, 3);
   Memory& to = pair_.b().memory(100'000);

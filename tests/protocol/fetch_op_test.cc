@@ -106,7 +106,7 @@ TEST(FetchOpTest, T_23_applied_once_however_often_the_response_is_lost) {
   for (const FetchOp op : {FetchOp::kFetchAdd, FetchOp::kCompareSwap, FetchOp::kSwap}) {
     AdapterPair pair;
     QpInit init = reading();
-    init.fixed_rto = 2ms;
+    init.common.fixed_rto = 2ms;
     const QpPair qp = pair.connect(init);
     Memory& there = pair.a().memory(8);
     Memory& here = pair.b().memory(8, 1);

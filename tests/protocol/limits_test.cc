@@ -39,8 +39,8 @@ TEST(LimitsTest, R_62_queue_pairs_up_to_the_limit_and_one_more) {
   std::vector<Qpn> made;
   while (limits.adapter().qp_count() < 5) made.push_back(limits.pair.a().create_qp(QpInit{}));
   QpInit init;
-  init.pd = limits.pair.a().pd;
-  init.send_cq = init.recv_cq = limits.adapter().create_cq(4).value();
+  init.common.pd = limits.pair.a().pd;
+  init.common.send_cq = init.common.recv_cq = limits.adapter().create_cq(4).value();
   const auto more = limits.adapter().create_qp(init, limits.pair.now());
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().text(), "the adapter has no queue pair left");
@@ -96,15 +96,15 @@ TEST(LimitsTest, R_62_depths_of_nothing_and_of_too_much) {
     EXPECT_FALSE(limits.adapter().create_cq(depth)) << depth;
   }
   QpInit good;
-  good.pd = limits.pair.a().pd;
-  good.send_cq = good.recv_cq = limits.adapter().create_cq(4).value();
+  good.common.pd = limits.pair.a().pd;
+  good.common.send_cq = good.common.recv_cq = limits.adapter().create_cq(4).value();
   const std::size_t before = limits.adapter().qp_count();
   for (const std::size_t depth : {std::size_t{0}, kWorkQueueDepthMax + 1, kHuge}) {
     QpInit init = good;
-    init.send_depth = depth;
+    init.common.send_depth = depth;
     EXPECT_FALSE(limits.adapter().create_qp(init, limits.pair.now())) << depth;
     init = good;
-    init.receive_depth = depth;
+    init.common.receive_depth = depth;
     EXPECT_FALSE(limits.adapter().create_qp(init, limits.pair.now())) << depth;
   }
   EXPECT_EQ(limits.adapter().qp_count(), before);
@@ -114,15 +114,15 @@ TEST(LimitsTest, R_62_depths_of_nothing_and_of_too_much) {
 TEST(LimitsTest, R_62_depths_of_a_stream_of_nothing_and_of_too_much) {
   Limits limits(AdapterLimits{});
   StreamInit good;
-  good.pd = limits.pair.a().pd;
-  good.send_cq = good.recv_cq = limits.adapter().create_cq(4).value();
+  good.common.pd = limits.pair.a().pd;
+  good.common.send_cq = good.common.recv_cq = limits.adapter().create_cq(4).value();
   const std::size_t before = limits.adapter().qp_count();
   for (const std::size_t depth : {std::size_t{0}, kWorkQueueDepthMax + 1, kHuge}) {
     StreamInit init = good;
-    init.send_depth = depth;
+    init.common.send_depth = depth;
     EXPECT_FALSE(limits.adapter().create_stream(init, limits.pair.now())) << depth;
     init = good;
-    init.receive_depth = depth;
+    init.common.receive_depth = depth;
     EXPECT_FALSE(limits.adapter().create_stream(init, limits.pair.now())) << depth;
   }
   EXPECT_EQ(limits.adapter().qp_count(), before);
@@ -132,7 +132,7 @@ TEST(LimitsTest, R_62_depths_of_a_stream_of_nothing_and_of_too_much) {
 // One entry in each queue is enough to work with.
 TEST(LimitsTest, R_62_the_smallest_queues_work) {
   AdapterPair pair;
-  const QpPair qp = pair.connect({.send_depth = 1, .receive_depth = 1});
+  const QpPair qp = pair.connect({.common = {.send_depth = 1, .receive_depth = 1}});
   Memory& from = pair.b().memory(9000, 3);
   Memory& to = pair.a().memory(9000);
   for (int round = 0; round < 3; ++round) {
@@ -151,18 +151,18 @@ TEST(LimitsTest, R_62_the_smallest_queues_work) {
 TEST(LimitsTest, R_62_reads_of_nothing_and_of_too_many) {
   Limits limits(AdapterLimits{});
   QpInit init;
-  init.pd = limits.pair.a().pd;
-  init.send_cq = init.recv_cq = limits.adapter().create_cq(4).value();
+  init.common.pd = limits.pair.a().pd;
+  init.common.send_cq = init.common.recv_cq = limits.adapter().create_cq(4).value();
   for (const std::uint16_t reads : {std::uint16_t{kReadsMax + 1}, std::uint16_t{0xFFFF}}) {
-    init.max_dest_rd_atomic = reads;
-    init.max_rd_atomic = 0;
+    init.common.max_dest_rd_atomic = reads;
+    init.common.max_rd_atomic = 0;
     EXPECT_FALSE(limits.adapter().create_qp(init, limits.pair.now()));
-    init.max_dest_rd_atomic = 0;
-    init.max_rd_atomic = reads;
+    init.common.max_dest_rd_atomic = 0;
+    init.common.max_rd_atomic = reads;
     EXPECT_FALSE(limits.adapter().create_qp(init, limits.pair.now()));
   }
   AdapterPair pair;
-  const QpPair qp = pair.connect({.max_dest_rd_atomic = 0, .max_rd_atomic = 0});
+  const QpPair qp = pair.connect({.common = {.max_dest_rd_atomic = 0, .max_rd_atomic = 0}});
   Memory& into = pair.b().memory(8);
   const Sge piece = into.sge();
   SendWr wr;

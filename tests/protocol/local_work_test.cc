@@ -212,7 +212,7 @@ class SendDereg : public ::testing::Test {
  protected:
   SendDereg() {
     QpInit init;
-    init.takes_dereg = true;
+    init.common.takes_dereg = true;
     qp_ = pair_.connect(init);
     EXPECT_TRUE(pair_.a().post_recv(qp_.a, {inbox_.sge()}));
   }

@@ -14,7 +14,7 @@ class OneTouchTest : public ::testing::Test {
  protected:
   OneTouchTest() {
     QpInit init = reading(2);
-    init.fixed_rto = 5ms;
+    init.common.fixed_rto = 5ms;
     const auto pairs = pair_.connect_all({init, init});
     EXPECT_EQ(pairs.size(), 2U);
     one_ = pairs[0];

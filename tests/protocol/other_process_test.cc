@@ -30,14 +30,14 @@ class OtherProcessTest : public ::testing::TestWithParam<PageTableForm> {
     const QpPair qp = join(process);
     EXPECT_TRUE(pair.b().post_recv(qp.b, {inbox.sge()}));
     EXPECT_TRUE(pair.a().post_send(qp.a, {from}));
-    return status(node.init.send_cq);
+    return status(node.init.common.send_cq);
   }
   // Status of a receive into the piece when a message comes.
   std::optional<WcStatus> receive(ProcessId process, const Sge& into) {
     const QpPair qp = join(process);
     EXPECT_TRUE(pair.a().post_recv(qp.a, {into}));
     EXPECT_TRUE(pair.b().post_send(qp.b, {message.sge()}));
-    return status(node.init.recv_cq);
+    return status(node.init.common.recv_cq);
   }
   std::optional<WcStatus> status(CqId cq) {
     Wc wc;

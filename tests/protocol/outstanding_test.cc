@@ -60,12 +60,12 @@ TEST(OutstandingTest, S000_16_the_number_outlives_every_change_of_state) {
 
 TEST(OutstandingTest, S000_16_the_number_has_a_default_and_a_bound) {
   AdapterPair pair;
-  const Qpn plain = pair.a().create_qp({.send_depth = 33});
+  const Qpn plain = pair.a().create_qp({.common = {.send_depth = 33}});
   EXPECT_EQ(pair.a().qp(plain).attr().max_outstanding, 33U);
   QpInit init;
-  init.pd = pair.a().pd;
-  init.send_cq = pair.a().send_cq;
-  init.recv_cq = pair.a().recv_cq;
+  init.common.pd = pair.a().pd;
+  init.common.send_cq = pair.a().send_cq;
+  init.common.recv_cq = pair.a().recv_cq;
   init.max_outstanding = kPsnWindowMax;
   EXPECT_TRUE(pair.a().adapter->create_qp(init, pair.now()));
   init.max_outstanding = kPsnWindowMax + 1;

@@ -221,7 +221,7 @@ TEST_F(QueueRegistration, S002_34_the_peer_writes_to_what_the_message_names) {
   for (const int path : {kClean, kLossy, kGoBackN}) {
     QpInit init = registering();
     init.selective_repeat = path != kGoBackN;
-    init.mcp = 8;  // so that the 16 bytes lie over three cells
+    init.common.mcp = 8;  // so that the 16 bytes lie over three cells
     init.packet_crc = true;
     const QpPair qp = pair_.connect(init);
     if (path == kLossy) pair_.a().faults.set_config({.loss_ppm = 200'000, .reorder_ppm = 100'000});

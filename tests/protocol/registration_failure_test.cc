@@ -32,7 +32,7 @@ class FailedRegistration : public QueueRegistration {
 
 TEST_F(FailedRegistration, S002_32_drains_completes_in_order_and_resumes) {
   QpInit init = registering();
-  init.max_dest_rd_atomic = 4;
+  init.common.max_dest_rd_atomic = 4;
   const QpPair qp = pair_.connect(init);
   End& b = pair_.b();
   ASSERT_TRUE(b.post_recv(qp.b, {inbox_b_.sge()}, 50));
@@ -81,8 +81,8 @@ TEST_F(FailedRegistration, S002_32_work_before_it_is_repaired_and_completes_firs
   for (const bool selective : {true, false}) {
     QpInit init = registering();
     init.selective_repeat = selective;
-    init.max_dest_rd_atomic = 4;
-    init.fixed_rto = std::chrono::milliseconds(5);
+    init.common.max_dest_rd_atomic = 4;
+    init.common.fixed_rto = std::chrono::milliseconds(5);
     const QpPair qp = pair_.connect(init);
     Memory& other = pair_.a().memory(3000, 8);
     Memory& to = pair_.b().memory(3000);

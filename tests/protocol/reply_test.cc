@@ -75,7 +75,7 @@ TEST(ReplyTest, S004_04_the_ack_timer_ends_a_wait_for_more) {
 
 TEST(ReplyTest, S000_18_go_back_n_repeats_at_a_nak) {
   AdapterPair pair;
-  const QpPair qp = pair.connect({.selective_repeat = false, .fixed_rto = 10s});
+  const QpPair qp = pair.connect({.common = {.fixed_rto = 10s}, .selective_repeat = false});
   unsigned seen = 0;
   pair.a().faults.drop_received([&](base::Bytes) { return seen++ == 20; });
   const base::Time start = pair.now();
@@ -87,7 +87,7 @@ TEST(ReplyTest, S000_18_go_back_n_repeats_at_a_nak) {
 
 TEST(ReplyTest, S000_18_selective_repeat_fills_the_gap) {
   AdapterPair pair;
-  const QpPair qp = pair.connect({.fixed_rto = 10s});
+  const QpPair qp = pair.connect({.common = {.fixed_rto = 10s}});
   unsigned seen = 0;
   pair.a().faults.drop_received([&](base::Bytes) { return seen++ == 20; });
   const base::Time start = pair.now();
@@ -118,8 +118,8 @@ struct Rnr {
 // Three Sends of three cells; a receive is posted after `late` (0: never).
 Rnr send_without_receive(std::uint8_t rnr_retry, base::Duration late, bool selective = true) {
   AdapterPair pair;
-  const QpPair qp =
-      pair.connect({.selective_repeat = selective, .rnr_retry = rnr_retry, .fixed_rto = 1s});
+  const QpPair qp = pair.connect(
+      {.common = {.fixed_rto = 1s}, .selective_repeat = selective, .rnr_retry = rnr_retry});
   Memory& to = pair.a().memory(4000);
   Memory& from = pair.b().memory(4000, 2);
   const base::Time start = pair.now();
@@ -175,8 +175,8 @@ class DeadPeer : public ::testing::TestWithParam<std::uint8_t> {};
 TEST_P(DeadPeer, T_25_exactly_as_many_resends_as_allowed) {
   AdapterPair pair;
   const std::uint8_t n = GetParam();
-  const QpPair qp =
-      pair.connect({.max_outstanding = 1, .retry_count = n, .fixed_rto = 20ms, .stall_min = 0s});
+  const QpPair qp = pair.connect(
+      {.common = {.retry_count = n, .fixed_rto = 20ms, .stall_min = 0s}, .max_outstanding = 1});
   Memory& from = pair.b().memory(100, 2);
   pair.a().faults.set_cut(true);
   const base::Time start = pair.now();
@@ -244,7 +244,7 @@ TEST(ReplyTest, T_22_S004_05_unacknowledged_numbers_wrap_too) {
 
 // b has one packet of ten cells outstanding, whose cells never arrive; replies are made by hand.
 struct Outstanding {
-  Outstanding() : qp(pair.connect({.fixed_rto = 100s})), maker(pair, 0, qp.a, 1, qp.b) {
+  Outstanding() : qp(pair.connect({.common = {.fixed_rto = 100s}})), maker(pair, 0, qp.a, 1, qp.b) {
     Memory& to = pair.a().memory(13640);
     Memory& from = pair.b().memory(13640, 2);
     first = pair.b().qp(qp.b).attr().send_lcn;
@@ -313,7 +313,7 @@ TEST(ReplyTest, T_24_a_nak_of_a_packet_that_is_complete) {
 // A bitmap that names cells beyond those in flight, and one that retracts an earlier one.
 TEST(ReplyTest, T_24_a_peer_that_gives_cells_back_gets_them_again) {
   AdapterPair pair;
-  const QpPair qp = pair.connect({.fixed_rto = 20ms});
+  const QpPair qp = pair.connect({.common = {.fixed_rto = 20ms}});
   Memory& to = pair.a().memory(13640);
   Memory& from = pair.b().memory(13640, 2);
   bool drop = true;

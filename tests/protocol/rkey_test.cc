@@ -28,9 +28,9 @@ class RkeyTest : public ::testing::TestWithParam<PageTableForm> {
     End& from = pair.end(remote);
     QpInit init = node.init;
     const Qpn there = node.driver.open_qp(process, init).value();
-    init.pd = from.pd;
-    init.send_cq = from.send_cq;
-    init.recv_cq = from.recv_cq;
+    init.common.pd = from.pd;
+    init.common.send_cq = from.send_cq;
+    init.common.recv_cq = from.recv_cq;
     const Qpn here = from.adapter->create_qp(init, from.now()).value();
     const MgmtPair theirs = pair.a().adapter->describe(there, 0, 0);
     const MgmtPair ours = from.adapter->describe(here, 0, 0);
@@ -218,7 +218,7 @@ TEST_P(RkeyTest, S000_28_the_next_post_uses_the_new_segment_table) {
     wr.remote_handle = to.handle;
     const auto posted = pair.a().adapter->post_send(qp.a, wr);
     return posted && pair.run_until([&] {
-      return pair.a().adapter->poll_cq(node.init.send_cq, done) == 1;
+      return pair.a().adapter->poll_cq(node.init.common.send_cq, done) == 1;
     }) && done[0].status == WcStatus::kSuccess;
   };
   const auto is_pattern = [&](std::size_t seed, std::size_t from) {

@@ -65,9 +65,9 @@ TEST(ServicePostTest, S004_02_no_queue_pair_of_another_service_can_be_made) {
   AdapterPair pair;
   const std::size_t before = pair.a().adapter->qp_count();
   QpInit init;
-  init.pd = pair.a().pd;
-  init.send_cq = pair.a().send_cq;
-  init.recv_cq = pair.a().recv_cq;
+  init.common.pd = pair.a().pd;
+  init.common.send_cq = pair.a().send_cq;
+  init.common.recv_cq = pair.a().recv_cq;
   for (const Service service : {Service::kRd, Service::kRaw, Service::kStream}) {
     init.service = service;
     EXPECT_FALSE(pair.a().adapter->create_qp(init, pair.now())) << name(service);

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 base::Duration time_to_complete(Service service) {
   AdapterPair pair;
-  const QpPair qp = pair.connect({.service = service, .fixed_rto = 1s});
+  const QpPair qp = pair.connect({.common = {.fixed_rto = 1s}, .service = service});
   Memory& to = pair.a().memory(100);
   Memory& from = pair.b().memory(100, 1);
   FaultConfig delay;

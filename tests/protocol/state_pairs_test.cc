@@ -48,10 +48,10 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     End& b = pair_.b();
     QpInit init;
     init.service = service();
-    init.pd = b.pd;
-    init.send_cq = b.send_cq;
-    init.recv_cq = b.recv_cq;
-    init.mcp = 256;
+    init.common.pd = b.pd;
+    init.common.send_cq = b.send_cq;
+    init.common.recv_cq = b.recv_cq;
+    init.common.mcp = 256;
     const Qpn qpn = b.adapter->create_qp(init, pair_.now()).value();
     if (wanted == QpState::kReset) return qpn;
     step(qpn, QpState::kInit);

@@ -85,7 +85,7 @@ TEST(StreamConnectTest, S002_01_it_runs_over_each_kind_of_link) {
   full.profile = LinkProfile::kFull;
   for (const PairOptions& options : {speed, head_only, full}) {
     StreamInit init = StreamHarness::reads();
-    init.mcp = 0;
+    init.common.mcp = 0;
     StreamLine harness(init, options);
     write_and_check(harness, 300'000);
     Memory& there = harness.a().memory(100'000, 4);
@@ -165,25 +165,25 @@ TEST(StreamConnectTest, what_cannot_be_is_refused) {
   AdapterPair pair;
   const auto is_made = [&](auto&& change) {
     StreamInit init = StreamHarness::reads();
-    init.pd = pair.a().pd;
-    init.send_cq = pair.a().send_cq;
-    init.recv_cq = pair.a().recv_cq;
+    init.common.pd = pair.a().pd;
+    init.common.send_cq = pair.a().send_cq;
+    init.common.recv_cq = pair.a().recv_cq;
     change(init);
     return pair.a().adapter->create_stream(init, pair.now()).has_value();
   };
   EXPECT_TRUE(is_made([](StreamInit&) {}));
-  EXPECT_FALSE(is_made([](StreamInit& init) { init.send_depth = 0; }));
-  EXPECT_FALSE(is_made([](StreamInit& init) { init.receive_depth = 0; }));
-  EXPECT_FALSE(is_made([](StreamInit& init) { init.max_dest_rd_atomic = kReadsMax + 1; }));
-  EXPECT_FALSE(is_made([](StreamInit& init) { init.max_rd_atomic = kReadsMax + 1; }));
+  EXPECT_FALSE(is_made([](StreamInit& init) { init.common.send_depth = 0; }));
+  EXPECT_FALSE(is_made([](StreamInit& init) { init.common.receive_depth = 0; }));
+  EXPECT_FALSE(is_made([](StreamInit& init) { init.common.max_dest_rd_atomic = kReadsMax + 1; }));
+  EXPECT_FALSE(is_made([](StreamInit& init) { init.common.max_rd_atomic = kReadsMax + 1; }));
   EXPECT_FALSE(is_made([](StreamInit& init) { init.window_bytes = (1U << 30) + 1; }));
-  EXPECT_FALSE(is_made([](StreamInit& init) { init.mcp = 30; }));
+  EXPECT_FALSE(is_made([](StreamInit& init) { init.common.mcp = 30; }));
 }
 
 TEST(StreamConnectTest, posts_are_refused_as_a_whole) {
   StreamInit init = StreamHarness::reads();
-  init.send_depth = 2;
-  init.receive_depth = 2;
+  init.common.send_depth = 2;
+  init.common.receive_depth = 2;
   StreamLine harness(init);
   Memory& m = harness.b().memory(1000, 1);
   const std::vector<Sge> five(5, m.sge(0, 1));

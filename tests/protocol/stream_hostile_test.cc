@@ -164,7 +164,7 @@ TEST_F(BrokenTest, an_early_response_that_nobody_requested) {
 // Its response would need more cells than a packet has.
 TEST(StreamHostileTest, a_read_longer_than_a_packet_ends_the_stream) {
   StreamInit init = StreamHarness::reads(2);
-  init.mcp = kMcpMin;
+  init.common.mcp = kMcpMin;
   StreamLine harness(init);
   StreamMaker maker(harness);
   constexpr std::uint32_t kLongest = kCellsPerPacketMax * kMcpMin;

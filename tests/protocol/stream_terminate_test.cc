@@ -283,7 +283,7 @@ TEST(StreamTerminateTest, a_send_longer_than_its_receive_ends_the_stream) {
 TEST(StreamTerminateTest, S002_35_a_send_ends_a_window_of_the_peer_if_it_may) {
   for (const bool takes : {true, false}) {
     StreamInit init = StreamHarness::reads();
-    init.takes_dereg = takes;
+    init.common.takes_dereg = takes;
     StreamLine harness(init);
     Memory& there = harness.a().memory(1000);
     Mrwt& table = harness.a().adapter->memory();

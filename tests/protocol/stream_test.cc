@@ -182,7 +182,7 @@ TEST(StreamTest, S002_01_an_early_idata_waits_for_its_receive) {
 
 TEST(StreamTest, S002_01_one_lost_cell_is_repaired_before_the_time_out) {
   StreamInit init = StreamHarness::reads();
-  init.fixed_rto = 10s;
+  init.common.fixed_rto = 10s;
   StreamLine harness(init);
   Memory& from = harness.b().memory(20'000, 3);
   Memory& to = harness.a().memory(20'000);
@@ -216,7 +216,7 @@ TEST(StreamTest, S002_01_what_is_kept_of_early_cells_has_a_bound) {
 
 TEST(StreamTest, S002_01_a_peer_that_is_gone_is_noticed) {
   StreamInit init = StreamHarness::reads();
-  init.stall_min = 100ms;
+  init.common.stall_min = 100ms;
   StreamLine harness(init);
   Memory& from = harness.b().memory(1000, 3);
   ASSERT_TRUE(harness.a().post_recv(harness.qa, {harness.a().memory(1000).sge()}));

@@ -45,7 +45,7 @@ TEST_F(VerbsAtomic, at_02_fetch_and_add) {
 }
 
 TEST_F(VerbsAtomic, at_03_invalid_qp_access) {
-  init_.max_dest_rd_atomic = 0;  // this queue pair takes none
+  init_.common.max_dest_rd_atomic = 0;  // this queue pair takes none
   qp_ = pair_.connect(init_);
   SendWr wr;
   wr.op = WrOp::kFetchOp;

@@ -207,7 +207,7 @@ class VerbsWindow : public VerbsMemory {
   VerbsWindow() { qp_ = pair_.connect(with_dereg()); }
   static QpInit with_dereg() {
     QpInit init = reading();
-    init.takes_dereg = true;
+    init.common.takes_dereg = true;
     return init;
   }
   // At end a, for the peer of qp_.a.

@@ -135,7 +135,7 @@ TEST_F(VerbsPaging, pg_06_rc_rdma_write) {
 }
 
 TEST_F(VerbsPaging, pg_07_ud_traffic) {
-  const QpPair ud = pair_.connect({.service = Service::kUd, .mcp = 1024});
+  const QpPair ud = pair_.connect({.common = {.mcp = 1024}, .service = Service::kUd});
   ASSERT_TRUE(pair_.a().post_recv(ud.a, {to_.sge(0, 1024)}));
   SendWr wr;
   const Sge piece = from_.sge(3500, 1000);  // over two pages

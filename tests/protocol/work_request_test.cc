@@ -203,10 +203,10 @@ TEST(WorkRequestTest, T_15_posts_that_are_refused) {
   End& b = pair.b();
   Memory& m = b.memory(100, 1);
   QpInit init;
-  init.pd = b.pd;
-  init.send_cq = b.send_cq;
-  init.recv_cq = b.recv_cq;
-  init.send_depth = init.receive_depth = 3;
+  init.common.pd = b.pd;
+  init.common.send_cq = b.send_cq;
+  init.common.recv_cq = b.recv_cq;
+  init.common.send_depth = init.common.receive_depth = 3;
   const Qpn qpn = b.adapter->create_qp(init, pair.now()).value();
   const auto send = [&] { return b.post_send(qpn, {m.sge()}); };
   EXPECT_EQ(b.post_recv(qpn).error().errno_value(), EINVAL);  // RESET

@@ -178,10 +178,10 @@ class End final : private ConnectionHandler {
 
   // A queue pair of this end with its PD and CQs (unless init names a PD), in INIT.
   Qpn create_qp(QpInit init) {
-    if (init.pd.value == 0) {
-      init.pd = pd;
-      init.send_cq = send_cq;
-      init.recv_cq = recv_cq;
+    if (init.common.pd.value == 0) {
+      init.common.pd = pd;
+      init.common.send_cq = send_cq;
+      init.common.recv_cq = recv_cq;
     }
     const Qpn qpn = adapter->create_qp(init, now()).value();
     const AttrMask given = required_attributes(init.service, QpState::kReset, QpState::kInit);
@@ -328,9 +328,9 @@ class AdapterPair {
     const QpPair qp{a().create_qp(init), from.create_qp(init)};
     attr.ack_interval = init.ack_interval;
     attr.selective_repeat = init.selective_repeat;
-    attr.retry_count = init.retry_count;
+    attr.retry_count = init.common.retry_count;
     attr.rnr_retry = init.rnr_retry;
-    attr.mcp = init.mcp != 0 ? init.mcp : here.mcp();
+    attr.mcp = init.common.mcp != 0 ? init.common.mcp : here.mcp();
     const auto step = [&](End& e, Qpn own, Qpn remote, Link& link) {
       attr.remote_qpn = remote;
       attr.remote_lid = link.remote_lid();

@@ -8,7 +8,7 @@ namespace splitnic::fabric::testing {
 // A queue pair that serves this many reads at a time.
 inline QpInit reading(std::uint16_t at_a_time = 16) {
   QpInit init;
-  init.max_dest_rd_atomic = at_a_time;
+  init.common.max_dest_rd_atomic = at_a_time;
   return init;
 }
 

@@ -39,9 +39,9 @@ class StreamHarness {
   static StreamInit reads() { return reads(4); }
   static StreamInit reads(std::uint16_t depth) {
     StreamInit init;
-    init.max_dest_rd_atomic = depth;
-    init.mcp = kStreamMcp;
-    init.fixed_rto = std::chrono::milliseconds(5);
+    init.common.max_dest_rd_atomic = depth;
+    init.common.mcp = kStreamMcp;
+    init.common.fixed_rto = std::chrono::milliseconds(5);
     return init;
   }
   static StreamInit of_kind(StreamKind kind) {
@@ -85,9 +85,9 @@ class StreamHarness {
 
  private:
   static Qpn create(End& end, StreamInit init) {
-    if (init.pd.value == 0) init.pd = end.pd;
-    init.send_cq = end.send_cq;
-    init.recv_cq = end.recv_cq;
+    if (init.common.pd.value == 0) init.common.pd = end.pd;
+    init.common.send_cq = end.send_cq;
+    init.common.recv_cq = end.recv_cq;
     return end.adapter->create_stream(init, end.now()).value();
   }
   MgmtPair at_a_, at_b_;

@@ -31,9 +31,9 @@ class VmNode {
 
   VmNode(Adapter& adapter, base::Clock& clock, PageTableForm form)
       : driver(adapter, vmm, clock, form), adapter_(adapter) {
-    init.send_cq = adapter.create_cq(1024).value();
-    init.recv_cq = adapter.create_cq(1024).value();
-    init.max_dest_rd_atomic = 4;
+    init.common.send_cq = adapter.create_cq(1024).value();
+    init.common.recv_cq = adapter.create_cq(1024).value();
+    init.common.max_dest_rd_atomic = 4;
   }
 
   // A process with a queue pair, that stays open.

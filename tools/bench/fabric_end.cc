@@ -58,12 +58,12 @@ base::Status FabricEnd::begin(const Handshake& what) {
   handle_ = *handle;
   start_ = adapter_->memory().start_of(handle_);
   fabric::QpInit init;
-  init.pd = pd_;
-  init.send_cq = send_cq_;
-  init.recv_cq = recv_cq_;
-  init.send_depth = kDepth + 1;
-  init.receive_depth = kDepth;
-  init.max_dest_rd_atomic = fabric::kReadsMax;
+  init.common.pd = pd_;
+  init.common.send_cq = send_cq_;
+  init.common.recv_cq = recv_cq_;
+  init.common.send_depth = kDepth + 1;
+  init.common.receive_depth = kDepth;
+  init.common.max_dest_rd_atomic = fabric::kReadsMax;
   init.selective_repeat = !what.goes_back_n;
   auto qpn = adapter_->create_qp(init, clock_.now());
   if (!qpn) return qpn.error();

@@ -51,7 +51,7 @@ class LossRun {
       : path_(path), pair_(options(seed), make_carrier(path, seed)) {
     CHECK(pair_.run_until([this] { return !pair_.b().links.empty(); }));
     fabric::QpInit init;
-    init.send_depth = init.receive_depth = kReceives;
+    init.common.send_depth = init.common.receive_depth = kReceives;
     qp_ = pair_.connect(init);
     for (std::size_t i = 0; i < kReceives; ++i) CHECK(pair_.a().post_recv(qp_.a));
     from_ = &pair_.b().memory(kInFlight * kBytes, 1);

@@ -72,9 +72,9 @@ TEST(ChannelWindow, S002_13_no_region_of_a_side_serves_remote_access) {
 // A queue pair outside of the messaging layer, in a protection domain that the caller chooses.
 fabric::Qpn make_qp(ChannelSide& side, fabric::PdId pd, base::Time now) {
   fabric::QpInit init;
-  init.pd = pd;
-  init.send_cq = init.recv_cq = side.adapter->create_cq(16).value();
-  init.send_depth = init.receive_depth = 8;
+  init.common.pd = pd;
+  init.common.send_cq = init.common.recv_cq = side.adapter->create_cq(16).value();
+  init.common.send_depth = init.common.receive_depth = 8;
   return side.adapter->create_qp(init, now).value();
 }
 

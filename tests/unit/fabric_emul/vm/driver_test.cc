@@ -32,11 +32,11 @@ TEST_P(OpenQpTest, S000_27_ten_queue_pairs_have_one_common_state) {
 
 TEST_P(OpenQpTest, S000_27_state_of_a_queue_pair) {
   QpInit init = node.init;
-  init.send_depth = 17;
-  init.receive_depth = 5;
+  init.common.send_depth = 17;
+  init.common.receive_depth = 5;
   init.service = Service::kUc;
   init.accepts_rdma = false;
-  init.pd = node.domain(other);
+  init.common.pd = node.domain(other);
   const Qpn qpn = driver.open_qp(user, init).value();
   const auto record = driver.record(qpn);
   ASSERT_TRUE(record);
@@ -53,7 +53,7 @@ TEST_P(OpenQpTest, S000_27_only_for_processes_and_only_their_own) {
   const std::size_t qps = adapter.qp_count();
   EXPECT_TRUE(is_invalid(driver.open_qp(kNobody, node.init)));
   QpInit empty = node.init;
-  empty.send_depth = 0;
+  empty.common.send_depth = 0;
   const ProcessId fresh = vmm.create_process(ProcessKind::kUser);
   EXPECT_TRUE(is_invalid(driver.open_qp(fresh, empty)));
   EXPECT_TRUE(is_invalid(driver.effective_key(fresh))) << "nothing is left of it";
