@@ -9,10 +9,12 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
-#include "tests/unit/control/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace splitnic::control {
 namespace sd_notify_test {
+
+using support::TempFolder;
 
 // A service manager's end: bound to `name` as NOTIFY_SOCKET would say it.
 base::UniqueFd manager(const std::string& name) {

@@ -16,12 +16,13 @@
 #include "control/client.h"
 #include "control/control_thread.h"
 #include "control/unix_socket.h"
-#include "tests/unit/control/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace splitnic::control {
 namespace server_test {
 
 using namespace std::chrono_literals;
+using support::TempFolder;
 using ::testing::HasSubstr;
 
 // For what must come, however busy the machine is.

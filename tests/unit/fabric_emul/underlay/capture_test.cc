@@ -1,6 +1,5 @@
 // The file of --capture: its bytes, direction, order, and a disk that is full.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <iterator>
 
 #include "fabric_emul/underlay/capture_underlay.h"
+#include "tests/support/temp_folder.h"
 
 namespace splitnic::fabric::capture_test {
 
@@ -63,13 +63,6 @@ File read_file(const std::string& path) {
 
 class CaptureTest : public testing::Test {
  protected:
-  CaptureTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "capture_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    path_ = folder_ + "/f.pcapng";
-  }
-  ~CaptureTest() override { std::filesystem::remove_all(folder_); }
-
   static Bytes bytes(std::size_t size, unsigned value) {
     return Bytes(size, static_cast<std::byte>(value));
   }
@@ -79,7 +72,8 @@ class CaptureTest : public testing::Test {
     return std::move(*writer);
   }
 
-  std::string folder_, path_;
+  const support::TempFolder folder_;
+  const std::string path_ = folder_.path("f.pcapng");
 };
 
 TEST_F(CaptureTest, golden_head_and_packet) {
@@ -157,10 +151,10 @@ TEST_F(CaptureTest, a_full_disk_is_counted_and_not_fatal) {
 }
 
 TEST_F(CaptureTest, a_path_that_cannot_be_opened_is_reported) {
-  const auto writer = PcapngWriter::open(folder_ + "/none/f.pcapng", "test");
+  const auto writer = PcapngWriter::open(folder_.path("none/f.pcapng"), "test");
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().text(),
-            "opening the capture " + folder_ + "/none/f.pcapng: No such file or directory");
+            "opening the capture " + folder_.path("none/f.pcapng") + ": No such file or directory");
 }
 
 // A carrier of one batch each way, with a result of send() that the test chooses.

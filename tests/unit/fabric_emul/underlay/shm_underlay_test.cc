@@ -1,4 +1,6 @@
 // Wires between two ends in one process, and what a peer that lies can do to them.
+#include <filesystem>
+
 #include "shm_world.h"
 
 namespace splitnic::fabric::shm_underlay_test {
@@ -154,7 +156,7 @@ TEST_F(ShmUnderlayTest, a_name_is_taken_once_and_a_leftover_is_replaced) {
   auto listener = open(true);
   ShmConfig config;
   config.name = "t";
-  config.directory = directory_;
+  config.directory = folder_.path();
   config.listens = true;
   const auto second = ShmUnderlay::open(config);
   ASSERT_FALSE(second);

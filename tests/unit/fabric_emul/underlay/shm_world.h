@@ -12,14 +12,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fabric_emul/underlay/shm_underlay.h"
+#include "tests/support/temp_folder.h"
 
 namespace splitnic::fabric::shm_world {
 
@@ -28,18 +27,11 @@ using Status = Underlay::SendStatus;
 
 class ShmTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string form = (std::filesystem::temp_directory_path() / "shm-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(form.data()), nullptr);
-    directory_ = form;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   std::unique_ptr<ShmUnderlay> open(bool listens, std::size_t clients_max = 4) {
     ShmConfig config;
     config.name = "t";
     config.listens = listens;
-    config.directory = directory_;
+    config.directory = folder_.path();
     config.ring_bytes = kRingBytes;
     config.clients_max = clients_max;
     auto made = ShmUnderlay::open(config);
@@ -49,9 +41,9 @@ class ShmTest : public ::testing::Test {
     }
     return std::move(*made);
   }
-  std::string path() const { return directory_ + "/splitnic-t"; }
+  std::string path() const { return folder_.path("splitnic-t"); }
 
-  std::string directory_;
+  const support::TempFolder folder_;
 };
 
 inline bool is_readable(const Underlay& underlay, int milliseconds = 0) {

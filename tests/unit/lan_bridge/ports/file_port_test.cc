@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "lan_bridge/ports/port_factory.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::file_port_test {
@@ -21,13 +22,7 @@ using namespace port_harness;
 
 class FilePortTest : public testing::Test {
  protected:
-  FilePortTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "file_port_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~FilePortTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   // A classic little-endian capture, microseconds; the frames are 10 ms apart.
   std::string write_capture(const std::vector<Bytes>& frames, std::uint32_t link_type = 1) const {
     std::ofstream out(path("in.pcap"), std::ios::binary);
@@ -53,7 +48,7 @@ class FilePortTest : public testing::Test {
     return std::move(*port);
   }
 
-  std::string folder_;
+  const support::TempFolder folder_;
   base::SystemClock clock_;
 };
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace splitnic::control {
+namespace splitnic::support {
 
 class TempFolder {
  public:
@@ -29,4 +29,4 @@ class TempFolder {
   std::string path_;
 };
 
-}  // namespace splitnic::control
+}  // namespace splitnic::support
