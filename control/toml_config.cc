@@ -7,17 +7,52 @@
 #include <istream>
 #include <iterator>
 #include <string>
+#include <vector>
+
+#include "base/status.h"
 
 namespace splitnic::control {
 namespace {
 
-std::string scalar_text(const std::string& name, const toml::node& node) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  throw CLI::ConfigError("in the configuration file, '" + name +
-                             "' is neither a string, a whole number, a flag nor a list of them",
-                         CLI::ExitCodes::ConfigError);
+using Items = std::vector<CLI::ConfigItem>;
+
+base::Status add_value(CLI::ConfigItem& item, const toml::node& node) {
+  if (const auto* text = node.as_string()) {
+    item.inputs.push_back(text->get());
+  } else if (const auto* number = node.as_integer()) {
+    item.inputs.push_back(std::to_string(number->get()));
+  } else if (const auto* flag = node.as_boolean()) {
+    item.inputs.emplace_back(flag->get() ? "true" : "false");
+  } else {
+    return base::Error("'" + item.name +
+                       "' is neither a string, a whole number, a flag nor a list of them");
+  }
+  return {};
+}
+
+base::Status add_values(CLI::ConfigItem& item, const toml::node& node) {
+  const auto* list = node.as_array();
+  if (list == nullptr) return add_value(item, node);
+  for (const toml::node& element : *list) {
+    if (auto added = add_value(item, element); !added) return added;
+  }
+  return {};
+}
+
+base::Result<Items> parse_items(const std::string& text) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    return base::Error("line " + std::to_string(parsed.error().source().begin.line) + ": " +
+                       std::string(parsed.error().description()));
+  }
+  Items found;
+  for (const auto& [key, node] : parsed.table()) {
+    CLI::ConfigItem item;
+    item.name = std::string(key.str());
+    if (auto added = add_values(item, node); !added) return added.error();
+    if (!item.inputs.empty()) found.push_back(std::move(item));
+  }
+  return found;
 }
 
 class TomlConfig final : public CLI::Config {
@@ -25,29 +60,11 @@ class TomlConfig final : public CLI::Config {
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
 
   // CLI11 expects errors as its own exceptions; run_parser() makes them one line.
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    const std::string text{std::istreambuf_iterator<char>(input), {}};
-    const toml::parse_result parsed = toml::parse(text);
-    if (!parsed) {
-      throw CLI::ConfigError("in the configuration file, line " +
-                                 std::to_string(parsed.error().source().begin.line) + ": " +
-                                 std::string(parsed.error().description()),
-                             CLI::ExitCodes::ConfigError);
-    }
-    std::vector<CLI::ConfigItem> found;
-    for (const auto& [key, node] : parsed.table()) {
-      CLI::ConfigItem item;
-      item.name = std::string(key.str());
-      if (const auto* list = node.as_array()) {
-        for (const toml::node& element : *list) {
-          item.inputs.push_back(scalar_text(item.name, element));
-        }
-      } else {
-        item.inputs.push_back(scalar_text(item.name, node));
-      }
-      if (!item.inputs.empty()) found.push_back(std::move(item));
-    }
-    return found;
+  Items from_config(std::istream& input) const override {
+    auto parsed = parse_items(std::string(std::istreambuf_iterator<char>(input), {}));
+    if (parsed) return *std::move(parsed);
+    throw CLI::ConfigError("in the configuration file, " + parsed.error().text(),
+                           CLI::ExitCodes::ConfigError);
   }
 };
 
