@@ -7,18 +7,23 @@
 namespace splitnic::control {
 namespace {
 
-fabric::UdpConfig udp_config(const CarrierConfig& config) {
-  fabric::UdpConfig udp;
+base::Result<Carrier> open_udp(fabric::UdpConfig udp, const CarrierConfig& config) {
   udp.bind_device = config.bind_device;
   udp.segment = udp.gather = !config.has_no_gso;
-  return udp;
+  auto opened = fabric::UdpUnderlay::open(udp);
+  if (!opened) return opened.error();
+  Carrier carrier;
+  if (!udp.connect.empty()) carrier.peer = (*opened)->connected_to();
+  carrier.local = (*opened)->name_of((*opened)->local_address());
+  carrier.underlay = *std::move(opened);
+  return carrier;
 }
 
 base::Result<Carrier> open_shm(const fabric::ShmConfig& config) {
   auto opened = fabric::ShmUnderlay::open(config);
   if (!opened) return opened.error();
   Carrier carrier;
-  carrier.peer = fabric::ShmUnderlay::listener_address();
+  if (!config.listens) carrier.peer = fabric::ShmUnderlay::listener_address();
   carrier.shm = opened->get();
   carrier.underlay = *std::move(opened);
   return carrier;
@@ -28,28 +33,18 @@ base::Result<Carrier> open_shm(const fabric::ShmConfig& config) {
 
 base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& config) {
   if (to.is_shm()) return open_shm({.name = to.host});
-  fabric::UdpConfig udp = udp_config(config);
+  fabric::UdpConfig udp;
   udp.connect = to.udp_text();
-  auto opened = fabric::UdpUnderlay::open(udp);
-  if (!opened) return opened.error();
-  Carrier carrier;
-  carrier.peer = (*opened)->connected_to();
-  carrier.local = (*opened)->name_of((*opened)->local_address());
-  carrier.underlay = *std::move(opened);
-  return carrier;
+  return open_udp(std::move(udp), config);
 }
 
 base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& config) {
   if (at.is_shm()) {
     return open_shm({.name = at.host, .listens = true, .clients_max = config.clients_max});
   }
-  fabric::UdpConfig udp = udp_config(config);
+  fabric::UdpConfig udp;
   udp.bind = at.udp_text();
-  auto opened = fabric::UdpUnderlay::open(udp);
-  if (!opened) return opened.error();
-  Carrier carrier;
-  carrier.underlay = *std::move(opened);
-  return carrier;
+  return open_udp(std::move(udp), config);
 }
 
 base::Result<fabric::Underlay*> Carriers::add(Carrier carrier, const std::string& name) {

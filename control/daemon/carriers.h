@@ -24,9 +24,9 @@ struct CarrierConfig {
 };
 
 struct Carrier {
-  std::unique_ptr<fabric::Underlay> underlay;
-  fabric::PeerAddress peer;                  // the listener; unset at the listener itself
-  std::string local;                         // "ADDRESS:PORT" of this end; shm: ""
+  std::unique_ptr<fabric::Underlay> underlay{};
+  fabric::PeerAddress peer{};                // the listener; unset at the listener itself
+  std::string local{};                       // "ADDRESS:PORT" of this end; shm: ""
   const fabric::ShmUnderlay* shm = nullptr;  // the underlay, if it is one
 };
 // Without a listener there, a carrier opens all the same.
