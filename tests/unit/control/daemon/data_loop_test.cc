@@ -1,0 +1,338 @@
+// The order of an iteration, what ends a wait, and the ways a run ends. The module counts its steps
+// and the test decides what happens in each; the clock is the test's, but for tests of a sleep.
+#include "control/daemon/data_loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "tests/support/adapter_pair.h"
+#include "tests/support/temp_folder.h"
+
+namespace splitnic::control {
+namespace data_loop_test {
+
+using namespace std::chrono_literals;
+
+// Shorter than the longest sleep of the poller, 10 s: only a wait that nothing ended takes longer.
+constexpr auto kPatience = 9s;
+
+base::UniqueFd make_event() { return base::UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
+
+class EventPort final : public lan::FramePort {
+ public:
+  EventPort(std::string name, base::UniqueFd input_fd)
+      : input(std::move(input_fd)), name_(std::move(name)) {}
+
+  lan::ReadBatch read(lan::FrameRing& /*ring*/, std::span<base::Bytes> /*out*/) override {
+    return {};
+  }
+  std::size_t write(std::span<const base::Bytes> frames) override { return frames.size(); }
+  int fd() const override { return input.get(); }
+  int event_fd() const override { return events.get(); }
+  bool is_gone() const override { return gone; }
+  lan::PortState state() override { return {}; }
+  base::Status set_mtu(std::uint32_t /*mtu*/) override { return {}; }
+  base::Status set_mac(const lan::MacAddress& /*mac*/) override { return {}; }
+  base::Status set_promiscuous(bool /*on*/) override { return {}; }
+  base::Status set_carrier(bool /*up*/) override { return {}; }
+  std::uint32_t offloads() const override { return 0; }
+  base::Status set_offloads(std::uint32_t /*mask*/) override { return {}; }
+  std::string name() const override { return name_; }
+  void visit_counters(const base::CounterVisitor& /*visitor*/) const override {}
+
+  base::UniqueFd input;
+  base::UniqueFd events = make_event();
+  bool gone = false;
+
+ private:
+  std::string name_;
+};
+
+// Two ports: one with a descriptor, and one that is always ready, as a capture file is.
+class TestModule final : public Module {
+ public:
+  std::size_t ports() const override { return ports_.size(); }
+  lan::FramePort& port(std::size_t index) override { return ports_[index]; }
+  bool wants_input(std::size_t index) override { return input_wanted[index]; }
+  bool wants_output(std::size_t index) override { return output_wanted[index]; }
+  void on_port_event(std::size_t index, base::Time /*now*/) override {
+    log.push_back("event " + std::to_string(index));
+    eventfd_t ignored = 0;
+    ::eventfd_read(ports_[index].events.get(), &ignored);
+    if (index == deleted_at_event) ports_[index].gone = true;
+  }
+  void set_readable(std::size_t index, bool is_readable) override { readable[index] = is_readable; }
+  bool step(base::Time now) override {
+    log.push_back("step");
+    ++steps;
+    return on_step(now);
+  }
+  base::Time deadline() const override { return next_deadline; }
+  std::uint64_t bytes_processed() const override { return 0; }
+  base::Duration stop_max() const override { return 300ms; }
+  void begin_stop() override { log.push_back("begin_stop"); }
+  bool is_drained() const override { return steps >= steps_until_drained; }
+  void stop(base::Time /*now*/) override { log.push_back("stop"); }
+
+  EventPort& event_port(std::size_t index) { return ports_[index]; }
+
+  std::function<bool(base::Time)> on_step;
+  std::vector<std::string> log;
+  std::atomic<std::size_t> steps = 0;
+  std::size_t steps_until_drained = 0;
+  base::Time next_deadline = base::kNever;
+  std::array<bool, 2> input_wanted{true, true}, output_wanted{}, readable{};
+  std::size_t deleted_at_event = SIZE_MAX;
+
+ private:
+  std::array<EventPort, 2> ports_{EventPort{"packet:eth1", make_event()},
+                                  EventPort{"file:a,b", {}}};
+};
+
+// An underlay that only has a descriptor.
+class EventUnderlay final : public fabric::Underlay {
+ public:
+  explicit EventUnderlay(base::UniqueFd event) : event_(std::move(event)) {}
+  SendStatus send(const fabric::PeerAddress& /*to*/, base::Bytes /*bytes*/,
+                  std::size_t /*stride*/) override {
+    return SendStatus::kRefused;
+  }
+  std::optional<Received> receive() override { return std::nullopt; }
+  std::size_t datagram_bytes_max(const fabric::PeerAddress& /*to*/) const override { return 1472; }
+  std::size_t receive_buffer_bytes() const override { return 1 << 20; }
+  int fd() const override { return event_.get(); }
+  std::string name_of(const fabric::PeerAddress& /*peer*/) const override { return "event"; }
+
+ private:
+  base::UniqueFd event_;
+};
+
+class DataLoopTest : public ::testing::Test {
+ protected:
+  DataLoopTest()
+      : control_(ControlThread::start(folder_.path("loop.sock"), commands_,
+                                      [](const Request&, const ReplyFunction& reply) { reply({}); })
+                     .value()) {}
+
+  base::Status run(base::Clock& clock, bool never_sleeps = false) {
+    return run(clock, adapter_, never_sleeps);
+  }
+  base::Status run(base::Clock& clock, fabric::Adapter& adapter, bool never_sleeps = false) {
+    const auto began = std::chrono::steady_clock::now();
+    DataLoop loop(module_, adapter, carriers_, *control_, commands_, clock, never_sleeps);
+    auto ended = loop.run();
+    took_ = std::chrono::steady_clock::now() - began;
+    return ended;
+  }
+  // Each step takes 1 ms, so that no iteration spins, does what `at` has for it and makes no
+  // progress; the last requests a stop.
+  base::Status run_steps(const std::vector<std::function<void()>>& at) {
+    module_.steps_until_drained = at.size();
+    module_.on_step = [this, at](base::Time) {
+      if (at[module_.steps - 1]) at[module_.steps - 1]();
+      if (module_.steps == at.size()) control_->request_stop();
+      clock_.advance(1ms);
+      module_.next_deadline = clock_.now() + 1ms;
+      return false;
+    };
+    return run(clock_);
+  }
+  void add_carrier(base::UniqueFd event) {
+    Carrier carrier{.underlay = std::make_unique<EventUnderlay>(std::move(event))};
+    ASSERT_TRUE(carriers_.add(std::move(carrier), "event"));
+  }
+  static void signal(const base::UniqueFd& event) { ASSERT_EQ(::eventfd_write(event.get(), 1), 0); }
+
+  const support::TempFolder folder_;
+  base::ManualClock clock_;
+  base::SystemClock system_clock_;
+  base::SeededRandom random_{1};
+  CommandQueue commands_;
+  TestModule module_;
+  fabric::Adapter adapter_{fabric::AdapterLimits{}, random_};
+  Carriers carriers_{"test", "", clock_};
+  std::unique_ptr<ControlThread> control_;
+  base::Duration took_{};
+};
+
+using Log = std::vector<std::string>;
+
+TEST_F(DataLoopTest, a_stop_with_nothing_in_flight_ends_it_before_another_step) {
+  control_->request_stop();
+  EXPECT_TRUE(run(clock_));
+  EXPECT_EQ(module_.log, Log{"begin_stop"});
+}
+
+TEST_F(DataLoopTest, a_stop_waits_until_everything_has_arrived) {
+  module_.steps_until_drained = 4;
+  module_.on_step = [this](base::Time) {
+    if (module_.steps == 2) control_->request_stop();
+    return true;
+  };
+  EXPECT_TRUE(run(clock_));
+  EXPECT_EQ(module_.log, (Log{"step", "step", "begin_stop", "step", "step"}));
+}
+
+TEST_F(DataLoopTest, what_does_not_arrive_is_waited_for_no_longer_than_stop_max) {
+  module_.steps_until_drained = SIZE_MAX;
+  module_.on_step = [this](base::Time) {
+    clock_.advance(100ms);
+    return true;
+  };
+  control_->request_stop();
+  EXPECT_TRUE(run(clock_));
+  EXPECT_EQ(module_.log, (Log{"begin_stop", "step", "step", "step"}));
+}
+
+TEST_F(DataLoopTest, commands_then_port_events_then_one_step) {
+  EXPECT_TRUE(run_steps({[this] {
+                           signal(module_.event_port(1).events);
+                           ASSERT_TRUE(
+                               commands_.post([this] { module_.log.push_back("command"); }));
+                         },
+                         {},
+                         [this] { signal(module_.event_port(0).events); },
+                         {}}));
+  EXPECT_EQ(module_.log,
+            (Log{"step", "command", "event 1", "step", "step", "event 0", "step", "begin_stop"}));
+}
+
+TEST_F(DataLoopTest, a_deleted_interface_ends_it_with_its_name_and_without_another_step) {
+  module_.deleted_at_event = 0;
+  const base::Status ended = run_steps({[this] { signal(module_.event_port(0).events); }, {}, {}});
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().text(), "packet:eth1 was deleted: start again");
+  EXPECT_EQ(module_.log, (Log{"step", "event 0"}));
+}
+
+TEST_F(DataLoopTest, a_port_is_readable_if_it_has_input_that_is_wanted_or_no_descriptor) {
+  std::vector<std::array<bool, 2>> seen;
+  const auto see = [&] { seen.push_back(module_.readable); };
+  EXPECT_TRUE(run_steps({{},  // the first iteration waits for nothing, and asks no descriptor
+                         [&] {
+                           see();
+                           signal(module_.event_port(0).input);
+                         },
+                         [&] {
+                           see();
+                           module_.input_wanted[0] = false;
+                         },
+                         see}));
+  using Both = std::array<bool, 2>;
+  EXPECT_EQ(seen, (std::vector<Both>{{false, true}, {true, true}, {false, true}}));
+}
+
+// Runs two steps without progress or deadline; the second comes when something has ended the wait.
+class SleepTest : public DataLoopTest {
+ protected:
+  SleepTest() {
+    module_.steps_until_drained = 2;
+    module_.on_step = [this](base::Time) {
+      if (module_.steps == 1 && at_first_step) at_first_step();
+      if (module_.steps == 2) control_->request_stop();
+      clock_.advance(1ms);
+      return false;
+    };
+  }
+  std::function<void()> at_first_step;
+};
+
+TEST_F(SleepTest, room_for_output_ends_it) {
+  module_.output_wanted[0] = true;
+  EXPECT_TRUE(run(clock_));
+  EXPECT_LT(took_, kPatience);
+}
+
+TEST_F(SleepTest, input_of_a_carrier_ends_it) {
+  auto event = make_event();
+  const int fd = event.get();
+  add_carrier(std::move(event));
+  at_first_step = [fd] { ASSERT_EQ(::eventfd_write(fd, 1), 0); };
+  EXPECT_TRUE(run(clock_));
+  EXPECT_LT(took_, kPatience);
+}
+
+TEST_F(SleepTest, the_deadline_of_the_module_ends_it) {
+  at_first_step = [this] { module_.next_deadline = clock_.now() + 20ms; };
+  EXPECT_TRUE(run(clock_));
+  EXPECT_GE(took_, 15ms);
+  EXPECT_LT(took_, kPatience);
+}
+
+TEST_F(SleepTest, with_never_sleeps_there_is_none) {
+  EXPECT_TRUE(run(clock_, true));
+  EXPECT_LT(took_, kPatience);
+}
+
+TEST_F(SleepTest, a_stop_from_another_thread_ends_it) {
+  module_.steps_until_drained = 1;
+  std::thread other([this] {
+    while (module_.steps == 0) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(20ms);  // it is asleep by now
+    control_->request_stop();
+  });
+  EXPECT_TRUE(run(clock_));
+  other.join();
+  EXPECT_LT(took_, kPatience);
+}
+
+TEST_F(SleepTest, after_a_stop_its_descriptor_ends_no_further_sleep) {
+  module_.steps_until_drained = SIZE_MAX;
+  module_.on_step = [](base::Time) {
+    std::this_thread::sleep_for(100us);  // longer than a spin
+    return false;
+  };
+  control_->request_stop();
+  EXPECT_TRUE(run(system_clock_));
+  EXPECT_GE(took_, module_.stop_max());
+  EXPECT_LT(took_, kPatience) << "the end of the stop ends the sleep";
+  EXPECT_LT(module_.steps, 20U);
+}
+
+// An adapter that has a cell to send and a blocked underlay. The module leaves it alone.
+class BlockedTest : public DataLoopTest {
+ protected:
+  void SetUp() override {
+    const fabric::testing::QpPair qp = pair_.connect(fabric::QpInit{});
+    fabric::testing::Memory& from = b().memory(64, 1);
+    fabric::testing::Memory& to = pair_.a().memory(64);
+    b().tap.blocks = true;
+    ASSERT_TRUE(b().post_write(qp.b, {from.sge()}, to.start, to.handle));
+    b().adapter->transmit(pair_.now());
+    ASSERT_TRUE(b().adapter->wants_write());
+    module_.steps_until_drained = 3;
+    module_.on_step = [this](base::Time) {
+      b().tap.blocks = false;
+      if (module_.steps == 3) control_->request_stop();
+      return true;
+    };
+  }
+  fabric::testing::End& b() { return pair_.b(); }
+  void run_with_carrier(base::UniqueFd event) {
+    add_carrier(std::move(event));
+    EXPECT_TRUE(run(clock_, *b().adapter));
+  }
+
+  fabric::testing::AdapterPair pair_;
+};
+
+TEST_F(BlockedTest, room_in_a_carrier_lets_the_adapter_continue) {
+  run_with_carrier(make_event());  // takes output at any time
+  EXPECT_FALSE(b().adapter->wants_write());
+}
+
+TEST_F(BlockedTest, without_room_the_adapter_is_left_alone) {
+  run_with_carrier({});
+  EXPECT_TRUE(b().adapter->wants_write());
+}
+
+}  // namespace data_loop_test
+}  // namespace splitnic::control
