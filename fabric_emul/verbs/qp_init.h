@@ -40,7 +40,7 @@ struct QpInit {
   CommonInit common{};
   Service service = Service::kRc;
   std::uint32_t max_outstanding = 0;  // packets, at most kPsnWindowMax; 0: send_depth [S000-16]
-  std::uint16_t ack_interval = 64;    // K; 1: one ACK per cell
+  std::uint16_t ack_interval = 64;    // an ACK after this many cells
   bool accepts_rdma = true;
   bool registers_in_queue = false;                          // post_register() is taken [S002-29]
   FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
