@@ -27,7 +27,7 @@ bool suits_form_b(std::span<const PoolSpec> pools) {
 }  // namespace
 
 base::Status ChannelPair::register_frames(base::MutableBytes arena) {
-  const auto handle = adapter_.memory().register_region(pd_, arena, fabric::kLocalRead);
+  const auto handle = adapter_.memory().regions().register_region(pd_, arena, fabric::kLocalRead);
   if (!handle) return handle.error().within("memory of frames");
   frames_ = arena;
   frames_handle_ = *handle;

@@ -100,17 +100,17 @@ base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
 // pair and no other [S002-11].
 base::Status DataChannel::expose(fabric::PdId pd, Pool& pool) {
   fabric::Mrwt& memory = adapter_.memory();
-  const auto region = memory.register_region(pd, {pool.memory.get(), pool.bytes()},
-                                             fabric::kLocalRead | fabric::kWindowBind);
+  const auto region = memory.regions().register_region(pd, {pool.memory.get(), pool.bytes()},
+                                                       fabric::kLocalRead | fabric::kWindowBind);
   if (!region) return region.error();
   const fabric::VirtualAddress start = memory.start_of(*region);
-  const auto window =
-      memory.bind_window(pd, *region, start, pool.bytes(), fabric::kRemoteWrite, qp_.qpn());
+  const auto window = memory.windows().bind_window(pd, *region, start, pool.bytes(),
+                                                   fabric::kRemoteWrite, qp_.qpn());
   if (!window) {
-    CHECK(memory.deregister(*region).has_value());
+    CHECK(memory.regions().deregister(*region).has_value());
     return window.error();
   }
-  memory.set_guard(*region, pool);
+  memory.regions().set_guard(*region, pool);
   pool.region = *region;
   pool.shape.handle = *window;
   pool.shape.address = start;
@@ -127,8 +127,8 @@ base::Status DataChannel::top_up() {
 void DataChannel::end_pool(const ClosedPool& closed) {
   pools_.visit([&](Pool& pool) {
     if (pool.shape.handle != closed.handle || pool.has_ended) return;
-    CHECK(adapter_.memory().unbind(pool.shape.handle).has_value());
-    CHECK(adapter_.memory().deregister(pool.region).has_value());
+    CHECK(adapter_.memory().windows().unbind(pool.shape.handle).has_value());
+    CHECK(adapter_.memory().regions().deregister(pool.region).has_value());
     pool.has_ended = true;
     receives_wanted_ -= pool.shape.elements;
     ++ended_;

@@ -30,8 +30,8 @@ base::Result<std::unique_ptr<MessageChannel>> MessageChannel::open(fabric::Adapt
   std::unique_ptr<MessageChannel> channel(new MessageChannel(adapter, shape));
   const std::size_t bytes = channel->send_offset(shape.sends);
   channel->memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  const auto handle = adapter.memory().register_region(pd, {channel->memory_.get(), bytes},
-                                                       fabric::kLocalRead | fabric::kLocalWrite);
+  const auto handle = adapter.memory().regions().register_region(
+      pd, {channel->memory_.get(), bytes}, fabric::kLocalRead | fabric::kLocalWrite);
   if (!handle) return handle.error().within("memory of messages");
   channel->handle_ = *handle;
   channel->start_ = adapter.memory().start_of(*handle);

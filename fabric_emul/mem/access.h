@@ -23,6 +23,11 @@ inline constexpr std::uint8_t kAccessRights = kLocalRead | kLocalWrite | kRemote
 enum class AccessKind : std::uint8_t { kLocalRead, kLocalWrite, kRemoteRead, kRemoteWrite };
 inline constexpr std::size_t kAccessKinds = 4;
 
+// kRegionsOk: a region with a remote right serves remote access, as a window does.
+//        kStrictWindows: remote access goes through windows only.
+// A window never serves local access in either.
+enum class MrwtProfile : std::uint8_t { kRegionsOk, kStrictWindows };
+
 // The one right that a kind of access needs [S002-17].
 constexpr std::uint8_t right_for(AccessKind kind) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));

@@ -1,12 +1,11 @@
 // Checks a to g of a memory access, one function each [S002-12 to S002-18]. Each is true when the
-// access passes. mrwt.cc calls them in the order of the letters; the order is part of the contract,
-// because the letter goes to the peer.
+// access passes. Mrwt and WindowBinder call them in the order of the letters; the order is part of
+// the contract, because the letter goes to the peer.
 #pragma once
 
 #include <cstdint>
 
 #include "fabric_emul/mem/access.h"
-#include "fabric_emul/mem/mrwt.h"
 #include "fabric_emul/mem/mrwt_entry.h"
 
 namespace splitnic::fabric {

@@ -38,6 +38,8 @@ constexpr std::size_t att_pages_for(AttControl control, std::size_t pages) {
   return 1 + (pages + kAttPageEntries - 1) / kAttPageEntries;
 }
 
+inline constexpr std::size_t kAttPagesDefault = 1U << 18;  // of an adapter: 1 GiB of ATT pages
+
 // Brings in pages of an on-demand region.
 class PageSource {
  public:

@@ -153,7 +153,7 @@ void SwapArbitrator::swap_out(MemoryHandle handle, Region& region) {
   tell(handle, SwapStep::kSaved);
   for (std::size_t i = 0; i < att.page_count(); ++i) {
     std::byte* const frame = att.page(i);
-    CHECK(table_.set_page(handle, i, nullptr));
+    CHECK(table_.regions().set_page(handle, i, nullptr));
     arena_.release(frame);
   }
   region.frames.clear();
@@ -173,7 +173,7 @@ void SwapArbitrator::swap_in(MemoryHandle handle, Region& region) {
   region.saved = {};
   tell(handle, SwapStep::kRestored);
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    CHECK(table_.set_page(handle, i, frames[i]));
+    CHECK(table_.regions().set_page(handle, i, frames[i]));
   }
   region.frames.assign(frames.begin(), frames.end());
   tell(handle, SwapStep::kTranslated);

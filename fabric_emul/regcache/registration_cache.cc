@@ -43,7 +43,7 @@ base::Result<MemoryHandle> RegistrationCache::register_region(PdId pd, base::Mut
                                                               std::uint8_t rights,
                                                               std::optional<VirtualAddress> start,
                                                               OwnerId owner) {
-  if (memory.empty()) return table_.register_region(pd, memory, rights, start);
+  if (memory.empty()) return table_.regions().register_region(pd, memory, rights, start);
   Registration wanted;
   wanted.owner = owner;
   wanted.pd = pd;
@@ -88,7 +88,7 @@ base::Result<MemoryHandle> RegistrationCache::register_region(PdId pd, base::Mut
 
 base::Status RegistrationCache::deregister(MemoryHandle region) {
   const auto found = by_handle_.find(region);
-  if (found == by_handle_.end()) return table_.deregister(region);
+  if (found == by_handle_.end()) return table_.regions().deregister(region);
   const Entry entry = found->second;
   if (entry->users == 0) return base::Error("deregistering memory: the handle is not in use");
   if (entry->users > 1 || entry->status == RegistrationStatus::kCached) {
@@ -119,10 +119,10 @@ void RegistrationCache::invalidate(base::Bytes memory) {
 
 base::Status RegistrationCache::flush(MemoryHandle region) {
   const auto found = by_handle_.find(region);
-  if (found == by_handle_.end()) return table_.deregister(region);
+  if (found == by_handle_.end()) return table_.regions().deregister(region);
   const Entry entry = found->second;
   leave(entry);
-  if (base::Status ended = table_.deregister(region); ended) {
+  if (base::Status ended = table_.regions().deregister(region); ended) {
     counters_.add(RegCounter::kDeregistered);
   } else if (state_in_table(*entry) != TableState::kDead) {
     return ended;  // windows are bound to it
@@ -257,10 +257,10 @@ base::Result<MemoryHandle> RegistrationCache::add_to_table(const Registration& e
     return locked.error().within("registering memory");
   }
   const auto start = entry.is_placed ? std::optional(entry.start) : std::nullopt;
-  auto handle = table_.register_region(entry.pd, entry.memory, entry.rights, start);
+  auto handle = table_.regions().register_region(entry.pd, entry.memory, entry.rights, start);
   while (!handle && table_.live_count() == table_.entries_max() && !idle_.empty()) {
     evict();
-    handle = table_.register_region(entry.pd, entry.memory, entry.rights, start);
+    handle = table_.regions().register_region(entry.pd, entry.memory, entry.rights, start);
   }
   if (!handle) pages_.unlock(entry.memory);
   return handle;

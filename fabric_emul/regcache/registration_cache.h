@@ -87,8 +87,8 @@ class RegistrationCache {
   RegistrationCache(const RegistrationCache&) = delete;
   RegistrationCache& operator=(const RegistrationCache&) = delete;
 
-  // As Mrwt::register_region(). The memory that the handle reaches may begin before and end behind
-  // `memory`, where `start` is given.
+  // As RegionRegistrar::register_region(). The memory that the handle reaches may begin before and
+  // end behind `memory`, where `start` is given.
   base::Result<MemoryHandle> register_region(PdId pd, base::MutableBytes memory,
                                              std::uint8_t rights,
                                              std::optional<VirtualAddress> start = {},

@@ -80,7 +80,7 @@ void StreamSender::retire(const Record& record) {
   if (!record.is_last) return;
   if (record.is_response) {
     const ReadResponse& response = responses_.at(static_cast<std::uint32_t>(record.item));
-    context_.mrwt.spend(response.source.handle, context_.qpn, response.psn);
+    context_.mrwt.one_touch().spend(response.source.handle, context_.qpn, response.psn);
     return;
   }
   Wqe& w = queue_[record.item];

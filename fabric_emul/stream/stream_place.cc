@@ -83,7 +83,7 @@ bool StreamReceiver::place_tagged(const CellView& cell, StreamPlace place, Strea
   const TableD then =
       table_d(is_last(cell.header.pos), entry->one_touch_enabled, entry->touched, place);
   if (then == TableD::kEndAndRefuse) {
-    context_.mrwt.end_touch(whole.handle);
+    context_.mrwt.one_touch().end_touch(whole.handle);
     return refuse_access(cell, whole, AccessCheck::kA);
   }
   const PlacementResult placed = write_remote(context_.mrwt, context_.pd, context_.qpn,
@@ -91,9 +91,9 @@ bool StreamReceiver::place_tagged(const CellView& cell, StreamPlace place, Strea
   if (!placed.ok()) return refuse_access(cell, whole, placed.failed);
   touches = then == TableD::kPlaceAndTouch;
   if (touches) {
-    context_.mrwt.touch_early(whole.handle, context_.qpn, cell.header.psn, last_byte);
+    context_.mrwt.one_touch().touch_early(whole.handle, context_.qpn, cell.header.psn, last_byte);
   } else if (then == TableD::kPlaceAndEnd) {
-    context_.mrwt.end_touch(whole.handle);
+    context_.mrwt.one_touch().end_touch(whole.handle);
   }
   return true;
 }
@@ -136,7 +136,7 @@ bool StreamReceiver::take_read_request(const CellView& cell, base::Time now) {
   const AccessResult all = context_.mrwt.access(source.handle, source.address, source.length,
                                                 AccessKind::kRemoteRead, context_.pd, context_.qpn);
   if (!all.ok()) return refuse_access(cell, source, all.failed);
-  if (!context_.mrwt.touch(source.handle, context_.qpn, cell.header.psn)) {
+  if (!context_.mrwt.one_touch().touch(source.handle, context_.qpn, cell.header.psn)) {
     return refuse_access(cell, source, AccessCheck::kA);
   }
   if (const ReadResponse* arrived = reads_.arrived()) sender_.on_arrived(arrived->end, now);

@@ -131,7 +131,7 @@ void StreamReceiver::catch_up(base::Time now) {
     if (lacks_receive(early.header, early.idata)) break;
     window_.pop_due();
     if (early.touches) {
-      context_.mrwt.line_up(early.va_mh.handle, context_.qpn, early.last_byte());
+      context_.mrwt.one_touch().line_up(early.va_mh.handle, context_.qpn, early.last_byte());
     }
     finish(early.header, early.va_mh, early.idata, MemoryHandle{}, early.bytes, now);
   }
@@ -217,10 +217,11 @@ bool StreamReceiver::send_ack(StreamNumber next) {
 // not be used to its end, so it ends here.
 void StreamReceiver::flush() {
   window_.for_each_early([&](const EarlyCell& early) {
-    if (early.touches) context_.mrwt.line_up(early.va_mh.handle, context_.qpn, early.last_byte());
+    if (!early.touches) return;
+    context_.mrwt.one_touch().line_up(early.va_mh.handle, context_.qpn, early.last_byte());
   });
   reads_.for_each([&](const ReadResponse& response) {
-    context_.mrwt.spend(response.source.handle, context_.qpn, response.psn);
+    context_.mrwt.one_touch().spend(response.source.handle, context_.qpn, response.psn);
   });
   while (!rq_.empty()) {
     Wc wc;

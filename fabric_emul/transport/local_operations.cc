@@ -52,11 +52,12 @@ LocalOperations::Step LocalOperations::run(WrOp op, base::Time now) {
     if (now < delay_until_) return Step::kWaiting;
     delay_until_ = base::kNever;
   } else if (op == WrOp::kBind) {
-    refused = context_.mrwt.bind_reserved(context_.pd, work.window, work.region, work.address,
-                                          work.length, work.rights, work.bound_qp);
-    if (!refused && work.is_one_touch) context_.mrwt.make_one_touch(work.window);
+    refused =
+        context_.mrwt.windows().bind_reserved(context_.pd, work.window, work.region, work.address,
+                                              work.length, work.rights, work.bound_qp);
+    if (!refused && work.is_one_touch) context_.mrwt.one_touch().enable(work.window);
   } else {
-    refused = context_.mrwt.unbind_of(context_.pd, work.window);
+    refused = context_.mrwt.windows().unbind_of(context_.pd, work.window);
   }
   if (refused) return Step::kFailed;
   work_.pop_front();
@@ -64,11 +65,11 @@ LocalOperations::Step LocalOperations::run(WrOp op, base::Time now) {
 }
 
 base::Result<VaMh> LocalOperations::reserve(const SendWr& wr, const NewRegion& region) {
-  const auto handle = context_.mrwt.reserve_region(context_.pd, region);
+  const auto handle = context_.mrwt.regions().reserve_region(context_.pd, region);
   if (!handle) return handle.error();
   const std::uint64_t length = context_.mrwt.length_of(*handle);
   if (const auto announced = check_announcement(wr, length); !announced) {
-    context_.mrwt.give_up_reserved(*handle);
+    context_.mrwt.regions().give_up_reserved(*handle);
     return announced.error();
   }
   registrations_.push_back({*handle, region});
@@ -76,7 +77,7 @@ base::Result<VaMh> LocalOperations::reserve(const SendWr& wr, const NewRegion& r
 }
 
 void LocalOperations::cancel_newest() {
-  context_.mrwt.give_up_reserved(registrations_.back().handle);
+  context_.mrwt.regions().give_up_reserved(registrations_.back().handle);
   registrations_.pop_back();
 }
 
@@ -84,12 +85,12 @@ std::optional<WcStatus> LocalOperations::make_region() {
   const Registration it = registrations_.front();
   registrations_.pop_front();
   last_key_ = it.handle;
-  const auto refused = context_.mrwt.make_reserved(context_.pd, it.handle, it.region);
+  const auto refused = context_.mrwt.regions().make_reserved(context_.pd, it.handle, it.region);
   return refused ? std::optional(status_of(*refused)) : std::nullopt;
 }
 
 void LocalOperations::forget() {
-  for (const Registration& it : registrations_) context_.mrwt.give_up_reserved(it.handle);
+  for (const Registration& it : registrations_) context_.mrwt.regions().give_up_reserved(it.handle);
   registrations_.clear();
   work_.clear();
   delay_until_ = base::kNever;

@@ -60,9 +60,9 @@ base::Result<MemoryHandle> Qp::post_register(const SendWr& wr, const NewRegion& 
   }
   if (!makes_region(wr.op)) return base::Error("the work request registers nothing", EINVAL);
   if (may_send()) return requester_.post_register(wr, region);
-  auto handle = context_.mrwt.reserve_region(context_.pd, region);
+  auto handle = context_.mrwt.regions().reserve_region(context_.pd, region);
   if (!handle) return handle;
-  context_.mrwt.give_up_reserved(*handle);
+  context_.mrwt.regions().give_up_reserved(*handle);
   if (const auto flushed = post(wr); !flushed) return flushed.error();
   return handle;
 }

@@ -86,7 +86,9 @@ void Responder::open_packet(const CellView& cell) {
 // The range has passed its checks, but a one-touch window may have been used by another packet
 // [M-09].
 Responder::Step Responder::touch(const CellView& cell) {
-  if (context_.mrwt.touch(cell.va_mh->handle, context_.qpn, cell.header.psn)) return Step::kTaken;
+  if (context_.mrwt.one_touch().touch(cell.va_mh->handle, context_.qpn, cell.header.psn)) {
+    return Step::kTaken;
+  }
   context_.counters.add(TransportCounter::kDropAccess);
   return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(AccessCheck::kA));
 }
@@ -148,7 +150,7 @@ Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offse
   // window may be bound to another range [M-09].
   const MemoryHandle handle = open_.target.handle;
   PlacementResult placed{false, AccessCheck::kA};
-  if (context_.mrwt.may_go_on(handle, context_.qpn, cell.header.psn)) {
+  if (context_.mrwt.one_touch().may_go_on(handle, context_.qpn, cell.header.psn)) {
     placed = write_remote(context_.mrwt, context_.pd, context_.qpn, handle,
                           VirtualAddress(open_.target.address.value + offset), cell.payload);
   }
@@ -181,7 +183,7 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
   }
   if (open_.op == Op::kRdmaWrite) {
     ++writes_completed_;
-    context_.mrwt.spend(open_.target.handle, context_.qpn, cell.header.psn);
+    context_.mrwt.one_touch().spend(open_.target.handle, context_.qpn, cell.header.psn);
   }
   open_ = Open{};
   ++expected_psn_;

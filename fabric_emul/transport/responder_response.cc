@@ -93,14 +93,14 @@ Responder::Step Responder::execute_request(const CellView& cell) {
   }
   // A one-touch window stays usable only for the retransmission of a response that is kept [M-10].
   if (const auto forgotten = responses_.push(response)) {
-    context_.mrwt.spend(forgotten->target.handle, context_.qpn, forgotten->psn);
+    context_.mrwt.one_touch().spend(forgotten->target.handle, context_.qpn, forgotten->psn);
   }
   return Step::kTaken;
 }
 
 void Responder::forget_responses() {
   for (std::size_t i = 0; i < responses_.size(); ++i) {
-    context_.mrwt.spend(responses_[i].target.handle, context_.qpn, responses_[i].psn);
+    context_.mrwt.one_touch().spend(responses_[i].target.handle, context_.qpn, responses_[i].psn);
   }
   responses_.clear();
 }
@@ -158,7 +158,7 @@ bool Responder::send_response(Link& link, Response& response) {
 bool Responder::copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to) {
   const MemoryHandle handle = response.target.handle;
   PlacementResult copied{false, AccessCheck::kA};
-  if (context_.mrwt.may_go_on(handle, context_.qpn, response.psn)) {
+  if (context_.mrwt.one_touch().may_go_on(handle, context_.qpn, response.psn)) {
     copied = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
                          VirtualAddress(response.target.address.value + offset), to);
   }

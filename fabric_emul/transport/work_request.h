@@ -46,7 +46,7 @@ enum class FailureOption : std::uint8_t {
 // The parameters of a local work request.
 struct LocalWork {
   base::Duration delay{};  // kDelay: later work requests of this queue wait this long
-  MemoryHandle window{};   // kBind: from Mrwt::reserve_window(); kUnbind: the window that ends
+  MemoryHandle window{};   // kBind: from reserve_window(); kUnbind: the window that ends
   MemoryHandle region{};   // kBind: the region, the range in it, and the rights
   VirtualAddress address{};
   std::uint64_t length = 0;

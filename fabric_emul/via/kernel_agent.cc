@@ -51,12 +51,12 @@ KernelAgent::KernelAgent(Adapter& adapter, base::Clock& clock) : adapter_(adapte
 base::Result<MemoryHandle> KernelAgent::register_memory(PdId pd, base::MutableBytes memory,
                                                         std::uint8_t rights) {
   ++entries_;
-  return adapter_.memory().register_region(pd, memory, rights);
+  return adapter_.memory().regions().register_region(pd, memory, rights);
 }
 
 base::Status KernelAgent::deregister_memory(MemoryHandle handle) {
   ++entries_;
-  return adapter_.memory().deregister(handle);
+  return adapter_.memory().regions().deregister(handle);
 }
 
 base::Result<ViCq*> KernelAgent::create_cq(std::size_t depth) {

@@ -78,8 +78,8 @@ base::Result<AdapterDriver::Common*> AdapterDriver::make_common(ProcessId proces
 
 base::Status AdapterDriver::make_regions(Common& common, ProcessKind kind) {
   const auto make = [&](Translator& space) {
-    return adapter_.memory().register_space(common.pd, VirtualAddress(0), kSpaceBytes, kSpaceRights,
-                                            space);
+    return adapter_.memory().regions().register_space(common.pd, VirtualAddress(0), kSpaceBytes,
+                                                      kSpaceRights, space);
   };
   const auto effective = make(common.effective);
   if (!effective) return effective.error();

@@ -31,15 +31,16 @@ base::Result<std::vector<MemoryHandle>> AdapterDriver::allocate_rkeys(ProcessId 
   const Common* const common = find(caller);
   if (common == nullptr) return invalid("allocating keys: the caller has no queue pair");
   if (count == 0) return invalid("allocating keys: at least one");
-  Mrwt& table = adapter_.memory();
+  const Mrwt& table = adapter_.memory();
   if (count > table.entries_max() - table.live_count()) {
     return base::Error("allocating keys: the table has no room for them", ENOMEM);
   }
+  WindowBinder& windows = adapter_.memory().windows();
   std::vector<MemoryHandle> keys;
   while (keys.size() < count) {
-    const auto key = table.reserve_window(common->pd);
+    const auto key = windows.reserve_window(common->pd);
     if (!key) {
-      for (const MemoryHandle one : keys) static_cast<void>(table.unbind_of(common->pd, one));
+      for (const MemoryHandle one : keys) static_cast<void>(windows.unbind_of(common->pd, one));
       return key.error().within("allocating keys");
     }
     keys.push_back(*key);
@@ -50,7 +51,7 @@ base::Result<std::vector<MemoryHandle>> AdapterDriver::allocate_rkeys(ProcessId 
 base::Status AdapterDriver::deallocate_rkey(ProcessId caller, MemoryHandle key) {
   ++entries_;
   const Common* const common = find(caller);
-  if (common == nullptr || adapter_.memory().unbind_of(common->pd, key)) {
+  if (common == nullptr || adapter_.memory().windows().unbind_of(common->pd, key)) {
     return invalid("deallocating a key: it is not the caller's");
   }
   return {};
@@ -61,18 +62,18 @@ base::Status AdapterDriver::bind_rkey(ProcessId caller, MemoryHandle key, const 
   if (common == nullptr || !owns(*common, key)) {
     return invalid("binding a key: it is not the caller's");
   }
-  Mrwt& table = adapter_.memory();
+  WindowBinder& windows = adapter_.memory().windows();
   if (value_of(range.address) == 0 && range.length == 0) {
-    CHECK(!table.clear_window(common->pd, key));
+    CHECK(!windows.clear_window(common->pd, key));
     return {};
   }
   const auto region = region_for(*common, range);
   if (!region) return region.error().within("binding a key");
   const VirtualAddress start(value_of(range.address));
-  CHECK(!table.check_bind(common->pd, *region, start, range.length));
-  CHECK(!table.clear_window(common->pd, key));
-  CHECK(!table.bind_reserved(common->pd, key, *region, start, range.length, range.rights, Qpn{}));
-  if (range.is_one_touch) table.make_one_touch(key);
+  CHECK(!windows.check_bind(common->pd, *region, start, range.length));
+  CHECK(!windows.clear_window(common->pd, key));
+  CHECK(!windows.bind_reserved(common->pd, key, *region, start, range.length, range.rights, Qpn{}));
+  if (range.is_one_touch) adapter_.memory().one_touch().enable(key);
   return {};
 }
 

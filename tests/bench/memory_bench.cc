@@ -58,7 +58,7 @@ void compare(std::size_t bytes, std::size_t rounds) {
   std::vector<std::byte> buffer(bytes);
   const PdId pd(1);
   const auto by_table = [&] {
-    CHECK(table.deregister(*table.register_region(pd, buffer, kLocalRead)));
+    CHECK(table.regions().deregister(*table.regions().register_region(pd, buffer, kLocalRead)));
   };
   const double plain = nanoseconds(rounds, by_table);
   const auto with = [&](std::size_t keeps) {
@@ -83,9 +83,9 @@ void bind_windows(std::size_t rounds) {
   fabric::Mrwt& table = end.adapter->memory();
   const fabric::testing::Memory& region = end.memory(65536);
   const double by_call = median_nanoseconds(rounds, [&] {
-    const auto window =
-        table.bind_window(end.pd, region.handle, region.start, 4096, fabric::kRemoteRead, {});
-    CHECK(window && table.unbind(*window));
+    const auto window = table.windows().bind_window(end.pd, region.handle, region.start, 4096,
+                                                    fabric::kRemoteRead, {});
+    CHECK(window && table.windows().unbind(*window));
   });
   const fabric::Qpn qpn = pair.connect(fabric::QpInit{}).b;
   fabric::SendWr bind, unbind;
@@ -96,7 +96,7 @@ void bind_windows(std::size_t rounds) {
                 .length = 4096,
                 .rights = fabric::kRemoteRead};
   const double by_queue = median_nanoseconds(rounds, [&] {
-    bind.local.window = unbind.local.window = table.reserve_window(end.pd).value();
+    bind.local.window = unbind.local.window = table.windows().reserve_window(end.pd).value();
     CHECK(end.adapter->post_send(qpn, bind) && end.adapter->post_send(qpn, unbind));
     end.sent.clear();
     while (end.sent.size() < 2) end.poll();
@@ -135,12 +135,14 @@ std::uint64_t checks_of_a_write(fabric::testing::AdapterPair& pair, fabric::Qpn 
   const fabric::VirtualAddress zero(0);
   fabric::Mrwt& at_b = pair.b().adapter->memory();
   fabric::Mrwt& at_a = pair.a().adapter->memory();
-  const auto source =
-      at_b.register_space(pair.b().pd, zero, kWriteBytes, fabric::kLocalRead, from).value();
-  const auto target =
-      at_a.register_space(pair.a().pd, zero, kWriteBytes, fabric::kRemoteWrite, to).value();
+  const auto source = at_b.regions()
+                          .register_space(pair.b().pd, zero, kWriteBytes, fabric::kLocalRead, from)
+                          .value();
+  const auto target = at_a.regions()
+                          .register_space(pair.a().pd, zero, kWriteBytes, fabric::kRemoteWrite, to)
+                          .value();
   write_once(pair, qpn, {zero, kWriteBytes, source}, zero, target);
-  CHECK(at_b.deregister(source) && at_a.deregister(target));
+  CHECK(at_b.regions().deregister(source) && at_a.regions().deregister(target));
   return from.checks + to.checks;
 }
 
@@ -154,8 +156,8 @@ void check_share(std::uint16_t mcp, std::size_t rounds) {
   const fabric::testing::Memory& from = pair.b().memory(kWriteBytes, 1);
   const fabric::testing::Memory& to = pair.a().memory(kWriteBytes);
   fabric::Mrwt& table = pair.a().adapter->memory();
-  const auto window =
-      table.bind_window(pair.a().pd, to.handle, to.start, kWriteBytes, fabric::kRemoteWrite, qp.a);
+  const auto window = table.windows().bind_window(pair.a().pd, to.handle, to.start, kWriteBytes,
+                                                  fabric::kRemoteWrite, qp.a);
   CHECK(window);
   const double write =
       median_nanoseconds(rounds, [&] { write_once(pair, qp.b, from.sge(), to.start, *window); });

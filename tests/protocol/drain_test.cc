@@ -302,7 +302,7 @@ TEST_F(Drain, T_26_a_fence_holds_across_sqd) {
     Memory& read = pair_.b().memory(kMessage);
     Memory& behind = pair_.a().memory(kMessage);
     Memory& region = pair_.b().memory(64);
-    const auto window = pair_.b().adapter->memory().reserve_window(pair_.b().pd).value();
+    const auto window = pair_.b().adapter->memory().windows().reserve_window(pair_.b().pd).value();
     ASSERT_TRUE(post_read(pair_.b(), qp.b, {read.sge()}, target_, 0, 1));
     SendWr wr;  // a bind, or a write of what was read: without the fence that would be zeros
     const std::vector<Sge> gather{read.sge()};

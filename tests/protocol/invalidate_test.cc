@@ -72,20 +72,21 @@ class Interleaving {
     for (std::byte& b : from_) b = static_cast<std::byte>(random_.below(255) + 1);
     there_.assign(bytes, std::byte{0});
     into_.assign(bytes, std::byte{0});
-    region_ = memory.register_region(pair_.a().pd, there_, kAccessRights | kWindowBind).value();
+    region_ =
+        memory.regions().register_region(pair_.a().pd, there_, kAccessRights | kWindowBind).value();
     start_ = memory.start_of(region_);
     used_ = region_;
     if (!by_window) return;
-    used_ =
-        memory.bind_window(pair_.a().pd, region_, start_, bytes, kRemoteRead | kRemoteWrite, at_a)
-            .value();
-    EXPECT_FALSE(memory.deregister(region_)) << "a window is bound to it";
+    used_ = memory.windows()
+                .bind_window(pair_.a().pd, region_, start_, bytes, kRemoteRead | kRemoteWrite, at_a)
+                .value();
+    EXPECT_FALSE(memory.regions().deregister(region_)) << "a window is bound to it";
   }
   void post(const QpPair& qp, bool is_read, std::size_t bytes) {
     Mrwt& memory = pair_.b().adapter->memory();
     if (is_read) there_ = from_;
     std::vector<std::byte>& mine = is_read ? into_ : from_;
-    mine_ = memory.register_region(pair_.b().pd, mine, kAccessRights).value();
+    mine_ = memory.regions().register_region(pair_.b().pd, mine, kAccessRights).value();
     const Sge piece{memory.start_of(mine_), static_cast<std::uint32_t>(bytes), mine_};
     pair_.b().sent.clear();
     if (is_read) {
@@ -102,14 +103,14 @@ class Interleaving {
         ASSERT_TRUE(memory.set_valid(region_, false));
         break;
       case Ending::kDeregister:
-        ASSERT_TRUE(memory.deregister(region_));
+        ASSERT_TRUE(memory.regions().deregister(region_));
         break;
       case Ending::kReregister:
-        ASSERT_TRUE(memory.reregister(region_, {.rights = kLocalRead}));
+        ASSERT_TRUE(memory.regions().reregister(region_, {.rights = kLocalRead}));
         break;
       case Ending::kUnbind:
       case Ending::kCount_:
-        ASSERT_TRUE(memory.unbind(used_));
+        ASSERT_TRUE(memory.windows().unbind(used_));
         break;
     }
   }
@@ -154,6 +155,7 @@ class SwapTransfer : public ::testing::Test, public IoIssuer, public SwapObserve
     std::vector<std::byte*> pages;
     for (std::size_t i = 0; i < kPages; ++i) pages.push_back(arena_->take());
     region_ = table()
+                  .regions()
                   .register_pages(pair_.a().pd, {pages, 12, 0, kLength}, kAccessRights,
                                   {VirtualAddress(0x4000), {}, nullptr, &word_})
                   .value();

@@ -23,6 +23,7 @@ class IoCountTest : public ::testing::Test, private IoIssuer {
     for (std::size_t i = 0; i < kPages; ++i) pages.push_back(arena_->take());
     for (std::size_t i = 0; i < kPages * kPage; ++i) pages[i / kPage][i % kPage] = pattern(5, i);
     region_ = table()
+                  .regions()
                   .register_pages(pair_.b().pd, {pages, 12, 0, kPages * kPage}, kAccessRights,
                                   {{}, {}, nullptr, &word_})
                   .value();

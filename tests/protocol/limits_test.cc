@@ -55,25 +55,26 @@ TEST(LimitsTest, R_62_regions_and_windows_up_to_the_limit_and_one_more) {
   Mrwt& memory = limits.adapter().memory();
   const PdId pd = limits.pair.a().pd;
   std::vector<std::byte> bytes(64);
-  const auto region = memory.register_region(pd, bytes, kLocalRead | kWindowBind);
+  const auto region = memory.regions().register_region(pd, bytes, kLocalRead | kWindowBind);
   ASSERT_TRUE(region);
   const VirtualAddress start = memory.start_of(*region);
   std::vector<MemoryHandle> windows;
   while (memory.live_count() < 8) {
-    windows.push_back(memory.bind_window(pd, *region, start, 8, kRemoteRead, Qpn{}).value());
+    windows.push_back(
+        memory.windows().bind_window(pd, *region, start, 8, kRemoteRead, Qpn{}).value());
   }
-  const auto window = memory.bind_window(pd, *region, start, 8, kRemoteRead, Qpn{});
+  const auto window = memory.windows().bind_window(pd, *region, start, 8, kRemoteRead, Qpn{});
   ASSERT_FALSE(window);
   EXPECT_NE(window.error().text().find("full (8 entries)"), std::string::npos);
-  const auto another = memory.register_region(pd, bytes, kLocalRead);
+  const auto another = memory.regions().register_region(pd, bytes, kLocalRead);
   ASSERT_FALSE(another);
   EXPECT_NE(another.error().text().find("full (8 entries)"), std::string::npos);
-  EXPECT_FALSE(memory.reserve_window(pd));
+  EXPECT_FALSE(memory.windows().reserve_window(pd));
   EXPECT_EQ(memory.live_count(), 8U);
   EXPECT_EQ(memory.entry(*region)->windows_bound, windows.size());
   limits.expect_others_go_on();
-  ASSERT_TRUE(memory.unbind(windows.back()));
-  EXPECT_TRUE(memory.register_region(pd, bytes, kLocalRead));
+  ASSERT_TRUE(memory.windows().unbind(windows.back()));
+  EXPECT_TRUE(memory.regions().register_region(pd, bytes, kLocalRead));
 }
 
 TEST(LimitsTest, R_62_completion_queues_up_to_the_limit_and_one_more) {
@@ -183,13 +184,13 @@ TEST(LimitsTest, R_62_a_full_table_is_felt_by_nobody_who_has_his_entries) {
   Mrwt& memory = pair.a().adapter->memory();
   const PdId other = pair.a().adapter->alloc_pd();
   std::vector<std::byte> bytes(16);
-  while (memory.register_region(other, bytes, kLocalRead)) {
+  while (memory.regions().register_region(other, bytes, kLocalRead)) {
   }
   ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle));
   ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
   EXPECT_EQ(to.bytes, from.bytes);
   pair.a().adapter->free_pd(other);
-  EXPECT_TRUE(memory.register_region(pair.a().pd, bytes, kLocalRead));
+  EXPECT_TRUE(memory.regions().register_region(pair.a().pd, bytes, kLocalRead));
 }
 
 }  // namespace splitnic::fabric::testing::limits_test

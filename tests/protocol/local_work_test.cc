@@ -30,7 +30,7 @@ class LocalWorkTest : public ::testing::Test {
  protected:
   LocalWork bind_of(Memory& region, std::size_t offset, std::uint64_t length,
                     std::uint8_t rights = kRemoteRead | kRemoteWrite) {
-    return {.window = table().reserve_window(pair_.b().pd).value(),
+    return {.window = table().windows().reserve_window(pair_.b().pd).value(),
             .region = region.handle,
             .address = region.at(offset),
             .length = length,
@@ -118,7 +118,7 @@ TEST_F(LocalWorkTest, S000_06_what_may_not_be_bound_is_refused_and_stays_as_it_i
     return b.sent[0].status;
   };
   LocalWork foreign = bind_of(region, 0, 64);
-  foreign.window = table().reserve_window(b.adapter->alloc_pd()).value();
+  foreign.window = table().windows().reserve_window(b.adapter->alloc_pd()).value();
   EXPECT_EQ(post(foreign), WcStatus::kBind) << "a window of another domain";
   LocalWork odd = bind_of(region, 0, 64);
   for (const std::uint8_t rights : {std::uint8_t{0x80}, std::uint8_t{kWindowBind}}) {
@@ -158,7 +158,7 @@ TEST_F(LocalWorkTest, S000_06_each_runs_once_however_often_its_neighbours_are_se
     Mrwt& table = pair.b().adapter->memory();
     const std::size_t live = table.live_count();
     for (std::uint64_t i = 0; i < 50; ++i) {
-      const MemoryHandle window = table.reserve_window(pair.b().pd).value();
+      const MemoryHandle window = table.windows().reserve_window(pair.b().pd).value();
       const LocalWork bind{.window = window,
                            .region = from.handle,
                            .address = from.start,
@@ -262,7 +262,7 @@ TEST_F(SendDereg, S002_35_a_tag_of_another_domain_is_refused) {
   Mrwt& table = pair_.a().adapter->memory();
   std::vector<std::byte> bytes(64);
   const auto foreign =
-      table.register_region(pair_.a().adapter->alloc_pd(), bytes, kAccessRights).value();
+      table.regions().register_region(pair_.a().adapter->alloc_pd(), bytes, kAccessRights).value();
   expect_refused(foreign);
   EXPECT_TRUE(is_live(foreign));
 }
@@ -279,6 +279,7 @@ TEST_F(SendDereg, S002_35_a_window_of_another_queue_pair_is_refused) {
   const auto bind = [&](Qpn qpn) {
     return pair_.a()
         .adapter->memory()
+        .windows()
         .bind_window(pair_.a().pd, region.handle, region.start, 8, kRemoteRead, qpn)
         .value();
   };
@@ -297,8 +298,8 @@ TEST_F(SendDereg, S002_35_a_window_of_another_queue_pair_is_refused) {
 
 TEST_F(SendDereg, S002_35_a_region_with_windows_is_refused) {
   Memory& region = pair_.a().memory(64);
-  ASSERT_TRUE(pair_.a().adapter->memory().bind_window(pair_.a().pd, region.handle, region.start, 8,
-                                                      kRemoteRead, Qpn{}));
+  ASSERT_TRUE(pair_.a().adapter->memory().windows().bind_window(
+      pair_.a().pd, region.handle, region.start, 8, kRemoteRead, Qpn{}));
   expect_refused(region.handle);
   EXPECT_TRUE(is_live(region.handle));
 }

@@ -24,7 +24,8 @@ void expect_refused(char letter, const Choose& choose,
   Memory region;
   Mrwt& table = pair.a().adapter->memory();
   region.handle =
-      table.register_region(pair.a().pd, base::MutableBytes(room).subspan(2048, 6000), rights)
+      table.regions()
+          .register_region(pair.a().pd, base::MutableBytes(room).subspan(2048, 6000), rights)
           .value();
   region.start = table.start_of(region.handle);
   Memory& from = pair.b().memory(3000, 1);
@@ -56,13 +57,14 @@ TEST(MemoryAccessTest, S001_40_M_01_a_handle_that_is_no_more) {
   expect_refused('d', [](AdapterPair& pair, Memory& m, QpPair) {
     static std::vector<std::byte> other(100);
     Mrwt& table = pair.a().adapter->memory();
-    const MemoryHandle old = table.register_region(pair.a().pd, other, kAccessRights).value();
-    EXPECT_TRUE(table.deregister(old));
+    const MemoryHandle old =
+        table.regions().register_region(pair.a().pd, other, kAccessRights).value();
+    EXPECT_TRUE(table.regions().deregister(old));
     // The index is reused, so that only the instance differs.
     std::optional<MemoryHandle> now;
     const std::size_t before = table.index_count();
     do {
-      now = table.register_region(pair.a().pd, other, kAccessRights).value();
+      now = table.regions().register_region(pair.a().pd, other, kAccessRights).value();
     } while (table.index_count() > before);
     return Target{m.start, old};
   });
@@ -73,7 +75,8 @@ TEST(MemoryAccessTest, M_02_a_region_of_another_domain) {
     static std::vector<std::byte> other(6000, std::byte{0});
     Mrwt& table = pair.a().adapter->memory();
     const PdId pd = pair.a().adapter->alloc_pd();
-    const MemoryHandle handle = table.register_region(pd, other, kAccessRights, m.start).value();
+    const MemoryHandle handle =
+        table.regions().register_region(pd, other, kAccessRights, m.start).value();
     return Target{m.start, handle};
   });
 }
@@ -83,6 +86,7 @@ TEST(MemoryAccessTest, M_03_a_window_of_another_queue_pair) {
     const MemoryHandle window =
         pair.a()
             .adapter->memory()
+            .windows()
             .bind_window(pair.a().pd, m.handle, m.start, 6000, kRemoteWrite, Qpn(qp.a.value ^ 1))
             .value();
     return Target{m.start, window};
@@ -97,6 +101,7 @@ TEST(MemoryAccessTest, M_03_a_window_of_this_queue_pair_is_fine) {
   const MemoryHandle window =
       pair.a()
           .adapter->memory()
+          .windows()
           .bind_window(pair.a().pd, to.handle, to.at(1000), 3000, kRemoteWrite, qp.a)
           .value();
   ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.at(1000), window));
@@ -133,11 +138,11 @@ TEST(MemoryAccessTest, M_05_a_region_that_may_only_be_read) {
 TEST(MemoryAccessTest, M_06_nothing_cannot_be_registered) {
   AdapterPair pair;
   std::vector<std::byte> room(10);
-  EXPECT_FALSE(pair.a().adapter->memory().register_region(
+  EXPECT_FALSE(pair.a().adapter->memory().regions().register_region(
       pair.a().pd, base::MutableBytes(room).first(0), kAccessRights));
   Memory& m = pair.a().memory(100);
-  EXPECT_FALSE(pair.a().adapter->memory().bind_window(pair.a().pd, m.handle, m.start, 0,
-                                                      kRemoteWrite, Qpn(0)));
+  EXPECT_FALSE(pair.a().adapter->memory().windows().bind_window(pair.a().pd, m.handle, m.start, 0,
+                                                                kRemoteWrite, Qpn(0)));
 }
 
 // what is ended in mid-packet is refused from the next cell on, and the packet never
@@ -151,7 +156,7 @@ TEST(MemoryAccessTest, M_11_a_region_that_ends_in_mid_packet) {
   ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, 1, 7));
   for (int i = 0; i < 6; ++i) pair.step();
   ASSERT_TRUE(pair.b().sent.empty());
-  ASSERT_TRUE(pair.a().adapter->memory().deregister(to.handle));
+  ASSERT_TRUE(pair.a().adapter->memory().regions().deregister(to.handle));
   const std::vector<std::byte> at_end = to.bytes;
   ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
   EXPECT_EQ(pair.b().sent[0].status, WcStatus::kRemoteAccess);

@@ -23,11 +23,11 @@ class OneTouchTest : public ::testing::Test {
   MemoryHandle window(bool is_one_touch = true) {
     Mrwt& table = pair_.a().adapter->memory();
     const MemoryHandle handle =
-        table
+        table.windows()
             .bind_window(pair_.a().pd, there_.handle, there_.start, there_.bytes.size(),
                          kRemoteRead | kRemoteWrite, Qpn{})
             .value();
-    if (is_one_touch) table.make_one_touch(handle);
+    if (is_one_touch) table.one_touch().enable(handle);
     return handle;
   }
   // Posts a write or read through the window and returns its status.
@@ -172,13 +172,13 @@ class KeyBoundAgain : public OneTouchTest {
  protected:
   Mrwt& table() { return pair_.a().adapter->memory(); }
   void bind(const Memory& memory, std::size_t offset, bool is_one_touch) {
-    EXPECT_FALSE(table().clear_window(pair_.a().pd, key_));
-    EXPECT_FALSE(table().bind_reserved(pair_.a().pd, key_, memory.handle, memory.at(offset),
-                                       memory.bytes.size() - offset, kRemoteRead | kRemoteWrite,
-                                       Qpn{}));
-    if (is_one_touch) table().make_one_touch(key_);
+    EXPECT_FALSE(table().windows().clear_window(pair_.a().pd, key_));
+    EXPECT_FALSE(table().windows().bind_reserved(pair_.a().pd, key_, memory.handle,
+                                                 memory.at(offset), memory.bytes.size() - offset,
+                                                 kRemoteRead | kRemoteWrite, Qpn{}));
+    if (is_one_touch) table().one_touch().enable(key_);
   }
-  const MemoryHandle key_ = table().reserve_window(pair_.a().pd).value();
+  const MemoryHandle key_ = table().windows().reserve_window(pair_.a().pd).value();
 };
 
 TEST_F(KeyBoundAgain, S000_25_the_packet_in_flight_is_over_and_the_key_still_serves_one) {
@@ -242,7 +242,7 @@ TEST_F(OneTouchTest, S002_22_a_bind_work_request_may_ask_for_it) {
   Mrwt& table = pair_.a().adapter->memory();
   SendWr wr;
   wr.op = WrOp::kBind;
-  wr.local.window = table.reserve_window(pair_.a().pd).value();
+  wr.local.window = table.windows().reserve_window(pair_.a().pd).value();
   wr.local.region = there_.handle;
   wr.local.address = there_.start;
   wr.local.length = 1000;

@@ -18,11 +18,11 @@ Cells cells_of(bool is_one_touch, Exchange exchange) {
   const QpPair qp = pair.connect(reading(4));
   const Memory& there = pair.a().memory(20'000, 6);
   Mrwt& table = pair.a().adapter->memory();
-  const MemoryHandle handle = table
+  const MemoryHandle handle = table.windows()
                                   .bind_window(pair.a().pd, there.handle, there.start, 20'000,
                                                kRemoteRead | kRemoteWrite, Qpn{})
                                   .value();
-  if (is_one_touch) table.make_one_touch(handle);
+  if (is_one_touch) table.one_touch().enable(handle);
   pair.b().tap.is_recording = true;
   exchange(pair, qp, Memory{.bytes = {}, .handle = handle, .start = there.start});
   EXPECT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));

@@ -18,6 +18,7 @@ struct Paged {
   explicit Paged(End& side) : adapter(*side.adapter) {
     const std::vector<std::byte*> out(kPages);
     handle = adapter.memory()
+                 .regions()
                  .register_pages(side.pd, {out, 12, kFirst, kLength}, kAccessRights,
                                  {kStart, {}, &pages, nullptr})
                  .value();

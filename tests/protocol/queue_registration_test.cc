@@ -13,7 +13,7 @@ TEST_F(QueueRegistration, S002_28_the_key_of_the_blocking_verb_works_on_return) 
   PagedMemory memory;
   memory.pages = pages.list;
   memory.length = 2 * Pages::kBytes;
-  const auto key = table().register_pages(pair_.b().pd, memory, kAccessRights);
+  const auto key = table().regions().register_pages(pair_.b().pd, memory, kAccessRights);
   ASSERT_TRUE(key);
   EXPECT_TRUE(use(*key).ok()) << "no iteration of the adapter, no completion";
   ASSERT_TRUE(
@@ -97,7 +97,7 @@ TEST_F(QueueRegistration, S002_30_the_key_serves_what_is_posted_right_behind_it)
                                      VirtualAddress(table().start_of(key).value + 4090), told));
     ASSERT_TRUE(pair_.run_until([&] { return pages.at(4121) == from.bytes[31]; }));
     EXPECT_EQ(pages.at(4090), from.bytes[0]);
-    ASSERT_TRUE(table().deregister(key));
+    ASSERT_TRUE(table().regions().deregister(key));
   }
 }
 
@@ -108,22 +108,22 @@ TEST_F(QueueRegistration, X_21_a_reserved_key_gives_no_other_call_a_way_in) {
       post_register(pair_.b(), qp.b, pages.region(kAccessRights | kWindowBind)).value();
   const VirtualAddress start = table().start_of(key);
   EXPECT_FALSE(table().set_valid(key, true));
-  EXPECT_FALSE(table().set_page(key, 0, pages.list[0]));
-  EXPECT_FALSE(table().register_shared(pair_.b().pd, key, kAccessRights));
-  EXPECT_FALSE(table().bind_window(pair_.b().pd, key, start, 1, kRemoteRead, Qpn{}));
+  EXPECT_FALSE(table().regions().set_page(key, 0, pages.list[0]));
+  EXPECT_FALSE(table().regions().register_shared(pair_.b().pd, key, kAccessRights));
+  EXPECT_FALSE(table().windows().bind_window(pair_.b().pd, key, start, 1, kRemoteRead, Qpn{}));
   EXPECT_EQ(table().end_by_peer(pair_.b().pd, qp.b, key), AccessCheck::kA);
   ASSERT_TRUE(completes(1));
-  EXPECT_TRUE(table().bind_window(pair_.b().pd, key, start, 1, kRemoteRead, Qpn{}));
+  EXPECT_TRUE(table().windows().bind_window(pair_.b().pd, key, start, 1, kRemoteRead, Qpn{}));
 }
 
 TEST_F(QueueRegistration, S002_31_another_domain_makes_no_region_of_a_reserved_entry) {
   std::vector<std::byte> memory(64);
   const NewRegion region = span_region(memory);
-  const MemoryHandle key = table().reserve_region(pair_.b().pd, region).value();
-  EXPECT_EQ(table().make_reserved(pair_.b().adapter->alloc_pd(), key, region),
+  const MemoryHandle key = table().regions().reserve_region(pair_.b().pd, region).value();
+  EXPECT_EQ(table().regions().make_reserved(pair_.b().adapter->alloc_pd(), key, region),
             RegisterCheck::kEntry);
   EXPECT_FALSE(table().entry(key)->is_valid);
-  EXPECT_EQ(table().make_reserved(pair_.b().pd, key, region), std::nullopt);
+  EXPECT_EQ(table().regions().make_reserved(pair_.b().pd, key, region), std::nullopt);
   EXPECT_TRUE(table().entry(key)->is_valid);
 }
 
@@ -133,17 +133,17 @@ TEST_F(QueueRegistration, S002_31_the_three_checks_at_execution) {
   End& b = pair_.b();
   // The key points to no entry: its reservation was returned before the work request ran.
   const auto ended = post_register(b, qp.b, span_region(memory), 1).value();
-  ASSERT_TRUE(table().deregister(ended));
+  ASSERT_TRUE(table().regions().deregister(ended));
   ASSERT_TRUE(completes(1));
   EXPECT_EQ(b.sent[0].status, S::kRegisterEntry);
   ASSERT_TRUE(b.adapter->resume_sq(qp.b));
   // The entry is another key's by now: the instance differs.
   const auto again = post_register(b, qp.b, span_region(memory), 2).value();
-  ASSERT_TRUE(table().deregister(again));
+  ASSERT_TRUE(table().regions().deregister(again));
   std::vector<MemoryHandle> others;
   const std::size_t indices = table().index_count();
   while (table().live_count() < indices) {
-    others.push_back(table().register_region(b.pd, memory, kLocalRead).value());
+    others.push_back(table().regions().register_region(b.pd, memory, kLocalRead).value());
   }
   ASSERT_TRUE(completes(2));
   EXPECT_EQ(b.sent[1].status, S::kRegisterInstance);
@@ -154,7 +154,7 @@ TEST_F(QueueRegistration, S002_31_the_three_checks_at_execution) {
   PagedMemory one;
   one.pages = small.list;
   one.length = Pages::kBytes;
-  const auto holder = table().register_pages(b.pd, one, kLocalRead).value();
+  const auto holder = table().regions().register_pages(b.pd, one, kLocalRead).value();
   Pages large(513);
   const auto key = post_register(b, qp.b, large.region(), 3).value();
   const std::size_t live = table().live_count();
@@ -162,16 +162,16 @@ TEST_F(QueueRegistration, S002_31_the_three_checks_at_execution) {
   EXPECT_EQ(b.sent[2].status, S::kRegisterSpace);
   EXPECT_EQ(table().live_count(), live - 1) << "the reservation is gone";
   EXPECT_EQ(table().entry(key), nullptr) << "and its instance is over";
-  EXPECT_EQ(table().att_pages_used(), 1U);
+  EXPECT_EQ(table().regions().atts().pages_used(), 1U);
   // Success: one completion.
   ASSERT_TRUE(b.adapter->resume_sq(qp.b));
-  ASSERT_TRUE(table().deregister(holder));
+  ASSERT_TRUE(table().regions().deregister(holder));
   ASSERT_TRUE(post_register(b, qp.b, large.region(), 4));
   ASSERT_TRUE(completes(4));
   pair_.run_for(std::chrono::seconds(1));
   EXPECT_EQ(wr_ids(b.sent), (std::vector<std::uint64_t>{1, 2, 3, 4}));
   EXPECT_EQ(b.sent[3].status, S::kSuccess);
-  EXPECT_EQ(table().att_pages_used(), 3U);
+  EXPECT_EQ(table().regions().atts().pages_used(), 3U);
 }
 
 TEST_F(QueueRegistration, S002_31_the_blocking_verb_obeys_the_same_space) {
@@ -183,16 +183,17 @@ TEST_F(QueueRegistration, S002_31_the_blocking_verb_obeys_the_same_space) {
   one.pages = small.list;
   one.length = Pages::kBytes;
   const PdId pd = pair_.b().pd;
-  const auto first = table().register_pages(pd, memory, kAccessRights).value();
+  const auto first = table().regions().register_pages(pd, memory, kAccessRights).value();
   const std::size_t live = table().live_count();
-  EXPECT_FALSE(table().register_pages(pd, one, kAccessRights));
+  EXPECT_FALSE(table().regions().register_pages(pd, one, kAccessRights));
   EXPECT_EQ(table().live_count(), live);
-  const auto shared = table().register_shared(pd, first, kAccessRights);
+  const auto shared = table().regions().register_shared(pd, first, kAccessRights);
   EXPECT_TRUE(shared) << "the same table, no more space";
-  ASSERT_TRUE(table().deregister(first));
-  EXPECT_FALSE(table().register_pages(pd, one, kAccessRights)) << "the other uses it still";
-  ASSERT_TRUE(table().deregister(*shared));
-  EXPECT_TRUE(table().register_pages(pd, one, kAccessRights));
+  ASSERT_TRUE(table().regions().deregister(first));
+  EXPECT_FALSE(table().regions().register_pages(pd, one, kAccessRights))
+      << "the other uses it still";
+  ASSERT_TRUE(table().regions().deregister(*shared));
+  EXPECT_TRUE(table().regions().register_pages(pd, one, kAccessRights));
 }
 
 TEST_F(QueueRegistration, X_21_flushed_and_forgotten_registrations_leave_nothing) {
@@ -284,7 +285,7 @@ TEST_F(QueueRegistration, S002_30_each_runs_once_however_often_its_neighbours_ar
       ASSERT_EQ(pair_.b().sent[i].wr_id, i);
     }
     EXPECT_EQ(table().live_count(), live + 60);
-    for (const MemoryHandle key : keys) EXPECT_TRUE(table().deregister(key));
+    for (const MemoryHandle key : keys) EXPECT_TRUE(table().regions().deregister(key));
     pair_.a().faults.set_config({});
     pair_.b().faults.set_config({});
   }

@@ -69,7 +69,11 @@ std::vector<Refusal> refusals() {
   using Spoil = decltype(Refusal::spoil);
   const auto rights = [](std::uint8_t bits) -> Spoil {
     return [bits](AdapterPair& pair, Memory& there, VirtualAddress& address, MemoryHandle& handle) {
-      handle = pair.a().adapter->memory().register_region(pair.a().pd, there.bytes, bits).value();
+      handle = pair.a()
+                   .adapter->memory()
+                   .regions()
+                   .register_region(pair.a().pd, there.bytes, bits)
+                   .value();
       address = pair.a().adapter->memory().start_of(handle);
     };
   };
@@ -79,7 +83,8 @@ std::vector<Refusal> refusals() {
       {"other_domain",
        [](AdapterPair& pair, Memory& there, VirtualAddress& address, MemoryHandle& handle) {
          Mrwt& table = pair.a().adapter->memory();
-         handle = table.register_region(pair.a().adapter->alloc_pd(), there.bytes, kAccessRights)
+         handle = table.regions()
+                      .register_region(pair.a().adapter->alloc_pd(), there.bytes, kAccessRights)
                       .value();
          address = table.start_of(handle);
        }},
@@ -91,7 +96,7 @@ std::vector<Refusal> refusals() {
                               MemoryHandle&) { address = VirtualAddress(~std::uint64_t{0} - 7); }},
       {"write_only", rights(kRemoteWrite)},
       {"deregistered", [](AdapterPair& pair, Memory& there, VirtualAddress&, MemoryHandle&) {
-         ASSERT_TRUE(pair.a().adapter->memory().deregister(there.handle));
+         ASSERT_TRUE(pair.a().adapter->memory().regions().deregister(there.handle));
        }}};
 }
 
@@ -211,7 +216,7 @@ TEST(ReadRefusedTest, M_11_a_region_that_ends_in_mid_response) {
   Memory& here = pair.b().memory(4 << 20);
   ASSERT_TRUE(post_read(pair.b(), qp.b, {here.sge()}, there));
   ASSERT_TRUE(pair.run_until([&] { return here.bytes[1 << 20] != std::byte{0}; }));
-  ASSERT_TRUE(pair.a().adapter->memory().deregister(there.handle));
+  ASSERT_TRUE(pair.a().adapter->memory().regions().deregister(there.handle));
   there.fill(2);  // nothing of this may travel
   Memory was;
   was.bytes.resize(there.bytes.size());

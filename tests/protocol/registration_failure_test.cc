@@ -189,7 +189,7 @@ TEST_F(FailedRegistration, S002_33_two_ends_that_end_themselves_stop_replying) {
   for (End* e : {&pair_.a(), &pair_.b()}) {
     const Qpn qpn = e == &pair_.a() ? qp.a : qp.b;
     const auto key = post_register(*e, qpn, span_region(memory)).value();
-    ASSERT_TRUE(e->adapter->memory().deregister(key));
+    ASSERT_TRUE(e->adapter->memory().regions().deregister(key));
   }
   // Both find it before either hears of the other.
   pair_.a().adapter->transmit(pair_.now());

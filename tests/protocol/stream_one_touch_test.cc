@@ -14,10 +14,11 @@ class TableDTest : public ::testing::TestWithParam<MrwtProfile> {
   MemoryHandle window(bool is_one_touch = true) {
     const MemoryHandle handle =
         table()
+            .windows()
             .bind_window(harness_.a().pd, there_.handle, there_.start, there_.bytes.size(),
                          kRemoteRead | kRemoteWrite, Qpn{})
             .value();
-    if (is_one_touch) table().make_one_touch(handle);
+    if (is_one_touch) table().one_touch().enable(handle);
     return handle;
   }
   Mrwt& table() { return harness_.a().adapter->memory(); }
@@ -103,7 +104,7 @@ TEST_P(TableDTest, S002_24_last_and_touched_ends_the_entry_and_the_stream) {
 
 TEST_P(TableDTest, S002_24_an_entry_that_another_queue_pair_touched_ends_too) {
   const MemoryHandle handle = window();
-  ASSERT_TRUE(table().touch(handle, Qpn(77), Psn(1)));
+  ASSERT_TRUE(table().one_touch().touch(handle, Qpn(77), Psn(1)));
   maker_.inject(maker_.write(handle, there_.start, some_bytes(100)));
   EXPECT_FALSE(is_valid(handle));
   EXPECT_FALSE(is_up());
@@ -244,9 +245,10 @@ TEST_P(TableDTest, S002_27_what_was_dropped_is_retransmitted) {
   const MemoryHandle handle =
       harness.a()
           .adapter->memory()
+          .windows()
           .bind_window(harness.a().pd, to.handle, to.start, 50'000, kRemoteWrite, Qpn{})
           .value();
-  harness.a().adapter->memory().make_one_touch(handle);
+  harness.a().adapter->memory().one_touch().enable(handle);
   ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge()}, to.start, handle));
   ASSERT_TRUE(harness.run_sent(1));
   EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
@@ -269,11 +271,11 @@ TEST(StreamOneTouchTest, S002_26_each_window_takes_its_packet_once_over_a_bad_pa
   Mrwt& table = harness.a().adapter->memory();
   std::vector<MemoryHandle> windows;
   for (std::size_t i = 0; i < kPackets; ++i) {
-    windows.push_back(table
+    windows.push_back(table.windows()
                           .bind_window(harness.a().pd, to.handle, to.at(i * kPart), kPart,
                                        kRemoteWrite, harness.qa)
                           .value());
-    table.make_one_touch(windows.back());
+    table.one_touch().enable(windows.back());
     ASSERT_TRUE(harness.b().post_write(harness.qb, {from.sge(i * kPart, kPart)}, to.at(i * kPart),
                                        windows.back(), i));
   }
@@ -290,9 +292,10 @@ TEST(StreamOneTouchTest, S002_22_a_window_that_is_read_ends_with_its_response) {
   Memory& into = harness.b().memory(5000);
   Mrwt& table = harness.a().adapter->memory();
   const MemoryHandle handle =
-      table.bind_window(harness.a().pd, there.handle, there.start, 5000, kRemoteRead, Qpn{})
+      table.windows()
+          .bind_window(harness.a().pd, there.handle, there.start, 5000, kRemoteRead, Qpn{})
           .value();
-  table.make_one_touch(handle);
+  table.one_touch().enable(handle);
   const Memory as_window{.bytes = {}, .handle = handle, .start = there.start};
   std::size_t responses = 0;
   harness.b().faults.drop_received([&](base::Bytes) { return ++responses == 4; });
@@ -314,12 +317,12 @@ TEST(StreamOneTouchTest, S000_25_a_key_that_is_bound_again_is_not_for_the_respon
   Memory& from = harness.a().memory(5000, 3);
   Memory& into = harness.b().memory(5000);
   const PdId pd = harness.a().pd;
-  const MemoryHandle key = table.reserve_window(pd).value();
+  const MemoryHandle key = table.windows().reserve_window(pd).value();
   const auto bind = [&] {
-    EXPECT_FALSE(table.clear_window(pd, key));
-    EXPECT_FALSE(table.bind_reserved(pd, key, from.handle, from.start, from.bytes.size(),
-                                     kRemoteRead, Qpn{}));
-    table.make_one_touch(key);
+    EXPECT_FALSE(table.windows().clear_window(pd, key));
+    EXPECT_FALSE(table.windows().bind_reserved(pd, key, from.handle, from.start, from.bytes.size(),
+                                               kRemoteRead, Qpn{}));
+    table.one_touch().enable(key);
   };
   bind();
   const Memory as_window{.bytes = {}, .handle = key, .start = from.start};

@@ -169,6 +169,7 @@ TEST(StreamReadTest, X_17_a_response_goes_where_the_profile_lets_a_write_go) {
       Memory& into = harness.b().memory(1000);
       const auto bind = [](End& end, Memory& memory, std::uint8_t rights) {
         return end.adapter->memory()
+            .windows()
             .bind_window(end.pd, memory.handle, memory.start, memory.bytes.size(), rights, Qpn{})
             .value();
       };
@@ -255,6 +256,7 @@ TEST_F(ResponseTest, S002_20_one_to_other_memory_is_not) {
   head.va_mh->handle =
       harness_.a()
           .adapter->memory()
+          .windows()
           .bind_window(harness_.a().pd, into_.handle, into_.start, 100, kRemoteWrite, Qpn{})
           .value();
   expect_bad(head);

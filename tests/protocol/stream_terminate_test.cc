@@ -25,7 +25,8 @@ constexpr std::size_t kLength = 3000;
 VaMh refused_range(StreamHarness& harness, Memory& region, char letter) {
   Mrwt& table = harness.a().adapter->memory();
   const auto bind = [&](std::uint8_t rights, std::size_t length) {
-    return table.bind_window(harness.a().pd, region.handle, region.start, length, rights, Qpn{})
+    return table.windows()
+        .bind_window(harness.a().pd, region.handle, region.start, length, rights, Qpn{})
         .value();
   };
   const VaMh good{region.start, bind(kRemoteRead | kRemoteWrite, kLength), kLength};
@@ -39,7 +40,7 @@ VaMh refused_range(StreamHarness& harness, Memory& region, char letter) {
       if (table.profile() == MrwtProfile::kStrictWindows) {
         out.handle = region.handle;
       } else {
-        out.handle = table
+        out.handle = table.regions()
                          .register_iscsi(harness.a().pd, region.bytes, kRemoteRead | kRemoteWrite,
                                          kDeviceRead)
                          .value();
@@ -49,9 +50,10 @@ VaMh refused_range(StreamHarness& harness, Memory& region, char letter) {
     case 'c': {
       const PdId other = harness.a().adapter->alloc_pd();
       const MemoryHandle of_other =
-          table.register_region(other, region.bytes, kAccessRights | kWindowBind, region.start)
+          table.regions()
+              .register_region(other, region.bytes, kAccessRights | kWindowBind, region.start)
               .value();
-      out.handle = table
+      out.handle = table.windows()
                        .bind_window(other, of_other, region.start, kLength,
                                     kRemoteRead | kRemoteWrite, Qpn{})
                        .value();
@@ -59,7 +61,7 @@ VaMh refused_range(StreamHarness& harness, Memory& region, char letter) {
     }
     case 'd': {
       const MemoryHandle old = bind(kRemoteRead | kRemoteWrite, kLength);
-      EXPECT_TRUE(table.unbind(old));
+      EXPECT_TRUE(table.windows().unbind(old));
       const std::size_t before = table.index_count();
       do {  // until the index is reused, so that only the instance differs
         bind(kRemoteRead | kRemoteWrite, kLength);
@@ -93,6 +95,7 @@ base::Status post(End& end, Qpn qpn, WrOp op, const Sge& piece, const VaMh& rang
 Sge sink_of(End& end, Memory& memory) {
   Sge piece = memory.sge(0, kLength);
   piece.lkey = end.adapter->memory()
+                   .windows()
                    .bind_window(end.pd, memory.handle, memory.start, memory.bytes.size(),
                                 kRemoteWrite, Qpn{})
                    .value();
@@ -200,7 +203,7 @@ TEST(StreamTerminateTest, S002_20_a_region_that_ends_in_mid_response_ends_the_st
   ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, there, 0, 7));
   ASSERT_TRUE(harness.pair.run_until([&] { return into.bytes[100'000] != std::byte{0}; }));
   ASSERT_TRUE(harness.b().sent.empty());
-  ASSERT_TRUE(harness.a().adapter->memory().deregister(there.handle));
+  ASSERT_TRUE(harness.a().adapter->memory().regions().deregister(there.handle));
   ASSERT_TRUE(harness.run_sent(1));
   EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteAccess);
   EXPECT_TRUE(harness.are_both_down());
@@ -242,7 +245,7 @@ TEST(StreamTerminateTest, S002_19_local_memory_that_is_gone_is_an_error_of_that_
   ASSERT_TRUE(harness.b().post_send(harness.qb, {here.sge()}, 1));
   ASSERT_TRUE(harness.b().post_send(harness.qb, {gone.sge()}, 2));
   ASSERT_TRUE(harness.b().post_send(harness.qb, {here.sge()}, 3));
-  ASSERT_TRUE(harness.b().adapter->memory().deregister(gone.handle));
+  ASSERT_TRUE(harness.b().adapter->memory().regions().deregister(gone.handle));
   ASSERT_TRUE(harness.run_sent(3));
   EXPECT_EQ(harness.b().sent[0].status, WcStatus::kSuccess);
   EXPECT_EQ(harness.b().sent[1].status, WcStatus::kLocalProtection);
@@ -257,7 +260,7 @@ TEST(StreamTerminateTest, S002_19_a_receive_whose_memory_is_gone_is_an_error_of_
   Memory& here = harness.b().memory(1000, 1);
   Memory& gone = harness.a().memory(1000);
   ASSERT_TRUE(harness.a().post_recv(harness.qa, {gone.sge()}, 4));
-  ASSERT_TRUE(harness.a().adapter->memory().deregister(gone.handle));
+  ASSERT_TRUE(harness.a().adapter->memory().regions().deregister(gone.handle));
   ASSERT_TRUE(harness.b().post_send(harness.qb, {here.sge()}));
   ASSERT_TRUE(harness.run_sent(1));
   EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteOperational);
@@ -288,7 +291,8 @@ TEST(StreamTerminateTest, S002_35_a_send_ends_a_window_of_the_peer_if_it_may) {
     Memory& there = harness.a().memory(1000);
     Mrwt& table = harness.a().adapter->memory();
     const MemoryHandle handle =
-        table.bind_window(harness.a().pd, there.handle, there.start, 10, kRemoteWrite, Qpn{})
+        table.windows()
+            .bind_window(harness.a().pd, there.handle, there.start, 10, kRemoteWrite, Qpn{})
             .value();
     ASSERT_TRUE(harness.a().post_recv(harness.qa, {there.sge()}));
     SendWr wr;

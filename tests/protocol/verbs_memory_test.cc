@@ -13,7 +13,7 @@ class VerbsMemory : public ::testing::Test {
   Mrwt& table() { return pair_.a().adapter->memory(); }
   PdId pd() { return pair_.a().pd; }
   MemoryHandle reg(base::MutableBytes memory, std::uint8_t rights) {
-    return table().register_region(pd(), memory, rights).value();
+    return table().regions().register_region(pd(), memory, rights).value();
   }
   // A fresh queue pair each time: a refusal ends it.
   WcStatus write(MemoryHandle handle, VirtualAddress to, std::size_t bytes = 64) {
@@ -55,17 +55,17 @@ TEST_F(VerbsMemory, mr_01_reg_mr_and_dereg_mr) {
   const VirtualAddress start = table().start_of(handle);
   EXPECT_EQ(write(handle), WcStatus::kSuccess);
   EXPECT_TRUE(has_arrived(memory_));
-  ASSERT_TRUE(table().deregister(handle));
+  ASSERT_TRUE(table().regions().deregister(handle));
   EXPECT_EQ(write(handle, start), WcStatus::kRemoteAccess);
 }
 
 TEST_F(VerbsMemory, mr_02_dereg_mr_twice) {
   const MemoryHandle handle = reg(memory_, kAll);
-  ASSERT_TRUE(table().deregister(handle));
+  ASSERT_TRUE(table().regions().deregister(handle));
   const std::size_t live = table().live_count();
-  EXPECT_FALSE(table().deregister(handle));
+  EXPECT_FALSE(table().regions().deregister(handle));
   const MemoryHandle next = reg(memory_, kAll);  // may have the same index
-  EXPECT_FALSE(table().deregister(handle));
+  EXPECT_FALSE(table().regions().deregister(handle));
   EXPECT_EQ(table().live_count(), live + 1);
   EXPECT_EQ(write(next), WcStatus::kSuccess);
 }
@@ -76,14 +76,14 @@ TEST_F(VerbsMemory, mr_03_each_of_many_regions_has_its_own_keys) {
   for (int i = 0; i < 100; ++i) handles.push_back(reg(memory_, kAll));
   for (const MemoryHandle handle : handles) keys.insert(handle.value);
   EXPECT_EQ(keys.size(), handles.size());
-  ASSERT_TRUE(table().deregister(handles[50]));
+  ASSERT_TRUE(table().regions().deregister(handles[50]));
   EXPECT_EQ(write(handles[49]), WcStatus::kSuccess);
 }
 
 TEST_F(VerbsMemory, mr_04_rereg_addr) {
   const MemoryHandle old = reg(memory_, kAll);
   const VirtualAddress old_start = table().start_of(old);
-  const auto handle = table().reregister(old, {.memory = base::MutableBytes(other_)});
+  const auto handle = table().regions().reregister(old, {.memory = base::MutableBytes(other_)});
   ASSERT_TRUE(handle);
   EXPECT_EQ(table().length_of(*handle), other_.size());
   EXPECT_NE(table().start_of(*handle), old_start) << "other memory, another start";
@@ -97,49 +97,50 @@ TEST_F(VerbsMemory, mr_05_rereg_access) {
   const MemoryHandle old = reg(memory_, kLocalRead | kLocalWrite);
   const VirtualAddress start = table().start_of(old);
   EXPECT_EQ(write(old), WcStatus::kRemoteAccess);
-  const auto handle = table().reregister(old, {.rights = kAll});
+  const auto handle = table().regions().reregister(old, {.rights = kAll});
   ASSERT_TRUE(handle);
   EXPECT_EQ(table().start_of(*handle), start);
   EXPECT_EQ(write(*handle), WcStatus::kSuccess);
-  const auto less = table().reregister(*handle, {.rights = kLocalRead});
+  const auto less = table().regions().reregister(*handle, {.rights = kLocalRead});
   ASSERT_TRUE(less);
   EXPECT_EQ(write(*less), WcStatus::kRemoteAccess);
 }
 
 TEST_F(VerbsMemory, mr_06_rereg_access_bad_flow) {
   const MemoryHandle handle = reg(memory_, kAll);
-  EXPECT_FALSE(table().reregister(handle, {.rights = 0x80}));
-  EXPECT_FALSE(table().reregister(handle, {.memory = base::MutableBytes()}));
-  EXPECT_FALSE(table().reregister(MemoryHandle(handle.value ^ 1), {.rights = kLocalRead}));
+  EXPECT_FALSE(table().regions().reregister(handle, {.rights = 0x80}));
+  EXPECT_FALSE(table().regions().reregister(handle, {.memory = base::MutableBytes()}));
+  EXPECT_FALSE(
+      table().regions().reregister(MemoryHandle(handle.value ^ 1), {.rights = kLocalRead}));
   const auto window =
-      table().bind_window(pd(), handle, table().start_of(handle), 8, kRemoteRead, {});
+      table().windows().bind_window(pd(), handle, table().start_of(handle), 8, kRemoteRead, {});
   ASSERT_TRUE(window);
-  EXPECT_FALSE(table().reregister(handle, {.rights = kLocalRead}));
-  EXPECT_FALSE(table().reregister(*window, {.rights = kLocalRead}));
+  EXPECT_FALSE(table().regions().reregister(handle, {.rights = kLocalRead}));
+  EXPECT_FALSE(table().regions().reregister(*window, {.rights = kLocalRead}));
   EXPECT_EQ(write(handle), WcStatus::kSuccess) << "nothing has changed";
   EXPECT_EQ(read(*window, table().start_of(handle), 8), WcStatus::kSuccess);
-  ASSERT_TRUE(table().unbind(*window));
+  ASSERT_TRUE(table().windows().unbind(*window));
   ASSERT_TRUE(table().set_valid(handle, false));
-  ASSERT_FALSE(table().reregister(handle, {.rights = kLocalRead})) << "it is not valid";
+  ASSERT_FALSE(table().regions().reregister(handle, {.rights = kLocalRead})) << "it is not valid";
   ASSERT_TRUE(table().set_valid(handle, true));
   struct : WriteGuard {
     bool may_write(VirtualAddress, std::uint64_t) const noexcept override { return true; }
   } guard;
-  table().set_guard(handle, guard);
-  ASSERT_FALSE(table().reregister(handle, {.memory = base::MutableBytes(other_)}))
+  table().regions().set_guard(handle, guard);
+  ASSERT_FALSE(table().regions().reregister(handle, {.memory = base::MutableBytes(other_)}))
       << "the guard speaks of the memory that it was given for";
   EXPECT_EQ(write(handle), WcStatus::kSuccess);
-  EXPECT_TRUE(table().reregister(handle, {.rights = kLocalRead}));
+  EXPECT_TRUE(table().regions().reregister(handle, {.rights = kLocalRead}));
 }
 
 TEST_F(VerbsMemory, mr_07_rereg_pd) {
   const MemoryHandle old = reg(memory_, kAll);
   const VirtualAddress start = table().start_of(old);
   const PdId elsewhere = pair_.a().adapter->alloc_pd();
-  const auto moved = table().reregister(old, {.pd = elsewhere});
+  const auto moved = table().regions().reregister(old, {.pd = elsewhere});
   ASSERT_TRUE(moved);
   EXPECT_EQ(write(*moved, start), WcStatus::kRemoteAccess) << "the queue pair is of the old domain";
-  const auto back = table().reregister(*moved, {.pd = pd()});
+  const auto back = table().regions().reregister(*moved, {.pd = pd()});
   ASSERT_TRUE(back);
   EXPECT_EQ(write(*back, start), WcStatus::kSuccess);
   EXPECT_EQ(write(*moved, start), WcStatus::kRemoteAccess);
@@ -155,7 +156,7 @@ TEST_F(VerbsMemory, mr_08_rereg_atomic) {
     return outcome();
   };
   EXPECT_EQ(add(old), WcStatus::kRemoteAccess);
-  const auto handle = table().reregister(old, {.rights = kRemoteRead | kRemoteWrite});
+  const auto handle = table().regions().reregister(old, {.rights = kRemoteRead | kRemoteWrite});
   ASSERT_TRUE(handle);
   EXPECT_EQ(add(*handle), WcStatus::kSuccess);
   EXPECT_EQ(memory_[0], std::byte{3});
@@ -164,16 +165,18 @@ TEST_F(VerbsMemory, mr_08_rereg_atomic) {
 TEST_F(VerbsMemory, mr_09_reg_mr_bad_flags) {
   const std::size_t live = table().live_count();
   for (const unsigned rights : {0x20U, 0x40U, 0x80U, 0xFFU}) {
-    EXPECT_FALSE(table().register_region(pd(), memory_, static_cast<std::uint8_t>(rights)));
+    EXPECT_FALSE(
+        table().regions().register_region(pd(), memory_, static_cast<std::uint8_t>(rights)));
   }
   EXPECT_EQ(table().live_count(), live);
 }
 
 TEST_F(VerbsMemory, mr_10_a_region_of_no_bytes_or_past_the_end_of_addresses) {
-  EXPECT_FALSE(table().register_region(pd(), {}, kAll));
-  EXPECT_FALSE(table().register_region(pd(), memory_, kAll, VirtualAddress(UINT64_MAX - 100)));
-  const auto last =
-      table().register_region(pd(), memory_, kAll, VirtualAddress(UINT64_MAX - memory_.size()));
+  EXPECT_FALSE(table().regions().register_region(pd(), {}, kAll));
+  EXPECT_FALSE(
+      table().regions().register_region(pd(), memory_, kAll, VirtualAddress(UINT64_MAX - 100)));
+  const auto last = table().regions().register_region(pd(), memory_, kAll,
+                                                      VirtualAddress(UINT64_MAX - memory_.size()));
   ASSERT_TRUE(last);
   EXPECT_EQ(write(*last), WcStatus::kSuccess);
 }
@@ -183,7 +186,7 @@ TEST_F(VerbsMemory, mr_10_a_region_of_no_bytes_or_past_the_end_of_addresses) {
 TEST_F(VerbsMemory, mw_11_type1_any_queue_pair_of_the_domain) {
   const MemoryHandle region = reg(memory_, kLocalRead | kLocalWrite | kWindowBind);
   const VirtualAddress at(table().start_of(region).value + 100);
-  const auto window = table().bind_window(pd(), region, at, 64, kRemoteWrite, Qpn{});
+  const auto window = table().windows().bind_window(pd(), region, at, 64, kRemoteWrite, Qpn{});
   ASSERT_TRUE(window);
   EXPECT_EQ(write(*window, at), WcStatus::kSuccess);
   EXPECT_EQ(write(*window, at), WcStatus::kSuccess) << "from another queue pair";
@@ -193,12 +196,12 @@ TEST_F(VerbsMemory, mw_11_type1_any_queue_pair_of_the_domain) {
 TEST_F(VerbsMemory, mw_12_invalidate_type1) {
   const MemoryHandle region = reg(memory_, kWindowBind | kLocalWrite);
   const VirtualAddress at = table().start_of(region);
-  const auto window = table().bind_window(pd(), region, at, 64, kRemoteWrite, Qpn{});
+  const auto window = table().windows().bind_window(pd(), region, at, 64, kRemoteWrite, Qpn{});
   ASSERT_TRUE(window);
   EXPECT_EQ(write(*window, at), WcStatus::kSuccess);
-  ASSERT_TRUE(table().unbind(*window));
+  ASSERT_TRUE(table().windows().unbind(*window));
   EXPECT_EQ(write(*window, at), WcStatus::kRemoteAccess);
-  EXPECT_TRUE(table().deregister(region));
+  EXPECT_TRUE(table().regions().deregister(region));
 }
 
 // Windows that are bound by a work request, to one queue pair.
@@ -221,7 +224,7 @@ class VerbsWindow : public VerbsMemory {
     return pair_.a().sent[0].status;
   }
   LocalWork bind() {
-    return {.window = table().reserve_window(pd()).value(),
+    return {.window = table().windows().reserve_window(pd()).value(),
             .region = region_,
             .address = at_,
             .length = 64,
@@ -269,21 +272,22 @@ TEST_F(VerbsWindow, mw_15_type2_invalidate_remote) {
 TEST_F(VerbsWindow, mw_16_type2_invalidate_dealloc) {
   const LocalWork work = bind();
   EXPECT_EQ(post_at_a(WrOp::kBind, work), WcStatus::kSuccess);
-  EXPECT_FALSE(table().deregister(region_)) << "a window is bound to it";
-  ASSERT_TRUE(table().unbind(work.window));
-  EXPECT_FALSE(table().unbind(work.window));
+  EXPECT_FALSE(table().regions().deregister(region_)) << "a window is bound to it";
+  ASSERT_TRUE(table().windows().unbind(work.window));
+  EXPECT_FALSE(table().windows().unbind(work.window));
   EXPECT_EQ(write_by(qp_.b, work.window), WcStatus::kRemoteAccess);
-  EXPECT_TRUE(table().deregister(region_));
+  EXPECT_TRUE(table().regions().deregister(region_));
 }
 
 TEST_F(VerbsWindow, mw_17_reg_mw_wrong_type) {
   const std::size_t live = table().live_count();
   const MemoryHandle closed = reg(memory_, kAccessRights);  // no windows
-  EXPECT_FALSE(table().bind_window(pd(), closed, at_, 8, kRemoteRead, Qpn{}));
-  const auto window = table().bind_window(pd(), region_, at_, 8, kRemoteRead, Qpn{});
+  EXPECT_FALSE(table().windows().bind_window(pd(), closed, at_, 8, kRemoteRead, Qpn{}));
+  const auto window = table().windows().bind_window(pd(), region_, at_, 8, kRemoteRead, Qpn{});
   ASSERT_TRUE(window);
-  EXPECT_FALSE(table().bind_window(pd(), *window, at_, 8, kRemoteRead, Qpn{})) << "on a window";
-  EXPECT_FALSE(table().bind_window(pd(), region_, at_, 8, kWindowBind, Qpn{}));
+  EXPECT_FALSE(table().windows().bind_window(pd(), *window, at_, 8, kRemoteRead, Qpn{}))
+      << "on a window";
+  EXPECT_FALSE(table().windows().bind_window(pd(), region_, at_, 8, kWindowBind, Qpn{}));
   EXPECT_EQ(table().live_count(), live + 2);
   LocalWork work = bind();
   work.region = closed;
@@ -294,7 +298,7 @@ TEST_F(VerbsWindow, mw_18_bind_of_nothing_or_beyond_the_region) {
   const VirtualAddress start = table().start_of(region_);
   const VirtualAddress end(start.value + memory_.size());
   const auto refused = [&](VirtualAddress address, std::uint64_t length) {
-    return !table().bind_window(pd(), region_, address, length, kRemoteWrite, Qpn{});
+    return !table().windows().bind_window(pd(), region_, address, length, kRemoteWrite, Qpn{});
   };
   EXPECT_TRUE(refused(start, 0));
   EXPECT_TRUE(refused(VirtualAddress(start.value - 1), 8));

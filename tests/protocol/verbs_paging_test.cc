@@ -18,6 +18,7 @@ struct Paged {
     const std::vector<std::byte*> out(kPages);
     length = (kPages << log2) - 300;
     handle = table()
+                 .regions()
                  .register_pages(end.pd, {out, log2, 100, length}, kAccessRights,
                                  {VirtualAddress(0x7000'0000), {}, &source, nullptr})
                  .value();
@@ -203,7 +204,7 @@ TEST_F(VerbsPaging, pg_11_async_prefetch) {
   // A region that ends before it is reached is skipped.
   to_.take_all_out();
   ASSERT_TRUE(advice.ask(pd, to_.handle, to_.start, to_.length));
-  ASSERT_TRUE(to_.table().deregister(to_.handle));
+  ASSERT_TRUE(to_.table().regions().deregister(to_.handle));
   EXPECT_EQ(advice.run(100), 0U);
   EXPECT_TRUE(advice.is_idle());
 }

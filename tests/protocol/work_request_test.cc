@@ -101,7 +101,8 @@ TEST(WorkRequestTest, S000_10_S002_19_memory_of_another_domain) {
     static std::vector<std::byte> other(50);
     Adapter& adapter = *pair.b().adapter;
     const PdId pd = adapter.alloc_pd();
-    const MemoryHandle handle = adapter.memory().register_region(pd, other, kAccessRights).value();
+    const MemoryHandle handle =
+        adapter.memory().regions().register_region(pd, other, kAccessRights).value();
     return Sge{adapter.memory().start_of(handle), 50, handle};
   });
 }
@@ -165,7 +166,7 @@ TEST(WorkRequestTest, S001_44_memory_that_goes_in_mid_packet_stops_the_packet) {
   ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, 1));
   for (int i = 0; i < 4; ++i) pair.step();
   ASSERT_TRUE(pair.b().sent.empty());
-  ASSERT_TRUE(pair.b().adapter->memory().deregister(from.handle));
+  ASSERT_TRUE(pair.b().adapter->memory().regions().deregister(from.handle));
   ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
   EXPECT_EQ(pair.b().sent[0].status, WcStatus::kLocalProtection);
   EXPECT_EQ(pair.b().qp(qp.b).state(), QpState::kErr);

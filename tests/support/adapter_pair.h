@@ -148,7 +148,7 @@ class End final : private ConnectionHandler {
     Memory& m = memories_.emplace_back();
     m.bytes.resize(bytes);
     if (seed != 0) m.fill(seed);
-    m.handle = adapter->memory().register_region(pd, m.bytes, rights).value();
+    m.handle = adapter->memory().regions().register_region(pd, m.bytes, rights).value();
     m.start = adapter->memory().start_of(m.handle);
     return m;
   }

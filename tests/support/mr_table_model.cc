@@ -94,8 +94,9 @@ void MrTableModel::add_span(Draw draw) {
   for (std::size_t i = 0; i < kFrames; ++i) {
     entry.pages->at.push_back(frames_.get() + i * kFrameOverheadBytes);
   }
-  const auto handle = table_->register_region(entry.pd, {frames_.get() + entry.first, entry.length},
-                                              entry.rights, VirtualAddress(entry.start));
+  const auto handle =
+      table_->regions().register_region(entry.pd, {frames_.get() + entry.first, entry.length},
+                                        entry.rights, VirtualAddress(entry.start));
   added(handle, has_room() && entry.length > 0 && entry.rights < 32 && start_fits(entry), entry,
         "register_region");
 }
@@ -159,8 +160,8 @@ void MrTableModel::add_pages(Draw draw) {
   entry.can_move = control != AttControl::kDirect;
   PagedOptions options{VirtualAddress(entry.start), control, has_source ? &pages : nullptr,
                        has_word ? &io_word_ : nullptr};
-  added(table_->register_pages(entry.pd, {pages.at, pages.log2, entry.first, entry.length},
-                               entry.rights, options),
+  added(table_->regions().register_pages(
+            entry.pd, {pages.at, pages.log2, entry.first, entry.length}, entry.rights, options),
         expected, entry, "register_pages");
 }
 
@@ -173,9 +174,9 @@ void MrTableModel::add_shared(Draw draw) {
   entry.is_valid = true;
   const bool expected = has_room() && is_region(other) && entry.rights < 32 && start_fits(entry) &&
                         entry.attribute != RegionAttribute::kQuiescable;
-  added(
-      table_->register_shared(entry.pd, handles_[other], entry.rights, VirtualAddress(entry.start)),
-      expected, entry, "register_shared");
+  added(table_->regions().register_shared(entry.pd, handles_[other], entry.rights,
+                                          VirtualAddress(entry.start)),
+        expected, entry, "register_shared");
 }
 
 void MrTableModel::add_iscsi(Draw draw) {
@@ -190,8 +191,8 @@ void MrTableModel::add_iscsi(Draw draw) {
   for (std::size_t i = 0; i < kFrames; ++i) {
     entry.pages->at.push_back(frames_.get() + i * kFrameOverheadBytes);
   }
-  added(table_->register_iscsi(entry.pd, {frames_.get() + entry.first, entry.length}, entry.rights,
-                               entry.iscsi_control),
+  added(table_->regions().register_iscsi(entry.pd, {frames_.get() + entry.first, entry.length},
+                                         entry.rights, entry.iscsi_control),
         has_room() && entry.length > 0 && entry.rights < 16 && entry.iscsi_control > 0 &&
             entry.iscsi_control < 4,
         entry, "register_iscsi");
@@ -216,8 +217,8 @@ void MrTableModel::bind(Draw draw) {
                         r.length > 0 && r.address >= parent.start &&
                         end <= static_cast<base::Wide>(parent.start) + parent.length &&
                         (parent.rights & kWindowBind) != 0 && rights < 16;
-  added(table_->bind_window(r.pd, handles_[r.entry], VirtualAddress(r.address), r.length, rights,
-                            entry.bound_qp),
+  added(table_->windows().bind_window(r.pd, handles_[r.entry], VirtualAddress(r.address), r.length,
+                                      rights, entry.bound_qp),
         expected, entry, "bind_window");
 }
 
@@ -229,8 +230,8 @@ void MrTableModel::end(Draw draw) {
     return other.is_live && other.type == EntryType::kWindow && other.parent == index;
   });
   const bool unbinds = draw.one_in(4) ? !is_window : is_window;
-  const base::Status ended =
-      unbinds ? table_->unbind(handles_[index]) : table_->deregister(handles_[index]);
+  const base::Status ended = unbinds ? table_->windows().unbind(handles_[index])
+                                     : table_->regions().deregister(handles_[index]);
   expect(ended.has_value() == (entry.is_live && unbinds == is_window && !has_windows), "end");
   if (!ended) return;
   entries_[index].is_live = false;
@@ -256,7 +257,7 @@ void MrTableModel::move_page(Draw draw) {
   const bool moves = entry.attribute == RegionAttribute::kOnDemand ||
                      (entry.attribute == RegionAttribute::kQuiescable && !entry.is_valid);
   const bool expected = is_region(index) && entry.can_move && moves && page < pages.at.size();
-  expect(table_->set_page(handles_[index], page, at).has_value() == expected, "set_page");
+  expect(table_->regions().set_page(handles_[index], page, at).has_value() == expected, "set_page");
   if (expected) pages.at[page] = at;
 }
 

@@ -53,7 +53,7 @@ void FabricEnd::disconnect() {
 base::Status FabricEnd::begin(const Handshake& what) {
   what_ = what;
   memory_.assign(slots_for(what.bytes) * slot_stride(what.bytes), std::byte{1});
-  auto handle = adapter_->memory().register_region(pd_, memory_, fabric::kAccessRights);
+  auto handle = adapter_->memory().regions().register_region(pd_, memory_, fabric::kAccessRights);
   if (!handle) return handle.error();
   handle_ = *handle;
   start_ = adapter_->memory().start_of(handle_);
@@ -78,7 +78,7 @@ base::Status FabricEnd::begin(const Handshake& what) {
 
 void FabricEnd::end_session() {
   if (qpn_.value != 0) adapter_->destroy_qp(qpn_, clock_.now());
-  if (handle_.value != 0) static_cast<void>(adapter_->memory().deregister(handle_));
+  if (handle_.value != 0) static_cast<void>(adapter_->memory().regions().deregister(handle_));
   qpn_ = {};
   handle_ = {};
   connection_ = {};

@@ -147,7 +147,7 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
   std::array<std::byte, 64> room{};
   const fabric::PdId domain = harness.adapter->alloc_pd();
   std::vector<fabric::MemoryHandle> taken;
-  while (const auto handle = table.register_region(domain, room, fabric::kLocalRead)) {
+  while (const auto handle = table.regions().register_region(domain, room, fabric::kLocalRead)) {
     taken.push_back(*handle);
   }
   AttachedHost& first = *harness.unit->hosts().at(0);
@@ -164,7 +164,7 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
     EXPECT_EQ(host.refusal, "refused: no_resources") << refused;
     EXPECT_EQ(harness.unit->hosts().size(), 1U) << refused;
     EXPECT_EQ(table.live_count(), table.entries_max() - refused) << "everything is released";
-    ASSERT_TRUE(table.deregister(taken.back()));
+    ASSERT_TRUE(table.regions().deregister(taken.back()));
     taken.pop_back();
   }
   EXPECT_GT(refused, 2U) << "frames, messages and pools take one entry each";

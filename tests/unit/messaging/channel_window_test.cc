@@ -99,7 +99,8 @@ TEST(ChannelWindow, S002_14_another_queue_pair_of_the_domain_cannot_write_to_a_p
   ASSERT_TRUE(host.adapter->connect_qp(host_end, unit_end, *host.link));
 
   std::vector<std::byte> data(2000, std::byte{0x5A});
-  const auto region = host.adapter->memory().register_region(host_pd, data, fabric::kLocalRead);
+  const auto region =
+      host.adapter->memory().regions().register_region(host_pd, data, fabric::kLocalRead);
   ASSERT_TRUE(region);
   const fabric::Sge piece{host.adapter->memory().start_of(*region), 2000, *region};
   fabric::SendWr wr;

@@ -45,20 +45,20 @@ TEST_F(AccessCheckTest, S002_06_all_rights_against_all_kinds) {
       const bool writes = kind == 1 || kind == 3;
       EXPECT_EQ(unchanged(), !(writes && expected == '-'));
     }
-    ASSERT_TRUE(table_.deregister(handle));
+    ASSERT_TRUE(table_.regions().deregister(handle));
   }
 }
 
 TEST_F(AccessCheckTest, S002_12_check_a_unknown_ended_or_invalid_entry_on_all_paths) {
   const MemoryHandle handle = region();
   const MemoryHandle ended = region();
-  ASSERT_TRUE(table_.deregister(ended));
+  ASSERT_TRUE(table_.regions().deregister(ended));
   ASSERT_TRUE(table_.set_valid(handle, false));
   for (const AccessKind kind : kKinds) {
     EXPECT_EQ(try_access(handle, kStart, 1, kind), 'a');
     EXPECT_EQ(try_access(ended, kStart, 1, kind), 'a');
   }
-  EXPECT_EQ(table_.check_bind(kPd, handle, kStart, 1), AccessCheck::kA);
+  EXPECT_EQ(table_.windows().check_bind(kPd, handle, kStart, 1), AccessCheck::kA);
   EXPECT_TRUE(unchanged());
   ASSERT_TRUE(table_.set_valid(handle, true));
   EXPECT_EQ(try_access(handle, kStart, 1, AccessKind::kLocalRead), '-');
@@ -79,7 +79,7 @@ TEST_F(AccessCheckTest, M_01_an_unknown_key_touches_nothing) {
 TEST_F(AccessCheckTest, S004_08_a_window_stops_with_the_valid_bit_of_its_region) {
   const MemoryHandle handle = region();
   const MemoryHandle window =
-      table_.bind_window(kPd, handle, kStart, 100, kRemoteRead, Qpn{}).value();
+      table_.windows().bind_window(kPd, handle, kStart, 100, kRemoteRead, Qpn{}).value();
   ASSERT_TRUE(table_.set_valid(handle, false));
   EXPECT_EQ(try_access(window, kStart, 1, AccessKind::kRemoteRead), 'a');
   ASSERT_TRUE(table_.set_valid(handle, true));
@@ -89,9 +89,10 @@ TEST_F(AccessCheckTest, S004_08_a_window_stops_with_the_valid_bit_of_its_region)
 TEST_F(AccessCheckTest, X_17_entry_type_against_side_in_both_profiles) {
   Mrwt strict(4, random_, false, MrwtProfile::kStrictWindows);
   for (Mrwt* table : {&table_, &strict}) {
-    const MemoryHandle handle = table->register_region(kPd, memory(), kAll, kStart).value();
+    const MemoryHandle handle =
+        table->regions().register_region(kPd, memory(), kAll, kStart).value();
     const MemoryHandle window =
-        table->bind_window(kPd, handle, kStart, 100, kAccessRights, Qpn{}).value();
+        table->windows().bind_window(kPd, handle, kStart, 100, kAccessRights, Qpn{}).value();
     const char remote_region = table == &strict ? 'b' : '-';
     const auto letter = [&](MemoryHandle which, AccessKind kind) {
       return try_access(*table, which, kStart, 1, kind);
@@ -104,7 +105,7 @@ TEST_F(AccessCheckTest, X_17_entry_type_against_side_in_both_profiles) {
     EXPECT_EQ(letter(window, AccessKind::kLocalWrite), 'b');
     EXPECT_EQ(letter(window, AccessKind::kRemoteRead), '-');
     EXPECT_EQ(letter(window, AccessKind::kRemoteWrite), '-');
-    EXPECT_EQ(table->check_bind(kPd, window, kStart, 1), AccessCheck::kB)
+    EXPECT_EQ(table->windows().check_bind(kPd, window, kStart, 1), AccessCheck::kB)
         << "no window on a window";
   }
 }
@@ -112,20 +113,22 @@ TEST_F(AccessCheckTest, X_17_entry_type_against_side_in_both_profiles) {
 TEST_F(AccessCheckTest, S002_14_M_02_check_c_another_protection_domain_on_all_paths) {
   const MemoryHandle handle = region();
   const MemoryHandle window =
-      table_.bind_window(kPd, handle, kStart, 100, kAccessRights, Qpn{}).value();
+      table_.windows().bind_window(kPd, handle, kStart, 100, kAccessRights, Qpn{}).value();
   for (const AccessKind kind : kKinds) {
     EXPECT_EQ(try_access(handle, kStart, 1, kind, kOtherPd), 'c');
   }
   EXPECT_EQ(try_access(window, kStart, 1, AccessKind::kRemoteRead, kOtherPd), 'c');
   EXPECT_EQ(try_access(window, kStart, 1, AccessKind::kRemoteWrite, kOtherPd), 'c');
-  EXPECT_EQ(table_.check_bind(kOtherPd, handle, kStart, 1), AccessCheck::kC);
+  EXPECT_EQ(table_.windows().check_bind(kOtherPd, handle, kStart, 1), AccessCheck::kC);
   EXPECT_TRUE(unchanged());
 }
 
 TEST_F(AccessCheckTest, M_03_a_window_of_one_qp_is_refused_to_another) {
   const MemoryHandle handle = region();
   const MemoryHandle window =
-      table_.bind_window(kPd, handle, kStart, 100, kRemoteRead | kRemoteWrite, kQp).value();
+      table_.windows()
+          .bind_window(kPd, handle, kStart, 100, kRemoteRead | kRemoteWrite, kQp)
+          .value();
   EXPECT_EQ(try_access(window, kStart, 1, AccessKind::kRemoteWrite, kPd, kOtherQp), 'c');
   EXPECT_EQ(try_access(window, kStart, 1, AccessKind::kRemoteRead, kPd, kOtherQp), 'c');
   EXPECT_EQ(try_access(window, kStart, 1, AccessKind::kRemoteRead, kPd, Qpn{}), 'c');
@@ -135,12 +138,12 @@ TEST_F(AccessCheckTest, M_03_a_window_of_one_qp_is_refused_to_another) {
 
 TEST_F(AccessCheckTest, S002_15_check_d_instance_plus_one) {
   Mrwt table(2, random_, true);
-  const MemoryHandle handle = table.register_region(kPd, memory(), kAll, kStart).value();
+  const MemoryHandle handle = table.regions().register_region(kPd, memory(), kAll, kStart).value();
   const MemoryHandle next_instance(handle.value + 1);
   for (const AccessKind kind : kKinds) {
     EXPECT_EQ(try_access(table, next_instance, kStart, 1, kind), 'd');
   }
-  EXPECT_EQ(table.check_bind(kPd, next_instance, kStart, 1), AccessCheck::kD);
+  EXPECT_EQ(table.windows().check_bind(kPd, next_instance, kStart, 1), AccessCheck::kD);
   EXPECT_TRUE(unchanged());
 }
 
@@ -168,10 +171,11 @@ TEST_F(AccessCheckTest, S002_16_M_04_check_e_one_byte_off_and_past_2_64) {
 }
 
 TEST_F(AccessCheckTest, S002_16_a_region_at_the_very_end_of_the_address_space_does_not_wrap) {
-  EXPECT_FALSE(table_.register_region(kPd, memory(), kAll, VirtualAddress(kMax - kLength + 1)));
-  EXPECT_FALSE(table_.register_region(kPd, memory(), kAll, VirtualAddress(kMax)));
+  EXPECT_FALSE(
+      table_.regions().register_region(kPd, memory(), kAll, VirtualAddress(kMax - kLength + 1)));
+  EXPECT_FALSE(table_.regions().register_region(kPd, memory(), kAll, VirtualAddress(kMax)));
   const VirtualAddress start(kMax - kLength);
-  const MemoryHandle handle = table_.register_region(kPd, memory(), kAll, start).value();
+  const MemoryHandle handle = table_.regions().register_region(kPd, memory(), kAll, start).value();
   EXPECT_EQ(try_access(handle, start, kLength, AccessKind::kRemoteRead), '-');
   EXPECT_EQ(try_access(handle, start + 1, kLength, AccessKind::kRemoteRead), 'e');
   EXPECT_EQ(try_access(handle, start + kLength, 1, AccessKind::kRemoteRead), 'e');
@@ -188,13 +192,14 @@ TEST_F(AccessCheckTest, S002_17_M_05_check_f_each_right_cleared_in_turn) {
       if (other == cleared) continue;
       EXPECT_EQ(try_access(handle, kStart, 8, other), '-');
     }
-    ASSERT_TRUE(table_.deregister(handle));
+    ASSERT_TRUE(table_.regions().deregister(handle));
   }
 }
 
 TEST_F(AccessCheckTest, S002_17_a_window_has_its_own_rights) {
   const MemoryHandle handle = region();
-  const MemoryHandle reads = table_.bind_window(kPd, handle, kStart, 8, kRemoteRead, kQp).value();
+  const MemoryHandle reads =
+      table_.windows().bind_window(kPd, handle, kStart, 8, kRemoteRead, kQp).value();
   EXPECT_EQ(try_access(reads, kStart, 8, AccessKind::kRemoteWrite), 'f');
   EXPECT_TRUE(unchanged());
   EXPECT_EQ(try_access(reads, kStart, 8, AccessKind::kRemoteRead), '-');
@@ -202,8 +207,9 @@ TEST_F(AccessCheckTest, S002_17_a_window_has_its_own_rights) {
 
 TEST_F(AccessCheckTest, the_letters_come_in_order) {
   Mrwt table(4, random_, true, MrwtProfile::kStrictWindows);
-  const MemoryHandle parent = table.register_region(kPd, memory(), kAll, kStart).value();
-  const MemoryHandle window = table.bind_window(kPd, parent, kStart, 8, kRemoteRead, kQp).value();
+  const MemoryHandle parent = table.regions().register_region(kPd, memory(), kAll, kStart).value();
+  const MemoryHandle window =
+      table.windows().bind_window(kPd, parent, kStart, 8, kRemoteRead, kQp).value();
   const MemoryHandle stale(window.value + 1);
   const VirtualAddress outside = kStart + kLength;
   ASSERT_TRUE(table.set_valid(window, false));
@@ -221,7 +227,7 @@ TEST_F(AccessCheckTest, the_letters_come_in_order) {
 TEST_F(AccessCheckTest, S001_40_wrong_stale_and_overrun_are_refused_with_no_byte_written) {
   const MemoryHandle target = region(kRemoteWrite);
   const MemoryHandle stale = region(kRemoteWrite);
-  ASSERT_TRUE(table_.deregister(stale));
+  ASSERT_TRUE(table_.regions().deregister(stale));
   EXPECT_NE(try_access(MemoryHandle(target.value ^ 1U), kStart, 16, AccessKind::kRemoteWrite), '-');
   EXPECT_NE(try_access(stale, kStart, 16, AccessKind::kRemoteWrite), '-');
   EXPECT_NE(try_access(target, kStart + (kLength - 15), 16, AccessKind::kRemoteWrite), '-');
@@ -237,7 +243,7 @@ TEST_F(AccessCheckTest, M_06_a_zero_length_access_needs_a_valid_key_within_range
   EXPECT_EQ(try_access(handle, kStart + kLength + 1, 0, AccessKind::kRemoteRead), 'e');
   EXPECT_EQ(try_access(handle, kStart, 0, AccessKind::kRemoteWrite), 'f');
   EXPECT_EQ(try_access(handle, kStart, 0, AccessKind::kRemoteRead, kOtherPd), 'c');
-  ASSERT_TRUE(table_.deregister(handle));
+  ASSERT_TRUE(table_.regions().deregister(handle));
   EXPECT_EQ(try_access(handle, kStart, 0, AccessKind::kRemoteRead), 'a');
 }
 

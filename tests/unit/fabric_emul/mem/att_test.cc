@@ -35,7 +35,7 @@ class AttTest : public testing::Test {
   base::Result<MemoryHandle> add(std::span<std::byte* const> pages, std::uint8_t log2,
                                  std::uint64_t first, std::uint64_t length,
                                  const PagedOptions& options = {kStart, {}, nullptr, nullptr}) {
-    return table_.register_pages(kPd, {pages, log2, first, length}, kAll, options);
+    return table_.regions().register_pages(kPd, {pages, log2, first, length}, kAll, options);
   }
 
   base::SeededRandom random_{42};
@@ -87,7 +87,7 @@ TEST_F(AttTest, S002_07_more_pages_than_a_form_holds_take_the_next_form_or_are_r
   EXPECT_FALSE(add(pages, 12, 0, pages.size() * kFrameOverheadBytes));
   pages.pop_back();
   EXPECT_TRUE(add(pages, 12, 0, pages.size() * kFrameOverheadBytes));
-  EXPECT_EQ(table_.att_count(), 3U);
+  EXPECT_EQ(table_.regions().atts().count(), 3U);
 }
 
 TEST_F(AttTest, S002_08_each_page_size_at_its_borders) {
@@ -104,7 +104,7 @@ TEST_F(AttTest, S002_08_each_page_size_at_its_borders) {
       EXPECT_EQ(at(handle, kStart + i * page, 3 * page - i * page).run, page) << "one page per run";
     }
     EXPECT_EQ(at(handle, kStart + 3 * page).failed, AccessCheck::kE);
-    ASSERT_TRUE(table_.deregister(handle));
+    ASSERT_TRUE(table_.regions().deregister(handle));
   }
   const std::array pages{far_page(5, 29)};
   EXPECT_FALSE(add(pages, 11, 0, 2048));
@@ -150,17 +150,18 @@ TEST_F(AttTest, S002_09_what_the_pages_do_not_hold_is_refused) {
   const std::array out{pages[0], static_cast<std::byte*>(nullptr)};
   EXPECT_FALSE(add(out, 12, 0, 2 * kFrameOverheadBytes)) << "pinned, and a page is out";
   EXPECT_EQ(table_.live_count(), 2U);
-  EXPECT_EQ(table_.att_count(), 2U);
+  EXPECT_EQ(table_.regions().atts().count(), 2U);
 }
 
 TEST_F(AttTest, S002_10_shared_memory_has_one_table_that_ends_with_the_last_region) {
   const Frames memory(4);
   const std::vector<std::byte*> pages = memory.pages({3, 0, 2});
   const MemoryHandle one = add(pages, 12, 10, 3 * kFrameOverheadBytes - 10).value();
-  ASSERT_EQ(table_.att_count(), 1U);
+  ASSERT_EQ(table_.regions().atts().count(), 1U);
   const VirtualAddress elsewhere(0x5000);
-  const MemoryHandle two = table_.register_shared(kOtherPd, one, kRemoteRead, elsewhere).value();
-  EXPECT_EQ(table_.att_count(), 1U) << "no second table";
+  const MemoryHandle two =
+      table_.regions().register_shared(kOtherPd, one, kRemoteRead, elsewhere).value();
+  EXPECT_EQ(table_.regions().atts().count(), 1U) << "no second table";
   EXPECT_EQ(table_.live_count(), 2U) << "a separate entry";
   EXPECT_NE(one, two);
   const auto of_two = [&](std::uint64_t offset, AccessKind kind) {
@@ -169,23 +170,24 @@ TEST_F(AttTest, S002_10_shared_memory_has_one_table_that_ends_with_the_last_regi
   EXPECT_EQ(of_two(5000, AccessKind::kRemoteRead).at, at(one, kStart + 5000).at);
   EXPECT_EQ(of_two(5000, AccessKind::kRemoteWrite).failed, AccessCheck::kF) << "its own rights";
   EXPECT_EQ(at(two, elsewhere).failed, AccessCheck::kC) << "its own domain";
-  ASSERT_TRUE(table_.deregister(one));
+  ASSERT_TRUE(table_.regions().deregister(one));
   EXPECT_FALSE(at(one, kStart).ok());
   EXPECT_EQ(of_two(5000, AccessKind::kRemoteRead).at, pages[1] + 5010 - kFrameOverheadBytes);
-  EXPECT_EQ(table_.att_count(), 1U);
-  ASSERT_TRUE(table_.deregister(two));
-  EXPECT_EQ(table_.att_count(), 0U);
+  EXPECT_EQ(table_.regions().atts().count(), 1U);
+  ASSERT_TRUE(table_.regions().deregister(two));
+  EXPECT_EQ(table_.regions().atts().count(), 0U);
 }
 
 TEST_F(AttTest, S002_10_a_span_is_shared_and_a_window_or_a_dead_region_is_not) {
   std::array<std::byte, 100> span{};
-  const MemoryHandle one = table_.register_region(kPd, span, kAll, kStart).value();
-  const MemoryHandle window = table_.bind_window(kPd, one, kStart, 8, kRemoteRead, kQp).value();
-  EXPECT_FALSE(table_.register_shared(kPd, window, kRemoteRead, kStart));
-  const MemoryHandle two = table_.register_shared(kPd, one, kRemoteRead).value();
+  const MemoryHandle one = table_.regions().register_region(kPd, span, kAll, kStart).value();
+  const MemoryHandle window =
+      table_.windows().bind_window(kPd, one, kStart, 8, kRemoteRead, kQp).value();
+  EXPECT_FALSE(table_.regions().register_shared(kPd, window, kRemoteRead, kStart));
+  const MemoryHandle two = table_.regions().register_shared(kPd, one, kRemoteRead).value();
   EXPECT_EQ(at(two, table_.start_of(two) + 9, 91).at, span.data() + 9);
-  ASSERT_TRUE(table_.deregister(two));
-  EXPECT_FALSE(table_.register_shared(kPd, two, kRemoteRead, kStart));
+  ASSERT_TRUE(table_.regions().deregister(two));
+  EXPECT_FALSE(table_.regions().register_shared(kPd, two, kRemoteRead, kStart));
 }
 
 TEST_F(AttTest, S002_11_a_window_uses_the_table_of_its_region) {
@@ -193,8 +195,8 @@ TEST_F(AttTest, S002_11_a_window_uses_the_table_of_its_region) {
   const std::vector<std::byte*> pages = memory.pages({4, 1, 5, 0});
   const MemoryHandle region = add(pages, 12, 1000, 3 * kFrameOverheadBytes).value();
   const MemoryHandle window =
-      table_.bind_window(kPd, region, kStart + 3000, 6000, kRemoteRead, kQp).value();
-  EXPECT_EQ(table_.att_count(), 1U) << "binding makes no table";
+      table_.windows().bind_window(kPd, region, kStart + 3000, 6000, kRemoteRead, kQp).value();
+  EXPECT_EQ(table_.regions().atts().count(), 1U) << "binding makes no table";
   EXPECT_EQ(table_.entry(window)->att, table_.entry(region)->att);
   for (std::uint64_t offset = 3000; offset < 9000; ++offset) {
     const AccessResult through = at(window, kStart + offset);
@@ -203,8 +205,8 @@ TEST_F(AttTest, S002_11_a_window_uses_the_table_of_its_region) {
   }
   EXPECT_FALSE(at(window, kStart + 2999).ok());
   EXPECT_FALSE(at(window, kStart + 9000).ok());
-  ASSERT_TRUE(table_.unbind(window));
-  EXPECT_EQ(table_.att_count(), 1U);
+  ASSERT_TRUE(table_.windows().unbind(window));
+  EXPECT_EQ(table_.regions().atts().count(), 1U);
 }
 
 TEST_F(AttTest, X_23_a_region_is_pinned_on_demand_or_quiescable_and_only_one) {
@@ -222,15 +224,15 @@ TEST_F(AttTest, X_23_a_region_is_pinned_on_demand_or_quiescable_and_only_one) {
   EXPECT_EQ(table_.entry(on_demand)->attribute, RegionAttribute::kOnDemand);
   EXPECT_EQ(table_.entry(quiescable)->attribute, RegionAttribute::kQuiescable);
   EXPECT_EQ(table_.entry(quiescable)->current_io, &word_);
-  EXPECT_FALSE(table_.set_page(pinned, 0, nullptr)) << "pinned pages stay";
-  EXPECT_TRUE(table_.set_page(on_demand, 0, nullptr));
-  EXPECT_FALSE(table_.set_page(quiescable, 0, nullptr)) << "not while it is valid";
-  EXPECT_FALSE(table_.set_page(on_demand, 2, nullptr)) << "no such page";
-  EXPECT_FALSE(table_.set_page(on_demand, 1, pages[0] + 1)) << "not aligned";
-  EXPECT_FALSE(table_.register_shared(kPd, quiescable, kAll, kStart));
+  EXPECT_FALSE(table_.regions().set_page(pinned, 0, nullptr)) << "pinned pages stay";
+  EXPECT_TRUE(table_.regions().set_page(on_demand, 0, nullptr));
+  EXPECT_FALSE(table_.regions().set_page(quiescable, 0, nullptr)) << "not while it is valid";
+  EXPECT_FALSE(table_.regions().set_page(on_demand, 2, nullptr)) << "no such page";
+  EXPECT_FALSE(table_.regions().set_page(on_demand, 1, pages[0] + 1)) << "not aligned";
+  EXPECT_FALSE(table_.regions().register_shared(kPd, quiescable, kAll, kStart));
   EXPECT_FALSE(add(pages, 12, 0, length, {kStart, AttControl::kDirect, nullptr, &word_}));
   ASSERT_TRUE(table_.set_valid(quiescable, false));
-  ASSERT_TRUE(table_.set_page(quiescable, 0, nullptr));
+  ASSERT_TRUE(table_.regions().set_page(quiescable, 0, nullptr));
   ASSERT_TRUE(table_.set_valid(quiescable, true));
   EXPECT_EQ(at(quiescable, kStart).failed, AccessCheck::kA) << "valid too soon: the page is out";
   EXPECT_FALSE(at(quiescable, kStart).ok());

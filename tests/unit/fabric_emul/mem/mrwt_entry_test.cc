@@ -24,7 +24,7 @@ class EntryTest : public MrwtTest {
     return result.ok() ? '-' : static_cast<char>(result.failed);
   }
   MemoryHandle iscsi(std::uint8_t rights, std::uint8_t control) {
-    return table_.register_iscsi(kPd, memory(), rights, control).value();
+    return table_.regions().register_iscsi(kPd, memory(), rights, control).value();
   }
   static constexpr std::uint8_t kRemote = kRemoteRead | kRemoteWrite;
 };
@@ -34,7 +34,9 @@ TEST_F(EntryTest, S002_04_regions_windows_and_iscsi_regions_fill_the_same_fields
   const frames::Frames frames(3);
   const std::vector<std::byte*> pages = frames.pages({2, 0});
   const MemoryHandle region =
-      table.register_pages(kPd, {pages, 12, 5, 8000}, kAll, {kStart, {}, nullptr, nullptr}).value();
+      table.regions()
+          .register_pages(kPd, {pages, 12, 5, 8000}, kAll, {kStart, {}, nullptr, nullptr})
+          .value();
   const MrwtEntry r = *table.entry(region);
   EXPECT_EQ(r.start, kStart);
   EXPECT_EQ(r.length, 8000U);
@@ -55,7 +57,7 @@ TEST_F(EntryTest, S002_04_regions_windows_and_iscsi_regions_fill_the_same_fields
   EXPECT_EQ(r.memory, nullptr);
 
   const MemoryHandle window =
-      table.bind_window(kPd, region, kStart + 100, 50, kRemoteRead, kQp).value();
+      table.windows().bind_window(kPd, region, kStart + 100, 50, kRemoteRead, kQp).value();
   const MrwtEntry w = *table.entry(window);
   EXPECT_EQ(w.start, kStart + 100);
   EXPECT_EQ(w.length, 50U);
@@ -72,7 +74,7 @@ TEST_F(EntryTest, S002_04_regions_windows_and_iscsi_regions_fill_the_same_fields
   EXPECT_EQ(table.entry(region)->windows_bound, 1U);
 
   const MemoryHandle command =
-      table.register_iscsi(kPd, memory(), kRemoteWrite, kDeviceRead).value();
+      table.regions().register_iscsi(kPd, memory(), kRemoteWrite, kDeviceRead).value();
   const MrwtEntry i = *table.entry(command);
   EXPECT_EQ(i.start, VirtualAddress(0));
   EXPECT_EQ(i.length, kLength);
@@ -82,10 +84,10 @@ TEST_F(EntryTest, S002_04_regions_windows_and_iscsi_regions_fill_the_same_fields
   EXPECT_EQ(i.page_log2, 0);
   EXPECT_EQ(i.memory, memory().data());
 
-  ASSERT_TRUE(table.deregister(command));
+  ASSERT_TRUE(table.regions().deregister(command));
   EXPECT_EQ(table.entry(command), nullptr);
   EXPECT_EQ(table.release_domain(kPd), 2U);
-  EXPECT_EQ(table.att_count(), 0U);
+  EXPECT_EQ(table.regions().atts().count(), 0U);
 }
 
 TEST_F(EntryTest, S002_05_the_four_values_and_a_reserved_entry_is_refused_everywhere) {
@@ -104,11 +106,12 @@ TEST_F(EntryTest, S002_05_the_four_values_and_a_reserved_entry_is_refused_everyw
 TEST_F(EntryTest, S002_13_check_b_entry_type_against_path) {
   for (const MrwtProfile profile : {MrwtProfile::kRegionsOk, MrwtProfile::kStrictWindows}) {
     Mrwt table(4, random_, false, profile);
-    const MemoryHandle region = table.register_region(kPd, memory(), kAll, kStart).value();
+    const MemoryHandle region =
+        table.regions().register_region(kPd, memory(), kAll, kStart).value();
     const MemoryHandle window =
-        table.bind_window(kPd, region, kStart, 100, kAccessRights, Qpn{}).value();
+        table.windows().bind_window(kPd, region, kStart, 100, kAccessRights, Qpn{}).value();
     const MemoryHandle command =
-        table.register_iscsi(kPd, memory(), kRemote, kDeviceRead | kDeviceWrite).value();
+        table.regions().register_iscsi(kPd, memory(), kRemote, kDeviceRead | kDeviceWrite).value();
     const char strict = profile == MrwtProfile::kStrictWindows ? 'b' : '-';
     struct Row {
       MemoryHandle handle;
@@ -128,7 +131,7 @@ TEST_F(EntryTest, S002_13_check_b_entry_type_against_path) {
         EXPECT_EQ(got.ok() ? '-' : static_cast<char>(got.failed), row.iscsi);
       }
     }
-    EXPECT_EQ(table.check_bind(kPd, command, VirtualAddress(0), 1), AccessCheck::kB);
+    EXPECT_EQ(table.windows().check_bind(kPd, command, VirtualAddress(0), 1), AccessCheck::kB);
   }
 }
 
@@ -148,7 +151,7 @@ TEST_F(EntryTest, S002_12_S002_14_to_17_the_checks_of_an_iscsi_transfer) {
     ASSERT_TRUE(table_.set_valid(command, true));
   }
   EXPECT_EQ(table_.access_iscsi(command, 77, 1, IscsiTransfer::kR2t, kPd).at, memory().data() + 77);
-  ASSERT_TRUE(table_.deregister(command));
+  ASSERT_TRUE(table_.regions().deregister(command));
   const MemoryHandle again = iscsi(kRemoteRead, kDeviceWrite);
   EXPECT_EQ(transfer(command, 0, 1, IscsiTransfer::kR2t), 'd') << "the key of an earlier command";
   EXPECT_EQ(transfer(again, 0, 1, IscsiTransfer::kR2t), '-');
@@ -165,28 +168,28 @@ TEST_F(EntryTest, S002_18_check_g_the_command_must_go_the_way_of_the_transfer) {
   const MemoryHandle writes = iscsi(kRemote, kDeviceWrite);
   EXPECT_EQ(transfer(writes, 0, 1, IscsiTransfer::kDataIn), 'g');
   EXPECT_EQ(transfer(writes, 0, 1, IscsiTransfer::kR2t), '-');
-  EXPECT_FALSE(table_.register_iscsi(kPd, memory(), kRemote, 0));
-  EXPECT_FALSE(table_.register_iscsi(kPd, memory(), kRemote, 4));
-  EXPECT_FALSE(table_.register_iscsi(kPd, memory(), kLocalRead, kDeviceRead));
+  EXPECT_FALSE(table_.regions().register_iscsi(kPd, memory(), kRemote, 0));
+  EXPECT_FALSE(table_.regions().register_iscsi(kPd, memory(), kRemote, 4));
+  EXPECT_FALSE(table_.regions().register_iscsi(kPd, memory(), kLocalRead, kDeviceRead));
 }
 
 TEST_F(EntryTest, S002_18_check_g_a_region_without_the_bind_right_gets_no_window) {
   const MemoryHandle closed = region(kAccessRights);
-  EXPECT_EQ(table_.check_bind(kPd, closed, kStart, 1), AccessCheck::kG);
-  const auto refused = table_.bind_window(kPd, closed, kStart, 1, kRemoteRead, kQp);
+  EXPECT_EQ(table_.windows().check_bind(kPd, closed, kStart, 1), AccessCheck::kG);
+  const auto refused = table_.windows().bind_window(kPd, closed, kStart, 1, kRemoteRead, kQp);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(), "binding a memory window: check g refuses it");
   EXPECT_EQ(table_.entry(closed)->windows_bound, 0U);
   EXPECT_EQ(table_.live_count(), 1U);
   const MemoryHandle open = region(kAccessRights | kWindowBind);
-  EXPECT_TRUE(table_.bind_window(kPd, open, kStart, 1, kRemoteRead, kQp));
+  EXPECT_TRUE(table_.windows().bind_window(kPd, open, kStart, 1, kRemoteRead, kQp));
 }
 
 TEST_F(EntryTest, S004_07_a_write_right_after_deregistration_is_refused) {
   const MemoryHandle handle = region();
   const std::array<std::byte, 64> in{};
   ASSERT_TRUE(table_.entry(handle)->is_valid);
-  ASSERT_TRUE(table_.deregister(handle));
+  ASSERT_TRUE(table_.regions().deregister(handle));
   const PlacementResult refused = write_remote(table_, kPd, kQp, handle, kStart, in);
   EXPECT_FALSE(refused.ok());
   EXPECT_EQ(refused.failed, AccessCheck::kA);
@@ -202,8 +205,10 @@ TEST_F(EntryTest, S002_35_a_peer_ends_no_region_where_only_windows_serve_it) {
   for (const MrwtProfile profile : {MrwtProfile::kRegionsOk, MrwtProfile::kStrictWindows}) {
     const bool is_strict = profile == MrwtProfile::kStrictWindows;
     Mrwt table(4, random_, false, profile);
-    const MemoryHandle region = table.register_region(kPd, memory(), kAll, kStart).value();
-    const MemoryHandle window = table.bind_window(kPd, region, kStart, 8, kRemoteRead, kQp).value();
+    const MemoryHandle region =
+        table.regions().register_region(kPd, memory(), kAll, kStart).value();
+    const MemoryHandle window =
+        table.windows().bind_window(kPd, region, kStart, 8, kRemoteRead, kQp).value();
     EXPECT_EQ(table.end_by_peer(kPd, kQp, window), std::nullopt);
     EXPECT_EQ(table.end_by_peer(kPd, kQp, region),
               is_strict ? std::optional(AccessCheck::kB) : std::nullopt);

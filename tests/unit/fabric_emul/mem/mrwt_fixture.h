@@ -41,7 +41,7 @@ class MrwtTest : public testing::Test {
 
   base::MutableBytes memory() { return base::MutableBytes(buffer_).subspan(kCanary, kLength); }
   MemoryHandle region(std::uint8_t rights = kAll, PdId pd = kPd) {
-    return table_.register_region(pd, memory(), rights, kStart).value();
+    return table_.regions().register_region(pd, memory(), rights, kStart).value();
   }
   // The letter, or '-' when the access was allowed and carried out ('!': allowed outside the
   // buffer).

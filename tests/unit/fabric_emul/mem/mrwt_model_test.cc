@@ -40,7 +40,7 @@ class MrwtModelTest : public MrwtTest {
   void register_one() {
     const PdId pd = any_pd();
     const auto rights = static_cast<std::uint8_t>(dice_.below(32));
-    const auto handle = table_.register_region(pd, memory(), rights, kStart);
+    const auto handle = table_.regions().register_region(pd, memory(), rights, kStart);
     ASSERT_EQ(handle.has_value(), !is_full());
     if (handle) add(*handle, {false, kStart.value, kLength, rights, pd, {}});
   }
@@ -51,7 +51,8 @@ class MrwtModelTest : public MrwtTest {
     const auto rights = static_cast<std::uint8_t>(dice_.below(16));
     const std::uint64_t offset = dice_.below(kLength);
     const std::uint64_t length = 1 + dice_.below(kLength - offset);
-    const auto handle = table_.bind_window(pd, region, kStart + offset, length, rights, Qpn{});
+    const auto handle =
+        table_.windows().bind_window(pd, region, kStart + offset, length, rights, Qpn{});
     const auto parent = live_.find(region);
     ASSERT_EQ(handle.has_value(), parent != live_.end() && !parent->second.is_window &&
                                       parent->second.pd == pd &&
@@ -63,15 +64,15 @@ class MrwtModelTest : public MrwtTest {
     const MemoryHandle handle = pick();
     const auto entry = live_.find(handle);
     if (entry == live_.end()) {
-      ASSERT_FALSE(table_.deregister(handle));
-      ASSERT_FALSE(table_.unbind(handle));
+      ASSERT_FALSE(table_.regions().deregister(handle));
+      ASSERT_FALSE(table_.windows().unbind(handle));
       return;
     }
     const bool has_windows = std::any_of(live_.begin(), live_.end(), [&](const auto& other) {
       return other.second.is_window && other.second.parent == handle;
     });
-    const base::Status ended =
-        entry->second.is_window ? table_.unbind(handle) : table_.deregister(handle);
+    const base::Status ended = entry->second.is_window ? table_.windows().unbind(handle)
+                                                       : table_.regions().deregister(handle);
     ASSERT_EQ(ended.has_value(), !has_windows);
     if (ended) live_.erase(entry);
   }

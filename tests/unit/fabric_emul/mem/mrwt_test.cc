@@ -20,7 +20,7 @@ using namespace mrwt_fixture;
 TEST_F(MrwtTest, S002_02_a_window_reaches_its_sub_range_and_nothing_else) {
   const MemoryHandle handle = region(kLocalRead | kLocalWrite | kWindowBind);
   const MemoryHandle window =
-      table_.bind_window(kPd, handle, kStart + 1000, 100, kRemoteWrite, Qpn{}).value();
+      table_.windows().bind_window(kPd, handle, kStart + 1000, 100, kRemoteWrite, Qpn{}).value();
   const AccessResult inside =
       table_.access(window, kStart + 1000, 100, AccessKind::kRemoteWrite, kPd, kQp);
   ASSERT_TRUE(inside.ok());
@@ -49,41 +49,44 @@ TEST_F(MrwtTest, S002_02_binding_outside_the_region_fails) {
       Range{VirtualAddress(0), kMax},
   };
   for (const Range& range : outside) {
-    EXPECT_FALSE(table_.bind_window(kPd, handle, range.address, range.length, kRemoteRead, kQp));
-    EXPECT_EQ(table_.check_bind(kPd, handle, range.address, range.length), AccessCheck::kE);
+    EXPECT_FALSE(
+        table_.windows().bind_window(kPd, handle, range.address, range.length, kRemoteRead, kQp));
+    EXPECT_EQ(table_.windows().check_bind(kPd, handle, range.address, range.length),
+              AccessCheck::kE);
   }
   EXPECT_EQ(table_.live_count(), 1U);
-  EXPECT_TRUE(table_.bind_window(kPd, handle, kStart, kLength, kRemoteRead, kQp));
+  EXPECT_TRUE(table_.windows().bind_window(kPd, handle, kStart, kLength, kRemoteRead, kQp));
 }
 
 TEST_F(MrwtTest, S002_03_an_old_key_of_the_same_slot_is_refused) {
   const MemoryHandle old_handle = region();
-  ASSERT_TRUE(table_.deregister(old_handle));
+  ASSERT_TRUE(table_.regions().deregister(old_handle));
   EXPECT_EQ(try_access(old_handle, kStart, 1, AccessKind::kRemoteWrite), 'a');
   const MemoryHandle new_handle = region();
   EXPECT_EQ(table_.index_count(), 1U) << "the slot was reused";
   EXPECT_NE(old_handle, new_handle);
   for (const AccessKind kind : kKinds) EXPECT_EQ(try_access(old_handle, kStart, 1, kind), 'd');
-  EXPECT_FALSE(table_.deregister(old_handle));
+  EXPECT_FALSE(table_.regions().deregister(old_handle));
   EXPECT_TRUE(unchanged());
   EXPECT_EQ(try_access(new_handle, kStart, 1, AccessKind::kRemoteRead), '-');
 }
 
 TEST_F(MrwtTest, S002_03_identity_keys_show_index_and_instance) {
   Mrwt table(2, random_, true);
-  EXPECT_EQ(table.register_region(kPd, memory(), kAll).value(), MemoryHandle(0x00000001));
-  EXPECT_EQ(table.register_region(kPd, memory(), kAll).value(), MemoryHandle(0x00000101));
-  ASSERT_TRUE(table.deregister(MemoryHandle(0x00000001)));
-  EXPECT_EQ(table.register_region(kPd, memory(), kAll).value(), MemoryHandle(0x00000002));
+  EXPECT_EQ(table.regions().register_region(kPd, memory(), kAll).value(), MemoryHandle(0x00000001));
+  EXPECT_EQ(table.regions().register_region(kPd, memory(), kAll).value(), MemoryHandle(0x00000101));
+  ASSERT_TRUE(table.regions().deregister(MemoryHandle(0x00000001)));
+  EXPECT_EQ(table.regions().register_region(kPd, memory(), kAll).value(), MemoryHandle(0x00000002));
 }
 
 TEST_F(MrwtTest, free_indices_are_reused_oldest_first) {
   Mrwt table(3, random_, true);
   std::vector<MemoryHandle> handles;
-  for (int i = 0; i < 3; ++i) handles.push_back(table.register_region(kPd, memory(), kAll).value());
-  for (std::size_t index : {1U, 0U, 2U}) ASSERT_TRUE(table.deregister(handles[index]));
+  for (int i = 0; i < 3; ++i)
+    handles.push_back(table.regions().register_region(kPd, memory(), kAll).value());
+  for (std::size_t index : {1U, 0U, 2U}) ASSERT_TRUE(table.regions().deregister(handles[index]));
   for (std::uint32_t index : {1U, 0U, 2U}) {
-    const MemoryHandle next = table.register_region(kPd, memory(), kAll).value();
+    const MemoryHandle next = table.regions().register_region(kPd, memory(), kAll).value();
     EXPECT_EQ(Key::parse(next.value), (Key{index, 2}));
   }
 }
@@ -92,11 +95,12 @@ TEST_F(MrwtTest, an_index_is_retired_when_its_instance_would_wrap_and_no_handle_
   Mrwt table(1, random_, true);
   std::set<MemoryHandle> seen;
   for (int i = 0; i < 1000; ++i) {
-    const MemoryHandle handle = table.register_region(kPd, memory(), kAll, kStart).value();
+    const MemoryHandle handle =
+        table.regions().register_region(kPd, memory(), kAll, kStart).value();
     EXPECT_TRUE(seen.insert(handle).second);
     EXPECT_EQ(Key::parse(handle.value),
               (Key{static_cast<std::uint32_t>(i / 255), static_cast<std::uint8_t>(1 + i % 255)}));
-    ASSERT_TRUE(table.deregister(handle));
+    ASSERT_TRUE(table.regions().deregister(handle));
   }
   for (const MemoryHandle& handle : seen) {
     EXPECT_NE(try_access(table, handle, kStart, 1, AccessKind::kRemoteRead), '-');
@@ -105,45 +109,48 @@ TEST_F(MrwtTest, an_index_is_retired_when_its_instance_would_wrap_and_no_handle_
 
 TEST_F(MrwtTest, S002_06_no_window_without_the_binding_bit) {
   const MemoryHandle handle = region(kAccessRights);
-  EXPECT_EQ(table_.check_bind(kPd, handle, kStart, 1), AccessCheck::kG);
-  const auto refused = table_.bind_window(kPd, handle, kStart, 1, kRemoteRead, kQp);
+  EXPECT_EQ(table_.windows().check_bind(kPd, handle, kStart, 1), AccessCheck::kG);
+  const auto refused = table_.windows().bind_window(kPd, handle, kStart, 1, kRemoteRead, kQp);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("check g"), std::string::npos);
-  EXPECT_TRUE(table_.deregister(handle)) << "the refused bind left no count behind";
+  EXPECT_TRUE(table_.regions().deregister(handle)) << "the refused bind left no count behind";
 }
 
 // An access that breaks every rule fails the first; each rule mended shows the next letter.
 
 TEST_F(MrwtTest, M_06_length_zero_is_refused_at_registration_and_bind) {
-  EXPECT_FALSE(table_.register_region(kPd, {}, kAll));
-  EXPECT_FALSE(table_.register_region(kPd, memory().first(0), kAll, kStart));
+  EXPECT_FALSE(table_.regions().register_region(kPd, {}, kAll));
+  EXPECT_FALSE(table_.regions().register_region(kPd, memory().first(0), kAll, kStart));
   EXPECT_EQ(table_.live_count(), 0U);
   const MemoryHandle handle = region();
-  EXPECT_FALSE(table_.bind_window(kPd, handle, kStart, 0, kRemoteRead, Qpn{}));
-  EXPECT_EQ(table_.check_bind(kPd, handle, kStart, 0), AccessCheck::kE);
+  EXPECT_FALSE(table_.windows().bind_window(kPd, handle, kStart, 0, kRemoteRead, Qpn{}));
+  EXPECT_EQ(table_.windows().check_bind(kPd, handle, kStart, 0), AccessCheck::kE);
   EXPECT_EQ(table_.live_count(), 1U);
 }
 
 TEST_F(MrwtTest, deregister_waits_for_the_windows) {
   const MemoryHandle handle = region();
-  const MemoryHandle one = table_.bind_window(kPd, handle, kStart, 8, kRemoteRead, kQp).value();
-  const MemoryHandle two = table_.bind_window(kPd, handle, kStart, 8, kRemoteRead, kQp).value();
-  EXPECT_FALSE(table_.deregister(handle));
-  EXPECT_FALSE(table_.deregister(one)) << "a window is unbound";
-  EXPECT_FALSE(table_.unbind(handle)) << "a region is deregistered";
-  ASSERT_TRUE(table_.unbind(one));
+  const MemoryHandle one =
+      table_.windows().bind_window(kPd, handle, kStart, 8, kRemoteRead, kQp).value();
+  const MemoryHandle two =
+      table_.windows().bind_window(kPd, handle, kStart, 8, kRemoteRead, kQp).value();
+  EXPECT_FALSE(table_.regions().deregister(handle));
+  EXPECT_FALSE(table_.regions().deregister(one)) << "a window is unbound";
+  EXPECT_FALSE(table_.windows().unbind(handle)) << "a region is deregistered";
+  ASSERT_TRUE(table_.windows().unbind(one));
   EXPECT_EQ(try_access(one, kStart, 1, AccessKind::kRemoteRead), 'a');
-  EXPECT_FALSE(table_.deregister(handle));
+  EXPECT_FALSE(table_.regions().deregister(handle));
   EXPECT_EQ(try_access(two, kStart, 1, AccessKind::kRemoteRead), '-');
-  EXPECT_FALSE(table_.unbind(one)) << "once only";
-  ASSERT_TRUE(table_.unbind(two));
-  EXPECT_TRUE(table_.deregister(handle));
+  EXPECT_FALSE(table_.windows().unbind(one)) << "once only";
+  ASSERT_TRUE(table_.windows().unbind(two));
+  EXPECT_TRUE(table_.regions().deregister(handle));
   EXPECT_EQ(table_.live_count(), 0U);
 }
 
 TEST_F(MrwtTest, release_domain_ends_all_of_one_pd_only) {
   const MemoryHandle mine = region();
-  const MemoryHandle window = table_.bind_window(kPd, mine, kStart, 8, kRemoteRead, kQp).value();
+  const MemoryHandle window =
+      table_.windows().bind_window(kPd, mine, kStart, 8, kRemoteRead, kQp).value();
   const MemoryHandle other = region(kAll, kOtherPd);
   EXPECT_EQ(table_.release_domain(kPd), 2U);
   EXPECT_EQ(try_access(mine, kStart, 1, AccessKind::kRemoteRead), 'a');
@@ -154,18 +161,19 @@ TEST_F(MrwtTest, release_domain_ends_all_of_one_pd_only) {
 
 TEST_F(MrwtTest, a_full_table_refuses_and_recovers) {
   Mrwt table(2, random_);
-  const MemoryHandle first = table.register_region(kPd, memory(), kAll, kStart).value();
-  ASSERT_TRUE(table.bind_window(kPd, first, kStart, 8, kRemoteRead, kQp));
-  EXPECT_FALSE(table.register_region(kPd, memory(), kAll));
-  EXPECT_FALSE(table.bind_window(kPd, first, kStart, 8, kRemoteRead, kQp));
+  const MemoryHandle first = table.regions().register_region(kPd, memory(), kAll, kStart).value();
+  ASSERT_TRUE(table.windows().bind_window(kPd, first, kStart, 8, kRemoteRead, kQp));
+  EXPECT_FALSE(table.regions().register_region(kPd, memory(), kAll));
+  EXPECT_FALSE(table.windows().bind_window(kPd, first, kStart, 8, kRemoteRead, kQp));
   EXPECT_EQ(table.release_domain(kPd), 2U) << "the refused bind counted no window";
-  EXPECT_TRUE(table.register_region(kPd, memory(), kAll));
+  EXPECT_TRUE(table.regions().register_region(kPd, memory(), kAll));
 }
 
 TEST_F(MrwtTest, rights_that_do_not_exist_are_refused) {
-  EXPECT_FALSE(table_.register_region(kPd, memory(), 32));
+  EXPECT_FALSE(table_.regions().register_region(kPd, memory(), 32));
   const MemoryHandle handle = region();
-  EXPECT_FALSE(table_.bind_window(kPd, handle, kStart, 8, kRemoteRead | kWindowBind, kQp));
+  EXPECT_FALSE(
+      table_.windows().bind_window(kPd, handle, kStart, 8, kRemoteRead | kWindowBind, kQp));
   EXPECT_EQ(table_.live_count(), 1U);
 }
 
@@ -174,7 +182,7 @@ TEST_F(MrwtTest, S000_29_the_default_start_is_opaque) {
   std::set<std::uint64_t> starts;
   const auto process_address = reinterpret_cast<std::uintptr_t>(memory().data());
   for (int i = 0; i < 2000; ++i) {
-    const MemoryHandle handle = table.register_region(kPd, memory(), kAll).value();
+    const MemoryHandle handle = table.regions().register_region(kPd, memory(), kAll).value();
     const std::uint64_t start = table.start_of(handle).value;
     EXPECT_EQ(table.length_of(handle), kLength);
     EXPECT_EQ(start % 64, 0U);
@@ -209,7 +217,7 @@ TEST_F(MrwtTest, S000_29_the_process_address_is_drawn_again) {
   const auto hit = static_cast<std::uint64_t>((wanted + places - 1) / places);
   ScriptedRandom random({hit, hit, 12345});
   Mrwt table(1, random, true);
-  const MemoryHandle handle = table.register_region(kPd, aligned, kAll).value();
+  const MemoryHandle handle = table.regions().register_region(kPd, aligned, kAll).value();
   EXPECT_EQ(random.drawn(), 3U);
   EXPECT_NE(table.start_of(handle).value, address);
 }
@@ -219,7 +227,7 @@ using MrwtDeathTest = MrwtTest;
 TEST_F(MrwtDeathTest, asking_the_start_of_a_dead_handle_is_our_bug) {
   const MemoryHandle handle = region();
   EXPECT_EQ(table_.start_of(handle), kStart);
-  ASSERT_TRUE(table_.deregister(handle));
+  ASSERT_TRUE(table_.regions().deregister(handle));
   EXPECT_DEATH((void)table_.start_of(handle), "has_value");
 }
 

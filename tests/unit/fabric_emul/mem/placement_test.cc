@@ -19,7 +19,7 @@ class PlacementTest : public testing::Test {
     for (std::size_t i = 0; i < memory_.size(); ++i)
       memory_[i] = static_cast<std::byte>(i * 31 + 5);
     before_ = memory_;
-    handle_ = table_.register_region(kPd, memory_, kLocalRead | kLocalWrite).value();
+    handle_ = table_.regions().register_region(kPd, memory_, kLocalRead | kLocalWrite).value();
     start_ = table_.start_of(handle_).value;
   }
   Sge piece(std::uint64_t at, std::uint32_t length) const {
@@ -90,19 +90,20 @@ TEST_F(PlacementTest, S002_19_a_bad_last_piece_leaves_memory_unchanged) {
   pieces[1] = {VirtualAddress(std::numeric_limits<std::uint64_t>::max() - 3), 16, handle_};
   expect_refused(AccessCheck::kE);
   pieces[1] = piece(32, 16);
-  const MemoryHandle other_pd = table_.register_region(PdId{2}, memory_, kAccessRights).value();
+  const MemoryHandle other_pd =
+      table_.regions().register_region(PdId{2}, memory_, kAccessRights).value();
   pieces[1] = {table_.start_of(other_pd), 16, other_pd};
   expect_refused(AccessCheck::kC);
-  const MemoryHandle remote = table_.register_region(kPd, memory_, kRemoteRead).value();
+  const MemoryHandle remote = table_.regions().register_region(kPd, memory_, kRemoteRead).value();
   pieces[1] = {table_.start_of(remote), 16, remote};
   expect_refused(AccessCheck::kF);
-  ASSERT_TRUE(table_.deregister(remote));
+  ASSERT_TRUE(table_.regions().deregister(remote));
   expect_refused(AccessCheck::kA);
 }
 
 TEST_F(PlacementTest, S002_17_scatter_needs_local_write_and_gather_local_read) {
-  const MemoryHandle reads = table_.register_region(kPd, memory_, kLocalRead).value();
-  const MemoryHandle writes = table_.register_region(kPd, memory_, kLocalWrite).value();
+  const MemoryHandle reads = table_.regions().register_region(kPd, memory_, kLocalRead).value();
+  const MemoryHandle writes = table_.regions().register_region(kPd, memory_, kLocalWrite).value();
   const std::array from{Sge{table_.start_of(reads), 8, reads}};
   const std::array to{Sge{table_.start_of(writes), 8, writes}};
   std::array<std::byte, 8> bytes{};
@@ -114,10 +115,10 @@ TEST_F(PlacementTest, S002_17_scatter_needs_local_write_and_gather_local_read) {
 }
 
 TEST_F(PlacementTest, S002_13_a_window_is_no_local_piece) {
-  const MemoryHandle region = table_.register_region(kPd, memory_, kWindowBind).value();
+  const MemoryHandle region = table_.regions().register_region(kPd, memory_, kWindowBind).value();
   const VirtualAddress start = table_.start_of(region);
   const MemoryHandle window =
-      table_.bind_window(kPd, region, start, 64, kAccessRights, Qpn{}).value();
+      table_.windows().bind_window(kPd, region, start, 64, kAccessRights, Qpn{}).value();
   const std::array pieces{Sge{start, 8, window}};
   std::array<std::byte, 8> bytes{};
   EXPECT_EQ(gather(table_, kPd, pieces, 0, bytes).failed, AccessCheck::kB);

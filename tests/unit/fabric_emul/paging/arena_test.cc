@@ -58,7 +58,7 @@ class OnDemandTest : public testing::Test {
  protected:
   OnDemandTest() {
     const std::vector<std::byte*> out(3);
-    handle_ = table_
+    handle_ = table_.regions()
                   .register_pages(kPd, {out, 12, 100, 3 * kPage - 200}, kAccessRights,
                                   {kStart, {}, &pages_, nullptr})
                   .value();
@@ -142,14 +142,14 @@ TEST_F(OnDemandTest, only_a_page_that_is_in_and_its_own_is_taken_out) {
   OnDemandPages others(*arena_, 3);
   ASSERT_TRUE(write(0, pattern(10)).ok());
   EXPECT_FALSE(others.take_out(table_, handle_, 0)) << "the region has another source";
-  ASSERT_TRUE(table_.deregister(handle_));
+  ASSERT_TRUE(table_.regions().deregister(handle_));
   EXPECT_FALSE(pages_.take_out(table_, handle_, 0));
 }
 
 TEST_F(OnDemandTest, S002_10_what_shares_the_table_sees_pages_move) {
   ASSERT_TRUE(write(0, pattern(20)).ok());
   const MemoryHandle other =
-      table_.register_shared(kPd, handle_, kRemoteRead, VirtualAddress(0x900000)).value();
+      table_.regions().register_shared(kPd, handle_, kRemoteRead, VirtualAddress(0x900000)).value();
   ASSERT_TRUE(pages_.take_out(table_, handle_, 0));
   std::vector<std::byte> out(20);
   ASSERT_TRUE(read_remote(table_, kPd, kQp, other, VirtualAddress(0x900000), out).ok());

@@ -24,7 +24,7 @@ constexpr std::uint64_t kLength = 11000;
 class PlacementPagesTest : public testing::Test {
  protected:
   PlacementPagesTest() : before_(memory_.copy()) {
-    handle_ = table_
+    handle_ = table_.regions()
                   .register_pages(kPd, {pages_, 12, kFirst, kLength}, kAccessRights,
                                   {kStart, {}, nullptr, nullptr})
                   .value();
@@ -95,8 +95,10 @@ TEST_F(PlacementPagesTest, S002_09_a_remote_write_and_read_span_pages) {
 
 TEST_F(PlacementPagesTest, S002_17_remote_copies_need_their_right_and_a_length_of_0_is_checked) {
   std::array<std::byte, 100> span{};
-  const MemoryHandle reads = table_.register_region(kPd, span, kRemoteRead, kStart).value();
-  const MemoryHandle writes = table_.register_region(kPd, span, kRemoteWrite, kStart).value();
+  const MemoryHandle reads =
+      table_.regions().register_region(kPd, span, kRemoteRead, kStart).value();
+  const MemoryHandle writes =
+      table_.regions().register_region(kPd, span, kRemoteWrite, kStart).value();
   std::array<std::byte, 100> bytes;
   bytes.fill(std::byte{7});
   EXPECT_EQ(write_remote(table_, kPd, kQp, reads, kStart, bytes).failed, AccessCheck::kF);
@@ -125,7 +127,7 @@ class OneFrameTest : public testing::Test {
   std::unique_ptr<Arena> arena_ = Arena::make(1, 12).value();
   OnDemandPages source_{*arena_, 2};
   std::vector<std::byte*> out_ = std::vector<std::byte*>(2);
-  MemoryHandle handle_ = table_
+  MemoryHandle handle_ = table_.regions()
                              .register_pages(kPd, {out_, 12, 0, 2 * kFrameOverheadBytes},
                                              kAccessRights, {at(0), {}, &source_, nullptr})
                              .value();

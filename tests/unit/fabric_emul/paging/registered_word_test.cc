@@ -16,8 +16,8 @@ class RegisteredWordTest : public testing::Test, protected SwapConsumer {
   base::Result<MemoryHandle> try_region(std::atomic<std::uint32_t>* word,
                                         PageSource* source = nullptr) {
     const std::vector<std::byte*> pages{arena_->take()};
-    return table_.register_pages(PdId(1), {pages, 12, 0, 4096}, kAccessRights,
-                                 {{}, {}, source, word});
+    return table_.regions().register_pages(PdId(1), {pages, 12, 0, 4096}, kAccessRights,
+                                           {{}, {}, source, word});
   }
   void on_awake(MemoryHandle) override { ++woken_; }
 

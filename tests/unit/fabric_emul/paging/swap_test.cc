@@ -53,7 +53,7 @@ class Guest final : public IoIssuer {
       : pd(number), consumer(word, arbitrator, *this, 4), table_(table), fill_(number) {
     std::vector<std::byte*> pages;
     for (std::size_t i = 0; i < kPages; ++i) pages.push_back(arena.take());
-    region = table
+    region = table.regions()
                  .register_pages(pd, {pages, 12, kFirst, kLength}, kAccessRights | kWindowBind,
                                  {VirtualAddress(0x1000 * number), {}, nullptr, &word})
                  .value();
@@ -112,7 +112,8 @@ class SwapTest : public testing::Test {
 
 TEST_F(SwapTest, S004_09_a_region_that_has_no_word_is_pinned_and_cannot_be_swapped) {
   const std::vector<std::byte*> pages{arena_->take()};
-  const MemoryHandle pinned = table_.register_pages(guest_.pd, {pages, 12, 0, kPage}, 31).value();
+  const MemoryHandle pinned =
+      table_.regions().register_pages(guest_.pd, {pages, 12, 0, kPage}, 31).value();
   EXPECT_FALSE(arbitrator_.adopt(pinned, guest_.consumer));
   EXPECT_FALSE(arbitrator_.request(pinned, clock_.now(), std::chrono::seconds(1)));
   EXPECT_TRUE(table_.entry(pinned)->is_valid);
@@ -124,13 +125,13 @@ TEST_F(SwapTest, S004_09_a_region_that_has_no_word_is_pinned_and_cannot_be_swapp
 TEST_F(SwapTest, S004_09_only_its_own_frames_are_adopted) {
   std::atomic<std::uint32_t> word{0};
   const auto adopts = [&](const std::vector<std::byte*>& pages) {
-    const MemoryHandle region = table_
+    const MemoryHandle region = table_.regions()
                                     .register_pages(guest_.pd, {pages, 12, 0, pages.size() * kPage},
                                                     31, {{}, {}, nullptr, &word})
                                     .value();
     const bool adopted = arbitrator_.adopt(region, guest_.consumer).has_value();
     arbitrator_.forget(region);
-    EXPECT_TRUE(table_.deregister(region));
+    EXPECT_TRUE(table_.regions().deregister(region));
     return adopted;
   };
   std::byte* const mine = arena_->take();
@@ -240,10 +241,11 @@ TEST_F(SwapTest, S004_14_a_rogue_access_while_out_is_refused_and_the_key_stays_r
   }
   std::array<std::byte, 64> memory{};
   for (std::size_t i = 1; i < table_.entries_max(); ++i) {
-    EXPECT_NE(table_.register_region(guest_.pd, memory, 31).value(), guest_.region);
+    EXPECT_NE(table_.regions().register_region(guest_.pd, memory, 31).value(), guest_.region);
   }
-  EXPECT_FALSE(table_.register_region(guest_.pd, memory, 31)) << "its entry is not given away";
-  EXPECT_EQ(table_.att_count(), 1U) << "nor its translation table";
+  EXPECT_FALSE(table_.regions().register_region(guest_.pd, memory, 31))
+      << "its entry is not given away";
+  EXPECT_EQ(table_.regions().atts().count(), 1U) << "nor its translation table";
 }
 
 TEST_F(SwapTest, S004_15_back_in_other_frames_with_the_same_key_and_bytes) {
@@ -293,7 +295,7 @@ TEST_F(SwapTest, S004_14_S004_15_what_holds_after_each_step) {
 
 TEST_F(SwapTest, S004_16_a_window_is_refused_while_its_region_is_out_and_works_after) {
   const MemoryHandle window =
-      table_
+      table_.windows()
           .bind_window(guest_.pd, guest_.region, VirtualAddress(guest_.start().value + 4000), 300,
                        kRemoteWrite, kQp)
           .value();
@@ -356,7 +358,7 @@ TEST_F(SwapTest, S004_17_regions_come_back_in_the_order_of_interest) {
 
 // It would leave the quiesce bit of the consumer set, and nobody to reset it.
 TEST_F(SwapTest, S004_12_a_quiescable_region_is_not_reregistered) {
-  EXPECT_FALSE(table_.reregister(guest_.region, {.rights = kLocalRead}));
+  EXPECT_FALSE(table_.regions().reregister(guest_.region, {.rights = kLocalRead}));
   EXPECT_TRUE(guest_.read());
 }
 
@@ -365,7 +367,7 @@ TEST_F(SwapTest, a_region_that_was_deregistered_meanwhile_is_forgotten) {
   std::vector<std::byte*> taken;
   while (std::byte* const frame = arena_->take()) taken.push_back(frame);
   ASSERT_TRUE(arbitrator_.interest(guest_.region));
-  ASSERT_TRUE(table_.deregister(guest_.region));
+  ASSERT_TRUE(table_.regions().deregister(guest_.region));
   for (std::byte* const frame : taken) arena_->release(frame);
   EXPECT_EQ(arbitrator_.bring_back(), 0U);
   EXPECT_FALSE(arbitrator_.interest(guest_.region));

@@ -153,7 +153,7 @@ std::size_t plain_caller(Registrar& registrar, const fabric::Mrwt& table,
 }
 
 TEST_F(RegistrationCacheTest, S003_07_a_caller_of_the_plain_calls_gains_the_cache) {
-  EXPECT_EQ(plain_caller(table_, table_, at(0, 5000)), 200'000U);
+  EXPECT_EQ(plain_caller(table_.regions(), table_, at(0, 5000)), 200'000U);
   EXPECT_EQ(plain_caller(cache_, table_, at(0, 5000)), 200'000U);
   // Five separate buffers, and the placed ones as they grew together.
   EXPECT_EQ(count(RegCounter::kRegistered), 10U);
@@ -162,7 +162,7 @@ TEST_F(RegistrationCacheTest, S003_07_a_caller_of_the_plain_calls_gains_the_cach
 }
 
 TEST_F(RegistrationCacheTest, S003_07_what_is_not_the_caches_goes_to_the_table) {
-  const MemoryHandle plain = table_.register_region(kPd, at(0, kPage), kRead).value();
+  const MemoryHandle plain = table_.regions().register_region(kPd, at(0, kPage), kRead).value();
   EXPECT_TRUE(cache_.deregister(plain));
   EXPECT_EQ(table_.live_count(), 0U);
   EXPECT_FALSE(cache_.deregister(plain));
@@ -197,12 +197,13 @@ TEST_F(RegistrationCacheTest, S001_17_a_bound_window_keeps_its_region_as_at_the_
   const auto buffer = at(0, kPage);
   const MemoryHandle handle = get(buffer, kReadWrite | fabric::kWindowBind);
   const MemoryHandle window =
-      table_.bind_window(kPd, handle, cache_.own_start(buffer), 10, fabric::kRemoteRead, {})
+      table_.windows()
+          .bind_window(kPd, handle, cache_.own_start(buffer), 10, fabric::kRemoteRead, {})
           .value();
   EXPECT_FALSE(cache_.deregister(handle));
   EXPECT_FALSE(cache_.flush(handle));
   EXPECT_EQ(reach(handle, buffer), '\0');
-  EXPECT_TRUE(table_.unbind(window));
+  EXPECT_TRUE(table_.windows().unbind(window));
   EXPECT_TRUE(cache_.deregister(handle));
   EXPECT_EQ(table_.live_count(), 0U);
   EXPECT_TRUE(kernel_.locked.empty());
@@ -220,13 +221,13 @@ TEST_F(RegistrationCacheTest, X_23_memory_is_locked_as_long_as_it_is_registered)
 TEST_F(RegistrationCacheTest, X_25_an_entry_that_the_table_ended_is_registered_again) {
   const auto buffer = at(0, kPage);
   const MemoryHandle idle = get_put(buffer);
-  ASSERT_TRUE(table_.deregister(idle));
+  ASSERT_TRUE(table_.regions().deregister(idle));
   const MemoryHandle used = get(buffer);
   EXPECT_NE(used, idle);
   EXPECT_EQ(reach(used, buffer), '\0');
   EXPECT_EQ(table_.release_domain(kPd), 1U);
   // Its place in the table is taken by something else.
-  ASSERT_TRUE(table_.register_region(kPd, at(9 * kPage, kPage), kRead));
+  ASSERT_TRUE(table_.regions().register_region(kPd, at(9 * kPage, kPage), kRead));
   const MemoryHandle third = get(buffer);
   EXPECT_EQ(reach(third, buffer), '\0');
   EXPECT_EQ(count(RegCounter::kDead), 2U);

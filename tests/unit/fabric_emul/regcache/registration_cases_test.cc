@@ -181,7 +181,7 @@ TEST_F(RegistrationLimits, M_13_a_full_table_takes_what_is_idle_and_nothing_else
   get_put(piece(0));
   const MemoryHandle used = get(piece(1));
   for (std::size_t i = 0; i < 4; ++i) {
-    ASSERT_TRUE(table_.register_region(kPd, piece(10), kRead));
+    ASSERT_TRUE(table_.regions().register_region(kPd, piece(10), kRead));
   }
   const MemoryHandle third = get(piece(2));
   EXPECT_EQ(reach(used, piece(1)), '\0');

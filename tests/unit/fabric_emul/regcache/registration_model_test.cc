@@ -134,7 +134,7 @@ class RegistrationModel : public RegistrationTest {
     if (all.empty()) return;
     const Registration& entry = all[dice_.below(all.size())];
     if (is_dead(entry)) return;
-    ASSERT_TRUE(table_.deregister(entry.handle));
+    ASSERT_TRUE(table_.regions().deregister(entry.handle));
     dead_.insert(entry.handle);
     for (Use& use : used_) use.is_stopped |= use.handle == entry.handle;
   }

@@ -98,8 +98,9 @@ TEST_P(OpenQpTest, X_26_the_implicit_region_covers_the_space_without_remote_righ
   const MemoryHandle key = node.bound_key(user, at, 10);
   EXPECT_EQ(adapter.memory().entry(key)->type, EntryType::kWindow);
   EXPECT_EQ(adapter.memory().entry(region)->windows_bound, 1U);
-  EXPECT_FALSE(adapter.memory().set_page(region, 0, nullptr));
-  EXPECT_FALSE(adapter.memory().register_shared(PdId(77), region, kLocalRead, VirtualAddress(0)));
+  EXPECT_FALSE(adapter.memory().regions().set_page(region, 0, nullptr));
+  EXPECT_FALSE(
+      adapter.memory().regions().register_shared(PdId(77), region, kLocalRead, VirtualAddress(0)));
 }
 
 TEST_P(OpenQpTest, S000_28_added_grown_shrunk_remapped_removed) {

@@ -173,14 +173,14 @@ TEST_P(RkeyVerbsTest, S000_25_a_key_with_one_shot_can_be_bound_again) {
   Mrwt& table = adapter.memory();
   for (std::uint32_t shot = 0; shot < 2; ++shot) {
     ASSERT_TRUE(driver.bind_rkey(user, key, {at, 100, kRemoteWrite, true}));
-    EXPECT_TRUE(table.touch(key, Qpn(1), Psn(shot)));
-    EXPECT_FALSE(table.touch(key, Qpn(1), Psn(shot + 1)));
-    table.spend(key, Qpn(1), Psn(shot));
+    EXPECT_TRUE(table.one_touch().touch(key, Qpn(1), Psn(shot)));
+    EXPECT_FALSE(table.one_touch().touch(key, Qpn(1), Psn(shot + 1)));
+    table.one_touch().spend(key, Qpn(1), Psn(shot));
     EXPECT_EQ(remote(key, at, 1), 'a');
   }
   ASSERT_TRUE(driver.bind_rkey(user, key, {at, 100, kRemoteWrite}));
-  EXPECT_TRUE(table.touch(key, Qpn(1), Psn(7)));
-  EXPECT_TRUE(table.touch(key, Qpn(1), Psn(8))) << "of as many uses as it gets";
+  EXPECT_TRUE(table.one_touch().touch(key, Qpn(1), Psn(7)));
+  EXPECT_TRUE(table.one_touch().touch(key, Qpn(1), Psn(8))) << "of as many uses as it gets";
 }
 
 INSTANTIATE_TEST_SUITE_P(S000_30, RkeyVerbsTest, ::testing::ValuesIn(kForms), FormName{});
