@@ -120,7 +120,7 @@ class Adapter final : private LinkObserver {
   void on_path_narrowed(Link& link) override { connections_.on_path_narrowed(link); }
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
-  void on_cell(Link& link, const ReceivedCell& cell, base::Time now);
+  Qp* on_cell(Link& link, const ReceivedCell& cell, base::Time now);
   static base::Status check(const CommonInit& common);
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);

@@ -17,7 +17,7 @@ struct Case {
   std::uint64_t predicted;  // cells that are taken in a run in spite of it
   std::function<void(Cells&, PredictionTwins&)> cells = [](Cells&, PredictionTwins&) {};
   std::function<void(PredictionTwin&)> event = nullptr;
-  QpInit init{.mcp = kMcp, .ack_interval = 64};
+  QpInit init{.common = {.mcp = kMcp}, .ack_interval = 64};
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
@@ -145,22 +145,22 @@ std::vector<Case> cases() {
                  0,
                  [](Cells&, PredictionTwins&) {},
                  nullptr,
-                 {.mcp = kMcp, .ack_interval = 1}});
+                 {.common = {.mcp = kMcp}, .ack_interval = 1}});
   out.push_back({"an_ack_for_four",
                  8,
                  [](Cells&, PredictionTwins&) {},
                  nullptr,
-                 {.mcp = kMcp, .ack_interval = 4}});
+                 {.common = {.mcp = kMcp}, .ack_interval = 4}});
   out.push_back({"go_back_n_and_a_gap",
                  3,
                  [](Cells& cells, PredictionTwins&) { cells.erase(cells.begin() + 4); },
                  nullptr,
-                 {.mcp = kMcp, .ack_interval = 64, .selective_repeat = false}});
+                 {.common = {.mcp = kMcp}, .ack_interval = 64, .selective_repeat = false}});
   out.push_back({"rdma_is_not_accepted",
                  0,
                  [](Cells&, PredictionTwins&) {},
                  nullptr,
-                 {.mcp = kMcp, .accepts_rdma = false}});
+                 {.common = {.mcp = kMcp}, .accepts_rdma = false}});
   const auto event = [&](std::string name, std::uint64_t predicted, auto how) {
     out.push_back({std::move(name), predicted, [](Cells&, PredictionTwins&) {}, how});
   };
@@ -183,8 +183,9 @@ std::vector<Case> cases() {
   });
   behind_a_duplicate("duplicate_and_guard_refuses_the_end", 4,
                      [](PredictionTwin& twin) { twin.guard.from = 8 * kMcp; });
-  event("deregistered", 4,
-        [](PredictionTwin& twin) { ASSERT_TRUE(twin.table().deregister(twin.memory.handle)); });
+  event("deregistered", 4, [](PredictionTwin& twin) {
+    ASSERT_TRUE(twin.table().regions().deregister(twin.memory.handle));
+  });
   event("not_valid", 4, [](PredictionTwin& twin) {
     ASSERT_TRUE(twin.table().set_valid(twin.memory.handle, false));
   });
@@ -207,12 +208,13 @@ TEST(HeaderPrediction, S002_22_a_one_touch_window_ends_with_the_packet_of_a_run)
   PredictionTwins twins;
   MemoryHandle window;
   twins.both([&](PredictionTwin& twin) {
-    twin.connect({.mcp = kMcp});
+    twin.connect({.common = {.mcp = kMcp}});
     window = twin.table()
+                 .windows()
                  .bind_window(twin.pair.a().pd, twin.memory.handle, twin.memory.start,
                               PredictionTwin::kBytes, kRemoteWrite, {})
                  .value();
-    twin.table().make_one_touch(window);
+    twin.table().one_touch().enable(window);
   });
   PredictionTwin& model = twins.with;
   CellMaker maker(model.pair, 1, model.pairs[0].b, 0, model.pairs[0].a);
@@ -228,8 +230,9 @@ TEST(HeaderPrediction, S002_24_a_window_that_is_unbound_between_two_batches_ends
   PredictionTwins twins;
   MemoryHandle window;
   twins.both([&](PredictionTwin& twin) {
-    twin.connect({.mcp = kMcp});
+    twin.connect({.common = {.mcp = kMcp}});
     window = twin.table()
+                 .windows()
                  .bind_window(twin.pair.a().pd, twin.memory.handle, twin.memory.start,
                               PredictionTwin::kBytes, kRemoteWrite, twin.pairs[0].a)
                  .value();
@@ -239,7 +242,7 @@ TEST(HeaderPrediction, S002_24_a_window_that_is_unbound_between_two_batches_ends
   const Cells cells = write_of(maker, model.memory.start, window, 10 * kMcp, 1);
   const std::span<const std::vector<std::byte>> all(cells);
   twins.take(all.first(5));
-  twins.both([&](PredictionTwin& twin) { ASSERT_TRUE(twin.table().unbind(window)); });
+  twins.both([&](PredictionTwin& twin) { ASSERT_TRUE(twin.table().windows().unbind(window)); });
   twins.take(all.subspan(5));
   EXPECT_EQ(twins.difference(), "");
   EXPECT_EQ(model.predicted(), 4U);
@@ -251,14 +254,14 @@ TEST(HeaderPrediction, S000_22_a_one_touch_window_that_is_bound_again_ends_the_r
   PredictionTwins twins;
   MemoryHandle window;
   const auto bind = [&](PredictionTwin& twin) {
-    ASSERT_FALSE(twin.table().bind_reserved(twin.pair.a().pd, window, twin.memory.handle,
-                                            twin.memory.start, PredictionTwin::kBytes, kRemoteWrite,
-                                            {}));
-    twin.table().make_one_touch(window);
+    ASSERT_FALSE(twin.table().windows().bind_reserved(twin.pair.a().pd, window, twin.memory.handle,
+                                                      twin.memory.start, PredictionTwin::kBytes,
+                                                      kRemoteWrite, {}));
+    twin.table().one_touch().enable(window);
   };
   twins.both([&](PredictionTwin& twin) {
-    twin.connect({.mcp = kMcp});
-    window = twin.table().reserve_window(twin.pair.a().pd).value();
+    twin.connect({.common = {.mcp = kMcp}});
+    window = twin.table().windows().reserve_window(twin.pair.a().pd).value();
     bind(twin);
   });
   PredictionTwin& model = twins.with;
@@ -272,7 +275,7 @@ TEST(HeaderPrediction, S000_22_a_one_touch_window_that_is_bound_again_ends_the_r
   }();
   twins.take(std::span<const std::vector<std::byte>>(cells).first(5));
   twins.both([&](PredictionTwin& twin) {
-    ASSERT_FALSE(twin.table().clear_window(twin.pair.a().pd, window));
+    ASSERT_FALSE(twin.table().windows().clear_window(twin.pair.a().pd, window));
     bind(twin);
   });
   twins.take(second);
@@ -284,7 +287,7 @@ TEST(HeaderPrediction, S000_22_a_one_touch_window_that_is_bound_again_ends_the_r
 // A run may follow a cell that leaves nothing to do, such as an ACK: the reply is due all the same.
 TEST(HeaderPrediction, S004_04_a_run_behind_a_reply_is_acknowledged) {
   PredictionTwins twins;
-  twins.both([](PredictionTwin& twin) { twin.connect({.mcp = kMcp}); });
+  twins.both([](PredictionTwin& twin) { twin.connect({.common = {.mcp = kMcp}}); });
   PredictionTwin& model = twins.with;
   CellMaker maker(model.pair, 1, model.pairs[0].b, 0, model.pairs[0].a);
   Cells cells = write_of(maker, model.memory.start, model.memory.handle, 10 * kMcp, 1);
@@ -313,12 +316,13 @@ TEST(HeaderPrediction, S002_09_pages_that_lie_apart_are_written_cell_by_cell) {
   MemoryHandle in_a_row, apart;
   std::size_t i = 0;
   twins.both([&](PredictionTwin& twin) {
-    twin.connect({.mcp = kMcp});
+    twin.connect({.common = {.mcp = kMcp}});
     std::byte* at = pages[i++]->bytes.data();
     const std::array<std::byte*, 2> row{at + 4 * kPage, at + 5 * kPage};
     const std::array<std::byte*, 2> swapped{at, at + 2 * kPage};
     const auto reg = [&](const std::array<std::byte*, 2>& list, std::uint64_t start) {
       return twin.table()
+          .regions()
           .register_pages(twin.pair.a().pd, {list, 12, 0, 2 * kPage}, kAccessRights,
                           {.start = VirtualAddress(start), .control = {}})
           .value();

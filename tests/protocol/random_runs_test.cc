@@ -16,9 +16,9 @@ class RandomCells {
 
   // The difference that one sequence makes.
   std::string run_one(PredictionTwins& twins) {
-    QpInit init{.mcp = kMcp, .ack_interval = pick<std::uint16_t>({2, 8, 64})};
+    QpInit init{.common = {.mcp = kMcp}, .ack_interval = pick<std::uint16_t>({2, 8, 64})};
     init.selective_repeat = random_.below(3) != 0;
-    init.send_depth = init.receive_depth = 4;
+    init.common.send_depth = init.common.receive_depth = 4;
     init.window_bytes_max = 4096;
     twins.both([&](PredictionTwin& twin) { twin.connect(init); });
     make_target(twins);
@@ -57,15 +57,16 @@ class RandomCells {
       if (!has_window_) return;
       const Qpn bound = kind == 1 ? twin.pairs[0].a : Qpn();
       target_ = twin.table()
+                    .windows()
                     .bind_window(twin.pair.a().pd, twin.memory.handle, twin.memory.start,
                                  PredictionTwin::kBytes, kRemoteWrite, bound)
                     .value();
-      if (kind == 2) twin.table().make_one_touch(target_);
+      if (kind == 2) twin.table().one_touch().enable(target_);
     });
   }
   void end_target(PredictionTwins& twins) {
     twins.both([&](PredictionTwin& twin) {
-      if (has_window_) static_cast<void>(twin.table().unbind(target_));
+      if (has_window_) static_cast<void>(twin.table().windows().unbind(target_));
       static_cast<void>(twin.table().set_valid(twin.memory.handle, true));
       twin.disconnect();
     });
@@ -146,7 +147,7 @@ class RandomCells {
       QpAttr attr = twin.qp().attr();
       switch (what) {
         case 0:
-          static_cast<void>(twin.table().unbind(target_));
+          static_cast<void>(twin.table().windows().unbind(target_));
           break;
         case 1:
           static_cast<void>(twin.table().set_valid(twin.memory.handle, number % 2 == 0));

@@ -121,7 +121,7 @@ TEST(SentRuns, S002_19_memory_that_is_deregistered_in_the_middle_of_a_run_fails_
   Memory& from = pair.b().memory(100'000, 1);
   ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, 5));
   ASSERT_TRUE(pair.run_until([&] { return pair.b().count(TransportCounter::kTxPredicted) > 20; }));
-  ASSERT_TRUE(pair.b().adapter->memory().deregister(from.handle));
+  ASSERT_TRUE(pair.b().adapter->memory().regions().deregister(from.handle));
   ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() == 1; }));
   EXPECT_EQ(pair.b().sent[0].status, WcStatus::kLocalProtection);
   EXPECT_EQ(pair.b().qp(qp.b).state(), QpState::kErr);

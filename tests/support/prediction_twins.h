@@ -31,7 +31,7 @@ class PredictionTwin {
         memory(pair.a().memory(kBytes)),
         other_memory(pair.a().memory(kBytes)) {
     guard.start = memory.start.value;
-    table().set_guard(memory.handle, guard);
+    table().regions().set_guard(memory.handle, guard);
     pair.a().tap.is_recording = true;
   }
 

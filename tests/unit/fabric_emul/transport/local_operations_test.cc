@@ -29,7 +29,7 @@ class LocalOperationsTest : public MrwtTest {
     return context;
   }
   LocalWork bind_of(MemoryHandle region, PdId pd = kPd) {
-    return {.window = table_.reserve_window(pd).value(),
+    return {.window = table_.windows().reserve_window(pd).value(),
             .region = region,
             .address = kStart,
             .length = 64,
@@ -116,10 +116,10 @@ TEST_F(LocalOperationsTest, S002_22_a_window_of_one_touch_serves_one_packet) {
   local_.push(often);
   ASSERT_EQ(local_.run(WrOp::kBind, kNow), Step::kDone);
   ASSERT_EQ(local_.run(WrOp::kBind, kNow), Step::kDone);
-  EXPECT_TRUE(table_.touch(once.window, kQp, Psn(1)));
-  EXPECT_FALSE(table_.touch(once.window, kQp, Psn(2)));
-  EXPECT_TRUE(table_.touch(often.window, kQp, Psn(1)));
-  EXPECT_TRUE(table_.touch(often.window, kQp, Psn(2)));
+  EXPECT_TRUE(table_.one_touch().touch(once.window, kQp, Psn(1)));
+  EXPECT_FALSE(table_.one_touch().touch(once.window, kQp, Psn(2)));
+  EXPECT_TRUE(table_.one_touch().touch(often.window, kQp, Psn(1)));
+  EXPECT_TRUE(table_.one_touch().touch(often.window, kQp, Psn(2)));
 }
 
 TEST_F(LocalOperationsTest, S000_06_a_refusal_of_the_table_fails_and_changes_nothing) {
@@ -235,15 +235,15 @@ TEST_F(LocalOperationsTest, S002_31_the_status_of_a_failed_registration_names_it
   QpContext context = context_of(table);
   LocalOperations local(context);
 
-  table.give_up_reserved(local.reserve(registering(), new_region()).value().handle);
+  table.regions().give_up_reserved(local.reserve(registering(), new_region()).value().handle);
   EXPECT_EQ(local.make_region(), WcStatus::kRegisterEntry);
 
   const MemoryHandle ended = local.reserve(registering(), new_region()).value().handle;
-  table.give_up_reserved(ended);
-  const MemoryHandle later = table.register_region(kPd, memory(), kAccessRights).value();
+  table.regions().give_up_reserved(ended);
+  const MemoryHandle later = table.regions().register_region(kPd, memory(), kAccessRights).value();
   EXPECT_EQ(local.make_region(), WcStatus::kRegisterInstance);
   EXPECT_EQ(local.last_key(), ended);
-  ASSERT_TRUE(table.deregister(later));
+  ASSERT_TRUE(table.regions().deregister(later));
 
   struct alignas(4096) Page {
     std::array<std::byte, 4096> bytes;
