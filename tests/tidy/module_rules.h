@@ -17,7 +17,7 @@ inline Findings check_modules_leave_queues_alone(const SourceTree& tree) {
       "\\b(post_send|post_recv|post_register|poll_cq|create_cq|create_qp|create_stream|modify_qp|"
       "connect_qp|prepare_qp|find_qp|alloc_pd|register_region|register_pages|bind_window|SendWr|"
       "RecvWr|NewRegion|QpInit|QpAttr|CommonInit|StreamInit|Wc|Sge|Mrwt|RegionRegistrar|"
-      "WindowBinder)\b");
+      "WindowBinder)\\b");
   Findings findings;
   for (const SourceFile& file : tree) {
     const bool is_module = std::any_of(kModules.begin(), kModules.end(),

@@ -104,8 +104,8 @@ class Goals(unittest.TestCase):
     def test_more_is_better_for_rates(self):
         self.assertIn("1.600 (1.500 to 1.700), goal >= 1.5, beyond >= 2: met",
                       self.judged("V7", [15, 16, 17], [10, 10, 10]))
-        self.assertIn(": met\n", self.judged("V7", [11], [10]))
-        self.assertIn("short by 25%", self.judged("V7", [7.5], [10]))
+        self.assertIn(": met, and beyond\n", self.judged("V7", [21], [10]))
+        self.assertIn("short by 50%", self.judged("V7", [7.5], [10]))
 
     def test_less_is_better_for_times(self):
         self.assertIn("goal <= 1, beyond <= 0.7: met, and beyond", self.judged("V8", [6], [10]))
