@@ -46,7 +46,6 @@ class HostDaemon final : public control::Daemon {
   bool step(base::Time now) override;
   base::Time deadline() const override { return host_->deadline(); }
   std::uint64_t bytes_processed() const override { return host_->bytes_processed(); }
-  base::Duration stop_max() const override { return Host::kStopMax; }
   void begin_stop() override { host_->begin_stop(); }
   bool is_drained() const override { return host_->is_drained(); }
   void stop(base::Time now) override { host_->stop(now); }

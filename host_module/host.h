@@ -77,8 +77,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void on_tap_event(base::Time now);  // the port's event_fd is readable: its state changed
   // A clean stop, first half: the port is no longer read, frames that were read or have arrived are
   // still delivered, then the pools of both sides are flushed [S001-16]. Continue to call step()
-  // until is_drained(), for kStopMax at most; then call stop().
-  static constexpr base::Duration kStopMax = std::chrono::milliseconds(300);
+  // until is_drained(), for control::kStopMax at most; then call stop().
   void begin_stop() { is_stopping_ = true; }
   bool is_drained() const;
   // Second half, at once: closes the connection and turns the carrier off.

@@ -34,7 +34,6 @@ class IouDaemon final : public control::Daemon {
   bool step(base::Time now) override { return unit_->step(now); }
   base::Time deadline() const override { return unit_->deadline(); }
   std::uint64_t bytes_processed() const override { return unit_->bytes_processed(); }
-  base::Duration stop_max() const override { return Iou::kStopMax; }
   void begin_stop() override { unit_->begin_stop(); }
   bool is_drained() const override { return unit_->is_drained(); }
   void stop(base::Time now) override { unit_->stop(now); }

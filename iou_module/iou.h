@@ -74,8 +74,8 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
 
   // A clean stop, first half: the LANs are not read any more and no host is admitted. Frames that
   // were read or have arrived are still delivered, then the pools of both sides are flushed
-  // [S001-16]. Continue to call step() until is_drained(), for at most kStopMax; then stop().
-  static constexpr base::Duration kStopMax = std::chrono::milliseconds(300);
+  // [S001-16]. Continue to call step() until is_drained(), for at most control::kStopMax; then
+  // stop().
   void begin_stop();
   bool is_drained() const;
   // Second half: disconnects the hosts immediately.

@@ -40,7 +40,7 @@ base::Status DataLoop::run() {
 
 void DataLoop::watch_stop(base::Time now) {
   if (stop_at_ != base::kNever || !control_.stop_requested()) return;
-  stop_at_ = now + module_.stop_max();
+  stop_at_ = now + kStopMax;
   waiting_.poller().want(stop_fd_, false, false);  // it stays readable
   module_.begin_stop();
 }

@@ -23,7 +23,7 @@ class DataLoop {
            bool never_sleeps);
 
   // Returns when a stop was requested and everything in flight has arrived, or after
-  // Module::stop_max(). An error: an interface was deleted.
+  // kStopMax. An error: an interface was deleted.
   base::Status run();
 
  private:

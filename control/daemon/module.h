@@ -2,6 +2,7 @@
 // Called once per iteration of the loop, never per frame. Thread: the data thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -9,6 +10,9 @@
 #include "lan_bridge/frame_port.h"
 
 namespace splitnic::control {
+
+// The longest time that frames in flight may delay a clean stop.
+inline constexpr base::Duration kStopMax = std::chrono::milliseconds(300);
 
 class Module {
  public:
@@ -31,8 +35,7 @@ class Module {
   // Bytes of frames so far, both ways, as base::IdleStrategy counts them.
   virtual std::uint64_t bytes_processed() const = 0;
 
-  // A clean stop: begin_stop() once, then step() until is_drained() or for stop_max(), then stop().
-  virtual base::Duration stop_max() const = 0;
+  // A clean stop: begin_stop() once, then step() until is_drained() or for kStopMax, then stop().
   virtual void begin_stop() = 0;
   virtual bool is_drained() const = 0;
   virtual void stop(base::Time now) = 0;

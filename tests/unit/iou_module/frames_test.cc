@@ -1,4 +1,5 @@
 // Frames between a LAN and its hosts: VLANs, bursts, and what happens at a clean stop.
+#include "control/daemon/module.h"
 #include "tests/unit/iou_module/unit_harness.h"
 #include "tests/unit/lan_bridge/frame_builder.h"
 
@@ -276,7 +277,7 @@ TEST(FramesTest, F_51_what_was_accepted_arrives_before_a_clean_stop) {
     EXPECT_EQ(harness.lan().queued(), 1U) << "nothing more is read";
     harness.lan().writes_blocked = false;
     host.takes = true;
-    ASSERT_TRUE(harness.run_until([&] { return harness.unit->is_drained(); }, Iou::kStopMax));
+    ASSERT_TRUE(harness.run_until([&] { return harness.unit->is_drained(); }, control::kStopMax));
     EXPECT_EQ(harness.written[0].size(), 100U);
     harness.unit->stop(harness.clock.now());
     harness.run(2ms);
@@ -315,7 +316,7 @@ TEST(FramesTest, F_51_what_the_port_has_begun_to_split_goes_out_before_a_stop) {
   harness.run(2ms);
   EXPECT_FALSE(harness.unit->is_drained());
   harness.lan().writes_left = SIZE_MAX;
-  ASSERT_TRUE(harness.run_until([&] { return harness.unit->is_drained(); }, Iou::kStopMax));
+  ASSERT_TRUE(harness.run_until([&] { return harness.unit->is_drained(); }, control::kStopMax));
   ASSERT_EQ(harness.written[0].size(), 5U);
   for (const Frame& piece : harness.written[0]) {
     // Each has the tag of the PVID and then a correct checksum.
