@@ -1,7 +1,7 @@
 #include "host_module/admin.h"
 
+#include "control/setting.h"
 #include "control/values.h"
-#include "lan_bridge/frame/mtu.h"
 
 namespace splitnic::host {
 
@@ -45,27 +45,23 @@ void Admin::add_host(control::Snapshot& s, control::PeerInfo& peer) const {
 }
 
 control::Reply Admin::set(const std::string& what, const std::string& value) {
-  const auto bad = [](const std::string& why) {
-    return control::Reply{control::ReplyStatus::kBadRequest, why};
-  };
   if (tap_ == nullptr) return {control::ReplyStatus::kRefused, "not started yet"};
+  const auto setting = control::parse_setting(what, value);
+  if (!setting) return {control::ReplyStatus::kBadRequest, setting.error().text()};
   base::Status done;
-  if (what == "mac") {
-    const auto mac = control::parse_mac(value);
-    if (!mac) return bad(mac.error().text());
-    done = tap_->set_mac(*mac);
-  } else if (what == "mtu") {
-    const auto mtu = control::number_option("set mtu", value, lan::kMtuMin, lan::kTapMtuMax);
-    if (!mtu) return bad(mtu.error().text());
-    done = tap_->set_mtu(*mtu);
-  } else if (what == "filter") {
-    if (value != "promisc" && value != "normal") return bad("set filter: promisc or normal");
-    done = tap_->set_promiscuous(value == "promisc");
-  } else if (what == "link") {
-    if (value != "up" && value != "down") return bad("set link: up or down");
-    host_->nic().set_started(value == "up", clock_.now());
-  } else {
-    return bad("set: '" + what + "' is none of mac, mtu, filter and link");
+  switch (setting->kind) {
+    case control::Setting::Kind::kMac:
+      done = tap_->set_mac(setting->mac);
+      break;
+    case control::Setting::Kind::kMtu:
+      done = tap_->set_mtu(setting->mtu);
+      break;
+    case control::Setting::Kind::kFilter:
+      done = tap_->set_promiscuous(setting->is_promiscuous);
+      break;
+    case control::Setting::Kind::kLink:
+      host_->nic().set_started(setting->is_up, clock_.now());
+      break;
   }
   if (!done) return {control::ReplyStatus::kFailed, done.error().text()};
   host_->on_tap_event(clock_.now());

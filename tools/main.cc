@@ -4,16 +4,14 @@
 #include <string>
 
 #include "control/cli_app.h"
+#include "control/setting.h"
 #include "control/values.h"
-#include "lan_bridge/frame/mtu.h"
 #include "tools/bench_command.h"
 #include "tools/commands.h"
 
 namespace {
 
-namespace base = splitnic::base;
 namespace control = splitnic::control;
-namespace lan = splitnic::lan;
 namespace tools = splitnic::tools;
 
 struct Arguments {
@@ -50,26 +48,6 @@ void add_commands(CLI::App& app, Arguments& into) {
   tools::add_bench(app, into.bench);
 }
 
-// Checks what the program would refuse as bad usage.
-base::Status check_set(const std::string& what, const std::string& value) {
-  if (what == "mac") {
-    const auto mac = control::parse_mac(value);
-    return mac ? base::Status() : mac.error();
-  }
-  if (what == "mtu") {
-    const auto mtu = control::number_option("set mtu", value, lan::kMtuMin, lan::kTapMtuMax);
-    return mtu ? base::Status() : mtu.error();
-  }
-  if (what == "link") {
-    return value == "up" || value == "down" ? base::Status() : base::Error("set link: up or down");
-  }
-  if (what != "filter") {
-    return base::Error("set: '" + what + "' is none of mac, mtu, filter and link");
-  }
-  return value == "promisc" || value == "normal" ? base::Status()
-                                                 : base::Error("set filter: promisc or normal");
-}
-
 int bad_usage(const std::string& why) {
   std::fputs(control::refuse(control::kExitUsage, "splitnic", why).text.c_str(), stderr);
   return control::kExitUsage;
@@ -87,9 +65,9 @@ int run_ping(const Arguments& typed) {
 }
 
 int run_set(const Arguments& typed) {
-  if (const auto good = check_set(typed.what, typed.value); !good) {
-    return bad_usage(good.error().text());
-  }
+  // The program would refuse it as bad usage, too.
+  const auto setting = control::parse_setting(typed.what, typed.value);
+  if (!setting) return bad_usage(setting.error().text());
   control::Request request;
   request.command = control::Command::kSet;
   request.what = typed.what;
