@@ -52,7 +52,8 @@ base::Status check(const connect::Capabilities& theirs, const PairConfig& config
   }
   if (theirs.msg_max_size() < 2 || !is_message_max(theirs.msg_max(0)) ||
       !is_message_max(theirs.msg_max(1))) {
-    return base::Error("a message length that is not a multiple of 4 from 256 to 65536");
+    return base::Error("a message length that is not a multiple of 4 from " +
+                       std::to_string(kMsgMaxLeast) + " to " + std::to_string(kMsgMaxMost));
   }
   return {};
 }

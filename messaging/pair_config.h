@@ -9,6 +9,7 @@
 
 #include "messaging/pools/pool_spec.h"
 #include "messaging/wire/idata.h"
+#include "messaging/wire/message_header.h"
 
 namespace splitnic::messaging {
 
@@ -20,8 +21,9 @@ struct PairConfig {
   std::vector<PoolSpec> pools{kDefaultPools.begin(),
                               kDefaultPools.end()};  // > 256 elements: several pools
   std::uint32_t send_threshold = 0;  // rdma mode: frames up to this go as SendData on channel 0
-  std::uint32_t control_message_max = 4096;  // 256..65536; the smaller of both sides holds
-  std::uint32_t data_message_max = 65536;    // send mode
+  // kMsgMaxLeast to kMsgMaxMost, a multiple of 4; the smaller of both sides holds.
+  std::uint32_t control_message_max = kMsgMaxControl;
+  std::uint32_t data_message_max = kMsgMaxData;  // send mode
   // How the peer indicates writes into our pools; none: by message only. Form B needs exactly one
   // pool of at most 4 MiB, its element size a multiple of 64.
   std::optional<IdataForm> idata_form = IdataForm::kPoolElement;
