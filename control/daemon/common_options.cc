@@ -156,7 +156,8 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                "Allow traffic without keys beyond loopback and shm")
       ->group(group);
   app.add_option("--send-threshold", into.send_threshold,
-                 "In rdma mode, send frames of up to N bytes by Send (default 0: none)")
+                 "In rdma mode, send frames of up to N bytes (" +
+                     std::to_string(kSendThresholdMax) + " at most) by Send (default 0: none)")
       ->type_name("N")
       ->group(group);
   app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")

@@ -9,7 +9,9 @@
 
 #include "base/status.h"
 #include "fabric_emul/link/port.h"
+#include "lan_bridge/frame/vnet_header.h"
 #include "messaging/channel_pair.h"
+#include "messaging/wire/send_data.h"
 
 namespace CLI {
 class App;
@@ -18,7 +20,10 @@ class App;
 namespace splitnic::control {
 
 inline constexpr std::uint16_t kCellPayloadMin = 64;
-inline constexpr std::uint32_t kSendThresholdMax = 4080;  // a SendData on the control channel
+// Bytes of the longest frame, without vnet header, that fits a SendData on the control channel.
+inline constexpr std::uint32_t kSendThresholdMax =
+    messaging::SendData::data_max(messaging::kMsgMaxControl) - lan::VnetHeader::kBytes;
+static_assert(kSendThresholdMax == 4068);  // as in the manual pages
 inline constexpr std::uint32_t kElementBytesMin = 64;
 
 struct CommonOptions {

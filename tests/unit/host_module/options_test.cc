@@ -207,7 +207,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--link-profile", {"", "shm", "Full"}},
       {"--mtu", {"67", "65522", "x", "1500.5"}},
       {"--name", {"a/b", ".hidden", "a b"}},
-      {"--send-threshold", {"-1", "4081"}},
+      {"--send-threshold", {"-1", "4069"}},
       {"--control", {std::string(108, 'x')}},
       {"--log-level", {"loud"}},
       {"--config", {"/nonexistent.toml"}}};

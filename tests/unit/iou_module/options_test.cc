@@ -88,7 +88,7 @@ TEST(IouOptionsTest, every_option) {
                                   "rack",
                                   "--insecure-lab",
                                   "--send-threshold",
-                                  "4080",
+                                  "4068",
                                   "--control",
                                   "c.sock",
                                   "--log-level",
@@ -113,7 +113,7 @@ TEST(IouOptionsTest, every_option) {
   EXPECT_TRUE(o.common.is_busy_polling);
   EXPECT_EQ(o.common.mtu, 1400U);
   EXPECT_EQ(o.common.name(), "rack");
-  EXPECT_EQ(o.common.pair.send_threshold, 4080U + lan::kVnetHeaderBytes);
+  EXPECT_EQ(o.common.pair.send_threshold, 4068U + lan::kVnetHeaderBytes);
   EXPECT_EQ(o.common.control_path, "c.sock");
   EXPECT_EQ(o.common.log_level, "error");
   EXPECT_EQ(o.common.capture_path, "f.pcapng");
