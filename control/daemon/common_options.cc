@@ -17,10 +17,7 @@
 namespace splitnic::control {
 namespace {
 
-// Pool references and element numbers have 8 bits each in immediate data.
-constexpr std::uint32_t kPoolsMax = 256;
-constexpr std::uint32_t kElementsPerPool = 256;
-constexpr std::uint32_t kElementsMax = kPoolsMax * kElementsPerPool;
+constexpr std::uint32_t kElementsMax = messaging::kIdataPools * messaging::kIdataElements;
 constexpr std::uint64_t kPoolBytesMax = std::uint64_t{1} << 32;
 
 std::string make_node_name(std::string text) {
@@ -38,12 +35,14 @@ base::Result<std::vector<messaging::PoolSpec>> check_pools(const std::vector<std
   for (const std::string& text : typed) {
     const auto pool = parse_pool(text);
     if (!pool) return pool.error().within("--pool");
-    references += (pool->count + kElementsPerPool - 1) / kElementsPerPool;
+    references += (pool->count + messaging::kIdataElements - 1) / messaging::kIdataElements;
     bytes += std::uint64_t{pool->count} * pool->size;
     pools.push_back(*pool);
   }
-  if (references > kPoolsMax) {
-    return base::Error("--pool: more than 256 pools of 256 elements in all");
+  if (references > messaging::kIdataPools) {
+    return base::Error("--pool: more than " + std::to_string(messaging::kIdataPools) +
+                       " pools of " + std::to_string(messaging::kIdataElements) +
+                       " elements in all");
   }
   if (bytes > kPoolBytesMax) return base::Error("--pool: more than 4 GiB in all");
   std::stable_sort(pools.begin(), pools.end(),
@@ -119,9 +118,10 @@ base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
                                  static_cast<std::uint32_t>(*size)};
     }
   }
-  return base::Error(
-      "'" + text +
-      "' is not COUNTxSIZE like 1024x2048, with 1 to 65536 elements of 64 to 65536 bytes");
+  return base::Error("'" + text + "' is not COUNTxSIZE like 1024x2048, with 1 to " +
+                     std::to_string(kElementsMax) + " elements of " +
+                     std::to_string(kElementBytesMin) + " to " +
+                     std::to_string(messaging::kIdataBytesMax) + " bytes");
 }
 
 void add_common_options(CLI::App& app, CommonArguments& into) {

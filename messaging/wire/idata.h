@@ -14,6 +14,7 @@ namespace splitnic::messaging {
 
 enum class IdataForm : std::uint8_t { kPoolElement, kOffsetLength };  // A, B; per direction
 
+// Form A has 8 bits for a pool reference and 8 for an element.
 inline constexpr std::uint32_t kIdataPools = 256;
 inline constexpr std::uint32_t kIdataElements = 256;
 inline constexpr std::uint32_t kIdataBytesMax = 65536;                        // coded as 0
