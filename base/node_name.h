@@ -1,10 +1,11 @@
 // The rule for names of nodes: 1 to 64 letters, digits, '.', '_' and '-', with no '.' in front.
 // Such a name is safe as part of a path, in a log line and in the name of a counter. It holds for
-// --name and for the name that a peer announces.
+// --name and for the default name; the name that a peer announces is cleaned to fit it.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace splitnic::base {
@@ -19,6 +20,16 @@ constexpr bool is_node_name_char(char c) {
 constexpr bool is_node_name(std::string_view text) {
   return !text.empty() && text.size() <= kNodeNameMax && text[0] != '.' &&
          std::ranges::all_of(text, is_node_name_char);
+}
+
+// Returns the text cut to kNodeNameMax bytes, with '_' for every byte that the rule forbids; empty
+// only if `text` is.
+inline std::string clean_node_name(std::string_view text) {
+  std::string name(text.substr(0, kNodeNameMax));
+  std::ranges::replace_if(
+      name, [](char c) { return !is_node_name_char(c); }, '_');
+  if (name.starts_with('.')) name.front() = '_';
+  return name;
 }
 
 }  // namespace splitnic::base

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/node_name.h"
 #include "lan_bridge/frame/mtu.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
-#include "messaging/cfgutil/node_name.h"
 
 namespace splitnic::iou {
 namespace {
@@ -137,7 +137,7 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   // Every frame carries the virtio-net header; a host that does not support it cannot be served.
   if ((ask.features_wanted() & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kBadValue);
   const lan::PortState state = lan_.state();
-  host.nic().node_name = messaging::clean_node_name(ask.node_name());
+  host.nic().node_name = base::clean_node_name(ask.node_name());
   host.nic().granted =
       lan::offloads_in_force(static_cast<std::uint32_t>(ask.features_wanted()) &
                              (lan::kOffloadChecksum | lan::kOffloadTso4 | lan::kOffloadTso6 |

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "messaging/cfgutil/node_name.h"
+#include "base/node_name.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::messaging {
@@ -71,7 +71,7 @@ base::Result<Agreement> agree(base::Bytes private_data, const PairConfig& config
       .data_message_max = std::min(theirs.msg_max(1), config.data_message_max),
       .form_in = agreed_form(coded(config.idata_form), theirs.idata_form_out()),
       .form_out = agreed_form(theirs.idata_form_in(), connect::IDATA_FORM_OFFSET_LENGTH),
-      .peer_name = clean_node_name(theirs.node_name()),
+      .peer_name = base::clean_node_name(theirs.node_name()),
       .peer_queues = std::max(theirs.queues(), 1U),
   };
 }

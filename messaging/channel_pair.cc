@@ -4,13 +4,20 @@
 #include <utility>
 
 #include "base/check.h"
-#include "messaging/cfgutil/node_name.h"
 
 namespace splitnic::messaging {
 namespace {
 
 // Frames that wait in slots: at most all receives of the send mode, or the spares of channel 0.
 constexpr std::size_t kSlotsMax = 512 + 64;
+
+// Returns the peer's text as a line for our log: printable ASCII, at most 200 characters.
+std::string clean_line(std::string_view theirs) {
+  std::string line(theirs.substr(0, 200));
+  std::ranges::replace_if(
+      line, [](char c) { return c < ' ' || c > '~'; }, '_');
+  return line;
+}
 
 }  // namespace
 

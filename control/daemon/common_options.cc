@@ -20,13 +20,6 @@ namespace {
 constexpr std::uint32_t kElementsMax = messaging::kIdataPools * messaging::kIdataElements;
 constexpr std::uint64_t kPoolBytesMax = std::uint64_t{1} << 32;
 
-std::string make_node_name(std::string text) {
-  text = text.substr(0, base::kNodeNameMax);
-  std::ranges::replace_if(
-      text, [](char c) { return !base::is_node_name_char(c); }, '_');
-  return is_node_name(text) ? text : "node";
-}
-
 base::Result<std::vector<messaging::PoolSpec>> check_pools(const std::vector<std::string>& typed) {
   using messaging::PoolSpec;
   std::vector<PoolSpec> pools;
@@ -84,7 +77,8 @@ base::Status check_pair(const CommonArguments& typed, const std::string& default
     return base::Error("--name: '" + typed.name +
                        "' is not a name of 1 to 64 letters, digits, '.', '_' and '-'");
   }
-  out.node_name = typed.name.empty() ? make_node_name(default_name) : typed.name;
+  out.node_name = typed.name.empty() ? base::clean_node_name(default_name) : typed.name;
+  if (out.node_name.empty()) out.node_name = "node";
   return {};
 }
 

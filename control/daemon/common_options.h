@@ -59,8 +59,8 @@ struct CommonArguments {
 
 // Adds the shared options to `app`, --config among them.
 void add_common_options(CLI::App& app, CommonArguments& into);
-// Without --name the node is called `default_name`, with '_' for every character that a node name
-// cannot have.
+// Without --name the node is called base::clean_node_name(default_name), or "node" if that is
+// empty.
 base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
                                                  const std::string& default_name);
 

@@ -71,7 +71,7 @@ TEST(CommonOptionsTest, a_default_name_is_made_a_node_name) {
   };
   EXPECT_EQ(name_of("lab-nic0"), "lab-nic0");
   EXPECT_EQ(name_of("my lab/nic0"), "my_lab_nic0");
-  EXPECT_EQ(name_of(".hidden"), "node");
+  EXPECT_EQ(name_of(".hidden"), "_hidden");
   EXPECT_EQ(name_of(""), "node");
   EXPECT_EQ(name_of(std::string(100, 'x')), std::string(64, 'x'));
 }
