@@ -7,6 +7,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -67,16 +68,12 @@ spdlog::logger& logger() {
 }  // namespace
 
 bool set_log_level(std::string_view level) {
-  if (level == "debug")
-    logger().set_level(spdlog::level::debug);
-  else if (level == "info")
-    logger().set_level(spdlog::level::info);
-  else if (level == "warn")
-    logger().set_level(spdlog::level::warn);
-  else if (level == "error")
-    logger().set_level(spdlog::level::err);
-  else
-    return false;
+  constexpr std::array kLevels = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                  spdlog::level::err};
+  static_assert(kLevels.size() == kLogLevels.size());
+  const auto found = std::ranges::find(kLogLevels, level);
+  if (found == kLogLevels.end()) return false;
+  logger().set_level(kLevels[static_cast<std::size_t>(found - kLogLevels.begin())]);
   return true;
 }
 

@@ -3,6 +3,7 @@
 // called per frame.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,10 @@ namespace splitnic::base {
 
 inline constexpr int kLinesPerSecond = 10;
 
-// Levels: "debug", "info", "warn", "error". False if the name is none of them.
+// From the most lines to the fewest.
+inline constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warn", "error"};
+
+// False if the name is none of kLogLevels.
 bool set_log_level(std::string_view level);
 void log_info(const std::string& line);
 void log_warn(const std::string& line);

@@ -41,7 +41,8 @@ void add_options(CLI::App& app, Arguments& into) {
          "Return memory of an idle NIC to the machine after this many seconds (default 0: never)")
       ->type_name("SECONDS");
   app.add_option("--queues", into.queues,
-                 "Data channels, 1 to 8; flows are spread over them (default 1)")
+                 "Data channels, 1 to " + std::to_string(messaging::kQueuesMax) +
+                     "; flows are spread over them (default 1)")
       ->type_name("N");
   app.add_flag("--no-uso", into.has_no_uso,
                "Use no UDP segmentation offload (USO) on the interface");
@@ -90,7 +91,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
     return base::Error("--fabric-dev: the fabric cannot run over the interface it makes");
   }
   out.fabric_device = typed.fabric_device;
-  const auto nic = control::number_option("--nic", typed.nic, 0, kNicMax);
+  const auto nic = control::number_option("--nic", typed.nic, 0, control::kNicsMax - 1);
   if (!nic) return nic.error();
   out.nic = *nic;
   out.has_no_uso = typed.has_no_uso;

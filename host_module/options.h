@@ -34,7 +34,6 @@ struct HostOptions {
   control::CommonOptions common;
 };
 
-inline constexpr std::uint32_t kNicMax = 255;
 inline constexpr std::uint32_t kIdleReleaseMax = 86400;
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "iou_module/lan_nic.h"
+#include "iou_module/options.h"
 #include "iou_module/quarantine.h"
 
 namespace splitnic::iou {
@@ -20,7 +21,7 @@ namespace splitnic::iou {
 struct IouConfig {
   AttachedHostConfig host;
   NicPolicy policy;
-  std::size_t hosts_max = 64;  // on all NICs together
+  std::size_t hosts_max = kMaxHostsDefault;  // on all NICs together
 };
 
 // Room for this number of hosts with all the queues that each may have, so that none takes what

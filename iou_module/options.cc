@@ -13,7 +13,7 @@ constexpr const char* kDefaultListen = "udp://0.0.0.0:7471";
 struct Arguments {
   std::vector<std::string> lan;
   std::vector<std::string> listen;
-  std::string max_hosts = "64";
+  std::string max_hosts = std::to_string(kMaxHostsDefault);
   std::vector<std::string> allow;
   std::string lan_mtu = "keep";
   control::CommonArguments common;
@@ -25,11 +25,13 @@ void add_options(CLI::App& app, Arguments& into) {
                         "repeat, one NIC each",
                         "PORT")
       ->required();
-  control::add_repeated(app, "--listen", into.listen,
-                        "Where hosts attach: udp://ADDRESS:PORT or shm://NAME; may repeat (default "
-                        "udp://0.0.0.0:7471)",
-                        "ADDR");
-  app.add_option("--max-hosts", into.max_hosts, "Maximum number of hosts (default 64)")
+  control::add_repeated(
+      app, "--listen", into.listen,
+      "Where hosts attach: udp://ADDRESS:PORT or shm://NAME; may repeat (default " +
+          std::string(kDefaultListen) + ")",
+      "ADDR");
+  app.add_option("--max-hosts", into.max_hosts,
+                 "Maximum number of hosts (default " + into.max_hosts + ")")
       ->type_name("N");
   control::add_repeated(app, "--allow", into.allow,
                         "Addresses that may attach; may repeat (default all)", "CIDR");
@@ -46,7 +48,8 @@ bool is_same(const control::PortSpec& a, const control::PortSpec& b) {
 }
 
 base::Status check_lan(const Arguments& typed, IouOptions& out) {
-  if (typed.lan.size() > kLanPortsMax) return base::Error("--lan: more than 256 NICs");
+  if (typed.lan.size() > control::kNicsMax)
+    return base::Error("--lan: more than " + std::to_string(control::kNicsMax) + " NICs");
   for (const std::string& text : typed.lan) {
     auto port = control::parse_lan_port(text);
     if (!port) return port.error().within("--lan");

@@ -12,17 +12,17 @@
 
 namespace splitnic::iou {
 
+inline constexpr std::uint32_t kMaxHostsDefault = 64;
+inline constexpr std::uint32_t kMaxHostsMax = 4096;
+
 struct IouOptions {
   std::vector<control::PortSpec> lan;     // NIC 0, 1, ...; at least one
   std::vector<control::Endpoint> listen;  // at least one; never a name
-  std::uint32_t max_hosts = 64;
+  std::uint32_t max_hosts = kMaxHostsDefault;
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
   control::CommonOptions common;
 };
-
-inline constexpr std::uint32_t kMaxHostsMax = 4096;
-inline constexpr std::size_t kLanPortsMax = 256;
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:
 // MACHINE-iou.

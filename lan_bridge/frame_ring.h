@@ -12,12 +12,13 @@
 #include "base/check.h"
 #include "base/ring.h"
 #include "lan_bridge/frame/mtu.h"
+#include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::lan {
 
 // The virtio-net header that precedes every Ethernet frame, also in a pool element.
 // docs/nic_service.md#init_nic
-inline constexpr std::size_t kVnetHeaderBytes = 12;
+inline constexpr std::size_t kVnetHeaderBytes = VnetHeader::kBytes;
 // The longest frame that one read from a TAP or LAN may return: 64 KiB of IP, Ethernet header, two
 // tags and the vnet header.
 inline constexpr std::size_t kFrameBytesMax =

@@ -18,9 +18,9 @@
 namespace splitnic::control {
 
 struct CarrierConfig {
-  std::string bind_device{};     // UDP: the interface to stay on; "": any
-  bool has_no_gso = false;       // UDP: one datagram per system call
-  std::size_t clients_max = 64;  // shm, listening
+  std::string bind_device{};  // UDP: the interface to stay on; "": any
+  bool has_no_gso = false;    // UDP: one datagram per system call
+  std::size_t clients_max = fabric::ShmConfig{}.clients_max;  // shm, listening
 };
 
 struct Carrier {

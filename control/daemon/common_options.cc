@@ -53,6 +53,16 @@ std::string default_pools_text() {
   return text;
 }
 
+// As a sentence lists them: "debug, info, warn and error".
+std::string log_levels(const std::string& before_last) {
+  std::string text(base::kLogLevels.front());
+  for (std::size_t i = 1; i < base::kLogLevels.size(); ++i) {
+    text += i + 1 < base::kLogLevels.size() ? ", " : before_last;
+    text += base::kLogLevels[i];
+  }
+  return text;
+}
+
 base::Status check_pair(const CommonArguments& typed, const std::string& default_name,
                         messaging::PairConfig& out) {
   const bool is_mode_given = !typed.mode.empty();
@@ -157,7 +167,8 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
       ->type_name("PATH")
       ->group(group);
-  app.add_option("--log-level", into.log_level, "debug, info, warn or error (default info)")
+  app.add_option("--log-level", into.log_level,
+                 log_levels(" or ") + " (default " + into.log_level + ")")
       ->type_name("LEVEL")
       ->group(group);
   app.add_option("--capture", into.capture, "Write all fabric datagrams to F.pcapng")
@@ -181,10 +192,8 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   if (const auto address = unix_endpoint(out.control_path); !address) {
     return address.error().within("--control");
   }
-  constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warn", "error"};
-  if (std::ranges::find(kLevels, typed.log_level) == kLevels.end()) {
-    return base::Error("--log-level: '" + typed.log_level +
-                       "' is none of debug, info, warn and error");
+  if (std::ranges::find(base::kLogLevels, typed.log_level) == base::kLogLevels.end()) {
+    return base::Error("--log-level: '" + typed.log_level + "' is none of " + log_levels(" and "));
   }
   out.log_level = typed.log_level;
   out.is_busy_polling = typed.is_busy_polling;

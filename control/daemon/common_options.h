@@ -25,6 +25,7 @@ inline constexpr std::uint32_t kSendThresholdMax =
     messaging::SendData::data_max(messaging::kMsgMaxControl) - lan::VnetHeader::kBytes;
 static_assert(kSendThresholdMax == 4068);  // as in the manual pages
 inline constexpr std::uint32_t kElementBytesMin = 64;
+inline constexpr std::uint32_t kNicsMax = 256;  // LAN NICs of one I/O unit, from 0
 
 struct CommonOptions {
   // Mode, pools (smallest size first), send threshold and node name.
@@ -37,7 +38,7 @@ struct CommonOptions {
   bool predicts_headers = true;
   bool is_insecure_lab = false;
   std::string control_path;
-  std::string log_level;     // "debug", "info", "warn", "error"
+  std::string log_level;     // of base::kLogLevels
   std::string capture_path;  // "": none
 
   const std::string& name() const { return pair.node_name; }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "fabric_emul/underlay/underlay.h"
+
 namespace splitnic::fabric {
 namespace {
 
-constexpr std::size_t kStrideMax = 65000;
+constexpr std::size_t kStrideMax = kBatchBytesMax;
 
 }  // namespace
 

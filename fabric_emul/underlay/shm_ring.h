@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "fabric_emul/underlay/underlay.h"
 
 namespace splitnic::fabric {
 
@@ -31,7 +32,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 inline constexpr std::size_t kShmStep = 64;
 inline constexpr std::size_t kShmRecordHeader = 8;
 // The longest batch that an underlay puts, its batch_bytes_max(). A longer record is invalid.
-inline constexpr std::size_t kShmBatchMax = 65000;
+inline constexpr std::size_t kShmBatchMax = kBatchBytesMax;
 
 class ShmRing {
  public:

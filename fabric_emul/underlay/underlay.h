@@ -15,6 +15,10 @@
 
 namespace splitnic::fabric {
 
+// Bytes of the longest batch, and so of the longest datagram: what UDP takes in one call (65507),
+// rounded down.
+inline constexpr std::size_t kBatchBytesMax = 65000;
+
 // Where a datagram came from or goes to, opaque above the underlay (UDP: the sockaddr; others: a
 // number).
 struct PeerAddress {
@@ -87,7 +91,7 @@ class Underlay {
   // Returns the largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP
   // headers).
   virtual std::size_t datagram_bytes_max(const PeerAddress& to) const = 0;
-  virtual std::size_t batch_bytes_max() const { return 65000; }
+  virtual std::size_t batch_bytes_max() const { return kBatchBytesMax; }
   // Returns the size of the receive buffer, which INIT announces to the peer.
   virtual std::size_t receive_buffer_bytes() const = 0;
   // Returns the descriptor to poll for input (and for output after kBlocked); -1 if there is none.

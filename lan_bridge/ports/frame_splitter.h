@@ -18,7 +18,6 @@
 
 namespace splitnic::lan {
 
-static_assert(kVnetHeaderBytes == VnetHeader::kBytes);
 inline constexpr std::uint32_t kOffloadsSuper = kOffloadTso4 | kOffloadTso6 | kOffloadUso;
 inline constexpr std::uint32_t kOffloadsAlways = kOffloadVlan | kOffloadVnet;
 inline constexpr std::uint32_t kOffloadsAll = kOffloadChecksum | kOffloadsSuper | kOffloadsAlways;
