@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
+#include "tests/support/qp_values.h"
 
 namespace splitnic::fabric::testing::state_pairs_test {
 
@@ -18,24 +19,8 @@ class StatePairs : public ::testing::TestWithParam<Service> {
   }
   // Legal for every change: this adapter has one link.
   QpAttr values() {
-    QpAttr v;
-    v.rights = kRemoteRead;
-    v.sl = 3;
+    QpAttr v = other_values();
     v.remote_lid = pair_.b().link().remote_lid();
-    v.remote_qpn = Qpn(0x1234);
-    v.mcp = 1364;
-    v.receive_psn = Psn(0x100);
-    v.receive_lcn = Lcn(0x200);
-    v.min_rnr_timer = 77;
-    v.selective_repeat = false;
-    v.send_psn = Psn(0x300);
-    v.send_lcn = Lcn(0x400);
-    v.max_outstanding = 4;
-    v.retry_count = 2;
-    v.rnr_retry = 3;
-    v.ack_interval = 8;
-    v.max_dest_rd_atomic = 5;
-    v.max_rd_atomic = 6;
     return v;
   }
   void step(Qpn qpn, QpState to) {
@@ -77,34 +62,6 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     return qpn;
   }
 
-  static bool is_same(const QpAttr& x, const QpAttr& y) { return differences(x, y) == 0; }
-  // Of what no change may carry [S000-16].
-  static constexpr AttrMask kNeverGiven = 1U << 31;
-  static AttrMask differences(const QpAttr& x, const QpAttr& y) {
-    AttrMask mask = 0;
-    const auto compare = [&](AttrMask bit, auto member) {
-      if (!(x.*member == y.*member)) mask |= bit;
-    };
-    compare(kAttrRights, &QpAttr::rights);
-    compare(kAttrSl, &QpAttr::sl);
-    compare(kAttrRemoteLid, &QpAttr::remote_lid);
-    compare(kAttrRemoteQpn, &QpAttr::remote_qpn);
-    compare(kAttrMcp, &QpAttr::mcp);
-    compare(kAttrReceivePsn, &QpAttr::receive_psn);
-    compare(kAttrReceiveLcn, &QpAttr::receive_lcn);
-    compare(kAttrMinRnrTimer, &QpAttr::min_rnr_timer);
-    compare(kAttrSelectiveRepeat, &QpAttr::selective_repeat);
-    compare(kAttrSendPsn, &QpAttr::send_psn);
-    compare(kAttrSendLcn, &QpAttr::send_lcn);
-    compare(kNeverGiven, &QpAttr::max_outstanding);
-    compare(kAttrRetryCount, &QpAttr::retry_count);
-    compare(kAttrRnrRetry, &QpAttr::rnr_retry);
-    compare(kAttrAckInterval, &QpAttr::ack_interval);
-    compare(kAttrMaxDestRdAtomic, &QpAttr::max_dest_rd_atomic);
-    compare(kAttrMaxRdAtomic, &QpAttr::max_rd_atomic);
-    return mask;
-  }
-
   void expect_taken(QpState from, QpState to, AttrMask given) {
     const Qpn qpn = make(from);
     const QpAttr before = pair_.b().qp(qpn).attr();
@@ -123,8 +80,8 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     EXPECT_TRUE(done) << where(from, to, given) << done.error().text();
     const Qp& qp = pair_.b().qp(qpn);
     EXPECT_EQ(qp.state(), to) << where(from, to, given);
-    EXPECT_EQ(differences(qp.attr(), other) & given, 0U) << where(from, to, given);
-    EXPECT_EQ(differences(qp.attr(), before) & ~given, 0U) << where(from, to, given);
+    EXPECT_EQ(difference(qp.attr(), other) & given, 0U) << where(from, to, given);
+    EXPECT_EQ(difference(qp.attr(), before) & ~given, 0U) << where(from, to, given);
     pair_.b().adapter->destroy_qp(qpn, pair_.now());
   }
   void expect_refused(QpState from, QpState to, AttrMask given) {
@@ -134,7 +91,7 @@ class StatePairs : public ::testing::TestWithParam<Service> {
     ASSERT_FALSE(refused) << where(from, to, given);
     EXPECT_EQ(refused.error().errno_value(), EINVAL) << where(from, to, given);
     EXPECT_EQ(pair_.b().qp(qpn).state(), from) << where(from, to, given);
-    EXPECT_TRUE(is_same(pair_.b().qp(qpn).attr(), before)) << where(from, to, given);
+    EXPECT_EQ(difference(pair_.b().qp(qpn).attr(), before), 0U) << where(from, to, given);
     pair_.b().adapter->destroy_qp(qpn, pair_.now());
   }
   static std::string where(QpState from, QpState to, AttrMask given) {

@@ -7,62 +7,18 @@
 #include <cerrno>
 #include <string>
 
+#include "tests/support/qp_values.h"
+
 namespace splitnic::fabric {
 namespace qp_attr_test {
+
+using testing::difference;
+using testing::kNeverGiven;
+using testing::other_values;
 
 constexpr std::array kServices{Service::kRc, Service::kUc, Service::kUd};
 
 constexpr QpState state(std::size_t i) { return static_cast<QpState>(i); }
-
-// Legal values, each different from the default.
-QpAttr other_values() {
-  QpAttr v;
-  v.rights = kRemoteRead;
-  v.sl = 3;
-  v.remote_lid = Lid(2);
-  v.remote_qpn = Qpn(0x11);
-  v.mcp = 1364;
-  v.receive_psn = Psn(0x100);
-  v.receive_lcn = Lcn(0x200);
-  v.min_rnr_timer = 77;
-  v.selective_repeat = false;
-  v.send_psn = Psn(0x300);
-  v.send_lcn = Lcn(0x400);
-  v.max_outstanding = 4;
-  v.retry_count = 2;
-  v.rnr_retry = 3;
-  v.ack_interval = 8;
-  v.max_dest_rd_atomic = 5;
-  v.max_rd_atomic = 6;
-  return v;
-}
-
-// No change may carry these [S000-16].
-constexpr AttrMask kNeverGiven = 1U << 31;
-
-// One bit an attribute that differs.
-AttrMask difference(const QpAttr& a, const QpAttr& b) {
-  AttrMask mask = 0;
-  const auto compare = [&](bool differs, AttrMask bit) { mask |= differs ? bit : 0; };
-  compare(a.rights != b.rights, kAttrRights);
-  compare(a.sl != b.sl, kAttrSl);
-  compare(a.remote_lid != b.remote_lid, kAttrRemoteLid);
-  compare(a.remote_qpn != b.remote_qpn, kAttrRemoteQpn);
-  compare(a.mcp != b.mcp, kAttrMcp);
-  compare(a.receive_psn != b.receive_psn, kAttrReceivePsn);
-  compare(a.receive_lcn != b.receive_lcn, kAttrReceiveLcn);
-  compare(a.min_rnr_timer != b.min_rnr_timer, kAttrMinRnrTimer);
-  compare(a.selective_repeat != b.selective_repeat, kAttrSelectiveRepeat);
-  compare(a.send_psn != b.send_psn, kAttrSendPsn);
-  compare(a.send_lcn != b.send_lcn, kAttrSendLcn);
-  compare(a.max_outstanding != b.max_outstanding, kNeverGiven);
-  compare(a.retry_count != b.retry_count, kAttrRetryCount);
-  compare(a.rnr_retry != b.rnr_retry, kAttrRnrRetry);
-  compare(a.ack_interval != b.ack_interval, kAttrAckInterval);
-  compare(a.max_dest_rd_atomic != b.max_dest_rd_atomic, kAttrMaxDestRdAtomic);
-  compare(a.max_rd_atomic != b.max_rd_atomic, kAttrMaxRdAtomic);
-  return mask;
-}
 
 // A queue pair as far as a modify goes: check whole, then apply whole.
 struct Pair {
