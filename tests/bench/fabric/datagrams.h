@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/bench/fabric/two_ends.h"
+#include "tools/bench/run.h"
 
 namespace splitnic::bench {
 

@@ -14,18 +14,17 @@
 //   --netns A,B           the active and the passive end are in these network namespaces
 //   --address ADDRESS     of the passive end, default 127.0.0.1
 //   --no-head             rows only
-#include <getopt.h>
 #include <unistd.h>
 
 #include <array>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "fabric_emul/underlay/fault_underlay.h"
 #include "fabric_emul/underlay/shm_underlay.h"
 #include "fabric_emul/underlay/udp_underlay.h"
+#include "tests/bench/fabric/bench_options.h"
 #include "tests/bench/fabric/datagrams.h"
 #include "tests/bench/fabric/two_ends.h"
 #include "tools/bench/measure.h"
@@ -33,12 +32,8 @@
 namespace splitnic::bench {
 namespace {
 
-struct Options {
-  Ends ends;
+struct Options : CommonOptions {
   Run run;
-  std::vector<Op> ops{Op::kWrite, Op::kSend, Op::kRead};
-  std::vector<std::size_t> sizes{kSizes.begin(), kSizes.end()};
-  bool has_head = true;
 };
 
 constexpr fabric::Eui64 kActive(0x0200000000000001ULL);
@@ -117,65 +112,23 @@ void measure_one(const Run& run, Control& control) {
   print(row);
 }
 
-void take(Options& options, int option, std::string_view value) {
-  switch (option) {
-    case 'u':
-      if (value != "udp" && value != "shm") fail("--underlay takes udp or shm");
-      options.run.is_shm = value == "shm";
-      break;
-    case 'o':
-      if (value != "all") options.ops = {op_of(value)};
-      break;
-    case 'n':
-      options.sizes = sizes_of(value);
-      break;
-    case 't':
-      options.run.seconds = number_of("--seconds", value, 0.001, 3600);
-      break;
-    case 's':
-      options.run.spins = true;
-      break;
-    case 'p':
-      options.ends.is_pinned = true;
-      break;
-    case 'l':
-      options.run.loss_percent = number_of("--loss", value, 0, 50);
-      break;
-    case 'g':
-      options.run.goes_back_n = true;
-      break;
-    case 'w':
-      take_netns(value, options.ends);
-      break;
-    case 'a':
-      options.ends.address = value;
-      break;
-    case 'h':
-      options.has_head = false;
-      break;
-    default:
-      fail("unknown option; the head of tests/bench/fabric/fabric_bench.cc lists them");
-  }
-}
-
 Options options_of(int argc, char** argv) {
-  static constexpr std::array<option, 12> kOptions = {{{"underlay", 1, nullptr, 'u'},
-                                                       {"op", 1, nullptr, 'o'},
-                                                       {"size", 1, nullptr, 'n'},
-                                                       {"seconds", 1, nullptr, 't'},
-                                                       {"spin", 0, nullptr, 's'},
-                                                       {"pin", 0, nullptr, 'p'},
-                                                       {"loss", 1, nullptr, 'l'},
-                                                       {"go-back-n", 0, nullptr, 'g'},
-                                                       {"netns", 1, nullptr, 'w'},
-                                                       {"address", 1, nullptr, 'a'},
-                                                       {"no-head", 0, nullptr, 'h'},
-                                                       {nullptr, 0, nullptr, 0}}};
   Options options;
-  for (int c = 0; (c = ::getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1;) {
-    take(options, c, optarg == nullptr ? "" : optarg);
-  }
-  if (::optind != argc) fail("there are options only");
+  Run& run = options.run;
+  parse_options(
+      argc, argv, options,
+      {{"underlay", true,
+        [&](std::string_view value) {
+          if (value != "udp" && value != "shm") fail("--underlay takes udp or shm");
+          run.is_shm = value == "shm";
+        }},
+       {"spin", false, [&](std::string_view) { run.spins = true; }},
+       {"loss", true,
+        [&](std::string_view value) { run.loss_percent = number_of("--loss", value, 0, 50); }},
+       {"go-back-n", false, [&](std::string_view) { run.goes_back_n = true; }},
+       {"address", true, [&](std::string_view value) { options.ends.address = value; }}},
+      "tests/bench/fabric/fabric_bench.cc");
+  run.seconds = options.seconds;
   return options;
 }
 

@@ -12,32 +12,26 @@
 //   --netns A,B                  the active and the passive end are in these network namespaces
 //   --addresses ACTIVE,PASSIVE   of the two ends, default 127.0.0.1
 //   --no-head                    rows only
-#include <getopt.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/bench/fabric/bench_options.h"
 #include "tests/bench/fabric/libfabric_end.h"
 #include "tests/bench/fabric/two_ends.h"
 
 namespace splitnic::bench {
 namespace {
 
-struct Options {
-  Ends ends;
+struct Options : CommonOptions {
   std::string provider = "tcp";
   std::string active_address = "127.0.0.1";
-  std::vector<Op> ops{Op::kWrite, Op::kSend, Op::kRead};
-  std::vector<std::size_t> sizes{kSizes.begin(), kSizes.end()};
-  double seconds = 1;
   double limit_s = 0;  // 0: the default
-  bool has_head = true;
 };
 
 // Of one row.
@@ -140,58 +134,22 @@ bool run_one(const Options& options, Op op, std::size_t bytes) {
   return succeeded;
 }
 
-void take(Options& options, int option, std::string_view value) {
-  switch (option) {
-    case 'r':
-      options.provider = value;
-      break;
-    case 'o':
-      if (value == "mmsg") fail("libfabric has no mmsg");
-      if (value != "all") options.ops = {op_of(value)};
-      break;
-    case 'n':
-      options.sizes = sizes_of(value);
-      break;
-    case 't':
-      options.seconds = number_of("--seconds", value, 0.001, 3600);
-      break;
-    case 'l':
-      options.limit_s = number_of("--limit", value, 1, 3600);
-      break;
-    case 'p':
-      options.ends.is_pinned = true;
-      break;
-    case 'w':
-      take_netns(value, options.ends);
-      break;
-    case 'a':
-      options.active_address = value.substr(0, value.find(','));
-      options.ends.address = value.substr(value.find(',') + 1);
-      break;
-    case 'h':
-      options.has_head = false;
-      break;
-    default:
-      fail("unknown option; the head of tests/bench/fabric/libfabric_bench.cc lists them");
-  }
-}
-
 Options options_of(int argc, char** argv) {
-  static constexpr std::array<option, 10> kOptions = {{{"provider", 1, nullptr, 'r'},
-                                                       {"op", 1, nullptr, 'o'},
-                                                       {"size", 1, nullptr, 'n'},
-                                                       {"seconds", 1, nullptr, 't'},
-                                                       {"limit", 1, nullptr, 'l'},
-                                                       {"pin", 0, nullptr, 'p'},
-                                                       {"netns", 1, nullptr, 'w'},
-                                                       {"addresses", 1, nullptr, 'a'},
-                                                       {"no-head", 0, nullptr, 'h'},
-                                                       {nullptr, 0, nullptr, 0}}};
   Options options;
-  for (int c = 0; (c = ::getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1;) {
-    take(options, c, optarg == nullptr ? "" : optarg);
+  parse_options(
+      argc, argv, options,
+      {{"provider", true, [&](std::string_view value) { options.provider = value; }},
+       {"limit", true,
+        [&](std::string_view value) { options.limit_s = number_of("--limit", value, 1, 3600); }},
+       {"addresses", true,
+        [&](std::string_view value) {
+          options.active_address = value.substr(0, value.find(','));
+          options.ends.address = value.substr(value.find(',') + 1);
+        }}},
+      "tests/bench/fabric/libfabric_bench.cc");
+  for (const Op op : options.ops) {
+    if (op == Op::kDatagrams) fail("libfabric has no mmsg");
   }
-  if (::optind != argc) fail("there are options only");
   return options;
 }
 

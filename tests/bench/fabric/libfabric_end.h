@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "tests/bench/fabric/two_ends.h"
+#include "tools/bench/run.h"
 
 namespace splitnic::bench {
 

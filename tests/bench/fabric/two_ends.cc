@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -103,34 +103,6 @@ bool run_two(const Ends& ends, const Body& passive, const Body& active) {
     }
   }
   return succeeded;
-}
-
-double number_of(std::string_view option, std::string_view text, double least, double most) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
-  if (error != std::errc() || end != text.end() || !(value >= least && value <= most)) {
-    fail(std::string(option) + " takes no '" + std::string(text) + "'");
-  }
-  return value;
-}
-
-std::vector<std::size_t> sizes_of(std::string_view text) {
-  if (text == "all") return {kSizes.begin(), kSizes.end()};
-  return {static_cast<std::size_t>(number_of("--size", text, 1, kSizeMax))};
-}
-
-Op op_of(std::string_view text) {
-  for (const Op op : {Op::kWrite, Op::kSend, Op::kRead, Op::kDatagrams}) {
-    if (name(op) == text) return op;
-  }
-  fail("--op takes no '" + std::string(text) + "'");
-}
-
-void take_netns(std::string_view text, Ends& ends) {
-  const std::size_t comma = text.find(',');
-  if (comma == std::string_view::npos) fail("--netns takes two names: ACTIVE,PASSIVE");
-  ends.active_netns = text.substr(0, comma);
-  ends.passive_netns = text.substr(comma + 1);
 }
 
 }  // namespace splitnic::bench

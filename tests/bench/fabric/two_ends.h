@@ -2,17 +2,13 @@
 // one measures; each may be in a separate network namespace.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "base/unique_fd.h"
-#include "tools/bench/run.h"
 
 namespace splitnic::bench {
 
@@ -53,13 +49,5 @@ class Control {
 using Body = std::function<void(Control&)>;
 // Runs both, each in a separate process, until they return. False if one of them failed.
 bool run_two(const Ends& ends, const Body& passive, const Body& active);
-
-// "write" and so on; ends this process if it is none.
-Op op_of(std::string_view text);
-// "64" or "all"; ends this process if it is neither.
-std::vector<std::size_t> sizes_of(std::string_view text);
-double number_of(std::string_view option, std::string_view text, double least, double most);
-// "A,B" of --netns.
-void take_netns(std::string_view text, Ends& ends);
 
 }  // namespace splitnic::bench

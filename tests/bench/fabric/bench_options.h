@@ -1,0 +1,37 @@
+// The command lines of fabric_bench and libfabric_bench: the options that both have, and a parser
+// for those of one of them. A wrong option ends the process with a line on standard error.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "tests/bench/fabric/two_ends.h"
+#include "tools/bench/run.h"
+
+namespace splitnic::bench {
+
+struct CommonOptions {
+  Ends ends;                                                     // --netns, --pin
+  std::vector<Op> ops{Op::kWrite, Op::kSend, Op::kRead};         // --op
+  std::vector<std::size_t> sizes{kSizes.begin(), kSizes.end()};  // --size
+  double seconds = 1;                                            // --seconds
+  bool has_head = true;                                          // --no-head
+};
+
+struct BenchOption {
+  const char* name;  // without "--"
+  bool has_value;
+  std::function<void(std::string_view value)> take;
+};
+
+// Fills `common` and calls `take` of each of `others` that was given. `source` is the file whose
+// head lists the options.
+void parse_options(int argc, char** argv, CommonOptions& common, std::vector<BenchOption> others,
+                   std::string_view source);
+
+// Returns the value of `option`, from `least` to `most`.
+double number_of(std::string_view option, std::string_view text, double least, double most);
+
+}  // namespace splitnic::bench
