@@ -93,7 +93,7 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
   slot_ = Slot::kFree;
   if (!reply.replied) return;
   const SyncEffect effect = step.on_reply(sync_, reply);
-  if (!effect.warning.empty()) base::log_warn(effect.warning);
+  if (effect.warning) base::log_warn(*effect.warning);
   if (effect.lan_mac) {
     if (auto done = tap_.set_mac(*effect.lan_mac); !done) base::log_warn(done.error().text());
     sync_.wanted = tap_.state();

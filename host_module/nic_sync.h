@@ -63,7 +63,7 @@ struct NicSync {
 struct SyncEffect {
   std::optional<lan::MacAddress> lan_mac{};  // give the interface this address
   bool is_lan_mtu_known = false;             // bring the interface to the LAN's MTU
-  std::string warning{};                     // for the log; "": none
+  std::optional<std::string> warning{};      // for the log
 };
 
 struct SyncStep {
