@@ -131,13 +131,13 @@ bool clear_stats(AttachedHost& host, std::string_view group);
 template <>
 struct splitnic::base::CounterNames<splitnic::iou::RmonCounter> {
   static constexpr std::array<std::string_view, 26> kNames = {
-      "iou.to_host.octets",      "iou.to_host.unicast",     "iou.to_host.multicast",
-      "iou.to_host.broadcast",   "iou.to_host.untagged",    "iou.to_host.tagged",
-      "iou.to_host.size.64",     "iou.to_host.size.127",    "iou.to_host.size.255",
-      "iou.to_host.size.511",    "iou.to_host.size.1023",   "iou.to_host.size.1518",
-      "iou.to_host.size.more",   "iou.from_host.octets",    "iou.from_host.unicast",
-      "iou.from_host.multicast", "iou.from_host.broadcast", "iou.from_host.untagged",
-      "iou.from_host.tagged",    "iou.from_host.size.64",   "iou.from_host.size.127",
-      "iou.from_host.size.255",  "iou.from_host.size.511",  "iou.from_host.size.1023",
-      "iou.from_host.size.1518", "iou.from_host.size.more"};
+      "iou.to_host.ethernet_bytes", "iou.to_host.unicast",          "iou.to_host.multicast",
+      "iou.to_host.broadcast",      "iou.to_host.untagged",         "iou.to_host.tagged",
+      "iou.to_host.size.64",        "iou.to_host.size.127",         "iou.to_host.size.255",
+      "iou.to_host.size.511",       "iou.to_host.size.1023",        "iou.to_host.size.1518",
+      "iou.to_host.size.more",      "iou.from_host.ethernet_bytes", "iou.from_host.unicast",
+      "iou.from_host.multicast",    "iou.from_host.broadcast",      "iou.from_host.untagged",
+      "iou.from_host.tagged",       "iou.from_host.size.64",        "iou.from_host.size.127",
+      "iou.from_host.size.255",     "iou.from_host.size.511",       "iou.from_host.size.1023",
+      "iou.from_host.size.1518",    "iou.from_host.size.more"};
 };

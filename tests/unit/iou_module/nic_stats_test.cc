@@ -96,7 +96,7 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
   }
   ASSERT_EQ(host.got, to_host);
   ASSERT_EQ(harness.written[0], from_host);
-  EXPECT_EQ(counted("rmon"), (Stats{{"iou.to_host.octets", to_bytes},
+  EXPECT_EQ(counted("rmon"), (Stats{{"iou.to_host.ethernet_bytes", to_bytes},
                                     {"iou.to_host.unicast", 4},
                                     {"iou.to_host.multicast", 1},
                                     {"iou.to_host.broadcast", 2},
@@ -106,7 +106,7 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
                                     {"iou.to_host.size.127", 2},
                                     {"iou.to_host.size.255", 2},
                                     {"iou.to_host.size.1518", 1},
-                                    {"iou.from_host.octets", from_bytes},
+                                    {"iou.from_host.ethernet_bytes", from_bytes},
                                     {"iou.from_host.unicast", 4},
                                     {"iou.from_host.multicast", 1},
                                     {"iou.from_host.broadcast", 1},
