@@ -4,7 +4,7 @@
 # to a temporary folder (or --out DIR) only. Sourced; $root is the tree.
 
 # Hex digits on stdin, blanks allowed, as bytes on stdout.
-octets() { tr -d ' \n' | sed 's/../\\x&/g' | while IFS= read -r text || [ -n "$text" ]; do printf '%b' "$text"; done; }
+bytes_of_hex() { tr -d ' \n' | sed 's/../\\x&/g' | while IFS= read -r text || [ -n "$text" ]; do printf '%b' "$text"; done; }
 
 # frame_hex HEX LENGTH: padded to LENGTH bytes with a count.
 frame_hex() {
@@ -52,7 +52,7 @@ make_capture() {
         printf '%s' "00000000 00000000 $size $size $line"
       done <<<"$frames"
     done
-  } | octets >"$1"
+  } | bytes_of_hex >"$1"
 }
 
 # records FILE: each record of a pcap file as a line of hex, in order. Status 1: no such file format, or cut off.
@@ -60,7 +60,7 @@ records() {
   od -An -v -tx1 "$1" | awk '
     function value(at, i, v) {
       v = 0
-      for (i = 0; i < 4; ++i) v = v * 256 + number[big ? octet[at + i] : octet[at + 3 - i]]
+      for (i = 0; i < 4; ++i) v = v * 256 + number[big ? byte[at + i] : byte[at + 3 - i]]
       return v
     }
     BEGIN {
@@ -69,9 +69,9 @@ records() {
     }
     {
       for (i = 1; i <= NF; ++i) {
-        octet[count++] = $i
+        byte[count++] = $i
         if (base == 0 && count == 24) {
-          magic = octet[0] octet[1] octet[2] octet[3]
+          magic = byte[0] byte[1] byte[2] byte[3]
           if (magic == "a1b2c3d4" || magic == "a1b23c4d") big = 1
           else if (magic != "d4c3b2a1" && magic != "4d3cb2a1") exit 1
           base = 1
@@ -81,7 +81,7 @@ records() {
         }
         if (base == 1 && count >= 16 && count == want) {
           line = ""
-          for (j = 16; j < want; ++j) line = line octet[j]
+          for (j = 16; j < want; ++j) line = line byte[j]
           print line
           count = want = 0
         }

@@ -7,7 +7,7 @@
 #   run_rounds FOLDER SUFFIX ROUNDS NAME...    measures all in turn; measured COMMAND... within it
 #   resumes; setting NAME; keep_settings LINE...    of the run in $out
 #   take_pages                             ${pages[@]}: the folders for the page, by --publish
-#   host_is_up SOCKET; nic0_answers NS ADDRESS [SECONDS]; wide_sockets NS...; forget_tcp NS...
+#   host_is_up SOCKET; nic0_replies NS ADDRESS [SECONDS]; wide_sockets NS...; forget_tcp NS...
 # Interrupted (Ctrl-C, TERM, HUP) a script ends what it is measuring, takes down what it made, keeps the results that are
 # whole, and exits with 128 and the signal's number. Further signals change nothing about that.
 set -uo pipefail
@@ -19,7 +19,7 @@ root=$(cd "$bench/../.." && pwd)
 python=python3
 [ -x /usr/bin/python3 ] && python=/usr/bin/python3
 declare -A given=()
-measuring='' under_way='' unfinished=''
+measuring='' current='' unfinished=''
 
 die() {
   echo "${0##*/}: $2" >&2
@@ -74,7 +74,7 @@ interrupted() { # STATUS
     kill -TERM "$measuring" 2>/dev/null
     wait "$measuring"
   fi
-  [ -z "$under_way" ] || take_down "$under_way"
+  [ -z "$current" ] || take_down "$current"
   [ -z "$unfinished" ] || rm -f "$unfinished"
   [ ! -f "${out:-}/settings" ] || echo "${0##*/}: interrupted; --resume continues from $out" >&2
   exit "$1"
@@ -100,7 +100,7 @@ run_rounds() { # FOLDER SUFFIX ROUNDS NAME...
     for name; do
       file=$folder/$round.$name.$suffix
       [ ! -f "$file" ] || continue
-      under_way=$name unfinished=$file.new
+      current=$name unfinished=$file.new
       if measure "$name" "$file.new" && mv "$file.new" "$file"; then
         echo "round $round: $name${noun:-} done" >&2
       else
@@ -111,7 +111,7 @@ run_rounds() { # FOLDER SUFFIX ROUNDS NAME...
         tail -n 3 "$work"/${log_files:-*}.log >&2
       fi
       take_down "$name"
-      under_way='' unfinished=''
+      current='' unfinished=''
     done
   done
   return $((missing > 0))
@@ -148,7 +148,7 @@ take_pages() {
 
 host_is_up() { "$bin/splitnic" show --json --control "$1" 2>/dev/null | grep '"state":"up"' >/dev/null; }
 
-nic0_answers() { # NS ADDRESS [SECONDS]
+nic0_replies() { # NS ADDRESS [SECONDS]
   ip -n "$1" addr add "$2" dev nic0 && ip -n "$1" link set nic0 up &&
     wait_until "${3:-5}" in_ns "$1" ping -q -c 1 -W 1 10.77.0.2 >/dev/null
 }

@@ -55,7 +55,7 @@ check_needs() {
 measure() { # CARRIER FILE
   local name pids=() sockets=()
   carrier_up "$1" || { echo "$1 does not come up" >&2 && return 1; }
-  nic0_answers "$ns_host" 10.77.0.1/24 || { echo "$1: no reply to a ping" >&2 && return 1; }
+  nic0_replies "$ns_host" 10.77.0.1/24 || { echo "$1: no reply to a ping" >&2 && return 1; }
   for name in "${carrier_programs[@]}"; do running "$name" && pids+=(--pid "${pid_of[$name]}"); done
   [[ $1 != splitnic-* ]] || sockets=(--stats "$bin/splitnic" --host-control "$work/host.sock" --iou-control "$work/iou.sock")
   measured "$python" "$bench/compare_measure.py" --host "$ns_host" --iou "$ns_iou" --lan "$ns_lan" --seconds "$seconds" \

@@ -48,7 +48,7 @@ def median_of(results, carrier, metric):
     return statistics.median(results[carrier][metric].values())
 
 
-def judge(goal, results):
+def evaluate(goal, results):
     """(the other carrier, ratio of medians, least and greatest ratio of one round), or None if results are missing."""
     if any(not results.get(carrier, {}).get(goal.metric) for carrier in (goal.carrier, *goal.others)):
         return None
@@ -61,7 +61,7 @@ def judge(goal, results):
 def goal_table(results):
     lines = []
     for goal in GOALS:
-        found = judge(goal, results)
+        found = evaluate(goal, results)
         if found:
             other, of_medians, least, greatest = found
             lines.append([goal.name, goal.what, f"{goal.carrier} / {other}", f"{of_medians:.2f}", f"{least:.2f}",

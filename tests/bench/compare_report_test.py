@@ -61,7 +61,7 @@ class Readings(unittest.TestCase):
         self.assertEqual(compare_measure.drops_of_stats("iou", stats), {"iou.splitnic:lan.rx.drop.host_full": 2})
         self.assertIn("host.splitnic:host.tx.drop.too_long", compare_measure.drops_of_stats("host", stats))
 
-    def test_what_was_lost_or_sent_again_counts_like_a_drop(self):
+    def test_what_was_lost_or_retransmitted_counts_like_a_drop(self):
         stats = dict.fromkeys(("fabric.rc.retransmit", "fabric.rc.timeout", "fabric.stream.tx.again", "host.tx.lost",
                                "fabric.uc.lost", "tap.rx.drop.kernel", "host.tx.frames", "pool.flush_timeout"), 1)
         self.assertEqual([hop.split(":")[1] for hop in compare_measure.drops_of_stats("host", stats)], list(stats)[:6])
@@ -76,26 +76,26 @@ class Readings(unittest.TestCase):
 class Goals(unittest.TestCase):
     def test_ratio_is_of_medians_and_its_range_of_rounds(self):
         results = {"splitnic-packet": {"udp64_pps": by_round(80, 90, 40)}, "vxlan": {"udp64_pps": by_round(100, 50, 80)}}
-        self.assertEqual(compare_report.judge(goal("V4", "udp64_pps"), results), ("vxlan", 1.0, 0.5, 1.8))
+        self.assertEqual(compare_report.evaluate(goal("V4", "udp64_pps"), results), ("vxlan", 1.0, 0.5, 1.8))
 
     def test_rounds_are_paired_by_number(self):
         results = {"splitnic-packet": {"udp64_pps": {2: 80, 3: 90}}, "vxlan": {"udp64_pps": {1: 1, 2: 100, 3: 100}}}
-        self.assertEqual(compare_report.judge(goal("V4", "udp64_pps"), results)[2:], (0.8, 0.9))
+        self.assertEqual(compare_report.evaluate(goal("V4", "udp64_pps"), results)[2:], (0.8, 0.9))
 
     def test_the_better_comparator_counts(self):
         results = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)},
                    "openvpn-9000": {"tcp_to_lan_1": by_round(800)}}
-        self.assertEqual(compare_report.judge(goal("V3", "tcp_to_lan_1"), results)[:2], ("openvpn-9000", 5))
+        self.assertEqual(compare_report.evaluate(goal("V3", "tcp_to_lan_1"), results)[:2], ("openvpn-9000", 5))
 
     def test_the_better_comparator_is_the_lower_where_less_is_better(self):
         either = compare_goals.Goal("V0", "", "ping_us", "splitnic-packet", ("openvpn", "socat"), 1, 0.5, True)
         results = {"splitnic-packet": {"ping_us": by_round(100)}, "openvpn": {"ping_us": by_round(200)},
                    "socat": {"ping_us": by_round(400)}}
-        self.assertEqual(compare_report.judge(either, results)[:2], ("openvpn", 0.5))
+        self.assertEqual(compare_report.evaluate(either, results)[:2], ("openvpn", 0.5))
 
     def test_a_missing_comparator_leaves_the_goal_open(self):
         results = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)}}
-        self.assertIsNone(compare_report.judge(goal("V3", "tcp_to_lan_1"), results))
+        self.assertIsNone(compare_report.evaluate(goal("V3", "tcp_to_lan_1"), results))
 
     def test_a_goal_that_was_measured_in_part_is_said(self):
         lines = compare_report.goal_table({"splitnic-packet": {"udp64_pps": by_round(80)}, "vxlan": {}})
@@ -160,7 +160,7 @@ class Page(unittest.TestCase):
     def test_a_round_without_drops_counts_as_none(self):
         self.assertIn("| kernel VXLAN and bridge | UDP | `lan.udp_socket` | 0 (0-6) |", self.page())
 
-    def test_cells_of_the_fabric_stand_beside_segments(self):
+    def test_cells_of_the_fabric_stand_next_to_segments(self):
         for number, again in ((1, 5), (2, 0), (3, 9)):
             cells = f"drop.tcp.host.splitnic:fabric.rc.retransmit {again}\n" if again else ""
             self.write(f"rounds/{number}.splitnic-packet.results", f"tcp_to_lan_1 80\nretransmits_to_lan_1 2\n{cells}")

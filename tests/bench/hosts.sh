@@ -54,7 +54,7 @@ start_host() { # I
 }
 
 open_host() { # I
-  wait_until 20 host_is_up "$work/h$1.sock" && nic0_answers "sn$$-h$1" "10.77.1.$1/16" 10
+  wait_until 20 host_is_up "$work/h$1.sock" && nic0_replies "sn$$-h$1" "10.77.1.$1/16" 10
 }
 
 measure() { # N FILE

@@ -43,7 +43,7 @@ need_programs perf iperf3 ip ping "$bin/splitnic" "$bin/splitnic-host" "$bin/spl
 begin
 topology_three && up_splitnic packet "$address" || die 1 "the programs did not come up"
 start server "$ns_lan" iperf3 -s
-nic0_answers "$ns_host" 10.77.0.1/24 || die 1 "no reply to a ping"
+nic0_replies "$ns_host" 10.77.0.1/24 || die 1 "no reply to a ping"
 profile_of to_lan host.tx.frames
 profile_of to_host host.rx.frames -R
 profile_of small host.tx.frames -u -b 0 -l 22

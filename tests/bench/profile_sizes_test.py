@@ -51,8 +51,8 @@ class Sizes(unittest.TestCase):
             for number, factor in ((1, 1.0), (2, 3.0), (3, 2.0)):
                 for carrier, _ in sizes.CARRIERS:
                     with open(os.path.join(folder, f"{number}.{carrier}.sizes"), "w", encoding="ascii") as file:
-                        for metric, _, octets, _ in sizes.RESULTS:
-                            file.writelines(f"{metric} {one} {factor}\n" for one in octets)
+                        for metric, _, lengths, _ in sizes.RESULTS:
+                            file.writelines(f"{metric} {one} {factor}\n" for one in lengths)
                         file.write(f"load 1000 {40 * factor}\nload 10000 {20 if number == 3 else 10}\nload 50000 5\n")
             with open(os.path.join(folder, "settings"), "w", encoding="ascii") as file:
                 file.write("date 2026-01-02\nseconds 1\nload 0.50\n")

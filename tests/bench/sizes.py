@@ -31,25 +31,25 @@ RESULTS = (("udp_gbit", "UDP that arrives, Gbit/s of frames", FRAMES, 2),
            ("tcp_cpu", "CPU s per GB of it", SUPERS, 2))
 
 
-def measure_udp(args, octets):
+def measure_udp(args, length):
     """Frames of this length in bytes; the results count what the receiver's program took."""
     with iperf_server(args.lan):
         before, cpu = udp_of(args.lan)["InDatagrams"], machine_busy_seconds()
-        text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(octets - UDP_HEADERS),
+        text = output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", "0", "-l", str(length - UDP_HEADERS),
                          "-t", str(args.seconds), "--json", timeout=args.seconds + 10)
         cpu = machine_busy_seconds() - cpu
         frames = udp_of(args.lan)["InDatagrams"] - before
     if frames == 0:
         raise Failed("no frame arrived")
     seconds = json.loads(text)["end"]["sum"]["seconds"]
-    return {f"udp_gbit {octets}": frames * octets * 8 / seconds / 1e9, f"udp_us {octets}": cpu * 1e6 / frames}
+    return {f"udp_gbit {length}": frames * length * 8 / seconds / 1e9, f"udp_us {length}": cpu * 1e6 / frames}
 
 
-def measure_tcp(args, octets):
-    limit = str(min(octets, args.longest))
+def measure_tcp(args, length):
+    limit = str(min(length, args.longest))
     output_of(args.host, "ip", "link", "set", "nic0", "gso_max_size", limit, timeout=5)
     found = compare_tcp(args, 1, False)
-    return {f"tcp_gbit {octets}": found["tcp_to_lan_1"] / 1e3, f"tcp_cpu {octets}": found["cpu_to_lan_1"]}
+    return {f"tcp_gbit {length}": found["tcp_to_lan_1"] / 1e3, f"tcp_cpu {length}": found["cpu_to_lan_1"]}
 
 
 def program_seconds(pids):
@@ -74,7 +74,7 @@ def measure_load(args, pids):
             used = program_seconds(pids) - before - idle
             frames = udp_of(args.lan)["InDatagrams"] - datagrams
         if frames < 0.9 * rate * LOAD_SECONDS:
-            raise Failed(f"{frames} frames arrived of {rate} a second for {LOAD_SECONDS} s")
+            raise Failed(f"{frames} frames arrived of {rate} per second for {LOAD_SECONDS} s")
         found[f"load {rate}"] = used * 1e6 / frames
     return found
 
@@ -84,10 +84,10 @@ def measure(host, lan, seconds, *pids):
     found = measure_load(args, pids) if pids else {}
     link = json.loads(output_of(host, "ip", "-d", "-j", "link", "show", "nic0", timeout=5))[0]
     args.longest = link["gso_max_size"]  # what the program set itself: no more
-    for octets in FRAMES:
-        found.update(measure_udp(args, octets))
-    for octets in SUPERS:
-        found.update(measure_tcp(args, octets))
+    for length in FRAMES:
+        found.update(measure_udp(args, length))
+    for length in SUPERS:
+        found.update(measure_tcp(args, length))
     return found
 
 
@@ -98,8 +98,8 @@ def read(folder):
         number, carrier, _ = os.path.basename(path).split(".")
         with open(path, encoding="ascii") as file:
             for line in file:
-                metric, octets, value = line.split()
-                found[carrier][int(octets)][metric][int(number)] = float(value)
+                metric, length, value = line.split()
+                found[carrier][int(length)][metric][int(number)] = float(value)
     return found
 
 
@@ -111,7 +111,7 @@ def carrier_table(first, found, carriers, metric, numbers, digits):
 
 
 def page(found, settings):
-    rounds = max(len(values) for by_octets in found.values() for results in by_octets.values() for values in results.values())
+    rounds = max(len(values) for by_length in found.values() for results in by_length.values() for values in results.values())
     lines = ["# Length of frames", "", measured("sizes.sh", settings, rounds, ", all variants in turn"),
              "Medians, in brackets the smallest and the greatest round.", "", "![plot](sizes.svg)"]
     for metric, title, sizes, digits in RESULTS:
@@ -119,10 +119,10 @@ def page(found, settings):
     lines += ["", "## Cost as the load grows: CPU us of both programs per frame of 64 bytes", "",
               *carrier_table("frames per second", found, CARRIERS[:2], "load", LOADS, 1)]
     for carrier, name in CARRIERS[:2]:
-        judged = ratio(*(found[carrier][rate]["load"] for rate in reversed(LOADS[:2])))
-        if judged:
+        cost = ratio(*(found[carrier][rate]["load"] for rate in reversed(LOADS[:2])))
+        if cost:
             lines += ["", f"Goal V15, {name}: cost of a frame at 10,000 per second to that at 1,000, each less the cost of the idle programs: "
-                      f"{in_cells(judged)}, wanted <= 1.0: {'met' if judged[0] <= 1 else 'not met'}."]
+                      f"{in_cells(cost)}, wanted <= 1.0: {'met' if cost[0] <= 1 else 'not met'}."]
     lines += ["", "The machine's processors carry senders, receivers and all programs; UDP runs overload every tunnel on purpose. A",
               "super-frame of splitnic is never split; the longest that nic0 sends fits one call of the fabric.", ""]
     return "\n".join(lines)
@@ -130,10 +130,10 @@ def page(found, settings):
 
 def plot(found):
     joined = collections.defaultdict(dict)
-    for carrier, by_octets in found.items():
-        for octets, results in by_octets.items():
+    for carrier, by_length in found.items():
+        for length, results in by_length.items():
             for metric, values in results.items():
-                joined[octets][f"{metric} {carrier}"] = values
+                joined[length][f"{metric} {carrier}"] = values
     panels = [(title, [(f"{metric} {carrier}", name) for carrier, name in CARRIERS], 1) for metric, title, _, _ in RESULTS]
     return line_plot.plot(joined, panels, "bytes")
 

@@ -16,7 +16,7 @@
 
 measure() { # CARRIER FILE
   local name pids=()
-  carrier_up "$1" && nic0_answers "$ns_host" 10.77.0.1/24 || return 1
+  carrier_up "$1" && nic0_replies "$ns_host" 10.77.0.1/24 || return 1
   for name in "${carrier_programs[@]}"; do running "$name" && pids+=("${pid_of[$name]}"); done
   measured "$python" "$bench/sizes.py" measure "$ns_host" "$ns_lan" "$seconds" "${pids[@]}" >"$2"
 }

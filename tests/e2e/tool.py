@@ -298,13 +298,13 @@ def refuse(port, reason):
             continue
         hello = data[16:88]
         instance, nonce = hello[32:40], hello[48:56]
-        answer = bytearray(hello)
-        answer[1], answer[15] = 5, int(reason)
-        answer[4:8] = bytes([9, 9, 0, 0])
-        answer[24:40] = filler(16, 3)
-        answer[40:48], answer[48:56], answer[56:64] = instance, bytes(8), nonce
+        reply = bytearray(hello)
+        reply[1], reply[15] = 5, int(reason)
+        reply[4:8] = bytes([9, 9, 0, 0])
+        reply[24:40] = filler(16, 3)
+        reply[40:48], reply[48:56], reply[56:64] = instance, bytes(8), nonce
         head = data[:12]
-        s.sendto(head + struct.pack(">I", crc32c(head + answer)) + answer, sender)
+        s.sendto(head + struct.pack(">I", crc32c(head + reply)) + reply, sender)
 
 
 def spoof(interface, source, number):

@@ -56,17 +56,58 @@ inline void cover_braces(std::string& text, std::size_t from, std::size_t to) {
     cover(text, open, std::min(text.find('}', open), to));
 }
 
+// The delimiter of the here-document that begins at `at` ("<<EOF", "<<'EOF'", "<<-EOF"), or
+// nothing.
+inline std::string_view here_delimiter(std::string_view source, std::size_t at) {
+  if (!source.substr(at).starts_with("<<") || (at > 0 && source[at - 1] == '<')) return {};
+  std::size_t from = at + 2;
+  if (from < source.size() && source[from] == '-') ++from;
+  if (from < source.size() && (source[from] == '\'' || source[from] == '"')) ++from;
+  std::size_t end = from;
+  while (end < source.size() &&
+         (std::isupper(static_cast<unsigned char>(source[end])) != 0 || source[end] == '_'))
+    ++end;
+  return source.substr(from, end - from);
+}
+
+// One past the last line of the here-document whose text begins at `at`.
+inline std::size_t end_of_here(std::string_view source, std::size_t at,
+                               std::string_view delimiter) {
+  while (at < source.size()) {
+    const std::size_t line_end = std::min(source.find('\n', at), source.size());
+    std::string_view line = source.substr(at, line_end - at);
+    line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+    if (line == delimiter) return at;
+    at = line_end + 1;
+  }
+  return source.size();
+}
+
 // Shell, Python, CMake, TOML, units, Lua: from the mark of a comment to the end of the line, and
-// what is quoted in a line. Python's """...""" may be longer.
-inline std::string prose_of_script(std::string_view source, std::string_view comment) {
+// what is quoted in a line. Python's """...""" may be longer; in shell so may everything quoted,
+// and here-documents are prose.
+inline std::string prose_of_script(std::string_view source, std::string_view comment,
+                                   bool is_shell) {
   std::string out(source.size(), kGap);
+  std::string_view here;  // of the here-document that begins with the next line
   const auto keep = [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) out[i] = is_blank(source[i]) ? ' ' : source[i];
   };
   for (std::size_t at = 0; at < source.size(); ++at) {
     const std::size_t line_end = std::min(source.find('\n', at), source.size());
     const char c = source[at];
-    if (source.substr(at).starts_with("\"\"\"")) {
+    if (c == '\n' && !here.empty()) {
+      const std::size_t end = end_of_here(source, at + 1, here);
+      keep(at, end);
+      at = std::min(end + here.size(), source.size()) - 1;
+      here = {};
+    } else if (is_shell && c == '<' && !here_delimiter(source, at).empty()) {
+      here = here_delimiter(source, at);
+      at = static_cast<std::size_t>(here.end() - source.begin());
+      if (at == source.size() || (source[at] != '\'' && source[at] != '"')) --at;
+    } else if (is_shell && c == '\\') {
+      ++at;  // a quote here begins nothing
+    } else if (source.substr(at).starts_with("\"\"\"")) {
       const std::size_t end = std::min(source.find("\"\"\"", at + 3), source.size() - 3);
       keep(at + 3, end);
       at = end + 2;
@@ -75,9 +116,11 @@ inline std::string prose_of_script(std::string_view source, std::string_view com
       out[at] = ' ';
       at = line_end - 1;
     } else if (c == '"' || c == '\'') {
+      const std::size_t end_max = is_shell ? source.size() : line_end;
+      const bool has_escapes = !is_shell || c == '"';
       std::size_t end = at + 1;
-      while (end < line_end && source[end] != c) end += source[end] == '\\' ? 2 : 1;
-      if (end >= line_end) continue;
+      while (end < end_max && source[end] != c) end += has_escapes && source[end] == '\\' ? 2 : 1;
+      if (end >= end_max) continue;
       keep(at + 1, end);
       if (at > 0 && source[at - 1] == 'f') cover_braces(out, at, end);
       out[at] = out[end] = ' ';
@@ -110,24 +153,43 @@ inline std::string prose_of_document(std::string_view source, bool is_manual) {
   return out;
 }
 
-inline std::string prose_of(const SourceFile& file) {
-  const bool is_manual = file.ends_with(".8") || file.ends_with(".1");
-  std::string text;
-  if (file.is_cpp() || file.ends_with(".proto")) {
-    text = prose_of_cpp(file.text);
-  } else if (file.ends_with(".md") || is_manual) {
-    text = file.text;
-    if (!is_manual) cover_code_spans(text);
-    return prose_of_document(text, is_manual);
-  } else {
-    text = prose_of_script(file.text, file.ends_with(".lua") ? "-- " : "#");
-  }
-  return text;
+// A picture: the text between its tags.
+inline std::string prose_of_picture(std::string_view source) {
+  std::string out(source);
+  for (std::size_t at = out.find('<'); at != std::string::npos; at = out.find('<', at + 1))
+    cover(out, at, std::min(out.find('>', at), out.size() - 1) + 1);
+  return out;
 }
 
-// The text of a C++ file without comments, literals and preprocessor lines; of others nothing.
+inline bool is_script(const SourceFile& file) {
+  constexpr std::array kEndings = {".sh", ".py", ".lua", ".cmake", ".toml", "CMakeLists.txt"};
+  return file.text.starts_with("#!") ||
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](const char* one) { return file.ends_with(one); });
+}
+inline bool is_shell(const SourceFile& file) {
+  const std::string_view first = std::string_view(file.text).substr(0, file.text.find('\n'));
+  return file.ends_with(".sh") || (first.starts_with("#!") && first.ends_with("sh"));
+}
+
+inline std::string prose_of(const SourceFile& file) {
+  const bool is_manual = file.ends_with(".8") || file.ends_with(".1");
+  if (file.is_cpp() || file.ends_with(".proto")) return prose_of_cpp(file.text);
+  if (file.ends_with(".svg")) return prose_of_picture(file.text);
+  if (file.ends_with(".md") || is_manual) {
+    std::string text = file.text;
+    if (!is_manual) cover_code_spans(text);
+    return prose_of_document(text, is_manual);
+  }
+  return prose_of_script(file.text, file.ends_with(".lua") ? "-- " : "#", is_shell(file));
+}
+
+// The text of a source or script without its prose, blanks in its place; of other files nothing.
 inline std::string code_of(const SourceFile& file) {
-  return file.is_cpp() ? blank_quoted(file.text) : std::string();
+  if (!file.is_cpp() && !file.ends_with(".proto") && !is_script(file)) return {};
+  std::string out = prose_of(file);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] == kGap ? file.text[i] : ' ';
+  return out;
 }
 
 }  // namespace splitnic::tidy

@@ -14,7 +14,7 @@ namespace splitnic::tidy {
 
 enum WordPlace : unsigned {
   kProse = 1,         // comments, string literals, documents
-  kCode = 2,          // identifiers of C++ files
+  kCode = 2,          // identifiers of sources and scripts
   kWholeName = 4,     // with kCode: the phrase is the whole identifier
   kNotWirePages = 8,  // docs/wire may use it
   kNotTests = 16,     // tests may use it

@@ -200,7 +200,8 @@ class WordChecker {
     if ((rule.where & kNotWirePages) != 0 && file_->below("docs/wire")) return false;
     const bool is_test = file_->below("tests");
     if ((rule.where & kNotTests) != 0 && is_test) return false;
-    const bool is_of_bench = file_->below("tests/bench") || file_->below("tests/unit/tools");
+    const bool is_of_bench = file_->below("tests/bench") || file_->below("tests/unit/tools") ||
+                             file_->path == "tests/CMakeLists.txt";
     return (rule.where & kTestsOnly) == 0 || (is_test && !is_of_bench);
   }
 

@@ -94,31 +94,31 @@ class Goals(unittest.TestCase):
     def goal(self, name):
         return next(goal for goal in goals.GOALS if goal.name == name)
 
-    def judged(self, name, mine, *others):
+    def evaluated(self, name, mine, *others):
         """The last of the others stands for the rest of them."""
         goal = self.goal(name)
         others += others[-1:] * (len(goal.others) - len(others))
         found = {run: {goal.metric: dict(enumerate(values, 1))} for run, values in zip((goal.run, *goal.others), (mine, *others))}
-        return goals.judge(goal, found)
+        return goals.evaluate(goal, found)
 
     def test_more_is_better_for_rates(self):
         self.assertIn("1.600 (1.500 to 1.700), goal >= 1.5, beyond >= 2: met",
-                      self.judged("V7", [15, 16, 17], [10, 10, 10]))
-        self.assertIn(": met, and beyond\n", self.judged("V7", [21], [10]))
-        self.assertIn("short by 50%", self.judged("V7", [7.5], [10]))
+                      self.evaluated("V7", [15, 16, 17], [10, 10, 10]))
+        self.assertIn(": met, and beyond\n", self.evaluated("V7", [21], [10]))
+        self.assertIn("short by 50%", self.evaluated("V7", [7.5], [10]))
 
     def test_less_is_better_for_times(self):
-        self.assertIn("goal <= 1, beyond <= 0.7: met, and beyond", self.judged("V8", [6], [10]))
-        self.assertIn("short by 50%", self.judged("V8", [15], [10]))
+        self.assertIn("goal <= 1, beyond <= 0.7: met, and beyond", self.evaluated("V8", [6], [10]))
+        self.assertIn("short by 50%", self.evaluated("V8", [15], [10]))
 
     def test_the_better_of_the_others_counts(self):
-        self.assertIn("best there: fi_pingpong", self.judged("V7", [15], [10], [20]))
-        self.assertIn("best there: libfabric_bench", self.judged("V8", [15], [10], [20]))
+        self.assertIn("best there: fi_pingpong", self.evaluated("V7", [15], [10], [20]))
+        self.assertIn("best there: libfabric_bench", self.evaluated("V8", [15], [10], [20]))
 
     def test_what_is_absent_is_said(self):
-        self.assertIn("not measured", self.judged("V7", [15]))
-        self.assertIn("not measured", self.judged("V7", [], [10]))
-        self.assertIn("not measured", self.judged("V7", [15], [], [10]), "the stricter one may be the one that is absent")
+        self.assertIn("not measured", self.evaluated("V7", [15]))
+        self.assertIn("not measured", self.evaluated("V7", [], [10]))
+        self.assertIn("not measured", self.evaluated("V7", [15], [], [10]), "the stricter one may be the one that is absent")
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def main():
         print_results(results)
         print()
     for goal in wanted:
-        print(goals.judge(goal, found))
+        print(goals.evaluate(goal, found))
     if missing:
         print(f"\nMissing: {'; '.join(missing)}")
     fabric_report.write(args.page, fabric_report.page(settings, shown.rounds, wanted, found, missing, sizes))

@@ -91,7 +91,7 @@ class Sizes(Made):
         cells = next(line for line in table.splitlines() if line.startswith(f"| {size} | ")).strip("| ").split(" | ")
         return dict(zip(self.TITLES, cells[1:]))
 
-    def test_every_operation_by_size_beside_libfabric(self):
+    def test_every_operation_by_size_next_to_libfabric(self):
         def measure(_, run):
             return {"rate": 2000 if run.program == "fabric_bench" else 500, "us": 12.345 if run.spins else 2.5}
         status, _, page = self.run_it(measure, only="sizes")
@@ -126,15 +126,15 @@ class Sizes(Made):
                          {title: "-" if title == "libfabric udp;ofi_rxd" else "1000" for title in self.TITLES})
         self.assertNotIn(" - |", page.split("### RDMA read")[0])
 
-    def test_one_short_round_beside_the_rounds_of_the_goals(self):
+    def test_one_short_round_next_to_the_rounds_of_the_goals(self):
         asked = []
 
         def measure(args, run):
             asked.append((run, args.seconds))
             return {"rate": 1, "us": 1}
         page = self.run_it(measure, only="V10,sizes", rounds="2")[2]
-        judged = goals.runs_of([goal for goal in goals.GOALS if goal.name == "V10"])
-        self.assertEqual([run for run, seconds in asked if seconds == 1], 2 * judged)
+        of_goal = goals.runs_of([goal for goal in goals.GOALS if goal.name == "V10"])
+        self.assertEqual([run for run, seconds in asked if seconds == 1], 2 * of_goal)
         self.assertEqual([run for run, seconds in asked if seconds == 0.3], sizes.RUNS)
         self.assertIn("2 rounds, runs of 1 s each", page)
         self.assertIn("| V10 |", page)

@@ -124,7 +124,7 @@ def verdict(goal, ratio):
     return "met" if is_met(goal.limit) else f"short by {abs(ratio - goal.limit) / goal.limit:.0%}"
 
 
-def judge(goal, found):
+def evaluate(goal, found):
     """One line: ratio of medians, least and most of the rounds, goal, verdict."""
     results = compared(goal, found)
     if results is None:

@@ -29,7 +29,7 @@ class Rows(unittest.TestCase):
                 self.assertEqual(sorted(results), ["rate", "us"], row)
                 self.assertGreater(min(results.values()), 0, row)
 
-    def test_the_least_and_the_greatest_size(self):
+    def test_the_smallest_and_the_greatest_size(self):
         for size in ("1", "1048576"):
             done, rows = run_it("--provider", "shm", "--size", size, "--no-head")
             self.assertEqual((done.returncode, done.stderr, len(rows)), (0, "", 3))

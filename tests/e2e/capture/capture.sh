@@ -85,7 +85,7 @@ names_in() {
     2>>"$work/tshark.log" | tr , '\n'
 }
 
-judge() {
+check_cells() {
   local file=$1 name value
   declare -A of=()
   while read -r name value; do of[$name]=$value; done < <(count_cells "$file")
@@ -100,7 +100,7 @@ judge() {
   [ $((32 * of[messages])) -le "${of[frames]}" ] || fail "${of[messages]} messages for ${of[frames]} frames"
   names_in "$file" >"$work/names"
   ! grep -qx BufferRDMAIndicate "$work/names" || fail "BufferRDMAIndicate was used"
-  # The dissector does see messages: pools were offered both ways, and elements given back.
+  # The dissector does see messages: pools were offered both ways, and elements returned.
   [ "$(grep -cx BufferRecvPool "$work/names")" -ge 2 ] || fail "no BufferRecvPool in $file"
   [ "$(grep -cx BufferRecvPoolUpdate "$work/names")" -ge 2 ] || fail "no BufferRecvPoolUpdate in $file"
   [ "$(tshark -X "lua_script:$lua" -r "$file" -Y splitnic.bad 2>>"$work/tshark.log" | wc -l)" -eq 0 ] ||
@@ -108,7 +108,7 @@ judge() {
 }
 
 # With a threshold the frames of up to 128 bytes go by SendData, both ways, and no other does.
-judge_threshold() {
+check_threshold() {
   local short name
   short=$(python3 - "$work/host.pcap" <<'PYTHON'
 import struct, sys
@@ -130,10 +130,10 @@ topology_begin
 ns=sn$$-cap
 host_namespace "$ns" || fail "the namespace cannot be made"
 replay_both_ways "$frames"
-judge "$work/iou.pcapng"
-judge "$work/host.pcapng"
+check_cells "$work/iou.pcapng"
+check_cells "$work/host.pcapng"
 # Of the first run, where no threshold is set, none goes so.
 ! grep -qx SendData "$work/names" || fail "SendData without a threshold"
 replay_both_ways 1000 --send-threshold 128
-judge_threshold "$work/iou.pcapng"
+check_threshold "$work/iou.pcapng"
 echo "capture: ok"

@@ -126,8 +126,8 @@ under_pings() {
   stop to_host INT
 }
 
-# under_way FILE COUNTER...: what a pair took along at its end is counted under each of these names.
-under_way() {
+# in_flight FILE COUNTER...: what a pair took along at its end is counted under each of these names.
+in_flight() {
   local file=$1 name count
   shift
   for name in "$@"; do
@@ -148,14 +148,14 @@ check_host_killed() {
   begin_ending
   under_pings restarted host
   balances unit
-  under_way unit lan.rx.drop.ended iou.to_host.lost
+  in_flight unit lan.rx.drop.ended iou.to_host.lost
 }
 
 check_iou_killed() {
   begin_ending
   under_pings restarted iou
   balances host
-  under_way host host.tx.drop.ended host.tx.lost
+  in_flight host host.tx.drop.ended host.tx.lost
 }
 
 # Both processes stay, and the pair does not: the path carries less than a cell from now on, and the host connects

@@ -19,7 +19,7 @@ heard_on() {
 announces() { tshark -r "$work/taken.pcap" -Y "$1" 2>"$work/tshark.log" | has .; }
 
 # The taker reads for at most 15 s: no reason to wait for more.
-started_anew() {
+restarted() {
   stop "$1" KILL
   "start_$1"
   within "$1 is back" 2000 announced
@@ -30,9 +30,9 @@ check_restarted() {
   bring_up
   address_ipv6
   told=0
-  heard_on "$ns_lan" lan0 started_anew host
+  heard_on "$ns_lan" lan0 restarted host
   told=$(counter host host.tx.announced)
-  heard_on "$ns_lan" lan0 started_anew iou
+  heard_on "$ns_lan" lan0 restarted iou
 }
 
 check_moved() {

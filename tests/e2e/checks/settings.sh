@@ -56,7 +56,7 @@ check_carrier_delay() {
   awk '$1 != $3 || $4 - $2 > 500000 {bad = 1} END {exit bad || NR != 6}' "$work/delays" || fail "nic0 follows late, or otherwise"
 }
 
-answered_by() {
+replied_by() {
   in_ns "$ns_lan" ping -q -c 1 -W 0.3 10.77.0.1 >/dev/null && ip -n "$ns_lan" neigh show 10.77.0.1 | has "lladdr $1"
 }
 
@@ -67,11 +67,11 @@ check_mac() {
   ip -n "$ns_host" link set nic0 address 02:00:00:00:00:55
   within "the unit knows the new address" 2000 shows iou peers.0.mac 02:00:00:00:00:55
   ip -n "$ns_lan" neigh flush all
-  within "the LAN sees the new address" 3000 answered_by 02:00:00:00:00:55
+  within "the LAN sees the new address" 3000 replied_by 02:00:00:00:00:55
   ask host set mac 02:00:00:00:00:66 || fail "set mac"
   within "the unit knows the address of set mac" 2000 shows iou peers.0.mac 02:00:00:00:00:66
   ip -n "$ns_lan" neigh flush all
-  within "the LAN sees the address of set mac" 3000 answered_by 02:00:00:00:00:66
+  within "the LAN sees the address of set mac" 3000 replied_by 02:00:00:00:00:66
   equal "the real NIC's address" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)" "$lan_mac"
   # It survives a restart of either side.
   stop iou KILL
@@ -79,7 +79,7 @@ check_mac() {
   within "the address after the unit's restart" 2000 shows iou peers.0.mac 02:00:00:00:00:66
   stop host KILL
   start_host
-  within "the address after the host's restart" 2000 answered_by 02:00:00:00:00:66
+  within "the address after the host's restart" 2000 replied_by 02:00:00:00:00:66
   # --mac nic: the LAN NIC's own.
   stop host TERM
   start_host --mac nic
