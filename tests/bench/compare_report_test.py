@@ -97,7 +97,7 @@ class Goals(unittest.TestCase):
         results = {"splitnic-pcap": {"tcp_to_lan_1": by_round(4000)}, "openvpn": {"tcp_to_lan_1": by_round(400)}}
         self.assertIsNone(compare_report.evaluate(goal("V3", "tcp_to_lan_1"), results))
 
-    def test_a_goal_that_was_measured_in_part_is_said(self):
+    def test_a_goal_that_was_measured_in_part_is_reported(self):
         lines = compare_report.goal_table({"splitnic-packet": {"udp64_pps": by_round(80)}, "vxlan": {}})
         self.assertEqual(lines[2:], ["| V4 | UDP frames of 64 bytes | splitnic-packet / vxlan | - | - | - | - | - | not measured |"])
 
@@ -114,7 +114,7 @@ class Goals(unittest.TestCase):
                          (["splitnic-pcap", "openvpn", "openvpn-9000", "splitnic-packet", "vxlan"], ["tcp1", "tcp4", "rtt"]))
         self.assertEqual(compare_goals.needs(["V13"]), (["splitnic-packet", "vxlan"], ["tcp1", "tcp4"]))
 
-    def test_a_goal_of_another_script_is_told_where_it_is(self):
+    def test_a_goal_of_another_script_names_that_script(self):
         for name, script in (("V7", "fabric.sh --compare"), ("V12", "fabric.sh --compare"), ("V14", "hosts.sh"),
                              ("V15", "sizes.sh")):
             with self.assertRaisesRegex(SystemExit, f"{name} is measured by tests/bench/{script}"):
@@ -170,7 +170,7 @@ class Page(unittest.TestCase):
         self.assertIn("| kernel VXLAN and bridge | 3 | - | - |", page)
         self.assertIn("| TCP | `host.splitnic:fabric.rc.retransmit` | 5 (0-9) |", page)
 
-    def test_missing_rounds_and_results_are_told(self):
+    def test_missing_rounds_and_results_are_reported(self):
         os.remove(os.path.join(self.folder.name, "rounds/3.vxlan.results"))
         self.write("rounds/1.socat.results", "ping_us 200\n")
         self.assertIn("Fewer rounds: kernel VXLAN and bridge: 2; socat TAP over UDP: 1.", self.page())

@@ -273,11 +273,11 @@ const std::vector<Illegal>& illegal() {
        }},
       {"only_longer_than_the_mcp",
        [](Harness& b) { b.maker.send(Op::kSend, Pos::kOnly, b.bytes(0, 1368)); }},
-      {"write_shorter_than_it_says",
+      {"write_shorter_than_it_declares",
        [](Harness& b) {
          b.maker.send(Op::kRdmaWrite, Pos::kOnly, b.bytes(0, 100), {.va_mh = b.target(101)});
        }},
-      {"write_longer_than_it_says",
+      {"write_longer_than_it_declares",
        [](Harness& b) {
          b.maker.send(Op::kRdmaWrite, Pos::kFirst, b.bytes(0, 1364), {.va_mh = b.target(1364)});
        }},

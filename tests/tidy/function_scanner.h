@@ -1,5 +1,5 @@
 // Finds the functions of a C++ file by their braces: enough for the line limit, no parser.
-// Comments, strings and characters are blanked first; then each `{` is told apart by the text
+// Comments, strings and characters are blanked first; then each `{` is classified by the text
 // before it.
 #pragma once
 
@@ -66,8 +66,8 @@ inline std::string blank_quoted(std::string_view text) {
 
 enum class BraceKind { kScope, kFunction, kValue };
 
-// What the `{` after `before` (since the last `;`, `{` or `}` of its level) opens, outside of
-// functions.
+// Classifies the `{` after `before` (the text since the last `;`, `{` or `}` of its level), outside
+// of functions.
 inline BraceKind classify_brace(std::string before) {
   static const std::regex kScope(R"((^|[\s>])(namespace|extern|class|struct|union|enum)\b)");
   static const std::regex kAlignment(R"(alignas\([^)]*\))");

@@ -1,4 +1,4 @@
-// Who may include whom (docs/ARCHITECTURE.md, "Who may include whom"): one row a folder, the
+// Who may include whom (docs/ARCHITECTURE.md, "Folders"): one row per folder, the
 // allowed targets in it; and which folder or file may include a third party's headers.
 #pragma once
 
@@ -240,7 +240,7 @@ inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
     "fabric_emul/underlay/fault_underlay.h",
     "fabric_emul/underlay/in_process_underlay.h",
     "fabric_emul/wire/pretty.h",
-    // What libraries offer to their users (docs/libraries.md).
+    // Offered by libraries to their users (docs/libraries.md).
     "fabric_emul/paging/io_consumer.h",
     "fabric_emul/paging/on_demand.h",
     "fabric_emul/paging/prefetch.h",

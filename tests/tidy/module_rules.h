@@ -1,5 +1,5 @@
-// What the modules may not do although the include table lets them see the adapter: post work
-// requests, poll completions, make queue pairs, or register memory. Messaging does that for them
+// The modules post no work requests, poll no completions, make no queue pairs and register no
+// memory, although the include table lets them see the adapter. Messaging does that for them
 // [S001-06].
 #pragma once
 

@@ -50,7 +50,7 @@ inline std::string prose_of_cpp(std::string_view source) {
   return out;
 }
 
-// What stands in braces in Python's f"..." is code.
+// The text in braces of Python's f"..." is code.
 inline void cover_braces(std::string& text, std::size_t from, std::size_t to) {
   for (std::size_t open = text.find('{', from); open < to; open = text.find('{', open + 1))
     cover(text, open, std::min(text.find('}', open), to));

@@ -5,7 +5,7 @@
 namespace splitnic::tidy {
 namespace {
 
-// What is wrong with `text` in the file `path` of a small tree.
+// The findings in `text`, the file `path` of a small tree.
 Findings findings_in(const std::string& path, const std::string& text) {
   return check_references({{"docs/a.md", "# Page\n\n## Two words, `and` INIT_NIC\n"},
                            {"docs/wire/b.md", "# B\n"},
@@ -60,6 +60,11 @@ TEST(ReferenceRules, paths_in_comments) {
   expect_only("base/a.h", "// see mem/att.h and att.cc, <linux/if.h> and vipl.h\n", "");
   expect_only("base/a.h", "// see fabric_emul/mem/tpt.h\n", "fabric_emul/mem/tpt.h");
   expect_only("base/a.h", "// see tpt.cc\n", "tpt.cc");
+}
+
+TEST(ReferenceRules, only_samples_are_exempt) {
+  expect_only("tests/tidy/text_rules_test.cc", "// docs/b.md\n", "");
+  expect_only("tests/tidy/text_rules.h", "// docs/b.md\n", "docs/b.md");
 }
 
 TEST(ReferenceRules, papers_are_no_pages) {

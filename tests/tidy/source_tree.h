@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,10 @@ struct SourceFile {
   bool is_cpp() const { return is_header() || ends_with(".cc"); }
 };
 using SourceTree = std::vector<SourceFile>;
+
+inline bool is_one_of(const SourceFile& file, std::span<const std::string_view> paths) {
+  return std::find(paths.begin(), paths.end(), file.path) != paths.end();
+}
 
 inline std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;

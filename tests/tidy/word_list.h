@@ -95,7 +95,7 @@ inline constexpr auto kWordList = std::to_array<WordRule>({
     {"did", "made_progress", kCode | kWholeName},
     {"moved", "bytes_processed", kCode | kWholeName | kNotTests},
     {"lower|lowered|lowerer|lowering", "software GSO, segment_in_software", kCode,
-     "lower bound|up|half"},
+     "lower bound|up|half|case"},
     {"lent|loan*", "claimed; claim, commit, abort", kProse | kCode},
     {"lend*", "claim", kCode},
     {"give back", "abort, release, return", kCode},

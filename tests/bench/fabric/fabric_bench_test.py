@@ -115,7 +115,7 @@ class Goals(unittest.TestCase):
         self.assertIn("best there: fi_pingpong", self.evaluated("V7", [15], [10], [20]))
         self.assertIn("best there: libfabric_bench", self.evaluated("V8", [15], [10], [20]))
 
-    def test_what_is_absent_is_said(self):
+    def test_what_is_absent_is_reported(self):
         self.assertIn("not measured", self.evaluated("V7", [15]))
         self.assertIn("not measured", self.evaluated("V7", [], [10]))
         self.assertIn("not measured", self.evaluated("V7", [15], [], [10]), "the stricter one may be the one that is absent")

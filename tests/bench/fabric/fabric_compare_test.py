@@ -67,7 +67,7 @@ class Compare(Made):
         self.assertEqual(goals.compared(GOAL, found), (OTHER, 5, 1, 3))
         self.assertIsNone(goals.compared(GOAL, {GOAL.run: {"rate": {1: 1}}, OTHER: {"rate": {2: 1}}}))
 
-    def test_a_goal_without_a_metric_is_said_and_fails(self):
+    def test_a_goal_without_a_metric_is_reported_and_fails(self):
         status, said, page = self.run_it(self.measuring(lambda run, _: run == OTHER))
         self.assertEqual(status, 1)
         self.assertIn("V10  not measured", said)

@@ -40,7 +40,7 @@ class Rows(unittest.TestCase):
         for said in ("the active end did not exit", "libfabric_bench: tcp send of 64 B has no result"):
             self.assertIn(said, done.stderr)
 
-    def test_what_it_cannot_do_is_said_in_a_line(self):
+    def test_what_it_cannot_do_is_reported_in_a_line(self):
         done, rows = run_it("--provider", "none", "--op", "read", "--size", "64", "--no-head")
         self.assertEqual((done.returncode, rows), (1, []))
         self.assertIn("libfabric_bench: none read of 64 B: fi_getinfo: No data available\n", done.stderr)

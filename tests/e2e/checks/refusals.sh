@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Peers that do not go together: one line that names the cause and the remedy, once, and it recovers automatically.
 
-# says_once WHO SECONDS WORDS...: within that time one warning with all the words, and in that time no second.
-says_once() {
+# warns_once WHO SECONDS WORDS...: within that time one warning with all the words, and in that time no second.
+warns_once() {
   local who=$1 seconds=$2 word lines
   shift 2
   wait_until "$seconds" grep -qE ' (warning|error) ' "$work/$who.log" || fail "$who reports nothing"
@@ -20,7 +20,7 @@ check_profile() {
   topology_three || fail "the test hosts cannot be made"
   start_iou
   start_host --link-profile full
-  says_once host 3 profile --link-profile 10.99.0.2:7471
+  warns_once host 3 profile --link-profile 10.99.0.2:7471
   stop iou TERM
   start_iou --link-profile full
   heals "up with the same profile at both ends"
@@ -31,7 +31,7 @@ check_version() {
   topology_three || fail "the test hosts cannot be made"
   start stranger "$ns_iou" "$python" "$e2e/tool.py" refuse "${iou_address##*:}" 1
   start_host
-  says_once host 3 version "same release" 10.99.0.2:7471
+  warns_once host 3 version "same release" 10.99.0.2:7471
   stop stranger
   start_iou
   heals "up with a unit of the same version"
@@ -44,7 +44,7 @@ check_busy() {
     --control "$work/hostb.sock" "${more_host_options[@]}"
   wait_up hostb
   start_host
-  says_once host 3 busy --max-hosts 10.99.0.2:7471
+  warns_once host 3 busy --max-hosts 10.99.0.2:7471
   stop hostb TERM
   heals "up when the other has left"
 }
@@ -54,7 +54,7 @@ check_silence() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --allow 10.1.0.0/16
   start_host
-  says_once host 6 "no reply" --allow 10.99.0.2:7471
+  warns_once host 6 "no reply" --allow 10.99.0.2:7471
   [ "$(counter iou iou.allow.drop.address)" -gt 0 ] || fail "the unit does not count whom it does not allow"
   stop iou TERM
   start_iou --allow 10.99.0.1
@@ -66,7 +66,7 @@ check_mode() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --mode send
   start_host
-  says_once host 3 mode --mode
+  warns_once host 3 mode --mode
   stop iou TERM
   start_iou
   heals "up with a unit that takes either mode"
