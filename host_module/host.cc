@@ -228,7 +228,7 @@ void Host::watch_idle(base::Time now) {
   if (has_watched && frames - frames_then_ < limit && pair_up()) {
     std::size_t given = pair_->release_idle(kIdleElements);
     if (tx_ring_->frames() == 0) given += tx_memory_.release(0, tx_memory_.size());
-    counters_.add(HostCounter::kGivenBack, given);
+    counters_.add(HostCounter::kReleased, given);
   }
   frames_then_ = frames;
   idle_check_at_ = now + config_.idle_release;
@@ -258,7 +258,7 @@ void Host::stop(base::Time now) {
   link_ = nullptr;
   adapter_.poll(now);
   for (const auto& port : adapter_.ports()) {
-    port->say_bye(now);
+    port->send_bye(now);
     port->flush(now);
   }
 }

@@ -56,7 +56,7 @@ enum class HostCounter {
   kWait,
   kPairUps,
   kPairDowns,
-  kGivenBack,  // bytes of pools and ring, while idle
+  kReleased,  // bytes of pools and ring, while idle
   kCount_
 };
 
@@ -162,5 +162,5 @@ struct splitnic::base::CounterNames<splitnic::host::HostCounter> {
       {"host.tx.frames", "host.tx.bytes", "host.tx.announced", "host.tx.drop.too_long",
        "host.tx.drop.ended", "host.tx.lost", "host.rx.frames", "host.rx.bytes", "host.rx.drop.vnet",
        "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs",
-       "host.idle.given_back"});
+       "host.idle.released"});
 };

@@ -196,7 +196,7 @@ void Iou::stop(base::Time now) {
   for (const auto& nic : nics_) nic->close_all(now);
   adapter_.poll(now);
   for (const auto& port : adapter_.ports()) {
-    port->say_bye(now);
+    port->send_bye(now);
     port->flush(now);
   }
 }

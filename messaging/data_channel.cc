@@ -54,7 +54,7 @@ bool DataChannel::Pool::may_write(fabric::VirtualAddress address,
                          static_cast<std::uint32_t>(last / shape.element_bytes - first + 1));
 }
 
-// Gives back runs of elements that are not filled: no write has begun there and no reader has them.
+// Releases runs of elements that are not filled: no write has begun there and no reader has them.
 std::size_t DataChannel::Pool::release_idle(std::uint32_t keep) {
   if (has_ended) return 0;
   std::size_t given = 0;

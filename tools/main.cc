@@ -89,7 +89,7 @@ int run(const std::string& command, const Arguments& typed) {
   return tools::ask_and_print(typed.socket, request);
 }
 
-// CLI11 would only say that a command is missing.
+// CLI11 would only report that a command is missing.
 bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return false;
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };

@@ -39,7 +39,7 @@ void Handshake::restart(base::Time now, base::Duration wait_min) {
 }
 
 void Handshake::on_alive() {
-  has_said_bye_ = false;
+  has_received_bye_ = false;
   if (!is_hello_pending()) next_hello_ = base::kNever;
 }
 

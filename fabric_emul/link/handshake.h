@@ -97,7 +97,7 @@ class Handshake {
   LinkState state() const { return state_; }
   const Peer& peer() const { return peer_; }
   bool is_client() const { return is_client_; }
-  bool has_said_bye() const { return has_said_bye_; }
+  bool has_received_bye() const { return has_received_bye_; }
   bool is_hello_pending() const { return hello_nonce_ != 0; }
   InitReason refusal() const { return refusal_; }
   // When the client's next HELLO is due; kNever on the listening side.
@@ -116,7 +116,7 @@ class Handshake {
   // READY, since flits do not state which instance they are of.
   void on_alive();
   // The peer ended for good.
-  void on_bye() { has_said_bye_ = true; }
+  void on_bye() { has_received_bye_ = true; }
   void forget();
 
   // The steps of the client; `terms` is the INIT that InitTerms::state() made. HELLO repeats its
@@ -145,7 +145,7 @@ class Handshake {
  private:
   LinkState state_ = LinkState::kFree;
   bool is_client_ = false;
-  bool has_said_bye_ = false;
+  bool has_received_bye_ = false;
   InitReason refusal_ = InitReason::kNone;  // the peer's last REFUSE; kNone once up
   Peer peer_;
   std::uint64_t hello_nonce_ = 0;  // 0: no HELLO waits for READY

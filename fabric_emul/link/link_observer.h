@@ -1,5 +1,5 @@
 // Callbacks about the life of links, implemented by the owner of a port. Called from inside
-// Port::receive(), on_time(), flush(), on_writable() and say_bye(), on the data thread; a callback
+// Port::receive(), on_time(), flush(), on_writable() and send_bye(), on the data thread; a callback
 // may write cells into links and must not call the port.
 #pragma once
 

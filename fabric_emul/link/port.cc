@@ -74,9 +74,9 @@ base::Time Port::deadline() const {
   return at;
 }
 
-void Port::say_bye(base::Time now) {
+void Port::send_bye(base::Time now) {
   flush(now);
-  for (auto& link : links_) link->say_bye(now);
+  for (auto& link : links_) link->send_bye(now);
 }
 
 std::size_t Port::batch_payload_max(const PeerAddress& peer) const {

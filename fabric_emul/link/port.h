@@ -73,7 +73,7 @@ class Port {
   base::Time deadline() const;
   bool wants_write() const;
   // Clean stop: sends BYE to every peer that is up. They see their link down at once.
-  void say_bye(base::Time now);
+  void send_bye(base::Time now);
 
   // Returns the link whose peer has this LID; nullptr if there is none.
   Link* by_lid(Lid lid);

@@ -13,7 +13,7 @@ PortLink::PortLink(PortContext& context, std::size_t slot)
 
 bool PortLink::may_be_forgotten(base::Time now) const {
   if (up() || is_client()) return false;
-  return handshake_.has_said_bye() || now - last_heard() >= context_.config.forget_after;
+  return handshake_.has_received_bye() || now - last_heard() >= context_.config.forget_after;
 }
 
 void PortLink::forget() {

@@ -34,7 +34,7 @@ class PortLink final : public Link {
   // Another peer proved to be at this link's address.
   void lose_address(base::Time now);
   // This end stops: BYE, and no HELLO any more.
-  void say_bye(base::Time now);
+  void send_bye(base::Time now);
 
   // Receiving. A valid flit of the speed or shm profile arrived from the peer.
   void on_heard(base::Time now) {

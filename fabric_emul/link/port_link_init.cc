@@ -134,7 +134,7 @@ void PortLink::on_bye(base::Time now, const Init& init) {
   handshake_.on_bye();
 }
 
-void PortLink::say_bye(base::Time now) {
+void PortLink::send_bye(base::Time now) {
   if (up()) {
     send_init(make_init(InitStep::kBye, mcp()));
     take_down(now, LinkEvent::kEnded, "closed here");

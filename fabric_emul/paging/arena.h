@@ -1,5 +1,5 @@
 // The real memory of an emulated node: page frames of one size in a memory file. A frame that is
-// given back is freed in the kernel too, and holds zeros when it is taken again: nobody sees what
+// returned is freed in the kernel too, and holds zeros when it is taken again: nobody sees what
 // another left there. One thread owns it.
 #pragma once
 
@@ -50,7 +50,7 @@ class Arena {
   base::UniqueFd file_;
   base::MutableBytes memory_;
   std::vector<bool> taken_;
-  std::vector<std::byte*> free_;  // the last given back is the first taken
+  std::vector<std::byte*> free_;  // the last returned is the first taken
   std::uint8_t page_log2_;
 };
 

@@ -50,7 +50,7 @@ base::Status SwapArbitrator::request(MemoryHandle region, base::Time now, base::
   const bool is_quiescent = CurrentIo(*table_.entry(region)->current_io).quiesce();
   r.state = State::kQuiescing;
   r.deadline = now + timeout;
-  tell(region, SwapStep::kQuiesceSet);
+  report(region, SwapStep::kQuiesceSet);
   if (is_quiescent) swap_out(region, r);
   return {};
 }
@@ -114,7 +114,7 @@ std::vector<SwapArbitrator::Expired> SwapArbitrator::expire(base::Time now) {
     const auto found = find(one.region);
     if (!found || (*found)->state != State::kQuiescing) continue;
     CurrentIo(*table_.entry(one.region)->current_io).reset();
-    tell(one.region, SwapStep::kQuiesceReset);
+    report(one.region, SwapStep::kQuiesceReset);
     wake(one.region, **found);
   }
   return expired;
@@ -142,15 +142,15 @@ bool SwapArbitrator::is_owned(const std::byte* frame) const {
 
 // REQUIRES: the region is quiescent.
 void SwapArbitrator::swap_out(MemoryHandle handle, Region& region) {
-  tell(handle, SwapStep::kQuiescent);
+  report(handle, SwapStep::kQuiescent);
   CHECK(table_.set_valid(handle, false));
-  tell(handle, SwapStep::kInvalid);
+  report(handle, SwapStep::kInvalid);
   const Att& att = *table_.entry(handle)->att;
   region.saved.reserve(att.page_count() * arena_.frame_bytes());
   for (std::size_t i = 0; i < att.page_count(); ++i) {
     region.saved.insert(region.saved.end(), att.page(i), att.page(i) + arena_.frame_bytes());
   }
-  tell(handle, SwapStep::kSaved);
+  report(handle, SwapStep::kSaved);
   for (std::size_t i = 0; i < att.page_count(); ++i) {
     std::byte* const frame = att.page(i);
     CHECK(table_.regions().set_page(handle, i, nullptr));
@@ -159,28 +159,28 @@ void SwapArbitrator::swap_out(MemoryHandle handle, Region& region) {
   region.frames.clear();
   region.state = State::kOut;
   region.deadline = base::kNever;
-  tell(handle, SwapStep::kFreed);
+  report(handle, SwapStep::kFreed);
 }
 
 // REQUIRES: as many free frames as the region has pages. `region` may be gone afterwards.
 void SwapArbitrator::swap_in(MemoryHandle handle, Region& region) {
   std::vector<std::byte*> frames(table_.entry(handle)->att->page_count());
   for (std::byte*& frame : frames) frame = arena_.take();
-  tell(handle, SwapStep::kTaken);
+  report(handle, SwapStep::kTaken);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     std::memcpy(frames[i], region.saved.data() + i * arena_.frame_bytes(), arena_.frame_bytes());
   }
   region.saved = {};
-  tell(handle, SwapStep::kRestored);
+  report(handle, SwapStep::kRestored);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     CHECK(table_.regions().set_page(handle, i, frames[i]));
   }
   region.frames.assign(frames.begin(), frames.end());
-  tell(handle, SwapStep::kTranslated);
+  report(handle, SwapStep::kTranslated);
   CHECK(table_.set_valid(handle, true));
-  tell(handle, SwapStep::kValid);
+  report(handle, SwapStep::kValid);
   CurrentIo(*table_.entry(handle)->current_io).reset();
-  tell(handle, SwapStep::kQuiesceReset);
+  report(handle, SwapStep::kQuiesceReset);
   wake(handle, region);
 }
 
@@ -189,7 +189,7 @@ void SwapArbitrator::wake(MemoryHandle handle, Region& region) {
   region.state = State::kIn;
   region.deadline = base::kNever;
   if (std::exchange(region.is_wanted, false)) std::erase(wanted_, handle);
-  tell(handle, SwapStep::kWoken);
+  report(handle, SwapStep::kWoken);
   region.consumer->on_awake(handle);
 }
 

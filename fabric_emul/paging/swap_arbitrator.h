@@ -105,7 +105,7 @@ class SwapArbitrator {
   void swap_out(MemoryHandle handle, Region& region);
   void swap_in(MemoryHandle handle, Region& region);
   void wake(MemoryHandle handle, Region& region);
-  void tell(MemoryHandle region, SwapStep step) const {
+  void report(MemoryHandle region, SwapStep step) const {
     if (observer_ != nullptr) observer_->on_step(region, step);
   }
 

@@ -41,7 +41,7 @@
 
 namespace splitnic::fabric {
 
-// For whom memory is registered: a process, say. 0 is the host module itself.
+// For whom memory is registered: for example a process. 0 is the host module itself.
 using OwnerId = base::StrongId<struct OwnerTag, std::uint64_t>;
 
 enum class RegistrationStatus : std::uint8_t {
@@ -136,7 +136,7 @@ class RegistrationCache {
   using Entry = Entries::iterator;
   using Cached = std::map<Place, Entry>;
   enum class TableState { kLive, kQuiesced, kDead };
-  // A wider entry that is being made: the seam may call back, and say that some of it is gone.
+  // A wider entry that is being made: the seam may call back, and report that some of it is gone.
   struct Growing {
     base::Bytes memory;
     bool is_stale = false;

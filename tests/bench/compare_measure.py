@@ -98,7 +98,7 @@ def drops_of_sockets(text):
     return sum(map(int, re.findall(r",d(\d+)\)", text)))
 
 
-def tells_of_loss(counter):
+def is_of_loss(counter):
     words = counter.split(".")
     return "drop" in words or words[-1] in LOSS_WORDS
 
@@ -106,7 +106,7 @@ def tells_of_loss(counter):
 def drops_of_stats(where, stats):
     """host.* of the I/O unit are parts of its other counters."""
     return {f"{where}.splitnic:{name}": number for name, number in stats.items()
-            if tells_of_loss(name) and not (where == "iou" and name.startswith("host."))}
+            if is_of_loss(name) and not (where == "iou" and name.startswith("host."))}
 
 
 def drops_now(args):

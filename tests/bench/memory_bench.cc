@@ -270,11 +270,11 @@ int main(int argc, char** argv) {
   std::printf("%zu I/Os of %.0f ns: %lu registered, %lu deregistered, %lu kernel entries\n", kIos,
               each, counters[RegCounter::kRegistered], counters[RegCounter::kDeregistered],
               counters[RegCounter::kKernelEntry]);
-  const auto told = [](bool entered) {
+  const auto text_of = [](bool entered) {
     return entered ? "killed for a system call" : "no system call";
   };
   Ios without(0);
   without.run(kIos);  // what it allocates is there
-  std::printf("%zu more under seccomp: %s; without the cache: %s\n", kIos, told(enters_kernel(ios)),
-              told(enters_kernel(without)));
+  std::printf("%zu more under seccomp: %s; without the cache: %s\n", kIos,
+              text_of(enters_kernel(ios)), text_of(enters_kernel(without)));
 }

@@ -13,13 +13,13 @@ void vi_descriptor(base::Bytes in) {
   if (in.size() < 1 + kViControlBytes) return;
   const ViQueue queue = (in[0] & std::byte{1}) == std::byte{0} ? ViQueue::kSend : ViQueue::kReceive;
   const base::Bytes bytes = in.subspan(1);
-  const std::size_t says = vi_descriptor_bytes(bytes);
-  CHECK(says >= kViControlBytes);
+  const std::size_t declared = vi_descriptor_bytes(bytes);
+  CHECK(declared >= kViControlBytes);
   ViDescriptor d;
   const std::uint32_t status = parse_vi_descriptor(bytes, queue, d);
   CHECK(status == kViNoError || status == kViFormatError || status == kViLengthError);
   if (status != kViNoError) return;
-  CHECK(says == bytes.size() && says <= kViDescriptorBytesMax);
+  CHECK(declared == bytes.size() && declared <= kViDescriptorBytesMax);
   CHECK(queue == ViQueue::kReceive || d.length == d.data.bytes);
   std::array<std::byte, kViDescriptorBytesMax> again;
   const std::size_t emitted = emit_vi_descriptor(again, d);

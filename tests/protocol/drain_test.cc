@@ -71,18 +71,18 @@ class DrainUnderLoad : public Drain, public ::testing::WithParamInterface<int> {
     const std::uint64_t events = pair_.b().count(TransportCounter::kQpDrained);
     ASSERT_TRUE(to_state(pair_.b(), qpn, QpState::kSqd));
     post(qpn, posted++, true);
-    int told = 0;
+    int notices = 0;
     ASSERT_TRUE(pair_.run_until([&] {
-      told += qp_b(qpn).take_drained() ? 1 : 0;
-      return told > 0;
+      notices += qp_b(qpn).take_drained() ? 1 : 0;
+      return notices > 0;
     }));
     const std::size_t completed = pair_.b().sent.size();
     const std::uint64_t cells = pair_.b().count(TransportCounter::kTxCells);
     EXPECT_EQ(qp_b(qpn).requester().bytes_in_flight(), 0U);
     ASSERT_TRUE(to_state(pair_.b(), qpn, QpState::kSqd)) << "again, which starts nothing";
     pair_.run_for(1s);
-    told += qp_b(qpn).take_drained() ? 1 : 0;
-    EXPECT_EQ(told, 1);
+    notices += qp_b(qpn).take_drained() ? 1 : 0;
+    EXPECT_EQ(notices, 1);
     EXPECT_EQ(pair_.b().count(TransportCounter::kQpDrained), events + 1);
     EXPECT_EQ(pair_.b().sent.size(), completed);
     EXPECT_EQ(pair_.b().count(TransportCounter::kTxCells), cells);

@@ -90,11 +90,11 @@ TEST_F(QueueRegistration, S002_30_the_key_serves_what_is_posted_right_behind_it)
     EXPECT_EQ(wr_ids(pair_.b().sent), (std::vector<std::uint64_t>{1, 2, 3, 4}));
     for (std::size_t i = 0; i < 8192; ++i) ASSERT_EQ(target_.bytes[i], pages.at(i)) << i;
     // The second message announced it to the peer, which writes to it.
-    MemoryHandle told;
-    std::memcpy(&told.value, inbox_.bytes.data(), 4);
+    MemoryHandle sent;
+    std::memcpy(&sent.value, inbox_.bytes.data(), 4);
     Memory& from = pair_.a().memory(32, 77);
     ASSERT_TRUE(pair_.a().post_write(qp.a, {from.sge()},
-                                     VirtualAddress(table().start_of(key).value + 4090), told));
+                                     VirtualAddress(table().start_of(key).value + 4090), sent));
     ASSERT_TRUE(pair_.run_until([&] { return pages.at(4121) == from.bytes[31]; }));
     EXPECT_EQ(pages.at(4090), from.bytes[0]);
     ASSERT_TRUE(table().regions().deregister(key));
@@ -243,16 +243,16 @@ TEST_F(QueueRegistration, S002_34_the_peer_writes_to_what_the_message_names) {
     ASSERT_EQ(pair_.a().received[0].status, S::kSuccess);
     EXPECT_EQ(pair_.a().received[0].bytes, 100U);
     ASSERT_TRUE(completes(1));
-    const auto told = VaMh::parse(base::Bytes(inbox_.bytes).subspan(13, kVaMhBytes));
-    ASSERT_TRUE(told.has_value());
-    EXPECT_EQ(told->handle, key);
-    EXPECT_EQ(told->address, table().start_of(key));
-    EXPECT_EQ(told->length, 5000U);
+    const auto range = VaMh::parse(base::Bytes(inbox_.bytes).subspan(13, kVaMhBytes));
+    ASSERT_TRUE(range.has_value());
+    EXPECT_EQ(range->handle, key);
+    EXPECT_EQ(range->address, table().start_of(key));
+    EXPECT_EQ(range->length, 5000U);
     EXPECT_EQ(message.bytes, unchanged) << "the gather list itself stays";
     for (const std::size_t i : {0U, 12U, 29U, 99U}) EXPECT_EQ(inbox_.bytes[i], message.bytes[i]);
     Memory& from = pair_.a().memory(5000, 41);
     pair_.a().sent.clear();
-    ASSERT_TRUE(pair_.a().post_write(qp.a, {from.sge()}, told->address, told->handle));
+    ASSERT_TRUE(pair_.a().post_write(qp.a, {from.sge()}, range->address, range->handle));
     ASSERT_TRUE(pair_.run_until([&] { return !pair_.a().sent.empty(); }));
     EXPECT_EQ(pair_.a().sent[0].status, S::kSuccess);
     EXPECT_EQ(span, from.bytes);

@@ -245,21 +245,21 @@ TEST_P(RkeyTest, S000_29_physical_addresses_do_not_leave_the_node) {
   const EffectiveAddress at = node.memory(kernel, 3);
   const VirtualAddress virtual_at = vmm.to_virtual(kernel, at).value();
   std::vector<std::uint64_t> physical;  // first bytes of frames, in the node and in this process
-  std::vector<VirtualAddress> told;
+  std::vector<VirtualAddress> mapped;
   for (std::uint64_t page = 0; page < 3; ++page) {
     const VirtualAddress here(virtual_at.value + page * kVmPageBytes);
     const PhysicalAddress frame = vmm.to_physical(here).value();
     physical.push_back(frame.value);
     physical.push_back(reinterpret_cast<std::uintptr_t>(vmm.at(frame)));
-    told.push_back(driver.map_local_page(kernel, frame).value());
+    mapped.push_back(driver.map_local_page(kernel, frame).value());
   }
-  const MemoryHandle key = node.bound_key(kernel, told[0], kSourceBytes);
+  const MemoryHandle key = node.bound_key(kernel, mapped[0], kSourceBytes);
   pair.a().tap.is_recording = true;
   const QpPair qp = join(kernel);
-  EXPECT_EQ(write_by(qp, key, EffectiveAddress(told[0].value), 9000), WcStatus::kSuccess);
+  EXPECT_EQ(write_by(qp, key, EffectiveAddress(mapped[0].value), 9000), WcStatus::kSuccess);
   EXPECT_TRUE(holds_source(kernel, at, 9000)) << "the same bytes by either form";
   Memory& into = pair.b().memory(9000);
-  const Memory named{.bytes = {}, .handle = key, .start = told[0]};
+  const Memory named{.bytes = {}, .handle = key, .start = mapped[0]};
   pair.b().sent.clear();
   ASSERT_TRUE(post_read(pair.b(), qp.b, {into.sge()}, named));
   ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));

@@ -56,8 +56,8 @@ TEST(StreamConnectTest, S002_01_connect_has_kind_window_and_first_numbers) {
   StreamHarness harness(at_a, StreamHarness::reads(9), StreamHarness::options());
   Connector passive(*harness.a().adapter, harness.qa);
   Connector active(*harness.b().adapter, harness.qb);
-  const MgmtPair said = harness.b().adapter->describe(harness.qb, 0, 0);
-  harness.b().adapter->connections().connect(harness.b().link(), {&said, 1}, {},
+  const MgmtPair described = harness.b().adapter->describe(harness.qb, 0, 0);
+  harness.b().adapter->connections().connect(harness.b().link(), {&described, 1}, {},
                                              harness.pair.now());
   ASSERT_TRUE(harness.pair.run_until([&] { return active.is_connected; }));
   EXPECT_EQ(harness.sa().expected_number(), harness.sb().next_number());
@@ -71,8 +71,8 @@ TEST(StreamConnectTest, S002_01_connect_refuses_another_kind) {
                         StreamHarness::options());
   Connector passive(*harness.a().adapter, harness.qa);
   Connector active(*harness.b().adapter, harness.qb);
-  const MgmtPair said = harness.b().adapter->describe(harness.qb, 0, 0);
-  harness.b().adapter->connections().connect(harness.b().link(), {&said, 1}, {},
+  const MgmtPair described = harness.b().adapter->describe(harness.qb, 0, 0);
+  harness.b().adapter->connections().connect(harness.b().link(), {&described, 1}, {},
                                              harness.pair.now());
   ASSERT_TRUE(harness.pair.run_until([&] { return active.rejected != MgmtReject::kNone; }));
   EXPECT_EQ(active.rejected, MgmtReject::kBadParameter);

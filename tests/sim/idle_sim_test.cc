@@ -16,7 +16,7 @@ class IdleSim : public ::testing::Test {
     world_ = std::make_unique<World>(config);
     EXPECT_TRUE(world_->run_until(5s, [&] { return world_->connected(); }));
   }
-  std::uint64_t given() { return world_->counter("host.idle.given_back"); }
+  std::uint64_t given() { return world_->counter("host.idle.released"); }
   void expect_frames_pass(int frames) {
     world_->mark();
     for (int i = 0; i < frames; ++i) {
@@ -29,7 +29,7 @@ class IdleSim : public ::testing::Test {
   std::unique_ptr<World> world_;
 };
 
-TEST_F(IdleSim, X_23_an_idle_host_gives_back_and_the_first_frame_arrives) {
+TEST_F(IdleSim, X_23_an_idle_host_releases_memory_and_the_first_frame_arrives) {
   expect_frames_pass(2000);
   const auto before = world_->host->pair()->pools();
   const std::uint64_t then = given();
@@ -55,11 +55,11 @@ TEST_F(IdleSim, X_23_ten_frames_per_second_are_not_idle) {
   EXPECT_GT(given(), then);
 }
 
-TEST(IdleSimOff, X_23_without_the_option_nothing_is_given_back) {
+TEST(IdleSimOff, X_23_without_the_option_nothing_is_released) {
   World world(WorldConfig{});
   ASSERT_TRUE(world.run_until(5s, [&] { return world.connected(); }));
   world.run(120s);
-  EXPECT_EQ(world.counter("host.idle.given_back"), 0U);
+  EXPECT_EQ(world.counter("host.idle.released"), 0U);
 }
 
 // Frames come while pages go, over a path that loses some: none changes.
@@ -78,7 +78,7 @@ TEST(IdleSimLoss, X_23_release_under_loss_changes_no_frame) {
   world.set_faults({});
   EXPECT_TRUE(world.run_until(20s, [&] { return world.all_arrived(); }));
   EXPECT_EQ(world.violations(), std::vector<std::string>{});
-  EXPECT_GT(world.counter("host.idle.given_back"), 0U);
+  EXPECT_GT(world.counter("host.idle.released"), 0U);
 }
 
 }  // namespace idle_sim_test

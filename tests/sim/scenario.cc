@@ -271,7 +271,7 @@ Scenario draw(std::uint64_t seed, std::uint64_t frames) {
     if (event == Event::kNewFaults && !s.has_faults) event = Event::kNothing;
     s.events.push_back(event);
   }
-  // One in four runs lanes, credits and link retry; some runs of either kind say --cell.
+  // One in four runs lanes, credits and link retry; some runs of either kind have --cell.
   if (r.below(4) == 0) s.world.profile = fabric::LinkProfile::kFull;
   constexpr std::array<std::uint16_t, 4> kCells{64, 256, 256, 1024};
   if (r.below(4) == 0) s.world.cell_bytes = kCells[r.below(kCells.size())];

@@ -77,7 +77,7 @@ class StreamHarness {
     }
     return std::nullopt;
   }
-  const MgmtPair& said_by_b() const { return at_b_; }
+  const MgmtPair& described_by_b() const { return at_b_; }
   StreamNumber first_number_of_a() const { return StreamNumber(at_a_.start_lcn.value << 16); }
 
   AdapterPair pair;
@@ -107,8 +107,8 @@ class StreamMaker {
   using Cell = std::vector<std::byte>;
 
   explicit StreamMaker(StreamHarness& harness)
-      : number(harness.said_by_b().start_lcn.value << 16),
-        psn(harness.said_by_b().start_psn),
+      : number(harness.described_by_b().start_lcn.value << 16),
+        psn(harness.described_by_b().start_psn),
         harness_(harness) {}
 
   CellHead head(Op op, Pos pos) const {
@@ -162,10 +162,10 @@ class StreamMaker {
     return next(h);
   }
   // Not of the byte stream: the numbers stay.
-  Cell ack(StreamNumber says, std::uint16_t credits = 64) const {
+  Cell ack(StreamNumber acked, std::uint16_t credits = 64) const {
     const AckExt ext{.receive_credits = credits};
     CellHead h = head(Op::kAck, Pos::kOnly);
-    h.stream_number = says.value;
+    h.stream_number = acked.value;
     h.ack = &ext;
     return make_cell(h, {});
   }

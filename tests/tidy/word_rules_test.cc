@@ -24,7 +24,7 @@ TEST(WordRules, each_place_where_prose_stands) {
 }
 
 TEST(WordRules, code_is_no_prose) {
-  EXPECT_EQ(count("base/a.cc", "int says = told(figures);\n"), 0U);
+  EXPECT_EQ(count("base/a.cc", "int beside = nobodys(figures);\n"), 0U);
   EXPECT_EQ(count("tests/bench/a.py", "figures = beside(figure)\n"), 0U);
   EXPECT_EQ(count("tests/bench/a.py", "f\"{figures} of {beside}\"\n"), 0U);
   EXPECT_EQ(count("tests/bench/a.py", "f\"{figures} beside\"\n"), 1U);
@@ -62,6 +62,16 @@ TEST(WordRules, quotes_and_here_documents_of_shell_are_prose) {
   EXPECT_EQ(count("scripts/a.sh", "cat <<-'TEXT'\n\tfigure\n\tTEXT\nfigure\n"), 1U);
   EXPECT_EQ(count("scripts/a.sh", "cat <<<$FIGURE\nfigure\n# figure\n"), 1U);
   EXPECT_EQ(count("scripts/a.sh", "cat <<TEXT\nfigure\n"), 1U) << "without an end";
+}
+
+TEST(WordRules, every_form_of_a_verb_in_prose_and_code) {
+  for (const std::string verb : {"say", "says", "said", "saying", "tell", "tells", "told",
+                                 "telling", "wish", "wishes", "wished", "wishing"}) {
+    EXPECT_EQ(count("base/a.h", "// It " + verb + " so.\n"), 1U) << verb;
+    EXPECT_EQ(count("base/a.h", "bool has_" + verb + "_bye();\n"), 1U) << verb;
+    EXPECT_EQ(count("tests/e2e/a.sh", verb + "_once() {\n"), 1U) << verb;
+  }
+  EXPECT_EQ(count("base/a.h", "// host.idle.given_back\nvoid give_back();\n"), 2U);
 }
 
 TEST(WordRules, names_of_tests_are_sentences) {

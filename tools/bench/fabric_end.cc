@@ -44,7 +44,7 @@ base::Status FabricEnd::connect(const fabric::PeerAddress& peer, const Run& run,
 void FabricEnd::disconnect() {
   adapter_->connections().disconnect(connection_, clock_.now());
   adapter_->transmit(clock_.now());
-  port_->say_bye(clock_.now());
+  port_->send_bye(clock_.now());
   port_->flush(clock_.now());
 }
 

@@ -357,14 +357,14 @@ local function dissect_cell(tvb, tree)
   local here = math.min(bytes, tvb:len() - at)
   if here > 0 then
     local payload = tvb(at, here)
-    local said
+    local info
     if c.op == 0x18 and c.service == 15 then
-      said = dissect_mgmt(payload:tvb(), sub, slid)
+      info = dissect_mgmt(payload:tvb(), sub, slid)
     elseif c.op <= 1 and c.pos >= 2 then
-      said = dissect_message(payload:tvb(), sub)
+      info = dissect_message(payload:tvb(), sub)
     end
-    if said then
-      what = said
+    if info then
+      what = info
     else
       sub:add(f["payload"], payload)
     end
@@ -400,7 +400,7 @@ end
 function proto.dissector(tvb, pinfo, tree)
   pinfo.cols.protocol = "splitnic"
   local top = tree:add(proto, tvb())
-  local at, said, times = 0, {}, {}
+  local at, info, times = 0, {}, {}
   while tvb:len() - at >= 16 and tvb(at, 4):uint() ~= 0 do
     local size = 16 + tvb(at + 2, 2):uint()
     if at == 0 and tvb(0, 1):uint() >= 0x80 then break end  -- belongs to the session layer
@@ -409,15 +409,15 @@ function proto.dissector(tvb, pinfo, tree)
       break
     end
     local what = dissect_flit(tvb(at, size):tvb(), top, pinfo)
-    if not times[what] then said[#said + 1] = what end
+    if not times[what] then info[#info + 1] = what end
     times[what] = (times[what] or 0) + 1
     at = at + size
   end
   if at < tvb:len() then top:add(f["filler"], tvb(at)) end
-  for i, what in ipairs(said) do
-    if times[what] > 1 then said[i] = times[what] .. " x " .. what end
+  for i, what in ipairs(info) do
+    if times[what] > 1 then info[i] = times[what] .. " x " .. what end
   end
-  pinfo.cols.info = table.concat(said, ", ")
+  pinfo.cols.info = table.concat(info, ", ")
   return tvb:len()
 end
 

@@ -51,7 +51,7 @@ void serve_datagrams(const Ends& ends, const Run& run, Control& control) {
   const auto socket = open(ends.address + ":0", "");
   std::array<char, 64> address{};
   socket->name_of(socket->local_address()).copy(address.data(), address.size() - 1);
-  control.tell_value(address);
+  control.send_value(address);
   Batch batch(run.bytes);
   base::SystemClock clock;
   Report report{};
@@ -70,13 +70,13 @@ void serve_datagrams(const Ends& ends, const Run& run, Control& control) {
     if ((ready[1].revents & (POLLIN | POLLHUP)) != 0) break;
     ::poll(ready.data(), ready.size(), run.spins ? 0 : 1000);
   }
-  static_cast<void>(control.hear_value<bool>());
+  static_cast<void>(control.receive_value<bool>());
   report.seconds = seconds_in(last - first);
-  control.tell_value(report);
+  control.send_value(report);
 }
 
 void measure_datagrams(const Run& run, Control& control) {
-  const auto address = control.hear_value<std::array<char, 64>>();
+  const auto address = control.receive_value<std::array<char, 64>>();
   const auto socket = open("", address.data());
   Batch batch(run.bytes);
   base::SystemClock clock;
@@ -87,8 +87,8 @@ void measure_datagrams(const Run& run, Control& control) {
     pollfd one{socket->fd(), POLLOUT, 0};
     ::poll(&one, 1, 10);
   }
-  control.tell_value(true);
-  const auto report = control.hear_value<Report>();
+  control.send_value(true);
+  const auto report = control.receive_value<Report>();
   Row row;
   row.carrier = "udp";
   row.op = name(run.op);

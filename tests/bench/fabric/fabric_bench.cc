@@ -77,7 +77,7 @@ void serve(const Options& options, const Run& run, Control& control) {
   fabric::Underlay& below =
       run.loss_percent > 0 ? static_cast<fabric::Underlay&>(faults) : *underlay;
   FabricEnd end(below, {kPassive, false, run.is_shm, run.spins}, control.fd());
-  control.tell_value(address);
+  control.send_value(address);
   check(end.iterate_until([&] { return end.is_connected(); }));
   // From now on; the set-up is not what is measured.
   fabric::FaultConfig lossy;
@@ -87,12 +87,12 @@ void serve(const Options& options, const Run& run, Control& control) {
     end.iterate();
     if (run.spins ? iterations % 1024 == 0 && control.is_readable() : end.is_woken()) break;
   }
-  static_cast<void>(control.hear_value<bool>());
-  control.tell_value(std::uint64_t{faults.counts().lost});
+  static_cast<void>(control.receive_value<bool>());
+  control.send_value(std::uint64_t{faults.counts().lost});
 }
 
 void measure_one(const Run& run, Control& control) {
-  const auto address = control.hear_value<Address>();
+  const auto address = control.receive_value<Address>();
   std::unique_ptr<fabric::Underlay> underlay;
   fabric::PeerAddress peer = fabric::ShmUnderlay::listener_address();
   if (run.is_shm) {
@@ -107,8 +107,8 @@ void measure_one(const Run& run, Control& control) {
   FabricEnd end(*underlay, {kActive, true, run.is_shm, run.spins});
   check(end.connect(peer, run, kSilenceMax));
   Row row = value_of(measure(end, run));
-  control.tell_value(true);
-  row.lost = control.hear_value<std::uint64_t>();
+  control.send_value(true);
+  row.lost = control.receive_value<std::uint64_t>();
   print(row);
 }
 

@@ -24,13 +24,13 @@ class Made(unittest.TestCase):
     def run_it(self, measure, only="V10", rounds="3", is_there=lambda *_: True):
         """Exit status, what was printed, and the page."""
         options = ["fabric_compare.py", "--bin", "none", "--netns", "a,b", "--only", only, "--rounds", rounds, "--page", self.pages]
-        said = io.StringIO()
+        printed = io.StringIO()
         with mock.patch.object(fabric_compare, "measure", measure), mock.patch("sys.argv", options), \
                 mock.patch.object(fabric_compare, "is_there", is_there), \
-                contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+                contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
             status = fabric_compare.main()
         with open(os.path.join(self.pages, "fabric.md"), encoding="utf-8") as page:
-            return status, said.getvalue(), page.read()
+            return status, printed.getvalue(), page.read()
 
     @staticmethod
     def measuring(fails):
@@ -55,9 +55,9 @@ class Compare(Made):
         self.assertNotIn("Missing", page)
 
     def test_a_failed_round_leaves_the_others(self):
-        status, said, page = self.run_it(self.measuring(lambda run, number: run == GOAL.run and number == 2))
+        status, printed, page = self.run_it(self.measuring(lambda run, number: run == GOAL.run and number == 2))
         self.assertEqual(status, 0)
-        self.assertIn(f"Missing: round 2 of {GOAL.run.title()}", said)
+        self.assertIn(f"Missing: round 2 of {GOAL.run.title()}", printed)
         self.assertIn(f"Missing: round 2 of {GOAL.run.title()}.", page)
         self.assertIn(f"| {GOAL.run.title()} | 40 (30-50) |", page)
 
@@ -68,9 +68,9 @@ class Compare(Made):
         self.assertIsNone(goals.compared(GOAL, {GOAL.run: {"rate": {1: 1}}, OTHER: {"rate": {2: 1}}}))
 
     def test_a_goal_without_a_metric_is_reported_and_fails(self):
-        status, said, page = self.run_it(self.measuring(lambda run, _: run == OTHER))
+        status, printed, page = self.run_it(self.measuring(lambda run, _: run == OTHER))
         self.assertEqual(status, 1)
-        self.assertIn("V10  not measured", said)
+        self.assertIn("V10  not measured", printed)
         self.assertIn(f"| V10 | {GOAL.what} | - | - | - | - | >= 3 | >= 8 | not measured |", page)
 
     def test_every_goal_has_a_row(self):
@@ -118,9 +118,9 @@ class Sizes(Made):
             if run == stops:
                 raise ValueError("made up")
             return {"rate": 1000, "us": 5}
-        status, said, page = self.run_it(measure, only="sizes")
+        status, printed, page = self.run_it(measure, only="sizes")
         self.assertEqual(status, 0)
-        self.assertIn("Missing: libfabric_bench udp;ofi_rxd read 64 B by size", said)
+        self.assertIn("Missing: libfabric_bench udp;ofi_rxd read 64 B by size", printed)
         self.assertIn("Missing: libfabric_bench udp;ofi_rxd read 64 B by size.", page)
         self.assertEqual(self.line(page, "RDMA read", "messages/s", "64 B"),
                          {title: "-" if title == "libfabric udp;ofi_rxd" else "1000" for title in self.TITLES})
@@ -143,10 +143,10 @@ class Sizes(Made):
         self.assertEqual(self.run_it(self.measuring(lambda *_: True), only="sizes")[0], 1)
 
     def test_ours_stay_without_libfabric(self):
-        status, said, page = self.run_it(lambda *_: {"rate": 1000, "us": 5}, only="sizes",
+        status, printed, page = self.run_it(lambda *_: {"rate": 1000, "us": 5}, only="sizes",
                                          is_there=lambda _, run: run.program == "fabric_bench")
         self.assertEqual(status, 0)
-        self.assertIn("There is no libfabric_bench", said)
+        self.assertIn("There is no libfabric_bench", printed)
         self.assertEqual(self.line(page, "Send", "messages/s", "1 B"),
                          {title: "-" if "libfabric" in title else "1000" for title in self.TITLES})
 

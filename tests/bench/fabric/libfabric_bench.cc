@@ -112,7 +112,7 @@ void measure(const LibfabricEnd::Config& config, double seconds, Control& contro
   measure_latency(end, seconds, config.op, row);
   stream(end, seconds / 10, config.op, row);
   stream(end, seconds, config.op, row);
-  control.tell_value(true);
+  control.send_value(true);
   print(row);
 }
 

@@ -37,8 +37,8 @@ class Rows(unittest.TestCase):
     def test_what_takes_too_long_has_failed(self):
         done, rows = run_it("--op", "send", "--size", "64", "--no-head", "--seconds", "60", "--limit", "1")
         self.assertEqual((done.returncode, rows), (1, []))
-        for said in ("the active end did not exit", "libfabric_bench: tcp send of 64 B has no result"):
-            self.assertIn(said, done.stderr)
+        for text in ("the active end did not exit", "libfabric_bench: tcp send of 64 B has no result"):
+            self.assertIn(text, done.stderr)
 
     def test_what_it_cannot_do_is_reported_in_a_line(self):
         done, rows = run_it("--provider", "none", "--op", "read", "--size", "64", "--no-head")

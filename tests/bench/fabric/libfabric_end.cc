@@ -99,8 +99,8 @@ void LibfabricEnd::meet(Control& control) {
   }
   mine.name_bytes = mine.name.size();
   check(::fi_getname(&ep_->fid, mine.name.data(), &mine.name_bytes), "fi_getname");
-  control.tell_value(mine);
-  theirs_ = control.hear_value<Handshake>();
+  control.send_value(mine);
+  theirs_ = control.receive_value<Handshake>();
   if (::fi_av_insert(av_.get(), theirs_.name.data(), 1, &peer_, 0, nullptr) != 1) {
     fail(title() + ": fi_av_insert");
   }

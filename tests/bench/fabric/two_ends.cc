@@ -28,12 +28,12 @@ bool Control::is_readable() const {
   return ::poll(&one, 1, 0) > 0;
 }
 
-void Control::tell(std::span<const std::byte> bytes) {
+void Control::send(std::span<const std::byte> bytes) {
   if (::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0)
     fail("the other end is gone");
 }
 
-std::size_t Control::hear(std::span<std::byte> room) {
+std::size_t Control::receive(std::span<std::byte> room) {
   const ssize_t got = ::recv(fd_.get(), room.data(), room.size(), 0);
   if (got <= 0) fail("the other end is gone");
   return static_cast<std::size_t>(got);

@@ -28,17 +28,18 @@ class Control {
   int fd() const { return fd_.get(); }
   // The other end has sent something, or has ended.
   bool is_readable() const;
-  void tell(std::span<const std::byte> bytes);
+  void send(std::span<const std::byte> bytes);
   // The next message, cut to the room there is; ends this process if the other one has ended.
-  std::size_t hear(std::span<std::byte> room);
+  std::size_t receive(std::span<std::byte> room);
 
   template <class T>
   requires std::is_trivially_copyable_v<T>
-  void tell_value(const T& value) { tell(std::as_bytes(std::span(&value, 1))); }
+  void send_value(const T& value) { send(std::as_bytes(std::span(&value, 1))); }
   template <class T>
-  requires std::is_trivially_copyable_v<T> T hear_value() {
+  requires std::is_trivially_copyable_v<T> T receive_value() {
     T value{};
-    if (hear(std::as_writable_bytes(std::span(&value, 1))) != sizeof value) fail("wrong message");
+    if (receive(std::as_writable_bytes(std::span(&value, 1))) != sizeof value)
+      fail("wrong message");
     return value;
   }
 

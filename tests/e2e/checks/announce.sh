@@ -24,14 +24,14 @@ restarted() {
   "start_$1"
   within "$1 is back" 2000 announced
 }
-announced() { [ "$(counter host host.tx.announced)" -ge $((told + 2)) ]; }
+announced() { [ "$(counter host host.tx.announced)" -ge $((known + 2)) ]; }
 
 check_restarted() {
   bring_up
   address_ipv6
-  told=0
+  known=0
   heard_on "$ns_lan" lan0 restarted host
-  told=$(counter host host.tx.announced)
+  known=$(counter host host.tx.announced)
   heard_on "$ns_lan" lan0 restarted iou
 }
 
@@ -42,7 +42,7 @@ check_moved() {
   start_host --mac 02:00:00:00:00:55 --keep-tap
   nic_up
   address_ipv6
-  told=0
+  known=0
   heard_on "$ns_lan1" lan1 moved_to 1
 }
 

@@ -29,7 +29,7 @@ check_release() {
   in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 2 >/dev/null || fail "no traffic to the LAN"
   local busy idle elements=$((1024 * 2 + 64 * 64)) given pools keys later
   busy=$(resident_kib)
-  given=$(counter host host.idle.given_back)
+  given=$(counter host host.idle.released)
   # The host may be idle for long before these cells have been looked at.
   keys=$(keys_during in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R)
   [ -n "$keys" ] || fail "no key was seen"
@@ -37,7 +37,7 @@ check_release() {
   within "memory falls by four fifths of the pools" 15000 fallen "$busy" $((elements * 8 / 10))
   idle=$(resident_kib)
   echo "resident: $busy KiB busy, $idle KiB idle; pools have $elements KiB"
-  [ "$(counter host host.idle.given_back)" -gt "$given" ] || fail "nothing is counted"
+  [ "$(counter host host.idle.released)" -gt "$given" ] || fail "nothing is counted"
   in_ns "$ns_lan" ping -q -c 1 -W 2 10.77.0.1 >/dev/null || fail "the first frame afterwards did not arrive"
   later=$(keys_during in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R)
   [ -n "$later" ] || fail "no key was seen afterwards"

@@ -8,7 +8,7 @@ command_of() {
 
 # A root with the few targets that units speak of, so that systemd-analyze can load them.
 verify_units() {
-  local target unit said
+  local target unit output
   mkdir -p "$root/usr/lib/systemd/system"
   for target in sysinit basic shutdown network-online multi-user; do
     printf '[Unit]\nDescription=%s\n' $target >"$root/usr/lib/systemd/system/$target.target"
@@ -22,7 +22,7 @@ verify_units() {
 }
 
 verify_pages() {
-  local page said program option
+  local page program option output
   for program in splitnic splitnic-host splitnic-iou; do
     page=$(find "$root" -name "$program.[18]")
     [ -f "$page" ] || fail "no man page of $program"
@@ -36,7 +36,7 @@ verify_pages() {
   echo "three pages rendered without a warning"
 }
 
-tells() { grep -qs "$1" "$work/$2.log"; }
+is_notified_of() { grep -qs "$1" "$work/$2.log"; }
 
 # under_manager NAME NS TOML...: the unit's command line, with a config file of the TOML lines and a NOTIFY_SOCKET.
 under_manager() {
@@ -48,7 +48,7 @@ under_manager() {
   wait_until 5 test -S "$work/notify.$name"
   # shellcheck disable=SC2046
   start "$name" "$ns" env "NOTIFY_SOCKET=$work/notify.$name" $(command_of "$units/splitnic-$name@.service" "$name")
-  wait_until 5 tells READY=1 "notify-$name" || fail "$name did not say READY=1"
+  wait_until 5 is_notified_of READY=1 "notify-$name" || fail "$name did not report READY=1"
 }
 
 check_installed() {
@@ -68,8 +68,8 @@ check_installed() {
   under_manager host "$ns_host" "connect = \"udp://$iou_address\"" 'tap = "nic0"'
   nic_up
   ping_all "$ns_host" 10.77.0.2 50
-  [[ $(ask host show) =~ host ]] || fail "show does not tell the name of --name"
+  [[ $(ask host show) =~ host ]] || fail "show does not contain the name of --name"
   stop host TERM 2 && stop iou TERM 2 || fail "not a clean stop"
-  wait_until 2 tells STOPPING=1 notify-host || fail "host did not say STOPPING=1"
-  wait_until 2 tells STOPPING=1 notify-iou || fail "iou did not say STOPPING=1"
+  wait_until 2 is_notified_of STOPPING=1 notify-host || fail "host did not report STOPPING=1"
+  wait_until 2 is_notified_of STOPPING=1 notify-iou || fail "iou did not report STOPPING=1"
 }

@@ -36,7 +36,7 @@ begin_offloads() {
   address_ipv6
   static_neighbours
   make_blob 4
-  # What libpcap shows of a UDP super-frame does not say where its datagrams end.
+  # What libpcap shows of a UDP super-frame does not indicate where its datagrams end.
   if [ "$port" = pcap ]; then switch "$ns_lan" lan0 tx-udp-segmentation off; fi
   sleep 0.5
 }

@@ -24,7 +24,7 @@ has_reply() {
   [ -n "$took" ]
 }
 
-say_figures() {
+print_results() {
   local what
   for what in "${!results[@]}"; do echo "$what, first reply after ms:${results[$what]}"; done
 }
@@ -55,7 +55,7 @@ under_traffic() {
   begin_traffic
   local round
   for ((round = 0; round < $1; round++)); do "$2" $round; done
-  say_figures
+  print_results
 }
 
 pause() { sleep 0.$((RANDOM % 9 + 1)); }

@@ -18,7 +18,7 @@ check_carrier() {
     ip -n "$ns_lan" link set lan0 down
     within "nic0 without carrier" 5000 carrier_is "$ns_host" nic0 0
     equal "the link that the unit shows" "$(show iou lan.0.link)" down
-    ip -n "$ns_host" link show nic0 | has NO-CARRIER || fail "nic0 does not say NO-CARRIER"
+    ip -n "$ns_host" link show nic0 | has NO-CARRIER || fail "nic0 does not show NO-CARRIER"
     ip -n "$ns_lan" link set lan0 up
     within "nic0 with carrier again" 5000 carrier_is "$ns_host" nic0 1
     within "the LAN responds again" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2

@@ -74,7 +74,7 @@ TEST(BottleneckTest, what_does_not_fit_the_buffer_is_lost) {
   EXPECT_EQ(p.there.dropped(), 1000 - (64U << 10) / Bottleneck::kDatagramBytes);
 }
 
-TEST(BottleneckTest, it_arrives_when_the_line_and_the_delay_say) {
+TEST(BottleneckTest, it_arrives_by_the_rate_of_the_line_and_the_delay) {
   Path p;
   PathConfig path;
   path.delay = 100us;

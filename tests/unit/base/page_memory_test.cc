@@ -18,7 +18,7 @@ TEST(PageMemoryTest, begins_as_zeros_that_cost_nothing) {
   EXPECT_EQ(memory.get()[12345], std::byte{0});
 }
 
-TEST(PageMemoryTest, what_is_given_back_is_freed_and_reads_as_zeros) {
+TEST(PageMemoryTest, what_is_released_is_freed_and_reads_as_zeros) {
   PageMemory memory(1 << 20);
   std::ranges::fill(memory.span(), std::byte{7});
   EXPECT_EQ(resident(memory.span()), std::size_t{1} << 20);
@@ -48,8 +48,8 @@ TEST(PageMemoryTest, the_end_counts_as_the_end_of_a_page) {
   EXPECT_EQ(memory.get()[page - 1], std::byte{7});
 }
 
-// Whether the system has huge pages or not: the same bytes, and small pages once some were given
-// back.
+// Whether the system has huge pages or not: the same bytes, and small pages once some were
+// released.
 TEST(PageMemoryTest, huge_pages_change_nothing_but_speed) {
   constexpr std::size_t kHuge = 2 << 20;
   PageMemory memory(3 * kHuge + 100, PageMemory::Pages::kHuge);

@@ -28,10 +28,10 @@ ParseOutcome<HostOptions> with(std::vector<std::string> words) {
 }
 
 void expect_refused(const ParseOutcome<HostOptions>& outcome, int exit_code,
-                    const std::string& says) {
+                    const std::string& part) {
   EXPECT_FALSE(outcome.options.has_value());
   EXPECT_EQ(outcome.exit_code, exit_code);
-  EXPECT_THAT(outcome.text, HasSubstr(says));
+  EXPECT_THAT(outcome.text, HasSubstr(part));
   EXPECT_THAT(outcome.text, ::testing::StartsWith("splitnic-host: "));
   EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << "one line: " << outcome.text;
 }
@@ -256,9 +256,9 @@ TEST(HostOptionsTest, configuration_file) {
 }
 
 TEST(HostOptionsTest, configuration_file_errors_are_2_in_one_line) {
-  const auto refused = [](const std::string& text, const std::string& says) {
+  const auto refused = [](const std::string& text, const std::string& part) {
     const ConfigFile file(text);
-    expect_refused(with({"--config", file.path()}), 2, says);
+    expect_refused(with({"--config", file.path()}), 2, part);
   };
   refused("mtu = \n", "line 1");
   refused("frob = 1\n", "frob");

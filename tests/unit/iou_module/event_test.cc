@@ -21,9 +21,9 @@ TEST(EventTest, S001_24_it_is_reported_after_a_blackout_that_outlasts_all_tries)
     host.faults.set_cut(false);
     ASSERT_TRUE(harness.run_until([&] { return host.events > 0; }, 5s));
     EXPECT_FALSE(host.event.link().up());
-    const std::uint64_t told = host.events;
+    const std::uint64_t before = host.events;
     harness.run(3s);
-    EXPECT_EQ(host.events, told) << "it has replied";
+    EXPECT_EQ(host.events, before) << "it has replied";
   }
 }
 

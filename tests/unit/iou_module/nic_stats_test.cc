@@ -63,9 +63,9 @@ Frame sized(const lan::MacAddress& to, const lan::MacAddress& from, std::size_t 
 TEST_F(NicStatsTest, S001_25_the_groups_are_reported_and_another_is_refused) {
   cfg::QueryStatsReply groups;
   ASSERT_TRUE(groups.ParseFromString(harness.ask(host, CfgCode::kQueryStats).data));
-  const std::vector<std::string> told(groups.groups().begin(), groups.groups().end());
-  EXPECT_EQ(told, (std::vector<std::string>{"basic", "rmon", "drops", "pools", "queues"}));
-  for (const std::string& group : told) {
+  const std::vector<std::string> names(groups.groups().begin(), groups.groups().end());
+  EXPECT_EQ(names, (std::vector<std::string>{"basic", "rmon", "drops", "pools", "queues"}));
+  for (const std::string& group : names) {
     EXPECT_EQ(reply(group).status, CfgStatus::kOk) << group;
     EXPECT_FALSE(get(group).empty()) << group;
   }

@@ -30,10 +30,10 @@ ParseOutcome<IouOptions> with(std::vector<std::string> words) {
 }
 
 void expect_refused(const ParseOutcome<IouOptions>& outcome, int exit_code,
-                    const std::string& says) {
+                    const std::string& part) {
   EXPECT_FALSE(outcome.options.has_value());
   EXPECT_EQ(outcome.exit_code, exit_code);
-  EXPECT_THAT(outcome.text, HasSubstr(says));
+  EXPECT_THAT(outcome.text, HasSubstr(part));
   EXPECT_THAT(outcome.text, ::testing::StartsWith("splitnic-iou: "));
   EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << "one line: " << outcome.text;
 }

@@ -137,7 +137,7 @@ TEST(HandshakeTest, a_listener_sends_no_hello_and_forgets_its_peer) {
   handshake.apply(LinkEvent::kReady);
   EXPECT_EQ(handshake.addressed(step_of(InitStep::kReady)).offered_lid, Lid(2));
   handshake.on_bye();
-  EXPECT_TRUE(handshake.has_said_bye());
+  EXPECT_TRUE(handshake.has_received_bye());
   handshake.apply(LinkEvent::kEnded);
   handshake.restart(kStart, 100ms);
   EXPECT_EQ(handshake.next_hello(), base::kNever);

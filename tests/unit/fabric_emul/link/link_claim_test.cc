@@ -186,7 +186,7 @@ TEST(LinkClaimTest, a_link_that_goes_down_aborts_its_claim) {
   ClaimWorld world;
   ASSERT_TRUE(write(world.a->link(), pattern(300, 1)));
   EXPECT_TRUE(world.from_a.is_claimed);
-  world.b->port.say_bye(world.now);
+  world.b->port.send_bye(world.now);
   world.a->receive(world.now);
   EXPECT_FALSE(world.a->link().up());
   EXPECT_FALSE(world.from_a.is_claimed);

@@ -311,7 +311,7 @@ TEST(LinkUpTest, bye_takes_the_link_down_at_once_and_cannot_be_forged) {
   send_init(w.client_at, w.listener_at.address(), bye);
   w.pump();
   EXPECT_TRUE(w.a->link().up());
-  w.b->port.say_bye(w.clock.now());
+  w.b->port.send_bye(w.clock.now());
   w.pump();
   EXPECT_THAT(w.a->watch.events, ElementsAre("up", "down: the peer stopped"));
   EXPECT_FALSE(w.b->link().up());
@@ -336,7 +336,7 @@ TEST(LinkUpTest, a_peer_that_sent_bye_makes_room_at_once) {
   };
   exchange();
   EXPECT_THAT(c.watch.events, ElementsAre("refused: busy"));
-  w.b->port.say_bye(w.clock.now());
+  w.b->port.send_bye(w.clock.now());
   w.run(2s);
   c.port.on_time(w.clock.now());
   exchange();

@@ -206,7 +206,7 @@ std::string error_of(const UdpConfig& config) {
   return made ? "" : made.error().text();
 }
 
-TEST(UdpUnderlayTest, errors_say_what_failed_and_what_to_do) {
+TEST(UdpUnderlayTest, errors_name_what_failed_and_what_to_do) {
   Sockets s("127.0.0.1");
   UdpConfig config;
   config.bind = text_of(*s.listener);

@@ -12,7 +12,7 @@ namespace splitnic::fabric::frames {
 
 inline constexpr std::size_t kFrameOverheadBytes = 4096;
 
-// `count` frames of 4 KiB, filled with bytes that tell neighbours apart.
+// `count` frames of 4 KiB, filled with bytes that differ between neighbours.
 class Frames {
  public:
   explicit Frames(std::size_t count)

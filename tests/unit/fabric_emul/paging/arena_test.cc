@@ -23,7 +23,7 @@ bool is_zero(const std::byte* frame) {
   return std::all_of(frame, frame + kPage, [](std::byte b) { return b == std::byte{}; });
 }
 
-TEST(ArenaTest, frames_are_taken_once_each_and_given_back_empty) {
+TEST(ArenaTest, frames_are_taken_once_each_and_returned_empty) {
   const auto arena = Arena::make(4, 12).value();
   std::set<std::byte*> frames;
   for (int i = 0; i < 4; ++i) {
@@ -47,7 +47,7 @@ TEST(ArenaTest, frames_are_taken_once_each_and_given_back_empty) {
   EXPECT_FALSE(Arena::make(std::size_t{1} << 60, 12));
 }
 
-TEST(ArenaDeathTest, a_frame_given_back_twice_is_our_bug) {
+TEST(ArenaDeathTest, a_frame_returned_twice_is_our_bug) {
   const auto arena = Arena::make(2, 12).value();
   std::byte* const frame = arena->take();
   arena->release(frame);

@@ -193,7 +193,7 @@ TEST_F(ShmUnderlayTest, P_44_lying_indices_and_lengths_end_the_wire_only) {
                          Lie{0xFFFFFFFF, 1, kRingBytes}, Lie{0xFFFFFFF8, 1, 64}}) {
     Liar liar = Liar::connect(path(), *listener);
     EXPECT_EQ(listener->clients(), 2U);
-    liar.tell(lie.length, lie.stride, lie.head);
+    liar.declare(lie.length, lie.stride, lie.head);
     EXPECT_FALSE(listener->receive()) << lie.length << " " << lie.stride << " " << lie.head;
     EXPECT_EQ(listener->count(ShmCounter::kDropBroken), ++broken);
     EXPECT_EQ(listener->clients(), 1U);
@@ -206,7 +206,7 @@ TEST_F(ShmUnderlayTest, P_44_what_was_taken_no_longer_changes) {
   Liar liar = Liar::connect(path(), *listener);
   const auto batch = batch_of(56, 3);
   std::memcpy(liar.segment->bytes(1).data() + 8, batch.data(), batch.size());
-  liar.tell(56, 56, 64);
+  liar.declare(56, 56, 64);
   const auto got = listener->receive();
   ASSERT_TRUE(got);
   std::ranges::fill(liar.segment->bytes(1), std::byte{0xEE});

@@ -116,14 +116,14 @@ struct Liar {
     return liar;
   }
   // Writes a record head at the start of the ring towards the listener and publishes `head`.
-  void tell(std::uint32_t length, std::uint32_t stride, std::uint32_t head) {
+  void declare(std::uint32_t length, std::uint32_t stride, std::uint32_t head) {
     std::memcpy(segment->bytes(1).data(), &length, 4);
     std::memcpy(segment->bytes(1).data() + 4, &stride, 4);
     segment->control(1).head.store(head);
   }
   // Sends one valid record and returns the listener's address for this client.
   PeerAddress introduce(ShmUnderlay& listener) {
-    tell(10, 10, 64);
+    declare(10, 10, 64);
     const auto got = listener.receive();
     EXPECT_TRUE(got);
     return got ? got->from : PeerAddress{};

@@ -167,14 +167,14 @@ TEST_F(KernelAgentTest,
 
 TEST_F(KernelAgentTest, S001_43_notify_reports_the_next_completion_once) {
   harness_.connect();
-  int told = 0;
-  a_.agent.notify(*a_.cq, [&] { ++told; });
+  int notified = 0;
+  a_.agent.notify(*a_.cq, [&] { ++notified; });
   for (int i = 0; i < 3; ++i) a_.receive({});
   harness_.settle();
-  EXPECT_EQ(told, 0);
+  EXPECT_EQ(notified, 0);
   for (int i = 0; i < 3; ++i) b_.send(ViDescriptor{});
   ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() == 3; }));
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(notified, 1);
 }
 
 TEST_F(KernelAgentTest, S001_41_a_completion_queue_has_room_for_all_that_completes_in_it) {

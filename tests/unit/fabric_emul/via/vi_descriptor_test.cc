@@ -125,7 +125,7 @@ TEST(ViDescriptorTest, S001_42_every_reserved_bit_is_a_format_error) {
   }
 }
 
-TEST(ViDescriptorTest, S001_42_control_words_that_say_nothing_are_format_errors) {
+TEST(ViDescriptorTest, S001_42_control_words_without_a_meaning_are_format_errors) {
   ViDescriptor d;
   auto bytes = bytes_of(d);
   for (unsigned control = 0; control < 16; ++control) {

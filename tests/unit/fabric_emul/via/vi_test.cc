@@ -71,10 +71,10 @@ TEST_P(ViTransfer, S001_44_only_what_comes_early_is_copied) {
 TEST_P(ViTransfer, S001_44_rdma_write_takes_no_receive_without_idata) {
   const auto receive = a_.receive({});
   const auto plain = b_.send(rdma_of(ViOp::kRdmaWrite, {b_.data(0, 5000)}, a_.region, 10000));
-  const auto told = b_.send(rdma_of(ViOp::kRdmaWrite, {b_.data(9000, 70)}, a_.region, 20000, 99));
+  const auto write = b_.send(rdma_of(ViOp::kRdmaWrite, {b_.data(9000, 70)}, a_.region, 20000, 99));
   ASSERT_TRUE(harness_.run_until([&] { return a_.done.size() + b_.done.size() == 3; }));
   EXPECT_EQ(b_.status(plain), kViDone | kViOpRdmaWrite);
-  EXPECT_EQ(b_.status(told), kViDone | kViOpRdmaWrite);
+  EXPECT_EQ(b_.status(write), kViDone | kViOpRdmaWrite);
   EXPECT_EQ(a_.status(receive), kViDone | kViOpRemoteRdmaWrite | kViHasIdata);
   EXPECT_EQ(a_.word(receive, kViIdataAt), 99U);
   EXPECT_EQ(a_.word(receive, kViLengthAt), 70U);

@@ -166,13 +166,13 @@ TEST_P(OpenQpTest, S000_29_a_kernel_process_reaches_the_same_bytes_by_each_form)
   const VirtualAddress by_physical = driver.map_local_page(kernel, physical).value();
   EXPECT_EQ(by_effective.value, at.value);
   EXPECT_EQ(by_virtual, virtual_at);
-  for (const VirtualAddress told : {by_effective, by_virtual, by_physical}) {
-    EXPECT_NE(told.value, physical.value);
-    EXPECT_NE(told.value, in_process);
+  for (const VirtualAddress reported : {by_effective, by_virtual, by_physical}) {
+    EXPECT_NE(reported.value, physical.value);
+    EXPECT_NE(reported.value, in_process);
   }
-  const auto place = [&](MemoryHandle key, VirtualAddress told) {
+  const auto place = [&](MemoryHandle key, VirtualAddress reported) {
     const AccessResult found =
-        adapter.memory().access(key, VirtualAddress(told.value + 9), 1, AccessKind::kLocalRead,
+        adapter.memory().access(key, VirtualAddress(reported.value + 9), 1, AccessKind::kLocalRead,
                                 node.domain(kernel), Qpn(1));
     return found.at;
   };

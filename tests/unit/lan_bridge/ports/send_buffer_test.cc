@@ -86,11 +86,11 @@ TEST(SendBufferTest, what_the_system_cuts_is_logged_once) {
       port->share_output(true);
       port->share_output(false);
     }
-    const std::string told = ::testing::internal::GetCapturedStderr();
-    EXPECT_EQ(count(told, "packet:va: the receive buffer is "), 1U) << told;
-    EXPECT_EQ(count(told, "packet:va: the send buffer is "), 1U) << told;
-    EXPECT_EQ(count(told, "raise net.core.rmem_max to 536870912"), 1U) << told;
-    EXPECT_EQ(count(told, "raise net.core.wmem_max to 536870912"), 1U) << told;
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(count(log, "packet:va: the receive buffer is "), 1U) << log;
+    EXPECT_EQ(count(log, "packet:va: the send buffer is "), 1U) << log;
+    EXPECT_EQ(count(log, "raise net.core.rmem_max to 536870912"), 1U) << log;
+    EXPECT_EQ(count(log, "raise net.core.wmem_max to 536870912"), 1U) << log;
   });
 }
 

@@ -68,7 +68,7 @@ TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_reported_once) {
   struct Case {
     std::uint32_t refused;
     std::uint32_t left;
-    const char* told;
+    const char* line;
   };
   constexpr std::uint32_t kTcp = kOffloadChecksum | kOffloadTso4 | kOffloadTso6;
   for (const Case& c : {Case{kUso, kTcp, "no UDP super-frames"}, Case{~0U, 0, "no offloads"}}) {
@@ -79,7 +79,7 @@ TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_reported_once) {
       auto tap = open_tap({.name = "nic0"});
       (void)tap->set_offloads(kOffloadsAll);
       const std::string log = ::testing::internal::GetCapturedStderr();
-      const std::size_t line = log.find(c.told);
+      const std::size_t line = log.find(c.line);
       EXPECT_NE(line, std::string::npos) << log;
       EXPECT_EQ(log.find(" take no ", line), std::string::npos) << log;
       EXPECT_EQ(tap->offloads() & (kTcp | kOffloadUso), c.left);
