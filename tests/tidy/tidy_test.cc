@@ -53,6 +53,9 @@ TEST(Tidy, headers_have_guards) { EXPECT_CLEAN(check_header_guards(tree())); }
 TEST(Tidy, nothing_is_left_for_later_in_the_text) { EXPECT_CLEAN(check_banned_words(tree())); }
 TEST(Tidy, no_path_of_one_machine) { EXPECT_CLEAN(check_machine_paths(tree())); }
 TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_references(tree())); }
+TEST(Tidy, the_folder_table_is_that_of_the_rules) {
+  EXPECT_CLEAN(check_folder_table(text_of("docs/ARCHITECTURE.md")));
+}
 TEST(Tidy, the_glossary_bans_what_tidy_finds) {
   const std::string page = text_of("docs/GLOSSARY.md");
   EXPECT_FALSE(glossary_bans(page).empty());
