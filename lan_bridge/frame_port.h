@@ -1,7 +1,7 @@
 // The interface to a kernel interface or a capture file: a batch of frames in, a batch of frames
 // out. Every frame is [virtio-net header 12, little endian][Ethernet frame], with VLAN tags in
-// band. A port that cannot carry super-frames or partial checksums (pcap:) segments and finishes
-// them in software when it writes them. Thread: the data thread of its owner.
+// band. A port that cannot carry super-frames or partial checksums segments and finishes them in
+// software when it writes them. Thread: the data thread of its owner.
 #pragma once
 
 #include <cstddef>
@@ -46,9 +46,9 @@ class FramePort {
   // Writes the frames in order and returns how many were taken: sent, dropped and counted, or kept
   // by the port until the last of their pieces is sent. The port points to none of them after the
   // call. If fewer than all were taken, the port would block, and nothing of the rest has been
-  // sent: when the fd is writable, the caller may offer the rest, or other frames, or none.
+  // sent: when write_fd() is writable, the caller may offer the rest, or other frames, or none.
   virtual std::size_t write(std::span<const base::Bytes> frames) = 0;
-  // Returns true if pieces of a frame that was taken wait to be sent: poll for output and call
+  // Returns true if pieces of a frame that was taken wait to be sent: poll write_fd() and call
   // flush(). write() flushes first, and takes nothing while any are left.
   virtual bool write_pending() const { return false; }
   virtual void flush() {}  // sends the pieces that do not block
@@ -57,8 +57,9 @@ class FramePort {
   // shared. No frame is taken or lost; frames in the buffer stay there.
   virtual void share_output(bool /*is_shared*/) {}
 
-  virtual int fd() const = 0;                  // poll for input; -1: always ready (file port)
-  virtual int event_fd() const { return -1; }  // poll for changes of state(); -1: none
+  virtual int fd() const = 0;                    // poll for input; -1: always ready (file port)
+  virtual int write_fd() const { return fd(); }  // poll for output; valid as long as the port
+  virtual int event_fd() const { return -1; }    // poll for changes of state(); -1: none
   virtual bool input_ended() const { return false; }  // a file port that has replayed everything
   virtual bool input_waits() const { return false; }  // unread input is never lost (file port)
   // Returns the state as the kernel reports it; reads pending events first.

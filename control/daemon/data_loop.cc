@@ -18,9 +18,7 @@ DataLoop::DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& car
   stop_fd_ = poller.add(control.stop_fd());
   commands_fd_ = poller.add(commands.fd());
   for (std::size_t i = 0; i < module.ports(); ++i) {
-    const lan::FramePort& port = module.port(i);
-    const std::size_t input = poller.add(port.fd(), true);
-    ports_.push_back({input, poller.add(port.event_fd()), port.fd() < 0});
+    ports_.emplace_back(poller, module.port(i));
   }
 }
 
@@ -47,7 +45,7 @@ void DataLoop::watch_stop(base::Time now) {
 
 void DataLoop::wait(base::Time now) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    waiting_.poller().want(ports_[i].input, module_.wants_input(i), module_.wants_output(i));
+    ports_[i].want(module_.wants_input(i), module_.wants_output(i));
   }
   is_blocked_ = adapter_.wants_write();
   waiting_.wait(now, {.made_progress = made_progress_,
@@ -57,12 +55,11 @@ void DataLoop::wait(base::Time now) {
 }
 
 base::Status DataLoop::update_ports(base::Time now) {
-  const base::Poller& poller = waiting_.poller();
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    if (poller.readable(ports_[i].events)) module_.on_port_event(i, now);
+    if (ports_[i].has_event()) module_.on_port_event(i, now);
     const lan::FramePort& port = module_.port(i);
     if (port.is_gone()) return base::Error(port.name() + " was deleted: start again");
-    module_.set_readable(i, ports_[i].is_always_ready || poller.readable(ports_[i].input));
+    module_.set_readable(i, ports_[i].is_readable());
   }
   return {};
 }

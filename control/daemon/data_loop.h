@@ -10,6 +10,7 @@
 #include "control/control_thread.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/module.h"
+#include "control/daemon/port_watch.h"
 #include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
 
@@ -27,12 +28,6 @@ class DataLoop {
   base::Status run();
 
  private:
-  struct PortFds {  // numbers of the poller
-    std::size_t input = 0;
-    std::size_t events = 0;
-    bool is_always_ready = false;
-  };
-
   void watch_stop(base::Time now);
   void wait(base::Time now);
   base::Status update_ports(base::Time now);
@@ -45,7 +40,7 @@ class DataLoop {
   fabric::IdleWait waiting_;
   std::size_t stop_fd_;
   std::size_t commands_fd_;
-  std::vector<PortFds> ports_;
+  std::vector<PortWatch> ports_;
   base::Time stop_at_ = base::kNever;
   bool is_blocked_ = false;  // an underlay did not take all when the wait began
   bool made_progress_ = true;

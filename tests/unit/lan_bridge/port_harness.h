@@ -90,7 +90,7 @@ inline void write_all(FramePort& port, const std::vector<Bytes>& frames) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while ((!left.empty() || port.write_pending()) && std::chrono::steady_clock::now() < end) {
     left = left.subspan(port.write(left));
-    pollfd wait{port.fd(), POLLOUT, 0};
+    pollfd wait{port.write_fd(), POLLOUT, 0};
     if (!left.empty() || port.write_pending()) ::poll(&wait, 1, 10);
   }
   ASSERT_TRUE(left.empty());

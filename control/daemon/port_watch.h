@@ -1,0 +1,42 @@
+// Watches the descriptors of one frame port: input, output and changes of its state. A port may
+// send through another descriptor than it reads from. Thread: the data thread.
+#pragma once
+
+#include <cstddef>
+
+#include "base/poller.h"
+#include "lan_bridge/frame_port.h"
+
+namespace splitnic::control {
+
+class PortWatch {
+ public:
+  // Both outlive this.
+  PortWatch(base::Poller& poller, const lan::FramePort& port)
+      : poller_(poller),
+        is_always_ready_(port.fd() < 0),
+        has_own_output_(port.write_fd() != port.fd()),
+        input_(poller.add(port.fd(), true)),
+        output_(has_own_output_ ? poller.add(port.write_fd()) : input_),
+        events_(poller.add(port.event_fd())) {}
+
+  // The next wait of the poller ends with input or room for output, where wanted, and with a change
+  // of the state.
+  void want(bool input, bool output) {
+    poller_.want(input_, input, output && !has_own_output_);
+    if (has_own_output_) poller_.want(output_, false, output);
+  }
+  // As of the last wait: the port may have frames to read; its state may have changed.
+  bool is_readable() const { return is_always_ready_ || poller_.readable(input_); }
+  bool has_event() const { return poller_.readable(events_); }
+
+ private:
+  base::Poller& poller_;
+  bool is_always_ready_;
+  bool has_own_output_;
+  std::size_t input_;  // numbers of the poller
+  std::size_t output_;
+  std::size_t events_;
+};
+
+}  // namespace splitnic::control
