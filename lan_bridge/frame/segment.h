@@ -3,7 +3,6 @@
 // split at gso_size boundaries only, so the receiver sees the segments that the sender intended.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,8 +46,6 @@ class Segmenter {
   std::size_t pieces() const { return (payload_bytes() + step_ - 1) / step_; }
   // Returns how many pieces next() has not returned yet.
   std::size_t pieces_left() const { return (payload_bytes() - done_ + step_ - 1) / step_; }
-  // Skips this many pieces.
-  void skip(std::size_t pieces) { done_ = std::min(done_ + pieces * step_, payload_bytes()); }
   // Continues with `copy`, a copy of the frame. Pieces returned before still point into the frame.
   void move_to(base::Bytes copy);
 

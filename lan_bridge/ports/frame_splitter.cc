@@ -115,15 +115,6 @@ void WriteSplitter::hold(base::Bytes frame) {
   segmenter_->move_to(base::Bytes(held_).first(frame.size()));
 }
 
-void WriteSplitter::hold_rest(base::Bytes frame, std::size_t pieces_sent) {
-  CHECK(!has_piece_ && frame.size() <= held_.size());
-  std::memcpy(held_.data(), frame.data(), frame.size());
-  segmenter_ = Segmenter::of(base::Bytes(held_).first(frame.size()), Segmenter::Mode::kFinished);
-  CHECK(segmenter_);
-  segmenter_->skip(pieces_sent);
-  advance();
-}
-
 void WriteSplitter::advance() {
   has_piece_ = segmenter_ && segmenter_->next(parts_);
   if (has_piece_)

@@ -90,9 +90,6 @@ class WriteSplitter {
     }
     return true;
   }
-  // Copies a super-frame that can be split and whose first pieces have been sent already; flush()
-  // sends the rest. The caller counts tx.split. REQUIRES !is_pending().
-  void hold_rest(base::Bytes frame, std::size_t pieces_sent);
   bool is_pending() const { return has_piece_; }
   std::size_t pieces_left() const;
 

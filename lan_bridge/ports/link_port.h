@@ -3,7 +3,9 @@
 // they are.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -31,6 +33,7 @@ class LinkPort : public FramePort {
   }
   void set_frame_bytes_max(std::size_t bytes) override { splitter_.frame_bytes_max = bytes; }
   std::string name() const override { return name_; }
+  std::size_t write(std::span<const base::Bytes> frames) override;
   bool write_pending() const override { return software_gso_.is_pending(); }
   void flush() override {
     software_gso_.flush([this](base::Bytes piece) { return send_one(piece); });
@@ -50,6 +53,9 @@ class LinkPort : public FramePort {
   }
   // Returns the number of frames that the kernel dropped before the port could read them.
   virtual std::uint64_t kernel_drops() const = 0;
+  // Passes the first of these frames to the kernel as they are, in one system call. Returns how
+  // many were sent, and counted; 0: the first one is left to send_one().
+  virtual std::size_t send_batch(std::span<const base::Bytes> /*frames*/) { return 0; }
   // Passes a frame to the kernel as it is. Returns false if it would block; else the frame was
   // sent or dropped, and counted, or segmented in software.
   virtual bool send_one(base::Bytes frame) = 0;
@@ -70,15 +76,19 @@ class LinkPort : public FramePort {
     counters_.add(PortCounter::kTxFrames);
     counters_.add(PortCounter::kTxBytes, frame.size() - kVnetHeaderBytes);
   }
-  // Returns true if the interface takes the frame as it is.
+  static bool is_short(base::Bytes frame) {
+    return frame.size() < kVnetHeaderBytes + kEthernetBytes;
+  }
+  // Returns true if the interface takes the frame as it is. REQUIRES !is_short(frame).
   bool can_send_whole(base::Bytes frame) const {
-    return (offloads_used(VnetHeader::parse(frame)) & ~offloads_) == 0;
+    return (offloads_used(VnetHeader::parse(frame)) & ~(offloads_ & offloads_sent_)) == 0;
   }
 
   std::string name_;
   std::unique_ptr<NetlinkLink> link_;
   std::uint32_t offloads_supported_ = kOffloadsAll;
   std::uint32_t offloads_ = kOffloadsAll;
+  std::uint32_t offloads_sent_ = kOffloadsAll;  // that the port can send at all
   base::Counters<PortCounter> counters_;
   ReadSplitter splitter_{counters_};
   WriteSplitter software_gso_{counters_};

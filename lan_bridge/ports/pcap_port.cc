@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/log.h"
 #include "lan_bridge/frame/captured.h"
 #include "lan_bridge/ports/packet_socket.h"
 
@@ -13,7 +14,6 @@ namespace {
 
 // The longest frame that is captured: what fits the room that is reserved for it.
 constexpr int kSnapLength = static_cast<int>(kFrameReserve - kVnetHeaderBytes - kVlanTagBytes);
-constexpr std::size_t kSendBufferBytes = 8U << 20;  // room for the segments of a super-frame
 
 base::Error explain(pcap* handle, int status, const std::string& interface) {
   switch (status) {
@@ -30,18 +30,13 @@ base::Error explain(pcap* handle, int status, const std::string& interface) {
   }
 }
 
-// Returns true if pcap_inject() would send each frame through this socket.
-bool is_packet_socket(int fd) {
-  int domain = 0;
-  int type = 0;
-  socklen_t bytes = sizeof domain;
-  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) < 0 || domain != AF_PACKET) {
-    return false;
-  }
-  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_RAW;
-}
-
 }  // namespace
+
+PcapPort::PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link)
+    : CapturePort("pcap:" + options.interface +
+                      (options.injection == Injection::kPcap ? ",inject=pcap" : ""),
+                  std::move(link), options.exclude, options.send_buffer),
+      handle_(std::move(handle)) {}
 
 void PcapPort::Closer::operator()(pcap* handle) const { pcap_close(handle); }
 
@@ -53,9 +48,7 @@ base::Result<std::unique_ptr<PcapPort>> PcapPort::open(const PcapOptions& option
   if (!handle) return base::Error(options.interface + ": " + text);
   if (auto status = activate(handle.get(), options); !status) return status.error();
   std::unique_ptr<PcapPort> port(new PcapPort(options, std::move(handle), std::move(*link)));
-  if (options.has_batches && is_packet_socket(pcap_fileno(port->handle_.get()))) {
-    port->batch_ = std::make_unique<SendBatch>(port->counters_);
-  }
+  port->begin_output(options.injection);
   if (auto status = port->filter_fabric(); !status) {
     return status.error().within(options.interface);
   }
@@ -74,16 +67,38 @@ base::Status PcapPort::activate(pcap* handle, const PcapOptions& options) {
   if (pcap_datalink(handle) != DLT_EN10MB) {
     return base::Error(options.interface + ": not an Ethernet interface");
   }
-  // In the kernel, so that frames that are sent are not copied; libpcap's own check comes after the
-  // copy.
+  // In the kernel, so that frames that are sent are not copied, whatever socket sends them;
+  // libpcap's own check comes after the copy.
   const int on = 1;
   set_option(pcap_fileno(handle), SOL_PACKET, PACKET_IGNORE_OUTGOING, on);
-  set_buffer(pcap_fileno(handle), SO_SNDBUFFORCE, SO_SNDBUF, kSendBufferBytes);
   char text[PCAP_ERRBUF_SIZE] = "";
   if (pcap_setdirection(handle, PCAP_D_IN) < 0) {
     return base::Error(options.interface + ": " + pcap_geterr(handle));
   }
   if (pcap_setnonblock(handle, 1, text) < 0) return base::Error(options.interface + ": " + text);
+  return {};
+}
+
+void PcapPort::begin_output(Injection injection) {
+  if (injection == Injection::kPacket) {
+    if (const auto status = open_sender(); !status) {
+      base::log_warn(name_ + ": " + status.error().text() +
+                     ": libpcap sends, and super-frames are segmented in software");
+    }
+  }
+  if (!sender_) offloads_sent_ = 0;
+  share_output(false);
+}
+
+base::Status PcapPort::open_sender() {
+  auto socket = open_packet_socket();
+  if (!socket) return socket.error();
+  const auto form = VnetForm::request(socket->get());
+  if (!form) return form.error();
+  // Protocol 0: it captures nothing.
+  if (auto status = bind_packet_socket(socket->get(), link_->index(), 0); !status) return status;
+  send_socket_ = std::move(*socket);
+  sender_.emplace(send_socket_.get(), *form, counters_);
   return {};
 }
 
@@ -127,32 +142,11 @@ ReadBatch PcapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
   return {sink.frames, true};
 }
 
-std::size_t PcapPort::write(std::span<const base::Bytes> frames) {
-  flush();
-  if (write_pending()) return 0;
-  if (!batch_) return write_each(frames);
-  const auto [done, pieces] = batch_->send(pcap_fileno(handle_.get()), frames);
-  if (pieces == 0) return done;
-  software_gso_.hold_rest(frames[done], pieces);
-  return done + 1;
-}
-
-std::size_t PcapPort::write_each(std::span<const base::Bytes> frames) {
-  std::size_t done = 0;
-  for (; done < frames.size() && !write_pending(); ++done) {
-    const base::Bytes frame = frames[done];
-    if (frame.size() < kVnetHeaderBytes + kEthernetBytes) {
-      counters_.add(PortCounter::kTxDropShort);
-    } else if (offloads_used(VnetHeader::parse(frame)) != 0) {
-      segment_in_software(frame);
-    } else if (!send_one(frame)) {
-      break;
-    }
-  }
-  return done;
-}
-
 bool PcapPort::send_one(base::Bytes frame) {
+  return sender_ ? CapturePort::send_one(frame) : inject(frame);
+}
+
+bool PcapPort::inject(base::Bytes frame) {
   const base::Bytes ethernet = frame.subspan(kVnetHeaderBytes);
   for (;;) {
     errno = 0;

@@ -1,9 +1,12 @@
-// A LAN NIC through libpcap: works wherever libpcap does, at the price of one copy per frame and of
-// segmenting and checksumming in software what it sends. Where libpcap captures by a packet socket,
-// frames are sent through that socket in batches (send_batch.h), else one by one. A capture has no
-// vnet header, so it is rebuilt (frame/captured.h): TCP super-frames and partial checksums are
-// recognised; UDP datagrams that the kernel merged cannot be separated and are dropped as
-// rx.drop.gso (use packet: there).
+// A LAN NIC through libpcap: works wherever libpcap does, at the price of one copy per captured
+// frame. A capture has no vnet header, so it is rebuilt (frame/captured.h): TCP super-frames and
+// partial checksums are recognised; UDP datagrams that the kernel merged cannot be separated and
+// are dropped as rx.drop.gso (use packet: there).
+//
+// libpcap's own socket cannot have the vnet header, since it has a ring. Frames are sent through a
+// second packet socket, which captures nothing: super-frames leave whole (vnet_sender.h). By
+// choice, or where there is no such socket, libpcap sends each frame itself, and super-frames are
+// segmented and checksums finished in software before.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +14,26 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "lan_bridge/ports/capture_port.h"
-#include "lan_bridge/ports/send_batch.h"
 
 struct pcap;
 
 namespace splitnic::lan {
 
+enum class Injection : std::uint8_t {
+  kPacket,  // through a packet socket; as kPcap, and logged, if the kernel has no vnet header
+  kPcap,    // pcap_inject()
+};
+
 struct PcapOptions {
   std::string interface;
+  Injection injection = Injection::kPacket;
   bool promiscuous = true;  // the hosts have their own MACs
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
-  std::size_t buffer_bytes = 32U << 20;  // each frame takes 128 KiB of it
-  bool has_batches = true;               // false: one by one, as without a packet socket
+  std::size_t buffer_bytes = 32U << 20;  // of the capture: each frame takes 128 KiB of it
+  SendBuffer send_buffer = {};
 };
 
 class PcapPort final : public CapturePort {
@@ -32,8 +41,8 @@ class PcapPort final : public CapturePort {
   static base::Result<std::unique_ptr<PcapPort>> open(const PcapOptions& options);
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
-  std::size_t write(std::span<const base::Bytes> frames) override;
   int fd() const override;
+  int write_fd() const override { return sender_ ? send_socket_.get() : fd(); }
 
  private:
   struct Closer {
@@ -41,17 +50,17 @@ class PcapPort final : public CapturePort {
   };
   using Handle = std::unique_ptr<pcap, Closer>;
 
-  PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link)
-      : CapturePort("pcap:" + options.interface, std::move(link), options.exclude),
-        handle_(std::move(handle)) {}
+  PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link);
   static base::Status activate(pcap* handle, const PcapOptions& options);
+  void begin_output(Injection injection);
+  base::Status open_sender();
   base::Status attach_filter(std::span<sock_filter> program) override;
   std::uint64_t kernel_drops() const override;
-  std::size_t write_each(std::span<const base::Bytes> frames);
   bool send_one(base::Bytes frame) override;
+  bool inject(base::Bytes frame);
 
   Handle handle_;
-  std::unique_ptr<SendBatch> batch_;  // null: frames are sent one by one
+  base::UniqueFd send_socket_;  // of sender_
 };
 
 }  // namespace splitnic::lan

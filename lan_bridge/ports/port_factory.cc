@@ -45,6 +45,25 @@ base::Result<std::unique_ptr<FramePort>> open_tap(std::string_view rest,
                                       .has_carrier = options.has_carrier}));
 }
 
+// `rest` is IF[,inject=packet|pcap].
+base::Result<std::unique_ptr<FramePort>> open_pcap(std::string_view rest,
+                                                   const PortOptions& options) {
+  const std::size_t comma = rest.find(',');
+  PcapOptions pcap{.interface = std::string(rest.substr(0, comma)),
+                   .promiscuous = options.promiscuous,
+                   .mtu = options.mtu,
+                   .exclude = options.exclude};
+  if (comma != std::string_view::npos) {
+    const std::string_view option = rest.substr(comma + 1);
+    if (option != "inject=packet" && option != "inject=pcap") {
+      return base::Error("pcap:" + pcap.interface + ": \"" + std::string(option) +
+                         "\" is neither inject=packet nor inject=pcap");
+    }
+    if (option == "inject=pcap") pcap.injection = Injection::kPcap;
+  }
+  return as_frame_port(PcapPort::open(pcap));
+}
+
 }  // namespace
 
 base::Result<FileOptions> parse_file_spec(std::string_view spec) {
@@ -97,10 +116,7 @@ base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
                                            .mtu = options.mtu,
                                            .exclude = options.exclude}));
   }
-  return as_frame_port(PcapPort::open({.interface = rest,
-                                       .promiscuous = options.promiscuous,
-                                       .mtu = options.mtu,
-                                       .exclude = options.exclude}));
+  return open_pcap(rest, options);
 }
 
 }  // namespace splitnic::lan

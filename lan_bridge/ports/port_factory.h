@@ -1,5 +1,6 @@
-// Opens a port by its specification on the command line: pcap:IF (or just IF), packet:IF, tap:NAME,
-// or file:IN.pcap,OUT.pcap[,loop][,speed=X], where either name may be empty.
+// Opens a port by its specification on the command line: pcap:IF[,inject=packet|pcap] (or without
+// "pcap:"), packet:IF, tap:NAME, or file:IN.pcap,OUT.pcap[,loop][,speed=X], where either name may
+// be empty.
 #pragma once
 
 #include <cstdint>

@@ -152,22 +152,6 @@ ReadBatch TapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
   return {sink.frames, true};
 }
 
-std::size_t TapPort::write(std::span<const base::Bytes> frames) {
-  flush();
-  std::size_t done = 0;
-  for (; done < frames.size() && !write_pending(); ++done) {
-    const base::Bytes frame = frames[done];
-    if (frame.size() < kVnetHeaderBytes + kEthernetBytes) {
-      counters_.add(PortCounter::kTxDropShort);
-    } else if (!can_send_whole(frame)) {
-      segment_in_software(frame);
-    } else if (!send_one(frame)) {
-      break;
-    }
-  }
-  return done;
-}
-
 bool TapPort::send_one(base::Bytes frame) {
   for (;;) {
     if (::write(fd_.get(), frame.data(), frame.size()) >= 0) {

@@ -33,7 +33,6 @@ class TapPort final : public LinkPort {
   ~TapPort() override;
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
-  std::size_t write(std::span<const base::Bytes> frames) override;
   int fd() const override { return fd_.get(); }
   PortState state() override;
   // Sets the flag of the interface, as the host's user would.

@@ -1,7 +1,7 @@
 // A FramePort without a kernel: frames are queued by hand and what is written is kept. It can
 // refuse writes for a while, as a full interface does, or take only some of a batch. Frames that it
 // refused stay the property of their reader, so it checks that nobody changes them meanwhile
-// [S001-14]. It can segment in software what it writes, as pcap: does, and block in the middle of a
+// [S001-14]. It can segment in software what it writes, as ports do, and block in the middle of a
 // frame.
 #pragma once
 

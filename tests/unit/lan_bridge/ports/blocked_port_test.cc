@@ -21,6 +21,7 @@ using namespace port_harness;
 
 constexpr int kSendBuffer = 8192;  // a few frames
 constexpr const char* kSlow = " root tbf rate 8mbit burst 3kb limit 10mb";
+constexpr const char* kHardlyAny = " root tbf rate 8kbit burst 2kb limit 10mb";  // frame leaves
 
 struct Writer {
   std::deque<Bytes> frames;
@@ -76,7 +77,7 @@ void expect_whole_frames(FramePort& port, FramePort& lan) {
     // A frame that has been started continues unchanged.
     ASSERT_TRUE(port.set_offloads(kOffloadsAll));
     ASSERT_TRUE(port.set_offloads(0));
-    pollfd wait{port.fd(), POLLOUT, 0};
+    pollfd wait{port.write_fd(), POLLOUT, 0};
     ::poll(&wait, 1, 10);
   }
   EXPECT_EQ(taken, 12U);
@@ -92,34 +93,33 @@ void expect_whole_frames(FramePort& port, FramePort& lan) {
 }
 
 void shrink_send_buffer(const FramePort& port) {
-  ASSERT_EQ(::setsockopt(port.fd(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer), 0);
+  ASSERT_EQ(::setsockopt(port.write_fd(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer),
+            0);
 }
 
-void expect_whole_frames_of_pcap(bool has_batches) {
-  on_veth([has_batches] {
-    auto lan = *PacketPort::open({.interface = "va"});
-    auto port = *PcapPort::open({.interface = "vb", .has_batches = has_batches});
-    shrink_send_buffer(*port);
-    run(std::string("tc qdisc add dev vb") + kSlow);
-    expect_whole_frames(*port, *lan);
-  });
-}
-TEST(BlockedPortTest, pcap_ends_a_frame_before_it_takes_another_writers) {
-  expect_whole_frames_of_pcap(true);
-}
-TEST(BlockedPortTest, pcap_frame_by_frame_ends_a_frame_before_it_takes_another_writers) {
-  expect_whole_frames_of_pcap(false);
+constexpr std::array kInjections = {Injection::kPacket, Injection::kPcap};
+
+TEST(BlockedPortTest, pcap_without_offloads_ends_a_frame_before_it_takes_another_writers) {
+  for (const Injection injection : kInjections) {
+    on_veth([injection] {
+      auto lan = *PacketPort::open({.interface = "va"});
+      auto port = *PcapPort::open({.interface = "vb", .injection = injection});
+      shrink_send_buffer(*port);
+      ASSERT_TRUE(port->set_offloads(0));
+      run(std::string("tc qdisc add dev vb") + kSlow);
+      expect_whole_frames(*port, *lan);
+    });
+  }
 }
 
 // The port never keeps a frame that needs no software GSO: if it would block, its writer keeps it.
 TEST(BlockedPortTest, pcap_loses_no_plain_frame_that_would_block) {
-  for (const bool has_batches : {true, false}) {
-    on_veth([has_batches] {
+  for (const Injection injection : kInjections) {
+    on_veth([injection] {
       auto lan = *PacketPort::open({.interface = "va"});
-      auto port = *PcapPort::open({.interface = "vb", .has_batches = has_batches});
+      auto port = *PcapPort::open({.interface = "vb", .injection = injection});
       shrink_send_buffer(*port);
-      run("tc qdisc add dev vb root tbf rate 8kbit burst 2kb limit 10mb");  // hardly any frame
-                                                                            // leaves
+      run(std::string("tc qdisc add dev vb") + kHardlyAny);
       std::vector<Bytes> frames;
       for (std::uint64_t i = 0; i < 100; ++i) frames.push_back(make_frame({.seed = i}));
       const std::vector<base::Bytes> views(frames.begin(), frames.end());
@@ -134,6 +134,37 @@ TEST(BlockedPortTest, pcap_loses_no_plain_frame_that_would_block) {
       expect_balance(*port, 0, frames.size());
     });
   }
+}
+
+// libpcap's own socket, which only captures then, is writable all the time.
+TEST(BlockedPortTest, pcap_reports_room_for_super_frames_by_the_socket_that_sends_them) {
+  on_veth([] {
+    auto lan = *PacketPort::open({.interface = "va"});
+    auto port = *PcapPort::open({.interface = "vb"});
+    ASSERT_NE(port->write_fd(), port->fd());
+    shrink_send_buffer(*port);
+    run(std::string("tc qdisc add dev vb") + kHardlyAny);
+    std::vector<Bytes> frames;
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      frames.push_back(make_frame({.payload_bytes = 20000, .gso_size = 1000, .seed = i}));
+      frames.push_back(make_frame({.is_ip6 = true, .is_partial = true, .seed = i}));
+    }
+    const std::vector<base::Bytes> views(frames.begin(), frames.end());
+    std::size_t taken = port->write(views);
+    ASSERT_LT(taken, frames.size());
+    EXPECT_FALSE(port->write_pending());  // nothing is segmented, so nothing is kept
+    std::array<pollfd, 2> waits{{{port->fd(), POLLOUT, 0}, {port->write_fd(), POLLOUT, 0}}};
+    ASSERT_EQ(::poll(waits.data(), waits.size(), 0), 1);
+    EXPECT_EQ(waits[1].revents, 0);
+    run(std::string("tc qdisc replace dev vb") + kSlow);
+    while (taken < frames.size()) {
+      ASSERT_EQ(::poll(&waits[1], 1, 60'000), 1);
+      taken += port->write(std::span(views).subspan(taken));
+    }
+    EXPECT_EQ(finished(rebuilt(Inbox(*lan).take(frames.size() * 21 / 2))), finished(frames));
+    EXPECT_EQ(counters_of(*port)["tx.split"], 0U);
+    expect_balance(*port, 0, frames.size());
+  });
 }
 
 TEST(BlockedPortTest, packet_without_offloads_ends_a_frame_before_it_takes_another_writers) {
@@ -164,9 +195,9 @@ TEST(BlockedPortTest, tap_without_offloads_ends_a_frame_before_it_takes_another_
 
 TEST(BlockedPortTest, what_waits_is_dropped_and_counted_when_its_interface_goes) {
   on_veth([] {
-    auto port = *PcapPort::open({.interface = "vb"});
+    auto port = *PcapPort::open({.interface = "vb", .injection = Injection::kPcap});
     shrink_send_buffer(*port);
-    run("tc qdisc add dev vb root tbf rate 8kbit burst 2kb limit 10mb");
+    run(std::string("tc qdisc add dev vb") + kHardlyAny);
     std::vector<Bytes> frames(4, make_frame({.payload_bytes = 20000, .gso_size = 1000}));
     const std::vector<base::Bytes> views(frames.begin(), frames.end());
     EXPECT_EQ(port->write(views), 1U);

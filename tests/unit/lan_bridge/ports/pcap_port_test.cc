@@ -1,12 +1,9 @@
 // libpcap on a real veth with default offloads: super-frames, partial checksums and tags out of
-// band arrive; frames that are sent fit the MTU and have finished checksums.
+// band arrive.
 #include "lan_bridge/ports/pcap_port.h"
 
 #include <gtest/gtest.h>
-#include <linux/if_packet.h>
-#include <sys/socket.h>
 
-#include "lan_bridge/frame/segment.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
@@ -54,77 +51,6 @@ TEST(PcapPortTest, super_frames_partial_checksums_and_tags_are_rebuilt) {
     ASSERT_EQ(got.size(), sent.size());
     for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(got[i], sent[i]) << i;
     expect_balance(*port, sent.size(), 0);
-  });
-}
-
-void expect_finished_frames_within_the_mtu(bool has_batches) {
-  on_veth([has_batches] {
-    auto [lan, port] = open_pair({.interface = "vb", .has_batches = has_batches});
-    std::vector<Bytes> written;
-    std::vector<Bytes> expected;
-    for (const bool is_udp : {false, true}) {
-      for (const bool is_ip6 : {false, true}) {
-        written.push_back(make_frame({.is_ip6 = is_ip6,
-                                      .is_udp = is_udp,
-                                      .tags = {7},
-                                      .payload_bytes = 60000,
-                                      .gso_size = 1400}));
-        auto segmenter = Segmenter::of(written.back(), Segmenter::Mode::kFinished);
-        Piece piece;
-        while (segmenter->next(piece)) {
-          expected.emplace_back(piece.size());
-          piece.copy_to(expected.back());
-        }
-        written.push_back(make_frame({.is_ip6 = is_ip6, .is_udp = is_udp, .is_partial = true}));
-        expected.push_back(make_frame({.is_ip6 = is_ip6, .is_udp = is_udp}));
-        written.push_back(expected.back());
-        expected.push_back(expected.back());
-      }
-    }
-    write_all(*port, written);
-    const auto got = rebuilt(Inbox(*lan).take(expected.size()));
-    ASSERT_EQ(got.size(), expected.size());
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i], expected[i]) << i;
-      ASSERT_LE(got[i].size(), 12U + 14 + 4 + 1500);
-    }
-    EXPECT_TRUE(Inbox(*port).take_all().empty());
-    expect_balance(*port, 0, written.size());
-  });
-}
-TEST(PcapPortTest, what_is_sent_fits_the_mtu_carries_finished_checksums_and_does_not_come_back) {
-  expect_finished_frames_within_the_mtu(true);
-}
-TEST(PcapPortTest, what_is_sent_frame_by_frame_is_the_same) {
-  expect_finished_frames_within_the_mtu(false);
-}
-
-// No other frame is lost with it, and a capture on the interface sees every frame that leaves.
-TEST(PcapPortTest, a_frame_longer_than_the_mtu_amid_a_batch_drops_alone) {
-  on_veth([] {
-    auto [lan, port] = open_pair();
-    auto watcher = *PacketPort::open({.interface = "vb"});
-    const int off = 0;
-    ASSERT_EQ(::setsockopt(watcher->fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, &off, sizeof off), 0);
-    const Bytes super = make_frame({.payload_bytes = 2600, .gso_size = 1400});
-    const Bytes too_long = make_frame({.payload_bytes = 3200, .gso_size = 1600});
-    write_all(*port, {make_frame({.seed = 1}), make_frame({.payload_bytes = 2000}), super,
-                      make_frame({.is_udp = true, .is_partial = true}), too_long,
-                      make_frame({.seed = 2})});
-    auto segmenter = Segmenter::of(super, Segmenter::Mode::kFinished);
-    std::vector<Bytes> expected{make_frame({.seed = 1})};
-    Piece piece;
-    while (segmenter->next(piece)) {
-      expected.emplace_back(piece.size());
-      piece.copy_to(expected.back());
-    }
-    expected.push_back(make_frame({.is_udp = true}));
-    expected.push_back(make_frame({.seed = 2}));
-    EXPECT_EQ(rebuilt(Inbox(*lan).take(6, true)), expected);
-    EXPECT_EQ(rebuilt(Inbox(*watcher).take(6, true)), expected);
-    EXPECT_EQ(counters_of(*port)["tx.drop.too_long"], 3U);
-    EXPECT_EQ(counters_of(*port)["tx.frames"], 5U);
-    expect_balance(*port, 0, 6);
   });
 }
 

@@ -1,5 +1,6 @@
-// The send buffer of a packet port's socket: frames that a full interface has not taken have to
-// wait at their host, where they are subject to fair queueing, not in the socket [S001-08].
+// The send buffer of the socket that a port sends through: frames that a full interface has not
+// taken have to wait at their host, where they are subject to fair queueing, not in the socket
+// [S001-08].
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/socket.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "lan_bridge/ports/packet_port.h"
+#include "lan_bridge/ports/port_factory.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::send_buffer_test {
@@ -18,19 +20,22 @@ using namespace port_harness;
 int send_buffer_of(const FramePort& port) {
   int bytes = 0;
   socklen_t length = sizeof bytes;
-  EXPECT_EQ(::getsockopt(port.fd(), SOL_SOCKET, SO_SNDBUF, &bytes, &length), 0);
+  EXPECT_EQ(::getsockopt(port.write_fd(), SOL_SOCKET, SO_SNDBUF, &bytes, &length), 0);
   return bytes;
 }
 
 TEST(SendBufferTest, S001_08_it_is_short_while_several_hosts_share_the_port) {
   on_veth([] {
-    const auto port = *PacketPort::open({.interface = "va"});
-    EXPECT_EQ(send_buffer_of(*port), 1 << 20);
-    for (int round = 0; round < 2; ++round) {
-      port->share_output(true);
-      EXPECT_EQ(send_buffer_of(*port), 256 << 10) << round;
-      port->share_output(false);
-      EXPECT_EQ(send_buffer_of(*port), 1 << 20) << round;
+    base::SystemClock clock;
+    for (const std::string spec : {"packet:va", "pcap:va", "pcap:va,inject=pcap"}) {
+      const auto port = *open_port(spec, {}, clock);
+      EXPECT_EQ(send_buffer_of(*port), 1 << 20) << spec;
+      for (int round = 0; round < 2; ++round) {
+        port->share_output(true);
+        EXPECT_EQ(send_buffer_of(*port), 256 << 10) << spec << round;
+        port->share_output(false);
+        EXPECT_EQ(send_buffer_of(*port), 1 << 20) << spec << round;
+      }
     }
   });
 }
@@ -79,10 +84,8 @@ TEST(SendBufferTest, what_the_system_cuts_is_logged_once) {
     ::testing::internal::CaptureStderr();
     {
       constexpr std::size_t kHuge = 1U << 30;
-      const auto port = *PacketPort::open({.interface = "va",
-                                           .buffer_bytes = kHuge,
-                                           .send_buffer_bytes = kHuge,
-                                           .shared_send_buffer_bytes = kHuge / 2});
+      const auto port = *PacketPort::open(
+          {.interface = "va", .buffer_bytes = kHuge, .send_buffer = {kHuge, kHuge / 2}});
       port->share_output(true);
       port->share_output(false);
     }
