@@ -68,6 +68,17 @@ base::Result<PortSpec> parse_interface_port(PortSpec::Kind kind, const std::stri
   return port;
 }
 
+// `rest` is IF[,inject=packet|pcap].
+base::Result<PortSpec> parse_pcap_port(const std::string& text, const std::string& rest) {
+  const std::size_t comma = rest.find(',');
+  const std::string option = comma == std::string::npos ? "inject=packet" : rest.substr(comma + 1);
+  if (option != "inject=packet" && option != "inject=pcap") {
+    return base::Error("'" + option + "' of '" + text +
+                       "' is neither inject=packet nor inject=pcap");
+  }
+  return parse_interface_port(PortSpec::Kind::kPcap, text, rest.substr(0, comma));
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max) {
@@ -123,9 +134,7 @@ base::Result<PortSpec> parse_lan_port(const std::string& text) {
   const std::string kind = colon == std::string::npos ? "" : text.substr(0, colon);
   const std::string rest = colon == std::string::npos ? text : text.substr(colon + 1);
   if (kind == "file") return parse_file_port(text, rest);
-  if (kind == "pcap" || kind.empty()) {
-    return parse_interface_port(PortSpec::Kind::kPcap, text, rest);
-  }
+  if (kind == "pcap" || kind.empty()) return parse_pcap_port(text, rest);
   if (kind == "packet") return parse_interface_port(PortSpec::Kind::kPacket, text, rest);
   if (kind == "tap") return parse_interface_port(PortSpec::Kind::kTap, text, rest);
   return not_a(text, "pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");

@@ -55,7 +55,7 @@ struct PortSpec {
   double speed = 0;        // file: ",speed=X"; 0: as fast as it is read
   friend bool operator==(const PortSpec&, const PortSpec&) = default;
 };
-// pcap:IF or bare IF, packet:IF, tap:NAME, file:IN,OUT[,loop][,speed=X]
+// [pcap:]IF[,inject=packet|pcap], packet:IF, tap:NAME, file:IN,OUT[,loop][,speed=X]
 base::Result<PortSpec> parse_lan_port(const std::string& text);
 // NAME or file:IN,OUT[,loop][,speed=X]
 base::Result<PortSpec> parse_tap(const std::string& text);

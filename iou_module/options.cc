@@ -21,8 +21,8 @@ struct Arguments {
 
 void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(app, "--lan", into.lan,
-                        "The LAN NIC: [pcap:]IF, packet:IF, tap:NAME, file:IN.pcap,OUT.pcap; may "
-                        "repeat, one NIC each",
+                        "The LAN NIC: [pcap:]IF[,inject=packet|pcap], packet:IF, tap:NAME, "
+                        "file:IN.pcap,OUT.pcap; may repeat, one NIC each",
                         "PORT")
       ->required();
   control::add_repeated(

@@ -16,6 +16,7 @@ long=${SPLITNIC_LONG:-0}
 iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
 fabric=udp                  # or shm
+port_option=                # of the LAN port, with a comma before it
 iou_options=() host_options=()
 # For whoever runs a check with other options than it has here; the options of the check itself come first.
 read -ra more_iou_options <<<"${SPLITNIC_IOU_OPTIONS:-}"
@@ -59,7 +60,7 @@ fail() {
 }
 
 start_iou() {
-  local lan=$port:lan0 missing
+  local lan=$port:lan0$port_option missing
   missing_of iou_options more_iou_options
   [ "$port" = tap ] && lan=tap:tap0
   start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" --insecure-lab \

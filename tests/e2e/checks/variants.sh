@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The same traffic in other ways: small cells, messages in place of writes, shared memory in place of UDP.
+# The same traffic in other ways: small cells, messages in place of writes, shared memory in place of UDP, ...
 
 # all_of_it MIB
 all_of_it() {
@@ -129,6 +129,19 @@ check_no_header_prediction() {
   for program in host iou; do
     equal "cells of $program in runs" "$(predicted_cells $program)" "0 0"
   done
+}
+
+# As on systems without a packet socket: libpcap sends, frame by frame.
+check_inject_pcap() {
+  port_option=,inject=pcap
+  bring_up
+  equal "port" "$(ask iou show --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["lan"][0]["port"])')" \
+    pcap:lan0,inject=pcap
+  all_of_it 8
+  local split
+  split=$(counter iou lan.port.tx.split)
+  echo "segments beyond the first of each super-frame: $split"
+  [ "$split" -gt 1000 ] || fail "hardly any super-frame was segmented in software"
 }
 
 check_no_uso() {

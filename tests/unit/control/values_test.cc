@@ -132,6 +132,15 @@ TEST(ValuesTest, lan_port) {
   EXPECT_EQ(bare.interface, "eth1");
   EXPECT_EQ(parse_lan_port("pcap:eth1")->kind, PortSpec::Kind::kPcap);
   EXPECT_EQ(parse_lan_port("pcap:eth1")->text, "pcap:eth1");
+  for (const std::string text :
+       {"eth1,inject=pcap", "pcap:eth1,inject=pcap", "eth1,inject=packet"}) {
+    const PortSpec port = parse_lan_port(text).value();
+    EXPECT_EQ(port.kind, PortSpec::Kind::kPcap);
+    EXPECT_EQ(port.interface, "eth1");
+    EXPECT_EQ(port.text, text);
+  }
+  EXPECT_EQ(parse_lan_port("pcap:eth1,inject=tap").error().text(),
+            "'inject=tap' of 'pcap:eth1,inject=tap' is neither inject=packet nor inject=pcap");
   EXPECT_EQ(parse_lan_port("packet:eth1.7")->kind, PortSpec::Kind::kPacket);
   EXPECT_EQ(parse_lan_port("packet:eth1.7")->interface, "eth1.7");
   EXPECT_EQ(parse_lan_port("tap:lan0")->kind, PortSpec::Kind::kTap);
@@ -142,10 +151,29 @@ TEST(ValuesTest, lan_port) {
   EXPECT_TRUE(file.is_looped);
   EXPECT_EQ(file.speed, 2.5);
   EXPECT_EQ(parse_lan_port("file:,o")->output, "o");
-  for (const char* text :
-       {"", "pcap:", "packet:", "tap:", "tap:a/b", "tap:nic%d", "eth 1", "averylonginterface", "..",
-        "usb:eth1", "file:", "file:a", "file:,", "file:a,b,twice",
-        "file:a,b,speed=", "file:a,b,speed=0", "file:a,b,speed=-1", "file:a,b,speed=fast"}) {
+  for (const char* text : {"",
+                           "pcap:",
+                           "pcap:,inject=pcap",
+                           "eth1,",
+                           "eth1,inject=pcap,",
+                           "eth1,speed=2",
+                           "packet:",
+                           "packet:eth1,inject=pcap",
+                           "tap:",
+                           "tap:a/b",
+                           "tap:nic%d",
+                           "eth 1",
+                           "averylonginterface",
+                           "..",
+                           "usb:eth1",
+                           "file:",
+                           "file:a",
+                           "file:,",
+                           "file:a,b,twice",
+                           "file:a,b,speed=",
+                           "file:a,b,speed=0",
+                           "file:a,b,speed=-1",
+                           "file:a,b,speed=fast"}) {
     EXPECT_FALSE(parse_lan_port(text).has_value()) << text;
   }
 }
