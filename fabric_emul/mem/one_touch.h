@@ -29,7 +29,7 @@ class OneTouch {
   }
   // The same packet continues. False: the entry has one touch only, and this packet has not touched
   // it; it was bound again since the packet began.
-  bool may_go_on(MemoryHandle handle, Qpn qp, Psn psn) const noexcept {
+  bool may_continue(MemoryHandle handle, Qpn qp, Psn psn) const noexcept {
     return enabled_count_ == 0 || may_entry_go_on(handle, qp, psn);
   }
   // That packet is done with it: an entry with one touch is not valid any more.

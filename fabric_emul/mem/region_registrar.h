@@ -98,7 +98,7 @@ class RegionRegistrar {
   // Moves a page of a region: nullptr takes it out. Refused for pinned regions, and for quiescable
   // ones while the entry is valid.
   base::Status set_page(MemoryHandle region, std::size_t page, std::byte* at);
-  // From now on `guard` has a say in every remote write to this region and to its windows; it must
+  // From now on `guard` must permit every remote write to this region and to its windows; it must
   // outlive the region. REQUIRES a live region of this table.
   void set_guard(MemoryHandle region, const WriteGuard& guard);
 

@@ -175,7 +175,7 @@ bool StreamSender::fill(const Record& record, base::MutableBytes body) {
   const ReadResponse& response = responses_.at(static_cast<std::uint32_t>(record.item));
   const MemoryHandle handle = response.source.handle;
   PlacementResult read{false, AccessCheck::kA};
-  if (context_.mrwt.one_touch().may_go_on(handle, context_.qpn, response.psn)) {
+  if (context_.mrwt.one_touch().may_continue(handle, context_.qpn, response.psn)) {
     read = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
                        VirtualAddress(response.source.address.value + offset), body);
   }

@@ -150,7 +150,7 @@ Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offse
   // window may be bound to another range [M-09].
   const MemoryHandle handle = open_.target.handle;
   PlacementResult placed{false, AccessCheck::kA};
-  if (context_.mrwt.one_touch().may_go_on(handle, context_.qpn, cell.header.psn)) {
+  if (context_.mrwt.one_touch().may_continue(handle, context_.qpn, cell.header.psn)) {
     placed = write_remote(context_.mrwt, context_.pd, context_.qpn, handle,
                           VirtualAddress(open_.target.address.value + offset), cell.payload);
   }

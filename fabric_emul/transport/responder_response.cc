@@ -158,7 +158,7 @@ bool Responder::send_response(Link& link, Response& response) {
 bool Responder::copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to) {
   const MemoryHandle handle = response.target.handle;
   PlacementResult copied{false, AccessCheck::kA};
-  if (context_.mrwt.one_touch().may_go_on(handle, context_.qpn, response.psn)) {
+  if (context_.mrwt.one_touch().may_continue(handle, context_.qpn, response.psn)) {
     copied = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
                          VirtualAddress(response.target.address.value + offset), to);
   }

@@ -33,7 +33,8 @@ base::MutableBytes Responder::run_memory() const {
   const std::uint64_t offset = std::uint64_t{expected_csn_} * context_.attr.mcp;
   if (offset >= target.length) return {};
   const std::uint64_t rest = target.length - offset;
-  if (!context_.mrwt.one_touch().may_go_on(target.handle, context_.qpn, expected_psn_)) return {};
+  if (!context_.mrwt.one_touch().may_continue(target.handle, context_.qpn, expected_psn_))
+    return {};
   const AccessResult to =
       context_.mrwt.access(target.handle, VirtualAddress(target.address.value + offset), rest,
                            AccessKind::kRemoteWrite, context_.pd, context_.qpn);

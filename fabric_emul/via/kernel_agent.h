@@ -24,8 +24,8 @@ class KernelAgent final : private ConnectionHandler {
   KernelAgent(const KernelAgent&) = delete;
   KernelAgent& operator=(const KernelAgent&) = delete;
 
-  // As RegionRegistrar::register_region(): `rights` say what local and remote descriptors may do
-  // there.
+  // As RegionRegistrar::register_region(): `rights` determine what local and remote descriptors may
+  // do there.
   base::Result<MemoryHandle> register_memory(PdId pd, base::MutableBytes memory,
                                              std::uint8_t rights);
   base::Status deregister_memory(MemoryHandle handle);

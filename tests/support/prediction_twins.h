@@ -66,7 +66,7 @@ class PredictionTwin {
            qp().state() == other.qp().state() && counters() == other.counters() &&
            (a.received.empty() || seen() == other.seen());
   }
-  // Those that do not tell of runs.
+  // Those that do not count runs.
   std::vector<std::uint64_t> counters() {
     std::vector<std::uint64_t> values;
     for (std::size_t i = 0; i < base::Counters<TransportCounter>::kSize; ++i) {

@@ -16,7 +16,7 @@ namespace sd_notify_test {
 
 using support::TempFolder;
 
-// A service manager's end: bound to `name` as NOTIFY_SOCKET would say it.
+// A service manager's end: bound to `name` as NOTIFY_SOCKET would name it.
 base::UniqueFd manager(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
