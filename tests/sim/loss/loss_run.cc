@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "tests/sim/loss/bottleneck_carrier.h"
 #include "tests/support/adapter_pair.h"
 
 namespace splitnic::sim {
@@ -14,36 +15,7 @@ using namespace fabric::testing;  // NOLINT(google-build-using-namespace): the h
 constexpr std::size_t kBytes = 64 << 10;
 constexpr std::size_t kInFlight = 64;  // 4 MiB, as fabric_bench
 constexpr std::size_t kReceives = 1024;
-// An iteration of both ends takes this time: datagrams that arrive meanwhile wait.
 constexpr base::Duration kIteration = std::chrono::microseconds(10);
-
-class BottleneckCarrier final : public Carrier {
- public:
-  BottleneckCarrier(const PathConfig& path, std::uint64_t seed) : path_(path), random_(seed) {
-    there_.join(back_);
-    back_.join(there_);
-  }
-  // Set-up is not what is measured.
-  void begin() {
-    there_.set_config(path_);
-    back_.set_config(path_);
-  }
-  fabric::Underlay& underlay(std::size_t end) override { return of(end); }
-  fabric::PeerAddress address(std::size_t end) override { return of(end).address(); }
-  base::Clock& clock() override { return clock_; }
-  bool has_traffic(std::size_t) override { return there_.has_arrived() || back_.has_arrived(); }
-  void wait(base::Time until) override { clock_.set(std::max(until, clock_.now())); }
-  void after_step() override { clock_.advance(kIteration); }
-
- private:
-  Bottleneck& of(std::size_t end) { return end == 0 ? back_ : there_; }
-
-  const PathConfig path_;
-  base::ManualClock clock_;
-  base::SeededRandom random_;
-  Bottleneck back_{1, clock_, random_};
-  Bottleneck there_{2, clock_, random_};
-};
 
 class LossRun {
  public:
@@ -86,7 +58,7 @@ class LossRun {
     return out;
   }
   std::unique_ptr<Carrier> make_carrier(const PathConfig& path, std::uint64_t seed) {
-    auto made = std::make_unique<BottleneckCarrier>(path, seed);
+    auto made = std::make_unique<BottleneckCarrier>(path, seed, kIteration);
     carrier_ = made.get();
     return made;
   }

@@ -1,23 +1,15 @@
 // loss_sweep [--check FILE | --write FILE]: writes of 64 KiB over paths of a grid of loss, delay
-// and buffer, as a table. --write puts it between the marks of a page, --check compares it with
-// what is there: the results are the same in every build, so a difference is a change of how the
-// fabric repairs loss. Exit status 1 if they differ.
-#include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <optional>
+// and buffer, as a table (table_page.h). A difference is a change of how the fabric repairs loss.
 #include <string>
-#include <string_view>
 
 #include "tests/sim/loss/loss_run.h"
+#include "tests/sim/table_page.h"
 
 namespace splitnic::sim {
 namespace {
 
 using namespace std::chrono_literals;
 constexpr std::size_t kMessages = 512;
-constexpr std::string_view kBegin = "<!-- loss_sweep begin -->\n";
-constexpr std::string_view kEnd = "<!-- loss_sweep end -->\n";
 
 std::string percent(std::uint32_t ppm) {
   if (ppm % 10'000 == 0) return std::to_string(ppm / 10'000) + " %";
@@ -49,47 +41,9 @@ std::string table() {
   return out;
 }
 
-struct Page {
-  std::string before, table, after;
-};
-
-std::optional<Page> read_page(const std::string& file) {
-  std::ifstream in(file);
-  const std::string all{std::istreambuf_iterator<char>(in), {}};
-  const std::size_t begin = all.find(kBegin);
-  const std::size_t end = all.find(kEnd);
-  if (begin == std::string::npos || end == std::string::npos || end < begin) return std::nullopt;
-  const std::size_t at = begin + kBegin.size();
-  return Page{all.substr(0, at), all.substr(at, end - at), all.substr(end)};
-}
-
-int run(std::string_view what, const std::string& file) {
-  const auto page = read_page(file);
-  if (!page) {
-    std::fprintf(stderr, "loss_sweep: %s has no marks for the table\n", file.c_str());
-    return 1;
-  }
-  const std::string fresh = table();
-  if (what == "--write") {
-    std::ofstream(file) << page->before << fresh << page->after;
-    return 0;
-  }
-  if (fresh == page->table) return 0;
-  std::printf("The table of %s:\n%sis now:\n%s", file.c_str(), page->table.c_str(), fresh.c_str());
-  std::printf("If that is meant: loss_sweep --write docs/performance/loss.md\n");
-  return 1;
-}
-
 }  // namespace
 }  // namespace splitnic::sim
 
 int main(int argc, char** argv) {
-  const std::string_view what = argc == 3 ? argv[1] : "";
-  if (argc == 1) {
-    std::fputs(splitnic::sim::table().c_str(), stdout);
-    return 0;
-  }
-  if (what == "--write" || what == "--check") return splitnic::sim::run(what, argv[2]);
-  std::fputs("usage: loss_sweep [--check FILE | --write FILE]\n", stderr);
-  return 2;
+  return splitnic::sim::run_table_page("loss_sweep", splitnic::sim::table, argc, argv);
 }
