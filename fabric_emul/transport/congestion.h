@@ -33,7 +33,11 @@ class Congestion {
   void on_rtt_sample(base::Duration rtt);
   void on_loss(std::uint64_t cells_lost) { lost_ += cells_lost; }
   void on_timeout();
-  void on_progress() { backoff_ = 0; }
+  // The peer has acknowledged something. Until the first sample the doubled timeout stays: on a
+  // path whose round trip exceeds kRtoStart there would never be a sample.
+  void on_progress() {
+    if (srtt_ != base::Duration{0}) backoff_ = 0;
+  }
   // Tests may fix the time-out (no adaptation, no doubling).
   void fix_rto(base::Duration rto) { fixed_rto_ = rto; }
 

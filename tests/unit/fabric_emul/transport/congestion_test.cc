@@ -140,4 +140,17 @@ TEST(CongestionTest, S000_15_time_outs_double_it_and_progress_ends_that) {
   EXPECT_EQ(c.rto(), 7ms);
 }
 
+// A round trip longer than the first time-out: what is in flight at a time-out gives no sample, so
+// only a longer time-out does.
+TEST(CongestionTest, S000_15_progress_does_not_end_the_doubling_before_the_first_sample) {
+  Congestion c(kMax);
+  c.on_timeout();
+  c.on_progress();
+  EXPECT_EQ(c.rto(), 40ms);
+  c.on_rtt_sample(20ms);
+  EXPECT_EQ(c.rto(), 120ms);
+  c.on_progress();
+  EXPECT_EQ(c.rto(), 60ms);
+}
+
 }  // namespace splitnic::fabric::congestion_test
