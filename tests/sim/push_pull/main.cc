@@ -10,7 +10,8 @@ namespace splitnic::sim {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::size_t kWarmUp = 1024;
+constexpr std::size_t kWindowFrames = 1024;  // until the window is what it will be
+constexpr std::size_t kWarmUp = 4 * kBuffers;
 constexpr std::size_t kFrames = 1024;
 constexpr auto kSizes = std::to_array<std::size_t>({64, 1500, 65536});
 constexpr auto kDelays = std::to_array<base::Duration>({0us, 50us, 1ms, 10ms});
@@ -24,6 +25,7 @@ template <class Model>
 Row measure(const TransferConfig& config) {
   Model model(config);
   Row row;
+  model.sustain(0, kWindowFrames);
   row.sustained = model.sustain(kWarmUp, kFrames);
   row.lone = model.lone_frame();
   return row;
@@ -49,10 +51,10 @@ std::string path_of(const TransferConfig& config) {
 std::uint64_t ns(base::Duration d) { return static_cast<std::uint64_t>(d.count()); }
 
 std::string rate(const Sustained& s) {
-  return column(decimal(s.frames * 1'000'000, ns(s.took), 1));
+  return column(decimal(s.timed_frames * 1'000'000, ns(s.took), 2));
 }
 std::string bit_rate(const Sustained& s, std::size_t frame_bytes) {
-  return column(decimal(s.frames * frame_bytes * 8'000, ns(s.took), 1));
+  return column(decimal(s.timed_frames * frame_bytes * 8'000, ns(s.took), 1));
 }
 
 std::string speed_row(const TransferConfig& config, const Row& push, const Row& pull) {

@@ -56,7 +56,7 @@ Transfer::Transfer(const TransferConfig& config)
     for (std::size_t slot = 0; slot < kMessageSlots; ++slot) post_message_receive(*end, slot);
     end->tap.is_recording = true;
   }
-  for (std::size_t i = 0; i < kBuffers; ++i) CHECK(receiver().post_recv(data_.a));
+  for (std::size_t i = 0; i < kDepth; ++i) CHECK(receiver().post_recv(data_.a));
   carrier_->begin();
 }
 
@@ -206,17 +206,20 @@ void Transfer::rest() {
 }
 
 Sustained Transfer::sustain(std::size_t warm_up, std::size_t frames) {
-  wanted_ = begun_ + warm_up + frames + 2 * kBuffers;
   const std::uint64_t begin = begun_ + warm_up;
+  const std::array<Sent, 2> before = sent_;
+  Sustained out;
+  out.frames = warm_up + frames;
+  wanted_ = begun_ + out.frames;
   step_until([&] { return arrived_ >= begin; });
-  const std::uint64_t before = arrived_;
-  const base::Time since = arrived_at_;
-  const std::array<Sent, 2> sent = sent_;
-  step_until([&] { return arrived_ >= before + frames; });
-  const Sustained out{arrived_ - before, arrived_at_ - since, sent_[1] - sent[1],
-                      sent_[0] - sent[0]};
+  const std::uint64_t arrived = arrived_;
+  const base::Time since = pair_.now();
   step_until([&] { return arrived_ == wanted_; });
+  out.timed_frames = arrived_ - arrived;
+  out.took = pair_.now() - since;
   rest();
+  out.by_sender = sent_[1] - before[1];
+  out.by_receiver = sent_[0] - before[0];
   return out;
 }
 

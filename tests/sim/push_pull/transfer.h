@@ -36,11 +36,11 @@ struct Sent {
   friend Sent operator-(const Sent& a, const Sent& b);
 };
 
-// From when the warm-up ended to when that many frames had arrived.
 struct Sustained {
-  std::uint64_t frames = 0;
-  base::Duration took{};
-  Sent by_sender, by_receiver;
+  std::uint64_t frames = 0;        // with those of the warm-up
+  Sent by_sender, by_receiver;     // for all of them
+  std::uint64_t timed_frames = 0;  // that arrived after the warm-up
+  base::Duration took{};           // until the last of them
 };
 
 class Transfer {
@@ -50,7 +50,7 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // As many frames in flight as there are buffers, first `warm_up` and then `frames`; ends idle.
+  // Moves warm_up + frames frames, as many at a time as there are buffers; ends idle.
   Sustained sustain(std::size_t warm_up, std::size_t frames);
   // From the post of a frame, with nothing else in flight, until the receiver knows that all of it
   // is in its memory; ends idle.
