@@ -54,7 +54,7 @@ TEST(PushPullTest, S001_53_buffers_limit_pull_to_half_the_frames) {
   EXPECT_NEAR(round_trips(pull), 2, 0.02);
 }
 
-// What is compared is the protocol: nothing is lost or retransmitted. On the long path that holds
+// Only the protocols are compared: nothing is lost or retransmitted. On the long path that holds
 // from the first round trip that was measured on.
 TEST(PushPullTest, S000_15_S001_53_nothing_is_retransmitted) {
   for (const base::Duration delay : {1000us, 10'000us}) {

@@ -1,7 +1,7 @@
 // Frames of one size from one end to another over a channel pair, in virtual time: what push and
 // pull have in common. Frame i lies in buffer i modulo kBuffers of both ends. The receiver returns
-// buffers in batches with BufferRecvPoolUpdate, and frames arrive in order. A class derived from
-// this one moves a frame. The loop is that of the programs: an iteration receives, acts on what
+// buffers in batches with BufferRecvPoolUpdate, and frames arrive in order. A derived class knows
+// how a frame is moved. The loop is that of the programs: an iteration receives, acts on what
 // completed, and sends.
 //
 // For measurement only: the programs push and have no other way [S001-04] [S001-53]. Thread: one.
@@ -24,7 +24,7 @@ struct TransferConfig {
   base::Duration delay{};        // of the path, one way
 };
 
-// What one end has sent on both channels.
+// The traffic that one end has sent on both channels.
 struct Sent {
   std::array<std::uint64_t, fabric::kOpValues> packets{};  // by operation
   std::uint64_t cells = 0;                                 // without those of ACKs and NAKs
