@@ -40,9 +40,9 @@ Transfer::Transfer(const TransferConfig& config)
   CHECK(config.frame_bytes >= 16 && config.frame_bytes <= kBufferBytes);
   CHECK(pair_.run_until([this] { return !pair_.b().links.empty(); }));
   fabric::QpInit control, data;
-  control.send_depth = control.receive_depth = kDepth;
-  data.send_depth = data.receive_depth = kDepth;
-  data.max_dest_rd_atomic = fabric::kReadsMax;
+  control.common.send_depth = control.common.receive_depth = kDepth;
+  data.common.send_depth = data.common.receive_depth = kDepth;
+  data.common.max_dest_rd_atomic = fabric::kReadsMax;
   const auto channels = pair_.connect_all({control, data});
   CHECK(channels.size() == 2);
   control_ = channels[0];

@@ -29,7 +29,7 @@ constexpr VirtualAddress operator+(VirtualAddress a, std::uint64_t n) {
 
 // A region in the middle of a buffer of canaries, and a reader and writer that behave as a
 // transport: they touch memory only where the table lets them.
-class MrwtTest : public testing::Test {
+class MrwtTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kCanary = 64;
   static constexpr std::size_t kLength = 4096;
