@@ -1,4 +1,5 @@
-// The header that the middle cells of a packet share, compared with the MAC header that it replaces.
+// The header that the middle cells of a packet share, compared with the MAC header that it
+// replaces.
 #include "fabric_emul/wire/middle_header.h"
 
 #include <gtest/gtest.h>
