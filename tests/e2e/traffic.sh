@@ -9,6 +9,7 @@
 #   has_taken ADDRESS COUNT           have COUNT frames to that MAC address come?
 #   replay_both_ways                  the same between nic0 and the LAN's lan0
 #   serve_iperf NS ADDRESS [OPTIONS]  iperf3 listens there, as "server"
+#   iperf [OPTIONS]                   one run of an iperf3 client of the host against "server" at 10.77.0.2
 #   throughput [SECONDS]              iperf3 each way, in Mbit/s; not checked, but it must run
 #   quieten                           nobody but the check speaks on either end
 #   address_ipv6                      gives nic0 fd77::1 and the LAN fd77::2
@@ -39,12 +40,22 @@ serve_iperf() {
   wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
 }
 
+# After a run the server closes its socket and opens another one; a client that comes between them is reset.
+iperf_listens() {
+  [ "$(grep -c "^Server listening" "$work/server.log")" -gt "$(grep -c "^Accepted connection" "$work/server.log")" ]
+}
+
+iperf() {
+  wait_until 10 iperf_listens || fail "iperf3 does not listen again"
+  in_ns "$ns_host" timeout 30 iperf3 -c 10.77.0.2 "$@"
+}
+
 throughput() {
   serve_iperf "$ns_lan" 10.77.0.2
   local way result
   for way in "" -R; do
     # shellcheck disable=SC2086
-    result=$(in_ns "$ns_host" timeout 20 iperf3 -c 10.77.0.2 -t "${1:-1}" -f m $way) || fail "iperf3 $way: $result"
+    result=$(iperf -t "${1:-1}" -f m $way) || fail "iperf3 $way: $result"
     awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$result"
   done
   stop server

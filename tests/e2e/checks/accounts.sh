@@ -67,9 +67,9 @@ check_balance() {
   in_ns "$ns_host" ping -q -c 100 -i 0.002 10.77.0.2 >/dev/null || fail "ping"
   in_ns "$ns_lan" ping -q -c 40 -i 0.002 -W 0.1 10.77.0.55 >/dev/null
   in_ns "$ns_host" "$python" "$e2e/tool.py" spoof nic0 02:00:00:00:00:98 30
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 >/dev/null || fail "iperf3"
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R >/dev/null || fail "iperf3 -R"
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 200M -l 1400 >/dev/null || fail "iperf3 -u"
+  iperf -t 1 >/dev/null || fail "iperf3"
+  iperf -t 1 -R >/dev/null || fail "iperf3 -R"
+  iperf -t 1 -u -b 200M -l 1400 >/dev/null || fail "iperf3 -u"
   balances
   equal "frames with another's source" "$(difference unit iou.from_host.drop.spoof)" 30
   equal "frames for nobody here" "$(difference unit lan.rx.drop.no_host)" 40
@@ -81,9 +81,9 @@ check_balance() {
 check_overload() {
   host_options=(--pool 2x2048)
   begin_accounts
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 0 -l 64 -R >/dev/null || fail "iperf3 -R, short"
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 0 -l 64 >/dev/null || fail "iperf3, short"
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -u -b 0 -l 1400 -R >/dev/null || fail "iperf3 -R"
+  iperf -t 1 -u -b 0 -l 64 -R >/dev/null || fail "iperf3 -R, short"
+  iperf -t 1 -u -b 0 -l 64 >/dev/null || fail "iperf3, short"
+  iperf -t 1 -u -b 0 -l 1400 -R >/dev/null || fail "iperf3 -R"
   balances
   local name count sum=0
   for name in lan.port.rx.drop.kernel lan.rx.drop.host_full lan.port.tx.drop.queue; do
@@ -98,8 +98,8 @@ check_overload() {
 check_split() {
   iou_options=(--pool 256x2048) host_options=(--pool 256x2048)
   begin_accounts
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 >/dev/null || fail "iperf3"
-  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -R >/dev/null || fail "iperf3 -R"
+  iperf -t 1 >/dev/null || fail "iperf3"
+  iperf -t 1 -R >/dev/null || fail "iperf3 -R"
   balances
   local from_host from_lan
   from_host=$(difference host tap.rx.split)

@@ -64,7 +64,11 @@ void expect_whole_frames(FramePort& port, FramePort& lan) {
   for (std::size_t round = 0; std::chrono::steady_clock::now() < end; ++round) {
     Writer& writer = writers[round % 2];
     if (writer.frames.empty()) {
-      if (writers[0].frames.empty() && writers[1].frames.empty() && !port.write_pending()) break;
+      const bool has_ended = writers[0].frames.empty() && writers[1].frames.empty();
+      if (has_ended && !port.write_pending()) {
+        if (times_pending > 4 && times_refused > 4) break;
+        writers = two_writers();  // the port was faster than this thread
+      }
       port.flush();
     } else if (const Bytes frame = writer.frames.front(); writer.offer(port)) {
       append_finished(frame, expected);
@@ -80,7 +84,8 @@ void expect_whole_frames(FramePort& port, FramePort& lan) {
     pollfd wait{port.write_fd(), POLLOUT, 0};
     ::poll(&wait, 1, 10);
   }
-  EXPECT_EQ(taken, 12U);
+  EXPECT_GE(taken, 12U);
+  EXPECT_EQ(taken % 12, 0U);
   EXPECT_FALSE(port.write_pending());
   EXPECT_GT(times_pending, 4U);
   EXPECT_GT(times_refused, 4U);
