@@ -37,11 +37,10 @@ class Client::Impl {
  public:
   explicit Impl(std::string path) : path_(std::move(path)) {}
 
-  // A control socket of this machine accepts or refuses at once.
   base::Status connect() {
     const auto endpoint = unix_endpoint(path_);
     if (!endpoint) return endpoint.error();
-    if (const ErrorCode error = connect_now(socket_, *endpoint); error) {
+    if (const ErrorCode error = connect_to_listener(socket_, *endpoint); error) {
       return unreachable(path_, error);
     }
     return {};

@@ -7,6 +7,7 @@
 
 #include <boost/asio/error.hpp>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 namespace splitnic::control {
@@ -42,7 +43,7 @@ base::Status clear_stale(const std::string& path, const Stream::endpoint& endpoi
   }
   asio::io_context io(1);
   Stream::socket probe(io);
-  const ErrorCode error = connect_now(probe, endpoint);
+  const ErrorCode error = connect_to_listener(probe, endpoint);
   if (!error || error == asio::error::try_again) {
     return base::Error("another program listens on " + path +
                        ": stop it, or choose another --name or --control");
@@ -66,14 +67,23 @@ base::Result<Stream::endpoint> unix_endpoint(const std::string& path) {
   return Stream::endpoint(path);
 }
 
-ErrorCode connect_now(Stream::socket& socket, const Stream::endpoint& endpoint) {
+ErrorCode connect_to_listener(Stream::socket& socket, const Stream::endpoint& endpoint) {
   ErrorCode error;
   socket.open(Stream(), error);
   if (!error) socket.native_non_blocking(true, error);
   if (error) return error;
-  const int result =
-      ::connect(socket.native_handle(), endpoint.data(), static_cast<socklen_t>(endpoint.size()));
-  return result == 0 ? error : ErrorCode(errno, boost::system::system_category());
+  const auto until = std::chrono::steady_clock::now() + kListenWithin;
+  for (;;) {
+    if (::connect(socket.native_handle(), endpoint.data(),
+                  static_cast<socklen_t>(endpoint.size())) == 0) {
+      return error;
+    }
+    const int failure = errno;
+    if (failure != ECONNREFUSED || std::chrono::steady_clock::now() >= until) {
+      return {failure, boost::system::system_category()};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 base::Status SocketFile::listen(const std::string& path, Acceptor& acceptor) {

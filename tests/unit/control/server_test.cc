@@ -284,6 +284,22 @@ TEST(ServerTest, a_stale_socket_file_is_replaced) {
   EXPECT_TRUE(Client::connect(path).value().ask(kShow, kPatience).has_value());
 }
 
+// A program that starts binds first and listens then.
+TEST(ServerTest, a_client_waits_for_a_program_that_starts) {
+  const TempFolder folder;
+  const std::string path = folder.path("starting.sock");
+  boost::asio::io_context io(1);
+  boost::asio::local::stream_protocol::acceptor acceptor(io);
+  acceptor.open();
+  acceptor.bind(path);
+  std::jthread later([&] {
+    std::this_thread::sleep_for(20ms);
+    acceptor.listen();
+  });
+  boost::asio::local::stream_protocol::socket socket(io);
+  EXPECT_FALSE(connect_to_listener(socket, path));
+}
+
 TEST(ServerTest, a_live_socket_is_not_taken) {
   const TempFolder folder;
   const std::string path = folder.path("a.sock");
