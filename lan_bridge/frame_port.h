@@ -57,6 +57,11 @@ class FramePort {
   // shared. No frame is taken or lost; frames in the buffer stay there.
   virtual void share_output(bool /*is_shared*/) {}
 
+  // Whether the kernel gives this queue frames, of a port with several; the others get those of its
+  // flows meanwhile. A further queue of a TAP starts without. Frames that wait in a queue that is
+  // detached are lost. OK and nothing for every other port.
+  virtual base::Status attach_queue(bool /*is_attached*/) { return {}; }
+
   virtual int fd() const = 0;                    // poll for input; -1: always ready (file port)
   virtual int write_fd() const { return fd(); }  // poll for output; valid as long as the port
   virtual int event_fd() const { return -1; }    // poll for changes of state(); -1: none

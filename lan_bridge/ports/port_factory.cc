@@ -119,4 +119,15 @@ base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
   return open_pcap(rest, options);
 }
 
+base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(const std::string& spec,
+                                                                  const PortOptions& options,
+                                                                  base::Clock& clock,
+                                                                  std::uint32_t) {
+  auto first = open_port(spec, options, clock);
+  if (!first) return first.error();
+  std::vector<std::unique_ptr<FramePort>> queues;
+  queues.push_back(*std::move(first));
+  return queues;
+}
+
 }  // namespace splitnic::lan
