@@ -31,6 +31,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       tx_memory_(config.tx_ring_bytes, base::PageMemory::Pages::kHuge),
       pending_(kBatch),
       queues_(config.pair.queues),
+      is_attached_(config.queue == 0),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu}) {
   rx_.reserve(kBatch);
@@ -44,6 +45,7 @@ bool Host::step(base::Time now, bool tap_readable) {
   bool made_progress = adapter_.receive(now);
   tap_.flush();  // also of a pair that is gone
   keep_connected(now);
+  attach_queue(now);
   watch_idle(now);
   if (pair_ != nullptr) made_progress |= move_frames(now, tap_readable);
   adapter_.transmit(now);
@@ -70,14 +72,46 @@ void Host::keep_connected(base::Time now) {
     retry_at_ = now + retry_wait_;
     retry_wait_ = std::min(2 * retry_wait_, kRetryMax);
   }
-  const bool can_connect = link_ != nullptr && link_->up() && !is_stopping_;
-  if (pair_ != nullptr || !can_connect || now < retry_at_) return;
+  if (pair_ != nullptr || !may_connect(now)) return;
   make_pair();
   if (auto begun = pair_->connect(*link_, now); !begun) {
-    base::log_warn(begun.error().within("connecting").text());
+    base::log_warn(label() + begun.error().within("connecting").text());
     pair_.reset();
     retry_at_ = now + kRetryMax;
   }
+}
+
+bool Host::may_connect(base::Time now) const {
+  if (link_ == nullptr || !link_->up() || is_stopping_ || now < retry_at_) return false;
+  if (config_.queue == 0) return true;
+  return queue_zero_.is_configured && config_.queue < queue_zero_.queues &&
+         link_->peer_eui64() == queue_zero_.unit && link_->peer_instance() == queue_zero_.instance;
+}
+
+QueueZero Host::queue_zero() const {
+  if (link_ == nullptr || !nic_up()) return {};
+  return {true, nic_.queues(), link_->peer_eui64(), link_->peer_instance()};
+}
+
+void Host::follow(const QueueZero& state) {
+  queue_zero_ = state;
+  if (!state.is_configured && pair_ != nullptr && !pair_failed_) {
+    on_pair_down(pair_->first(), "queue 0 is not connected");
+  }
+}
+
+void Host::attach_queue(base::Time now) {
+  if (now >= reads_from_) reads_from_ = base::kNever;
+  if (config_.queue == 0) return;
+  const bool is_wanted = nic_up() && link_ != nullptr && link_->up() && !is_stopping_;
+  if (is_wanted == is_attached_) return;
+  if (auto done = tap_.attach_queue(is_wanted); !done) base::log_warn(done.error().text());
+  is_attached_ = is_wanted;
+  reads_from_ = is_wanted ? now + kSettleFor : base::kNever;
+}
+
+std::string Host::label() const {
+  return config_.queue == 0 ? "" : "queue " + std::to_string(config_.queue) + ": ";
 }
 
 // Counts every frame in flight by its drop reason, then closes.
@@ -198,7 +232,7 @@ bool Host::move_tx(base::Time now, bool tap_readable) {
     announce();
     if (!push_pending(now)) return made_progress;
   }
-  if (!tap_readable) return made_progress;
+  if (!tap_readable || !wants_tap_input()) return made_progress;
   std::array<base::Bytes, kBatch> frames;
   const lan::ReadBatch batch = tap_.read(*tx_ring_, frames);
   for (std::size_t i = 0; i < batch.frames; ++i) {
@@ -235,7 +269,7 @@ void Host::watch_idle(base::Time now) {
 }
 
 base::Time Host::deadline() const {
-  base::Time at = std::min(adapter_.deadline(), idle_check_at_);
+  base::Time at = std::min({adapter_.deadline(), idle_check_at_, reads_from_});
   if (pair_ != nullptr)
     at = std::min({at, pair_->deadline(), nic_.deadline()});
   else if (link_ != nullptr && link_->up())
@@ -274,10 +308,12 @@ void Host::on_link_up(fabric::Link& link) {
   nic_.on_link_back();
 }
 
-// The pair stays for when the path is back. The interface shows that the cable is out.
+// The pair stays for when the path is back. The interface shows that the cable is out. The flows of
+// a further queue go on over others, so what it has not delivered must not follow later.
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
-  base::log_warn("the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
+  base::log_warn(label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
   nic_.on_link_lost();
+  if (config_.queue > 0 && pair_ != nullptr && !pair_failed_) on_pair_down(pair_->first(), std::string(why));
 }
 
 // Cells of the old size no longer pass. The next pair uses smaller ones; frames in flight are lost
@@ -306,17 +342,17 @@ void Host::on_disconnected(fabric::ConnectionId id, std::string_view why) {
 }
 
 void Host::on_pair_up(messaging::ChannelPair& pair) {
-  counters_.add(HostCounter::kPairUps);
+  counters_.add(config_.queue == 0 ? HostCounter::kPairUps : HostCounter::kQueueUps);
   retry_wait_ = kRetryMin;
   last_end_.clear();
-  base::log_info("connected to the I/O unit " + pair.peer_name());
+  base::log_info(label() + "connected to the I/O unit " + pair.peer_name());
   tap_.set_frame_bytes_max(pair_->frame_bytes_max());
   nic_.on_pair_up(pair, now_);
 }
 
 void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
-  counters_.add(HostCounter::kPairDowns);
-  if (why != last_end_) base::log_warn("the connection to the I/O unit ended: " + why);
+  counters_.add(config_.queue == 0 ? HostCounter::kPairDowns : HostCounter::kQueueDowns);
+  if (why != last_end_) base::log_warn(label() + "the connection to the I/O unit ended: " + why);
   last_end_ = why;
   nic_.on_pair_down();
   queues_ = pair_->possible();

@@ -23,6 +23,7 @@
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "host_module/nic_config.h"
+#include "host_module/queue_zero.h"
 #include "lan_bridge/frame/announce.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/connection.h"
@@ -40,6 +41,7 @@ struct HostConfig {
   base::Duration idle_release{};
   std::size_t tx_ring_bytes = 4 << 20;
   std::size_t tx_frames_max = 2048;
+  std::uint32_t queue = 0;  // that this is; a further one follows queue 0
 };
 
 enum class HostCounter {
@@ -56,7 +58,9 @@ enum class HostCounter {
   kWait,
   kPairUps,
   kPairDowns,
-  kReleased,  // bytes of pools and ring, while idle
+  kReleased,    // bytes of pools and ring, while idle
+  kQueueUps,    // connections of further queues
+  kQueueDowns,
   kCount_
 };
 
@@ -72,7 +76,10 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool step(base::Time now, bool tap_readable);
   base::Time deadline() const;
   // Events to poll the port's fd for.
-  bool wants_tap_input() const { return nic_up() && pending_.empty() && !is_stopping_; }
+  bool wants_tap_input() const {
+    return nic_up() && is_attached_ && reads_from_ == base::kNever && pending_.empty() &&
+           !is_stopping_;
+  }
   bool wants_tap_output() const { return rx_blocked_ || tap_.write_pending(); }
   void on_tap_event(base::Time now);  // the port's event_fd is readable: its state changed
   // A clean stop, first half: the port is no longer read, frames that were read or have arrived are
@@ -84,6 +91,16 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void stop(base::Time now);
   // Drops everything silently, as a killed process does (tests).
   void abandon(base::Time now);
+
+  // What this queue, 0, says to the others; and what a further queue hears. It connects only while
+  // queue 0 is configured and the I/O unit is the same process and has such a queue.
+  QueueZero queue_zero() const;
+  void follow(const QueueZero& state);
+  // Whether the kernel gives this queue frames of the interface: always for queue 0, and for a
+  // further one while it is configured and its link is up. For kSettleFor afterwards it reads none,
+  // so that no frame overtakes an earlier one of its flow on another queue.
+  bool is_attached() const { return is_attached_; }
+  static constexpr base::Duration kSettleFor = std::chrono::milliseconds(10);
 
   bool pair_up() const { return pair_ != nullptr && pair_->up(); }
   bool nic_up() const { return pair_up() && nic_.configured(); }
@@ -127,6 +144,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool push_pending(base::Time now);
   void announce();
   void watch_idle(base::Time now);
+  bool may_connect(base::Time now) const;
+  void attach_queue(base::Time now);
+  std::string label() const;  // "" or "queue 1: "
 
   HostConfig config_;
   fabric::Adapter& adapter_;
@@ -143,6 +163,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::uint32_t queues_;  // to request: fewer than configured once the peer has granted fewer
   bool pair_failed_ = false;
   fabric::Link* link_ = nullptr;
+  QueueZero queue_zero_;  // as a further queue last heard
+  bool is_attached_;
+  base::Time reads_from_ = base::kNever;  // kNever: it reads now
   base::Time retry_at_{};
   base::Duration retry_wait_;
   std::string last_end_;  // the last reason logged since a pair was up; logged once
@@ -162,5 +185,5 @@ struct splitnic::base::CounterNames<splitnic::host::HostCounter> {
       {"host.tx.frames", "host.tx.bytes", "host.tx.announced", "host.tx.drop.too_long",
        "host.tx.drop.ended", "host.tx.lost", "host.rx.frames", "host.rx.bytes", "host.rx.drop.vnet",
        "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs",
-       "host.idle.released"});
+       "host.idle.released", "host.queue.ups", "host.queue.downs"});
 };

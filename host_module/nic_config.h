@@ -53,6 +53,7 @@ class NicConfig {
 
   bool configured() const { return sync_.phase == SyncPhase::kConfigured; }
   bool lan_link() const { return sync_.lan_link; }
+  std::uint32_t queues() const { return sync_.queues; }  // of the I/O unit, once configured
   std::uint32_t mtu() const { return sync_.wanted.mtu; }
   std::uint32_t features() const { return sync_.features; }
   const lan::MacAddress& mac() const { return sync_.wanted.mac; }

@@ -47,6 +47,7 @@ SyncEffect on_init(NicSync& s, const CfgReply& reply) {
   s.features = static_cast<std::uint32_t>(got.features_granted());
   s.lan_link = got.link().up();
   s.lan_mtu = got.mtu_max();
+  s.queues = std::max(got.queues_max(), 1U);
   effect.is_lan_mtu_known = true;
   lan::MacAddress mac;
   if (s.takes_lan_mac && got.mac().size() == mac.size()) {

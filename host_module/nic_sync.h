@@ -43,6 +43,7 @@ struct NicSync {
   std::uint32_t features = 0;  // that the I/O unit granted
   bool lan_link = false;
   std::uint32_t lan_mtu = 0;  // 0: not known yet
+  std::uint32_t queues = 1;   // of the I/O unit
   std::optional<lan::MacAddress> refused_mac{};
   base::Time init_at{};              // not before: INIT_NIC was refused
   base::Time mac_at = base::kNever;  // when the refused MAC is requested again

@@ -69,7 +69,7 @@ bool AttachedHost::expire(base::Time now) {
 }
 
 base::Time AttachedHost::deadline() const {
-  base::Time at = pair_.deadline();
+  base::Time at = std::min(pair_.deadline(), held_until_);
   if (may_report()) at = std::min(at, events_.not_before());
   if (away_since_ != base::kNever) at = std::min(at, away_since_ + kAwayMax);
   return at;
@@ -192,6 +192,10 @@ bool AttachedHost::pump(base::Time now) {
   for (std::size_t done = pair_.take_completed(); done > 0; --done) {
     ring_.release();
     made_progress = true;
+  }
+  if (held_until_ != base::kNever) {
+    if (now < held_until_) return made_progress;
+    held_until_ = base::kNever;
   }
   while (!pending_.empty() && push(pending_.front(), now)) {
     counters_.add(HostCounter::kToHostFrames);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -94,6 +95,17 @@ class AttachedHost final : private messaging::PairOwner {
   bool has_ended() const { return state_ == HostState::kFailed || state_ == HostState::kClosed; }
   bool is_up() const { return !has_ended() && pair_.up(); }
   bool is_reachable() const { return is_up() && link_.up(); }
+  // Frames for it can be queued.
+  bool is_usable() const { return nic_.started && is_reachable(); }
+  // Returns true if the other queues have to hear of it: it is usable or not since the last call,
+  // or its settings may have changed.
+  bool take_change() {
+    const bool was_usable = std::exchange(told_usable_, is_usable());
+    return std::exchange(is_changed_, false) || was_usable != told_usable_;
+  }
+  // What is_usable() was at the last take_change().
+  bool was_usable() const { return told_usable_; }
+  void set_changed() { is_changed_ = true; }
   // It has to be removed, once no callback is running. No effect on a host that has ended.
   void fail();
   // Starts to flush the pools if nothing waits for the host any more.
@@ -121,7 +133,7 @@ class AttachedHost final : private messaging::PairOwner {
   // Returns true if a frame with this destination is for this host. False while it is away: nothing
   // is queued then.
   bool wants(const lan::MacAddress& destination) const {
-    return nic_.started && is_reachable() && nic_.wants(destination);
+    return is_usable() && nic_.wants(destination);
   }
   // Returns true if the frame fits into one element and uses only offloads that the host takes.
   bool fits(base::Bytes frame) const;
@@ -133,6 +145,8 @@ class AttachedHost final : private messaging::PairOwner {
   void queue_copy(base::Bytes frame);
   // Releases what has been delivered and pushes what waits. Returns true if it made progress.
   bool pump(base::Time now);
+  // Nothing is pushed before `at`: another queue pushes earlier frames of the same flows.
+  void hold_until(base::Time at) { held_until_ = at; }
   lan::FrameRing& ring() { return ring_; }
   bool idle() const { return pending_.empty(); }
   std::size_t waiting() const { return pending_.size(); }
@@ -183,6 +197,9 @@ class AttachedHost final : private messaging::PairOwner {
   HostState state_ = HostState::kAttached;
   bool is_registered_ = false;
   bool is_announce_due_ = false;
+  bool is_changed_ = true;
+  bool told_usable_ = false;
+  base::Time held_until_ = base::kNever;  // kNever: nothing is held
   base::Time away_since_ = base::kNever;  // since when the link is down
   NicSettings nic_;
   EventState events_;

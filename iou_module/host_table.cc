@@ -8,12 +8,50 @@ void HostTable::remove_ended(base::Time now) {
   std::erase_if(hosts_, [&](const auto& host) {
     if (!host->has_ended()) return false;
     host->close(now);
+    if (siblings_ != nullptr) {
+      siblings_->tell({.nic = nic_, .node = host->identity().eui64, .is_gone = true});
+    }
     removed_.merge(host->counters());
     host->pair().visit_counters([this](std::string_view name, std::uint64_t value) {
       removed_pairs_.try_emplace(std::string(name)).first->second += value;
     });
     return true;
   });
+}
+
+void HostTable::exchange_news(base::Time now) {
+  if (siblings_ == nullptr) return;
+  for (const auto& host : hosts_) {
+    const bool was_usable = host->was_usable();
+    if (host->has_ended() || !host->take_change()) continue;
+    if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().eui64)) {
+      host->hold_until(now + kSettleFor);
+    }
+    siblings_->tell({.nic = nic_,
+                     .node = host->identity().eui64,
+                     .is_usable = host->is_usable(),
+                     .settings = host->nic()});
+  }
+  if (neighbours_.empty()) return;
+  neighbours_.observe([this](fabric::Eui64 node) {
+    const AttachedHost* host = find_node(node);
+    return host != nullptr && host->is_usable();
+  });
+}
+
+void HostTable::on_handed(fabric::Eui64 node, base::Bytes frame) {
+  AttachedHost* host = find_node(node);
+  if (host != nullptr && host->wants(lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes)))) {
+    return host->queue_copy(frame);
+  }
+  neighbours_.counters().add(NeighbourCounter::kDropGone);
+}
+
+AttachedHost* HostTable::find_node(fabric::Eui64 node) const {
+  const auto at = std::ranges::find_if(hosts_, [&](const auto& host) {
+    return host->identity().eui64 == node && !host->has_ended();
+  });
+  return at == hosts_.end() ? nullptr : at->get();
 }
 
 void HostTable::abandon(base::Time now) {
@@ -28,6 +66,7 @@ AttachedHost* HostTable::find(fabric::ConnectionId id) const {
 
 AttachedHost* HostTable::sole_up() const {
   AttachedHost* found = nullptr;
+  if (neighbours_.has_absent()) return nullptr;
   for (const auto& host : hosts_) {
     if (!host->is_up()) continue;
     if (found != nullptr) return nullptr;
@@ -39,10 +78,10 @@ AttachedHost* HostTable::sole_up() const {
 bool HostTable::is_taken(const lan::MacAddress& mac, const AttachedHost& by) const {
   return std::ranges::any_of(hosts_, [&](const auto& host) {
     return host.get() != &by && !host->has_ended() && host->nic().owns(mac);
-  });
+  }) || neighbours_.owns(mac, by.identity().eui64);
 }
 
-bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) const {
+bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {
   const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
   bool is_wanted = false;
   for (const auto& host : hosts_) {
@@ -50,13 +89,16 @@ bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) const 
     host->queue_copy(frame);
     is_wanted = true;
   }
-  return is_wanted;
+  if (!neighbours_.has_absent()) return is_wanted;
+  const fabric::Eui64 sender = except == nullptr ? fabric::Eui64() : except->identity().eui64;
+  return neighbours_.hand(frame, destination, sender) || is_wanted;
 }
 
 void HostTable::visit_sums(const base::CounterVisitor& visitor) const {
   base::Counters<HostCounter> sums = removed_;
   for (const auto& host : hosts_) sums.merge(host->counters());
   sums.visit(visitor);
+  neighbours_.counters().visit(visitor);
 }
 
 void HostTable::visit_hosts(const base::CounterVisitor& visitor) const {

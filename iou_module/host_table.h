@@ -1,6 +1,6 @@
-// The hosts of one LAN NIC: which of them owns a MAC address, and which of them a frame is for. A
-// host is removed only between iterations, and its counters stay in the sums. Thread: the data
-// thread.
+// The hosts of one LAN NIC: which of them owns a MAC address, and which of them a frame is for,
+// those that only other queues have included. A host is removed only between iterations, and its
+// counters stay in the sums. Thread: the data thread.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "iou_module/attached_host.h"
+#include "iou_module/neighbours.h"
 
 namespace splitnic::iou {
 
@@ -17,9 +18,23 @@ class HostTable {
  public:
   using Hosts = std::vector<std::unique_ptr<AttachedHost>>;
 
+  // `siblings` as in Neighbours.
+  explicit HostTable(std::size_t nic = 0, Siblings* siblings = nullptr)
+      : nic_(nic), siblings_(siblings), neighbours_(nic, siblings) {}
+
   void add(std::unique_ptr<AttachedHost> host) { hosts_.push_back(std::move(host)); }
   // Closes and removes the hosts that have ended.
   void remove_ended(base::Time now);
+  // A host that another queue has reached alone so far gets nothing from this one for as long, so
+  // that no frame overtakes an earlier one of its flow.
+  static constexpr base::Duration kSettleFor = std::chrono::milliseconds(10);
+
+  // One iteration: the other queues hear of the hosts that have changed, and it is found out which
+  // of theirs are absent here.
+  void exchange_news(base::Time now);
+  void on_news(std::size_t queue, const HostNews& news) { neighbours_.learn(queue, news); }
+  // A frame from another queue for this host.
+  void on_handed(fabric::Eui64 node, base::Bytes frame);
   // Closes all connections and removes all hosts, without counting anything.
   void abandon(base::Time now);
 
@@ -30,14 +45,16 @@ class HostTable {
   AttachedHost& operator[](std::size_t index) const { return *hosts_[index]; }
   // The host with this connection, or nullptr.
   AttachedHost* find(fabric::ConnectionId id) const;
-  // The host that is up if it is the only one, else nullptr.
+  // The host that is up if it is the only one, here and at other queues, else nullptr.
   AttachedHost* sole_up() const;
+  // No frame of this host can be for another one.
+  bool is_alone() const { return hosts_.size() == 1 && !neighbours_.has_absent(); }
 
   // Returns true if a host other than `by` owns this address.
   bool is_taken(const lan::MacAddress& mac, const AttachedHost& by) const;
   // Queues a copy of the frame for each host that wants it, but `except`. Returns true if there is
   // such a host. `frame` is [virtio-net header][Ethernet frame].
-  bool distribute(base::Bytes frame, const AttachedHost* except) const;
+  bool distribute(base::Bytes frame, const AttachedHost* except);
 
   // Of all hosts together, the removed ones included.
   void visit_sums(const base::CounterVisitor& visitor) const;
@@ -45,6 +62,11 @@ class HostTable {
   void visit_hosts(const base::CounterVisitor& visitor) const;
 
  private:
+  AttachedHost* find_node(fabric::Eui64 node) const;
+
+  const std::size_t nic_;
+  Siblings* const siblings_;
+  Neighbours neighbours_;
   Hosts hosts_;
   base::Counters<HostCounter> removed_;
   std::map<std::string, std::uint64_t, std::less<>> removed_pairs_;

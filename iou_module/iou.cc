@@ -13,7 +13,7 @@ Iou::Iou(const IouConfig& config, fabric::Adapter& adapter, std::span<lan::Frame
   CHECK(!lans.empty());
   LanNicOwner& self = *this;
   for (lan::FramePort* lan : lans) {
-    const LanNicConfig nic{nics_.size(), config.host, config.policy};
+    const LanNicConfig nic{nics_.size(), config.host, config.policy, config.siblings};
     nics_.push_back(std::make_unique<LanNic>(nic, adapter, *lan, random, self));
   }
   adapter_.connections().set_handler(*this);
@@ -25,8 +25,14 @@ bool Iou::step(base::Time now) {
   now_ = now;
   bool made_progress = adapter_.receive(now);
   end_hosts_of_narrowed_links();
+  if (config_.siblings != nullptr) {
+    made_progress |= config_.siblings->take_handed([this](auto nic, auto node, auto frame) {
+      nics_[nic]->on_handed(node, frame);
+    }) > 0;
+  }
   for (const auto& nic : nics_) made_progress |= nic->step(now);
   adapter_.transmit(now);
+  if (config_.siblings != nullptr) config_.siblings->wake();
   return made_progress;
 }
 
@@ -117,13 +123,24 @@ void Iou::note_refused_access(const AttachedHost& host) {
   base::log_warn("host " + host.name() + " blocked for " +
                  std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
                  " s after repeated remote access errors");
+  if (config_.siblings != nullptr) config_.siblings->tell_blocked(host.link().peer_eui64());
+}
+
+void Iou::on_blocked(fabric::Eui64 node, base::Time now) {
+  quarantine_.block(node, now);
+  end_hosts([&](const AttachedHost& host) { return host.identity().eui64 == node; });
 }
 
 // A host has one connection: a new one ends the one before.
 void Iou::end_hosts_of(const fabric::Link& link) {
+  end_hosts([&](const AttachedHost& host) { return &host.link() == &link; });
+}
+
+template <class Which>
+void Iou::end_hosts(Which&& which) {
   for (const auto& nic : nics_) {
     for (const auto& host : nic->hosts()) {
-      if (&host->link() != &link || host->has_ended()) continue;
+      if (host->has_ended() || !which(*host)) continue;
       note_refused_access(*host);
       nic->end(*host, now_);
       host->close(now_);
@@ -170,14 +187,25 @@ void Iou::on_disconnected(fabric::ConnectionId id, std::string_view why) {
 }
 
 void Iou::on_host_up(LanNic& nic, AttachedHost& host) {
+  if (config_.queue > 0) {
+    counters_.add(IouCounter::kQueuesUp);
+    return base::log_debug("queue " + std::to_string(config_.queue) + " of host " + host.name() +
+                           " attached");
+  }
   counters_.add(IouCounter::kHostsUp);
   base::log_info("host " + host.name() + " attached" +
                  (nics_.size() == 1 ? "" : " to NIC " + std::to_string(nic.number())));
 }
 
 void Iou::on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) {
-  counters_.add(IouCounter::kHostsDown);
-  base::log_info("host " + host.name() + " detached: " + why);
+  if (config_.queue > 0) {
+    counters_.add(IouCounter::kQueuesDown);
+    base::log_debug("queue " + std::to_string(config_.queue) + " of host " + host.name() +
+                    " detached: " + why);
+  } else {
+    counters_.add(IouCounter::kHostsDown);
+    base::log_info("host " + host.name() + " detached: " + why);
+  }
   note_refused_access(host);
   nic.end(host, now_);
 }

@@ -22,6 +22,8 @@ struct IouConfig {
   AttachedHostConfig host;
   NicPolicy policy;
   std::size_t hosts_max = kMaxHostsDefault;  // on all NICs together
+  std::size_t queue = 0;                     // that this is
+  Siblings* siblings = nullptr;              // the others; null: there are none. Outlives the unit
 };
 
 // Room for this number of hosts with all the queues that each may have, so that none takes what
@@ -47,6 +49,8 @@ enum class IouCounter {
   kRefusedOften,
   kRefusedQuarantine,
   kQuarantined,
+  kQueuesUp,    // connections of further queues
+  kQueuesDown,
   kCount_
 };
 
@@ -84,6 +88,12 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   // Drops everything silently, as a killed process does (tests).
   void abandon(base::Time now);
 
+  // From the other queues, between iterations.
+  void on_news(std::size_t queue, const HostNews& news) {
+    nics_[news.nic]->on_news(queue, news);
+  }
+  void on_blocked(fabric::Eui64 node, base::Time now);
+
   const std::vector<std::unique_ptr<LanNic>>& nics() const { return nics_; }
   // Of all NICs; valid until the next iteration.
   std::vector<AttachedHost*> hosts() const;
@@ -115,6 +125,8 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   bool is_too_often(const fabric::Link& link);
   void note_refused_access(const AttachedHost& host);
   void end_hosts_of(const fabric::Link& link);
+  template <class Which>
+  void end_hosts(Which&& which);
   void end_hosts_of_narrowed_links();
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);
   // LanNicOwner
@@ -144,5 +156,6 @@ struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
        "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
-       "iou.hosts.refused_quarantine", "iou.hosts.quarantined"});
+       "iou.hosts.refused_quarantine", "iou.hosts.quarantined", "iou.queues.ups",
+       "iou.queues.downs"});
 };

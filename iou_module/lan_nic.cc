@@ -14,6 +14,7 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
       random_(random),
       owner_(owner),
       state_(port.state()),
+      hosts_(config.number, config.siblings),
       nic_service_(port, config.policy, hosts_),
       rx_(port, hosts_, counters_),
       tx_(port, hosts_, counters_) {}
@@ -57,6 +58,7 @@ bool LanNic::step(base::Time now) {
   bool made_progress = false;
   port_.flush();  // also the frames of a host that was removed
   for (std::size_t i = 0; i < hosts_.size(); ++i) made_progress |= hosts_[i].pair().poll(now);
+  hosts_.exchange_news(now);
   made_progress |= tx_.step(now);
   made_progress |= rx_.step(now);
   for (const auto& host : hosts_) {
@@ -110,6 +112,7 @@ void LanNic::on_host_down(AttachedHost& host, const std::string& why) {
 // time.
 messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
                                            const messaging::CfgRequest& request) {
+  if (request.code != messaging::CfgCode::kEcho) host.set_changed();
   if (request.code == messaging::CfgCode::kInitNic)
     host.events().on_init_request();
   else if (request.code != messaging::CfgCode::kEcho)

@@ -24,6 +24,7 @@ struct LanNicConfig {
   std::size_t number = 0;  // as in splitnic-host --nic
   AttachedHostConfig host;
   NicPolicy policy;
+  Siblings* siblings = nullptr;  // null: the unit has one queue
 };
 
 class LanNic;
@@ -57,6 +58,9 @@ class LanNic final : public HostOwner {
   base::Time deadline() const;
   bool wants_input() const { return rx_.wants_input(); }
   bool wants_output() const { return tx_.is_blocked() || port_.write_pending(); }
+  // From the other queues of the unit.
+  void on_news(std::size_t queue, const HostNews& news) { hosts_.on_news(queue, news); }
+  void on_handed(fabric::Eui64 node, base::Bytes frame) { hosts_.on_handed(node, frame); }
   // The port's state may have changed: its hosts are notified from step(), until each has replied.
   void on_event();
 

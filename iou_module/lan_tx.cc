@@ -164,7 +164,7 @@ std::size_t LanTx::finish(AttachedHost& host, std::span<const base::Bytes> writt
 
 // Delivers a frame to the other hosts that it is for. Returns true if it is for the LAN too.
 bool LanTx::deliver_to_hosts(AttachedHost& from, base::Bytes frame) {
-  if (hosts_.size() == 1) return true;
+  if (hosts_.is_alone()) return true;
   const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
   const bool is_of_host = !lan::is_multicast(destination) && hosts_.is_taken(destination, from);
   const bool is_wanted = hosts_.distribute(frame, &from);

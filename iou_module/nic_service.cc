@@ -154,7 +154,7 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   reply.mutable_link()->set_full_duplex(state.full_duplex);
   reply.set_features_granted(host.nic().features);
   reply.set_filter_entries_max(AttachedHost::kFilterEntries);
-  reply.set_queues_max(static_cast<std::uint32_t>(host.pair().queues()));
+  reply.set_queues_max(policy_.queues);
   return ok(reply);
 }
 

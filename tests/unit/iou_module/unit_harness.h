@@ -208,6 +208,8 @@ struct HarnessConfig {
   std::size_t hosts_max = 64;
   std::uint32_t queues = 1;                  // that the unit grants
   std::vector<messaging::PoolSpec> pools{};  // its own; none: the default ones
+  std::size_t queue = 0;                     // that the unit is
+  Siblings* siblings = nullptr;              // its other queues
 };
 
 class UnitHarness {
@@ -217,7 +219,9 @@ class UnitHarness {
         hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
         hosts_max_(config.hosts_max),
         queues_(config.queues),
-        pools_(config.pools) {
+        pools_(config.pools),
+        queue_(config.queue),
+        siblings_(config.siblings) {
     end_ = &hub.add_endpoint();
     for (std::size_t i = 0; i < config.nics; ++i) {
       const auto byte = static_cast<std::uint8_t>(0xE0 + i);
@@ -250,6 +254,8 @@ class UnitHarness {
     config.host.pair.node_name = "unit";
     config.hosts_max = hosts_max_;
     config.host.pair.queues = queues_;
+    config.queue = queue_;
+    config.siblings = siblings_;
     if (!pools_.empty()) config.host.pair.pools = pools_;
     unit = std::make_unique<Iou>(config, *adapter, ports, random);
   }
@@ -368,6 +374,8 @@ class UnitHarness {
   const std::size_t hosts_max_;
   const std::uint32_t queues_;
   std::vector<messaging::PoolSpec> pools_;
+  const std::size_t queue_;
+  Siblings* const siblings_;
   fabric::InProcessUnderlay* end_ = nullptr;
   std::vector<std::unique_ptr<sim::FakePort>> lans_;
   std::vector<std::unique_ptr<TestHost>> hosts_;

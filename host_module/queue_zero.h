@@ -1,0 +1,20 @@
+// What the further queues of a host follow: the state of queue 0, which owns the interface.
+// docs/adr/0006-a-queue-is-whole.md Plain values, passed between the data threads by message.
+#pragma once
+
+#include <cstdint>
+
+#include "fabric_emul/wire/ids.h"
+
+namespace splitnic::host {
+
+struct QueueZero {
+  bool is_configured = false;  // frames cross on queue 0
+  std::uint32_t queues = 1;    // of the I/O unit, once configured
+  // The process of the I/O unit. Another queue that finds another one there does not use it.
+  fabric::Eui64 unit{};
+  std::uint64_t instance = 0;
+  friend bool operator==(const QueueZero&, const QueueZero&) = default;
+};
+
+}  // namespace splitnic::host

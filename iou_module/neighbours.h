@@ -1,0 +1,86 @@
+// What one queue knows of the hosts that the other queues have on the same NIC, from their news. A
+// host is absent here while another queue can reach it and this one cannot: it has fewer queues, or
+// its queue has failed. Frames for an absent host are handed to a queue that reaches it.
+// docs/adr/0006-a-queue-is-whole.md Thread: the data thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "base/counters.h"
+#include "iou_module/siblings.h"
+
+namespace splitnic::iou {
+
+enum class NeighbourCounter {
+  kHanded,      // frames given to another queue
+  kDropFull,    // the other queue did not take them in time
+  kDropGone,    // handed here, and the host is no longer here or no longer wants them
+  kCount_
+};
+
+class Neighbours {
+ public:
+  // `siblings` null: there are no other queues. It outlives this.
+  Neighbours(std::size_t nic, Siblings* siblings) : nic_(nic), siblings_(siblings) {}
+
+  // REQUIRES that the news is of this NIC.
+  void learn(std::size_t queue, const HostNews& news);
+  bool empty() const { return hosts_.empty(); }
+  // Returns true if a host other than `by` owns this address.
+  bool owns(const lan::MacAddress& mac, fabric::Eui64 by) const;
+  // Returns true if another queue reaches this host.
+  bool reaches(fabric::Eui64 node) const;
+
+  // Finds out who is absent. `is_here(node)` is true if this queue reaches the host.
+  template <class IsHere>
+  void observe(IsHere&& is_here) {
+    absent_.clear();
+    for (const Host& host : hosts_) {
+      if (const At* at = reached(host); at != nullptr && !is_here(host.node)) {
+        absent_.push_back({host.node, at});
+      }
+    }
+  }
+  // As of the last observe().
+  bool has_absent() const { return !absent_.empty(); }
+  // Hands the frame on for each absent host that wants it, but `except`. Returns true if there is
+  // such a host.
+  bool hand(base::Bytes frame, const lan::MacAddress& destination, fabric::Eui64 except);
+
+  base::Counters<NeighbourCounter>& counters() { return counters_; }
+  const base::Counters<NeighbourCounter>& counters() const { return counters_; }
+
+ private:
+  struct At {
+    std::size_t queue;
+    bool is_usable;
+    NicSettings settings;
+  };
+  struct Host {
+    fabric::Eui64 node;
+    std::vector<At> at;  // by queue, ascending
+  };
+  struct Absent {
+    fabric::Eui64 node;
+    const At* at;
+  };
+  // The first queue that reaches it, or null.
+  static const At* reached(const Host& host);
+
+  const std::size_t nic_;
+  Siblings* const siblings_;
+  std::vector<Host> hosts_;
+  std::vector<Absent> absent_;
+  base::Counters<NeighbourCounter> counters_;
+};
+
+}  // namespace splitnic::iou
+
+template <>
+struct splitnic::base::CounterNames<splitnic::iou::NeighbourCounter> {
+  static constexpr auto kNames = std::to_array<std::string_view>(
+      {"iou.handed.frames", "lan.rx.drop.handed_full", "lan.rx.drop.handed_gone"});
+};

@@ -1,0 +1,95 @@
+#include "iou_module/queue_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace splitnic::iou {
+
+class QueueSet::Member final : public Siblings {
+ public:
+  Member(const std::vector<std::unique_ptr<Member>>& all, std::size_t queue, std::size_t queues)
+      : all_(all), queue_(queue), outboxes_(queues), from_(queues) {
+    for (std::size_t i = 0; i < queues; ++i) {
+      if (i != queue) from_[i] = std::make_unique<HandOffRing>();
+    }
+  }
+
+  void set_post(Post post) { post_ = std::move(post); }
+
+  // Newer news of a host replace older ones that are not sent yet.
+  void tell(const HostNews& news) override {
+    for (Outbox& outbox : outboxes_) {
+      std::erase_if(outbox.news, [&](const HostNews& older) {
+        return older.node == news.node && older.nic == news.nic;
+      });
+      outbox.news.push_back(news);
+    }
+  }
+  void tell_blocked(fabric::Eui64 node) override {
+    for (Outbox& outbox : outboxes_) outbox.blocked.push_back(node);
+  }
+
+  bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) override {
+    CHECK(queue != queue_);
+    const HandOffRing::Pushed pushed = all_[queue]->from_[queue_]->push(nic, node, frame);
+    outboxes_[queue].is_wake_due |= pushed == HandOffRing::Pushed::kFirst;
+    return pushed != HandOffRing::Pushed::kNo;
+  }
+
+  std::size_t take_handed(const Handed& take) override {
+    std::size_t count = 0;
+    for (const auto& ring : from_) {
+      if (ring != nullptr) count += ring->take(take);
+    }
+    return count;
+  }
+
+  // What cannot be posted now is posted at the end of a later iteration.
+  void wake() override {
+    for (std::size_t i = 0; i < outboxes_.size(); ++i) {
+      Outbox& outbox = outboxes_[i];
+      if (i == queue_) {
+        outbox = {};
+      } else if (outbox.has_mail() &&
+                 all_[i]->post_([from = queue_, mail = outbox](Iou& unit, base::Time now) {
+                   for (const HostNews& news : mail.news) unit.on_news(from, news);
+                   for (const fabric::Eui64 node : mail.blocked) unit.on_blocked(node, now);
+                 })) {
+        outbox = {};
+      }
+    }
+  }
+
+ private:
+  struct Outbox {
+    std::vector<HostNews> news;
+    std::vector<fabric::Eui64> blocked;
+    bool is_wake_due = false;
+    bool has_mail() const { return is_wake_due || !news.empty() || !blocked.empty(); }
+  };
+
+  const std::vector<std::unique_ptr<Member>>& all_;
+  const std::size_t queue_;
+  Post post_;
+  std::vector<Outbox> outboxes_;                    // for each queue
+  std::vector<std::unique_ptr<HandOffRing>> from_;  // from each other queue
+};
+
+QueueSet::QueueSet(std::size_t queues) {
+  members_.reserve(queues);
+  for (std::size_t i = 0; i < queues; ++i) {
+    members_.push_back(std::make_unique<Member>(members_, i, queues));
+  }
+}
+
+QueueSet::~QueueSet() = default;
+
+void QueueSet::connect(std::size_t queue, Post post) { members_[queue]->set_post(std::move(post)); }
+
+Siblings* QueueSet::of(std::size_t queue) {
+  return members_.size() > 1 ? members_[queue].get() : nullptr;
+}
+
+}  // namespace splitnic::iou

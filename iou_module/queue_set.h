@@ -1,0 +1,37 @@
+// The queues of one I/O unit, as they reach each other: a ring of frames for each ordered pair, and
+// news by the command queue of each thread. docs/adr/0006-a-queue-is-whole.md
+// Thread: of(i) is used by the data thread of queue i; the rest before the threads start.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "iou_module/hand_off_ring.h"
+#include "iou_module/iou.h"
+#include "iou_module/siblings.h"
+
+namespace splitnic::iou {
+
+class QueueSet {
+ public:
+  // Runs the command in the thread of the queue, between iterations, in the order of the calls.
+  // Returns false if it cannot be taken now. From any thread.
+  using Post = std::function<bool(std::function<void(Iou& unit, base::Time now)> command)>;
+
+  explicit QueueSet(std::size_t queues);
+  ~QueueSet();
+  QueueSet(const QueueSet&) = delete;
+  QueueSet& operator=(const QueueSet&) = delete;
+
+  // How the others post to this queue. Not before every queue has one may a thread start.
+  void connect(std::size_t queue, Post post);
+  // Null if there is one queue only.
+  Siblings* of(std::size_t queue);
+
+ private:
+  class Member;
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+}  // namespace splitnic::iou

@@ -1,0 +1,43 @@
+// The other queues of the I/O unit, as one queue reaches them: news of its hosts, and frames for
+// hosts that only another queue has. Nothing is shared: news are messages, frames are copies.
+// docs/adr/0006-a-queue-is-whole.md Thread: the data thread of this queue.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "base/bytes.h"
+#include "fabric_emul/wire/ids.h"
+#include "iou_module/nic_settings.h"
+
+namespace splitnic::iou {
+
+// What a queue says of one of its hosts whenever that changes. A host is one node, whatever process
+// it runs.
+struct HostNews {
+  std::size_t nic = 0;
+  fabric::Eui64 node;
+  bool is_gone = false;    // the queue has it no longer; the rest means nothing
+  bool is_usable = false;  // it has started its NIC there and its link is up
+  NicSettings settings{};
+};
+
+class Siblings {
+ public:
+  using Handed = std::function<void(std::size_t nic, fabric::Eui64 node, base::Bytes frame)>;
+
+  virtual ~Siblings() = default;
+  // All others get it, in the order of the calls, at the beginning of an iteration: Iou::on_news().
+  virtual void tell(const HostNews& news) = 0;
+  // The same for a host that must not connect to any queue: Iou::on_blocked().
+  virtual void tell_blocked(fabric::Eui64 node) = 0;
+  // Copies a frame, [virtio-net header][Ethernet frame], for a host that `queue` has. Returns false
+  // if there is no room; then the frame is dropped.
+  virtual bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) = 0;
+  // Takes what others have handed to this queue, a bounded number. Returns that number.
+  virtual std::size_t take_handed(const Handed& take) = 0;
+  // Ends an iteration: the queues that were handed something wake up.
+  virtual void wake() = 0;
+};
+
+}  // namespace splitnic::iou

@@ -1,0 +1,187 @@
+// Two queues of one I/O unit, each a unit of its own, with news and handed frames between them.
+#include "iou_module/queue_set.h"
+#include "tests/unit/iou_module/unit_harness.h"
+
+namespace splitnic::iou::harness::siblings_test {
+namespace {
+
+const lan::MacAddress kMac = mac_number(1);
+const lan::MacAddress kOtherMac = mac_number(2);
+
+// The hosts with the same number of both queues are one host, as its identity is the same.
+struct TwoQueues {
+  TwoQueues() {
+    for (std::size_t queue = 0; queue < 2; ++queue) {
+      set.connect(queue, [this, queue](auto command) {
+        if (!takes_mail) return false;
+        command(*units[queue]->unit, units[queue]->clock.now());
+        return true;
+      });
+    }
+  }
+  void run(base::Duration span = 20ms) {
+    for (base::Duration done{}; done < span; done += 1ms) {
+      for (UnitHarness* unit : units) unit->run(1ms);
+    }
+  }
+  std::uint64_t count(std::string_view name) const { return q0.count(name) + q1.count(name); }
+
+  bool takes_mail = true;
+  QueueSet set{2};
+  UnitHarness q0{{.queue = 0, .siblings = set.of(0)}};
+  UnitHarness q1{{.queue = 1, .siblings = set.of(1)}};
+  std::array<UnitHarness*, 2> units{&q0, &q1};
+  TestHost& host = q0.add_host();
+  TestHost& host_at_1 = q1.add_host();
+  TestHost& other = q0.add_host();
+  TestHost& other_at_1 = q1.add_host();
+};
+
+struct SiblingsTest : testing::Test, TwoQueues {};
+
+TEST_F(SiblingsTest, one_queue_has_no_siblings) { EXPECT_EQ(QueueSet(1).of(0), nullptr); }
+
+TEST_F(SiblingsTest, a_frame_of_the_lan_for_a_host_of_another_queue_is_handed_to_it) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  q1.lan().queue(frame_of(kMac, kPeer, 7));
+  q1.lan().queue(frame_of(kOtherMac, kPeer, 8));
+  run();
+  ASSERT_EQ(host.got.size(), 1U);
+  EXPECT_EQ(host.got[0], frame_of(kMac, kPeer, 7));
+  EXPECT_EQ(q1.count("iou.handed.frames"), 1U);
+  EXPECT_EQ(q1.count("lan.rx.drop.no_host"), 1U);
+  EXPECT_EQ(q0.count("iou.to_host.frames"), 1U);
+}
+
+TEST_F(SiblingsTest, a_broadcast_reaches_each_host_once) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  ASSERT_TRUE(q0.attach(other, kOtherMac));
+  run();
+  ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
+  run();
+  q1.lan().queue(frame_of(kEverybody, kPeer));
+  run();
+  EXPECT_EQ(host.got.size(), 1U);
+  EXPECT_EQ(other.got.size(), 0U);
+  EXPECT_EQ(other_at_1.got.size(), 1U);
+}
+
+TEST_F(SiblingsTest, a_frame_between_hosts_crosses_the_queues_and_not_the_lan) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  ASSERT_TRUE(q0.attach(other, kOtherMac));
+  run();
+  ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
+  run();
+  ASSERT_TRUE(other_at_1.push(frame_of(kMac, kOtherMac, 5)));
+  ASSERT_TRUE(other_at_1.push(frame_of(kEverybody, kOtherMac, 6)));
+  run();
+  ASSERT_EQ(host.got.size(), 2U);
+  EXPECT_EQ(host.got[0], frame_of(kMac, kOtherMac, 5));
+  EXPECT_TRUE(other.got.empty());  // its own broadcast does not return
+  ASSERT_EQ(q1.written[0].size(), 1U);
+  EXPECT_EQ(q1.written[0][0], frame_of(kEverybody, kOtherMac, 6));
+  EXPECT_TRUE(q0.written[0].empty());
+}
+
+TEST_F(SiblingsTest, an_address_that_a_host_of_another_queue_has_is_refused) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
+  EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kNotPermitted);
+  ASSERT_TRUE(q1.attach(host_at_1, kMac)) << "it is the same host";
+  host.end();
+  host_at_1.end();
+  run();
+  EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kOk);
+}
+
+TEST_F(SiblingsTest, a_queue_that_comes_later_waits_for_the_frames_before) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q1.attach(host_at_1, kMac));
+  q1.lan().queue(frame_of(kMac, kPeer));
+  q1.run(HostTable::kSettleFor / 2);
+  EXPECT_TRUE(host_at_1.got.empty());
+  run();
+  EXPECT_EQ(host_at_1.got.size(), 1U);
+  EXPECT_TRUE(host.got.empty());
+  EXPECT_EQ(count("iou.handed.frames"), 0U);
+}
+
+TEST_F(SiblingsTest, a_queue_that_ends_hands_its_frames_to_the_other) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q1.attach(host_at_1, kMac));
+  run();
+  host_at_1.end();
+  run();
+  q1.lan().queue(frame_of(kMac, kPeer));
+  run();
+  EXPECT_EQ(host.got.size(), 1U);
+}
+
+TEST_F(SiblingsTest, what_the_other_queue_cannot_take_is_counted) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  constexpr std::uint64_t kFrames = 2000;
+  for (std::uint32_t i = 0; i < kFrames; ++i) {
+    q1.lan().queue(frame_of(kMac, kPeer, i, 0, 1514));
+  }
+  q1.run(5ms);  // queue 0 stands still
+  run();
+  const std::uint64_t full = q1.count("lan.rx.drop.handed_full");
+  EXPECT_GT(full, 0U);
+  EXPECT_EQ(q1.count("iou.handed.frames") + full, kFrames);
+  EXPECT_EQ(host.got.size() + q0.count("lan.rx.drop.host_full"), kFrames - full);
+}
+
+TEST_F(SiblingsTest, a_frame_that_comes_too_late_for_its_host_is_counted) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  takes_mail = false;
+  host.end();
+  ASSERT_TRUE(q0.run_until([this] { return q0.unit->hosts().empty(); }));
+  q1.lan().queue(frame_of(kMac, kPeer));
+  run();
+  EXPECT_EQ(q1.count("iou.handed.frames"), 1U);
+  EXPECT_EQ(q0.count("lan.rx.drop.handed_gone"), 1U);
+}
+
+TEST_F(SiblingsTest, news_that_cannot_be_posted_follow_later) {
+  takes_mail = false;
+  ASSERT_TRUE(q0.attach(host, kMac));
+  q1.lan().queue(frame_of(kMac, kPeer, 1));
+  run();
+  EXPECT_EQ(q1.count("lan.rx.drop.no_host"), 1U);
+  takes_mail = true;
+  run();
+  q1.lan().queue(frame_of(kMac, kPeer, 2));
+  run();
+  ASSERT_EQ(host.got.size(), 1U);
+  EXPECT_EQ(host.got[0], frame_of(kMac, kPeer, 2));
+}
+
+TEST_F(SiblingsTest, S_59_a_host_that_one_queue_blocks_is_blocked_at_all) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q1.attach(host_at_1, kMac));
+  set.of(1)->tell_blocked(host.link->local_eui64());
+  run();
+  EXPECT_FALSE(host.up());
+  host.connect();
+  ASSERT_TRUE(q0.run_until([&] { return !host.refusal.empty(); }, 1s));
+  EXPECT_NE(host.refusal.find("blocked"), std::string::npos);
+}
+
+TEST_F(SiblingsTest, further_queues_are_counted_apart) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q1.attach(host_at_1, kMac));
+  run();
+  EXPECT_EQ(count("iou.hosts.ups"), 1U);
+  EXPECT_EQ(count("iou.queues.ups"), 1U);
+}
+
+}  // namespace
+}  // namespace splitnic::iou::harness::siblings_test
