@@ -18,9 +18,9 @@ inline constexpr const char* kControlFolder = "/run/splitnic";
 // An error: the path is empty or too long for a socket.
 base::Result<boost::asio::local::stream_protocol::endpoint> unix_endpoint(const std::string& path);
 
-// Connects, or waits for at most kListenWithin: a program that starts makes the file a moment before
-// it listens there, and until then the file looks like one of a program that was killed. A program
-// whose backlog is full is EAGAIN: Asio's own connect() would report it as success.
+// Connects, or waits for at most kListenWithin: a program that starts makes the file a moment
+// before it listens there, and until then the file looks like one of a program that was killed. A
+// program whose backlog is full is EAGAIN: Asio's own connect() would report it as success.
 inline constexpr base::Duration kListenWithin = std::chrono::milliseconds(100);
 boost::system::error_code connect_to_listener(
     boost::asio::local::stream_protocol::socket& socket,
