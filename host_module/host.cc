@@ -313,7 +313,8 @@ void Host::on_link_up(fabric::Link& link) {
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
   base::log_warn(label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
   nic_.on_link_lost();
-  if (config_.queue > 0 && pair_ != nullptr && !pair_failed_) on_pair_down(pair_->first(), std::string(why));
+  if (config_.queue > 0 && pair_ != nullptr && !pair_failed_)
+    on_pair_down(pair_->first(), std::string(why));
 }
 
 // Cells of the old size no longer pass. The next pair uses smaller ones; frames in flight are lost

@@ -58,8 +58,8 @@ enum class HostCounter {
   kWait,
   kPairUps,
   kPairDowns,
-  kReleased,    // bytes of pools and ring, while idle
-  kQueueUps,    // connections of further queues
+  kReleased,  // bytes of pools and ring, while idle
+  kQueueUps,  // connections of further queues
   kQueueDowns,
   kCount_
 };

@@ -37,8 +37,8 @@ class HandOffRing {
     const std::size_t skipped = to_end < needed ? to_end : 0;
     if (tail + skipped + needed - head > kBytes) return Pushed::kNo;
     if (skipped > 0) put(tail, {.bytes = kSkip});
-    put(tail + skipped, {static_cast<std::uint32_t>(frame.size()), static_cast<std::uint32_t>(nic),
-                         node.value});
+    put(tail + skipped,
+        {static_cast<std::uint32_t>(frame.size()), static_cast<std::uint32_t>(nic), node.value});
     std::memcpy(at(tail + skipped) + sizeof(Head), frame.data(), frame.size());
     tail_.store(tail + skipped + needed, std::memory_order_seq_cst);
     return head_.load(std::memory_order_seq_cst) == tail ? Pushed::kFirst : Pushed::kYes;

@@ -76,9 +76,12 @@ AttachedHost* HostTable::sole_up() const {
 }
 
 bool HostTable::is_taken(const lan::MacAddress& mac, const AttachedHost& by) const {
-  return std::ranges::any_of(hosts_, [&](const auto& host) {
-    return host.get() != &by && !host->has_ended() && host->nic().owns(mac);
-  }) || neighbours_.owns(mac, by.identity().eui64);
+  return std::ranges::any_of(hosts_,
+                             [&](const auto& host) {
+                               return host.get() != &by && !host->has_ended() &&
+                                      host->nic().owns(mac);
+                             }) ||
+         neighbours_.owns(mac, by.identity().eui64);
 }
 
 bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {

@@ -49,7 +49,7 @@ enum class IouCounter {
   kRefusedOften,
   kRefusedQuarantine,
   kQuarantined,
-  kQueuesUp,    // connections of further queues
+  kQueuesUp,  // connections of further queues
   kQueuesDown,
   kCount_
 };
@@ -89,9 +89,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   void abandon(base::Time now);
 
   // From the other queues, between iterations.
-  void on_news(std::size_t queue, const HostNews& news) {
-    nics_[news.nic]->on_news(queue, news);
-  }
+  void on_news(std::size_t queue, const HostNews& news) { nics_[news.nic]->on_news(queue, news); }
   void on_blocked(fabric::Eui64 node, base::Time now);
 
   const std::vector<std::unique_ptr<LanNic>>& nics() const { return nics_; }

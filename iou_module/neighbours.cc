@@ -14,7 +14,8 @@ void Neighbours::learn(std::size_t queue, const HostNews& news) {
   }
   std::erase_if(host->at, [&](const At& at) { return at.queue == queue; });
   if (!news.is_gone) {
-    const auto after = std::ranges::find_if(host->at, [&](const At& at) { return at.queue > queue; });
+    const auto after =
+        std::ranges::find_if(host->at, [&](const At& at) { return at.queue > queue; });
     host->at.insert(after, {queue, news.is_usable, news.settings});
   }
   if (host->at.empty()) hosts_.erase(host);
@@ -22,9 +23,8 @@ void Neighbours::learn(std::size_t queue, const HostNews& news) {
 
 bool Neighbours::owns(const lan::MacAddress& mac, fabric::Eui64 by) const {
   return std::ranges::any_of(hosts_, [&](const Host& host) {
-    return host.node != by && std::ranges::any_of(host.at, [&](const At& at) {
-             return at.settings.owns(mac);
-           });
+    return host.node != by &&
+           std::ranges::any_of(host.at, [&](const At& at) { return at.settings.owns(mac); });
   });
 }
 

@@ -15,9 +15,9 @@
 namespace splitnic::iou {
 
 enum class NeighbourCounter {
-  kHanded,      // frames given to another queue
-  kDropFull,    // the other queue did not take them in time
-  kDropGone,    // handed here, and the host is no longer here or no longer wants them
+  kHanded,    // frames given to another queue
+  kDropFull,  // the other queue did not take them in time
+  kDropGone,  // handed here, and the host is no longer here or no longer wants them
   kCount_
 };
 
