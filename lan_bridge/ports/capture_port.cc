@@ -10,9 +10,58 @@ namespace splitnic::lan {
 
 void CapturePort::warn_of_cut(std::string_view what, std::size_t got, std::string_view limit,
                               std::size_t wanted) const {
+  if (observes()) return;
   base::log_warn(fmt::format(
       "{}: the {} buffer is {} bytes only: raise net.core.{} to {}, or grant CAP_NET_ADMIN", name_,
       what, got, limit, wanted / 2));
+}
+
+base::Result<std::vector<std::unique_ptr<FramePort>>> CapturePort::open_group(std::uint32_t queues,
+                                                                              const Open& open) {
+  auto first = open(QueueRole::kOwner);
+  if (!first) return first.error();
+  CapturePort& owner = **first;
+  std::vector<std::unique_ptr<FramePort>> out;
+  out.push_back(std::move(*first));
+  if (queues == 1) return out;
+  FanoutGroup group;
+  base::Status status = owner.join(group);
+  while (status && out.size() < queues) {
+    auto next = open(QueueRole::kObserver);
+    status = next ? (*next)->join(group) : base::Status(next.error());
+    if (status) out.push_back(std::move(*next));
+  }
+  if (!status) {
+    base::log_warn(fmt::format("{}: {} of {} queues are in use: {}: request fewer queues",
+                               owner.name(), out.size(), queues, status.error().text()));
+  }
+  return out;
+}
+
+base::Status CapturePort::join(FanoutGroup& group) {
+  if (auto status = group.join(capture_fd()); !status) return status;
+  is_in_group_ = true;
+  if (observes()) discard_captured();
+  return filter_fabric();
+}
+
+base::Status CapturePort::filter_fabric() {
+  if (exclude_.empty() && !is_in_group_) return {};
+  filtered_mac_ = link_->state().mac;
+  auto program = exclude_fabric(exclude_, filtered_mac_);
+  if (!program) return program.error();
+  return attach_filter(std::move(*program));
+}
+
+PortState CapturePort::state() {
+  const PortState now = link_->state();
+  if (observes() && now.mac != filtered_mac_) {
+    if (const auto status = filter_fabric(); !status) {
+      base::log_warn(name_ + ": " + status.error().text() +
+                     ": a queue captures the fabric of the unit: start again");
+    }
+  }
+  return now;
 }
 
 void CapturePort::set_send_buffer(std::size_t bytes) {

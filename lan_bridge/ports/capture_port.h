@@ -1,8 +1,10 @@
 // The base of the ports that capture a LAN NIC (packet:, pcap:). It filters the unit's own fabric
 // datagrams out of the capture, by the NIC's MAC where an endpoint has no address, and sends
-// through a packet socket with the vnet header where the port has one.
+// through a packet socket with the vnet header where the port has one. Several queues are several
+// ports, whose sockets are one fanout group (fanout.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "lan_bridge/ports/fabric_filter.h"
+#include "lan_bridge/ports/fanout.h"
 #include "lan_bridge/ports/link_port.h"
 #include "lan_bridge/ports/vnet_sender.h"
 
@@ -28,27 +31,33 @@ class CapturePort : public LinkPort {
  public:
   // The filter may contain the NIC's MAC, so it is attached once more.
   base::Status set_mac(const MacAddress& mac) override {
+    if (observes()) return {};
     if (auto status = link_->set_mac(mac); !status) return status;
     return filter_fabric();
   }
+  // An additional queue sees here that the MAC has changed, and attaches its filter once more.
+  PortState state() override;
   void share_output(bool is_shared) override {
     set_send_buffer(is_shared ? send_buffer_.shared : send_buffer_.alone);
   }
 
  protected:
   CapturePort(std::string name, std::unique_ptr<NetlinkLink> link,
-              std::vector<FabricEndpoint> exclude, const SendBuffer& send_buffer)
-      : LinkPort(std::move(name), std::move(link)),
+              std::vector<FabricEndpoint> exclude, const SendBuffer& send_buffer, QueueRole role)
+      : LinkPort(std::move(name), std::move(link), role),
         exclude_(std::move(exclude)),
         send_buffer_(send_buffer) {}
 
-  base::Status filter_fabric() {
-    if (exclude_.empty()) return {};
-    auto program = exclude_fabric(exclude_, link_->state().mac);
-    if (!program) return program.error();
-    return attach_filter(*program);
-  }
-  // Logs that the system gave a socket a smaller buffer than requested.
+  using Open = std::function<base::Result<std::unique_ptr<CapturePort>>(QueueRole)>;
+  // Opens `queues` ports, or fewer, which is logged, if the kernel refuses one. One queue joins no
+  // group. REQUIRES queues > 0; an observer accepts no frame until it has joined.
+  static base::Result<std::vector<std::unique_ptr<FramePort>>> open_group(std::uint32_t queues,
+                                                                          const Open& open);
+  bool is_in_group() const { return is_in_group_; }
+
+  base::Status filter_fabric();
+  // Logs that the system gave a socket a smaller buffer than requested; of several queues, queue 0
+  // does.
   void warn_of_cut(std::string_view what, std::size_t got, std::string_view limit,
                    std::size_t wanted) const;
   // By sender_.
@@ -59,13 +68,19 @@ class CapturePort : public LinkPort {
 
  private:
   // Replaces the filter that the kernel applies to captured frames.
-  virtual base::Status attach_filter(std::span<sock_filter> program) = 0;
+  virtual base::Status attach_filter(std::vector<sock_filter> program) = 0;
+  virtual int capture_fd() const = 0;
+  // Drops what an observer captured before it accepted no frame: another queue has it, too.
+  virtual void discard_captured() {}
+  base::Status join(FanoutGroup& group);
   // Of the socket behind write_fd().
   void set_send_buffer(std::size_t bytes);
 
   std::vector<FabricEndpoint> exclude_;
   SendBuffer send_buffer_;
   bool is_send_cut_logged_ = false;
+  bool is_in_group_ = false;
+  MacAddress filtered_mac_{};  // the NIC's, as the filter has it
 };
 
 }  // namespace splitnic::lan

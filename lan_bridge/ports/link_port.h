@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,13 +17,20 @@
 
 namespace splitnic::lan {
 
+// Of a port with several queues: queue 0 owns the interface, the others observe it.
+enum class QueueRole : std::uint8_t { kOwner, kObserver };
+
 class LinkPort : public FramePort {
  public:
   int event_fd() const override { return link_->event_fd(); }
   PortState state() override { return link_->state(); }
   bool is_gone() const override { return link_->is_gone(); }
-  base::Status set_mtu(std::uint32_t mtu) override { return link_->set_mtu(mtu); }
-  base::Status set_mac(const MacAddress& mac) override { return link_->set_mac(mac); }
+  base::Status set_mtu(std::uint32_t mtu) override {
+    return observes() ? base::Status() : link_->set_mtu(mtu);
+  }
+  base::Status set_mac(const MacAddress& mac) override {
+    return observes() ? base::Status() : link_->set_mac(mac);
+  }
   base::Status set_promiscuous(bool /*on*/) override { return {}; }
   base::Status set_carrier(bool /*up*/) override { return {}; }
   std::uint32_t offloads() const override { return offloads_; }
@@ -44,9 +52,11 @@ class LinkPort : public FramePort {
   }
 
  protected:
-  LinkPort(std::string name, std::unique_ptr<NetlinkLink> link)
-      : name_(std::move(name)), link_(std::move(link)) {}
+  LinkPort(std::string name, std::unique_ptr<NetlinkLink> link, QueueRole role = QueueRole::kOwner)
+      : name_(std::move(name)), link_(std::move(link)), role_(role) {}
 
+  // Returns true if the port changes nothing of the interface.
+  bool observes() const { return role_ == QueueRole::kObserver; }
   // Sets the MTU at the start; 0 leaves it as it is.
   base::Status begin_with_mtu(std::uint32_t mtu) {
     return mtu == 0 || mtu == link_->state().mtu ? base::Status() : link_->set_mtu(mtu);
@@ -93,6 +103,9 @@ class LinkPort : public FramePort {
   ReadSplitter splitter_{counters_};
   WriteSplitter software_gso_{counters_};
   bool is_refusal_logged_ = false;
+
+ private:
+  QueueRole role_;
 };
 
 }  // namespace splitnic::lan

@@ -37,12 +37,27 @@ OutOfBandTag find_tag(msghdr& message) {
 }  // namespace
 
 base::Result<std::unique_ptr<PacketPort>> PacketPort::open(const PacketOptions& options) {
+  return open_as(options, QueueRole::kOwner);
+}
+
+base::Result<std::vector<std::unique_ptr<FramePort>>> PacketPort::open_queues(
+    const PacketOptions& options, std::uint32_t queues) {
+  return open_group(queues, [&](QueueRole role) -> base::Result<std::unique_ptr<CapturePort>> {
+    auto port = open_as(options, role);
+    if (!port) return port.error();
+    return std::unique_ptr<CapturePort>(std::move(*port));
+  });
+}
+
+base::Result<std::unique_ptr<PacketPort>> PacketPort::open_as(const PacketOptions& options,
+                                                              QueueRole role) {
   auto link = NetlinkLink::open(options.interface);
   if (!link) return link.error();
   auto fd = open_packet_socket();
   if (!fd) return fd.error().within(options.interface);
-  std::unique_ptr<PacketPort> port(new PacketPort(options, std::move(*fd), std::move(*link)));
+  std::unique_ptr<PacketPort> port(new PacketPort(options, std::move(*fd), std::move(*link), role));
   if (auto status = port->configure(); !status) return status.error().within(options.interface);
+  if (role == QueueRole::kObserver) return port;
   if (auto status = port->begin_with_mtu(options.mtu); !status) return status.error();
   return port;
 }
@@ -62,7 +77,8 @@ base::Status PacketPort::configure() {
   }
   set_receive_buffer();
   share_output(false);
-  if (auto status = filter_fabric(); !status) return status;
+  const auto filtered = observes() ? attach_filter(accept_nothing()) : filter_fabric();
+  if (!filtered) return filtered;
   if (auto status = bind_packet_socket(fd, link_->index(), ETH_P_ALL); !status) return status;
   return set_promiscuous(options_.promiscuous);
 }
@@ -72,7 +88,8 @@ void PacketPort::set_receive_buffer() {
   if (got < options_.buffer_bytes) warn_of_cut("receive", got, "rmem_max", options_.buffer_bytes);
 }
 
-base::Status PacketPort::attach_filter(std::span<sock_filter> program) {
+base::Status PacketPort::attach_filter(std::vector<sock_filter> program) {
+  if (is_in_group()) exclude_outgoing(program);
   const sock_fprog code{static_cast<unsigned short>(program.size()), program.data()};
   if (!set_option(fd_.get(), SOL_SOCKET, SO_ATTACH_FILTER, code)) {
     return base::Error::from_errno("attaching the capture filter", errno);
@@ -81,7 +98,7 @@ base::Status PacketPort::attach_filter(std::span<sock_filter> program) {
 }
 
 base::Status PacketPort::set_promiscuous(bool on) {
-  if (on == is_promiscuous_) return {};
+  if (observes() || on == is_promiscuous_) return {};
   packet_mreq request{};
   request.mr_ifindex = static_cast<int>(link_->index());
   request.mr_type = PACKET_MR_PROMISC;

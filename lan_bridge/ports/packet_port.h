@@ -27,20 +27,28 @@ struct PacketOptions {
 class PacketPort final : public CapturePort {
  public:
   static base::Result<std::unique_ptr<PacketPort>> open(const PacketOptions& options);
+  // Returns up to `queues` ports, queue 0 first: fewer, which is logged, if the kernel refuses one.
+  // REQUIRES queues > 0.
+  static base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(
+      const PacketOptions& options, std::uint32_t queues);
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   int fd() const override { return fd_.get(); }
   base::Status set_promiscuous(bool on) override;
 
  private:
-  PacketPort(const PacketOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link)
+  PacketPort(const PacketOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
+             QueueRole role)
       : CapturePort("packet:" + options.interface, std::move(link), options.exclude,
-                    options.send_buffer),
+                    options.send_buffer, role),
         fd_(std::move(fd)),
         options_(options) {}
+  static base::Result<std::unique_ptr<PacketPort>> open_as(const PacketOptions& options,
+                                                           QueueRole role);
   base::Status configure();
   void set_receive_buffer();
-  base::Status attach_filter(std::span<sock_filter> program) override;
+  base::Status attach_filter(std::vector<sock_filter> program) override;
+  int capture_fd() const override { return fd_.get(); }
   std::uint64_t kernel_drops() const override;
 
   ssize_t receive(base::MutableBytes room, base::MutableBytes& frame);

@@ -32,33 +32,49 @@ base::Error explain(pcap* handle, int status, const std::string& interface) {
 
 }  // namespace
 
-PcapPort::PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link)
+PcapPort::PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link,
+                   QueueRole role)
     : CapturePort("pcap:" + options.interface +
                       (options.injection == Injection::kPcap ? ",inject=pcap" : ""),
-                  std::move(link), options.exclude, options.send_buffer),
+                  std::move(link), options.exclude, options.send_buffer, role),
       handle_(std::move(handle)) {}
 
 void PcapPort::Closer::operator()(pcap* handle) const { pcap_close(handle); }
 
 base::Result<std::unique_ptr<PcapPort>> PcapPort::open(const PcapOptions& options) {
+  return open_as(options, QueueRole::kOwner);
+}
+
+base::Result<std::vector<std::unique_ptr<FramePort>>> PcapPort::open_queues(
+    const PcapOptions& options, std::uint32_t queues) {
+  return open_group(queues, [&](QueueRole role) -> base::Result<std::unique_ptr<CapturePort>> {
+    auto port = open_as(options, role);
+    if (!port) return port.error();
+    return std::unique_ptr<CapturePort>(std::move(*port));
+  });
+}
+
+base::Result<std::unique_ptr<PcapPort>> PcapPort::open_as(const PcapOptions& options,
+                                                          QueueRole role) {
   auto link = NetlinkLink::open(options.interface);
   if (!link) return link.error();
   char text[PCAP_ERRBUF_SIZE] = "";
   Handle handle(pcap_create(options.interface.c_str(), text));
   if (!handle) return base::Error(options.interface + ": " + text);
-  if (auto status = activate(handle.get(), options); !status) return status.error();
-  std::unique_ptr<PcapPort> port(new PcapPort(options, std::move(handle), std::move(*link)));
+  if (auto status = activate(handle.get(), options, role); !status) return status.error();
+  std::unique_ptr<PcapPort> port(new PcapPort(options, std::move(handle), std::move(*link), role));
   port->begin_output(options.injection);
-  if (auto status = port->filter_fabric(); !status) {
-    return status.error().within(options.interface);
-  }
+  const bool is_owner = role == QueueRole::kOwner;
+  const auto filtered = is_owner ? port->filter_fabric() : port->attach_filter(accept_nothing());
+  if (!filtered) return filtered.error().within(options.interface);
+  if (!is_owner) return port;
   if (auto status = port->begin_with_mtu(options.mtu); !status) return status.error();
   return port;
 }
 
-base::Status PcapPort::activate(pcap* handle, const PcapOptions& options) {
+base::Status PcapPort::activate(pcap* handle, const PcapOptions& options, QueueRole role) {
   pcap_set_snaplen(handle, kSnapLength);
-  pcap_set_promisc(handle, options.promiscuous ? 1 : 0);
+  pcap_set_promisc(handle, options.promiscuous && role == QueueRole::kOwner ? 1 : 0);
   pcap_set_immediate_mode(handle, 1);
   pcap_set_buffer_size(handle, static_cast<int>(options.buffer_bytes));
   if (const int status = pcap_activate(handle); status < 0) {
@@ -81,7 +97,7 @@ base::Status PcapPort::activate(pcap* handle, const PcapOptions& options) {
 
 void PcapPort::begin_output(Injection injection) {
   if (injection == Injection::kPacket) {
-    if (const auto status = open_sender(); !status) {
+    if (const auto status = open_sender(); !status && !observes()) {
       base::log_warn(name_ + ": " + status.error().text() +
                      ": libpcap sends, and super-frames are segmented in software");
     }
@@ -102,7 +118,7 @@ base::Status PcapPort::open_sender() {
   return {};
 }
 
-base::Status PcapPort::attach_filter(std::span<sock_filter> program) {
+base::Status PcapPort::attach_filter(std::vector<sock_filter> program) {
   std::vector<bpf_insn> code;
   for (const sock_filter& step : program) code.push_back({step.code, step.jt, step.jf, step.k});
   bpf_program filter{static_cast<u_int>(code.size()), code.data()};
@@ -110,6 +126,15 @@ base::Status PcapPort::attach_filter(std::span<sock_filter> program) {
     return base::Error(std::string("attaching the capture filter: ") + pcap_geterr(handle_.get()));
   }
   return {};
+}
+
+int PcapPort::capture_fd() const { return pcap_fileno(handle_.get()); }
+
+void PcapPort::discard_captured() {
+  pcap_pkthdr* header = nullptr;
+  const u_char* bytes = nullptr;
+  while (pcap_next_ex(handle_.get(), &header, &bytes) == 1) {
+  }
 }
 
 int PcapPort::fd() const { return pcap_get_selectable_fd(handle_.get()); }

@@ -39,6 +39,10 @@ struct PcapOptions {
 class PcapPort final : public CapturePort {
  public:
   static base::Result<std::unique_ptr<PcapPort>> open(const PcapOptions& options);
+  // Returns up to `queues` ports, queue 0 first: fewer, which is logged, if the kernel refuses one.
+  // REQUIRES queues > 0.
+  static base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(
+      const PcapOptions& options, std::uint32_t queues);
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   int fd() const override;
@@ -50,11 +54,16 @@ class PcapPort final : public CapturePort {
   };
   using Handle = std::unique_ptr<pcap, Closer>;
 
-  PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link);
-  static base::Status activate(pcap* handle, const PcapOptions& options);
+  PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<NetlinkLink> link,
+           QueueRole role);
+  static base::Result<std::unique_ptr<PcapPort>> open_as(const PcapOptions& options,
+                                                         QueueRole role);
+  static base::Status activate(pcap* handle, const PcapOptions& options, QueueRole role);
   void begin_output(Injection injection);
   base::Status open_sender();
-  base::Status attach_filter(std::span<sock_filter> program) override;
+  base::Status attach_filter(std::vector<sock_filter> program) override;
+  int capture_fd() const override;
+  void discard_captured() override;
   std::uint64_t kernel_drops() const override;
   bool send_one(base::Bytes frame) override;
   bool inject(base::Bytes frame);
