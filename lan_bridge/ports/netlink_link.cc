@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 namespace splitnic::lan {
 namespace {
@@ -22,6 +23,26 @@ constexpr std::size_t kBufferBytes = 32768;
 constexpr unsigned kLowerUp = 1U << 16;  // IFF_LOWER_UP: <linux/if.h> clashes with <net/if.h>
 constexpr std::uint16_t kAttributeAllMulticast = 61;  // IFLA_ALLMULTI, Linux 6.0
 using RequestBuffer = std::array<char, 1024>;
+
+int on_tap_attribute(const nlattr* attribute, void* data) {
+  const std::uint16_t type = mnl_attr_get_type(attribute);
+  if (type == IFLA_TUN_NUM_QUEUES || type == IFLA_TUN_NUM_DISABLED_QUEUES) {
+    static_cast<LinkInfo*>(data)->tap_queues += mnl_attr_get_u32(attribute);
+  }
+  return MNL_CB_OK;
+}
+
+struct LinkKind {
+  std::string_view name;
+  const nlattr* details = nullptr;
+};
+int on_kind_attribute(const nlattr* attribute, void* data) {
+  auto& kind = *static_cast<LinkKind*>(data);
+  const std::uint16_t type = mnl_attr_get_type(attribute);
+  if (type == IFLA_INFO_KIND) kind.name = mnl_attr_get_str(attribute);
+  if (type == IFLA_INFO_DATA) kind.details = attribute;
+  return MNL_CB_OK;
+}
 
 int on_attribute(const nlattr* attribute, void* data) {
   auto& info = *static_cast<LinkInfo*>(data);
@@ -54,6 +75,14 @@ int on_attribute(const nlattr* attribute, void* data) {
         info.tx_dropped = stats.tx_dropped;
       }
       break;
+    case IFLA_LINKINFO: {
+      LinkKind kind;
+      mnl_attr_parse_nested(attribute, on_kind_attribute, &kind);
+      if (kind.name == "tun" && kind.details != nullptr) {
+        mnl_attr_parse_nested(kind.details, on_tap_attribute, &info);
+      }
+      break;
+    }
     default:
       break;
   }

@@ -24,6 +24,7 @@ struct LinkInfo {
   std::string alias;
   PortState state;
   std::uint64_t tx_dropped = 0;
+  std::uint32_t tap_queues = 0;  // that programs hold, of a TAP with several; else 0
 };
 
 class NetlinkLink {
@@ -44,6 +45,9 @@ class NetlinkLink {
   // carrier.
   const PortState& refresh();
   bool is_gone() const { return is_gone_; }
+  // Returns the number of queues of a TAP that programs hold, as of the last event; 0 unless the
+  // TAP may have several, or if this kernel does not report it.
+  std::uint32_t tap_queues() const { return info_.tap_queues; }
 
   base::Status set_mtu(std::uint32_t mtu);
   base::Status set_mac(const MacAddress& mac);

@@ -1,6 +1,7 @@
 #include "lan_bridge/ports/tap_port.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -19,10 +20,14 @@
 namespace splitnic::lan {
 namespace {
 
+base::Error held_by_another(const std::string& name) {
+  return base::Error(name + ": the TAP is held by another program: stop it first", EBUSY);
+}
+
 base::Error explain_attach(const std::string& name, int error, bool exists) {
   switch (error) {
     case EBUSY:
-      return base::Error(name + ": the TAP is held by another program: stop it first", error);
+      return held_by_another(name);
     case EPERM:
       return base::Error(name + ": not permitted: run as root or with CAP_NET_ADMIN", error);
     case EINVAL:
@@ -47,8 +52,9 @@ base::Status check_name(const std::string& name) {
   return {};
 }
 
-// Attaches to the TAP, and creates it if there is none.
-base::Result<base::UniqueFd> attach(const TapOptions& options, bool exists) {
+// Attaches to the TAP in one of the two forms, and creates it if there is none.
+base::Result<base::UniqueFd> attach_as(const TapOptions& options, bool exists,
+                                       bool has_several_queues) {
   base::UniqueFd fd(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) {
     if (errno == EACCES || errno == EPERM) {
@@ -59,7 +65,8 @@ base::Result<base::UniqueFd> attach(const TapOptions& options, bool exists) {
   ifreq request{};
   std::strncpy(request.ifr_name, options.name.c_str(), IFNAMSIZ - 1);
   const int no_carrier = options.has_carrier ? 0 : IFF_NO_CARRIER;
-  request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | no_carrier);
+  const int several = has_several_queues ? IFF_MULTI_QUEUE : 0;
+  request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | no_carrier | several);
   if (::ioctl(fd.get(), TUNSETIFF, &request) < 0)
     return explain_attach(options.name, errno, exists);
   int header = kVnetHeaderBytes;
@@ -71,9 +78,39 @@ base::Result<base::UniqueFd> attach(const TapOptions& options, bool exists) {
   return fd;
 }
 
+struct Attachment {
+  base::UniqueFd fd;
+  bool has_several_queues = false;
+};
+
+// A TAP that a killed program left has the form in which that program created it, and the kernel
+// refuses the other one.
+base::Result<Attachment> attach(const TapOptions& options, bool exists, bool wants_several) {
+  bool is_several = wants_several;
+  auto fd = attach_as(options, exists, is_several);
+  if (!fd && fd.error().errno_value() == EINVAL) {
+    is_several = !is_several;
+    fd = attach_as(options, exists, is_several);
+  }
+  if (!fd) return fd.error();
+  return Attachment{std::move(*fd), is_several};
+}
+
+void warn_of_fewer(const std::string& name, std::size_t got, std::uint32_t wanted,
+                   const std::string& cause) {
+  base::log_warn(fmt::format("{}: {} of {} queues are in use: {}", name, got, wanted, cause));
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<TapPort>> TapPort::open(const TapOptions& options) {
+  auto queues = open_queues(options, 1);
+  if (!queues) return queues.error();
+  return std::move(queues->front());
+}
+
+base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_queues(const TapOptions& options,
+                                                                         std::uint32_t queues) {
   if (auto status = check_name(options.name); !status) return status.error();
   auto found = NetlinkLink::find(options.name);
   if (!found) return found.error();
@@ -83,26 +120,61 @@ base::Result<std::unique_ptr<TapPort>> TapPort::open(const TapOptions& options) 
                            (*found)->alias + "\"): choose another name or remove it",
                        EEXIST);
   }
-  auto fd = attach(options, exists);
+  // A TAP with several queues can be attached to by any number of programs.
+  if (exists && (*found)->tap_queues > 0) return held_by_another(options.name);
+  auto attached = attach(options, exists, queues > 1);
+  if (!attached) return attached.error();
+  auto link = NetlinkLink::open(options.name);
+  if (!link) return link.error();
+  if ((*link)->tap_queues() > 1) return held_by_another(options.name);  // since it was found
+  std::vector<std::unique_ptr<TapPort>> out;
+  out.emplace_back(
+      new TapPort(options, std::move(attached->fd), std::move(*link), exists, QueueRole::kOwner));
+  TapPort& owner = *out.front();
+  if (auto status = owner.configure(options); !status) {
+    owner.keep_ = exists;  // a TAP that existed before stays, a new one is removed
+    return status.error();
+  }
+  if (queues > 1 && !attached->has_several_queues) {
+    warn_of_fewer(options.name, 1, queues,
+                  "the TAP was created with one: remove it (ip link del " + options.name +
+                      ") and start again");
+    return out;
+  }
+  while (out.size() < queues) {
+    auto next = open_next(options, owner);
+    if (!next) {
+      warn_of_fewer(options.name, out.size(), queues,
+                    next.error().text() + ": request fewer queues");
+      break;
+    }
+    out.push_back(std::move(*next));
+  }
+  return out;
+}
+
+base::Result<std::unique_ptr<TapPort>> TapPort::open_next(const TapOptions& options,
+                                                          const TapPort& owner) {
+  auto fd = attach_as(options, true, true);
   if (!fd) return fd.error();
   auto link = NetlinkLink::open(options.name);
   if (!link) return link.error();
-  std::unique_ptr<TapPort> port(new TapPort(options, std::move(*fd), std::move(*link), exists));
-  if (auto status = port->configure(options); !status) {
-    port->keep_ = exists;  // a TAP that existed before stays, a new one is removed
-    return status.error();
-  }
+  std::unique_ptr<TapPort> port(new TapPort(options, std::move(*fd), std::move(*link),
+                                            owner.is_adopted_, QueueRole::kObserver));
+  if (auto status = port->attach_queue(false); !status) return status.error();
+  port->offloads_supported_ = owner.offloads_supported_;
+  if (auto status = port->set_offloads(kOffloadsAll); !status) return status.error();
   return port;
 }
 
 TapPort::TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
-                 bool is_adopted)
-    : LinkPort("tap:" + options.name, std::move(link)),
+                 bool is_adopted, QueueRole role)
+    : LinkPort("tap:" + options.name, std::move(link), role),
       fd_(std::move(fd)),
-      keep_(options.keep),
+      keep_(options.keep || observes()),
       is_adopted_(is_adopted),
       carrier_wanted_(options.has_carrier) {
-  if (is_adopted) kernel_drops_before_ = link_->tx_dropped();
+  if (is_adopted && !observes()) kernel_drops_before_ = link_->tx_dropped();
 }
 
 base::Status TapPort::configure(const TapOptions& options) {
@@ -132,6 +204,18 @@ base::Status TapPort::configure(const TapOptions& options) {
 
 TapPort::~TapPort() {
   if (!keep_) ::ioctl(fd_.get(), TUNSETPERSIST, 0UL);
+}
+
+base::Status TapPort::attach_queue(bool is_attached) {
+  if (!observes() || is_attached == is_attached_) return {};
+  ifreq request{};
+  request.ifr_flags = is_attached ? IFF_ATTACH_QUEUE : IFF_DETACH_QUEUE;
+  if (::ioctl(fd_.get(), TUNSETQUEUE, &request) < 0) {
+    return base::Error::from_errno(
+        name_ + (is_attached ? ": attaching a queue" : ": detaching a queue"), errno);
+  }
+  is_attached_ = is_attached;
+  return {};
 }
 
 ReadBatch TapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
@@ -172,6 +256,7 @@ bool TapPort::send_one(base::Bytes frame) {
 
 PortState TapPort::state() {
   const PortState now = link_->state();
+  if (observes()) return now;
   // The carrier could not be set while the TAP was down.
   if (now.admin_up && now.link_up != carrier_wanted_ && set_carrier(carrier_wanted_)) {
     return link_->state();
@@ -179,7 +264,12 @@ PortState TapPort::state() {
   return now;
 }
 
+base::Status TapPort::set_promiscuous(bool on) {
+  return observes() ? base::Status() : link_->set_promiscuous(on);
+}
+
 base::Status TapPort::set_carrier(bool up) {
+  if (observes()) return {};
   carrier_wanted_ = up;
   int value = up ? 1 : 0;
   const int error = ::ioctl(fd_.get(), TUNSETCARRIER, &value) == 0 ? 0 : errno;
@@ -189,6 +279,7 @@ base::Status TapPort::set_carrier(bool up) {
 }
 
 base::Status TapPort::set_offloads(std::uint32_t mask) {
+  if (observes()) return LinkPort::set_offloads(mask);
   if (auto status = set_tap_offloads(fd_.get(), mask & offloads_supported_); !status) {
     return status.error().within(name_);
   }
@@ -196,6 +287,7 @@ base::Status TapPort::set_offloads(std::uint32_t mask) {
 }
 
 std::uint64_t TapPort::kernel_drops() const {
+  if (observes()) return 0;  // queue 0 has those of the interface
   const std::uint64_t now = link_->tx_dropped();
   return now > kernel_drops_before_ ? now - kernel_drops_before_ : 0;
 }

@@ -2,12 +2,17 @@
 // straight into registered memory. The TAP is persistent while it is open, so that the next start
 // adopts it after a crash, if it has the expected alias and no other program holds it. It is
 // created down; its addresses are up to the user.
+//
+// A TAP with several queues is one port per queue. Queue 0 owns the TAP. Each of the others has its
+// own descriptor and events, and begins detached: the kernel gives it no frame, so its input is
+// never ready, while frames that are written to it arrive as from any other queue.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "lan_bridge/ports/link_port.h"
@@ -29,22 +34,31 @@ struct TapOptions {
 class TapPort final : public LinkPort {
  public:
   static base::Result<std::unique_ptr<TapPort>> open(const TapOptions& options);
-  // Removes the TAP unless options.keep.
+  // Returns up to `queues` queues, queue 0 first. Fewer, which is logged, if an adopted TAP has one
+  // queue only, or if the kernel refuses one. REQUIRES queues > 0.
+  static base::Result<std::vector<std::unique_ptr<TapPort>>> open_queues(const TapOptions& options,
+                                                                         std::uint32_t queues);
+  // That of queue 0 removes the TAP unless options.keep; the TAP goes with the last queue.
   ~TapPort() override;
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   int fd() const override { return fd_.get(); }
+  base::Status attach_queue(bool is_attached) override;
   PortState state() override;
   // Sets the flag of the interface, as the host's user would.
-  base::Status set_promiscuous(bool on) override { return link_->set_promiscuous(on); }
+  base::Status set_promiscuous(bool on) override;
   // While the TAP is down the kernel refuses this; state() repeats it when the TAP comes up.
   base::Status set_carrier(bool up) override;
+  // Queue 0 sets the offloads of the interface, which are those of all queues; each of the others
+  // needs the same mask for what it writes.
   base::Status set_offloads(std::uint32_t mask) override;
   bool is_adopted() const { return is_adopted_; }
 
  private:
   TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
-          bool is_adopted);
+          bool is_adopted, QueueRole role);
+  static base::Result<std::unique_ptr<TapPort>> open_next(const TapOptions& options,
+                                                          const TapPort& owner);
   base::Status configure(const TapOptions& options);
   std::uint64_t kernel_drops() const override;
   bool send_one(base::Bytes frame) override;
@@ -53,6 +67,7 @@ class TapPort final : public LinkPort {
   bool keep_;
   bool is_adopted_;
   bool carrier_wanted_;
+  bool is_attached_ = true;
   std::uint64_t kernel_drops_before_ = 0;  // of the TAP that was adopted
 };
 
