@@ -58,8 +58,8 @@ class FramePort {
   virtual void share_output(bool /*is_shared*/) {}
 
   // Whether the kernel gives this queue frames, of a port with several; the others get those of its
-  // flows meanwhile. A further queue of a TAP starts without. Frames that wait in a queue that is
-  // detached are lost. OK and nothing for every other port.
+  // flows meanwhile. An additional queue of a TAP starts without. Frames that wait in a queue that
+  // is detached are lost. OK and nothing for every other port.
   virtual base::Status attach_queue(bool /*is_attached*/) { return {}; }
 
   virtual int fd() const = 0;                    // poll for input; -1: always ready (file port)

@@ -1,7 +1,11 @@
 #include "lan_bridge/ports/port_factory.h"
 
-#include <charconv>
+#include <fmt/format.h>
 
+#include <charconv>
+#include <iterator>
+
+#include "base/log.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/pcap_port.h"
 #include "lan_bridge/ports/tap_port.h"
@@ -11,11 +15,7 @@ namespace {
 
 constexpr std::string_view kKinds = "use pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap";
 
-template <typename Port>
-base::Result<std::unique_ptr<FramePort>> as_frame_port(base::Result<std::unique_ptr<Port>> port) {
-  if (!port) return port.error();
-  return std::unique_ptr<FramePort>(std::move(*port));
-}
+using Queues = std::vector<std::unique_ptr<FramePort>>;
 
 // Removes and returns the part before the next comma.
 std::string_view next_part(std::string_view& rest) {
@@ -25,29 +25,40 @@ std::string_view next_part(std::string_view& rest) {
   return part;
 }
 
-base::Result<std::unique_ptr<FramePort>> open_file(std::string_view rest,
-                                                   const PortOptions& options, base::Clock& clock) {
+base::Result<Queues> open_file(std::string_view rest, const PortOptions& options,
+                               base::Clock& clock, std::uint32_t queues) {
   auto file = parse_file_spec(rest);
   if (!file) return file.error();
   if (options.mtu != 0) file->mtu = options.mtu;
   if (options.mac) file->mac = *options.mac;
-  return as_frame_port(FilePort::open(*file, clock));
+  auto port = FilePort::open(*file, clock);
+  if (!port) return port.error();
+  if (queues > 1) {
+    base::log_warn(fmt::format("{}: 1 of {} queues is in use: a capture file has one: request one",
+                               (*port)->name(), queues));
+  }
+  Queues out;
+  out.push_back(std::move(*port));
+  return out;
 }
 
-base::Result<std::unique_ptr<FramePort>> open_tap(std::string_view rest,
-                                                  const PortOptions& options) {
-  return as_frame_port(TapPort::open({.name = std::string(rest),
-                                      .keep = options.keep_tap,
-                                      .alias = options.alias,
-                                      .mtu = options.mtu,
-                                      .mac = options.mac,
-                                      .gso_max = options.gso_max,
-                                      .has_carrier = options.has_carrier}));
+base::Result<Queues> open_tap(std::string_view rest, const PortOptions& options,
+                              std::uint32_t queues) {
+  auto taps = TapPort::open_queues({.name = std::string(rest),
+                                    .keep = options.keep_tap,
+                                    .alias = options.alias,
+                                    .mtu = options.mtu,
+                                    .mac = options.mac,
+                                    .gso_max = options.gso_max,
+                                    .has_carrier = options.has_carrier},
+                                   queues);
+  if (!taps) return taps.error();
+  return Queues(std::make_move_iterator(taps->begin()), std::make_move_iterator(taps->end()));
 }
 
 // `rest` is IF[,inject=packet|pcap].
-base::Result<std::unique_ptr<FramePort>> open_pcap(std::string_view rest,
-                                                   const PortOptions& options) {
+base::Result<Queues> open_pcap(std::string_view rest, const PortOptions& options,
+                               std::uint32_t queues) {
   const std::size_t comma = rest.find(',');
   PcapOptions pcap{.interface = std::string(rest.substr(0, comma)),
                    .promiscuous = options.promiscuous,
@@ -61,7 +72,7 @@ base::Result<std::unique_ptr<FramePort>> open_pcap(std::string_view rest,
     }
     if (option == "inject=pcap") pcap.injection = Injection::kPcap;
   }
-  return as_frame_port(PcapPort::open(pcap));
+  return PcapPort::open_queues(pcap, queues);
 }
 
 }  // namespace
@@ -100,34 +111,33 @@ base::Result<FileOptions> parse_file_spec(std::string_view spec) {
 
 base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
                                                    const PortOptions& options, base::Clock& clock) {
-  const std::size_t colon = spec.find(':');
-  const std::string kind = colon == std::string::npos ? "pcap" : spec.substr(0, colon);
-  const std::string rest = colon == std::string::npos ? spec : spec.substr(colon + 1);
-  if (kind == "file") return open_file(rest, options, clock);
-  if (kind != "pcap" && kind != "packet" && kind != "tap") {
-    return base::Error("\"" + spec + "\" is not a kind of port: " + std::string(kKinds));
-  }
-  if (rest.empty())
-    return base::Error("\"" + spec + "\" names no interface: " + std::string(kKinds));
-  if (kind == "tap") return open_tap(rest, options);
-  if (kind == "packet") {
-    return as_frame_port(PacketPort::open({.interface = rest,
-                                           .promiscuous = options.promiscuous,
-                                           .mtu = options.mtu,
-                                           .exclude = options.exclude}));
-  }
-  return open_pcap(rest, options);
+  auto queues = open_queues(spec, options, clock, 1);
+  if (!queues) return queues.error();
+  return std::move(queues->front());
 }
 
 base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(const std::string& spec,
                                                                   const PortOptions& options,
                                                                   base::Clock& clock,
-                                                                  std::uint32_t) {
-  auto first = open_port(spec, options, clock);
-  if (!first) return first.error();
-  std::vector<std::unique_ptr<FramePort>> queues;
-  queues.push_back(*std::move(first));
-  return queues;
+                                                                  std::uint32_t queues) {
+  const std::size_t colon = spec.find(':');
+  const std::string kind = colon == std::string::npos ? "pcap" : spec.substr(0, colon);
+  const std::string rest = colon == std::string::npos ? spec : spec.substr(colon + 1);
+  if (kind == "file") return open_file(rest, options, clock, queues);
+  if (kind != "pcap" && kind != "packet" && kind != "tap") {
+    return base::Error("\"" + spec + "\" is not a kind of port: " + std::string(kKinds));
+  }
+  if (rest.empty())
+    return base::Error("\"" + spec + "\" names no interface: " + std::string(kKinds));
+  if (kind == "tap") return open_tap(rest, options, queues);
+  if (kind == "packet") {
+    return PacketPort::open_queues({.interface = rest,
+                                    .promiscuous = options.promiscuous,
+                                    .mtu = options.mtu,
+                                    .exclude = options.exclude},
+                                   queues);
+  }
+  return open_pcap(rest, options, queues);
 }
 
 }  // namespace splitnic::lan

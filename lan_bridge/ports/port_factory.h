@@ -35,12 +35,11 @@ struct PortOptions {
 base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
                                                    const PortOptions& options, base::Clock& clock);
 
-// The same port with up to `queues` queues, for one thread each; the kernel spreads flows over them.
-// Queue 0 is as from open_port(). Each of the others is a port that observes the interface and
-// changes nothing of it: set_mac(), set_mtu(), set_carrier() and set_promiscuous() have no effect
-// and succeed. Returns fewer queues where the interface or the kernel has no more (a capture file
-// has one), which is logged once.
-// REQUIRES queues > 0.
+// The same port with up to `queues` queues, for one thread each; the kernel spreads flows over
+// them. Queue 0 is as from open_port(). Each of the others is a port that observes the interface
+// and changes nothing of it: set_mac(), set_mtu(), set_carrier() and set_promiscuous() have no
+// effect and succeed. Returns fewer queues where the interface or the kernel has no more (a capture
+// file has one), which is logged once. REQUIRES queues > 0.
 base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(const std::string& spec,
                                                                   const PortOptions& options,
                                                                   base::Clock& clock,
