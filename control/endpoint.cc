@@ -5,6 +5,7 @@ namespace splitnic::control {
 namespace {
 
 constexpr std::size_t kHostNameMax = 253;
+constexpr std::uint32_t kPortMax = 65535;
 constexpr const char* kEndpointForm =
     "udp://ADDRESS:PORT, udp://[V6ADDRESS]:PORT or shm://NAME (PORT 1 to 65535)";
 
@@ -28,7 +29,7 @@ base::Result<Endpoint> parse_udp(const std::string& text, std::string_view rest)
   Endpoint endpoint;
   const std::size_t colon = rest.rfind(':');
   if (colon == std::string_view::npos) return bad_endpoint(text);
-  const auto port = parse_number(rest.substr(colon + 1), 65535);
+  const auto port = parse_number(rest.substr(colon + 1), kPortMax);
   if (!port || *port == 0) return bad_endpoint(text);
   endpoint.port = static_cast<std::uint16_t>(*port);
 
@@ -56,6 +57,21 @@ bool Endpoint::is_local() const {
   if (kind == Kind::kShm) return true;
   if (ip) return ip->is_loopback();
   return host == "localhost";
+}
+
+base::Result<Endpoint> Endpoint::of_queue(std::uint32_t queue) const {
+  Endpoint of = *this;
+  if (is_shm()) {
+    if (queue > 0) of.host += "." + std::to_string(queue);
+    return of;
+  }
+  const std::uint32_t wanted = port + queue;
+  if (wanted > kPortMax) {
+    return base::Error(text() + ": queue " + std::to_string(queue) + " would be at port " +
+                       std::to_string(wanted) + ": choose a lower port or a smaller --queues");
+  }
+  of.port = static_cast<std::uint16_t>(wanted);
+  return of;
 }
 
 std::string Endpoint::text() const {

@@ -44,8 +44,27 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string numbered(std::uint64_t number, std::optional<std::uint64_t> queue) {
-  return std::to_string(number) + (queue ? " of queue " + std::to_string(*queue) : "");
+std::string of_queue(const std::string& text, std::optional<std::uint64_t> queue) {
+  return text + (queue ? " of queue " + std::to_string(*queue) : "");
+}
+
+// A column is there if a peer has a value for it.
+std::string peers_text(const std::vector<PeerInfo>& all) {
+  const bool has_nics =
+      std::ranges::any_of(all, [](const PeerInfo& p) { return p.nic.has_value(); });
+  const bool has_queues =
+      std::ranges::any_of(all, [](const PeerInfo& p) { return p.queues.has_value(); });
+  std::vector<std::string> heading{"PEER", "ADDRESS", "STATE", "MODE", "MAC"};
+  if (has_nics) heading.emplace_back("NIC");
+  if (has_queues) heading.emplace_back("QUEUES");
+  Table peers(std::move(heading));
+  for (const PeerInfo& peer : all) {
+    std::vector<std::string> row{peer.name, peer.address, peer.state, peer.mode, peer.mac};
+    if (has_nics) row.push_back(peer.nic ? std::to_string(*peer.nic) : std::string());
+    if (has_queues) row.push_back(peer.queues ? std::to_string(*peer.queues) : std::string());
+    peers.add(std::move(row));
+  }
+  return peers.text();
 }
 
 std::string microseconds(base::Duration duration) {
@@ -62,17 +81,29 @@ std::map<std::string, std::uint64_t> merged_counters(const Snapshot& snapshot) {
   return all;
 }
 
+void set_queue(Snapshot& snapshot, std::uint64_t queue) {
+  for (PoolInfo& pool : snapshot.pools) pool.queue = queue;
+  for (ChannelInfo& channel : snapshot.channels) channel.queue = queue;
+  for (LinkInfo& link : snapshot.links) link.queue = queue;
+  for (PeerInfo& peer : snapshot.peers) peer.queues = peer.state == "up" ? 1 : 0;
+}
+
+void add_queue(Snapshot& all, const Snapshot& queue) {
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(all.pools, queue.pools);
+  append(all.channels, queue.channels);
+  append(all.links, queue.links);
+  append(all.counters, queue.counters);
+  for (const PeerInfo& peer : queue.peers) {
+    const auto same = std::ranges::find(all.peers, peer.name, &PeerInfo::name);
+    if (same != all.peers.end()) same->queues = same->queues.value_or(0) + peer.queues.value_or(0);
+  }
+}
+
 std::string show_text(const Snapshot& snapshot) {
   std::string out = snapshot.role + " " + snapshot.name + ": " + snapshot.state + "\n";
-  const bool has_nics =
-      std::ranges::any_of(snapshot.peers, [](const PeerInfo& p) { return p.nic.has_value(); });
-  Table peers(has_nics ? std::vector<std::string>{"PEER", "ADDRESS", "STATE", "MODE", "MAC", "NIC"}
-                       : std::vector<std::string>{"PEER", "ADDRESS", "STATE", "MODE", "MAC"});
-  for (const PeerInfo& peer : snapshot.peers) {
-    std::vector<std::string> row{peer.name, peer.address, peer.state, peer.mode, peer.mac};
-    if (has_nics) row.push_back(peer.nic ? std::to_string(*peer.nic) : std::string());
-    peers.add(std::move(row));
-  }
   Table lan({"LAN", "LINK", "MTU", "MAC"});
   for (const LanInfo& port : snapshot.lan) {
     lan.add({port.port, port.link, std::to_string(port.mtu), port.mac});
@@ -83,21 +114,23 @@ std::string show_text(const Snapshot& snapshot) {
     for (const auto& [state, count] : pool.elements_by_state) {
       states += (states.empty() ? "" : " ") + state + "=" + std::to_string(count);
     }
-    pools.add({numbered(pool.ref, pool.queue), pool.side, pool.peer, std::to_string(pool.elements),
-               std::to_string(pool.size), std::to_string(pool.available), states});
+    pools.add({of_queue(std::to_string(pool.ref), pool.queue), pool.side, pool.peer,
+               std::to_string(pool.elements), std::to_string(pool.size),
+               std::to_string(pool.available), states});
   }
   Table channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE"});
   for (const ChannelInfo& channel : snapshot.channels) {
-    channels.add({numbered(channel.number, channel.queue), channel.peer,
+    channels.add({of_queue(std::to_string(channel.number), channel.queue), channel.peer,
                   std::to_string(channel.qpn), std::to_string(channel.peer_qpn), channel.service,
                   channel.state});
   }
   Table links({"LINK", "STATE", "CELL", "LANES"});
   for (const LinkInfo& link : snapshot.links) {
-    links.add(
-        {link.address, link.state, std::to_string(link.cell_bytes), std::to_string(link.lanes)});
+    links.add({of_queue(link.address, link.queue), link.state, std::to_string(link.cell_bytes),
+               std::to_string(link.lanes)});
   }
-  return out + peers.text() + lan.text() + pools.text() + channels.text() + links.text();
+  return out + peers_text(snapshot.peers) + lan.text() + pools.text() + channels.text() +
+         links.text();
 }
 
 std::string stats_text(const Snapshot& snapshot) {

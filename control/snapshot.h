@@ -20,6 +20,8 @@ struct PeerInfo {
   std::string mode;   // "rdma", "send"
   std::string mac;
   std::optional<std::uint64_t> nic = {};  // number of the NIC that it uses
+  // Number of queues that are up for it, where the program has several.
+  std::optional<std::uint64_t> queues = {};
 };
 
 struct PoolInfo {
@@ -28,7 +30,7 @@ struct PoolInfo {
   std::string side;  // "own": we receive into it; "peer": we push into it
   // Elements by the names of their states, where they are known.
   std::vector<std::pair<std::string, std::uint64_t>> elements_by_state;
-  std::optional<std::uint64_t> queue = {};  // where the peer has several
+  std::optional<std::uint64_t> queue = {};  // where the program has several
 };
 
 struct ChannelInfo {
@@ -41,6 +43,7 @@ struct ChannelInfo {
 struct LinkInfo {
   std::string address, state;
   std::uint64_t cell_bytes = 0, lanes = 1;
+  std::optional<std::uint64_t> queue = {};
 };
 
 struct LanInfo {
@@ -62,6 +65,12 @@ struct Snapshot {
   // In any order; a name may occur several times.
   std::vector<std::pair<std::string, std::uint64_t>> counters;
 };
+
+// Each queue of a program with several takes its own snapshot. set_queue() numbers one, and
+// add_queue() puts one that is numbered into that of queue 0, which the program reports: state,
+// peers and LAN ports stay those of queue 0, and peers of the same name have their queues counted.
+void set_queue(Snapshot& snapshot, std::uint64_t queue);
+void add_queue(Snapshot& all, const Snapshot& queue);
 
 // Returns one line, with its newline.
 std::string show_json(const Snapshot& snapshot);

@@ -20,6 +20,7 @@ json::object to_json(const PeerInfo& peer) {
                    {"mode", json_string(peer.mode)},
                    {"mac", json_string(peer.mac)}};
   if (peer.nic) out["nic"] = *peer.nic;
+  if (peer.queues) out["queues"] = *peer.queues;
   return out;
 }
 
@@ -55,10 +56,12 @@ json::object to_json(const ChannelInfo& channel) {
 }
 
 json::object to_json(const LinkInfo& link) {
-  return {{"address", json_string(link.address)},
-          {"state", json_string(link.state)},
-          {"cell_bytes", link.cell_bytes},
-          {"lanes", link.lanes}};
+  json::object out{{"address", json_string(link.address)}};
+  if (link.queue) out["queue"] = *link.queue;
+  out["state"] = json_string(link.state);
+  out["cell_bytes"] = link.cell_bytes;
+  out["lanes"] = link.lanes;
+  return out;
 }
 
 template <class Info>

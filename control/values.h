@@ -29,6 +29,9 @@ struct Endpoint {
   // Loopback and shm: traffic that never leaves the machine.
   bool is_local() const;
   std::string text() const;  // as one types it
+  // Returns where queue `queue` of a program meets its peer: the port that follows by `queue`, or
+  // NAME.queue; queue 0 is this endpoint. An error: no such port.
+  base::Result<Endpoint> of_queue(std::uint32_t queue) const;
   // "HOST:PORT", with brackets where the address needs them. REQUIRES kind == kUdp.
   std::string udp_text() const;
   friend bool operator==(const Endpoint&, const Endpoint&) = default;

@@ -49,6 +49,41 @@ TEST(SnapshotTest, queues_are_shown_where_there_are_several) {
   EXPECT_NE(text.find("0 of queue 1  h1"), std::string::npos) << text;
 }
 
+TEST(SnapshotTest, snapshots_of_queues_are_put_together) {
+  Snapshot all = example();
+  Snapshot second = example();
+  second.peers.push_back({"h2", "192.0.2.2:40000", "up", "rdma", ""});
+  Snapshot third = example();
+  third.peers[0].state = "connecting";
+  set_queue(all, 0);
+  set_queue(second, 1);
+  set_queue(third, 2);
+  add_queue(all, second);
+  add_queue(all, third);
+  ASSERT_EQ(all.peers.size(), 1U) << "peers are those of queue 0";
+  EXPECT_EQ(all.peers[0].queues, 2U) << "that of queue 2 is not up";
+  EXPECT_EQ(all.lan.size(), 1U);
+  ASSERT_EQ(all.links.size(), 3U);
+  ASSERT_EQ(all.pools.size(), 3U);
+  ASSERT_EQ(all.channels.size(), 3U);
+  for (std::uint64_t queue = 0; queue < 3; ++queue) {
+    EXPECT_EQ(all.links[queue].queue, queue);
+    EXPECT_EQ(all.pools[queue].queue, queue);
+    EXPECT_EQ(all.channels[queue].queue, queue);
+  }
+  EXPECT_EQ(merged_counters(all).at("lan.rx.frames"), 30U);
+
+  const std::string json = show_json(all);
+  EXPECT_NE(json.find(R"("mac":"02:00:00:00:00:01","queues":2})"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"({"address":"192.0.2.1:40000","queue":2,"state":"ACTIVE")"),
+            std::string::npos)
+      << json;
+  const std::string text = show_text(all);
+  EXPECT_NE(text.find("MAC                QUEUES\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("02:00:00:00:00:01  2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("192.0.2.1:40000 of queue 1  ACTIVE"), std::string::npos) << text;
+}
+
 TEST(SnapshotTest, show_json_of_nothing_has_every_key) {
   Snapshot s;
   s.role = "host";

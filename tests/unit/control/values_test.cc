@@ -46,6 +46,23 @@ TEST(ValuesTest, endpoint_name_and_shm) {
   EXPECT_EQ(shm->text(), "shm://demo");
 }
 
+TEST(ValuesTest, a_queue_is_at_the_port_or_the_name_that_follows) {
+  const auto at = [](const char* text, std::uint32_t queue) {
+    return parse_endpoint(text)->of_queue(queue).value().text();
+  };
+  for (const char* text : {"udp://192.0.2.7:7471", "udp://[fe80::1%eth0]:7471", "shm://demo"}) {
+    EXPECT_EQ(at(text, 0), text);
+  }
+  EXPECT_EQ(at("udp://192.0.2.7:7471", 3), "udp://192.0.2.7:7474");
+  EXPECT_EQ(at("udp://[fe80::1%eth0]:7471", 1), "udp://[fe80::1%eth0]:7472");
+  EXPECT_EQ(at("udp://iou:7471", 1), "udp://iou:7472");
+  EXPECT_EQ(at("shm://demo", 2), "shm://demo.2");
+  EXPECT_EQ(at("udp://192.0.2.7:65534", 1), "udp://192.0.2.7:65535");
+  const auto beyond = parse_endpoint("udp://192.0.2.7:65534")->of_queue(2);
+  ASSERT_FALSE(beyond.has_value());
+  EXPECT_NE(beyond.error().text().find("port 65536"), std::string::npos) << beyond.error().text();
+}
+
 TEST(ValuesTest, endpoint_refused) {
   for (const char* text : {"",
                            "192.0.2.7:7471",
