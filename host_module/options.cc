@@ -15,7 +15,6 @@ struct Arguments {
   std::string fabric_device;
   std::string nic = "0";
   std::string mac;
-  std::string queues = "1";
   std::string idle_release = "0";
   control::CommonArguments common;
 };
@@ -40,10 +39,6 @@ void add_options(CLI::App& app, Arguments& into) {
          "--idle-release", into.idle_release,
          "Return memory of an idle NIC to the machine after this many seconds (default 0: never)")
       ->type_name("SECONDS");
-  app.add_option("--queues", into.queues,
-                 "Data channels, 1 to " + std::to_string(messaging::kQueuesMax) +
-                     "; flows are spread over them (default 1)")
-      ->type_name("N");
   app.add_flag("--no-uso", into.has_no_uso,
                "Use no UDP segmentation offload (USO) on the interface");
   control::add_common_options(app, into.common);
@@ -69,12 +64,11 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   const auto tap = control::parse_tap(typed.tap);
   if (!tap) return tap.error().within("--tap");
   out.tap = *tap;
-  const bool is_tap = tap->kind == control::PortSpec::Kind::kTap;
   out.keeps_tap = typed.keeps_tap;
-  if (typed.keeps_tap && !is_tap) return base::Error("--keep-tap: --tap is not an interface");
+  if (typed.keeps_tap && !out.is_tap()) return base::Error("--keep-tap: --tap is not an interface");
 
   const auto common = control::check_common_options(
-      typed.common, machine + "-" + (is_tap ? tap->interface : std::string("host")));
+      typed.common, machine + "-" + (out.is_tap() ? tap->interface : std::string("host")));
   if (!common) return common.error();
   out.common = *common;
   const auto connect = control::parse_endpoint(typed.connect);
@@ -87,7 +81,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
     return base::Error("--fabric-dev: '" + typed.fabric_device +
                        "' cannot be the name of an interface");
   }
-  if (is_tap && typed.fabric_device == tap->interface) {
+  if (out.is_tap() && typed.fabric_device == tap->interface) {
     return base::Error("--fabric-dev: the fabric cannot run over the interface it makes");
   }
   out.fabric_device = typed.fabric_device;
@@ -102,12 +96,6 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
       control::number_option("--idle-release", typed.idle_release, 0, kIdleReleaseMax);
   if (!idle) return idle.error();
   out.idle_release = *idle;
-  const auto queues = control::number_option("--queues", typed.queues, 1, messaging::kQueuesMax);
-  if (!queues) return queues.error();
-  out.queues = *queues;
-  if (out.queues > 1 && out.common.pair.mode == messaging::Mode::kSend) {
-    return base::Error("--queues " + typed.queues + ": --mode send has one data channel");
-  }
   return out;
 }
 

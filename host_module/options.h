@@ -9,7 +9,6 @@
 #include "control/identity.h"
 #include "control/parse_outcome.h"
 #include "control/values.h"
-#include "messaging/connection.h"
 
 namespace splitnic::host {
 
@@ -30,8 +29,9 @@ struct HostOptions {
   std::uint32_t nic = 0;
   MacChoice mac;
   std::uint32_t idle_release = 0;  // seconds; 0: never
-  std::uint32_t queues = 1;        // data channels
   control::CommonOptions common;
+
+  bool is_tap() const { return tap.kind == control::PortSpec::Kind::kTap; }
 };
 
 inline constexpr std::uint32_t kIdleReleaseMax = 86400;

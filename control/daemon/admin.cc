@@ -1,6 +1,5 @@
 #include "control/daemon/admin.h"
 
-#include <optional>
 #include <utility>
 
 #include "control/daemon/echo_run.h"
@@ -10,22 +9,60 @@ namespace splitnic::control {
 
 void Admin::handle(const Request& request, ReplyFunction reply) {
   switch (request.command) {
-    case Command::kShow: {
-      const Snapshot now = snapshot();
-      return reply({ReplyStatus::kOk, request.json ? show_json(now) : show_text(now)});
-    }
+    case Command::kShow:
     case Command::kStats: {
-      Snapshot now = snapshot();
-      visit_carriers_([&now](std::string_view name, std::uint64_t value) {
-        now.counters.emplace_back(name, value);
-      });
-      return reply({ReplyStatus::kOk, request.json ? stats_json(now) : stats_text(now)});
+      const auto into = std::make_shared<Collection>(Collection{request, std::move(reply)});
+      into->all = report();
+      if (!others_.empty()) set_queue(into->all, 0);
+      return collect(into, 0);
     }
     case Command::kSet:
-      return reply(set(request.what, request.value));
+      return reply(set_all(request.what, request.value));
     case Command::kPing:
       return ping(request.count, std::move(reply));
   }
+}
+
+Snapshot Admin::report() const {
+  Snapshot now = snapshot();
+  visit_carriers_([&now](std::string_view name, std::uint64_t value) {
+    now.counters.emplace_back(name, value);
+  });
+  return now;
+}
+
+// Runs in the thread of the queue before `next`.
+void Admin::collect(const std::shared_ptr<Collection>& into, std::size_t next) const {
+  for (; next < others_.size(); ++next) {
+    const bool is_posted = others_[next].commands->post([this, into, next] {
+      Snapshot part = others_[next].admin->report();
+      set_queue(part, next + 1);
+      add_queue(into->all, part);
+      collect(into, next + 1);
+    });
+    if (is_posted) return;
+  }
+  const bool is_json = into->request.json;
+  if (into->request.command == Command::kShow) {
+    return into->reply({ReplyStatus::kOk, is_json ? show_json(into->all) : show_text(into->all)});
+  }
+  into->reply({ReplyStatus::kOk, is_json ? stats_json(into->all) : stats_text(into->all)});
+}
+
+// The MAC, the MTU and the filter belong to the interface, which the other queues observe. The link
+// is a state of the NIC service, and each queue has its own.
+Reply Admin::set_all(const std::string& what, const std::string& value) {
+  const Reply first = set(what, value);
+  if (first.status != ReplyStatus::kOk || what != "link") return first;
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    const bool is_posted = others_[i].commands->post(
+        [admin = others_[i].admin, what, value] { admin->set(what, value); });
+    if (!is_posted) {
+      return {ReplyStatus::kFailed,
+              "queue " + std::to_string(i + 1) + " is busy or stopping: try again"};
+    }
+  }
+  return first;
 }
 
 void Admin::ping(std::uint32_t count, ReplyFunction reply) {
@@ -55,14 +92,9 @@ bool Admin::send_echo(const std::string& data, std::function<void(bool)> done) {
 
 void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
                     const std::string& peer) {
-  const auto queue_of = [&](std::uint64_t queue) -> std::optional<std::uint64_t> {
-    if (connection.queues() == 1) return std::nullopt;
-    return queue;
-  };
   for (const messaging::ChannelView& channel : connection.channels()) {
     snapshot.channels.push_back({peer, channel.number, channel.qpn.value, channel.peer_qpn.value,
-                                 std::string(channel.service), std::string(channel.state),
-                                 queue_of(channel.queue)});
+                                 std::string(channel.service), std::string(channel.state)});
   }
   for (const messaging::PoolView& pool : connection.pools()) {
     PoolInfo info;
@@ -72,7 +104,6 @@ void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
     info.available = pool.available;
     info.peer = peer;
     info.side = pool.ours ? "own" : "peer";
-    info.queue = queue_of(pool.queue);
     info.elements_by_state = {
         {pool.ours ? "posted" : "available", pool.available},
         {pool.ours ? "filled" : "writing", pool.in_use},

@@ -1,14 +1,19 @@
 // Serves the requests of the control socket: show, stats, set and ping. Both programs handle them
-// here and differ in what they report, what may be set and whom they ping. Thread: the data thread.
+// here and differ in what they report, what may be set and whom they ping. Each worker has an
+// Admin, which reports and sets what its queue has; that of queue 0 gets the requests and reaches
+// the others by their command queues, one after the other. Thread: the data thread of its worker.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/status.h"
 #include "control/admin.h"
+#include "control/command_queue.h"
 #include "control/snapshot.h"
 #include "messaging/connection.h"
 
@@ -18,6 +23,11 @@ class Admin {
  public:
   // Visits the counters of what lies below the module, such as its carriers.
   using VisitCounters = std::function<void(const base::CounterVisitor&)>;
+  // Another worker: its Admin runs in the thread that runs its commands.
+  struct Other {
+    CommandQueue* commands;
+    Admin* admin;
+  };
 
   Admin(base::Clock& clock, VisitCounters visit_carriers)
       : clock_(clock), visit_carriers_(std::move(visit_carriers)) {}
@@ -25,12 +35,19 @@ class Admin {
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
 
-  // Replies now, or once the echoes of a ping have ended.
+  // For queue 0, before it handles requests: the workers of queues 1, 2, ..., which outlive their
+  // use here.
+  void set_others(std::vector<Other> others) { others_ = std::move(others); }
+
+  // Replies once every queue has added to the reply, or once the echoes of a ping have ended; with
+  // one queue, a reply but that of a ping is there when this returns. What a queue that has stopped
+  // would add is left out.
   void handle(const Request& request, ReplyFunction reply);
 
  protected:
   // The program's state, with the counters of the module. Works before the module exists.
   virtual Snapshot snapshot() const = 0;
+  // Of queue 0; `set link` then comes to every queue.
   virtual Reply set(const std::string& what, const std::string& value) = 0;
   // Returns the connection to send the next ECHO over; an error explains why there is none.
   virtual base::Result<messaging::Connection*> connection_to_ping() = 0;
@@ -38,10 +55,20 @@ class Admin {
   base::Clock& clock_;
 
  private:
+  // Passed from queue to queue; one thread at a time has it.
+  struct Collection {
+    Request request;
+    ReplyFunction reply;
+    Snapshot all{};
+  };
+  Snapshot report() const;
+  void collect(const std::shared_ptr<Collection>& into, std::size_t next) const;
+  Reply set_all(const std::string& what, const std::string& value);
   void ping(std::uint32_t count, ReplyFunction reply);
   bool send_echo(const std::string& data, std::function<void(bool)> done);
 
   VisitCounters visit_carriers_;
+  std::vector<Other> others_;
 };
 
 // Adds the channels and pools of a connection to `peer`.

@@ -1,7 +1,5 @@
 #include "control/daemon/common_options.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include "control/values.h"
 #include "lan_bridge/frame/mtu.h"
 #include "lan_bridge/frame_ring.h"
+#include "messaging/connection.h"
 #include "messaging/wire/idata.h"
 
 namespace splitnic::control {
@@ -109,6 +108,24 @@ base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
   return {};
 }
 
+base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
+  if (!typed.queues.empty()) {
+    const auto queues = number_option("--queues", typed.queues, 1, messaging::kQueuesMax);
+    if (!queues) return queues.error();
+    out.queues = *queues;
+  }
+  if (!typed.processors.empty()) {
+    auto processors = parse_processors(typed.processors);
+    if (!processors) return processors.error().within("--cpus");
+    out.processors = *std::move(processors);
+  }
+  out.is_never_bound = typed.is_never_bound;
+  if (out.is_never_bound && !out.processors.empty()) {
+    return base::Error("--no-pin: --cpus names processors to bind to, give one of the two");
+  }
+  return {};
+}
+
 }  // namespace
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
@@ -146,6 +163,19 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "at both ends (default speed)")
       ->type_name("PROFILE")
       ->group(group);
+  app.add_option("--queues", into.queues,
+                 "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +
+                     ", each with a queue of the interface and of the fabric; flows are spread "
+                     "over them (default: one per processor, up to " +
+                     std::to_string(kQueuesDefaultMax) + ")")
+      ->type_name("N")
+      ->group(group);
+  app.add_option("--cpus", into.processors,
+                 "Processors that the data threads are bound to in this order, such as 0,2-3 "
+                 "(default: with several threads, all that the process may use)")
+      ->type_name("LIST")
+      ->group(group);
+  app.add_flag("--no-pin", into.is_never_bound, "Bind no data thread to a processor")->group(group);
   app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: lower latency")
       ->group(group);
   app.add_flag("--no-gso", into.has_no_gso,
@@ -171,7 +201,8 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  log_levels(" or ") + " (default " + into.log_level + ")")
       ->type_name("LEVEL")
       ->group(group);
-  app.add_option("--capture", into.capture, "Write all fabric datagrams to F.pcapng")
+  app.add_option("--capture", into.capture,
+                 "Write all fabric datagrams to F.pcapng; those of queue I to F.pcapng.I")
       ->type_name("F.pcapng")
       ->group(group);
   add_config_file(app);
@@ -187,6 +218,7 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
     if (!mtu) return mtu.error();
     out.mtu = *mtu;
   }
+  if (auto queues = check_queues(typed, out); !queues) return queues.error();
   out.control_path =
       typed.control.empty() ? kControlFolder + ("/" + out.name() + ".sock") : typed.control;
   if (const auto address = unix_endpoint(out.control_path); !address) {
@@ -204,17 +236,33 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   return out;
 }
 
-int processors_of_this_thread() {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  return ::sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 0;
+std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed) {
+  if (common.queues) return *common.queues;
+  const auto processors = static_cast<std::uint32_t>(allowed.size());
+  return std::clamp(processors, 1U, kQueuesDefaultMax);
 }
 
-bool may_busy_poll(const CommonOptions& common, int processors) {
-  if (!common.is_busy_polling || processors != 1) return common.is_busy_polling;
-  base::log_warn(
-      "--busy-poll is left out: this machine has one processor, and spinning would take it from "
-      "the peer and the applications");
+Processors processors_to_bind(const CommonOptions& common, const Processors& allowed,
+                              std::uint32_t queues) {
+  if (common.is_never_bound) return {};
+  const bool is_given = !common.processors.empty();
+  if (!is_given && queues == 1) return {};
+  const Processors& chosen = is_given ? common.processors : allowed;
+  if (!chosen.empty() && chosen.size() < queues) {
+    base::log_warn(std::to_string(queues) + " data threads share " + std::to_string(chosen.size()) +
+                   " of the processors: give " + (is_given ? "a longer --cpus, or " : "") +
+                   "a smaller --queues");
+  }
+  return chosen;
+}
+
+bool may_busy_poll(const CommonOptions& common, std::size_t processors, std::uint32_t queues) {
+  if (!common.is_busy_polling || processors == 0) return common.is_busy_polling;
+  if (processors > queues) return true;
+  base::log_warn("--busy-poll is left out: " + std::to_string(queues) + " data threads on " +
+                 std::to_string(processors) +
+                 " processors would leave none for the peer and the applications" +
+                 (processors > 1 ? ", give a smaller --queues" : ""));
   return false;
 }
 

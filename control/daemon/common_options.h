@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "control/daemon/processors.h"
 #include "fabric_emul/link/port.h"
 #include "lan_bridge/frame/vnet_header.h"
 #include "messaging/channel_pair.h"
@@ -25,6 +26,8 @@ inline constexpr std::uint32_t kSendThresholdMax =
     messaging::SendData::data_max(messaging::kMsgMaxControl) - lan::VnetHeader::kBytes;
 static_assert(kSendThresholdMax == 4068);  // as in the manual pages
 inline constexpr std::uint32_t kElementBytesMin = 64;
+// Data threads of one program without --queues: one per processor, and no more than this.
+inline constexpr std::uint32_t kQueuesDefaultMax = 4;
 inline constexpr std::uint32_t kNicsMax = 256;  // LAN NICs of one I/O unit, from 0
 
 struct CommonOptions {
@@ -33,6 +36,9 @@ struct CommonOptions {
   // Link profile and --cell. An I/O unit listens with one copy of it per --listen.
   fabric::PortConfig port;
   std::optional<std::uint32_t> mtu;
+  std::optional<std::uint32_t> queues;  // --queues
+  Processors processors;                // --cpus; none: not given
+  bool is_never_bound = false;          // --no-pin
   bool is_busy_polling = false;
   bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
   bool predicts_headers = true;
@@ -49,12 +55,13 @@ struct CommonArguments {
   std::string mode;
   std::string link_profile = "speed";
   std::vector<std::string> pools;
-  std::string cell, mtu, name, control, capture;
+  std::string cell, mtu, name, control, capture, queues, processors;
   std::string log_level = "info";
   bool is_busy_polling = false;
   bool has_no_gso = false;
   bool has_no_header_prediction = false;
   bool is_insecure_lab = false;
+  bool is_never_bound = false;
   std::string send_threshold = "0";
 };
 
@@ -67,10 +74,16 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
 
-// Returns the number of processors that the calling thread may run on, or 0 if that is unknown.
-int processors_of_this_thread();
-// Returns whether the data thread may spin: --busy-poll was given and another of `processors` is
-// left for the rest of the machine. With one processor it returns false and logs that.
-bool may_busy_poll(const CommonOptions& common, int processors);
+// `allowed` are the processors of the process; none: unknown.
+// Returns the number of queues to open: --queues, or one per processor up to kQueuesDefaultMax.
+std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed);
+// Returns the processors that the threads of `queues` queues are bound to, for
+// processor_of_queue(): --cpus, or those allowed; none if no thread is bound. If threads have to
+// share a processor, that is logged.
+Processors processors_to_bind(const CommonOptions& common, const Processors& allowed,
+                              std::uint32_t queues);
+// Returns whether the data threads may spin: --busy-poll was given and a processor is left for the
+// rest of the machine. With as many threads as processors it returns false and logs that.
+bool may_busy_poll(const CommonOptions& common, std::size_t processors, std::uint32_t queues);
 
 }  // namespace splitnic::control

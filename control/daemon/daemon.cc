@@ -1,63 +1,84 @@
 #include "control/daemon/daemon.h"
 
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
-#include "control/daemon/data_loop.h"
-#include "control/identity.h"
 #include "control/sd_notify.h"
 
 namespace splitnic::control {
-namespace {
 
-fabric::AdapterLimits with_options(fabric::AdapterLimits limits, const CommonOptions& common) {
-  limits.predicts_headers = common.predicts_headers;
-  return limits;
-}
-
-}  // namespace
-
-Daemon::Daemon(std::string program, const CommonOptions& common,
-               const fabric::AdapterLimits& limits)
+Daemon::Daemon(std::string program, const CommonOptions& common)
     : common_(common),
-      carriers_(program, common.capture_path, clock_),
-      adapter_(with_options(limits, common), random_),
-      program_(std::move(program)),
-      instance_(random_.next() | 1) {}
-
-base::Result<fabric::Port*> Daemon::add_port(fabric::Underlay& underlay, fabric::PortConfig config,
-                                             const std::string& role, bool is_shm) {
-  config.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
-  config.instance = instance_;
-  config.crc_head_only = is_shm;
-  return adapter_.add_port(underlay, config);
-}
+      process_{std::move(program), base::OsRandom().next() | 1},
+      allowed_(processors_of_this_thread()) {}
 
 base::Status Daemon::start() {
-  auto control = ControlThread::start(common_.control_path, commands_,
+  auto control = ControlThread::start(common_.control_path, worker(0).commands(),
                                       [this](const Request& request, ReplyFunction reply) {
-                                        admin().handle(request, std::move(reply));
+                                        worker(0).admin().handle(request, std::move(reply));
                                       });
   if (!control) return control.error();
   control_ = *std::move(control);
-  return open();
+  if (auto opened = open(); !opened) return opened;
+  std::vector<Admin::Other> others;
+  for (std::size_t i = 1; i < workers(); ++i) {
+    others.push_back({&worker(i).commands(), &worker(i).admin()});
+  }
+  worker(0).admin().set_others(std::move(others));
+  return {};
 }
 
 int Daemon::run() {
   if (auto started = start(); !started) {
-    base::log_error(program_ + ": " + started.error().text());
+    base::log_error(process_.program + ": " + started.error().text());
     control_.reset();
     return 1;
   }
   notify_ready();
-  DataLoop loop(*this, adapter_, carriers_, *control_, commands_, clock_,
-                may_busy_poll(common_, processors_of_this_thread()));
-  const base::Status ended = loop.run();
-  if (!ended) base::log_error(program_ + ": " + ended.error().text());
-  notify_stopping();
+  run_workers();
   control_.reset();
-  stop(clock_.now());
-  return ended ? 0 : 1;
+  return has_failed_ ? 1 : 0;
+}
+
+void Daemon::run_workers() {
+  const auto queues = static_cast<std::uint32_t>(workers());
+  if (queues < queues_wanted()) {
+    base::log_info(process_.program + ": " + std::to_string(queues) + " of " +
+                   std::to_string(queues_wanted()) + " queues could be opened");
+  }
+  const Processors bound = processors_to_bind(common_, allowed_, queues);
+  const bool never_sleeps = may_busy_poll(common_, allowed_.size(), queues);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < queues; ++i) {
+    threads.emplace_back([&, i] { run_worker(i, bound, never_sleeps); });
+  }
+  run_worker(0, bound, never_sleeps);
+  notify_stopping();
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Runs in the data thread of the queue.
+void Daemon::run_worker(std::size_t queue, const Processors& bound, bool never_sleeps) {
+  const auto processor = processor_of_queue(bound, static_cast<std::uint32_t>(queue));
+  const base::Status ended = worker(queue).run(*control_, processor, never_sleeps);
+  if (ended) return;
+  // Several queues find the same interface deleted: one line.
+  if (!has_failed_.exchange(true)) {
+    base::log_error(process_.program + ": " + ended.error().text());
+  }
+  control_->request_stop();
+}
+
+std::uint32_t Daemon::queues_at(const Endpoint& endpoint, std::uint32_t queues) {
+  for (std::uint32_t i = 1; i < queues; ++i) {
+    if (const auto at = endpoint.of_queue(i); !at) {
+      base::log_warn(at.error().text() + ": continuing with fewer queues");
+      return i;
+    }
+  }
+  return queues;
 }
 
 }  // namespace splitnic::control

@@ -1,56 +1,59 @@
-// The process of splitnic-host and splitnic-iou: clock, control socket, carriers, adapter and data
-// loop. A program derives from it, opens its frame ports and fabric in open(), and is the module
-// that the loop drives. Two threads: the data thread, which calls run(), and the control thread,
-// which owns signals and the control socket and reaches the data thread by `commands_`.
+// The process of splitnic-host and splitnic-iou: the control thread, which owns signals and the
+// control socket, and the workers, one per queue. The main thread opens all of them and then is the
+// data thread of queue 0; each of the others gets a thread. A program derives from it and owns its
+// workers. Thread: the main thread.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 
-#include "base/clock.h"
-#include "base/random.h"
 #include "base/status.h"
-#include "control/command_queue.h"
 #include "control/control_thread.h"
-#include "control/daemon/admin.h"
-#include "control/daemon/carriers.h"
 #include "control/daemon/common_options.h"
-#include "control/daemon/module.h"
-#include "fabric_emul/verbs/adapter.h"
+#include "control/daemon/processors.h"
+#include "control/daemon/worker.h"
+#include "control/values.h"
 
 namespace splitnic::control {
 
-class Daemon : public Module {
+class Daemon {
  public:
+  virtual ~Daemon() = default;
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
   // Runs until a stop is requested and returns the exit status. The control socket exists before
-  // open() is called. An error is one line of the log.
+  // open() is called. An error of a worker stops all of them, and is one line of the log.
   int run();
 
  protected:
-  // `common` outlives this. `limits` are those of the adapter.
-  Daemon(std::string program, const CommonOptions& common, const fabric::AdapterLimits& limits);
+  // `common` outlives this.
+  Daemon(std::string program, const CommonOptions& common);
 
+  // One before open() is called, and then one per queue, in their order.
+  virtual std::size_t workers() const = 0;
+  virtual Worker& worker(std::size_t queue) = 0;
+  // Opens the frame ports and the fabric of as many queues as there can be, up to queues_wanted().
   virtual base::Status open() = 0;
-  virtual Admin& admin() = 0;
 
-  // Gives the adapter a port over a carrier. The port is the common one with what `config` adds
-  // about listening; `role` distinguishes the ports of one node.
-  base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
-                                       const std::string& role, bool is_shm);
-
-  base::SystemClock clock_;
-  base::OsRandom random_;
-  const CommonOptions& common_;
-  Carriers carriers_;
-  fabric::Adapter adapter_;
+  const Process& process() const { return process_; }
+  std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }
+  // Returns the number of queues, up to `queues`, that have an endpoint. If these are fewer, that
+  // is logged.
+  static std::uint32_t queues_at(const Endpoint& endpoint, std::uint32_t queues);
 
  private:
   base::Status start();
+  void run_workers();
+  void run_worker(std::size_t queue, const Processors& bound, bool never_sleeps);
 
-  const std::string program_;
-  const std::uint64_t instance_;
-  CommandQueue commands_;
+  const CommonOptions& common_;
+  const Process process_;
+  const Processors allowed_;
   std::unique_ptr<ControlThread> control_;
+  std::atomic<bool> has_failed_{false};
 };
 
 }  // namespace splitnic::control

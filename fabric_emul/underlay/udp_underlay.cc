@@ -120,9 +120,9 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
     family = UdpAddress(*local).family();
   }
   if (base::Status status = open_socket(family); !status) return status;
-  set_buffers(config.buffer_bytes);
+  set_buffers(config);
   segment_ = config.segment;
-  if (config.gather && !set_option(fd_.get(), SOL_UDP, UDP_GRO, 1)) {
+  if (config.gather && !set_option(fd_.get(), SOL_UDP, UDP_GRO, 1) && config.reports_limits) {
     base::log_warn("this kernel has no UDP_GRO: datagrams come one by one");
   }
   if (base::Status status = bind_to(config, family); !status) return status;
@@ -180,9 +180,9 @@ base::Status UdpUnderlay::bind_to(const UdpConfig& config, int family) {
   return base::Error::from_errno(what, error);
 }
 
-void UdpUnderlay::set_buffers(std::size_t bytes) {
+void UdpUnderlay::set_buffers(const UdpConfig& config) {
   const int fd = fd_.get();
-  const int wanted = static_cast<int>(bytes);
+  const int wanted = static_cast<int>(config.buffer_bytes);
   // FORCE needs CAP_NET_ADMIN; without it the system clamps to net.core.rmem_max.
   if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, wanted)) {
     set_option(fd, SOL_SOCKET, SO_RCVBUF, wanted);
@@ -193,7 +193,8 @@ void UdpUnderlay::set_buffers(std::size_t bytes) {
   // The kernel doubles the requested size, for its own bookkeeping.
   const int got = get_option(fd, SOL_SOCKET, SO_RCVBUF);
   receive_buffer_bytes_ = got > 0 ? static_cast<std::size_t>(got) / 2 : 0;
-  if (receive_buffer_bytes_ < std::min(bytes, kBufferBytesMin)) {
+  const std::size_t bytes_min = std::min(config.buffer_bytes, kBufferBytesMin);
+  if (receive_buffer_bytes_ < bytes_min && config.reports_limits) {
     base::log_warn(
         fmt::format("UDP receive buffer is {} bytes only: loss is likely at speed; raise "
                     "net.core.rmem_max to {}",

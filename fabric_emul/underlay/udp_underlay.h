@@ -28,6 +28,8 @@ struct UdpConfig {
   std::size_t buffer_bytes = 8 << 20;
   bool segment = true;  // false: never UDP_SEGMENT
   bool gather = true;   // false: never UDP_GRO
+  // Logs which of these the system does not have. false: another socket of the program does.
+  bool reports_limits = true;
 };
 
 class UdpUnderlay final : public Underlay {
@@ -57,7 +59,7 @@ class UdpUnderlay final : public Underlay {
   base::Status set_up(const UdpConfig& config);
   base::Status open_socket(int family);
   base::Status bind_to(const UdpConfig& config, int family);
-  void set_buffers(std::size_t bytes);
+  void set_buffers(const UdpConfig& config);
   // udp_batch.cc
   SendStatus send_segmented(const PeerAddress& to, base::Bytes bytes, std::size_t stride);
   SendStatus send_each(const PeerAddress& to, base::Bytes bytes, std::size_t stride);

@@ -64,7 +64,9 @@ TEST(HostOptionsTest, defaults) {
   EXPECT_EQ(o.fabric_device, "");
   EXPECT_EQ(o.nic, 0U);
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kStable);
-  EXPECT_EQ(o.queues, 1U);
+  EXPECT_FALSE(o.common.queues.has_value()) << "as many as there are processors";
+  EXPECT_EQ(o.common.processors, control::Processors{});
+  EXPECT_FALSE(o.common.is_never_bound);
   EXPECT_EQ(o.idle_release, 0U);
   EXPECT_EQ(o.common.pair.mode, messaging::Mode::kRdma);
   EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{1024, 2048}, {64, 65536}}));
@@ -93,7 +95,9 @@ TEST(HostOptionsTest, every_option) {
                                   "--mac",
                                   "02:00:00:00:00:01",
                                   "--queues",
-                                  "1",
+                                  "3",
+                                  "--cpus",
+                                  "4-5,1",
                                   "--mode",
                                   "send",
                                   "--pool",
@@ -132,6 +136,8 @@ TEST(HostOptionsTest, every_option) {
       << "given ones replace the default, smallest size first";
   EXPECT_EQ(o.common.port.mcp_wanted, 256);
   EXPECT_EQ(o.common.port.profile, fabric::LinkProfile::kFull);
+  EXPECT_EQ(o.common.queues, 3U);
+  EXPECT_EQ(o.common.processors, (control::Processors{4, 5, 1}));
   EXPECT_TRUE(o.common.is_busy_polling);
   EXPECT_EQ(o.common.mtu, 9000U);
   EXPECT_EQ(o.common.name(), "desk");
@@ -175,11 +181,11 @@ TEST(HostOptionsTest, help_and_version) {
   EXPECT_FALSE(help.options.has_value());
   EXPECT_EQ(help.exit_code, 0);
   for (const char* name :
-       {"--connect",      "--tap",         "--keep-tap",  "--fabric-dev",   "--nic",
-        "--mac",          "--queues",      "--mode",      "--pool",         "--cell",
-        "--busy-poll",    "--mtu",         "--name",      "--insecure-lab", "--send-threshold",
-        "--control",      "--config",      "--log-level", "--capture",      "--version",
-        "--link-profile", "--idle-release"}) {
+       {"--connect",      "--tap",          "--keep-tap",  "--fabric-dev",   "--nic",
+        "--mac",          "--queues",       "--mode",      "--pool",         "--cell",
+        "--busy-poll",    "--mtu",          "--name",      "--insecure-lab", "--send-threshold",
+        "--control",      "--config",       "--log-level", "--capture",      "--version",
+        "--link-profile", "--idle-release", "--cpus",      "--no-pin"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -200,6 +206,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--nic", {"-1", "256", "x"}},
       {"--mac", {"01:00:00:00:00:01", "x", "00:00:00:00:00:00"}},
       {"--queues", {"0", "9", "x", "-1"}},
+      {"--cpus", {"x", ",", "0,", "1-0", "1024", "-1", "0-1-2"}},
       {"--idle-release", {"-1", "x", "1.5", "86401"}},
       {"--mode", {"push", "RDMA"}},
       {"--pool", {"x", "1024", "0x2048", "1024x70000"}},
@@ -223,12 +230,18 @@ TEST(HostOptionsTest, pools_have_a_limit_in_all) {
   expect_refused(with({"--pool", "65536x2048", "--pool", "1x65536"}), 2, "256 pools");
 }
 
-TEST(HostOptionsTest, queues_are_1_to_8_and_not_of_the_send_mode) {
-  EXPECT_EQ(with({"--queues", "8"}).options->queues, 8U);
-  EXPECT_TRUE(with({"--queues", "1", "--mode", "send"}).options.has_value());
-  expect_refused(with({"--queues", "2", "--mode", "send"}), 2, "--queues 2");
-  const ConfigFile file("queues = 3\n");
-  EXPECT_EQ(with({"--config", file.path()}).options->queues, 3U);
+TEST(HostOptionsTest, queues_and_processors) {
+  EXPECT_EQ(with({"--queues", "8"}).options->common.queues, 8U);
+  EXPECT_EQ(with({"--queues", "2", "--mode", "send"}).options->common.queues, 2U);
+  EXPECT_TRUE(with({"--no-pin"}).options->common.is_never_bound);
+  expect_refused(with({"--no-pin", "--cpus", "0"}), 2, "--no-pin");
+  const ConfigFile file("queues = 3\ncpus = \"0,2-3\"\n");
+  const auto outcome = with({"--config", file.path()});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  EXPECT_EQ(outcome.options->common.queues, 3U);
+  EXPECT_EQ(outcome.options->common.processors, (control::Processors{0, 2, 3}));
+  const ConfigFile free("no-pin = true\n");
+  EXPECT_TRUE(with({"--config", free.path()}).options->common.is_never_bound);
 }
 
 TEST(HostOptionsTest, what_this_release_lacks_is_1_in_one_line) {

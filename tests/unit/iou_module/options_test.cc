@@ -81,6 +81,10 @@ TEST(IouOptionsTest, every_option) {
                                   "16x4096",
                                   "--cell",
                                   "1024",
+                                  "--queues",
+                                  "2",
+                                  "--cpus",
+                                  "0,3",
                                   "--busy-poll",
                                   "--mtu",
                                   "1400",
@@ -110,6 +114,8 @@ TEST(IouOptionsTest, every_option) {
   EXPECT_EQ(o.common.pair.mode, messaging::Mode::kSend);
   EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{16, 4096}}));
   EXPECT_EQ(o.common.port.mcp_wanted, 1024);
+  EXPECT_EQ(o.common.queues, 2U);
+  EXPECT_EQ(o.common.processors, (control::Processors{0, 3}));
   EXPECT_TRUE(o.common.is_busy_polling);
   EXPECT_EQ(o.common.mtu, 1400U);
   EXPECT_EQ(o.common.name(), "rack");
@@ -149,9 +155,10 @@ TEST(IouOptionsTest, help_and_version) {
   const auto help = parse_all({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* name :
-       {"--lan", "--listen", "--max-hosts", "--allow", "--lan-mtu", "--mode", "--pool", "--cell",
-        "--busy-poll", "--mtu", "--name", "--insecure-lab", "--send-threshold", "--control",
-        "--config", "--log-level", "--capture"}) {
+       {"--lan",       "--listen",       "--max-hosts",      "--allow",     "--lan-mtu",
+        "--mode",      "--pool",         "--cell",           "--busy-poll", "--mtu",
+        "--name",      "--insecure-lab", "--send-threshold", "--control",   "--config",
+        "--log-level", "--capture",      "--queues",         "--cpus",      "--no-pin"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -164,12 +171,15 @@ TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
   expect_refused(parse_all({"--insecure-lab", "--lan", "eth1", "--lan", "packet:eth1"}), 2,
                  "packet:eth1 is given twice");
   expect_refused(parse_all({"--lan", "eth1", "eth2", "--insecure-lab"}), 2, "eth2");
-  expect_refused(with({"--queues", "1"}), 2, "--queues");
+  expect_refused(with({"--tap", "nic0"}), 2, "--tap");
+  expect_refused(with({"--no-pin", "--cpus", "0"}), 2, "--no-pin");
   expect_refused(with({"--listen", "shm://x"}), 2, "twice");
   const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
       {"--lan", {"usb:eth1", "a/b", "file:x"}},
       {"--listen", {"0.0.0.0:7471", "udp://name:7471", "udp://127.0.0.1:0", "shm://"}},
       {"--max-hosts", {"0", "4097", "-1", "x"}},
+      {"--queues", {"0", "9", "x"}},
+      {"--cpus", {"1-", "0 1"}},
       {"--allow", {"192.0.2.1/24", "name", "192.0.2.0/33"}},
       {"--lan-mtu", {"change"}},
       {"--mode", {"both"}},

@@ -1,56 +1,102 @@
 #include "control/daemon/common_options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-
-#include <thread>
 
 namespace splitnic::control {
 namespace {
+
+using ::testing::HasSubstr;
 
 struct Seen {
   bool may = false;
   std::string log;
 };
 
-Seen ask_on(int processors, bool is_asked_for) {
+Seen ask_on(std::size_t processors, std::uint32_t queues, bool is_asked_for) {
   CommonOptions common;
   common.is_busy_polling = is_asked_for;
   Seen seen;
   ::testing::internal::CaptureStderr();
-  seen.may = may_busy_poll(common, processors);
+  seen.may = may_busy_poll(common, processors, queues);
   seen.log = ::testing::internal::GetCapturedStderr();
   return seen;
 }
 
-TEST(CommonOptionsTest, the_processors_are_those_that_the_thread_may_run_on) {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
-  EXPECT_EQ(processors_of_this_thread(), CPU_COUNT(&all));
-  std::thread([] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(::sched_getcpu(), &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-    EXPECT_EQ(processors_of_this_thread(), 1);
-  }).join();
+TEST(CommonOptionsTest, busy_poll_leaves_a_processor_or_is_ignored_and_the_log_reports_it) {
+  for (const std::uint32_t queues : {1U, 2U, 4U}) {
+    for (const std::size_t processors : {std::size_t{1}, std::size_t{queues}}) {
+      const Seen none_left = ask_on(processors, queues, true);
+      EXPECT_FALSE(none_left.may);
+      EXPECT_THAT(none_left.log, HasSubstr("--busy-poll is left out"));
+      EXPECT_EQ(none_left.log.find('\n'), none_left.log.size() - 1);
+
+      const Seen not_asked = ask_on(processors, queues, false);
+      EXPECT_FALSE(not_asked.may);
+      EXPECT_EQ(not_asked.log, "");
+    }
+    for (const std::size_t processors : {std::size_t{0}, std::size_t{queues + 1}}) {  // 0: unknown
+      const Seen with_others = ask_on(processors, queues, true);
+      EXPECT_TRUE(with_others.may) << processors;
+      EXPECT_EQ(with_others.log, "") << processors;
+      EXPECT_FALSE(ask_on(processors, queues, false).may) << processors;
+    }
+  }
 }
 
-TEST(CommonOptionsTest, busy_poll_is_ignored_on_one_processor_and_the_log_reports_it) {
-  const Seen alone = ask_on(1, true);
-  EXPECT_FALSE(alone.may);
-  EXPECT_NE(alone.log.find("--busy-poll is left out"), std::string::npos) << alone.log;
+TEST(CommonOptionsTest, one_queue_per_processor_up_to_4_unless_a_number_is_given) {
+  CommonOptions common;
+  EXPECT_EQ(queues_to_open(common, {}), 1U) << "unknown";
+  EXPECT_EQ(queues_to_open(common, {5}), 1U);
+  EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 3U);
+  EXPECT_EQ(queues_to_open(common, {0, 1, 2, 3, 4, 5}), 4U);
+  common.queues = 8;
+  EXPECT_EQ(queues_to_open(common, {0}), 8U);
+}
 
-  const Seen not_asked = ask_on(1, false);
-  EXPECT_FALSE(not_asked.may);
-  EXPECT_EQ(not_asked.log, "");
+// The processors that threads are bound to, and what the log reports about it.
+struct Binding {
+  Processors processors;
+  std::string log;
+};
 
-  for (const int processors : {0, 2, 64}) {  // 0: unknown
-    const Seen with_others = ask_on(processors, true);
-    EXPECT_TRUE(with_others.may) << processors;
-    EXPECT_EQ(with_others.log, "") << processors;
-    EXPECT_FALSE(ask_on(processors, false).may) << processors;
-  }
+Binding binding_of(const CommonOptions& common, std::uint32_t queues) {
+  Binding binding;
+  ::testing::internal::CaptureStderr();
+  binding.processors = processors_to_bind(common, {1, 3}, queues);
+  binding.log = ::testing::internal::GetCapturedStderr();
+  return binding;
+}
+
+TEST(CommonOptionsTest, several_threads_are_bound_to_the_processors_that_they_may_use) {
+  CommonOptions common;
+  EXPECT_EQ(binding_of(common, 1).processors, Processors{}) << "one is not bound";
+  EXPECT_EQ(binding_of(common, 2).processors, (Processors{1, 3}));
+  EXPECT_EQ(binding_of(common, 2).log, "");
+  EXPECT_EQ(binding_of(common, 3).processors, (Processors{1, 3}));
+  EXPECT_THAT(binding_of(common, 3).log, HasSubstr("3 data threads share 2 of the processors"));
+
+  common.is_never_bound = true;
+  EXPECT_EQ(binding_of(common, 3).processors, Processors{});
+  EXPECT_EQ(binding_of(common, 3).log, "");
+}
+
+TEST(CommonOptionsTest, cpus_are_used_as_given) {
+  CommonOptions common;
+  common.processors = {7, 7, 2};
+  EXPECT_EQ(binding_of(common, 1).processors, (Processors{7, 7, 2}));
+  EXPECT_EQ(binding_of(common, 1).log, "");
+  EXPECT_THAT(binding_of(common, 4).log, HasSubstr("a longer --cpus"));
+}
+
+TEST(CommonOptionsTest, cpus_and_no_pin_contradict_each_other) {
+  CommonArguments typed;
+  typed.processors = "0";
+  EXPECT_EQ(check_common_options(typed, "n").value().processors, Processors{0});
+  typed.is_never_bound = true;
+  const auto refused = check_common_options(typed, "n");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("--no-pin: --cpus"));
 }
 
 TEST(CommonOptionsTest, pool) {

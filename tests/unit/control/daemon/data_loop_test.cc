@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "tests/support/adapter_pair.h"
 #include "tests/support/temp_folder.h"
+#include "tests/unit/control/daemon/event_port.h"
 
 namespace splitnic::control {
 namespace data_loop_test {
@@ -23,38 +24,6 @@ using namespace std::chrono_literals;
 
 // Shorter than the longest sleep of the poller, 10 s: only a wait that nothing ended takes longer.
 constexpr auto kPatience = 9s;
-
-base::UniqueFd make_event() { return base::UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
-
-class EventPort final : public lan::FramePort {
- public:
-  EventPort(std::string name, base::UniqueFd input_fd)
-      : input(std::move(input_fd)), name_(std::move(name)) {}
-
-  lan::ReadBatch read(lan::FrameRing& /*ring*/, std::span<base::Bytes> /*out*/) override {
-    return {};
-  }
-  std::size_t write(std::span<const base::Bytes> frames) override { return frames.size(); }
-  int fd() const override { return input.get(); }
-  int event_fd() const override { return events.get(); }
-  bool is_gone() const override { return gone; }
-  lan::PortState state() override { return {}; }
-  base::Status set_mtu(std::uint32_t /*mtu*/) override { return {}; }
-  base::Status set_mac(const lan::MacAddress& /*mac*/) override { return {}; }
-  base::Status set_promiscuous(bool /*on*/) override { return {}; }
-  base::Status set_carrier(bool /*up*/) override { return {}; }
-  std::uint32_t offloads() const override { return 0; }
-  base::Status set_offloads(std::uint32_t /*mask*/) override { return {}; }
-  std::string name() const override { return name_; }
-  void visit_counters(const base::CounterVisitor& /*visitor*/) const override {}
-
-  base::UniqueFd input;
-  base::UniqueFd events = make_event();
-  bool gone = false;
-
- private:
-  std::string name_;
-};
 
 // Two ports: one with a descriptor, and one that is always ready, as a capture file is.
 class TestModule final : public Module {

@@ -36,6 +36,10 @@ TEST(UdpUnderlayTest, a_kernel_without_gro_is_logged_and_works) {
     const auto listener = UdpUnderlay::open(at);
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("no UDP_GRO"));
     ASSERT_TRUE(listener);
+    at.reports_limits = false;
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(UdpUnderlay::open(at));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "another socket has reported it";
     UdpConfig to;
     to.connect = (*listener)->name_of((*listener)->local_address());
     to.gather = false;  // if requested, it would be logged again

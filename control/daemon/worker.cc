@@ -1,0 +1,66 @@
+#include "control/daemon/worker.h"
+
+#include <pthread.h>
+
+#include "base/log.h"
+#include "control/daemon/data_loop.h"
+#include "control/identity.h"
+#include "messaging/connection.h"
+
+namespace splitnic::control {
+namespace {
+
+fabric::AdapterLimits with_options(fabric::AdapterLimits limits, const CommonOptions& common) {
+  limits.predicts_headers = common.predicts_headers;
+  return limits;
+}
+
+// One thread writes a file.
+std::string capture_path(const CommonOptions& common, std::uint32_t queue) {
+  if (common.capture_path.empty() || queue == 0) return common.capture_path;
+  return common.capture_path + "." + std::to_string(queue);
+}
+
+}  // namespace
+
+Worker::Worker(const Process& process, const CommonOptions& common,
+               const fabric::AdapterLimits& limits, std::uint32_t queue)
+    : common_(common),
+      carriers_(process.program, capture_path(common, queue), clock_),
+      adapter_(with_options(limits, common), random_),
+      instance_(process.instance),
+      queue_(queue) {}
+
+base::Result<fabric::Port*> Worker::add_port(fabric::Underlay& underlay, fabric::PortConfig config,
+                                             const std::string& role, bool is_shm) {
+  config.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
+  config.instance = instance_;
+  config.crc_head_only = is_shm;
+  return adapter_.add_port(underlay, config);
+}
+
+messaging::PairConfig Worker::pair_config(std::uint32_t queues) const {
+  messaging::PairConfig config = messaging::share_of(common_.pair, queues);
+  config.queues = 1;
+  return config;
+}
+
+base::Status Worker::run(const ControlThread& control, std::optional<std::uint32_t> processor,
+                         bool never_sleeps) {
+  // The main thread keeps the name of the process.
+  if (queue_ > 0)
+    ::pthread_setname_np(::pthread_self(), ("queue-" + std::to_string(queue_)).c_str());
+  if (processor) {
+    if (auto bound = bind_this_thread(*processor); !bound) {
+      base::log_warn("queue " + std::to_string(queue_) + " is not bound: " + bound.error().text() +
+                     ": name processors that are online and allowed with --cpus, or give --no-pin");
+    }
+  }
+  DataLoop loop(*this, adapter_, carriers_, control, commands_, clock_, never_sleeps);
+  base::Status ended = loop.run();
+  commands_.close();  // their requests get their replies now
+  stop(clock_.now());
+  return ended;
+}
+
+}  // namespace splitnic::control

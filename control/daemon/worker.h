@@ -1,0 +1,67 @@
+// A data thread of splitnic-host or splitnic-iou with all that belongs to it: clock, random
+// numbers, carriers, adapter, commands, Admin, and the module that its loop drives. A program with
+// several queues has a worker for each, and the workers share nothing
+// (docs/adr/0006-a-queue-is-whole.md). A program derives from it. Threads: it is made, opened and
+// destroyed in the main thread; run() is the body of its data thread; commands().post() is for any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "control/command_queue.h"
+#include "control/control_thread.h"
+#include "control/daemon/admin.h"
+#include "control/daemon/carriers.h"
+#include "control/daemon/common_options.h"
+#include "control/daemon/module.h"
+#include "fabric_emul/verbs/adapter.h"
+
+namespace splitnic::control {
+
+// Common to the workers of a process, which are one node to its peers.
+struct Process {
+  std::string program;
+  std::uint64_t instance;  // of its ports: another one at each start
+};
+
+class Worker : public Module {
+ public:
+  std::uint32_t queue() const { return queue_; }
+  CommandQueue& commands() { return commands_; }
+  virtual Admin& admin() = 0;
+
+  // Runs the data loop until a stop is requested, and then stops the module. Binds the thread to
+  // `processor`, if there is one and the kernel allows it; that it does not is logged.
+  // REQUIRES that everything is open. An error: the loop ended by it.
+  base::Status run(const ControlThread& control, std::optional<std::uint32_t> processor,
+                   bool never_sleeps);
+
+ protected:
+  // `common` outlives this. `limits` are those of the adapter.
+  Worker(const Process& process, const CommonOptions& common, const fabric::AdapterLimits& limits,
+         std::uint32_t queue);
+
+  // Gives the adapter a port over a carrier. The port is the common one with what `config` adds
+  // about listening; `role` distinguishes the ports of one node.
+  base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
+                                       const std::string& role, bool is_shm);
+  // Returns the configuration of a connection of one queue, one of the `queues` of the process.
+  messaging::PairConfig pair_config(std::uint32_t queues) const;
+
+  base::SystemClock clock_;
+  base::OsRandom random_;
+  const CommonOptions& common_;
+  Carriers carriers_;
+  fabric::Adapter adapter_;
+
+ private:
+  const std::uint64_t instance_;
+  const std::uint32_t queue_;
+  CommandQueue commands_;
+};
+
+}  // namespace splitnic::control

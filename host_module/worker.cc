@@ -1,0 +1,85 @@
+#include "host_module/worker.h"
+
+#include "base/log.h"
+#include "host_module/local_addresses.h"
+#include "host_module/route_check.h"
+
+namespace splitnic::host {
+namespace {
+
+constexpr base::Duration kSilenceMax = std::chrono::seconds(3);
+
+fabric::AdapterLimits adapter_limits() {
+  fabric::AdapterLimits limits;
+  limits.profile = fabric::MrwtProfile::kStrictWindows;  // the peer reaches windows only
+  return limits;
+}
+
+}  // namespace
+
+HostWorker::HostWorker(const control::Process& process, const HostOptions& options,
+                       std::uint32_t queue)
+    : Worker(process, options.common, adapter_limits(), queue),
+      options_(options),
+      admin_(options, clock_,
+             [this](const base::CounterVisitor& visitor) { carriers_.visit_counters(visitor); }) {}
+
+base::Result<std::uint32_t> HostWorker::open_fabric() {
+  const auto unit = options_.connect.of_queue(queue());
+  if (!unit) return unit.error();
+  auto carrier = control::connect_carrier(*unit, {.bind_device = options_.fabric_device,
+                                                  .has_no_gso = options_.common.has_no_gso,
+                                                  .reports_limits = queue() == 0});
+  if (!carrier) return carrier.error().within("connecting to " + unit->text());
+  if (options_.is_tap() && interface_of(carrier->local) == options_.tap.interface) {
+    return base::Error("the route to " + unit->text() + " leads through " + options_.tap.interface +
+                       " itself: give the fabric a separate route, or --fabric-dev");
+  }
+  unit_address_ = carrier->peer;
+  const auto underlay = carriers_.add(*std::move(carrier), unit->text());
+  if (!underlay) return underlay.error();
+  const auto port = add_port(**underlay, options_.common.port, "host", unit->is_shm());
+  if (!port) return port.error();
+  fabric_ = *port;
+  return static_cast<std::uint32_t>(fabric_->batch_payload_max(unit_address_));
+}
+
+void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues) {
+  tap_ = std::move(port);
+  host_ = std::make_unique<Host>(host_config(queues), adapter_, *tap_, random_);
+  admin_.attach(*host_, *tap_);
+  link_ = &fabric_->connect(unit_address_, clock_.now());
+  if (queue() == 0) silent_at_ = clock_.now() + kSilenceMax;  // one line per process
+}
+
+HostConfig HostWorker::host_config(std::uint32_t queues) const {
+  HostConfig config;
+  config.pair = pair_config(queues);
+  config.pair.nic = options_.nic;
+  config.takes_lan_mac = options_.mac.kind == MacChoice::Kind::kNic;
+  config.mtu = options_.common.mtu;
+  config.idle_release = std::chrono::seconds(options_.idle_release);
+  if (options_.is_tap()) {
+    config.addresses = [name = options_.tap.interface] { return local_addresses(name); };
+  }
+  return config;
+}
+
+bool HostWorker::step(base::Time now) {
+  const bool made_progress = host_->step(now, is_readable_);
+  if (now >= silent_at_) {
+    silent_at_ = base::kNever;
+    warn_of_silence();
+  }
+  return made_progress;
+}
+
+// Nothing has been heard since the start; the attempts continue.
+void HostWorker::warn_of_silence() const {
+  if (host_->link() != nullptr || link_->refusal() != fabric::InitReason::kNone) return;
+  base::log_warn("no reply from " + link_->peer_name() +
+                 ", still trying: is splitnic-iou running there, do firewalls let its UDP port "
+                 "pass, and does its --allow, if it has one, name this machine?");
+}
+
+}  // namespace splitnic::host

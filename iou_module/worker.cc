@@ -1,0 +1,63 @@
+#include "iou_module/worker.h"
+
+namespace splitnic::iou {
+
+IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
+                     std::uint32_t queue)
+    : Worker(process, options.common, adapter_limits(options.max_hosts), queue),
+      options_(options),
+      admin_(options, clock_,
+             [this](const base::CounterVisitor& visitor) { visit_carriers(visitor); }) {}
+
+base::Status IouWorker::listen() {
+  for (const control::Endpoint& endpoint : options_.listen) {
+    const auto at = endpoint.of_queue(queue());
+    if (!at) return at.error();
+    if (auto opened = listen_at(*at); !opened)
+      return opened.error().within("listening on " + at->text());
+  }
+  return {};
+}
+
+base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
+  auto carrier = control::listen_carrier(endpoint, {.has_no_gso = options_.common.has_no_gso,
+                                                    .reports_limits = queue() == 0,
+                                                    .clients_max = options_.max_hosts});
+  if (!carrier) return carrier.error();
+  const auto added = carriers_.add(*std::move(carrier), endpoint.text());
+  if (!added) return added.error();
+  fabric::Underlay* underlay = *added;
+  if (!endpoint.is_shm()) {  // shm hosts have no address
+    gates_.push_back(std::make_unique<AllowUnderlay>(*underlay, options_.allow));
+    underlay = gates_.back().get();
+  }
+  fabric::PortConfig config = options_.common.port;
+  config.listens = true;
+  config.links_max = options_.max_hosts;
+  const std::string role = "iou/" + std::to_string(carriers_.all().size());
+  const auto port = add_port(*underlay, config, role, endpoint.is_shm());
+  return port ? base::Status() : port.error();
+}
+
+void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues) {
+  lans_ = std::move(lans);
+  std::vector<lan::FramePort*> ports;
+  for (const auto& lan : lans_) ports.push_back(lan.get());
+  unit_ = std::make_unique<Iou>(unit_config(queues), adapter_, ports, random_);
+  admin_.attach(*unit_);
+}
+
+IouConfig IouWorker::unit_config(std::uint32_t queues) const {
+  IouConfig config;
+  config.hosts_max = options_.max_hosts;
+  config.policy.mtu_follows = options_.follows_lan_mtu;
+  config.host.pair = pair_config(queues);
+  return config;
+}
+
+void IouWorker::visit_carriers(const base::CounterVisitor& visitor) const {
+  carriers_.visit_counters(visitor);
+  for (const auto& gate : gates_) visitor("iou.allow.drop.address", gate->refused());
+}
+
+}  // namespace splitnic::iou

@@ -1,0 +1,57 @@
+// A queue of the I/O unit: endpoints at which the same queue of each host attaches, a queue of each
+// LAN NIC, and the Iou between them. Threads: as for control::Worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "control/daemon/worker.h"
+#include "iou_module/admin.h"
+#include "iou_module/allow_underlay.h"
+#include "iou_module/iou.h"
+#include "iou_module/options.h"
+
+namespace splitnic::iou {
+
+class IouWorker final : public control::Worker {
+ public:
+  // `options` outlives this.
+  IouWorker(const control::Process& process, const IouOptions& options, std::uint32_t queue);
+
+  // Listens at queue queue() of every --listen. An error: at one of them it cannot.
+  base::Status listen();
+  // Takes its queue of each LAN NIC and serves hosts, as one of `queues`. REQUIRES that listen()
+  // succeeded.
+  void start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues);
+
+  control::Admin& admin() override { return admin_; }
+  std::size_t ports() const override { return unit_->nics().size(); }
+  lan::FramePort& port(std::size_t index) override { return nic(index).port(); }
+  bool wants_input(std::size_t index) override { return nic(index).wants_input(); }
+  bool wants_output(std::size_t index) override { return nic(index).wants_output(); }
+  void on_port_event(std::size_t index, base::Time) override { nic(index).on_event(); }
+  void set_readable(std::size_t index, bool is_readable) override {
+    nic(index).set_readable(is_readable);
+  }
+  bool step(base::Time now) override { return unit_->step(now); }
+  base::Time deadline() const override { return unit_->deadline(); }
+  std::uint64_t bytes_processed() const override { return unit_->bytes_processed(); }
+  void begin_stop() override { unit_->begin_stop(); }
+  bool is_drained() const override { return unit_->is_drained(); }
+  void stop(base::Time now) override { unit_->stop(now); }
+
+ private:
+  LanNic& nic(std::size_t index) { return *unit_->nics()[index]; }
+  base::Status listen_at(const control::Endpoint& endpoint);
+  IouConfig unit_config(std::uint32_t queues) const;
+  void visit_carriers(const base::CounterVisitor& visitor) const;
+
+  const IouOptions& options_;
+  Admin admin_;
+  std::vector<std::unique_ptr<AllowUnderlay>> gates_;
+  std::vector<std::unique_ptr<lan::FramePort>> lans_;
+  std::unique_ptr<Iou> unit_;
+};
+
+}  // namespace splitnic::iou

@@ -1,0 +1,87 @@
+// A queue of the host: with whom it connects and what it captures.
+#include "host_module/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "lan_bridge/ports/port_factory.h"
+#include "tests/support/temp_folder.h"
+
+namespace splitnic::host {
+namespace worker_test {
+
+using ::testing::HasSubstr;
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  WorkerTest() {
+    EXPECT_EQ(::setenv("SPLITNIC_SHM_DIR", folder_.path().c_str(), 1), 0);
+    options_.connect = control::parse_endpoint("shm://lab").value();
+    options_.tap = control::parse_tap("file:," + folder_.path("out.pcap")).value();
+    options_.common.pair.node_name = "desk";
+  }
+  ~WorkerTest() override { ::unsetenv("SPLITNIC_SHM_DIR"); }
+
+  std::unique_ptr<lan::FramePort> file() {
+    return lan::open_port(options_.tap.text, {}, clock_).value();
+  }
+  static control::Carrier listen(const char* at) {
+    return control::listen_carrier(control::parse_endpoint(at).value(), {}).value();
+  }
+  static bool is_reached(control::Carrier& listener) {
+    listener.underlay->may_sleep();  // as an owner that has slept: notices connections
+    EXPECT_FALSE(listener.underlay->receive());
+    return listener.shm->clients() > 0;
+  }
+
+  const support::TempFolder folder_;
+  const control::Process process_{"test", 1};
+  HostOptions options_;
+  base::SystemClock clock_;
+};
+
+TEST_F(WorkerTest, each_queue_connects_to_the_same_queue_of_the_unit) {
+  control::Carrier first = listen("shm://lab");
+  control::Carrier second = listen("shm://lab.1");
+  HostWorker worker(process_, options_, 1);
+  EXPECT_GT(worker.open_fabric().value(), 1500U);
+  EXPECT_TRUE(is_reached(second));
+  EXPECT_FALSE(is_reached(first));
+}
+
+TEST_F(WorkerTest, a_port_beyond_the_last_is_an_error) {
+  options_.connect = control::parse_endpoint("udp://127.0.0.1:65535").value();
+  HostWorker worker(process_, options_, 1);
+  const auto refused = worker.open_fabric();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("port 65536"));
+}
+
+TEST_F(WorkerTest, no_two_queues_capture_to_one_file) {
+  options_.common.capture_path = folder_.path("all.pcapng");
+  HostWorker worker(process_, options_, 2);
+  ASSERT_TRUE(worker.open_fabric());
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("all.pcapng.2")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("all.pcapng")));
+}
+
+TEST_F(WorkerTest, it_serves_its_queue_of_the_interface_once_started) {
+  HostWorker worker(process_, options_, 1);
+  ASSERT_TRUE(worker.open_fabric());
+  auto port = file();
+  const lan::FramePort* const tap = port.get();
+  worker.start(std::move(port), 2);
+  ASSERT_EQ(worker.ports(), 1U);
+  EXPECT_EQ(&worker.port(0), tap);
+  std::string text;
+  worker.admin().handle({}, [&](const control::Reply& reply) { text = reply.text; });
+  EXPECT_THAT(text, HasSubstr("host desk: connecting\n"));
+  worker.begin_stop();
+  worker.stop(clock_.now());
+}
+
+}  // namespace worker_test
+}  // namespace splitnic::host
