@@ -3,7 +3,7 @@
 #   with_options.sh [--build FOLDER] [--only REGEX] [SWITCH...]
 #     --only    those checks, as of ctest -R: a switch of the fabric is the same for every LAN port, so over_packet
 #               shows most of it in half of the time
-#     SWITCH    one option of both programs; "--queues N" and "--no-uso" go to the host alone. A check that gives that
+#     SWITCH    one option of both programs; "--no-uso" goes to the host alone. A check that gives that
 #               option itself keeps its own.
 # Prints a line for each; exit status 1 if a check failed or was skipped, and names the file with the reason. About 9
 # minutes a switch, 5 with --only over_packet. Needs root.
@@ -18,9 +18,9 @@ switches=("$@")
 [ ${#switches[@]} -gt 0 ] || switches=("--queues 1" "--queues 2" --busy-poll --no-uso --no-gso --no-header-prediction "--cell 256")
 status=0
 for switch in "${switches[@]}"; do
-  # Only the host chooses the number of queues and what nic0 can do.
+  # Only the host chooses what nic0 can do.
   unit=$switch
-  case $switch in --queues* | --no-uso) unit= ;; esac
+  case $switch in --no-uso) unit= ;; esac
   log=$(mktemp)
   failed=0
   SPLITNIC_HOST_OPTIONS=$switch SPLITNIC_IOU_OPTIONS=$unit \
