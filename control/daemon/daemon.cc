@@ -74,7 +74,7 @@ void Daemon::run_worker(std::size_t queue, const Processors& bound, bool never_s
 std::uint32_t Daemon::queues_at(const Endpoint& endpoint, std::uint32_t queues) {
   for (std::uint32_t i = 1; i < queues; ++i) {
     if (const auto at = endpoint.of_queue(i); !at) {
-      base::log_warn(at.error().text() + ": continuing with fewer queues");
+      base::log_warn(at.error().text() + "; continuing with fewer queues");
       return i;
     }
   }
