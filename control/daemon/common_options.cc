@@ -239,7 +239,8 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
 std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed) {
   if (common.queues) return *common.queues;
   const auto processors = static_cast<std::uint32_t>(allowed.size());
-  return std::clamp(processors, 1U, kQueuesDefaultMax);
+  const std::uint32_t left = common.is_busy_polling && processors > 1 ? 1 : 0;
+  return std::clamp(processors - left, 1U, kQueuesDefaultMax);
 }
 
 Processors processors_to_bind(const CommonOptions& common, const Processors& allowed,

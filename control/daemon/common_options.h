@@ -75,7 +75,8 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
 
 // `allowed` are the processors of the process; none: unknown.
-// Returns the number of queues to open: --queues, or one per processor up to kQueuesDefaultMax.
+// Returns the number of queues to open: --queues, or one per processor up to kQueuesDefaultMax;
+// --busy-poll leaves one processor.
 std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed);
 // Returns the processors that the threads of `queues` queues are bound to, for
 // processor_of_queue(): --cpus, or those allowed; none if no thread is bound. If threads have to

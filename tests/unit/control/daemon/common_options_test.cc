@@ -50,6 +50,10 @@ TEST(CommonOptionsTest, one_queue_per_processor_up_to_4_unless_a_number_is_given
   EXPECT_EQ(queues_to_open(common, {5}), 1U);
   EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 3U);
   EXPECT_EQ(queues_to_open(common, {0, 1, 2, 3, 4, 5}), 4U);
+  common.is_busy_polling = true;
+  EXPECT_EQ(queues_to_open(common, {}), 1U);
+  EXPECT_EQ(queues_to_open(common, {5}), 1U);
+  EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 2U) << "so that it may busy-poll";
   common.queues = 8;
   EXPECT_EQ(queues_to_open(common, {0}), 8U);
 }
