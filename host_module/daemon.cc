@@ -1,5 +1,6 @@
 #include "host_module/daemon.h"
 
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -55,9 +56,12 @@ base::Status HostDaemon::open() {
   while (workers_.size() < ports->size()) {
     if (const auto opened = add_worker().open_fabric(); !opened) return opened.error();
   }
+  std::vector<HostWorker*> followers;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     workers_[i]->start(std::move((*ports)[i]), static_cast<std::uint32_t>(workers_.size()));
+    if (i > 0) followers.push_back(workers_[i].get());
   }
+  workers_.front()->lead(std::move(followers));
   return {};
 }
 
@@ -69,11 +73,9 @@ base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t g
     file.mac = tap.mac;
     return lan::open_queues(options_.tap.text, file, clock_, queues);
   }
-  auto opened = lan::TapPort::open(tap);
+  auto opened = lan::TapPort::open_queues(tap, queues);
   if (!opened) return opened.error();
-  Ports ports;
-  ports.push_back(*std::move(opened));
-  return ports;
+  return Ports(std::make_move_iterator(opened->begin()), std::make_move_iterator(opened->end()));
 }
 
 lan::TapOptions HostDaemon::tap_options(std::uint32_t gso_bytes_max) const {

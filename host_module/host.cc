@@ -309,7 +309,7 @@ void Host::on_link_up(fabric::Link& link) {
 }
 
 // The pair stays for when the path is back. The interface shows that the cable is out. The flows of
-// a further queue go on over others, so what it has not delivered must not follow later.
+// a additional queue go on over others, so what it has not delivered must not follow later.
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
   base::log_warn(label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
   nic_.on_link_lost();

@@ -41,7 +41,7 @@ struct HostConfig {
   base::Duration idle_release{};
   std::size_t tx_ring_bytes = 4 << 20;
   std::size_t tx_frames_max = 2048;
-  std::uint32_t queue = 0;  // that this is; a further one follows queue 0
+  std::uint32_t queue = 0;  // that this is; an additional one follows queue 0
 };
 
 enum class HostCounter {
@@ -59,7 +59,7 @@ enum class HostCounter {
   kPairUps,
   kPairDowns,
   kReleased,  // bytes of pools and ring, while idle
-  kQueueUps,  // connections of further queues
+  kQueueUps,  // connections of additional queues
   kQueueDowns,
   kCount_
 };
@@ -92,8 +92,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // Drops everything silently, as a killed process does (tests).
   void abandon(base::Time now);
 
-  // What this queue, 0, says to the others; and what a further queue hears. It connects only while
-  // queue 0 is configured and the I/O unit is the same process and has such a queue.
+  // What this queue, 0, says to the others; and what a additional queue hears. It connects only
+  // while queue 0 is configured and the I/O unit is the same process and has such a queue.
   QueueZero queue_zero() const;
   void follow(const QueueZero& state);
   // Whether the kernel gives this queue frames of the interface: always for queue 0, and for a
@@ -163,7 +163,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::uint32_t queues_;  // to request: fewer than configured once the peer has granted fewer
   bool pair_failed_ = false;
   fabric::Link* link_ = nullptr;
-  QueueZero queue_zero_;  // as a further queue last heard
+  QueueZero queue_zero_;  // as a additional queue last heard
   bool is_attached_;
   base::Time reads_from_ = base::kNever;  // kNever: it reads now
   base::Time retry_at_{};

@@ -1,4 +1,4 @@
-// What the further queues of a host follow: the state of queue 0, which owns the interface.
+// What the additional queues of a host follow: the state of queue 0, which owns the interface.
 // docs/adr/0006-a-queue-is-whole.md Plain values, passed between the data threads by message.
 #pragma once
 

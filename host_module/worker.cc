@@ -48,18 +48,41 @@ void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queue
   tap_ = std::move(port);
   host_ = std::make_unique<Host>(host_config(queues), adapter_, *tap_, random_);
   admin_.attach(*host_, *tap_);
-  link_ = &fabric_->connect(unit_address_, clock_.now());
-  if (queue() == 0) silent_at_ = clock_.now() + kSilenceMax;  // one line per process
+  if (queue() == 0) connect(clock_.now());
+}
+
+void HostWorker::connect(base::Time now) {
+  link_ = &fabric_->connect(unit_address_, now);
+  silent_at_ = now + kSilenceMax;
+}
+
+// Nothing is sent to an endpoint before the I/O unit has said that it has this queue: it may be
+// somebody else's.
+void HostWorker::follow(const QueueZero& state) {
+  if (link_ == nullptr && state.is_configured && queue() < state.queues) connect(clock_.now());
+  host_->follow(state);
+}
+
+// A follower that cannot take it now gets it in a later iteration.
+void HostWorker::tell_followers() {
+  const QueueZero state = host_->queue_zero();
+  if (state == told_) return;
+  bool is_told = true;
+  for (HostWorker* follower : followers_) {
+    is_told &= follower->commands().post([follower, state] { follower->follow(state); });
+  }
+  if (is_told) told_ = state;
 }
 
 HostConfig HostWorker::host_config(std::uint32_t queues) const {
   HostConfig config;
   config.pair = pair_config(queues);
   config.pair.nic = options_.nic;
-  config.takes_lan_mac = options_.mac.kind == MacChoice::Kind::kNic;
+  config.queue = queue();
+  config.takes_lan_mac = queue() == 0 && options_.mac.kind == MacChoice::Kind::kNic;
   config.mtu = options_.common.mtu;
   config.idle_release = std::chrono::seconds(options_.idle_release);
-  if (options_.is_tap()) {
+  if (options_.is_tap() && queue() == 0) {
     config.addresses = [name = options_.tap.interface] { return local_addresses(name); };
   }
   return config;
@@ -67,6 +90,7 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
 
 bool HostWorker::step(base::Time now) {
   const bool made_progress = host_->step(now, is_readable_);
+  tell_followers();
   if (now >= silent_at_) {
     silent_at_ = base::kNever;
     warn_of_silence();
@@ -77,6 +101,11 @@ bool HostWorker::step(base::Time now) {
 // Nothing has been heard since the start; the attempts continue.
 void HostWorker::warn_of_silence() const {
   if (host_->link() != nullptr || link_->refusal() != fabric::InitReason::kNone) return;
+  if (queue() > 0) {
+    base::log_warn("queue " + std::to_string(queue()) + ": no reply from " + link_->peer_name() +
+                   ", the other queues continue without it: do firewalls let this port pass?");
+    return;
+  }
   base::log_warn("no reply from " + link_->peer_name() +
                  ", still trying: is splitnic-iou running there, do firewalls let its UDP port "
                  "pass, and does its --allow, if it has one, name this machine?");

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "control/daemon/worker.h"
 #include "host_module/admin.h"
@@ -20,9 +22,12 @@ class HostWorker final : public control::Worker {
   // Opens the carrier to queue queue() of the I/O unit. Returns the number of bytes of one send
   // call. REQUIRES that the endpoint has this queue.
   base::Result<std::uint32_t> open_fabric();
-  // Takes its queue of the interface and begins to connect, as one of `queues`. REQUIRES that
-  // open_fabric() succeeded.
+  // Takes its queue of the interface, as one of `queues`. Queue 0 begins to connect; the others do
+  // when they hear of its state. REQUIRES that open_fabric() succeeded.
   void start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues);
+  // From now on these hear of each change of the state of this queue, which is queue 0. They
+  // outlive its thread.
+  void lead(std::vector<HostWorker*> followers) { followers_ = std::move(followers); }
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }
@@ -41,6 +46,9 @@ class HostWorker final : public control::Worker {
  private:
   HostConfig host_config(std::uint32_t queues) const;
   void warn_of_silence() const;
+  void connect(base::Time now);
+  void tell_followers();
+  void follow(const QueueZero& state);
 
   const HostOptions& options_;
   Admin admin_;
@@ -51,6 +59,8 @@ class HostWorker final : public control::Worker {
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;
   base::Time silent_at_ = base::kNever;
+  std::vector<HostWorker*> followers_;
+  QueueZero told_;  // to the followers
 };
 
 }  // namespace splitnic::host

@@ -35,6 +35,7 @@ class IouDaemon final : public control::Daemon {
 
   const IouOptions& options_;
   base::SystemClock clock_;
+  std::unique_ptr<QueueSet> queues_;
   std::vector<std::unique_ptr<IouWorker>> workers_;
 };
 
@@ -47,8 +48,10 @@ base::Status IouDaemon::open() {
   auto lans = open_lans(queues_of_endpoints());
   if (!lans) return lans.error();
   if (auto listening = listen(lans->size()); !listening) return listening;
+  queues_ = std::make_unique<QueueSet>(workers_.size());
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    workers_[i]->start(std::move((*lans)[i]), static_cast<std::uint32_t>(workers_.size()));
+    workers_[i]->start(std::move((*lans)[i]), static_cast<std::uint32_t>(workers_.size()),
+                       *queues_);
   }
   return {};
 }

@@ -49,7 +49,7 @@ enum class IouCounter {
   kRefusedOften,
   kRefusedQuarantine,
   kQuarantined,
-  kQueuesUp,  // connections of further queues
+  kQueuesUp,  // connections of additional queues
   kQueuesDown,
   kCount_
 };

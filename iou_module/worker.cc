@@ -39,18 +39,26 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
   return port ? base::Status() : port.error();
 }
 
-void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues) {
+void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues,
+                      QueueSet& all) {
   lans_ = std::move(lans);
   std::vector<lan::FramePort*> ports;
   for (const auto& lan : lans_) ports.push_back(lan.get());
-  unit_ = std::make_unique<Iou>(unit_config(queues), adapter_, ports, random_);
+  IouConfig config = unit_config(queues);
+  config.queue = queue();
+  config.siblings = all.of(queue());
+  unit_ = std::make_unique<Iou>(config, adapter_, ports, random_);
   admin_.attach(*unit_);
+  all.connect(queue(), [this](auto command) {
+    return commands().post([this, command = std::move(command)] { command(*unit_, clock_.now()); });
+  });
 }
 
 IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   IouConfig config;
   config.hosts_max = options_.max_hosts;
   config.policy.mtu_follows = options_.follows_lan_mtu;
+  config.policy.queues = queues;
   config.host.pair = pair_config(queues);
   return config;
 }

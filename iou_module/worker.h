@@ -11,6 +11,7 @@
 #include "iou_module/allow_underlay.h"
 #include "iou_module/iou.h"
 #include "iou_module/options.h"
+#include "iou_module/queue_set.h"
 
 namespace splitnic::iou {
 
@@ -21,9 +22,10 @@ class IouWorker final : public control::Worker {
 
   // Listens at queue queue() of every --listen. An error: at one of them it cannot.
   base::Status listen();
-  // Takes its queue of each LAN NIC and serves hosts, as one of `queues`. REQUIRES that listen()
-  // succeeded.
-  void start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues);
+  // Takes its queue of each LAN NIC and serves hosts, as one of `queues`; `all` has as many and
+  // outlives this. REQUIRES that listen() succeeded.
+  void start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues,
+             QueueSet& all);
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return unit_->nics().size(); }

@@ -174,7 +174,7 @@ TEST_F(SiblingsTest, S_59_a_host_that_one_queue_blocks_is_blocked_at_all) {
   EXPECT_NE(host.refusal.find("blocked"), std::string::npos);
 }
 
-TEST_F(SiblingsTest, further_queues_are_counted_apart) {
+TEST_F(SiblingsTest, additional_queues_are_counted_apart) {
   ASSERT_TRUE(q0.attach(host, kMac));
   run();
   ASSERT_TRUE(q1.attach(host_at_1, kMac));
