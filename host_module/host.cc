@@ -93,8 +93,10 @@ QueueZero Host::queue_zero() const {
   return {true, nic_.queues(), link_->peer_eui64(), link_->peer_instance()};
 }
 
+// While this queue stops, it drains as queue 0 does.
 void Host::follow(const QueueZero& state) {
   queue_zero_ = state;
+  if (is_stopping_) return;
   if (!state.is_configured && pair_ != nullptr && !pair_failed_) {
     on_pair_down(pair_->first(), "queue 0 is not connected");
   }
@@ -309,7 +311,7 @@ void Host::on_link_up(fabric::Link& link) {
 }
 
 // The pair stays for when the path is back. The interface shows that the cable is out. The flows of
-// a additional queue go on over others, so what it has not delivered must not follow later.
+// an additional queue continue over others, so what it has not delivered must not follow later.
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
   base::log_warn(label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
   nic_.on_link_lost();

@@ -92,13 +92,14 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // Drops everything silently, as a killed process does (tests).
   void abandon(base::Time now);
 
-  // What this queue, 0, says to the others; and what a additional queue hears. It connects only
-  // while queue 0 is configured and the I/O unit is the same process and has such a queue.
+  // Returns the state of this queue, 0, for the others.
   QueueZero queue_zero() const;
+  // An additional queue connects only while queue 0 is configured and the I/O unit is the same
+  // process and has such a queue.
   void follow(const QueueZero& state);
-  // Whether the kernel gives this queue frames of the interface: always for queue 0, and for a
-  // further one while it is configured and its link is up. For kSettleFor afterwards it reads none,
-  // so that no frame overtakes an earlier one of its flow on another queue.
+  // Whether the kernel gives this queue frames of the interface: always for queue 0, and for an
+  // additional one while it is configured and its link is up. For kSettleFor afterwards it reads
+  // none, so that no frame overtakes an earlier one of its flow on another queue.
   bool is_attached() const { return is_attached_; }
   static constexpr base::Duration kSettleFor = std::chrono::milliseconds(10);
 

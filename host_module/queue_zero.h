@@ -1,10 +1,10 @@
-// What the additional queues of a host follow: the state of queue 0, which owns the interface.
+// The state of queue 0 of a host, which owns the interface, as the additional queues follow it.
 // docs/adr/0006-a-queue-is-whole.md Plain values, passed between the data threads by message.
 #pragma once
 
 #include <cstdint>
 
-#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/verbs/adapter.h"
 
 namespace splitnic::host {
 

@@ -56,7 +56,7 @@ void HostWorker::connect(base::Time now) {
   silent_at_ = now + kSilenceMax;
 }
 
-// Nothing is sent to an endpoint before the I/O unit has said that it has this queue: it may be
+// Nothing is sent to an endpoint before the I/O unit has reported that it has this queue: it may be
 // somebody else's.
 void HostWorker::follow(const QueueZero& state) {
   if (link_ == nullptr && state.is_configured && queue() < state.queues) connect(clock_.now());
@@ -64,14 +64,14 @@ void HostWorker::follow(const QueueZero& state) {
 }
 
 // A follower that cannot take it now gets it in a later iteration.
-void HostWorker::tell_followers() {
+void HostWorker::notify_followers() {
   const QueueZero state = host_->queue_zero();
-  if (state == told_) return;
-  bool is_told = true;
+  if (state == notified_) return;
+  bool is_notified = true;
   for (HostWorker* follower : followers_) {
-    is_told &= follower->commands().post([follower, state] { follower->follow(state); });
+    is_notified &= follower->commands().post([follower, state] { follower->follow(state); });
   }
-  if (is_told) told_ = state;
+  if (is_notified) notified_ = state;
 }
 
 HostConfig HostWorker::host_config(std::uint32_t queues) const {
@@ -90,7 +90,7 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
 
 bool HostWorker::step(base::Time now) {
   const bool made_progress = host_->step(now, is_readable_);
-  tell_followers();
+  notify_followers();
   if (now >= silent_at_) {
     silent_at_ = base::kNever;
     warn_of_silence();

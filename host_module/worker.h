@@ -47,7 +47,7 @@ class HostWorker final : public control::Worker {
   HostConfig host_config(std::uint32_t queues) const;
   void warn_of_silence() const;
   void connect(base::Time now);
-  void tell_followers();
+  void notify_followers();
   void follow(const QueueZero& state);
 
   const HostOptions& options_;
@@ -60,7 +60,7 @@ class HostWorker final : public control::Worker {
   bool is_readable_ = false;
   base::Time silent_at_ = base::kNever;
   std::vector<HostWorker*> followers_;
-  QueueZero told_;  // to the followers
+  QueueZero notified_;  // to the followers
 };
 
 }  // namespace splitnic::host

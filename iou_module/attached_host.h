@@ -100,11 +100,11 @@ class AttachedHost final : private messaging::PairOwner {
   // Returns true if the other queues have to hear of it: it is usable or not since the last call,
   // or its settings may have changed.
   bool take_change() {
-    const bool was_usable = std::exchange(told_usable_, is_usable());
-    return std::exchange(is_changed_, false) || was_usable != told_usable_;
+    const bool was_usable = std::exchange(reported_usable_, is_usable());
+    return std::exchange(is_changed_, false) || was_usable != reported_usable_;
   }
-  // What is_usable() was at the last take_change().
-  bool was_usable() const { return told_usable_; }
+  // Returns is_usable() as of the last take_change().
+  bool was_usable() const { return reported_usable_; }
   void set_changed() { is_changed_ = true; }
   // It has to be removed, once no callback is running. No effect on a host that has ended.
   void fail();
@@ -198,7 +198,7 @@ class AttachedHost final : private messaging::PairOwner {
   bool is_registered_ = false;
   bool is_announce_due_ = false;
   bool is_changed_ = true;
-  bool told_usable_ = false;
+  bool reported_usable_ = false;
   base::Time held_until_ = base::kNever;  // kNever: nothing is held
   base::Time away_since_ = base::kNever;  // since when the link is down
   NicSettings nic_;

@@ -85,7 +85,7 @@ class HandOffRing {
   }
 
   std::unique_ptr<std::byte[]> memory_;
-  // Bytes so far; on cache lines of their own, as each has another writer.
+  // Bytes so far; each on its own cache line, as each has another writer.
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};
 };

@@ -9,7 +9,7 @@ void HostTable::remove_ended(base::Time now) {
     if (!host->has_ended()) return false;
     host->close(now);
     if (siblings_ != nullptr) {
-      siblings_->tell({.nic = nic_, .node = host->identity().eui64, .is_gone = true});
+      siblings_->notify({.nic = nic_, .node = host->identity().eui64, .is_gone = true});
     }
     removed_.merge(host->counters());
     host->pair().visit_counters([this](std::string_view name, std::uint64_t value) {
@@ -27,10 +27,10 @@ void HostTable::exchange_news(base::Time now) {
     if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().eui64)) {
       host->hold_until(now + kSettleFor);
     }
-    siblings_->tell({.nic = nic_,
-                     .node = host->identity().eui64,
-                     .is_usable = host->is_usable(),
-                     .settings = host->nic()});
+    siblings_->notify({.nic = nic_,
+                       .node = host->identity().eui64,
+                       .is_usable = host->is_usable(),
+                       .settings = host->nic()});
   }
   if (neighbours_.empty()) return;
   neighbours_.observe([this](fabric::Eui64 node) {

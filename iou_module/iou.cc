@@ -123,7 +123,7 @@ void Iou::note_refused_access(const AttachedHost& host) {
   base::log_warn("host " + host.name() + " blocked for " +
                  std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
                  " s after repeated remote access errors");
-  if (config_.siblings != nullptr) config_.siblings->tell_blocked(host.link().peer_eui64());
+  if (config_.siblings != nullptr) config_.siblings->notify_blocked(host.link().peer_eui64());
 }
 
 void Iou::on_blocked(fabric::Eui64 node, base::Time now) {

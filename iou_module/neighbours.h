@@ -1,4 +1,4 @@
-// What one queue knows of the hosts that the other queues have on the same NIC, from their news. A
+// The hosts that the other queues of the unit have on the same NIC, as their news describe them. A
 // host is absent here while another queue can reach it and this one cannot: it has fewer queues, or
 // its queue has failed. Frames for an absent host are handed to a queue that reaches it.
 // docs/adr/0006-a-queue-is-whole.md Thread: the data thread.

@@ -12,7 +12,7 @@ namespace splitnic::iou {
 struct NicPolicy {
   bool mtu_follows = false;  // --lan-mtu follow
   bool may_be_promiscuous = true;
-  std::uint32_t queues = 1;  // of the I/O unit, each with a NIC service of its own
+  std::uint32_t queues = 1;  // of the I/O unit; each has its own NIC service
 };
 
 class NicService {

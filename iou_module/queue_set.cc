@@ -19,7 +19,7 @@ class QueueSet::Member final : public Siblings {
   void set_post(Post post) { post_ = std::move(post); }
 
   // Newer news of a host replace older ones that are not sent yet.
-  void tell(const HostNews& news) override {
+  void notify(const HostNews& news) override {
     for (Outbox& outbox : outboxes_) {
       std::erase_if(outbox.news, [&](const HostNews& older) {
         return older.node == news.node && older.nic == news.nic;
@@ -27,7 +27,7 @@ class QueueSet::Member final : public Siblings {
       outbox.news.push_back(news);
     }
   }
-  void tell_blocked(fabric::Eui64 node) override {
+  void notify_blocked(fabric::Eui64 node) override {
     for (Outbox& outbox : outboxes_) outbox.blocked.push_back(node);
   }
 
@@ -46,7 +46,7 @@ class QueueSet::Member final : public Siblings {
     return count;
   }
 
-  // What cannot be posted now is posted at the end of a later iteration.
+  // News for a queue that takes no command now are posted at the end of a later iteration.
   void wake() override {
     for (std::size_t i = 0; i < outboxes_.size(); ++i) {
       Outbox& outbox = outboxes_[i];

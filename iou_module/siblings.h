@@ -12,8 +12,8 @@
 
 namespace splitnic::iou {
 
-// What a queue says of one of its hosts whenever that changes. A host is one node, whatever process
-// it runs.
+// The state of one host at one queue, sent whenever it changes. A host is one node, whatever
+// process it runs.
 struct HostNews {
   std::size_t nic = 0;
   fabric::Eui64 node;
@@ -28,9 +28,9 @@ class Siblings {
 
   virtual ~Siblings() = default;
   // All others get it, in the order of the calls, at the beginning of an iteration: Iou::on_news().
-  virtual void tell(const HostNews& news) = 0;
+  virtual void notify(const HostNews& news) = 0;
   // The same for a host that must not connect to any queue: Iou::on_blocked().
-  virtual void tell_blocked(fabric::Eui64 node) = 0;
+  virtual void notify_blocked(fabric::Eui64 node) = 0;
   // Copies a frame, [virtio-net header][Ethernet frame], for a host that `queue` has. Returns false
   // if there is no room; then the frame is dropped.
   virtual bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) = 0;

@@ -59,7 +59,8 @@ TEST(HandOffRingTest, a_take_is_bounded) {
   EXPECT_EQ(ring.take([](auto, auto, auto) {}), 1U);
 }
 
-// Whoever finds the ring empty has been told of the next frame: a consumer that sleeps is woken.
+// The producer reports each frame that it adds to an empty ring, so a consumer that sleeps is
+// woken.
 TEST(HandOffRingTest, two_threads_lose_and_change_nothing) {
   constexpr std::uint64_t kFrames = 5000;
   HandOffRing ring;

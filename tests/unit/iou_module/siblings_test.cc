@@ -1,4 +1,4 @@
-// Two queues of one I/O unit, each a unit of its own, with news and handed frames between them.
+// Two queues of one I/O unit, each with its own hosts, and news and handed frames between them.
 #include "iou_module/queue_set.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
@@ -100,8 +100,12 @@ TEST_F(SiblingsTest, a_queue_that_comes_later_waits_for_the_frames_before) {
   ASSERT_TRUE(q0.attach(host, kMac));
   run();
   ASSERT_TRUE(q1.attach(host_at_1, kMac));
+  ASSERT_EQ(q1.ask(host_at_1, CfgCode::kStop).status, CfgStatus::kOk);
+  ASSERT_TRUE(host_at_1.pair->request(CfgCode::kStart, {}, [](const CfgReply&) {}));
+  for (int i = 0; i < 64; ++i) q1.iterate();  // no time passes
+  ASSERT_TRUE(q1.unit->hosts()[0]->nic().started);
   q1.lan().queue(frame_of(kMac, kPeer));
-  q1.run(HostTable::kSettleFor / 2);
+  for (int i = 0; i < 64; ++i) q1.iterate();
   EXPECT_TRUE(host_at_1.got.empty());
   run();
   EXPECT_EQ(host_at_1.got.size(), 1U);
@@ -166,7 +170,7 @@ TEST_F(SiblingsTest, S_59_a_host_that_one_queue_blocks_is_blocked_at_all) {
   ASSERT_TRUE(q0.attach(host, kMac));
   run();
   ASSERT_TRUE(q1.attach(host_at_1, kMac));
-  set.of(1)->tell_blocked(host.link->local_eui64());
+  set.of(1)->notify_blocked(host.link->local_eui64());
   run();
   EXPECT_FALSE(host.up());
   host.connect();

@@ -85,7 +85,8 @@ TEST_F(WorkerTest, it_serves_its_queue_of_each_lan_once_started) {
     lans.push_back(lan::open_port("file:," + folder_.path(out), {}, clock_).value());
   }
   lan::FramePort* const second = lans[1].get();
-  worker.start(std::move(lans), 2);
+  QueueSet queues(2);
+  worker.start(std::move(lans), 2, queues);
   ASSERT_EQ(worker.ports(), 2U);
   EXPECT_EQ(&worker.port(1), second);
   control::Request show;
