@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace splitnic::testing {
+namespace splitnic::support {
 
 enum class Next { kIs, kHasAnyOf };
 
@@ -38,4 +38,4 @@ inline void refuse_call(std::uint32_t number, unsigned which, std::uint32_t valu
   ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-}  // namespace splitnic::testing
+}  // namespace splitnic::support

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/page_memory.h"
 
-namespace splitnic::testing {
+namespace splitnic::support {
 
 // Bytes of the pages that are present, of those that lie whole in `memory`.
 inline std::size_t resident(base::MutableBytes memory) {
@@ -23,4 +23,4 @@ inline std::size_t resident(base::MutableBytes memory) {
   return static_cast<std::size_t>(held) * page;
 }
 
-}  // namespace splitnic::testing
+}  // namespace splitnic::support

@@ -10,7 +10,7 @@
 namespace splitnic::base {
 namespace page_memory_test {
 
-using splitnic::testing::resident;
+using splitnic::support::resident;
 
 TEST(PageMemoryTest, begins_as_zeros_that_cost_nothing) {
   PageMemory memory(1 << 20);

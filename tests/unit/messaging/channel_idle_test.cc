@@ -7,7 +7,7 @@
 
 namespace splitnic::messaging::harness::channel_idle_test {
 
-using splitnic::testing::resident;
+using splitnic::support::resident;
 
 class ChannelIdleTest : public ::testing::Test {
  protected:

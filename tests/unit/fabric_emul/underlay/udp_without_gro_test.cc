@@ -28,7 +28,7 @@ std::vector<std::size_t> batches_of(UdpUnderlay& underlay) {
 
 TEST(UdpUnderlayTest, a_kernel_without_gro_is_logged_and_works) {
   std::thread([] {
-    splitnic::testing::refuse_call(SYS_setsockopt, 1, SOL_UDP, splitnic::testing::Next::kIs,
+    splitnic::support::refuse_call(SYS_setsockopt, 1, SOL_UDP, splitnic::support::Next::kIs,
                                    UDP_GRO);
     ::testing::internal::CaptureStderr();
     UdpConfig at;

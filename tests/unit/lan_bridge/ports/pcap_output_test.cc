@@ -21,7 +21,7 @@ using frame_builder::Bytes;
 using frame_builder::make_frame;
 using frame_builder::payload_of;
 using namespace port_harness;
-using testing::Next;
+using support::Next;
 
 constexpr std::array kInjections = {Injection::kPacket, Injection::kPcap};
 
@@ -99,7 +99,7 @@ TEST(PcapOutputTest, S001_28_injected_by_libpcap_they_leave_as_finished_frames_w
 TEST(PcapOutputTest, the_short_header_of_older_kernels_carries_the_same) {
   on_veth([] {
     auto lan = *PacketPort::open({.interface = "va"});
-    testing::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_VNET_HDR_SZ);
+    support::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_VNET_HDR_SZ);
     auto port = *PcapPort::open({.interface = "vb"});
     expect_whole(*lan, *port);
   });
@@ -109,8 +109,8 @@ TEST(PcapOutputTest,
      S001_28_on_a_kernel_without_the_vnet_header_libpcap_sends_and_it_is_logged_once) {
   on_veth([] {
     auto lan = *PacketPort::open({.interface = "va"});
-    testing::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_VNET_HDR_SZ);
-    testing::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_VNET_HDR);
+    support::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_VNET_HDR_SZ);
+    support::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_VNET_HDR);
     ::testing::internal::CaptureStderr();
     auto port = *PcapPort::open({.interface = "vb"});
     EXPECT_EQ(port->write_fd(), port->fd());
@@ -145,7 +145,7 @@ TEST(PcapOutputTest, what_is_sent_is_not_captured) {
 // Without PACKET_IGNORE_OUTGOING libpcap leaves them out, after the copy.
 TEST(PcapOutputTest, what_is_sent_is_not_captured_on_an_older_kernel_either) {
   on_veth([] {
-    testing::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_IGNORE_OUTGOING);
+    support::refuse_call(SYS_setsockopt, 1, SOL_PACKET, Next::kIs, PACKET_IGNORE_OUTGOING);
     auto port = *PcapPort::open({.interface = "vb"});
     write_all(*port, of_every_kind());
     EXPECT_TRUE(Inbox(*port).take_all().empty());

@@ -73,8 +73,8 @@ TEST(TapPortTest, an_offload_that_the_kernel_does_not_know_is_reported_once) {
   constexpr std::uint32_t kTcp = kOffloadChecksum | kOffloadTso4 | kOffloadTso6;
   for (const Case& c : {Case{kUso, kTcp, "no UDP super-frames"}, Case{~0U, 0, "no offloads"}}) {
     in_namespace([&] {
-      splitnic::testing::refuse_call(SYS_ioctl, 1, TUNSETOFFLOAD,
-                                     splitnic::testing::Next::kHasAnyOf, c.refused);
+      splitnic::support::refuse_call(SYS_ioctl, 1, TUNSETOFFLOAD,
+                                     splitnic::support::Next::kHasAnyOf, c.refused);
       ::testing::internal::CaptureStderr();
       auto tap = open_tap({.name = "nic0"});
       (void)tap->set_offloads(kOffloadsAll);

@@ -239,7 +239,7 @@ TEST(TapQueuesTest, F_51_a_tap_with_several_queues_that_another_program_holds_is
 
 TEST(TapQueuesTest, a_queue_that_the_kernel_refuses_is_reported_once_and_the_others_work) {
   in_namespace([] {
-    splitnic::testing::refuse_call(SYS_ioctl, 1, TUNSETQUEUE, splitnic::testing::Next::kHasAnyOf,
+    splitnic::support::refuse_call(SYS_ioctl, 1, TUNSETQUEUE, splitnic::support::Next::kHasAnyOf,
                                    ~0U);
     ::testing::internal::CaptureStderr();
     const Taps taps = open_taps({.name = "nic0"}, 4);
