@@ -26,27 +26,33 @@ python=python3
 
 # missing_of OWN MORE: leaves in $missing the options of the array MORE that the array OWN does not name.
 missing_of() {
-  local -n own=$1 more=$2
+  local -n given=$1 more=$2
   local word is_missing=1
   missing=()
   for word in "${more[@]}"; do
     if [[ $word == --* ]]; then
       is_missing=1
-      if [[ " ${own[*]} " == *" $word "* ]]; then is_missing=0; fi
+      if [[ " ${given[*]} " == *" $word "* ]]; then is_missing=0; fi
     fi
     [ $is_missing = 0 ] || missing+=("$word")
   done
 }
 
-host_option() {
-  local word value=$2 before="" missing
-  missing_of host_options more_host_options
-  for word in "${host_options[@]}" "${missing[@]}"; do
-    if [ "$before" = "$1" ]; then value=$word; fi
+# option_of host|iou NAME DEFAULT: its value there.
+option_of() {
+  local -n own=$1_options
+  local word value=$3 before="" missing
+  missing_of "$1_options" "more_$1_options"
+  for word in "${own[@]}" "${missing[@]}"; do
+    if [ "$before" = "$2" ]; then value=$word; fi
     before=$word
   done
   echo "$value"
 }
+host_option() { option_of host "$@"; }
+
+# queues_of host|iou: as requested, or one per processor, up to 4.
+queues_of() { option_of "$1" --queues "$(($(nproc) < 4 ? $(nproc) : 4))"; }
 
 host_has() { [[ " ${host_options[*]} ${more_host_options[*]} " == *" $1 "* ]]; }
 

@@ -7,8 +7,8 @@
   tool.py take IF OUT.pcap COUNT SECONDS    COUNT frames that come in (tags put back), then a little more. OUT.pcap has
                                             each frame soon after it came
   tool.py send IF IN.pcap TAKEN.pcap WINDOW sends the frames of IN.pcap, at most WINDOW of them ahead of those in TAKEN.pcap
-  tool.py same A.pcap B.pcap [flows]        equal in number, order and every byte? flows: in order within each flow, as
-                                            docs/wire/message.md describes for several queues
+  tool.py same A.pcap B.pcap [flows]        equal in number, order and every byte? flows: in order within each flow of
+                                            TCP and UDP; frames of other kinds may change places
   tool.py super IF DESTINATION SOURCE TAGS [BYTES]
                                             sends one TCP super-frame of 30000 (BYTES) bytes payload with a vnet
                                             header; TAGS: none, a VID, or OUTER.INNER for QinQ
@@ -190,15 +190,18 @@ def send(interface, path, taken_path, window):
 
 
 def flow(frame):
-    """MAC addresses, ethertype, IP addresses, protocol and ports; a fragment has no ports."""
+    """MAC addresses, tags, ethertype, IP addresses, protocol and ports; a fragment has no ports. Other frames have no flow: each is
+    one alone."""
     at = 12
     while frame[at:at + 2] in (b"\x81\x00", b"\x88\xa8"):
         at += 4
-    key, kind, ip = frame[:12] + frame[at:at + 2], frame[at:at + 2], frame[at + 2:]
+    key, kind, ip = frame[:at + 2], frame[at:at + 2], frame[at + 2:]
     addresses, protocol, ports = {b"\x08\x00": (ip[12:20], ip[9:10], ip[20:24]),
                                   b"\x86\xdd": (ip[8:40], ip[6:7], ip[40:44])}.get(kind, (b"", b"", b""))
     fragment = kind == b"\x08\x00" and ip[6:8] not in (b"\x00\x00", b"\x40\x00")
-    return key + addresses + protocol + (ports if protocol in (b"\x06", b"\x11") and not fragment else b"")
+    if protocol not in (b"\x06", b"\x11"):
+        return frame
+    return key + addresses + protocol + (b"" if fragment else ports)
 
 
 def same(path_a, path_b, order="all"):

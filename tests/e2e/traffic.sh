@@ -190,7 +190,7 @@ begin_replay() {
 # end_replay LABEL: what was taken is what was sent.
 end_replay() {
   local order=all
-  [ "$(host_option --queues 1)" -gt 1 ] && order=flows
+  [ "$(queues_of host)" = 1 ] && [ "$(queues_of iou)" = 1 ] || order=flows
   end_taking
   echo "$1: $("$python" "$e2e/tool.py" same "$work/sent.pcap" "$work/taken.pcap" $order 2>&1)" | tee "$work/same.txt"
   grep -q "equal, in order" "$work/same.txt" ||

@@ -28,7 +28,7 @@ for channel in shown["channels"]:
 assert shown["links"][0]["state"] == "UP" and shown["links"][0]["cell_bytes"] == cell_bytes, shown["links"]
 lan = shown["lan"][0]
 assert lan["link"] == "up" and lan["mtu"] == 1500 and lan["port"], lan
-' "$who" "$(host_option --queues 1)" "$(host_option --cell 1364)" || fail "show --json of $who"
+' "$who" "$(queues_of host)" "$(host_option --cell 1364)" || fail "show --json of $who"
     ask "$who" show | has up || fail "show of $who"
     ask "$who" stats --json | "$python" -c '
 import json, sys

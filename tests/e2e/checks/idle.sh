@@ -21,7 +21,8 @@ keys_during() {
 }
 
 check_release() {
-  host_options=(--idle-release 5 --queues 1)  # each queue has its keys, and a connection takes any queue
+  # Each queue has its keys, and a connection takes any queue.
+  iou_options=(--queues 1) host_options=(--idle-release 5 --queues 1)
   bring_up
   serve_iperf "$ns_lan" 10.77.0.2
   # Both ways, so that elements of both sizes are touched: frames of data, frames of acknowledgements.

@@ -27,7 +27,7 @@ check_cell_256() {
 }
 
 check_send_mode() {
-  iou_options=(--mode send) host_options=(--mode send --queues 1)  # there are no more in this mode
+  iou_options=(--mode send) host_options=(--mode send)
   bring_up
   equal "mode" "$(mode)" send
   all_of_it 16
