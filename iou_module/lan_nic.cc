@@ -17,7 +17,9 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
       hosts_(config.number, config.siblings),
       nic_service_(port, config.policy, hosts_),
       rx_(port, hosts_, counters_),
-      tx_(port, hosts_, counters_) {}
+      tx_(port, hosts_, counters_) {
+  if (auto attached = port.attach_queue(true); !attached) base::log_warn(attached.error().text());
+}
 
 fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
                                   const fabric::Mgmt& request, fabric::Mgmt& reply,

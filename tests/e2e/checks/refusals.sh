@@ -1,13 +1,17 @@
 # shellcheck shell=bash
 # Peers that do not go together: one line that names the cause and the remedy, once, and it recovers automatically.
 
+# That there are more queues than processors is no matter of these checks.
+warnings_of() { grep -E ' (warning|error) ' "$work/$1.log" | grep -v "data threads share"; }
+warns() { [ -n "$(warnings_of "$1")" ]; }
+
 # warns_once WHO SECONDS WORDS...: within that time one warning with all the words, and in that time no second.
 warns_once() {
   local who=$1 seconds=$2 word lines
   shift 2
-  wait_until "$seconds" grep -qE ' (warning|error) ' "$work/$who.log" || fail "$who reports nothing"
+  wait_until "$seconds" warns "$who" || fail "$who reports nothing"
   sleep 1.5
-  lines=$(grep -E ' (warning|error) ' "$work/$who.log")
+  lines=$(warnings_of "$who")
   [ "$(wc -l <<<"$lines")" = 1 ] || fail "$who reports more than one line: $lines"
   for word in "$@"; do grep -qF -- "$word" <<<"$lines" || fail "no word of '$word': $lines"; done
   echo "$lines"

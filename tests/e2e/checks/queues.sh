@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# Several queues: each is whole, and what one side lacks or one queue loses goes over the others.
+
+# The queues of a program whose connection is up.
+queues_up() { ask "$1" show --json | "$python" -c 'import json, sys
+print(*sorted({c.get("queue", 0) for c in json.load(sys.stdin)["channels"] if c["state"] == "RTS"}))'; }
+has_queues() { [ "$(queues_up host)" = "$1" ] && [ "$(queues_up iou)" = "$1" ]; }
+
+reports() { grep -q "$2" "$work/$1.log"; }
+
+pings_and_files() {
+  ping_all "$ns_host" 10.77.0.2 100
+  ping_all "$ns_lan" 10.77.0.1 100
+  files_both_ways 4
+}
+
+# Flows of TCP, UDP and ICMP both ways, the last of a check: no address is left.
+flows_both_ways() {
+  pings_and_files
+  quieten
+  replay_both_ways
+}
+
+check_two() {
+  iou_options=(--queues 2) host_options=(--queues 2)
+  bring_up
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  flows_both_ways
+  equal "pairs that ended" "$(counter host host.pair.downs)$(counter host host.queue.downs)$(counter iou iou.hosts.downs)" 000
+  equal "RNR" "$(counter host fabric.tx.rnr)$(counter iou fabric.tx.rnr)" 00
+  equal "frames handed over" "$(counter iou iou.handed.frames)" 0
+}
+
+# Frames that the other queues of the unit read reach the host by its only queue.
+check_fewer_at_the_host() {
+  iou_options=(--queues 4) host_options=(--queues 1)
+  bring_up
+  flows_both_ways
+  equal "queues of the host" "$(queues_up host)" 0
+  [ "$(counter iou iou.handed.frames)" -gt 100 ] || fail "no frame was handed to the host's queue"
+  equal "frames dropped between queues" "$(counter iou lan.rx.drop.handed_full)$(counter iou lan.rx.drop.handed_gone)" 00
+}
+
+check_fewer_at_the_unit() {
+  iou_options=(--queues 1) host_options=(--queues 4)
+  bring_up
+  flows_both_ways
+  equal "queues of the host" "$(queues_up host)" 0
+}
+
+# The port of the second queue belongs to somebody else, who gets nothing of the host.
+check_taken_port() {
+  topology_three || fail "the test hosts cannot be made"
+  start other "$ns_iou" "$python" -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 7472))
+print("bound", flush=True)
+print(s.recvfrom(2000), flush=True)'
+  wait_until 5 reports other bound || fail "the port cannot be taken"
+  iou_options=(--queues 2) host_options=(--queues 2)
+  start_iou && start_host
+  nic_up
+  reports iou "continuing with fewer queues" || fail "the unit does not report it"
+  flows_both_ways
+  equal "what came to the other program" "$(wc -l <"$work/other.log")" 1
+  stop other
+}
+
+# The path of one queue is dead for a while: its flows move to the other one, and return.
+check_dead_path() {
+  iou_options=(--queues 2) host_options=(--queues 2)
+  bring_up
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host)"
+  ip -n "$ns_host" rule add ipproto udp dport 7472 blackhole
+  ip -n "$ns_iou" rule add ipproto udp sport 7472 blackhole
+  wait_until 15 has_queues 0 || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  pings_and_files
+  ip -n "$ns_host" rule del ipproto udp dport 7472 blackhole
+  ip -n "$ns_iou" rule del ipproto udp sport 7472 blackhole
+  wait_until 15 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  flows_both_ways
+  equal "interruptions of queue 0" "$(counter host host.pair.downs)$(counter iou iou.hosts.downs)" 00
+}
+
+# A processor that does not exist leaves its queue unbound.
+check_processors() {
+  iou_options=(--queues 2 --cpus 0) host_options=(--queues 3 --cpus 1000,0)
+  bring_up
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host)"
+  reports host "processor 1000" || fail "the host does not report the processor that does not exist"
+  flows_both_ways
+}
