@@ -1,6 +1,6 @@
 -- Wireshark dissector of the splitnic fabric: datagrams of flits, cells, INIT, MGMT, push-push messages.
 -- The formats are those of docs/wire; names are spelt as there. Reads files of --capture (link type
--- USER0), and UDP port 7471 (other ports: from the first INIT on).
+-- USER0), and UDP ports 7471 to 7478 (other ports: from the first INIT on).
 --   tshark -X lua_script:tools/wireshark/splitnic.lua -r F.pcapng -Y 'splitnic.op == 2'
 -- A datagram holds several cells, so a field occurs once per cell. splitnic.channel occurs once in every
 -- cell (255: the connection's set-up is not in the capture), so lists of -T fields go together.
@@ -421,7 +421,8 @@ function proto.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- UDP: port 7471 with a flit that fits, or anywhere an INIT, which claims the conversation.
+-- UDP: port 7471 to 7478, one per queue, with a flit that fits, or anywhere an INIT, which claims the conversation.
+local function is_known(port) return port >= 7471 and port <= 7478 end
 local function looks_like(tvb, pinfo, tree)
   if tvb:len() < 16 then return false end
   local kind, size = tvb(0, 1):bitfield(0, 4), tvb(2, 2):uint()
@@ -429,7 +430,7 @@ local function looks_like(tvb, pinfo, tree)
   local is_init = kind == 4 and size == 72 and tvb(16, 1):uint() == 1 and STEP[tvb(17, 1):uint()]
   if is_init then
     pinfo.conversation = proto
-  elseif pinfo.src_port ~= 7471 and pinfo.dst_port ~= 7471 then
+  elseif not is_known(pinfo.src_port) and not is_known(pinfo.dst_port) then
     return false
   end
   proto.dissector(tvb, pinfo, tree)
