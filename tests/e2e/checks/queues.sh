@@ -66,6 +66,11 @@ print(s.recvfrom(2000), flush=True)'
   stop other
 }
 
+# The queues of a program whose link is up.
+links_up() { ask "$1" show --json | "$python" -c 'import json, sys
+print(*sorted(link.get("queue", 0) for link in json.load(sys.stdin)["links"] if link["state"] == "UP"))'; }
+has_links() { [ "$(links_up host)" = "$1" ] && [ "$(links_up iou)" = "$1" ]; }
+
 # The path of one queue is dead for a while: its flows move to the other one, and return.
 check_dead_path() {
   iou_options=(--queues 2) host_options=(--queues 2)
@@ -73,7 +78,8 @@ check_dead_path() {
   wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host)"
   ip -n "$ns_host" rule add ipproto udp dport 7472 blackhole
   ip -n "$ns_iou" rule add ipproto udp sport 7472 blackhole
-  wait_until 15 has_queues 0 || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  wait_until 15 has_links 0 || fail "links that are up: $(links_up host) and $(links_up iou)"
+  equal "queues of the host" "$(queues_up host)" 0
   pings_and_files
   ip -n "$ns_host" rule del ipproto udp dport 7472 blackhole
   ip -n "$ns_iou" rule del ipproto udp sport 7472 blackhole
