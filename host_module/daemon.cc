@@ -54,7 +54,11 @@ base::Status HostDaemon::open() {
       open_ports(queues_at(options_.connect, queues_wanted()), *call_bytes - kFrameHeadRoom);
   if (!ports) return ports.error();
   while (workers_.size() < ports->size()) {
-    if (const auto opened = add_worker().open_fabric(); !opened) return opened.error();
+    if (const auto opened = add_worker().open_fabric(); !opened) {
+      workers_.pop_back();
+      report_fewer(workers_.size(), opened.error());
+      break;
+    }
   }
   std::vector<HostWorker*> followers;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -68,6 +72,7 @@ base::Status HostDaemon::open() {
 base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max) {
   const lan::TapOptions tap = tap_options(gso_bytes_max);
   if (!options_.is_tap()) {
+    if (!options_.common.queues) queues = 1;  // a capture file has one
     lan::PortOptions file;
     file.mtu = tap.mtu;
     file.mac = tap.mac;

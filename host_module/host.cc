@@ -84,8 +84,11 @@ void Host::keep_connected(base::Time now) {
 bool Host::may_connect(base::Time now) const {
   if (link_ == nullptr || !link_->up() || is_stopping_ || now < retry_at_) return false;
   if (config_.queue == 0) return true;
-  return queue_zero_.is_configured && config_.queue < queue_zero_.queues &&
-         link_->peer_eui64() == queue_zero_.unit && link_->peer_instance() == queue_zero_.instance;
+  return queue_zero_.is_configured && config_.queue < queue_zero_.queues && is_of_queue_zero();
+}
+
+bool Host::is_of_queue_zero() const {
+  return link_->peer_eui64() == queue_zero_.unit && link_->peer_instance() == queue_zero_.instance;
 }
 
 QueueZero Host::queue_zero() const {
@@ -93,12 +96,15 @@ QueueZero Host::queue_zero() const {
   return {true, nic_.queues(), link_->peer_eui64(), link_->peer_instance()};
 }
 
-// While this queue stops, it drains as queue 0 does.
+// A connection that is up stays while queue 0 has none: what is on the way is still delivered.
 void Host::follow(const QueueZero& state) {
   queue_zero_ = state;
-  if (is_stopping_) return;
-  if (!state.is_configured && pair_ != nullptr && !pair_failed_) {
-    on_pair_down(pair_->first(), "queue 0 is not connected");
+  if (!state.is_configured || link_ == nullptr || !link_->up() || is_of_queue_zero()) return;
+  if (pair_ != nullptr) {
+    on_pair_down(pair_->first(), "queue 0 is connected to another process");
+  } else {
+    base::log_warn(label() + link_->peer_name() +
+                   " is not the I/O unit of queue 0: not used; does another program listen there?");
   }
 }
 
@@ -274,7 +280,7 @@ base::Time Host::deadline() const {
   base::Time at = std::min({adapter_.deadline(), idle_check_at_, reads_from_});
   if (pair_ != nullptr)
     at = std::min({at, pair_->deadline(), nic_.deadline()});
-  else if (link_ != nullptr && link_->up())
+  else if (may_connect(base::kNever))
     at = std::min(at, retry_at_);
   return at;
 }
@@ -315,8 +321,7 @@ void Host::on_link_up(fabric::Link& link) {
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
   base::log_warn(label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
   nic_.on_link_lost();
-  if (config_.queue > 0 && pair_ != nullptr && !pair_failed_)
-    on_pair_down(pair_->first(), std::string(why));
+  if (config_.queue > 0 && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));
 }
 
 // Cells of the old size no longer pass. The next pair uses smaller ones; frames in flight are lost
@@ -354,6 +359,7 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
 }
 
 void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
+  if (pair_failed_) return;  // it ends for another reason already
   counters_.add(config_.queue == 0 ? HostCounter::kPairDowns : HostCounter::kQueueDowns);
   if (why != last_end_) base::log_warn(label() + "the connection to the I/O unit ended: " + why);
   last_end_ = why;

@@ -146,6 +146,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void announce();
   void watch_idle(base::Time now);
   bool may_connect(base::Time now) const;
+  bool is_of_queue_zero() const;  // the process at the other end of the link
   void attach_queue(base::Time now);
   std::string label() const;  // "" or "queue 1: "
 

@@ -1,12 +1,10 @@
 #include "iou_module/daemon.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
 #include "control/daemon/daemon.h"
 #include "iou_module/worker.h"
 #include "lan_bridge/ports/port_factory.h"
@@ -58,6 +56,11 @@ base::Status IouDaemon::open() {
 
 std::uint32_t IouDaemon::queues_of_endpoints() const {
   std::uint32_t queues = queues_wanted();
+  const auto is_file = [](const control::PortSpec& lan) {
+    return lan.kind == control::PortSpec::Kind::kFile;
+  };
+  // A capture file has one queue, which matters only to a user who has requested more.
+  if (!options_.common.queues && std::ranges::any_of(options_.lan, is_file)) queues = 1;
   for (const control::Endpoint& endpoint : options_.listen) queues = queues_at(endpoint, queues);
   return queues;
 }
@@ -90,12 +93,11 @@ base::Result<std::vector<Ports>> IouDaemon::open_lans(std::uint32_t queues) {
 base::Status IouDaemon::listen(std::size_t queues) {
   for (std::size_t i = 0; i < queues; ++i) {
     if (i > 0) add_worker();
-    const base::Status listening = workers_.back()->listen();
+    base::Status listening = workers_.back()->listen();
     if (listening) continue;
-    if (i == 0 || listening.error().errno_value() != EADDRINUSE) return listening;
+    if (i == 0) return listening;
     workers_.pop_back();
-    base::log_warn("queue " + std::to_string(i) + ": " + listening.error().text() +
-                   "; continuing with fewer queues");
+    report_fewer(i, listening.error());
     return {};
   }
   return {};

@@ -5,18 +5,26 @@
 namespace splitnic::iou {
 
 void HostTable::remove_ended(base::Time now) {
+  std::vector<fabric::Eui64> ended;
   std::erase_if(hosts_, [&](const auto& host) {
     if (!host->has_ended()) return false;
     host->close(now);
-    if (siblings_ != nullptr) {
-      siblings_->notify({.nic = nic_, .node = host->identity().eui64, .is_gone = true});
-    }
+    ended.push_back(host->identity().eui64);
     removed_.merge(host->counters());
     host->pair().visit_counters([this](std::string_view name, std::uint64_t value) {
       removed_pairs_.try_emplace(std::string(name)).first->second += value;
     });
     return true;
   });
+  if (siblings_ == nullptr) return;
+  for (const fabric::Eui64 node : ended) {
+    // Another process of the node may be here already: the others have to hear of that one.
+    if (AttachedHost* other = find_node(node); other != nullptr) {
+      other->set_changed();
+    } else {
+      siblings_->notify({.nic = nic_, .node = node, .is_gone = true});
+    }
+  }
 }
 
 void HostTable::exchange_news(base::Time now) {
@@ -48,10 +56,12 @@ void HostTable::on_handed(fabric::Eui64 node, base::Bytes frame) {
 }
 
 AttachedHost* HostTable::find_node(fabric::Eui64 node) const {
-  const auto at = std::ranges::find_if(hosts_, [&](const auto& host) {
-    return host->identity().eui64 == node && !host->has_ended();
-  });
-  return at == hosts_.end() ? nullptr : at->get();
+  AttachedHost* found = nullptr;
+  for (const auto& host : hosts_) {
+    if (host->identity().eui64 != node || host->has_ended()) continue;
+    if (found == nullptr || host->is_usable()) found = host.get();
+  }
+  return found;
 }
 
 void HostTable::abandon(base::Time now) {

@@ -62,6 +62,7 @@ class HostTable {
   void visit_hosts(const base::CounterVisitor& visitor) const;
 
  private:
+  // The host of this node, or nullptr; of two processes the one that frames can be queued for.
   AttachedHost* find_node(fabric::Eui64 node) const;
 
   const std::size_t nic_;

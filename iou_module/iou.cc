@@ -118,16 +118,16 @@ bool Iou::is_too_often(const fabric::Link& link) {
 // At most once per connection: the queue pair that refused the access ends with it.
 void Iou::note_refused_access(const AttachedHost& host) {
   if (!host.pair().has_refused_access()) return;
+  if (config_.siblings != nullptr) config_.siblings->notify_refused(host.link().peer_eui64());
   if (!quarantine_.note(host.link().peer_eui64(), now_)) return;
   counters_.add(IouCounter::kQuarantined);
   base::log_warn("host " + host.name() + " blocked for " +
                  std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
                  " s after repeated remote access errors");
-  if (config_.siblings != nullptr) config_.siblings->notify_blocked(host.link().peer_eui64());
 }
 
-void Iou::on_blocked(fabric::Eui64 node, base::Time now) {
-  quarantine_.block(node, now);
+void Iou::on_refused_access(fabric::Eui64 node, base::Time now) {
+  if (!quarantine_.note(node, now)) return;
   end_hosts([&](const AttachedHost& host) { return host.identity().eui64 == node; });
 }
 

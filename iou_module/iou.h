@@ -90,7 +90,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
 
   // From the other queues, between iterations.
   void on_news(std::size_t queue, const HostNews& news) { nics_[news.nic]->on_news(queue, news); }
-  void on_blocked(fabric::Eui64 node, base::Time now);
+  void on_refused_access(fabric::Eui64 node, base::Time now);
 
   const std::vector<std::unique_ptr<LanNic>>& nics() const { return nics_; }
   // Of all NICs; valid until the next iteration.

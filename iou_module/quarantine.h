@@ -28,15 +28,9 @@ class Quarantine {
     n.last = now;
     n.refusals.note(now);
     if (!n.refusals.is_exceeded()) return false;
-    block(node, now);
-    return true;
-  }
-  // Blocks the node: another queue has found it.
-  void block(fabric::Eui64 node, base::Time now) {
-    Node& n = find_or_add(node);
-    n.last = now;
     n.until = now + kFor;
     n.refusals = {};
+    return true;
   }
   // Returns how long the node is still blocked, or 0.
   base::Duration left(fabric::Eui64 node, base::Time now) const {

@@ -27,8 +27,8 @@ class QueueSet::Member final : public Siblings {
       outbox.news.push_back(news);
     }
   }
-  void notify_blocked(fabric::Eui64 node) override {
-    for (Outbox& outbox : outboxes_) outbox.blocked.push_back(node);
+  void notify_refused(fabric::Eui64 node) override {
+    for (Outbox& outbox : outboxes_) outbox.refused.push_back(node);
   }
 
   bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) override {
@@ -55,7 +55,7 @@ class QueueSet::Member final : public Siblings {
       } else if (outbox.has_mail() &&
                  all_[i]->post_([from = queue_, mail = outbox](Iou& unit, base::Time now) {
                    for (const HostNews& news : mail.news) unit.on_news(from, news);
-                   for (const fabric::Eui64 node : mail.blocked) unit.on_blocked(node, now);
+                   for (const fabric::Eui64 node : mail.refused) unit.on_refused_access(node, now);
                  })) {
         outbox = {};
       }
@@ -65,9 +65,9 @@ class QueueSet::Member final : public Siblings {
  private:
   struct Outbox {
     std::vector<HostNews> news;
-    std::vector<fabric::Eui64> blocked;
+    std::vector<fabric::Eui64> refused;
     bool is_wake_due = false;
-    bool has_mail() const { return is_wake_due || !news.empty() || !blocked.empty(); }
+    bool has_mail() const { return is_wake_due || !news.empty() || !refused.empty(); }
   };
 
   const std::vector<std::unique_ptr<Member>>& all_;

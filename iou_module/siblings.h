@@ -29,8 +29,9 @@ class Siblings {
   virtual ~Siblings() = default;
   // All others get it, in the order of the calls, at the beginning of an iteration: Iou::on_news().
   virtual void notify(const HostNews& news) = 0;
-  // The same for a host that must not connect to any queue: Iou::on_blocked().
-  virtual void notify_blocked(fabric::Eui64 node) = 0;
+  // The same for a host that was refused an access to memory: Iou::on_refused_access(). All queues
+  // count these together.
+  virtual void notify_refused(fabric::Eui64 node) = 0;
   // Copies a frame, [virtio-net header][Ethernet frame], for a host that `queue` has. Returns false
   // if there is no room; then the frame is dropped.
   virtual bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) = 0;

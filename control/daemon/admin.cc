@@ -52,7 +52,7 @@ void Admin::collect(const std::shared_ptr<Collection>& into, std::size_t next) c
 // The MAC, the MTU and the filter belong to the interface, which the other queues observe. The link
 // is a state of the NIC service, and each queue has its own.
 Reply Admin::set_all(const std::string& what, const std::string& value) {
-  const Reply first = set(what, value);
+  Reply first = set(what, value);
   if (first.status != ReplyStatus::kOk || what != "link") return first;
   for (std::size_t i = 0; i < others_.size(); ++i) {
     const bool is_posted = others_[i].commands->post(

@@ -1,5 +1,6 @@
 #include "control/daemon/daemon.h"
 
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -44,15 +45,18 @@ int Daemon::run() {
 
 void Daemon::run_workers() {
   const auto queues = static_cast<std::uint32_t>(workers());
-  if (queues < queues_wanted()) {
-    base::log_info(process_.program + ": " + std::to_string(queues) + " of " +
-                   std::to_string(queues_wanted()) + " queues could be opened");
-  }
   const Processors bound = processors_to_bind(common_, allowed_, queues);
   const bool never_sleeps = may_busy_poll(common_, allowed_.size(), queues);
   std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < queues; ++i) {
-    threads.emplace_back([&, i] { run_worker(i, bound, never_sleeps); });
+  try {
+    for (std::size_t i = 1; i < queues; ++i) {
+      threads.emplace_back([&, i] { run_worker(i, bound, never_sleeps); });
+    }
+  } catch (const std::system_error& error) {
+    base::log_error(process_.program + ": creating a data thread: " + error.what() +
+                    ": raise the limit of threads, or give a smaller --queues");
+    has_failed_ = true;
+    control_->request_stop();
   }
   run_worker(0, bound, never_sleeps);
   notify_stopping();
@@ -71,10 +75,15 @@ void Daemon::run_worker(std::size_t queue, const Processors& bound, bool never_s
   control_->request_stop();
 }
 
+void Daemon::report_fewer(std::size_t queues, const base::Error& why) {
+  base::log_warn("queue " + std::to_string(queues) + ": " + why.text() +
+                 "; continuing with fewer queues");
+}
+
 std::uint32_t Daemon::queues_at(const Endpoint& endpoint, std::uint32_t queues) {
   for (std::uint32_t i = 1; i < queues; ++i) {
     if (const auto at = endpoint.of_queue(i); !at) {
-      base::log_warn(at.error().text() + "; continuing with fewer queues");
+      report_fewer(i, at.error());
       return i;
     }
   }

@@ -40,6 +40,8 @@ class Daemon {
 
   const Process& process() const { return process_; }
   std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }
+  // Logs that the program continues with `queues` queues, because the next one has this error.
+  static void report_fewer(std::size_t queues, const base::Error& why);
   // Returns the number of queues, up to `queues`, that have an endpoint. If these are fewer, that
   // is logged.
   static std::uint32_t queues_at(const Endpoint& endpoint, std::uint32_t queues);

@@ -77,7 +77,7 @@ base::Status PacketPort::configure() {
   }
   set_receive_buffer();
   share_output(false);
-  const auto filtered = observes() ? attach_filter(accept_nothing()) : filter_fabric();
+  auto filtered = observes() ? attach_filter(accept_nothing()) : filter_fabric();
   if (!filtered) return filtered;
   if (auto status = bind_packet_socket(fd, link_->index(), ETH_P_ALL); !status) return status;
   return set_promiscuous(options_.promiscuous);

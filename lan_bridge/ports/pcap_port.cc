@@ -120,6 +120,7 @@ base::Status PcapPort::open_sender() {
 
 base::Status PcapPort::attach_filter(std::vector<sock_filter> program) {
   std::vector<bpf_insn> code;
+  code.reserve(program.size());
   for (const sock_filter& step : program) code.push_back({step.code, step.jt, step.jf, step.k});
   bpf_program filter{static_cast<u_int>(code.size()), code.data()};
   if (pcap_setfilter(handle_.get(), &filter) < 0) {

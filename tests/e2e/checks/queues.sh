@@ -88,6 +88,30 @@ check_dead_path() {
   equal "interruptions of queue 0" "$(counter host host.pair.downs)$(counter iou iou.hosts.downs)" 00
 }
 
+# Milliseconds that all threads of the host were on a processor.
+host_ran() { cat "/proc/${pid_of[host]}"/task/*/schedstat | awk '{ sum += $1 } END { printf "%d", sum / 1000000 }'; }
+
+# The unit comes back and refuses queue 0 for a while: the link of queue 1 is up, and it waits without a processor.
+check_refused() {
+  iou_options=(--queues 2) host_options=(--queues 2)
+  bring_up
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host)"
+  stop iou KILL
+  iou_options=(--queues 2 --mode send)
+  start_iou
+  wait_until 10 reports host "mode" || fail "the host is not refused"
+  sleep 1
+  local before
+  before=$(host_ran)
+  sleep 1
+  echo "the host ran for $(($(host_ran) - before)) ms of a second"
+  [ $(($(host_ran) - before)) -lt 300 ] || fail "the host does not sleep"
+  stop iou TERM
+  iou_options=(--queues 2)
+  start_iou
+  wait_until 10 has_queues "0 1" || fail "queues that are up: $(queues_up host)"
+}
+
 # A processor that does not exist leaves its queue unbound.
 check_processors() {
   iou_options=(--queues 2 --cpus 0) host_options=(--queues 3 --cpus 1000,0)

@@ -119,6 +119,11 @@ check_mtu_follow() {
   ip -n "$ns_host" link set nic0 mtu 5000
   within "the LAN NIC follows" 3000 lan_mtu_is 5000
   within "a ping of 5000 bytes" 3000 in_ns "$ns_host" ping -q -c 1 -W 1 -M do -s 4972 10.77.0.2
+  # Super-frames with segments of that size pass on every queue: each file is another flow.
+  ip -n "$ns_lan" link set lan0 mtu 5000
+  local file
+  for file in 1 2 3 4; do files_both_ways $file; done
+  equal "frames of the host that were refused" "$(counter iou iou.from_host.drop.vnet)" 0
 }
 lan_mtu_is() { [ "$(in_ns "$ns_iou" cat /sys/class/net/lan0/mtu)" = "$1" ]; }
 

@@ -166,16 +166,30 @@ TEST_F(SiblingsTest, news_that_cannot_be_posted_follow_later) {
   EXPECT_EQ(host.got[0], frame_of(kMac, kPeer, 2));
 }
 
-TEST_F(SiblingsTest, S_59_a_host_that_one_queue_blocks_is_blocked_at_all) {
+TEST_F(SiblingsTest, S_59_all_queues_count_refused_accesses_together) {
   ASSERT_TRUE(q0.attach(host, kMac));
   run();
   ASSERT_TRUE(q1.attach(host_at_1, kMac));
-  set.of(1)->notify_blocked(host.link->local_eui64());
+  for (int refused = 0; refused < 7; ++refused) set.of(1)->notify_refused(host.link->local_eui64());
+  run();
+  EXPECT_TRUE(host.up());
+  set.of(1)->notify_refused(host.link->local_eui64());
   run();
   EXPECT_FALSE(host.up());
   host.connect();
   ASSERT_TRUE(q0.run_until([&] { return !host.refusal.empty(); }, 1s));
   EXPECT_NE(host.refusal.find("blocked"), std::string::npos);
+}
+
+// Its new connection is accepted before the old one is removed.
+TEST_F(SiblingsTest, a_host_that_connects_again_stays_known_to_the_other_queue) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  q1.lan().queue(frame_of(kMac, kPeer));
+  run();
+  EXPECT_EQ(host.got.size(), 1U);
 }
 
 TEST_F(SiblingsTest, additional_queues_are_counted_apart) {

@@ -255,12 +255,11 @@ TEST_F(DaemonTest, a_start_that_fails_is_status_1) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("test: no such interface\n"));
 }
 
-TEST_F(DaemonTest, fewer_queues_than_wanted_are_reported) {
+TEST_F(DaemonTest, it_runs_with_fewer_queues_than_wanted) {
   queues_max_ = 2;
   start();
   EXPECT_THAT(stats().text, HasSubstr("carrier.things 2\n"));
   EXPECT_EQ(stop(), 0);
-  EXPECT_THAT(log_, HasSubstr("test: 2 of 3 queues could be opened"));
 }
 
 TEST_F(DaemonTest, each_thread_is_bound_to_its_processor) {
