@@ -143,9 +143,7 @@ CfgReply NicConfig::on_event(const messaging::CfgRequest& request) {
   generation_ = event.generation();
   sync_.lan_link = event.link().up();
   apply_carrier();
-  if (event.mtu() != 0 && event.mtu() != std::exchange(sync_.lan_mtu, event.mtu())) {
-    sync_.acknowledged.mtu.reset();  // the I/O unit may have granted less than it can now
-  }
+  if (event.mtu() != 0) sync_.lan_mtu = event.mtu();
   follow_mtu();
   return {};
 }

@@ -76,7 +76,8 @@ base::Time AttachedHost::deadline() const {
 }
 
 void AttachedHost::on_lan_change(const lan::PortState& lan) {
-  nic_.mtu = std::min(nic_.mtu, lan.mtu);
+  nic_.mtu = std::min(nic_.mtu_wanted != 0 ? nic_.mtu_wanted : nic_.mtu, lan.mtu);
+  is_changed_ = true;
   events_.on_change();
 }
 

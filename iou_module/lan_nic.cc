@@ -119,7 +119,10 @@ messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
     host.events().on_init_request();
   else if (request.code != messaging::CfgCode::kEcho)
     host.events().on_other_request();
-  return nic_service_.serve(host, request);
+  auto reply = nic_service_.serve(host, request);
+  // It may have read the port's pending events, which are then no longer announced by event_fd().
+  if (request.code != messaging::CfgCode::kEcho) on_event();
+  return reply;
 }
 
 void LanNic::begin_stop() {

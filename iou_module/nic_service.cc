@@ -209,6 +209,7 @@ CfgReply NicService::set_mtu(AttachedHost& host, const CfgRequest& request) {
   if (policy_.mtu_follows && lan_.state().mtu != ask.mtu()) {
     if (!lan_.set_mtu(ask.mtu())) return refuse(CfgStatus::kDeviceError);
   }
+  host.nic().mtu_wanted = ask.mtu();
   host.nic().mtu = std::min(ask.mtu(), lan_.state().mtu);
   cfg::SetMtuReply reply;
   reply.set_mtu(host.nic().mtu);

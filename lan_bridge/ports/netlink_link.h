@@ -41,6 +41,8 @@ class NetlinkLink {
   unsigned index() const { return info_.index; }
   // Reads pending events first. A deleted interface stays down.
   const PortState& state();
+  // As of the last state(), so that whoever waits for event_fd() misses nothing.
+  const PortState& last_state() const { return info_.state; }
   // Queries the kernel instead of waiting for its event, which may come up to a second later for a
   // carrier.
   const PortState& refresh();

@@ -143,7 +143,7 @@ int PcapPort::fd() const { return pcap_get_selectable_fd(handle_.get()); }
 ReadBatch PcapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
   ReadSink sink{ring, out};
   if (!splitter_.resume(sink)) return {sink.frames, true};
-  const std::uint32_t mtu = link_->state().mtu;
+  const std::uint32_t mtu = link_->last_state().mtu;
   for (std::size_t tries = 0; tries < out.size() && !sink.is_full(); ++tries) {
     const base::MutableBytes room = ring.reserve();
     if (room.empty()) break;

@@ -100,5 +100,21 @@ TEST(EventTest, it_is_repeated_if_the_reply_to_init_nic_may_have_come_after_it) 
   EXPECT_EQ(host.events, 2U) << "nothing has changed since";
 }
 
+// One of several queues may hear of the LAN's new MTU after its host has asked for it.
+TEST(EventTest, S001_25_a_requested_mtu_is_granted_once_the_lan_has_it) {
+  TwoHosts harness(true);
+  AttachedHost& host = *harness.unit->hosts()[0];
+  cfg::SetMtuRequest request;
+  request.set_mtu(5000);
+  cfg::SetMtuReply reply;
+  ASSERT_TRUE(reply.ParseFromString(harness.ask(harness.host, CfgCode::kSetMtu, request).data));
+  EXPECT_EQ(reply.mtu(), 1500U);
+  for (const auto& [lan, granted] : {std::pair{9000U, 5000U}, {4000U, 4000U}, {6000U, 5000U}}) {
+    harness.lan().mutable_state().mtu = lan;
+    harness.unit->nics()[0]->on_event();
+    EXPECT_EQ(host.nic().mtu, granted) << lan;
+  }
+}
+
 }  // namespace
 }  // namespace splitnic::iou::harness::event_test

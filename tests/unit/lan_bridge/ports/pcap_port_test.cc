@@ -3,6 +3,7 @@
 #include "lan_bridge/ports/pcap_port.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include "lan_bridge/ports/packet_port.h"
 #include "tests/unit/lan_bridge/port_harness.h"
@@ -116,6 +117,18 @@ TEST(PcapPortTest, losses_are_counted_by_name) {
       return (later += Inbox(*port).take_all().size()) > 0;
     }));
     expect_balance(*port, got + later, 3);
+  });
+}
+
+// Whoever waits for event_fd() must still learn of a change that came while frames were read.
+TEST(PcapPortTest, reading_frames_takes_no_event_of_the_interface) {
+  on_veth([] {
+    auto port = *PcapPort::open({.interface = "va"});
+    run("ip link set va mtu 1400");
+    EXPECT_TRUE(Inbox(*port).take_all().empty());
+    pollfd wait{port->event_fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&wait, 1, 0), 1);
+    EXPECT_EQ(port->state().mtu, 1400U);
   });
 }
 
