@@ -33,6 +33,7 @@ class FakePort final : public lan::FramePort {
   std::size_t writes_max = SIZE_MAX;  // of one batch
   bool has_software_gso = false;      // super-frames and partial checksums leave as finished frames
   std::size_t writes_left = SIZE_MAX;  // frames that the interface takes before it blocks
+  std::vector<bool> attach_calls;      // the argument of each attach_queue()
   std::vector<bool> shared_calls;      // the argument of each share_output()
   lan::PortState& mutable_state() { return state_; }
   bool carrier = false;
@@ -77,6 +78,10 @@ class FakePort final : public lan::FramePort {
     software_gso_.flush([this](base::Bytes piece) { return send(piece); });
   }
   void share_output(bool is_shared) override { shared_calls.push_back(is_shared); }
+  base::Status attach_queue(bool is_attached) override {
+    attach_calls.push_back(is_attached);
+    return {};
+  }
   int fd() const override { return -1; }
   lan::PortState state() override { return state_; }
   base::Status set_mtu(std::uint32_t mtu) override {

@@ -108,6 +108,7 @@ void World::start_host() {
   settings.addresses = config.addresses;
   settings.idle_release = config.idle_release;
   host_canary_.pages_go = config.idle_release > base::Duration{0};
+  settings.queue = config.host_queue;
   host = std::make_unique<host::Host>(settings, *host_adapter_, tap, random);
   (*added)->connect(iou_end_->address(), clock.now());
 }

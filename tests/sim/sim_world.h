@@ -31,6 +31,7 @@ struct WorldConfig {
   messaging::PairConfig iou_pair{};
   std::function<std::vector<lan::LocalAddress>()> addresses{};  // of the host's interface
   base::Duration idle_release{};                                // of the host; 0: never
+  std::uint32_t host_queue = 0;                                 // that the host is
 };
 
 class World {
