@@ -109,7 +109,9 @@ base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
 }
 
 base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
-  if (!typed.queues.empty()) {
+  if (typed.queues == "auto") {
+    out.queues = std::nullopt;
+  } else {
     const auto queues = number_option("--queues", typed.queues, 1, messaging::kQueuesMax);
     if (!queues) return queues.error();
     out.queues = *queues;
@@ -166,9 +168,9 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   app.add_option("--queues", into.queues,
                  "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +
                      ", each with a queue of the interface and of the fabric; flows are spread "
-                     "over them (default: one per processor, up to " +
-                     std::to_string(kQueuesDefaultMax) + ")")
-      ->type_name("N")
+                     "over them; auto: one per processor, up to " +
+                     std::to_string(kQueuesAutoMax) + " (default 1)")
+      ->type_name("N|auto")
       ->group(group);
   app.add_option("--cpus", into.processors,
                  "Processors that the data threads are bound to in this order, such as 0,2-3 "
@@ -240,7 +242,7 @@ std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allo
   if (common.queues) return *common.queues;
   const auto processors = static_cast<std::uint32_t>(allowed.size());
   const std::uint32_t left = common.is_busy_polling && processors > 1 ? 1 : 0;
-  return std::clamp(processors - left, 1U, kQueuesDefaultMax);
+  return std::clamp(processors - left, 1U, kQueuesAutoMax);
 }
 
 Processors processors_to_bind(const CommonOptions& common, const Processors& allowed,

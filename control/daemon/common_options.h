@@ -26,8 +26,8 @@ inline constexpr std::uint32_t kSendThresholdMax =
     messaging::SendData::data_max(messaging::kMsgMaxControl) - lan::VnetHeader::kBytes;
 static_assert(kSendThresholdMax == 4068);  // as in the manual pages
 inline constexpr std::uint32_t kElementBytesMin = 64;
-// Data threads of one program without --queues: one per processor, and no more than this.
-inline constexpr std::uint32_t kQueuesDefaultMax = 4;
+// Data threads of one program with --queues auto: one per processor, and no more than this.
+inline constexpr std::uint32_t kQueuesAutoMax = 4;
 inline constexpr std::uint32_t kNicsMax = 256;  // LAN NICs of one I/O unit, from 0
 
 struct CommonOptions {
@@ -36,9 +36,9 @@ struct CommonOptions {
   // Link profile and --cell. An I/O unit listens with one copy of it per --listen.
   fabric::PortConfig port;
   std::optional<std::uint32_t> mtu;
-  std::optional<std::uint32_t> queues;  // --queues
-  Processors processors;                // --cpus; none: not given
-  bool is_never_bound = false;          // --no-pin
+  std::optional<std::uint32_t> queues = 1;  // --queues; none: auto
+  Processors processors;                    // --cpus; none: not given
+  bool is_never_bound = false;              // --no-pin
   bool is_busy_polling = false;
   bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
   bool predicts_headers = true;
@@ -55,7 +55,8 @@ struct CommonArguments {
   std::string mode;
   std::string link_profile = "speed";
   std::vector<std::string> pools;
-  std::string cell, mtu, name, control, capture, queues, processors;
+  std::string cell, mtu, name, control, capture, processors;
+  std::string queues = "1";
   std::string log_level = "info";
   bool is_busy_polling = false;
   bool has_no_gso = false;
@@ -75,7 +76,8 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
 
 // `allowed` are the processors of the process; none: unknown.
-// Returns the number of queues to open: --queues, or one per processor up to kQueuesDefaultMax;
+// Returns the number of queues to open: --queues, or with auto one per processor up to
+// kQueuesAutoMax;
 // --busy-poll leaves one processor.
 std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed);
 // Returns the processors that the threads of `queues` queues are bound to, for

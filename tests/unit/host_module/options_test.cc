@@ -64,7 +64,7 @@ TEST(HostOptionsTest, defaults) {
   EXPECT_EQ(o.fabric_device, "");
   EXPECT_EQ(o.nic, 0U);
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kStable);
-  EXPECT_FALSE(o.common.queues.has_value()) << "as many as there are processors";
+  EXPECT_EQ(o.common.queues, 1U);
   EXPECT_EQ(o.common.processors, control::Processors{});
   EXPECT_FALSE(o.common.is_never_bound);
   EXPECT_EQ(o.idle_release, 0U);
@@ -205,7 +205,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--fabric-dev", {"a b", "nic0"}},
       {"--nic", {"-1", "256", "x"}},
       {"--mac", {"01:00:00:00:00:01", "x", "00:00:00:00:00:00"}},
-      {"--queues", {"0", "9", "x", "-1"}},
+      {"--queues", {"0", "9", "x", "-1", "Auto", ""}},
       {"--cpus", {"x", ",", "0,", "1-0", "1024", "-1", "0-1-2"}},
       {"--idle-release", {"-1", "x", "1.5", "86401"}},
       {"--mode", {"push", "RDMA"}},
@@ -232,6 +232,7 @@ TEST(HostOptionsTest, pools_have_a_limit_in_all) {
 
 TEST(HostOptionsTest, queues_and_processors) {
   EXPECT_EQ(with({"--queues", "8"}).options->common.queues, 8U);
+  EXPECT_FALSE(with({"--queues", "auto"}).options->common.queues.has_value());
   EXPECT_EQ(with({"--queues", "2", "--mode", "send"}).options->common.queues, 2U);
   EXPECT_TRUE(with({"--no-pin"}).options->common.is_never_bound);
   expect_refused(with({"--no-pin", "--cpus", "0"}), 2, "--no-pin");

@@ -44,8 +44,10 @@ TEST(CommonOptionsTest, busy_poll_leaves_a_processor_or_is_ignored_and_the_log_r
   }
 }
 
-TEST(CommonOptionsTest, one_queue_per_processor_up_to_4_unless_a_number_is_given) {
+TEST(CommonOptionsTest, auto_is_one_queue_per_processor_up_to_4) {
   CommonOptions common;
+  EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 1U) << "the default";
+  common.queues = std::nullopt;
   EXPECT_EQ(queues_to_open(common, {}), 1U) << "unknown";
   EXPECT_EQ(queues_to_open(common, {5}), 1U);
   EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 3U);
