@@ -1,10 +1,7 @@
 // The queues of a captured LAN NIC: one packet socket each, in a fanout group of the kernel, which
-// gives every frame to one of them. A program in the kernel selects the socket, so that frames of
-// one flow, in both directions, stay on one queue as long as the members are the same.
-//
-// TCP and UDP go by addresses and ports. Fragments and other protocols over IP go by addresses,
-// frames with two VLAN tags by MAC addresses. ICMP, ARP and every other ethertype have no flow and
-// go by the processor that receives them. Thread: the one that opens the ports.
+// gives every frame to one of them. A program in the kernel selects the socket by the flow of the
+// frame (flow_program.h), so frames of one flow, in both directions, stay on one queue as long as
+// the members are the same. Thread: the one that opens the ports.
 #pragma once
 
 #include <linux/filter.h>
@@ -16,9 +13,6 @@
 #include "base/status.h"
 
 namespace splitnic::lan {
-
-// Returns the program: its result modulo the number of members is the member.
-std::vector<sock_filter> fanout_program();
 
 // Returns a filter that accepts no frame, for a socket that is bound before it can join.
 std::vector<sock_filter> accept_nothing();

@@ -17,10 +17,11 @@ enum class PortCounter {
   kRxFrames,
   kRxBytes,
   kRxSplit,
-  kRxDropShort,    // less than an Ethernet header
-  kRxDropTooLong,  // longer than any room for a frame
-  kRxDropGso,      // a super-frame whose segments are not known
-  kRxDropError,    // the kernel or the capture file reported an error
+  kRxDropShort,     // less than an Ethernet header
+  kRxDropTooLong,   // longer than any room for a frame
+  kRxDropGso,       // a super-frame whose segments are not known
+  kRxDropError,     // the kernel or the capture file reported an error
+  kRxDropDetached,  // waited in a queue of the interface when that was detached
   kTxFrames,
   kTxBytes,
   kTxSplit,
@@ -41,9 +42,9 @@ PortCounter tx_drop_of(int errno_value);
 
 template <>
 struct splitnic::base::CounterNames<splitnic::lan::PortCounter> {
-  static constexpr std::array<std::string_view, 17> kNames{
-      "rx.frames",     "rx.bytes",         "rx.split",     "rx.drop.short", "rx.drop.too_long",
-      "rx.drop.gso",   "rx.drop.error",    "tx.frames",    "tx.bytes",      "tx.split",
-      "tx.drop.short", "tx.drop.too_long", "tx.drop.down", "tx.drop.queue", "tx.drop.invalid",
-      "tx.drop.error", "tx.drop.closed"};
+  static constexpr std::array<std::string_view, 18> kNames{
+      "rx.frames",       "rx.bytes",      "rx.split",         "rx.drop.short", "rx.drop.too_long",
+      "rx.drop.gso",     "rx.drop.error", "rx.drop.detached", "tx.frames",     "tx.bytes",
+      "tx.split",        "tx.drop.short", "tx.drop.too_long", "tx.drop.down",  "tx.drop.queue",
+      "tx.drop.invalid", "tx.drop.error", "tx.drop.closed"};
 };

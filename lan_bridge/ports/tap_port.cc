@@ -7,10 +7,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "base/log.h"
+#include "lan_bridge/ports/steering.h"
 #include "lan_bridge/ports/tap_offload.h"
 
 #ifndef IFF_NO_CARRIER
@@ -19,6 +21,8 @@
 
 namespace splitnic::lan {
 namespace {
+
+constexpr int kWaitingMax = 10'000;  // more than the kernel keeps for a queue
 
 base::Error held_by_another(const std::string& name) {
   return base::Error(name + ": the TAP is held by another program: stop it first", EBUSY);
@@ -141,6 +145,11 @@ base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_queues(const T
                       ") and start again");
     return out;
   }
+  if (auto steered = queues > 1 ? steer_by_flow(owner.fd()) : base::Status(); !steered) {
+    warn_of_fewer(options.name, 1, queues,
+                  steered.error().text() + ": run as root or with CAP_BPF");
+    return out;
+  }
   while (out.size() < queues) {
     auto next = open_next(options, owner);
     if (!next) {
@@ -208,6 +217,7 @@ TapPort::~TapPort() {
 
 base::Status TapPort::attach_queue(bool is_attached) {
   if (!observes() || is_attached == is_attached_) return {};
+  if (!is_attached) drop_waiting();
   ifreq request{};
   request.ifr_flags = is_attached ? IFF_ATTACH_QUEUE : IFF_DETACH_QUEUE;
   if (::ioctl(fd_.get(), TUNSETQUEUE, &request) < 0) {
@@ -216,6 +226,20 @@ base::Status TapPort::attach_queue(bool is_attached) {
   }
   is_attached_ = is_attached;
   return {};
+}
+
+// The kernel drops what waits in a queue that is detached, and does not count it.
+void TapPort::drop_waiting() {
+  std::array<std::byte, kVnetHeaderBytes> start;
+  for (int tries = 0; tries < kWaitingMax; ++tries) {
+    const ssize_t n = ::read(fd_.get(), start.data(), start.size());
+    if (n >= 0) {
+      counters_.add(PortCounter::kRxFrames);
+      counters_.add(PortCounter::kRxDropDetached);
+    } else if (errno != EINTR) {
+      return;
+    }
+  }
 }
 
 ReadBatch TapPort::read(FrameRing& ring, std::span<base::Bytes> out) {

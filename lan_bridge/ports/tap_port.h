@@ -3,9 +3,10 @@
 // adopts it after a crash, if it has the expected alias and no other program holds it. It is
 // created down; its addresses are up to the user.
 //
-// A TAP with several queues is one port per queue. Queue 0 owns the TAP. Each of the others has its
-// own descriptor and events, and begins detached: the kernel gives it no frame, so its input is
-// never ready, while frames that are written to it arrive as from any other queue.
+// A TAP with several queues is one port per queue, and a frame of the stack goes to the queue of
+// its flow (steering.h). Queue 0 owns the TAP. Each of the others has its own descriptor and
+// events, and begins detached: the kernel gives it no frame, so its input is never ready, while
+// frames that are written to it arrive as from any other queue.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class TapPort final : public LinkPort {
  public:
   static base::Result<std::unique_ptr<TapPort>> open(const TapOptions& options);
   // Returns up to `queues` queues, queue 0 first. Fewer, which is logged, if an adopted TAP has one
-  // queue only, or if the kernel refuses one. REQUIRES queues > 0.
+  // queue only, or if the kernel refuses one; only one if it refuses to keep flows in order.
+  // REQUIRES queues > 0.
   static base::Result<std::vector<std::unique_ptr<TapPort>>> open_queues(const TapOptions& options,
                                                                          std::uint32_t queues);
   // That of queue 0 removes the TAP unless options.keep; the TAP goes with the last queue.
@@ -60,6 +62,7 @@ class TapPort final : public LinkPort {
   static base::Result<std::unique_ptr<TapPort>> open_next(const TapOptions& options,
                                                           const TapPort& owner);
   base::Status configure(const TapOptions& options);
+  void drop_waiting();
   std::uint64_t kernel_drops() const override;
   bool send_one(base::Bytes frame) override;
 

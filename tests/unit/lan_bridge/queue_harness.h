@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/endian.h"
+#include "lan_bridge/ports/tap_port.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::queue_harness {
@@ -80,6 +81,39 @@ inline Flow flow_of(const Bytes& frame) {
 }
 
 using Ports = std::vector<std::unique_ptr<FramePort>>;
+using Taps = std::vector<std::unique_ptr<TapPort>>;
+
+inline Taps open_taps(const TapOptions& options, std::uint32_t queues) {
+  auto taps = TapPort::open_queues(options, queues);
+  EXPECT_TRUE(taps) << taps.error().text();
+  return std::move(*taps);
+}
+inline Ports as_ports(Taps taps) {
+  return {std::make_move_iterator(taps.begin()), std::make_move_iterator(taps.end())};
+}
+inline void attach_all(const Ports& ports) {
+  for (const auto& port : ports) ASSERT_TRUE(port->attach_queue(true));
+}
+
+// Runs `body` on each of up to four processors.
+inline void for_each_processor(const std::function<void(int cpu)>& body) {
+  cpu_set_t allowed;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    body(cpu);
+  }
+}
+
+inline int times(const std::string& log, const std::string& text) {
+  int count = 0;
+  for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
+  return count;
+}
 
 // Reads from all ports until `count` frames are there, and what else arrives within 100 ms.
 inline std::vector<std::vector<Bytes>> take_of_all(const Ports& ports, std::size_t count) {

@@ -16,28 +16,10 @@ using frame_builder::make_frame;
 using namespace port_harness;
 using namespace queue_harness;
 
-using Taps = std::vector<std::unique_ptr<TapPort>>;
-
-Taps open_taps(const TapOptions& options, std::uint32_t queues) {
-  auto taps = TapPort::open_queues(options, queues);
-  EXPECT_TRUE(taps) << taps.error().text();
-  return std::move(*taps);
-}
-Ports as_ports(Taps taps) {
-  return {std::make_move_iterator(taps.begin()), std::make_move_iterator(taps.end())};
-}
-void attach_all(const Ports& ports) {
-  for (const auto& port : ports) ASSERT_TRUE(port->attach_queue(true));
-}
 bool exists() { return NetlinkLink::find("nic0")->has_value(); }
 bool is_readable(int fd) {
   pollfd wait{fd, POLLIN, 0};
   return ::poll(&wait, 1, 100) != 0;
-}
-int times(const std::string& log, const std::string& text) {
-  int count = 0;
-  for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
-  return count;
 }
 
 TEST(TapQueuesTest, every_flow_has_one_queue_and_every_queue_has_flows) {
@@ -77,6 +59,7 @@ TEST(TapQueuesTest, a_detached_queue_gets_no_frame_and_is_never_ready) {
       EXPECT_TRUE(got[1].empty());
     };
     expect_all_by_first();
+    EXPECT_EQ(counters_of(*ports[1])["rx.drop.detached"], 0U);
     for (int i = 0; i < 2; ++i) {  // what is done already is done again without effect
       ASSERT_TRUE(ports[1]->attach_queue(true));
       ASSERT_TRUE(ports[0]->attach_queue(true));
@@ -87,6 +70,23 @@ TEST(TapQueuesTest, a_detached_queue_gets_no_frame_and_is_never_ready) {
     expect_all_by_first();
     ASSERT_TRUE(ports[0]->attach_queue(false));  // queue 0 always gets frames
     expect_all_by_first();
+  });
+}
+
+// The kernel drops them, and counts nothing.
+TEST(TapQueuesTest, frames_that_wait_in_a_queue_that_is_detached_are_counted) {
+  in_namespace([] {
+    const Ports ports = as_ports(open_taps({.name = "nic0"}, 2));
+    attach_all(ports);
+    run("ip link set nic0 up");
+    auto stack = *PacketPort::open({.interface = "nic0"});
+    const auto sent = frames_of(flows_of_every_kind(16), 3);
+    write_all(*stack, sent);
+    ASSERT_TRUE(ports[1]->attach_queue(false));
+    const std::size_t got = Inbox(*ports[0]).take_all().size();
+    EXPECT_LT(got, sent.size());
+    EXPECT_EQ(got + counters_of(*ports[1])["rx.drop.detached"], sent.size());
+    expect_balance(*ports[1], 0, 0);
   });
 }
 
