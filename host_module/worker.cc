@@ -8,6 +8,7 @@ namespace splitnic::host {
 namespace {
 
 constexpr base::Duration kSilenceMax = std::chrono::seconds(3);
+constexpr base::Duration kNotifyAgain = std::chrono::milliseconds(1);
 
 fabric::AdapterLimits adapter_limits() {
   fabric::AdapterLimits limits;
@@ -63,15 +64,20 @@ void HostWorker::follow(const QueueZero& state) {
   host_->follow(state);
 }
 
-// A follower that cannot take it now gets it in a later iteration.
-void HostWorker::notify_followers() {
+// A follower that cannot take it now gets it again, as all do.
+void HostWorker::notify_followers(base::Time now) {
+  notify_again_at_ = base::kNever;
   const QueueZero state = host_->queue_zero();
   if (state == notified_) return;
   bool is_notified = true;
   for (HostWorker* follower : followers_) {
     is_notified &= follower->commands().post([follower, state] { follower->follow(state); });
   }
-  if (is_notified) notified_ = state;
+  if (is_notified) {
+    notified_ = state;
+  } else {
+    notify_again_at_ = now + kNotifyAgain;
+  }
 }
 
 HostConfig HostWorker::host_config(std::uint32_t queues) const {
@@ -90,7 +96,7 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
 
 bool HostWorker::step(base::Time now) {
   const bool made_progress = host_->step(now, is_readable_);
-  notify_followers();
+  notify_followers(now);
   if (now >= silent_at_) {
     silent_at_ = base::kNever;
     warn_of_silence();

@@ -2,6 +2,7 @@
 // the Host between them. Threads: as for control::Worker.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -37,7 +38,7 @@ class HostWorker final : public control::Worker {
   void on_port_event(std::size_t, base::Time now) override { host_->on_tap_event(now); }
   void set_readable(std::size_t, bool is_readable) override { is_readable_ = is_readable; }
   bool step(base::Time now) override;
-  base::Time deadline() const override { return host_->deadline(); }
+  base::Time deadline() const override { return std::min(host_->deadline(), notify_again_at_); }
   std::uint64_t bytes_processed() const override { return host_->bytes_processed(); }
   void begin_stop() override { host_->begin_stop(); }
   bool is_drained() const override { return host_->is_drained(); }
@@ -47,7 +48,7 @@ class HostWorker final : public control::Worker {
   HostConfig host_config(std::uint32_t queues) const;
   void warn_of_silence() const;
   void connect(base::Time now);
-  void notify_followers();
+  void notify_followers(base::Time now);
   void follow(const QueueZero& state);
 
   const HostOptions& options_;
@@ -61,6 +62,7 @@ class HostWorker final : public control::Worker {
   base::Time silent_at_ = base::kNever;
   std::vector<HostWorker*> followers_;
   QueueZero notified_;  // to the followers
+  base::Time notify_again_at_ = base::kNever;
 };
 
 }  // namespace splitnic::host

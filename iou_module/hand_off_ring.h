@@ -1,7 +1,7 @@
 // Frames on their way from one data thread to another, oldest first: a byte ring with one producer
 // and one consumer, and no lock. A frame is copied in and lies in one piece; when there is no room
 // it is refused. Memory that was never used is never touched.
-// Thread: push() from one thread, take() from one other.
+// Thread: push() from one thread, take() and is_empty() from one other.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ namespace splitnic::iou {
 
 class HandOffRing {
  public:
-  static constexpr std::size_t kBytes = 1U << 20;
+  // Enough for a TCP window of 6 MiB while the consumer waits for a processor.
+  static constexpr std::size_t kBytes = 8U << 20;
   static constexpr std::size_t kFramesAtOnce = 64;  // of a take()
 
   enum class Pushed : std::uint8_t {
@@ -44,6 +45,10 @@ class HandOffRing {
     return head_.load(std::memory_order_seq_cst) == tail ? Pushed::kFirst : Pushed::kYes;
   }
 
+  // As the consumer sees it.
+  bool is_empty() const {
+    return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);
+  }
   // Calls take(nic, node, frame) for the oldest frames and returns their number. A frame is valid
   // during its call.
   template <class Take>

@@ -6,6 +6,11 @@
 #include "base/log.h"
 
 namespace splitnic::iou {
+namespace {
+
+constexpr base::Duration kWakeAgain = std::chrono::milliseconds(1);
+
+}  // namespace
 
 Iou::Iou(const IouConfig& config, fabric::Adapter& adapter, std::span<lan::FramePort* const> lans,
          base::Random& random)
@@ -32,7 +37,9 @@ bool Iou::step(base::Time now) {
   }
   for (const auto& nic : nics_) made_progress |= nic->step(now);
   adapter_.transmit(now);
-  if (config_.siblings != nullptr) config_.siblings->wake();
+  if (config_.siblings != nullptr) {
+    wake_again_at_ = config_.siblings->wake() ? base::kNever : now + kWakeAgain;
+  }
   return made_progress;
 }
 
@@ -42,7 +49,7 @@ bool Iou::step(base::Time now, bool lan_readable) {
 }
 
 base::Time Iou::deadline() const {
-  base::Time at = adapter_.deadline();
+  base::Time at = std::min(adapter_.deadline(), wake_again_at_);
   for (const auto& nic : nics_) at = std::min(at, nic->deadline());
   return at;
 }
@@ -216,6 +223,7 @@ void Iou::begin_stop() {
 }
 
 bool Iou::is_drained() const {
+  if (config_.siblings != nullptr && config_.siblings->has_handed()) return false;
   return std::ranges::all_of(nics_, [](const auto& nic) { return nic->is_drained(); });
 }
 

@@ -144,6 +144,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::vector<Attach> attaches_;  // within kAttachInterval
   Quarantine quarantine_;
   base::Time now_{};
+  base::Time wake_again_at_ = base::kNever;  // a sibling could not be woken
   base::Counters<IouCounter> counters_;
 };
 

@@ -46,20 +46,22 @@ class QueueSet::Member final : public Siblings {
     return count;
   }
 
-  // News for a queue that takes no command now are posted at the end of a later iteration.
-  void wake() override {
+  bool has_handed() const override {
+    return std::ranges::any_of(
+        from_, [](const auto& ring) { return ring != nullptr && !ring->is_empty(); });
+  }
+
+  bool wake() override {
+    bool is_done = true;
     for (std::size_t i = 0; i < outboxes_.size(); ++i) {
       Outbox& outbox = outboxes_[i];
-      if (i == queue_) {
+      if (i == queue_ || !outbox.has_mail() || post(i, outbox)) {
         outbox = {};
-      } else if (outbox.has_mail() &&
-                 all_[i]->post_([from = queue_, mail = outbox](Iou& unit, base::Time now) {
-                   for (const HostNews& news : mail.news) unit.on_news(from, news);
-                   for (const fabric::Eui64 node : mail.refused) unit.on_refused_access(node, now);
-                 })) {
-        outbox = {};
+      } else {
+        is_done = false;
       }
     }
+    return is_done;
   }
 
  private:
@@ -69,6 +71,13 @@ class QueueSet::Member final : public Siblings {
     bool is_wake_due = false;
     bool has_mail() const { return is_wake_due || !news.empty() || !refused.empty(); }
   };
+
+  bool post(std::size_t queue, const Outbox& mail) const {
+    return all_[queue]->post_([from = queue_, mail](Iou& unit, base::Time now) {
+      for (const HostNews& news : mail.news) unit.on_news(from, news);
+      for (const fabric::Eui64 node : mail.refused) unit.on_refused_access(node, now);
+    });
+  }
 
   const std::vector<std::unique_ptr<Member>>& all_;
   const std::size_t queue_;

@@ -37,8 +37,11 @@ class Siblings {
   virtual bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) = 0;
   // Takes what others have handed to this queue, a bounded number. Returns that number.
   virtual std::size_t take_handed(const Handed& take) = 0;
-  // Ends an iteration: the queues that were handed something wake up.
-  virtual void wake() = 0;
+  // Returns whether something that was handed to this queue waits.
+  virtual bool has_handed() const = 0;
+  // Ends an iteration: the queues that were handed something wake up. Returns false if one takes no
+  // command now; then it is tried again at the end of the next iteration.
+  virtual bool wake() = 0;
 };
 
 }  // namespace splitnic::iou

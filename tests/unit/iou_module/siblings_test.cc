@@ -128,16 +128,31 @@ TEST_F(SiblingsTest, a_queue_that_ends_hands_its_frames_to_the_other) {
 TEST_F(SiblingsTest, what_the_other_queue_cannot_take_is_counted) {
   ASSERT_TRUE(q0.attach(host, kMac));
   run();
-  constexpr std::uint64_t kFrames = 2000;
+  constexpr std::uint64_t kFrames = 8000;
   for (std::uint32_t i = 0; i < kFrames; ++i) {
     q1.lan().queue(frame_of(kMac, kPeer, i, 0, 1514));
   }
-  q1.run(5ms);  // queue 0 stands still
+  const auto dropped = [this] { return q1.count("lan.rx.drop.handed_full"); };
+  const auto is_read = [&] { return q1.count("iou.handed.frames") + dropped() == kFrames; };
+  ASSERT_TRUE(q1.run_until(is_read, 10s));  // queue 0 stands still
   run();
-  const std::uint64_t full = q1.count("lan.rx.drop.handed_full");
+  const std::uint64_t full = dropped();
   EXPECT_GT(full, 0U);
-  EXPECT_EQ(q1.count("iou.handed.frames") + full, kFrames);
   EXPECT_EQ(host.got.size() + q0.count("lan.rx.drop.host_full"), kFrames - full);
+}
+
+TEST_F(SiblingsTest, a_stop_waits_for_what_was_handed_over) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  q1.lan().queue(frame_of(kMac, kPeer));
+  q1.run(5ms);  // queue 0 stands still
+  q1.unit->begin_stop();
+  q0.unit->begin_stop();
+  EXPECT_TRUE(q1.unit->is_drained());
+  EXPECT_FALSE(q0.unit->is_drained());
+  run();
+  EXPECT_EQ(host.got.size(), 1U);
+  EXPECT_TRUE(q0.unit->is_drained());
 }
 
 TEST_F(SiblingsTest, a_frame_that_comes_too_late_for_its_host_is_counted) {
@@ -155,11 +170,13 @@ TEST_F(SiblingsTest, a_frame_that_comes_too_late_for_its_host_is_counted) {
 TEST_F(SiblingsTest, news_that_cannot_be_posted_follow_later) {
   takes_mail = false;
   ASSERT_TRUE(q0.attach(host, kMac));
+  EXPECT_LE(q0.unit->deadline(), q0.clock.now() + 1ms);
   q1.lan().queue(frame_of(kMac, kPeer, 1));
   run();
   EXPECT_EQ(q1.count("lan.rx.drop.no_host"), 1U);
   takes_mail = true;
   run();
+  EXPECT_GT(q0.unit->deadline(), q0.clock.now() + 1ms);
   q1.lan().queue(frame_of(kMac, kPeer, 2));
   run();
   ASSERT_EQ(host.got.size(), 1U);
