@@ -31,7 +31,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       tx_memory_(config.tx_ring_bytes, base::PageMemory::Pages::kHuge),
       pending_(kBatch),
       queues_(config.pair.queues),
-      is_attached_(config.queue == 0),
+      follower_(config.queue),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu}) {
   rx_.reserve(kBatch);
@@ -75,7 +75,7 @@ void Host::keep_connected(base::Time now) {
   if (pair_ != nullptr || !may_connect(now)) return;
   make_pair();
   if (auto begun = pair_->connect(*link_, now); !begun) {
-    base::log_warn(label() + begun.error().within("connecting").text());
+    base::log_warn(follower_.label() + begun.error().within("connecting").text());
     pair_.reset();
     retry_at_ = now + kRetryMax;
   }
@@ -83,12 +83,7 @@ void Host::keep_connected(base::Time now) {
 
 bool Host::may_connect(base::Time now) const {
   if (link_ == nullptr || !link_->up() || is_stopping_ || now < retry_at_) return false;
-  if (config_.queue == 0) return true;
-  return queue_zero_.is_configured && config_.queue < queue_zero_.queues && is_of_queue_zero();
-}
-
-bool Host::is_of_queue_zero() const {
-  return link_->peer_eui64() == queue_zero_.unit && link_->peer_instance() == queue_zero_.instance;
+  return follower_.may_connect(*link_);
 }
 
 QueueZero Host::queue_zero() const {
@@ -98,28 +93,22 @@ QueueZero Host::queue_zero() const {
 
 // A connection that is up stays while queue 0 has none: what is on the way is still delivered.
 void Host::follow(const QueueZero& state) {
-  queue_zero_ = state;
-  if (!state.is_configured || link_ == nullptr || !link_->up() || is_of_queue_zero()) return;
+  follower_.follow(state);
+  if (!state.is_configured || link_ == nullptr || !link_->up() ||
+      follower_.is_unit_of_queue_zero(*link_)) {
+    return;
+  }
   if (pair_ != nullptr) {
     on_pair_down(pair_->first(), "queue 0 is connected to another process");
   } else {
-    base::log_warn(label() + link_->peer_name() +
+    base::log_warn(follower_.label() + link_->peer_name() +
                    " is not the I/O unit of queue 0: not used; does another program listen there?");
   }
 }
 
 void Host::attach_queue(base::Time now) {
-  if (now >= reads_from_) reads_from_ = base::kNever;
-  if (config_.queue == 0) return;
   const bool is_wanted = nic_up() && link_ != nullptr && link_->up() && !is_stopping_;
-  if (is_wanted == is_attached_) return;
-  if (auto done = tap_.attach_queue(is_wanted); !done) base::log_warn(done.error().text());
-  is_attached_ = is_wanted;
-  reads_from_ = is_wanted ? now + kSettleFor : base::kNever;
-}
-
-std::string Host::label() const {
-  return config_.queue == 0 ? "" : "queue " + std::to_string(config_.queue) + ": ";
+  follower_.attach(is_wanted, tap_, now);
 }
 
 // Counts every frame in flight by its drop reason, then closes.
@@ -277,7 +266,7 @@ void Host::watch_idle(base::Time now) {
 }
 
 base::Time Host::deadline() const {
-  base::Time at = std::min({adapter_.deadline(), idle_check_at_, reads_from_});
+  base::Time at = std::min({adapter_.deadline(), idle_check_at_, follower_.deadline()});
   if (pair_ != nullptr)
     at = std::min({at, pair_->deadline(), nic_.deadline()});
   else if (may_connect(base::kNever))
@@ -319,9 +308,10 @@ void Host::on_link_up(fabric::Link& link) {
 // The pair stays for when the path is back. The interface shows that the cable is out. The flows of
 // an additional queue continue over others, so what it has not delivered must not follow later.
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
-  base::log_warn(label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
+  base::log_warn(follower_.label() + "the I/O unit " + link.peer_name() +
+                 " is gone: " + std::string(why));
   nic_.on_link_lost();
-  if (config_.queue > 0 && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));
+  if (follower_.is_additional() && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));
 }
 
 // Cells of the old size no longer pass. The next pair uses smaller ones; frames in flight are lost
@@ -350,18 +340,19 @@ void Host::on_disconnected(fabric::ConnectionId id, std::string_view why) {
 }
 
 void Host::on_pair_up(messaging::ChannelPair& pair) {
-  counters_.add(config_.queue == 0 ? HostCounter::kPairUps : HostCounter::kQueueUps);
+  counters_.add(follower_.is_additional() ? HostCounter::kQueueUps : HostCounter::kPairUps);
   retry_wait_ = kRetryMin;
   last_end_.clear();
-  base::log_info(label() + "connected to the I/O unit " + pair.peer_name());
+  base::log_info(follower_.label() + "connected to the I/O unit " + pair.peer_name());
   tap_.set_frame_bytes_max(pair_->frame_bytes_max());
   nic_.on_pair_up(pair, now_);
 }
 
 void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   if (pair_failed_) return;  // it ends for another reason already
-  counters_.add(config_.queue == 0 ? HostCounter::kPairDowns : HostCounter::kQueueDowns);
-  if (why != last_end_) base::log_warn(label() + "the connection to the I/O unit ended: " + why);
+  counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
+  if (why != last_end_)
+    base::log_warn(follower_.label() + "the connection to the I/O unit ended: " + why);
   last_end_ = why;
   nic_.on_pair_down();
   queues_ = pair_->possible();

@@ -23,7 +23,7 @@
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "host_module/nic_config.h"
-#include "host_module/queue_zero.h"
+#include "host_module/queue_follower.h"
 #include "lan_bridge/frame/announce.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/connection.h"
@@ -77,8 +77,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   base::Time deadline() const;
   // Events to poll the port's fd for.
   bool wants_tap_input() const {
-    return nic_up() && is_attached_ && reads_from_ == base::kNever && pending_.empty() &&
-           !is_stopping_;
+    return nic_up() && follower_.may_read() && pending_.empty() && !is_stopping_;
   }
   bool wants_tap_output() const { return rx_blocked_ || tap_.write_pending(); }
   void on_tap_event(base::Time now);  // the port's event_fd is readable: its state changed
@@ -98,10 +97,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // process and has such a queue.
   void follow(const QueueZero& state);
   // Whether the kernel gives this queue frames of the interface: always for queue 0, and for an
-  // additional one while it is configured and its link is up. For kSettleFor afterwards it reads
-  // none, so that no frame overtakes an earlier one of its flow on another queue.
-  bool is_attached() const { return is_attached_; }
-  static constexpr base::Duration kSettleFor = std::chrono::milliseconds(10);
+  // additional one while it is configured and its link is up.
+  bool is_attached() const { return follower_.is_attached(); }
 
   bool pair_up() const { return pair_ != nullptr && pair_->up(); }
   bool nic_up() const { return pair_up() && nic_.configured(); }
@@ -146,9 +143,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void announce();
   void watch_idle(base::Time now);
   bool may_connect(base::Time now) const;
-  bool is_of_queue_zero() const;  // the process at the other end of the link
   void attach_queue(base::Time now);
-  std::string label() const;  // "" or "queue 1: "
 
   HostConfig config_;
   fabric::Adapter& adapter_;
@@ -165,9 +160,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::uint32_t queues_;  // to request: fewer than configured once the peer has granted fewer
   bool pair_failed_ = false;
   fabric::Link* link_ = nullptr;
-  QueueZero queue_zero_;  // as a additional queue last heard
-  bool is_attached_;
-  base::Time reads_from_ = base::kNever;  // kNever: it reads now
+  QueueFollower follower_;
   base::Time retry_at_{};
   base::Duration retry_wait_;
   std::string last_end_;  // the last reason logged since a pair was up; logged once

@@ -33,7 +33,7 @@ void HostTable::exchange_news(base::Time now) {
     const bool was_usable = host->was_usable();
     if (host->has_ended() || !host->take_change()) continue;
     if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().eui64)) {
-      host->hold_until(now + kSettleFor);
+      host->hold_until(now + messaging::kQueueSettleFor);
     }
     siblings_->notify({.nic = nic_,
                        .node = host->identity().eui64,

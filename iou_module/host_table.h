@@ -25,12 +25,9 @@ class HostTable {
   void add(std::unique_ptr<AttachedHost> host) { hosts_.push_back(std::move(host)); }
   // Closes and removes the hosts that have ended.
   void remove_ended(base::Time now);
-  // A host that another queue has reached alone so far gets nothing from this one for as long, so
-  // that no frame overtakes an earlier one of its flow.
-  static constexpr base::Duration kSettleFor = std::chrono::milliseconds(10);
-
   // One iteration: the other queues hear of the hosts that have changed, and it is found out which
-  // of theirs are absent here.
+  // of theirs are absent here. A host that another queue has reached alone so far gets nothing from
+  // this one for messaging::kQueueSettleFor.
   void exchange_news(base::Time now);
   void on_news(std::size_t queue, const HostNews& news) { neighbours_.learn(queue, news); }
   // A frame from another queue for this host.

@@ -75,7 +75,7 @@ TEST_F(FollowSim, it_reads_nothing_for_a_while_after_its_queue_was_attached) {
   EXPECT_FALSE(world.host->wants_tap_input());
   const base::Time attached_at = world.clock.now();
   ASSERT_TRUE(world.run_until(1s, [this] { return world.host->wants_tap_input(); }));
-  EXPECT_GE(world.clock.now() - attached_at + 1ms, host::Host::kSettleFor);
+  EXPECT_GE(world.clock.now() - attached_at + 1ms, messaging::kQueueSettleFor);
   EXPECT_TRUE(arrives());
 }
 
