@@ -16,6 +16,12 @@
 namespace splitnic::control {
 namespace {
 
+std::size_t different(Processors processors) {
+  std::ranges::sort(processors);
+  const auto repeated = std::ranges::unique(processors);
+  return processors.size() - repeated.size();
+}
+
 constexpr std::uint32_t kElementsMax = messaging::kIdataPools * messaging::kIdataElements;
 constexpr std::uint64_t kPoolBytesMax = std::uint64_t{1} << 32;
 
@@ -169,7 +175,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +
                      ", each with a queue of the interface and of the fabric; flows are spread "
                      "over them; auto: one per processor, up to " +
-                     std::to_string(kQueuesAutoMax) + " (default 1)")
+                     std::to_string(kQueuesAutoMax) + " (default auto)")
       ->type_name("N|auto")
       ->group(group);
   app.add_option("--cpus", into.processors,
@@ -251,8 +257,9 @@ Processors processors_to_bind(const CommonOptions& common, const Processors& all
   const bool is_given = !common.processors.empty();
   if (!is_given && queues == 1) return {};
   const Processors& chosen = is_given ? common.processors : allowed;
-  if (!chosen.empty() && chosen.size() < queues) {
-    base::log_warn(std::to_string(queues) + " data threads share " + std::to_string(chosen.size()) +
+  const std::size_t processors = different(chosen);
+  if (processors > 0 && processors < queues) {
+    base::log_warn(std::to_string(queues) + " data threads share " + std::to_string(processors) +
                    " of the processors: give " + (is_given ? "a longer --cpus, or " : "") +
                    "a smaller --queues");
   }
@@ -261,7 +268,8 @@ Processors processors_to_bind(const CommonOptions& common, const Processors& all
 
 bool may_busy_poll(const CommonOptions& common, std::size_t processors, std::uint32_t queues) {
   if (!common.is_busy_polling || processors == 0) return common.is_busy_polling;
-  if (processors > queues) return true;
+  const std::size_t given = different(common.processors);
+  if (processors > (given > 0 ? std::min<std::size_t>(given, queues) : queues)) return true;
   base::log_warn("--busy-poll is left out: " + std::to_string(queues) + " data threads on " +
                  std::to_string(processors) +
                  " processors would leave none for the peer and the applications" +

@@ -44,10 +44,17 @@ TEST(CommonOptionsTest, busy_poll_leaves_a_processor_or_is_ignored_and_the_log_r
   }
 }
 
+TEST(CommonOptionsTest, busy_poll_takes_no_more_processors_than_cpus_names) {
+  CommonOptions common;
+  common.is_busy_polling = true;
+  common.processors = {5, 5};
+  EXPECT_TRUE(may_busy_poll(common, 2, 2));
+  common.processors = {5, 6};
+  EXPECT_FALSE(may_busy_poll(common, 2, 2));
+}
+
 TEST(CommonOptionsTest, auto_is_one_queue_per_processor_up_to_4) {
   CommonOptions common;
-  EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 1U) << "the default";
-  common.queues = std::nullopt;
   EXPECT_EQ(queues_to_open(common, {}), 1U) << "unknown";
   EXPECT_EQ(queues_to_open(common, {5}), 1U);
   EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 3U);
@@ -92,7 +99,9 @@ TEST(CommonOptionsTest, cpus_are_used_as_given) {
   common.processors = {7, 7, 2};
   EXPECT_EQ(binding_of(common, 1).processors, (Processors{7, 7, 2}));
   EXPECT_EQ(binding_of(common, 1).log, "");
+  EXPECT_EQ(binding_of(common, 2).log, "") << "2 queues";
   EXPECT_THAT(binding_of(common, 4).log, HasSubstr("a longer --cpus"));
+  EXPECT_THAT(binding_of(common, 3).log, HasSubstr("3 data threads share 2 of the processors"));
 }
 
 TEST(CommonOptionsTest, cpus_and_no_pin_contradict_each_other) {
