@@ -16,8 +16,8 @@ void CapturePort::warn_of_cut(std::string_view what, std::size_t got, std::strin
       what, got, limit, wanted / 2));
 }
 
-base::Result<std::vector<std::unique_ptr<FramePort>>> CapturePort::open_group(std::uint32_t queues,
-                                                                              const Open& open) {
+base::Result<std::vector<std::unique_ptr<FramePort>>> CapturePort::open_all(std::uint32_t queues,
+                                                                            const Open& open) {
   auto first = open(QueueRole::kOwner);
   if (!first) return first.error();
   CapturePort& owner = **first;

@@ -48,11 +48,17 @@ class CapturePort : public LinkPort {
         exclude_(std::move(exclude)),
         send_buffer_(send_buffer) {}
 
-  using Open = std::function<base::Result<std::unique_ptr<CapturePort>>(QueueRole)>;
-  // Opens `queues` ports, or fewer, which is logged, if the kernel refuses one. One queue joins no
-  // group. REQUIRES queues > 0; an observer accepts no frame until it has joined.
+  // Opens `queues` ports by open(role), or fewer, which is logged, if the kernel refuses one. One
+  // queue joins no group. REQUIRES queues > 0; an observer accepts no frame until it has joined.
+  template <class OpenPort>
   static base::Result<std::vector<std::unique_ptr<FramePort>>> open_group(std::uint32_t queues,
-                                                                          const Open& open);
+                                                                          OpenPort&& open) {
+    return open_all(queues, [&open](QueueRole role) -> base::Result<std::unique_ptr<CapturePort>> {
+      auto port = open(role);
+      if (!port) return port.error();
+      return std::unique_ptr<CapturePort>(std::move(*port));
+    });
+  }
   bool is_in_group() const { return is_in_group_; }
 
   base::Status filter_fabric();
@@ -67,6 +73,9 @@ class CapturePort : public LinkPort {
   std::optional<VnetSender> sender_;
 
  private:
+  using Open = std::function<base::Result<std::unique_ptr<CapturePort>>(QueueRole)>;
+  static base::Result<std::vector<std::unique_ptr<FramePort>>> open_all(std::uint32_t queues,
+                                                                        const Open& open);
   // Replaces the filter that the kernel applies to captured frames.
   virtual base::Status attach_filter(std::vector<sock_filter> program) = 0;
   virtual int capture_fd() const = 0;

@@ -42,11 +42,7 @@ base::Result<std::unique_ptr<PacketPort>> PacketPort::open(const PacketOptions& 
 
 base::Result<std::vector<std::unique_ptr<FramePort>>> PacketPort::open_queues(
     const PacketOptions& options, std::uint32_t queues) {
-  return open_group(queues, [&](QueueRole role) -> base::Result<std::unique_ptr<CapturePort>> {
-    auto port = open_as(options, role);
-    if (!port) return port.error();
-    return std::unique_ptr<CapturePort>(std::move(*port));
-  });
+  return open_group(queues, [&](QueueRole role) { return open_as(options, role); });
 }
 
 base::Result<std::unique_ptr<PacketPort>> PacketPort::open_as(const PacketOptions& options,

@@ -47,11 +47,7 @@ base::Result<std::unique_ptr<PcapPort>> PcapPort::open(const PcapOptions& option
 
 base::Result<std::vector<std::unique_ptr<FramePort>>> PcapPort::open_queues(
     const PcapOptions& options, std::uint32_t queues) {
-  return open_group(queues, [&](QueueRole role) -> base::Result<std::unique_ptr<CapturePort>> {
-    auto port = open_as(options, role);
-    if (!port) return port.error();
-    return std::unique_ptr<CapturePort>(std::move(*port));
-  });
+  return open_group(queues, [&](QueueRole role) { return open_as(options, role); });
 }
 
 base::Result<std::unique_ptr<PcapPort>> PcapPort::open_as(const PcapOptions& options,

@@ -3,12 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
 #include "lan_bridge/ports/port_factory.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/shm_folder.h"
 
 namespace splitnic::host {
 namespace worker_test {
@@ -18,12 +17,10 @@ using ::testing::HasSubstr;
 class WorkerTest : public ::testing::Test {
  protected:
   WorkerTest() {
-    EXPECT_EQ(::setenv("SPLITNIC_SHM_DIR", folder_.path().c_str(), 1), 0);
     options_.connect = control::parse_endpoint("shm://lab").value();
     options_.tap = control::parse_tap("file:," + folder_.path("out.pcap")).value();
     options_.common.pair.node_name = "desk";
   }
-  ~WorkerTest() override { ::unsetenv("SPLITNIC_SHM_DIR"); }
 
   std::unique_ptr<lan::FramePort> file() {
     return lan::open_port(options_.tap.text, {}, clock_).value();
@@ -37,7 +34,7 @@ class WorkerTest : public ::testing::Test {
     return listener.shm->clients() > 0;
   }
 
-  const support::TempFolder folder_;
+  const support::ShmFolder folder_;
   const control::Process process_{"test", 1};
   HostOptions options_;
   base::SystemClock clock_;

@@ -3,13 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cerrno>
 #include <filesystem>
 
 #include "lan_bridge/ports/port_factory.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/shm_folder.h"
 
 namespace splitnic::iou {
 namespace worker_test {
@@ -19,16 +18,14 @@ using ::testing::HasSubstr;
 class WorkerTest : public ::testing::Test {
  protected:
   WorkerTest() {
-    EXPECT_EQ(::setenv("SPLITNIC_SHM_DIR", folder_.path().c_str(), 1), 0);
     options_.listen = {control::parse_endpoint("shm://lab").value(),
                        control::parse_endpoint("shm://attic").value()};
     options_.common.pair.node_name = "node";
   }
-  ~WorkerTest() override { ::unsetenv("SPLITNIC_SHM_DIR"); }
 
   bool has(const std::string& name) const { return std::filesystem::exists(folder_.path(name)); }
 
-  const support::TempFolder folder_;
+  const support::ShmFolder folder_;
   const control::Process process_{"test", 1};
   IouOptions options_;
   base::SystemClock clock_;

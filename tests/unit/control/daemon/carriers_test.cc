@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,7 +12,7 @@
 #include <string>
 
 #include "fabric_emul/underlay/udp_underlay.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/shm_folder.h"
 
 namespace splitnic::control {
 namespace carriers_test {
@@ -47,8 +46,6 @@ std::size_t occurrences(const std::string& text, std::string_view of) {
 
 class CarriersTest : public ::testing::Test {
  protected:
-  CarriersTest() { EXPECT_EQ(::setenv("SPLITNIC_SHM_DIR", folder_.path().c_str(), 1), 0); }
-  ~CarriersTest() override { ::unsetenv("SPLITNIC_SHM_DIR"); }
 
   static std::string text_from(Underlay& underlay, PeerAddress& from) {
     pollfd input{underlay.fd(), POLLIN, 0};
@@ -75,7 +72,7 @@ class CarriersTest : public ::testing::Test {
     return found;
   }
 
-  const support::TempFolder folder_;
+  const support::ShmFolder folder_;
   base::SystemClock clock_;
 };
 
