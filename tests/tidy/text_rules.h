@@ -1,5 +1,5 @@
 // Rules over the text of single files: lengths, headers, words, paths, and the ids of
-// docs/REQUIREMENTS.md.
+// docs/REQUIREMENTS.md and docs/security.md.
 #pragma once
 
 #include <regex>
@@ -89,14 +89,15 @@ inline Findings check_machine_paths(const SourceTree& tree) {
                       "a path of one machine");
 }
 
-inline constexpr std::string_view kRequirementsPage = "docs/REQUIREMENTS.md";
+inline constexpr std::array<std::string_view, 2> kIdPages = {"docs/REQUIREMENTS.md",
+                                                             "docs/security.md"};
 
-// The ids in the first column of the page's tables.
+// The ids in the first column of the pages' tables.
 inline std::set<std::string> requirement_ids(const SourceTree& tree) {
-  static const std::regex kRow(R"(^\| (S00\d-\d\d|[A-Z]-\d\d) \|.*)");
+  static const std::regex kRow(R"(^\| (S00\d-\d\d|[A-Z]-\d{1,2}) \|.*)");
   std::set<std::string> ids;
   for (const SourceFile& file : tree) {
-    if (file.path != kRequirementsPage) continue;
+    if (!is_one_of(file, kIdPages)) continue;
     for (const std::string_view line : lines_of(file.text)) {
       std::cmatch match;
       if (std::regex_match(line.data(), line.data() + line.size(), match, kRow)) {
@@ -107,12 +108,13 @@ inline std::set<std::string> requirement_ids(const SourceTree& tree) {
   return ids;
 }
 
-// Every id in a clause tag of a source or in the name of a test is a row of the page.
+// Every id in a clause tag of a source or in the name of a test is a row of a page. Findings have
+// one digit or two.
 inline Findings check_clause_tags(const SourceTree& tree) {
-  static const std::regex kTag(R"(\[[^\]]*\b(?:S00\d-\d\d|[XMTLPFSR]-\d\d)\b[^\]]*\])");
-  static const std::regex kId(R"(\b(S00\d-\d\d|[XMTLPFSR]-\d\d)\b)");
+  static const std::regex kTag(R"(\[[^\]]*\b(?:S00\d-\d\d|[XTPFSR]-\d\d|[HML]-\d{1,2})\b[^\]]*\])");
+  static const std::regex kId(R"(\b(S00\d-\d\d|[XTPFSR]-\d\d|[HML]-\d{1,2})\b)");
   static const std::regex kTestName(R"(^\s*(?:TYPED_)?TEST(?:_[FP])?\(\s*\w+,\s*(\w+)\))");
-  static const std::regex kNamedId(R"((?:^|_)(S00\d_\d\d|[XMTLPFSR]_\d\d)(?![0-9]))");
+  static const std::regex kNamedId(R"((?:^|_)(S00\d_\d\d|[XTPFSR]_\d\d|[HML]_\d{1,2})(?![0-9]))");
   const std::set<std::string> known = requirement_ids(tree);
   Findings findings;
   const auto look = [&](const SourceFile& file, std::size_t line, std::string text,
@@ -121,7 +123,8 @@ inline Findings check_clause_tags(const SourceTree& tree) {
       std::string name = (*id)[1].str();
       std::replace(name.begin(), name.end(), '_', '-');
       if (!known.contains(name)) {
-        findings.push_back(finding(file, line, name + " is not in docs/REQUIREMENTS.md"));
+        findings.push_back(finding(
+            file, line, name + " is neither in docs/REQUIREMENTS.md nor in docs/security.md"));
       }
     }
   };

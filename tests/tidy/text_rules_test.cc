@@ -103,6 +103,15 @@ TEST(TextRules, ids_must_be_rows) {
   EXPECT_EQ(count("TEST_F(A, b_S001_77_and_S001_37) {\n"), 1U);
   EXPECT_EQ(count("TEST(A, T_25_limit) {\n"), 1U);
   EXPECT_EQ(count("int S001_77 = 0;\n"), 0U);
+  const SourceFile findings{"docs/security.md", "| Id |\n|---|\n| H-4 | mended | x |\n"};
+  const auto count_findings = [&](const std::string& text) {
+    return check_clause_tags({findings, {"base/a.cc", text}}).size();
+  };
+  EXPECT_EQ(count_findings("TEST(A, H_4_limit) {\n// [H-4]\n"), 0U);
+  EXPECT_EQ(count_findings("TEST(A, H_"
+                           "5_limit) {\n// [L-"
+                           "16]\n"),
+            2U);
 }
 
 }  // namespace
