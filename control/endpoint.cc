@@ -53,12 +53,6 @@ base::Result<Endpoint> parse_udp(const std::string& text, std::string_view rest)
 
 }  // namespace
 
-bool Endpoint::is_local() const {
-  if (kind == Kind::kShm) return true;
-  if (ip) return ip->is_loopback();
-  return host == "localhost";
-}
-
 base::Result<Endpoint> Endpoint::of_queue(std::uint32_t queue) const {
   Endpoint of = *this;
   if (is_shm()) {
@@ -97,10 +91,11 @@ base::Result<Endpoint> parse_endpoint(const std::string& text) {
 }
 
 base::Status check_lab(bool is_insecure_lab, const std::string& option, const Endpoint& endpoint) {
-  if (is_insecure_lab || endpoint.is_local()) return {};
-  return base::Error(option + " " + endpoint.text() +
-                     " leaves this machine without keys: add --insecure-lab if the network is "
-                     "yours alone");
+  if (is_insecure_lab || endpoint.is_shm()) return {};
+  return base::Error(
+      option + " " + endpoint.text() +
+      " is open to whoever can send to it, on loopback to every user: without keys "
+      "use shm://NAME, or add --insecure-lab if network and machine are yours alone");
 }
 
 }  // namespace splitnic::control

@@ -26,8 +26,6 @@ struct Endpoint {
   std::string zone;             // of a link-local address
   bool is_name() const { return kind == Kind::kUdp && !ip; }
   bool is_shm() const { return kind == Kind::kShm; }
-  // Loopback and shm: traffic that never leaves the machine.
-  bool is_local() const;
   std::string text() const;  // as one types it
   // Returns where queue `queue` of a program meets its peer: the port that follows by `queue`, or
   // NAME.queue; queue 0 is this endpoint. An error: no such port.
@@ -38,7 +36,9 @@ struct Endpoint {
 };
 base::Result<Endpoint> parse_endpoint(const std::string& text);
 
-// Without keys, traffic that leaves the machine needs --insecure-lab. An error names `option`.
+// Without keys, UDP needs --insecure-lab, on loopback too: any user of the machine can send to a
+// loopback address or bind it first, and gets what takes CAP_NET_RAW otherwise. The peer of a shm
+// endpoint proves its user to the kernel. An error names `option`. [H-5] docs/security.md
 base::Status check_lab(bool is_insecure_lab, const std::string& option, const Endpoint& endpoint);
 
 // Six pairs of hex digits with ':' between; an address that one NIC can have (neither group nor

@@ -142,7 +142,7 @@ void add_bench(CLI::App& app, BenchArguments& into) {
   bench->add_flag("--spin", into.spin, "Poll for input instead of sleeping (this end only)");
   bench->add_flag("--json", into.json, "One JSON object per line");
   bench->add_flag("--insecure-lab", into.insecure_lab,
-                  "Allow traffic without keys beyond loopback and shm");
+                  "Allow UDP without keys, on loopback too (shm needs none)");
 }
 
 base::Result<BenchOptions> check_bench(const BenchArguments& typed) {

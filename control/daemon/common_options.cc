@@ -195,7 +195,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
   app.add_flag("--insecure-lab", into.is_insecure_lab,
-               "Allow traffic without keys beyond loopback and shm")
+               "Allow UDP without keys, on loopback too (shm needs none)")
       ->group(group);
   app.add_option("--send-threshold", into.send_threshold,
                  "In rdma mode, send frames of up to N bytes (" +

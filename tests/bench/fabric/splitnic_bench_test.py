@@ -32,7 +32,7 @@ class Bench(unittest.TestCase):
         self.addresses = {"udp": f"udp://127.0.0.1:{free_port()}", "shm": "shm://bench"}
 
     def start(self, *options):
-        return subprocess.Popen([SPLITNIC, "bench", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        return subprocess.Popen([SPLITNIC, "bench", "--insecure-lab", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env=self.environment)
 
     @contextlib.contextmanager

@@ -59,22 +59,26 @@ check_errors() {
   local iou host
   iou=(ip netns exec "$ns_iou" "$bin/splitnic-iou" --control "$work/other.sock" --name other)
   host=(ip netns exec "$ns_host" "$bin/splitnic-host" --control "$work/other.sock" --name other)
-  refused 1 "no such interface" "${iou[@]}" --lan "$port:nosuch0" --listen udp://127.0.0.1:7999
+  refused 1 "no such interface" "${iou[@]}" --lan "$port:nosuch0" --listen udp://127.0.0.1:7999 --insecure-lab
   refused 1 "in use" "${iou[@]}" --lan "$port:lan0" --listen "udp://$iou_address" --insecure-lab
   refused 1 "held by another" "${host[@]}" --connect "udp://$iou_address" --tap nic0 --insecure-lab
   ip -n "$ns_host" link add other0 type bridge
   refused 1 "not ours" "${host[@]}" --connect "udp://$iou_address" --tap other0 --insecure-lab
   refused 2 "insecure-lab" "${host[@]}" --connect "udp://$iou_address" --tap nic1
   refused 2 "insecure-lab" "${iou[@]}" --lan "$port:lan0" --listen udp://0.0.0.0:7471
+  refused 2 "insecure-lab" "${iou[@]}" --lan "$port:lan0" --listen udp://127.0.0.1:7471
   refused 2 "" "${host[@]}" --tap nic1
   refused 2 "" "${iou[@]}" --lan ""
   refused 1 "in use" "${iou[@]}" --lan "$port:lan0" --listen shm://held
   refused 1 "another program listens" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
-    --listen udp://127.0.0.1:7999 --control "$work/iou.sock"
-  refused 1 "capture" "${iou[@]}" --lan "file:$work/none.pcap,$work/out.pcap" --listen udp://127.0.0.1:7999
-  refused 1 "no such device" "${host[@]}" --connect udp://127.0.0.1:7999 --tap nic1 --fabric-dev none0
+    --listen udp://127.0.0.1:7999 --insecure-lab --control "$work/iou.sock"
+  refused 1 "capture" "${iou[@]}" --lan "file:$work/none.pcap,$work/out.pcap" --listen udp://127.0.0.1:7999 \
+    --insecure-lab
+  refused 1 "no such device" "${host[@]}" --connect udp://127.0.0.1:7999 --tap nic1 --fabric-dev none0 \
+    --insecure-lab
   refused 1 "no address found" "${host[@]}" --connect udp://none.invalid:7999 --tap nic1 --insecure-lab
-  refused 2 "address block" "${iou[@]}" --lan "$port:lan0" --listen udp://127.0.0.1:7999 --allow 10.0.0.0/33
+  refused 2 "address block" "${iou[@]}" --lan "$port:lan0" --listen udp://127.0.0.1:7999 --insecure-lab \
+    --allow 10.0.0.0/33
   refused 1 "route" "${host[@]}" --connect "udp://$iou_address" --tap fab0 --insecure-lab
   in_ns "$ns_host" ping -q -c 3 -i 0.05 -W 1 10.77.0.2 >/dev/null || fail "a refused program disturbed the running ones"
 }
@@ -85,9 +89,9 @@ check_unprivileged() {
   chmod 777 "$work"
   local as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all)
   refused 1 "not permitted" ip netns exec "$ns_iou" "${as_nobody[@]}" "$bin/splitnic-iou" --control "$work/n.sock" \
-    --lan "$port:lan0" --listen udp://127.0.0.1:7471
+    --lan "$port:lan0" --listen udp://127.0.0.1:7471 --insecure-lab
   refused 1 "not permitted" ip netns exec "$ns_host" "${as_nobody[@]}" "$bin/splitnic-host" --control "$work/n.sock" \
-    --connect udp://127.0.0.1:7471 --tap nic0
+    --connect udp://127.0.0.1:7471 --tap nic0 --insecure-lab
 }
 
 gone() { ! ip -n "$ns_host" link show nic0 >/dev/null 2>&1; }

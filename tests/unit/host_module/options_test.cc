@@ -165,14 +165,13 @@ TEST(HostOptionsTest, tap_may_be_files) {
   expect_refused(with({"--tap", "file:a,b", "--keep-tap"}), 2, "--keep-tap");
 }
 
-TEST(HostOptionsTest, without_keys_only_local_addresses) {
-  for (const char* local :
-       {"udp://127.0.0.1:7471", "udp://[::1]:7471", "shm://demo", "udp://localhost:7471"}) {
-    EXPECT_TRUE(parse_all({"--connect", local}).options.has_value()) << local;
-  }
-  for (const char* far : {"udp://192.0.2.7:7471", "udp://[2001:db8::1]:7471", "udp://iou:7471"}) {
-    expect_refused(parse_all({"--connect", far}), 2, "--insecure-lab");
-    EXPECT_TRUE(parse_all({"--connect", far, "--insecure-lab"}).options.has_value()) << far;
+TEST(HostOptionsTest, H_5_without_keys_no_udp_on_loopback_either) {
+  EXPECT_TRUE(parse_all({"--connect", "shm://demo"}).options.has_value());
+  for (const char* open : {"udp://127.0.0.1:7471", "udp://[::1]:7471", "udp://localhost:7471",
+                           "udp://[::ffff:127.0.0.1]:7471", "udp://192.0.2.7:7471",
+                           "udp://[2001:db8::1]:7471", "udp://iou:7471"}) {
+    expect_refused(parse_all({"--connect", open}), 2, "--insecure-lab");
+    EXPECT_TRUE(parse_all({"--connect", open, "--insecure-lab"}).options.has_value()) << open;
   }
 }
 
@@ -256,7 +255,7 @@ TEST(HostOptionsTest, configuration_file) {
       "tap = 'file:in.pcap,out.pcap'  # a comma in quotes\n"
       "mtu = 9000\n"
       "busy-poll = true\n"
-      "insecure-lab = false\n"
+      "insecure-lab = true\n"
       "pool = [\"16x2048\", \"8x4096\"]\n");
   const auto outcome = parse_all({"--config", file.path(), "--mtu", "1400"});
   ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
@@ -264,7 +263,7 @@ TEST(HostOptionsTest, configuration_file) {
   EXPECT_EQ(outcome.options->tap.output, "out.pcap");
   EXPECT_EQ(outcome.options->common.mtu, 1400U) << "the command line wins";
   EXPECT_TRUE(outcome.options->common.is_busy_polling);
-  EXPECT_FALSE(outcome.options->common.is_insecure_lab);
+  EXPECT_TRUE(outcome.options->common.is_insecure_lab);
   EXPECT_EQ(outcome.options->common.pair.pools,
             (std::vector<messaging::PoolSpec>{{16, 2048}, {8, 4096}}));
 }

@@ -125,16 +125,16 @@ TEST(IouOptionsTest, every_option) {
   EXPECT_EQ(o.common.capture_path, "f.pcapng");
 }
 
-TEST(IouOptionsTest, without_keys_only_local_addresses) {
-  for (const char* local : {"udp://127.0.0.1:7471", "udp://[::1]:7471", "shm://demo"}) {
-    EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", local}).options.has_value()) << local;
-  }
+TEST(IouOptionsTest, H_5_without_keys_no_udp_on_loopback_either) {
+  EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", "shm://demo"}).options.has_value());
   expect_refused(parse_all({"--lan", "eth1"}), 2, "udp://0.0.0.0:7471");
-  for (const char* far : {"udp://0.0.0.0:7471", "udp://[::]:7471", "udp://192.0.2.7:7471"}) {
-    expect_refused(parse_all({"--lan", "eth1", "--listen", far}), 2, "--insecure-lab");
-    // One local address does not excuse the other.
-    expect_refused(parse_all({"--lan", "eth1", "--listen", "shm://x", "--listen", far}), 2, far);
-    EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", far, "--insecure-lab"}).options) << far;
+  for (const char* open : {"udp://127.0.0.1:7471", "udp://127.9.9.9:7471", "udp://[::1]:7471",
+                           "udp://[::ffff:127.0.0.1]:7471", "udp://0.0.0.0:7471", "udp://[::]:7471",
+                           "udp://192.0.2.7:7471"}) {
+    expect_refused(parse_all({"--lan", "eth1", "--listen", open}), 2, "--insecure-lab");
+    // A shm address does not excuse the other.
+    expect_refused(parse_all({"--lan", "eth1", "--listen", "shm://x", "--listen", open}), 2, open);
+    EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", open, "--insecure-lab"}).options) << open;
   }
 }
 
@@ -198,7 +198,7 @@ TEST(IouOptionsTest, configuration_file_may_repeat_options) {
   const std::string path = ::testing::TempDir() + "splitnic-iou-" + std::to_string(::getpid());
   std::ofstream(path) << "lan = ['packet:eth1', 'file:in.pcap,out.pcap']\n"
                          "listen = [\"udp://[::1]:7471\", \"shm://a\"]\n"
-                         "max-hosts = 2\nlan-mtu = \"follow\"\n";
+                         "max-hosts = 2\nlan-mtu = \"follow\"\ninsecure-lab = true\n";
   const auto outcome = parse_all({"--config", path});
   const auto other = parse_all({"--config", path, "--lan", "eth9"});
   std::remove(path.c_str());
