@@ -1,7 +1,6 @@
 #include "base/log.h"
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <syslog.h>
@@ -10,6 +9,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+
+#include "base/log_limit.h"
+#include "base/stderr_sink.h"
 
 namespace splitnic::base {
 namespace {
@@ -50,19 +53,44 @@ bool is_journal() {
   return stream == std::to_string(now.st_dev) + ":" + std::to_string(now.st_ino);
 }
 
-spdlog::logger& logger() {
-  static const auto instance = [] {
-    auto made = spdlog::stderr_logger_mt("splitnic");
+class Log {
+ public:
+  Log() : sink_(std::make_shared<StderrSink>()), logger_("splitnic", sink_) {
     if (is_journal()) {
       auto formatter = std::make_unique<spdlog::pattern_formatter>();
       formatter->add_flag<PriorityFlag>('*').set_pattern("%*%v");
-      made->set_formatter(std::move(formatter));
+      logger_.set_formatter(std::move(formatter));
     } else {
-      made->set_pattern("%H:%M:%S.%e %l %v");
+      logger_.set_pattern("%H:%M:%S.%e %l %v");
     }
-    return made;
-  }();
-  return *instance;
+  }
+  void set_level(spdlog::level::level_enum level) { logger_.set_level(level); }
+  void write(spdlog::level::level_enum level, const std::string& line,
+             const boost::source_location& at) {
+    if (!logger_.should_log(level)) return;
+    const std::lock_guard lock(mutex_);
+    const bool passes =
+        limit_.pass({at.file_name(), at.line()}, line, std::chrono::steady_clock::now(),
+                    [&](std::string_view first, std::uint64_t count) {
+                      logger_.warn("and {} more like: {}", count, first);
+                    });
+    if (passes) logger_.log(level, "{}", line);
+  }
+  LogDrops drops() {
+    const std::lock_guard lock(mutex_);
+    return {limit_.left_out(), sink_->dropped()};
+  }
+
+ private:
+  std::shared_ptr<StderrSink> sink_;
+  spdlog::logger logger_;
+  std::mutex mutex_;
+  LogLimit limit_;  // guarded by mutex_
+};
+
+Log& log() {
+  static Log instance;
+  return instance;
 }
 
 }  // namespace
@@ -73,21 +101,23 @@ bool set_log_level(std::string_view level) {
   static_assert(kLevels.size() == kLogLevels.size());
   const auto found = std::ranges::find(kLogLevels, level);
   if (found == kLogLevels.end()) return false;
-  logger().set_level(kLevels[static_cast<std::size_t>(found - kLogLevels.begin())]);
+  log().set_level(kLevels[static_cast<std::size_t>(found - kLogLevels.begin())]);
   return true;
 }
 
-void log_info(const std::string& line) { logger().info("{}", line); }
-void log_warn(const std::string& line) { logger().warn("{}", line); }
-void log_error(const std::string& line) { logger().error("{}", line); }
-void log_debug(const std::string& line) { logger().debug("{}", line); }
-
-bool LogLimit::pass(Time now) {
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    lines_ = 0;
-  }
-  return ++lines_ <= kLinesPerSecond;
+void log_info(const std::string& line, const boost::source_location& at) {
+  log().write(spdlog::level::info, line, at);
 }
+void log_warn(const std::string& line, const boost::source_location& at) {
+  log().write(spdlog::level::warn, line, at);
+}
+void log_error(const std::string& line, const boost::source_location& at) {
+  log().write(spdlog::level::err, line, at);
+}
+void log_debug(const std::string& line, const boost::source_location& at) {
+  log().write(spdlog::level::debug, line, at);
+}
+
+LogDrops log_drops() { return log().drops(); }
 
 }  // namespace splitnic::base

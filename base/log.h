@@ -1,36 +1,36 @@
-// Log lines for people: spdlog to stderr, at most kLinesPerSecond per cause. Under the journal of
-// systemd a line begins with its priority instead of time and level, which the journal adds. Never
-// called per frame.
+// Log lines for people: spdlog to stderr, limited by log_limit.h for each place that logs. Under
+// the journal of systemd a line begins with its priority instead of time and level, which the
+// journal adds. Never called per frame.
+//
+// A call never waits for the reader of stderr: the thread that logs writes the line at once if the
+// stream has room, and otherwise drops and counts it. A pipe that another process fills at that
+// moment, and a file on a slow disk, are the exceptions. Thread: any. [H-4] docs/security.md
 #pragma once
 
 #include <array>
+#include <boost/assert/source_location.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "base/clock.h"
-
 namespace splitnic::base {
-
-inline constexpr int kLinesPerSecond = 10;
 
 // From the most lines to the fewest.
 inline constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warn", "error"};
 
 // False if the name is none of kLogLevels.
 bool set_log_level(std::string_view level);
-void log_info(const std::string& line);
-void log_warn(const std::string& line);
-void log_error(const std::string& line);
-void log_debug(const std::string& line);
+// `at` is the cause, for the limits: leave it to the default.
+void log_info(const std::string& line, const boost::source_location& at = BOOST_CURRENT_LOCATION);
+void log_warn(const std::string& line, const boost::source_location& at = BOOST_CURRENT_LOCATION);
+void log_error(const std::string& line, const boost::source_location& at = BOOST_CURRENT_LOCATION);
+void log_debug(const std::string& line, const boost::source_location& at = BOOST_CURRENT_LOCATION);
 
-// Lets kLinesPerSecond lines of one cause pass in each second, by the caller's clock.
-class LogLimit {
- public:
-  bool pass(Time now);
-
- private:
-  Time second_{};
-  int lines_ = 0;
+// Lines since the start that were not written.
+struct LogDrops {
+  std::uint64_t limit = 0;    // too many in a second
+  std::uint64_t blocked = 0;  // stderr had no room
 };
+LogDrops log_drops();
 
 }  // namespace splitnic::base

@@ -183,9 +183,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   }
   // Out of descriptors, for example: the client waits in the backlog.
   void accept_later(ErrorCode error) {
-    if (accept_log_.pass(std::chrono::steady_clock::now())) {
-      base::log_warn("control socket: accepting a client: " + error.message());
-    }
+    base::log_warn("control socket: accepting a client: " + error.message());
     accept_timer_.expires_after(kAcceptRetry);
     accept_timer_.async_wait([self = shared_from_this()](ErrorCode cancelled) {
       if (!cancelled && self->acceptor_.is_open()) self->accept();
@@ -198,7 +196,6 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   Stream::acceptor acceptor_;
   asio::steady_timer accept_timer_;
   SocketFile file_;
-  base::LogLimit accept_log_;
   std::set<std::shared_ptr<ServedClient>> clients_;
 };
 

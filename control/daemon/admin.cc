@@ -1,11 +1,23 @@
 #include "control/daemon/admin.h"
 
+#include <array>
 #include <utility>
 
+#include "base/log.h"
 #include "control/daemon/echo_run.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::control {
+namespace {
+
+// The threads of all queues share the log.
+void add_log_counters(Snapshot& snapshot) {
+  const base::LogDrops drops = base::log_drops();
+  snapshot.counters.emplace_back("log.drop.limit", drops.limit);
+  snapshot.counters.emplace_back("log.drop.blocked", drops.blocked);
+}
+
+}  // namespace
 
 void Admin::handle(const Request& request, ReplyFunction reply) {
   switch (request.command) {
@@ -13,6 +25,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
     case Command::kStats: {
       const auto into = std::make_shared<Collection>(Collection{request, std::move(reply)});
       into->all = report();
+      add_log_counters(into->all);
       if (!others_.empty()) set_queue(into->all, 0);
       return collect(into, 0);
     }

@@ -6,7 +6,6 @@
 #include "base/counters.h"
 #include "base/crc32c.h"
 #include "base/endian.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "base/ring.h"
 #include "base/status.h"
@@ -100,15 +99,6 @@ TEST(Status, context_is_prefixed) {
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().within("starting").text(),
             "starting: opening x: No such file or directory");
-}
-
-TEST(LogLimit, ten_lines_a_second) {
-  LogLimit limit;
-  Time now{std::chrono::seconds(5)};
-  int passed = 0;
-  for (int i = 0; i < 100; ++i) passed += limit.pass(now) ? 1 : 0;
-  EXPECT_EQ(passed, kLinesPerSecond);
-  EXPECT_TRUE(limit.pass(now + std::chrono::seconds(1)));
 }
 
 TEST(Random, same_seed_same_numbers_and_bounds_hold) {

@@ -2,10 +2,13 @@
 // once.
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -49,6 +52,63 @@ TEST_F(LogTest, a_stream_that_is_not_the_journals_gets_time_and_level) {
         log_each_level();
       },
       ::testing::ExitedWithCode(0), "^..:..:.....[0-9]+ error one\n..:..:.....[0-9]+ warning two");
+}
+
+// Each call has its own line: a place that logs is a file and a line.
+[[noreturn]] void flood_the_journal() {
+  claim_stderr_for_the_journal();
+  for (int i = 0; i < 1000; ++i) log_warn("flood");
+  log_info("another");
+  ::usleep(1'100'000);
+  log_info("later");
+  std::exit(0);
+}
+
+TEST_F(LogTest, H_4_a_flood_from_one_place_is_ten_lines_and_hides_no_other) {
+  EXPECT_EXIT(flood_the_journal(), ::testing::ExitedWithCode(0),
+              "^(<4>flood\n){10}<6>another\n<4>and 990 more like: flood\n<6>later\n$");
+}
+
+// Leaves stderr as a stream whose reader never reads, and with no room in it.
+void fill_stderr(int writing_end) {
+  ::dup2(writing_end, STDERR_FILENO);
+  const int flags = ::fcntl(STDERR_FILENO, F_GETFL);
+  ::fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+  for (const std::size_t bytes : {4096U, 1U}) {
+    const std::string filler(bytes, 'x');
+    while (::write(STDERR_FILENO, filler.data(), filler.size()) > 0) {
+    }
+  }
+  ::fcntl(STDERR_FILENO, F_SETFL, flags);
+}
+
+// A log call that waits for the reader is ended by SIGALRM.
+[[noreturn]] void log_against_the_clock() {
+  ::alarm(5);
+  for (int i = 0; i < 5; ++i) log_warn("a line that has no room");
+  std::exit(log_drops().blocked == 5 ? 0 : 1);
+}
+
+[[noreturn]] void log_to_a_full_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) std::exit(2);
+  fill_stderr(ends[1]);
+  log_against_the_clock();
+}
+
+TEST_F(LogTest, H_4_a_pipe_that_nobody_reads_blocks_nobody) {
+  EXPECT_EXIT(log_to_a_full_pipe(), ::testing::ExitedWithCode(0), "");
+}
+
+[[noreturn]] void log_to_a_full_socket() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) std::exit(2);
+  fill_stderr(ends[1]);
+  log_against_the_clock();
+}
+
+TEST_F(LogTest, H_4_a_journal_that_does_not_read_blocks_nobody) {
+  EXPECT_EXIT(log_to_a_full_socket(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace log_test

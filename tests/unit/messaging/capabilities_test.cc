@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::messaging::capabilities_test {
@@ -53,6 +54,33 @@ TEST(CapabilitiesTest, S001_26_only_the_passive_side_follows_the_mode) {
   EXPECT_EQ(followed->mode, Mode::kSend);
   EXPECT_FALSE(agree(base::as_bytes(send), rdma, ConnectRole::kActive));
   EXPECT_FALSE(agree(base::as_bytes(send), {.follows_peer_mode = false}, ConnectRole::kPassive));
+}
+
+// Protobuf checks the encoding of a field of type string, and reports a bad one on stderr.
+TEST(CapabilitiesTest, H_4_a_name_that_is_no_text_is_cleaned_and_nothing_is_printed) {
+  std::string data = encode_capabilities({.node_name = "host"}, Mode::kRdma);
+  data += "\x42\x02\xff\xfe";  // node_name, 2 bytes
+  data += "\x62\x01\xff";      // program
+  ::testing::internal::CaptureStderr();
+  const auto agreed = agree(base::as_bytes(data), {}, ConnectRole::kPassive);
+  const auto queues = queues_asked(base::as_bytes(data));
+  EXPECT_EQ(nic_asked(base::as_bytes(data)), 0U);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(queues.queue, 0U);
+  ASSERT_TRUE(agreed);
+  EXPECT_EQ(agreed->peer_name, "__");
+}
+
+TEST(CapabilitiesTest, H_4_no_message_has_a_field_that_protobuf_checks_and_reports) {
+  for (const auto* file :
+       {connect::Capabilities::descriptor()->file(), cfg::InitNicRequest::descriptor()->file()}) {
+    for (int i = 0; i < file->message_type_count(); ++i) {
+      for (int j = 0; j < file->message_type(i)->field_count(); ++j) {
+        const auto* field = file->message_type(i)->field(j);
+        EXPECT_NE(field->type(), field->TYPE_STRING) << field->full_name();
+      }
+    }
+  }
 }
 
 TEST(CapabilitiesTest, X_46_each_refusal_has_its_line) {

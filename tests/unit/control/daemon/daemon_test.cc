@@ -131,6 +131,11 @@ Request request(Command command, bool is_json = false, std::string what = {},
   return {command, is_json, std::move(what), std::move(value), 0};
 }
 
+std::uint64_t number_of(const std::string& stats, const std::string& name) {
+  const std::size_t at = stats.find(name + " ");
+  return at == std::string::npos ? 0 : std::stoull(stats.substr(at + name.size()));
+}
+
 class DaemonTest : public ::testing::Test {
  protected:
   DaemonTest() {
@@ -185,6 +190,16 @@ TEST_F(DaemonTest, counters_of_all_workers_are_summed_and_links_have_their_queue
   for (const char* queue : {"0", "1", "2"}) {
     EXPECT_THAT(shown, HasSubstr(R"("address":"shm://x","queue":)" + std::string(queue)));
   }
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(DaemonTest, H_4_log_lines_that_were_not_written_are_counted) {
+  start();
+  const auto left_out = [this] { return number_of(stats().text, "log.drop.limit"); };
+  const std::uint64_t before = left_out();
+  for (int i = 0; i < 50; ++i) base::log_warn("flood");
+  EXPECT_GE(left_out() - before, 40U - 10U);
+  EXPECT_THAT(stats().text, HasSubstr("log.drop.blocked "));
   EXPECT_EQ(stop(), 0);
 }
 
