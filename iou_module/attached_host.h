@@ -160,14 +160,13 @@ class AttachedHost final : private messaging::PairOwner {
   HostRxBatch& received() { return received_; }
   const HostRxBatch& received() const { return received_; }
   bool refill() { return received_.refill(pair_); }
-  // Counts the oldest received frame as forwarded or dropped, releases it and returns its bytes.
-  std::size_t finish_received(base::Time now) {
+  // Counts the oldest received frame as forwarded or dropped, and releases it.
+  void finish_received(base::Time now) {
     const messaging::ReceivedFrame& frame = received_.take();
     counters_.add(HostCounter::kFromHostFrames);
     counters_.add(HostCounter::kFromHostBytes, frame.bytes.size());
     rmon_.count_from_host(frame.bytes);
     pair_.release(frame, now);
-    return frame.bytes.size();
   }
   DeficitRoundRobin::Deficit& deficit() { return deficit_; }
 

@@ -26,6 +26,7 @@ class HostRxBatch {
   struct Verdict {
     bool is_for_lan = false;     // false: it was dropped, or delivered to another host
     std::uint16_t vlan_tag = 0;  // with which it leaves; 0: as it is
+    std::size_t wire_bytes = 0;  // that its host is charged for it
   };
 
   void begin_iteration() { batches_left_ = kBatchesMax; }

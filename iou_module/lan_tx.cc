@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lan_bridge/frame/vnet_header.h"
+#include "lan_bridge/frame/wire_bytes.h"
 
 namespace splitnic::iou {
 namespace {
@@ -21,9 +22,7 @@ bool check(AttachedHost& host, base::MutableBytes frame) {
   if (frame.size() < lan::kVnetHeaderBytes + lan::kEthernetBytes) {
     return drop(HostCounter::kDropShort);
   }
-  // An indication may name several elements, so its length does not bound that of a frame.
-  if (frame.size() > lan::kFrameBytesMax ||
-      lan::rebuild(frame, nic.features, nic.mtu) != lan::VnetVerdict::kGood) {
+  if (lan::rebuild(frame, nic.features, nic.mtu) != lan::VnetVerdict::kGood) {
     return drop(HostCounter::kDropVnet);
   }
   const base::Bytes ethernet = frame.subspan(lan::kVnetHeaderBytes);
@@ -110,7 +109,7 @@ bool LanTx::deliver_past_lan(base::Time now) {
 
 // Frames that are new are checked and delivered to other hosts here, once: settings may change
 // while a frame waits, and the peer cannot write to it any more [S001-14]. All frames of the run
-// together have at most `bytes_max` bytes.
+// together take at most `bytes_max` bytes of the wire.
 LanTx::Run LanTx::gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t bytes_max) {
   Run run;
   HostRxBatch& batch = host.received();
@@ -118,14 +117,16 @@ LanTx::Run LanTx::gather(AttachedHost& host, std::span<base::Bytes> out, std::si
   base::MutableBytes room(tagged_.get(), kTaggedBytes);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const base::MutableBytes frame = batch.frame(i);
-    if (frame.size() > bytes_max) break;
-    bytes_max -= frame.size();
     const bool is_new = !batch.is_checked(i);
+    const std::size_t wire_bytes = is_new ? lan::wire_bytes(frame) : batch.verdict(i).wire_bytes;
+    if (wire_bytes > bytes_max) break;
+    bytes_max -= wire_bytes;
     const bool may_be_tagged = is_new ? vlans.pvid() != 0 : batch.verdict(i).vlan_tag != 0;
     const std::size_t copy_bytes = frame.size() + lan::kVlanTagBytes;
     if (may_be_tagged && run.frames > 0 && room.size() < copy_bytes) break;
     HostRxBatch::Verdict verdict;
     if (is_new) {
+      verdict.wire_bytes = wire_bytes;
       verdict.is_for_lan = check(host, frame);
       verdict.vlan_tag = verdict.is_for_lan && vlans.tags(frame) ? vlans.pvid() : 0;
     } else {
@@ -149,8 +150,8 @@ LanTx::Run LanTx::gather(AttachedHost& host, std::span<base::Bytes> out, std::si
   return run;
 }
 
-// The first `count` frames of a host are done, of which `written` went to the LAN. Returns their
-// bytes.
+// The first `count` frames of a host are done, of which `written` went to the LAN. Returns what
+// they are charged.
 std::size_t LanTx::finish(AttachedHost& host, std::span<const base::Bytes> written,
                           std::size_t count, base::Time now) {
   for (const base::Bytes frame : written) {
@@ -158,7 +159,10 @@ std::size_t LanTx::finish(AttachedHost& host, std::span<const base::Bytes> writt
     counters_.add(LanCounter::kTxBytes, frame.size());
   }
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < count; ++i) bytes += host.finish_received(now);
+  for (std::size_t i = 0; i < count; ++i) {
+    bytes += host.received().verdict(0).wire_bytes;
+    host.finish_received(now);
+  }
   return bytes;
 }
 

@@ -1,6 +1,7 @@
-// Hosts -> LAN, and host -> host: deficit round robin by bytes (deficit_round_robin.h). While
-// several hosts have frames, each sends a quantum per round, so a host that sends super-frames gets
-// no larger share of the LAN than one that sends small frames. What the LAN port cannot take now
+// Hosts -> LAN, and host -> host: deficit round robin by bytes of the wire (deficit_round_robin.h,
+// lan_bridge/frame/wire_bytes.h). While several hosts have frames, each sends a quantum per round,
+// so a host that sends super-frames gets no larger share of the LAN than one that sends small
+// frames, however many segments they have [H-3]. What the LAN port cannot take now
 // stays in its host's elements, which is that host's back pressure and no other's.
 //
 //   1. receive a batch of frames of each host
@@ -30,7 +31,7 @@ class LanTx {
   bool is_blocked() const { return is_blocked_; }
 
  private:
-  // Bytes per host and round: two super-frames.
+  // Bytes of the wire per host and round: nearly two super-frames.
   static constexpr std::size_t kQuantumBytes = 128 * 1024;
   static constexpr std::size_t kBatch = HostRxBatch::kFramesMax;  // frames per write
 

@@ -16,13 +16,6 @@
 
 namespace splitnic::lan {
 
-// The virtio-net header that precedes every Ethernet frame, also in a pool element.
-// docs/nic_service.md#init_nic
-inline constexpr std::size_t kVnetHeaderBytes = VnetHeader::kBytes;
-// The longest frame that one read from a TAP or LAN may return: 64 KiB of IP, Ethernet header, two
-// tags and the vnet header.
-inline constexpr std::size_t kFrameBytesMax =
-    kVnetHeaderBytes + kLanMtuMax + kEthernetBytes + 2 * kVlanTagBytes;
 // The room that a reader reserves: the longest frame and headroom to put a VLAN tag back.
 inline constexpr std::size_t kFrameReserve = 65664;
 

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/endian.h"
-#include "lan_bridge/frame/ethernet.h"
 #include "lan_bridge/frame/offload.h"
 
 namespace splitnic::lan {
@@ -24,6 +23,9 @@ static_assert(sizeof(VnetHeaderWire) == VnetHeader::kBytes && alignof(VnetHeader
 static_assert(offsetof(VnetHeaderWire, gso_size) == 4 &&
               offsetof(VnetHeaderWire, csum_offset) == 8);
 
+// The tag of a PVID moves an offset by its length, in 16 bits. [L-12]
+constexpr std::size_t kOffsetMax = UINT16_MAX - kVlanTagBytes;
+
 // Checks that the frame has the headers that gso_type names, and that its checksum lies where they
 // put it.
 bool headers_match(const VnetHeader& header, const FrameLayout& layout) {
@@ -40,14 +42,15 @@ VnetVerdict check_gso(base::Bytes ethernet, const VnetHeader& in, std::uint32_t 
   const auto layout = parse_frame(ethernet);
   if (!layout || !in.needs_checksum() || !headers_match(in, *layout)) return VnetVerdict::kHeaders;
   // Bytes after the datagram would become payload of the last segment.
-  if (layout->end != ethernet.size() || layout->payload_offset > UINT16_MAX) {
+  if (layout->end != ethernet.size() || layout->payload_offset > kOffsetMax) {
     return VnetVerdict::kHeaders;
   }
-  if (in.gso_size == 0 || layout->payload_offset + in.gso_size > layout->frame_bytes_max(mtu)) {
+  const std::size_t payload_bytes = ethernet.size() - layout->payload_offset;
+  if (!has_legal_segments(in, payload_bytes) ||
+      layout->payload_offset + in.gso_size > layout->frame_bytes_max(mtu)) {
     return VnetVerdict::kGsoSize;
   }
-  if (ethernet.size() - layout->payload_offset <= in.gso_size)
-    return VnetVerdict::kGood;  // one segment
+  if (payload_bytes <= in.gso_size) return VnetVerdict::kGood;  // one segment
   out.gso_type = in.gso_type;
   out.gso_size = in.gso_size;
   out.hdr_len = static_cast<std::uint16_t>(layout->payload_offset);
@@ -77,8 +80,8 @@ void VnetHeader::emit(base::MutableBytes out) const {
 }
 
 std::string_view name(VnetVerdict verdict) {
-  static constexpr std::array<std::string_view, 6> kNames{
-      "good", "short", "not_granted", "checksum_range", "headers", "gso_size"};
+  static constexpr std::array<std::string_view, 7> kNames{
+      "good", "short", "too_long", "not_granted", "checksum_range", "headers", "gso_size"};
   static_assert(kNames.size() == static_cast<std::size_t>(VnetVerdict::kCount_));
   const auto index = static_cast<std::size_t>(verdict);
   return index < kNames.size() ? kNames[index] : "?";
@@ -103,6 +106,7 @@ std::uint32_t offloads_used(const VnetHeader& header) {
 
 VnetVerdict rebuild(base::MutableBytes frame, std::uint32_t offloads_granted, std::uint32_t mtu) {
   if (frame.size() < VnetHeader::kBytes + kEthernetBytes) return VnetVerdict::kShort;
+  if (frame.size() > kFrameBytesMax) return VnetVerdict::kTooLong;
   const VnetHeader in = VnetHeader::parse(frame);
   const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
   const bool is_tcp = in.gso() == GsoType::kTcp4 || in.gso() == GsoType::kTcp6;
@@ -111,7 +115,8 @@ VnetVerdict rebuild(base::MutableBytes frame, std::uint32_t offloads_granted, st
   VnetHeader out;
   if (in.needs_checksum()) {
     const std::size_t field = std::size_t{in.csum_start} + in.csum_offset;
-    if (in.csum_start < kEthernetBytes || field + 2 > ethernet.size()) {
+    if (in.csum_start < kEthernetBytes || in.csum_start > kOffsetMax ||
+        field + 2 > ethernet.size()) {
       return VnetVerdict::kChecksumRange;
     }
     out.flags = VnetHeader::kNeedsChecksum;

@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame/mtu.h"
 
 namespace splitnic::lan {
 
@@ -26,7 +28,7 @@ struct VnetHeader {
   std::uint16_t csum_start = 0;
   std::uint16_t csum_offset = 0;
 
-  GsoType gso() const { return static_cast<GsoType>(gso_type & ~kEcn); }
+  constexpr GsoType gso() const { return static_cast<GsoType>(gso_type & ~kEcn); }
   bool needs_checksum() const { return (flags & kNeedsChecksum) != 0; }
 
   // REQUIRES in.size() >= kBytes. The reserved word is ignored.
@@ -36,14 +38,39 @@ struct VnetHeader {
   friend bool operator==(const VnetHeader&, const VnetHeader&) = default;
 };
 
+// The virtio-net header that precedes every Ethernet frame, also in a pool element.
+// docs/nic_service.md#init_nic
+inline constexpr std::size_t kVnetHeaderBytes = VnetHeader::kBytes;
+// The longest frame: 64 KiB of IP, Ethernet header, two tags and the vnet header.
+inline constexpr std::size_t kFrameBytesMax =
+    kVnetHeaderBytes + kLanMtuMax + kEthernetBytes + 2 * kVlanTagBytes;
+
+// Bounds of the segments of a super-frame: each costs its own headers, checksum and gap, so a frame
+// of many short ones would keep thread and wire busy for long. Linux sends no shorter TCP segments
+// (tcp_min_snd_mss). [H-3]
+inline constexpr std::size_t kTcpSegmentBytesMin = 48;
+inline constexpr std::size_t kSegmentsMax = 512;
+
+// Returns the number of segments that this many payload bytes make. REQUIRES gso_size > 0.
+constexpr std::size_t segments_of(const VnetHeader& header, std::size_t payload_bytes) {
+  return (payload_bytes + header.gso_size - 1) / header.gso_size;
+}
+// Returns whether a super-frame with this much payload keeps within the bounds.
+constexpr bool has_legal_segments(const VnetHeader& header, std::size_t payload_bytes) {
+  const bool is_udp = header.gso() == GsoType::kUdp;
+  return header.gso_size >= (is_udp ? 1 : kTcpSegmentBytesMin) &&
+         segments_of(header, payload_bytes) <= kSegmentsMax;
+}
+
 // The result of rebuild(): kGood, or the reason to drop the frame.
 enum class VnetVerdict : std::uint8_t {
   kGood,
   kShort,          // no room for both headers
+  kTooLong,        // longer than any frame: kFrameBytesMax
   kNotGranted,     // an offload that was not granted
   kChecksumRange,  // csum_start and csum_offset leave the frame
   kHeaders,        // the headers are not those of the super-frame that gso_type claims
-  kGsoSize,        // 0, or a segment would exceed the MTU
+  kGsoSize,        // segments are too short, too many, or would exceed the MTU
   kCount_
 };
 std::string_view name(VnetVerdict verdict);
@@ -52,8 +79,9 @@ std::string_view name(VnetVerdict verdict);
 std::uint32_t offloads_used(const VnetHeader& header);
 
 // Validates the vnet header of `frame` ([vnet header][Ethernet frame]), which a peer wrote, and
-// rewrites it: of the flags only NEEDS_CSUM stays, and hdr_len is computed from the headers. Unless
-// the verdict is kGood the frame is unchanged and has to be dropped.
+// rewrites it: of the flags only NEEDS_CSUM stays, and hdr_len is computed from the headers. A VLAN
+// tag that is inserted later fits: no offset can wrap. Unless the verdict is kGood the frame is
+// unchanged and has to be dropped.
 VnetVerdict rebuild(base::MutableBytes frame, std::uint32_t offloads_granted, std::uint32_t mtu);
 
 }  // namespace splitnic::lan

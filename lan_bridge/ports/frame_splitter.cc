@@ -47,7 +47,10 @@ void ReadSplitter::commit_or_split(ReadSink& sink, base::MutableBytes frame) {
     }
     header.flags |= VnetHeader::kNeedsChecksum;
   }
-  const bool is_taken = (offloads_used(header) & ~offloads) == 0;
+  // No peer takes a super-frame of too many segments.
+  const bool is_taken = (offloads_used(header) & ~offloads) == 0 &&
+                        (!is_super || header.gso_size == 0 ||
+                         has_legal_segments(header, frame.size() - VnetHeader::kBytes));
   if (is_taken && (!is_super || frame.size() <= frame_bytes_max)) {
     sink.commit(frame);
   } else if (is_super) {

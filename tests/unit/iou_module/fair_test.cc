@@ -2,7 +2,9 @@
 // by bytes, whatever the length of its frames [S001-08].
 #include <map>
 
+#include "lan_bridge/frame/wire_bytes.h"
 #include "tests/unit/iou_module/unit_harness.h"
+#include "tests/unit/lan_bridge/frame_builder.h"
 
 namespace splitnic::iou::harness::fair_test {
 namespace {
@@ -107,6 +109,39 @@ TEST(FairTest, S001_08_shares_are_even_from_when_the_second_host_comes) {
   auto bytes = contest.let_through(60, 4);
   EXPECT_LE(bytes[0], bytes[1] + kShare);
   EXPECT_LE(bytes[1], bytes[0] + kShare);
+}
+
+// 60 KiB in segments of 128 bytes are 100 KiB on the wire.
+TEST(FairTest, H_3_a_host_of_tiny_segments_gets_its_share_of_the_wire_and_no_more) {
+  Contest contest({1500, 1500});
+  cfg::InitNicRequest init;
+  init.set_features_wanted(lan::kOffloadVnet | lan::kOffloadChecksum | lan::kOffloadTso4);
+  ASSERT_EQ(contest.ask(*contest.hosts[0], CfgCode::kInitNic, init).status, CfgStatus::kOk);
+  ASSERT_TRUE(contest.start(*contest.hosts[0]));
+  const Frame tiny = lan::frame_builder::make_frame({.payload_bytes = 500 * 128,
+                                                     .tcp_option_bytes = 0,
+                                                     .gso_size = 128,
+                                                     .destination = kPeer,
+                                                     .source = Contest::mac_of(0)});
+  contest.lan().writes_left = 0;
+  for (int i = 0; i < 15; ++i) contest.hosts[0]->push(tiny);
+  contest.fill(1);
+  contest.run(20ms);
+  std::map<std::uint8_t, std::size_t> bytes;
+  const auto is_waiting = [&] { return bytes[1] < 900'000 && bytes[2] < 900'000; };
+  for (int i = 0; i < 2000 && is_waiting(); ++i) {
+    contest.let_through(1, 1);
+    for (const Frame& frame : contest.written[0]) {
+      const auto source = lan::source_mac(base::Bytes(frame).subspan(lan::kVnetHeaderBytes));
+      const std::size_t segments = frame.size() > 2000 ? 500 : 1;
+      bytes[source[5]] +=
+          frame.size() - lan::kVnetHeaderBytes + segments * 24 + (segments - 1) * 54;
+    }
+  }
+  // One share, and one frame that did not fit into it.
+  EXPECT_FALSE(is_waiting());
+  EXPECT_LE(bytes[1], bytes[2] + 2 * kShare);
+  EXPECT_LE(bytes[2], bytes[1] + 2 * kShare);
 }
 
 TEST(FairTest, S001_08_a_blocked_lan_holds_up_no_frame_from_one_host_to_another) {

@@ -114,6 +114,45 @@ TEST(VnetHeaderTest, a_segment_must_fit_the_mtu) {
   EXPECT_EQ(rebuild_with(frame, header), VnetVerdict::kGsoSize);
 }
 
+// 512 segments of 120 bytes are 61440 bytes.
+TEST(VnetHeaderTest, H_3_segments_are_neither_tiny_nor_too_many) {
+  const auto verdict = [](bool is_udp, std::size_t payload_bytes, std::uint16_t gso_size) {
+    const Bytes frame =
+        make_frame({.is_udp = is_udp, .payload_bytes = payload_bytes, .gso_size = gso_size});
+    return rebuild_with(frame, header_of(frame));
+  };
+  for (const std::uint16_t tiny : {std::uint16_t{1}, std::uint16_t{47}}) {
+    EXPECT_EQ(verdict(false, 9000, tiny), VnetVerdict::kGsoSize) << tiny;
+  }
+  EXPECT_EQ(verdict(false, 9000, 48), VnetVerdict::kGood);
+  for (const bool is_udp : {false, true}) {
+    EXPECT_EQ(verdict(is_udp, 512 * 120, 120), VnetVerdict::kGood);
+    EXPECT_EQ(verdict(is_udp, 512 * 120 + 1, 120), VnetVerdict::kGsoSize);
+  }
+  EXPECT_EQ(verdict(true, 512, 1), VnetVerdict::kGood) << "UDP has short datagrams";
+  EXPECT_EQ(verdict(true, 513, 1), VnetVerdict::kGsoSize);
+}
+
+TEST(VnetHeaderTest, L_3_a_frame_longer_than_any_is_refused_at_both_ends) {
+  Bytes frame = make_frame({});
+  frame.resize(kFrameBytesMax);
+  EXPECT_EQ(rebuild(frame, kAll, 1500), VnetVerdict::kGood);
+  frame.resize(kFrameBytesMax + 1);
+  EXPECT_NE(rebuild(frame, kAll, 1500), VnetVerdict::kGood);
+}
+
+TEST(VnetHeaderTest, L_12_a_tag_that_is_inserted_wraps_no_offset) {
+  Bytes frame = make_frame({});
+  frame.resize(kFrameBytesMax);
+  VnetHeader header;
+  header.flags = VnetHeader::kNeedsChecksum;
+  for (const unsigned start : {65531U, 65532U, 65535U}) {
+    header.csum_start = static_cast<std::uint16_t>(start);
+    const bool is_good = start + kVlanTagBytes <= UINT16_MAX;
+    EXPECT_EQ(rebuild_with(frame, header) == VnetVerdict::kGood, is_good) << start;
+  }
+}
+
 TEST(VnetHeaderTest, headers_must_be_those_of_the_super_frame_claimed) {
   const Bytes tcp = make_frame({.payload_bytes = 9000, .gso_size = 1200});
   VnetHeader header = header_of(tcp);

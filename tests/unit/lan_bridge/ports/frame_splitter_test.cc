@@ -155,4 +155,24 @@ TEST(WriteSplitterTest, every_piece_is_counted_once_also_one_that_still_waits_at
   EXPECT_EQ(counters[PortCounter::kTxDropClosed], 3U);
 }
 
+// Such as a kernel makes of a connection with a tiny maximum segment size.
+TEST(ReadSplitterTest, H_3_a_super_frame_that_no_peer_takes_becomes_its_segments) {
+  constexpr std::size_t kSegments = 600;
+  const Bytes super = make_frame({.payload_bytes = kSegments * 100, .gso_size = 100});
+  base::Counters<PortCounter> counters;
+  ReadSplitter splitter(counters);
+  Bytes arena(1 << 20);
+  FrameRing ring(arena, 2 * kSegments);
+  std::vector<base::Bytes> out(2 * kSegments);
+  ReadSink sink{ring, out};
+  const base::MutableBytes room = ring.reserve();
+  std::memcpy(room.data(), super.data(), super.size());
+  splitter.commit_or_split(sink, room.first(super.size()));
+  ASSERT_EQ(sink.frames, kSegments);
+  const std::vector<Bytes> wanted = segments_of(super);
+  for (std::size_t i = 0; i < kSegments; ++i) {
+    EXPECT_TRUE(std::ranges::equal(out[i], wanted[i])) << i;
+  }
+}
+
 }  // namespace splitnic::lan::frame_splitter_test
