@@ -34,7 +34,8 @@ enum class LinkCounter {
   kRxDropState,      // flit for a link that is not up
   kRxDropSession,    // datagram of the session layer
   kRxDropOverflow,   // more cells in a batch than any legal batch holds
-  kRxDropInit,       // INIT that does not parse, or that this side does not accept
+  kRxDropInit,       // INIT that does not parse, is not alone, or that this side does not accept
+  kRxDropInitRate,   // HELLO or ANSWER beyond what is served in a second
   kRxDropChallenge,  // INIT with a token or echo that is not ours
   kUp,
   kDown,
@@ -76,6 +77,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::LinkCounter> {
              "link.rx.drop.session",
              "link.rx.drop.overflow",
              "link.rx.drop.init",
+             "link.rx.drop.init_rate",
              "link.rx.drop.challenge",
              "link.up",
              "link.down",

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/random.h"
+#include "base/rate_limit.h"
 #include "fabric_emul/link/challenge.h"
 #include "fabric_emul/link/link.h"
 #include "fabric_emul/link/link_counters.h"
@@ -89,7 +90,7 @@ class Port {
   PortLink* take_batch(base::Time now, const Underlay::Received& batch);
   void take_datagram(base::Time now, base::Bytes datagram, const PeerAddress& from,
                      PortLink*& link);
-  void take_flit(base::Time now, const FlitView& flit, const PeerAddress& from, PortLink*& link);
+  void take_flit(base::Time now, const FlitView& flit, PortLink* link);
   void take_cell(const FlitView& flit, const Link& link);
   void count_bad(FlitError error);
   PortLink* by_address(const PeerAddress& address);
@@ -108,8 +109,14 @@ class Port {
   // port.cc
   void flush_queued(base::Time now);
 
+  // Strangers get replies to HELLO and ANSWER from a bounded part of the thread's time: 10000 in a
+  // second, and 256 at once. A host repeats what got no reply.
+  static constexpr base::Duration kInitInterval = std::chrono::microseconds(100);
+  static constexpr std::uint32_t kInitBurst = 256;
+
   PortContext context_;
   Challenge challenge_;
+  base::RateLimit may_reply_{kInitInterval, kInitBurst};
   std::vector<std::unique_ptr<PortLink>> links_;
   std::vector<std::size_t> flushing_;
   RepeatedFlit checked_;           // the last flit of the batch, if it was a cell

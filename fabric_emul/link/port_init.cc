@@ -1,7 +1,7 @@
 // INIT of a port: which link a step belongs to, and the listening side. A HELLO changes nothing
 // here; only an ANSWER whose echo is our token does, or a HELLO from a peer that is known by
-// address, EUI-64 and instance. Every step has one length, so no reply is longer than its request.
-// docs/wire/flit.md#init
+// address, EUI-64 and instance. Every step has one length and is alone in its datagram, so no reply
+// is longer than its request; how many are served is limited. [X-46] [M-5] docs/wire/flit.md#init
 #include "fabric_emul/link/port.h"
 
 namespace splitnic::fabric {
@@ -18,6 +18,7 @@ void Port::on_init(base::Time now, const FlitView& flit, const PeerAddress& from
   switch (taker_of(init.step)) {
     case InitTaker::kListener:
       if (!context_.config.listens || is_client) break;
+      if (!may_reply_.take(now)) return context_.counters.add(LinkCounter::kRxDropInitRate);
       return init.step == InitStep::kHello ? on_hello(now, init, from, link)
                                            : on_answer(now, init, from, link);
     case InitTaker::kClient:

@@ -89,6 +89,7 @@ bool PortLink::send_batch(base::Time now) {
 void PortLink::on_narrowed() {
   // Cells of any size pass in the full profile: they are cut into flits.
   if (lanes_.is_open()) return set_full_stride();
+  path_bytes_until_ = {};
   const std::uint16_t mcp = own_mcp();
   if (mcp >= path_.mcp()) return;
   context_.counters.add(LinkCounter::kNarrowed);

@@ -78,6 +78,7 @@ class PortLink final : public Link {
   void send_init(const Init& init, std::size_t datagram_bytes = 0);
   Init make_init(InitStep step, std::uint16_t mcp) const;
   std::uint16_t own_mcp() const;
+  std::uint16_t recent_mcp(base::Time now);
   void send_hello(base::Time now);
   void send_probes(base::Time now);
   void on_challenge(base::Time now, const Init& init);
@@ -88,7 +89,12 @@ class PortLink final : public Link {
   void set_mcp(std::uint16_t mcp);
   void start_lanes(base::Time now, const Init& init, std::uint64_t nonce);
 
+  // How long what the underlay reported of the path is used while the peer repeats INIT.
+  static constexpr base::Duration kPathBytesKnown = std::chrono::seconds(1);
+
   KeepAlive keep_alive_;
+  std::size_t path_bytes_ = 0;  // of a datagram, as the underlay reported
+  base::Time path_bytes_until_{};
 };
 
 }  // namespace splitnic::fabric

@@ -20,6 +20,15 @@ std::uint16_t PortLink::own_mcp() const {
                      context_.underlay.batch_bytes_max());
 }
 
+// The same, at the price of a few system calls per second, however often the peer asks. [M-5]
+std::uint16_t PortLink::recent_mcp(base::Time now) {
+  if (now >= path_bytes_until_) {
+    path_bytes_ = context_.underlay.datagram_bytes_max(address());
+    path_bytes_until_ = now + kPathBytesKnown;
+  }
+  return path_.offer(path_bytes_, context_.underlay.batch_bytes_max());
+}
+
 void PortLink::set_mcp(std::uint16_t mcp) {
   path_.set_mcp(mcp);
   batch_.set_stride(path_.stride());
@@ -40,11 +49,12 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   if (is_running && !is_repeated) take_down(now, LinkEvent::kEnded, "peer re-initialised");
   path_.expire(now);
   handshake_.apply(LinkEvent::kAssigned);
+  if (from != address()) path_bytes_until_ = {};
   batch_.set_address(from);
   const unsigned own_lid = context_.config.lid_base + 1U;
   handshake_.adopt(init, Lid(static_cast<std::uint16_t>(own_lid)),
                    Lid(static_cast<std::uint16_t>(own_lid + 1 + slot_)));
-  const std::uint16_t mcp = own_mcp();
+  const std::uint16_t mcp = recent_mcp(now);
   if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max));
   Init ready = make_init(InitStep::kReady, mcp);
   ready.echo = init.nonce;

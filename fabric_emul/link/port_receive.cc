@@ -1,6 +1,7 @@
-// Datapath in: 1. who sent the batch; 2. walk each datagram's flits, bad CRC ends it; 3. INIT and
-// IDLE are for the port; 4. DATA of a link that is up becomes a ReceivedCell. A datagram with the
-// header of the cell before it skips the walk. Nothing is copied.
+// Datapath in: 1. who sent the batch; 2. walk each datagram's flits, bad CRC ends it; 3. INIT,
+// which is alone in its datagram [M-5], and IDLE are for the port; 4. DATA of a link that is up
+// becomes a ReceivedCell. A datagram with the header of the cell before it skips the walk. Nothing
+// is copied.
 #include "fabric_emul/link/port.h"
 
 namespace splitnic::fabric {
@@ -38,11 +39,18 @@ void Port::take_datagram(base::Time now, base::Bytes datagram, const PeerAddress
   checked_.forget();
   FlitWalker walker(datagram);
   FlitView flit;
-  for (;;) {
+  bool is_first = true;
+  for (;; is_first = false) {
     switch (walker.next(flit)) {
       case FlitWalker::Step::kFlit:
         context_.counters.add(LinkCounter::kRxFlit);
-        take_flit(now, flit, from, link);
+        if (flit.header.type == FlitType::kInit) {
+          if (!is_first) return context_.counters.add(LinkCounter::kRxDropInit);
+          on_init(now, flit, from, link);
+          if (walker.next(flit) == FlitWalker::Step::kEnd) return;
+          return context_.counters.add(LinkCounter::kRxDropInit);  // what is behind it
+        }
+        take_flit(now, flit, link);
         break;
       case FlitWalker::Step::kBad:
         count_bad(walker.error());
@@ -57,9 +65,7 @@ void Port::take_datagram(base::Time now, base::Bytes datagram, const PeerAddress
   }
 }
 
-void Port::take_flit(base::Time now, const FlitView& flit, const PeerAddress& from,
-                     PortLink*& link) {
-  if (flit.header.type == FlitType::kInit) return on_init(now, flit, from, link);
+void Port::take_flit(base::Time now, const FlitView& flit, PortLink* link) {
   if (link == nullptr) return context_.counters.add(LinkCounter::kRxDropPeer);
   if (link->state() == LinkState::kConnecting)
     return context_.counters.add(LinkCounter::kRxDropState);

@@ -9,19 +9,6 @@ namespace splitnic::fabric::link_up_test {
 using namespace link_world;
 using ::testing::ElementsAre;
 
-Init hello_of(std::uint64_t eui64, std::uint64_t instance) {
-  Init init;
-  init.step = InitStep::kHello;
-  init.program_version = 0x00010000;
-  init.lanes_mask = 0x800F;
-  init.mcp_max = 1364;
-  init.flit_payload_max = 1420;
-  init.eui64 = Eui64(eui64);
-  init.instance = instance;
-  init.nonce = 5;
-  return init;
-}
-
 std::optional<Init> next_init(InProcessUnderlay& at) {
   const auto batch = at.receive();
   FlitView flit;

@@ -89,9 +89,21 @@ inline bool write(Link& link, const std::vector<std::byte>& cell) {
   return true;
 }
 
-// Sends one INIT flit from any endpoint, as an attacker or an old program does.
-inline void send_init(Underlay& from, const PeerAddress& to, const Init& init,
-                      std::uint8_t ctl = 0) {
+inline Init hello_of(std::uint64_t eui64, std::uint64_t instance) {
+  Init init;
+  init.step = InitStep::kHello;
+  init.program_version = 0x00010000;
+  init.lanes_mask = 0x800F;
+  init.mcp_max = 1364;
+  init.flit_payload_max = 1420;
+  init.eui64 = Eui64(eui64);
+  init.instance = instance;
+  init.nonce = 5;
+  return init;
+}
+
+// Appends one INIT flit.
+inline void append_init(std::vector<std::byte>& datagram, const Init& init, std::uint8_t ctl = 0) {
   std::array<std::byte, kInitBytes> payload;
   emit_init(payload.data(), init);
   std::array<std::byte, kFlitHeaderBytes + kInitBytes> flit;
@@ -100,6 +112,14 @@ inline void send_init(Underlay& from, const PeerAddress& to, const Init& init,
   header.vl = kMgmtLane;
   header.ctl = ctl;
   emit_flit(flit, header, payload);
+  datagram.insert(datagram.end(), flit.begin(), flit.end());
+}
+
+// Sends one INIT flit from any endpoint, as an attacker or an old program does.
+inline void send_init(Underlay& from, const PeerAddress& to, const Init& init,
+                      std::uint8_t ctl = 0) {
+  std::vector<std::byte> flit;
+  append_init(flit, init, ctl);
   EXPECT_EQ(from.send(to, flit, flit.size()), Underlay::SendStatus::kSent);
 }
 

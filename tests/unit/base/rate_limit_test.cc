@@ -1,0 +1,42 @@
+#include "base/rate_limit.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::base {
+namespace rate_limit_test {
+
+using namespace std::chrono_literals;
+
+int take(RateLimit& limit, Time now, int times) {
+  int taken = 0;
+  for (int i = 0; i < times; ++i) taken += limit.take(now) ? 1 : 0;
+  return taken;
+}
+
+TEST(RateLimitTest, a_burst_then_one_per_interval) {
+  RateLimit limit(100ms, 4);
+  Time now{50s};
+  EXPECT_EQ(take(limit, now, 10), 4);
+  EXPECT_EQ(take(limit, now + 99ms, 10), 0);
+  EXPECT_EQ(take(limit, now + 100ms, 10), 1);
+  EXPECT_EQ(take(limit, now + 350ms, 10), 2);
+  EXPECT_EQ(take(limit, now + 400ms, 10), 1);
+}
+
+TEST(RateLimitTest, a_pause_saves_no_more_than_a_burst) {
+  RateLimit limit(1ms, 3);
+  Time now{50s};
+  take(limit, now, 3);
+  EXPECT_EQ(take(limit, now + 1h, 10), 3);
+}
+
+TEST(RateLimitTest, asking_counts_nothing) {
+  RateLimit limit(1s, 1);
+  const Time now{50s};
+  EXPECT_TRUE(limit.may_take(now));
+  EXPECT_TRUE(limit.take(now));
+  EXPECT_FALSE(limit.may_take(now));
+}
+
+}  // namespace rate_limit_test
+}  // namespace splitnic::base
