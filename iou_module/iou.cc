@@ -61,6 +61,7 @@ fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link
   }
   if (const auto code = check(link, request, reply); code != fabric::MgmtReject::kNone) return code;
   attaches_.push_back({&link, now_});
+  attach_limit(link).take(now_);
   end_hosts_of(link);
   LanNic& nic = *nics_[messaging::nic_asked(request.private_data)];
   return nic.accept(id, link, request, reply, now_);
@@ -118,8 +119,14 @@ fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link
 
 bool Iou::is_too_often(const fabric::Link& link) {
   std::erase_if(attaches_, [&](const Attach& a) { return now_ - a.at >= kAttachInterval; });
-  return attaches_.size() >= kAttachesMax ||
-         std::ranges::any_of(attaches_, [&](const Attach& a) { return a.link == &link; });
+  return !attach_limit(link).may_take(now_) ||
+         std::ranges::any_of(attaches_, [&](const Attach& a) { return a.link == &link; }) ||
+         attaches_.size() >= kAttachesMax;
+}
+
+// Ports keep their links, so there are as many as slots.
+base::RateLimit& Iou::attach_limit(const fabric::Link& link) {
+  return attach_limits_.try_emplace(&link, kAttachIntervalOfLink, kAttachBurstOfLink).first->second;
 }
 
 // At most once per connection: the queue pair that refused the access ends with it.

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/rate_limit.h"
 #include "iou_module/lan_nic.h"
 #include "iou_module/options.h"
 #include "iou_module/quarantine.h"
@@ -71,11 +73,14 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   bool step(base::Time now, bool lan_readable);
   base::Time deadline() const;
 
-  // Attaching a host costs memory and time that all hosts share. Within this interval one host per
-  // link is attached, and kAttachesMax over all links; a further request is rejected (no resources)
-  // and its host retries [S001-08].
+  // Attaching a host costs memory and time that all hosts share. A link may attach a host twice per
+  // second, 8 times at once, and not twice within kAttachInterval. Only what passes this takes from
+  // the limit of all links, kAttachesMax in kAttachInterval, so those that ask all the time do not
+  // use it up [M-6]. A further request is rejected (no resources) and its host retries [S001-08].
   static constexpr base::Duration kAttachInterval = std::chrono::milliseconds(20);
   static constexpr std::size_t kAttachesMax = 4;
+  static constexpr base::Duration kAttachIntervalOfLink = std::chrono::milliseconds(500);
+  static constexpr std::uint32_t kAttachBurstOfLink = 8;
 
   // A clean stop, first half: the LANs are not read any more and no host is admitted. Frames that
   // were read or have arrived are still delivered, then the pools of both sides are flushed
@@ -121,6 +126,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   fabric::MgmtReject accept_queue(fabric::ConnectionId id, fabric::Link& link,
                                   const fabric::Mgmt& request, fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
+  base::RateLimit& attach_limit(const fabric::Link& link);
   void note_refused_access(const AttachedHost& host);
   void end_hosts_of(const fabric::Link& link);
   template <class Which>
@@ -141,7 +147,8 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
     const fabric::Link* link;
     base::Time at;
   };
-  std::vector<Attach> attaches_;  // within kAttachInterval
+  std::vector<Attach> attaches_;                                  // within kAttachInterval
+  std::map<const fabric::Link*, base::RateLimit> attach_limits_;  // of links that ever attached
   Quarantine quarantine_;
   base::Time now_{};
   base::Time wake_again_at_ = base::kNever;  // a sibling could not be woken

@@ -82,6 +82,29 @@ TEST(FloodTest, S001_08_the_bound_on_new_sessions_is_of_all_links_and_nics_toget
   EXPECT_EQ(count_up(), 2 * kMost);
 }
 
+// A plain host asks again after 200 ms.
+TEST(FloodTest, M_6_a_host_gets_in_while_eight_others_ask_all_the_time) {
+  UnitHarness harness;
+  std::vector<TestHost*> flooders;
+  for (int i = 0; i < 8; ++i) flooders.push_back(&harness.add_host());
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.run_until(
+      [&] { return host.link_up() && std::ranges::all_of(flooders, &TestHost::link_up); }));
+  const std::string request = good_capabilities().SerializeAsString();
+  const auto flood = [&](base::Duration span) {
+    for (const base::Time end = harness.clock.now() + span; harness.clock.now() < end;) {
+      for (TestHost* flooder : flooders) ask_often(harness, *flooder, request, 1);
+      harness.run(1ms);
+    }
+  };
+  flood(100ms);
+  for (int tries = 0; tries < 10 && !host.up(); ++tries) {
+    host.connect();
+    flood(200ms);
+  }
+  EXPECT_TRUE(host.up());
+}
+
 TEST(FloodTest, a_host_that_was_rejected_for_it_is_admitted_when_it_asks_later) {
   UnitHarness harness;
   TestHost& host = harness.add_host();
@@ -157,7 +180,7 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
       AttachedHost({}, *harness.adapter, first.link(), harness.random, owner).is_registered());
   std::size_t refused = 0;
   for (; refused < 20; ++refused) {
-    harness.run(Iou::kAttachInterval);
+    harness.run(Iou::kAttachIntervalOfLink);
     host.connect();
     ASSERT_TRUE(harness.run_until([&] { return host.up() || !host.refusal.empty(); }, 10ms));
     if (host.up()) break;

@@ -74,7 +74,7 @@ TEST(QuarantineTest, S_59_a_guesser_that_reconnects_immediately_is_counted) {
   }
   for (std::size_t i = 0; i < 8; ++i) {
     ASSERT_TRUE(harness.connect(host)) << i;
-    harness.run(Iou::kAttachInterval);
+    harness.run(Iou::kAttachIntervalOfLink);
     fabric::SendWr wr;
     wr.op = fabric::WrOp::kRdmaWrite;
     wr.remote_handle = fabric::MemoryHandle(host.random.next32());
@@ -83,7 +83,7 @@ TEST(QuarantineTest, S_59_a_guesser_that_reconnects_immediately_is_counted) {
     host.adapter->connections().connect(*host.link, pairs, base::as_bytes(capabilities),
                                         harness.clock.now());
     host.step();
-    harness.run(Iou::kAttachInterval);
+    harness.run(Iou::kAttachIntervalOfLink);
   }
   EXPECT_EQ(harness.count("iou.hosts.quarantined"), 1U);
 }
