@@ -95,6 +95,7 @@ bool SendBatch::flush() {
 
 void SendBatch::drop() {
   if (used_ > 0) counters_.add(LinkCounter::kTxDropDown);
+  if (is_blocked_) underlay_.forget(room_.first(used_));
   is_blocked_ = false;
   clear();
   abort_claim();

@@ -46,6 +46,9 @@ class UdpUnderlay final : public Underlay {
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
+  void forget(base::Bytes batch) override {
+    if (resume_.data == batch.data()) resume_ = {};
+  }
   // Asks the system for the path MTU: for INIT and after kTooLong, not for the data path.
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   std::size_t receive_buffer_bytes() const override { return receive_buffer_bytes_; }

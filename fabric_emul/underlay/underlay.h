@@ -74,6 +74,9 @@ class Underlay {
   }
   // Ends the claim without sending. Does nothing if there is none.
   virtual void abort(const PeerAddress& /*to*/) {}
+  // The batch at this memory, for which send() returned kBlocked, is dropped: another one in the
+  // same memory is new. [L-13]
+  virtual void forget(base::Bytes /*batch*/) {}
 
   // Returns the next batch, or nothing. The span is valid until the next call of receive(). A batch
   // without bytes is one that a decorator dropped: more may wait behind it.

@@ -16,6 +16,7 @@ class UnderlayDecorator : public Underlay {
  public:
   explicit UnderlayDecorator(Underlay& below) : below_(below) {}
 
+  void forget(base::Bytes batch) override { below_.forget(batch); }
   bool may_sleep() override { return below_.may_sleep(); }
   bool came_in_on_this_cpu() const override { return below_.came_in_on_this_cpu(); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
