@@ -45,12 +45,13 @@ ShmHandshake receive_shm_handshake(int socket) {
   ShmHandshake got;
   HandshakeWire handshake;
   iovec part{&handshake, sizeof(handshake)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};  // for one descriptor
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = room.data();
-  message.msg_controllen = room.size();
+  // Room for one descriptor. CMSG_SPACE would let a second one in, behind it. [L-1]
+  message.msg_controllen = CMSG_LEN(sizeof(int));
   const ssize_t bytes = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) {
     got.status = ShmHandshake::Status::kPending;

@@ -46,8 +46,10 @@ bool is_trusted_user(int fd) {
 }  // namespace
 
 std::string shm_directory() {
+  static constexpr const char* kPrivate = "/run/splitnic";
   const char* chosen = std::getenv("SPLITNIC_SHM_DIR");
-  return chosen != nullptr && *chosen != '\0' ? chosen : "/dev/shm";
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  return ::geteuid() == 0 || ::access(kPrivate, W_OK) == 0 ? kPrivate : "/dev/shm";
 }
 
 base::Result<std::unique_ptr<ShmUnderlay>> ShmUnderlay::open(const ShmConfig& config) {
@@ -89,6 +91,7 @@ bool ShmUnderlay::watch(int fd, std::uint32_t key) {
 }
 
 base::Status ShmUnderlay::listen() {
+  ::mkdir(config_.directory.c_str(), 0755);  // bind reports a folder that is not there
   listener_ = new_socket();
   if (!listener_.valid()) return base::Error::from_errno("opening a socket", errno);
   ::fchmod(listener_.get(), 0600);  // the mode that bind gives the path

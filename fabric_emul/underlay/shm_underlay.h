@@ -28,7 +28,8 @@
 
 namespace splitnic::fabric {
 
-// $SPLITNIC_SHM_DIR, or /dev/shm, which network namespaces share.
+// $SPLITNIC_SHM_DIR; else /run/splitnic, where no other user can create a name first [L-9]; else,
+// for a user who may not write there, /dev/shm. Network namespaces share all of them.
 std::string shm_directory();
 
 struct ShmConfig {

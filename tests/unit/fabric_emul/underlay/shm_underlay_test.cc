@@ -1,6 +1,9 @@
 // Wires between two ends in one process, and what a peer that lies can do to them.
+#include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
+#include "fabric_emul/underlay/shm_handshake.h"
 #include "shm_world.h"
 
 namespace splitnic::fabric::shm_underlay_test {
@@ -246,6 +249,49 @@ TEST_F(ShmUnderlayTest, a_flood_of_wake_ups_and_an_idle_client_cost_nothing) {
   }
   for (int i = 0; i < 20; ++i) learn(*listener, *honest);
   EXPECT_EQ(listener->clients(), 2U);
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST_F(ShmUnderlayTest, L_1_a_handshake_with_two_descriptors_leaks_none) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends.data()), 0);
+  const base::UniqueFd ours(ends[0]);
+  const base::UniqueFd theirs(ends[1]);
+  auto segment = ShmSegment::make(kRingBytes);
+  ASSERT_TRUE(segment);
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 10; ++i) {
+    std::array<char, 16> handshake{};
+    iovec part{handshake.data(), handshake.size()};
+    const std::array<int, 2> two{segment->get(), segment->get()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(two))> room{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+    cmsghdr* control = CMSG_FIRSTHDR(&message);
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(sizeof(two));
+    std::memcpy(CMSG_DATA(control), two.data(), sizeof(two));
+    ASSERT_EQ(::sendmsg(theirs.get(), &message, 0), 16);
+    EXPECT_EQ(receive_shm_handshake(ours.get()).status, ShmHandshake::Status::kInvalid);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_F(ShmUnderlayTest, L_9_no_other_user_can_take_the_name_of_a_unit_of_root) {
+  ::unsetenv("SPLITNIC_SHM_DIR");
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(shm_directory(), "/run/splitnic");
+  ::setenv("SPLITNIC_SHM_DIR", "/elsewhere", 1);
+  EXPECT_EQ(shm_directory(), "/elsewhere");
+  ::unsetenv("SPLITNIC_SHM_DIR");
 }
 
 }  // namespace splitnic::fabric::shm_underlay_test
