@@ -1,6 +1,5 @@
 #include "fabric_emul/underlay/pcapng_writer.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/private_file.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -34,9 +34,9 @@ static_assert(std::endian::native == std::endian::little);
 
 base::Result<std::unique_ptr<PcapngWriter>> PcapngWriter::open(const std::string& path,
                                                                std::string_view program) {
-  base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!fd.valid()) return base::Error::from_errno("opening the capture " + path, errno);
-  std::unique_ptr<PcapngWriter> writer(new PcapngWriter(path, std::move(fd)));
+  auto fd = base::create_private_file(path);
+  if (!fd) return base::Error("opening the capture " + fd.error().text());
+  std::unique_ptr<PcapngWriter> writer(new PcapngWriter(path, *std::move(fd)));
   const std::size_t section = writer->begin_block(kSectionHeader);
   writer->put32(kByteOrderMagic);
   writer->put32(kVersion);

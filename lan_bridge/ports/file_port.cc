@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 
+#include "base/private_file.h"
 #include "lan_bridge/frame/captured.h"
 #include "lan_bridge/frame/mtu.h"
 
@@ -16,9 +19,14 @@ namespace {
 
 constexpr int kSnapLength = 262144;
 
-// Captures are opened with nanoseconds in the field for microseconds.
+// Captures are opened with nanoseconds in the field for microseconds. A file may hold any stamp:
+// within these bounds, 146 years around 1970, differences fit a Duration. [L-8]
 base::Duration stamp_of(const pcap_pkthdr& header) {
-  return std::chrono::seconds(header.ts.tv_sec) + std::chrono::nanoseconds(header.ts.tv_usec);
+  constexpr std::int64_t kSecondsMax = 4'600'000'000;
+  const std::int64_t seconds =
+      std::clamp<std::int64_t>(header.ts.tv_sec, -kSecondsMax, kSecondsMax);
+  const std::int64_t fraction = std::clamp<std::int64_t>(header.ts.tv_usec, 0, 999'999'999);
+  return std::chrono::seconds(seconds) + std::chrono::nanoseconds(fraction);
 }
 
 }  // namespace
@@ -66,7 +74,13 @@ base::Status FilePort::open_in() {
 base::Status FilePort::open_out() {
   out_format_.reset(
       pcap_open_dead_with_tstamp_precision(DLT_EN10MB, kSnapLength, PCAP_TSTAMP_PRECISION_NANO));
-  out_.reset(pcap_dump_open(out_format_.get(), options_.out.c_str()));
+  auto fd = base::create_private_file(options_.out);
+  if (!fd) return base::Error("writing the capture " + fd.error().text());
+  std::FILE* const stream = ::fdopen(fd->get(), "wb");
+  if (stream == nullptr)
+    return base::Error::from_errno("writing the capture " + options_.out, errno);
+  fd->release();
+  out_.reset(pcap_dump_fopen(out_format_.get(), stream));  // closes the stream if it fails
   if (!out_)
     return base::Error(std::string("writing the capture ") + pcap_geterr(out_format_.get()));
   return {};

@@ -157,6 +157,20 @@ TEST_F(CaptureTest, a_path_that_cannot_be_opened_is_reported) {
             "opening the capture " + folder_.path("none/f.pcapng") + ": No such file or directory");
 }
 
+TEST_F(CaptureTest, L_2_an_old_file_becomes_the_owners_alone_and_a_link_is_refused) {
+  namespace fs = std::filesystem;
+  const std::string path = folder_.path("old.pcapng");
+  std::ofstream(path) << "what was there";
+  fs::permissions(path, fs::perms(0644));
+  open(path).reset();
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0600));
+  EXPECT_EQ(read_file(path).types.size(), 1U) << "nothing is left of what was there";
+  fs::create_symlink(path, folder_.path("link.pcapng"));
+  const auto link = PcapngWriter::open(folder_.path("link.pcapng"), "test");
+  ASSERT_FALSE(link);
+  EXPECT_NE(link.error().text().find("symbolic link"), std::string::npos);
+}
+
 // A carrier of one batch each way, with a result of send() that the test chooses.
 class OneBatch final : public Underlay {
  public:

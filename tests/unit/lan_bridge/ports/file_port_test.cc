@@ -118,6 +118,45 @@ TEST_F(FilePortTest, a_cut_or_foreign_capture_is_an_error_or_counted) {
   EXPECT_FALSE(FilePort::open({.out = path("no/out.pcap")}, clock_));
 }
 
+TEST_F(FilePortTest, L_2_the_output_is_the_owners_alone_and_no_link) {
+  namespace fs = std::filesystem;
+  std::ofstream(path("out.pcap")) << "what was there";
+  fs::permissions(path("out.pcap"), fs::perms(0644));
+  open({.out = path("out.pcap")}).reset();
+  EXPECT_EQ(fs::status(path("out.pcap")).permissions(), fs::perms(0600));
+  EXPECT_EQ(fs::file_size(path("out.pcap")), 24U) << "the head of a capture";
+  fs::create_symlink(path("out.pcap"), path("link.pcap"));
+  const auto link = FilePort::open({.out = path("link.pcap")}, clock_);
+  ASSERT_FALSE(link);
+  EXPECT_NE(link.error().text().find("symbolic link"), std::string::npos);
+}
+
+// The second stamp, in seconds, is beyond what nanoseconds in 64 bits can count.
+TEST_F(FilePortTest, L_8_a_huge_stamp_overflows_nothing) {
+  const Bytes frame = make_frame({.payload_bytes = 100});
+  const base::Bytes ethernet = ethernet_of(frame);
+  std::ofstream out(path("in.pcapng"), std::ios::binary);
+  const auto put = [&](std::initializer_list<std::uint32_t> words) {
+    for (const std::uint32_t word : words) out.write(reinterpret_cast<const char*>(&word), 4);
+  };
+  put({0x0A0D0D0A, 28, 0x1A2B3C4D, 1, ~0U, ~0U, 28});
+  put({1, 32, 1, 262144, 0x00010009, 0, 0, 32});  // Ethernet, if_tsresol 0: seconds
+  const auto bytes = static_cast<std::uint32_t>(ethernet.size());
+  const std::uint32_t padded = (bytes + 3) / 4 * 4;
+  for (const std::uint32_t high : {0U, 0x7FFFFFFFU}) {
+    put({6, 32 + padded, 0, high, high == 0 ? 0 : ~0U, bytes, bytes});
+    out.write(reinterpret_cast<const char*>(ethernet.data()), bytes);
+    out.write("\0\0\0", padded - bytes);
+    put({32 + padded});
+  }
+  out.close();
+  auto port = open({.in = path("in.pcapng"), .speed = 1});
+  Inbox inbox(*port);
+  EXPECT_EQ(inbox.take(1).size(), 1U);
+  std::array<base::Bytes, 4> more;
+  EXPECT_EQ(port->read(inbox.ring(), more).frames, 0U) << "due in more than a century";
+}
+
 TEST_F(FilePortTest, settings_are_kept_and_checked) {
   auto port = open({});
   EXPECT_TRUE(port->input_ended());
