@@ -92,7 +92,8 @@ void add_queue(Snapshot& all, const Snapshot& queue) {
   const auto append = [](auto& to, const auto& from) {
     to.insert(to.end(), from.begin(), from.end());
   };
-  append(all.pools, queue.pools);
+  for (const PoolInfo& pool : queue.pools) add_pool(all, pool);
+  all.pools_left_out += queue.pools_left_out;
   append(all.channels, queue.channels);
   append(all.links, queue.links);
   append(all.counters, queue.counters);
@@ -100,6 +101,13 @@ void add_queue(Snapshot& all, const Snapshot& queue) {
     const auto same = std::ranges::find(all.peers, peer.name, &PeerInfo::name);
     if (same != all.peers.end()) same->queues = same->queues.value_or(0) + peer.queues.value_or(0);
   }
+}
+
+void add_pool(Snapshot& snapshot, PoolInfo pool) {
+  if (snapshot.pools.size() < kPoolsShown)
+    snapshot.pools.push_back(std::move(pool));
+  else
+    ++snapshot.pools_left_out;
 }
 
 std::string show_text(const Snapshot& snapshot) {
@@ -129,7 +137,11 @@ std::string show_text(const Snapshot& snapshot) {
     links.add({of_queue(link.address, link.queue), link.state, std::to_string(link.cell_bytes),
                std::to_string(link.lanes)});
   }
-  return out + peers_text(snapshot.peers) + lan.text() + pools.text() + channels.text() +
+  const std::string left_out =
+      snapshot.pools_left_out == 0
+          ? std::string()
+          : "and " + std::to_string(snapshot.pools_left_out) + " more pools\n";
+  return out + peers_text(snapshot.peers) + lan.text() + pools.text() + left_out + channels.text() +
          links.text();
 }
 

@@ -53,12 +53,18 @@ struct LanInfo {
   std::string mac;
 };
 
+// `show` lists this many pools in all, and of one side of one peer, so that a peer that advertises
+// thousands does not make the reply longer than a reply may be. [L-6]
+inline constexpr std::size_t kPoolsShown = 4096;
+inline constexpr std::size_t kPoolsShownOfSide = 64;
+
 struct Snapshot {
   std::string role;  // "host", "iou", "switch"
   std::string name;
   std::string state;  // of the fabric: "connecting", "up", "down"
   std::vector<PeerInfo> peers;
   std::vector<PoolInfo> pools;
+  std::uint64_t pools_left_out = 0;  // beyond those shown
   std::vector<ChannelInfo> channels;
   std::vector<LinkInfo> links;
   std::vector<LanInfo> lan;
@@ -71,6 +77,9 @@ struct Snapshot {
 // peers and LAN ports stay those of queue 0, and peers of the same name have their queues counted.
 void set_queue(Snapshot& snapshot, std::uint64_t queue);
 void add_queue(Snapshot& all, const Snapshot& queue);
+
+// Lists the pool, or counts it as left out if kPoolsShown are listed.
+void add_pool(Snapshot& snapshot, PoolInfo pool);
 
 // Returns one line, with its newline.
 std::string show_json(const Snapshot& snapshot);

@@ -74,11 +74,11 @@ json::array list_of(const std::vector<Info>& all) {
 }  // namespace
 
 std::string show_json(const Snapshot& snapshot) {
-  const json::object all{
-      {"role", json_string(snapshot.role)},     {"name", json_string(snapshot.name)},
-      {"state", json_string(snapshot.state)},   {"peers", list_of(snapshot.peers)},
-      {"pools", list_of(snapshot.pools)},       {"lan", list_of(snapshot.lan)},
-      {"channels", list_of(snapshot.channels)}, {"links", list_of(snapshot.links)}};
+  json::object all{{"role", json_string(snapshot.role)},     {"name", json_string(snapshot.name)},
+                   {"state", json_string(snapshot.state)},   {"peers", list_of(snapshot.peers)},
+                   {"pools", list_of(snapshot.pools)},       {"lan", list_of(snapshot.lan)},
+                   {"channels", list_of(snapshot.channels)}, {"links", list_of(snapshot.links)}};
+  if (snapshot.pools_left_out != 0) all["pools_left_out"] = snapshot.pools_left_out;
   return json::serialize(all) + "\n";
 }
 

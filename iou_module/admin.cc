@@ -13,7 +13,7 @@ void add_lan(control::Snapshot& s, LanNic& nic) {
 
 void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host) {
   control::PeerInfo peer;
-  peer.name = host.pair().peer_name();
+  peer.name = nic.label_of(host);
   peer.address = host.link().peer_name();
   peer.state = host.pair().up() ? host.link().up() ? "up" : "down" : "connecting";
   peer.mode = control::mode_name(host.pair().mode());

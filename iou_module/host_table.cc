@@ -1,5 +1,7 @@
 #include "iou_module/host_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace splitnic::iou {
@@ -64,6 +66,14 @@ AttachedHost* HostTable::find_node(fabric::Eui64 node) const {
   return found;
 }
 
+std::string HostTable::label_of(const AttachedHost& host) const {
+  const auto is_namesake = [&](const auto& other) {
+    return other.get() != &host && !other->has_ended() && other->name() == host.name();
+  };
+  if (host.name().empty() || std::ranges::none_of(hosts_, is_namesake)) return host.name();
+  return fmt::format("{}#{:016x}", host.name(), host.identity().eui64.value);
+}
+
 void HostTable::abandon(base::Time now) {
   for (const auto& host : hosts_) host->pair().close(now);
   hosts_.clear();
@@ -118,9 +128,10 @@ void HostTable::visit_hosts(const base::CounterVisitor& visitor) const {
   for (const auto& [name, value] : removed_pairs_) visitor(name, value);
   for (const auto& host : hosts_) {
     host->pair().visit_counters(visitor);
-    if (host->nic().node_name.empty()) continue;
+    const std::string label = label_of(*host);
+    if (label.empty()) continue;
     const auto of_host = [&](std::string_view name, std::uint64_t value) {
-      visitor("host." + host->nic().node_name + "." + std::string(name), value);
+      visitor("host." + label + "." + std::string(name), value);
     };
     host->counters().visit(of_host);
     host->rmon().counters().visit(of_host);

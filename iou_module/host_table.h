@@ -53,6 +53,9 @@ class HostTable {
   // such a host. `frame` is [virtio-net header][Ethernet frame].
   bool distribute(base::Bytes frame, const AttachedHost* except);
 
+  // Returns the name of a host in counters and in `show`: the one of its CONNECT_REQ, and behind it
+  // the EUI-64 while another host of the NIC uses the same name. [L-7]
+  std::string label_of(const AttachedHost& host) const;
   // Of all hosts together, the removed ones included.
   void visit_sums(const base::CounterVisitor& visitor) const;
   // Of the connections of removed hosts, then of each host.

@@ -75,6 +75,7 @@ class LanNic final : public HostOwner {
   lan::FramePort& port() { return port_; }
   const HostTable::Hosts& hosts() const { return hosts_.all(); }
   AttachedHost* find(fabric::ConnectionId id) const { return hosts_.find(id); }
+  std::string label_of(const AttachedHost& host) const { return hosts_.label_of(host); }
   // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K.
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of the LAN's frames so far, in both directions.

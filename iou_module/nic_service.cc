@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/node_name.h"
 #include "lan_bridge/frame/mtu.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -137,7 +136,6 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   // Every frame carries the virtio-net header; a host that does not support it cannot be served.
   if ((ask.features_wanted() & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kBadValue);
   const lan::PortState state = lan_.state();
-  host.nic().node_name = base::clean_node_name(ask.node_name());
   host.nic().granted =
       lan::offloads_in_force(static_cast<std::uint32_t>(ask.features_wanted()) &
                              (lan::kOffloadChecksum | lan::kOffloadTso4 | lan::kOffloadTso6 |
@@ -235,7 +233,6 @@ void NicService::reset(NicSettings& nic) {
   NicSettings fresh;
   fresh.granted = fresh.features = nic.granted;
   fresh.mtu = lan_.state().mtu;
-  fresh.node_name = nic.node_name;
   nic = fresh;
 }
 

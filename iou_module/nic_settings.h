@@ -34,7 +34,6 @@ struct NicSettings {
   std::uint32_t features = 0;    // of these, what SET_OFFLOADS left on
   std::uint32_t mtu = 0;         // in force for this host: the LAN's or less
   std::uint32_t mtu_wanted = 0;  // in SET_MTU; 0: none. Granted as soon as the LAN allows it
-  std::string node_name;
 
   bool owns(const lan::MacAddress& address) const {
     return (mac && *mac == address) ||

@@ -109,7 +109,12 @@ void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
     snapshot.channels.push_back({peer, channel.number, channel.qpn.value, channel.peer_qpn.value,
                                  std::string(channel.service), std::string(channel.state)});
   }
+  std::array<std::size_t, 2> shown{};  // the peer's pools, own ones
   for (const messaging::PoolView& pool : connection.pools()) {
+    if (++shown[pool.ours ? 1 : 0] > kPoolsShownOfSide) {
+      ++snapshot.pools_left_out;
+      continue;
+    }
     PoolInfo info;
     info.ref = pool.ref;
     info.elements = pool.elements;
@@ -121,7 +126,7 @@ void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
         {pool.ours ? "posted" : "available", pool.available},
         {pool.ours ? "filled" : "writing", pool.in_use},
         {pool.ours ? "released" : "consumed", pool.elements - pool.available - pool.in_use}};
-    snapshot.pools.push_back(info);
+    add_pool(snapshot, std::move(info));
   }
 }
 

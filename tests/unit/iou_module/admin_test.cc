@@ -62,6 +62,44 @@ TEST_F(AdminTest, stats_have_each_nic_the_pairs_and_the_carriers) {
   }
 }
 
+TEST_F(AdminTest, L_6_show_lists_no_more_pools_than_fit_a_reply) {
+  TestHost& greedy = harness.add_host({.pools = std::vector<messaging::PoolSpec>(200, {1, 2048})});
+  ASSERT_TRUE(harness.attach(greedy, mac_number(3)));
+  harness.run(5ms);
+  const std::string json = ask(control::Command::kShow, true);
+  std::size_t shown = 0;
+  for (std::size_t at = 0; (at = json.find(R"("side":"peer")", at)) != std::string::npos; ++at) {
+    ++shown;
+  }
+  EXPECT_EQ(shown, control::kPoolsShownOfSide);
+  expect_part(json, R"("pools_left_out":136)");
+  expect_part(ask(control::Command::kShow, false), "and 136 more pools\n");
+}
+
+TEST_F(AdminTest, L_7_two_hosts_of_one_name_have_their_nodes_behind_it) {
+  TestHost& namesake = harness.add_host();
+  namesake.name = first.name;
+  ASSERT_TRUE(attach());
+  expect_part(ask(control::Command::kStats, true), R"("host.host1.iou.to_host.frames":0)");
+  ASSERT_TRUE(harness.attach(namesake, mac_number(3)));
+  const std::string stats = ask(control::Command::kStats, true);
+  expect_part(stats, R"("host.host1#0000000000001001.iou.to_host.frames":0)");
+  expect_part(stats, R"("host.host1#0000000000001003.iou.to_host.frames":0)");
+  EXPECT_EQ(stats.find(R"("host.host1.)"), std::string::npos);
+  expect_part(ask(control::Command::kShow, true), R"("name":"host1#0000000000001003")");
+}
+
+TEST_F(AdminTest, L_7_a_host_does_not_take_another_name_with_init_nic) {
+  ASSERT_TRUE(attach());
+  cfg::InitNicRequest init;
+  init.set_node_name(second.name);
+  init.set_features_wanted(lan::kOffloadVnet);
+  ASSERT_EQ(harness.ask(first, CfgCode::kInitNic, init).status, CfgStatus::kOk);
+  const std::string stats = ask(control::Command::kStats, true);
+  expect_part(stats, R"("host.host1.iou.to_host.frames")");
+  expect_part(stats, R"("host.host2.iou.to_host.frames")");
+}
+
 TEST_F(AdminTest, a_host_that_is_away_is_down) {
   ASSERT_TRUE(attach());
   expect_part(ask(control::Command::kShow, true), R"("role":"iou","name":"unit","state":"up")");

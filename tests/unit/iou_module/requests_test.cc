@@ -8,7 +8,7 @@ namespace {
 // The state that GET_STATE covers, and the settings that it does not.
 std::string configuration(const AttachedHost& host) {
   return host.nic().state().digest() + (host.nic().started ? "started " : "stopped ") +
-         std::to_string(host.nic().granted) + host.nic().node_name;
+         std::to_string(host.nic().granted);
 }
 
 // Attaches the host and adds an entry to every table.
