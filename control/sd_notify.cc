@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -10,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "control/values.h"
 
 namespace splitnic::control {
 
@@ -46,5 +48,15 @@ void notify_environment(std::string_view state) {
 
 void notify_ready() { notify_environment("READY=1"); }
 void notify_stopping() { notify_environment("STOPPING=1"); }
+void notify_alive() { notify_environment("WATCHDOG=1"); }
+
+std::optional<base::Duration> watchdog_interval() {
+  const char* const waits_us = std::getenv("WATCHDOG_USEC");
+  const char* const pid = std::getenv("WATCHDOG_PID");
+  if (waits_us == nullptr || (pid != nullptr && pid != std::to_string(::getpid()))) return {};
+  const auto number = parse_number(waits_us, std::uint64_t{1} << 40);
+  if (!number || *number < 2) return {};
+  return std::chrono::microseconds(*number / 2);
+}
 
 }  // namespace splitnic::control

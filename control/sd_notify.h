@@ -1,10 +1,12 @@
-// Notifies the service manager, if there is one, that the program is ready or stopping: a datagram
-// to the socket that NOTIFY_SOCKET names (sd_notify(3)).
+// Notifies the service manager, if there is one, that the program is ready, alive or stopping: a
+// datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 namespace splitnic::control {
@@ -16,5 +18,10 @@ base::Status notify(const std::string& socket, std::string_view state);
 // Send to $NOTIFY_SOCKET. A failure is one log line.
 void notify_ready();
 void notify_stopping();
+void notify_alive();
+
+// Returns how often to call notify_alive(): half of what the service manager waits before it
+// restarts the program (sd_watchdog_enabled(3)). Nothing if it does not wait for that.
+std::optional<base::Duration> watchdog_interval();
 
 }  // namespace splitnic::control

@@ -1,5 +1,8 @@
 #include "control/daemon/daemon.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -9,11 +12,25 @@
 #include "control/sd_notify.h"
 
 namespace splitnic::control {
+namespace {
+
+// A reader of stderr that is gone ends no program, and memory with the frames of users never
+// becomes a core file. [L-14]
+void prepare_process() {
+  std::signal(SIGPIPE, SIG_IGN);
+  constexpr rlim_t kNoCoreAtAll = 1;  // 0 would allow a core_pattern that is a pipe: core(5)
+  const rlimit cores{kNoCoreAtAll, kNoCoreAtAll};
+  if (::setrlimit(RLIMIT_CORE, &cores) != 0) base::log_warn("the limit of core files stays");
+}
+
+}  // namespace
 
 Daemon::Daemon(std::string program, const CommonOptions& common)
     : common_(common),
       process_{std::move(program), base::OsRandom().next() | 1},
-      allowed_(processors_of_this_thread()) {}
+      allowed_(processors_of_this_thread()) {
+  prepare_process();
+}
 
 base::Status Daemon::start() {
   auto control = ControlThread::start(common_.control_path, worker(0).commands(),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "control/sd_notify.h"
+
 namespace splitnic::control {
 
 DataLoop::DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& carriers,
@@ -23,8 +25,10 @@ DataLoop::DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& car
 }
 
 base::Status DataLoop::run() {
+  if (alive_interval_) alive_at_ = clock_.now();
   for (base::Time now = clock_.now(); now < stop_at_; now = clock_.now()) {
     watch_stop(now);
+    report_if_due(now);
     if (stop_at_ != base::kNever && module_.is_drained()) return {};
     wait(now);
     now = clock_.now();
@@ -43,6 +47,12 @@ void DataLoop::watch_stop(base::Time now) {
   module_.begin_stop();
 }
 
+void DataLoop::report_if_due(base::Time now) {
+  if (now < alive_at_) return;
+  alive_at_ = now + *alive_interval_;
+  notify_alive();
+}
+
 void DataLoop::wait(base::Time now) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports_[i].want(module_.wants_input(i), module_.wants_output(i));
@@ -51,7 +61,7 @@ void DataLoop::wait(base::Time now) {
   waiting_.wait(now, {.made_progress = made_progress_,
                       .bytes_processed = module_.bytes_processed(),
                       .wants_write = is_blocked_,
-                      .deadline = std::min(stop_at_, module_.deadline())});
+                      .deadline = std::min({stop_at_, alive_at_, module_.deadline()})});
 }
 
 base::Status DataLoop::update_ports(base::Time now) {

@@ -2,6 +2,7 @@
 // Thread: the data thread.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,12 +24,16 @@ class DataLoop {
            const ControlThread& control, CommandQueue& commands, base::Clock& clock,
            bool never_sleeps);
 
+  // From run() on, the service manager hears this often that the thread does its work. [L-14]
+  void report_alive(base::Duration interval) { alive_interval_ = interval; }
+
   // Returns when a stop was requested and everything in flight has arrived, or after
   // kStopMax. An error: an interface was deleted.
   base::Status run();
 
  private:
   void watch_stop(base::Time now);
+  void report_if_due(base::Time now);
   void wait(base::Time now);
   base::Status update_ports(base::Time now);
 
@@ -42,7 +47,9 @@ class DataLoop {
   std::size_t commands_fd_;
   std::vector<PortWatch> ports_;
   base::Time stop_at_ = base::kNever;
-  bool is_blocked_ = false;  // an underlay did not take all when the wait began
+  std::optional<base::Duration> alive_interval_;
+  base::Time alive_at_ = base::kNever;  // the next report
+  bool is_blocked_ = false;             // an underlay did not take all when the wait began
   bool made_progress_ = true;
 };
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "control/daemon/data_loop.h"
 #include "control/identity.h"
+#include "control/sd_notify.h"
 #include "messaging/connection.h"
 
 namespace splitnic::control {
@@ -57,6 +58,9 @@ base::Status Worker::run(const ControlThread& control, std::optional<std::uint32
     }
   }
   DataLoop loop(*this, adapter_, carriers_, control, commands_, clock_, never_sleeps);
+  if (const auto interval = watchdog_interval(); interval && queue_ == 0) {
+    loop.report_alive(*interval);
+  }
   base::Status ended = loop.run();
   commands_.close();  // their requests get their replies now
   stop(clock_.now());

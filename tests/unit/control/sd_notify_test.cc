@@ -66,6 +66,22 @@ TEST(SdNotifyTest, the_environment_names_the_socket) {
   EXPECT_EQ(received(fd), "(nothing)");
 }
 
+TEST(SdNotifyTest, L_14_the_watchdog_hears_twice_in_the_time_that_it_waits) {
+  ASSERT_EQ(::setenv("WATCHDOG_USEC", "20000000", 1), 0);
+  EXPECT_EQ(watchdog_interval(), std::chrono::seconds(10));
+  ASSERT_EQ(::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1), 0);
+  EXPECT_EQ(watchdog_interval(), std::chrono::seconds(10));
+  ASSERT_EQ(::setenv("WATCHDOG_PID", "1", 1), 0);
+  EXPECT_FALSE(watchdog_interval()) << "it waits for another process";
+  ASSERT_EQ(::unsetenv("WATCHDOG_PID"), 0);
+  for (const char* text : {"", "0", "1", "x", "99999999999999999999"}) {
+    ASSERT_EQ(::setenv("WATCHDOG_USEC", text, 1), 0);
+    EXPECT_FALSE(watchdog_interval()) << text;
+  }
+  ASSERT_EQ(::unsetenv("WATCHDOG_USEC"), 0);
+  EXPECT_FALSE(watchdog_interval());
+}
+
 TEST(SdNotifyTest, no_manager_is_fine_and_a_wrong_one_is_an_error) {
   EXPECT_TRUE(notify("", "READY=1").has_value());
   EXPECT_FALSE(notify("relative/path", "READY=1").has_value());

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <csignal>
@@ -268,6 +269,15 @@ TEST_F(DaemonTest, a_start_that_fails_is_status_1) {
   daemon.open_error = "no such interface";
   EXPECT_EQ(daemon.run(), 1);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("test: no such interface\n"));
+}
+
+TEST_F(DaemonTest, L_14_no_reader_that_is_gone_ends_it_and_no_memory_becomes_a_core_file) {
+  std::signal(SIGPIPE, SIG_DFL);
+  const TestDaemon daemon(common_);
+  EXPECT_TRUE(std::signal(SIGPIPE, SIG_DFL) == SIG_IGN);
+  rlimit cores{};
+  ASSERT_EQ(::getrlimit(RLIMIT_CORE, &cores), 0);
+  EXPECT_EQ(cores.rlim_cur, 1U) << "0 would allow a core_pattern that is a pipe";
 }
 
 TEST_F(DaemonTest, it_runs_with_fewer_queues_than_wanted) {

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -96,6 +100,7 @@ class DataLoopTest : public ::testing::Test {
   base::Status run(base::Clock& clock, fabric::Adapter& adapter, bool never_sleeps = false) {
     const auto began = std::chrono::steady_clock::now();
     DataLoop loop(module_, adapter, carriers_, *control_, commands_, clock, never_sleeps);
+    if (alive_interval_) loop.report_alive(*alive_interval_);
     auto ended = loop.run();
     took_ = std::chrono::steady_clock::now() - began;
     return ended;
@@ -129,9 +134,29 @@ class DataLoopTest : public ::testing::Test {
   Carriers carriers_{"test", "", clock_};
   std::unique_ptr<ControlThread> control_;
   base::Duration took_{};
+  std::optional<base::Duration> alive_interval_;
 };
 
 using Log = std::vector<std::string>;
+
+// A thread that hangs in a step reports no more.
+TEST_F(DataLoopTest, L_14_the_service_manager_hears_of_it_at_its_interval) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, folder_.path("notify").c_str(), sizeof(address.sun_path) - 1);
+  const base::UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(manager.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(::setenv("NOTIFY_SOCKET", address.sun_path, 1), 0);
+  alive_interval_ = 10ms;
+  EXPECT_TRUE(run_steps(std::vector<std::function<void()>>(31)));  // 1 ms each
+  ASSERT_EQ(::unsetenv("NOTIFY_SOCKET"), 0);
+  std::array<char, 32> text{};
+  int reports = 0;
+  for (ssize_t n = 0; (n = ::recv(manager.get(), text.data(), text.size(), 0)) > 0; ++reports) {
+    EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(n)), "WATCHDOG=1");
+  }
+  EXPECT_EQ(reports, 4);
+}
 
 TEST_F(DataLoopTest, a_stop_with_nothing_in_flight_ends_it_before_another_step) {
   control_->request_stop();
