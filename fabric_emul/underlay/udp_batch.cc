@@ -144,6 +144,10 @@ Underlay::SendStatus UdpUnderlay::send_each(const PeerAddress& to, base::Bytes b
 }
 
 bool UdpUnderlay::came_in_on_this_cpu() const {
+  if (incoming_cpu_) {
+    const auto last = incoming_cpu_->last();
+    return last && static_cast<int>(*last) == ::sched_getcpu();
+  }
   int cpu = -1;
   socklen_t bytes = sizeof(cpu);
   return ::getsockopt(fd_.get(), SOL_SOCKET, SO_INCOMING_CPU, &cpu, &bytes) == 0 && cpu >= 0 &&

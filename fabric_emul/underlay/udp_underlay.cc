@@ -137,6 +137,7 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
     const bool v6 = family == AF_INET6;
     set_option(fd_.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
   }
+  if (!is_connected_) incoming_cpu_ = IncomingCpu::of(fd_.get());
   buffer_.resize(kReceiveBytes);
   return {};
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "fabric_emul/underlay/incoming_cpu.h"
 #include "fabric_emul/underlay/udp_local_table.h"
 #include "fabric_emul/underlay/underlay.h"
 
@@ -84,7 +86,8 @@ class UdpUnderlay final : public Underlay {
   std::size_t receive_buffer_bytes_ = 0;
   Resume resume_;
   UdpLocalTable locals_;
-  std::vector<std::byte> buffer_;  // of the batch that receive() gave out
+  std::optional<IncomingCpu> incoming_cpu_;  // of a socket that is not connected
+  std::vector<std::byte> buffer_;            // of the batch that receive() gave out
 };
 
 }  // namespace splitnic::fabric

@@ -88,7 +88,7 @@ class Underlay {
 
   // Returns whether the last batch came in on the processor that the caller runs on. The sender may
   // then be waiting for this processor, and to be woken on it costs little: the owner sleeps where
-  // it would spin. Asks the system; UDP knows it of a connected socket, so at the connecting side.
+  // it would spin. UDP without CAP_BPF knows it of a connected socket only.
   virtual bool came_in_on_this_cpu() const { return false; }
 
   // Returns the largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP

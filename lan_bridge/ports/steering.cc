@@ -3,14 +3,12 @@
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 
 #include "base/check.h"
-#include "base/unique_fd.h"
+#include "base/socket_program.h"
 #include "lan_bridge/ports/flow_program.h"
 
 namespace splitnic::lan {
@@ -145,20 +143,6 @@ class Translator {
   std::vector<Jump> jumps_;
 };
 
-base::Result<base::UniqueFd> load_program(std::span<const bpf_insn> code) {
-  static constexpr char kLicense[] = "Apache-2.0";
-  bpf_attr attributes{};
-  attributes.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-  attributes.insns = reinterpret_cast<std::uintptr_t>(code.data());
-  attributes.insn_cnt = static_cast<std::uint32_t>(code.size());
-  attributes.license = reinterpret_cast<std::uintptr_t>(kLicense);
-  base::UniqueFd fd(
-      static_cast<int>(::syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof attributes)));
-  if (!fd.valid())
-    return base::Error::from_errno("loading the program that keeps flows in order", errno);
-  return fd;
-}
-
 }  // namespace
 
 std::vector<bpf_insn> to_ebpf(std::span<const sock_filter> classic) {
@@ -166,8 +150,8 @@ std::vector<bpf_insn> to_ebpf(std::span<const sock_filter> classic) {
 }
 
 base::Status steer_by_flow(int tap_fd) {
-  auto program = load_program(to_ebpf(flow_program()));
-  if (!program) return program.error();
+  const auto program = base::load_socket_program(to_ebpf(flow_program()));
+  if (!program) return program.error().within("keeping flows in order");
   int fd = program->get();
   if (::ioctl(tap_fd, TUNSETSTEERINGEBPF, &fd) < 0) {
     return base::Error::from_errno("setting the program that keeps flows in order", errno);

@@ -1,12 +1,17 @@
 // The processor on which the last batch came in.
 #include <gtest/gtest.h>
+#include <linux/bpf.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <thread>
 #include <vector>
 
+#include "fabric_emul/underlay/incoming_cpu.h"
 #include "fabric_emul/underlay/udp_underlay.h"
+#include "tests/support/refuse_call.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -18,6 +23,12 @@ std::optional<PeerAddress> sender_of_next(UdpUnderlay& underlay) {
   return batch ? std::optional(batch->from) : std::nullopt;
 }
 
+// Without CAP_BPF the kernel does not report it of a socket that any peer may send to.
+bool may_load_programs() {
+  const base::UniqueFd socket(::socket(AF_INET, SOCK_DGRAM, 0));
+  return IncomingCpu::of(socket.get()).has_value();
+}
+
 void run_on(int cpu) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -26,7 +37,7 @@ void run_on(int cpu) {
 }
 
 // On the loopback a datagram comes in on the processor that sends it.
-TEST(UdpIncomingCpuTest, the_connected_side_knows_the_processor_of_the_last_batch) {
+TEST(UdpIncomingCpuTest, both_sides_know_the_processor_of_the_last_batch) {
   cpu_set_t all;
   ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
   std::vector<int> cpus;
@@ -41,6 +52,7 @@ TEST(UdpIncomingCpuTest, the_connected_side_knows_the_processor_of_the_last_batc
     to.connect = listener->name_of(listener->local_address());
     const auto client = UdpUnderlay::open(to).value();
     EXPECT_FALSE(client->came_in_on_this_cpu()) << "nothing came in";
+    EXPECT_FALSE(listener->came_in_on_this_cpu()) << "nothing came in";
     run_on(cpus.front());
     const std::vector<std::byte> hello(100);
     client->send(client->connected_to(), hello, hello.size());
@@ -49,11 +61,28 @@ TEST(UdpIncomingCpuTest, the_connected_side_knows_the_processor_of_the_last_batc
     listener->send(*from, hello, hello.size());
     ASSERT_TRUE(sender_of_next(*client));
     EXPECT_TRUE(client->came_in_on_this_cpu());
-    EXPECT_FALSE(listener->came_in_on_this_cpu()) << "any peer may send to it";
+    EXPECT_EQ(listener->came_in_on_this_cpu(), may_load_programs());
     if (cpus.size() > 1) {
       run_on(cpus.back());
       EXPECT_FALSE(client->came_in_on_this_cpu());
+      EXPECT_FALSE(listener->came_in_on_this_cpu());
     }
+  }).join();
+}
+
+TEST(UdpIncomingCpuTest, a_listener_works_where_the_kernel_refuses_the_program) {
+  std::thread([] {
+    support::refuse_call(SYS_bpf, 0, BPF_MAP_CREATE, support::Next::kHasAnyOf, ~0U);
+    UdpConfig at;
+    at.bind = "127.0.0.1:0";
+    const auto listener = UdpUnderlay::open(at).value();
+    UdpConfig to;
+    to.connect = listener->name_of(listener->local_address());
+    const auto client = UdpUnderlay::open(to).value();
+    const std::vector<std::byte> hello(100);
+    client->send(client->connected_to(), hello, hello.size());
+    EXPECT_TRUE(sender_of_next(*listener));
+    EXPECT_FALSE(listener->came_in_on_this_cpu());
   }).join();
 }
 
