@@ -1,25 +1,19 @@
-// Tokens of the INIT challenge, kept in no table: a keyed hash (SipHash-2-4, Aumasson and Bernstein
-// 2012) over the sender's identity and address and the instance it would replace. So HELLOs from
-// forged addresses cost no memory, and an ANSWER recorded before a restart is worth nothing after
-// it. The key is renewed every kLifetime; the previous one is still accepted.
+// Tokens of the INIT challenge, kept in no table: a keyed hash over the sender's identity and
+// address and the instance it would replace. So HELLOs from forged addresses cost no memory, and an
+// ANSWER recorded before a restart is worth nothing after it. The key is renewed every kLifetime;
+// the previous one is still accepted.
 // Thread: the data thread. docs/wire/flit.md#init
 #pragma once
 
-#include <array>
 #include <cstdint>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "fabric_emul/link/siphash.h"
 #include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
-
-struct SipKey {
-  std::uint64_t k0 = 0, k1 = 0;
-};
-std::uint64_t siphash(const SipKey& key, base::Bytes bytes);
 
 class Challenge {
  public:

@@ -7,7 +7,7 @@ namespace splitnic::fabric {
 Link::Link(PortContext& context, std::size_t slot)
     : context_(context),
       slot_(slot),
-      crc_head_only_(context.config.crc_head_only),
+      payload_crc_(context.crc_terms.initial()),
       batch_(context.underlay, context.counters),
       path_(context.config),
       lanes_(context.counters, context.full_counters, context.received) {}
@@ -25,13 +25,18 @@ void Link::commit(std::size_t cell_bytes) {
     FlitHeader header;
     header.vl = vl_;
     header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
-    if (crc_head_only_) header.ctl |= kFlitCellCrcHeadOnly;
+    if (crc_head_only()) header.ctl |= kFlitCellCrcHeadOnly;
     header.size = static_cast<std::uint16_t>(cell_bytes);
     seal_flit(flit, header);
     sealed_.remember(flit.data(), cell_bytes, vl_);
   }
   context_.counters.add(LinkCounter::kTxFlit);
   queue();
+}
+
+void Link::set_payload_crc(PayloadCrcState state) {
+  payload_crc_ = state;
+  sealed_.forget();  // its Ctl states the mode
 }
 
 void Link::cancel() {

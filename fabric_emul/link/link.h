@@ -1,10 +1,10 @@
 // One peer over one underlay path, as the layers above see it. Flow of a cell: reserve() -> the
 // caller writes it -> commit() -> the port flushes, or reserve() does when the batch is full.
 // Speed and shm profile: one cell per flit, no link retry, no credits; the flit CRC covers the flit
-// header (the cell's own CRC covers the rest); cells are written straight into the SendBatch.
-// Full profile: cells wait on their lane (LinkLanes), and flits are cut when the port flushes.
-// Thread: the data thread. Made and owned by a Port, as a PortLink; lives as long as the port.
-// docs/wire/datagram.md
+// header (the cell's own CRC covers the rest, or its head only: crc_terms.h); cells are written
+// straight into the SendBatch. Full profile: cells wait on their lane (LinkLanes), and flits are
+// cut when the port flushes. Thread: the data thread. Made and owned by a Port, as a PortLink;
+// lives as long as the port. docs/wire/datagram.md
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "fabric_emul/link/crc_terms.h"
 #include "fabric_emul/link/full_profile/link_lanes.h"
 #include "fabric_emul/link/handshake.h"
 #include "fabric_emul/link/path_mtu.h"
@@ -60,8 +61,10 @@ class Link {
   // Cell payload maximum: the smaller of both ends', a multiple of 4. 0 before the first INIT.
   std::uint16_t mcp() const { return path_.mcp(); }
   std::size_t stride() const { return batch_.stride(); }
-  // shm profile: the cell CRC covers header and extensions only.
-  bool crc_head_only() const { return crc_head_only_; }
+  // The cell CRC covers header and extensions only. The same at both ends, and constant until the
+  // next INIT; cells that were on the way then are dropped by their receiver and retransmitted.
+  bool crc_head_only() const { return payload_crc_ != PayloadCrcState::kOn; }
+  PayloadCrcState payload_crc() const { return payload_crc_; }
   bool is_full_profile() const { return lanes_.is_open(); }
   // Number of data lanes that both ends have open.
   unsigned lanes() const;
@@ -83,6 +86,7 @@ class Link {
   ~Link() = default;
 
   void cancel();  // the reserved room is not used
+  void set_payload_crc(PayloadCrcState state);
 
   // Adds the link to those that the port flushes next.
   void queue() {
@@ -92,7 +96,7 @@ class Link {
 
   PortContext& context_;
   const std::size_t slot_;
-  const bool crc_head_only_;
+  PayloadCrcState payload_crc_;
   bool is_queued_ = false;
   std::uint8_t vl_ = 0;  // of what is reserved
   RepeatedFlit sealed_;  // the last flit that was sent

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 #include "fabric_emul/link/full_profile/full_link_config.h"
+#include "fabric_emul/link/siphash.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/init.h"
 #include "fabric_emul/wire/limits.h"
@@ -32,6 +34,13 @@ constexpr FullLinkConfig full_between_processes() {
   return config;
 }
 
+// The CRC over the payload of cells, in the speed profile.
+enum class PayloadCrcMode : std::uint8_t {
+  kOn,
+  kOff,   // left out towards a peer that accepts it
+  kAuto,  // left out where the path is memory and the peer is proven to run on the same machine
+};
+
 struct PortConfig {
   Eui64 eui64;
   std::uint64_t instance = 0;  // random per process start, not 0
@@ -46,6 +55,9 @@ struct PortConfig {
   std::uint32_t program_version =
       0x00010000;              // major (8), minor (8), patch (16); majors must be equal
   bool crc_head_only = false;  // shm profile, whatever `profile` is
+  PayloadCrcMode payload_crc = PayloadCrcMode::kOn;
+  // Only processes on this machine have it. None: nothing can be proven.
+  std::optional<SipKey> machine_key;
   LinkProfile profile = LinkProfile::kSpeed;
   FullLinkConfig full = full_defaults();
   // The lane of each service level, in every profile [S004-21].

@@ -22,6 +22,7 @@ PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::R
       random(random_),
       observer(observer_),
       terms(config, underlay.receive_buffer_bytes()),
+      crc_terms(config),
       received(carried_bytes_max(*this)) {
   to_flush.reserve(config.links_max);
 }

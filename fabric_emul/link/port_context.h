@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/random.h"
+#include "fabric_emul/link/crc_terms.h"
 #include "fabric_emul/link/init_terms.h"
 #include "fabric_emul/link/link_counters.h"
 #include "fabric_emul/link/link_observer.h"
@@ -41,6 +42,7 @@ struct PortContext {
   base::Random& random;
   LinkObserver& observer;
   const InitTerms terms;
+  const CrcTerms crc_terms;
   base::Counters<LinkCounter> counters;
   base::Counters<FullLinkCounter> full_counters;
   ReceivedCells received;

@@ -79,6 +79,7 @@ class PortLink final : public Link {
   Init make_init(InitStep step, std::uint16_t mcp) const;
   std::uint16_t own_mcp() const;
   std::uint16_t recent_mcp(base::Time now);
+  bool sends_in_memory(const PeerAddress& to) const;
   void send_hello(base::Time now);
   void send_probes(base::Time now);
   void on_challenge(base::Time now, const Init& init);
@@ -92,9 +93,19 @@ class PortLink final : public Link {
   // How long what the underlay reported of the path is used while the peer repeats INIT.
   static constexpr base::Duration kPathBytesKnown = std::chrono::seconds(1);
 
+  // The payload_crc of the last ANSWER, and the instance that it went to.
+  struct Offer {
+    std::uint64_t instance = 0;
+    PayloadCrc payload_crc = PayloadCrc::kRequired;
+    PayloadCrc to(std::uint64_t peer) const {
+      return peer == instance ? payload_crc : PayloadCrc::kRequired;
+    }
+  };
+
   KeepAlive keep_alive_;
   std::size_t path_bytes_ = 0;  // of a datagram, as the underlay reported
   base::Time path_bytes_until_{};
+  Offer offer_;
 };
 
 }  // namespace splitnic::fabric

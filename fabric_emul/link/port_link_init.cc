@@ -29,6 +29,12 @@ std::uint16_t PortLink::recent_mcp(base::Time now) {
   return path_.offer(path_bytes_, context_.underlay.batch_bytes_max());
 }
 
+bool PortLink::sends_in_memory(const PeerAddress& to) const {
+  // Only this mode depends on it, and the query costs system calls.
+  return context_.config.payload_crc == PayloadCrcMode::kAuto &&
+         context_.underlay.sends_in_memory(to);
+}
+
 void PortLink::set_mcp(std::uint16_t mcp) {
   path_.set_mcp(mcp);
   batch_.set_stride(path_.stride());
@@ -48,6 +54,9 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   const bool is_repeated = is_running && lanes_.nonce() == init.nonce;
   if (is_running && !is_repeated) take_down(now, LinkEvent::kEnded, "peer re-initialised");
   path_.expire(now);
+  // A repeated INIT of the same peer changes no mode: its copies may arrive in any order.
+  const bool is_known = peer_instance() == init.instance && address() == from;
+  if (!is_known) set_payload_crc(context_.crc_terms.decide(init, sends_in_memory(from)));
   handshake_.apply(LinkEvent::kAssigned);
   if (from != address()) path_bytes_until_ = {};
   batch_.set_address(from);
@@ -58,6 +67,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max));
   Init ready = make_init(InitStep::kReady, mcp);
   ready.echo = init.nonce;
+  context_.crc_terms.state(ready, payload_crc());
   send_init(ready);
   if (is_repeated) return;
   start_lanes(now, init, init.nonce);
@@ -87,18 +97,24 @@ void PortLink::on_challenge(base::Time now, const Init& init) {
   if (!handshake_.is_challenge(init)) {
     return context_.counters.add(LinkCounter::kRxDropChallenge);
   }
-  send_init(handshake_.on_challenge(init, context_.random,
-                                    context_.terms.state(InitStep::kAnswer, own_mcp())));
+  Init proof = handshake_.on_challenge(init, context_.random,
+                                       context_.terms.state(InitStep::kAnswer, own_mcp()));
+  context_.crc_terms.offer(proof, sends_in_memory(address()));
+  offer_ = {init.instance, proof.payload_crc};
+  send_init(proof);
   keep_alive_.on_sent(now);
 }
 
 void PortLink::on_ready(base::Time now, const Init& init) {
   if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
-  if (context_.terms.check(init) != InitReason::kNone || init.offered_lid == Lid()) {
+  const auto payload_crc = context_.crc_terms.accept(init, offer_.to(init.instance));
+  if (context_.terms.check(init) != InitReason::kNone || init.offered_lid == Lid() ||
+      !payload_crc) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
   if (handshake_.is_another_instance(init)) end_old_instance();
   handshake_.adopt(init, init.offered_lid, init.lid);
+  set_payload_crc(*payload_crc);
   set_mcp(std::min(own_mcp(), init.mcp_max));
   start_lanes(now, init, init.echo);
   bring_up(now, LinkEvent::kReady);

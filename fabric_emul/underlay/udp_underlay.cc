@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "fabric_emul/underlay/udp_address.h"
+#include "fabric_emul/underlay/udp_route.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -209,6 +210,11 @@ PeerAddress UdpUnderlay::local_address() const {
   auto* address = reinterpret_cast<sockaddr*>(&storage);
   if (getsockname(fd_.get(), address, &bytes) != 0) return {};
   return UdpAddress(*address, bytes).peer();
+}
+
+bool UdpUnderlay::sends_in_memory(const PeerAddress& to) const {
+  const auto is_memory = route_is_memory(UdpAddress(to), UdpAddress(local_address()), bind_device_);
+  return is_memory && *is_memory;
 }
 
 std::size_t UdpUnderlay::datagram_bytes_max(const PeerAddress& to) const {

@@ -51,6 +51,7 @@ class UdpUnderlay final : public Underlay {
   void forget(base::Bytes batch) override {
     if (resume_.data == batch.data()) resume_ = {};
   }
+  bool sends_in_memory(const PeerAddress& to) const override;
   // Asks the system for the path MTU: for INIT and after kTooLong, not for the data path.
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   std::size_t receive_buffer_bytes() const override { return receive_buffer_bytes_; }

@@ -91,6 +91,10 @@ class Underlay {
   // it would spin. UDP without CAP_BPF knows it of a connected socket only.
   virtual bool came_in_on_this_cpu() const { return false; }
 
+  // Returns whether what is sent to this peer leaves by an interface that is memory of this machine
+  // (UDP: veth or loopback). Asks the system: for INIT, not for the data path.
+  virtual bool sends_in_memory(const PeerAddress& /*to*/) const { return false; }
+
   // Returns the largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP
   // headers).
   virtual std::size_t datagram_bytes_max(const PeerAddress& to) const = 0;

@@ -20,7 +20,7 @@ struct InitWire {
   base::Be16 flit_payload_max;
   std::uint8_t port;
   std::uint8_t reason;
-  base::Be32 initial_credit;  // reserved (8), limit (24)
+  base::Be32 of_profile;  // full: credit limit (24); speed: payload CRC (8), proof bits 32-55
   base::Be32 receive_buffer_bytes;
   base::Be64 eui64;
   base::Be64 instance;
@@ -29,16 +29,38 @@ struct InitWire {
   base::Be64 echo;
   base::Be16 lid;
   base::Be16 offered_lid;
-  base::Be32 reserved;
+  base::Be32 proof;  // speed: bits 0-31
 };
 static_assert(sizeof(InitWire) == kInitBytes && alignof(InitWire) == 1);
-static_assert(offsetof(InitWire, eui64) == 24 && offsetof(InitWire, lid) == 64);
+static_assert(offsetof(InitWire, receive_buffer_bytes) == 20 && offsetof(InitWire, lid) == 64);
 
 }  // namespace wire
 
 namespace {
+
 constexpr std::uint8_t kInitFormat = 1;
+
+// The words that the profiles use in different ways.
+void emit_of_profile(wire::InitWire& out, const Init& init) {
+  if (init.profile == LinkProfile::kFull) out.of_profile.set(init.initial_credit & kCreditMask);
+  if (init.profile != LinkProfile::kSpeed) return;
+  const std::uint64_t proof = init.proof & kProofMask;
+  out.of_profile.set(std::uint32_t{static_cast<std::uint8_t>(init.payload_crc)} << 24 |
+                     static_cast<std::uint32_t>(proof >> 32));
+  out.proof.set(static_cast<std::uint32_t>(proof));
 }
+
+// Returns false if the payload CRC is unknown.
+bool parse_of_profile(const wire::InitWire& in, Init& out) {
+  const std::uint32_t word = in.of_profile.get();
+  const bool is_speed = out.profile == LinkProfile::kSpeed;
+  out.initial_credit = out.profile == LinkProfile::kFull ? word & kCreditMask : 0;
+  out.payload_crc = is_speed ? static_cast<PayloadCrc>(word >> 24) : PayloadCrc::kRequired;
+  out.proof = is_speed ? (std::uint64_t{word} << 32 | in.proof.get()) & kProofMask : 0;
+  return name(out.payload_crc) != "unknown";
+}
+
+}  // namespace
 
 std::string_view name(InitStep step) {
   switch (step) {
@@ -92,6 +114,18 @@ std::string_view name(InitReason reason) {
   return "unknown";
 }
 
+std::string_view name(PayloadCrc payload_crc) {
+  switch (payload_crc) {
+    case PayloadCrc::kRequired:
+      return "required";
+    case PayloadCrc::kOmitted:
+      return "omitted";
+    case PayloadCrc::kOmittedIfProven:
+      return "omitted_if_proven";
+  }
+  return "unknown";
+}
+
 std::string_view name(InitError error) {
   switch (error) {
     case InitError::kNone:
@@ -122,7 +156,7 @@ void emit_init(std::byte* at, const Init& init) {
   out.flit_payload_max.set(init.flit_payload_max);
   out.port = init.port;
   out.reason = static_cast<std::uint8_t>(init.reason);
-  out.initial_credit.set(init.initial_credit & kCreditMask);
+  emit_of_profile(out, init);
   out.receive_buffer_bytes.set(init.receive_buffer_bytes);
   out.eui64.set(init.eui64.value);
   out.instance.set(init.instance);
@@ -145,7 +179,8 @@ InitError parse_init(base::Bytes in, Init& out) {
   out.reason = static_cast<InitReason>(bytes.reason);
   if (name(out.step) == "unknown" || name(out.profile) == "unknown" ||
       name(out.reason) == "unknown" || bytes.cell_crc > 1 ||
-      (out.step == InitStep::kRefuse) != (out.reason != InitReason::kNone)) {
+      (out.step == InitStep::kRefuse) != (out.reason != InitReason::kNone) ||
+      !parse_of_profile(bytes, out)) {
     return InitError::kStep;
   }
   out.program_version = bytes.program_version.get();
@@ -153,7 +188,6 @@ InitError parse_init(base::Bytes in, Init& out) {
   out.mcp_max = bytes.mcp_max.get();
   out.flit_payload_max = bytes.flit_payload_max.get();
   out.port = bytes.port;
-  out.initial_credit = bytes.initial_credit.get() & kCreditMask;
   out.receive_buffer_bytes = bytes.receive_buffer_bytes.get();
   out.eui64 = Eui64(bytes.eui64.get());
   out.instance = bytes.instance.get();

@@ -25,6 +25,14 @@ enum class InitStep : std::uint8_t {
 };
 enum class LinkProfile : std::uint8_t { kFull = 0, kSpeed = 1, kShm = 2 };
 enum class CellCrcMode : std::uint8_t { kWholeCell = 0, kHeadOnly = 1 };
+// Of the speed profile. docs/wire/flit.md#payload-crc
+enum class PayloadCrc : std::uint8_t {
+  kRequired = 0,  // the cell CRC covers the whole cell
+  kOmitted = 1,   // ANSWER: may be left out; READY: is left out, the cell CRC covers the head
+  kOmittedIfProven =
+      2,  // ANSWER only: may be left out if the listener proves its machine to be ours
+};
+inline constexpr std::uint64_t kProofMask = (std::uint64_t{1} << 56) - 1;
 enum class InitReason : std::uint8_t {
   kNone = 0,
   kVersion = 1,   // program versions are not compatible
@@ -36,6 +44,7 @@ enum class InitReason : std::uint8_t {
 std::string_view name(InitStep step);
 std::string_view name(LinkProfile profile);
 std::string_view name(InitReason reason);
+std::string_view name(PayloadCrc payload_crc);
 
 struct Init {
   InitStep step = InitStep::kHello;
@@ -47,7 +56,9 @@ struct Init {
   std::uint16_t flit_payload_max = 0;
   std::uint8_t port = 0;
   InitReason reason = InitReason::kNone;  // not kNone only in kRefuse
-  std::uint32_t initial_credit = 0;       // first credit limit of each data lane, 24 bits
+  std::uint32_t initial_credit = 0;       // full profile: first limit of each data lane, 24 bits
+  PayloadCrc payload_crc = PayloadCrc::kRequired;  // speed profile
+  std::uint64_t proof = 0;                         // speed profile: of one machine, 56 bits
   std::uint32_t receive_buffer_bytes = 0;
   Eui64 eui64{};
   std::uint64_t instance = 0;       // random per process start, not 0
@@ -63,7 +74,7 @@ enum class InitError : std::uint8_t {
   kNone,
   kLength,  // not kInitBytes
   kFormat,  // not format 1
-  kStep,    // step, profile, CRC mode or reason unknown, or a reason outside kRefuse
+  kStep,    // step, profile, CRC mode, payload CRC or reason unknown, or a reason outside kRefuse
   kValue,   // MCP, flit payload, lanes or instance outside their bounds
   kCount_
 };

@@ -36,11 +36,12 @@ std::string init_text(base::Bytes payload) {
   if (error != InitError::kNone) return fmt::format(" bad init: {}", name(error));
   return fmt::format(
       " {} {} eui {:016x} port {} instance {:016x} peer {:016x} nonce {:016x} echo {:016x} lid {} "
-      "offers {} mcp {} flit {} lanes {:04x} credit {} buffer {} reason {}",
+      "offers {} mcp {} flit {} lanes {:04x} credit {} buffer {} reason {} payload_crc {} "
+      "proof {:014x}",
       name(init.step), name(init.profile), init.eui64.value, init.port, init.instance,
       init.peer_instance, init.nonce, init.echo, init.lid.value, init.offered_lid.value,
       init.mcp_max, init.flit_payload_max, init.lanes_mask, init.initial_credit,
-      init.receive_buffer_bytes, name(init.reason));
+      init.receive_buffer_bytes, name(init.reason), name(init.payload_crc), init.proof);
 }
 
 std::string mgmt_text(base::Bytes payload) {

@@ -101,6 +101,7 @@ struct PairOptions {
   bool identity_keys = false;
   std::uint16_t mcp = 0;  // 0: from the path
   bool crc_head_only = false;
+  PayloadCrcMode payload_crc = PayloadCrcMode::kOn;
   LinkProfile profile = LinkProfile::kSpeed;
 };
 
@@ -113,6 +114,7 @@ class End final : private ConnectionHandler {
       : number_(number),
         carrier_(carrier),
         options_(options),
+        payload_crc(options.payload_crc),
         random(options.seed * 1000 + number),
         tap(carrier.underlay(number)),
         faults(tap, random, carrier.clock()) {
@@ -128,6 +130,8 @@ class End final : private ConnectionHandler {
     config.listens = number_ == 0;
     config.mcp_wanted = options_.mcp;
     config.crc_head_only = options_.crc_head_only;
+    config.payload_crc = payload_crc;
+    config.machine_key = SipKey{7, 8};
     config.profile = options_.profile;
     port = adapter->add_port(faults, config).value();
     adapter->connections().set_handler(*this);
@@ -247,6 +251,7 @@ class End final : private ConnectionHandler {
   const PairOptions options_;
 
  public:
+  PayloadCrcMode payload_crc;  // from the next start() on
   base::SeededRandom random;
   RecordingUnderlay tap;
   FaultUnderlay faults;

@@ -93,7 +93,7 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"Boost.JSON", std::regex("boost/json.*"), {"control/", "tools/bench_command.cc"}},
       {"OpenSSL",
        std::regex("openssl/.*"),
-       {"control/identity.cc", "fabric_emul/link/challenge.cc", "messaging/"}},
+       {"control/identity.cc", "fabric_emul/link/siphash.cc", "messaging/"}},
       {"toml++", std::regex("toml\\+\\+/.*"), {"control/"}},
   };
   return kRules;

@@ -128,6 +128,9 @@ field("uint16", "init.flit_max", "Largest flit payload")
 field("uint8", "init.port", "Port number")
 field("uint8", "init.reason", "Reason", base.DEC, INIT_REASON)
 field("uint24", "init.credit", "First credit limit")
+field("uint8", "init.payload_crc", "Payload CRC", base.DEC, {[0] = "required", "omitted", "omitted if proven"})
+field("uint24", "init.proof_high", "Proof, bits 32-55", base.HEX)
+field("uint32", "init.proof_low", "Proof, bits 0-31", base.HEX)
 field("uint32", "init.buffer", "Receive buffer")
 field("uint64", "init.eui64", "EUI-64", base.HEX)
 field("uint64", "init.instance", "Instance", base.HEX)
@@ -194,12 +197,15 @@ local function dissect_init(tvb, tree, pinfo)
     sub:add_proto_expert_info(bad)
     return "INIT?"
   end
+  local is_speed = tvb(2, 1):uint() == 1
   add_all(sub, tvb, 0, {
     {"init.format", 1}, {"init.step", 1}, {"init.profile", 1}, {"init.cell_crc", 1},
     {"init.program", 4}, {"init.lanes", 2}, {"init.mcp_max", 2}, {"init.flit_max", 2},
-    {"init.port", 1}, {"init.reason", 1}, {"", 1}, {"init.credit", 3}, {"init.buffer", 4},
+    {"init.port", 1}, {"init.reason", 1}, {is_speed and "init.payload_crc" or "", 1},
+    {is_speed and "init.proof_high" or "init.credit", 3}, {"init.buffer", 4},
     {"init.eui64", 8}, {"init.instance", 8}, {"init.peer_instance", 8}, {"init.nonce", 8},
     {"init.echo", 8}, {"init.lid", 2}, {"init.offered_lid", 2},
+    {is_speed and "init.proof_low" or "", 4},
   })
   return "INIT " .. (STEP[step] or step)
 end

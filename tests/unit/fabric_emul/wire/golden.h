@@ -89,6 +89,10 @@ inline constexpr std::string_view kInitReadyFlit =  // 88 bytes
     "4f000048 00000000 00000000 75d767a7 01040100 00010000 800f0554 058c0100 "
     "00000000 00400000 02000000 00000002 55556666 77778888 11112222 33334444 "
     "00000000 00000000 a1a2a3a4 a5a6a7a8 00020001 00000000";
+inline constexpr std::string_view kInitProofFlit =  // 88 bytes
+    "4f000048 00000000 00000000 b78f6a1d 01030100 00010000 800f0554 058c0100 "
+    "02110e5c 00400000 02000000 00000001 11112222 33334444 55556666 77778888 "
+    "b1b2b3b4 b5b6b7b8 c1c2c3c4 c5c6c7c8 00010000 c2d09019";
 inline constexpr std::string_view kCreditFlit =  // 16 bytes
     "30000000 00000029 20000140 63389d42";
 inline constexpr std::string_view kIdleFlitSpeed =  // 16 bytes
@@ -162,8 +166,8 @@ inline constexpr std::string_view kCells[] = {
     kWriteOnly,     kWriteFirst, kWriteMiddle, kWriteLast,  kAck,        kAckBitmap, kRnrNak,
     kTerminate,     kConnectReq, kConnectRep,  kConnectRtu, kConnectRej, kDisc,      kDiscRep,
     kStreamReadReq, kFetchOpReq, kSendDereg,   kUdGlobal,   kRdSend};
-inline constexpr std::string_view kFlits[] = {kInitHelloFlit, kInitReadyFlit, kCreditFlit,
-                                              kIdleFlitSpeed, kIdleFlitFull,  kLackFlit,
-                                              kLnakFlit};
+inline constexpr std::string_view kFlits[] = {kInitHelloFlit, kInitReadyFlit, kInitProofFlit,
+                                              kCreditFlit,    kIdleFlitSpeed, kIdleFlitFull,
+                                              kLackFlit,      kLnakFlit};
 
 }  // namespace splitnic::fabric::golden

@@ -38,6 +38,18 @@ Init ready() {
   return init;
 }
 
+// Of a client that accepts a cell CRC over the head only, on one machine.
+Init with_proof() {
+  Init init = hello();
+  init.step = InitStep::kAnswer;
+  init.payload_crc = PayloadCrc::kOmittedIfProven;
+  init.proof = 0x110E5CC2D09019;
+  init.peer_instance = 0x5555666677778888;
+  init.nonce = 0xB1B2B3B4B5B6B7B8;
+  init.echo = 0xC1C2C3C4C5C6C7C8;
+  return init;
+}
+
 Bytes bytes(const Init& init) {
   Bytes out(kInitBytes);
   emit_init(out.data(), init);
@@ -49,10 +61,11 @@ InitError error_of(const Bytes& in) {
   return parse_init(in, out);
 }
 
-TEST(InitTest, X_46_golden_hello_and_ready) {
+TEST(InitTest, X_46_golden_hello_proof_and_ready) {
   const FlitHeader header{.type = FlitType::kInit, .vl = kMgmtLane};
   for (const auto& [init, hex] :
-       {std::pair{hello(), golden::kInitHelloFlit}, std::pair{ready(), golden::kInitReadyFlit}}) {
+       {std::pair{hello(), golden::kInitHelloFlit}, std::pair{with_proof(), golden::kInitProofFlit},
+        std::pair{ready(), golden::kInitReadyFlit}}) {
     Bytes flit(kFlitHeaderBytes + kInitBytes);
     emit_flit(flit, header, bytes(init));
     EXPECT_EQ(golden::hex_of(flit), hex);
@@ -77,7 +90,7 @@ TEST(InitTest, every_field_survives_the_round_trip) {
   Init init = ready();
   init.step = InitStep::kRefuse;
   init.reason = InitReason::kIdentity;
-  init.profile = LinkProfile::kShm;
+  init.profile = LinkProfile::kFull;
   init.cell_crc = CellCrcMode::kHeadOnly;
   init.program_version = 0xFEDCBA98;
   init.lanes_mask = 0xFFFF;
@@ -91,6 +104,27 @@ TEST(InitTest, every_field_survives_the_round_trip) {
   Init back;
   ASSERT_EQ(parse_init(bytes(init), back), InitError::kNone);
   EXPECT_EQ(back, init);
+  init.profile = LinkProfile::kSpeed;
+  init.initial_credit = 0;
+  init.payload_crc = PayloadCrc::kOmitted;
+  init.proof = kProofMask;
+  ASSERT_EQ(parse_init(bytes(init), back), InitError::kNone);
+  EXPECT_EQ(back, init);
+}
+
+TEST(InitTest, payload_crc_and_proof_are_of_the_speed_profile_and_credits_of_the_full_one) {
+  for (const LinkProfile profile : {LinkProfile::kFull, LinkProfile::kSpeed, LinkProfile::kShm}) {
+    Init init = with_proof();
+    init.profile = profile;
+    init.initial_credit = 0x123456;
+    init.proof |= ~kProofMask;  // of 64 bits, 56 are sent
+    Init back;
+    ASSERT_EQ(parse_init(bytes(init), back), InitError::kNone);
+    const bool is_speed = profile == LinkProfile::kSpeed;
+    EXPECT_EQ(back.payload_crc, is_speed ? PayloadCrc::kOmittedIfProven : PayloadCrc::kRequired);
+    EXPECT_EQ(back.proof, is_speed ? with_proof().proof : 0);
+    EXPECT_EQ(back.initial_credit, profile == LinkProfile::kFull ? 0x123456U : 0U);
+  }
 }
 
 TEST(InitTest, every_other_size_is_refused) {
@@ -105,13 +139,17 @@ TEST(InitTest, every_other_size_is_refused) {
 }
 
 TEST(InitTest, reserved_bits_are_ignored) {
-  for (const std::size_t at : {16U, 68U, 69U, 70U, 71U}) {
-    for (unsigned bit = 0; bit < 8; ++bit) {
-      Bytes in = bytes(hello());
-      in[at] ^= static_cast<std::byte>(1U << bit);
-      Init back;
-      ASSERT_EQ(parse_init(in, back), InitError::kNone);
-      EXPECT_EQ(back, hello());
+  for (const LinkProfile profile : {LinkProfile::kFull, LinkProfile::kShm}) {
+    Init init = hello();
+    init.profile = profile;
+    for (const std::size_t at : {16U, 68U, 69U, 70U, 71U}) {
+      for (unsigned bit = 0; bit < 8; ++bit) {
+        Bytes in = bytes(init);
+        in[at] ^= static_cast<std::byte>(1U << bit);
+        Init back;
+        ASSERT_EQ(parse_init(in, back), InitError::kNone);
+        EXPECT_EQ(back, init);
+      }
     }
   }
 }
@@ -126,6 +164,7 @@ TEST(InitTest, codes_without_a_meaning_are_refused) {
     EXPECT_EQ(error_with(0, value), value == 1 ? InitError::kNone : InitError::kFormat);
     EXPECT_EQ(error_with(2, value), value <= 2 ? InitError::kNone : InitError::kStep);
     EXPECT_EQ(error_with(3, value), value <= 1 ? InitError::kNone : InitError::kStep);
+    EXPECT_EQ(error_with(16, value), value <= 2 ? InitError::kNone : InitError::kStep);
     EXPECT_EQ(error_with(15, value), value == 0 ? InitError::kNone : InitError::kStep);
   }
   Init refuse = hello();
