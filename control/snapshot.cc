@@ -132,10 +132,10 @@ std::string show_text(const Snapshot& snapshot) {
                   std::to_string(channel.qpn), std::to_string(channel.peer_qpn), channel.service,
                   channel.state});
   }
-  Table links({"LINK", "STATE", "CELL", "LANES"});
+  Table links({"LINK", "STATE", "CELL", "LANES", "PAYLOAD CRC"});
   for (const LinkInfo& link : snapshot.links) {
     links.add({of_queue(link.address, link.queue), link.state, std::to_string(link.cell_bytes),
-               std::to_string(link.lanes)});
+               std::to_string(link.lanes), link.payload_crc});
   }
   const std::string left_out =
       snapshot.pools_left_out == 0

@@ -43,6 +43,7 @@ struct ChannelInfo {
 struct LinkInfo {
   std::string address, state;
   std::uint64_t cell_bytes = 0, lanes = 1;
+  std::string payload_crc = {};  // "on", "off (same machine)", ...
   std::optional<std::uint64_t> queue = {};
 };
 

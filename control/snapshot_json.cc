@@ -61,6 +61,7 @@ json::object to_json(const LinkInfo& link) {
   out["state"] = json_string(link.state);
   out["cell_bytes"] = link.cell_bytes;
   out["lanes"] = link.lanes;
+  out["payload_crc"] = json_string(link.payload_crc);
   return out;
 }
 

@@ -32,10 +32,7 @@ void Admin::add_host(control::Snapshot& s, control::PeerInfo& peer) const {
     peer.name = pair->peer_name();
     control::add_connection(s, *pair, peer.name);
   }
-  if (const fabric::Link* link = host_->link(); link != nullptr) {
-    s.links.push_back(
-        {link->peer_name(), std::string(fabric::name(link->state())), link->mcp(), link->lanes()});
-  }
+  if (const fabric::Link* link = host_->link(); link != nullptr) control::add_link(s, *link);
   const lan::PortState tap = tap_->state();
   peer.mac = control::mac_text(tap.mac);
   s.lan.push_back({tap_->name(), host_->nic().lan_link() ? "up" : "down", tap.mtu, peer.mac});

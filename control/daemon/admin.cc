@@ -130,6 +130,16 @@ void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
   }
 }
 
+void add_link(Snapshot& snapshot, const fabric::Link& link) {
+  LinkInfo info;
+  info.address = link.peer_name();
+  info.state = fabric::name(link.state());
+  info.cell_bytes = link.mcp();
+  info.lanes = link.lanes();
+  info.payload_crc = fabric::name(link.payload_crc());
+  snapshot.links.push_back(std::move(info));
+}
+
 const char* mode_name(messaging::Mode mode) {
   return mode == messaging::Mode::kRdma ? "rdma" : "send";
 }

@@ -15,6 +15,7 @@
 #include "control/admin.h"
 #include "control/command_queue.h"
 #include "control/snapshot.h"
+#include "fabric_emul/link/link.h"
 #include "messaging/connection.h"
 
 namespace splitnic::control {
@@ -74,6 +75,7 @@ class Admin {
 // Adds the channels and pools of a connection to `peer`.
 void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
                     const std::string& peer);
+void add_link(Snapshot& snapshot, const fabric::Link& link);
 const char* mode_name(messaging::Mode mode);
 
 }  // namespace splitnic::control

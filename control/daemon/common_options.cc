@@ -25,6 +25,15 @@ std::size_t different(Processors processors) {
 constexpr std::uint32_t kElementsMax = messaging::kIdataPools * messaging::kIdataElements;
 constexpr std::uint64_t kPoolBytesMax = std::uint64_t{1} << 32;
 
+struct PayloadCrcName {
+  std::string_view name;
+  fabric::PayloadCrcMode mode;
+};
+constexpr auto kPayloadCrcModes =
+    std::to_array<PayloadCrcName>({{"on", fabric::PayloadCrcMode::kOn},
+                                   {"off", fabric::PayloadCrcMode::kOff},
+                                   {"auto", fabric::PayloadCrcMode::kAuto}});
+
 base::Result<std::vector<messaging::PoolSpec>> check_pools(const std::vector<std::string>& typed) {
   using messaging::PoolSpec;
   std::vector<PoolSpec> pools;
@@ -111,6 +120,11 @@ base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
     out.profile = fabric::LinkProfile::kFull;
     out.full = fabric::full_between_processes();
   }
+  const auto mode = std::ranges::find(kPayloadCrcModes, typed.payload_crc, &PayloadCrcName::name);
+  if (mode == kPayloadCrcModes.end()) {
+    return base::Error("--payload-crc: '" + typed.payload_crc + "' is none of on, off and auto");
+  }
+  out.payload_crc = mode->mode;
   return {};
 }
 
@@ -170,6 +184,12 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "UDP links: speed, or full with lanes, credits and link retry; must be the same "
                  "at both ends (default speed)")
       ->type_name("PROFILE")
+      ->group(group);
+  app.add_option("--payload-crc", into.payload_crc,
+                 "UDP links: on: each cell has a CRC over its payload; off: none, where the peer "
+                 "accepts that; auto: none towards a peer that is proven to run on this machine, "
+                 "over veth or loopback (default auto)")
+      ->type_name("on|off|auto")
       ->group(group);
   app.add_option("--queues", into.queues,
                  "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +

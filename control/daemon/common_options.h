@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kNicsMax = 256;  // LAN NICs of one I/O unit, fro
 struct CommonOptions {
   // Mode, pools (smallest size first), send threshold and node name.
   messaging::PairConfig pair;
-  // Link profile and --cell. An I/O unit listens with one copy of it per --listen.
+  // Link profile, --cell and --payload-crc. An I/O unit listens with one copy of it per --listen.
   fabric::PortConfig port;
   std::optional<std::uint32_t> mtu;
   std::optional<std::uint32_t> queues;  // --queues; none: auto
@@ -54,6 +54,7 @@ struct CommonOptions {
 struct CommonArguments {
   std::string mode;
   std::string link_profile = "speed";
+  std::string payload_crc = "auto";
   std::vector<std::string> pools;
   std::string cell, mtu, name, control, capture, processors;
   std::string queues = "auto";

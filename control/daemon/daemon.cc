@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "control/daemon/machine_key.h"
 #include "control/sd_notify.h"
 
 namespace splitnic::control {
@@ -23,11 +24,22 @@ void prepare_process() {
   if (::setrlimit(RLIMIT_CORE, &cores) != 0) base::log_warn("the limit of core files stays");
 }
 
+// Without the key the payload CRC stays on, which costs speed and nothing else.
+std::optional<fabric::SipKey> key_for(fabric::PayloadCrcMode mode) {
+  if (mode == fabric::PayloadCrcMode::kOn) return std::nullopt;
+  base::OsRandom random;
+  const auto key = machine_key(kMachineKeyFolder, boot_id(), random);
+  if (key) return *key;
+  base::log_warn("the payload CRC stays on, also between programs of this machine: " +
+                 key.error().text());
+  return std::nullopt;
+}
+
 }  // namespace
 
 Daemon::Daemon(std::string program, const CommonOptions& common)
     : common_(common),
-      process_{std::move(program), base::OsRandom().next() | 1},
+      process_{std::move(program), base::OsRandom().next() | 1, key_for(common.port.payload_crc)},
       allowed_(processors_of_this_thread()) {
   prepare_process();
 }

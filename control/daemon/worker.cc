@@ -30,6 +30,7 @@ Worker::Worker(const Process& process, const CommonOptions& common,
       carriers_(process.program, capture_path(common, queue), clock_),
       adapter_(with_options(limits, common), random_),
       instance_(process.instance),
+      machine_key_(process.machine_key),
       queue_(queue) {}
 
 base::Result<fabric::Port*> Worker::add_port(fabric::Underlay& underlay, fabric::PortConfig config,
@@ -37,6 +38,7 @@ base::Result<fabric::Port*> Worker::add_port(fabric::Underlay& underlay, fabric:
   config.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
   config.instance = instance_;
   config.crc_head_only = is_shm;
+  config.machine_key = machine_key_;
   return adapter_.add_port(underlay, config);
 }
 

@@ -18,6 +18,7 @@
 #include "control/daemon/carriers.h"
 #include "control/daemon/common_options.h"
 #include "control/daemon/module.h"
+#include "fabric_emul/link/siphash.h"
 #include "fabric_emul/verbs/adapter.h"
 
 namespace splitnic::control {
@@ -25,7 +26,8 @@ namespace splitnic::control {
 // Common to the workers of a process, which are one node to its peers.
 struct Process {
   std::string program;
-  std::uint64_t instance;  // of its ports: another one at each start
+  std::uint64_t instance;                          // of its ports: another one at each start
+  std::optional<fabric::SipKey> machine_key = {};  // none: it can prove to no peer to be here
 };
 
 class Worker : public Module {
@@ -60,6 +62,7 @@ class Worker : public Module {
 
  private:
   const std::uint64_t instance_;
+  const std::optional<fabric::SipKey> machine_key_;
   const std::uint32_t queue_;
   CommandQueue commands_;
 };

@@ -15,7 +15,7 @@ while [[ ${1:-} =~ ^--(build|only)$ ]] && [ $# -gt 1 ]; do
   shift 2
 done
 switches=("$@")
-[ ${#switches[@]} -gt 0 ] || switches=("--queues 1" "--queues 2" --busy-poll --no-uso --no-gso --no-header-prediction "--cell 256")
+[ ${#switches[@]} -gt 0 ] || switches=("--queues 1" "--queues 2" --busy-poll --no-uso --no-gso --no-header-prediction "--payload-crc on" "--cell 256")
 status=0
 for switch in "${switches[@]}"; do
   # Only the host chooses what nic0 can do.

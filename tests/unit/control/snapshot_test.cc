@@ -19,7 +19,7 @@ Snapshot example() {
   s.peers = {{"h1", "192.0.2.1:40000", "up", "rdma", "02:00:00:00:00:01"}};
   s.pools = {{0, 256, 2048, 200, "h1", "own", {{"POSTED", 200}, {"FILLED", 56}}}};
   s.channels = {{"h1", 0, 2, 3, "RC", "RTS"}};
-  s.links = {{"192.0.2.1:40000", "ACTIVE", 1408, 1}};
+  s.links = {{"192.0.2.1:40000", "ACTIVE", 1408, 1, "on"}};
   s.lan = {{"packet:eth1", "up", 1500, "02:00:00:00:00:aa"}};
   s.counters = {{"lan.rx.frames", 7}, {"fabric.cell.drop.crc", 1}, {"lan.rx.frames", 3}};
   return s;
@@ -33,7 +33,8 @@ TEST(SnapshotTest, show_json_golden) {
       R"("pools":[{"ref":0,"elements":256,"size":2048,"available":200,"peer":"h1","side":"own","states":{"POSTED":200,"FILLED":56}}],)"
       R"("lan":[{"port":"packet:eth1","link":"up","mtu":1500,"mac":"02:00:00:00:00:aa"}],)"
       R"("channels":[{"peer":"h1","channel":0,"qpn":2,"peer_qpn":3,"service":"RC","state":"RTS"}],)"
-      R"("links":[{"address":"192.0.2.1:40000","state":"ACTIVE","cell_bytes":1408,"lanes":1}]})"
+      R"("links":[{"address":"192.0.2.1:40000","state":"ACTIVE","cell_bytes":1408,"lanes":1,)"
+      R"("payload_crc":"on"}]})"
       "\n");
 }
 
@@ -123,8 +124,8 @@ TEST(SnapshotTest, show_text_has_aligned_tables) {
             "CHANNEL  PEER  QP  PEER QP  SERVICE  STATE\n"
             "0        h1    2   3        RC       RTS\n"
             "\n"
-            "LINK             STATE   CELL  LANES\n"
-            "192.0.2.1:40000  ACTIVE  1408  1\n");
+            "LINK             STATE   CELL  LANES  PAYLOAD CRC\n"
+            "192.0.2.1:40000  ACTIVE  1408  1      on\n");
 }
 
 TEST(SnapshotTest, a_peer_cannot_reach_the_terminal) {

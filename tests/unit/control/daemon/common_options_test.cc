@@ -114,6 +114,26 @@ TEST(CommonOptionsTest, cpus_and_no_pin_contradict_each_other) {
   EXPECT_THAT(refused.error().text(), HasSubstr("--no-pin: --cpus"));
 }
 
+TEST(CommonOptionsTest, payload_crc) {
+  using fabric::PayloadCrcMode;
+  const auto mode_of = [](const std::string& text) {
+    CommonArguments typed;
+    typed.payload_crc = text;
+    return check_common_options(typed, "n").value().port.payload_crc;
+  };
+  EXPECT_EQ(check_common_options({}, "n").value().port.payload_crc, PayloadCrcMode::kAuto);
+  EXPECT_EQ(mode_of("on"), PayloadCrcMode::kOn);
+  EXPECT_EQ(mode_of("off"), PayloadCrcMode::kOff);
+  EXPECT_EQ(mode_of("auto"), PayloadCrcMode::kAuto);
+  for (const char* text : {"", "On", "yes", "auto "}) {
+    CommonArguments typed;
+    typed.payload_crc = text;
+    const auto refused = check_common_options(typed, "n");
+    ASSERT_FALSE(refused) << text;
+    EXPECT_THAT(refused.error().text(), HasSubstr("--payload-crc")) << text;
+  }
+}
+
 TEST(CommonOptionsTest, pool) {
   using messaging::PoolSpec;
   EXPECT_EQ(parse_pool("1024x2048").value(), (PoolSpec{1024, 2048}));
