@@ -2,9 +2,9 @@
 # What carries frames between nic0 of the host and the LAN; sourced after bench_head.sh.
 #   carrier_known NAME; carrier_tools NAME     is there one of that name; programs it needs
 #   carrier_up NAME; take_down                 makes nic0 and what stands behind it; takes all of it away again
-# Needs $bin. Each carrier finds lan0 with MTU 1500 and leaves it so.
+# Needs $bin. Over UDP splitnic has its payload CRC on, as between two machines; splitnic-auto leaves it out. Each carrier finds lan0 with MTU 1500 and leaves it so.
 
-all_carriers=(splitnic-packet splitnic-pcap splitnic-shm splitnic-busy direct vxlan openvpn openvpn-9000 socat veth)
+all_carriers=(splitnic-packet splitnic-auto splitnic-pcap splitnic-shm splitnic-busy direct vxlan openvpn openvpn-9000 socat veth)
 carrier_programs=(host iou tunnel_host tunnel_iou)
 
 carrier_known() {
@@ -24,10 +24,11 @@ carrier_tools() {
 
 carrier_up() {
   case "$1" in
-    splitnic-packet) up_splitnic packet udp://10.99.0.2:7471 ;;
-    splitnic-pcap) up_splitnic pcap udp://10.99.0.2:7471 ;;
+    splitnic-packet) up_splitnic packet udp://10.99.0.2:7471 --payload-crc on ;;
+    splitnic-auto) up_splitnic packet udp://10.99.0.2:7471 --payload-crc auto ;;
+    splitnic-pcap) up_splitnic pcap udp://10.99.0.2:7471 --payload-crc on ;;
     splitnic-shm) up_splitnic packet shm://compare ;;
-    splitnic-busy) up_splitnic packet udp://10.99.0.2:7471 --busy-poll ;;
+    splitnic-busy) up_splitnic packet udp://10.99.0.2:7471 --payload-crc on --busy-poll ;;
     direct) start tunnel_host "$ns_host" "$bin/../tests/tap_to_packet" nic0 "$ns_iou" lan0 && nic0_is_there ;;
     vxlan) up_vxlan ;;
     openvpn) up_openvpn 1500 ;;

@@ -33,6 +33,7 @@ def of_tcp(name, carrier, others, limits, metric="tcp", less_is_better=False):
 GOALS = [
     *of_tcp("V1", "splitnic-packet", ("vxlan",), {1: (0.95, 1.1), 4: (0.5, 0.65)}),
     *of_tcp("V1", "splitnic-packet", ("direct",), {4: (0.7, 0.85)}),
+    *of_tcp("V1", "splitnic-auto", ("vxlan",), dict.fromkeys((1, 4), (None, None))),
     *of_tcp("V2", "splitnic-shm", ("direct",), dict.fromkeys((1, 4), (0.75, 0.85))),
     *of_tcp("V2", "splitnic-shm", ("vxlan",), dict.fromkeys((1, 4), (None, None))),
     *of_tcp("V3", "splitnic-pcap", ("openvpn", "openvpn-9000"), dict.fromkeys((1, 4), (9, 12))),

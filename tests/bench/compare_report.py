@@ -13,6 +13,7 @@ from report_page import metric_table, joined, load, load_settings, main, marks, 
 
 TITLES = {
     "splitnic-packet": "splitnic, `packet:` port",
+    "splitnic-auto": "splitnic, `packet:` port, no payload CRC (`--payload-crc auto`)",
     "splitnic-pcap": "splitnic, `pcap:` port",
     "splitnic-shm": "splitnic, shm fabric, `packet:` port",
     "splitnic-busy": "splitnic, `packet:` port, `--busy-poll`",
@@ -120,6 +121,8 @@ fragments; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host 
   seconds in which the processors were not idle, whichever process used them, per GB that arrived.
 - UDP frames: iperf3 sends as fast as it can; the result counts what the receiving program got, so overload shows as loss.
 - TCP round trip: `tests/bench/round_trips.py`; both ends are Python, which adds the same time to all results.
+- splitnic over UDP runs with `--payload-crc on`, as between two machines; `splitnic-auto` leaves it out, as programs of one
+  machine do by default. Over shm there is none.
 - Dropped, lost, retransmitted: of each interface, of the UDP and packet sockets of each namespace, and splitnic's own counters
   (`splitnic stats`), of which `*.drop.kernel` repeat the kernel's count; `*.timeout` counts expiries of a timer. UDP runs
   overload every tunnel on purpose.

@@ -50,7 +50,7 @@ make_host_side() { # I
 
 start_host() { # I
   start "host$1" "sn$$-h$1" "$bin/splitnic-host" --connect udp://10.99.0.1:7471 --tap nic0 --control "$work/h$1.sock" \
-    --insecure-lab --name "h$1"
+    --insecure-lab --name "h$1" --payload-crc on
 }
 
 open_host() { # I
@@ -60,7 +60,7 @@ open_host() { # I
 measure() { # N FILE
   local i busy=$(($1 < 8 ? $1 : 8)) options=()
   start iou "$ns_iou" "$bin/splitnic-iou" --lan packet:lan0 --listen udp://10.99.0.1:7471 --control "$work/iou.sock" \
-    --insecure-lab --name iou --max-hosts "$1"
+    --insecure-lab --name iou --max-hosts "$1" --payload-crc on
   for i in $(seq "$1"); do start_host "$i"; done
   for i in $(seq "$1"); do open_host "$i" || { echo "host $i does not come up" >&2 && return 1; }; done
   for i in $(seq "$busy"); do options+=(--host "sn$$-h$i"); done
