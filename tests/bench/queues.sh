@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scaling: what the number of queues, each with a data thread, brings. Kernel VXLAN stands beside. Asserts nothing. Root.
+# Scaling: what the number of queues, each with a data thread, brings. Compared with kernel VXLAN. Asserts nothing. Root.
 #   tests/bench/queues.sh [OPTIONS]
 #     --queues A,B       numbers of queues; default 1, 2, 4 and 8 up to the number of processors
 #     --rounds N         default 5; all numbers in turn, round by round

@@ -17,7 +17,7 @@ HOW = """
 - Three network namespaces on one machine: the host, the I/O unit with `packet:`, and the LAN's peer. Each number is that of
   `--queues` of both programs; their data threads are bound to different processors. `iperf3` and the kernel share these
   processors, so a machine with as many processors as queues has none left for them.
-- A flow stays on one queue, so one stream gains nothing from further queues but that the other direction and the
+- A flow stays on one queue, so one stream gains nothing from additional queues but that the other direction and the
   acknowledgements of it are on the same processor.
 - Medians, in brackets the smallest and the greatest round. CPU seconds are those in which a processor was not idle.
 
