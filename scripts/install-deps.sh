@@ -10,10 +10,12 @@ build=(g++ cmake ninja-build ccache lld pkg-config git
   libboost1.81-dev libprotobuf-dev protobuf-compiler libssl-dev libpcap-dev libisal-dev
   libcli11-dev libspdlog-dev libfmt-dev libmnl-dev libtomlplusplus-dev libgtest-dev libgmock-dev
   librapidcheck-dev libfabric-dev)
+# Intel's library is packaged for this architecture only; without it OpenSSL does its work.
+[ "$(dpkg --print-architecture)" = amd64 ] && build+=(libipsec-mb-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
   libfabric-bin linux-perf
-  python3 groff-base systemd)
+  python3 python3-cryptography groff-base systemd)
 
 wanted=("${build[@]}" "${demo[@]}" "${tests[@]}")
 [ "${1:-}" = "--build" ] && wanted=("${build[@]}")

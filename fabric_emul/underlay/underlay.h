@@ -104,6 +104,12 @@ class Underlay {
   // Returns the descriptor to poll for input (and for output after kBlocked); -1 if there is none.
   virtual int fd() const { return -1; }
   virtual std::string name_of(const PeerAddress& peer) const = 0;
+  // Identity of a peer that this underlay authenticates: the EUI-64 that only the peer at this
+  // address may state, and its public key as text. Nothing, and "", if it authenticates nobody.
+  virtual std::optional<std::uint64_t> eui64_of(const PeerAddress& /*peer*/) const {
+    return std::nullopt;
+  }
+  virtual std::string key_of(const PeerAddress& /*peer*/) const { return {}; }
   // Returns when receive() must be called even if fd() is not readable (timers of a decorator);
   // kNever otherwise.
   virtual base::Time deadline() const { return base::kNever; }

@@ -27,6 +27,10 @@ class UnderlayDecorator : public Underlay {
   std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
   int fd() const override { return below_.fd(); }
   std::string name_of(const PeerAddress& peer) const override { return below_.name_of(peer); }
+  std::optional<std::uint64_t> eui64_of(const PeerAddress& peer) const override {
+    return below_.eui64_of(peer);
+  }
+  std::string key_of(const PeerAddress& peer) const override { return below_.key_of(peer); }
   base::Time deadline() const override = 0;
 
  protected:

@@ -28,6 +28,7 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"base", {}},
       {"fabric_emul/wire", {"base"}},
       {"fabric_emul/underlay", {"base"}},
+      {"fabric_emul/session", {"base", "fabric_emul/underlay"}},
       {"fabric_emul/mem", {"base", kIds}},
       {"fabric_emul/paging", {"base", "fabric_emul/mem"}},
       {"lan_bridge/frame", {"base"}},
@@ -93,7 +94,9 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"Boost.JSON", std::regex("boost/json.*"), {"control/", "tools/bench_command.cc"}},
       {"OpenSSL",
        std::regex("openssl/.*"),
-       {"control/identity.cc", "fabric_emul/link/siphash.cc", "messaging/"}},
+        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
+         "fabric_emul/session/aead_openssl.cc", "messaging/"}},
+       {"libipsec-mb", std::regex("intel-ipsec-mb\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
       {"toml++", std::regex("toml\\+\\+/.*"), {"control/"}},
   };
   return kRules;

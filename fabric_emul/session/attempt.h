@@ -1,0 +1,64 @@
+// The initiator of one peer: sends INITIATION until a RESPONSE to the last one arrives, each with a
+// new ephemeral key and a greater stamp, after 100 ms doubled up to 2 s, with up to a third more at
+// random. Sans-I/O. docs/wire/session.md#timers Thread: the data thread.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "fabric_emul/session/cookie.h"
+#include "fabric_emul/session/index_table.h"
+#include "fabric_emul/session/messages.h"
+#include "fabric_emul/session/noise.h"
+#include "fabric_emul/session/session_config.h"
+
+namespace splitnic::fabric::session {
+
+// The keys that both sides of a handshake with one peer use. The reference outlives it.
+struct PeerKeys {
+  const StaticKey& own;
+  PublicKey peer;
+  Secret psk;
+  Secret shared;  // x25519 of both static keys
+  MacKeys macs;   // for messages to the peer
+};
+
+// "splitnic session 1", the number of the cipher, and the public key of the responder.
+std::array<std::byte, 51> prologue_for(const PublicKey& responder);
+
+class Attempt {
+ public:
+  // `keys`, `config` and `random` outlive this.
+  Attempt(const PeerKeys& keys, const SessionConfig& config, base::Random& random,
+          IndexTable::Index index)
+      : keys_(keys), config_(config), random_(random), index_(std::move(index)) {}
+
+  // Returns the next INITIATION. A cookie that is too old is not used.
+  std::array<std::byte, kInitiationBytes> next(base::Time now);
+  base::Time deadline() const { return retry_at_; }
+
+  std::uint32_t index() const { return index_.value(); }
+  IndexTable::Index take_index() { return std::move(index_); }
+
+  // Returns the keys if the RESPONSE is the peer's to the last INITIATION.
+  std::optional<TransportKeys> read(base::Bytes response, ResponsePayload& payload) const;
+  // Takes a COOKIE for the next INITIATION. Returns false if it is not for the last one.
+  bool take_cookie(base::Time now, base::Bytes cookie);
+
+ private:
+  const PeerKeys& keys_;
+  const SessionConfig& config_;
+  base::Random& random_;
+  IndexTable::Index index_;
+  std::optional<NoiseInitiator> noise_;
+  Mac mac1_{};
+  std::optional<Mac> cookie_;
+  base::Time cookie_until_{};
+  base::Duration wait_{};
+  base::Time retry_at_{};
+};
+
+}  // namespace splitnic::fabric::session

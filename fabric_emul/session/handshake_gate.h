@@ -1,0 +1,59 @@
+// Decides which INITIATIONs may cost a key agreement: the check of mac1, budgets, and cookies under
+// load. A reply is never longer than what it replies to. docs/wire/session.md#load
+// Thread: the data thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/random.h"
+#include "fabric_emul/session/cookie.h"
+#include "fabric_emul/session/session_config.h"
+#include "fabric_emul/session/session_counters.h"
+#include "fabric_emul/session/token_bucket.h"
+#include "fabric_emul/underlay/underlay.h"
+
+namespace splitnic::fabric::session {
+
+// A budget for each source: an IPv4 address, a /64 of IPv6, or any other address as a whole.
+class SourceLimits {
+ public:
+  static constexpr std::size_t kSourcesMax = 4096;
+
+  SourceLimits(std::uint32_t per_second, std::uint32_t burst)
+      : per_second_(per_second), burst_(burst) {}
+  bool take(base::Time now, const PeerAddress& from);
+
+ private:
+  std::uint32_t per_second_, burst_;
+  std::map<PeerAddress, TokenBucket> sources_;
+};
+
+class HandshakeGate {
+ public:
+  enum class Verdict : std::uint8_t { kDrop, kCookie, kPass };
+
+  // The references outlive this.
+  HandshakeGate(const SessionConfig& config, const MacKeys& own, base::Random& random,
+                base::Counters<SessionCounter>& counters);
+
+  // Counts what it drops. kCookie: reply with cookie_for().
+  Verdict check(base::Time now, base::Bytes initiation, const PeerAddress& from);
+  std::array<std::byte, kCookieBytes> cookie_for(base::Time now, base::Bytes initiation,
+                                                 const PeerAddress& from);
+
+ private:
+  Verdict drop(SessionCounter cause);
+
+  const SessionConfig& config_;
+  const MacKeys& own_;
+  base::Counters<SessionCounter>& counters_;
+  TokenBucket agreements_, cookies_;
+  SourceLimits sources_;
+  CookieJar jar_;
+};
+
+}  // namespace splitnic::fabric::session

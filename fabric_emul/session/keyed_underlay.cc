@@ -1,0 +1,168 @@
+#include "fabric_emul/session/keyed_underlay.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "fabric_emul/session/keys.h"
+
+namespace splitnic::fabric::session {
+namespace {
+
+constexpr std::size_t kDatagramsMax = 64;  // of one batch of a link
+// Where a peer is not known yet: every IPv6 path carries it.
+constexpr std::size_t kDatagramBytesUnknown = 1232;
+
+}  // namespace
+
+KeyedUnderlay::KeyedUnderlay(Underlay& below, const SessionConfig& config, base::Clock& clock,
+                             base::Random& random)
+    : UnderlayDecorator(below),
+      clock_(clock),
+      table_(config, random, [&below](const PeerAddress& to, base::Bytes datagram) {
+        below.send(to, datagram, datagram.size());
+      }) {}
+
+base::Result<PeerAddress> KeyedUnderlay::allow(const PeerConfig& peer) {
+  if (auto allowed = table_.allow(peer); !allowed) return allowed.error();
+  return address_of(peer.key);
+}
+
+bool KeyedUnderlay::has_session(const PeerAddress& peer) {
+  const Peer* const known = table_.by_address(peer);
+  return known != nullptr && known->has_session(clock_.now());
+}
+
+Underlay::SendStatus KeyedUnderlay::send(const PeerAddress& to, base::Bytes bytes,
+                                         std::size_t stride) {
+  CHECK(stride > 0);
+  const base::Time now = clock_.now();
+  Peer* const peer = table_.by_address(to);
+  if (peer == nullptr) return SendStatus::kRefused;
+  table_.on_sending(now, *peer);
+  const std::size_t count = (bytes.size() + stride - 1) / stride;
+  RecordKeys* const keys = peer->sealing(now, count);
+  if (keys == nullptr || !peer->endpoint()) {
+    table_.counters().add(SessionCounter::kTxDropNoKeys, count);
+    if (count == 1) peer->keep(bytes);
+    return SendStatus::kRefused;
+  }
+  const std::size_t sealed_bytes = bytes.size() + count * kDataOverheadBytes;
+  CHECK(sealed_bytes <= below_.batch_bytes_max());
+  if (sealed_.size() < sealed_bytes) sealed_.resize(sealed_bytes);
+  const std::uint8_t flags = peer->flags(now);
+  base::MutableBytes out = base::MutableBytes(sealed_).first(sealed_bytes);
+  for (base::Bytes plain = bytes; !plain.empty();) {
+    const base::Bytes datagram = plain.first(std::min(stride, plain.size()));
+    const std::size_t record_bytes = datagram.size() + kDataOverheadBytes;
+    keys->seal(out.first(record_bytes), datagram, flags);
+    out = out.subspan(record_bytes);
+    plain = plain.subspan(datagram.size());
+  }
+  const SendStatus status = below_.send(*peer->endpoint(), base::Bytes(sealed_).first(sealed_bytes),
+                                        stride + kDataOverheadBytes);
+  if (status == SendStatus::kSent) table_.counters().add(SessionCounter::kTxRecord, count);
+  return status;
+}
+
+std::optional<Underlay::Received> KeyedUnderlay::receive() {
+  const base::Time now = clock_.now();
+  table_.on_time(now);
+  if (rest_.bytes.empty()) {
+    const auto batch = below_.receive();
+    if (!batch) return std::nullopt;
+    rest_ = *batch;
+    rest_.stride = std::max<std::size_t>(rest_.stride, 1);
+  }
+  return open_batch(now);
+}
+
+Underlay::Received KeyedUnderlay::open_batch(base::Time now) {
+  Received opened;
+  opened_bytes_ = 0;
+  if (opened_.size() < rest_.bytes.size()) opened_.resize(rest_.bytes.size());
+  while (!rest_.bytes.empty()) {
+    const base::Bytes datagram = rest_.bytes.first(std::min(rest_.stride, rest_.bytes.size()));
+    const auto type = type_of(datagram);
+    if (!type) {
+      table_.counters().add(SessionCounter::kRxDropFormat);
+    } else if (*type != MessageType::kData) {
+      table_.on_message(now, *type, datagram, rest_.from);
+    } else if (!open_record(now, datagram, opened)) {
+      break;
+    }
+    rest_.bytes = rest_.bytes.subspan(datagram.size());
+  }
+  opened.bytes = base::Bytes(opened_).first(opened_bytes_);
+  return opened;
+}
+
+bool KeyedUnderlay::open_record(base::Time now, base::Bytes record, Received& opened) {
+  const std::uint32_t index = Data::receiver(record);
+  Peer* const peer = table_.by_index(index);
+  RecordKeys* const keys = peer == nullptr ? nullptr : peer->opening(index);
+  if (keys == nullptr) {
+    table_.counters().add(SessionCounter::kRxDropIndex);
+    return true;
+  }
+  if (opened_bytes_ > 0 && peer->address() != opened.from) return false;
+  const std::size_t bytes = record.size() - kDataOverheadBytes;
+  const base::MutableBytes room = base::MutableBytes(opened_).subspan(opened_bytes_, bytes);
+  const auto outcome = keys->open(now, room, record);
+  switch (outcome) {
+    case RecordKeys::Opened::kTag:
+      table_.counters().add(SessionCounter::kRxDropTag);
+      return true;
+    case RecordKeys::Opened::kReplay:
+      table_.counters().add(SessionCounter::kRxDropReplay);
+      return true;
+    case RecordKeys::Opened::kExpired:
+      table_.counters().add(SessionCounter::kRxDropExpired);
+      return true;
+    case RecordKeys::Opened::kGood:
+    case RecordKeys::Opened::kGoodHighest:
+      break;
+  }
+  table_.counters().add(SessionCounter::kRxRecord);
+  peer->on_record(now, *keys, outcome == RecordKeys::Opened::kGoodHighest, Data::flags(record),
+                  rest_.from);
+  table_.call_for(*peer);
+  if (opened_bytes_ == 0) {
+    opened.from = peer->address();
+    opened.stride = bytes;
+  }
+  opened_bytes_ += bytes;
+  return true;
+}
+
+base::Time KeyedUnderlay::deadline() const {
+  return std::min(table_.deadline(), below_.deadline());
+}
+
+std::size_t KeyedUnderlay::datagram_bytes_max(const PeerAddress& to) const {
+  const Peer* const peer = table_.by_address(to);
+  if (peer == nullptr || !peer->endpoint()) return kDatagramBytesUnknown;
+  return below_.datagram_bytes_max(*peer->endpoint());
+}
+
+std::size_t KeyedUnderlay::batch_bytes_max() const {
+  return below_.batch_bytes_max() - kDatagramsMax * kDataOverheadBytes;
+}
+
+std::string KeyedUnderlay::name_of(const PeerAddress& peer) const {
+  const Peer* const known = table_.by_address(peer);
+  if (known == nullptr || !known->endpoint()) return "an unknown address";
+  return below_.name_of(*known->endpoint());
+}
+
+std::optional<std::uint64_t> KeyedUnderlay::eui64_of(const PeerAddress& peer) const {
+  const Peer* const known = table_.by_address(peer);
+  if (known == nullptr) return std::nullopt;
+  return session::eui64_of(known->keys().peer);
+}
+
+std::string KeyedUnderlay::key_of(const PeerAddress& peer) const {
+  const Peer* const known = table_.by_address(peer);
+  return known == nullptr ? "" : base64_of(known->keys().peer.bytes);
+}
+
+}  // namespace splitnic::fabric::session

@@ -1,0 +1,132 @@
+#include "fabric_emul/session/keys.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/unique_fd.h"
+
+namespace splitnic::fabric::session {
+namespace {
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::size_t kTextBytes = 44;
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+
+std::optional<unsigned> digit_of(char c) {
+  const std::size_t at = kAlphabet.find(c);
+  if (at == std::string_view::npos) return {};
+  return static_cast<unsigned>(at);
+}
+
+base::Error in_file(const std::string& path, const std::string& why) {
+  return base::Error("key file " + path + " " + why);
+}
+
+std::string_view without_line_end(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+// 32 bytes are 10 groups of 3, and 2.
+std::string base64_of(const Bytes32& bytes) {
+  std::string text;
+  text.reserve(kTextBytes);
+  unsigned bits = 0;
+  unsigned held = 0;
+  for (const std::byte byte : bytes) {
+    held = held << 8 | static_cast<unsigned>(byte);
+    bits += 8;
+    while (bits >= 6) {
+      bits -= 6;
+      text += kAlphabet[held >> bits & 63];
+    }
+  }
+  text += kAlphabet[held << (6 - bits) & 63];
+  return text += '=';
+}
+
+std::optional<Bytes32> bytes_of_base64(std::string_view text) {
+  if (text.size() != kTextBytes || text.back() != '=') return {};
+  Bytes32 bytes{};
+  unsigned bits = 0;
+  unsigned held = 0;
+  std::size_t at = 0;
+  for (const char c : text.substr(0, kTextBytes - 1)) {
+    const auto digit = digit_of(c);
+    if (!digit) return {};
+    held = held << 6 | *digit;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.at(at++) = static_cast<std::byte>(held >> bits & 0xFF);
+  }
+  if ((held & ((1U << bits) - 1)) != 0) return {};
+  return bytes;
+}
+
+base::Result<PublicKey> parse_public_key(std::string_view text) {
+  const auto bytes = bytes_of_base64(text);
+  if (bytes) return PublicKey{*bytes};
+  return base::Error(
+      "'" + std::string(text) +
+      "' is not a public key: 44 characters of base64, as splitnic pubkey prints it");
+}
+
+base::Result<Secret> read_key_file(const std::string& path) {
+  // Without O_NONBLOCK a FIFO would stop the program.
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd.valid()) {
+    if (errno == ELOOP) return in_file(path, "is a symbolic link: name the file itself");
+    return base::Error::from_errno("opening key file " + path, errno);
+  }
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) {
+    return base::Error::from_errno("reading key file " + path, errno);
+  }
+  if (!S_ISREG(status.st_mode)) return in_file(path, "is not a regular file");
+  if ((status.st_mode & kOthers) != 0) {
+    return in_file(path, "is open to group or others: chmod 600 it");
+  }
+  std::array<char, kTextBytes + 3> text{};  // with a line end, and one byte too many
+  const ssize_t got = ::read(fd.get(), text.data(), text.size());
+  if (got < 0) return base::Error::from_errno("reading key file " + path, errno);
+  auto bytes = bytes_of_base64(
+      without_line_end(std::string_view(text.data(), static_cast<std::size_t>(got))));
+  cleanse(std::as_writable_bytes(std::span(text)));
+  if (!bytes) {
+    return in_file(path, "does not hold one key in base64, as splitnic keygen writes it");
+  }
+  Secret secret(*bytes);
+  cleanse(*bytes);
+  return secret;
+}
+
+base::Status write_key_file(const std::string& path, const Secret& key) {
+  const base::UniqueFd fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) {
+    if (errno == EEXIST) return in_file(path, "exists and is not overwritten: choose another");
+    return base::Error::from_errno("creating key file " + path, errno);
+  }
+  std::string text = base64_of(key.bytes()) + "\n";
+  // The umask may have taken bits of the mode.
+  bool is_written = ::fchmod(fd.get(), 0600) == 0;
+  is_written = is_written &&
+               ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+               ::fsync(fd.get()) == 0;
+  const int error = errno;
+  cleanse(std::as_writable_bytes(std::span(text)));
+  if (is_written) return {};
+  ::unlink(path.c_str());
+  return base::Error::from_errno("writing key file " + path, error);
+}
+
+}  // namespace splitnic::fabric::session

@@ -1,0 +1,97 @@
+// One peer: the keys of its records, which may be of up to three handshakes, and where it is.
+//   current   seals; opens
+//   previous  opens for 10 s more
+//   next      responder: opens; becomes current with its first good record, which shows that the
+//             initiator has the keys, too. Until then the handshake has changed nothing.
+// Thread: the data thread. docs/wire/session.md#keys
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "fabric_emul/session/attempt.h"
+#include "fabric_emul/session/record_keys.h"
+#include "fabric_emul/session/session_config.h"
+#include "fabric_emul/session/session_counters.h"
+#include "fabric_emul/underlay/underlay.h"
+
+namespace splitnic::fabric::session {
+
+// Returns the address of a peer for the layers above: it follows from its key, so it stays when the
+// peer is at another address of the underlay.
+PeerAddress address_of(const PublicKey& key);
+// The EUI-64 of the node with this key; never 0.
+std::uint64_t eui64_of(const PublicKey& key);
+
+class Peer {
+ public:
+  // `own`, `config` and `counters` outlive this.
+  Peer(const StaticKey& own, const PeerConfig& peer, const Secret& shared,
+       const SessionConfig& config, base::Counters<SessionCounter>& counters);
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  const PeerKeys& keys() const { return keys_; }
+  const PeerAddress& address() const { return address_; }
+  // Where the peer is; nothing before it is known.
+  const std::optional<PeerAddress>& endpoint() const { return endpoint_; }
+  bool is_initiator() const { return is_initiator_; }
+  bool has_session(base::Time now) const { return current_ && current_->may_seal(now, 1); }
+
+  // Returns the keys to seal `records` records with; nullptr if there are none.
+  RecordKeys* sealing(base::Time now, std::size_t records);
+  // The flags of our next record.
+  std::uint8_t flags(base::Time now) const;
+  // Returns the keys with this local index; nullptr if they are not of this peer any more.
+  RecordKeys* opening(std::uint32_t index);
+  // A record under `keys` was good. REQUIRES keys from opening().
+  void on_record(base::Time now, const RecordKeys& keys, bool is_highest, std::uint8_t flags,
+                 const PeerAddress& from);
+
+  // Initiator.
+  std::optional<Attempt>& attempt() { return attempt_; }
+  // Something is to be sent: returns whether a handshake must begin.
+  bool wants_attempt(base::Time now) const;
+  // The RESPONSE was good; ends the attempt.
+  void install(base::Time now, std::unique_ptr<RecordKeys> keys);
+  // A datagram that waits for keys; the last one is kept. `bytes` is empty: forgets it.
+  void keep(base::Bytes bytes);
+  base::Bytes kept() const { return kept_; }
+
+  // Responder.
+  std::uint64_t stamp() const { return stamp_; }
+  // INITIATION with this stamp was accepted.
+  void offer(std::uint64_t stamp, std::unique_ptr<RecordKeys> keys);
+
+  // Ends keys that are beyond their time.
+  void on_time(base::Time now);
+  // Returns when on_time(), or a new attempt, is due.
+  base::Time deadline() const;
+
+ private:
+  // `keys` become current.
+  void change_to(base::Time now, std::unique_ptr<RecordKeys> keys);
+
+  const SessionConfig& config_;
+  base::Counters<SessionCounter>& counters_;
+  PeerKeys keys_;
+  PeerAddress address_;
+  std::optional<PeerAddress> endpoint_;
+  bool is_initiator_;
+  std::unique_ptr<RecordKeys> current_, previous_, next_;
+  base::Time previous_until_{};
+  base::Time heard_{};
+  bool is_rekey_requested_ = false;
+  std::optional<Attempt> attempt_;
+  std::vector<std::byte> kept_;
+  std::uint64_t stamp_ = 0;
+};
+
+}  // namespace splitnic::fabric::session

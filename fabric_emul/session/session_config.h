@@ -1,0 +1,65 @@
+// Settings of the session layer of one port: own key, timers and limits. docs/wire/session.md
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "base/clock.h"
+#include "fabric_emul/session/aead.h"
+#include "fabric_emul/session/crypto.h"
+#include "fabric_emul/session/secret.h"
+#include "fabric_emul/underlay/underlay.h"
+
+namespace splitnic::fabric::session {
+
+struct RecordLimits {
+  base::Duration rekey_after = std::chrono::seconds(120);
+  base::Duration reject_after = std::chrono::seconds(180);
+  // The AEAD limits of RFC 9001, appendix B.1, for records of up to 2 KiB; longer records count 32
+  // times.
+  std::uint64_t rekey_records = std::uint64_t{1} << 27;
+  std::uint64_t reject_records = std::uint64_t{1} << 28;
+  std::uint64_t failed_opens_max = std::uint64_t{1} << 52;
+};
+inline constexpr std::size_t kShortRecordBytes = 2048;
+inline constexpr std::uint64_t kLongRecordWeight = 32;
+
+struct SessionConfig {
+  Secret private_key;
+  std::uint64_t instance = 0;  // of this process
+  AeadProvider provider = AeadProvider::kOpenSsl;
+  RecordLimits records;
+
+  // Initiator.
+  // Returns a number that is greater than all before it, also those of earlier processes with this
+  // key: milliseconds since 1970 serve.
+  std::function<std::uint64_t()> stamp;
+  base::Duration retry_min = std::chrono::milliseconds(100);
+  base::Duration retry_max = std::chrono::seconds(2);
+  // Something is sent and nothing has been heard for this long: the responder may have lost the
+  // keys.
+  base::Duration silence = std::chrono::milliseconds(400);
+  // Earlier keys open records for this long after new ones.
+  base::Duration previous_kept = std::chrono::seconds(10);
+
+  // Responder. A key agreement takes about 0.2 ms.
+  std::uint32_t agreements_per_second = 200;
+  std::uint32_t agreements_burst = 50;
+  std::uint32_t cookies_below = 25;  // with fewer left of the burst, a cookie is required
+  std::uint32_t cookies_per_second = 1000;
+  std::uint32_t source_per_second = 20;  // of one address (IPv4), or one /64 (IPv6)
+  std::uint32_t source_burst = 5;
+};
+
+// A node that may have a session with this one.
+struct PeerConfig {
+  PublicKey key;
+  Secret psk;  // all zero: none
+  // Where the peer listens: this side initiates. Without it the peer initiates.
+  std::optional<PeerAddress> endpoint;
+};
+
+}  // namespace splitnic::fabric::session

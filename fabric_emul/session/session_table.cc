@@ -1,0 +1,180 @@
+#include "fabric_emul/session/session_table.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "fabric_emul/session/keys.h"
+
+namespace splitnic::fabric::session {
+
+SessionTable::SessionTable(const SessionConfig& config, base::Random& random, Send send)
+    : config_(config),
+      random_(random),
+      send_(std::move(send)),
+      own_(config.private_key),
+      own_macs_(own_.public_key),
+      indexes_(random),
+      gate_(config_, own_macs_, random, counters_) {}
+
+base::Status SessionTable::allow(const PeerConfig& peer) {
+  const std::string name = base64_of(peer.key.bytes);
+  if (peer.key == own_.public_key) {
+    return base::Error("the key " + name + " is this node's own: give the peer's public key");
+  }
+  const auto shared = x25519(own_.private_key, peer.key);
+  if (!shared) return base::Error("the key " + name + " is not the public key of anybody");
+  auto made = std::make_unique<Peer>(own_, peer, *shared, config_, counters_);
+  Peer* const added = made.get();
+  if (!peers_.emplace(peer.key, std::move(made)).second) {
+    return base::Error("the key " + name + " is given twice");
+  }
+  by_address_.emplace(added->address(), added);
+  return {};
+}
+
+Peer* SessionTable::by_address(const PeerAddress& address) {
+  if (last_ != nullptr && last_->address() == address) return last_;
+  const auto found = by_address_.find(address);
+  return found == by_address_.end() ? nullptr : last_ = found->second;
+}
+
+const Peer* SessionTable::by_address(const PeerAddress& address) const {
+  const auto found = by_address_.find(address);
+  return found == by_address_.end() ? nullptr : found->second;
+}
+
+void SessionTable::on_message(base::Time now, MessageType type, base::Bytes message,
+                              const PeerAddress& from) {
+  switch (type) {
+    case MessageType::kInitiation:
+      return on_initiation(now, message, from);
+    case MessageType::kResponse:
+      return on_response(now, message);
+    case MessageType::kCookie:
+      return on_cookie(now, message);
+    case MessageType::kData:
+      break;
+  }
+  CHECK(false);
+}
+
+// Responder.
+
+void SessionTable::on_initiation(base::Time now, base::Bytes message, const PeerAddress& from) {
+  switch (gate_.check(now, message, from)) {
+    case HandshakeGate::Verdict::kDrop:
+      return;
+    case HandshakeGate::Verdict::kCookie:
+      counters_.add(SessionCounter::kTxCookie);
+      return send_(from, gate_.cookie_for(now, message, from));
+    case HandshakeGate::Verdict::kPass:
+      return accept(now, message, from);
+  }
+}
+
+void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress& from) {
+  const base::Bytes noise_bytes = Initiation::noise(message);
+  NoiseResponder noise(own_, prologue_for(own_.public_key));
+  const auto key = noise.read_static(noise_bytes);
+  if (!key) return counters_.add(SessionCounter::kRxDropHandshake);
+  const auto found = peers_.find(*key);
+  if (found == peers_.end() || found->second->is_initiator()) {
+    return counters_.add(SessionCounter::kRxDropUnknownKey);
+  }
+  Peer& peer = *found->second;
+  std::array<std::byte, kInitiationPayloadBytes> payload{};
+  if (!noise.read_payload(noise_bytes, peer.keys().shared, payload)) {
+    return counters_.add(SessionCounter::kRxDropHandshake);
+  }
+  const InitiationPayload initiation = InitiationPayload::parse(payload);
+  if (initiation.stamp <= peer.stamp()) return counters_.add(SessionCounter::kRxDropStamp);
+
+  IndexTable::Index local = indexes_.draw(peer);
+  const std::uint32_t remote = Initiation::sender(message);
+  std::array<std::byte, kResponseBytes> response{};
+  const base::MutableBytes room = begin_response(response, local.value(), remote);
+  const auto keys = noise.write_response(random_private_key(random_), peer.keys().psk,
+                                         ResponsePayload{config_.instance}.emit(), room);
+  if (!keys) return counters_.add(SessionCounter::kRxDropHandshake);
+  put_macs(response, peer.keys().macs, nullptr);
+  counters_.add(SessionCounter::kRxInitiation);
+  peer.offer(
+      initiation.stamp,
+      std::make_unique<RecordKeys>(
+          config_, *keys, RecordKeys::Origin{std::move(local), remote, now, initiation.instance}));
+  call_for(peer);
+  counters_.add(SessionCounter::kTxResponse);
+  send_(from, response);
+}
+
+// Initiator.
+
+Peer* SessionTable::initiating(std::uint32_t index) {
+  Peer* const peer = indexes_.find(index);
+  if (peer != nullptr && peer->attempt() && peer->attempt()->index() == index) return peer;
+  counters_.add(SessionCounter::kRxDropIndex);
+  return nullptr;
+}
+
+void SessionTable::on_response(base::Time now, base::Bytes message) {
+  if (!has_mac1(message, own_macs_)) return counters_.add(SessionCounter::kRxDropMac);
+  Peer* const peer = initiating(Response::receiver(message));
+  if (peer == nullptr) return;
+  ResponsePayload payload;
+  const auto keys = peer->attempt()->read(message, payload);
+  if (!keys) return counters_.add(SessionCounter::kRxDropHandshake);
+  counters_.add(SessionCounter::kRxResponse);
+  peer->install(now, std::make_unique<RecordKeys>(
+                         config_, *keys,
+                         RecordKeys::Origin{peer->attempt()->take_index(),
+                                            Response::sender(message), now, payload.instance}));
+  call_for(*peer);
+  // The first record confirms the keys: what has waited for them, or nothing.
+  send_record(now, *peer, *peer->sealing(now, 1), peer->kept());
+  peer->keep({});
+}
+
+void SessionTable::on_cookie(base::Time now, base::Bytes message) {
+  Peer* const peer = initiating(Cookie::receiver(message));
+  if (peer == nullptr) return;
+  if (!peer->attempt()->take_cookie(now, message)) {
+    return counters_.add(SessionCounter::kRxDropHandshake);
+  }
+  counters_.add(SessionCounter::kRxCookie);
+}
+
+void SessionTable::on_sending(base::Time now, Peer& peer) {
+  if (!peer.wants_attempt(now)) return;
+  peer.attempt().emplace(peer.keys(), config_, random_, indexes_.draw(peer));
+  send_initiation(now, peer);
+}
+
+void SessionTable::send_initiation(base::Time now, Peer& peer) {
+  const auto message = peer.attempt()->next(now);
+  call_for(peer);
+  counters_.add(SessionCounter::kTxInitiation);
+  send_(*peer.endpoint(), message);
+}
+
+void SessionTable::send_record(base::Time now, Peer& peer, RecordKeys& keys, base::Bytes plain) {
+  record_.resize(plain.size() + kDataOverheadBytes);
+  keys.seal(record_, plain, peer.flags(now));
+  counters_.add(SessionCounter::kTxRecord);
+  send_(*peer.endpoint(), record_);
+}
+
+void SessionTable::on_time(base::Time now) {
+  if (now < deadline_) return;
+  deadline_ = base::kNever;
+  for (const auto& [key, peer] : peers_) {
+    peer->on_time(now);
+    if (peer->attempt() && now >= peer->attempt()->deadline()) {
+      send_initiation(now, *peer);
+    } else if (peer->has_session(now)) {
+      on_sending(now, *peer);  // a rekey is due
+    }
+    call_for(*peer);
+  }
+}
+
+}  // namespace splitnic::fabric::session

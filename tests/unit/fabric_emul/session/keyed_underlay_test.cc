@@ -1,0 +1,334 @@
+// A keyed link from end to end: records, faults, rekeys, roaming and restarts.
+#include "fabric_emul/session/keyed_underlay.h"
+
+#include <gtest/gtest.h>
+
+#include "fabric_emul/session/keys.h"
+#include "tests/unit/fabric_emul/session/keyed_world.h"
+
+namespace splitnic::fabric::session {
+namespace {
+
+using Status = Underlay::SendStatus;
+
+TEST(KeyedUnderlayTest, what_waits_for_the_keys_arrives_with_them) {
+  KeyedWorld world;
+  world.start();
+  const Buffer hello = KeyedWorld::payload(88, 4);
+  EXPECT_EQ(world.send_up(hello), Status::kRefused);
+  EXPECT_EQ(world.host->count(SessionCounter::kTxDropNoKeys), 1U);
+  world.exchange();
+  EXPECT_TRUE(world.is_up());
+  EXPECT_EQ(world.unit->received, Datagrams{hello});
+  EXPECT_EQ(world.unit->from, world.host_address);
+  EXPECT_EQ(world.host->count(SessionCounter::kEstablished), 1U);
+  EXPECT_EQ(world.unit->count(SessionCounter::kEstablished), 1U);
+}
+
+TEST(KeyedUnderlayTest, a_batch_keeps_one_length_and_is_sealed) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.unit->received.clear();
+  world.host->path.sent.clear();
+  const Buffer batch = KeyedWorld::payload(4 * 1440 + 100, 9);
+  ASSERT_EQ(world.send_up(batch), Status::kSent);
+  world.exchange();
+  ASSERT_EQ(world.host->path.sent.size(), 5U);
+  EXPECT_EQ(world.host->path.strides.back(), 1472U);
+  EXPECT_EQ(world.host->path.sent[0].size(), 1472U);
+  EXPECT_EQ(world.host->path.sent[4].size(), 132U);
+  for (const Buffer& record : world.host->path.sent) {
+    EXPECT_EQ(record[0], std::byte{0x84});
+    EXPECT_EQ(std::ranges::search(record, std::span(batch).subspan(16, 16)).begin(), record.end());
+  }
+  Buffer arrived;
+  ASSERT_EQ(world.unit->received.size(), 5U);
+  for (const Buffer& datagram : world.unit->received) {
+    arrived.insert(arrived.end(), datagram.begin(), datagram.end());
+  }
+  EXPECT_EQ(arrived, batch);
+  world.send_down(KeyedWorld::payload(3, 2));
+  world.exchange();
+  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(3, 2));
+  EXPECT_EQ(world.host->from, world.unit_address);
+}
+
+TEST(KeyedUnderlayTest, lengths_and_names) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  KeyedUnderlay& keyed = world.host->keyed;
+  EXPECT_EQ(keyed.datagram_bytes_max(world.unit_address), 1472U);
+  EXPECT_EQ(keyed.batch_bytes_max() + 64 * kDataOverheadBytes, kBatchBytesMax);
+  EXPECT_EQ(keyed.name_of(world.unit_address), world.unit_at.name_of(world.unit_at.address()));
+  EXPECT_EQ(keyed.key_of(world.unit_address), base64_of(public_key_of(world.unit_secret).bytes));
+  EXPECT_EQ(keyed.eui64_of(world.unit_address), eui64_of(public_key_of(world.unit_secret)));
+  EXPECT_NE(eui64_of(public_key_of(world.unit_secret)), eui64_of(public_key_of(world.host_secret)));
+  EXPECT_FALSE(keyed.eui64_of(PeerAddress()));
+  EXPECT_EQ(keyed.send(PeerAddress(), KeyedWorld::payload(8, 1), 8), Status::kRefused);
+}
+
+TEST(KeyedUnderlayTest, keys_that_cannot_be_a_peer_are_refused) {
+  KeyedWorld world;
+  world.start();
+  EXPECT_FALSE(world.unit->keyed.allow({public_key_of(world.unit_secret), {}, {}}));
+  EXPECT_FALSE(world.unit->keyed.allow({public_key_of(world.host_secret), {}, {}}));
+  EXPECT_FALSE(world.unit->keyed.allow({PublicKey(), {}, {}}));
+}
+
+// L1 and C1 of the QUIC interop runner.
+TEST(KeyedUnderlayTest, S_56_handshakes_under_30_percent_loss_50_of_50_in_60_s) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    KeyedWorld world(seed);
+    world.start();
+    for (Node* node : {world.host.get(), world.unit.get()}) {
+      node->fault.set_config(
+          {.loss_ppm = 300'000, .loss_burst = 1 + static_cast<unsigned>(seed % 3)});
+    }
+    EXPECT_LT(world.connect(), 60s) << seed;
+    EXPECT_TRUE(world.is_up()) << seed;
+  }
+}
+
+TEST(KeyedUnderlayTest, S_56_handshakes_under_30_percent_corruption_50_of_50_in_60_s) {
+  std::uint64_t refused = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    KeyedWorld world(seed);
+    world.start();
+    for (Node* node : {world.host.get(), world.unit.get()}) {
+      node->fault.set_config({.corrupt_ppm = 300'000, .truncate_ppm = 20'000});
+    }
+    EXPECT_LT(world.connect(), 60s) << seed;
+    ASSERT_TRUE(world.is_up()) << seed;
+    for (const Buffer& datagram : world.unit->received) {
+      EXPECT_EQ(datagram, KeyedWorld::payload(88, 1));
+    }
+    for (const SessionCounter which :
+         {SessionCounter::kRxDropMac, SessionCounter::kRxDropTag, SessionCounter::kRxDropFormat,
+          SessionCounter::kRxDropIndex}) {
+      refused += world.unit->count(which) + world.host->count(which);
+    }
+  }
+  EXPECT_GT(refused, 20U);
+}
+
+TEST(KeyedUnderlayTest, R_64_rekeys_under_load_lose_nothing) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.unit->received.clear();
+  world.host->received.clear();
+  unsigned sent = 0;
+  for (; sent < 4000; ++sent) {  // 400 s, three rekeys
+    ASSERT_EQ(world.send_up(KeyedWorld::payload(200, sent)), Status::kSent) << sent;
+    ASSERT_EQ(world.send_down(KeyedWorld::payload(100, sent)), Status::kSent) << sent;
+    world.step(100ms);
+  }
+  ASSERT_EQ(world.unit->received.size(), sent);
+  ASSERT_EQ(world.host->received.size(), sent);
+  for (unsigned i = 0; i < sent; ++i) {
+    ASSERT_EQ(world.unit->received[i], KeyedWorld::payload(200, i));
+    ASSERT_EQ(world.host->received[i], KeyedWorld::payload(100, i));
+  }
+  EXPECT_EQ(world.host->count(SessionCounter::kRekeyed), 3U);
+  EXPECT_EQ(world.unit->count(SessionCounter::kRekeyed), 3U);
+  EXPECT_EQ(world.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
+}
+
+// The same with records in flight while keys change: they arrive late, under the previous keys.
+TEST(KeyedUnderlayTest, R_64_records_under_the_previous_keys_arrive) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.host->fault.set_config({.delay = 30ms});
+  world.unit->fault.set_config({.delay = 30ms});
+  world.unit->received.clear();
+  world.host->received.clear();
+  for (unsigned i = 0; i < 3000; ++i) {
+    ASSERT_EQ(world.send_up(KeyedWorld::payload(64, i)), Status::kSent);
+    ASSERT_EQ(world.send_down(KeyedWorld::payload(64, i)), Status::kSent);
+    world.step(50ms);
+  }
+  world.step(100ms);
+  EXPECT_GE(world.host->count(SessionCounter::kRekeyed), 1U);
+  EXPECT_EQ(world.unit->received.size(), 3000U);
+  EXPECT_EQ(world.host->received.size(), 3000U);
+}
+
+TEST(KeyedUnderlayTest, R_64_keys_are_replaced_by_number_of_records_and_never_used_beyond) {
+  for (const bool is_host_sending : {true, false}) {
+    KeyedWorld world;
+    world.common.records.rekey_records = 1000;
+    world.common.records.reject_records = 2000;
+    world.start();
+    world.connect();
+    for (unsigned i = 0; i < 3000; ++i) {
+      // The other side sends now and then, as IDLE does.
+      const bool is_up = is_host_sending || i % 50 == 0;
+      const bool is_down = !is_host_sending || i % 50 == 0;
+      if (is_up) world.send_up(KeyedWorld::payload(32, i));
+      if (is_down) world.send_down(KeyedWorld::payload(32, i));
+      world.step(1ms);
+    }
+    EXPECT_GE(world.host->count(SessionCounter::kRekeyed), 2U);
+    EXPECT_LE(world.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
+    EXPECT_EQ(world.unit->count(SessionCounter::kTxDropNoKeys), 0U);
+  }
+  // Without a reply the keys end, and nothing leaves under them.
+  KeyedWorld world;
+  world.common.records.rekey_records = 1000;
+  world.common.records.reject_records = 2000;
+  world.start();
+  world.connect();
+  world.host->fault.set_cut(true);
+  world.unit->fault.set_cut(true);
+  std::uint64_t before = world.host->count(SessionCounter::kTxRecord);
+  for (unsigned i = 0; i < 5000; ++i) world.send_up(KeyedWorld::payload(32, i));
+  EXPECT_LE(world.host->count(SessionCounter::kTxRecord) - before, 2000U);
+  EXPECT_FALSE(world.host->keyed.has_session(world.unit_address));
+  // A long record counts as 32.
+  KeyedWorld longer;
+  longer.common.records.rekey_records = 1000;
+  longer.common.records.reject_records = 2000;
+  longer.start();
+  longer.connect();
+  longer.host->fault.set_cut(true);
+  before = longer.host->count(SessionCounter::kTxRecord);
+  for (unsigned i = 0; i < 500; ++i) longer.send_up(KeyedWorld::payload(2049, i), 2049);
+  EXPECT_LE(longer.host->count(SessionCounter::kTxRecord) - before, 63U);
+}
+
+TEST(KeyedUnderlayTest, keys_end_after_180_s_and_the_session_comes_back) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.step(181s);
+  EXPECT_FALSE(world.host->keyed.has_session(world.unit_address));
+  EXPECT_FALSE(world.unit->keyed.has_session(world.host_address));
+  EXPECT_EQ(world.send_down(KeyedWorld::payload(8, 1)), Status::kRefused);
+  EXPECT_LT(world.connect(), 1s);
+  EXPECT_TRUE(world.is_up());
+}
+
+TEST(KeyedUnderlayTest, F_46_a_unit_that_lost_the_keys_is_back_within_a_second) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.step(300s);
+  world.connect();
+  world.make_unit();
+  const base::Time began = world.clock.now();
+  while (!world.is_up() && world.clock.now() - began < 10s) {
+    world.send_up(KeyedWorld::payload(16, 1));
+    world.step(20ms);
+  }
+  EXPECT_LT(world.clock.now() - began, 1s);
+  world.unit->received.clear();
+  world.send_up(KeyedWorld::payload(16, 3));
+  world.exchange();
+  EXPECT_EQ(world.unit->received, Datagrams{KeyedWorld::payload(16, 3)});
+}
+
+TEST(KeyedUnderlayTest, F_48_records_of_an_ended_host_process_are_refused) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.host->path.is_blocked = true;
+  world.send_up(KeyedWorld::payload(32, 1));
+  const Buffer late = world.host->path.sent.back();
+  world.make_host();
+  world.send_up(KeyedWorld::payload(88, 2));
+  world.exchange();
+  ASSERT_TRUE(world.is_up());
+  world.unit->received.clear();
+  world.host_at.send(world.unit_at.address(), late, late.size());
+  world.exchange();
+  EXPECT_TRUE(world.unit->received.empty());
+  EXPECT_EQ(world.unit->count(SessionCounter::kRxDropIndex), 1U);
+}
+
+TEST(KeyedUnderlayTest, S_57_a_peer_moves_with_its_newest_record_only) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  InProcessUnderlay& elsewhere = world.hub.add_endpoint();
+  // A record that a third party holds back, and one that is newer.
+  world.host->path.is_blocked = true;
+  EXPECT_EQ(world.send_up(KeyedWorld::payload(10, 1)), Status::kBlocked);
+  const Buffer held = world.host->path.sent.back();
+  world.host->path.is_blocked = false;
+  EXPECT_EQ(world.send_up(KeyedWorld::payload(10, 2)), Status::kSent);
+  world.exchange();
+  elsewhere.send(world.unit_at.address(), held, held.size());
+  world.exchange();
+  EXPECT_EQ(world.unit->received.back(), KeyedWorld::payload(10, 1));  // good, and not the newest
+  EXPECT_EQ(world.unit->count(SessionCounter::kRoamed), 0U);
+  world.send_down(KeyedWorld::payload(5, 5));
+  world.exchange();
+  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(5, 5));
+  // The host itself moves.
+  world.host->path.move_to(elsewhere);
+  world.send_up(KeyedWorld::payload(10, 3));
+  world.exchange();
+  EXPECT_EQ(world.unit->count(SessionCounter::kRoamed), 1U);
+  EXPECT_EQ(world.unit->from, world.host_address);
+  world.send_down(KeyedWorld::payload(5, 6));
+  world.exchange();
+  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(5, 6));
+}
+
+TEST(KeyedUnderlayTest, a_batch_that_blocks_gets_new_counters) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.unit->received.clear();
+  world.host->path.is_blocked = true;
+  const Buffer batch = KeyedWorld::payload(100, 1);
+  EXPECT_EQ(world.send_up(batch), Status::kBlocked);
+  const Buffer first = world.host->path.sent.back();
+  world.host->path.is_blocked = false;
+  EXPECT_EQ(world.send_up(batch), Status::kSent);
+  EXPECT_LT(Data::counter(first), Data::counter(world.host->path.sent.back()));
+  world.exchange();
+  EXPECT_EQ(world.unit->received, Datagrams{batch});
+}
+
+TEST(KeyedUnderlayTest, records_of_two_hosts_in_one_batch_are_kept_apart) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  const Secret second_secret = KeyedWorld::make_secret(3);
+  ASSERT_TRUE(world.unit->keyed.allow({public_key_of(second_secret), {}, {}}));
+  InProcessUnderlay& second_at = world.hub.add_endpoint();
+  const auto second = world.make_node(second_at, second_secret);
+  const auto address =
+      second->keyed.allow({public_key_of(world.unit_secret), {}, world.unit_at.address()});
+  ASSERT_TRUE(address);
+  second->keyed.send(*address, KeyedWorld::payload(50, 1), 50);
+  for (int i = 0; i < 3; ++i) {
+    world.unit->receive();
+    second->receive();
+  }
+  world.host->path.is_blocked = second->path.is_blocked = true;
+  world.send_up(KeyedWorld::payload(50, 2));
+  second->keyed.send(*address, KeyedWorld::payload(50, 3), 50);
+  Buffer spliced;
+  for (const Buffer* record : {&world.host->path.sent.back(), &second->path.sent.back()}) {
+    spliced.insert(spliced.end(), record->begin(), record->end());
+  }
+  second_at.send(world.unit_at.address(), spliced, 82);
+  const auto first_batch = world.unit->keyed.receive();
+  ASSERT_TRUE(first_batch);
+  EXPECT_EQ(first_batch->from, world.host_address);
+  EXPECT_EQ(Buffer(first_batch->bytes.begin(), first_batch->bytes.end()),
+            KeyedWorld::payload(50, 2));
+  const auto second_batch = world.unit->keyed.receive();
+  ASSERT_TRUE(second_batch);
+  EXPECT_NE(second_batch->from, world.host_address);
+  EXPECT_EQ(Buffer(second_batch->bytes.begin(), second_batch->bytes.end()),
+            KeyedWorld::payload(50, 3));
+}
+
+}  // namespace
+}  // namespace splitnic::fabric::session

@@ -1,0 +1,231 @@
+// Strangers, replays and floods at a keyed port.
+#include <gtest/gtest.h>
+
+#include "fabric_emul/session/cookie.h"
+#include "tests/unit/fabric_emul/session/keyed_world.h"
+
+namespace splitnic::fabric::session {
+namespace {
+
+class SessionAttackTest : public testing::Test {
+ protected:
+  // Sends from the endpoint of the attacker. Returns the bytes that it got in reply.
+  std::size_t attack(const Buffer& datagram) {
+    stranger_.send(world_.unit_at.address(), datagram, std::max<std::size_t>(datagram.size(), 1));
+    world_.unit->receive();
+    return replies();
+  }
+  std::size_t replies() {
+    std::size_t bytes = 0;
+    while (const auto batch = stranger_.receive()) bytes += batch->bytes.size();
+    return bytes;
+  }
+  // INITIATION by who knows the public key of the unit, and nothing else.
+  Buffer forged_initiation() {
+    Buffer message = random_bytes(random_, kInitiationBytes);
+    begin_initiation(message, random_.next32());
+    put_macs(message, MacKeys(public_key_of(world_.unit_secret)), nullptr);
+    return message;
+  }
+  std::uint64_t count(SessionCounter which) const { return world_.unit->count(which); }
+  void expect_session_works() {
+    world_.unit->received.clear();
+    world_.host->received.clear();
+    EXPECT_EQ(world_.send_up(KeyedWorld::payload(60, 8)), Underlay::SendStatus::kSent);
+    EXPECT_EQ(world_.send_down(KeyedWorld::payload(61, 9)), Underlay::SendStatus::kSent);
+    world_.exchange();
+    EXPECT_EQ(world_.unit->received, Datagrams{KeyedWorld::payload(60, 8)});
+    EXPECT_EQ(world_.host->received, Datagrams{KeyedWorld::payload(61, 9)});
+  }
+
+  KeyedWorld world_;
+  base::SeededRandom random_{99};
+  InProcessUnderlay& stranger_ = world_.hub.add_endpoint();
+};
+
+TEST_F(SessionAttackTest, S_53_strangers_get_no_reply_of_any_type_and_length) {
+  world_.hub.set_datagram_bytes_max(4096);
+  world_.start();
+  world_.connect();
+  world_.unit->received.clear();
+  std::size_t replied = 0;
+  for (unsigned type = 0; type < 256; ++type) {
+    const bool is_near = type >= 0x80 && type <= 0x86;
+    for (std::size_t length = 0; length <= (is_near ? 2048U : 200U); ++length) {
+      Buffer datagram = random_bytes(random_, length);
+      if (length > 0) datagram[0] = static_cast<std::byte>(type);
+      if (length > 3 && length % 3 != 0) {
+        datagram[1] = std::byte{type == 0x84 ? std::uint8_t{0} : kVersion};
+        datagram[2] = datagram[3] = std::byte{0};
+      }
+      replied += attack(datagram);
+    }
+  }
+  EXPECT_EQ(replied, 0U);
+  EXPECT_TRUE(world_.unit->received.empty());
+  EXPECT_EQ(count(SessionCounter::kTxResponse), 1U);
+  EXPECT_GT(count(SessionCounter::kRxDropFormat), 50'000U);
+  EXPECT_GT(count(SessionCounter::kRxDropIndex), 1'000U);
+  EXPECT_EQ(count(SessionCounter::kRxDropMac), 1U);
+  expect_session_works();
+}
+
+TEST_F(SessionAttackTest, S_56_a_key_that_is_not_allowed_gets_no_reply) {
+  world_.make_unit();
+  InProcessUnderlay& at = world_.hub.add_endpoint();
+  const auto unknown = world_.make_node(at, KeyedWorld::make_secret(3));
+  const auto address =
+      unknown->keyed.allow({public_key_of(world_.unit_secret), {}, world_.unit_at.address()});
+  ASSERT_TRUE(address);
+  for (int i = 0; i < 20; ++i) {
+    unknown->keyed.send(*address, KeyedWorld::payload(88, 1), 88);
+    world_.clock.advance(500ms);
+    world_.unit->receive();
+    EXPECT_FALSE(at.receive());
+    unknown->receive();
+  }
+  EXPECT_GT(count(SessionCounter::kRxDropUnknownKey), 4U);
+  EXPECT_EQ(count(SessionCounter::kTxResponse), 0U);
+}
+
+TEST_F(SessionAttackTest, S_56_another_pre_shared_key_gives_no_session) {
+  world_.make_unit();
+  world_.psk = Secret(counted(1));
+  world_.make_host();
+  for (int i = 0; i < 20; ++i) {
+    world_.send_up(KeyedWorld::payload(88, 1));
+    world_.step(500ms);
+  }
+  EXPECT_FALSE(world_.is_up());
+  EXPECT_GT(world_.host->count(SessionCounter::kRxDropHandshake), 1U);
+  EXPECT_EQ(count(SessionCounter::kEstablished), 0U);
+}
+
+TEST_F(SessionAttackTest, S_56_a_wrong_key_of_the_unit_gets_no_reply) {
+  world_.make_unit();
+  InProcessUnderlay& at = world_.hub.add_endpoint();
+  const auto host = world_.make_node(at, world_.host_secret);
+  const auto address =
+      host->keyed.allow({public_key_of(KeyedWorld::make_secret(9)), {}, world_.unit_at.address()});
+  ASSERT_TRUE(address);
+  host->keyed.send(*address, KeyedWorld::payload(88, 1), 88);
+  world_.unit->receive();
+  EXPECT_FALSE(at.receive());
+  EXPECT_EQ(count(SessionCounter::kRxDropMac), 1U);
+}
+
+TEST_F(SessionAttackTest, S_55_replayed_records_are_refused_and_move_nothing) {
+  world_.start();
+  world_.connect();
+  for (unsigned i = 0; i < 200; ++i) {
+    world_.send_up(KeyedWorld::payload(40, i));
+    world_.send_down(KeyedWorld::payload(40, i));
+    world_.exchange();
+  }
+  world_.unit->received.clear();
+  const auto records = world_.host->path.sent;
+  for (const Buffer& record : records) EXPECT_EQ(attack(record), 0U);
+  EXPECT_TRUE(world_.unit->received.empty());
+  EXPECT_EQ(count(SessionCounter::kRxDropReplay), records.size() - 1);  // one is the INITIATION
+  EXPECT_EQ(count(SessionCounter::kRxDropStamp), 1U);
+  EXPECT_EQ(count(SessionCounter::kRoamed), 0U);
+  expect_session_works();
+}
+
+TEST_F(SessionAttackTest, S_58_reflected_and_swapped_datagrams_are_refused) {
+  world_.start();
+  world_.connect();
+  world_.send_up(KeyedWorld::payload(40, 1));
+  world_.send_down(KeyedWorld::payload(40, 2));
+  world_.exchange();
+  world_.host->received.clear();
+  for (const Buffer& datagram : world_.host->path.sent) {
+    stranger_.send(world_.host_at.address(), datagram, datagram.size());
+    // With the index that the host expects.
+    Buffer swapped = datagram;
+    std::copy_n(world_.unit->path.sent.back().begin() + 4, 4, swapped.begin() + 4);
+    stranger_.send(world_.host_at.address(), swapped, swapped.size());
+  }
+  world_.host->receive();
+  EXPECT_TRUE(world_.host->received.empty());
+  EXPECT_EQ(replies(), 0U);
+  expect_session_works();
+}
+
+TEST_F(SessionAttackTest, S_56_a_replayed_initiation_changes_nothing) {
+  world_.start();
+  world_.connect();
+  const Buffer first = world_.host->path.sent.front();
+  ASSERT_EQ(type_of(first), MessageType::kInitiation);
+  EXPECT_EQ(attack(first), 0U);
+  EXPECT_EQ(count(SessionCounter::kRxDropStamp), 1U);
+  expect_session_works();
+  // A unit that restarted knows no stamps. The replay gets a RESPONSE that nobody can use.
+  world_.make_unit();
+  EXPECT_EQ(attack(first), kResponseBytes);
+  EXPECT_FALSE(world_.unit->keyed.has_session(world_.host_address));
+  EXPECT_EQ(count(SessionCounter::kEstablished), 0U);
+  EXPECT_LT(world_.connect(), 3s);
+  expect_session_works();
+  // And while the host has a session, it disturbs nothing.
+  EXPECT_EQ(attack(first), 0U);
+  expect_session_works();
+}
+
+TEST_F(SessionAttackTest, S_60_a_flood_costs_cookies_and_known_hosts_come_in) {
+  world_.make_unit();
+  std::size_t bytes_in = 0;
+  std::size_t bytes_out = 0;
+  // 10^4 per second for a second, and then a host among them.
+  const auto flood = [&](int milliseconds) {
+    for (int i = 0; i < milliseconds; ++i) {
+      for (int k = 0; k < 10; ++k) {
+        bytes_out += attack(forged_initiation());
+        bytes_in += kInitiationBytes;
+      }
+      world_.clock.advance(1ms);
+    }
+  };
+  flood(1002);  // not a multiple of 5 ms, at which a token comes
+  EXPECT_LE(bytes_out, bytes_in);
+  EXPECT_LE(count(SessionCounter::kTxCookie), 2001U);
+  EXPECT_GT(count(SessionCounter::kTxCookie), 500U);
+  EXPECT_GT(count(SessionCounter::kRxDropBudget), 1000U);
+  EXPECT_LE(count(SessionCounter::kRxDropHandshake), 300U);  // what cost a key agreement
+  world_.make_host();
+  const base::Time began = world_.clock.now();
+  while (!world_.is_up() && world_.clock.now() - began < 10s) {
+    world_.send_up(KeyedWorld::payload(88, 1));
+    world_.host->receive();
+    flood(20);
+    world_.exchange();
+  }
+  EXPECT_TRUE(world_.is_up());
+  EXPECT_LT(world_.clock.now() - began, 5s);
+  EXPECT_GE(world_.host->count(SessionCounter::kRxCookie), 1U);
+  expect_session_works();
+}
+
+TEST_F(SessionAttackTest, S_60_a_source_with_a_cookie_has_its_share_only) {
+  SourceLimits limits(20, 5);
+  PeerAddress here;
+  here.bytes[3] = std::byte{1};
+  PeerAddress there;
+  there.bytes[3] = std::byte{2};
+  const base::Time now = world_.clock.now();
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(limits.take(now, here));
+  EXPECT_FALSE(limits.take(now, here));
+  EXPECT_TRUE(limits.take(now, there));
+  EXPECT_FALSE(limits.take(now + 49ms, here));
+  EXPECT_TRUE(limits.take(now + 50ms, here));
+  // The table is bounded: idle sources make room.
+  std::size_t admitted = 0;
+  for (std::uint32_t i = 0; i < 2 * SourceLimits::kSourcesMax; ++i) {
+    admitted += limits.take(now + 60ms, InProcessHub::address_of(1000 + i)) ? 1 : 0;
+  }
+  EXPECT_LT(admitted, SourceLimits::kSourcesMax);
+  EXPECT_TRUE(limits.take(now + 10s, InProcessHub::address_of(100'000)));
+}
+
+}  // namespace
+}  // namespace splitnic::fabric::session
