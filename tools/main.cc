@@ -1,5 +1,5 @@
-// `splitnic` shows and changes a running program through its control socket, and measures the
-// fabric. docs/CLI.md
+// `splitnic` shows and changes a running program through its control socket, makes keys, and
+// measures the fabric. docs/CLI.md
 #include <cstdio>
 #include <string>
 
@@ -8,6 +8,7 @@
 #include "control/values.h"
 #include "tools/bench_command.h"
 #include "tools/commands.h"
+#include "tools/key_commands.h"
 
 namespace {
 
@@ -20,6 +21,7 @@ struct Arguments {
   bool watch = false;
   std::string what, value;
   std::string count = "5";
+  std::string key_file;
   tools::BenchArguments bench;
 };
 
@@ -45,6 +47,16 @@ void add_commands(CLI::App& app, Arguments& into) {
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
   ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
   for (CLI::App* command : {show, stats, set, ping}) add_socket_option(*command, into);
+  auto* keygen =
+      app.add_subcommand("keygen", "Make a private key; with --out, print its public key");
+  keygen
+      ->add_option("--out", into.key_file,
+                   "New file for the private key, readable by its owner only (default: print it)")
+      ->type_name("FILE");
+  auto* pubkey = app.add_subcommand("pubkey", "Print the public key of a private key");
+  pubkey->add_option("file", into.key_file, "File of the private key")
+      ->required()
+      ->type_name("FILE");
   tools::add_bench(app, into.bench);
 }
 
@@ -78,6 +90,8 @@ int run_set(const Arguments& typed) {
 int run(const std::string& command, const Arguments& typed) {
   if (command == "set") return run_set(typed);
   if (command == "ping") return run_ping(typed);
+  if (command == "keygen") return tools::make_key(typed.key_file);
+  if (command == "pubkey") return tools::print_public_key(typed.key_file);
   if (command == "bench") {
     const auto options = tools::check_bench(typed.bench);
     return options ? tools::run_bench(*options) : bad_usage(options.error().text());
@@ -101,7 +115,7 @@ bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
 int main(int argc, char** argv) {
   Arguments typed;
   const auto app = control::make_app(
-      "splitnic", "Show and change a running splitnic program; measure the fabric.");
+      "splitnic", "Show and change a running splitnic program; make keys; measure the fabric.");
   add_commands(*app, typed);
   if (is_unknown_command(*app, argc, argv)) {
     return bad_usage("unknown command '" + std::string(argv[1]) + "' (see --help)");

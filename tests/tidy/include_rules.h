@@ -63,7 +63,9 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"iou_module",
        {"base", kIds, "lan_bridge", "lan_bridge/frame", "control", "control/daemon",
         "fabric_emul/underlay", "fabric_emul/verbs", "messaging", "messaging/cfgutil"}},
-      {"tools", {"base", "control", "control/daemon", "fabric_emul/underlay", "fabric_emul/verbs"}},
+      {"tools",
+       {"base", "control", "control/daemon", "fabric_emul/session", "fabric_emul/underlay",
+        "fabric_emul/verbs"}},
   };
   return kRules;
 }
