@@ -94,7 +94,7 @@ base::Status check_lab(bool is_insecure_lab, const std::string& option, const En
   if (is_insecure_lab || endpoint.is_shm()) return {};
   return base::Error(
       option + " " + endpoint.text() +
-      " is open to whoever can send to it, on loopback to every user: without keys "
+      " is open to whoever can send to it, on loopback to every user: without keys (--key-file) "
       "use shm://NAME, or add --insecure-lab if network and machine are yours alone");
 }
 

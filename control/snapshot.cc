@@ -54,14 +54,17 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
       std::ranges::any_of(all, [](const PeerInfo& p) { return p.nic.has_value(); });
   const bool has_queues =
       std::ranges::any_of(all, [](const PeerInfo& p) { return p.queues.has_value(); });
+  const bool has_keys = std::ranges::any_of(all, [](const PeerInfo& p) { return !p.key.empty(); });
   std::vector<std::string> heading{"PEER", "ADDRESS", "STATE", "MODE", "MAC"};
   if (has_nics) heading.emplace_back("NIC");
   if (has_queues) heading.emplace_back("QUEUES");
+  if (has_keys) heading.emplace_back("KEY");
   Table peers(std::move(heading));
   for (const PeerInfo& peer : all) {
     std::vector<std::string> row{peer.name, peer.address, peer.state, peer.mode, peer.mac};
     if (has_nics) row.push_back(peer.nic ? std::to_string(*peer.nic) : std::string());
     if (has_queues) row.push_back(peer.queues ? std::to_string(*peer.queues) : std::string());
+    if (has_keys) row.push_back(peer.key);
     peers.add(std::move(row));
   }
   return peers.text();

@@ -22,6 +22,7 @@ struct PeerInfo {
   std::optional<std::uint64_t> nic = {};  // number of the NIC that it uses
   // Number of queues that are up for it, where the program has several.
   std::optional<std::uint64_t> queues = {};
+  std::string key = {};  // public key, if the link is keyed
 };
 
 struct PoolInfo {

@@ -32,7 +32,10 @@ void Admin::add_host(control::Snapshot& s, control::PeerInfo& peer) const {
     peer.name = pair->peer_name();
     control::add_connection(s, *pair, peer.name);
   }
-  if (const fabric::Link* link = host_->link(); link != nullptr) control::add_link(s, *link);
+  if (const fabric::Link* link = host_->link(); link != nullptr) {
+    peer.key = link->peer_key();
+    control::add_link(s, *link);
+  }
   const lan::PortState tap = tap_->state();
   peer.mac = control::mac_text(tap.mac);
   s.lan.push_back({tap_->name(), host_->nic().lan_link() ? "up" : "down", tap.mtu, peer.mac});

@@ -15,6 +15,7 @@ struct Arguments {
   std::string fabric_device;
   std::string nic = "0";
   std::string mac;
+  std::string peer;
   std::string idle_release = "0";
   control::CommonArguments common;
 };
@@ -30,6 +31,8 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_flag("--keep-tap", into.keeps_tap, "Keep the interface after a clean stop");
   app.add_option("--fabric-dev", into.fabric_device, "Keep the fabric on this interface")
       ->type_name("IF");
+  app.add_option("--peer", into.peer, "Public key of the I/O unit; with --key-file")
+      ->type_name("KEY");
   app.add_option("--nic", into.nic, "Which of the I/O unit's NICs (default 0)")->type_name("K");
   app.add_option(
          "--mac", into.mac,
@@ -58,6 +61,19 @@ base::Result<MacChoice> check_mac(const std::string& text) {
   return choice;
 }
 
+base::Status check_keys(const Arguments& typed, HostOptions& out) {
+  std::vector<std::string> peers;
+  if (!typed.peer.empty()) peers.push_back(typed.peer);
+  auto keys = control::check_key_options(typed.common.keys, "--peer", peers);
+  if (!keys) return keys.error();
+  out.common.keys = *std::move(keys);
+  if (out.common.keys.are_given() && out.connect.is_shm()) {
+    return base::Error("--key-file: " + out.connect.text() +
+                       " stays on this machine and has no keys: leave the option out");
+  }
+  return control::check_lab(out.common.may_leave_machine(), "--connect", out.connect);
+}
+
 // Every error here is bad usage.
 base::Result<HostOptions> check(const Arguments& typed, const std::string& machine) {
   HostOptions out;
@@ -74,9 +90,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   const auto connect = control::parse_endpoint(typed.connect);
   if (!connect) return connect.error().within("--connect");
   out.connect = *connect;
-  if (auto lab = control::check_lab(out.common.is_insecure_lab, "--connect", out.connect); !lab) {
-    return lab.error();
-  }
+  if (auto keys = check_keys(typed, out); !keys) return keys.error();
   if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {
     return base::Error("--fabric-dev: '" + typed.fabric_device +
                        "' cannot be the name of an interface");

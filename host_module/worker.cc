@@ -23,7 +23,7 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
     : Worker(process, options.common, adapter_limits(), queue),
       options_(options),
       admin_(options, clock_,
-             [this](const base::CounterVisitor& visitor) { carriers_.visit_counters(visitor); }) {}
+             [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }) {}
 
 base::Result<std::uint32_t> HostWorker::open_fabric() {
   const auto unit = options_.connect.of_queue(queue());
@@ -39,7 +39,16 @@ base::Result<std::uint32_t> HostWorker::open_fabric() {
   unit_address_ = carrier->peer;
   const auto underlay = carriers_.add(*std::move(carrier), unit->text());
   if (!underlay) return underlay.error();
-  const auto port = add_port(**underlay, options_.common.port, "host", unit->is_shm());
+  fabric::PortConfig config = options_.common.port;
+  fabric::Underlay* top = *underlay;
+  if (options_.common.keys.are_given()) {
+    const auto keyed = add_keys(*top, unit_address_);
+    if (!keyed) return keyed.error();
+    top = keyed->underlay;
+    unit_address_ = keyed->peers.front();
+    config.eui64 = fabric::Eui64(keyed->eui64);
+  }
+  const auto port = add_port(*top, config, "host", unit->is_shm());
   if (!port) return port.error();
   fabric_ = *port;
   return static_cast<std::uint32_t>(fabric_->batch_payload_max(unit_address_));
@@ -110,6 +119,14 @@ void HostWorker::warn_of_silence() const {
   if (queue() > 0) {
     base::log_warn("queue " + std::to_string(queue()) + ": no reply from " + link_->peer_name() +
                    ", the other queues continue without it: do firewalls let this port pass?");
+    return;
+  }
+  if (common_.keys.are_given() && !keyed_.are_agreed(unit_address_)) {
+    base::log_warn(
+        "no reply from " + link_->peer_name() +
+        ", still trying: is the I/O unit down or the address wrong, do firewalls let its "
+        "UDP port pass, is --peer its key, and does its --allow-key name our key? It is "
+        "silent to keys that are not known there");
     return;
   }
   base::log_warn("no reply from " + link_->peer_name() +

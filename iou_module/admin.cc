@@ -19,6 +19,7 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host) {
   peer.mode = control::mode_name(host.pair().mode());
   if (host.nic().mac) peer.mac = control::mac_text(*host.nic().mac);
   peer.nic = nic.number();
+  peer.key = host.link().peer_key();
   control::add_link(s, host.link());
   control::add_connection(s, host.pair(), peer.name);
   s.peers.push_back(std::move(peer));

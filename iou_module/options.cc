@@ -14,7 +14,7 @@ struct Arguments {
   std::vector<std::string> lan;
   std::vector<std::string> listen;
   std::string max_hosts = std::to_string(kMaxHostsDefault);
-  std::vector<std::string> allow;
+  std::vector<std::string> allow, allow_keys;
   std::string lan_mtu = "keep";
   control::CommonArguments common;
 };
@@ -35,6 +35,9 @@ void add_options(CLI::App& app, Arguments& into) {
       ->type_name("N");
   control::add_repeated(app, "--allow", into.allow,
                         "Addresses that may attach; may repeat (default all)", "CIDR");
+  control::add_repeated(
+      app, "--allow-key", into.allow_keys,
+      "Public key of a host that may attach over UDP; may repeat; with --key-file", "KEY");
   app.add_option(
          "--lan-mtu", into.lan_mtu,
          "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
@@ -70,7 +73,7 @@ base::Status check_listen(const Arguments& typed, IouOptions& out) {
     if (endpoint->is_name()) {
       return base::Error("--listen: '" + text + "' is a name: give the address");
     }
-    if (auto lab = control::check_lab(out.common.is_insecure_lab, "--listen", *endpoint); !lab)
+    if (auto lab = control::check_lab(out.common.may_leave_machine(), "--listen", *endpoint); !lab)
       return lab;
     if (std::find(out.listen.begin(), out.listen.end(), *endpoint) != out.listen.end()) {
       return base::Error("--listen: " + text + " is given twice");
@@ -86,6 +89,9 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
   if (!common) return common.error();
   out.common = *common;
   if (auto lan = check_lan(typed, out); !lan) return lan.error();
+  auto keys = control::check_key_options(typed.common.keys, "--allow-key", typed.allow_keys);
+  if (!keys) return keys.error();
+  out.common.keys = *std::move(keys);
   if (auto listen = check_listen(typed, out); !listen) return listen.error();
   const auto hosts = control::number_option("--max-hosts", typed.max_hosts, 1, kMaxHostsMax);
   if (!hosts) return hosts.error();

@@ -31,6 +31,11 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
     gates_.push_back(std::make_unique<AllowUnderlay>(*underlay, options_.allow));
     underlay = gates_.back().get();
   }
+  if (options_.common.keys.are_given() && !endpoint.is_shm()) {
+    const auto keyed = add_keys(*underlay, std::nullopt);
+    if (!keyed) return keyed.error();
+    underlay = keyed->underlay;
+  }
   fabric::PortConfig config = options_.common.port;
   config.listens = true;
   config.links_max = options_.max_hosts;
@@ -64,7 +69,7 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
 }
 
 void IouWorker::visit_carriers(const base::CounterVisitor& visitor) const {
-  carriers_.visit_counters(visitor);
+  visit_carrier_counters(visitor);
   for (const auto& gate : gates_) visitor("iou.allow.drop.address", gate->refused());
 }
 

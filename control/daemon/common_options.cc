@@ -214,6 +214,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
       ->group(group);
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
+  add_key_options(app, into.keys, group);
   app.add_flag("--insecure-lab", into.is_insecure_lab,
                "Allow UDP without keys, on loopback too (shm needs none)")
       ->group(group);

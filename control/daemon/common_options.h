@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "control/daemon/key_options.h"
 #include "control/daemon/processors.h"
 #include "fabric_emul/link/port.h"
 #include "lan_bridge/frame/vnet_header.h"
@@ -43,11 +44,14 @@ struct CommonOptions {
   bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
   bool predicts_headers = true;
   bool is_insecure_lab = false;
+  KeyOptions keys;
   std::string control_path;
   std::string log_level;     // of base::kLogLevels
   std::string capture_path;  // "": none
 
   const std::string& name() const { return pair.node_name; }
+  // Whether UDP may leave the machine.
+  bool may_leave_machine() const { return is_insecure_lab || keys.are_given(); }
 };
 
 // The options as typed. Lives as long as the parser.
@@ -65,6 +69,7 @@ struct CommonArguments {
   bool is_insecure_lab = false;
   bool is_never_bound = false;
   std::string send_threshold = "0";
+  KeyArguments keys;
 };
 
 // Adds the shared options to `app`, --config among them.

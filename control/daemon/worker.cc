@@ -28,18 +28,37 @@ Worker::Worker(const Process& process, const CommonOptions& common,
                const fabric::AdapterLimits& limits, std::uint32_t queue)
     : common_(common),
       carriers_(process.program, capture_path(common, queue), clock_),
-      adapter_(with_options(limits, common), random_),
       instance_(process.instance),
       machine_key_(process.machine_key),
+      keyed_(common.keys, process.instance, queue, clock_, random_),
+      adapter_(with_options(limits, common), random_),
       queue_(queue) {}
 
 base::Result<fabric::Port*> Worker::add_port(fabric::Underlay& underlay, fabric::PortConfig config,
                                              const std::string& role, bool is_shm) {
-  config.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
+  if (config.eui64 == fabric::Eui64()) {
+    config.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
+  }
   config.instance = instance_;
   config.crc_head_only = is_shm;
   config.machine_key = machine_key_;
   return adapter_.add_port(underlay, config);
+}
+
+base::Result<KeyedCarrier> Worker::add_keys(fabric::Underlay& underlay,
+                                            const std::optional<fabric::PeerAddress>& endpoint) {
+  auto keyed = keyed_.add(underlay, endpoint);
+  if (keyed && queue_ == 0) {
+    base::log_info("links are keyed, by " +
+                   std::string(name_of(fabric::session::best_aead_provider())) +
+                   "; the public key of this node is " + keyed->public_key);
+  }
+  return keyed;
+}
+
+void Worker::visit_carrier_counters(const base::CounterVisitor& visitor) const {
+  carriers_.visit_counters(visitor);
+  keyed_.visit_counters(visitor);
 }
 
 messaging::PairConfig Worker::pair_config(std::uint32_t queues) const {

@@ -17,6 +17,7 @@
 #include "control/daemon/admin.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/common_options.h"
+#include "control/daemon/keyed_carriers.h"
 #include "control/daemon/module.h"
 #include "fabric_emul/link/siphash.h"
 #include "fabric_emul/verbs/adapter.h"
@@ -48,9 +49,15 @@ class Worker : public Module {
          std::uint32_t queue);
 
   // Gives the adapter a port over a carrier. The port is the common one with what `config` adds
-  // about listening; `role` distinguishes the ports of one node.
+  // about listening; `role` distinguishes the ports of one node. An EUI-64 in `config` stays.
   base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
                                        const std::string& role, bool is_shm);
+  // Puts the keys of the program on a UDP carrier. REQUIRES common_.keys.are_given(). `endpoint` is
+  // where the peer listens; without it the peers come to us.
+  base::Result<KeyedCarrier> add_keys(fabric::Underlay& underlay,
+                                      const std::optional<fabric::PeerAddress>& endpoint);
+  // Counters of carriers and keys.
+  void visit_carrier_counters(const base::CounterVisitor& visitor) const;
   // Returns the configuration of a connection of one queue, one of the `queues` of the process.
   messaging::PairConfig pair_config(std::uint32_t queues) const;
 
@@ -58,11 +65,12 @@ class Worker : public Module {
   base::OsRandom random_;
   const CommonOptions& common_;
   Carriers carriers_;
+  const std::uint64_t instance_;
+  const std::optional<fabric::SipKey> machine_key_;
+  KeyedCarriers keyed_;
   fabric::Adapter adapter_;
 
  private:
-  const std::uint64_t instance_;
-  const std::optional<fabric::SipKey> machine_key_;
   const std::uint32_t queue_;
   CommandQueue commands_;
 };

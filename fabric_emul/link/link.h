@@ -77,6 +77,8 @@ class Link {
   std::uint32_t peer_receive_buffer() const { return handshake_.peer().receive_buffer_bytes; }
   const PeerAddress& address() const { return batch_.address(); }
   std::string peer_name() const { return context_.underlay.name_of(address()); }
+  // The public key of a peer that the underlay authenticates, as text; "" without keys.
+  std::string peer_key() const { return context_.underlay.key_of(address()); }
   // The reason of the peer's last REFUSE; kNone once the link is up.
   InitReason refusal() const { return handshake_.refusal(); }
   std::size_t slot() const { return slot_; }  // 0 .. links_max-1, never changes

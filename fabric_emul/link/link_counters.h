@@ -37,6 +37,7 @@ enum class LinkCounter {
   kRxDropInit,       // INIT that does not parse, is not alone, or that this side does not accept
   kRxDropInitRate,   // HELLO or ANSWER beyond what is served in a second
   kRxDropChallenge,  // INIT with a token or echo that is not ours
+  kRxDropIdentity,   // keyed: INIT of a host with an EUI-64 that is not that of its key
   kUp,
   kDown,
   kPeerRestart,
@@ -79,6 +80,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::LinkCounter> {
              "link.rx.drop.init",
              "link.rx.drop.init_rate",
              "link.rx.drop.challenge",
+             "link.rx.drop.identity",
              "link.up",
              "link.down",
              "link.peer_restart",

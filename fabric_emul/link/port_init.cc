@@ -19,6 +19,10 @@ void Port::on_init(base::Time now, const FlitView& flit, const PeerAddress& from
     case InitTaker::kListener:
       if (!context_.config.listens || is_client) break;
       if (!may_reply_.take(now)) return context_.counters.add(LinkCounter::kRxDropInitRate);
+      if (const auto proven = context_.underlay.eui64_of(from);
+          proven && *proven != init.eui64.value) {
+        return context_.counters.add(LinkCounter::kRxDropIdentity);
+      }
       return init.step == InitStep::kHello ? on_hello(now, init, from, link)
                                            : on_answer(now, init, from, link);
     case InitTaker::kClient:

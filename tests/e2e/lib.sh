@@ -18,6 +18,7 @@ listen_at=                  # what the unit listens at, if that is not the same
 fabric=udp                  # or shm
 port_option=                # of the LAN port, with a comma before it
 iou_options=() host_options=()
+lab=(--insecure-lab)  # of both programs; a check with keys leaves it out
 # For whoever runs a check with other options than it has here; the options of the check itself come first.
 read -ra more_iou_options <<<"${SPLITNIC_IOU_OPTIONS:-}"
 read -ra more_host_options <<<"${SPLITNIC_HOST_OPTIONS:-}"
@@ -69,7 +70,7 @@ start_iou() {
   local lan=$port:lan0$port_option missing
   missing_of iou_options more_iou_options
   [ "$port" = tap ] && lan=tap:tap0
-  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" --insecure-lab \
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" "${lab[@]}" \
     --name unit --control "$work/iou.sock" "${iou_options[@]}" "${missing[@]}" "$@"
   if [ "$port" = tap ]; then bridge_tap; fi
 }
@@ -77,7 +78,7 @@ start_iou() {
 start_host() {
   local missing
   missing_of host_options more_host_options
-  start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 --insecure-lab \
+  start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${lab[@]}" \
     --name hosta --control "$work/host.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 

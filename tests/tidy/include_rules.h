@@ -54,8 +54,8 @@ inline const std::vector<FolderRule>& folder_rules() {
        {"base", "messaging/wire", "messaging/pools", "messaging/cfgutil", "fabric_emul/verbs"}},
       {"control/daemon",
        {"base", "lan_bridge", "lan_bridge/frame", "control", "fabric_emul/link",
-        "fabric_emul/underlay", "fabric_emul/verbs", "messaging", "messaging/cfgutil",
-        "messaging/wire"}},
+        "fabric_emul/session", "fabric_emul/underlay", "fabric_emul/verbs", "messaging",
+        "messaging/cfgutil", "messaging/wire"}},
       // The modules never see each other.
       {"host_module",
        {"base", "lan_bridge", "lan_bridge/frame", "control", "control/daemon", "fabric_emul/verbs",
@@ -98,7 +98,7 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
        std::regex("openssl/.*"),
         {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
          "fabric_emul/session/aead_openssl.cc", "messaging/"}},
-       {"libipsec-mb", std::regex("intel-ipsec-mb\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
+       {"libipsec-mb", std::regex("intel-ipsec-mb\\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
       {"toml++", std::regex("toml\\+\\+/.*"), {"control/"}},
   };
   return kRules;

@@ -128,6 +128,16 @@ TEST(SnapshotTest, show_text_has_aligned_tables) {
             "192.0.2.1:40000  ACTIVE  1408  1      on\n");
 }
 
+TEST(SnapshotTest, the_key_of_a_keyed_peer_is_shown) {
+  Snapshot s = example();
+  s.peers[0].key = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  const std::string text = show_text(s);
+  EXPECT_NE(text.find("MAC                KEY\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("02:00:00:00:00:01  " + s.peers[0].key + "\n"), std::string::npos) << text;
+  const std::string json = show_json(s);
+  EXPECT_NE(json.find(R"("keyed":true,"key":")" + s.peers[0].key + '"'), std::string::npos) << json;
+}
+
 TEST(SnapshotTest, a_peer_cannot_reach_the_terminal) {
   Snapshot s = example();
   s.peers[0].name = "\x1b[2Jevil\n";

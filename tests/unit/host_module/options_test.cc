@@ -175,6 +175,33 @@ TEST(HostOptionsTest, H_5_without_keys_no_udp_on_loopback_either) {
   }
 }
 
+constexpr const char* kKey = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+
+TEST(HostOptionsTest, with_keys_any_address) {
+  const std::vector<std::string> keyed = {
+      "--connect", "udp://192.0.2.7:7471", "--key-file", "k", "--peer", kKey};
+  const auto outcome = parse_all(keyed);
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  const control::KeyOptions& keys = outcome.options->common.keys;
+  EXPECT_TRUE(keys.are_given());
+  EXPECT_EQ(keys.key_file, "k");
+  EXPECT_EQ(keys.psk_file, "");
+  ASSERT_EQ(keys.peers.size(), 1U);
+  EXPECT_EQ(keys.peers[0].bytes[31], std::byte{32});
+  std::vector<std::string> with_psk = keyed;
+  with_psk.insert(with_psk.end(), {"--psk-file", "p"});
+  EXPECT_EQ(parse_all(with_psk).options->common.keys.psk_file, "p");
+
+  const std::string far = "udp://192.0.2.7:7471";
+  expect_refused(parse_all({"--connect", far, "--key-file", "k"}), 2, "--peer is missing");
+  expect_refused(parse_all({"--connect", far, "--peer", kKey}), 2, "--key-file is missing");
+  expect_refused(parse_all({"--connect", far, "--psk-file", "p"}), 2, "--key-file is missing");
+  expect_refused(parse_all({"--connect", far, "--key-file", "k", "--peer", "abc"}), 2,
+                 "--peer: 'abc' is not a public key");
+  expect_refused(parse_all({"--connect", "shm://x", "--key-file", "k", "--peer", kKey}), 2,
+                 "shm://x");
+}
+
 TEST(HostOptionsTest, help_and_version) {
   const auto help = parse_all({"--help"});
   EXPECT_FALSE(help.options.has_value());
@@ -184,7 +211,8 @@ TEST(HostOptionsTest, help_and_version) {
         "--mac",          "--queues",       "--mode",      "--pool",         "--cell",
         "--busy-poll",    "--mtu",          "--name",      "--insecure-lab", "--send-threshold",
         "--control",      "--config",       "--log-level", "--capture",      "--version",
-        "--link-profile", "--idle-release", "--cpus",      "--no-pin"}) {
+        "--link-profile", "--idle-release", "--cpus",      "--no-pin",       "--key-file",
+        "--psk-file",     "--peer"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});

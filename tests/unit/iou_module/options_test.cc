@@ -151,6 +151,25 @@ TEST(IouOptionsTest, allow_decides_by_address) {
   EXPECT_FALSE(is_allowed("2001:db8::1"));
 }
 
+TEST(IouOptionsTest, with_keys_any_address) {
+  const std::string key = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  const std::string other = "AAIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  const auto outcome = parse_all({"--lan", "eth1", "--key-file", "k", "--psk-file", "p",
+                                  "--allow-key", key, "--allow-key", other});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  const control::KeyOptions& keys = outcome.options->common.keys;
+  EXPECT_EQ(keys.key_file, "k");
+  EXPECT_EQ(keys.psk_file, "p");
+  EXPECT_EQ(keys.peers.size(), 2U);
+  expect_refused(parse_all({"--lan", "eth1", "--key-file", "k"}), 2, "--allow-key is missing");
+  expect_refused(parse_all({"--lan", "eth1", "--allow-key", key}), 2, "--key-file is missing");
+  expect_refused(
+      parse_all({"--lan", "eth1", "--key-file", "k", "--allow-key", key, "--allow-key", key}), 2,
+      "given twice");
+  expect_refused(parse_all({"--lan", "eth1", "--key-file", "k", "--allow-key", key + "="}), 2,
+                 "not a public key");
+}
+
 TEST(IouOptionsTest, help_and_version) {
   const auto help = parse_all({"--help"});
   EXPECT_EQ(help.exit_code, 0);
@@ -158,7 +177,8 @@ TEST(IouOptionsTest, help_and_version) {
        {"--lan",       "--listen",       "--max-hosts",      "--allow",     "--lan-mtu",
         "--mode",      "--pool",         "--cell",           "--busy-poll", "--mtu",
         "--name",      "--insecure-lab", "--send-threshold", "--control",   "--config",
-        "--log-level", "--capture",      "--queues",         "--cpus",      "--no-pin"}) {
+        "--log-level", "--capture",      "--queues",         "--cpus",      "--no-pin",
+        "--key-file",  "--psk-file",     "--allow-key"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});

@@ -70,6 +70,31 @@ TEST_F(SessionAttackTest, S_53_strangers_get_no_reply_of_any_type_and_length) {
   expect_session_works();
 }
 
+// Who sees the datagrams, and so knows index and counter, and what is in the clear without keys.
+TEST_F(SessionAttackTest, S_54_forged_datagrams_are_dropped) {
+  world_.start();
+  world_.connect();
+  world_.send_up(KeyedWorld::payload(88, 3));
+  world_.exchange();
+  world_.unit->received.clear();
+  const Buffer seen = world_.host->path.sent.back();
+  for (std::uint64_t ahead = 0; ahead < 300; ++ahead) {
+    Buffer forged = random_bytes(random_, seen.size());
+    begin_data(forged, 0, Data::receiver(seen), Data::counter(seen) + ahead);
+    EXPECT_EQ(attack(forged), 0U);
+    // The sealed bytes of a good record under another counter.
+    Buffer moved = seen;
+    begin_data(moved, 0, Data::receiver(seen), Data::counter(seen) + 1 + ahead);
+    EXPECT_EQ(attack(moved), 0U);
+  }
+  EXPECT_EQ(attack(KeyedWorld::payload(88, 3)), 0U);  // a datagram of the link itself
+  EXPECT_TRUE(world_.unit->received.empty());
+  EXPECT_EQ(count(SessionCounter::kRxDropTag), 600U);
+  EXPECT_EQ(count(SessionCounter::kRxDropFormat), 1U);
+  EXPECT_EQ(count(SessionCounter::kRoamed), 0U);
+  expect_session_works();
+}
+
 TEST_F(SessionAttackTest, S_56_a_key_that_is_not_allowed_gets_no_reply) {
   world_.make_unit();
   InProcessUnderlay& at = world_.hub.add_endpoint();

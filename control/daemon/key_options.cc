@@ -1,0 +1,44 @@
+#include "control/daemon/key_options.h"
+
+#include <algorithm>
+
+#include "control/cli_app.h"
+#include "fabric_emul/session/keys.h"
+
+namespace splitnic::control {
+
+void add_key_options(CLI::App& app, KeyArguments& into, const std::string& group) {
+  app.add_option("--key-file", into.key_file,
+                 "File of this node's private key (splitnic keygen): every UDP link is encrypted "
+                 "and needs the keys of both ends")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--psk-file", into.psk_file,
+                 "File of a pre-shared key, the same at both ends (default: none)")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std::string& option,
+                                           const std::vector<std::string>& peers) {
+  KeyOptions out;
+  out.key_file = typed.key_file;
+  out.psk_file = typed.psk_file;
+  if (!out.are_given()) {
+    if (!peers.empty()) return base::Error(option + ": --key-file is missing");
+    if (!typed.psk_file.empty()) return base::Error("--psk-file: --key-file is missing");
+    return out;
+  }
+  if (peers.empty()) return base::Error("--key-file: " + option + " is missing");
+  for (const std::string& text : peers) {
+    const auto key = fabric::session::parse_public_key(text);
+    if (!key) return key.error().within(option);
+    if (std::ranges::find(out.peers, *key) != out.peers.end()) {
+      return base::Error(option + ": " + text + " is given twice");
+    }
+    out.peers.push_back(*key);
+  }
+  return out;
+}
+
+}  // namespace splitnic::control

@@ -1,0 +1,35 @@
+// The options about keys: of which node this program has the key, and with which it may have a
+// link. With keys every UDP link of the program is keyed. docs/wire/session.md
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "fabric_emul/session/crypto.h"
+
+namespace CLI {
+class App;
+}
+
+namespace splitnic::control {
+
+struct KeyArguments {
+  std::string key_file, psk_file;
+};
+
+struct KeyOptions {
+  std::string key_file;                           // own private key; "": no keys
+  std::string psk_file;                           // pre-shared key, with every peer; "": none
+  std::vector<fabric::session::PublicKey> peers;  // host: the I/O unit; I/O unit: its hosts
+
+  bool are_given() const { return !key_file.empty(); }
+};
+
+// Adds --key-file and --psk-file.
+void add_key_options(CLI::App& app, KeyArguments& into, const std::string& group);
+// `peers` are the values of `option`. The files are read when the program opens its fabric.
+base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std::string& option,
+                                           const std::vector<std::string>& peers);
+
+}  // namespace splitnic::control

@@ -1,0 +1,52 @@
+#include "control/daemon/keyed_carriers.h"
+
+#include <algorithm>
+#include <string>
+
+#include "fabric_emul/session/keys.h"
+
+namespace splitnic::control {
+namespace {
+
+namespace session = fabric::session;
+
+}  // namespace
+
+base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
+                                              const std::optional<fabric::PeerAddress>& endpoint) {
+  const auto own = session::read_key_file(options_.key_file);
+  if (!own) return own.error().within("--key-file");
+  session::Secret psk;
+  if (!options_.psk_file.empty()) {
+    const auto read = session::read_key_file(options_.psk_file);
+    if (!read) return read.error().within("--psk-file");
+    psk = *read;
+  }
+  session::SessionConfig config;
+  config.private_key = *own;
+  config.instance = instance_;
+  config.provider = session::best_aead_provider();
+  config.stamp = [this] { return stamps_.next(); };
+  auto made = std::make_unique<session::KeyedUnderlay>(below, config, clock_, random_);
+  KeyedCarrier carrier{made.get(),
+                       {},
+                       session::eui64_of(made->public_key()),
+                       session::base64_of(made->public_key().bytes)};
+  for (const session::PublicKey& peer : options_.peers) {
+    const auto allowed = made->allow({peer, psk, endpoint});
+    if (!allowed) return allowed.error();
+    carrier.peers.push_back(*allowed);
+  }
+  keyed_.push_back(std::move(made));
+  return carrier;
+}
+
+bool KeyedCarriers::are_agreed(const fabric::PeerAddress& peer) const {
+  return std::ranges::any_of(keyed_, [&](const auto& keyed) { return keyed->has_session(peer); });
+}
+
+void KeyedCarriers::visit_counters(const base::CounterVisitor& visitor) const {
+  for (const auto& keyed : keyed_) keyed->counters().visit(visitor);
+}
+
+}  // namespace splitnic::control

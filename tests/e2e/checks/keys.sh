@@ -1,0 +1,151 @@
+# shellcheck shell=bash
+# Keyed links: made with the programs alone, without --insecure-lab; strangers and wrong keys get nothing.
+
+make_keys() {
+  local name
+  for name in host unit other psk; do
+    "$bin/splitnic" keygen --out "$work/$name.key" >"$work/$name.pub" || fail "no key for $name"
+    equal "the public key of $name" "$("$bin/splitnic" pubkey "$work/$name.key")" "$(cat "$work/$name.pub")"
+  done
+}
+public() { cat "$work/$1.pub"; }
+
+# keyed [OPTION...]: what both programs are started with from now on.
+keyed() {
+  lab=()
+  iou_options=(--key-file "$work/unit.key" --allow-key "$(public other)" --allow-key "$(public host)" "$@")
+  host_options=(--key-file "$work/host.key" --peer "$(public unit)" "$@")
+}
+
+# bring_up, with all datagrams of the fabric recorded from before its first.
+bring_up_recorded() {
+  topology_three || fail "the test hosts cannot be made"
+  start recorder "$ns_host" tshark -q -i fab0 -w "$work/fabric.pcapng" -f udp
+  wait_until 10 test -s "$work/fabric.pcapng" || fail "tshark does not record"
+  start_iou && start_host
+  nic_up
+}
+
+end_recording() {
+  sleep 0.5
+  stop recorder INT
+  tshark -r "$work/fabric.pcapng" -Y udp -T fields -e udp.payload 2>/dev/null >"$work/payloads"
+  echo "$(wc -l <"$work/payloads") datagrams: $(cut -c1-2 "$work/payloads" | sort | uniq -c | xargs)"
+}
+
+shows_key() {
+  ask "$1" show --json | "$python" -c '
+import json, sys
+peer = json.load(sys.stdin)["peers"][0]
+assert peer["keyed"] is True and peer["key"] == sys.argv[1], peer' "$(public "$2")" || fail "show --json of $1"
+  ask "$1" show | has -F "$(public "$2")" || fail "show of $1"
+}
+
+sums_of_drops() {
+  ask "$1" stats --json | "$python" -c 'import json, sys
+found = json.load(sys.stdin)
+print(sum(n for name, n in found.items() if name.startswith(("session.rx.drop.", "link.rx.drop."))))'
+}
+
+check_keyed() {
+  make_keys
+  keyed --queues "${1:-1}"
+  bring_up_recorded
+  shows_key host unit
+  shows_key iou host
+  in_ns "$ns_host" ping -q -c 20 -i 0.02 -p 73706c69746e6963 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  [ "${2:-}" = short ] || files_both_ways 4
+  end_recording
+  [ "$(wc -l <"$work/payloads")" -gt 50 ] || fail "no datagrams were recorded"
+  cut -c1-2 "$work/payloads" | has -vE '^8[1-4]$' && fail "datagrams of other types: $(cut -c1-2 "$work/payloads" | sort | uniq -c)"
+  has 73706c69746e6963 <"$work/payloads" && fail "what the ping sent can be read"
+  equal "INITIATION and RESPONSE" "$(grep -c '^81' "$work/payloads") $(grep -c '^82' "$work/payloads")" "${1:-1} ${1:-1}"
+  equal "datagrams dropped" "$(sums_of_drops host) $(sums_of_drops iou)" "0 0"
+}
+
+check_two_queues() { check_keyed 2 short; }
+
+check_with_psk() {
+  make_keys
+  keyed --psk-file "$work/psk.key"
+  bring_up
+  ping_all "$ns_host" 10.77.0.2 20
+  stop host TERM
+  host_options=(--key-file "$work/host.key" --peer "$(public unit)")
+  start_host
+  wait_until 6 grep -q "no reply" "$work/host.log" || fail "without the pre-shared key: no line in the log"
+  ! is_up host || fail "up without the pre-shared key"
+}
+
+# The key of the host is not known there; the host has a wrong key of the unit; the unit has no keys at all.
+check_wrong() {
+  topology_three || fail "the test hosts cannot be made"
+  make_keys
+  keyed
+  iou_options=(--key-file "$work/unit.key" --allow-key "$(public other)")
+  start_iou
+  start_host
+  wait_until 6 grep -q "keys that are not known there" "$work/host.log" || fail "no line in the log"
+  [ "$(counter iou session.rx.drop.unknown_key)" -gt 0 ] || fail "the unit does not count the key"
+  equal "replies" "$(counter iou session.tx.response) $(counter iou session.tx.cookie)" "0 0"
+  ! carrier_is "$ns_host" nic0 1 || fail "a carrier without a session"
+  stop host TERM
+  host_options=(--key-file "$work/host.key" --peer "$(public other)")
+  start_host
+  wait_until 6 counts iou session.rx.drop.mac 1 || fail "the unit does not count a wrong mac1"
+  ! is_up host || fail "up with the wrong key of the unit"
+  stop host TERM
+  # A host without keys is a stranger.
+  lab=(--insecure-lab) host_options=()
+  start_host
+  wait_until 6 counts iou session.rx.drop.format 1 || fail "the unit does not count a HELLO without keys"
+  ! is_up host || fail "up without keys"
+  equal "bytes that the host got" "$(counter host link.rx.bytes)" 0
+}
+
+check_restarts() {
+  make_keys
+  keyed
+  bring_up
+
+  for who in iou host iou; do
+    stop $who KILL
+    start_$who
+    within "$who restarted" 5000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
+  done
+  ping_all "$ns_host" 10.77.0.2 20
+}
+
+# One line for each refusal.
+check_refused() {
+  topology_three || fail "the test hosts cannot be made"
+  make_keys
+  local host=(ip netns exec "$ns_host" "$bin/splitnic-host" --control "$work/o.sock" --connect "udp://$iou_address")
+  chmod 640 "$work/other.key"
+  ln -s "$work/host.key" "$work/link.key"
+  local words status
+  while IFS='|' read -r status words options; do
+    # shellcheck disable=SC2086
+    refuses "$status" "$words" "${host[@]}" $options
+  done <<TABLE
+1|chmod 600|--key-file $work/other.key --peer $(public unit)
+1|symbolic link|--key-file $work/link.key --peer $(public unit)
+1|No such file|--key-file $work/none.key --peer $(public unit)
+1|does not hold one key|--key-file $work/short.key --peer $(public unit)
+1|own|--key-file $work/host.key --peer $(public host)
+2|--peer is missing|--key-file $work/host.key
+2|--key-file is missing|--peer $(public unit)
+2|not a public key|--key-file $work/host.key --peer abc
+2|--key-file|
+TABLE
+}
+
+refuses() {
+  local status=$1 words=$2 got=0
+  shift 2
+  (umask 077 && echo short >"$work/short.key")
+  timeout 5 "$@" >/dev/null 2>"$work/refused.err" </dev/null || got=$?
+  equal "status of $*: $(cat "$work/refused.err")" "$got" "$status"
+  grep -qF -- "$words" "$work/refused.err" || fail "no word of '$words': $(cat "$work/refused.err")"
+  tail -n 1 "$work/refused.err"
+}
