@@ -48,6 +48,7 @@ print(sum(n for name, n in found.items() if name.startswith(("session.rx.drop.",
 }
 
 check_keyed() {
+  local type
   make_keys
   keyed --queues "${1:-1}"
   bring_up_recorded
@@ -59,7 +60,10 @@ check_keyed() {
   [ "$(wc -l <"$work/payloads")" -gt 50 ] || fail "no datagrams were recorded"
   cut -c1-2 "$work/payloads" | has -vE '^8[1-4]$' && fail "datagrams of other types: $(cut -c1-2 "$work/payloads" | sort | uniq -c)"
   has 73706c69746e6963 <"$work/payloads" && fail "what the ping sent can be read"
-  equal "INITIATION and RESPONSE" "$(grep -c '^81' "$work/payloads") $(grep -c '^82' "$work/payloads")" "${1:-1} ${1:-1}"
+  # One of each per queue; an INITIATION from before the unit listened is repeated.
+  for type in 81 82; do
+    [ "$(grep -c "^$type" "$work/payloads")" -ge "${1:-1}" ] || fail "too few datagrams of type 0x$type"
+  done
   equal "datagrams dropped" "$(sums_of_drops host) $(sums_of_drops iou)" "0 0"
 }
 
