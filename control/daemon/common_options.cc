@@ -195,7 +195,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +
                      ", each with a queue of the interface and of the fabric; flows are spread "
                      "over them; auto: one per processor, up to " +
-                     std::to_string(kQueuesAutoMax) + " (default auto)")
+                     std::to_string(kQueuesAutoMax) + " (default 1)")
       ->type_name("N|auto")
       ->group(group);
   app.add_option("--cpus", into.processors,

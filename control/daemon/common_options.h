@@ -37,9 +37,9 @@ struct CommonOptions {
   // Link profile, --cell and --payload-crc. An I/O unit listens with one copy of it per --listen.
   fabric::PortConfig port;
   std::optional<std::uint32_t> mtu;
-  std::optional<std::uint32_t> queues;  // --queues; none: auto
-  Processors processors;                // --cpus; none: not given
-  bool is_never_bound = false;          // --no-pin
+  std::optional<std::uint32_t> queues = 1;  // --queues; none: auto
+  Processors processors;                    // --cpus; none: not given
+  bool is_never_bound = false;              // --no-pin
   bool is_busy_polling = false;
   bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
   bool predicts_headers = true;
@@ -61,7 +61,7 @@ struct CommonArguments {
   std::string payload_crc = "auto";
   std::vector<std::string> pools;
   std::string cell, mtu, name, control, capture, processors;
-  std::string queues = "auto";
+  std::string queues = "1";
   std::string log_level = "info";
   bool is_busy_polling = false;
   bool has_no_gso = false;

@@ -64,7 +64,7 @@ TEST(HostOptionsTest, defaults) {
   EXPECT_EQ(o.fabric_device, "");
   EXPECT_EQ(o.nic, 0U);
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kStable);
-  EXPECT_FALSE(o.common.queues.has_value()) << "as many as there are processors";
+  EXPECT_EQ(o.common.queues, 1U);
   EXPECT_EQ(o.common.processors, control::Processors{});
   EXPECT_FALSE(o.common.is_never_bound);
   EXPECT_EQ(o.idle_release, 0U);

@@ -55,6 +55,8 @@ TEST(CommonOptionsTest, busy_poll_takes_no_more_processors_than_cpus_names) {
 
 TEST(CommonOptionsTest, auto_is_one_queue_per_processor_up_to_4) {
   CommonOptions common;
+  EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 1U) << "the default";
+  common.queues = std::nullopt;
   EXPECT_EQ(queues_to_open(common, {}), 1U) << "unknown";
   EXPECT_EQ(queues_to_open(common, {5}), 1U);
   EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 3U);
