@@ -85,10 +85,9 @@ Times measure(const Work& work) {
 }
 
 void print(const std::map<Work, Times>& all, bool is_markdown) {
-  std::puts(is_markdown
-                ? "| bytes | provider | | seal ns | open ns | super-frame us | ratio |\n"
-                  "|---|---|---|---|---|---|---|"
-                : "bytes provider place seal_ns open_ns super_frame_us ratio");
+  std::puts(is_markdown ? "| bytes | provider | | seal ns | open ns | super-frame us | ratio |\n"
+                          "|---|---|---|---|---|---|---|"
+                        : "bytes provider place seal_ns open_ns super_frame_us ratio");
   for (const auto& [work, times] : all) {
     const Work reference{session::AeadProvider::kOpenSsl, work.bytes, work.in_place};
     const double ratio = all.at(reference).seal / times.seal;

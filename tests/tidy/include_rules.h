@@ -96,9 +96,9 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"Boost.JSON", std::regex("boost/json.*"), {"control/", "tools/bench_command.cc"}},
       {"OpenSSL",
        std::regex("openssl/.*"),
-        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
-         "fabric_emul/session/aead_openssl.cc", "messaging/"}},
-       {"libipsec-mb", std::regex("intel-ipsec-mb\\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
+       {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
+        "fabric_emul/session/aead_openssl.cc", "messaging/"}},
+      {"libipsec-mb", std::regex("intel-ipsec-mb\\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
       {"toml++", std::regex("toml\\+\\+/.*"), {"control/"}},
   };
   return kRules;

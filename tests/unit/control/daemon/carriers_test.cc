@@ -46,7 +46,6 @@ std::size_t occurrences(const std::string& text, std::string_view of) {
 
 class CarriersTest : public ::testing::Test {
  protected:
-
   static std::string text_from(Underlay& underlay, PeerAddress& from) {
     pollfd input{underlay.fd(), POLLIN, 0};
     if (underlay.may_sleep()) {
