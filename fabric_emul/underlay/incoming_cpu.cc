@@ -36,8 +36,8 @@ std::array<bpf_insn, 7> program_with(int page_fd) {
        .src_reg = 0,
        .off = 0,
        .imm = BPF_FUNC_get_smp_processor_id},
-      {.code = BPF_ALU | BPF_ADD | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 1},
-      {.code = BPF_LD | BPF_DW | BPF_IMM,
+      {.code = BPF_ALU | BPF_ADD, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 1},
+      {.code = BPF_LD | BPF_DW,  // of an immediate value
        .dst_reg = BPF_REG_1,
        .src_reg = BPF_PSEUDO_MAP_VALUE,
        .off = 0,
