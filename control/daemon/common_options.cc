@@ -18,8 +18,8 @@ namespace {
 
 std::size_t different(Processors processors) {
   std::ranges::sort(processors);
-  const auto repeated = std::ranges::unique(processors);
-  return processors.size() - repeated.size();
+  const auto end = std::unique(processors.begin(), processors.end());
+  return static_cast<std::size_t>(end - processors.begin());
 }
 
 constexpr std::uint32_t kElementsMax = messaging::kIdataPools * messaging::kIdataElements;

@@ -34,7 +34,7 @@ base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std:
     const auto key = fabric::session::parse_public_key(text);
     if (!key) return key.error().within(option);
     if (std::ranges::find(out.peers, *key) != out.peers.end()) {
-      return base::Error(option + ": " + text + " is given twice");
+      return base::Error(text + " is given twice").within(option);
     }
     out.peers.push_back(*key);
   }
