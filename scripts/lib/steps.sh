@@ -3,6 +3,14 @@
 passed=0
 failed=0
 
+# What failed, for the end of the output: a reader may have no more of it. A script that another one calls adds to the
+# file of its caller.
+if [ -z "${SPLITNIC_FAILURES:-}" ]; then
+  SPLITNIC_FAILURES=$(mktemp) || exit 1
+  export SPLITNIC_FAILURES
+  failures_are_ours=1
+fi
+
 # ccache wants a home; where there is none it lives in the tree.
 [ -n "${HOME:-}" ] || export CCACHE_DIR="${CCACHE_DIR:-$PWD/.cache/ccache}"
 
@@ -31,7 +39,7 @@ one_passed() { passed=$((passed + 1)); }
 
 one_failed() {
   failed=$((failed + 1))
-  echo "FAILED: $1"
+  echo "FAILED: $1" | tee -a "$SPLITNIC_FAILURES"
 }
 
 # run_ctest PRESET JOBS ARGUMENTS...: runs tests of build/PRESET, JOBS at once, and counts each by its own status:
@@ -50,17 +58,18 @@ run_ctest() {
     one_failed "$preset: no test ran"
     return 0
   fi
-  grep -E '^[[:space:]]*<testcase ' "$junit" | grep -v ' status="run"' |
-    sed -E 's/.*name="([^"]*)".*status="([^"]*)".*/'"$preset"': \1: \2/'
+  scripts/lib/failed-tests "$preset" "$junit" >>"$SPLITNIC_FAILURES"
   sed -nE 's/^(.*<system-out>)?(note: [^<]*).*/'"$preset"': \2/p' "$junit" | sort | uniq -c
   echo "== $preset: $ran of $total tests passed"
   passed=$((passed + ran))
   failed=$((failed + total - ran))
 }
 
-# The closing line, and the exit status.
+# What failed, the closing line, and the exit status.
 finish() {
   echo "all steps: $SECONDS s"
+  cat "$SPLITNIC_FAILURES"
+  [ -z "${failures_are_ours:-}" ] || rm -f "$SPLITNIC_FAILURES"
   echo "$passed passed, $failed failed"
   [ "$failed" -eq 0 ]
   exit
