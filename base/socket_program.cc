@@ -1,5 +1,6 @@
 #include "base/socket_program.h"
 
+#include <linux/bpf.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 
 namespace splitnic::base {
 
-Result<UniqueFd> load_socket_program(std::span<const bpf_insn> code) {
+Result<UniqueFd> load_socket_program(std::span<const EbpfInstruction> code) {
   static constexpr char kLicense[] = "Apache-2.0";
   bpf_attr attributes{};
   attributes.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;

@@ -29,7 +29,7 @@ base::UniqueFd make_page() {
 }
 
 // Writes 1 + the processor into the page, and accepts the datagram whole.
-std::array<bpf_insn, 7> program_with(int page_fd) {
+std::array<base::EbpfInstruction, 7> program_with(int page_fd) {
   return {{
       {.code = BPF_JMP | BPF_CALL,
        .dst_reg = 0,

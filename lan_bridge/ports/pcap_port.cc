@@ -115,13 +115,10 @@ base::Status PcapPort::open_sender() {
 }
 
 base::Status PcapPort::attach_filter(std::vector<sock_filter> program) {
-  // No vector: its bpf_insn would be mixed up with that of linux/bpf.h (steering.h), which is
-  // another type.
-  const auto code = std::make_unique<bpf_insn[]>(program.size());
-  for (std::size_t i = 0; i < program.size(); ++i) {
-    code[i] = {program[i].code, program[i].jt, program[i].jf, program[i].k};
-  }
-  bpf_program filter{static_cast<u_int>(program.size()), code.get()};
+  std::vector<bpf_insn> code;
+  code.reserve(program.size());
+  for (const sock_filter& step : program) code.push_back({step.code, step.jt, step.jf, step.k});
+  bpf_program filter{static_cast<u_int>(code.size()), code.data()};
   if (pcap_setfilter(handle_.get(), &filter) < 0) {
     return base::Error(std::string("attaching the capture filter: ") + pcap_geterr(handle_.get()));
   }

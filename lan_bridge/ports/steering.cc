@@ -1,5 +1,6 @@
 #include "lan_bridge/ports/steering.h"
 
+#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
@@ -8,7 +9,6 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "base/socket_program.h"
 #include "lan_bridge/ports/flow_program.h"
 
 namespace splitnic::lan {
@@ -27,7 +27,7 @@ constexpr std::int32_t kEthertypeOffset = 2 * ETH_ALEN;
 
 class Translator {
  public:
-  std::vector<bpf_insn> run(std::span<const sock_filter> classic) {
+  std::vector<base::EbpfInstruction> run(std::span<const sock_filter> classic) {
     begin();
     for (const sock_filter& step : classic) {
       starts_.push_back(out_.size());
@@ -47,7 +47,7 @@ class Translator {
 
   void emit(int code, std::uint8_t to, std::uint8_t from = 0, std::int16_t offset = 0,
             std::int32_t value = 0) {
-    bpf_insn step{};
+    base::EbpfInstruction step{};
     step.code = static_cast<std::uint8_t>(code);
     step.dst_reg = to & 0xF;
     step.src_reg = from & 0xF;
@@ -138,14 +138,14 @@ class Translator {
     move(kA, kSaved);
   }
 
-  std::vector<bpf_insn> out_;
+  std::vector<base::EbpfInstruction> out_;
   std::vector<std::size_t> starts_;  // in out_, of each classic instruction so far
   std::vector<Jump> jumps_;
 };
 
 }  // namespace
 
-std::vector<bpf_insn> to_ebpf(std::span<const sock_filter> classic) {
+std::vector<base::EbpfInstruction> to_ebpf(std::span<const sock_filter> classic) {
   return Translator().run(classic);
 }
 

@@ -4,13 +4,13 @@
 // the ports.
 #pragma once
 
-#include <linux/bpf.h>
 #include <linux/filter.h>
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/socket_program.h"
 #include "base/status.h"
 
 namespace splitnic::lan {
@@ -18,7 +18,7 @@ namespace splitnic::lan {
 // Returns a classic program in the form that a TAP takes. There the data begins at the MAC header,
 // here at the network header. REQUIRES what flow_program() returns, or other instructions of its
 // kinds.
-std::vector<bpf_insn> to_ebpf(std::span<const sock_filter> classic);
+std::vector<base::EbpfInstruction> to_ebpf(std::span<const sock_filter> classic);
 
 // Gives the flow program to the TAP of this descriptor, for all queues that it has or will have.
 // Returns an error if the kernel refuses, as it does without CAP_BPF.
