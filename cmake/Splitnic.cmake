@@ -15,6 +15,8 @@ option(SPLITNIC_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(SPLITNIC_UNIT_TESTS "Build the unit, protocol, simulator and corpus test programs" ON)
 set(SPLITNIC_TEST_BATCH 6 CACHE STRING "Test sources per compiler run; 1 is the fastest after an edit of one of them")
 
+set(SPLITNIC_LIBRARY_BATCH 1 CACHE STRING "Library sources per compiler run; more is faster when all is built")
+
 # ccache must not compare the time stamp of a precompiled header, nor search it for macros.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
@@ -99,6 +101,9 @@ function(splitnic_library name)
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC splitnic_flags ${arg_DEPENDS})
   target_precompile_headers(${name} REUSE_FROM splitnic_headers)
+  if(SPLITNIC_LIBRARY_BATCH GREATER 1)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${SPLITNIC_LIBRARY_BATCH})
+  endif()
 endfunction()
 
 # splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [DEPENDS libs...] [DEFINITIONS definitions...] [LABELS labels...]):

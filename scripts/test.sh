@@ -70,17 +70,17 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 cores=$(nproc)
 e2e='^(e2e|e2e_pass)$'
 
-# An end-to-end test waits most of its time: two per processor run at once.
+# An end-to-end test waits most of its time: three per processor run at once.
 run_check() {
   build check || return 1
   run_ctest check "$cores" -LE "$e2e"
-  run_ctest check $((2 * cores)) -L "$e2e"
+  run_ctest check $((3 * cores)) -L "$e2e"
 }
 
 run_release() {
   build release || return 1
   run_ctest release "$cores" -LE "$e2e"
-  run_ctest release $((2 * cores)) -L "$e2e"
+  run_ctest release $((3 * cores)) -L "$e2e"
 }
 
 run_asan() { build asan && run_ctest asan "$cores" -LE '^(e2e|bench)$'; }

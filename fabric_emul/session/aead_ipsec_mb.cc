@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "fabric_emul/session/native_bytes.h"
 
 namespace splitnic::fabric::session {
 namespace {
@@ -26,11 +27,6 @@ IMB_MGR* manager() {
     return made;
   }();
   return kManager;
-}
-
-std::uint8_t* native(std::byte* at) { return reinterpret_cast<std::uint8_t*>(at); }
-const std::uint8_t* native(const std::byte* at) {
-  return reinterpret_cast<const std::uint8_t*>(at);
 }
 
 class IpsecMbAead final : public Aead {

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "fabric_emul/session/aead.h"
+#include "fabric_emul/session/native_bytes.h"
 
 namespace splitnic::fabric::session {
 namespace {
@@ -15,11 +16,6 @@ struct ContextFreer {
   void operator()(EVP_CIPHER_CTX* context) const { ::EVP_CIPHER_CTX_free(context); }  // cleanses
 };
 using Context = std::unique_ptr<EVP_CIPHER_CTX, ContextFreer>;
-
-unsigned char* native(std::byte* at) { return reinterpret_cast<unsigned char*>(at); }
-const unsigned char* native(const std::byte* at) {
-  return reinterpret_cast<const unsigned char*>(at);
-}
 
 class OpenSslAead final : public Aead {
  public:

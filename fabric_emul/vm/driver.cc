@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fabric_emul/vm/driver_state.h"
+#include "fabric_emul/vm/invalid.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -12,8 +13,6 @@ namespace {
 // An implicit region begins at 0 and ends one byte before 2^64: no segment reaches that far.
 constexpr std::uint64_t kSpaceBytes = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint8_t kSpaceRights = kLocalRead | kLocalWrite | kWindowBind;
-
-base::Error invalid(const char* what) { return base::Error(what, EINVAL); }
 
 }  // namespace
 

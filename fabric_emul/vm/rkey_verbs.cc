@@ -4,13 +4,12 @@
 #include <limits>
 
 #include "fabric_emul/vm/driver_state.h"
+#include "fabric_emul/vm/invalid.h"
 
 namespace splitnic::fabric {
 namespace {
 
 constexpr std::uint8_t kRemoteRights = kRemoteRead | kRemoteWrite;
-
-base::Error invalid(const char* what) { return base::Error(what, EINVAL); }
 
 std::uint64_t value_of(const LocalAddress& address) {
   return std::visit([](const auto& kind) { return kind.value; }, address);

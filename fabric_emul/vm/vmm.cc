@@ -2,9 +2,9 @@
 #include "fabric_emul/vm/vmm.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "base/check.h"
+#include "fabric_emul/vm/invalid.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -12,8 +12,6 @@ namespace {
 constexpr std::uint32_t kPointerFirst = 0x800000;
 constexpr std::uint32_t kUpperFirst = 0xC00000;
 constexpr std::uint32_t kUpperLast = 0xFFFFFE;  // no segment reaches the end of the address space
-
-base::Error invalid(const char* what) { return base::Error(what, EINVAL); }
 
 bool is_size(std::uint64_t pages) { return pages > 0 && pages <= kSegmentPagesMax; }
 bool is_protection(std::uint8_t bits) { return bits != 0 && (bits & ~kPageProtections) == 0; }
