@@ -141,10 +141,6 @@ base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
     if (!processors) return processors.error().within("--cpus");
     out.processors = *std::move(processors);
   }
-  out.is_never_bound = typed.is_never_bound;
-  if (out.is_never_bound && !out.processors.empty()) {
-    return base::Error("--no-pin: --cpus names processors to bind to, give one of the two");
-  }
   return {};
 }
 
@@ -195,15 +191,14 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +
                      ", each with a queue of the interface and of the fabric; flows are spread "
                      "over them; auto: one per processor, up to " +
-                     std::to_string(kQueuesAutoMax) + " (default 1)")
+                     std::to_string(kQueuesAutoMax) + " (default auto)")
       ->type_name("N|auto")
       ->group(group);
   app.add_option("--cpus", into.processors,
                  "Processors that the data threads are bound to in this order, such as 0,2-3 "
-                 "(default: with several threads, all that the process may use)")
+                 "(default: no thread is bound)")
       ->type_name("LIST")
       ->group(group);
-  app.add_flag("--no-pin", into.is_never_bound, "Bind no data thread to a processor")->group(group);
   app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: lower latency")
       ->group(group);
   app.add_flag("--no-gso", into.has_no_gso,
@@ -272,19 +267,13 @@ std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allo
   return std::clamp(processors - left, 1U, kQueuesAutoMax);
 }
 
-Processors processors_to_bind(const CommonOptions& common, const Processors& allowed,
-                              std::uint32_t queues) {
-  if (common.is_never_bound) return {};
-  const bool is_given = !common.processors.empty();
-  if (!is_given && queues == 1) return {};
-  const Processors& chosen = is_given ? common.processors : allowed;
-  const std::size_t processors = different(chosen);
+Processors processors_to_bind(const CommonOptions& common, std::uint32_t queues) {
+  const std::size_t processors = different(common.processors);
   if (processors > 0 && processors < queues) {
     base::log_warn(std::to_string(queues) + " data threads share " + std::to_string(processors) +
-                   " of the processors: give " + (is_given ? "a longer --cpus, or " : "") +
-                   "a smaller --queues");
+                   " of the processors: give a longer --cpus, or a smaller --queues");
   }
-  return chosen;
+  return common.processors;
 }
 
 bool may_busy_poll(const CommonOptions& common, std::size_t processors, std::uint32_t queues) {

@@ -37,9 +37,8 @@ struct CommonOptions {
   // Link profile, --cell and --payload-crc. An I/O unit listens with one copy of it per --listen.
   fabric::PortConfig port;
   std::optional<std::uint32_t> mtu;
-  std::optional<std::uint32_t> queues = 1;  // --queues; none: auto
-  Processors processors;                    // --cpus; none: not given
-  bool is_never_bound = false;              // --no-pin
+  std::optional<std::uint32_t> queues;  // --queues; none: auto
+  Processors processors;                // --cpus; none: not given
   bool is_busy_polling = false;
   bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
   bool predicts_headers = true;
@@ -61,13 +60,12 @@ struct CommonArguments {
   std::string payload_crc = "auto";
   std::vector<std::string> pools;
   std::string cell, mtu, name, control, capture, processors;
-  std::string queues = "1";
+  std::string queues = "auto";
   std::string log_level = "info";
   bool is_busy_polling = false;
   bool has_no_gso = false;
   bool has_no_header_prediction = false;
   bool is_insecure_lab = false;
-  bool is_never_bound = false;
   std::string send_threshold = "0";
   KeyArguments keys;
 };
@@ -87,10 +85,9 @@ base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNT
 // --busy-poll leaves one processor.
 std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed);
 // Returns the processors that the threads of `queues` queues are bound to, for
-// processor_of_queue(): --cpus, or those allowed; none if no thread is bound. If threads have to
-// share a processor, that is logged.
-Processors processors_to_bind(const CommonOptions& common, const Processors& allowed,
-                              std::uint32_t queues);
+// processor_of_queue(): --cpus; none if no thread is bound. If threads have to share a processor,
+// that is logged.
+Processors processors_to_bind(const CommonOptions& common, std::uint32_t queues);
 // Returns whether the data threads may spin: --busy-poll was given and a processor is left for the
 // rest of the machine. With as many threads as processors it returns false and logs that.
 bool may_busy_poll(const CommonOptions& common, std::size_t processors, std::uint32_t queues);

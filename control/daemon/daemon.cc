@@ -74,7 +74,7 @@ int Daemon::run() {
 
 void Daemon::run_workers() {
   const auto queues = static_cast<std::uint32_t>(workers());
-  const Processors bound = processors_to_bind(common_, allowed_, queues);
+  const Processors bound = processors_to_bind(common_, queues);
   const bool never_sleeps = may_busy_poll(common_, allowed_.size(), queues);
   std::vector<std::thread> threads;
   try {

@@ -75,7 +75,7 @@ base::Status Worker::run(const ControlThread& control, std::optional<std::uint32
   if (processor) {
     if (auto bound = bind_this_thread(*processor); !bound) {
       base::log_warn("queue " + std::to_string(queue_) + " is not bound: " + bound.error().text() +
-                     ": name processors that are online and allowed with --cpus, or give --no-pin");
+                     ": name processors that are online and allowed with --cpus");
     }
   }
   DataLoop loop(*this, adapter_, carriers_, control, commands_, clock_, never_sleeps);

@@ -15,7 +15,7 @@ HOW = """
 ## How
 
 - Three network namespaces on one machine: the host, the I/O unit with `packet:`, and the LAN's peer. Each number is that of
-  `--queues` of both programs; their data threads are bound to different processors. `iperf3` and the kernel share these
+  `--queues` of both programs; no data thread is bound to a processor. `iperf3` and the kernel share these
   processors, so a machine with as many processors as queues has none left for them.
 - A flow stays on one queue, so one stream gains nothing from additional queues but that the other direction and the
   acknowledgements of it are on the same processor.

@@ -52,8 +52,8 @@ option_of() {
 }
 host_option() { option_of host "$@"; }
 
-# queues_of host|iou: as requested.
-queues_of() { option_of "$1" --queues 1; }
+# queues_of host|iou: as requested, or one per processor, up to 4.
+queues_of() { option_of "$1" --queues "$(($(nproc) < 4 ? $(nproc) : 4))"; }
 
 host_has() { [[ " ${host_options[*]} ${more_host_options[*]} " == *" $1 "* ]]; }
 

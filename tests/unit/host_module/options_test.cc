@@ -64,9 +64,8 @@ TEST(HostOptionsTest, defaults) {
   EXPECT_EQ(o.fabric_device, "");
   EXPECT_EQ(o.nic, 0U);
   EXPECT_EQ(o.mac.kind, MacChoice::Kind::kStable);
-  EXPECT_EQ(o.common.queues, 1U);
+  EXPECT_FALSE(o.common.queues.has_value()) << "as many as there are processors";
   EXPECT_EQ(o.common.processors, control::Processors{});
-  EXPECT_FALSE(o.common.is_never_bound);
   EXPECT_EQ(o.idle_release, 0U);
   EXPECT_EQ(o.common.pair.mode, messaging::Mode::kRdma);
   EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{1024, 2048}, {64, 65536}}));
@@ -211,8 +210,8 @@ TEST(HostOptionsTest, help_and_version) {
         "--mac",          "--queues",       "--mode",      "--pool",         "--cell",
         "--busy-poll",    "--mtu",          "--name",      "--insecure-lab", "--send-threshold",
         "--control",      "--config",       "--log-level", "--capture",      "--version",
-        "--link-profile", "--idle-release", "--cpus",      "--no-pin",       "--key-file",
-        "--psk-file",     "--peer"}) {
+        "--link-profile", "--idle-release", "--cpus",      "--key-file",     "--psk-file",
+        "--peer"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -261,15 +260,11 @@ TEST(HostOptionsTest, queues_and_processors) {
   EXPECT_EQ(with({"--queues", "8"}).options->common.queues, 8U);
   EXPECT_FALSE(with({"--queues", "auto"}).options->common.queues.has_value());
   EXPECT_EQ(with({"--queues", "2", "--mode", "send"}).options->common.queues, 2U);
-  EXPECT_TRUE(with({"--no-pin"}).options->common.is_never_bound);
-  expect_refused(with({"--no-pin", "--cpus", "0"}), 2, "--no-pin");
   const ConfigFile file("queues = 3\ncpus = \"0,2-3\"\n");
   const auto outcome = with({"--config", file.path()});
   ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
   EXPECT_EQ(outcome.options->common.queues, 3U);
   EXPECT_EQ(outcome.options->common.processors, (control::Processors{0, 2, 3}));
-  const ConfigFile free("no-pin = true\n");
-  EXPECT_TRUE(with({"--config", free.path()}).options->common.is_never_bound);
 }
 
 TEST(HostOptionsTest, what_this_release_lacks_is_1_in_one_line) {

@@ -177,8 +177,8 @@ TEST(IouOptionsTest, help_and_version) {
        {"--lan",       "--listen",       "--max-hosts",      "--allow",     "--lan-mtu",
         "--mode",      "--pool",         "--cell",           "--busy-poll", "--mtu",
         "--name",      "--insecure-lab", "--send-threshold", "--control",   "--config",
-        "--log-level", "--capture",      "--queues",         "--cpus",      "--no-pin",
-        "--key-file",  "--psk-file",     "--allow-key"}) {
+        "--log-level", "--capture",      "--queues",         "--cpus",      "--key-file",
+        "--psk-file",  "--allow-key"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -192,7 +192,6 @@ TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
                  "packet:eth1 is given twice");
   expect_refused(parse_all({"--lan", "eth1", "eth2", "--insecure-lab"}), 2, "eth2");
   expect_refused(with({"--tap", "nic0"}), 2, "--tap");
-  expect_refused(with({"--no-pin", "--cpus", "0"}), 2, "--no-pin");
   expect_refused(with({"--listen", "shm://x"}), 2, "twice");
   const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
       {"--lan", {"usb:eth1", "a/b", "file:x"}},

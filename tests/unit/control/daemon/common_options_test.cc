@@ -55,8 +55,6 @@ TEST(CommonOptionsTest, busy_poll_takes_no_more_processors_than_cpus_names) {
 
 TEST(CommonOptionsTest, auto_is_one_queue_per_processor_up_to_4) {
   CommonOptions common;
-  EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 1U) << "the default";
-  common.queues = std::nullopt;
   EXPECT_EQ(queues_to_open(common, {}), 1U) << "unknown";
   EXPECT_EQ(queues_to_open(common, {5}), 1U);
   EXPECT_EQ(queues_to_open(common, {0, 2, 4}), 3U);
@@ -78,20 +76,14 @@ struct Binding {
 Binding binding_of(const CommonOptions& common, std::uint32_t queues) {
   Binding binding;
   ::testing::internal::CaptureStderr();
-  binding.processors = processors_to_bind(common, {1, 3}, queues);
+  binding.processors = processors_to_bind(common, queues);
   binding.log = ::testing::internal::GetCapturedStderr();
   return binding;
 }
 
-TEST(CommonOptionsTest, several_threads_are_bound_to_the_processors_that_they_may_use) {
-  CommonOptions common;
-  EXPECT_EQ(binding_of(common, 1).processors, Processors{}) << "one is not bound";
-  EXPECT_EQ(binding_of(common, 2).processors, (Processors{1, 3}));
-  EXPECT_EQ(binding_of(common, 2).log, "");
-  EXPECT_EQ(binding_of(common, 3).processors, (Processors{1, 3}));
-  EXPECT_THAT(binding_of(common, 3).log, HasSubstr("3 data threads share 2 of the processors"));
-
-  common.is_never_bound = true;
+TEST(CommonOptionsTest, no_thread_is_bound_without_cpus) {
+  const CommonOptions common;
+  EXPECT_EQ(binding_of(common, 1).processors, Processors{});
   EXPECT_EQ(binding_of(common, 3).processors, Processors{});
   EXPECT_EQ(binding_of(common, 3).log, "");
 }
@@ -104,16 +96,6 @@ TEST(CommonOptionsTest, cpus_are_used_as_given) {
   EXPECT_EQ(binding_of(common, 2).log, "") << "2 queues";
   EXPECT_THAT(binding_of(common, 4).log, HasSubstr("a longer --cpus"));
   EXPECT_THAT(binding_of(common, 3).log, HasSubstr("3 data threads share 2 of the processors"));
-}
-
-TEST(CommonOptionsTest, cpus_and_no_pin_contradict_each_other) {
-  CommonArguments typed;
-  typed.processors = "0";
-  EXPECT_EQ(check_common_options(typed, "n").value().processors, Processors{0});
-  typed.is_never_bound = true;
-  const auto refused = check_common_options(typed, "n");
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().text(), HasSubstr("--no-pin: --cpus"));
 }
 
 TEST(CommonOptionsTest, payload_crc) {

@@ -287,8 +287,14 @@ TEST_F(DaemonTest, it_runs_with_fewer_queues_than_wanted) {
   EXPECT_EQ(stop(), 0);
 }
 
-TEST_F(DaemonTest, each_thread_is_bound_to_its_processor) {
+TEST_F(DaemonTest, with_cpus_each_thread_is_bound_to_its_processor) {
   const Processors all = processors_of_this_thread();
+  start();
+  stats();
+  EXPECT_EQ(stop(), 0);
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(daemon_->worker(i).allowed(), all) << i;
+
+  common_.processors = all;
   start();
   stats();
   EXPECT_EQ(stop(), 0);
@@ -304,13 +310,6 @@ TEST_F(DaemonTest, each_thread_is_bound_to_its_processor) {
     EXPECT_EQ(daemon_->worker(i).allowed(), Processors{all.back()}) << i;
   }
   EXPECT_THAT(log_, HasSubstr("3 data threads share 1 of the processors"));
-
-  common_.processors = {};
-  common_.is_never_bound = true;
-  start();
-  stats();
-  EXPECT_EQ(stop(), 0);
-  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(daemon_->worker(i).allowed(), all) << i;
 }
 
 TEST_F(DaemonTest, with_a_processor_that_is_not_there_the_thread_is_not_bound) {
