@@ -1,14 +1,14 @@
 // A decorator that injects the faults of networks: loss (single and in bursts), duplication,
 // reordering, delay, flipped bits, truncation; and those of tests: a predicate that drops, a cut
-// cable. Faults apply on receipt (drop_sent on sending), to each datagram of a batch; the remaining
-// datagrams of a batch stay one batch. All chance comes from one seeded Random: same seed, same
-// faults.
-// Thread: the owner of the underlay below.
+// cable, a forged report of a narrow path. Faults apply on receipt (drop_sent on sending), to each
+// datagram of a batch; the remaining datagrams of a batch stay one batch. All chance comes from one
+// seeded Random: same seed, same faults. Thread: the owner of the underlay below.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -47,10 +47,12 @@ class FaultUnderlay final : public UnderlayDecorator {
   void drop_sent(Predicate predicate) { drop_sent_ = std::move(predicate); }
   // While cut, nothing passes in either direction, and delayed datagrams are lost.
   void set_cut(bool cut);
+  void report_too_long() { is_too_long_reported_ = true; }
   const FaultCounts& counts() const { return counts_; }
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
+  bool take_too_long_report() override { return std::exchange(is_too_long_reported_, false); }
   // Returns when the next delayed datagram is due.
   base::Time deadline() const override;
 
@@ -78,6 +80,7 @@ class FaultUnderlay final : public UnderlayDecorator {
   FaultCounts counts_;
   Predicate drop_received_, drop_sent_;
   bool cut_ = false;
+  bool is_too_long_reported_ = false;
   unsigned burst_left_ = 0;
   std::uint64_t next_order_ = 0;
   std::vector<Held> held_;         // heap, the earliest first

@@ -38,19 +38,22 @@ Underlay::SendStatus status_of(int error) {
   }
 }
 
-// A socket reports an error of an earlier datagram on the next call: retry once then.
+}  // namespace
+
+// A socket reports what ICMP brought about an earlier datagram on the next call: retry once then.
 template <class Call>
-auto call_again(Call&& call) {
+auto UdpUnderlay::call_again(Call&& call) {
   auto result = call();
   bool once_more = true;
-  while (result < 0 && (errno == EINTR || (errno == ECONNREFUSED && once_more))) {
-    if (errno == ECONNREFUSED) once_more = false;
+  while (result < 0) {
+    const bool is_report = errno == ECONNREFUSED || errno == EMSGSIZE;
+    if (errno != EINTR && !(is_report && once_more)) break;
+    if (is_report) once_more = false;
+    is_too_long_reported_ = is_too_long_reported_ || errno == EMSGSIZE;
     result = call();
   }
   return result;
 }
-
-}  // namespace
 
 Underlay::SendStatus UdpUnderlay::send(const PeerAddress& to, base::Bytes bytes,
                                        std::size_t stride) {
@@ -165,7 +168,7 @@ std::optional<Underlay::Received> UdpUnderlay::receive() {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  // ECONNREFUSED and similar report an earlier send; input may wait behind.
+  // ECONNREFUSED and EMSGSIZE report an earlier send; input may wait behind.
   const ssize_t got = call_again([&] { return ::recvmsg(fd_.get(), &message, 0); });
   if (got < 0) return std::nullopt;
 

@@ -22,11 +22,13 @@ using Buffer = std::array<char, 32768>;  // holds the longest reply about one in
 struct Route {
   std::uint8_t type = RTN_UNSPEC;
   std::uint32_t interface = 0;
+  std::uint32_t mtu = 0;  // 0: the route states none
 };
 
 struct Interface {
   unsigned flags = 0;
   bool is_veth = false;
+  std::uint32_t mtu = 0;
 };
 
 // One request and its one reply.
@@ -90,10 +92,17 @@ struct Target {
   std::array<std::uint8_t, sizeof(in6_addr)> bytes{};
 };
 
-int on_route_attribute(const nlattr* attribute, void* data) {
-  if (::mnl_attr_get_type(attribute) == RTA_OIF) {
-    static_cast<Route*>(data)->interface = ::mnl_attr_get_u32(attribute);
+int on_metric(const nlattr* attribute, void* data) {
+  if (::mnl_attr_get_type(attribute) == RTAX_MTU) {
+    static_cast<Route*>(data)->mtu = ::mnl_attr_get_u32(attribute);
   }
+  return MNL_CB_OK;
+}
+
+int on_route_attribute(const nlattr* attribute, void* data) {
+  const std::uint16_t type = ::mnl_attr_get_type(attribute);
+  if (type == RTA_METRICS) return ::mnl_attr_parse_nested(attribute, on_metric, data);
+  if (type == RTA_OIF) static_cast<Route*>(data)->interface = ::mnl_attr_get_u32(attribute);
   return MNL_CB_OK;
 }
 
@@ -107,7 +116,7 @@ int on_route(const nlmsghdr* message, void* data) {
 }
 
 base::Result<Route> find_route(RouteSocket& socket, const UdpAddress& to, const UdpAddress& from,
-                               std::uint32_t interface) {
+                               std::uint32_t interface, std::uint32_t flags) {
   const Target destination(to);
   const Target source(from);
   std::array<char, 256> buffer{};
@@ -116,6 +125,7 @@ base::Result<Route> find_route(RouteSocket& socket, const UdpAddress& to, const 
   request->nlmsg_flags = NLM_F_REQUEST;
   auto* head = static_cast<rtmsg*>(::mnl_nlmsg_put_extra_header(request, sizeof(rtmsg)));
   head->rtm_family = destination.family;
+  head->rtm_flags = flags;
   head->rtm_dst_len = static_cast<std::uint8_t>(8 * destination.size);
   ::mnl_attr_put(request, RTA_DST, destination.size, destination.bytes.data());
   if (source.family == destination.family && !source.is_any()) {
@@ -137,8 +147,10 @@ int on_kind_attribute(const nlattr* attribute, void* data) {
 }
 
 int on_interface_attribute(const nlattr* attribute, void* data) {
-  if (::mnl_attr_get_type(attribute) != IFLA_LINKINFO) return MNL_CB_OK;
-  return ::mnl_attr_parse_nested(attribute, on_kind_attribute, data);
+  const std::uint16_t type = ::mnl_attr_get_type(attribute);
+  if (type == IFLA_LINKINFO) return ::mnl_attr_parse_nested(attribute, on_kind_attribute, data);
+  if (type == IFLA_MTU) static_cast<Interface*>(data)->mtu = ::mnl_attr_get_u32(attribute);
+  return MNL_CB_OK;
 }
 
 int on_interface(const nlmsghdr* message, void* data) {
@@ -170,17 +182,28 @@ std::uint32_t interface_of(const UdpAddress& to, const std::string& device) {
 
 }  // namespace
 
-base::Result<bool> route_is_memory(const UdpAddress& to, const UdpAddress& from,
-                                   const std::string& device) {
+base::Result<WayOut> find_way_out(const UdpAddress& to, const UdpAddress& from,
+                                  const std::string& device) {
   RouteSocket socket;
   if (auto opened = socket.open(); !opened) return opened.error();
-  const auto route = find_route(socket, to, from, interface_of(to, device));
+  const std::uint32_t bound = interface_of(to, device);
+  const auto route = find_route(socket, to, from, bound, 0);
   if (!route) return route.error();
-  if (route->type == RTN_LOCAL) return true;
-  if (route->type != RTN_UNICAST || route->interface == 0) return false;
+  const bool is_local = route->type == RTN_LOCAL;
+  if ((route->type != RTN_UNICAST && !is_local) || route->interface == 0) {
+    return base::Error("the route leads nowhere", EHOSTUNREACH);
+  }
   const auto interface = find_interface(socket, route->interface);
   if (!interface) return interface.error();
-  return interface->is_veth || (interface->flags & IFF_LOOPBACK) != 0;
+  WayOut way;
+  way.is_memory = is_local || interface->is_veth || (interface->flags & IFF_LOOPBACK) != 0;
+  way.mtu = interface->mtu;
+  if (route->mtu != 0) {
+    // ICMP may have lowered it: the entry of the routing table has only what is configured.
+    const auto entry = find_route(socket, to, from, bound, RTM_F_FIB_MATCH);
+    if (entry && entry->mtu != 0) way.mtu = std::min<std::size_t>(way.mtu, entry->mtu);
+  }
+  return way;
 }
 
 }  // namespace splitnic::fabric

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -20,9 +21,15 @@ namespace {
 
 constexpr std::size_t kReceiveBytes = 1 << 17;  // one GRO batch is below 64 KiB
 constexpr std::size_t kBufferBytesMin = 4 << 20;
-constexpr std::size_t kHeadersV4 = 28;  // IP and UDP
-constexpr std::size_t kHeadersV6 = 48;
 constexpr std::size_t kMtuFallback = 1280;  // every IPv6 path carries it
+
+// Of IP and UDP, and the longest packet that has them.
+struct Headers {
+  std::size_t bytes;
+  std::size_t packet_bytes_max;
+};
+constexpr Headers kHeadersV4{28, 65535};
+constexpr Headers kHeadersV6{48, 65535 + 40};
 
 bool set_option(int fd, int level, int option, int value) {
   return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
@@ -34,7 +41,7 @@ int get_option(int fd, int level, int option) {
   return getsockopt(fd, level, option, &value, &bytes) == 0 ? value : -1;
 }
 
-// IP_MTU reports IPv4 paths, also on an IPv6 socket that sends to ::ffff:a.b.c.d.
+// An IPv6 socket that sends to ::ffff:a.b.c.d sends IPv4.
 bool is_v4_path(const PeerAddress& address) {
   const UdpAddress native(address);
   if (native.family() == AF_INET) return true;
@@ -147,13 +154,14 @@ base::Status UdpUnderlay::open_socket(int family) {
   family_ = family;
   fd_.reset(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
   if (!fd_.valid()) return base::Error::from_errno("opening a UDP socket", errno);
-  // Never fragment, on either kind of path that this socket may take.
+  // Never fragment, on either kind of path that this socket may take, and send what the interface
+  // carries, whatever ICMP reported. [H-6]
   bool whole = true;
   if (family == AF_INET6) {
     set_option(fd_.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    whole = set_option(fd_.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    whole = set_option(fd_.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
   }
-  whole = set_option(fd_.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) && whole;
+  whole = set_option(fd_.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) && whole;
   if (!whole) return base::Error::from_errno("forbidding fragments on the UDP socket", errno);
   return {};
 }
@@ -213,29 +221,15 @@ PeerAddress UdpUnderlay::local_address() const {
 }
 
 bool UdpUnderlay::sends_in_memory(const PeerAddress& to) const {
-  const auto is_memory = route_is_memory(UdpAddress(to), UdpAddress(local_address()), bind_device_);
-  return is_memory && *is_memory;
+  const auto way = find_way_out(UdpAddress(to), UdpAddress(local_address()), bind_device_);
+  return way && way->is_memory;
 }
 
 std::size_t UdpUnderlay::datagram_bytes_max(const PeerAddress& to) const {
-  // A connected socket knows its path; for other peers a temporary one is connected.
-  base::UniqueFd probe;
-  int fd = fd_.get();
-  if (!is_connected_) {
-    UdpAddress peer(to);
-    peer.set_local_index(0);
-    probe.reset(::socket(family_, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
-    fd = probe.get();
-    if (!bind_device_.empty()) {
-      setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bind_device_.c_str(),
-                 static_cast<socklen_t>(bind_device_.size()));
-    }
-    if (fd < 0 || ::connect(fd, peer.get(), peer.bytes()) != 0) fd = -1;
-  }
-  const bool v4 = is_v4_path(to);
-  int mtu = fd < 0 ? -1 : get_option(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU);
-  if (mtu <= 0) mtu = static_cast<int>(kMtuFallback);
-  return static_cast<std::size_t>(mtu) - (v4 ? kHeadersV4 : kHeadersV6);
+  const auto way = find_way_out(UdpAddress(to), UdpAddress(local_address()), bind_device_);
+  const Headers& headers = is_v4_path(to) ? kHeadersV4 : kHeadersV6;
+  const std::size_t mtu = std::min(way ? way->mtu : kMtuFallback, headers.packet_bytes_max);
+  return mtu > headers.bytes ? mtu - headers.bytes : 0;
 }
 
 std::string UdpUnderlay::name_of(const PeerAddress& peer) const { return UdpAddress(peer).text(); }

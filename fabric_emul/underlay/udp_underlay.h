@@ -1,7 +1,8 @@
 // Datagrams over UDP, IPv4 and IPv6. One sendmsg with UDP_SEGMENT and one recvmsg with UDP_GRO move
 // up to 64 KiB; where the system refuses UDP_SEGMENT, sendmmsg is used from then on. Datagrams are
-// never fragmented (DF): EMSGSIZE reports those that are too long. Set-up in udp_underlay.cc,
-// datapath in udp_batch.cc. Thread: one owner, the data thread.
+// never fragmented (DF). EMSGSIZE refuses those that the interface does not carry; what ICMP
+// reports about the path refuses none. [H-6] Set-up in udp_underlay.cc, datapath in udp_batch.cc.
+// Thread: one owner, the data thread.
 #pragma once
 
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -52,8 +54,10 @@ class UdpUnderlay final : public Underlay {
     if (resume_.data == batch.data()) resume_ = {};
   }
   bool sends_in_memory(const PeerAddress& to) const override;
-  // Asks the system for the path MTU: for INIT and after kTooLong, not for the data path.
+  // Asks the system for route and interface: for INIT and after kTooLong, not for the data path.
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
+  // Of a connected socket only: others get no ICMP.
+  bool take_too_long_report() override { return std::exchange(is_too_long_reported_, false); }
   std::size_t receive_buffer_bytes() const override { return receive_buffer_bytes_; }
   int fd() const override { return fd_.get(); }
   bool came_in_on_this_cpu() const override;
@@ -67,6 +71,8 @@ class UdpUnderlay final : public Underlay {
   base::Status bind_to(const UdpConfig& config, int family);
   void set_buffers(const UdpConfig& config);
   // udp_batch.cc
+  template <class Call>
+  auto call_again(Call&& call);
   SendStatus send_segmented(const PeerAddress& to, base::Bytes bytes, std::size_t stride);
   SendStatus send_each(const PeerAddress& to, base::Bytes bytes, std::size_t stride);
   SendStatus send_once(const PeerAddress& to, base::Bytes bytes, std::size_t segment, int& error);
@@ -86,6 +92,7 @@ class UdpUnderlay final : public Underlay {
   std::string bind_device_;
   std::size_t receive_buffer_bytes_ = 0;
   Resume resume_;
+  bool is_too_long_reported_ = false;
   UdpLocalTable locals_;
   std::optional<IncomingCpu> incoming_cpu_;  // of a socket that is not connected
   std::vector<std::byte> buffer_;            // of the batch that receive() gave out

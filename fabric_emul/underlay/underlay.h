@@ -31,7 +31,7 @@ class Underlay {
   enum class SendStatus {
     kSent,
     kBlocked,  // nothing was taken; retry when fd() is writable
-    kTooLong,  // the path refuses datagrams of this length (EMSGSIZE)
+    kTooLong,  // the system refuses datagrams of this length (EMSGSIZE)
     kRefused,  // the path or peer refuses for now (ECONNREFUSED, ENETUNREACH); treat as lost
   };
   // One batch from one peer: bytes.size() bytes in datagrams of `stride` bytes, the last may be
@@ -95,9 +95,13 @@ class Underlay {
   // (UDP: veth or loopback). Asks the system: for INIT, not for the data path.
   virtual bool sends_in_memory(const PeerAddress& /*to*/) const { return false; }
 
-  // Returns the largest datagram that the path to this peer carries (UDP: path MTU - IP and UDP
-  // headers).
+  // Returns the largest datagram that leaves for this peer (UDP: MTU of the interface, or of the
+  // route where a smaller one is configured there, less IP and UDP headers). What the network
+  // reported about the path (ICMP) changes nothing of it: anybody can send that. [H-6]
   virtual std::size_t datagram_bytes_max(const PeerAddress& to) const = 0;
+  // Returns true once after the network reported that a datagram was too long for its path: a
+  // reason to probe the path, and no more. [H-6]
+  virtual bool take_too_long_report() { return false; }
   virtual std::size_t batch_bytes_max() const { return kBatchBytesMax; }
   // Returns the size of the receive buffer, which INIT announces to the peer.
   virtual std::size_t receive_buffer_bytes() const = 0;

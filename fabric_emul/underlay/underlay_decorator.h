@@ -23,6 +23,7 @@ class UnderlayDecorator : public Underlay {
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return below_.datagram_bytes_max(to);
   }
+  bool take_too_long_report() override { return below_.take_too_long_report(); }
   std::size_t batch_bytes_max() const override { return below_.batch_bytes_max(); }
   std::size_t receive_buffer_bytes() const override { return below_.receive_buffer_bytes(); }
   int fd() const override { return below_.fd(); }

@@ -4,16 +4,16 @@
 #include <net/if.h>
 #include <sched.h>
 
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "fabric_emul/underlay/udp_underlay.h"
+#include "network_namespace.h"
 
 namespace splitnic::fabric::udp_route_test {
 
-void run(const std::string& command) { EXPECT_EQ(std::system(command.c_str()), 0) << command; }
+using support::run;
 
 // To which addresses a socket sends in memory.
 std::vector<std::string> in_memory_of(const UdpConfig& config,

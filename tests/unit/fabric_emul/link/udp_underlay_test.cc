@@ -4,17 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sched.h>
-
-#include <cstdlib>
-#include <thread>
 
 #include "fabric_emul/underlay/udp_address.h"
 #include "link_world.h"
+#include "network_namespace.h"
 
 namespace splitnic::fabric::udp_underlay_test {
 
 using namespace link_world;
+using support::in_namespace;
+using support::run;
 using ::testing::HasSubstr;
 
 std::unique_ptr<UdpUnderlay> open(const UdpConfig& config) {
@@ -312,56 +311,6 @@ TEST(UdpUnderlayTest, S000_39_ports_talk_without_gso) {
   UdpConfig config;
   config.segment = false;
   expect_ports_talk("127.0.0.1", config, false);
-}
-
-void run(const std::string& command) { EXPECT_EQ(std::system(command.c_str()), 0) << command; }
-
-// Runs `body` in a network namespace that ends with its thread: 10.9.9.1 on d0, and a neighbour
-// 10.9.9.2 behind it that swallows everything. False if there can be no such thing here.
-template <class Body>
-bool in_namespace(Body&& body) {
-  bool made = false;
-  std::thread([&] {
-    if (unshare(CLONE_NEWNET) != 0) return;
-    made = std::system(
-               "command -v tc >/dev/null && ip link add d0 type veth peer name d1 && "
-               "ip address add 10.9.9.1/24 dev d0 && ip link set d0 up && ip link set d1 up && "
-               "ip neigh add 10.9.9.2 lladdr 02:00:00:00:00:02 dev d0 nud permanent") == 0;
-    if (made) body();
-  }).join();
-  return made;
-}
-
-TEST(UdpUnderlayTest, path_mtu_is_that_of_the_way_out) {
-  const bool made = in_namespace([] {
-    run("ip address add fd00:9::1/64 dev d0 nodad");
-    UdpConfig config;
-    config.connect = "10.9.9.2:4791";
-    config.bind_device = "d0";
-    const auto client = open(config);
-    EXPECT_EQ(client->datagram_bytes_max(client->connected_to()), 1472U);
-    const auto batch = pattern(60000, 1);
-    const PeerAddress& to = client->connected_to();
-    EXPECT_EQ(client->send(to, batch, 1436), Underlay::SendStatus::kSent);
-    EXPECT_EQ(client->send(to, base::Bytes(batch).first(1473), 1473),
-              Underlay::SendStatus::kTooLong);
-    // A batch whose datagrams are all too long is reported, and segmenting stays in use.
-    EXPECT_EQ(client->send(to, batch, 1500), Underlay::SendStatus::kTooLong);
-    EXPECT_TRUE(client->segments());
-    run("ip link set d0 mtu 1400");
-    EXPECT_EQ(client->datagram_bytes_max(to), 1372U);
-    EXPECT_EQ(client->send(to, batch, 1436), Underlay::SendStatus::kTooLong);
-    EXPECT_EQ(client->send(to, batch, 1336), Underlay::SendStatus::kSent);
-    EXPECT_TRUE(client->segments());
-
-    const auto anyone = open({});
-    const auto v6 = UdpUnderlay::resolve("[fd00:9::2]:4791");
-    EXPECT_EQ(anyone->datagram_bytes_max(*v6), 1352U);
-    // Nowhere to go is like lost on the way.
-    EXPECT_EQ(anyone->send(*UdpUnderlay::resolve("[2001:db8::9]:4791"), batch, 1336),
-              Underlay::SendStatus::kRefused);
-  });
-  if (!made) GTEST_SKIP() << "needs root, ip and tc";
 }
 
 void expect_resumes_when_blocked(bool segment) {
