@@ -11,9 +11,13 @@ constexpr std::size_t kStrideMax = kBatchBytesMax;
 
 }  // namespace
 
+std::size_t PathMtu::carried(std::size_t datagram_bytes_max) const {
+  if (found_stride_ == 0) return datagram_bytes_max;
+  return std::min(datagram_bytes_max, found_stride_ + kSessionReserveBytes);
+}
+
 std::uint16_t PathMtu::offer(std::size_t datagram_bytes_max, std::size_t batch_bytes_max) const {
-  std::size_t datagram = datagram_bytes_max;
-  if (found_stride_ != 0) datagram = std::min(datagram, found_stride_ + kSessionReserveBytes);
+  const std::size_t datagram = carried(datagram_bytes_max);
   if (datagram < kSessionReserveBytes + kStrideOverhead + kMcpMin) return kMcpMin;
   const std::size_t stride =
       std::min({datagram - kSessionReserveBytes, kStrideMax, batch_bytes_max});
@@ -28,15 +32,16 @@ void PathMtu::expire(base::Time now) {
 }
 
 void PathMtu::set_mcp(std::uint16_t mcp) {
-  if (mcp != mcp_) probe_.start(mcp + kStrideOverhead);
   mcp_ = mcp;
+  if (profile_ != LinkProfile::kFull) set_probed(stride());
 }
 
 std::size_t PathMtu::full_stride(std::size_t datagram_bytes_max, std::size_t batch_bytes_max,
                                  std::size_t flit_payload_max) const {
   std::size_t bytes = stride();
-  if (is_wide_ && datagram_bytes_max > kSessionReserveBytes) {
-    bytes = std::max(bytes, std::min(datagram_bytes_max - kSessionReserveBytes, batch_bytes_max));
+  const std::size_t datagram = carried(datagram_bytes_max);
+  if (datagram > kSessionReserveBytes) {
+    bytes = std::max(bytes, std::min(datagram - kSessionReserveBytes, batch_bytes_max));
   }
   return std::max(bytes, kFlitHeaderBytes + flit_payload_max);
 }

@@ -1,7 +1,7 @@
 // The cell payload maximum (MCP) and the datagram length (stride) of one path: derived from what
-// the underlay reports, reduced by what probes find. A reduced result expires after path_known,
+// the underlay carries, reduced by what probes find. A reduced result expires after path_known,
 // so that the next INIT offers the full length again. Pure: time and nonces come in.
-// [L-33] docs/wire/flit.md#init
+// [L-33] docs/wire/flit.md#path-probes
 #pragma once
 
 #include <cstddef>
@@ -34,15 +34,17 @@ class PathMtu {
   // The stride in the speed and shm profiles.
   std::size_t stride() const { return mcp_ + kStrideOverhead; }
   // The stride in the full profile: as long as the path carries, so that a datagram holds many
-  // flits; if such datagrams do not arrive, as short as in the speed profile.
+  // flits.
   std::size_t full_stride(std::size_t datagram_bytes_max, std::size_t batch_bytes_max,
                           std::size_t flit_payload_max) const;
-  // No flit ever came through: the next attempt uses the other of the two full strides.
-  void change_full_stride() { is_wide_ = !is_wide_; }
 
-  // Probes, in the speed profile.
+  // Probes. Datagrams of up to this stride are sent from now on.
+  void set_probed(std::size_t stride) {
+    if (stride != probe_.full()) probe_.start(stride);
+  }
   base::Time deadline() const { return probe_.deadline(); }
   void on_full_sent(base::Time now) { probe_.on_full_sent(now); }
+  void probe_now(base::Time now) { probe_.hurry(now); }
   std::span<const PathProbe::Probe> on_time(base::Time now, base::Random& random) {
     return probe_.on_time(now, random);
   }
@@ -51,12 +53,14 @@ class PathMtu {
   bool take_narrowed(base::Time now);
 
  private:
+  // The datagrams that the path carries: of what the underlay does, what probes found.
+  std::size_t carried(std::size_t datagram_bytes_max) const;
+
   const LinkProfile profile_;
   const std::uint16_t mcp_wanted_;
   const base::Duration path_known_;
   PathProbe probe_;
   std::uint16_t mcp_ = 0;
-  bool is_wide_ = true;
   std::size_t found_stride_ = 0;  // result of probes; 0: no limit but the underlay's
   base::Time found_at_{};
 };

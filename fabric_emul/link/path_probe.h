@@ -1,9 +1,9 @@
-// Finds out whether datagrams of the full length still arrive, for paths that drop them silently
-// (ICMP blocked): a form of packetization layer path MTU discovery (RFC 8899). While such datagrams
-// are sent: rounds of one long and one short probe, to each of which the peer sends a short reply.
-// When only the short ones get replies, round after round, lengths between are tried too, and the
-// longest that gets a reply is what the path carries. One lost probe decides nothing.
-// Pure: time and nonces come in. [L-33] docs/wire/flit.md#init
+// Finds out whether datagrams of the full length arrive: a form of packetization layer path MTU
+// discovery (RFC 8899). A run is rounds of one long and one short probe, to each of which the peer
+// sends a short reply. When only the short ones get replies, round after round, lengths between are
+// tried too, and the longest that gets a reply is what the path carries. One lost probe decides
+// nothing, and neither does a report of the network (ICMP), which anybody can send: it only makes a
+// run begin at once. [H-6] Pure: time and nonces come in. [L-33] docs/wire/flit.md#path-probes
 #pragma once
 
 #include <array>
@@ -30,7 +30,12 @@ class PathProbe {
 
   // Datagrams of up to `full` bytes are sent from now on; forgets all probes.
   void start(std::size_t full);
+  std::size_t full() const { return full_; }
+  // A datagram of the full length was sent: a run begins soon.
   void on_full_sent(base::Time now);
+  // There is a reason to doubt the length: a run begins now and has shorter rounds, and one that
+  // has begun has shorter rounds from its next one on. The number of rounds is the same.
+  void hurry(base::Time now);
   base::Time deadline() const { return due_; }
   // Returns the probes to send now; the span is valid until the next call. REQUIRES
   // deadline() <= now.
@@ -48,7 +53,9 @@ class PathProbe {
   std::size_t full_ = 0;
   base::Time due_ = base::kNever;
   std::uint64_t nonce_ = 0;  // of the long probe; the others count from it. 0: idle
-  unsigned rounds_ = 0, missed_ = 0, searched_ = 0;
+  bool is_hurried_ = false;
+  unsigned rounds_ = 0;
+  unsigned missed_ = 0;        // rounds in which only the short probe got a reply
   std::uint32_t replied_ = 0;  // bit n: probe n
   std::optional<std::size_t> narrowed_;
   std::array<Probe, kProbesMax> out_{};

@@ -47,6 +47,13 @@ void Port::flush_queued(base::Time now) {
   flushing_.clear();
 }
 
+// The report does not name a peer, and may be forged.
+void Port::doubt_paths(base::Time now) {
+  for (auto& link : links_) {
+    if (link->up()) link->doubt_path(now);
+  }
+}
+
 bool Port::take_room() {
   bool found = false;
   for (auto& link : links_) found |= link->take_room();

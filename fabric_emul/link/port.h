@@ -61,6 +61,7 @@ class Port {
       f(static_cast<Link&>(*link), context_.received.cells());
       link->release_cells();
     }
+    if (context_.underlay.take_too_long_report()) doubt_paths(now);
     return taken > 0;
   }
 
@@ -108,6 +109,7 @@ class Port {
 
   // port.cc
   void flush_queued(base::Time now);
+  void doubt_paths(base::Time now);
 
   // Strangers get replies to HELLO and ANSWER from a bounded part of the thread's time: 10000 in a
   // second, and 256 at once. A host repeats what got no reply.

@@ -41,6 +41,7 @@ void PortLink::bring_up(base::Time now, LinkEvent event) {
   handshake_.on_alive();
   if (!handshake_.apply(event)) return;
   keep_alive_.on_sent(now);
+  doubt_path(now);  // it may be another path, or one that is narrower than the interface
   context_.call_at(deadline());
   context_.counters.add(LinkCounter::kUp);
   context_.observer.on_link_up(*this);
@@ -66,11 +67,9 @@ void PortLink::flush(base::Time now) {
   if (lanes_.is_open()) context_.call_at(deadline());
   const SendBatch::Outcome outcome = batch_.take_outcome();
   if (outcome.is_sent) keep_alive_.on_sent(now);
-  if (outcome.has_full_stride && context_.profile() == LinkProfile::kSpeed) {
-    path_.on_full_sent(now);
-    context_.call_at(path_.deadline());
-  }
-  if (outcome.is_too_long) on_narrowed();
+  if (outcome.has_full_stride && context_.profile() != LinkProfile::kShm) path_.on_full_sent(now);
+  context_.call_at(probes_at());
+  if (outcome.is_too_long) on_too_long(now);
 }
 
 bool PortLink::send_batch(base::Time now) {
@@ -86,22 +85,43 @@ bool PortLink::send_batch(base::Time now) {
   return true;
 }
 
+void PortLink::doubt_path(base::Time now) {
+  if (context_.profile() == LinkProfile::kShm) return;
+  path_.probe_now(now);
+  context_.call_at(probes_at());
+}
+
+// An interface that has become narrower is a fact. Any other cause of a refusal is a reason to
+// probe, and no more. [H-6]
+void PortLink::on_too_long(base::Time now) {
+  on_narrowed();
+  doubt_path(now);
+}
+
+// The interface is narrower, or probes found that the path is.
 void PortLink::on_narrowed() {
-  // Cells of any size pass in the full profile: they are cut into flits.
-  if (lanes_.is_open()) return set_full_stride();
   path_bytes_until_ = {};
-  const std::uint16_t mcp = own_mcp();
+  const std::size_t bytes = path_bytes();
+  if (lanes_.is_open()) {
+    // Cells of any size pass in the full profile: they are cut into flits.
+    const std::size_t before = batch_.stride();
+    set_full_stride(bytes);
+    if (batch_.stride() < before) context_.counters.add(LinkCounter::kNarrowed);
+    return;
+  }
+  const std::uint16_t mcp = mcp_of(bytes);
   if (mcp >= path_.mcp()) return;
   context_.counters.add(LinkCounter::kNarrowed);
   set_mcp(mcp);
   context_.observer.on_path_narrowed(*this);
 }
 
-void PortLink::set_full_stride() {
-  const std::size_t stride = path_.full_stride(context_.underlay.datagram_bytes_max(address()),
-                                               batch_.capacity(), lanes_.config().flit_payload_max);
+void PortLink::set_full_stride(std::size_t datagram_bytes_max) {
+  const std::size_t stride =
+      path_.full_stride(datagram_bytes_max, batch_.capacity(), lanes_.config().flit_payload_max);
   CHECK(stride <= batch_.capacity());
   batch_.set_stride(stride);
+  path_.set_probed(stride);
 }
 
 void PortLink::on_full_flit(base::Time now, const FlitView& flit) {
@@ -121,7 +141,7 @@ void PortLink::on_time(base::Time now) {
       on_speed_time(now);
   }
   if (now >= handshake_.next_hello()) send_hello(now);
-  if (up() && now >= path_.deadline()) send_probes(now);
+  if (up() && now >= probes_at()) send_probes(now);
 }
 
 void PortLink::on_speed_time(base::Time now) {
@@ -143,7 +163,6 @@ void PortLink::on_full_time(base::Time now) {
   if (batch_.is_blocked() && now < keep_alive_.silent_at()) return;
   lanes_.on_time(now);
   if (!lanes_.is_up()) {
-    if (lanes_.is_fruitless()) path_.change_full_stride();
     return take_down(now, LinkEvent::kEnded, "flit ACK timeout");
   }
   queue();
@@ -153,11 +172,12 @@ base::Time PortLink::deadline() const {
   const base::Time hello = handshake_.next_hello();
   if (!up()) return hello;
   if (lanes_.is_open()) {
-    return std::min(batch_.is_blocked() ? keep_alive_.silent_at() : lanes_.deadline(), hello);
+    return std::min(
+        {batch_.is_blocked() ? keep_alive_.silent_at() : lanes_.deadline(), hello, probes_at()});
   }
   const bool may_doubt = is_client() && !handshake_.is_hello_pending();
   return std::min({keep_alive_.idle_at(), keep_alive_.silent_at(),
-                   may_doubt ? keep_alive_.doubt_at() : base::kNever, hello, path_.deadline()});
+                   may_doubt ? keep_alive_.doubt_at() : base::kNever, hello, probes_at()});
 }
 
 void PortLink::send_idle(base::Time now) {

@@ -58,6 +58,9 @@ class PortLink final : public Link {
   // Before anything else is sent to this address.
   void abort_claim() { batch_.abort_claim(); }
 
+  // There is a reason to probe the path now. [H-6]
+  void doubt_path(base::Time now);
+
   // Timers.
   void on_time(base::Time now);
   base::Time deadline() const;
@@ -71,14 +74,18 @@ class PortLink final : public Link {
   void on_speed_time(base::Time now);
   void on_full_time(base::Time now);
   void send_idle(base::Time now);
+  // A probe that the underlay does not take would look like one that the path lost.
+  base::Time probes_at() const { return batch_.is_blocked() ? base::kNever : path_.deadline(); }
+  void on_too_long(base::Time now);
   void on_narrowed();
-  void set_full_stride();
+  void set_full_stride(std::size_t datagram_bytes_max);
 
   // port_link_init.cc
   void send_init(const Init& init, std::size_t datagram_bytes = 0);
   Init make_init(InitStep step, std::uint16_t mcp) const;
-  std::uint16_t own_mcp() const;
-  std::uint16_t recent_mcp(base::Time now);
+  std::size_t path_bytes() const;
+  std::size_t recent_path_bytes(base::Time now);
+  std::uint16_t mcp_of(std::size_t datagram_bytes_max) const;
   bool sends_in_memory(const PeerAddress& to) const;
   void send_hello(base::Time now);
   void send_probes(base::Time now);
@@ -88,7 +95,8 @@ class PortLink final : public Link {
   void on_bye(base::Time now, const Init& init);
   void on_probe(base::Time now, const Init& init);
   void set_mcp(std::uint16_t mcp);
-  void start_lanes(base::Time now, const Init& init, std::uint64_t nonce);
+  void start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
+                   std::size_t datagram_bytes_max);
 
   // How long what the underlay reported of the path is used while the peer repeats INIT.
   static constexpr base::Duration kPathBytesKnown = std::chrono::seconds(1);
@@ -103,7 +111,7 @@ class PortLink final : public Link {
   };
 
   KeepAlive keep_alive_;
-  std::size_t path_bytes_ = 0;  // of a datagram, as the underlay reported
+  std::size_t path_bytes_ = 0;  // recent_path_bytes()
   base::Time path_bytes_until_{};
   Offer offer_;
 };

@@ -15,18 +15,20 @@ Init PortLink::make_init(InitStep step, std::uint16_t mcp) const {
   return handshake_.addressed(context_.terms.state(step, mcp));
 }
 
-std::uint16_t PortLink::own_mcp() const {
-  return path_.offer(context_.underlay.datagram_bytes_max(address()),
-                     context_.underlay.batch_bytes_max());
-}
+std::size_t PortLink::path_bytes() const { return context_.underlay.datagram_bytes_max(address()); }
 
 // The same, at the price of a few system calls per second, however often the peer asks. [M-5]
-std::uint16_t PortLink::recent_mcp(base::Time now) {
+std::size_t PortLink::recent_path_bytes(base::Time now) {
   if (now >= path_bytes_until_) {
-    path_bytes_ = context_.underlay.datagram_bytes_max(address());
+    path_bytes_ = path_bytes();
     path_bytes_until_ = now + kPathBytesKnown;
   }
-  return path_.offer(path_bytes_, context_.underlay.batch_bytes_max());
+  return path_bytes_;
+}
+
+// The MCP to offer on a path of such datagrams.
+std::uint16_t PortLink::mcp_of(std::size_t datagram_bytes_max) const {
+  return path_.offer(datagram_bytes_max, context_.underlay.batch_bytes_max());
 }
 
 bool PortLink::sends_in_memory(const PeerAddress& to) const {
@@ -40,10 +42,11 @@ void PortLink::set_mcp(std::uint16_t mcp) {
   batch_.set_stride(path_.stride());
 }
 
-void PortLink::start_lanes(base::Time now, const Init& init, std::uint64_t nonce) {
+void PortLink::start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
+                           std::size_t datagram_bytes_max) {
   if (context_.profile() != LinkProfile::kFull) return;
   lanes_.start(now, context_.terms.agree(init), nonce, is_client());
-  set_full_stride();
+  set_full_stride(datagram_bytes_max);
 }
 
 // Listening side.
@@ -63,14 +66,15 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   const unsigned own_lid = context_.config.lid_base + 1U;
   handshake_.adopt(init, Lid(static_cast<std::uint16_t>(own_lid)),
                    Lid(static_cast<std::uint16_t>(own_lid + 1 + slot_)));
-  const std::uint16_t mcp = recent_mcp(now);
+  const std::size_t bytes = recent_path_bytes(now);
+  const std::uint16_t mcp = mcp_of(bytes);
   if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max));
   Init ready = make_init(InitStep::kReady, mcp);
   ready.echo = init.nonce;
   context_.crc_terms.state(ready, payload_crc());
   send_init(ready);
   if (is_repeated) return;
-  start_lanes(now, init, init.nonce);
+  start_lanes(now, init, init.nonce, bytes);
   bring_up(now, LinkEvent::kReady);
 }
 
@@ -90,15 +94,15 @@ void PortLink::send_hello(base::Time now) {
   const base::Duration wait_max =
       is_known ? 2 * context_.config.hello_min : context_.config.hello_max;
   send_init(handshake_.hello(now, context_.random, wait_max,
-                             context_.terms.state(InitStep::kHello, own_mcp())));
+                             context_.terms.state(InitStep::kHello, mcp_of(path_bytes()))));
 }
 
 void PortLink::on_challenge(base::Time now, const Init& init) {
   if (!handshake_.is_challenge(init)) {
     return context_.counters.add(LinkCounter::kRxDropChallenge);
   }
-  Init proof = handshake_.on_challenge(init, context_.random,
-                                       context_.terms.state(InitStep::kAnswer, own_mcp()));
+  Init proof = handshake_.on_challenge(
+      init, context_.random, context_.terms.state(InitStep::kAnswer, mcp_of(path_bytes())));
   context_.crc_terms.offer(proof, sends_in_memory(address()));
   offer_ = {init.instance, proof.payload_crc};
   send_init(proof);
@@ -115,8 +119,9 @@ void PortLink::on_ready(base::Time now, const Init& init) {
   if (handshake_.is_another_instance(init)) end_old_instance();
   handshake_.adopt(init, init.offered_lid, init.lid);
   set_payload_crc(*payload_crc);
-  set_mcp(std::min(own_mcp(), init.mcp_max));
-  start_lanes(now, init, init.echo);
+  const std::size_t bytes = path_bytes();
+  set_mcp(std::min(mcp_of(bytes), init.mcp_max));
+  start_lanes(now, init, init.echo, bytes);
   bring_up(now, LinkEvent::kReady);
 }
 

@@ -169,6 +169,47 @@ TEST(SimFaults, L_33_a_path_that_swallows_long_datagrams) {
   EXPECT_TRUE(violations.empty()) << violations.front();
 }
 
+// The path carries less than its interfaces from the start: the pair that is made meanwhile is
+// replaced before there is any traffic.
+TEST(SimFaults, L_33_a_path_narrower_than_its_interfaces) {
+  WorldConfig config;
+  config.seed = 33;
+  config.faults.delay = 50us;
+  World world(config);
+  for (fabric::FaultUnderlay* path : {&world.host_path(), &world.iou_path()}) {
+    path->drop_sent([](base::Bytes datagram) { return datagram.size() > 1300; });
+  }
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.counter("host.pair.ups") == 2; }));
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected() && world.quiet(); }));
+  world.mark();
+  send_both_ways(world, 500ms);
+  EXPECT_TRUE(world.run_until(2s, [&] { return world.all_arrived(); }));
+  EXPECT_EQ(world.counter("host.pair.ups"), 2U);
+  const auto violations = world.violations();
+  EXPECT_TRUE(violations.empty()) << violations.front();
+}
+
+// Forged reports all the time, on both sides: no pair ends and no frame is lost.
+TEST(SimFaults, H_6_reports_of_a_narrow_path_end_no_session) {
+  WorldConfig config;
+  config.seed = 6;
+  config.faults.delay = 50us;
+  World world(config);
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  for (int i = 0; i < 400; ++i) {
+    world.host_path().report_too_long();
+    world.iou_path().report_too_long();
+    send_both_ways(world, 5ms);
+  }
+  EXPECT_TRUE(world.run_until(2s, [&] { return world.all_arrived(); }));
+  EXPECT_EQ(world.counter("link.path_narrowed"), 0U);
+  EXPECT_EQ(world.counter("host.pair.ups"), 1U);
+  EXPECT_EQ(world.counter("host.tx.lost"), 0U);
+  EXPECT_EQ(world.counter("iou.to_host.lost"), 0U);
+  const auto violations = world.violations();
+  EXPECT_TRUE(violations.empty()) << violations.front();
+}
+
 // One way becomes narrow, and the other way later: the pair of the first time has cells that pass
 // both ways, so it stays.
 TEST(SimFaults, L_33_a_path_that_narrows_one_way_after_the_other_costs_one_pair) {

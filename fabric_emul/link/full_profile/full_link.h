@@ -49,8 +49,6 @@ class FullLink {
   void on_time(base::Time now);
   base::Time deadline() const;
   const FlitSender& sender() const { return sender_; }
-  // No DATA flit was acknowledged since start().
-  bool is_fruitless() const { return sender_.retry().is_fruitless(); }
 
  private:
   void go_down();

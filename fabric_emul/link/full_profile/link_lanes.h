@@ -40,8 +40,6 @@ class LinkLanes final : private CellSink {
   bool is_lane_open(std::uint8_t vl) const { return (config().lanes_mask >> vl & 1) != 0; }
   base::Time deadline() const { return link_->deadline(); }
   void on_time(base::Time now) { link_->on_time(now); }
-  // No DATA flit of this link was ever acknowledged.
-  bool is_fruitless() const { return link_->is_fruitless(); }
 
   // Returns room for a cell, or nothing if the lane is full.
   base::MutableBytes reserve(std::uint8_t vl, std::size_t cell_bytes);

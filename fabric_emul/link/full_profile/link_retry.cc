@@ -31,7 +31,6 @@ void RetrySender::start(Lsn first) {
   first_ = next_ = resend_ = first;
   refused_ = first - 1U;
   failures_ = 0;
-  is_fruitless_ = true;
   is_timing_ = times_resend_ = timed_out_ = false;
 }
 
@@ -77,7 +76,6 @@ bool RetrySender::on_ack(base::Time now, Lsn ack) {
   if (gained <= 0) return gained > -static_cast<std::int32_t>(window_) - 1;  // an older one
   if (gained > next_ - first_) return false;
   room_ = std::min(window_, room_ + static_cast<std::size_t>(gained));
-  is_fruitless_ = false;
   first_ = next_first;
   if (before(resend_, first_)) resend_ = first_;
   failures_ = 0;

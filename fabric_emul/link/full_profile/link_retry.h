@@ -42,8 +42,6 @@ class RetrySender {
   bool has_resend() const {
     return resend_ != next_ && static_cast<std::size_t>(resend_ - first_) < room_;
   }
-  // No flit sent since start() was acknowledged.
-  bool is_fruitless() const { return is_fruitless_ && !empty(); }
   // The number of flits that may be in flight: halved by each failure, so that a bad path carries
   // few retransmissions and cells wait in their queue pairs instead.
   std::size_t room_now() const { return room_; }
@@ -74,7 +72,6 @@ class RetrySender {
   Lsn first_{1}, next_{1}, resend_{1};
   std::size_t room_;
   unsigned failures_ = 0;
-  bool is_fruitless_ = true;
   base::Time progress_{};
   Lsn refused_{0};  // LSN that the last LNAK requested; a second such LNAK is a copy
 

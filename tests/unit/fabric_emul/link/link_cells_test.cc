@@ -306,6 +306,23 @@ TEST(LinkCellsTest, a_path_that_narrows_is_reported_and_smaller_cells_pass) {
   EXPECT_EQ(p.a.cells, Cells{pattern(1320, 8)});
 }
 
+// The interface is as wide as before, so the refusal may follow from what anybody can send.
+TEST(LinkCellsTest, H_6_a_refusal_alone_narrows_nothing_and_has_the_path_probed_at_once) {
+  Pair p;
+  p.b.port.on_time(p.now);
+  p.pump();
+  p.b.port.on_time(p.now + 50ms);
+  ASSERT_GT(p.b.port.deadline(), p.now + 60ms) << "the run that follows INIT is over";
+  p.recorder.result = Underlay::SendStatus::kTooLong;
+  ASSERT_TRUE(write(p.link(), pattern(1420, 1)));
+  p.b.port.flush(p.now + 60ms);
+  EXPECT_EQ(p.b.count(LinkCounter::kTxDropTooLong), 1U);
+  EXPECT_EQ(p.b.count(LinkCounter::kNarrowed), 0U);
+  EXPECT_THAT(p.b.watch.events, ElementsAre("up"));
+  EXPECT_EQ(p.link().mcp(), 1364);
+  EXPECT_EQ(p.b.port.deadline(), p.now + 60ms);
+}
+
 TEST(LinkCellsTest, cells_of_the_old_instance_never_reach_the_new_one) {
   Pair p;
   ASSERT_TRUE(write(p.a.link(), pattern(64, 1)));  // waits at a for the old instance of b

@@ -92,7 +92,11 @@ TEST(LinkUpTest, deadline_is_the_next_thing_to_do) {
   w.listener_at.set_plugged(true);
   w.run(100ms, 100ms);
   ASSERT_TRUE(w.b->link().up());
-  EXPECT_EQ(w.b->port.deadline(), w.clock.now() + 200ms);
+  EXPECT_EQ(w.b->port.deadline(), w.clock.now()) << "the path is probed first";
+  w.run(50ms, 50ms);
+  EXPECT_EQ(w.b->port.deadline(), w.clock.now() + 50ms) << "then the replies count";
+  w.run(50ms, 50ms);
+  EXPECT_EQ(w.b->port.deadline(), w.clock.now() + 100ms) << "200 ms after the link was up";
 }
 
 }  // namespace splitnic::fabric::link_keepalive_test

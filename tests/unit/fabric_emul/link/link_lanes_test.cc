@@ -355,6 +355,7 @@ TEST(LinkLanes, S000_45_a_blocked_path_is_waited_for_without_a_spin) {
   for (const bool comes_back : {true, false}) {
     World w({.batch_queue_max = 4}, full(config_of(0xA, 100, true)), full(config_of(0xB, 200)));
     w.connect();
+    w.run(100ms);  // the probes that follow INIT
     Link& link = w.b->link();
     Port& port = w.b->port;
     Cells sent;

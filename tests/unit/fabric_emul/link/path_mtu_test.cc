@@ -55,15 +55,18 @@ TEST(PathMtuTest, the_full_profile_offers_256_unless_asked) {
   EXPECT_EQ(PathMtu{config_of(LinkProfile::kFull, 512)}.offer(1472, kBatch), 512);
 }
 
-TEST(PathMtuTest, full_stride_is_the_datagram_s_until_no_flit_comes_through) {
+TEST(PathMtuTest, full_stride_is_the_datagram_s_until_probes_find_less) {
   PathMtu path{config_of(LinkProfile::kFull)};
   path.set_mcp(256);
+  path.set_probed(1436);
   EXPECT_EQ(path.full_stride(1472, kBatch, 128), 1436U);
   EXPECT_EQ(path.full_stride(65507, 9000, 128), 9000U);
   EXPECT_EQ(path.full_stride(1472, kBatch, 4000), 4016U) << "a flit always fits";
-  path.change_full_stride();
-  EXPECT_EQ(path.full_stride(1472, kBatch, 128), 328U);
-  path.change_full_stride();
+  base::Time now = kStart;
+  ASSERT_TRUE(probe(path, 1300, now));
+  EXPECT_EQ(path.full_stride(1472, kBatch, 128), 1196U);
+  EXPECT_EQ(path.offer(1472, kBatch), 256);
+  path.forget();
   EXPECT_EQ(path.full_stride(1472, kBatch, 128), 1436U);
 }
 
