@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""A peer without good intentions, and a reader of the log that does not read.
+"""A peer without good intentions, a forger of reports, and a reader of the log that does not read.
 
   stranger.py flap ADDRESS PORT SECONDS   attaches a link by an honest INIT, then takes it down and up again as often as it
                                           can (bye, hello); prints how often. docs/wire/flit.md, INIT
+  stranger.py report FROM PORT TO PORT SECONDS
+                                          reports to FROM, 100 times per second, that the path of its datagrams to TO has
+                                          an MTU of 68 (ICMP, fragmentation needed), over IPv6 of 1280 (packet too
+                                          big); prints how often
   stranger.py unread PROGRAM [ARGUMENT]   becomes the program, with a full pipe as stderr that nobody reads
 """
 import fcntl
@@ -61,6 +65,33 @@ def flap(address, port, seconds):
     print(count)
 
 
+def checksum(packet):  # RFC 1071
+    total = sum(struct.unpack(f">{len(packet) // 2}H", packet))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def report(source, source_port, target, target_port, seconds):
+    family = socket.AF_INET6 if ":" in source else socket.AF_INET
+    ends = socket.inet_pton(family, source) + socket.inet_pton(family, target)
+    udp = struct.pack(">HHHH", int(source_port), int(target_port), 1480, 0)
+    if family == socket.AF_INET:
+        s = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        quoted = struct.pack(">BBHHHBBH", 0x45, 0, 1500, 0, 0x4000, 64, socket.IPPROTO_UDP, 0) + ends + udp
+        packet = struct.pack(">BBHHH", 3, 4, 0, 0, 68) + quoted
+        packet = packet[:2] + struct.pack(">H", checksum(packet)) + packet[4:]
+    else:
+        s = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)  # the kernel computes the checksum
+        packet = struct.pack(">BBHI", 2, 0, 0, 1280) + struct.pack(">IHBB", 6 << 28, 1480, socket.IPPROTO_UDP, 64) + ends + udp
+    count, end = 0, time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        s.sendto(packet, (source, 0))
+        count += 1
+        time.sleep(0.01)
+    print(count)
+
+
 def unread(*command):
     reading, writing = os.pipe()
     flags = fcntl.fcntl(writing, fcntl.F_GETFL)
@@ -77,4 +108,4 @@ def unread(*command):
 
 
 if __name__ == "__main__":
-    {"flap": flap, "unread": unread}[sys.argv[1]](*sys.argv[2:])
+    {"flap": flap, "report": report, "unread": unread}[sys.argv[1]](*sys.argv[2:])

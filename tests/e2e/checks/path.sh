@@ -1,0 +1,178 @@
+# shellcheck shell=bash
+# The path between the programs carries less than their interfaces, or somebody reports that it does.
+
+# make_stranger: $ns_stranger reaches the fabric's addresses of both, by a wire to each.
+make_stranger() {
+  local n=0 ns address
+  ns_stranger=sn$$-s
+  host_namespace "$ns_stranger" || fail "no namespace"
+  for ns in "$ns_host" "$ns_iou"; do
+    n=$((n + 1))
+    veth_between "$ns_stranger" "to$n" "$ns" other0 || fail "no wire"
+    ip -n "$ns_stranger" addr add "10.98.$n.9/24" dev "to$n"
+    ip -n "$ns_stranger" addr add "fd98:$n::9/64" dev "to$n" nodad
+    ip -n "$ns" addr add "10.98.$n.1/24" dev other0
+    ip -n "$ns" addr add "fd98:$n::1/64" dev other0 nodad
+    for address in "10.99.0.$n/32 via 10.98.$n.1" "fd99::$n/128 via fd98:$n::1"; do
+      # shellcheck disable=SC2086
+      ip -n "$ns_stranger" route add $address || fail "no route to $address"
+    done
+  done
+}
+
+# forged_reports HOST UNIT MTU: a stranger reports to both ends, all the time, that a path is as narrow as there can be.
+# MTU is what the kernel makes of that for everybody else.
+forged_reports() {
+  local host=$1 unit=$2 forged=$3 port who
+  make_stranger
+  port=$(port_of_host)
+  [ -n "$port" ] || fail "the host has no connected socket"
+  start reports_to_unit "$ns_stranger" "$python" -B "$e2e/stranger.py" report "$unit" "${iou_address##*:}" "$host" "$port" 4
+  start reports_to_host "$ns_stranger" "$python" -B "$e2e/stranger.py" report "$host" "$port" "$unit" "${iou_address##*:}" 4
+  start pings_to_host "$ns_lan" ping -q -i 0.005 -c 600 -s 1400 10.77.0.1
+  ping_all "$ns_host" 10.77.0.2 600 0.005 -s 1400
+  wait_until 10 process_ended "${pid_of[pings_to_host]}" || fail "the pings do not end"
+  stop pings_to_host || fail "pings to the host are lost: $(cat "$work/pings_to_host.log")"
+  grep -q " 0% packet loss" "$work/pings_to_host.log" || fail "pings to the host are lost: $(cat "$work/pings_to_host.log")"
+  # The reports did reach the kernels.
+  in_ns "$ns_iou" ip route get "$host" | has -E "mtu (lock )?$forged" || fail "the unit's kernel did not take the reports"
+  in_ns "$ns_host" ip route get "$unit" | has -E "mtu (lock )?$forged" || fail "the host's kernel did not take the reports"
+  for who in reports_to_unit reports_to_host; do
+    wait_until 10 process_ended "${pid_of[$who]}" || fail "the stranger does not end"
+    stop $who || fail "the stranger failed: $(cat "$work/$who.log")"
+    echo "$who: $(cat "$work/$who.log")"
+  done
+  files_both_ways 4
+  for who in host iou; do
+    equal "paths narrowed and datagrams too long, at the $who" \
+      "$(counters $who link.path_narrowed link.tx.drop.too_long)" "0 0"
+  done
+  equal "pairs made, frames lost to the LAN" "$(counters host host.pair.ups host.tx.lost)" "1 0"
+  equal "frames lost to the host" "$(counter iou iou.to_host.lost)" 0
+  # A host that starts while the kernel has the report begins with the whole length, too.
+  stop host TERM
+  start_host
+  nic_up
+  cells_are_whole
+}
+
+# The port that the host's socket of queue 0 sends from.
+port_of_host() {
+  in_ns "$ns_host" ss -Hun | awk -v to=":${iou_address##*:}" '{
+    for (i = 2; i <= NF; i++) if (substr($i, length($i) - length(to) + 1) == to) { port = $(i - 1); sub(".*:", "", port); print port; exit }
+  }'
+}
+
+# Both ends use cells as long as the interface carries, or --cell allows.
+cells_are_whole() {
+  local who
+  for who in host iou; do
+    ask $who show --json | "$python" -c 'import json, sys
+found = json.load(sys.stdin)["links"][0]["cell_bytes"]
+assert found >= int(sys.argv[1]), found' "$(host_option --cell 1344)" || fail "the $who has short cells"
+  done
+}
+
+check_forged_reports() {
+  bring_up
+  forged_reports 10.99.0.1 10.99.0.2 552
+}
+
+check_forged_reports_keyed() {
+  # shellcheck source=keys.sh
+  . "$e2e/checks/keys.sh"
+  make_keys
+  keyed
+  check_forged_reports
+}
+
+check_forged_reports_ipv6() {
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_host" addr add fd99::1/64 dev fab0 nodad
+  ip -n "$ns_iou" addr add fd99::2/64 dev fab0 nodad
+  iou_address='[fd99::2]:7471'
+  start_iou && start_host
+  nic_up
+  forged_reports fd99::1 fd99::2 1280
+}
+
+# routed MTU: the host and the unit with a router each, whose wire between them carries packets of MTU bytes.
+routed() {
+  ns_host=sn$$-a ns_iou=sn$$-b ns_lan=sn$$-c
+  ns_routers=("sn$$-r" "sn$$-q")
+  local ns
+  for ns in "$ns_host" "$ns_iou" "$ns_lan" "${ns_routers[@]}"; do host_namespace "$ns" || fail "no namespace"; done
+  veth_between "$ns_host" fab0 "${ns_routers[0]}" near && veth_between "${ns_routers[0]}" far "${ns_routers[1]}" far "$1" &&
+    veth_between "${ns_routers[1]}" near "$ns_iou" fab0 && veth_between "$ns_iou" lan0 "$ns_lan" lan0 || fail "no wires"
+  silence_interface "$ns_iou" lan0
+  ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
+  ip -n "$ns_host" addr add 10.99.0.1/24 dev fab0
+  ip -n "$ns_iou" addr add 10.99.2.2/24 dev fab0
+  ip -n "${ns_routers[0]}" addr add 10.99.0.254/24 dev near
+  ip -n "${ns_routers[0]}" addr add 10.99.1.1/24 dev far
+  ip -n "${ns_routers[1]}" addr add 10.99.1.2/24 dev far
+  ip -n "${ns_routers[1]}" addr add 10.99.2.254/24 dev near
+  ip -n "$ns_host" route add 10.99.2.0/24 via 10.99.0.254
+  ip -n "$ns_iou" route add 10.99.0.0/24 via 10.99.2.254
+  ip -n "${ns_routers[0]}" route add 10.99.2.0/24 via 10.99.1.2
+  ip -n "${ns_routers[1]}" route add 10.99.0.0/24 via 10.99.1.1
+  for ns in "${ns_routers[@]}"; do in_ns "$ns" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'; done
+  iou_address=10.99.2.2:7471
+}
+
+# narrow_middle MTU: from now on.
+narrow_middle() {
+  local ns
+  for ns in "${ns_routers[@]}"; do ip -n "$ns" link set far mtu "$1"; done
+}
+
+long_ping() { in_ns "$1" ping -q -c 1 -W 0.3 -s 1472 "$2"; }
+
+# The path is narrow from the start, and becomes narrower: both are found, and TCP crosses.
+through_routers() {
+  local began
+  iou_options=(--cell 1364) host_options=(--cell 1364)  # smaller ones may fit all the same
+  start_iou && start_host
+  began=$(milliseconds)
+  nic_up
+  within "long frames to the LAN" 3000 long_ping "$ns_host" 10.77.0.2
+  within "long frames to the host" 3000 long_ping "$ns_lan" 10.77.0.1
+  echo "after $(($(milliseconds) - began)) ms in all"
+  counts host link.path_narrowed 1 || fail "the host did not notice"
+  counts iou link.path_narrowed 1 || fail "the unit did not notice"
+  [ "$(counter host host.pair.ups)" -le 3 ] || fail "$(counter host host.pair.ups) pairs"
+  files_both_ways 4
+  throughput 1
+  narrow_middle 1000
+  in_ns "$ns_host" ping -q -i 0.05 -s 1472 -w 2 10.77.0.2 >/dev/null
+  within "long frames after it has become narrower" 2000 long_ping "$ns_host" 10.77.0.2
+  within "long frames to the host after it has become narrower" 2000 long_ping "$ns_lan" 10.77.0.1
+  files_both_ways 4
+}
+
+check_routers() {
+  routed 1300
+  through_routers
+  kernel_has_report || fail "no router reported anything: nothing is shown"
+}
+
+check_silent_routers() {
+  local ns
+  routed 1300
+  for ns in "${ns_routers[@]}"; do ip -n "$ns" rule add ipproto icmp blackhole || fail "the routers report"; done
+  through_routers
+  ! kernel_has_report || fail "a router reported: nothing is shown"
+}
+
+# The host's kernel has a path MTU that a router reported.
+kernel_has_report() { [[ "$(in_ns "$ns_host" ip route get 10.99.2.2)" == *" mtu "* ]]; }
+
+check_routers_full_profile() {
+  iou_options=(--link-profile full) host_options=(--link-profile full)
+  routed 1300
+  start_iou && start_host
+  nic_up
+  within "long frames" 3000 long_ping "$ns_host" 10.77.0.2
+  files_both_ways 4
+  counts host link.path_narrowed 1 || fail "the host did not notice"
+}
