@@ -56,6 +56,8 @@ class FramePort {
   // kernel's buffer are not subject to fair queueing, so the buffer is kept short while the port is
   // shared. No frame is taken or lost; frames in the buffer stay there.
   virtual void share_output(bool /*is_shared*/) {}
+  // Returns true if share_output() needs CAP_NET_ADMIN to restore the whole buffer.
+  virtual bool needs_privilege_to_share() const { return false; }
 
   // Whether the kernel gives this queue frames, of a port with several; the others get those of its
   // flows meanwhile. An additional queue of a TAP starts without. Frames that wait in a queue that

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "lan_bridge/ports/packet_socket.h"
 
 namespace splitnic::lan {
 
@@ -62,6 +63,17 @@ PortState CapturePort::state() {
     }
   }
   return now;
+}
+
+// Not by pcap_stats(), which opens files of the interface that the program has no use for.
+std::uint64_t CapturePort::kernel_drops() const {
+  tpacket_stats stats{};
+  socklen_t bytes = sizeof stats;
+  // Reading the statistics resets them.
+  if (::getsockopt(capture_fd(), SOL_PACKET, PACKET_STATISTICS, &stats, &bytes) == 0) {
+    kernel_drops_ += stats.tp_drops;
+  }
+  return kernel_drops_;
 }
 
 void CapturePort::set_send_buffer(std::size_t bytes) {

@@ -16,6 +16,7 @@
 #include "lan_bridge/ports/fabric_filter.h"
 #include "lan_bridge/ports/fanout.h"
 #include "lan_bridge/ports/link_port.h"
+#include "lan_bridge/ports/packet_socket.h"
 #include "lan_bridge/ports/vnet_sender.h"
 
 namespace splitnic::lan {
@@ -39,6 +40,9 @@ class CapturePort : public LinkPort {
   PortState state() override;
   void share_output(bool is_shared) override {
     set_send_buffer(is_shared ? send_buffer_.shared : send_buffer_.alone);
+  }
+  bool needs_privilege_to_share() const override {
+    return !may_set_send_buffer(send_buffer_.alone);
   }
 
  protected:
@@ -79,6 +83,7 @@ class CapturePort : public LinkPort {
   // Replaces the filter that the kernel applies to captured frames.
   virtual base::Status attach_filter(std::vector<sock_filter> program) = 0;
   virtual int capture_fd() const = 0;
+  std::uint64_t kernel_drops() const override;
   // Drops what an observer captured before it accepted no frame: another queue has it, too.
   virtual void discard_captured() {}
   base::Status join(FanoutGroup& group);
@@ -87,6 +92,7 @@ class CapturePort : public LinkPort {
 
   std::vector<FabricEndpoint> exclude_;
   SendBuffer send_buffer_;
+  mutable std::uint64_t kernel_drops_ = 0;
   bool is_send_cut_logged_ = false;
   bool is_in_group_ = false;
   MacAddress filtered_mac_{};  // the NIC's, as the filter has it

@@ -1,5 +1,6 @@
 #include "lan_bridge/ports/file_port.h"
 
+#include <fcntl.h>
 #include <pcap/pcap.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -59,14 +60,25 @@ FilePort::FilePort(const FileOptions& options, base::Clock& clock)
   state_.mac = options.mac;
 }
 
+// The file is opened once, for its user may not open it again later: each pass reads it through a
+// duplicate, from the start.
 base::Status FilePort::open_in() {
+  const std::string what = "reading the capture " + options_.in;
+  if (!in_file_.valid()) in_file_.reset(::open(options_.in.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!in_file_.valid()) return base::Error::from_errno(what, errno);
+  base::UniqueFd pass(::fcntl(in_file_.get(), F_DUPFD_CLOEXEC, 0));
+  std::FILE* const stream = pass.valid() ? ::fdopen(pass.get(), "rb") : nullptr;
+  if (stream == nullptr) return base::Error::from_errno(what, errno);
+  ::lseek(pass.release(), 0, SEEK_SET);  // a pipe has one pass
   char text[PCAP_ERRBUF_SIZE] = "";
-  in_.reset(pcap_open_offline_with_tstamp_precision(options_.in.c_str(), PCAP_TSTAMP_PRECISION_NANO,
-                                                    text));
-  if (!in_) return base::Error(std::string("reading the capture ") + text);
+  in_.reset(pcap_fopen_offline_with_tstamp_precision(stream, PCAP_TSTAMP_PRECISION_NANO, text));
+  if (!in_) {
+    std::fclose(stream);
+    return base::Error(what + ": " + text);
+  }
   if (pcap_datalink(in_.get()) != DLT_EN10MB) {
     in_.reset();
-    return base::Error("reading the capture " + options_.in + ": its frames are not Ethernet");
+    return base::Error(what + ": its frames are not Ethernet");
   }
   return {};
 }

@@ -70,6 +70,7 @@ class FilePort final : public FramePort {
   FileOptions options_;
   base::Clock& clock_;
   PortState state_;
+  base::UniqueFd in_file_;
   std::unique_ptr<pcap, Closer> in_;  // null: replayed to its end
   std::unique_ptr<pcap, Closer> out_format_;
   std::unique_ptr<pcap_dumper, Closer> out_;

@@ -158,14 +158,4 @@ ssize_t PacketPort::receive(base::MutableBytes room, base::MutableBytes& frame) 
   return n;
 }
 
-std::uint64_t PacketPort::kernel_drops() const {
-  tpacket_stats stats{};
-  socklen_t bytes = sizeof stats;
-  // Reading the statistics resets them.
-  if (::getsockopt(fd_.get(), SOL_PACKET, PACKET_STATISTICS, &stats, &bytes) == 0) {
-    kernel_drops_ += stats.tp_drops;
-  }
-  return kernel_drops_;
-}
-
 }  // namespace splitnic::lan

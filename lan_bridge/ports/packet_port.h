@@ -49,15 +49,12 @@ class PacketPort final : public CapturePort {
   void set_receive_buffer();
   base::Status attach_filter(std::vector<sock_filter> program) override;
   int capture_fd() const override { return fd_.get(); }
-  std::uint64_t kernel_drops() const override;
-
   ssize_t receive(base::MutableBytes room, base::MutableBytes& frame);
 
   base::UniqueFd fd_;
   PacketOptions options_;
   VnetForm form_;
   bool is_promiscuous_ = false;
-  mutable std::uint64_t kernel_drops_ = 0;
 };
 
 }  // namespace splitnic::lan

@@ -60,4 +60,9 @@ std::size_t set_buffer(int fd, int forced, int option, std::size_t bytes) {
   return static_cast<std::size_t>(got);
 }
 
+bool may_set_send_buffer(std::size_t bytes) {
+  const base::UniqueFd any(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return any.valid() && set_buffer(any.get(), SO_SNDBUF, SO_SNDBUF, bytes) >= bytes;
+}
+
 }  // namespace splitnic::lan

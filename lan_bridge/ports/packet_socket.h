@@ -56,5 +56,7 @@ bool set_option(int fd, int level, int option, const T& value) {
 // CAP_NET_ADMIN, with `option` up to the limit of the system. `bytes` and the result are what the
 // kernel accounts, which is twice the value of the option.
 std::size_t set_buffer(int fd, int forced, int option, std::size_t bytes);
+// Whether a socket gets a send buffer of these bytes without CAP_NET_ADMIN (net.core.wmem_max).
+bool may_set_send_buffer(std::size_t bytes);
 
 }  // namespace splitnic::lan

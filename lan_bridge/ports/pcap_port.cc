@@ -183,9 +183,4 @@ bool PcapPort::inject(base::Bytes frame) {
   }
 }
 
-std::uint64_t PcapPort::kernel_drops() const {
-  pcap_stat stats{};
-  return pcap_stats(handle_.get(), &stats) == 0 ? stats.ps_drop : 0;
-}
-
 }  // namespace splitnic::lan

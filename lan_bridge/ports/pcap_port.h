@@ -64,7 +64,6 @@ class PcapPort final : public CapturePort {
   base::Status attach_filter(std::vector<sock_filter> program) override;
   int capture_fd() const override;
   void discard_captured() override;
-  std::uint64_t kernel_drops() const override;
   bool send_one(base::Bytes frame) override;
   bool inject(base::Bytes frame);
 

@@ -72,6 +72,23 @@ void give_up_net_admin() {
   ASSERT_EQ(::syscall(SYS_capset, &header, data), 0);
 }
 
+// The unit keeps CAP_NET_ADMIN for such ports.
+TEST(SendBufferTest, M_9_a_port_needs_privilege_to_share_beyond_the_limit_of_the_system) {
+  on_veth([] {
+    constexpr std::size_t kHuge = 1U << 30;
+    constexpr std::size_t kTiny = 64U << 10;
+    const auto huge = *PacketPort::open({.interface = "va", .send_buffer = {kHuge, kTiny}});
+    EXPECT_TRUE(huge->needs_privilege_to_share());
+    const auto tiny = *PacketPort::open({.interface = "va", .send_buffer = {2 * kTiny, kTiny}});
+    EXPECT_FALSE(tiny->needs_privilege_to_share());
+    give_up_net_admin();
+    tiny->share_output(true);
+    EXPECT_EQ(send_buffer_of(*tiny), static_cast<int>(kTiny));
+    tiny->share_output(false);
+    EXPECT_EQ(send_buffer_of(*tiny), static_cast<int>(2 * kTiny)) << "as it promised";
+  });
+}
+
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
