@@ -9,6 +9,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -42,7 +43,7 @@ class ControlThread::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  base::Status start(const std::string& path) {
+  base::Status open(const std::string& path) {
     boost::system::error_code error;
     signals_.add(SIGTERM, error);
     if (!error) signals_.add(SIGINT, error);
@@ -53,7 +54,18 @@ class ControlThread::Impl {
     if (!server) return server.error();
     server_ = *std::move(server);
     wait_for_signal();
-    thread_ = std::thread([this] { io_.run(); });
+    return {};
+  }
+  base::Status start(std::function<void()> first) {
+    try {
+      thread_ = std::thread([this, first = std::move(first)] {
+        first();
+        io_.run();
+      });
+    } catch (const std::system_error& error) {
+      return base::Error("creating the control thread: " + std::string(error.what()) +
+                         ": raise the limit of threads");
+    }
     return {};
   }
 
@@ -93,16 +105,19 @@ class ControlThread::Impl {
   std::thread thread_;
 };
 
-base::Result<std::unique_ptr<ControlThread>> ControlThread::start(const std::string& socket_path,
-                                                                  CommandQueue& data_queue,
-                                                                  RequestHandler handler) {
+base::Result<std::unique_ptr<ControlThread>> ControlThread::open(const std::string& socket_path,
+                                                                 CommandQueue& data_queue,
+                                                                 RequestHandler handler) {
   auto impl = std::make_unique<Impl>(data_queue, std::move(handler));
-  if (auto started = impl->start(socket_path); !started) return started.error();
+  if (auto opened = impl->open(socket_path); !opened) return opened.error();
   return std::unique_ptr<ControlThread>(new ControlThread(std::move(impl)));
 }
 
 ControlThread::ControlThread(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ControlThread::~ControlThread() = default;
+base::Status ControlThread::start(std::function<void()> first) {
+  return impl_->start(std::move(first));
+}
 bool ControlThread::stop_requested() const { return impl_->stop_requested(); }
 int ControlThread::stop_fd() const { return impl_->stop_fd(); }
 void ControlThread::request_stop() { impl_->request_stop(); }

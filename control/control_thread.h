@@ -4,6 +4,7 @@
 // polls.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,12 +16,15 @@ namespace splitnic::control {
 
 class ControlThread {
  public:
-  // The socket exists when this returns. `handler` runs inside data_queue.run(), and may keep its
-  // reply function and call it later. The queue outlives this object.
-  static base::Result<std::unique_ptr<ControlThread>> start(const std::string& socket_path,
-                                                            CommandQueue& data_queue,
-                                                            RequestHandler handler);
-  // Closes the queue, removes the socket and joins the thread.
+  // The socket exists when this returns; clients and signals wait until start(). `handler` runs
+  // inside data_queue.run(), and may keep its reply function and call it later. The queue outlives
+  // this object.
+  static base::Result<std::unique_ptr<ControlThread>> open(const std::string& socket_path,
+                                                           CommandQueue& data_queue,
+                                                           RequestHandler handler);
+  // Creates the thread, which calls `first` before anything else. Once.
+  base::Status start(std::function<void()> first = [] {});
+  // Closes the queue, removes the socket and joins the thread, if there is one.
   ~ControlThread();
   ControlThread(const ControlThread&) = delete;
   ControlThread& operator=(const ControlThread&) = delete;

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "control/daemon/daemon.h"
+#include "control/daemon/stamps.h"
 #include "control/identity.h"
+#include "control/sandbox/sandbox.h"
 #include "host_module/worker.h"
 #include "lan_bridge/ports/port_factory.h"
 #include "lan_bridge/ports/tap_port.h"
@@ -30,6 +32,7 @@ class HostDaemon final : public control::Daemon {
   std::size_t workers() const override { return workers_.size(); }
   control::Worker& worker(std::size_t queue) override { return *workers_[queue]; }
   base::Status open() override;
+  control::sandbox::Needs needs() const override;
 
   HostWorker& add_worker();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
@@ -67,6 +70,20 @@ base::Status HostDaemon::open() {
   }
   workers_.front()->lead(std::move(followers));
   return {};
+}
+
+// The user changes the interface through the program, and its addresses are read from /proc.
+control::sandbox::Needs HostDaemon::needs() const {
+  using control::sandbox::FileRight;
+  control::sandbox::Needs needs;
+  if (options_.is_tap()) {
+    needs.changes_interfaces = true;
+    needs.folders.push_back({"/proc", FileRight::kRead});
+  }
+  if (options_.common.keys.are_given()) {
+    needs.folders.push_back({control::state_folder(), FileRight::kReplace});
+  }
+  return needs;
 }
 
 base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max) {

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
+#include "control/sandbox/sandbox.h"
 #include "iou_module/worker.h"
 #include "lan_bridge/ports/port_factory.h"
 
@@ -25,6 +27,8 @@ class IouDaemon final : public control::Daemon {
   std::size_t workers() const override { return workers_.size(); }
   control::Worker& worker(std::size_t queue) override { return *workers_[queue]; }
   base::Status open() override;
+  control::sandbox::Needs needs() const override;
+  bool changes_interfaces() const;
 
   void add_worker();
   std::uint32_t queues_of_endpoints() const;
@@ -52,6 +56,27 @@ base::Status IouDaemon::open() {
                        *queues_);
   }
   return {};
+}
+
+control::sandbox::Needs IouDaemon::needs() const {
+  control::sandbox::Needs needs;
+  needs.changes_interfaces = changes_interfaces();
+  needs.accepts_shm = std::ranges::any_of(options_.listen, &control::Endpoint::is_shm);
+  if (needs.accepts_shm) {
+    needs.folders.push_back({control::shm_folder(), control::sandbox::FileRight::kRemove});
+  }
+  return needs;
+}
+
+// The send buffer of a NIC shrinks and grows with the number of its hosts (LanNic::share_output()).
+bool IouDaemon::changes_interfaces() const {
+  if (options_.follows_lan_mtu) return true;
+  if (options_.max_hosts == 1) return false;
+  IouWorker& first = *workers_.front();
+  for (std::size_t i = 0; i < first.ports(); ++i) {
+    if (first.port(i).needs_privilege_to_share()) return true;
+  }
+  return false;
 }
 
 std::uint32_t IouDaemon::queues_of_endpoints() const {

@@ -5,16 +5,18 @@
 
 #include "base/log.h"
 #include "control/daemon/echo_run.h"
+#include "control/sandbox/refused_calls.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::control {
 namespace {
 
-// The threads of all queues share the log.
-void add_log_counters(Snapshot& snapshot) {
+// The threads of all queues share the log and the sandbox.
+void add_process_counters(Snapshot& snapshot) {
   const base::LogDrops drops = base::log_drops();
   snapshot.counters.emplace_back("log.drop.limit", drops.limit);
   snapshot.counters.emplace_back("log.drop.blocked", drops.blocked);
+  snapshot.counters.emplace_back("sandbox.drop.call", sandbox::refused_calls());
 }
 
 }  // namespace
@@ -25,7 +27,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
     case Command::kStats: {
       const auto into = std::make_shared<Collection>(Collection{request, std::move(reply)});
       into->all = report();
-      add_log_counters(into->all);
+      add_process_counters(into->all);
       if (!others_.empty()) set_queue(into->all, 0);
       return collect(into, 0);
     }

@@ -48,6 +48,8 @@ base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& co
   return open_udp(std::move(udp), config);
 }
 
+std::string shm_folder() { return fabric::shm_directory(); }
+
 base::Result<fabric::Underlay*> Carriers::add(Carrier carrier, const std::string& name) {
   carriers_.push_back(std::move(carrier));
   fabric::Underlay* const underlay = carriers_.back().underlay.get();

@@ -34,6 +34,9 @@ struct Carrier {
 base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& config);
 base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& config);
 
+// Returns the folder of the sockets at which shm:// meets.
+std::string shm_folder();
+
 class Carriers {
  public:
   // `clock` outlives this. `capture_path` "": no capture.

@@ -144,6 +144,16 @@ base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
   return {};
 }
 
+void add_security_options(CLI::App& app, CommonArguments& into, const std::string& group) {
+  add_key_options(app, into.keys, group);
+  app.add_flag("--insecure-lab", into.is_insecure_lab,
+               "Allow UDP without keys, on loopback too (shm needs none)")
+      ->group(group);
+  app.add_flag("--no-sandbox", into.has_no_sandbox,
+               "Keep all privileges and system calls while running, to look for a fault")
+      ->group(group);
+}
+
 }  // namespace
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
@@ -209,10 +219,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
       ->group(group);
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
-  add_key_options(app, into.keys, group);
-  app.add_flag("--insecure-lab", into.is_insecure_lab,
-               "Allow UDP without keys, on loopback too (shm needs none)")
-      ->group(group);
+  add_security_options(app, into, group);
   app.add_option("--send-threshold", into.send_threshold,
                  "In rdma mode, send frames of up to N bytes (" +
                      std::to_string(kSendThresholdMax) + " at most) by Send (default 0: none)")
@@ -256,6 +263,7 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   out.has_no_gso = typed.has_no_gso;
   out.predicts_headers = !typed.has_no_header_prediction;
   out.is_insecure_lab = typed.is_insecure_lab;
+  out.has_no_sandbox = typed.has_no_sandbox;
   out.capture_path = typed.capture;
   return out;
 }

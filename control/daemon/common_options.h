@@ -43,6 +43,7 @@ struct CommonOptions {
   bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
   bool predicts_headers = true;
   bool is_insecure_lab = false;
+  bool has_no_sandbox = false;
   KeyOptions keys;
   std::string control_path;
   std::string log_level;     // of base::kLogLevels
@@ -66,6 +67,7 @@ struct CommonArguments {
   bool has_no_gso = false;
   bool has_no_header_prediction = false;
   bool is_insecure_lab = false;
+  bool has_no_sandbox = false;
   std::string send_threshold = "0";
   KeyArguments keys;
 };

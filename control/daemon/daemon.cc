@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
+#include <latch>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -35,6 +37,11 @@ std::optional<fabric::SipKey> key_for(fabric::PayloadCrcMode mode) {
   return std::nullopt;
 }
 
+base::Status with_advice(base::Status status) {
+  if (status) return status;
+  return status.error().within("the sandbox, which --no-sandbox leaves out");
+}
+
 }  // namespace
 
 Daemon::Daemon(std::string program, const CommonOptions& common)
@@ -45,10 +52,10 @@ Daemon::Daemon(std::string program, const CommonOptions& common)
 }
 
 base::Status Daemon::start() {
-  auto control = ControlThread::start(common_.control_path, worker(0).commands(),
-                                      [this](const Request& request, ReplyFunction reply) {
-                                        worker(0).admin().handle(request, std::move(reply));
-                                      });
+  auto control = ControlThread::open(common_.control_path, worker(0).commands(),
+                                     [this](const Request& request, ReplyFunction reply) {
+                                       worker(0).admin().handle(request, std::move(reply));
+                                     });
   if (!control) return control.error();
   control_ = *std::move(control);
   if (auto opened = open(); !opened) return opened;
@@ -57,7 +64,27 @@ base::Status Daemon::start() {
     others.push_back({&worker(i).commands(), &worker(i).admin()});
   }
   worker(0).admin().set_others(std::move(others));
-  return {};
+  return give_up_privileges();
+}
+
+sandbox::Needs Daemon::all_needs() const {
+  sandbox::Needs all = needs();
+  const std::string folder = std::filesystem::path(common_.control_path).parent_path();
+  all.folders.push_back({folder.empty() ? "." : folder, sandbox::FileRight::kRemove});
+  return all;
+}
+
+base::Status Daemon::give_up_privileges() {
+  if (common_.has_no_sandbox) {
+    base::log_warn("--no-sandbox: the program keeps its privileges while it runs");
+  } else if (!sandbox::kIsBuilt) {
+    base::log_info("this build, for tests, has no sandbox");
+  }
+  return has_sandbox() ? with_advice(sandbox::give_up_privileges(all_needs())) : base::Status();
+}
+
+base::Status Daemon::filter_calls() const {
+  return has_sandbox() ? with_advice(sandbox::filter_calls(all_needs())) : base::Status();
 }
 
 int Daemon::run() {
@@ -66,41 +93,67 @@ int Daemon::run() {
     control_.reset();
     return 1;
   }
-  notify_ready();
   run_workers();
   control_.reset();
   return has_failed_ ? 1 : 0;
 }
 
+// Every thread has begun before the system calls are filtered, since its beginning takes some that
+// are not allowed later, and does its work after that.
 void Daemon::run_workers() {
   const auto queues = static_cast<std::uint32_t>(workers());
   const Processors bound = processors_to_bind(common_, queues);
   const bool never_sleeps = may_busy_poll(common_, allowed_.size(), queues);
+  std::latch begun(queues);  // the control thread, and one of each queue but the main thread's
+  std::latch go(1);
+  const auto begin = [&](std::uint32_t queue) {
+    worker(queue).begin_thread(processor_of_queue(bound, queue));
+  };
   std::vector<std::thread> threads;
+  base::Status ready = control_->start([&] {
+    begun.count_down();
+    go.wait();
+  });
+  std::uint32_t created = ready ? 1 : 0;
   try {
-    for (std::size_t i = 1; i < queues; ++i) {
-      threads.emplace_back([&, i] { run_worker(i, bound, never_sleeps); });
+    for (std::uint32_t i = 1; i < queues && ready; ++i) {
+      threads.emplace_back([&, i] {
+        begin(i);
+        begun.count_down();
+        go.wait();
+        run_worker(i, never_sleeps);
+      });
+      ++created;
     }
   } catch (const std::system_error& error) {
-    base::log_error(process_.program + ": creating a data thread: " + error.what() +
-                    ": raise the limit of threads, or give a smaller --queues");
-    has_failed_ = true;
-    control_->request_stop();
+    ready = base::Error(std::string("creating a data thread: ") + error.what() +
+                        ": raise the limit of threads, or give a smaller --queues");
   }
-  run_worker(0, bound, never_sleeps);
+  begin(0);
+  begun.count_down(queues - created);
+  begun.wait();
+  if (ready) ready = filter_calls();
+  if (ready) {
+    notify_ready();
+  } else {
+    fail(ready.error());
+  }
+  go.count_down();
+  run_worker(0, never_sleeps);
   notify_stopping();
   for (std::thread& thread : threads) thread.join();
 }
 
 // Runs in the data thread of the queue.
-void Daemon::run_worker(std::size_t queue, const Processors& bound, bool never_sleeps) {
-  const auto processor = processor_of_queue(bound, static_cast<std::uint32_t>(queue));
-  const base::Status ended = worker(queue).run(*control_, processor, never_sleeps);
-  if (ended) return;
-  // Several queues find the same interface deleted: one line.
-  if (!has_failed_.exchange(true)) {
-    base::log_error(process_.program + ": " + ended.error().text());
+void Daemon::run_worker(std::size_t queue, bool never_sleeps) {
+  if (const base::Status ended = worker(queue).run(*control_, never_sleeps); !ended) {
+    fail(ended.error());
   }
+}
+
+// Several queues find the same interface deleted: one line.
+void Daemon::fail(const base::Error& error) {
+  if (!has_failed_.exchange(true)) base::log_error(process_.program + ": " + error.text());
   control_->request_stop();
 }
 

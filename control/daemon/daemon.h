@@ -1,7 +1,8 @@
 // The process of splitnic-host and splitnic-iou: the control thread, which owns signals and the
 // control socket, and the workers, one per queue. The main thread opens all of them and then is the
-// data thread of queue 0; each of the others gets a thread. A program derives from it and owns its
-// workers. Thread: the main thread.
+// data thread of queue 0; each of the others gets a thread. When everything is open the process
+// gives up its privileges (control/sandbox). A program derives from it and owns its workers.
+// Thread: the main thread.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include "control/daemon/common_options.h"
 #include "control/daemon/processors.h"
 #include "control/daemon/worker.h"
+#include "control/sandbox/sandbox.h"
 #include "control/values.h"
 
 namespace splitnic::control {
@@ -37,6 +39,8 @@ class Daemon {
   virtual Worker& worker(std::size_t queue) = 0;
   // Opens the frame ports and the fabric of as many queues as there can be, up to queues_wanted().
   virtual base::Status open() = 0;
+  // The rights that the program needs from then on; those of the control socket are added.
+  virtual sandbox::Needs needs() const { return {}; }
 
   const Process& process() const { return process_; }
   std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }
@@ -48,8 +52,13 @@ class Daemon {
 
  private:
   base::Status start();
+  bool has_sandbox() const { return sandbox::kIsBuilt && !common_.has_no_sandbox; }
+  sandbox::Needs all_needs() const;
+  base::Status give_up_privileges();
+  base::Status filter_calls() const;
   void run_workers();
-  void run_worker(std::size_t queue, const Processors& bound, bool never_sleeps);
+  void run_worker(std::size_t queue, bool never_sleeps);
+  void fail(const base::Error& error);
 
   const CommonOptions& common_;
   const Process process_;

@@ -36,11 +36,16 @@ void Stamps::reserve() {
   path_.clear();
 }
 
-std::string stamp_path(std::uint32_t queue) {
+std::string state_folder() {
   const char* const folders = std::getenv("STATE_DIRECTORY");
-  if (folders == nullptr || *folders == '\0') return "";
+  if (folders == nullptr) return "";
   const std::string all = folders;
-  return all.substr(0, all.find(':')) + "/stamp." + std::to_string(queue);
+  return all.substr(0, all.find(':'));
+}
+
+std::string stamp_path(std::uint32_t queue) {
+  const std::string folder = state_folder();
+  return folder.empty() ? "" : folder + "/stamp." + std::to_string(queue);
 }
 
 std::uint64_t milliseconds_since_1970() {

@@ -67,8 +67,7 @@ messaging::PairConfig Worker::pair_config(std::uint32_t queues) const {
   return config;
 }
 
-base::Status Worker::run(const ControlThread& control, std::optional<std::uint32_t> processor,
-                         bool never_sleeps) {
+void Worker::begin_thread(std::optional<std::uint32_t> processor) const {
   // The main thread keeps the name of the process.
   if (queue_ > 0)
     ::pthread_setname_np(::pthread_self(), ("queue-" + std::to_string(queue_)).c_str());
@@ -78,6 +77,9 @@ base::Status Worker::run(const ControlThread& control, std::optional<std::uint32
                      ": name processors that are online and allowed with --cpus");
     }
   }
+}
+
+base::Status Worker::run(const ControlThread& control, bool never_sleeps) {
   DataLoop loop(*this, adapter_, carriers_, control, commands_, clock_, never_sleeps);
   if (const auto interval = watchdog_interval(); interval && queue_ == 0) {
     loop.report_alive(*interval);

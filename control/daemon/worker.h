@@ -37,11 +37,12 @@ class Worker : public Module {
   CommandQueue& commands() { return commands_; }
   virtual Admin& admin() = 0;
 
-  // Runs the data loop until a stop is requested, and then stops the module. Binds the thread to
-  // `processor`, if there is one and the kernel allows it; that it does not is logged.
-  // REQUIRES that everything is open. An error: the loop ended by it.
-  base::Status run(const ControlThread& control, std::optional<std::uint32_t> processor,
-                   bool never_sleeps);
+  // The first call in the data thread: names it, and binds it to `processor`, if there is one and
+  // the kernel allows it; that it does not is logged.
+  void begin_thread(std::optional<std::uint32_t> processor) const;
+  // Runs the data loop until a stop is requested, and then stops the module. REQUIRES that
+  // everything is open. An error: the loop ended by it.
+  base::Status run(const ControlThread& control, bool never_sleeps);
 
  protected:
   // `common` outlives this. `limits` are those of the adapter.

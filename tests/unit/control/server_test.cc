@@ -36,10 +36,11 @@ Request set_request(const std::string& value) { return {Command::kSet, false, "m
 class Program {
  public:
   Program(const std::string& path, RequestHandler handler) {
-    auto started = ControlThread::start(path, queue_, std::move(handler));
+    auto started = ControlThread::open(path, queue_, std::move(handler));
     EXPECT_TRUE(started.has_value()) << (started ? "" : started.error().text());
     if (!started) return;
     control_ = *std::move(started);
+    EXPECT_TRUE(control_->start().has_value());
     data_ = std::thread([this] {
       while (!control_->stop_requested()) {
         pollfd entries[] = {{queue_.fd(), POLLIN, 0}, {control_->stop_fd(), POLLIN, 0}};
@@ -263,7 +264,8 @@ TEST(ServerTest, a_reply_after_the_end_is_harmless) {
 TEST(ServerTest, a_full_queue_is_reported) {
   const TempFolder folder;
   CommandQueue queue(1);
-  auto control = ControlThread::start(folder.path("a.sock"), queue, echo).value();
+  auto control = ControlThread::open(folder.path("a.sock"), queue, echo).value();
+  ASSERT_TRUE(control->start().has_value());
   ASSERT_TRUE(queue.post([] {}));  // nobody runs it
   auto client = Client::connect(folder.path("a.sock")).value();
   const Reply reply = client.ask(kShow, kPatience).value();
@@ -305,7 +307,7 @@ TEST(ServerTest, a_live_socket_is_not_taken) {
   const std::string path = folder.path("a.sock");
   Program program(path, echo);
   CommandQueue queue;
-  const auto second = ControlThread::start(path, queue, echo);
+  const auto second = ControlThread::open(path, queue, echo);
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error().text(), HasSubstr("another program listens on " + path));
   EXPECT_TRUE(Client::connect(path).value().ask(kShow, kPatience).has_value())
@@ -315,12 +317,12 @@ TEST(ServerTest, a_live_socket_is_not_taken) {
 TEST(ServerTest, what_is_no_socket_is_left_alone) {
   const TempFolder folder;
   CommandQueue queue;
-  const auto started = ControlThread::start(folder.path(), queue, echo);
+  const auto started = ControlThread::open(folder.path(), queue, echo);
   ASSERT_FALSE(started.has_value());
   EXPECT_THAT(started.error().text(), HasSubstr("is not a socket"));
   EXPECT_TRUE(std::filesystem::is_directory(folder.path()));
-  EXPECT_FALSE(ControlThread::start(folder.path(std::string(200, 'x')), queue, echo).has_value());
-  EXPECT_FALSE(ControlThread::start(folder.path("a/b/c.sock"), queue, echo).has_value());
+  EXPECT_FALSE(ControlThread::open(folder.path(std::string(200, 'x')), queue, echo).has_value());
+  EXPECT_FALSE(ControlThread::open(folder.path("a/b/c.sock"), queue, echo).has_value());
 }
 
 TEST(ServerTest, stop_leaves_the_file_of_a_successor) {
@@ -363,7 +365,8 @@ TEST(ClientTest, nobody_there_is_one_clear_line) {
 TEST(ClientTest, gives_up_in_time) {
   const TempFolder folder;
   CommandQueue queue;  // nobody runs it
-  auto control = ControlThread::start(folder.path("a.sock"), queue, echo).value();
+  auto control = ControlThread::open(folder.path("a.sock"), queue, echo).value();
+  ASSERT_TRUE(control->start().has_value());
   auto client = Client::connect(folder.path("a.sock")).value();
   const auto reply = client.ask(kShow, 50ms);
   ASSERT_FALSE(reply.has_value());

@@ -90,8 +90,8 @@ class EventUnderlay final : public fabric::Underlay {
 class DataLoopTest : public ::testing::Test {
  protected:
   DataLoopTest()
-      : control_(ControlThread::start(folder_.path("loop.sock"), commands_,
-                                      [](const Request&, const ReplyFunction& reply) { reply({}); })
+      : control_(ControlThread::open(folder_.path("loop.sock"), commands_,
+                                     [](const Request&, const ReplyFunction& reply) { reply({}); })
                      .value()) {}
 
   base::Status run(base::Clock& clock, bool never_sleeps = false) {
