@@ -1,5 +1,8 @@
 #include "control/server.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -71,11 +74,21 @@ class ClientOwner {
   virtual void on_closed(const std::shared_ptr<ServedClient>& client) = 0;
 };
 
+// The kernel has the user who connected, whatever the process has become since.
+bool is_trusted(Stream::socket& socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
+    return false;
+  }
+  return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
 // A connection of a client: length, request, reply, and the next request.
 class ServedClient : public std::enable_shared_from_this<ServedClient> {
  public:
   ServedClient(Stream::socket socket, std::weak_ptr<ClientOwner> owner)
-      : socket_(std::move(socket)), owner_(std::move(owner)) {}
+      : socket_(std::move(socket)), may_set_(is_trusted(socket_)), owner_(std::move(owner)) {}
 
   void read_length() {
     in_.resize(kLengthBytes);
@@ -116,12 +129,18 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   void on_body() {
     auto request = decode_request(in_);
     if (!request) return send({ReplyStatus::kBadRequest, "the request is malformed"}, true);
+    if (request->command == Command::kSet && !may_set_) {
+      return send(
+          {ReplyStatus::kRefused, "not permitted: only root and the user of the program set"},
+          false);
+    }
     if (const auto owner = owner_.lock()) {
       owner->on_request(shared_from_this(), *std::move(request));
     }
   }
 
   Stream::socket socket_;
+  const bool may_set_;
   std::weak_ptr<ClientOwner> owner_;
   std::string in_;
   std::string out_;

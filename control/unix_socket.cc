@@ -1,5 +1,7 @@
 #include "control/unix_socket.h"
 
+#include <fcntl.h>
+#include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,6 +11,9 @@
 #include <cerrno>
 #include <thread>
 #include <utility>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
 
 namespace splitnic::control {
 namespace {
@@ -55,6 +60,24 @@ base::Status clear_stale(const std::string& path, const Stream::endpoint& endpoi
     return base::Error::from_errno("removing the stale control socket " + path, errno);
   }
   return {};
+}
+
+// Without the group, or if this user may not give the file to it, the file stays private.
+void admit_group(const std::string& path) {
+  const group* const admitted = ::getgrnam(kControlGroup);
+  if (admitted == nullptr) return;
+  const base::UniqueFd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const std::string at = "/proc/self/fd/" + std::to_string(file.get());
+  constexpr uid_t kSameUser = static_cast<uid_t>(-1);
+  struct stat now {};
+  bool is_done = file.valid() && ::fstat(file.get(), &now) == 0;
+  if (is_done && now.st_gid != admitted->gr_gid) {  // a service has the group already
+    is_done = ::fchownat(file.get(), "", kSameUser, admitted->gr_gid, AT_EMPTY_PATH) == 0;
+  }
+  if (!is_done || ::chmod(at.c_str(), 0660) != 0) {
+    base::log_debug(
+        base::Error::from_errno("admitting the group splitnic to " + path, errno).text());
+  }
 }
 
 }  // namespace
@@ -112,6 +135,7 @@ base::Status SocketFile::listen(const std::string& path, Acceptor& acceptor) {
     ::unlink(path.c_str());
     return base::Error::from_errno("listening on the control socket " + path, error.value());
   }
+  admit_group(path);
   path_ = path;
   device_ = made.st_dev;
   inode_ = made.st_ino;

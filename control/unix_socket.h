@@ -1,4 +1,4 @@
-// The control socket's file: its address, its mode 0600, and stale files of programs that were
+// The control socket's file: its address, its owner and mode, and stale files of programs that were
 // killed.
 #pragma once
 
@@ -14,6 +14,8 @@ namespace splitnic::control {
 
 // Where programs make their sockets by default, as NAME.sock.
 inline constexpr const char* kControlFolder = "/run/splitnic";
+// Its members may connect, if the machine has this group.
+inline constexpr const char* kControlGroup = "splitnic";
 
 // An error: the path is empty or too long for a socket.
 base::Result<boost::asio::local::stream_protocol::endpoint> unix_endpoint(const std::string& path);
@@ -31,8 +33,9 @@ class SocketFile {
  public:
   using Acceptor = boost::asio::local::stream_protocol::acceptor;
 
-  // Opens, binds and listens. The file has mode 0600 from the beginning; its folder is made if it
-  // is missing. An error leaves nothing behind.
+  // Opens, binds and listens. The file has mode 0600 from the beginning, and then 0660 with the
+  // group kControlGroup, if there is one that the user may give it to. Its folder is made if it is
+  // missing. An error leaves nothing behind.
   base::Status listen(const std::string& path, Acceptor& acceptor);
   // Unlinks the file if nobody has put another in its place.
   void remove();
