@@ -21,6 +21,25 @@ verify_units() {
   echo "both units verified"
 }
 
+# systemd's own count of what a unit leaves open: 0.0 to 10.0.
+check_exposure() {
+  topology_three || fail "the test hosts cannot be made"
+  install_programs
+  local unit output
+  for unit in splitnic-host splitnic-iou; do
+    output=$(systemd-analyze security --no-pager --offline=true --threshold=20 "$units/$unit@.service" 2>&1) ||
+      fail "$unit is exposed: $output"
+    [[ $output != *ignoring* ]] || fail "$unit: $output"
+    tail -n 1 <<<"$output" | has "Overall exposure level for $unit" || fail "$unit: no exposure: $output"
+    tail -n 1 <<<"$output"
+    grep -q '^User=splitnic$' "$units/$unit@.service" || fail "$unit runs as root"
+  done
+  # A threshold that cannot be met shows that one is applied.
+  systemd-analyze security --no-pager --offline=true --threshold=5 "$units/$unit@.service" >/dev/null 2>&1 &&
+    fail "no threshold is applied"
+  grep -q '^u splitnic ' "$root/usr/local/lib/sysusers.d/splitnic.conf" || fail "nobody makes the user"
+}
+
 verify_pages() {
   local page program option output
   for program in splitnic splitnic-host splitnic-iou; do
@@ -51,11 +70,15 @@ under_manager() {
   wait_until 5 is_notified_of READY=1 "notify-$name" || fail "$name did not report READY=1"
 }
 
-check_installed() {
-  topology_three || fail "the test hosts cannot be made"
+install_programs() {
   root=$work/root
   DESTDIR=$root cmake --install "$bin/.." --prefix /usr/local >"$work/install.log" 2>&1 || fail "cmake --install"
   units=$(dirname "$(find "$root" -name 'splitnic-iou@.service')")
+}
+
+check_installed() {
+  topology_three || fail "the test hosts cannot be made"
+  install_programs
   bin=$root/usr/local/bin
   local program
   for program in splitnic splitnic-host splitnic-iou; do
