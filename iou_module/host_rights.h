@@ -1,0 +1,52 @@
+// The rights of one host at the I/O unit: which addresses and VLANs it may use, what it may receive
+// and send, and how much. They come from the hosts file (docs/hosts_file.md), or from the command
+// line for a host that is in no file. Plain values; a reload replaces them as a whole.
+// [H-1] [H-2] [M-1] [M-3] [M-4]
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/ip_address.h"
+#include "lan_bridge/frame/ethernet.h"
+
+namespace splitnic::iou {
+
+// Of VLAN ids 0 to 4094; 0 is an untagged frame or one with a priority tag.
+using VlanSet = std::bitset<4095>;
+
+struct HostRights {
+  // The name in logs, statistics and `show`. Empty: the one that the host states.
+  std::string name;
+  // NICs of the unit that it may use. Empty: all.
+  std::vector<std::uint32_t> nics;
+  // Addresses that only this host may have.
+  std::vector<lan::MacAddress> macs;
+  // How many other unicast addresses it may have at once, its MAC included. The LAN and other hosts
+  // must not use them.
+  std::uint32_t mac_count = 4;
+  // VLANs that its frames may be of, in both directions. Absent: all.
+  std::optional<VlanSet> vlans;
+  // The access VLAN that it cannot change. Absent: it may set one of its VLANs; 0: none.
+  std::optional<std::uint16_t> pvid;
+  bool may_sniff = false;  // promiscuous mode: it receives the frames of all others
+  bool may_forge = false;  // it sends from any source address, as a bridge does
+  // Queues, at least 1.
+  std::uint32_t queues_max = 8;
+  // Memory that the unit uses for it, in bytes, over all queues.
+  std::uint64_t memory_max = std::uint64_t{64} << 20;
+  // Per second, to the LAN and to other hosts. 0: no limit.
+  std::uint64_t bits_per_second = 0;
+  std::uint64_t frames_per_second = 0;
+  // Broadcast and multicast frames per second; copies for other hosts are not counted again.
+  std::uint64_t group_frames_per_second = 10000;
+  // Source addresses of its datagrams. Empty: all.
+  std::vector<control::Cidr> from;
+
+  friend bool operator==(const HostRights&, const HostRights&) = default;
+};
+
+}  // namespace splitnic::iou
