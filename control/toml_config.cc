@@ -1,8 +1,5 @@
 #include "control/toml_config.h"
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include <CLI/CLI.hpp>
 #include <istream>
 #include <iterator>
@@ -10,46 +7,49 @@
 #include <vector>
 
 #include "base/status.h"
+#include "control/toml.h"
 
 namespace splitnic::control {
 namespace {
 
 using Items = std::vector<CLI::ConfigItem>;
 
-base::Status add_value(CLI::ConfigItem& item, const toml::node& node) {
-  if (const auto* text = node.as_string()) {
-    item.inputs.push_back(text->get());
-  } else if (const auto* number = node.as_integer()) {
-    item.inputs.push_back(std::to_string(number->get()));
-  } else if (const auto* flag = node.as_boolean()) {
-    item.inputs.emplace_back(flag->get() ? "true" : "false");
-  } else {
-    return base::Error("'" + item.name +
-                       "' is neither a string, a whole number, a flag nor a list of them");
+base::Status add_value(CLI::ConfigItem& item, const TomlValue& value) {
+  switch (value.kind) {
+    case TomlValue::Kind::kText:
+      item.inputs.push_back(value.text);
+      return {};
+    case TomlValue::Kind::kNumber:
+      item.inputs.push_back(std::to_string(value.number));
+      return {};
+    case TomlValue::Kind::kFlag:
+      item.inputs.emplace_back(value.is_set ? "true" : "false");
+      return {};
+    case TomlValue::Kind::kList:
+    case TomlValue::Kind::kTable:
+    case TomlValue::Kind::kOther:
+      break;
   }
-  return {};
+  return error_at(value.at, "'" + item.name +
+                                "' is neither a string, a whole number, a flag nor a list of them");
 }
 
-base::Status add_values(CLI::ConfigItem& item, const toml::node& node) {
-  const auto* list = node.as_array();
-  if (list == nullptr) return add_value(item, node);
-  for (const toml::node& element : *list) {
+base::Status add_values(CLI::ConfigItem& item, const TomlValue& value) {
+  if (value.kind != TomlValue::Kind::kList) return add_value(item, value);
+  for (const TomlValue& element : value.inside) {
     if (auto added = add_value(item, element); !added) return added;
   }
   return {};
 }
 
 base::Result<Items> parse_items(const std::string& text) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    return base::Error("line " + std::to_string(parsed.error().source().begin.line) + ": " +
-                       std::string(parsed.error().description()));
-  }
+  const auto parsed = parse_toml(text);
+  if (!parsed) return parsed.error();
   Items found;
-  for (const auto& [key, node] : parsed.table()) {
+  for (const TomlValue& value : parsed->inside) {
     CLI::ConfigItem item;
-    item.name = std::string(key.str());
-    if (auto added = add_values(item, node); !added) return added.error();
+    item.name = value.name;
+    if (auto added = add_values(item, value); !added) return added.error();
     if (!item.inputs.empty()) found.push_back(std::move(item));
   }
   return found;

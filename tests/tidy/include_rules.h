@@ -101,7 +101,7 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
         "fabric_emul/session/aead_openssl.cc", "messaging/"}},
       {"libipsec-mb", std::regex("intel-ipsec-mb\\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
-      {"toml++", std::regex("toml\\+\\+/.*"), {"control/"}},
+      {"toml++", std::regex("toml\\+\\+/.*"), {"control/toml.cc"}},
   };
   return kRules;
 }

@@ -1,0 +1,78 @@
+// TOML as values with their places.
+#include "control/toml.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace splitnic::control {
+namespace toml_test {
+
+using Kind = TomlValue::Kind;
+
+std::string error_of(const std::string& text) {
+  const auto parsed = parse_toml(text);
+  return parsed ? "none" : parsed.error().text();
+}
+
+TEST(TomlTest, values_have_their_places_and_the_order_of_the_text) {
+  const auto parsed = parse_toml(
+      "z = \"ä\" # why\n"
+      "a = [1, true]\n"
+      "[t.\"u v\"]\n"
+      "  x = 1.5\n");
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  ASSERT_EQ(parsed->inside.size(), 3U);
+  const TomlValue& z = parsed->inside[0];
+  EXPECT_EQ(z.name, "z");
+  EXPECT_EQ(z.kind, Kind::kText);
+  EXPECT_EQ(z.text, "ä");
+  EXPECT_EQ(z.at.line, 1U);
+  EXPECT_EQ(z.at.column, 5U);
+  EXPECT_EQ(z.name_at.column, 1U);
+  const TomlValue& a = parsed->inside[1];
+  ASSERT_EQ(a.kind, Kind::kList);
+  ASSERT_EQ(a.inside.size(), 2U);
+  EXPECT_EQ(a.inside[0].number, 1);
+  EXPECT_EQ(a.inside[1].kind, Kind::kFlag);
+  EXPECT_TRUE(a.inside[1].is_set);
+  EXPECT_EQ(a.inside[1].at.column, 9U);
+  const TomlValue& t = parsed->inside[2];
+  ASSERT_EQ(t.kind, Kind::kTable);
+  const TomlValue& u = t.inside.at(0);
+  EXPECT_EQ(u.name, "u v");
+  EXPECT_EQ(u.name_at.line, 3U);
+  EXPECT_EQ(u.name_at.column, 4U);
+  EXPECT_EQ(u.inside.at(0).kind, Kind::kOther);
+  EXPECT_EQ(u.inside.at(0).at.line, 4U);
+  EXPECT_EQ(u.inside.at(0).at.column, 7U);
+}
+
+TEST(TomlTest, errors_have_line_and_column) {
+  EXPECT_TRUE(error_of("a = 1\nb = \n").starts_with("line 2, column 5: ")) << error_of("b = \n");
+  EXPECT_TRUE(error_of("a = 1\na = 2\n").starts_with("line 2, column "))
+      << error_of("a = 1\na = 2");
+  EXPECT_EQ(error_of(""), "none");
+}
+
+// Without the limits these exhaust the stack when they are read or freed.
+TEST(TomlTest, R_62_nesting_is_bounded) {
+  std::string names = "a";
+  for (int i = 0; i < 64; ++i) names += ".a";
+  EXPECT_EQ(error_of(names + " = 1\n"), "none");
+  EXPECT_EQ(error_of("\n" + names + ".a = 1\n"),
+            "line 2, column 130: more than 64 dots outside of strings in one line");
+  std::string deep = "a";
+  for (int i = 0; i < 250'000; ++i) deep += ".a";
+  for (const std::string& text :
+       {deep + " = 1\n", "[" + deep + "]\n", "x = {" + deep + " = 1}\n"}) {
+    EXPECT_TRUE(error_of(text).starts_with("line 1, column ")) << error_of(text);
+  }
+  EXPECT_NE(error_of("a = " + std::string(100'000, '[')), "none");
+  // Dots in strings and comments do not count.
+  EXPECT_EQ(error_of("a = \"\\\"" + std::string(100, '.') + "\"\nb = '\\'\n"), "none");
+  EXPECT_EQ(error_of("# " + std::string(100, '.') + "\na = 1\n"), "none");
+}
+
+}  // namespace toml_test
+}  // namespace splitnic::control
