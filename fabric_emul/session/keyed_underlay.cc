@@ -27,6 +27,16 @@ base::Result<PeerAddress> KeyedUnderlay::allow(const PeerConfig& peer) {
   return address_of(peer.key);
 }
 
+void KeyedUnderlay::end_session(const PublicKey& key) {
+  if (Peer* const peer = table_.by_key(key); peer != nullptr) peer->end_session();
+}
+
+std::optional<KeyedUnderlay::PeerView> KeyedUnderlay::view_of(const PublicKey& key) const {
+  const Peer* const peer = table_.by_key(key);
+  if (peer == nullptr) return std::nullopt;
+  return PeerView{peer->endpoint(), peer->agreed_at()};
+}
+
 bool KeyedUnderlay::has_session(const PeerAddress& peer) {
   const Peer* const known = table_.by_address(peer);
   return known != nullptr && known->has_session(clock_.now());
@@ -102,6 +112,10 @@ bool KeyedUnderlay::open_record(base::Time now, base::Bytes record, Received& op
   RecordKeys* const keys = peer == nullptr ? nullptr : peer->opening(index);
   if (keys == nullptr) {
     table_.counters().add(SessionCounter::kRxDropIndex);
+    return true;
+  }
+  if (peer->endpoint() != rest_.from && !table_.may_be_at(*peer, rest_.from)) {
+    table_.counters().add(SessionCounter::kRxDropAddress);
     return true;
   }
   if (opened_bytes_ > 0 && peer->address() != opened.from) return false;

@@ -31,6 +31,16 @@ class KeyedUnderlay final : public UnderlayDecorator {
 
   // See SessionTable. Returns the address that the peer has above.
   base::Result<PeerAddress> allow(const PeerConfig& peer);
+  // Forgets a peer and its keys; what arrives from it is dropped silently from now on.
+  void disallow(const PublicKey& key) { table_.disallow(key); }
+  // Ends the keys of a peer that stays allowed: it needs another handshake.
+  void end_session(const PublicKey& key);
+  struct PeerView {
+    std::optional<PeerAddress> endpoint;  // where it is, of the underlay below
+    std::optional<base::Time> agreed_at;  // when its keys became current
+  };
+  // Nothing if the key is not allowed.
+  std::optional<PeerView> view_of(const PublicKey& key) const;
   const PublicKey& public_key() const { return table_.public_key(); }
   // Whether records can be sent to this peer now.
   bool has_session(const PeerAddress& peer);

@@ -89,6 +89,14 @@ void Peer::change_to(base::Time now, std::unique_ptr<RecordKeys> keys) {
   previous_ = is_same_peer ? std::move(current_) : nullptr;
   previous_until_ = now + std::chrono::duration_cast<base::Time::duration>(config_.previous_kept);
   current_ = std::move(keys);
+  agreed_at_ = now;
+}
+
+void Peer::end_session() {
+  current_.reset();
+  previous_.reset();
+  next_.reset();
+  attempt_.reset();
 }
 
 void Peer::on_time(base::Time now) {

@@ -70,6 +70,11 @@ class Peer {
   // INITIATION with this stamp was accepted.
   void offer(std::uint64_t stamp, std::unique_ptr<RecordKeys> keys);
 
+  // When the current or last keys became current; nothing if there never were any.
+  const std::optional<base::Time>& agreed_at() const { return agreed_at_; }
+  // Ends all keys, and the attempt to get others.
+  void end_session();
+
   // Ends keys that are beyond their time.
   void on_time(base::Time now);
   // Returns when on_time(), or a new attempt, is due.
@@ -87,6 +92,7 @@ class Peer {
   bool is_initiator_;
   std::unique_ptr<RecordKeys> current_, previous_, next_;
   base::Time previous_until_{};
+  std::optional<base::Time> agreed_at_;
   base::Time heard_{};
   bool is_rekey_requested_ = false;
   std::optional<Attempt> attempt_;

@@ -52,6 +52,8 @@ struct SessionConfig {
   std::uint32_t cookies_per_second = 1000;
   std::uint32_t source_per_second = 20;  // of one address (IPv4), or one /64 (IPv6)
   std::uint32_t source_burst = 5;
+  // Returns whether the peer with this key may be at this address of the underlay. Empty: anywhere.
+  std::function<bool(const PublicKey& key, const PeerAddress& at)> may_be_at = {};
 };
 
 // A node that may have a session with this one.

@@ -24,6 +24,7 @@ enum class SessionCounter {
   kRxDropBudget,      // more key agreements or cookies than the limits allow
   kRxDropHandshake,   // INITIATION, RESPONSE or COOKIE that does not decrypt
   kRxDropUnknownKey,  // INITIATION of a key that is not allowed
+  kRxDropAddress,     // INITIATION or record of a peer that may not be there
   kRxDropStamp,       // INITIATION that is not newer than the last
   kRxDropTag,         // record that does not open
   kRxDropReplay,      // record that arrived before, or is too old
@@ -57,6 +58,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::session::SessionCounter> {
              "session.rx.drop.budget",
              "session.rx.drop.handshake",
              "session.rx.drop.unknown_key",
+             "session.rx.drop.address",
              "session.rx.drop.stamp",
              "session.rx.drop.tag",
              "session.rx.drop.replay",

@@ -32,6 +32,19 @@ base::Status SessionTable::allow(const PeerConfig& peer) {
   return {};
 }
 
+void SessionTable::disallow(const PublicKey& key) {
+  const auto found = peers_.find(key);
+  if (found == peers_.end()) return;
+  by_address_.erase(found->second->address());
+  last_ = nullptr;
+  peers_.erase(found);
+}
+
+Peer* SessionTable::by_key(const PublicKey& key) const {
+  const auto found = peers_.find(key);
+  return found == peers_.end() ? nullptr : found->second.get();
+}
+
 Peer* SessionTable::by_address(const PeerAddress& address) {
   if (last_ != nullptr && last_->address() == address) return last_;
   const auto found = by_address_.find(address);
@@ -77,11 +90,12 @@ void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress
   NoiseResponder noise(own_, prologue_for(own_.public_key));
   const auto key = noise.read_static(noise_bytes);
   if (!key) return counters_.add(SessionCounter::kRxDropHandshake);
-  const auto found = peers_.find(*key);
-  if (found == peers_.end() || found->second->is_initiator()) {
+  Peer* const found = by_key(*key);
+  if (found == nullptr || found->is_initiator()) {
     return counters_.add(SessionCounter::kRxDropUnknownKey);
   }
-  Peer& peer = *found->second;
+  Peer& peer = *found;
+  if (!may_be_at(peer, from)) return counters_.add(SessionCounter::kRxDropAddress);
   std::array<std::byte, kInitiationPayloadBytes> payload{};
   if (!noise.read_payload(noise_bytes, peer.keys().shared, payload)) {
     return counters_.add(SessionCounter::kRxDropHandshake);

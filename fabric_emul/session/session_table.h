@@ -38,6 +38,13 @@ class SessionTable {
   // Allows a peer. An error: its key is no point that a key can be agreed with, is our own, or is
   // there already.
   base::Status allow(const PeerConfig& peer);
+  // Forgets a peer with its keys: from now on its key is unknown. No effect on an unknown one.
+  void disallow(const PublicKey& key);
+  // Returns the peer with this key; nullptr if it is not allowed.
+  Peer* by_key(const PublicKey& key) const;
+  bool may_be_at(const Peer& peer, const PeerAddress& at) const {
+    return !config_.may_be_at || config_.may_be_at(peer.keys().peer, at);
+  }
 
   Peer* by_address(const PeerAddress& address);
   const Peer* by_address(const PeerAddress& address) const;
