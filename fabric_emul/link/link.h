@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -79,6 +80,8 @@ class Link {
   std::string peer_name() const { return context_.underlay.name_of(address()); }
   // The public key of a peer that the underlay authenticates, as text; "" without keys.
   std::string peer_key() const { return context_.underlay.key_of(address()); }
+  // The user that the peer runs as, where the kernel reports it (shm).
+  std::optional<std::uint32_t> peer_user() const { return context_.underlay.user_of(address()); }
   // The reason of the peer's last REFUSE; kNone once the link is up.
   InitReason refusal() const { return handshake_.refusal(); }
   std::size_t slot() const { return slot_; }  // 0 .. links_max-1, never changes

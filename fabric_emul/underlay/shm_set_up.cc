@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -36,12 +37,14 @@ base::UniqueFd new_socket() {
   return base::UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-bool is_trusted_user(int fd) {
+std::optional<std::uint32_t> user_at(int fd) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return false;
-  return peer.uid == ::geteuid() || peer.uid == 0;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return std::nullopt;
+  return peer.uid;
 }
+
+bool is_own_or_root(std::uint32_t user) { return user == ::geteuid() || user == 0; }
 
 }  // namespace
 
@@ -109,10 +112,26 @@ base::Status ShmUnderlay::listen() {
   }
   if (error != 0) return base::Error::from_errno("binding to " + path_, error);
   owns_path_ = true;
+  // Of named users the kernel reports who they are only once they have connected.
+  if (config_.users && ::chmod(path_.c_str(), 0666) != 0) {
+    return base::Error::from_errno("opening " + path_ + " to other users", errno);
+  }
   if (::listen(listener_.get(), kBacklog) != 0 || !watch(listener_.get(), kListenerKey)) {
     return base::Error::from_errno("listening at " + path_, errno);
   }
   return {};
+}
+
+bool ShmUnderlay::admits(std::uint32_t user) const {
+  if (!config_.users) return is_own_or_root(user);
+  return std::ranges::find(*config_.users, user) != config_.users->end();
+}
+
+void ShmUnderlay::set_users(std::vector<std::uint32_t> users) {
+  config_.users = std::move(users);
+  for (const auto& wire : wires_) {
+    if (!admits(wire->user)) wire->is_broken = true;
+  }
 }
 
 // Does nothing if there is no listener: the next send retries.
@@ -121,10 +140,9 @@ void ShmUnderlay::connect() {
   wire->number = kListenerNumber;
   wire->socket = new_socket();
   if (!wire->socket.valid() || connect_to(wire->socket.get(), path_) != 0) return;
-  if (!is_trusted_user(wire->socket.get())) {
-    counters_.add(ShmCounter::kRefusedUser);
-    return;
-  }
+  const auto user = user_at(wire->socket.get());
+  if (!user || !is_own_or_root(*user)) return counters_.add(ShmCounter::kRefusedUser);
+  wire->user = *user;
   if (watch(wire->socket.get(), wire->number)) wires_.push_back(std::move(wire));
 }
 
@@ -139,7 +157,8 @@ void ShmUnderlay::accept_all() {
 
 // Refused by closing the socket.
 void ShmUnderlay::accept_one(base::UniqueFd socket) {
-  if (!is_trusted_user(socket.get())) return counters_.add(ShmCounter::kRefusedUser);
+  const auto user = user_at(socket.get());
+  if (!user || !admits(*user)) return counters_.add(ShmCounter::kRefusedUser);
   if (wires_.size() >= config_.clients_max) return counters_.add(ShmCounter::kRefusedFull);
   auto memory = ShmSegment::make(config_.ring_bytes);
   if (!memory) return counters_.add(ShmCounter::kDropHandshake);
@@ -151,6 +170,7 @@ void ShmUnderlay::accept_one(base::UniqueFd socket) {
   do {  // numbers are not used twice, but for a wrap
     wire->number = last_number_ = last_number_ % 0x7FFFFFFF + 1;
   } while (find(wire->number) != nullptr);
+  wire->user = *user;
   wire->socket = std::move(socket);
   if (!watch(wire->socket.get(), wire->number)) return counters_.add(ShmCounter::kDropHandshake);
   attach(*wire, std::move(*segment));

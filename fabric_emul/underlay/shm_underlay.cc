@@ -47,7 +47,7 @@ void wake(int socket) {
 
 PeerAddress ShmUnderlay::listener_address() { return address_of(kListenerNumber); }
 
-ShmUnderlay::Wire* ShmUnderlay::find(std::uint32_t number) {
+ShmUnderlay::Wire* ShmUnderlay::find(std::uint32_t number) const {
   for (const auto& wire : wires_) {
     if (wire->number == number) return wire.get();
   }
@@ -248,6 +248,12 @@ std::string ShmUnderlay::name_of(const PeerAddress& peer) const {
   const std::uint32_t number = number_of(peer);
   if (number == kListenerNumber) return "shm://" + config_.name;
   return fmt::format("shm://{}#{}", config_.name, number);
+}
+
+std::optional<std::uint32_t> ShmUnderlay::user_of(const PeerAddress& peer) const {
+  const Wire* wire = find(number_of(peer));
+  if (wire == nullptr) return std::nullopt;
+  return wire->user;
 }
 
 }  // namespace splitnic::fabric

@@ -2,13 +2,13 @@
 // datagrams: no pool lies in the segment, and all that arrives is copied out of the ring once and
 // checked (shm_ring.h).
 //
-// The listener has a socket DIRECTORY/splitnic-NAME for programs of the same user. Each client gets
-// its own sealed segment (shm_segment.h) with a ring for each direction. The socket stays open: it
-// carries wake-ups (a byte; no eventfd, whose O_NONBLOCK the other side could clear), and its end
-// is the peer's end, which frees the segment. A connector whose listener ended reconnects with its
-// next send. Wake-ups go only to a side that sleeps (may_sleep()), so that nobody enters the kernel
-// while both are busy. Room after kBlocked makes fd() readable, too. Set-up in shm_set_up.cc.
-// Thread: one owner, the data thread.
+// The listener has a socket DIRECTORY/splitnic-NAME for programs of the same user, or of the users
+// that it names. Each client gets its own sealed segment (shm_segment.h) with a ring for each
+// direction. The socket stays open: it carries wake-ups (a byte; no eventfd, whose O_NONBLOCK the
+// other side could clear), and its end is the peer's end, which frees the segment. A connector
+// whose listener ended reconnects with its next send. Wake-ups go only to a side that sleeps
+// (may_sleep()), so that nobody enters the kernel while both are busy. Room after kBlocked makes
+// fd() readable, too. Set-up in shm_set_up.cc. Thread: one owner, the data thread.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,8 @@ struct ShmConfig {
   std::string directory = shm_directory();  // of the socket that both ends meet at
   std::size_t ring_bytes = 2 << 20;         // listener: each direction of each client
   std::size_t clients_max = 64;
+  // Listener: users that may connect; then every user may try. Absent: its own and root.
+  std::optional<std::vector<std::uint32_t>> users = {};
 };
 
 class ShmUnderlay final : public Underlay {
@@ -49,6 +51,9 @@ class ShmUnderlay final : public Underlay {
   // The address that a connector sends to.
   static PeerAddress listener_address();
   std::size_t clients() const { return wires_.size(); }
+  // Listener: from now on these users may connect. Those that may not any more lose their
+  // connection; what has been sent to them before still arrives.
+  void set_users(std::vector<std::uint32_t> users);
   std::uint64_t count(ShmCounter counter) const { return counters_[counter]; }
   const base::Counters<ShmCounter>& counters() const { return counters_; }
 
@@ -64,10 +69,12 @@ class ShmUnderlay final : public Underlay {
   std::size_t receive_buffer_bytes() const override { return config_.ring_bytes; }
   int fd() const override { return poll_.get(); }
   std::string name_of(const PeerAddress& peer) const override;
+  std::optional<std::uint32_t> user_of(const PeerAddress& peer) const override;
 
  private:
   struct Wire {
     std::uint32_t number = 0;
+    std::uint32_t user = 0;  // of the peer
     base::UniqueFd socket;
     std::unique_ptr<ShmSegment> segment;  // null: its descriptor has not arrived yet
     std::optional<ShmRing> in;
@@ -91,6 +98,7 @@ class ShmUnderlay final : public Underlay {
   explicit ShmUnderlay(const ShmConfig& config);
   base::Status listen();
   bool watch(int fd, std::uint32_t key);
+  bool admits(std::uint32_t user) const;
   void connect();
   void accept_all();
   void accept_one(base::UniqueFd socket);
@@ -104,7 +112,7 @@ class ShmUnderlay final : public Underlay {
   void remove_ended();
   SendStatus finish_send(Wire& wire, ShmRing::Result result);
   void end_claim(Wire& wire);
-  Wire* find(std::uint32_t number);
+  Wire* find(std::uint32_t number) const;
   void update_retry();
 
   ShmConfig config_;

@@ -114,6 +114,11 @@ class Underlay {
     return std::nullopt;
   }
   virtual std::string key_of(const PeerAddress& /*peer*/) const { return {}; }
+  // Returns the user of this machine that the kernel reports for the peer; nothing if the peer is
+  // not a process of this machine.
+  virtual std::optional<std::uint32_t> user_of(const PeerAddress& /*peer*/) const {
+    return std::nullopt;
+  }
   // Returns when receive() must be called even if fd() is not readable (timers of a decorator);
   // kNever otherwise.
   virtual base::Time deadline() const { return base::kNever; }

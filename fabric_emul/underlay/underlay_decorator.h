@@ -32,6 +32,9 @@ class UnderlayDecorator : public Underlay {
     return below_.eui64_of(peer);
   }
   std::string key_of(const PeerAddress& peer) const override { return below_.key_of(peer); }
+  std::optional<std::uint32_t> user_of(const PeerAddress& peer) const override {
+    return below_.user_of(peer);
+  }
   base::Time deadline() const override = 0;
 
  protected:

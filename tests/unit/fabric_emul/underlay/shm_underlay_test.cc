@@ -27,6 +27,41 @@ TEST_F(ShmUnderlayTest, both_ways_with_strides) {
   EXPECT_EQ(listener->receive_buffer_bytes(), kRingBytes);
 }
 
+TEST_F(ShmUnderlayTest, S_56_only_the_users_that_are_named_may_connect) {
+  using std::filesystem::perms;
+  const auto mode = [this] { return std::filesystem::status(path()).permissions(); };
+  constexpr perms kOwner = perms::owner_read | perms::owner_write;
+  {
+    const auto of_own_user = open(true);
+    EXPECT_EQ(mode(), kOwner);
+  }
+  const std::uint32_t own = ::geteuid();
+  auto listener = open(true, 4, std::vector{own});
+  EXPECT_EQ(mode(), kOwner | perms::group_read | perms::group_write | perms::others_read |
+                        perms::others_write)
+      << "others may be named later";
+  auto connector = open(false);
+  join(*listener, *connector);
+  const PeerAddress client = learn(*listener, *connector);
+  EXPECT_EQ(listener->user_of(client), own);
+  EXPECT_FALSE(listener->user_of(PeerAddress{}));
+  const auto last = batch_of(40, 2);
+  ASSERT_EQ(listener->send(client, last, 40), Status::kSent);
+  listener->set_users({own + 4711});
+  EXPECT_FALSE(look(*listener));
+  EXPECT_EQ(listener->clients(), 0U);
+  EXPECT_FALSE(listener->user_of(client));
+  EXPECT_TRUE(is_batch(look(*connector), last, 40)) << "it was sent before";
+  const auto refused = open(false);
+  EXPECT_FALSE(look(*listener));
+  EXPECT_EQ(listener->clients(), 0U);
+  EXPECT_EQ(listener->count(ShmCounter::kRefusedUser), 1U);
+  listener->set_users({own});
+  auto again = open(false);
+  join(*listener, *again);
+  EXPECT_EQ(listener->user_of(learn(*listener, *again)), own);
+}
+
 TEST_F(ShmUnderlayTest, wraps_around_with_every_length) {
   auto listener = open(true);
   auto connector = open(false);

@@ -14,7 +14,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric_emul/underlay/shm_underlay.h"
@@ -27,13 +29,15 @@ using Status = Underlay::SendStatus;
 
 class ShmTest : public ::testing::Test {
  protected:
-  std::unique_ptr<ShmUnderlay> open(bool listens, std::size_t clients_max = 4) {
+  std::unique_ptr<ShmUnderlay> open(bool listens, std::size_t clients_max = 4,
+                                    std::optional<std::vector<std::uint32_t>> users = {}) {
     ShmConfig config;
     config.name = "t";
     config.listens = listens;
     config.directory = folder_.path();
     config.ring_bytes = kRingBytes;
     config.clients_max = clients_max;
+    config.users = std::move(users);
     auto made = ShmUnderlay::open(config);
     if (!made) {
       ADD_FAILURE() << made.error().text();
