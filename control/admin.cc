@@ -63,6 +63,15 @@ std::string encode(const Request& request) {
     case Command::kPing:
       out.mutable_ping()->set_count(request.count);
       break;
+    case Command::kReload:
+      out.mutable_reload();
+      break;
+    case Command::kPeers:
+      out.mutable_peers()->set_json(request.json);
+      break;
+    case Command::kEvict:
+      out.mutable_evict()->set_name(request.value);
+      break;
   }
   return with_length(out);
 }
@@ -103,6 +112,18 @@ std::optional<Request> decode_request(std::string_view bytes) {
       request.command = Command::kPing;
       request.count = in.ping().count();
       if (request.count == 0 || request.count > kPingCountMax) return std::nullopt;
+      return request;
+    case admin::Request::kReload:
+      request.command = Command::kReload;
+      return request;
+    case admin::Request::kPeers:
+      request.command = Command::kPeers;
+      request.json = in.peers().json();
+      return request;
+    case admin::Request::kEvict:
+      request.command = Command::kEvict;
+      request.value = in.evict().name();
+      if (request.value.empty()) return std::nullopt;
       return request;
     case admin::Request::COMMAND_NOT_SET:
       break;

@@ -16,13 +16,13 @@ inline constexpr std::size_t kRequestBytesMax = 4096;
 inline constexpr std::size_t kReplyBytesMax = 4 << 20;
 inline constexpr std::uint32_t kPingCountMax = 1000;
 
-enum class Command : std::uint8_t { kShow, kStats, kSet, kPing };
+enum class Command : std::uint8_t { kShow, kStats, kSet, kPing, kReload, kPeers, kEvict };
 
 struct Request {
   Command command = Command::kShow;
-  bool json = false;        // show, stats
+  bool json = false;        // show, stats, peers
   std::string what;         // set: "mac", "mtu", "filter", "link"
-  std::string value;        // set
+  std::string value;        // set; evict: the name of the host
   std::uint32_t count = 0;  // ping: 1..kPingCountMax
   friend bool operator==(const Request&, const Request&) = default;
 };

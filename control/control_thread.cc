@@ -24,9 +24,10 @@ namespace asio = boost::asio;
 
 class ControlThread::Impl {
  public:
-  Impl(CommandQueue& queue, RequestHandler handler)
+  Impl(CommandQueue& queue, RequestHandler handler, ReloadHandler on_reload)
       : queue_(queue),
         handler_(std::make_shared<RequestHandler>(std::move(handler))),
+        on_reload_(std::move(on_reload)),
         stop_event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         signals_(io_) {
     CHECK(stop_event_.valid());
@@ -47,7 +48,8 @@ class ControlThread::Impl {
     boost::system::error_code error;
     signals_.add(SIGTERM, error);
     if (!error) signals_.add(SIGINT, error);
-    if (error) return base::Error(error.message()).within("handling SIGTERM and SIGINT");
+    if (!error && on_reload_) signals_.add(SIGHUP, error);
+    if (error) return base::Error(error.message()).within("handling SIGTERM, SIGINT and SIGHUP");
     auto server = Server::open(io_, path, [this](Request request, const ReplyFunction& reply) {
       forward(std::move(request), reply);
     });
@@ -79,6 +81,7 @@ class ControlThread::Impl {
 
  private:
   void forward(Request request, const ReplyFunction& reply) {
+    if (on_reload_ && request.command == Command::kReload) return on_reload_(reply);
     const bool is_posted = queue_.post(
         [handler = handler_, request = std::move(request), reply = ReplyFunction(reply)]() mutable {
           (*handler)(std::move(request), std::move(reply));
@@ -88,14 +91,19 @@ class ControlThread::Impl {
   void wait_for_signal() {
     signals_.async_wait([this](boost::system::error_code error, int number) {
       if (error) return;
-      base::log_info(std::string("stopping: ") + (number == SIGINT ? "SIGINT" : "SIGTERM"));
-      request_stop();
+      if (number == SIGHUP) {
+        on_reload_([](const Reply&) {});  // the handler logs how it went
+      } else {
+        base::log_info(std::string("stopping: ") + (number == SIGINT ? "SIGINT" : "SIGTERM"));
+        request_stop();
+      }
       wait_for_signal();
     });
   }
 
   CommandQueue& queue_;
   std::shared_ptr<RequestHandler> handler_;
+  const ReloadHandler on_reload_;
   std::atomic<bool> stop_{false};
   base::UniqueFd stop_event_;
   asio::io_context io_{1};
@@ -107,8 +115,9 @@ class ControlThread::Impl {
 
 base::Result<std::unique_ptr<ControlThread>> ControlThread::open(const std::string& socket_path,
                                                                  CommandQueue& data_queue,
-                                                                 RequestHandler handler) {
-  auto impl = std::make_unique<Impl>(data_queue, std::move(handler));
+                                                                 RequestHandler handler,
+                                                                 ReloadHandler on_reload) {
+  auto impl = std::make_unique<Impl>(data_queue, std::move(handler), std::move(on_reload));
   if (auto opened = impl->open(socket_path); !opened) return opened.error();
   return std::unique_ptr<ControlThread>(new ControlThread(std::move(impl)));
 }

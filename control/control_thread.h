@@ -1,7 +1,8 @@
 // The control thread of a program: its event loop, SIGTERM and SIGINT, and the control socket. Each
 // request becomes a command in the data thread's queue, so its handler runs in the thread that owns
 // the data. A stop (by signal or by request_stop) is a flag and an eventfd that the data thread
-// polls.
+// polls. A program that can read its settings again does so here, on SIGHUP and on the request
+// reload, so that reading delays no frame.
 #pragma once
 
 #include <functional>
@@ -14,14 +15,19 @@
 
 namespace splitnic::control {
 
+// Runs on the control thread. The reply may be given later, from any thread.
+using ReloadHandler = std::function<void(ReplyFunction)>;
+
 class ControlThread {
  public:
   // The socket exists when this returns; clients and signals wait until start(). `handler` runs
   // inside data_queue.run(), and may keep its reply function and call it later. The queue outlives
-  // this object.
+  // this object. Without `on_reload` SIGHUP ends the program, and reload is a request like the
+  // others.
   static base::Result<std::unique_ptr<ControlThread>> open(const std::string& socket_path,
                                                            CommandQueue& data_queue,
-                                                           RequestHandler handler);
+                                                           RequestHandler handler,
+                                                           ReloadHandler on_reload = {});
   // Creates the thread, which calls `first` before anything else. Once.
   base::Status start(std::function<void()> first = [] {});
   // Closes the queue, removes the socket and joins the thread, if there is one.

@@ -5,44 +5,10 @@
 #include <cstdio>
 #include <map>
 
+#include "control/text_table.h"
+
 namespace splitnic::control {
 namespace {
-
-// Columns as wide as their widest cell, two spaces between; the first row is the heading.
-class Table {
- public:
-  explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
-  void add(std::vector<std::string> row) {
-    for (std::string& cell : row) {
-      if (cell.empty()) cell = "-";
-      for (char& c : cell) {  // names come from peers: they must not control a terminal
-        if (static_cast<unsigned char>(c) < 0x20 || c == '\x7F') c = '?';
-      }
-    }
-    rows_.push_back(std::move(row));
-  }
-  // Nothing if only the heading is there.
-  std::string text() const {
-    if (rows_.size() < 2) return {};
-    std::vector<std::size_t> widths(rows_.front().size());
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string out = "\n";
-    for (const auto& row : rows_) {
-      std::string line;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      out += line + "\n";
-    }
-    return out;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 std::string of_queue(const std::string& text, std::optional<std::uint64_t> queue) {
   return text + (queue ? " of queue " + std::to_string(*queue) : "");
@@ -59,7 +25,7 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
   if (has_nics) heading.emplace_back("NIC");
   if (has_queues) heading.emplace_back("QUEUES");
   if (has_keys) heading.emplace_back("KEY");
-  Table peers(std::move(heading));
+  TextTable peers(std::move(heading));
   for (const PeerInfo& peer : all) {
     std::vector<std::string> row{peer.name, peer.address, peer.state, peer.mode, peer.mac};
     if (has_nics) row.push_back(peer.nic ? std::to_string(*peer.nic) : std::string());
@@ -115,11 +81,11 @@ void add_pool(Snapshot& snapshot, PoolInfo pool) {
 
 std::string show_text(const Snapshot& snapshot) {
   std::string out = snapshot.role + " " + snapshot.name + ": " + snapshot.state + "\n";
-  Table lan({"LAN", "LINK", "MTU", "MAC"});
+  TextTable lan({"LAN", "LINK", "MTU", "MAC"});
   for (const LanInfo& port : snapshot.lan) {
     lan.add({port.port, port.link, std::to_string(port.mtu), port.mac});
   }
-  Table pools({"POOL", "SIDE", "PEER", "ELEMENTS", "SIZE", "AVAILABLE", "STATES"});
+  TextTable pools({"POOL", "SIDE", "PEER", "ELEMENTS", "SIZE", "AVAILABLE", "STATES"});
   for (const PoolInfo& pool : snapshot.pools) {
     std::string states;
     for (const auto& [state, count] : pool.elements_by_state) {
@@ -129,13 +95,13 @@ std::string show_text(const Snapshot& snapshot) {
                std::to_string(pool.elements), std::to_string(pool.size),
                std::to_string(pool.available), states});
   }
-  Table channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE"});
+  TextTable channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE"});
   for (const ChannelInfo& channel : snapshot.channels) {
     channels.add({of_queue(std::to_string(channel.number), channel.queue), channel.peer,
                   std::to_string(channel.qpn), std::to_string(channel.peer_qpn), channel.service,
                   channel.state});
   }
-  Table links({"LINK", "STATE", "CELL", "LANES", "PAYLOAD CRC"});
+  TextTable links({"LINK", "STATE", "CELL", "LANES", "PAYLOAD CRC"});
   for (const LinkInfo& link : snapshot.links) {
     links.add({of_queue(link.address, link.queue), link.state, std::to_string(link.cell_bytes),
                std::to_string(link.lanes), link.payload_crc});

@@ -5,6 +5,7 @@
 
 #include "control/cli_app.h"
 #include "control/setting.h"
+#include "control/unix_socket.h"
 #include "control/values.h"
 #include "tools/bench_command.h"
 #include "tools/commands.h"
@@ -20,6 +21,7 @@ struct Arguments {
   bool json = false;
   bool watch = false;
   std::string what, value;
+  std::string node;
   std::string count = "5";
   std::string key_file;
   tools::BenchArguments bench;
@@ -46,7 +48,22 @@ void add_commands(CLI::App& app, Arguments& into) {
       ->type_name("");
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
   ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
-  for (CLI::App* command : {show, stats, set, ping}) add_socket_option(*command, into);
+  auto* peers = app.add_subcommand("peers", "The hosts that the I/O unit knows, attached or not");
+  peers->add_flag("--json", into.json, "As JSON");
+  auto* reload = app.add_subcommand(
+      "reload", "Read the hosts file of the I/O unit again; with an error nothing changes");
+  reload->add_option("node", into.node, "Its --name (default: the only program there is)")
+      ->type_name("NODE");
+  auto* evict = app.add_subcommand(
+      "evict",
+      "Disconnect a host of the I/O unit and erase its session keys. It may come back: to keep it "
+      "away, remove it from the hosts file and reload");
+  evict->add_option("name", into.value, "Its name, as peers prints it")
+      ->required()
+      ->type_name("NAME");
+  for (CLI::App* command : {show, stats, set, ping, peers, reload, evict}) {
+    add_socket_option(*command, into);
+  }
   auto* keygen =
       app.add_subcommand("keygen", "Make a private key; with --out, print its public key");
   keygen
@@ -87,9 +104,33 @@ int run_set(const Arguments& typed) {
   return tools::ask_and_print(typed.socket, request);
 }
 
+int run_reload(const Arguments& typed) {
+  std::string socket = typed.socket;
+  if (!typed.node.empty()) {
+    if (!socket.empty()) return bad_usage("reload: give the name or --control, not both");
+    if (!control::is_node_name(typed.node)) {
+      return bad_usage("reload: '" + typed.node + "' is not the --name of a program");
+    }
+    socket = control::kControlFolder + ("/" + typed.node + ".sock");
+  }
+  control::Request request;
+  request.command = control::Command::kReload;
+  return tools::ask_and_print(socket, request);
+}
+
+int run_evict(const Arguments& typed) {
+  if (typed.value.empty()) return bad_usage("evict: the name is empty");
+  control::Request request;
+  request.command = control::Command::kEvict;
+  request.value = typed.value;
+  return tools::ask_and_print(typed.socket, request);
+}
+
 int run(const std::string& command, const Arguments& typed) {
   if (command == "set") return run_set(typed);
   if (command == "ping") return run_ping(typed);
+  if (command == "reload") return run_reload(typed);
+  if (command == "evict") return run_evict(typed);
   if (command == "keygen") return tools::make_key(typed.key_file);
   if (command == "pubkey") return tools::print_public_key(typed.key_file);
   if (command == "bench") {
@@ -98,7 +139,9 @@ int run(const std::string& command, const Arguments& typed) {
   }
   if (command == "stats" && typed.watch) return tools::watch_stats(typed.socket, typed.json);
   control::Request request;
-  request.command = command == "show" ? control::Command::kShow : control::Command::kStats;
+  request.command = command == "show"    ? control::Command::kShow
+                    : command == "peers" ? control::Command::kPeers
+                                         : control::Command::kStats;
   request.json = typed.json;
   return tools::ask_and_print(typed.socket, request);
 }

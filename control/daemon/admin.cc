@@ -35,6 +35,17 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
       return reply(set_all(request.what, request.value));
     case Command::kPing:
       return ping(request.count, std::move(reply));
+    case Command::kPeers: {
+      auto known = known_peers();
+      if (!known) return reply({ReplyStatus::kBadRequest, known.error().text()});
+      const auto into = std::make_shared<Collection>(Collection{request, std::move(reply)});
+      into->known = *std::move(known);
+      return collect(into, 0);
+    }
+    case Command::kEvict:
+      return reply(evict_all(request.value));
+    case Command::kReload:  // of the control thread, where the program has something to reload
+      return reply({ReplyStatus::kBadRequest, "reload is for the I/O unit"});
   }
 }
 
@@ -50,18 +61,30 @@ Snapshot Admin::report() const {
 void Admin::collect(const std::shared_ptr<Collection>& into, std::size_t next) const {
   for (; next < others_.size(); ++next) {
     const bool is_posted = others_[next].commands->post([this, into, next] {
-      Snapshot part = others_[next].admin->report();
-      set_queue(part, next + 1);
-      add_queue(into->all, part);
+      others_[next].admin->add_to(*into, next + 1);
       collect(into, next + 1);
     });
     if (is_posted) return;
   }
   const bool is_json = into->request.json;
+  if (into->request.command == Command::kPeers) {
+    return into->reply({ReplyStatus::kOk,
+                        is_json ? known_peers_json(into->known) : known_peers_text(into->known)});
+  }
   if (into->request.command == Command::kShow) {
     return into->reply({ReplyStatus::kOk, is_json ? show_json(into->all) : show_text(into->all)});
   }
   into->reply({ReplyStatus::kOk, is_json ? stats_json(into->all) : stats_text(into->all)});
+}
+
+void Admin::add_to(Collection& into, std::uint64_t queue) const {
+  if (into.request.command == Command::kPeers) {
+    if (const auto known = known_peers()) add_queue(into.known, *known);
+    return;
+  }
+  Snapshot part = report();
+  set_queue(part, queue);
+  add_queue(into.all, part);
 }
 
 // The MAC, the MTU and the filter belong to the interface, which the other queues observe. The link
@@ -69,16 +92,33 @@ void Admin::collect(const std::shared_ptr<Collection>& into, std::size_t next) c
 Reply Admin::set_all(const std::string& what, const std::string& value) {
   Reply first = set(what, value);
   if (first.status != ReplyStatus::kOk || what != "link") return first;
+  const Reply others = post_to_others([what, value](Admin& admin) { admin.set(what, value); });
+  return others.status == ReplyStatus::kOk ? first : others;
+}
+
+// Each queue has its own connection of the host. Queue 0 knows whether the name is that of one.
+Reply Admin::evict_all(const std::string& name) {
+  if (auto evicted = evict(name); !evicted) {
+    return {ReplyStatus::kRefused, evicted.error().text()};
+  }
+  return post_to_others([name](Admin& admin) { static_cast<void>(admin.evict(name)); });
+}
+
+Reply Admin::post_to_others(const std::function<void(Admin&)>& command) const {
   for (std::size_t i = 0; i < others_.size(); ++i) {
-    const bool is_posted = others_[i].commands->post(
-        [admin = others_[i].admin, what, value] { admin->set(what, value); });
-    if (!is_posted) {
+    if (!others_[i].commands->post([admin = others_[i].admin, command] { command(*admin); })) {
       return {ReplyStatus::kFailed,
               "queue " + std::to_string(i + 1) + " is busy or stopping: try again"};
     }
   }
-  return first;
+  return {ReplyStatus::kOk, ""};
 }
+
+base::Result<KnownPeers> Admin::known_peers() const {
+  return base::Error("peers is for the I/O unit");
+}
+
+base::Status Admin::evict(const std::string&) { return base::Error("evict is for the I/O unit"); }
 
 void Admin::ping(std::uint32_t count, ReplyFunction reply) {
   if (const auto connection = connection_to_ping(); !connection) {

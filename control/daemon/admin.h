@@ -1,7 +1,8 @@
-// Serves the requests of the control socket: show, stats, set and ping. Both programs handle them
-// here and differ in what they report, what may be set and whom they ping. Each worker has an
-// Admin, which reports and sets what its queue has; that of queue 0 gets the requests and reaches
-// the others by their command queues, one after the other. Thread: the data thread of its worker.
+// Serves the requests of the control socket: show, stats, set, ping, peers and evict. Both programs
+// handle them here and differ in what they report, what may be set and whom they ping. Each worker
+// has an Admin, which reports and sets what its queue has; that of queue 0 gets the requests and
+// reaches the others by their command queues, one after the other. Thread: the data thread of its
+// worker.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include "base/status.h"
 #include "control/admin.h"
 #include "control/command_queue.h"
+#include "control/known_peers.h"
 #include "control/snapshot.h"
 #include "fabric_emul/link/link.h"
 #include "messaging/connection.h"
@@ -50,6 +52,10 @@ class Admin {
   virtual Snapshot snapshot() const = 0;
   // Of queue 0; `set link` then comes to every queue.
   virtual Reply set(const std::string& what, const std::string& value) = 0;
+  // The hosts that this queue knows, and the end of one by its name; an error explains why there is
+  // none. For the I/O unit.
+  virtual base::Result<KnownPeers> known_peers() const;
+  virtual base::Status evict(const std::string& name);
   // Returns the connection to send the next ECHO over; an error explains why there is none.
   virtual base::Result<messaging::Connection*> connection_to_ping() = 0;
 
@@ -61,10 +67,16 @@ class Admin {
     Request request;
     ReplyFunction reply;
     Snapshot all{};
+    KnownPeers known{};
   };
   Snapshot report() const;
   void collect(const std::shared_ptr<Collection>& into, std::size_t next) const;
+  // Adds what this queue has.
+  void add_to(Collection& into, std::uint64_t queue) const;
   Reply set_all(const std::string& what, const std::string& value);
+  Reply evict_all(const std::string& name);
+  // Posts to each other queue. Returns kOk, or kFailed if one is busy.
+  Reply post_to_others(const std::function<void(Admin&)>& command) const;
   void ping(std::uint32_t count, ReplyFunction reply);
   bool send_echo(const std::string& data, std::function<void(bool)> done);
 

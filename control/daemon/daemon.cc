@@ -52,10 +52,12 @@ Daemon::Daemon(std::string program, const CommonOptions& common)
 }
 
 base::Status Daemon::start() {
-  auto control = ControlThread::open(common_.control_path, worker(0).commands(),
-                                     [this](const Request& request, ReplyFunction reply) {
-                                       worker(0).admin().handle(request, std::move(reply));
-                                     });
+  auto control = ControlThread::open(
+      common_.control_path, worker(0).commands(),
+      [this](const Request& request, ReplyFunction reply) {
+        worker(0).admin().handle(request, std::move(reply));
+      },
+      reload_handler());
   if (!control) return control.error();
   control_ = *std::move(control);
   if (auto opened = open(); !opened) return opened;

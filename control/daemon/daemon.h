@@ -42,6 +42,10 @@ class Daemon {
   // The rights that the program needs from then on; those of the control socket are added.
   virtual sandbox::Needs needs() const { return {}; }
 
+  // Returns the handler of SIGHUP and `splitnic reload`; empty if the program has nothing to
+  // reload. It may be called before open().
+  virtual ReloadHandler reload_handler() { return {}; }
+
   const Process& process() const { return process_; }
   std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }
   // Logs that the program continues with `queues` queues, because the next one has this error.

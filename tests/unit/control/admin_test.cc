@@ -12,7 +12,10 @@ TEST(AdminTest, requests_round_trip) {
   Request stats{Command::kStats, false, "", "", 0};
   Request set{Command::kSet, false, "mtu", "\xFF 9000", 0};
   Request ping{Command::kPing, false, "", "", 7};
-  for (const Request& request : {show, stats, set, ping}) {
+  Request reload{Command::kReload, false, "", "", 0};
+  Request peers{Command::kPeers, true, "", "", 0};
+  Request evict{Command::kEvict, false, "", "office", 0};
+  for (const Request& request : {show, stats, set, ping, reload, peers, evict}) {
     const std::string framed = encode(request);
     EXPECT_EQ(decode_length(framed), framed.size() - kLengthBytes);
     EXPECT_EQ(decode_request(body(framed)), request);
@@ -39,6 +42,8 @@ TEST(AdminTest, bad_requests_are_refused) {
   EXPECT_FALSE(
       decode_request(body(encode(Request{Command::kPing, false, "", "", 1001}))).has_value());
   EXPECT_FALSE(decode_request(body(encode(Request{Command::kSet, false, "", "x", 0}))).has_value());
+  EXPECT_FALSE(
+      decode_request(body(encode(Request{Command::kEvict, false, "", "", 0}))).has_value());
   const std::string long_value(kRequestBytesMax, 'x');
   EXPECT_FALSE(decode_request(body(encode(Request{Command::kSet, false, "mac", long_value, 0})))
                    .has_value());

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <future>
@@ -37,8 +38,19 @@ class TestAdmin final : public Admin {
       : Admin(clock, [](const base::CounterVisitor& visit) { visit("carrier.things", 1); }),
         steps_(steps) {}
   const std::vector<std::string>& sets() const { return sets_; }
+  std::vector<std::string> evicted;
 
  private:
+  base::Result<KnownPeers> known_peers() const override {
+    KnownPeer peer{"office", ""};
+    peer.rx_bytes = 10;
+    return KnownPeers{peer};
+  }
+  base::Status evict(const std::string& name) override {
+    if (name != "office") return base::Error("no such host");
+    evicted.push_back(name);
+    return {};
+  }
   Snapshot snapshot() const override {
     Snapshot now;
     now.role = "host";
@@ -67,7 +79,7 @@ class TestWorker final : public Worker {
   TestWorker(const Process& process, const CommonOptions& common, std::uint32_t queue)
       : Worker(process, common, fabric::AdapterLimits{}, queue), admin_(clock_, steps_) {}
 
-  Admin& admin() override { return admin_; }
+  TestAdmin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }
   lan::FramePort& port(std::size_t) override { return port_; }
   bool wants_input(std::size_t) override { return false; }
@@ -111,8 +123,17 @@ class TestDaemon final : public Daemon {
 
   std::size_t queues_max = messaging::kQueuesMax;
   std::optional<std::string> open_error;
+  bool may_reload = false;
+  std::atomic<int> reloads{0};
 
  private:
+  ReloadHandler reload_handler() override {
+    if (!may_reload) return {};
+    return [this](const ReplyFunction& reply) {
+      ++reloads;
+      reply({ReplyStatus::kOk, "reloaded\n"});
+    };
+  }
   base::Status open() override {
     if (open_error) return base::Error(*open_error);
     while (workers_.size() < std::min<std::size_t>(queues_wanted(), queues_max)) add_worker();
@@ -149,6 +170,7 @@ class DaemonTest : public ::testing::Test {
     ::testing::internal::CaptureStderr();
     daemon_ = std::make_unique<TestDaemon>(common_);
     daemon_->queues_max = queues_max_;
+    daemon_->may_reload = may_reload_;
     ended_ = std::async(std::launch::async, [this] { return daemon_->run(); });
   }
   // Replies once the program is up.
@@ -178,6 +200,7 @@ class DaemonTest : public ::testing::Test {
   const support::TempFolder folder_;
   CommonOptions common_;
   std::size_t queues_max_ = messaging::kQueuesMax;
+  bool may_reload_ = false;
   std::unique_ptr<TestDaemon> daemon_;
   std::future<int> ended_;
   std::string log_;
@@ -224,6 +247,38 @@ TEST_F(DaemonTest, set_link_reaches_every_worker_and_the_rest_queue_0) {
   EXPECT_THAT(daemon_->worker(0).sets(), ElementsAre("link=down", "mtu=1400"));
   EXPECT_THAT(daemon_->worker(1).sets(), ElementsAre("link=down"));
   EXPECT_THAT(daemon_->worker(2).sets(), ElementsAre("link=down"));
+}
+
+TEST_F(DaemonTest, peers_of_all_queues_are_one_list_and_evict_reaches_every_queue) {
+  start();
+  EXPECT_THAT(ask(request(Command::kPeers, true)).text, HasSubstr(R"("rx_bytes":30,)"));
+  EXPECT_THAT(ask(request(Command::kPeers)).text, HasSubstr("office"));
+  EXPECT_EQ(ask(request(Command::kEvict, false, "", "office")).status, ReplyStatus::kOk);
+  const Reply refused = ask(request(Command::kEvict, false, "", "lab"));
+  EXPECT_EQ(refused.status, ReplyStatus::kRefused);
+  EXPECT_EQ(refused.text, "no such host");
+  EXPECT_EQ(stop(), 0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(daemon_->worker(i).admin().evicted, ElementsAre("office")) << i;
+  }
+}
+
+TEST_F(DaemonTest, reload_and_sighup_reach_the_program_that_can_reload) {
+  may_reload_ = true;
+  start();
+  EXPECT_EQ(ask(request(Command::kReload)), (Reply{ReplyStatus::kOk, "reloaded\n"}));
+  EXPECT_EQ(daemon_->reloads, 1);
+  for (int expected = 2; expected < 4; ++expected) {
+    ASSERT_EQ(::kill(::getpid(), SIGHUP), 0);
+    while (daemon_->reloads < expected) std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(DaemonTest, reload_is_refused_by_a_program_that_has_nothing_to_reload) {
+  start();
+  EXPECT_EQ(ask(request(Command::kReload)).status, ReplyStatus::kBadRequest);
+  EXPECT_EQ(stop(), 0);
 }
 
 TEST_F(DaemonTest, requests_from_several_clients_are_collected_at_the_same_time) {
