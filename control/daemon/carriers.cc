@@ -41,7 +41,10 @@ base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& c
 
 base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& config) {
   if (at.is_shm()) {
-    return open_shm({.name = at.host, .listens = true, .clients_max = config.clients_max});
+    return open_shm({.name = at.host,
+                     .listens = true,
+                     .clients_max = config.clients_max,
+                     .users = config.users});
   }
   fabric::UdpConfig udp;
   udp.bind = at.udp_text();

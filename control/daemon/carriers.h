@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,13 +24,14 @@ struct CarrierConfig {
   bool has_no_gso = false;     // UDP: one datagram per system call
   bool reports_limits = true;  // UDP: logs what the system lacks; once per process is enough
   std::size_t clients_max = fabric::ShmConfig{}.clients_max;  // shm, listening
+  std::optional<std::vector<std::uint32_t>> users = {};       // shm, listening; as in ShmConfig
 };
 
 struct Carrier {
   std::unique_ptr<fabric::Underlay> underlay{};
-  fabric::PeerAddress peer{};                // the listener; unset at the listener itself
-  std::string local{};                       // "ADDRESS:PORT" of this end; shm: ""
-  const fabric::ShmUnderlay* shm = nullptr;  // the underlay, if it is one
+  fabric::PeerAddress peer{};          // the listener; unset at the listener itself
+  std::string local{};                 // "ADDRESS:PORT" of this end; shm: ""
+  fabric::ShmUnderlay* shm = nullptr;  // the underlay, if it is one
 };
 // Without a listener there, a carrier opens all the same.
 base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& config);

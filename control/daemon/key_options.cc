@@ -20,7 +20,8 @@ void add_key_options(CLI::App& app, KeyArguments& into, const std::string& group
 }
 
 base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std::string& option,
-                                           const std::vector<std::string>& peers) {
+                                           const std::vector<std::string>& peers,
+                                           bool may_be_empty) {
   KeyOptions out;
   out.key_file = typed.key_file;
   out.psk_file = typed.psk_file;
@@ -29,7 +30,7 @@ base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std:
     if (!typed.psk_file.empty()) return base::Error("--psk-file: --key-file is missing");
     return out;
   }
-  if (peers.empty()) return base::Error("--key-file: " + option + " is missing");
+  if (peers.empty() && !may_be_empty) return base::Error("--key-file: " + option + " is missing");
   for (const std::string& text : peers) {
     const auto key = fabric::session::parse_public_key(text);
     if (!key) return key.error().within(option);

@@ -28,8 +28,10 @@ struct KeyOptions {
 
 // Adds --key-file and --psk-file.
 void add_key_options(CLI::App& app, KeyArguments& into, const std::string& group);
-// `peers` are the values of `option`. The files are read when the program opens its fabric.
+// `peers` are the values of `option`; they `may_be_empty` if peers are named elsewhere, too. The
+// files are read when the program opens its fabric.
 base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std::string& option,
-                                           const std::vector<std::string>& peers);
+                                           const std::vector<std::string>& peers,
+                                           bool may_be_empty = false);
 
 }  // namespace splitnic::control

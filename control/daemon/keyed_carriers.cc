@@ -16,29 +16,54 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
                                               const std::optional<fabric::PeerAddress>& endpoint) {
   const auto own = session::read_key_file(options_.key_file);
   if (!own) return own.error().within("--key-file");
-  session::Secret psk;
   if (!options_.psk_file.empty()) {
     const auto read = session::read_key_file(options_.psk_file);
     if (!read) return read.error().within("--psk-file");
-    psk = *read;
+    psk_ = *read;
   }
   session::SessionConfig config;
   config.private_key = *own;
   config.instance = instance_;
   config.provider = session::best_aead_provider();
   config.stamp = [this] { return stamps_.next(); };
+  config.may_be_at = may_be_at_;
   auto made = std::make_unique<session::KeyedUnderlay>(below, config, clock_, random_);
   KeyedCarrier carrier{made.get(),
                        {},
                        session::eui64_of(made->public_key()),
                        session::base64_of(made->public_key().bytes)};
   for (const session::PublicKey& peer : options_.peers) {
-    const auto allowed = made->allow({peer, psk, endpoint});
+    const auto allowed = made->allow({peer, psk_, endpoint});
     if (!allowed) return allowed.error();
     carrier.peers.push_back(*allowed);
   }
   keyed_.push_back(std::move(made));
   return carrier;
+}
+
+base::Status KeyedCarriers::allow(const session::PublicKey& key) {
+  for (const auto& keyed : keyed_) {
+    if (auto allowed = keyed->allow({key, psk_, std::nullopt}); !allowed) return allowed.error();
+  }
+  return {};
+}
+
+void KeyedCarriers::disallow(const session::PublicKey& key) {
+  for (const auto& keyed : keyed_) keyed->disallow(key);
+}
+
+void KeyedCarriers::end_session(const session::PublicKey& key) {
+  for (const auto& keyed : keyed_) keyed->end_session(key);
+}
+
+std::optional<session::KeyedUnderlay::PeerView> KeyedCarriers::view_of(
+    const session::PublicKey& key) const {
+  std::optional<session::KeyedUnderlay::PeerView> newest;
+  for (const auto& keyed : keyed_) {
+    const auto view = keyed->view_of(key);
+    if (view && (!newest || newest->agreed_at < view->agreed_at)) newest = view;
+  }
+  return newest;
 }
 
 bool KeyedCarriers::are_agreed(const fabric::PeerAddress& peer) const {

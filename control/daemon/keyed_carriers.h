@@ -1,11 +1,13 @@
-// Carriers of one queue with the keys of the program on them. Each queue has sessions for itself,
-// as it has sockets. Thread: the data thread.
+// Carriers of one queue with the keys of the program on them, and the peers that may have sessions
+// on all of them. Each queue has sessions for itself, as it has sockets. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -36,10 +38,26 @@ class KeyedCarriers {
         random_(random),
         stamps_(stamp_path(queue), milliseconds_since_1970) {}
 
+  // Where a peer may be; see SessionConfig. For carriers that are added from now on.
+  void set_may_be_at(
+      std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)>
+          may_be_at) {
+    may_be_at_ = std::move(may_be_at);
+  }
   // Reads the key files and puts the keys on `below`. With `endpoint`, every peer is there and this
   // side initiates. REQUIRES options.are_given().
   base::Result<KeyedCarrier> add(fabric::Underlay& below,
                                  const std::optional<fabric::PeerAddress>& endpoint);
+  // A peer that comes to us, on every carrier, in addition to those of the options. An error: see
+  // SessionTable::allow().
+  base::Status allow(const fabric::session::PublicKey& key);
+  // Forgets a peer with its keys: what it sends is dropped silently.
+  void disallow(const fabric::session::PublicKey& key);
+  // Ends the sessions of a peer, which may begin another one.
+  void end_session(const fabric::session::PublicKey& key);
+  // The newest session of a peer; nothing if its key is not allowed.
+  std::optional<fabric::session::KeyedUnderlay::PeerView> view_of(
+      const fabric::session::PublicKey& key) const;
   // Whether keys are agreed with this peer, on any of the carriers.
   bool are_agreed(const fabric::PeerAddress& peer) const;
   void visit_counters(const base::CounterVisitor& visitor) const;
@@ -50,6 +68,8 @@ class KeyedCarriers {
   base::Clock& clock_;
   base::Random& random_;
   Stamps stamps_;
+  fabric::session::Secret psk_;  // all zero: none
+  std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
   std::vector<std::unique_ptr<fabric::session::KeyedUnderlay>> keyed_;
 };
 
