@@ -16,6 +16,7 @@ void pushpush_decode(base::Bytes in);  // first byte: channel; the rest: a messa
 void frame_in(base::Bytes in);         // 4 bytes: MTU, offloads; the rest: vnet header and frame
 void mr_table(base::Bytes in);         // 8 bytes an operation, on a memory table and its model
 void vi_descriptor(base::Bytes in);    // first byte: queue; the rest: a descriptor of VIA
+void hosts_file(base::Bytes in);       // the text of a hosts file
 
 struct Target {
   std::string_view name;
@@ -26,6 +27,7 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"pushpush_decode", pushpush_decode},
                                       {"frame_in", frame_in},
                                       {"mr_table", mr_table},
-                                      {"vi_descriptor", vi_descriptor}};
+                                      {"vi_descriptor", vi_descriptor},
+                                      {"hosts_file", hosts_file}};
 
 }  // namespace splitnic::fuzz

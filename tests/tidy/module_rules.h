@@ -18,8 +18,8 @@ inline constexpr auto kAdapterCalls = std::to_array<std::string_view>(
 
 inline constexpr auto kFabricNames = std::to_array<std::string_view>(
     {"Adapter", "AdapterLimits", "ConnectionHandler", "ConnectionId", "Eui64", "InitReason", "Link",
-     "Mgmt", "MgmtReject", "MrwtProfile", "PeerAddress", "Port", "PortConfig", "UdpAddress",
-     "Underlay", "UnderlayDecorator", "name"});
+     "Mgmt", "MgmtReject", "MrwtProfile", "PeerAddress", "Port", "PortConfig", "ShmUnderlay",
+     "UdpAddress", "Underlay", "UnderlayDecorator", "name", "session"});
 
 // Functions of the adapter and of its memory, by whatever name a module has the object. A pair of
 // messaging registers the frames of its owner.
