@@ -6,6 +6,7 @@
 #include <string>
 
 #include "control/daemon/admin.h"
+#include "iou_module/admission.h"
 #include "iou_module/iou.h"
 #include "iou_module/options.h"
 
@@ -13,17 +14,26 @@ namespace splitnic::iou {
 
 class Admin final : public control::Admin {
  public:
-  Admin(const IouOptions& options, base::Clock& clock, VisitCounters visit_carriers)
-      : control::Admin(clock, std::move(visit_carriers)), options_(options) {}
+  // All outlive this.
+  Admin(const IouOptions& options, base::Clock& clock, Admission& admission,
+        VisitCounters visit_carriers)
+      : control::Admin(clock, std::move(visit_carriers)),
+        options_(options),
+        admission_(admission) {}
   // Before this call the state is "connecting" and there is nothing to show.
   void attach(Iou& unit) { unit_ = &unit; }
 
  private:
   control::Snapshot snapshot() const override;
   control::Reply set(const std::string& what, const std::string& value) override;
+  base::Result<control::KnownPeers> known_peers() const override { return admission_.peers(); }
+  base::Status evict(const std::string& name) override {
+    return admission_.evict(name, clock_.now());
+  }
   base::Result<messaging::Connection*> connection_to_ping() override;
 
   const IouOptions& options_;
+  Admission& admission_;
   Iou* unit_ = nullptr;
 };
 

@@ -1,6 +1,8 @@
 #include "iou_module/daemon.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
 #include "control/sandbox/sandbox.h"
+#include "iou_module/hosts_reload.h"
 #include "iou_module/worker.h"
 #include "lan_bridge/ports/port_factory.h"
 
@@ -19,7 +22,7 @@ using Ports = std::vector<std::unique_ptr<lan::FramePort>>;
 class IouDaemon final : public control::Daemon {
  public:
   explicit IouDaemon(const IouOptions& options)
-      : Daemon("splitnic-iou", options.common), options_(options) {
+      : Daemon("splitnic-iou", options.common), options_(options), hosts_(options) {
     add_worker();
   }
 
@@ -29,14 +32,20 @@ class IouDaemon final : public control::Daemon {
   base::Status open() override;
   control::sandbox::Needs needs() const override;
   bool changes_interfaces() const;
+  control::ReloadHandler reload_handler() override {
+    return [this](const control::ReplyFunction& reply) { hosts_.reload(reply); };
+  }
 
   void add_worker();
   std::uint32_t queues_of_endpoints() const;
   base::Result<std::vector<Ports>> open_lans(std::uint32_t queues);
   base::Status listen(std::size_t queues);
+  void start_reloads();
 
   const IouOptions& options_;
   base::SystemClock clock_;
+  HostsReload hosts_;
+  HostsReload::Known known_hosts_;  // at the start; null without --hosts
   std::unique_ptr<QueueSet> queues_;
   std::vector<std::unique_ptr<IouWorker>> workers_;
 };
@@ -44,9 +53,14 @@ class IouDaemon final : public control::Daemon {
 void IouDaemon::add_worker() {
   const auto queue = static_cast<std::uint32_t>(workers_.size());
   workers_.push_back(std::make_unique<IouWorker>(process(), options_, queue));
+  if (known_hosts_ != nullptr) workers_.back()->set_known_hosts(known_hosts_);
 }
 
 base::Status IouDaemon::open() {
+  auto known = hosts_.load();
+  if (!known) return known.error();
+  known_hosts_ = *std::move(known);
+  if (known_hosts_ != nullptr) workers_[0]->set_known_hosts(known_hosts_);
   auto lans = open_lans(queues_of_endpoints());
   if (!lans) return lans.error();
   if (auto listening = listen(lans->size()); !listening) return listening;
@@ -55,6 +69,7 @@ base::Status IouDaemon::open() {
     workers_[i]->start(std::move((*lans)[i]), static_cast<std::uint32_t>(workers_.size()),
                        *queues_);
   }
+  start_reloads();
   return {};
 }
 
@@ -64,6 +79,10 @@ control::sandbox::Needs IouDaemon::needs() const {
   needs.accepts_shm = std::ranges::any_of(options_.listen, &control::Endpoint::is_shm);
   if (needs.accepts_shm) {
     needs.folders.push_back({control::shm_folder(), control::sandbox::FileRight::kRemove});
+  }
+  if (!options_.hosts_path.empty()) {
+    const std::string folder = std::filesystem::path(options_.hosts_path).parent_path();
+    needs.folders.push_back({folder.empty() ? "." : folder, control::sandbox::FileRight::kRead});
   }
   return needs;
 }
@@ -77,6 +96,19 @@ bool IouDaemon::changes_interfaces() const {
     if (first.port(i).needs_privilege_to_share()) return true;
   }
   return false;
+}
+
+void IouDaemon::start_reloads() {
+  std::vector<HostsReload::Post> queues;
+  for (const auto& worker : workers_) {
+    queues.emplace_back([at = worker.get()](HostsReload::Known known, std::function<void()> done) {
+      return at->commands().post([at, known = std::move(known), done = std::move(done)] {
+        at->replace_known_hosts(known);
+        done();
+      });
+    });
+  }
+  hosts_.start(std::move(queues));
 }
 
 std::uint32_t IouDaemon::queues_of_endpoints() const {

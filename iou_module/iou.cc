@@ -77,6 +77,11 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
                       std::to_string(seconds) + " s",
                   reply);
   }
+  if (config_.admission != nullptr) {
+    if (auto why = config_.admission->refusal_of(link)) {
+      return refuse(IouCounter::kRefusedUnknown, *std::move(why), reply);
+    }
+  }
   const std::uint32_t number = messaging::nic_asked(request.private_data);
   if (number >= nics_.size()) {
     return refuse(IouCounter::kRefusedNic, unknown_nic_text(number), reply);
@@ -160,6 +165,22 @@ void Iou::end_hosts(Which&& which) {
       host->close(now_);
     }
   }
+}
+
+std::size_t Iou::disconnect(const std::function<bool(const AttachedHost& host)>& which,
+                            const std::string& why, base::Time now) {
+  now_ = now;
+  std::size_t count = 0;
+  end_hosts([&](const AttachedHost& host) {
+    if (!which(host)) return false;
+    ++count;
+    if (config_.queue == 0) base::log_info("host " + host.name() + " disconnected: " + why);
+    if (host.is_up()) {
+      counters_.add(config_.queue > 0 ? IouCounter::kQueuesDown : IouCounter::kHostsDown);
+    }
+    return true;
+  });
+  return count;
 }
 
 fabric::MgmtReject Iou::refuse(IouCounter counter, std::string why, fabric::Mgmt& reply) {

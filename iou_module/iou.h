@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/rate_limit.h"
+#include "iou_module/admission_rule.h"
 #include "iou_module/lan_nic.h"
 #include "iou_module/options.h"
 #include "iou_module/quarantine.h"
@@ -26,6 +28,7 @@ struct IouConfig {
   std::size_t hosts_max = kMaxHostsDefault;  // on all NICs together
   std::size_t queue = 0;                     // that this is
   Siblings* siblings = nullptr;              // the others; null: there are none. Outlives the unit
+  const AdmissionRule* admission = nullptr;  // null: everybody may attach. Outlives the unit
 };
 
 // Room for this number of hosts with all the queues that each may have, so that none takes what
@@ -50,6 +53,7 @@ enum class IouCounter {
   kRefusedCapabilities,
   kRefusedOften,
   kRefusedQuarantine,
+  kRefusedUnknown,
   kQuarantined,
   kQueuesUp,  // connections of additional queues
   kQueuesDown,
@@ -96,6 +100,11 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   // From the other queues, between iterations.
   void on_news(std::size_t queue, const HostNews& news) { nics_[news.nic]->on_news(queue, news); }
   void on_refused_access(fabric::Eui64 node, base::Time now);
+
+  // Disconnects the hosts that `which` selects, and logs why. Returns their number. They hear of it
+  // in the next iteration. Between iterations.
+  std::size_t disconnect(const std::function<bool(const AttachedHost& host)>& which,
+                         const std::string& why, base::Time now);
 
   const std::vector<std::unique_ptr<LanNic>>& nics() const { return nics_; }
   // Of all NICs; valid until the next iteration.
@@ -162,6 +171,6 @@ struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
        "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
-       "iou.hosts.refused_quarantine", "iou.hosts.quarantined", "iou.queues.ups",
-       "iou.queues.downs"});
+       "iou.hosts.refused_quarantine", "iou.hosts.refused_unknown", "iou.hosts.quarantined",
+       "iou.queues.ups", "iou.queues.downs"});
 };

@@ -15,6 +15,7 @@ struct Arguments {
   std::vector<std::string> listen;
   std::string max_hosts = std::to_string(kMaxHostsDefault);
   std::vector<std::string> allow, allow_keys;
+  std::string hosts;
   std::string lan_mtu = "keep";
   control::CommonArguments common;
 };
@@ -38,6 +39,10 @@ void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(
       app, "--allow-key", into.allow_keys,
       "Public key of a host that may attach over UDP; may repeat; with --key-file", "KEY");
+  app.add_option("--hosts", into.hosts,
+                 "TOML file of the hosts that may attach and of their rights; SIGHUP and splitnic "
+                 "reload read it again (docs/hosts_file.md)")
+      ->type_name("FILE");
   app.add_option(
          "--lan-mtu", into.lan_mtu,
          "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
@@ -62,6 +67,16 @@ base::Status check_lan(const Arguments& typed, IouOptions& out) {
     out.lan.push_back(*std::move(port));
   }
   return {};
+}
+
+// Over UDP a host is known by its key.
+base::Status check_hosts(const Arguments& typed, IouOptions& out) {
+  out.hosts_path = typed.hosts;
+  if (typed.hosts.empty() || out.common.keys.are_given()) return {};
+  const auto udp = std::ranges::find_if(out.listen, [](const auto& at) { return !at.is_shm(); });
+  if (udp == out.listen.end()) return {};
+  return base::Error("--hosts: --key-file is missing: hosts at " + udp->text() +
+                     " are known by their keys");
 }
 
 base::Status check_listen(const Arguments& typed, IouOptions& out) {
@@ -89,10 +104,12 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
   if (!common) return common.error();
   out.common = *common;
   if (auto lan = check_lan(typed, out); !lan) return lan.error();
-  auto keys = control::check_key_options(typed.common.keys, "--allow-key", typed.allow_keys);
+  auto keys = control::check_key_options(typed.common.keys, "--allow-key", typed.allow_keys,
+                                         !typed.hosts.empty());
   if (!keys) return keys.error();
   out.common.keys = *std::move(keys);
   if (auto listen = check_listen(typed, out); !listen) return listen.error();
+  if (auto known = check_hosts(typed, out); !known) return known.error();
   const auto hosts = control::number_option("--max-hosts", typed.max_hosts, 1, kMaxHostsMax);
   if (!hosts) return hosts.error();
   out.max_hosts = *hosts;

@@ -21,6 +21,7 @@ struct IouOptions {
   std::uint32_t max_hosts = kMaxHostsDefault;
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
+  std::string hosts_path;            // --hosts; "": no file
   control::CommonOptions common;
 };
 

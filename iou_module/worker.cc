@@ -1,12 +1,28 @@
 #include "iou_module/worker.h"
 
+#include "base/log.h"
+#include "iou_module/host_rights_text.h"
+
 namespace splitnic::iou {
+namespace {
+
+std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) {
+  return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers);
+}
+
+}  // namespace
 
 IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
                      std::uint32_t queue)
     : Worker(process, options.common, adapter_limits(options.max_hosts), queue),
       options_(options),
-      admin_(options, clock_,
+      admission_(keyed_, clock_, known_without_file(options), HostRights{},
+                 [queue](const fabric::Link& link, const HostRights& rights) {
+                   if (queue > 0) return;
+                   base::log_info("host " + rights.name + " at " + link.peer_name() +
+                                  " has other rights: " + rights_text(rights));
+                 }),
+      admin_(options, clock_, admission_,
              [this](const base::CounterVisitor& visitor) { visit_carriers(visitor); }) {}
 
 base::Status IouWorker::listen() {
@@ -16,14 +32,16 @@ base::Status IouWorker::listen() {
     if (auto opened = listen_at(*at); !opened)
       return opened.error().within("listening on " + at->text());
   }
-  return {};
+  return admission_.allow_all(options_.common.keys.peers);
 }
 
 base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
   auto carrier = control::listen_carrier(endpoint, {.has_no_gso = options_.common.has_no_gso,
                                                     .reports_limits = queue() == 0,
-                                                    .clients_max = options_.max_hosts});
+                                                    .clients_max = options_.max_hosts,
+                                                    .users = admission_.known().users()});
   if (!carrier) return carrier.error();
+  if (carrier->shm != nullptr) admission_.add(*carrier->shm);
   const auto added = carriers_.add(*std::move(carrier), endpoint.text());
   if (!added) return added.error();
   fabric::Underlay* underlay = *added;
@@ -54,6 +72,7 @@ void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::ui
   config.siblings = all.of(queue());
   unit_ = std::make_unique<Iou>(config, adapter_, ports, random_);
   admin_.attach(*unit_);
+  admission_.attach(*unit_);
   all.connect(queue(), [this](auto command) {
     return commands().post([this, command = std::move(command)] { command(*unit_, clock_.now()); });
   });
@@ -62,6 +81,7 @@ void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::ui
 IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   IouConfig config;
   config.hosts_max = options_.max_hosts;
+  config.admission = &admission_;
   config.policy.mtu_follows = options_.follows_lan_mtu;
   config.policy.queues = queues;
   config.host.pair = pair_config(queues);

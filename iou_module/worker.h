@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "control/daemon/worker.h"
 #include "iou_module/admin.h"
+#include "iou_module/admission.h"
 #include "iou_module/allow_underlay.h"
 #include "iou_module/iou.h"
 #include "iou_module/options.h"
@@ -20,6 +22,14 @@ class IouWorker final : public control::Worker {
   // `options` outlives this.
   IouWorker(const control::Process& process, const IouOptions& options, std::uint32_t queue);
 
+  // With a hosts file: the hosts that may attach. Before listen().
+  void set_known_hosts(std::shared_ptr<const KnownHosts> known) {
+    admission_.set_known(std::move(known));
+  }
+  // The same from now on, in its data thread.
+  void replace_known_hosts(std::shared_ptr<const KnownHosts> known) {
+    admission_.replace(std::move(known), clock_.now());
+  }
   // Listens at queue queue() of every --listen. An error: at one of them it cannot.
   base::Status listen();
   // Takes its queue of each LAN NIC and serves hosts, as one of `queues`; `all` has as many and
@@ -36,7 +46,10 @@ class IouWorker final : public control::Worker {
   void set_readable(std::size_t index, bool is_readable) override {
     nic(index).set_readable(is_readable);
   }
-  bool step(base::Time now) override { return unit_->step(now); }
+  bool step(base::Time now) override {
+    const bool made_progress = unit_->step(now);
+    return admission_.step(now) || made_progress;
+  }
   base::Time deadline() const override { return unit_->deadline(); }
   std::uint64_t bytes_processed() const override { return unit_->bytes_processed(); }
   void begin_stop() override { unit_->begin_stop(); }
@@ -50,6 +63,7 @@ class IouWorker final : public control::Worker {
   void visit_carriers(const base::CounterVisitor& visitor) const;
 
   const IouOptions& options_;
+  Admission admission_;
   Admin admin_;
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
   std::vector<std::unique_ptr<lan::FramePort>> lans_;

@@ -138,6 +138,19 @@ TEST(IouOptionsTest, H_5_without_keys_no_udp_on_loopback_either) {
   }
 }
 
+TEST(IouOptionsTest, a_hosts_file_needs_keys_where_hosts_attach_over_udp) {
+  EXPECT_EQ(with({}).options->hosts_path, "");
+  const auto over_shm = with({"--hosts", "hosts.toml"});
+  ASSERT_TRUE(over_shm.options) << over_shm.text;
+  EXPECT_EQ(over_shm.options->hosts_path, "hosts.toml");
+  expect_refused(with({"--hosts", "h", "--listen", "udp://192.0.2.7:7471", "--insecure-lab"}), 2,
+                 "--hosts: --key-file is missing: hosts at udp://192.0.2.7:7471");
+  const auto keyed = parse_all({"--lan", "eth1", "--key-file", "k", "--hosts", "h"});
+  ASSERT_TRUE(keyed.options) << keyed.text;
+  EXPECT_TRUE(keyed.options->common.keys.peers.empty()) << "the file has them";
+  expect_refused(parse_all({"--lan", "eth1", "--key-file", "k"}), 2, "--allow-key is missing");
+}
+
 TEST(IouOptionsTest, allow_decides_by_address) {
   EXPECT_TRUE(with({}).options->allow.empty());
   const auto allow = with({"--allow", "192.0.2.0/24", "--allow", "fd00::/8"}).options->allow;

@@ -21,6 +21,7 @@
 #include "iou_module/iou.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "tests/sim/fake_port.h"
+#include "tests/unit/iou_module/user_underlay.h"
 
 namespace splitnic::iou::harness {
 
@@ -210,19 +211,15 @@ struct HarnessConfig {
   std::vector<messaging::PoolSpec> pools{};  // its own; none: the default ones
   std::size_t queue = 0;                     // that the unit is
   Siblings* siblings = nullptr;              // its other queues
+  const AdmissionRule* admission = nullptr;  // none: everybody may attach
 };
 
 class UnitHarness {
  public:
   explicit UnitHarness(const HarnessConfig& config = {})
-      : random(7),
-        hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
-        hosts_max_(config.hosts_max),
-        queues_(config.queues),
-        pools_(config.pools),
-        queue_(config.queue),
-        siblings_(config.siblings) {
+      : random(7), hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}), config_(config) {
     end_ = &hub.add_endpoint();
+    users = std::make_unique<UserUnderlay>(*end_);
     for (std::size_t i = 0; i < config.nics; ++i) {
       const auto byte = static_cast<std::uint8_t>(0xE0 + i);
       lans_.push_back(std::make_unique<sim::FakePort>(lan::MacAddress{0x02, 0, 0, 0, 0, byte}));
@@ -247,16 +244,17 @@ class UnitHarness {
     port.eui64 = fabric::Eui64(0x10);
     port.instance = random.next() | 1;
     port.listens = true;
-    CHECK(adapter->add_port(*end_, port).has_value());
+    CHECK(adapter->add_port(*users, port).has_value());
     std::vector<lan::FramePort*> ports;
     for (const auto& lan : lans_) ports.push_back(lan.get());
     IouConfig config;
     config.host.pair.node_name = "unit";
-    config.hosts_max = hosts_max_;
-    config.host.pair.queues = queues_;
-    config.queue = queue_;
-    config.siblings = siblings_;
-    if (!pools_.empty()) config.host.pair.pools = pools_;
+    config.hosts_max = config_.hosts_max;
+    config.host.pair.queues = config_.queues;
+    config.queue = config_.queue;
+    config.siblings = config_.siblings;
+    config.admission = config_.admission;
+    if (!config_.pools.empty()) config.host.pair.pools = config_.pools;
     unit = std::make_unique<Iou>(config, *adapter, ports, random);
   }
 
@@ -336,6 +334,7 @@ class UnitHarness {
   base::ManualClock clock;
   base::SeededRandom random;
   fabric::InProcessHub hub;
+  std::unique_ptr<UserUnderlay> users;  // the unit's end of the fabric
   std::unique_ptr<fabric::Adapter> adapter;
   std::unique_ptr<Iou> unit;
   std::vector<std::vector<Frame>> written;  // by NIC
@@ -371,11 +370,7 @@ class UnitHarness {
     return true;
   }
 
-  const std::size_t hosts_max_;
-  const std::uint32_t queues_;
-  std::vector<messaging::PoolSpec> pools_;
-  const std::size_t queue_;
-  Siblings* const siblings_;
+  const HarnessConfig config_;
   fabric::InProcessUnderlay* end_ = nullptr;
   std::vector<std::unique_ptr<sim::FakePort>> lans_;
   std::vector<std::unique_ptr<TestHost>> hosts_;

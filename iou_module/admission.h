@@ -1,0 +1,94 @@
+// Which hosts may attach at one queue of the I/O unit, and with which rights; and the change of
+// that while it runs. A reload hands each queue another list of known hosts, between two
+// iterations:
+//   - a host that is gone is disconnected at once, and its session keys are erased at the end of
+//     the next iteration, when the reason has left;
+//   - a host that is new may attach a few iterations later, because each key takes a computation;
+//   - a host with other rights has them at once.
+// Thread: the data thread; before it starts, the main thread. docs/hosts_file.md#reload
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "control/daemon/keyed_carriers.h"
+#include "control/known_peers.h"
+#include "fabric_emul/underlay/shm_underlay.h"
+#include "iou_module/admission_rule.h"
+#include "iou_module/iou.h"
+#include "iou_module/known_hosts.h"
+#include "iou_module/rights_source.h"
+
+namespace splitnic::iou {
+
+class Admission final : public AdmissionRule, public RightsSource {
+ public:
+  // The host at this link is attached and has other rights.
+  using OnRights = std::function<void(const fabric::Link& link, const HostRights& rights)>;
+
+  // `keyed` and `clock` outlive this. `others` are the rights of hosts that are not known and may
+  // attach all the same, without a hosts file.
+  Admission(control::KeyedCarriers& keyed, base::Clock& clock,
+            std::shared_ptr<const KnownHosts> known, HostRights others, OnRights on_rights);
+
+  // -- before it serves --
+  void set_known(std::shared_ptr<const KnownHosts> known) { known_ = std::move(known); }
+  const KnownHosts& known() const { return *known_; }
+  // A carrier over which the users of the list may attach; it outlives this.
+  void add(fabric::ShmUnderlay& carrier) { shm_.push_back(&carrier); }
+  // Allows the keys that `keyed` does not have from the options. REQUIRES that all carriers are
+  // added. An error: one of them is no key of a peer.
+  base::Status allow_all(const std::vector<fabric::session::PublicKey>& of_options);
+  void attach(Iou& unit) { unit_ = &unit; }
+
+  // -- while it serves --
+  // REQUIRES attach().
+  void replace(std::shared_ptr<const KnownHosts> known, base::Time now);
+  // Ends an iteration: what is left of a change is done. Returns true if there was something.
+  bool step(base::Time now);
+
+  // By the name in the list, or that of a host that is not in it, or the key. An error: no such
+  // host is attached.
+  base::Status evict(const std::string& name, base::Time now);
+  control::KnownPeers peers() const;
+
+  // AdmissionRule: it is not known, or another process is attached as this host.
+  std::optional<std::string> refusal_of(const fabric::Link& link) const override;
+  // RightsSource
+  HostRights rights_of(const fabric::Link& link) const override;
+  bool is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const override;
+
+ private:
+  static constexpr std::size_t kKeysPerIteration = 8;
+
+  // Null: it is not known.
+  const KnownHost* known_of(const fabric::Link& link) const;
+  bool may_be_at(const fabric::session::PublicKey& key, const fabric::PeerAddress& at) const;
+  bool is_where_it_may_be(const KnownHost& host) const;
+  void disconnect(const std::vector<const KnownHost*>& hosts, const std::string& why,
+                  base::Time now);
+  void set_rights(const std::vector<const KnownHost*>& hosts);
+  void allow_some();
+  control::KnownPeer row_of(const KnownHost& host, const AttachedHost* attached) const;
+
+  control::KeyedCarriers& keyed_;
+  base::Clock& clock_;
+  std::shared_ptr<const KnownHosts> known_;
+  const HostRights others_;
+  const OnRights on_rights_;
+  std::vector<fabric::ShmUnderlay*> shm_;
+  Iou* unit_ = nullptr;
+  // For the end of an iteration that is not earlier: by then the hosts have been notified.
+  base::Time not_before_{};
+  std::vector<fabric::session::PublicKey> to_end_, to_disallow_;
+  bool are_users_changed_ = false;
+  std::deque<fabric::session::PublicKey> to_allow_;
+};
+
+}  // namespace splitnic::iou

@@ -1,0 +1,33 @@
+// The rights of hosts, as the I/O unit looks them up: by the link, which has the key, the user or
+// the address of the peer. Without a hosts file all have the same. Thread: the data thread.
+#pragma once
+
+#include <utility>
+
+#include "fabric_emul/verbs/adapter.h"
+#include "iou_module/host_rights.h"
+
+namespace splitnic::iou {
+
+class RightsSource {
+ public:
+  virtual ~RightsSource() = default;
+  // Called when a host attaches, and by Iou::update_rights().
+  virtual HostRights rights_of(const fabric::Link& link) const = 0;
+  // Returns true if the rights of a host other than the one at this link list the address, whether
+  // that host is attached or not.
+  virtual bool is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const = 0;
+};
+
+class SameRights final : public RightsSource {
+ public:
+  explicit SameRights(HostRights rights = {}) : rights_(std::move(rights)) {}
+
+  HostRights rights_of(const fabric::Link&) const override { return rights_; }
+  bool is_of_another(const lan::MacAddress&, const fabric::Link&) const override { return false; }
+
+ private:
+  HostRights rights_;
+};
+
+}  // namespace splitnic::iou

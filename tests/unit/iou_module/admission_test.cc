@@ -1,0 +1,173 @@
+// Who may attach at a queue, with which rights, and what a reload changes. Host N is a process of
+// user 1000 + N on this machine.
+#include "iou_module/admission.h"
+
+#include "tests/unit/iou_module/unit_harness.h"
+
+namespace splitnic::iou::harness {
+namespace {
+
+class AdmissionTest : public testing::Test {
+ protected:
+  using Known = std::shared_ptr<const KnownHosts>;
+
+  AdmissionTest() : first(harness.add_host()), second(harness.add_host()) {
+    admission.attach(*harness.unit);
+  }
+
+  static HostEntry entry(std::uint32_t number, const std::string& name, std::uint8_t mac = 0) {
+    HostEntry host{UserId{1000 + number}, {}};
+    host.rights.name = name;
+    if (mac != 0) host.rights.macs = {mac_number(mac)};
+    return host;
+  }
+  static Known known(std::vector<HostEntry> hosts) {
+    return std::make_shared<KnownHosts>(HostsFile{std::move(hosts)},
+                                        std::vector<fabric::session::PublicKey>());
+  }
+  void replace(std::vector<HostEntry> hosts) {
+    admission.replace(known(std::move(hosts)), harness.clock.now());
+    harness.run(1ms);
+    while (admission.step(harness.clock.now())) continue;
+  }
+  control::KnownPeer row(const std::string& name) {
+    for (const control::KnownPeer& peer : admission.peers()) {
+      if (peer.name == name) return peer;
+    }
+    ADD_FAILURE() << "no peer " << name;
+    return {};
+  }
+  fabric::Link& link_of(const TestHost& host) {
+    for (AttachedHost* attached : harness.unit->hosts()) {
+      if (attached->link().address() == host.endpoint.address()) return attached->link();
+    }
+    ADD_FAILURE() << host.name << " is not attached";
+    return harness.unit->hosts().at(0)->link();
+  }
+
+  base::ManualClock clock;
+  const control::KeyOptions no_keys;
+  base::SeededRandom random{1};
+  control::KeyedCarriers keyed{no_keys, 1, 0, clock, random};
+  std::vector<std::pair<std::string, HostRights>> new_rights;
+  Admission admission{keyed, clock, known({entry(1, "office", 1), entry(2, "lab")}), HostRights{},
+                      [this](const fabric::Link& link, const HostRights& rights) {
+                        new_rights.emplace_back(link.peer_name(), rights);
+                      }};
+  UnitHarness harness{HarnessConfig{.admission = &admission}};
+  TestHost& first;
+  TestHost& second;
+};
+
+TEST_F(AdmissionTest, S_56_who_is_not_in_the_file_is_refused_with_a_reason) {
+  TestHost& stranger = harness.add_host();
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  EXPECT_FALSE(harness.connect(stranger));
+  EXPECT_NE(stranger.refusal.find("not in the hosts file"), std::string::npos) << stranger.refusal;
+  EXPECT_GT(harness.count("iou.hosts.refused_unknown"), 0U);
+  replace({entry(1, "office", 1), entry(3, "guest")});
+  EXPECT_TRUE(harness.connect(stranger));
+  EXPECT_TRUE(first.up());
+}
+
+TEST_F(AdmissionTest, without_a_file_everybody_has_the_default_rights) {
+  admission.set_known(
+      std::make_shared<KnownHosts>(std::nullopt, std::vector<fabric::session::PublicKey>()));
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  EXPECT_EQ(admission.rights_of(link_of(first)), HostRights{});
+  const auto peers = admission.peers();
+  ASSERT_EQ(peers.size(), 1U);
+  EXPECT_EQ(peers[0].name, first.name);
+  EXPECT_EQ(peers[0].user, 1001U);
+  EXPECT_EQ(peers[0].state, "up");
+  EXPECT_TRUE(admission.evict(first.name, harness.clock.now()));
+}
+
+TEST_F(AdmissionTest, S_56_a_host_that_is_gone_from_the_file_is_disconnected_and_others_are_not) {
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  ASSERT_TRUE(harness.attach(second, mac_number(2)));
+  replace({entry(1, "office", 1)});
+  EXPECT_FALSE(second.up());
+  EXPECT_TRUE(first.up());
+  EXPECT_EQ(harness.count("iou.hosts.downs"), 1U);
+  EXPECT_FALSE(harness.connect(second));
+  harness.lan().queue(frame_of(mac_number(1), kPeer));
+  EXPECT_TRUE(harness.run_until([&] { return first.got.size() == 1; }));
+  replace({entry(1, "office", 1), entry(2, "lab")});
+  EXPECT_TRUE(harness.connect(second));
+}
+
+TEST_F(AdmissionTest, a_change_of_rights_is_handed_on_and_ends_nothing) {
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  ASSERT_TRUE(harness.attach(second, mac_number(2)));
+  EXPECT_EQ(admission.rights_of(link_of(first)).name, "office");
+  HostEntry changed = entry(1, "head-office", 9);
+  changed.rights.may_sniff = true;
+  replace({changed, entry(2, "lab")});
+  ASSERT_EQ(new_rights.size(), 1U) << "the other has the same as before";
+  EXPECT_EQ(new_rights[0].first, link_of(first).peer_name());
+  EXPECT_EQ(new_rights[0].second, changed.rights);
+  EXPECT_EQ(admission.rights_of(link_of(first)), changed.rights);
+  EXPECT_TRUE(admission.is_of_another(mac_number(9), link_of(second)));
+  EXPECT_FALSE(admission.is_of_another(mac_number(9), link_of(first)));
+  EXPECT_FALSE(admission.is_of_another(mac_number(1), link_of(second)))
+      << "not in the list any more";
+  EXPECT_TRUE(first.up());
+  EXPECT_TRUE(second.up());
+  EXPECT_EQ(row("head-office").rights, "macs=1 sniff");
+}
+
+TEST_F(AdmissionTest, an_evicted_host_may_come_back) {
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  ASSERT_TRUE(harness.attach(second, mac_number(2)));
+  const auto unknown = admission.evict("nobody", harness.clock.now());
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().text().find("no host 'nobody'"), std::string::npos);
+  EXPECT_FALSE(admission.evict(first.name, harness.clock.now())) << "the file names it";
+  ASSERT_TRUE(admission.evict("office", harness.clock.now()));
+  EXPECT_TRUE(harness.run_until([&] { return !first.up(); }, 5ms));
+  EXPECT_TRUE(second.up());
+  EXPECT_EQ(row("office").state, "absent");
+  EXPECT_FALSE(admission.evict("office", harness.clock.now()));
+  harness.run(Iou::kAttachIntervalOfLink);
+  EXPECT_TRUE(harness.connect(first));
+}
+
+TEST_F(AdmissionTest, an_entry_is_one_host_at_a_time) {
+  TestHost& namesake = harness.add_host();
+  harness.users->set_user(namesake.endpoint.address(), 1001);
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  EXPECT_FALSE(harness.connect(namesake));
+  EXPECT_NE(namesake.refusal.find("office is attached already"), std::string::npos)
+      << namesake.refusal;
+  // The same process may connect again, and another one once the first is away.
+  EXPECT_TRUE(harness.connect(first));
+  first.faults.set_cut(true);
+  harness.run(2s);
+  EXPECT_TRUE(harness.connect(namesake));
+}
+
+TEST_F(AdmissionTest, peers_has_a_row_for_each_known_host) {
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  const Frame frame = frame_of(kPeer, mac_number(1));
+  ASSERT_TRUE(first.push(frame));
+  harness.lan().queue(frame_of(mac_number(1), kPeer));
+  harness.run(5ms);
+  const control::KnownPeer office = row("office");
+  EXPECT_EQ(office.state, "up");
+  EXPECT_EQ(office.user, 1001U);
+  EXPECT_EQ(office.queues, 1U);
+  EXPECT_EQ(office.rx_bytes, frame.size());
+  EXPECT_EQ(office.tx_bytes, frame.size());
+  EXPECT_EQ(office.address, link_of(first).peer_name());
+  EXPECT_FALSE(office.handshake_seconds) << "it has no key";
+  const control::KnownPeer lab = row("lab");
+  EXPECT_EQ(lab.state, "absent");
+  EXPECT_EQ(lab.queues, 0U);
+  first.faults.set_cut(true);
+  harness.run(2s);
+  EXPECT_EQ(row("office").state, "down");
+}
+
+}  // namespace
+}  // namespace splitnic::iou::harness
