@@ -2,6 +2,7 @@
 # What the end-to-end checks share; sourced by run.sh after scripts/lib/topology.sh.
 #   bring_up [FABRIC_MTU [LAN_MTU]]   three test hosts with both programs; nic0 is up and has 10.77.0.1; both are
 #                                     started with what stands in the arrays iou_options and host_options
+#   make_second                       $ns_second fab0 (10.98.0.1) -- fab1 $ns_iou: another host for the unit
 #   make_second_lan                   lan1 of the unit, and $ns_lan1 with its other end, which has 10.77.0.2 too
 #   start_iou [OPTIONS]  start_host [OPTIONS]  wait_up HOST
 #   host_option NAME DEFAULT          what the host is started with for that option
@@ -86,6 +87,26 @@ endpoint() {
   if [ "$fabric" = shm ]; then echo shm://e2e; else echo "udp://$1"; fi
 }
 
+# make_keys NAME...: $work/NAME.key, and its public key, which `public NAME` prints.
+make_keys() {
+  local name
+  for name in "$@"; do
+    "$bin/splitnic" keygen --out "$work/$name.key" >"$work/$name.pub" || fail "no key for $name"
+    equal "the public key of $name" "$("$bin/splitnic" pubkey "$work/$name.key")" "$(cat "$work/$name.pub")"
+  done
+}
+public() { cat "$work/$1.pub"; }
+
+# refuses STATUS WORDS COMMAND...: it ends with that status, and WORDS are in what it reports.
+refuses() {
+  local status=$1 words=$2 got=0
+  shift 2
+  timeout 5 "$@" >/dev/null 2>"$work/refused.err" </dev/null || got=$?
+  equal "status of $*: $(cat "$work/refused.err")" "$got" "$status"
+  grep -qF -- "$words" "$work/refused.err" || fail "no word of '$words': $(cat "$work/refused.err")"
+  tail -n 1 "$work/refused.err"
+}
+
 # Port tap: a bridge joins the unit's TAP to lan0. It passes on what it may (LLDP), and no firewall of the kernel
 # looks at what it carries (that would cut trailers off).
 bridge_tap() {
@@ -118,6 +139,15 @@ bring_up() {
   topology_three "$@" || fail "the test hosts cannot be made"
   start_iou && start_host
   nic_up
+}
+
+# A test host $ns_second on a separate wire. It asks for an address that is not on it: the unit must reply from there.
+make_second() {
+  ns_second=sn$$-e
+  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
+  ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
+  ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
+  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
 }
 
 make_second_lan() {

@@ -1,15 +1,6 @@
 # shellcheck shell=bash
 # Two hosts on one unit: apart from each other where it matters, and in reach of each other.
 
-# A test host on a separate wire. It asks for an address that is not on it: the unit must reply from there.
-make_second() {
-  ns_second=sn$$-e
-  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_iou" fab1 || fail "no second host"
-  ip -n "$ns_second" addr add 10.98.0.1/24 dev fab0
-  ip -n "$ns_iou" addr add 10.98.0.2/24 dev fab1
-  ip -n "$ns_second" route add 10.99.0.0/24 via 10.98.0.2
-}
-
 bring_up_two() {
   listen_at=0.0.0.0:7471
   bring_up

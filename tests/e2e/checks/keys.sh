@@ -1,15 +1,6 @@
 # shellcheck shell=bash
 # Keyed links: made with the programs alone, without --insecure-lab; strangers and wrong keys get nothing.
 
-make_keys() {
-  local name
-  for name in host unit other psk; do
-    "$bin/splitnic" keygen --out "$work/$name.key" >"$work/$name.pub" || fail "no key for $name"
-    equal "the public key of $name" "$("$bin/splitnic" pubkey "$work/$name.key")" "$(cat "$work/$name.pub")"
-  done
-}
-public() { cat "$work/$1.pub"; }
-
 # keyed [OPTION...]: what both programs are started with from now on.
 keyed() {
   lab=()
@@ -49,7 +40,7 @@ print(sum(n for name, n in found.items() if name.startswith(("session.rx.drop.",
 
 check_keyed() {
   local type
-  make_keys
+  make_keys host unit other psk
   keyed --queues "${1:-1}"
   bring_up_recorded
   shows_key host unit
@@ -70,7 +61,7 @@ check_keyed() {
 check_two_queues() { check_keyed 2 short; }
 
 check_with_psk() {
-  make_keys
+  make_keys host unit other psk
   keyed --psk-file "$work/psk.key"
   bring_up
   ping_all "$ns_host" 10.77.0.2 20
@@ -84,7 +75,7 @@ check_with_psk() {
 # The key of the host is not known there; the host has a wrong key of the unit; the unit has no keys at all.
 check_wrong() {
   topology_three || fail "the test hosts cannot be made"
-  make_keys
+  make_keys host unit other psk
   keyed
   iou_options=(--key-file "$work/unit.key" --allow-key "$(public other)")
   start_iou
@@ -108,7 +99,7 @@ check_wrong() {
 }
 
 check_restarts() {
-  make_keys
+  make_keys host unit other psk
   keyed
   bring_up
 
@@ -123,8 +114,9 @@ check_restarts() {
 # One line for each refusal.
 check_refused() {
   topology_three || fail "the test hosts cannot be made"
-  make_keys
+  make_keys host unit other psk
   local host=(ip netns exec "$ns_host" "$bin/splitnic-host" --control "$work/o.sock" --connect "udp://$iou_address")
+  (umask 077 && echo short >"$work/short.key")
   chmod 640 "$work/other.key"
   ln -s "$work/host.key" "$work/link.key"
   local words status
@@ -142,14 +134,4 @@ check_refused() {
 2|not a public key|--key-file $work/host.key --peer abc
 2|--key-file|
 TABLE
-}
-
-refuses() {
-  local status=$1 words=$2 got=0
-  shift 2
-  (umask 077 && echo short >"$work/short.key")
-  timeout 5 "$@" >/dev/null 2>"$work/refused.err" </dev/null || got=$?
-  equal "status of $*: $(cat "$work/refused.err")" "$got" "$status"
-  grep -qF -- "$words" "$work/refused.err" || fail "no word of '$words': $(cat "$work/refused.err")"
-  tail -n 1 "$work/refused.err"
 }

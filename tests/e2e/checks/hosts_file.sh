@@ -1,0 +1,224 @@
+# shellcheck shell=bash
+# --hosts: who may attach, reload, SIGHUP, peers and evict.
+
+# hosts_are NAME...: the hosts file has these; what stands in extra[NAME] is added to their tables.
+declare -A extra=()
+hosts_are() {
+  local name
+  : >"$work/new.toml"
+  for name in "$@"; do
+    printf '[hosts.%s]\nkey = "%s"\n%s\n' "$name" "$(public "$name")" "${extra[$name]:-}" >>"$work/new.toml"
+  done
+  chmod 644 "$work/new.toml"
+  mv "$work/new.toml" "$work/hosts.toml"
+}
+
+# The host of topology_three is "office", the second one "lab".
+bring_up_keyed() {
+  make_keys unit office lab
+  hosts_are office lab
+  lab=()
+  listen_at=0.0.0.0:7471
+  iou_options=(--key-file "$work/unit.key" --hosts "$work/hosts.toml" "$@")
+  host_options=(--key-file "$work/office.key" --peer "$(public unit)" "$@")
+  bring_up
+  make_second
+  start_lab "$@"
+  second_up
+}
+
+start_lab() {
+  start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 --name hostb \
+    --control "$work/host2.sock" --key-file "$work/lab.key" --peer "$(public unit)" "$@"
+}
+
+second_up() {
+  wait_up host2
+  silence_interface "$ns_second" nic0
+  ask_often "$ns_second" nic0
+  ip -n "$ns_second" addr replace 10.77.0.3/24 dev nic0 && ip -n "$ns_second" link set nic0 up || fail "no nic0"
+  wait_until 5 in_ns "$ns_second" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond to lab"
+}
+
+# peer NAME FIELD: of splitnic peers --json.
+peer() {
+  ask iou peers --json | "$python" -c 'import json, sys
+print([p for p in json.load(sys.stdin)["peers"] if p["name"] == sys.argv[1]][0].get(sys.argv[2], "none"))' "$1" "$2"
+}
+peer_is() { [ "$(peer "$1" "$2")" = "$3" ]; }
+
+# A host is notified that it was disconnected: its carrier goes at once, not after 0.9 s of silence.
+
+# pings_begin, pings_end: the first host loses none meanwhile. The kernel counts the replies: ping itself leaves out those
+# in flight when it ends.
+pings_begin() {
+  replies_before=$(echo_replies "$ns_host")
+  start pings "$ns_host" ping -q -i 0.005 -W 1 10.77.0.2
+}
+pings_end() {
+  local sent
+  stop pings INT 3 || true
+  sent=$(sed -n 's/ packets transmitted.*//p' "$work/pings.log")
+  [ "${sent:-0}" -gt 20 ] || fail "ping: $(cat "$work/pings.log")"
+  wait_until 3 has_replies "$ns_host" $((replies_before + sent)) || fail "the first host lost pings: $(cat "$work/pings.log")"
+  echo "$sent pings, none lost"
+}
+
+reload() { ask iou reload; }
+
+reloads_refused() { [ "$(grep -c "hosts file is not reloaded" "$work/iou.log")" -ge "$1" ]; }
+
+check_reload() {
+  bring_up_keyed --queues "${1:-1}"
+  local queues=${1:-1}
+  equal "states" "$(peer office state) $(peer lab state)" "up up"
+  equal "queues" "$(peer office queues) $(peer lab queues)" "$queues $queues"
+  pings_begin
+  sleep 0.3
+
+  hosts_are office
+  equal "the reply" "$(reload)" "1 host: 0 added, 1 removed, 0 changed"
+  within "carrier of the host that was removed" 500 carrier_is "$ns_second" nic0 0
+  grep -q "host lab disconnected: it is not in the hosts file any more" "$work/iou.log" ||
+    grep -q "host hostb disconnected: it is not in the hosts file any more" "$work/iou.log" || fail "no line in the log"
+  wait_until 5 counts iou session.rx.drop.unknown_key 1 || fail "its key is still known"
+  ! is_up host2 || fail "the host that was removed is up"
+  ask iou peers | has "^lab " && fail "peers still lists it"
+
+  # An error keeps what is in force.
+  printf '[hosts.office]\nkey = "%s"\nvlan = [1]\n' "$(public office)" >"$work/hosts.toml"
+  local got=0
+  reload >"$work/reload.out" 2>"$work/reload.err" || got=$?
+  equal "status of a reload with an error" "$got" 1
+  equal "lines" "$(wc -l <"$work/reload.err")" 1
+  grep -q "hosts.toml: line 3, column 1: \[hosts.office\]: 'vlan' is not a field" "$work/reload.err" ||
+    fail "no place of the error: $(cat "$work/reload.err")"
+  grep -q "not reloaded: .*line 3, column 1" "$work/iou.log" || fail "no place of the error in the log"
+  cat "$work/reload.err"
+  kill -HUP "${pid_of[iou]}"
+  wait_until 3 reloads_refused 2 || fail "SIGHUP is not in the log"
+  echo "[hosts.office" >"$work/hosts.toml"
+  reload 2>/dev/null && fail "a file that is no TOML was accepted"
+  equal "state after errors" "$(peer office state)" up
+
+  # SIGHUP reads it, too.
+  hosts_are office lab
+  kill -HUP "${pid_of[iou]}"
+  within "the host that is back" 10000 in_ns "$ns_second" ping -q -c 1 -W 0.2 10.77.0.2
+  pings_end
+  equal "states" "$(peer office state) $(peer lab state)" "up up"
+}
+
+check_reload_two_queues() { check_reload 2; }
+
+check_peers() {
+  extra[office]=$'memory = "32M"\nmacs = ["02:00:00:00:00:10"]'
+  bring_up_keyed
+  in_ns "$ns_host" ping -q -c 5 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "ping"
+  ask iou peers
+  ask iou peers --json | "$python" -c '
+import json, sys
+office, lab = json.load(sys.stdin)["peers"]
+assert office["name"] == "office" and office["key"] == sys.argv[1] and office["state"] == "up", office
+assert office["address"].startswith("10.99.0.1:") and lab["address"].startswith("10.98.0.1:"), (office, lab)
+assert 0 <= office["last_handshake_seconds"] < 60, office
+assert office["rx_bytes"] > 490 and office["tx_bytes"] > 490 and office["queues"] == 1, office
+assert office["rights"] == "macs=1 memory=32M" and lab["rights"] == "default", (office, lab)
+' "$(public office)" || fail "peers --json"
+  ask iou peers | has "^office  *up .* s ago .*memory=32M .*$(public office | cut -c1-20)" || fail "peers"
+  stop host2 TERM
+  wait_until 5 peer_is lab state absent || fail "a host that stopped is not absent"
+  # Other rights: the host stays, and the log reports them.
+  extra[office]="sniff = true"
+  pings_begin
+  sleep 0.2
+  hosts_are office lab
+  equal "the reply" "$(reload)" "2 hosts: 0 added, 0 removed, 1 changed"
+  wait_until 2 grep -q "host office at 10.99.0.1:[0-9]* has other rights: sniff" "$work/iou.log" || fail "no line in the log"
+  equal "rights" "$(peer office rights)" sniff
+  sleep 0.2
+  pings_end
+  ask host peers 2>/dev/null && fail "a host has no peers"
+  ask host reload 2>/dev/null && fail "a host has nothing to reload"
+  start_lab
+  wait_up host2
+}
+
+check_evict() {
+  bring_up_keyed
+  local got=0 handshakes
+  ask iou evict nobody 2>"$work/evict.err" || got=$?
+  equal "status of an unknown name" "$got" 1
+  grep -q "no host 'nobody' is attached" "$work/evict.err" || fail "$(cat "$work/evict.err")"
+  handshakes=$(counter iou session.rx.initiation)
+  pings_begin
+  ask iou evict lab || fail "evict"
+  within "carrier of the evicted host" 400 carrier_is "$ns_second" nic0 0
+  within "the evicted host is back" 5000 in_ns "$ns_second" ping -q -c 1 -W 0.2 10.77.0.2
+  pings_end
+  [ "$(counter iou session.rx.initiation)" -gt "$handshakes" ] || fail "it came back under the old keys"
+  equal "names" "$(peer lab state)" up
+}
+
+# Its addresses are those of the file, for the handshake and after a reload.
+check_from() {
+  extra[lab]='from = ["10.98.0.0/24"]'
+  bring_up_keyed
+  extra[lab]='from = ["10.97.0.0/24", "fd00::/8"]'
+  hosts_are office lab
+  equal "the reply" "$(reload)" "2 hosts: 0 added, 0 removed, 1 changed"
+  within "carrier of the host that is elsewhere" 500 carrier_is "$ns_second" nic0 0
+  wait_until 5 counts iou session.rx.drop.address 1 || fail "its INITIATION is not counted"
+  sleep 1
+  ! is_up host2 || fail "up from an address that is not in the file"
+  extra[lab]='from = ["10.98.0.1"]'
+  hosts_are office lab
+  reload
+  within "the host from an address of the file" 10000 in_ns "$ns_second" ping -q -c 1 -W 0.2 10.77.0.2
+}
+
+# Over shared memory a host is known by its user.
+check_users() {
+  topology_three || fail "the test hosts cannot be made"
+  fabric=shm lab=()
+  printf '[hosts.root]\nuid = 0\n' >"$work/hosts.toml"
+  chmod 644 "$work/hosts.toml"
+  iou_options=(--hosts "$work/hosts.toml")
+  chmod 755 "$work"
+  start_iou
+  start_host
+  nic_up
+  equal "root" "$(peer root state) $(peer root uid)" "up 0"
+  # Another user may not, until the file has it.
+  mkdir -m 777 "$work/other"
+  start host3 "$ns_host" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+    "$bin/splitnic-host" --connect shm://e2e --tap "file:,$work/other/out.pcap" --name guest --control "$work/other/guest.sock"
+  sleep 1
+  "$bin/splitnic" show --json --control "$work/other/guest.sock" | has '"connecting"' || fail "another user is attached"
+  printf '[hosts.root]\nuid = 0\n[hosts.guest]\nuid = 65534\n' >"$work/hosts.toml"
+  reload
+  wait_until 5 peer_is guest state up || fail "the user of the file is not attached: $(ask iou peers)"
+  # Root is not in the file any more, and the other user still is.
+  printf '[hosts.guest]\nuid = 65534\n' >"$work/hosts.toml"
+  reload
+  within "carrier of the user who was removed" 500 carrier_is "$ns_host" nic0 0
+  equal "the other user" "$(peer guest state)" up
+  ! is_up host || fail "root is still attached"
+}
+
+# The program does not start with a file that has an error.
+check_start() {
+  topology_three || fail "the test hosts cannot be made"
+  make_keys unit office lab
+  hosts_are office
+  local iou=(ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --listen "udp://$iou_address" --control "$work/o.sock")
+  local keyed=("${iou[@]}" --key-file "$work/unit.key" --hosts)
+  refuses 2 "--hosts: --key-file is missing" "${iou[@]}" --hosts "$work/hosts.toml" --insecure-lab
+  refuses 1 "No such file" "${keyed[@]}" "$work/none.toml"
+  printf '[hosts.office]\nkey = "%s"\n' "$(public unit)" >"$work/bad.toml"
+  refuses 1 "bad.toml: line 2, column 7: [hosts.office] key: this is the key of the I/O unit" "${keyed[@]}" "$work/bad.toml"
+  printf '[hosts.office]\nuid = 1\nnic = [1]\n' >"$work/bad.toml"
+  refuses 1 "line 3, column 8: [hosts.office] nic: there is no NIC 1" "${keyed[@]}" "$work/bad.toml"
+  chmod 666 "$work/hosts.toml"
+  refuses 1 "chmod go-w" "${keyed[@]}" "$work/hosts.toml"
+}
