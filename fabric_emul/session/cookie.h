@@ -42,7 +42,8 @@ Mac mac1_of(base::Bytes message);
 // Responder.
 class CookieJar {
  public:
-  CookieJar(base::Random& random, const MacKeys& own) : random_(random), own_(own) {}
+  // `random` and `own` outlive this.
+  CookieJar(base::Random& random, const MacKeys& own);
 
   // Returns whether mac2 shows that the sender got a cookie at this address.
   bool has_mac2(base::Time now, base::Bytes message, const PeerAddress& from);
@@ -55,7 +56,7 @@ class CookieJar {
 
   base::Random& random_;
   const MacKeys& own_;
-  Secret current_, previous_;
+  Secret current_, previous_;  // random from the start: nobody has a cookie under them yet
   base::Time renew_at_{};
 };
 

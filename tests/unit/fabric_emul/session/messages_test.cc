@@ -162,5 +162,25 @@ TEST(SessionMessagesTest, S_56_a_cookie_is_for_one_address_and_two_minutes) {
   EXPECT_FALSE(jar.has_mac2(clock.now(), message, here));
 }
 
+// Whoever can guess the secret of a cookie proves any address: it is random from the first call,
+// also shortly after the machine started.
+TEST(SessionMessagesTest, S_56_no_cookie_is_valid_before_one_was_given) {
+  for (const int uptime : {0, 1, 119, 120, 121, 100'000}) {
+    base::SeededRandom random(5);
+    const MacKeys own(unit().public_key);
+    CookieJar jar(random, own);
+    PeerAddress here;
+    here.bytes[0] = std::byte{1};
+    const Bytes32 guess = hmac(Bytes32{}, {here.bytes});
+    Mac cookie{};
+    std::copy_n(guess.begin(), cookie.size(), cookie.begin());
+    Buffer message = from_hex(kInitiation);
+    put_macs(message, own, &cookie);
+    const base::Time now = base::Time() + std::chrono::seconds(uptime);
+    EXPECT_FALSE(jar.has_mac2(now, message, here)) << uptime;
+    EXPECT_FALSE(jar.has_mac2(now + kCookieLifetime, message, here)) << uptime;
+  }
+}
+
 }  // namespace
 }  // namespace splitnic::fabric::session
