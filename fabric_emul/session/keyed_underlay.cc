@@ -12,6 +12,18 @@ constexpr std::size_t kDatagramsMax = 64;  // of one batch of a link
 // Where a peer is not known yet: every IPv6 path carries it.
 constexpr std::size_t kDatagramBytesUnknown = 1232;
 
+// Writes a record of each datagram of the batch, one behind the other.
+void seal_batch(RecordKeys& keys, std::uint8_t flags, base::Bytes plain, std::size_t stride,
+                base::MutableBytes out) {
+  while (!plain.empty()) {
+    const base::Bytes datagram = plain.first(std::min(stride, plain.size()));
+    const std::size_t record_bytes = datagram.size() + kDataOverheadBytes;
+    keys.seal(out.first(record_bytes), datagram, flags);
+    out = out.subspan(record_bytes);
+    plain = plain.subspan(datagram.size());
+  }
+}
+
 }  // namespace
 
 KeyedUnderlay::KeyedUnderlay(Underlay& below, const SessionConfig& config, base::Clock& clock,
@@ -52,26 +64,50 @@ Underlay::SendStatus KeyedUnderlay::send(const PeerAddress& to, base::Bytes byte
   const std::size_t count = (bytes.size() + stride - 1) / stride;
   RecordKeys* const keys = peer->sealing(now, count);
   if (keys == nullptr || !peer->endpoint()) {
+    forget(bytes);
     table_.counters().add(SessionCounter::kTxDropNoKeys, count);
-    if (count == 1) peer->keep(bytes);
+    if (count == 1 && peer->is_initiator()) peer->keep(bytes);
     return SendStatus::kRefused;
   }
   const std::size_t sealed_bytes = bytes.size() + count * kDataOverheadBytes;
   CHECK(sealed_bytes <= below_.batch_bytes_max());
-  if (sealed_.size() < sealed_bytes) sealed_.resize(sealed_bytes);
-  const std::uint8_t flags = peer->flags(now);
-  base::MutableBytes out = base::MutableBytes(sealed_).first(sealed_bytes);
-  for (base::Bytes plain = bytes; !plain.empty();) {
-    const base::Bytes datagram = plain.first(std::min(stride, plain.size()));
-    const std::size_t record_bytes = datagram.size() + kDataOverheadBytes;
-    keys->seal(out.first(record_bytes), datagram, flags);
-    out = out.subspan(record_bytes);
-    plain = plain.subspan(datagram.size());
+  if (!take_blocked(*peer, bytes)) {
+    if (sealed_.size() < sealed_bytes) sealed_.resize(sealed_bytes);
+    seal_batch(*keys, peer->flags(now), bytes, stride, sealed_);
   }
   const SendStatus status = below_.send(*peer->endpoint(), base::Bytes(sealed_).first(sealed_bytes),
                                         stride + kDataOverheadBytes);
   if (status == SendStatus::kSent) table_.counters().add(SessionCounter::kTxRecord, count);
+  if (status == SendStatus::kBlocked && count > 1) {
+    blocked_.push_back({bytes, to, std::move(sealed_)});
+    sealed_ = {};
+  }
   return status;
+}
+
+// The link repeats the same batch. A single datagram is sealed again: nothing of it was sent.
+bool KeyedUnderlay::take_blocked(const Peer& peer, base::Bytes bytes) {
+  const auto found = find_blocked(bytes);
+  if (found == blocked_.end()) return false;
+  if (found->plain.size() != bytes.size() || found->to != peer.address()) {
+    forget(bytes);
+    return false;
+  }
+  sealed_ = std::move(found->sealed);
+  blocked_.erase(found);
+  return true;
+}
+
+std::vector<KeyedUnderlay::Blocked>::iterator KeyedUnderlay::find_blocked(base::Bytes bytes) {
+  return std::ranges::find(blocked_, bytes.data(),
+                           [](const Blocked& batch) { return batch.plain.data(); });
+}
+
+void KeyedUnderlay::forget(base::Bytes batch) {
+  const auto found = find_blocked(batch);
+  if (found == blocked_.end()) return;
+  below_.forget(found->sealed);
+  blocked_.erase(found);
 }
 
 std::optional<Underlay::Received> KeyedUnderlay::receive() {
@@ -149,7 +185,13 @@ bool KeyedUnderlay::open_record(base::Time now, base::Bytes record, Received& op
 }
 
 base::Time KeyedUnderlay::deadline() const {
+  if (!rest_.bytes.empty()) return {};  // the descriptor does not show what was read
   return std::min(table_.deadline(), below_.deadline());
+}
+
+bool KeyedUnderlay::sends_in_memory(const PeerAddress& to) const {
+  const Peer* const peer = table_.by_address(to);
+  return peer != nullptr && peer->endpoint() && below_.sends_in_memory(*peer->endpoint());
 }
 
 std::size_t KeyedUnderlay::datagram_bytes_max(const PeerAddress& to) const {

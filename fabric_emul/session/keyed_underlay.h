@@ -2,8 +2,8 @@
 // flits as ever, below it only INITIATION, RESPONSE, COOKIE and DATA. A batch of stride S leaves as
 // one batch of stride S + 32, sealed out of place, so that no copy is added. What arrives is passed
 // up only if its record is good, and as from the address of its key (Peer::address): a peer that
-// moves to another address of the underlay stays the same to the link. Of a batch that blocks the
-// records are sealed again with new counters when the link retries.
+// moves to another address of the underlay stays the same to the link. A batch that blocks is kept
+// with its records until the link retries or forgets it, because the carrier may have sent some.
 // Thread: one owner, the data thread. docs/wire/session.md
 #pragma once
 
@@ -48,8 +48,10 @@ class KeyedUnderlay final : public UnderlayDecorator {
 
   // kRefused: there is no session with this peer. The last short datagram waits for the keys.
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
+  void forget(base::Bytes batch) override;
   std::optional<Received> receive() override;
   base::Time deadline() const override;
+  bool sends_in_memory(const PeerAddress& to) const override;
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   // Smaller than below, so that a batch of 64 datagrams is not longer there with its overhead.
   std::size_t batch_bytes_max() const override;
@@ -59,6 +61,15 @@ class KeyedUnderlay final : public UnderlayDecorator {
   std::string key_of(const PeerAddress& peer) const override;
 
  private:
+  // A batch of several datagrams that blocked, sealed.
+  struct Blocked {
+    base::Bytes plain;  // where it is, which identifies it; not read
+    PeerAddress to;
+    std::vector<std::byte> sealed;
+  };
+  // Moves the records of this batch from blocked_ to sealed_. Returns false if there are none.
+  bool take_blocked(const Peer& peer, base::Bytes bytes);
+  std::vector<Blocked>::iterator find_blocked(base::Bytes bytes);
   // Opens datagrams of rest_ until it is empty or a record of another peer follows.
   Received open_batch(base::Time now);
   // Appends the plaintext of a record to what is opened. Returns false if it is from another peer
@@ -68,6 +79,7 @@ class KeyedUnderlay final : public UnderlayDecorator {
   base::Clock& clock_;
   SessionTable table_;
   std::vector<std::byte> sealed_, opened_;
+  std::vector<Blocked> blocked_;  // at most one of each link
   std::size_t opened_bytes_ = 0;
   Received rest_;  // of the batch below, not opened yet
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,12 @@ class Path final : public Underlay {
     }
     strides.push_back(stride);
     if (is_blocked) return SendStatus::kBlocked;
-    return at_->send(to, bytes, stride);
+    return room ? send_each(to, bytes, stride) : at_->send(to, bytes, stride);
   }
+  void forget(base::Bytes batch) override {
+    if (resume_.data == batch.data()) resume_ = {};
+  }
+  bool sends_in_memory(const PeerAddress& to) const override { return memory_peer == to; }
   std::optional<Received> receive() override { return at_->receive(); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return at_->datagram_bytes_max(to);
@@ -44,9 +49,33 @@ class Path final : public Underlay {
   std::vector<Buffer> sent;
   std::vector<std::size_t> strides;
   bool is_blocked = false;
+  // As a UDP socket without UDP_SEGMENT: takes this number of datagrams, and continues with a batch
+  // that blocked in the middle when the same memory comes once more.
+  std::optional<std::size_t> room;
+  std::optional<PeerAddress> memory_peer;
 
  private:
+  SendStatus send_each(const PeerAddress& to, base::Bytes bytes, std::size_t stride) {
+    const bool is_resumed = resume_.data == bytes.data() && resume_.size == bytes.size();
+    std::size_t at = is_resumed ? resume_.sent : 0;
+    resume_ = {};
+    for (; at < bytes.size(); at += stride) {
+      if (*room == 0) {
+        if (at > 0) resume_ = {bytes.data(), bytes.size(), at};
+        return SendStatus::kBlocked;
+      }
+      --*room;
+      const base::Bytes datagram = bytes.subspan(at, std::min(stride, bytes.size() - at));
+      at_->send(to, datagram, datagram.size());
+    }
+    return SendStatus::kSent;
+  }
+
   InProcessUnderlay* at_;
+  struct {
+    const std::byte* data = nullptr;
+    std::size_t size = 0, sent = 0;
+  } resume_;
 };
 
 struct Node {
@@ -92,6 +121,22 @@ class KeyedWorld {
     config.instance = ++instances_;
     config.stamp = [this] { return ++stamp; };
     return config;
+  }
+  // A second host, connected. `address`: the unit, as the layers above know it there.
+  std::unique_ptr<Node> make_second_host(PeerAddress& address, PeerAddress& at_unit) {
+    const Secret secret = make_secret(3);
+    auto second = make_node(second_at, secret);
+    const auto at_host = second->keyed.allow({public_key_of(unit_secret), {}, unit_at.address()});
+    const auto known = unit->keyed.allow({public_key_of(secret), {}, {}});
+    EXPECT_TRUE(at_host && known);
+    address = *at_host;
+    at_unit = *known;
+    second->keyed.send(address, payload(50, 1), 50);
+    for (int i = 0; i < 3; ++i) {
+      unit->receive();
+      second->receive();
+    }
+    return second;
   }
   std::unique_ptr<Node> make_node(InProcessUnderlay& at, const Secret& secret) {
     return std::make_unique<Node>(at, clock, config_of(secret), ++seed_ * 7919);
@@ -156,6 +201,7 @@ class KeyedWorld {
   InProcessHub hub;
   InProcessUnderlay& unit_at = hub.add_endpoint();
   InProcessUnderlay& host_at = hub.add_endpoint();
+  InProcessUnderlay& second_at = hub.add_endpoint();
   SessionConfig common;
   Secret psk;
   std::uint64_t stamp = 0;
