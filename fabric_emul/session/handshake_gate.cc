@@ -52,16 +52,24 @@ HandshakeGate::HandshakeGate(const SessionConfig& config, const MacKeys& own, ba
       jar_(random, own) {}
 
 HandshakeGate::Verdict HandshakeGate::check(base::Time now, base::Bytes initiation,
-                                            const PeerAddress& from) {
+                                            const PeerAddress& from, bool is_peer_there) {
   if (!has_mac1(initiation, own_)) return drop(SessionCounter::kRxDropMac);
-  if (agreements_.left(now) < config_.cookies_below) {
-    if (!jar_.has_mac2(now, initiation, from)) {
+  const std::uint32_t left = agreements_.left(now);
+  if (left < config_.cookies_below) {
+    if (jar_.has_mac2(now, initiation, from)) {
+      // The address is proven, so it may be held to its share. Without a token none is remembered.
+      if (left == 0 || !sources_.take(now, from)) return drop(SessionCounter::kRxDropBudget);
+    } else if (!is_peer_there || !peers_.take(now, from)) {
       return cookies_.take(now) ? Verdict::kCookie : drop(SessionCounter::kRxDropBudget);
     }
-    // The address is proven, so it may be held to its share.
-    if (!sources_.take(now, from)) return drop(SessionCounter::kRxDropBudget);
   }
-  return agreements_.take(now) ? Verdict::kPass : drop(SessionCounter::kRxDropBudget);
+  return may_agree(now) ? Verdict::kPass : Verdict::kDrop;
+}
+
+bool HandshakeGate::may_agree(base::Time now) {
+  const bool may = agreements_.take(now);
+  if (!may) counters_.add(SessionCounter::kRxDropBudget);
+  return may;
 }
 
 HandshakeGate::Verdict HandshakeGate::drop(SessionCounter cause) {

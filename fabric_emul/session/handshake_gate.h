@@ -1,4 +1,4 @@
-// Decides which INITIATIONs may cost a key agreement: the check of mac1, budgets, and cookies under
+// Decides which handshakes may cost a key agreement: the check of mac1, budgets, and cookies under
 // load. A reply is never longer than what it replies to. docs/wire/session.md#load
 // Thread: the data thread.
 #pragma once
@@ -40,8 +40,12 @@ class HandshakeGate {
   HandshakeGate(const SessionConfig& config, const MacKeys& own, base::Random& random,
                 base::Counters<SessionCounter>& counters);
 
-  // Counts what it drops. kCookie: reply with cookie_for().
-  Verdict check(base::Time now, base::Bytes initiation, const PeerAddress& from);
+  // Counts what it drops. kCookie: reply with cookie_for(). `is_peer_there`: a record of a peer was
+  // good from this address, so that a flood without cookies does not end its session.
+  Verdict check(base::Time now, base::Bytes initiation, const PeerAddress& from,
+                bool is_peer_there);
+  // The same for a RESPONSE to our attempt. Counts what it drops.
+  bool may_agree(base::Time now);
   std::array<std::byte, kCookieBytes> cookie_for(base::Time now, base::Bytes initiation,
                                                  const PeerAddress& from);
 
@@ -52,7 +56,8 @@ class HandshakeGate {
   const MacKeys& own_;
   base::Counters<SessionCounter>& counters_;
   TokenBucket agreements_, cookies_;
-  SourceLimits sources_;
+  SourceLimits sources_;      // with a cookie
+  SourceLimits peers_{1, 2};  // without one: enough to renew keys, and little to be spent by others
   CookieJar jar_;
 };
 

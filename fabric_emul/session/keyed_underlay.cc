@@ -173,9 +173,8 @@ bool KeyedUnderlay::open_record(base::Time now, base::Bytes record, Received& op
       break;
   }
   table_.counters().add(SessionCounter::kRxRecord);
-  peer->on_record(now, *keys, outcome == RecordKeys::Opened::kGoodHighest, Data::flags(record),
-                  rest_.from);
-  table_.call_for(*peer);
+  table_.on_record(now, *peer, *keys, outcome == RecordKeys::Opened::kGoodHighest,
+                   Data::flags(record), rest_.from);
   if (opened_bytes_ == 0) {
     opened.from = peer->address();
     opened.stride = bytes;

@@ -49,21 +49,29 @@ RecordKeys* Peer::opening(std::uint32_t index) {
   return nullptr;
 }
 
-void Peer::on_record(base::Time now, const RecordKeys& keys, bool is_highest, std::uint8_t flags,
+bool Peer::on_record(base::Time now, const RecordKeys& keys, bool is_highest, std::uint8_t flags,
                      const PeerAddress& from) {
   heard_ = now;
   if (&keys == next_.get()) change_to(now, std::move(next_));
-  if (&keys != current_.get()) return;
-  is_rekey_requested_ |= is_initiator_ && (flags & kDataRekeyPlease) != 0;
-  if (!is_highest || endpoint_ == from) return;
+  if (&keys != current_.get()) return false;
+  if (is_initiator_) {
+    is_rekey_requested_ |= (flags & kDataRekeyPlease) != 0;
+    return false;
+  }
+  if (!is_highest || endpoint_ == from) return false;
   if (endpoint_) counters_.add(SessionCounter::kRoamed);
   endpoint_ = from;
+  return true;
 }
 
 bool Peer::wants_attempt(base::Time now) const {
   if (!is_initiator_ || attempt_) return false;
-  return !has_session(now) || current_->wants_rekey(now) || is_rekey_requested_ ||
-         now - heard_ >= config_.silence;
+  return !has_session(now) || is_rekey_due(now) || now - heard_ >= config_.silence;
+}
+
+bool Peer::is_rekey_due(base::Time now) const {
+  return is_initiator_ && !attempt_ && has_session(now) &&
+         (current_->wants_rekey(now) || is_rekey_requested_);
 }
 
 void Peer::install(base::Time now, std::unique_ptr<RecordKeys> keys) {

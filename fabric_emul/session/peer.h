@@ -3,6 +3,7 @@
 //   previous  opens for 10 s more
 //   next      responder: opens; becomes current with its first good record, which shows that the
 //             initiator has the keys, too. Until then the handshake has changed nothing.
+// A peer that initiates may move; one that we initiate to is where it was configured.
 // Thread: the data thread. docs/wire/session.md#keys
 #pragma once
 
@@ -51,14 +52,16 @@ class Peer {
   std::uint8_t flags(base::Time now) const;
   // Returns the keys with this local index; nullptr if they are not of this peer any more.
   RecordKeys* opening(std::uint32_t index);
-  // A record under `keys` was good. REQUIRES keys from opening().
-  void on_record(base::Time now, const RecordKeys& keys, bool is_highest, std::uint8_t flags,
+  // A record under `keys` was good. Returns whether endpoint() changed by it. REQUIRES keys from
+  // opening().
+  bool on_record(base::Time now, const RecordKeys& keys, bool is_highest, std::uint8_t flags,
                  const PeerAddress& from);
 
   // Initiator.
   std::optional<Attempt>& attempt() { return attempt_; }
-  // Something is to be sent: returns whether a handshake must begin.
+  // Returns whether a handshake must begin: because something is to be sent, or at any time.
   bool wants_attempt(base::Time now) const;
+  bool is_rekey_due(base::Time now) const;
   // The RESPONSE was good; ends the attempt.
   void install(base::Time now, std::unique_ptr<RecordKeys> keys);
   // A datagram that waits for keys; the last one is kept. `bytes` is empty: forgets it.

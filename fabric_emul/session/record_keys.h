@@ -46,7 +46,7 @@ class RecordKeys {
     kGood,
     kGoodHighest,  // no counter was higher before
   };
-  // Opens a record of type DATA. Unless it is good, `out` has zeros or is unchanged. REQUIRES
+  // Opens a record of type DATA. Unless it is good, the content of `out` means nothing. REQUIRES
   // out.size() == record.size() - kDataOverheadBytes.
   Opened open(base::Time now, base::MutableBytes out, base::Bytes record);
 

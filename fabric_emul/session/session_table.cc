@@ -29,6 +29,7 @@ base::Status SessionTable::allow(const PeerConfig& peer) {
     return base::Error("the key " + name + " is given twice");
   }
   by_address_.emplace(added->address(), added);
+  is_responder_ |= !added->is_initiator();
   return {};
 }
 
@@ -74,7 +75,8 @@ void SessionTable::on_message(base::Time now, MessageType type, base::Bytes mess
 // Responder.
 
 void SessionTable::on_initiation(base::Time now, base::Bytes message, const PeerAddress& from) {
-  switch (gate_.check(now, message, from)) {
+  if (!is_responder_) return counters_.add(SessionCounter::kRxDropUnknownKey);
+  switch (gate_.check(now, message, from, by_endpoint_.contains(from))) {
     case HandshakeGate::Verdict::kDrop:
       return;
     case HandshakeGate::Verdict::kCookie:
@@ -121,6 +123,15 @@ void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress
   send_(from, response);
 }
 
+void SessionTable::on_record(base::Time now, Peer& peer, const RecordKeys& keys, bool is_highest,
+                             std::uint8_t flags, const PeerAddress& from) {
+  if (peer.on_record(now, keys, is_highest, flags, from)) {
+    std::erase_if(by_endpoint_, [&](const auto& entry) { return entry.second == &peer; });
+    by_endpoint_.insert_or_assign(from, &peer);
+  }
+  call_for(peer);
+}
+
 // Initiator.
 
 Peer* SessionTable::initiating(std::uint32_t index) {
@@ -133,7 +144,7 @@ Peer* SessionTable::initiating(std::uint32_t index) {
 void SessionTable::on_response(base::Time now, base::Bytes message) {
   if (!has_mac1(message, own_macs_)) return counters_.add(SessionCounter::kRxDropMac);
   Peer* const peer = initiating(Response::receiver(message));
-  if (peer == nullptr) return;
+  if (peer == nullptr || !gate_.may_agree(now)) return;
   ResponsePayload payload;
   const auto keys = peer->attempt()->read(message, payload);
   if (!keys) return counters_.add(SessionCounter::kRxDropHandshake);
@@ -158,7 +169,10 @@ void SessionTable::on_cookie(base::Time now, base::Bytes message) {
 }
 
 void SessionTable::on_sending(base::Time now, Peer& peer) {
-  if (!peer.wants_attempt(now)) return;
+  if (peer.wants_attempt(now)) begin_attempt(now, peer);
+}
+
+void SessionTable::begin_attempt(base::Time now, Peer& peer) {
   peer.attempt().emplace(peer.keys(), config_, random_, indexes_.draw(peer));
   send_initiation(now, peer);
 }
@@ -184,8 +198,8 @@ void SessionTable::on_time(base::Time now) {
     peer->on_time(now);
     if (peer->attempt() && now >= peer->attempt()->deadline()) {
       send_initiation(now, *peer);
-    } else if (peer->has_session(now)) {
-      on_sending(now, *peer);  // a rekey is due
+    } else if (peer->is_rekey_due(now)) {
+      begin_attempt(now, *peer);
     }
     call_for(*peer);
   }

@@ -53,6 +53,9 @@ class SessionTable {
 
   // Takes a datagram whose type is not DATA.
   void on_message(base::Time now, MessageType type, base::Bytes message, const PeerAddress& from);
+  // A record of this peer under `keys` was good. REQUIRES keys from peer.opening().
+  void on_record(base::Time now, Peer& peer, const RecordKeys& keys, bool is_highest,
+                 std::uint8_t flags, const PeerAddress& from);
   // Something is to be sent to this peer: begins a handshake if one is due.
   void on_sending(base::Time now, Peer& peer);
   // Seals one datagram and sends it.
@@ -61,9 +64,6 @@ class SessionTable {
   // Retries, and ends of keys. Cheap before deadline().
   void on_time(base::Time now);
   base::Time deadline() const { return deadline_; }
-  // The state of a peer changed: its deadline may be another.
-  void call_for(const Peer& peer) { deadline_ = std::min(deadline_, peer.deadline()); }
-
   base::Counters<SessionCounter>& counters() { return counters_; }
   const base::Counters<SessionCounter>& counters() const { return counters_; }
 
@@ -72,9 +72,12 @@ class SessionTable {
   void accept(base::Time now, base::Bytes message, const PeerAddress& from);
   void on_response(base::Time now, base::Bytes message);
   void on_cookie(base::Time now, base::Bytes message);
+  void begin_attempt(base::Time now, Peer& peer);
   void send_initiation(base::Time now, Peer& peer);
   // The peer with an attempt of this index; nullptr: none.
   Peer* initiating(std::uint32_t index);
+  // The state of a peer changed: its deadline may be another.
+  void call_for(const Peer& peer) { deadline_ = std::min(deadline_, peer.deadline()); }
 
   const SessionConfig config_;
   base::Random& random_;
@@ -86,6 +89,8 @@ class SessionTable {
   HandshakeGate gate_;
   std::map<PublicKey, std::unique_ptr<Peer>> peers_;
   std::map<PeerAddress, Peer*> by_address_;
+  std::map<PeerAddress, const Peer*> by_endpoint_;  // of peers that initiate: where they were last
+  bool is_responder_ = false;                       // some peer initiates
   Peer* last_ = nullptr;  // most batches are for the peer of the batch before
   std::vector<std::byte> record_;
   base::Time deadline_ = base::kNever;

@@ -1,4 +1,4 @@
-// A keyed link from end to end: records, faults, rekeys, roaming and restarts.
+// A keyed link from end to end: records, faults, roaming and restarts.
 #include "fabric_emul/session/keyed_underlay.h"
 
 #include <gtest/gtest.h>
@@ -113,104 +113,6 @@ TEST(KeyedUnderlayTest, S_56_handshakes_under_30_percent_corruption_50_of_50_in_
   EXPECT_GT(refused, 20U);
 }
 
-TEST(KeyedUnderlayTest, R_64_rekeys_under_load_lose_nothing) {
-  KeyedWorld world;
-  world.start();
-  world.connect();
-  world.unit->received.clear();
-  world.host->received.clear();
-  unsigned sent = 0;
-  for (; sent < 4000; ++sent) {  // 400 s, three rekeys
-    ASSERT_EQ(world.send_up(KeyedWorld::payload(200, sent)), Status::kSent) << sent;
-    ASSERT_EQ(world.send_down(KeyedWorld::payload(100, sent)), Status::kSent) << sent;
-    world.step(100ms);
-  }
-  ASSERT_EQ(world.unit->received.size(), sent);
-  ASSERT_EQ(world.host->received.size(), sent);
-  for (unsigned i = 0; i < sent; ++i) {
-    ASSERT_EQ(world.unit->received[i], KeyedWorld::payload(200, i));
-    ASSERT_EQ(world.host->received[i], KeyedWorld::payload(100, i));
-  }
-  EXPECT_EQ(world.host->count(SessionCounter::kRekeyed), 3U);
-  EXPECT_EQ(world.unit->count(SessionCounter::kRekeyed), 3U);
-  EXPECT_EQ(world.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
-}
-
-// The same with records in flight while keys change: they arrive late, under the previous keys.
-TEST(KeyedUnderlayTest, R_64_records_under_the_previous_keys_arrive) {
-  KeyedWorld world;
-  world.start();
-  world.connect();
-  world.host->fault.set_config({.delay = 30ms});
-  world.unit->fault.set_config({.delay = 30ms});
-  world.unit->received.clear();
-  world.host->received.clear();
-  for (unsigned i = 0; i < 3000; ++i) {
-    ASSERT_EQ(world.send_up(KeyedWorld::payload(64, i)), Status::kSent);
-    ASSERT_EQ(world.send_down(KeyedWorld::payload(64, i)), Status::kSent);
-    world.step(50ms);
-  }
-  world.step(100ms);
-  EXPECT_GE(world.host->count(SessionCounter::kRekeyed), 1U);
-  EXPECT_EQ(world.unit->received.size(), 3000U);
-  EXPECT_EQ(world.host->received.size(), 3000U);
-}
-
-TEST(KeyedUnderlayTest, R_64_keys_are_replaced_by_number_of_records_and_never_used_beyond) {
-  for (const bool is_host_sending : {true, false}) {
-    KeyedWorld world;
-    world.common.records.rekey_records = 1000;
-    world.common.records.reject_records = 2000;
-    world.start();
-    world.connect();
-    for (unsigned i = 0; i < 3000; ++i) {
-      // The other side sends now and then, as IDLE does.
-      const bool is_up = is_host_sending || i % 50 == 0;
-      const bool is_down = !is_host_sending || i % 50 == 0;
-      if (is_up) world.send_up(KeyedWorld::payload(32, i));
-      if (is_down) world.send_down(KeyedWorld::payload(32, i));
-      world.step(1ms);
-    }
-    EXPECT_GE(world.host->count(SessionCounter::kRekeyed), 2U);
-    EXPECT_LE(world.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
-    EXPECT_EQ(world.unit->count(SessionCounter::kTxDropNoKeys), 0U);
-  }
-  // Without a reply the keys end, and nothing leaves under them.
-  KeyedWorld world;
-  world.common.records.rekey_records = 1000;
-  world.common.records.reject_records = 2000;
-  world.start();
-  world.connect();
-  world.host->fault.set_cut(true);
-  world.unit->fault.set_cut(true);
-  std::uint64_t before = world.host->count(SessionCounter::kTxRecord);
-  for (unsigned i = 0; i < 5000; ++i) world.send_up(KeyedWorld::payload(32, i));
-  EXPECT_LE(world.host->count(SessionCounter::kTxRecord) - before, 2000U);
-  EXPECT_FALSE(world.host->keyed.has_session(world.unit_address));
-  // A long record counts as 32.
-  KeyedWorld longer;
-  longer.common.records.rekey_records = 1000;
-  longer.common.records.reject_records = 2000;
-  longer.start();
-  longer.connect();
-  longer.host->fault.set_cut(true);
-  before = longer.host->count(SessionCounter::kTxRecord);
-  for (unsigned i = 0; i < 500; ++i) longer.send_up(KeyedWorld::payload(2049, i), 2049);
-  EXPECT_LE(longer.host->count(SessionCounter::kTxRecord) - before, 63U);
-}
-
-TEST(KeyedUnderlayTest, keys_end_after_180_s_and_the_session_comes_back) {
-  KeyedWorld world;
-  world.start();
-  world.connect();
-  world.step(181s);
-  EXPECT_FALSE(world.host->keyed.has_session(world.unit_address));
-  EXPECT_FALSE(world.unit->keyed.has_session(world.host_address));
-  EXPECT_EQ(world.send_down(KeyedWorld::payload(8, 1)), Status::kRefused);
-  EXPECT_LT(world.connect(), 1s);
-  EXPECT_TRUE(world.is_up());
-}
-
 TEST(KeyedUnderlayTest, F_46_a_unit_that_lost_the_keys_is_back_within_a_second) {
   KeyedWorld world;
   world.start();
@@ -278,54 +180,62 @@ TEST(KeyedUnderlayTest, S_57_a_peer_moves_with_its_newest_record_only) {
   EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(5, 6));
 }
 
-TEST(KeyedUnderlayTest, a_batch_that_blocks_gets_new_counters) {
+TEST(KeyedUnderlayTest, S_57_the_unit_stays_where_it_was_configured) {
   KeyedWorld world;
   world.start();
   world.connect();
-  world.unit->received.clear();
-  world.host->path.is_blocked = true;
-  const Buffer batch = KeyedWorld::payload(100, 1);
-  EXPECT_EQ(world.send_up(batch), Status::kBlocked);
-  const Buffer first = world.host->path.sent.back();
-  world.host->path.is_blocked = false;
-  EXPECT_EQ(world.send_up(batch), Status::kSent);
-  EXPECT_LT(Data::counter(first), Data::counter(world.host->path.sent.back()));
+  InProcessUnderlay& elsewhere = world.hub.add_endpoint();
+  world.unit->path.is_blocked = true;
+  world.send_down(KeyedWorld::payload(10, 1));
+  const Buffer newest = world.unit->path.sent.back();
+  world.unit->path.is_blocked = false;
+  elsewhere.send(world.host_at.address(), newest, newest.size());
   world.exchange();
-  EXPECT_EQ(world.unit->received, Datagrams{batch});
+  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(10, 1));
+  world.send_up(KeyedWorld::payload(20, 2));
+  world.exchange();
+  EXPECT_FALSE(elsewhere.receive());
+  EXPECT_EQ(world.unit->received.back(), KeyedWorld::payload(20, 2));
+  EXPECT_EQ(world.host->count(SessionCounter::kRoamed), 0U);
+}
+
+TEST(KeyedUnderlayTest, the_route_is_that_to_the_address_below) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  EXPECT_FALSE(world.host->keyed.sends_in_memory(world.unit_address));
+  world.host->path.memory_peer = world.unit_at.address();
+  EXPECT_TRUE(world.host->keyed.sends_in_memory(world.unit_address));
+  EXPECT_FALSE(world.host->keyed.sends_in_memory(PeerAddress()));
+  world.unit->path.memory_peer = world.host_at.address();
+  EXPECT_TRUE(world.unit->keyed.sends_in_memory(world.host_address));
 }
 
 TEST(KeyedUnderlayTest, records_of_two_hosts_in_one_batch_are_kept_apart) {
   KeyedWorld world;
   world.start();
   world.connect();
-  const Secret second_secret = KeyedWorld::make_secret(3);
-  ASSERT_TRUE(world.unit->keyed.allow({public_key_of(second_secret), {}, {}}));
-  InProcessUnderlay& second_at = world.hub.add_endpoint();
-  const auto second = world.make_node(second_at, second_secret);
-  const auto address =
-      second->keyed.allow({public_key_of(world.unit_secret), {}, world.unit_at.address()});
-  ASSERT_TRUE(address);
-  second->keyed.send(*address, KeyedWorld::payload(50, 1), 50);
-  for (int i = 0; i < 3; ++i) {
-    world.unit->receive();
-    second->receive();
-  }
+  PeerAddress address;
+  PeerAddress second_address;
+  const auto second = world.make_second_host(address, second_address);
   world.host->path.is_blocked = second->path.is_blocked = true;
   world.send_up(KeyedWorld::payload(50, 2));
-  second->keyed.send(*address, KeyedWorld::payload(50, 3), 50);
+  second->keyed.send(address, KeyedWorld::payload(50, 3), 50);
   Buffer spliced;
   for (const Buffer* record : {&world.host->path.sent.back(), &second->path.sent.back()}) {
     spliced.insert(spliced.end(), record->begin(), record->end());
   }
-  second_at.send(world.unit_at.address(), spliced, 82);
+  world.second_at.send(world.unit_at.address(), spliced, 82);
   const auto first_batch = world.unit->keyed.receive();
   ASSERT_TRUE(first_batch);
   EXPECT_EQ(first_batch->from, world.host_address);
   EXPECT_EQ(Buffer(first_batch->bytes.begin(), first_batch->bytes.end()),
             KeyedWorld::payload(50, 2));
+  EXPECT_LE(world.unit->keyed.deadline(), world.clock.now());  // no descriptor shows the rest
   const auto second_batch = world.unit->keyed.receive();
   ASSERT_TRUE(second_batch);
-  EXPECT_NE(second_batch->from, world.host_address);
+  EXPECT_GT(world.unit->keyed.deadline(), world.clock.now());
+  EXPECT_EQ(second_batch->from, second_address);
   EXPECT_EQ(Buffer(second_batch->bytes.begin(), second_batch->bytes.end()),
             KeyedWorld::payload(50, 3));
 }

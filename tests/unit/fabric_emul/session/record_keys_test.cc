@@ -1,4 +1,4 @@
-// The limits of the keys of records. Rekeys: keyed_underlay_test.cc.
+// The limits of the keys of records. Rekeys: session_timers_test.cc.
 #include "fabric_emul/session/record_keys.h"
 
 #include <gtest/gtest.h>

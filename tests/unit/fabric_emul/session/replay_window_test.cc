@@ -3,35 +3,19 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "base/random.h"
+#include "tests/support/replay_model.h"
 
 namespace splitnic::fabric::session {
 namespace {
 
 using Verdict = ReplayWindow::Verdict;
 
-// Remembers everything.
-class Model {
- public:
-  Verdict accept(std::uint64_t counter) {
-    if (counter >= ReplayWindow::kCounterEnd) return Verdict::kRefused;
-    const bool is_highest = seen_.empty() || counter > *seen_.rbegin();
-    if (!is_highest && *seen_.rbegin() - counter > ReplayWindow::kSpan) return Verdict::kRefused;
-    if (!seen_.insert(counter).second) return Verdict::kRefused;
-    return is_highest ? Verdict::kHighest : Verdict::kNew;
-  }
-
- private:
-  std::set<std::uint64_t> seen_;
-};
-
 TEST(ReplayWindowTest, S_55_each_counter_is_accepted_once_in_any_order) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     base::SeededRandom random(seed);
     ReplayWindow window;
-    Model model;
+    support::ReplayModel model;
     std::uint64_t base = seed % 4 == 0 ? ReplayWindow::kCounterEnd - 30'000 : 0;
     for (int step = 0; step < 4000; ++step) {
       const std::uint64_t kind = random.below(10);

@@ -231,6 +231,79 @@ TEST_F(SessionAttackTest, S_60_a_flood_costs_cookies_and_known_hosts_come_in) {
   expect_session_works();
 }
 
+// The host has no cookie, and the flood takes every cookie that the unit gives.
+TEST_F(SessionAttackTest, S_60_a_flood_ends_no_session) {
+  world_.common.records.rekey_after = 1s;
+  world_.common.records.reject_after = 3s;
+  world_.common.cookies_per_second = 1;
+  world_.start();
+  world_.connect();
+  for (int i = 0; i < 600; ++i) {
+    world_.clock.advance(10ms);
+    for (int k = 0; k < 30; ++k) attack(forged_initiation());
+    world_.send_up(KeyedWorld::payload(60, 1));
+    world_.send_down(KeyedWorld::payload(60, 2));
+    world_.exchange();
+  }
+  EXPECT_GT(count(SessionCounter::kRxDropBudget), 10'000U);
+  EXPECT_GE(world_.host->count(SessionCounter::kRekeyed), 4U);
+  EXPECT_EQ(world_.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
+  EXPECT_EQ(count(SessionCounter::kTxDropNoKeys), 0U);
+}
+
+// Without a cookie an address gets little, also if it is that of a peer.
+TEST_F(SessionAttackTest, S_60_a_forged_address_of_a_peer_costs_few_agreements) {
+  world_.start();
+  world_.connect();
+  for (int i = 0; i < 1000; ++i) {
+    const Buffer forged = forged_initiation();
+    world_.host_at.send(world_.unit_at.address(), forged, forged.size());
+    world_.unit->receive();
+    world_.clock.advance(1ms);
+  }
+  // 25 of the burst, 200 per second, and what the address is allowed.
+  EXPECT_LE(count(SessionCounter::kRxDropHandshake), 25U + 200 + 3 + 1);
+  EXPECT_GT(count(SessionCounter::kTxCookie), 700U);
+}
+
+TEST_F(SessionAttackTest, S_60_forged_responses_cost_few_agreements) {
+  world_.make_unit();
+  world_.make_host();
+  world_.unit->fault.set_cut(true);
+  world_.send_up(KeyedWorld::payload(88, 1));
+  const std::uint32_t index = Initiation::sender(world_.host->path.sent.back());
+  for (int i = 0; i < 300; ++i) {
+    Buffer forged = random_bytes(random_, kResponseBytes);
+    begin_response(forged, random_.next32(), index);
+    put_macs(forged, MacKeys(public_key_of(world_.host_secret)), nullptr);
+    if (i % 3 == 0) forged[Response::kMac1At] ^= std::byte{1};
+    stranger_.send(world_.host_at.address(), forged, forged.size());
+    world_.host->receive();
+  }
+  EXPECT_EQ(world_.host->count(SessionCounter::kRxDropMac), 100U);
+  EXPECT_EQ(world_.host->count(SessionCounter::kRxDropHandshake), 50U);
+  EXPECT_EQ(world_.host->count(SessionCounter::kRxDropBudget), 150U);
+  world_.unit->fault.set_cut(false);
+  EXPECT_LT(world_.connect(), 3s);
+  expect_session_works();
+}
+
+TEST_F(SessionAttackTest, S_53_a_host_replies_to_nobody) {
+  world_.start();
+  world_.connect();
+  const MacKeys host_macs(public_key_of(world_.host_secret));
+  for (int i = 0; i < 300; ++i) {
+    Buffer forged = random_bytes(random_, kInitiationBytes);
+    begin_initiation(forged, random_.next32());
+    put_macs(forged, host_macs, nullptr);
+    stranger_.send(world_.host_at.address(), forged, forged.size());
+    world_.host->receive();
+  }
+  EXPECT_EQ(replies(), 0U);
+  EXPECT_EQ(world_.host->count(SessionCounter::kRxDropUnknownKey), 300U);
+  expect_session_works();
+}
+
 TEST_F(SessionAttackTest, S_60_a_source_with_a_cookie_has_its_share_only) {
   SourceLimits limits(20, 5);
   PeerAddress here;

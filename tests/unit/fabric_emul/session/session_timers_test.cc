@@ -1,0 +1,171 @@
+// The life of keys: rekeys, limits, and the repetition of INITIATION.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/unit/fabric_emul/session/keyed_world.h"
+
+namespace splitnic::fabric::session {
+namespace {
+
+using Status = Underlay::SendStatus;
+
+TEST(SessionTimersTest, R_64_rekeys_under_load_lose_nothing) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.unit->received.clear();
+  world.host->received.clear();
+  unsigned sent = 0;
+  for (; sent < 4000; ++sent) {  // 400 s, three rekeys
+    ASSERT_EQ(world.send_up(KeyedWorld::payload(200, sent)), Status::kSent) << sent;
+    ASSERT_EQ(world.send_down(KeyedWorld::payload(100, sent)), Status::kSent) << sent;
+    world.step(100ms);
+  }
+  ASSERT_EQ(world.unit->received.size(), sent);
+  ASSERT_EQ(world.host->received.size(), sent);
+  for (unsigned i = 0; i < sent; ++i) {
+    ASSERT_EQ(world.unit->received[i], KeyedWorld::payload(200, i));
+    ASSERT_EQ(world.host->received[i], KeyedWorld::payload(100, i));
+  }
+  EXPECT_EQ(world.host->count(SessionCounter::kRekeyed), 3U);
+  EXPECT_EQ(world.unit->count(SessionCounter::kRekeyed), 3U);
+  EXPECT_EQ(world.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
+}
+
+// The same with records in flight while keys change: they arrive late, under the previous keys.
+TEST(SessionTimersTest, R_64_records_under_the_previous_keys_arrive) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.host->fault.set_config({.delay = 30ms});
+  world.unit->fault.set_config({.delay = 30ms});
+  world.unit->received.clear();
+  world.host->received.clear();
+  for (unsigned i = 0; i < 3000; ++i) {
+    ASSERT_EQ(world.send_up(KeyedWorld::payload(64, i)), Status::kSent);
+    ASSERT_EQ(world.send_down(KeyedWorld::payload(64, i)), Status::kSent);
+    world.step(50ms);
+  }
+  world.step(100ms);
+  EXPECT_GE(world.host->count(SessionCounter::kRekeyed), 1U);
+  EXPECT_EQ(world.unit->received.size(), 3000U);
+  EXPECT_EQ(world.host->received.size(), 3000U);
+}
+
+TEST(SessionTimersTest, R_64_keys_are_replaced_by_number_of_records_and_never_used_beyond) {
+  for (const bool is_host_sending : {true, false}) {
+    KeyedWorld world;
+    world.common.records.rekey_records = 1000;
+    world.common.records.reject_records = 2000;
+    world.start();
+    world.connect();
+    for (unsigned i = 0; i < 3000; ++i) {
+      // The other side sends now and then, as IDLE does.
+      const bool is_up = is_host_sending || i % 50 == 0;
+      const bool is_down = !is_host_sending || i % 50 == 0;
+      if (is_up) world.send_up(KeyedWorld::payload(32, i));
+      if (is_down) world.send_down(KeyedWorld::payload(32, i));
+      world.step(1ms);
+    }
+    EXPECT_GE(world.host->count(SessionCounter::kRekeyed), 2U);
+    EXPECT_LE(world.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
+    EXPECT_EQ(world.unit->count(SessionCounter::kTxDropNoKeys), 0U);
+  }
+  // Without a reply the keys end, and nothing leaves under them.
+  KeyedWorld world;
+  world.common.records.rekey_records = 1000;
+  world.common.records.reject_records = 2000;
+  world.start();
+  world.connect();
+  world.host->fault.set_cut(true);
+  world.unit->fault.set_cut(true);
+  std::uint64_t before = world.host->count(SessionCounter::kTxRecord);
+  for (unsigned i = 0; i < 5000; ++i) world.send_up(KeyedWorld::payload(32, i));
+  EXPECT_LE(world.host->count(SessionCounter::kTxRecord) - before, 2000U);
+  EXPECT_FALSE(world.host->keyed.has_session(world.unit_address));
+  // A long record counts as 32.
+  KeyedWorld longer;
+  longer.common.records.rekey_records = 1000;
+  longer.common.records.reject_records = 2000;
+  longer.start();
+  longer.connect();
+  longer.host->fault.set_cut(true);
+  before = longer.host->count(SessionCounter::kTxRecord);
+  for (unsigned i = 0; i < 500; ++i) longer.send_up(KeyedWorld::payload(2049, i), 2049);
+  EXPECT_LE(longer.host->count(SessionCounter::kTxRecord) - before, 63U);
+}
+
+TEST(SessionTimersTest, keys_end_after_180_s_and_the_session_comes_back) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.step(181s);
+  EXPECT_FALSE(world.host->keyed.has_session(world.unit_address));
+  EXPECT_FALSE(world.unit->keyed.has_session(world.host_address));
+  EXPECT_EQ(world.send_down(KeyedWorld::payload(8, 1)), Status::kRefused);
+  EXPECT_LT(world.connect(), 1s);
+  EXPECT_TRUE(world.is_up());
+}
+
+TEST(SessionTimersTest, R_64_an_idle_link_begins_handshakes_for_rekeys_only) {
+  KeyedWorld world;
+  world.common.records.rekey_after = 20s;
+  world.start();
+  world.connect();
+  for (int i = 0; i < 2050; ++i) world.step(100ms);
+  EXPECT_EQ(world.host->count(SessionCounter::kTxInitiation), 1U + 10);
+  EXPECT_TRUE(world.is_up());
+}
+
+TEST(SessionTimersTest, R_64_previous_keys_open_for_10_s) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.host->path.is_blocked = true;
+  world.send_up(KeyedWorld::payload(30, 1));
+  const Buffer late = world.host->path.sent.back();
+  world.send_up(KeyedWorld::payload(30, 2));
+  const Buffer too_late = world.host->path.sent.back();
+  world.host->path.is_blocked = false;
+  world.step(120s);
+  ASSERT_EQ(world.unit->count(SessionCounter::kRekeyed), 1U);
+  world.unit->received.clear();
+  world.clock.advance(9900ms);
+  world.host_at.send(world.unit_at.address(), late, late.size());
+  world.unit->receive();
+  EXPECT_EQ(world.unit->received, Datagrams{KeyedWorld::payload(30, 1)});
+  world.clock.advance(200ms);
+  world.host_at.send(world.unit_at.address(), too_late, too_late.size());
+  world.unit->receive();
+  EXPECT_EQ(world.unit->received.size(), 1U);
+  EXPECT_EQ(world.unit->count(SessionCounter::kRxDropIndex), 1U);
+}
+
+TEST(SessionTimersTest, an_initiation_is_repeated_later_and_later_and_never_the_same) {
+  KeyedWorld world;
+  world.make_host();
+  world.send_up(KeyedWorld::payload(88, 1));
+  std::vector<base::Time> times{world.clock.now()};
+  while (times.size() < 9) {
+    world.clock.advance(1ms);
+    world.host->receive();
+    const auto sent = world.host->count(SessionCounter::kTxInitiation);
+    if (sent > times.size()) times.push_back(world.clock.now());
+  }
+  base::Duration wait = 100ms;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    EXPECT_GE(times[i] - times[i - 1], wait) << i;
+    EXPECT_LE(times[i] - times[i - 1], wait + wait / 3 + 1ms) << i;
+    wait = std::min<base::Duration>(2 * wait, 2s);
+  }
+  EXPECT_EQ(world.stamp, times.size());  // each has a stamp for itself
+  std::set<Buffer> ephemerals;
+  for (const Buffer& message : world.host->path.sent) {
+    ephemerals.emplace(message.begin() + 8, message.begin() + 40);
+  }
+  EXPECT_EQ(ephemerals.size(), times.size());
+}
+
+}  // namespace
+}  // namespace splitnic::fabric::session
