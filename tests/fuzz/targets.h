@@ -17,6 +17,9 @@ void frame_in(base::Bytes in);         // 4 bytes: MTU, offloads; the rest: vnet
 void mr_table(base::Bytes in);         // 8 bytes an operation, on a memory table and its model
 void vi_descriptor(base::Bytes in);    // first byte: queue; the rest: a descriptor of VIA
 void hosts_file(base::Bytes in);       // the text of a hosts file
+void handshake(base::Bytes in);        // a datagram to both ends of a keyed link
+void record(base::Bytes in);           // steps of 4 bytes: a record, a place in it and a change
+void replay_window(base::Bytes in);    // steps of 3 bytes: a counter, on a window and its model
 
 struct Target {
   std::string_view name;
@@ -28,6 +31,9 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"frame_in", frame_in},
                                       {"mr_table", mr_table},
                                       {"vi_descriptor", vi_descriptor},
-                                      {"hosts_file", hosts_file}};
+                                      {"hosts_file", hosts_file},
+                                      {"handshake", handshake},
+                                      {"record", record},
+                                      {"replay_window", replay_window}};
 
 }  // namespace splitnic::fuzz
