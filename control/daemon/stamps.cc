@@ -1,6 +1,7 @@
 #include "control/daemon/stamps.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,17 +15,26 @@ Stamps::Stamps(std::string path, std::function<std::uint64_t()> milliseconds_sin
     : path_(std::move(path)), wall_clock_(std::move(milliseconds_since_1970)) {
   if (path_.empty()) return;
   std::uint64_t kept = 0;
-  if (std::ifstream(path_) >> kept) last_ = reserved_ = kept;
+  std::ifstream in(path_);
+  if (in >> kept) {
+    last_ = reserved_ = kept;
+  } else if (in.is_open() || errno != ENOENT) {
+    base::log_warn("cannot read " + path_ +
+                   ": if the clock was set back, the I/O unit refuses this host for as long");
+  }
 }
 
 std::uint64_t Stamps::next() {
-  last_ = std::max(wall_clock_(), last_ + 1);
-  if (last_ >= reserved_) reserve();
+  const std::uint64_t wall = wall_clock_();
+  last_ = std::max(wall, last_ + 1);
+  if (last_ >= reserved_) reserve(wall);
   return last_;
 }
 
-void Stamps::reserve() {
-  reserved_ = last_ + kReserved;
+void Stamps::reserve(std::uint64_t wall) {
+  // Ahead of the clock stamps grow by one. Few are reserved then, so that restarts one after the
+  // other lead no further away from it.
+  reserved_ = last_ + (last_ > wall ? kReservedAhead : kReserved);
   if (path_.empty()) return;
   const std::string fresh = path_ + ".new";
   std::ofstream out(fresh, std::ios::trunc);

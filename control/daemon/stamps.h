@@ -12,14 +12,16 @@ namespace splitnic::control {
 
 class Stamps {
  public:
-  static constexpr std::uint64_t kReserved = 60'000;  // milliseconds
+  static constexpr std::uint64_t kReserved = 60'000;     // milliseconds
+  static constexpr std::uint64_t kReservedAhead = 1000;  // while they are ahead of the clock
 
-  // `path` "": no file. A file that cannot be read or written is one line of the log.
+  // `path` "": no file. A file that is there and cannot be read, or cannot be written, is one line
+  // of the log.
   Stamps(std::string path, std::function<std::uint64_t()> milliseconds_since_1970);
   std::uint64_t next();
 
  private:
-  void reserve();
+  void reserve(std::uint64_t wall);
 
   std::string path_;
   std::function<std::uint64_t()> wall_clock_;

@@ -63,6 +63,33 @@ TEST(StampsTest, a_file_that_holds_something_else_or_cannot_be_written_is_ignore
   EXPECT_EQ(nowhere.next(), wall.now + 1);
 }
 
+// A program that ends again and again, each time with the clock a second further.
+TEST(StampsTest, F_50_restarts_do_not_lead_away_from_the_clock) {
+  const support::TempFolder folder;
+  const std::string path = folder.path("stamp.0");
+  Wall wall;
+  std::uint64_t last = 0;
+  for (int process = 0; process < 1000; ++process) {
+    const std::uint64_t stamp = stamps_at(wall, path).next();
+    EXPECT_GT(stamp, last);
+    last = stamp;
+    wall.now += 1001;
+  }
+  EXPECT_LE(last, wall.now + Stamps::kReserved);
+}
+
+TEST(StampsTest, a_file_that_cannot_be_read_is_one_line_and_a_missing_one_none) {
+  const support::TempFolder folder;
+  const Wall wall;
+  ::testing::internal::CaptureStderr();
+  stamps_at(wall, folder.path("none"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  std::ofstream(folder.path("bad")) << "x";
+  ::testing::internal::CaptureStderr();
+  stamps_at(wall, folder.path("bad"));
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("cannot read"), std::string::npos);
+}
+
 TEST(StampsTest, the_file_lies_in_the_state_folder) {
   ASSERT_EQ(::unsetenv("STATE_DIRECTORY"), 0);
   EXPECT_EQ(stamp_path(0), "");
