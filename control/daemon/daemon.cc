@@ -1,6 +1,6 @@
 #include "control/daemon/daemon.h"
 
-#include <sys/resource.h>
+#include <sys/prctl.h>
 
 #include <csignal>
 #include <filesystem>
@@ -13,17 +13,18 @@
 #include "base/log.h"
 #include "control/daemon/machine_key.h"
 #include "control/sd_notify.h"
+#include "fabric_emul/session/secret.h"
 
 namespace splitnic::control {
 namespace {
 
-// A reader of stderr that is gone ends no program, and memory with the frames of users never
-// becomes a core file. [L-14]
+// A reader of stderr that is gone ends no program, and memory with keys and the frames of users
+// never becomes a core file: the limit of core files would not do, as a core_pattern that is a pipe
+// takes a core whatever it is, unless it is 1, which a service with a limit of 0 must not set
+// [L-14]
 void prepare_process() {
   std::signal(SIGPIPE, SIG_IGN);
-  constexpr rlim_t kNoCoreAtAll = 1;  // 0 would allow a core_pattern that is a pipe: core(5)
-  const rlimit cores{kNoCoreAtAll, kNoCoreAtAll};
-  if (::setrlimit(RLIMIT_CORE, &cores) != 0) base::log_warn("the limit of core files stays");
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) base::log_warn("a crash may leave a core file");
 }
 
 // Without the key the payload CRC stays on, which costs speed and nothing else.
@@ -49,6 +50,10 @@ Daemon::Daemon(std::string program, const CommonOptions& common)
       process_{std::move(program), base::OsRandom().next() | 1, key_for(common.port.payload_crc)},
       allowed_(processors_of_this_thread()) {
   prepare_process();
+  if (!common.keys.are_given()) return;
+  if (auto locked = fabric::session::lock_secrets(); !locked) {
+    base::log_warn(locked.error().text());
+  }
 }
 
 base::Status Daemon::start() {

@@ -37,8 +37,6 @@ Key private_key_from(const Secret& secret) {
 
 }  // namespace
 
-void cleanse(base::MutableBytes bytes) { ::OPENSSL_cleanse(bytes.data(), bytes.size()); }
-
 Bytes32 sha256(std::initializer_list<base::Bytes> parts) {
   const DigestContext context(::EVP_MD_CTX_new());
   bool is_done = context && ::EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
@@ -50,7 +48,9 @@ Bytes32 sha256(std::initializer_list<base::Bytes> parts) {
   return digest;
 }
 
-Bytes32 hmac(base::Bytes key, std::initializer_list<base::Bytes> parts) {
+namespace {
+
+void hmac_into(Bytes32& mac, base::Bytes key, std::initializer_list<base::Bytes> parts) {
   static EVP_MAC* const kMac = ::EVP_MAC_fetch(nullptr, "HMAC", nullptr);
   CHECK(kMac != nullptr);
   const MacContext context(::EVP_MAC_CTX_new(kMac));
@@ -63,20 +63,28 @@ Bytes32 hmac(base::Bytes key, std::initializer_list<base::Bytes> parts) {
   for (const base::Bytes part : parts) {
     is_done = is_done && ::EVP_MAC_update(context.get(), native(part), part.size()) == 1;
   }
-  Bytes32 mac{};
   std::size_t bytes = mac.size();
   CHECK(is_done && ::EVP_MAC_final(context.get(), native(mac), &bytes, mac.size()) == 1);
+}
+
+}  // namespace
+
+Bytes32 hmac(base::Bytes key, std::initializer_list<base::Bytes> parts) {
+  Bytes32 mac{};
+  hmac_into(mac, key, parts);
   return mac;
 }
 
 template <std::size_t kOutputs>
 std::array<Secret, kOutputs> hkdf(const Secret& chaining_key, base::Bytes input) {
-  const Secret extracted(hmac(chaining_key.bytes(), {input}));
+  // Nothing of it is in memory that is not overwritten.
+  Secret extracted;
+  hmac_into(extracted.mutable_bytes(), chaining_key.bytes(), {input});
   std::array<Secret, kOutputs> outputs;
   base::Bytes before;
   for (std::size_t i = 0; i < kOutputs; ++i) {
     const std::array<std::byte, 1> number{static_cast<std::byte>(i + 1)};
-    outputs[i] = Secret(hmac(extracted.bytes(), {before, number}));
+    hmac_into(outputs[i].mutable_bytes(), extracted.bytes(), {before, number});
     before = outputs[i].bytes();
   }
   return outputs;

@@ -99,7 +99,7 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"OpenSSL",
        std::regex("openssl/.*"),
        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
-        "fabric_emul/session/aead_openssl.cc", "messaging/"}},
+        "fabric_emul/session/aead_openssl.cc", "fabric_emul/session/secret.cc", "messaging/"}},
       {"libipsec-mb", std::regex("intel-ipsec-mb\\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
       {"toml++", std::regex("toml\\+\\+/.*"), {"control/toml.cc"}},
   };

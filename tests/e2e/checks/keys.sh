@@ -39,12 +39,15 @@ print(sum(n for name, n in found.items() if name.startswith(("session.rx.drop.",
 }
 
 check_keyed() {
-  local type
+  local type who
   make_keys host unit other psk
   keyed --queues "${1:-1}"
   bring_up_recorded
   shows_key host unit
   shows_key iou host
+  for who in host iou; do
+    [ "$(awk '/^VmLck/ { print $2 }' "/proc/${pid_of[$who]}/status")" -ge 256 ] || fail "the keys of $who are not locked"
+  done
   in_ns "$ns_host" ping -q -c 20 -i 0.02 -p 73706c69746e6963 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
   [ "${2:-}" = short ] || files_both_ways 4
   end_recording
