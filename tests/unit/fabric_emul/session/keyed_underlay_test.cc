@@ -50,7 +50,7 @@ TEST(KeyedUnderlayTest, a_batch_keeps_one_length_and_is_sealed) {
   EXPECT_EQ(arrived, batch);
   world.send_down(KeyedWorld::payload(3, 2));
   world.exchange();
-  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(3, 2));
+  EXPECT_EQ(world.host->last(), KeyedWorld::payload(3, 2));
   EXPECT_EQ(world.host->from, world.unit_address);
 }
 
@@ -164,11 +164,11 @@ TEST(KeyedUnderlayTest, S_57_a_peer_moves_with_its_newest_record_only) {
   world.exchange();
   elsewhere.send(world.unit_at.address(), held, held.size());
   world.exchange();
-  EXPECT_EQ(world.unit->received.back(), KeyedWorld::payload(10, 1));  // good, and not the newest
+  EXPECT_EQ(world.unit->last(), KeyedWorld::payload(10, 1));  // good, and not the newest
   EXPECT_EQ(world.unit->count(SessionCounter::kRoamed), 0U);
   world.send_down(KeyedWorld::payload(5, 5));
   world.exchange();
-  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(5, 5));
+  EXPECT_EQ(world.host->last(), KeyedWorld::payload(5, 5));
   // The host itself moves.
   world.host->path.move_to(elsewhere);
   world.send_up(KeyedWorld::payload(10, 3));
@@ -177,7 +177,7 @@ TEST(KeyedUnderlayTest, S_57_a_peer_moves_with_its_newest_record_only) {
   EXPECT_EQ(world.unit->from, world.host_address);
   world.send_down(KeyedWorld::payload(5, 6));
   world.exchange();
-  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(5, 6));
+  EXPECT_EQ(world.host->last(), KeyedWorld::payload(5, 6));
 }
 
 TEST(KeyedUnderlayTest, S_57_the_unit_stays_where_it_was_configured) {
@@ -191,11 +191,11 @@ TEST(KeyedUnderlayTest, S_57_the_unit_stays_where_it_was_configured) {
   world.unit->path.is_blocked = false;
   elsewhere.send(world.host_at.address(), newest, newest.size());
   world.exchange();
-  EXPECT_EQ(world.host->received.back(), KeyedWorld::payload(10, 1));
+  EXPECT_EQ(world.host->last(), KeyedWorld::payload(10, 1));
   world.send_up(KeyedWorld::payload(20, 2));
   world.exchange();
   EXPECT_FALSE(elsewhere.receive());
-  EXPECT_EQ(world.unit->received.back(), KeyedWorld::payload(20, 2));
+  EXPECT_EQ(world.unit->last(), KeyedWorld::payload(20, 2));
   EXPECT_EQ(world.host->count(SessionCounter::kRoamed), 0U);
 }
 

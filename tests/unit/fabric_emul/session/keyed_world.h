@@ -97,6 +97,9 @@ struct Node {
     }
   }
 
+  // The last datagram that arrived; empty: none.
+  Buffer last() const { return received.empty() ? Buffer() : received.back(); }
+
   base::SeededRandom random;
   Path path;
   FaultUnderlay fault;
