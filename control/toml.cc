@@ -1,11 +1,17 @@
 #include "control/toml.h"
 
+// toml++ 3.3 asserts what a text may violate, such as the first character of "[!x]", and makes it
+// an assumption of the compiler with NDEBUG. It reports an error behind each, so nothing is
+// asserted.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_cast<void>(0)
 #define TOML_EXCEPTIONS 0
 #define TOML_MAX_NESTED_VALUES 16
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 
 namespace splitnic::control {
@@ -19,32 +25,62 @@ TomlPlace place_of(const toml::source_region& region) {
           static_cast<std::uint32_t>(region.begin.column)};
 }
 
-// Returns the place of the first dot that is too many in its line. Strings are followed to the end
-// of their line: what a string of several lines has behind it counts as outside.
-std::optional<TomlPlace> too_many_dots(std::string_view text) {
-  TomlPlace at{1, 0};
-  std::uint32_t dots = 0;
-  char quote = 0;
-  bool is_escaped = false;
-  bool is_comment = false;
-  for (const char c : text) {
-    ++at.column;
-    if (c == '\n') {
-      at = {at.line + 1, 0};
-      dots = 0;
-      quote = 0;
-      is_escaped = is_comment = false;
-    } else if (quote != 0) {
-      if (c == quote && !is_escaped) quote = 0;
-      is_escaped = c == '\\' && !is_escaped && quote == '"';
-    } else if (!is_comment) {
-      if (c == '"' || c == '\'') quote = c;
-      is_comment = c == '#';
-      if (c == '.' && ++dots > kDotsMax) return at;
+// Refuses what the parser does not withstand, and what neither file needs: names of very many parts
+// and, outside of strings and comments, characters beyond ASCII, on which toml++ 3.3 has undefined
+// behaviour. So that a string ends for both where its line ends, strings have one line.
+class Screen {
+ public:
+  base::Status check(std::string_view text) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    for (; !text.empty(); text.remove_prefix(1)) {
+      const char c = text.front();
+      if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80) ++at_.column;
+      if (c == '\n') {
+        at_ = {at_.line + 1, 0};
+        line_ = {};
+      } else if (line_.quote != 0) {
+        follow_string(c);
+      } else if (!line_.is_comment) {
+        if (auto checked = check_outside(text); !checked) return checked;
+      }
     }
+    return {};
   }
-  return std::nullopt;
-}
+
+ private:
+  struct Line {
+    std::uint32_t dots = 0;
+    char quote = 0;  // of the string that is open
+    bool is_escaped = false;
+    bool is_comment = false;
+  };
+
+  void follow_string(char c) {
+    const bool is_end = c == line_.quote && !line_.is_escaped;
+    line_.is_escaped = c == '\\' && line_.quote == '"' && !line_.is_escaped;
+    if (is_end) line_.quote = 0;
+  }
+  base::Status check_outside(std::string_view rest) {
+    const char c = rest.front();
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      return error_at(at_, "a character beyond ASCII outside of a string");
+    }
+    if (rest.starts_with("\"\"\"") || rest.starts_with("'''")) {
+      return error_at(at_, "a string of several lines: write it in one");
+    }
+    if (c == '.' && ++line_.dots > kDotsMax) {
+      return error_at(
+          at_, "more than " + std::to_string(kDotsMax) + " dots outside of strings in one line");
+    }
+    if (c == '"' || c == '\'') line_.quote = c;
+    line_.is_comment = c == '#';
+    return {};
+  }
+
+  TomlPlace at_{1, 0};
+  Line line_;
+};
 
 TomlValue value_of(const toml::node& node);
 
@@ -92,10 +128,7 @@ base::Error error_at(const TomlPlace& at, const std::string& why) {
 }
 
 base::Result<TomlValue> parse_toml(std::string_view text) {
-  if (const auto at = too_many_dots(text)) {
-    return error_at(
-        *at, "more than " + std::to_string(kDotsMax) + " dots outside of strings in one line");
-  }
+  if (auto checked = Screen().check(text); !checked) return checked.error();
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return error_at(place_of(parsed.error().source()), std::string(parsed.error().description()));

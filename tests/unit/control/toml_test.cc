@@ -55,6 +55,15 @@ TEST(TomlTest, errors_have_line_and_column) {
   EXPECT_EQ(error_of(""), "none");
 }
 
+// Each would violate an assertion of the library.
+TEST(TomlTest, R_62_what_no_name_begins_with_is_an_error) {
+  for (const char* text :
+       {"[!x]\n", "[.a]\n", "[[{]]\n", "[\x16hosts]\n", "[a.!]\n", "a.! = 1\n", "! = 1\n",
+        "a = {! = 1}\n", "[", "[[", "a.", "a = {", "a = [", "\"", "a = \"\\"}) {
+    EXPECT_TRUE(error_of(text).starts_with("line 1, column ")) << text << error_of(text);
+  }
+}
+
 // Without the limits these exhaust the stack when they are read or freed.
 TEST(TomlTest, R_62_nesting_is_bounded) {
   std::string names = "a";
@@ -72,6 +81,24 @@ TEST(TomlTest, R_62_nesting_is_bounded) {
   // Dots in strings and comments do not count.
   EXPECT_EQ(error_of("a = \"\\\"" + std::string(100, '.') + "\"\nb = '\\'\n"), "none");
   EXPECT_EQ(error_of("# " + std::string(100, '.') + "\na = 1\n"), "none");
+}
+
+// The library has undefined behaviour on some of these outside of strings.
+TEST(TomlTest, R_62_characters_beyond_ascii_are_in_strings_and_comments) {
+  EXPECT_EQ(error_of("a = \"\xEF\xBB\x97\" # \xEF\xBB\x97\n"), "none");
+  EXPECT_EQ(error_of("\xEF\xBB\xBF"
+                     "a = 1\n"),
+            "none")
+      << "a byte order mark";
+  EXPECT_EQ(error_of("a = 1\n\xC3\xA4 = 1\n"),
+            "line 2, column 1: a character beyond ASCII outside of a string");
+  EXPECT_EQ(error_of("a = \"\xC3\xA4\" \xEF\xBB\x97\n"),
+            "line 1, column 9: a character beyond ASCII outside of a string");
+  EXPECT_EQ(error_of("a = \"\"\"\n\"\"\"\n"),
+            "line 1, column 5: a string of several lines: write it in one");
+  EXPECT_EQ(error_of("a = '''\n'''\n"),
+            "line 1, column 5: a string of several lines: write it in one");
+  EXPECT_EQ(error_of("a = \"\"\nb = ''\n"), "none");
 }
 
 }  // namespace toml_test
