@@ -54,7 +54,7 @@ class Draft {
 
   base::Status read_field(const control::TomlValue& value);
   base::Status check_together() const;
-  base::Status take(Credential who, const control::TomlField& field);
+  base::Status take(const Credential& who, const control::TomlField& field);
 
   base::Status read_key(const control::TomlField& field);
   base::Status read_uid(const control::TomlField& field);
@@ -167,10 +167,10 @@ base::Status Draft::check_together() const {
   return {};
 }
 
-base::Status Draft::take(Credential who, const control::TomlField& field) {
+base::Status Draft::take(const Credential& who, const control::TomlField& field) {
   const auto [at, is_new] = taken_.credentials.try_emplace(who, place());
   if (!is_new) return field.error(at->second + " has the same");
-  entry_.who = std::move(who);
+  entry_.who = who;
   return {};
 }
 
