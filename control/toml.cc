@@ -27,9 +27,11 @@ TomlPlace place_of(const toml::source_region& region) {
 
 // Refuses what the parser does not withstand, and what neither file needs: names of very many parts
 // and, outside of strings and comments, characters beyond ASCII, on which toml++ 3.3 has undefined
-// behaviour. So that a string ends for both where its line ends, strings have one line.
+// behaviour. A quote in the middle of a value begins a string here and not there, so a caller may
+// refuse them in strings, too. Strings have one line, so that both end them with it.
 class Screen {
  public:
+  explicit Screen(TomlStrings strings) : strings_(strings) {}
   base::Status check(std::string_view text) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -40,6 +42,9 @@ class Screen {
         at_ = {at_.line + 1, 0};
         line_ = {};
       } else if (line_.quote != 0) {
+        if (is_beyond_ascii(c) && strings_ == TomlStrings::kAscii) {
+          return error_at(at_, "a character beyond ASCII outside of a comment");
+        }
         follow_string(c);
       } else if (!line_.is_comment) {
         if (auto checked = check_outside(text); !checked) return checked;
@@ -56,6 +61,7 @@ class Screen {
     bool is_comment = false;
   };
 
+  static bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
   void follow_string(char c) {
     const bool is_end = c == line_.quote && !line_.is_escaped;
     line_.is_escaped = c == '\\' && line_.quote == '"' && !line_.is_escaped;
@@ -63,7 +69,7 @@ class Screen {
   }
   base::Status check_outside(std::string_view rest) {
     const char c = rest.front();
-    if (static_cast<unsigned char>(c) >= 0x80) {
+    if (is_beyond_ascii(c)) {
       return error_at(at_, "a character beyond ASCII outside of a string");
     }
     if (rest.starts_with("\"\"\"") || rest.starts_with("'''")) {
@@ -78,6 +84,7 @@ class Screen {
     return {};
   }
 
+  const TomlStrings strings_;
   TomlPlace at_{1, 0};
   Line line_;
 };
@@ -127,8 +134,8 @@ base::Error error_at(const TomlPlace& at, const std::string& why) {
                      ": " + why);
 }
 
-base::Result<TomlValue> parse_toml(std::string_view text) {
-  if (auto checked = Screen().check(text); !checked) return checked.error();
+base::Result<TomlValue> parse_toml(std::string_view text, TomlStrings strings) {
+  if (auto checked = Screen(strings).check(text); !checked) return checked.error();
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return error_at(place_of(parsed.error().source()), std::string(parsed.error().description()));

@@ -28,8 +28,10 @@ struct TomlValue {
   std::vector<TomlValue> inside;  // of a list; of a table, in the order of the text
 };
 
-// Returns the table of the whole text. An error begins as error_at() does.
-base::Result<TomlValue> parse_toml(std::string_view text);
+enum class TomlStrings : std::uint8_t { kUtf8, kAscii };
+// Returns the table of the whole text. An error begins as error_at() does. A text with characters
+// beyond ASCII in strings is refused with kAscii; outside of strings and comments always.
+base::Result<TomlValue> parse_toml(std::string_view text, TomlStrings strings = TomlStrings::kUtf8);
 // "line 3, column 7: why"
 base::Error error_at(const TomlPlace& at, const std::string& why);
 

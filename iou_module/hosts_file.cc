@@ -61,7 +61,7 @@ base::Result<HostsFile> parse_hosts(const TomlValue& hosts, const UnitFacts& uni
 
 base::Result<HostsFile> parse_hosts_file(std::string_view text, const UnitFacts& unit) {
   if (text.size() > kHostsFileBytesMax) return too_long();
-  const auto parsed = control::parse_toml(text);
+  const auto parsed = control::parse_toml(text, control::TomlStrings::kAscii);
   if (!parsed) return parsed.error();
   for (const TomlValue& value : parsed->inside) {
     if (value.name != "hosts" || value.kind != TomlValue::Kind::kTable) {

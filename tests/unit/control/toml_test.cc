@@ -99,6 +99,10 @@ TEST(TomlTest, R_62_characters_beyond_ascii_are_in_strings_and_comments) {
   EXPECT_EQ(error_of("a = '''\n'''\n"),
             "line 1, column 5: a string of several lines: write it in one");
   EXPECT_EQ(error_of("a = \"\"\nb = ''\n"), "none");
+  const auto ascii = parse_toml("a = 'x' # \xC3\xA4\nb = '\xC3\xA4'\n", TomlStrings::kAscii);
+  ASSERT_FALSE(ascii);
+  EXPECT_EQ(ascii.error().text(),
+            "line 2, column 6: a character beyond ASCII outside of a comment");
 }
 
 }  // namespace toml_test
