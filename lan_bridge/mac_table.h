@@ -1,8 +1,7 @@
 // A table of learned MAC addresses and the host of each: bounded, aging, four-way set-associative
 // under a seeded hash. A host can replace only its own learned addresses and expired ones, never
-// those of another host, so no host takes what the others share. The programs do not use it yet:
-// they know each host's MAC from SET_MAC, and this table is for hosts with many addresses behind
-// them. Thread: the data thread of its owner.
+// those of another host, so no host takes what the others share. The I/O unit has one for each LAN,
+// with the LAN as the only slot (iou_module/lan_addresses.h). Thread: the data thread of its owner.
 #pragma once
 
 #include <array>
@@ -43,6 +42,13 @@ class MacTable {
   std::optional<HostSlot> find(const MacAddress& mac, base::Time now) const {
     for (const Entry& e : set_of(mac)) {
       if (is_alive(e, now) && e.mac == mac) return e.slot;
+    }
+    return std::nullopt;
+  }
+  // Returns when the address was last learned, or nothing if that has expired.
+  std::optional<base::Time> last_seen(const MacAddress& mac, base::Time now) const {
+    for (const Entry& e : set_of(mac)) {
+      if (is_alive(e, now) && e.mac == mac) return e.seen;
     }
     return std::nullopt;
   }

@@ -15,14 +15,20 @@ namespace splitnic::lan {
 inline constexpr std::size_t kWireGapBytes = 24;       // preamble, FCS and gap of each frame
 inline constexpr std::size_t kWireFrameBytesMin = 60;  // without FCS
 
+struct WireCost {
+  std::size_t frames = 1;
+  std::size_t bytes = kWireFrameBytesMin + kWireGapBytes;  // of all of them
+  friend bool operator==(const WireCost&, const WireCost&) = default;
+};
+
 // `frame` is [vnet header][Ethernet frame] from a peer, before or after rebuild(): its header is
 // not trusted. The result is bounded whatever it holds, and right if rebuild() finds it good.
-inline std::size_t wire_bytes(base::Bytes frame) {
-  if (frame.size() < VnetHeader::kBytes + kEthernetBytes) return kWireFrameBytesMin + kWireGapBytes;
+inline WireCost wire_cost(base::Bytes frame) {
+  if (frame.size() < VnetHeader::kBytes + kEthernetBytes) return {};
   const VnetHeader header = VnetHeader::parse(frame);
   const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
   if (header.gso() == GsoType::kNone || header.gso_size == 0) {
-    return std::max(ethernet.size(), kWireFrameBytesMin) + kWireGapBytes;
+    return {1, std::max(ethernet.size(), kWireFrameBytesMin) + kWireGapBytes};
   }
   constexpr std::size_t kTcpLengthAt = 12;  // its upper four bits: words
   std::size_t l4_bytes = 8;
@@ -35,7 +41,9 @@ inline std::size_t wire_bytes(base::Bytes frame) {
   const std::size_t payload = ethernet.size() - head;
   const std::size_t segments =
       std::clamp<std::size_t>(segments_of(header, payload), 1, kSegmentsMax);
-  return payload + segments * (head + kWireGapBytes);
+  return {segments, payload + segments * (head + kWireGapBytes)};
 }
+
+inline std::size_t wire_bytes(base::Bytes frame) { return wire_cost(frame).bytes; }
 
 }  // namespace splitnic::lan

@@ -46,6 +46,15 @@ TEST(MacTableTest, an_address_may_move_unless_pinned) {
   EXPECT_EQ(table.learn({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, 1, kStart), Outcome::kRefused);
 }
 
+TEST(MacTableTest, an_address_was_last_seen_when_it_was_learned_last) {
+  MacTable table(64, seconds(300), 1);
+  EXPECT_EQ(table.last_seen(mac(1), kStart), std::nullopt);
+  table.learn(mac(1), 3, kStart);
+  table.learn(mac(1), 3, kStart + seconds(100));
+  EXPECT_EQ(table.last_seen(mac(1), kStart + seconds(399)), kStart + seconds(100));
+  EXPECT_EQ(table.last_seen(mac(1), kStart + seconds(400)), std::nullopt);
+}
+
 TEST(MacTableTest, L_35_a_million_addresses_of_one_host_push_out_no_other_hosts) {
   MacTable table(4096, seconds(300), 77);
   std::uint64_t kept = 0;

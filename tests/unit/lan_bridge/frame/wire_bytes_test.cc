@@ -43,6 +43,14 @@ TEST(WireBytesTest, H_3_a_super_frame_is_all_of_its_segments) {
   }
 }
 
+TEST(WireBytesTest, M_3_a_super_frame_is_as_many_frames_as_it_has_segments) {
+  EXPECT_EQ(wire_cost(Bytes(kVnetHeaderBytes + 1514)).frames, 1U);
+  EXPECT_EQ(wire_cost(Bytes(5)).frames, 1U);
+  const Bytes frame = make_frame({.is_udp = true, .payload_bytes = 20'000, .gso_size = 1400});
+  EXPECT_EQ(wire_cost(frame).frames, 15U);
+  EXPECT_EQ(wire_cost(frame).bytes, wire_bytes(frame));
+}
+
 TEST(WireBytesTest, H_3_a_header_that_lies_costs_a_bounded_amount) {
   Bytes frame = make_frame({.payload_bytes = 60'000, .gso_size = 1400});
   constexpr std::size_t kMost = 65'536 + kSegmentsMax * (Piece::kHeadBytesMax + kWireGapBytes);
