@@ -33,7 +33,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       queues_(config.pair.queues),
       follower_(config.queue),
       retry_wait_(kRetryMin),
-      nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu}) {
+      nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu, config.queue > 0}) {
   rx_.reserve(kBatch);
   adapter_.connections().set_handler(*this);
 }
@@ -361,7 +361,7 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
 
 messaging::CfgReply Host::on_cfg_request(messaging::ChannelPair&,
                                          const messaging::CfgRequest& request) {
-  return nic_.on_request(request);
+  return nic_.on_request(request, now_);
 }
 
 void Host::visit_counters(const base::CounterVisitor& visitor) const {

@@ -13,6 +13,7 @@ using messaging::CfgReply;
 using messaging::CfgStatus;
 
 constexpr std::uint32_t kMtuOfNewInterface = 1500;
+constexpr std::uint32_t kIp6MtuMin = 1280;  // RFC 8200, section 5
 
 template <class Message>
 bool parse(const messaging::CfgRequest& request, Message& out) {
@@ -23,7 +24,7 @@ bool parse(const messaging::CfgRequest& request, Message& out) {
 
 // An interface that was there before us may carry an MTU that its user chose.
 NicConfig::NicConfig(lan::FramePort& tap, Settings settings)
-    : tap_(tap), wanted_mtu_(settings.mtu) {
+    : tap_(tap), is_additional_(settings.is_additional), wanted_mtu_(settings.mtu) {
   sync_.node_name = std::move(settings.node_name);
   sync_.takes_lan_mac = settings.takes_lan_mac;
   sync_.wanted = tap_.state();
@@ -38,6 +39,7 @@ void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
   ++epoch_;
   slot_ = Slot::kFree;
   generation_ = 0;
+  busy_until_ = {};
   sync_.begin();
   sync_.wanted = tap_.state();
   pump(now);
@@ -48,6 +50,7 @@ void NicConfig::on_pair_down() {
   ++epoch_;
   slot_ = Slot::kFree;
   is_announce_due_ = false;
+  is_follow_due_ = false;
   sync_.phase = SyncPhase::kDisconnected;
   sync_.lan_link = false;
   apply_carrier();
@@ -63,13 +66,17 @@ void NicConfig::on_tap_state(base::Time now) {
     sync_.refused_mac.reset();
     sync_.mac_at = base::kNever;
   }
+  if (!sync_.wanted.promiscuous) sync_.is_promiscuous_refused = false;
   // Carrier cannot be set while the interface is down.
   if (sync_.wanted.admin_up && !before.admin_up) apply_carrier();
   pump(now);
 }
 
 void NicConfig::pump(base::Time now) {
-  if (pair_ == nullptr || !pair_->up() || slot_ == Slot::kOpen) return;
+  if (pair_ == nullptr || !pair_->up()) return;
+  follow(now);
+  if (slot_ == Slot::kOpen || now < busy_until_) return;
+  busy_until_ = {};
   if (const SyncStep* step = next_step(sync_, now); step != nullptr) return send(*step, now);
   if (sync_.phase != SyncPhase::kSync) return;
   sync_.phase = SyncPhase::kConfigured;
@@ -92,8 +99,12 @@ void NicConfig::send(const SyncStep& step, base::Time now) {
 void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
   slot_ = Slot::kFree;
   if (!reply.replied) return;
+  if (reply.status == CfgStatus::kBusy) {
+    busy_until_ = sync_.sent_at + kBusyFor;
+    return;
+  }
   const SyncEffect effect = step.on_reply(sync_, reply);
-  if (effect.warning) base::log_warn(*effect.warning);
+  if (effect.warning && !is_additional_) base::log_warn(*effect.warning);
   if (effect.lan_mac) {
     if (auto done = tap_.set_mac(*effect.lan_mac); !done) base::log_warn(done.error().text());
     sync_.wanted = tap_.state();
@@ -102,27 +113,52 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
   // An adopted MTU that is the LAN's was set by an earlier run of this program.
   if (is_mtu_adopted_ && wanted_mtu_ == sync_.lan_mtu) wanted_mtu_.reset();
   is_mtu_adopted_ = false;
-  follow_mtu();
+  is_follow_due_ = true;
+}
+
+void NicConfig::follow(base::Time now) {
+  if (!is_follow_due_ || now < follow_at_) return;
+  is_follow_due_ = false;
+  const bool is_carrier_news = is_carrier_wanted() != has_carrier_;
+  if (is_carrier_news) apply_carrier();
+  if (follow_mtu() || is_carrier_news) follow_at_ = now + kFollowInterval;
 }
 
 void NicConfig::apply_carrier() {
-  if (auto done = tap_.set_carrier(configured() && sync_.lan_link && !is_link_lost_); !done) {
+  has_carrier_ = is_carrier_wanted();
+  if (auto done = tap_.set_carrier(has_carrier_); !done) {
     base::log_debug("carrier: " + done.error().text());
   }
 }
 
-// Sets the smaller of the LAN's MTU and the user's, if the user has set one.
-void NicConfig::follow_mtu() {
-  if (sync_.lan_mtu == 0) return;
+// Sets the smaller of the LAN's MTU and the user's, if the user has set one. Returns whether that
+// is another one.
+bool NicConfig::follow_mtu() {
+  if (sync_.lan_mtu == 0) return false;
   const std::uint32_t mtu = std::min(wanted_mtu_.value_or(sync_.lan_mtu), sync_.lan_mtu);
-  if (mtu == sync_.wanted.mtu) return;
+  if (mtu == sync_.wanted.mtu) return false;
   if (auto done = tap_.set_mtu(mtu); !done) base::log_warn(done.error().within("MTU").text());
   sync_.wanted = tap_.state();
+  return true;
+}
+
+void NicConfig::take_lan_mtu(std::uint32_t mtu) {
+  sync_.set_lan_mtu(mtu);
+  const bool is_small = mtu < kIp6MtuMin;
+  if (std::exchange(is_small_mtu_noted_, is_small) || !is_small || is_additional_) return;
+  base::log_warn("the LAN of the I/O unit has an MTU of " + std::to_string(mtu) +
+                 (mtu < lan::kRequestedMtuMin ? ": ignored, because every host accepts " +
+                                                    std::to_string(lan::kRequestedMtuMin) + " bytes"
+                                              : ": the interface has no IPv6 with less than " +
+                                                    std::to_string(kIp6MtuMin)));
 }
 
 base::Time NicConfig::deadline() const {
-  if (pair_ == nullptr || !pair_->up() || slot_ != Slot::kFree) return base::kNever;
-  return sync_.deadline();
+  if (pair_ == nullptr || !pair_->up()) return base::kNever;
+  const base::Time follow_at = is_follow_due_ ? follow_at_ : base::kNever;
+  if (slot_ != Slot::kFree) return follow_at;
+  if (busy_until_ != base::Time{}) return std::min(follow_at, busy_until_);
+  return std::min(follow_at, sync_.deadline());
 }
 
 void NicConfig::on_link_lost() {
@@ -136,19 +172,19 @@ void NicConfig::on_link_back() {
   apply_carrier();
 }
 
-CfgReply NicConfig::on_event(const messaging::CfgRequest& request) {
+CfgReply NicConfig::on_event(const messaging::CfgRequest& request, base::Time now) {
   cfg::EventRequest event;
   if (!parse(request, event)) return {CfgStatus::kBadValue, {}};
   if (event.generation() <= generation_) return {};  // an older one, repeated
   generation_ = event.generation();
   sync_.lan_link = event.link().up();
-  apply_carrier();
-  if (event.mtu() != 0) sync_.lan_mtu = event.mtu();
-  follow_mtu();
+  if (event.mtu() != 0) take_lan_mtu(event.mtu());
+  is_follow_due_ = true;
+  follow(now);
   return {};
 }
 
-CfgReply NicConfig::on_request(const messaging::CfgRequest& request) {
+CfgReply NicConfig::on_request(const messaging::CfgRequest& request, base::Time now) {
   switch (request.code) {
     case messaging::CfgCode::kEcho: {
       cfg::EchoRequest echo;
@@ -158,7 +194,7 @@ CfgReply NicConfig::on_request(const messaging::CfgRequest& request) {
       return {CfgStatus::kOk, reply.SerializeAsString()};
     }
     case messaging::CfgCode::kEvent:
-      return on_event(request);
+      return on_event(request, now);
     case messaging::CfgCode::kAnnounce:
       is_announce_due_ = true;
       return {};

@@ -2,7 +2,8 @@
 // user of the host sets (MAC, MTU, promiscuous, up and down) is sent as CfgUtil requests, in the
 // order of nic_sync.h; what the I/O unit reports (link, MTU) is put on the interface. Each new
 // connection begins with INIT_NIC and GET_STATE; all settings follow if the digest differs, else
-// none. Thread: the data thread.
+// none. A unit cannot change the interface more often than once in kFollowInterval: the newest
+// state counts [M-20]. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,13 @@ class NicConfig {
     bool takes_lan_mac = false;
     // None: the interface has the LAN's MTU, until the user sets another.
     std::optional<std::uint32_t> mtu{};
+    // An additional queue: queue 0 reports what the I/O unit refuses.
+    bool is_additional = false;
   };
+  static constexpr base::Duration kFollowInterval = std::chrono::milliseconds(100);
+  // After the status busy nothing is requested for this time.
+  static constexpr base::Duration kBusyFor = std::chrono::milliseconds(100);
+
   NicConfig(lan::FramePort& tap, Settings settings);
 
   void on_pair_up(messaging::ChannelPair& pair, base::Time now);
@@ -39,13 +46,14 @@ class NicConfig {
   base::Time deadline() const;
   // Serves a CfgUtil request of the I/O unit: EVENT, ECHO, GET_VERSION or ANNOUNCE. Others are
   // unknown to a host.
-  messaging::CfgReply on_request(const messaging::CfgRequest& request);
+  messaging::CfgReply on_request(const messaging::CfgRequest& request, base::Time now);
   // Starts or stops the remote NIC without touching the interface (`splitnic set link`).
   void set_started(bool started, base::Time now) {
     sync_.is_held_down = !started;
     pump(now);
   }
-  // Sends the next request, if one is due and none is open.
+  // Brings the interface to the state of the LAN, if that is due. Sends the next request, if one is
+  // due and none is open.
   void pump(base::Time now);
 
   // Returns whether ANNOUNCE came since the last call: the LAN is to hear where our addresses are.
@@ -67,13 +75,22 @@ class NicConfig {
 
   void send(const SyncStep& step, base::Time now);
   void on_reply(const SyncStep& step, const messaging::CfgReply& reply);
-  messaging::CfgReply on_event(const messaging::CfgRequest& request);
+  messaging::CfgReply on_event(const messaging::CfgRequest& request, base::Time now);
+  void follow(base::Time now);
+  bool is_carrier_wanted() const { return configured() && sync_.lan_link && !is_link_lost_; }
   void apply_carrier();
-  void follow_mtu();
+  bool follow_mtu();
+  void take_lan_mtu(std::uint32_t mtu);
 
   lan::FramePort& tap_;
   NicSync sync_;
+  const bool is_additional_;
   Slot slot_ = Slot::kFree;
+  base::Time busy_until_{};
+  bool is_follow_due_ = false;
+  base::Time follow_at_{};    // not before
+  bool has_carrier_ = false;  // as it was set last
+  bool is_small_mtu_noted_ = false;
   // The user's; the interface has the smaller of this and the LAN's.
   std::optional<std::uint32_t> wanted_mtu_;
   bool is_mtu_adopted_ = false;  // wanted_mtu_ was found on the interface, whoever set it

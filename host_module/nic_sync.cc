@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -14,6 +15,7 @@ using messaging::CfgReply;
 using messaging::CfgStatus;
 
 constexpr base::Duration kRetryAfter = std::chrono::seconds(1);
+constexpr base::Duration kPromiscuousRetryAfter = std::chrono::seconds(10);
 
 bool may_set(const NicSync& s) {
   return s.phase == SyncPhase::kSync || s.phase == SyncPhase::kConfigured;
@@ -46,7 +48,7 @@ SyncEffect on_init(NicSync& s, const CfgReply& reply) {
   s.phase = SyncPhase::kCompare;
   s.features = static_cast<std::uint32_t>(got.features_granted());
   s.lan_link = got.link().up();
-  s.lan_mtu = got.mtu_max();
+  s.set_lan_mtu(got.mtu_max());
   s.queues = std::max(got.queues_max(), 1U);
   effect.is_lan_mtu_known = true;
   lan::MacAddress mac;
@@ -82,6 +84,26 @@ std::string encode_mac(const NicSync& s) {
   return request.SerializeAsString();
 }
 
+// The reason for which the I/O unit refused an address, and the remedy.
+std::string text_of(cfg::Refusal refusal) {
+  switch (refusal) {
+    case cfg::OF_ANOTHER_HOST:
+      return "another host has it";
+    case cfg::RESERVED:
+      return "it is listed for another host there";
+    case cfg::OF_THE_LAN:
+      return "a machine on the LAN has used it within 5 minutes; if that was this one, wait, or "
+             "list the address for this host in the hosts file of the I/O unit";
+    case cfg::OF_THE_NIC:
+      return "it is that of the NIC itself; start splitnic-iou with --grant forge or --max-hosts "
+             "1, or list the address for this host in its hosts file";
+    case cfg::TOO_MANY:
+      return "this host has as many as it may have";
+    default:
+      return "another host has it?";
+  }
+}
+
 // A refused address is requested again later: its owner may have left.
 SyncEffect on_mac(NicSync& s, const CfgReply& reply) {
   if (reply.status == CfgStatus::kOk) {
@@ -93,7 +115,10 @@ SyncEffect on_mac(NicSync& s, const CfgReply& reply) {
   s.mac_at = s.sent_at + kRetryAfter;
   if (s.refused_mac == s.sent.mac) return {};
   s.refused_mac = s.sent.mac;
-  return {.warning = "the I/O unit refused the interface's MAC address: another host has it?"};
+  cfg::SetMacReply got;
+  const bool has_reason = got.ParseFromString(reply.data);
+  return {.warning = "the I/O unit refused the interface's MAC address: " +
+                     text_of(has_reason ? got.refusal() : cfg::UNSPECIFIED)};
 }
 
 bool is_mtu_due(const NicSync& s, base::Time) {
@@ -113,12 +138,13 @@ SyncEffect on_mtu(NicSync& s, const CfgReply& reply) {
   if (reply.status != CfgStatus::kOk || !got.ParseFromString(reply.data) || got.mtu() == 0) {
     return {};
   }
-  s.lan_mtu = got.mtu() < s.sent.mtu ? got.mtu() : std::max(s.lan_mtu, got.mtu());
+  s.set_lan_mtu(got.mtu() < s.sent.mtu ? got.mtu() : std::max(s.lan_mtu, got.mtu()));
   return {.is_lan_mtu_known = true};
 }
 
-bool is_filter_due(const NicSync& s, base::Time) {
-  return may_set(s) && s.acknowledged.promiscuous != s.wanted.promiscuous;
+bool is_filter_due(const NicSync& s, base::Time now) {
+  return may_set(s) && s.acknowledged.promiscuous != s.wanted.promiscuous &&
+         (!s.wanted.promiscuous || now >= s.filter_at);
 }
 
 std::string encode_filter(const NicSync& s) {
@@ -128,9 +154,19 @@ std::string encode_filter(const NicSync& s) {
   return request.SerializeAsString();
 }
 
-SyncEffect on_filter(NicSync& s, const CfgReply&) {
-  s.acknowledged.promiscuous = s.sent.promiscuous;
-  return {};
+// Without promiscuous mode all else works. It is requested again later: the rights may change.
+SyncEffect on_filter(NicSync& s, const CfgReply& reply) {
+  if (reply.status != CfgStatus::kNotPermitted || !s.sent.promiscuous) {
+    s.acknowledged.promiscuous = s.sent.promiscuous;
+    s.is_promiscuous_refused = false;
+    return {};
+  }
+  s.filter_at = s.sent_at + kPromiscuousRetryAfter;
+  if (std::exchange(s.is_promiscuous_refused, true)) return {};
+  return {.warning =
+              "the I/O unit does not permit promiscuous mode: a bridge over the interface, "
+              "or a capture on it, gets the frames for this host only; start splitnic-iou "
+              "with --grant sniff,forge (or --max-hosts 1), or grant it in its hosts file"};
 }
 
 bool is_start_due(const NicSync& s, base::Time) {
@@ -182,11 +218,14 @@ void NicSync::begin() {
   refused_mac.reset();
   init_at = {};
   mac_at = base::kNever;
+  filter_at = {};
 }
 
 base::Time NicSync::deadline() const {
   if (phase == SyncPhase::kInit) return init_at == base::Time{} ? base::kNever : init_at;
-  return acknowledged.mac == wanted.mac ? base::kNever : mac_at;
+  const bool is_filter_open = wanted.promiscuous && is_promiscuous_refused;
+  return std::min(acknowledged.mac == wanted.mac ? base::kNever : mac_at,
+                  is_filter_open ? filter_at : base::kNever);
 }
 
 }  // namespace splitnic::host

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "lan_bridge/frame/mtu.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/cfgutil/nic_state.h"
 #include "messaging/channel_pair.h"
@@ -45,8 +46,10 @@ struct NicSync {
   std::uint32_t lan_mtu = 0;  // 0: not known yet
   std::uint32_t queues = 1;   // of the I/O unit
   std::optional<lan::MacAddress> refused_mac{};
-  base::Time init_at{};              // not before: INIT_NIC was refused
-  base::Time mac_at = base::kNever;  // when the refused MAC is requested again
+  bool is_promiscuous_refused = false;  // reported once, whatever connections follow
+  base::Time init_at{};                 // not before: INIT_NIC was refused
+  base::Time mac_at = base::kNever;     // when the refused MAC is requested again
+  base::Time filter_at{};               // when refused promiscuous mode is requested again
   // The open request.
   lan::PortState sent{};  // `wanted` when it was sent, with is_started_wanted() as admin_up
   base::Time sent_at{};
@@ -54,6 +57,11 @@ struct NicSync {
   bool is_started_wanted() const { return wanted.admin_up && !is_held_down; }
   // Our settings that the I/O unit should have.
   messaging::NicState wanted_state() const;
+  // The LAN has this MTU. Less than every IPv4 host accepts is ignored: a unit could take IPv6, or
+  // all, off the interface with it [M-20].
+  void set_lan_mtu(std::uint32_t mtu) {
+    if (mtu >= lan::kRequestedMtuMin) lan_mtu = mtu;
+  }
   // A connection begins: nothing is acknowledged.
   void begin();
   // When a step becomes due by time alone.

@@ -85,6 +85,7 @@ class FakePort final : public lan::FramePort {
   int fd() const override { return -1; }
   lan::PortState state() override { return state_; }
   base::Status set_mtu(std::uint32_t mtu) override {
+    ++mtu_calls;
     state_.mtu = mtu;
     return {};
   }
@@ -97,6 +98,7 @@ class FakePort final : public lan::FramePort {
     return {};
   }
   base::Status set_carrier(bool up) override {
+    ++carrier_calls;
     carrier = up;
     return {};
   }
@@ -113,6 +115,8 @@ class FakePort final : public lan::FramePort {
     visitor("tx.drop.invalid", counters_[lan::PortCounter::kTxDropInvalid]);
   }
 
+  std::uint64_t mtu_calls = 0;
+  std::uint64_t carrier_calls = 0;
   std::uint64_t read_frames = 0;
   std::uint64_t written_frames = 0;
 

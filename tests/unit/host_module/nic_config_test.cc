@@ -51,13 +51,20 @@ class NicConfigTest : public ::testing::Test {
     nic_.on_tap_state(harness_.clock.now());
   }
   void lan_has_mtu(std::uint32_t mtu) { lan_has_mtu(nic_, mtu); }
+  void lan_has_link(bool is_up) {
+    messaging::cfg::EventRequest event;
+    event.set_generation(++generation_);
+    event.mutable_link()->set_up(is_up);
+    const std::string data = event.SerializeAsString();
+    nic_.on_request({CfgCode::kEvent, base::as_bytes(data)}, harness_.clock.now());
+  }
   void lan_has_mtu(NicConfig& nic, std::uint32_t mtu) {
     messaging::cfg::EventRequest event;
     event.set_generation(++generation_);
     event.mutable_link()->set_up(true);
     event.set_mtu(mtu);
     const std::string data = event.SerializeAsString();
-    nic.on_request({CfgCode::kEvent, base::as_bytes(data)});
+    nic.on_request({CfgCode::kEvent, base::as_bytes(data)}, harness_.clock.now());
   }
   void user_sets_mtu(std::uint32_t mtu) {
     tap_.mutable_state().mtu = mtu;
@@ -76,6 +83,8 @@ class NicConfigTest : public ::testing::Test {
   bool unit_knows_state_ = true;  // false: an older program
   bool refuses_mac_ = false;
   bool refuses_init_ = false;
+  bool refuses_promiscuous_ = false;
+  int busy_replies_ = 0;
   std::uint32_t lan_mtu_ = 1500;
 
  private:
@@ -96,7 +105,16 @@ class NicConfigTest : public ::testing::Test {
       reply.set_digest(known_.digest());
       return {CfgStatus::kOk, reply.SerializeAsString()};
     }
+    if (busy_replies_ > 0) {
+      --busy_replies_;
+      return {CfgStatus::kBusy, {}};
+    }
     if (request.code == CfgCode::kSetMac && refuses_mac_) return {CfgStatus::kNotPermitted, {}};
+    if (request.code == CfgCode::kSetFilter && refuses_promiscuous_) {
+      messaging::cfg::SetFilterRequest ask;
+      EXPECT_TRUE(ask.ParseFromString(std::string(base::as_text(request.data))));
+      if (ask.filter().promiscuous()) return {CfgStatus::kNotPermitted, {}};
+    }
     return {CfgStatus::kOk, {}};
   }
 };
@@ -135,6 +153,7 @@ TEST_F(NicConfigTest, S001_25_the_interface_has_the_lans_mtu_both_ways) {
   configure();
   lan_has_mtu(1300);
   EXPECT_EQ(mtu(), 1300U);
+  run_pumped(NicConfig::kFollowInterval);
   lan_has_mtu(9000);
   EXPECT_EQ(mtu(), 9000U);
 }
@@ -144,6 +163,7 @@ TEST_F(NicConfigTest, S001_25_what_the_user_set_is_the_most) {
   user_sets_mtu(1400);
   lan_has_mtu(1300);
   EXPECT_EQ(mtu(), 1300U);
+  run_pumped(NicConfig::kFollowInterval);
   lan_has_mtu(9000);
   EXPECT_EQ(mtu(), 1400U);
 }
@@ -155,6 +175,7 @@ TEST_F(NicConfigTest, S001_25_an_mtu_that_was_only_the_lans_is_not_taken_for_the
   configure(again);
   lan_has_mtu(again, 1400);
   EXPECT_EQ(mtu(), 1400U);
+  harness_.run_for(NicConfig::kFollowInterval);
   lan_has_mtu(again, 9216);
   EXPECT_EQ(mtu(), 9216U);
 }
@@ -255,6 +276,123 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_no_request_may_be_opened) {
   run_pumped(3s);
   EXPECT_EQ(asked(CfgCode::kInitNic), 2);
   EXPECT_TRUE(nic_.configured());
+}
+
+std::size_t lines_with(const std::string& text, const std::string& log) {
+  std::size_t count = 0;
+  for (std::size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1))
+    ++count;
+  return count;
+}
+
+// A bridge takes the interface, and the unit does not grant promiscuous mode.
+TEST_F(NicConfigTest, H_2_refused_promiscuous_mode_is_reported_once_and_all_else_works) {
+  refuses_promiscuous_ = true;
+  tap_.mutable_state().promiscuous = true;
+  nic_.on_tap_state(harness_.clock.now());
+  ::testing::internal::CaptureStderr();
+  configure();
+  EXPECT_TRUE(tap_.carrier);
+  EXPECT_EQ(asked(CfgCode::kStart), 1);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 1);
+  run_pumped(25s);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 3) << "again after 10 and 20 s";
+  EXPECT_LE(nic_.deadline(), harness_.clock.now() + 10s);
+  configure();  // another connection
+  run_pumped(1s);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with("promiscuous", log), 1U) << log;
+  EXPECT_NE(log.find("--grant sniff,forge"), std::string::npos) << log;
+  refuses_promiscuous_ = false;  // the user of the unit has granted it
+  run_pumped(11s);
+  const int granted = asked(CfgCode::kSetFilter);
+  run_pumped(60s);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), granted);
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+TEST_F(NicConfigTest, H_2_promiscuous_mode_that_was_refused_ends_without_an_error) {
+  refuses_promiscuous_ = true;
+  tap_.mutable_state().promiscuous = true;
+  configure();
+  tap_.mutable_state().promiscuous = false;
+  nic_.on_tap_state(harness_.clock.now());
+  run_pumped(60s);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 2);
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+TEST_F(NicConfigTest, M_2_a_busy_unit_gets_the_request_again) {
+  unit_knows_state_ = false;
+  busy_replies_ = 3;
+  ASSERT_TRUE(harness_.connect());
+  const base::Time begin = harness_.clock.now();
+  nic_.on_pair_up(*harness_.host().pair, begin);
+  int waits = 0;
+  while (!nic_.configured() && harness_.clock.now() < begin + 5s) {
+    nic_.pump(harness_.clock.now());
+    harness_.run_for(1ms);
+    if (nic_.deadline() == base::kNever) continue;
+    ASSERT_LE(nic_.deadline(), harness_.clock.now() + NicConfig::kBusyFor);
+    ++waits;
+  }
+  EXPECT_GT(waits, 0) << "it has to be called when the time is over";
+  EXPECT_TRUE(nic_.configured());
+  EXPECT_GE(harness_.clock.now() - begin, 3 * NicConfig::kBusyFor);
+  EXPECT_EQ(asked_settings() + asked(CfgCode::kStart), 4 + 3);
+}
+
+// A hostile unit reports another state of its LAN all the time.
+TEST_F(NicConfigTest, M_20_the_interface_follows_ten_times_per_second_and_to_the_newest_state) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t mtus = tap_.mtu_calls;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    lan_has_mtu(1300 + i % 100);
+    run_pumped(1ms);
+  }
+  EXPECT_LE(tap_.mtu_calls - mtus, 11U);
+  EXPECT_GE(tap_.mtu_calls - mtus, 9U);
+  lan_has_mtu(1443);
+  lan_has_mtu(1444);
+  EXPECT_LE(nic_.deadline(), harness_.clock.now() + NicConfig::kFollowInterval);
+  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_EQ(mtu(), 1444U);
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+TEST_F(NicConfigTest, M_20_the_carrier_follows_ten_times_per_second) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t carriers = tap_.carrier_calls;
+  for (int i = 0; i < 1001; ++i) {
+    lan_has_link(i % 2 != 0);
+    run_pumped(1ms);
+  }
+  EXPECT_LE(tap_.carrier_calls - carriers, 12U);
+  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_FALSE(tap_.carrier);
+}
+
+TEST_F(NicConfigTest, M_20_an_mtu_below_576_is_ignored_and_one_below_1280_is_logged) {
+  configure();
+  ::testing::internal::CaptureStderr();
+  for (const std::uint32_t tiny : {1U, 68U, 575U}) {
+    lan_has_mtu(tiny);
+    run_pumped(1s);
+    EXPECT_EQ(mtu(), 1500U) << tiny;
+  }
+  const std::string ignored = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with("ignored", ignored), 1U) << ignored;
+  lan_has_mtu(1500);
+  ::testing::internal::CaptureStderr();
+  lan_has_mtu(1279);
+  run_pumped(1s);
+  lan_has_mtu(576);
+  run_pumped(1s);
+  EXPECT_EQ(mtu(), 576U);
+  const std::string small = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with("IPv6", small), 1U) << small;
 }
 
 }  // namespace nic_config_test
