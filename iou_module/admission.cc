@@ -79,7 +79,8 @@ void Admission::replace(std::shared_ptr<const KnownHosts> known, base::Time now)
     to_end_.push_back(*host->key());
   }
   disconnect(strayed, "the hosts file does not have its address any more", now);
-  set_rights(changes.changed);
+  report_rights(changes.changed);
+  unit_->update_rights(now);  // of all: an address may be listed for another host now
   are_users_changed_ = are_users_changed_ || before->users() != known_->users();
 }
 
@@ -120,7 +121,7 @@ void Admission::disconnect(const std::vector<const KnownHost*>& hosts, const std
       why, now);
 }
 
-void Admission::set_rights(const std::vector<const KnownHost*>& hosts) {
+void Admission::report_rights(const std::vector<const KnownHost*>& hosts) {
   if (hosts.empty()) return;
   const std::set<const KnownHost*> changed(hosts.begin(), hosts.end());
   for (const AttachedHost* host : unit_->hosts()) {

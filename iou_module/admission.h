@@ -73,7 +73,7 @@ class Admission final : public AdmissionRule, public RightsSource {
   bool is_where_it_may_be(const KnownHost& host) const;
   void disconnect(const std::vector<const KnownHost*>& hosts, const std::string& why,
                   base::Time now);
-  void set_rights(const std::vector<const KnownHost*>& hosts);
+  void report_rights(const std::vector<const KnownHost*>& hosts);
   void allow_some();
   control::KnownPeer row_of(const KnownHost& host, const AttachedHost* attached) const;
 

@@ -12,15 +12,27 @@
 namespace splitnic::iou {
 
 AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& adapter,
-                           fabric::Link& link, base::Random& random, HostOwner& owner)
+                           fabric::Link& link, base::Random& random, HostOwner& owner,
+                           base::Time now)
     : owner_(owner),
       link_(link),
+      unit_queues_(config.unit_queues),
+      rights_(config.rights),
       identity_{link.peer_eui64(), link.peer_instance()},
+      now_(now),
+      stopped_since_(now),
       memory_(config.ring_bytes, base::PageMemory::Pages::kHuge),
       ring_(memory_.span(), config.frames_max),
       pending_(config.frames_max),
       pair_(adapter, config.pair, random, *this) {
   is_registered_ = pair_.register_frames(memory_.span()).has_value();
+}
+
+void AttachedHost::set_rights(HostRights rights) {
+  rights_ = std::move(rights);
+  vlan_limit_ = VlanLimit(rights_);
+  meter_ = HostMeter(rights_, unit_queues_);
+  is_changed_ = true;
 }
 
 void AttachedHost::enter(HostState next) {
@@ -110,6 +122,10 @@ void AttachedHost::on_pair_down(messaging::ChannelPair&, const std::string& why)
 
 messaging::CfgReply AttachedHost::on_cfg_request(messaging::ChannelPair&,
                                                  const messaging::CfgRequest& request) {
+  if (request.code != messaging::CfgCode::kEcho && !requests_.take(now_)) {
+    counters_.add(HostCounter::kBusy);
+    return {messaging::CfgStatus::kBusy, {}};
+  }
   return owner_.on_cfg_request(*this, request);
 }
 
@@ -120,7 +136,7 @@ bool AttachedHost::fits(base::Bytes frame) const {
 }
 
 void AttachedHost::queue_own(base::Bytes frame) {
-  switch (nic_.vlans.to_host(frame)) {
+  switch (vlan_verdict(frame)) {
     case VlanRules::Verdict::kPass:
       return queue_fitting(frame);
     case VlanRules::Verdict::kPassUntagged: {
@@ -145,7 +161,7 @@ void AttachedHost::queue_fitting(base::Bytes frame) {
 }
 
 void AttachedHost::queue_copy(base::Bytes frame) {
-  const VlanRules::Verdict verdict = nic_.vlans.to_host(frame);
+  const VlanRules::Verdict verdict = vlan_verdict(frame);
   if (verdict == VlanRules::Verdict::kDrop) return counters_.add(HostCounter::kDropVlan);
   const bool loses_tag = verdict == VlanRules::Verdict::kPassUntagged;
   if (!loses_tag && !fits(frame)) return queue_split(frame);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,10 +16,13 @@
 #include "base/counters.h"
 #include "base/page_memory.h"
 #include "base/random.h"
+#include "base/rate_limit.h"
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "iou_module/deficit_round_robin.h"
 #include "iou_module/event_state.h"
+#include "iou_module/host_meter.h"
+#include "iou_module/host_rights.h"
 #include "iou_module/host_rx_batch.h"
 #include "iou_module/host_state.h"
 #include "iou_module/nic_stats.h"
@@ -32,6 +36,8 @@ struct AttachedHostConfig {
   messaging::PairConfig pair;
   std::size_t ring_bytes = 2 << 20;  // of frames for the host
   std::size_t frames_max = 2048;
+  HostRights rights{};
+  std::uint32_t unit_queues = 1;  // among which its limits are divided
 };
 
 enum class HostCounter {
@@ -50,7 +56,14 @@ enum class HostCounter {
   kDropStopped,
   kDropShort,
   kDropAway,
-  kDropEnded,  // received, but the connection ended before the LAN port took it
+  kDropEnded,       // received, but the connection ended before the LAN port took it
+  kDropStorm,       // a group frame beyond the limit of group frames
+  kDropRate,        // beyond the limit of bits or frames
+  kDropVlanSent,    // of a VLAN that it may not use
+  kRefusedAddress,  // SET_MAC or SET_FILTER with an address that it may not have
+  kRefusedPromiscuous,
+  kRefusedVlan,
+  kBusy,  // requests beyond kRequestsPerSecond
   kCount_
 };
 
@@ -69,18 +82,25 @@ class HostOwner {
 
 class AttachedHost final : private messaging::PairOwner {
  public:
-  // A longer filter list becomes promiscuous or all-multicast.
+  // A longer list of multicast addresses becomes all-multicast, one of unicast addresses is
+  // refused.
   static constexpr std::size_t kFilterEntries = 256;
+  // CfgUtil requests that are executed, but ECHO; others get the status busy [M-2]. Enough for all
+  // settings of a new connection at once.
+  static constexpr std::uint32_t kRequestsPerSecond = 50;
+  static constexpr std::uint32_t kRequestsBurst = 20;
   // A host whose link is down for longer is removed, which frees its addresses.
   static constexpr base::Duration kAwayMax = std::chrono::seconds(60);
 
-  // `adapter`, `link`, `random` and `owner` outlive the host.
+  // `adapter`, `link`, `random` and `owner` outlive the host. `now` is when it is made.
   AttachedHost(const AttachedHostConfig& config, fabric::Adapter& adapter, fabric::Link& link,
-               base::Random& random, HostOwner& owner);
+               base::Random& random, HostOwner& owner, base::Time now);
 
   // -- who it is --
   const HostIdentity& identity() const { return identity_; }
-  const std::string& name() const { return pair_.peer_name(); }
+  const std::string& name() const {
+    return rights_.name.empty() ? pair_.peer_name() : rights_.name;
+  }
   fabric::Link& link() { return link_; }
   const fabric::Link& link() const { return link_; }
   messaging::Connection& pair() { return pair_; }
@@ -89,8 +109,31 @@ class AttachedHost final : private messaging::PairOwner {
   bool is_registered() const { return is_registered_; }
   NicSettings& nic() { return nic_; }
   const NicSettings& nic() const { return nic_; }
+  const HostRights& rights() const { return rights_; }
+  const VlanLimit& vlan_limit() const { return vlan_limit_; }
+  // Its limits begin again. Settings that are not permitted any more stay: NicService::enforce().
+  void set_rights(HostRights rights);
+  // Returns true for the first refusal of promiscuous mode.
+  bool is_first_sniff_refusal() { return !std::exchange(is_sniff_refused_, true); }
+  // Returns true if the address was refused for the first time since another one was.
+  bool is_new_refusal(const lan::MacAddress& mac) {
+    return std::exchange(refused_mac_, mac) != mac;
+  }
 
   // -- its life --
+  // Serves its connection. Returns true if it made progress.
+  bool poll(base::Time now) {
+    now_ = now;
+    return pair_.poll(now);
+  }
+  void set_started(bool started) {
+    if (nic_.started && !started) stopped_since_ = now_;
+    nic_.started = started;
+  }
+  // Its NIC has not been started for this time.
+  bool is_stopped_for(base::Duration time, base::Time now) const {
+    return !nic_.started && now - stopped_since_ >= time;
+  }
   HostState state() const { return state_; }
   bool has_ended() const { return state_ == HostState::kFailed || state_ == HostState::kClosed; }
   bool is_up() const { return !has_ended() && pair_.up(); }
@@ -169,6 +212,7 @@ class AttachedHost final : private messaging::PairOwner {
     pair_.release(frame, now);
   }
   DeficitRoundRobin::Deficit& deficit() { return deficit_; }
+  HostMeter& meter() { return meter_; }
 
   // -- counters --
   void count(HostCounter counter) { counters_.add(counter); }
@@ -179,6 +223,10 @@ class AttachedHost final : private messaging::PairOwner {
 
  private:
   void enter(HostState next);
+  VlanRules::Verdict vlan_verdict(base::Bytes frame) const {
+    const bool is_permitted = !vlan_limit_.is_restricted() || vlan_limit_.passes(frame, 0);
+    return is_permitted ? nic_.vlans.to_host(frame) : VlanRules::Verdict::kDrop;
+  }
   bool may_report() const { return events_.is_due() && is_reachable(); }
   void queue_fitting(base::Bytes frame);
   void queue_split(base::Bytes frame);
@@ -192,6 +240,14 @@ class AttachedHost final : private messaging::PairOwner {
 
   HostOwner& owner_;
   fabric::Link& link_;
+  const std::uint32_t unit_queues_;
+  HostRights rights_;
+  VlanLimit vlan_limit_{rights_};
+  HostMeter meter_{rights_, unit_queues_};
+  base::RateLimit requests_{base::Duration(std::chrono::seconds(1)) / kRequestsPerSecond,
+                            kRequestsBurst};
+  std::optional<lan::MacAddress> refused_mac_{};
+  bool is_sniff_refused_ = false;
   const HostIdentity identity_;
   HostState state_ = HostState::kAttached;
   bool is_registered_ = false;
@@ -200,6 +256,8 @@ class AttachedHost final : private messaging::PairOwner {
   bool reported_usable_ = false;
   base::Time held_until_ = base::kNever;  // kNever: nothing is held
   base::Time away_since_ = base::kNever;  // since when the link is down
+  base::Time now_{};                      // of the last poll()
+  base::Time stopped_since_{};            // since when its NIC is not started, if it is not
   NicSettings nic_;
   EventState events_;
   HostRxBatch received_;
@@ -217,10 +275,28 @@ class AttachedHost final : private messaging::PairOwner {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::iou::HostCounter> {
-  static constexpr auto kNames = std::to_array<std::string_view>(
-      {"iou.to_host.frames", "iou.to_host.bytes", "lan.rx.drop.host_full", "lan.rx.drop.too_long",
-       "lan.rx.drop.vlan", "lan.rx.drop.ended", "iou.to_host.lost", "iou.to_host.split",
-       "iou.from_host.frames", "iou.from_host.bytes", "iou.from_host.drop.spoof",
-       "iou.from_host.drop.vnet", "iou.from_host.drop.stopped", "iou.from_host.drop.short",
-       "iou.from_host.drop.away", "iou.from_host.drop.ended"});
+  static constexpr auto kNames =
+      std::to_array<std::string_view>({"iou.to_host.frames",
+                                       "iou.to_host.bytes",
+                                       "lan.rx.drop.host_full",
+                                       "lan.rx.drop.too_long",
+                                       "lan.rx.drop.vlan",
+                                       "lan.rx.drop.ended",
+                                       "iou.to_host.lost",
+                                       "iou.to_host.split",
+                                       "iou.from_host.frames",
+                                       "iou.from_host.bytes",
+                                       "iou.from_host.drop.spoof",
+                                       "iou.from_host.drop.vnet",
+                                       "iou.from_host.drop.stopped",
+                                       "iou.from_host.drop.short",
+                                       "iou.from_host.drop.away",
+                                       "iou.from_host.drop.ended",
+                                       "iou.from_host.drop.storm",
+                                       "iou.from_host.drop.rate",
+                                       "iou.from_host.drop.vlan",
+                                       "iou.from_host.refused_address",
+                                       "iou.from_host.refused_promiscuous",
+                                       "iou.from_host.refused_vlan",
+                                       "iou.from_host.busy"});
 };

@@ -20,18 +20,18 @@ using VlanSet = std::bitset<4095>;
 
 struct HostRights {
   // The name in logs, statistics and `show`. Empty: the one that the host states.
-  std::string name;
+  std::string name{};
   // NICs of the unit that it may use. Empty: all.
-  std::vector<std::uint32_t> nics;
+  std::vector<std::uint32_t> nics{};
   // Addresses that only this host may have.
-  std::vector<lan::MacAddress> macs;
+  std::vector<lan::MacAddress> macs{};
   // How many other unicast addresses it may have at once, its MAC included. The LAN and other hosts
   // must not use them.
   std::uint32_t mac_count = 4;
   // VLANs that its frames may be of, in both directions. Absent: all.
-  std::optional<VlanSet> vlans;
+  std::optional<VlanSet> vlans{};
   // The access VLAN that it cannot change. Absent: it may set one of its VLANs; 0: none.
-  std::optional<std::uint16_t> pvid;
+  std::optional<std::uint16_t> pvid{};
   bool may_sniff = false;  // promiscuous mode: it receives the frames of all others
   bool may_forge = false;  // it sends from any source address, as a bridge does
   // Queues, at least 1.
@@ -44,7 +44,7 @@ struct HostRights {
   // Broadcast and multicast frames per second; copies for other hosts are not counted again.
   std::uint64_t group_frames_per_second = 10000;
   // Source addresses of its datagrams. Empty: all.
-  std::vector<control::Cidr> from;
+  std::vector<control::Cidr> from{};
 
   friend bool operator==(const HostRights&, const HostRights&) = default;
 };

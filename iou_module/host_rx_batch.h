@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "lan_bridge/frame/wire_bytes.h"
 #include "messaging/connection.h"
 
 namespace splitnic::iou {
@@ -26,7 +27,7 @@ class HostRxBatch {
   struct Verdict {
     bool is_for_lan = false;     // false: it was dropped, or delivered to another host
     std::uint16_t vlan_tag = 0;  // with which it leaves; 0: as it is
-    std::size_t wire_bytes = 0;  // that its host is charged for it
+    lan::WireCost cost{};        // that its host is charged for it
   };
 
   void begin_iteration() { batches_left_ = kBatchesMax; }

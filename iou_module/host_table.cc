@@ -40,13 +40,19 @@ void HostTable::exchange_news(base::Time now) {
     siblings_->notify({.nic = nic_,
                        .node = host->identity().eui64,
                        .is_usable = host->is_usable(),
-                       .settings = host->nic()});
+                       .settings = host->nic(),
+                       .macs = host->rights().macs});
   }
   if (neighbours_.empty()) return;
   neighbours_.observe([this](fabric::Eui64 node) {
     const AttachedHost* host = find_node(node);
     return host != nullptr && host->is_usable();
   });
+}
+
+void HostTable::on_news(std::size_t queue, const HostNews& news) {
+  neighbours_.learn(queue, news, now_);
+  for (const lan::MacAddress& mac : news.macs) lan_addresses_.forget(mac);
 }
 
 void HostTable::on_handed(fabric::Eui64 node, base::Bytes frame) {
@@ -96,12 +102,43 @@ AttachedHost* HostTable::sole_up() const {
 }
 
 bool HostTable::is_taken(const lan::MacAddress& mac, const AttachedHost& by) const {
-  return std::ranges::any_of(hosts_,
-                             [&](const auto& host) {
-                               return host.get() != &by && !host->has_ended() &&
-                                      host->nic().owns(mac);
-                             }) ||
-         neighbours_.owns(mac, by.identity().eui64);
+  const auto owns_it = [&](const auto& host) {
+    return host.get() != &by && !host->has_ended() && host->nic().owns(mac) &&
+           !host->is_stopped_for(kClaimedFor, now_);
+  };
+  return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, by.identity().eui64, now_);
+}
+
+void HostTable::give(const lan::MacAddress& mac, const AttachedHost& by) {
+  for (const auto& host : hosts_) {
+    if (host.get() != &by && host->nic().owns(mac)) host->fail();
+  }
+}
+
+void HostTable::learn_source(const lan::MacAddress& source, base::Bytes frame) {
+  if (lan::is_multicast(source) || source == lan::MacAddress{} || has_right_to(source)) return;
+  const lan::MacAddress to = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
+  if (lan::is_multicast(to) && is_of_host(source)) return;
+  lan_addresses_.learn(source, now_);
+  if (siblings_ != nullptr) siblings_->notify_address(nic_, source);
+}
+
+bool HostTable::is_of_host(const lan::MacAddress& mac) const {
+  const auto owns_it = [&](const auto& host) {
+    return !host->has_ended() && host->nic().owns(mac);
+  };
+  return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, fabric::Eui64(), now_);
+}
+
+bool HostTable::has_right_to(const lan::MacAddress& mac) const {
+  const auto lists_it = [&](const auto& host) {
+    return std::ranges::find(host->rights().macs, mac) != host->rights().macs.end();
+  };
+  return std::ranges::any_of(hosts_, lists_it) || neighbours_.has_right_to(mac);
+}
+
+void HostTable::respect_rights(const AttachedHost& host) {
+  for (const lan::MacAddress& mac : host.rights().macs) lan_addresses_.forget(mac);
 }
 
 bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {
@@ -115,6 +152,17 @@ bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {
   if (!neighbours_.has_absent()) return is_wanted;
   const fabric::Eui64 sender = except == nullptr ? fabric::Eui64() : except->identity().eui64;
   return neighbours_.hand(frame, destination, sender) || is_wanted;
+}
+
+void HostTable::distribute_to_sniffers(base::Bytes frame, const AttachedHost& except) {
+  for (const auto& host : hosts_) {
+    if (host.get() != &except && host->is_usable() && host->nic().filter.promiscuous) {
+      host->queue_copy(frame);
+    }
+  }
+  if (neighbours_.has_absent()) {
+    neighbours_.hand_to_sniffers(frame, except.identity().eui64);
+  }
 }
 
 void HostTable::visit_sums(const base::CounterVisitor& visitor) const {

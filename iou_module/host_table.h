@@ -1,6 +1,6 @@
-// The hosts of one LAN NIC: which of them owns a MAC address, and which of them a frame is for,
-// those that only other queues have included. A host is removed only between iterations, and its
-// counters stay in the sums. Thread: the data thread.
+// The hosts of one LAN NIC: which of them, or the LAN, owns a MAC address, and which of them a
+// frame is for, those that only other queues have included. A host is removed only between
+// iterations, and its counters stay in the sums. Thread: the data thread.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "iou_module/attached_host.h"
+#include "iou_module/lan_addresses.h"
 #include "iou_module/neighbours.h"
 
 namespace splitnic::iou {
@@ -18,10 +19,13 @@ class HostTable {
  public:
   using Hosts = std::vector<std::unique_ptr<AttachedHost>>;
 
-  // `siblings` as in Neighbours.
-  explicit HostTable(std::size_t nic = 0, Siblings* siblings = nullptr)
-      : nic_(nic), siblings_(siblings), neighbours_(nic, siblings) {}
+  // `siblings` as in Neighbours, `seed` as in lan::MacTable.
+  explicit HostTable(std::size_t nic = 0, Siblings* siblings = nullptr, std::uint64_t seed = 0)
+      : nic_(nic), siblings_(siblings), neighbours_(nic, siblings), lan_addresses_(seed) {}
 
+  // The time of all other calls until the next one.
+  void set_time(base::Time now) { now_ = now; }
+  base::Time time() const { return now_; }
   void add(std::unique_ptr<AttachedHost> host) { hosts_.push_back(std::move(host)); }
   // Closes and removes the hosts that have ended.
   void remove_ended(base::Time now);
@@ -29,7 +33,7 @@ class HostTable {
   // of theirs are absent here. A host that another queue has reached alone so far gets nothing from
   // this one for messaging::kQueueSettleFor.
   void exchange_news(base::Time now);
-  void on_news(std::size_t queue, const HostNews& news) { neighbours_.learn(queue, news); }
+  void on_news(std::size_t queue, const HostNews& news);
   // A frame from another queue for this host.
   void on_handed(fabric::Eui64 node, base::Bytes frame);
   // Closes all connections and removes all hosts, without counting anything.
@@ -47,11 +51,35 @@ class HostTable {
   // No frame of this host can be for another one.
   bool is_alone() const { return hosts_.size() == 1 && !neighbours_.has_absent(); }
 
-  // Returns true if a host other than `by` owns this address.
+  // Returns true if a host other than `by` owns this address. One whose NIC is stopped for longer
+  // than kClaimedFor owns none.
   bool is_taken(const lan::MacAddress& mac, const AttachedHost& by) const;
+  // `by` has got this address: a host that is_taken() does not respect any more fails, and its next
+  // connection finds out.
+  void give(const lan::MacAddress& mac, const AttachedHost& by);
   // Queues a copy of the frame for each host that wants it, but `except`. Returns true if there is
   // such a host. `frame` is [virtio-net header][Ethernet frame].
   bool distribute(base::Bytes frame, const AttachedHost* except);
+  // The same for a frame whose destination is on the LAN: only hosts in promiscuous mode get it,
+  // whatever addresses others have.
+  void distribute_to_sniffers(base::Bytes frame, const AttachedHost& except);
+
+  // A frame has come from the LAN: its source is an address of the LAN. Not if it is of a host:
+  // then only a frame to one address proves that the LAN uses it too, because access points and
+  // switches return group frames to their sender. And never if the rights of the host list it.
+  // REQUIRES a whole Ethernet header.
+  void learn(base::Bytes frame) {
+    const lan::MacAddress source = lan::source_mac(frame.subspan(lan::kVnetHeaderBytes));
+    if (lan_addresses_.is_due(source, now_)) learn_source(source, frame);
+  }
+  // A machine on the LAN has used this address within LanAddresses::kUsedFor, as far as this queue
+  // or another one has seen.
+  bool is_of_lan(const lan::MacAddress& mac) const { return lan_addresses_.has(mac, now_); }
+  void on_lan_address(const lan::MacAddress& mac) {
+    if (!has_right_to(mac)) lan_addresses_.learn(mac, now_);
+  }
+  // The rights of a host changed, or it is new: the addresses that they list are not the LAN's.
+  void respect_rights(const AttachedHost& host);
 
   // Returns the name of a host in counters and in `show`: the one of its CONNECT_REQ, and behind it
   // the EUI-64 while another host of the NIC uses the same name. [L-7]
@@ -62,12 +90,17 @@ class HostTable {
   void visit_hosts(const base::CounterVisitor& visitor) const;
 
  private:
+  void learn_source(const lan::MacAddress& source, base::Bytes frame);
+  bool is_of_host(const lan::MacAddress& mac) const;
+  bool has_right_to(const lan::MacAddress& mac) const;
   // The host of this node, or nullptr; of two processes the one that frames can be queued for.
   AttachedHost* find_node(fabric::Eui64 node) const;
 
   const std::size_t nic_;
   Siblings* const siblings_;
   Neighbours neighbours_;
+  LanAddresses lan_addresses_;
+  base::Time now_{};
   Hosts hosts_;
   base::Counters<HostCounter> removed_;
   std::map<std::string, std::uint64_t, std::less<>> removed_pairs_;

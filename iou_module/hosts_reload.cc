@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "fabric_emul/session/keys.h"
+#include "iou_module/command_line_rights.h"
 
 namespace splitnic::iou {
 
@@ -25,7 +26,8 @@ base::Result<HostsReload::Known> HostsReload::load() {
 base::Result<HostsReload::Known> HostsReload::read() const {
   const auto file = read_hosts_file(options_.hosts_path, unit_);
   if (!file) return file.error();
-  return Known(std::make_shared<KnownHosts>(*file, options_.common.keys.peers));
+  return Known(std::make_shared<KnownHosts>(*file, options_.common.keys.peers,
+                                            command_line_rights(options_)));
 }
 
 void HostsReload::start(std::vector<Post> queues) {

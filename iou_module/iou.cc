@@ -18,7 +18,7 @@ Iou::Iou(const IouConfig& config, fabric::Adapter& adapter, std::span<lan::Frame
   CHECK(!lans.empty());
   LanNicOwner& self = *this;
   for (lan::FramePort* lan : lans) {
-    const LanNicConfig nic{nics_.size(), config.host, config.policy, config.siblings};
+    const LanNicConfig nic{nics_.size(), config.host, config.policy, config.siblings, &rights()};
     nics_.push_back(std::make_unique<LanNic>(nic, adapter, *lan, random, self));
   }
   adapter_.connections().set_handler(*this);
@@ -86,6 +86,9 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
   if (number >= nics_.size()) {
     return refuse(IouCounter::kRefusedNic, unknown_nic_text(number), reply);
   }
+  if (const auto why = not_permitted(link, number)) {
+    return refuse(IouCounter::kRefusedRights, *why, reply);
+  }
   const auto agreed =
       messaging::agree(request.private_data, config_.host.pair, messaging::ConnectRole::kPassive);
   if (!agreed) return refuse(IouCounter::kRefusedCapabilities, agreed.error().text(), reply);
@@ -100,6 +103,25 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
     return fabric::MgmtReject::kNoResources;
   }
   return fabric::MgmtReject::kNone;
+}
+
+const RightsSource& Iou::rights() const {
+  return config_.rights != nullptr ? *config_.rights : same_rights_;
+}
+
+std::optional<std::string> Iou::not_permitted(const fabric::Link& link, std::uint32_t nic) const {
+  const HostRights rights = this->rights().rights_of(link);
+  if (!rights.nics.empty() && std::ranges::find(rights.nics, nic) == rights.nics.end()) {
+    return "this host may not use NIC " + std::to_string(nic);
+  }
+  if (config_.queue >= rights.queues_max) {
+    return "this host may have " + std::to_string(rights.queues_max) + " queues";
+  }
+  return std::nullopt;
+}
+
+void Iou::update_rights(base::Time now) {
+  for (const auto& nic : nics_) nic->update_rights(now);
 }
 
 std::string Iou::unknown_nic_text(std::uint32_t requested) const {

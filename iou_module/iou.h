@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct IouConfig {
   std::size_t queue = 0;                     // that this is
   Siblings* siblings = nullptr;              // the others; null: there are none. Outlives the unit
   const AdmissionRule* admission = nullptr;  // null: everybody may attach. Outlives the unit
+  const RightsSource* rights = nullptr;      // null: HostRights{} for all. Outlives the unit
 };
 
 // Room for this number of hosts with all the queues that each may have, so that none takes what
@@ -54,6 +56,7 @@ enum class IouCounter {
   kRefusedOften,
   kRefusedQuarantine,
   kRefusedUnknown,
+  kRefusedRights,
   kQuarantined,
   kQueuesUp,  // connections of additional queues
   kQueuesDown,
@@ -100,6 +103,12 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   // From the other queues, between iterations.
   void on_news(std::size_t queue, const HostNews& news) { nics_[news.nic]->on_news(queue, news); }
   void on_refused_access(fabric::Eui64 node, base::Time now);
+  void on_lan_address(std::size_t nic, const lan::MacAddress& mac, base::Time now) {
+    nics_[nic]->on_lan_address(mac, now);
+  }
+  // The source of rights has others now: they apply to the hosts that are attached, too. Between
+  // iterations.
+  void update_rights(base::Time now);
 
   // Disconnects the hosts that `which` selects, and logs why. Returns their number. They hear of it
   // in the next iteration. Between iterations.
@@ -131,6 +140,9 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   fabric::MgmtReject check(const fabric::Link& link, const fabric::Mgmt& request,
                            fabric::Mgmt& reply);
   std::string unknown_nic_text(std::uint32_t requested) const;
+  const RightsSource& rights() const;
+  // Returns why the rights of the host do not permit this connection, or nothing.
+  std::optional<std::string> not_permitted(const fabric::Link& link, std::uint32_t nic) const;
   // An additional queue of a host that is attached.
   fabric::MgmtReject accept_queue(fabric::ConnectionId id, fabric::Link& link,
                                   const fabric::Mgmt& request, fabric::Mgmt& reply);
@@ -147,6 +159,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   void on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) override;
 
   const IouConfig config_;
+  const SameRights same_rights_;
   fabric::Adapter& adapter_;
   std::vector<std::unique_ptr<LanNic>> nics_;
   std::vector<const fabric::Link*> narrowed_;  // since the last iteration
@@ -171,6 +184,6 @@ struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
        "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
-       "iou.hosts.refused_quarantine", "iou.hosts.refused_unknown", "iou.hosts.quarantined",
-       "iou.queues.ups", "iou.queues.downs"});
+       "iou.hosts.refused_quarantine", "iou.hosts.refused_unknown", "iou.hosts.refused_rights",
+       "iou.hosts.quarantined", "iou.queues.ups", "iou.queues.downs"});
 };

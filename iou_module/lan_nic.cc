@@ -14,8 +14,8 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
       random_(random),
       owner_(owner),
       state_(port.state()),
-      hosts_(config.number, config.siblings),
-      nic_service_(port, config.policy, hosts_),
+      hosts_(config.number, config.siblings, random.next()),
+      nic_service_(port, config.policy, hosts_, *config.rights),
       rx_(port, hosts_, counters_),
       tx_(port, hosts_, counters_) {
   if (auto attached = port.attach_queue(true); !attached) base::log_warn(attached.error().text());
@@ -24,30 +24,42 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
 fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
                                   const fabric::Mgmt& request, fabric::Mgmt& reply,
                                   base::Time now) {
+  hosts_.set_time(now);
   AttachedHostConfig config = config_.host;
+  config.rights = config_.rights->rights_of(link);
+  config.unit_queues = config_.policy.queues;
   config.pair.queues = messaging::queues_given(request.private_data, config.pair);
-  auto host = std::make_unique<AttachedHost>(config, adapter_, link, random_, *this);
+  auto host = std::make_unique<AttachedHost>(config, adapter_, link, random_, *this, now);
   if (!host->is_registered()) return fabric::MgmtReject::kNoResources;
   const fabric::MgmtReject code = host->pair().accept(id, link, request, reply, now);
-  host->nic().mtu = state_.mtu;
   if (code == fabric::MgmtReject::kNone)
-    restore(*host, now);
+    set_up(*host, now);
   else
     host->fail();
   hosts_.add(std::move(host));
   return code;
 }
 
-// An address that another host has taken meanwhile is not restored, and the host finds another
-// digest than it expects.
-void LanNic::restore(AttachedHost& host, base::Time now) {
-  auto kept = parked_.take(host.identity(), now);
-  if (!kept) return;
-  const auto is_taken = [&](const lan::MacAddress& mac) { return hosts_.is_taken(mac, host); };
-  if (kept->mac && is_taken(*kept->mac)) return;
-  if (std::ranges::any_of(kept->filter.unicast, is_taken)) return;
-  kept->mtu = std::min(kept->mtu, state_.mtu);
-  host.nic() = *std::move(kept);
+// Gives it the settings that it had before, as far as they are permitted. An address that another
+// host has taken meanwhile is not restored, and the host finds another digest than it expects.
+void LanNic::set_up(AttachedHost& host, base::Time now) {
+  host.nic().mtu = state_.mtu;
+  if (auto kept = parked_.take(host.identity(), now)) {
+    host.nic() = *std::move(kept);
+    host.nic().mtu = std::min(host.nic().mtu, state_.mtu);
+  }
+  nic_service_.enforce(host, true);
+}
+
+void LanNic::update_rights(base::Time now) {
+  hosts_.set_time(now);
+  for (const auto& host : hosts_) {
+    if (host->has_ended()) continue;
+    HostRights rights = config_.rights->rights_of(host->link());
+    const bool is_new = rights != host->rights();
+    if (is_new) host->set_rights(std::move(rights));
+    if (nic_service_.enforce(*host, is_new)) end(*host, now);
+  }
 }
 
 void LanNic::end(AttachedHost& host, base::Time now) {
@@ -58,8 +70,10 @@ void LanNic::end(AttachedHost& host, base::Time now) {
 
 bool LanNic::step(base::Time now) {
   bool made_progress = false;
+  hosts_.set_time(now);
   port_.flush();  // also the frames of a host that was removed
-  for (std::size_t i = 0; i < hosts_.size(); ++i) made_progress |= hosts_[i].pair().poll(now);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) made_progress |= hosts_[i].poll(now);
+  if (nic_service_.step(now)) on_event();
   hosts_.exchange_news(now);
   made_progress |= tx_.step(now);
   made_progress |= rx_.step(now);
@@ -79,7 +93,7 @@ bool LanNic::step(base::Time now) {
 }
 
 base::Time LanNic::deadline() const {
-  base::Time at = rx_.deadline();
+  base::Time at = std::min(rx_.deadline(), nic_service_.deadline());
   for (const auto& host : hosts_) at = std::min(at, host->deadline());
   return at;
 }

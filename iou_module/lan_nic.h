@@ -24,7 +24,8 @@ struct LanNicConfig {
   std::size_t number = 0;  // as in splitnic-host --nic
   AttachedHostConfig host;
   NicPolicy policy;
-  Siblings* siblings = nullptr;  // null: the unit has one queue
+  Siblings* siblings = nullptr;          // null: the unit has one queue
+  const RightsSource* rights = nullptr;  // not null; outlives the NIC
 };
 
 class LanNic;
@@ -60,7 +61,14 @@ class LanNic final : public HostOwner {
   bool wants_output() const { return tx_.is_blocked() || port_.write_pending(); }
   // From the other queues of the unit.
   void on_news(std::size_t queue, const HostNews& news) { hosts_.on_news(queue, news); }
+  void on_lan_address(const lan::MacAddress& mac, base::Time now) {
+    hosts_.set_time(now);
+    hosts_.on_lan_address(mac);
+  }
   void on_handed(fabric::Eui64 node, base::Bytes frame) { hosts_.on_handed(node, frame); }
+  // Looks up the rights of each host again. What a host is not permitted any more it loses at once,
+  // and its connection ends, so that it finds out and requests what it may have.
+  void update_rights(base::Time now);
   // The port's state may have changed: its hosts are notified from step(), until each has replied.
   void on_event();
 
@@ -92,7 +100,7 @@ class LanNic final : public HostOwner {
                                      const messaging::CfgRequest& request) override;
 
  private:
-  void restore(AttachedHost& host, base::Time now);
+  void set_up(AttachedHost& host, base::Time now);
   void share_output();
 
   const LanNicConfig config_;

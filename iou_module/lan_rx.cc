@@ -72,6 +72,7 @@ std::size_t LanRx::read() {
     counters_.add(LanCounter::kRxFrames);
     counters_.add(LanCounter::kRxBytes, frame.size());
     const bool is_whole = frame.size() >= kFrameMin;
+    if (is_whole) hosts_.learn(frame);
     if (is_direct && is_whole &&
         sole->wants(lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes)))) {
       // The pieces of a frame that does not fit lie behind the batch, and the ring is released in

@@ -3,7 +3,8 @@
 //
 //   1. push what waits in each host's ring
 //   2. read a batch from the port, unless what was read has to wait
-//   3. queue each frame for the hosts that want it, or drop and count it
+//   3. learn the source of each frame (HostTable::learn), and queue it for the hosts that want it,
+//      or drop and count it
 //   4. push again
 //
 // Thread: the data thread.

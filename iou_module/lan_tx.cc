@@ -10,9 +10,14 @@ namespace {
 
 constexpr std::size_t kTaggedBytes = 512 * 1024;
 
+HostCounter reason_of(HostMeter::Verdict verdict) {
+  return verdict == HostMeter::Verdict::kStorm ? HostCounter::kDropStorm : HostCounter::kDropRate;
+}
+
 // Returns true if a frame of a host may be forwarded, with its virtio-net header rebuilt; else it
 // is counted by the reason to drop it.
-bool check(AttachedHost& host, base::MutableBytes frame) {
+bool check(AttachedHost& host, base::MutableBytes frame, const lan::WireCost& cost,
+           base::Time now) {
   const auto drop = [&](HostCounter reason) {
     host.count(reason);
     return false;
@@ -26,9 +31,16 @@ bool check(AttachedHost& host, base::MutableBytes frame) {
     return drop(HostCounter::kDropVnet);
   }
   const base::Bytes ethernet = frame.subspan(lan::kVnetHeaderBytes);
-  if (!nic.filter.promiscuous && !nic.owns(lan::source_mac(ethernet))) {
+  if (!host.rights().may_forge && !nic.owns(lan::source_mac(ethernet))) {
     return drop(HostCounter::kDropSpoof);
   }
+  const VlanLimit& vlans = host.vlan_limit();
+  if (vlans.is_restricted() && !vlans.passes(frame, nic.vlans.pvid())) {
+    return drop(HostCounter::kDropVlanSent);
+  }
+  const bool is_group = lan::is_multicast(lan::destination_mac(ethernet));
+  const HostMeter::Verdict verdict = host.meter().take(is_group, cost, now);
+  if (verdict != HostMeter::Verdict::kPass) return drop(reason_of(verdict));
   return true;
 }
 
@@ -79,7 +91,7 @@ bool LanTx::forward(AttachedHost& host, std::size_t& bytes_left, base::Time now)
   bool made_progress = false;
   std::array<base::Bytes, kBatch> out;
   while (!host.received().empty() && !is_blocked_) {
-    const Run run = gather(host, out, bytes_left);
+    const Run run = gather(host, out, bytes_left, now);
     const std::size_t written = run.frames > 0 ? port_.write({out.data(), run.frames}) : 0;
     const std::size_t done = written + (run.has_other && written == run.frames ? 1 : 0);
     is_blocked_ = written < run.frames;
@@ -98,7 +110,7 @@ bool LanTx::deliver_past_lan(base::Time now) {
     while (host->is_heard() && host->refill()) {
       const HostRxBatch& batch = host->received();
       if (batch.is_checked(0) && batch.verdict(0).is_for_lan) break;
-      const Run run = gather(*host, out, DeficitRoundRobin::kUnlimited);
+      const Run run = gather(*host, out, DeficitRoundRobin::kUnlimited, now);
       if (run.frames > 0 || !run.has_other) break;
       finish(*host, {}, 1, now);
       made_progress = true;
@@ -110,7 +122,8 @@ bool LanTx::deliver_past_lan(base::Time now) {
 // Frames that are new are checked and delivered to other hosts here, once: settings may change
 // while a frame waits, and the peer cannot write to it any more [S001-14]. All frames of the run
 // together take at most `bytes_max` bytes of the wire.
-LanTx::Run LanTx::gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t bytes_max) {
+LanTx::Run LanTx::gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t bytes_max,
+                         base::Time now) {
   Run run;
   HostRxBatch& batch = host.received();
   const VlanRules& vlans = host.nic().vlans;
@@ -118,16 +131,16 @@ LanTx::Run LanTx::gather(AttachedHost& host, std::span<base::Bytes> out, std::si
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const base::MutableBytes frame = batch.frame(i);
     const bool is_new = !batch.is_checked(i);
-    const std::size_t wire_bytes = is_new ? lan::wire_bytes(frame) : batch.verdict(i).wire_bytes;
-    if (wire_bytes > bytes_max) break;
-    bytes_max -= wire_bytes;
+    const lan::WireCost cost = is_new ? lan::wire_cost(frame) : batch.verdict(i).cost;
+    if (cost.bytes > bytes_max) break;
+    bytes_max -= cost.bytes;
     const bool may_be_tagged = is_new ? vlans.pvid() != 0 : batch.verdict(i).vlan_tag != 0;
     const std::size_t copy_bytes = frame.size() + lan::kVlanTagBytes;
     if (may_be_tagged && run.frames > 0 && room.size() < copy_bytes) break;
     HostRxBatch::Verdict verdict;
     if (is_new) {
-      verdict.wire_bytes = wire_bytes;
-      verdict.is_for_lan = check(host, frame);
+      verdict.cost = cost;
+      verdict.is_for_lan = check(host, frame, cost, now);
       verdict.vlan_tag = verdict.is_for_lan && vlans.tags(frame) ? vlans.pvid() : 0;
     } else {
       verdict = batch.verdict(i);
@@ -160,17 +173,22 @@ std::size_t LanTx::finish(AttachedHost& host, std::span<const base::Bytes> writt
   }
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    bytes += host.received().verdict(0).wire_bytes;
+    bytes += host.received().verdict(0).cost.bytes;
     host.finish_received(now);
   }
   return bytes;
 }
 
-// Delivers a frame to the other hosts that it is for. Returns true if it is for the LAN too.
+// Delivers a frame to the other hosts that it is for. Returns true if it is for the LAN too. What
+// is for a machine on the LAN goes there, also if a host has claimed its address [H-1].
 bool LanTx::deliver_to_hosts(AttachedHost& from, base::Bytes frame) {
   if (hosts_.is_alone()) return true;
   const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
   const bool is_of_host = !lan::is_multicast(destination) && hosts_.is_taken(destination, from);
+  if (is_of_host && hosts_.is_of_lan(destination)) {
+    hosts_.distribute_to_sniffers(frame, from);
+    return true;
+  }
   const bool is_wanted = hosts_.distribute(frame, &from);
   if (!is_of_host) return true;
   if (is_wanted)

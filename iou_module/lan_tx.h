@@ -44,7 +44,7 @@ class LanTx {
   bool serve(AttachedHost& host, bool is_shared, base::Time now);
   bool forward(AttachedHost& host, std::size_t& bytes_left, base::Time now);
   bool deliver_past_lan(base::Time now);
-  Run gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t bytes_max);
+  Run gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t bytes_max, base::Time now);
   std::size_t finish(AttachedHost& host, std::span<const base::Bytes> written, std::size_t count,
                      base::Time now);
   bool deliver_to_hosts(AttachedHost& from, base::Bytes frame);

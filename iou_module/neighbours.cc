@@ -5,27 +5,42 @@
 namespace splitnic::iou {
 
 // Pointers into hosts_ end with it, so nobody is absent until the next observe().
-void Neighbours::learn(std::size_t queue, const HostNews& news) {
+void Neighbours::learn(std::size_t queue, const HostNews& news, base::Time now) {
   absent_.clear();
   auto host = std::ranges::find(hosts_, news.node, &Host::node);
   if (host == hosts_.end()) {
     if (news.is_gone) return;
     host = hosts_.insert(hosts_.end(), {news.node, {}});
   }
-  std::erase_if(host->at, [&](const At& at) { return at.queue == queue; });
+  base::Time stopped_since = now;
+  std::erase_if(host->at, [&](const At& at) {
+    if (at.queue != queue) return false;
+    if (!at.settings.started) stopped_since = at.stopped_since;
+    return true;
+  });
   if (!news.is_gone) {
     const auto after =
         std::ranges::find_if(host->at, [&](const At& at) { return at.queue > queue; });
-    host->at.insert(after, {queue, news.is_usable, news.settings});
+    host->at.insert(after, {queue, news.is_usable, news.settings, news.macs, stopped_since});
   }
   if (host->at.empty()) hosts_.erase(host);
 }
 
-bool Neighbours::owns(const lan::MacAddress& mac, fabric::Eui64 by) const {
+bool Neighbours::owns(const lan::MacAddress& mac, fabric::Eui64 by, base::Time now) const {
+  const auto owns_it = [&](const At& at) {
+    return at.settings.owns(mac) && (at.settings.started || now - at.stopped_since < kClaimedFor);
+  };
   return std::ranges::any_of(hosts_, [&](const Host& host) {
-    return host.node != by &&
-           std::ranges::any_of(host.at, [&](const At& at) { return at.settings.owns(mac); });
+    return host.node != by && std::ranges::any_of(host.at, owns_it);
   });
+}
+
+bool Neighbours::has_right_to(const lan::MacAddress& mac) const {
+  const auto lists_it = [&](const At& at) {
+    return std::ranges::find(at.macs, mac) != at.macs.end();
+  };
+  return std::ranges::any_of(
+      hosts_, [&](const Host& host) { return std::ranges::any_of(host.at, lists_it); });
 }
 
 const Neighbours::At* Neighbours::reached(const Host& host) {
@@ -43,10 +58,20 @@ bool Neighbours::hand(base::Bytes frame, const lan::MacAddress& destination, fab
   for (const Absent& absent : absent_) {
     if (absent.node == except || !absent.at->settings.wants(destination)) continue;
     is_wanted = true;
-    const bool is_taken = siblings_->hand(absent.at->queue, nic_, absent.node, frame);
-    counters_.add(is_taken ? NeighbourCounter::kHanded : NeighbourCounter::kDropFull);
+    hand_to(absent, frame);
   }
   return is_wanted;
+}
+
+void Neighbours::hand_to_sniffers(base::Bytes frame, fabric::Eui64 except) {
+  for (const Absent& absent : absent_) {
+    if (absent.node != except && absent.at->settings.filter.promiscuous) hand_to(absent, frame);
+  }
+}
+
+void Neighbours::hand_to(const Absent& absent, base::Bytes frame) {
+  const bool is_taken = siblings_->hand(absent.at->queue, nic_, absent.node, frame);
+  counters_.add(is_taken ? NeighbourCounter::kHanded : NeighbourCounter::kDropFull);
 }
 
 }  // namespace splitnic::iou

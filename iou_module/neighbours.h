@@ -27,10 +27,13 @@ class Neighbours {
   Neighbours(std::size_t nic, Siblings* siblings) : nic_(nic), siblings_(siblings) {}
 
   // REQUIRES that the news is of this NIC.
-  void learn(std::size_t queue, const HostNews& news);
+  void learn(std::size_t queue, const HostNews& news, base::Time now);
   bool empty() const { return hosts_.empty(); }
-  // Returns true if a host other than `by` owns this address.
-  bool owns(const lan::MacAddress& mac, fabric::Eui64 by) const;
+  // Returns true if a host other than `by` owns this address, and has started its NIC or has not
+  // been stopped for kClaimedFor.
+  bool owns(const lan::MacAddress& mac, fabric::Eui64 by, base::Time now) const;
+  // Returns true if the rights of one of them list the address.
+  bool has_right_to(const lan::MacAddress& mac) const;
   // Returns true if another queue reaches this host.
   bool reaches(fabric::Eui64 node) const;
 
@@ -49,6 +52,8 @@ class Neighbours {
   // Hands the frame on for each absent host that wants it, but `except`. Returns true if there is
   // such a host.
   bool hand(base::Bytes frame, const lan::MacAddress& destination, fabric::Eui64 except);
+  // The same for those in promiscuous mode.
+  void hand_to_sniffers(base::Bytes frame, fabric::Eui64 except);
 
   base::Counters<NeighbourCounter>& counters() { return counters_; }
   const base::Counters<NeighbourCounter>& counters() const { return counters_; }
@@ -58,6 +63,8 @@ class Neighbours {
     std::size_t queue;
     bool is_usable;
     NicSettings settings;
+    std::vector<lan::MacAddress> macs;
+    base::Time stopped_since;
   };
   struct Host {
     fabric::Eui64 node;
@@ -69,6 +76,7 @@ class Neighbours {
   };
   // The first queue that reaches it, or null.
   static const At* reached(const Host& host);
+  void hand_to(const Absent& absent, base::Bytes frame);
 
   const std::size_t nic_;
   Siblings* const siblings_;

@@ -45,6 +45,15 @@ bool has_no_fields(CfgCode code) {
   }
 }
 CfgReply refuse(CfgStatus status) { return {status, {}}; }
+// `Reply` has a field for the reason.
+template <class Reply>
+CfgReply not_permitted(Refusal why) {
+  static_assert(static_cast<int>(Refusal::kOfAnotherHost) == cfg::OF_ANOTHER_HOST &&
+                static_cast<int>(Refusal::kPromiscuous) == cfg::PROMISCUOUS);
+  Reply reply;
+  reply.set_refusal(static_cast<cfg::Refusal>(why));
+  return {CfgStatus::kNotPermitted, reply.SerializeAsString()};
+}
 template <class Message>
 CfgReply ok(const Message& message) {
   return {CfgStatus::kOk, message.SerializeAsString()};
@@ -63,7 +72,7 @@ bool is_usable(const lan::MacAddress& mac) {
 }
 
 // Reads a list of addresses. Returns false if one of them is not valid. A list that is too long
-// sets `overflow`: the host gets all frames of that kind instead.
+// sets `overflow`.
 template <class List, class Check>
 bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to, bool& overflow) {
   to.clear();
@@ -73,6 +82,8 @@ bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to
     if (!mac || !is_good(*mac)) return false;
     if (!overflow) to.push_back(*mac);
   }
+  std::ranges::sort(to);
+  to.erase(std::ranges::unique(to).begin(), to.end());
   return true;
 }
 
@@ -102,13 +113,13 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
       return set_mtu(host, request);
     case CfgCode::kStart:
       if ((host.nic().granted & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kNotPermitted);
-      host.nic().started = true;
+      host.set_started(true);
       return {};
     case CfgCode::kStop:
-      host.nic().started = false;
+      host.set_started(false);
       return {};
     case CfgCode::kReset:
-      reset(host.nic());
+      reset(host);
       return {};
     case CfgCode::kVlanAdd:
     case CfgCode::kVlanDel:
@@ -152,7 +163,7 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   reply.mutable_link()->set_full_duplex(state.full_duplex);
   reply.set_features_granted(host.nic().features);
   reply.set_filter_entries_max(AttachedHost::kFilterEntries);
-  reply.set_queues_max(policy_.queues);
+  reply.set_queues_max(std::min(policy_.queues, host.rights().queues_max));
   return ok(reply);
 }
 
@@ -161,8 +172,11 @@ CfgReply NicService::set_mac(AttachedHost& host, const CfgRequest& request) {
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
   const auto mac = mac_of(ask.mac());
   if (!mac || !is_usable(*mac)) return refuse(CfgStatus::kBadValue);
-  if (hosts_.is_taken(*mac, host)) return refuse(CfgStatus::kNotPermitted);
+  NicSettings wanted = host.nic();
+  wanted.mac = mac;
+  if (const auto why = check(host, wanted)) return not_permitted<cfg::SetMacReply>(*why);
   host.nic().mac = mac;
+  hosts_.give(*mac, host);
   cfg::SetMacReply reply;
   reply.set_mac(bytes(*mac));
   return ok(reply);
@@ -179,22 +193,25 @@ CfgReply NicService::set_filter(AttachedHost& host, const CfgRequest& request) {
       !read_list(f.multicast(), lan::is_multicast, wanted.multicast, many_multicast)) {
     return refuse(CfgStatus::kBadValue);
   }
-  for (const lan::MacAddress& mac : wanted.unicast) {
-    if (hosts_.is_taken(mac, host)) return refuse(CfgStatus::kNotPermitted);
+  // A list that is too long is not widened to everything. [H-2]
+  if (many_unicast) {
+    host.count(HostCounter::kRefusedAddress);
+    return not_permitted<cfg::SetFilterReply>(Refusal::kTooMany);
   }
-  wanted.promiscuous = f.promiscuous() || many_unicast;
-  if (wanted.promiscuous && !policy_.may_be_promiscuous) return refuse(CfgStatus::kNotPermitted);
+  wanted.promiscuous = f.promiscuous();
   wanted.all_multicast = f.all_multicast() || many_multicast;
   wanted.no_unicast = f.no_unicast();
   wanted.no_multicast = f.no_multicast();
   wanted.no_broadcast = f.no_broadcast();
+  NicSettings settings = host.nic();
+  settings.filter = wanted;
+  if (const auto why = check(host, settings)) return not_permitted<cfg::SetFilterReply>(*why);
+  for (const lan::MacAddress& mac : wanted.unicast) hosts_.give(mac, host);
   host.nic().filter = wanted;
   cfg::SetFilterReply reply;
   cfg::Filter& force = *reply.mutable_in_force();
   force = f;
-  force.set_promiscuous(wanted.promiscuous);
   force.set_all_multicast(wanted.all_multicast);
-  if (many_unicast) force.clear_unicast();
   if (many_multicast) force.clear_multicast();
   return ok(reply);
 }
@@ -204,8 +221,8 @@ CfgReply NicService::set_mtu(AttachedHost& host, const CfgRequest& request) {
   if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
   if (ask.mtu() < lan::kRequestedMtuMin || ask.mtu() > lan::kLanMtuMax)
     return refuse(CfgStatus::kBadValue);
-  if (policy_.mtu_follows && lan_.state().mtu != ask.mtu()) {
-    if (!lan_.set_mtu(ask.mtu())) return refuse(CfgStatus::kDeviceError);
+  if (policy_.mtu_follows && !mtu_.request(ask.mtu(), host, hosts_.time())) {
+    return refuse(CfgStatus::kDeviceError);
   }
   host.nic().mtu_wanted = ask.mtu();
   host.nic().mtu = std::min(ask.mtu(), lan_.state().mtu);
@@ -219,6 +236,14 @@ CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
   if (!parse(request, ask) || ask.vlan_id() > VlanRules::kIdMax)
     return refuse(CfgStatus::kBadValue);
   const auto id = static_cast<std::uint16_t>(ask.vlan_id());
+  const VlanLimit& limit = host.vlan_limit();
+  const bool is_permitted = request.code == CfgCode::kSetPvid   ? limit.may_set_pvid(id)
+                            : request.code == CfgCode::kVlanAdd ? limit.may_use(id)
+                                                                : true;
+  if (!is_permitted) {
+    host.count(HostCounter::kRefusedVlan);
+    return refuse(CfgStatus::kNotPermitted);
+  }
   if (request.code == CfgCode::kSetPvid)
     host.nic().vlans.set_pvid(id);
   else if (request.code == CfgCode::kVlanAdd)
@@ -229,11 +254,13 @@ CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
 }
 
 // Restores the power-on values; the offloads that INIT_NIC granted stay granted.
-void NicService::reset(NicSettings& nic) {
+void NicService::reset(AttachedHost& host) {
   NicSettings fresh;
-  fresh.granted = fresh.features = nic.granted;
+  fresh.granted = fresh.features = host.nic().granted;
   fresh.mtu = lan_.state().mtu;
-  nic = fresh;
+  fresh.vlans.set_pvid(host.vlan_limit().pvid_default());
+  host.set_started(false);
+  host.nic() = fresh;
 }
 
 CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {

@@ -1,27 +1,38 @@
 // The NIC as each host sees it: the replies to CfgUtil requests. Each host has its own MAC, filter,
-// VLANs, offloads, and start and stop. A host never changes the real LAN NIC, except that with
-// `--lan-mtu follow` its SET_MTU reaches it. Frames always have the virtio-net header: INIT_NIC
-// without the VNET feature is a bad value, START without such an INIT_NIC is not permitted, and
-// SET_OFFLOADS leaves it on. docs/nic_service.md#init_nic Thread: the data thread.
+// VLANs, offloads, and start and stop, as far as its rights permit [H-1] [H-2] [M-4]. A host never
+// changes the real LAN NIC, except that with `--lan-mtu follow` its SET_MTU reaches it [M-7].
+// Frames always have the virtio-net header: INIT_NIC without the VNET feature is a bad value, START
+// without such an INIT_NIC is not permitted, and SET_OFFLOADS leaves it on.
+// docs/nic_service.md#init_nic Thread: the data thread.
 #pragma once
 
+#include "iou_module/address_policy.h"
 #include "iou_module/host_table.h"
+#include "iou_module/mtu_follower.h"
+#include "iou_module/rights_source.h"
 
 namespace splitnic::iou {
 
 struct NicPolicy {
-  bool mtu_follows = false;  // --lan-mtu follow
-  bool may_be_promiscuous = true;
+  bool mtu_follows = false;  // --lan-mtu follow; at queue 0 only
   std::uint32_t queues = 1;  // of the I/O unit; each has its own NIC service
 };
 
 class NicService {
  public:
-  // `lan` and `hosts` outlive it.
-  NicService(lan::FramePort& lan, const NicPolicy& policy, const HostTable& hosts)
-      : lan_(lan), policy_(policy), hosts_(hosts) {}
+  // `lan`, `hosts` and `rights` outlive it.
+  NicService(lan::FramePort& lan, const NicPolicy& policy, HostTable& hosts,
+             const RightsSource& rights)
+      : lan_(lan), policy_(policy), hosts_(hosts), addresses_(hosts, rights), mtu_(lan, hosts) {}
 
   messaging::CfgReply serve(AttachedHost& host, const messaging::CfgRequest& request);
+  // Brings the settings of a host within its rights. Returns true if something was taken away.
+  // `is_new`: its rights or its settings are. Otherwise an address that the LAN uses meanwhile
+  // stays, and only one that is listed for another host now is lost.
+  bool enforce(AttachedHost& host, bool is_new);
+  // Work that is due by time alone. Returns true if the state of the NIC changed.
+  bool step(base::Time now) { return mtu_.step(now); }
+  base::Time deadline() const { return mtu_.deadline(); }
 
  private:
   messaging::CfgReply mac_config(AttachedHost& host, const messaging::CfgRequest& request);
@@ -31,12 +42,17 @@ class NicService {
   messaging::CfgReply set_filter(AttachedHost& host, const messaging::CfgRequest& request);
   messaging::CfgReply set_mtu(AttachedHost& host, const messaging::CfgRequest& request);
   messaging::CfgReply vlan(AttachedHost& host, const messaging::CfgRequest& request);
-  void reset(NicSettings& nic);
+  void reset(AttachedHost& host);
+  // Returns why the host may not have these settings, or nothing.
+  std::optional<Refusal> check(AttachedHost& host, const NicSettings& settings);
+  void log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why);
   messaging::CfgReply get_stats(AttachedHost& host, const messaging::CfgRequest& request);
 
   lan::FramePort& lan_;
   NicPolicy policy_;
-  const HostTable& hosts_;  // of this NIC
+  HostTable& hosts_;  // of this NIC
+  AddressPolicy addresses_;
+  MtuFollower mtu_;
 };
 
 }  // namespace splitnic::iou

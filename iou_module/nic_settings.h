@@ -16,8 +16,8 @@ namespace splitnic::iou {
 
 // The receive filter of a host. Before its first SET_FILTER all multicast passes.
 struct Filter {
-  std::vector<lan::MacAddress> unicast;
-  std::vector<lan::MacAddress> multicast;
+  std::vector<lan::MacAddress> unicast;    // sorted, each once
+  std::vector<lan::MacAddress> multicast;  // likewise
   bool promiscuous = false;
   bool all_multicast = true;
   bool no_unicast = false;
@@ -36,8 +36,7 @@ struct NicSettings {
   std::uint32_t mtu_wanted = 0;  // in SET_MTU; 0: none. Granted as soon as the LAN allows it
 
   bool owns(const lan::MacAddress& address) const {
-    return (mac && *mac == address) ||
-           std::ranges::find(filter.unicast, address) != filter.unicast.end();
+    return (mac && *mac == address) || std::ranges::binary_search(filter.unicast, address);
   }
   // Returns true if a frame with this destination is for this host, once it has started.
   bool wants(const lan::MacAddress& destination) const {
@@ -45,8 +44,7 @@ struct NicSettings {
     if (lan::is_broadcast(destination)) return !filter.no_broadcast;
     if (lan::is_multicast(destination)) {
       if (filter.no_multicast) return false;
-      return filter.all_multicast ||
-             std::ranges::find(filter.multicast, destination) != filter.multicast.end();
+      return filter.all_multicast || std::ranges::binary_search(filter.multicast, destination);
     }
     return !filter.no_unicast && owns(destination);
   }

@@ -11,8 +11,10 @@ namespace {
 // The pools of each side that are listed one by one: a reply has to fit into one control message.
 constexpr std::size_t kPoolsMax = 16;
 
+// Frames, and requests that were refused.
 bool is_drop(std::string_view name) {
-  return name.find(".drop.") != std::string_view::npos || name.ends_with(".lost");
+  return name.find(".drop.") != std::string_view::npos || name.ends_with(".lost") ||
+         name.find(".refused_") != std::string_view::npos || name.ends_with(".busy");
 }
 
 // Visits the counters of the group that only grow.

@@ -17,6 +17,7 @@ struct Arguments {
   std::vector<std::string> allow, allow_keys;
   std::string hosts;
   std::string lan_mtu = "keep";
+  std::vector<std::string> grants;
   control::CommonArguments common;
 };
 
@@ -47,6 +48,11 @@ void add_options(CLI::App& app, Arguments& into) {
          "--lan-mtu", into.lan_mtu,
          "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
       ->type_name("RULE");
+  control::add_repeated(
+      app, "--grant", into.grants,
+      "Rights of every host: sniff (promiscuous mode), forge (any source address), or sniff,forge "
+      "as a bridge needs (default with --max-hosts 1: both; else none)",
+      "RIGHTS");
   control::add_common_options(app, into.common);
 }
 
@@ -98,6 +104,20 @@ base::Status check_listen(const Arguments& typed, IouOptions& out) {
   return {};
 }
 
+base::Status check_grants(const Arguments& typed, IouOptions& out) {
+  for (const std::string& text : typed.grants) {
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find(',', at), text.size());
+      const std::string right = text.substr(at, end - at);
+      if (right != "sniff" && right != "forge")
+        return base::Error("--grant: '" + right + "' is neither sniff nor forge");
+      (right == "sniff" ? out.grants_sniff : out.grants_forge) = true;
+      at = end + 1;
+    }
+  }
+  return {};
+}
+
 base::Result<IouOptions> check(const Arguments& typed, const std::string& machine) {
   IouOptions out;
   const auto common = control::check_common_options(typed.common, machine + "-iou");
@@ -122,6 +142,7 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
     return base::Error("--lan-mtu: '" + typed.lan_mtu + "' is neither keep nor follow");
   }
   out.follows_lan_mtu = typed.lan_mtu == "follow";
+  if (auto grants = check_grants(typed, out); !grants) return grants.error();
   return out;
 }
 

@@ -22,6 +22,8 @@ struct IouOptions {
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
   std::string hosts_path;            // --hosts; "": no file
+  bool grants_sniff = false;         // --grant, to every host that is in no hosts file
+  bool grants_forge = false;
   control::CommonOptions common;
 };
 

@@ -31,6 +31,12 @@ class QueueSet::Member final : public Siblings {
     for (Outbox& outbox : outboxes_) outbox.refused.push_back(node);
   }
 
+  void notify_address(std::size_t nic, const lan::MacAddress& mac) override {
+    for (Outbox& outbox : outboxes_) {
+      if (outbox.addresses.size() < kAddressesMax) outbox.addresses.push_back({nic, mac});
+    }
+  }
+
   bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) override {
     CHECK(queue != queue_);
     const HandOffRing::Pushed pushed = all_[queue]->from_[queue_]->push(nic, node, frame);
@@ -65,17 +71,26 @@ class QueueSet::Member final : public Siblings {
   }
 
  private:
+  static constexpr std::size_t kAddressesMax = 64;
+  struct Address {
+    std::size_t nic;
+    lan::MacAddress mac;
+  };
   struct Outbox {
     std::vector<HostNews> news;
     std::vector<fabric::Eui64> refused;
+    std::vector<Address> addresses;
     bool is_wake_due = false;
-    bool has_mail() const { return is_wake_due || !news.empty() || !refused.empty(); }
+    bool has_mail() const {
+      return is_wake_due || !news.empty() || !refused.empty() || !addresses.empty();
+    }
   };
 
   bool post(std::size_t queue, const Outbox& mail) const {
     return all_[queue]->post_([from = queue_, mail](Iou& unit, base::Time now) {
       for (const HostNews& news : mail.news) unit.on_news(from, news);
       for (const fabric::Eui64 node : mail.refused) unit.on_refused_access(node, now);
+      for (const Address& at : mail.addresses) unit.on_lan_address(at.nic, at.mac, now);
     });
   }
 

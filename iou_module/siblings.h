@@ -5,12 +5,17 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "fabric_emul/wire/ids.h"
 #include "iou_module/nic_settings.h"
 
 namespace splitnic::iou {
+
+// The addresses of a host whose NIC is stopped are free for others after this time.
+inline constexpr base::Duration kClaimedFor = std::chrono::seconds(60);
 
 // The state of one host at one queue, sent whenever it changes. A host is one node, whatever
 // process it runs.
@@ -20,6 +25,7 @@ struct HostNews {
   bool is_gone = false;    // the queue has it no longer; the rest means nothing
   bool is_usable = false;  // it has started its NIC there and its link is up
   NicSettings settings{};
+  std::vector<lan::MacAddress> macs{};  // that its rights list
 };
 
 class Siblings {
@@ -32,6 +38,9 @@ class Siblings {
   // The same for a host that was refused an access to memory: Iou::on_refused_access(). All queues
   // count these together.
   virtual void notify_refused(fabric::Eui64 node) = 0;
+  // A machine on the LAN of this NIC has used the address: Iou::on_lan_address(). If there are too
+  // many in an iteration the others do not get them all.
+  virtual void notify_address(std::size_t nic, const lan::MacAddress& mac) = 0;
   // Copies a frame, [virtio-net header][Ethernet frame], for a host that `queue` has. Returns false
   // if there is no room; then the frame is dropped.
   virtual bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) = 0;

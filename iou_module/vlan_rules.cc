@@ -28,6 +28,12 @@ std::optional<Tag> outer_tag(base::Bytes frame) {
   return Tag{tpid, base::load_be<std::uint16_t>(frame.data() + kTypeAt + 2)};
 }
 
+// Also those of switches from before 802.1ad.
+bool is_tag_type(std::uint16_t type) {
+  return type == lan::kEthertypeVlan || type == lan::kEthertypeServiceVlan || type == 0x9100 ||
+         type == 0x9200 || type == 0x9300;
+}
+
 bool is_priority_tag(const Tag& tag) { return tag.tpid == lan::kEthertypeVlan && tag.id() == 0; }
 
 }  // namespace
@@ -55,6 +61,17 @@ bool VlanRules::tags(base::Bytes frame) const {
   if (pvid_ == 0) return false;
   const auto tag = outer_tag(frame);
   return !tag || is_priority_tag(*tag);
+}
+
+bool VlanLimit::passes(base::Bytes frame, std::uint16_t untagged_as) const {
+  if (!vlans_) return true;
+  const auto type = base::load_be<std::uint16_t>(frame.data() + kTypeAt);
+  if (!is_tag_type(type)) return vlans_->test(untagged_as);
+  const auto tag = outer_tag(frame);
+  if (!tag || tag->tpid != lan::kEthertypeVlan) return false;
+  const auto inner = base::load_be<std::uint16_t>(frame.data() + kTypeAt + lan::kVlanTagBytes);
+  if (is_tag_type(inner) || tag->id() > VlanRules::kIdMax) return false;
+  return vlans_->test(tag->id() == 0 ? untagged_as : tag->id());
 }
 
 base::MutableBytes take_tag_out(base::MutableBytes frame) {

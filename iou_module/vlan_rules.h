@@ -2,14 +2,16 @@
 // list lets all pass, and untagged frames always pass. A PVID makes the host an access port of that
 // VLAN: its untagged frames leave with the tag, frames of that VLAN reach it without the tag, and
 // untagged frames of the LAN, which are of another VLAN then, do not reach it. VLAN 0 is a priority
-// tag and counts as untagged. Pure. docs/nic_service.md#vlans
+// tag and counts as untagged. That is the host's own choice; a VlanLimit is the choice of the
+// unit's user. Pure. docs/nic_service.md#vlans [M-4]
 #pragma once
 
-#include <bitset>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
+#include "iou_module/host_rights.h"
 
 namespace splitnic::iou {
 
@@ -39,9 +41,35 @@ class VlanRules {
   bool tags(base::Bytes frame) const;
 
  private:
-  std::bitset<kIdMax + 1> listed_;
+  VlanSet listed_;
   bool has_list_ = false;
   std::uint16_t pvid_ = 0;
+};
+
+// The VLANs that the rights of a host give it. A frame of a restricted host has one tag 0x8100 at
+// most, in both directions: behind a second tag, or one of another kind, is a VLAN that a switch
+// may take for the frame's.
+class VlanLimit {
+ public:
+  explicit VlanLimit(const HostRights& rights) : vlans_(rights.vlans), pvid_(rights.pvid) {
+    if (vlans_ && pvid_ && *pvid_ <= VlanRules::kIdMax) vlans_->set(*pvid_);
+  }
+
+  bool is_restricted() const { return vlans_.has_value(); }
+  // REQUIRES id <= VlanRules::kIdMax.
+  bool may_use(std::uint16_t id) const { return !vlans_ || vlans_->test(id); }
+  bool may_set_pvid(std::uint16_t id) const {
+    return pvid_ ? id == *pvid_ : id == 0 || may_use(id);
+  }
+  // The PVID of a host that has set none.
+  std::uint16_t pvid_default() const { return pvid_.value_or(0); }
+  // Returns true if the host may send or receive the frame. An untagged one is of VLAN
+  // `untagged_as`. Frames are as for VlanRules.
+  bool passes(base::Bytes frame, std::uint16_t untagged_as) const;
+
+ private:
+  std::optional<VlanSet> vlans_;
+  std::optional<std::uint16_t> pvid_;
 };
 
 // Removes the outer tag without moving the payload and returns the frame, which begins

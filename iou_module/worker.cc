@@ -1,13 +1,15 @@
 #include "iou_module/worker.h"
 
 #include "base/log.h"
+#include "iou_module/command_line_rights.h"
 #include "iou_module/host_rights_text.h"
 
 namespace splitnic::iou {
 namespace {
 
 std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) {
-  return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers);
+  return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers,
+                                      command_line_rights(options));
 }
 
 }  // namespace
@@ -16,7 +18,7 @@ IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
                      std::uint32_t queue)
     : Worker(process, options.common, adapter_limits(options.max_hosts), queue),
       options_(options),
-      admission_(keyed_, clock_, known_without_file(options), HostRights{},
+      admission_(keyed_, clock_, known_without_file(options), command_line_rights(options),
                  [queue](const fabric::Link& link, const HostRights& rights) {
                    if (queue > 0) return;
                    base::log_info("host " + rights.name + " at " + link.peer_name() +
@@ -82,7 +84,9 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   IouConfig config;
   config.hosts_max = options_.max_hosts;
   config.admission = &admission_;
-  config.policy.mtu_follows = options_.follows_lan_mtu;
+  config.rights = &admission_;
+  // Additional queues of a host request the MTU that queue 0 has set.
+  config.policy.mtu_follows = options_.follows_lan_mtu && queue() == 0;
   config.policy.queues = queues;
   config.host.pair = pair_config(queues);
   return config;

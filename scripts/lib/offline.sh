@@ -161,7 +161,7 @@ offline() {
   bytes=$((24 + $(wc -l <"$work/wanted") * 16 + ($(wc -c <"$work/wanted") - $(wc -l <"$work/wanted")) / 2))
   rm -f "$out/at-lan.pcap" "$out/at-host.pcap"
   export SPLITNIC_SHM_DIR=$work
-  "$bin/splitnic-iou" --lan "file:$in,$out/at-lan.pcap" --listen shm://offline --control "$work/iou.sock" \
+  "$bin/splitnic-iou" --lan "file:$in,$out/at-lan.pcap" --listen shm://offline --max-hosts 1 --control "$work/iou.sock" \
     >"$work/iou.log" 2>&1 &
   offline_pids+=($!)
   "$bin/splitnic-host" --connect shm://offline --tap "file:$in,$out/at-host.pcap" --control "$work/host.sock" \

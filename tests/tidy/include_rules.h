@@ -306,7 +306,6 @@ inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
     "fabric_emul/paging/on_demand.h",
     "fabric_emul/paging/prefetch.h",
     "fabric_emul/regcache/registration_gc.h",
-    "lan_bridge/mac_table.h",
 });
 
 // Headers that no other file includes, by their path from the root or next to the includer; and

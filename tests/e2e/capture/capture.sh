@@ -33,7 +33,7 @@ replay_both_ways() {
     to_host=$(python3 "$here/frames.py" "$work/lan.pcap" "$frames" $mac_host $mac_lan 3 "$seconds") ||
     fail "the frames cannot be made"
   start iou "$ns" "$bin/splitnic-iou" --lan "file:$work/lan.pcap,$work/lan.out,speed=1" --listen $address \
-    --insecure-lab --name unit --control "$work/iou.sock" --capture "$work/iou.pcapng" "$@"
+    --insecure-lab --max-hosts 1 --name unit --control "$work/iou.sock" --capture "$work/iou.pcapng" "$@"
   start host "$ns" "$bin/splitnic-host" --connect $address --tap "file:$work/host.pcap,$work/host.out" \
     --mac $mac_host --insecure-lab --name hosta --control "$work/host.sock" \
     --capture "$work/host.pcapng" "$@"

@@ -72,6 +72,7 @@ speaks_and_is_heard() {
 
 # A bridge takes nic0; who is behind it is on the LAN too (frames with other MACs than the host's, both ways).
 check_bridge() {
+  iou_options=(--grant sniff,forge)
   bring_up
   local behind=sn$$-d
   host_namespace "$behind"

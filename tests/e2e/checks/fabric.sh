@@ -60,7 +60,7 @@ one_nic() {
   ip -n "$ns_iou" addr add 10.99.0.2/24 dev lan0
   ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
   listen_at=$1
-  start_iou
+  start_iou --grant sniff
   start_host --fabric-dev fab0
   nic_up
   # The worst listener: a host that takes every frame.

@@ -48,6 +48,7 @@ check_two() {
 
 # What one does to its MAC, MTU, filter and link is its own; and it cannot take the other's address.
 check_apart() {
+  iou_options=(--grant sniff)
   bring_up_two
   local lan_mac lan_flags first_mac
   lan_mac=$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)
@@ -74,6 +75,56 @@ check_apart() {
   equal "the real NIC's address" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)" "$lan_mac"
   equal "the real NIC's flags" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/flags)" "$lan_flags"
   equal "the real NIC's MTU" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/mtu)" 1500
+}
+
+# Without rights: one wants the frames of all, the address of the LAN's machine and that of the NIC. It gets none of them,
+# works on, and the other loses nothing.
+check_rights() {
+  bring_up_two
+  all_reach
+  local peer own
+  peer=$(mac_of "$ns_lan" lan0) own=$(mac_of "$ns_second" nic0)
+  start pinging "$ns_host" ping -q -c 600 -i 0.005 -W 2 10.77.0.2
+  ip -n "$ns_second" link set nic0 promisc on
+  wait_until 3 grep -q "does not permit promiscuous mode: .*--grant sniff,forge" "$work/host2.log" ||
+    fail "promiscuous mode was not refused"
+  all_reach
+  ip -n "$ns_second" link set nic0 address "$peer"
+  wait_until 3 grep -q "refused the interface's MAC.*a machine on the LAN has used it" "$work/host2.log" ||
+    fail "the address of the LAN's machine was not refused"
+  begin_taking "$ns_second" nic0 1000
+  ping_all "$ns_host" 10.77.0.2 50
+  stop taker INT
+  equal "frames of the first host to the LAN, at the second" "$(taken_of "$peer")" 0
+  equal "frames for the first host, at the second" "$(taken_of "$(mac_of "$ns_host" nic0)")" 0
+  ip -n "$ns_second" link set nic0 address "$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)"
+  wait_until 3 grep -q "refused the interface's MAC.*that of the NIC itself.*--grant forge" "$work/host2.log" ||
+    fail "the NIC's own address was not refused"
+  equal "warnings about promiscuous mode" "$(grep -c "promiscuous mode" "$work/host2.log")" 1
+  counts iou host.hostb.iou.from_host.refused_promiscuous 1 || fail "the refusal is not counted"
+  counts iou host.hostb.iou.from_host.refused_address 2 || fail "the refused addresses are not counted"
+  grep -q "host hostb may not have the MAC address $peer" "$work/iou.log" || fail "the unit does not name who was refused"
+  wait_until 20 grep -q "600 packets transmitted, 600 received" "$work/pinging.log" ||
+    fail "the first host lost: $(cat "$work/pinging.log")"
+  ip -n "$ns_second" link set nic0 address "$own"
+  within "the second host with its own address" 5000 in_ns "$ns_second" ping -q -c 1 -W 0.5 10.77.0.2
+  equal "ends of the second host's connection" "$(counter iou iou.hosts.downs)" 0
+}
+
+# One floods the LAN with broadcasts: beyond its limit they reach nobody, and the other loses nothing.
+check_storm() {
+  bring_up_two
+  all_reach
+  local before
+  before=$(counter iou lan.tx.frames)
+  start pinging "$ns_host" ping -q -c 400 -i 0.005 -W 2 10.77.0.2
+  in_ns "$ns_second" ping -q -b -c 40000 -l 40000 -W 0.1 10.77.0.255 >/dev/null
+  wait_until 5 counts iou host.hostb.iou.from_host.drop.storm 1000 || fail "the storm is not counted"
+  wait_until 20 grep -q "400 packets transmitted, 400 received" "$work/pinging.log" ||
+    fail "the first host lost: $(cat "$work/pinging.log")"
+  equal "frames of the first host that were dropped" "$(counter iou host.hosta.iou.from_host.drop.storm)" 0
+  echo "to the LAN $(($(counter iou lan.tx.frames) - before)) frames, dropped $(counter iou iou.from_host.drop.storm)"
+  within "the second host after its storm" 3000 in_ns "$ns_second" ping -q -c 1 -W 0.5 10.77.0.2
 }
 
 # One is killed, stops and comes back under the other's traffic, which loses nothing.

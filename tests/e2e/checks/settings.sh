@@ -61,6 +61,7 @@ replied_by() {
 }
 
 check_mac() {
+  iou_options=(--grant forge)  # for --mac nic
   bring_up
   local lan_mac
   lan_mac=$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)
@@ -144,6 +145,7 @@ strangers_are() {
 soon_strangers_are() { wait_until 5 strangers_are "$2" || fail "frames for others, $1: $strangers, not $2"; }
 
 check_promisc() {
+  iou_options=(--grant sniff)
   bring_up
   ip -n "$ns_lan" neigh add 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
   strangers_are 0 || fail "frames for others, not promiscuous: $strangers, not 0"

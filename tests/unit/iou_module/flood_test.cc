@@ -177,7 +177,8 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
   EXPECT_TRUE(first.is_registered());
   LanNic& owner = *harness.unit->nics()[0];
   EXPECT_FALSE(
-      AttachedHost({}, *harness.adapter, first.link(), harness.random, owner).is_registered());
+      AttachedHost({}, *harness.adapter, first.link(), harness.random, owner, harness.clock.now())
+          .is_registered());
   std::size_t refused = 0;
   for (; refused < 20; ++refused) {
     harness.run(Iou::kAttachIntervalOfLink);

@@ -202,7 +202,8 @@ constexpr std::array kChanges{
 TEST(FramesTest, S001_25_a_frame_that_waits_for_the_lan_is_checked_once) {
   for (const Change& change : kChanges) {
     SCOPED_TRACE(change.name);
-    UnitHarness harness;
+    const SameRights rights({.may_sniff = true});
+    UnitHarness harness({.rights = &rights});
     TestHost& host = harness.add_host();
     TestHost& other = harness.add_host();
     ASSERT_TRUE(harness.attach(host, mac_number(1)));

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "iou_module/command_line_rights.h"
 #include "lan_bridge/frame_ring.h"
 
 namespace splitnic::iou {
@@ -54,6 +55,29 @@ TEST(IouOptionsTest, defaults) {
   EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{1024, 2048}, {64, 65536}}));
   EXPECT_EQ(o.common.name(), "lab-iou");
   EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-iou.sock");
+}
+
+// With one host at most nobody is harmed by what it does.
+TEST(IouOptionsTest, H_2_rights_of_all_hosts) {
+  const auto rights = [](const std::vector<std::string>& words) {
+    const auto outcome = with(words);
+    EXPECT_TRUE(outcome.options.has_value()) << outcome.text;
+    return command_line_rights(outcome.options.value_or(IouOptions{}));
+  };
+  EXPECT_EQ(rights({}), HostRights{});
+  EXPECT_FALSE(rights({}).may_sniff || rights({}).may_forge);
+  EXPECT_FALSE(rights({"--max-hosts", "2"}).may_sniff);
+  const HostRights alone = rights({"--max-hosts", "1"});
+  EXPECT_TRUE(alone.may_sniff && alone.may_forge);
+  EXPECT_EQ(alone.group_frames_per_second, 0U);
+  EXPECT_EQ(rights({"--grant", "sniff"}), (HostRights{.may_sniff = true}));
+  EXPECT_EQ(rights({"--grant", "forge"}), (HostRights{.may_forge = true}));
+  const HostRights both{.may_sniff = true, .may_forge = true};
+  EXPECT_EQ(rights({"--grant", "sniff,forge"}), both);
+  EXPECT_EQ(rights({"--grant", "forge", "--grant", "sniff"}), both);
+  for (const char* bad : {"", "all", "sniff,", ",forge", "sniff forge", "Sniff"}) {
+    expect_refused(with({"--grant", bad}), control::kExitUsage, "--grant");
+  }
 }
 
 TEST(IouOptionsTest, every_option) {

@@ -96,6 +96,25 @@ TEST_F(SiblingsTest, an_address_that_a_host_of_another_queue_has_is_refused) {
   EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kOk);
 }
 
+TEST_F(SiblingsTest, H_1_an_address_that_one_queue_has_seen_on_the_lan_is_refused_at_all) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
+  q1.lan().queue(frame_of(kEverybody, kPeer));
+  run();
+  EXPECT_EQ(q0.set_mac(host, kPeer), CfgStatus::kNotPermitted);
+  EXPECT_EQ(q1.set_mac(other_at_1, kPeer), CfgStatus::kNotPermitted);
+}
+
+TEST_F(SiblingsTest, H_1_a_machine_that_invents_addresses_does_not_fill_the_mail) {
+  for (unsigned i = 0; i < 5000; ++i) {
+    set.of(0)->notify_address(0, mac_number(static_cast<std::uint8_t>(i)));
+  }
+  ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
+  run();
+  EXPECT_EQ(q1.set_mac(other_at_1, mac_number(63)), CfgStatus::kNotPermitted);
+  EXPECT_EQ(q1.set_mac(other_at_1, mac_number(64)), CfgStatus::kOk) << "there is no room for it";
+}
+
 TEST_F(SiblingsTest, a_queue_that_comes_later_waits_for_the_frames_before) {
   ASSERT_TRUE(q0.attach(host, kMac));
   run();

@@ -15,49 +15,21 @@
 #include <string>
 #include <vector>
 
-#include "base/endian.h"
 #include "fabric_emul/underlay/fault_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "iou_module/iou.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "tests/sim/fake_port.h"
+#include "tests/unit/iou_module/frame_maker.h"
 #include "tests/unit/iou_module/user_underlay.h"
 
 namespace splitnic::iou::harness {
 
 using namespace std::chrono_literals;
 namespace cfg = messaging::cfg;
-using Frame = std::vector<std::byte>;
 using messaging::CfgCode;
 using messaging::CfgReply;
 using messaging::CfgStatus;
-
-inline constexpr lan::MacAddress kPeer{0x02, 0, 0, 0, 0, 0x99};
-inline constexpr lan::MacAddress kEverybody{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-inline lan::MacAddress mac_number(std::uint8_t n) { return {0x02, 0, 0, 0, 1, n}; }
-
-// [vnet header, all 0][destination][source][tag, if any][0x88B5][number, 4][zeros]
-inline Frame frame_of(const lan::MacAddress& to, const lan::MacAddress& from,
-                      std::uint32_t number = 0, std::uint16_t vlan = 0, std::size_t bytes = 100) {
-  Frame frame(lan::kVnetHeaderBytes);
-  for (const lan::MacAddress& mac : {to, from}) {
-    for (const std::uint8_t byte : mac) frame.push_back(static_cast<std::byte>(byte));
-  }
-  const auto put = [&]<class T>(T value) {
-    frame.resize(frame.size() + sizeof(T));
-    base::store_be(frame.data() + frame.size() - sizeof(T), value);
-  };
-  if (vlan != 0) {
-    put(std::uint16_t{0x8100});
-    put(vlan);
-  }
-  put(std::uint16_t{0x88B5});
-  put(number);
-  frame.resize(std::max(bytes, frame.size()));
-  return frame;
-}
-
-inline std::string bytes(const lan::MacAddress& mac) { return {mac.begin(), mac.end()}; }
 
 struct HostOptions {
   std::uint32_t nic = 0;
@@ -212,6 +184,8 @@ struct HarnessConfig {
   std::size_t queue = 0;                     // that the unit is
   Siblings* siblings = nullptr;              // its other queues
   const AdmissionRule* admission = nullptr;  // none: everybody may attach
+  const RightsSource* rights = nullptr;      // null: HostRights{} for all
+  NicPolicy policy{};
 };
 
 class UnitHarness {
@@ -254,6 +228,8 @@ class UnitHarness {
     config.queue = config_.queue;
     config.siblings = config_.siblings;
     config.admission = config_.admission;
+    config.rights = config_.rights;
+    config.policy = config_.policy;
     if (!config_.pools.empty()) config.host.pair.pools = config_.pools;
     unit = std::make_unique<Iou>(config, *adapter, ports, random);
   }
@@ -304,6 +280,13 @@ class UnitHarness {
     return ask(host, CfgCode::kSetMac, ask_mac).status;
   }
   bool start(TestHost& host) { return ask(host, CfgCode::kStart).status == CfgStatus::kOk; }
+  CfgReply filter(TestHost& host, const std::vector<lan::MacAddress>& unicast,
+                  bool is_promiscuous = false) {
+    cfg::SetFilterRequest request;
+    for (const lan::MacAddress& mac : unicast) request.mutable_filter()->add_unicast(bytes(mac));
+    request.mutable_filter()->set_promiscuous(is_promiscuous);
+    return ask(host, CfgCode::kSetFilter, request);
+  }
   CfgStatus vlan(TestHost& host, CfgCode code, std::uint32_t id) {
     cfg::VlanAddRequest request;
     request.set_vlan_id(id);
@@ -340,7 +323,15 @@ class UnitHarness {
   std::vector<std::vector<Frame>> written;  // by NIC
 
  private:
+  // Repeats the request while the unit is busy, as a host does.
   CfgReply ask_bytes(TestHost& host, CfgCode code, const std::string& data) {
+    for (;;) {
+      CfgReply reply = ask_once(host, code, data);
+      if (reply.status != CfgStatus::kBusy) return reply;
+      run(20ms);
+    }
+  }
+  CfgReply ask_once(TestHost& host, CfgCode code, const std::string& data) {
     CfgReply reply;
     bool is_done = false;
     CHECK(host.pair

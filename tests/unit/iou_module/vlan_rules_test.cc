@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/endian.h"
 #include "lan_bridge/frame/vnet_header.h"
@@ -117,6 +118,66 @@ TEST(VlanRulesTest, a_priority_tag_keeps_its_priority) {
   const Frame frame = tagged(0xA000);
   std::vector<std::byte> room(frame.size() + 4);
   EXPECT_TRUE(std::ranges::equal(copy_with_tag(frame, 7, room), tagged(0xA007)));
+}
+
+VlanLimit limit_of(std::initializer_list<std::uint16_t> ids,
+                   std::optional<std::uint16_t> pvid = std::nullopt) {
+  HostRights rights{.vlans = VlanSet(), .pvid = pvid};
+  for (const std::uint16_t id : ids) rights.vlans->set(id);
+  return VlanLimit(rights);
+}
+
+TEST(VlanLimitTest, without_rights_to_vlans_all_pass) {
+  const VlanLimit limit{HostRights{}};
+  EXPECT_FALSE(limit.is_restricted());
+  for (const Frame& f : {plain(), tagged(5), frame_with({{kService, 5}, {0x8100, 6}})}) {
+    EXPECT_TRUE(limit.passes(f, 0));
+  }
+  EXPECT_TRUE(limit.may_use(5));
+  EXPECT_TRUE(limit.may_set_pvid(5));
+  EXPECT_EQ(limit.pvid_default(), 0);
+}
+
+TEST(VlanLimitTest, M_4_only_the_vlans_of_the_rights_pass) {
+  const VlanLimit limit = limit_of({5, 4094});
+  for (const Frame& f : {tagged(5), tagged(0xE005), tagged(4094)}) EXPECT_TRUE(limit.passes(f, 0));
+  for (const Frame& f : {tagged(6), tagged(4095), plain(), tagged(0)}) {
+    EXPECT_FALSE(limit.passes(f, 0));
+  }
+  EXPECT_TRUE(limit.passes(plain(), 5)) << "it gets the tag of a PVID";
+  EXPECT_TRUE(limit.passes(tagged(0xE000), 5)) << "so does a priority tag";
+  EXPECT_FALSE(limit.passes(plain(), 6));
+  EXPECT_TRUE(limit_of({0}).passes(plain(), 0));
+  EXPECT_TRUE(limit_of({0}).passes(tagged(0x2000), 0));
+}
+
+// The outer tag may be taken off by a switch, or not be seen as one.
+TEST(VlanLimitTest, M_4_a_second_tag_or_one_of_another_kind_does_not_pass) {
+  const VlanLimit limit = limit_of({0, 5});
+  for (const std::uint16_t type :
+       std::to_array<std::uint16_t>({0x8100, 0x88A8, 0x9100, 0x9200, 0x9300})) {
+    EXPECT_FALSE(limit.passes(frame_with({{0x8100, 5}, {type, 5}}), 0)) << type;
+    EXPECT_FALSE(limit.passes(frame_with({{0x8100, 0}, {type, 6}}), 5)) << type;
+    if (type != 0x8100) {
+      EXPECT_FALSE(limit.passes(frame_with({{type, 5}}), 0)) << type;
+    }
+  }
+  Frame cut = tagged(5);
+  cut.resize(kEthernetAt + 16);
+  EXPECT_FALSE(limit.passes(cut, 0));
+}
+
+TEST(VlanLimitTest, M_4_a_pvid_of_the_rights_is_the_only_one) {
+  const VlanLimit limit = limit_of({5}, 7);
+  EXPECT_EQ(limit.pvid_default(), 7);
+  EXPECT_TRUE(limit.may_use(7)) << "it is one of its VLANs";
+  EXPECT_TRUE(limit.may_set_pvid(7));
+  EXPECT_FALSE(limit.may_set_pvid(5));
+  EXPECT_FALSE(limit.may_set_pvid(0));
+  EXPECT_FALSE(limit_of({5}, 0).may_set_pvid(5)) << "none";
+  EXPECT_TRUE(limit_of({5}).may_set_pvid(5));
+  EXPECT_TRUE(limit_of({5}).may_set_pvid(0));
+  EXPECT_FALSE(limit_of({5}).may_set_pvid(6));
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+#include "iou_module/mtu_follower.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace splitnic::iou {
+
+base::Status MtuFollower::request(std::uint32_t mtu, const AttachedHost& host, base::Time now) {
+  wanted_ = mtu;
+  by_ = host.identity().eui64;
+  return now >= not_before_ ? set(now) : base::Status();
+}
+
+bool MtuFollower::step(base::Time now) {
+  if (wanted_ == 0 || now < not_before_) return false;
+  const std::uint32_t before = lan_.state().mtu;
+  if (const auto done = set(now); !done) base::log_warn(done.error().within("MTU").text());
+  return lan_.state().mtu != before;
+}
+
+base::Status MtuFollower::set(base::Time now) {
+  const std::uint32_t mtu = std::max(wanted_, mtu_of_others());
+  wanted_ = 0;
+  if (lan_.state().mtu == mtu) return {};
+  not_before_ = now + kInterval;
+  return lan_.set_mtu(mtu);
+}
+
+std::uint32_t MtuFollower::mtu_of_others() const {
+  std::uint32_t most = 0;
+  for (const auto& host : hosts_) {
+    if (host->identity().eui64 == by_ || host->has_ended() || !host->nic().started) continue;
+    most = std::max(most, host->nic().mtu);
+  }
+  return most;
+}
+
+}  // namespace splitnic::iou

@@ -1,0 +1,67 @@
+// NicService: the settings of a host compared with its rights.
+#include <algorithm>
+
+#include "base/log.h"
+#include "control/values.h"
+#include "iou_module/nic_service.h"
+
+namespace splitnic::iou {
+
+// Addresses that the host has already stay.
+std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& settings) {
+  if (settings.filter.promiscuous && !host.rights().may_sniff) {
+    host.count(HostCounter::kRefusedPromiscuous);
+    if (host.is_first_sniff_refusal()) {
+      base::log_warn("host " + host.name() +
+                     " may not use promiscuous mode: --grant sniff, or the hosts file, permits it");
+    }
+    return Refusal::kPromiscuous;
+  }
+  const lan::MacAddress nic = lan_.state().mac;
+  std::vector<lan::MacAddress> all = settings.filter.unicast;
+  if (settings.mac) all.insert(all.begin(), *settings.mac);
+  for (const lan::MacAddress& mac : all) {
+    if (host.nic().owns(mac)) continue;
+    const auto why = addresses_.refusal(host, mac, nic);
+    if (!why) continue;
+    log_refusal(host, mac, *why);
+    return why;
+  }
+  if (AddressPolicy::excess(host, settings) == 0) return std::nullopt;
+  log_refusal(host, all.back(), Refusal::kTooMany);
+  return Refusal::kTooMany;
+}
+
+// Once for each address: a host asks for it again and again.
+void NicService::log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why) {
+  host.count(HostCounter::kRefusedAddress);
+  if (!host.is_new_refusal(mac)) return;
+  base::log_warn("host " + host.name() + " may not have the MAC address " + control::mac_text(mac) +
+                 ": " + remedy_of(why));
+}
+
+bool NicService::enforce(AttachedHost& host, bool is_new) {
+  hosts_.respect_rights(host);
+  NicSettings& nic = host.nic();
+  const std::string before = nic.state().bytes();
+  const lan::MacAddress own = lan_.state().mac;
+  const auto is_refused = [&](const lan::MacAddress& mac) {
+    const auto why = addresses_.refusal(host, mac, own);
+    return why && (is_new || *why == Refusal::kReserved);
+  };
+  if (nic.mac && is_refused(*nic.mac)) nic.mac.reset();
+  std::erase_if(nic.filter.unicast, is_refused);
+  while (AddressPolicy::excess(host, nic) > 0 && !nic.filter.unicast.empty()) {
+    nic.filter.unicast.pop_back();
+  }
+  if (AddressPolicy::excess(host, nic) > 0) nic.mac.reset();
+  nic.filter.promiscuous = nic.filter.promiscuous && host.rights().may_sniff;
+  const VlanLimit& limit = host.vlan_limit();
+  for (const std::uint16_t id : nic.vlans.list()) {
+    if (!limit.may_use(id)) nic.vlans.remove(id);
+  }
+  if (!limit.may_set_pvid(nic.vlans.pvid())) nic.vlans.set_pvid(limit.pvid_default());
+  return nic.state().bytes() != before;
+}
+
+}  // namespace splitnic::iou
