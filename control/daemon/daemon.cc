@@ -1,5 +1,6 @@
 #include "control/daemon/daemon.h"
 
+#include <malloc.h>
 #include <sys/prctl.h>
 
 #include <csignal>
@@ -21,9 +22,11 @@ namespace {
 // A reader of stderr that is gone ends no program, and memory with keys and the frames of users
 // never becomes a core file: the limit of core files would not do, as a core_pattern that is a pipe
 // takes a core whatever it is, unless it is 1, which a service with a limit of 0 must not set
-// [L-14]
+// [L-14]. All threads share one heap, since glibc opens a file of /proc when it shrinks that of
+// another thread, which the sandbox refuses [M-9].
 void prepare_process() {
   std::signal(SIGPIPE, SIG_IGN);
+  ::mallopt(M_ARENA_MAX, 1);
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) base::log_warn("a crash may leave a core file");
 }
 

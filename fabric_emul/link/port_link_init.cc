@@ -181,6 +181,8 @@ void PortLink::on_probe(base::Time now, const Init& init) {
   Init reply = make_init(InitStep::kProbeReply, mcp());
   reply.echo = init.nonce;
   send_init(reply);
+  // The peer found that its way is narrower; ours may be, too.
+  if (init.mcp_max < mcp()) doubt_path(now);
 }
 
 void PortLink::send_probes(base::Time now) {
@@ -189,7 +191,9 @@ void PortLink::send_probes(base::Time now) {
     init.nonce = probe.nonce;
     send_init(init, probe.datagram_bytes);
   }
-  if (path_.take_narrowed(now)) on_narrowed();
+  if (!path_.take_narrowed(now)) return;
+  on_narrowed();
+  doubt_path(now);  // these probes state the new MCP to the peer
 }
 
 }  // namespace splitnic::fabric

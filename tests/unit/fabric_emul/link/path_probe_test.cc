@@ -70,6 +70,20 @@ TEST(PathProbe, L_33_a_report_makes_the_search_short) {
   EXPECT_EQ(w.b->link().mcp(), 1196 - 72);
 }
 
+// The end that sends nothing long learns from the probes of the other one.
+TEST(PathProbe, L_33_one_end_that_finds_less_has_the_other_probe) {
+  World w;
+  w.connect();
+  send_for(w, 1s);
+  w.client_faults.drop_sent(longer_than(1200));
+  w.listener_faults.drop_sent(longer_than(1200));
+  send_for(w, 2200ms);
+  for (End* end : {w.a.get(), w.b.get()}) {
+    EXPECT_THAT(end->watch.events, ElementsAre("up", "narrowed"));
+    EXPECT_EQ(end->link().mcp(), 1196 - 72);
+  }
+}
+
 TEST(PathProbe, H_6_a_report_of_a_path_that_is_wide_changes_nothing) {
   World w;
   w.connect();
