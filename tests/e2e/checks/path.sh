@@ -81,7 +81,7 @@ check_forged_reports() {
 check_forged_reports_keyed() {
   # shellcheck source=keys.sh
   . "$e2e/checks/keys.sh"
-  make_keys host unit
+  make_keys host unit other psk
   keyed
   check_forged_reports
 }
