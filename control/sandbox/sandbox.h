@@ -1,5 +1,5 @@
-// Gives up what a program does not need once it is up. Everything is open by then, so few rights are
-// left, and whoever takes over the process through a bug gets no more than these.
+// Gives up what a program does not need once it is up. Everything is open by then, so few rights
+// are left, and whoever takes over the process through a bug gets no more than these.
 // docs/security.md#sandbox
 //
 // Two steps, because some rights belong to a thread and a new thread copies them: first, with the
