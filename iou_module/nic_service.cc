@@ -83,7 +83,7 @@ bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to
     if (!overflow) to.push_back(*mac);
   }
   std::ranges::sort(to);
-  to.erase(std::ranges::unique(to).begin(), to.end());
+  to.erase(std::unique(to.begin(), to.end()), to.end());
   return true;
 }
 
