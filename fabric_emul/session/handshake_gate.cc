@@ -36,7 +36,7 @@ bool SourceLimits::take(base::Time now, const PeerAddress& from) {
       std::erase_if(sources_, [now](const auto& entry) { return entry.second.is_full(now); });
       if (sources_.size() >= kSourcesMax) return false;
     }
-    found = sources_.emplace(source, TokenBucket(per_second_, burst_)).first;
+    found = sources_.emplace(source, unused_).first;
   }
   return found->second.take(now);
 }
@@ -46,8 +46,8 @@ HandshakeGate::HandshakeGate(const SessionConfig& config, const MacKeys& own, ba
     : config_(config),
       own_(own),
       counters_(counters),
-      agreements_(config.agreements_per_second, config.agreements_burst),
-      cookies_(config.cookies_per_second, config.cookies_per_second),
+      agreements_(rate_limit(config.agreements_per_second, config.agreements_burst)),
+      cookies_(rate_limit(config.cookies_per_second, config.cookies_per_second)),
       sources_(config.source_per_second, config.source_burst),
       jar_(random, own) {}
 

@@ -10,13 +10,17 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/random.h"
+#include "base/rate_limit.h"
 #include "fabric_emul/session/cookie.h"
 #include "fabric_emul/session/session_config.h"
 #include "fabric_emul/session/session_counters.h"
-#include "fabric_emul/session/token_bucket.h"
 #include "fabric_emul/underlay/underlay.h"
 
 namespace splitnic::fabric::session {
+
+inline base::RateLimit rate_limit(std::uint32_t per_second, std::uint32_t burst) {
+  return {base::Duration(std::chrono::seconds(1)) / per_second, burst};
+}
 
 // A budget for each source: an IPv4 address, a /64 of IPv6, or any other address as a whole.
 class SourceLimits {
@@ -24,12 +28,12 @@ class SourceLimits {
   static constexpr std::size_t kSourcesMax = 4096;
 
   SourceLimits(std::uint32_t per_second, std::uint32_t burst)
-      : per_second_(per_second), burst_(burst) {}
+      : unused_(rate_limit(per_second, burst)) {}
   bool take(base::Time now, const PeerAddress& from);
 
  private:
-  std::uint32_t per_second_, burst_;
-  std::map<PeerAddress, TokenBucket> sources_;
+  base::RateLimit unused_;  // the limit of a source that is not listed
+  std::map<PeerAddress, base::RateLimit> sources_;
 };
 
 class HandshakeGate {
@@ -55,7 +59,7 @@ class HandshakeGate {
   const SessionConfig& config_;
   const MacKeys& own_;
   base::Counters<SessionCounter>& counters_;
-  TokenBucket agreements_, cookies_;
+  base::RateLimit agreements_, cookies_;
   SourceLimits sources_;      // with a cookie
   SourceLimits peers_{1, 2};  // without one: enough to renew keys, and little to be spent by others
   CookieJar jar_;

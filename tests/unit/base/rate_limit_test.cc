@@ -38,5 +38,19 @@ TEST(RateLimitTest, asking_counts_nothing) {
   EXPECT_FALSE(limit.may_take(now));
 }
 
+TEST(RateLimitTest, what_is_left_is_what_can_be_taken) {
+  RateLimit limit(100ms, 4);
+  const Time now{50s};
+  EXPECT_EQ(limit.left(now), 4U);
+  EXPECT_TRUE(limit.is_full(now));
+  take(limit, now, 3);
+  for (const auto wait : {0ms, 1ms, 99ms, 100ms, 101ms, 299ms, 300ms, 1000ms}) {
+    RateLimit copy = limit;
+    const std::uint32_t left = copy.left(now + wait);
+    EXPECT_EQ(take(copy, now + wait, 10), static_cast<int>(left)) << wait.count();
+    EXPECT_EQ(limit.is_full(now + wait), left == 4) << wait.count();
+  }
+}
+
 }  // namespace rate_limit_test
 }  // namespace splitnic::base
