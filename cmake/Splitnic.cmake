@@ -68,6 +68,10 @@ if(SPLITNIC_SANITIZE)
   if(SPLITNIC_SANITIZE MATCHES undefined)
     target_compile_options(splitnic_flags INTERFACE -fno-sanitize-recover=undefined)
   endif()
+  if(SPLITNIC_SANITIZE MATCHES address)
+    # gcc defines it without being asked.
+    target_compile_definitions(splitnic_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__>)
+  endif()
   if(SPLITNIC_SANITIZE MATCHES thread)
     # gcc 12's TSan does not model fences; Asio's are only needed between its own queues.
     target_compile_definitions(splitnic_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)

@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     for (const auto provider : {session::AeadProvider::kOpenSsl, session::AeadProvider::kIpsecMb}) {
       if (session::make_aead(provider) == nullptr) continue;
-      for (const std::size_t bytes : {64, 1440, 8940}) {
+      for (const std::size_t bytes : {64U, 1440U, 8940U}) {
         for (const bool in_place : {false, true}) {
           const Work work{provider, bytes, in_place};
           const Times now = measure(work);

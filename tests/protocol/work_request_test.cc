@@ -255,7 +255,7 @@ TEST_P(ErrorAt, T_16_before_it_success_behind_it_flushed) {
     const MemoryHandle handle = i == k ? MemoryHandle(0xDEAD) : to.handle;
     ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, handle, i));
   }
-  ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() >= n; }));
+  ASSERT_TRUE(pair.run_until([&, all = n] { return pair.b().sent.size() >= all; }));
   pair.run_for(1ms);
   ASSERT_EQ(pair.b().sent.size(), n) << "each exactly once";
   for (unsigned i = 1; i <= n; ++i) {

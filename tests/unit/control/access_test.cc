@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using support::TempFolder;
 
 constexpr auto kPatience = 60s;
-constexpr Request kShow{Command::kShow, false, {}, {}, 0};
+const Request kShow{Command::kShow, false, {}, {}, 0};
 
 Request set_mac() { return {Command::kSet, false, "mac", "1", 0}; }
 void accept_all(const Request& /*request*/, const ReplyFunction& reply) {

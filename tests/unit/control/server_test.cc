@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 // For what must come, however busy the machine is.
 constexpr auto kPatience = 60s;
 
-constexpr Request kShow{Command::kShow, false, {}, {}, 0};
+const Request kShow{Command::kShow, false, {}, {}, 0};
 
 Request set_request(const std::string& value) { return {Command::kSet, false, "mac", value, 0}; }
 

@@ -300,7 +300,7 @@ TEST_F(HostsFileOnDiskTest, a_file_is_read_and_its_errors_name_it) {
 }
 
 TEST_F(HostsFileOnDiskTest, only_its_owner_may_write_to_it) {
-  for (const mode_t mode : {0620, 0602, 0666}) {
+  for (const mode_t mode : {0620U, 0602U, 0666U}) {
     EXPECT_THAT(error_at(path_of("[hosts]\n", mode)), HasSubstr("chmod go-w")) << mode;
   }
 }

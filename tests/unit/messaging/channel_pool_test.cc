@@ -194,8 +194,9 @@ TEST_P(FlushUnderLoad, S001_16_S001_17_P_41_no_write_follows_the_reply_and_no_fr
     harness.unit().pair->flush(refs, true);
   else
     harness.host().pair->flush(refs, false);
-  ASSERT_TRUE(harness.run_until([&] { return harness.unit().pool_refs(true).size() == 12 - count; },
-                                900ms));
+  ASSERT_TRUE(harness.run_until(
+      [&, flushed = count] { return harness.unit().pool_refs(true).size() == 12 - flushed; },
+      900ms));
   for (const std::uint32_t ref : refs) {
     EXPECT_FALSE(is_registered(harness.unit(), seen[ref].first, seen[ref].second));
   }

@@ -91,7 +91,7 @@ TEST_F(MachineKeyTest, programs_that_start_at_once_have_one_key) {
 
 TEST_F(MachineKeyTest, a_file_that_others_may_know_is_refused) {
   key();
-  for (const mode_t mode : {0640, 0604, 0620, 0601}) {
+  for (const mode_t mode : {0640U, 0604U, 0620U, 0601U}) {
     ASSERT_EQ(::chmod(file_.c_str(), mode), 0);
     expect_refused("this user alone");
   }

@@ -40,7 +40,8 @@ TEST(KeyedUnderlayTest, a_batch_keeps_one_length_and_is_sealed) {
   EXPECT_EQ(world.host->path.sent[4].size(), 132U);
   for (const Buffer& record : world.host->path.sent) {
     EXPECT_EQ(record[0], std::byte{0x84});
-    EXPECT_EQ(std::ranges::search(record, std::span(batch).subspan(16, 16)).begin(), record.end());
+    const auto clear = std::span(batch).subspan(16, 16);
+    EXPECT_EQ(std::search(record.begin(), record.end(), clear.begin(), clear.end()), record.end());
   }
   Buffer arrived;
   ASSERT_EQ(world.unit->received.size(), 5U);

@@ -90,7 +90,7 @@ TEST_F(KeyFileTest, with_and_without_a_line_end) {
 }
 
 TEST_F(KeyFileTest, files_open_to_others_are_refused) {
-  for (const mode_t bit : {0040, 0020, 0010, 0004, 0002, 0001}) {
+  for (const mode_t bit : {0040U, 0020U, 0010U, 0004U, 0002U, 0001U}) {
     EXPECT_NE(error_of(write(kText, 0600 | bit)).find("group or others"), std::string::npos) << bit;
   }
   EXPECT_EQ(error_of(write(kText, 0400)), "");

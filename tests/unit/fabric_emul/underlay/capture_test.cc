@@ -128,7 +128,7 @@ TEST_F(CaptureTest, more_than_a_buffer_comes_out_whole_and_in_order) {
 TEST_F(CaptureTest, a_datagram_longer_than_any_is_cut_and_not_fatal) {
   auto writer = open(path_);
   writer->add_interface("a");
-  for (const std::size_t size : {65536, 70000}) {
+  for (const std::size_t size : {65536U, 70000U}) {
     writer->add(0, PcapngWriter::Direction::kReceived, std::chrono::nanoseconds(1), bytes(size, 3));
   }
   writer.reset();

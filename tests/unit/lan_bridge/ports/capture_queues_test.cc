@@ -168,7 +168,7 @@ TEST(CaptureQueuesTest, what_one_queue_got_goes_to_the_others_when_it_is_closed)
 }
 
 TEST(CaptureQueuesTest, a_kernel_that_refuses_the_group_leaves_one_queue_and_one_line) {
-  for (const std::uint32_t option : {PACKET_FANOUT, PACKET_FANOUT_DATA}) {
+  for (const auto option : {std::uint32_t{PACKET_FANOUT}, std::uint32_t{PACKET_FANOUT_DATA}}) {
     on_every_kind([option](const std::string& spec, FramePort& lan) {
       splitnic::support::refuse_call(SYS_setsockopt, 1, SOL_PACKET, splitnic::support::Next::kIs,
                                      option);

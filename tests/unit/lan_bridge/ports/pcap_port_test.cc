@@ -112,7 +112,7 @@ TEST(PcapPortTest, losses_are_counted_by_name) {
     run("ip link set vb up");
     // The port works again once the interface is up (the other end needs a moment to notice).
     std::size_t later = 0;
-    EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(eventually([&, &lan = lan, &port = port] {
       if (later == 0) write_all(*lan, {make_frame({})});
       return (later += Inbox(*port).take_all().size()) > 0;
     }));
