@@ -191,10 +191,11 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "at both ends (default speed)")
       ->type_name("PROFILE")
       ->group(group);
-  app.add_option("--payload-crc", into.payload_crc,
-                 "UDP links: on: each cell has a CRC over its payload; off: none, where the peer "
-                 "accepts that; auto: none towards a peer that is proven to run on this machine, "
-                 "over veth or loopback (default auto)")
+  app.add_option(
+         "--payload-crc", into.payload_crc,
+         "UDP links: on: each cell has a CRC over its payload; off: none, where the peer "
+         "accepts that; auto: none with keys, and none towards a peer that is proven to run "
+         "on this machine, over veth or loopback (default auto)")
       ->type_name("on|off|auto")
       ->group(group);
   app.add_option("--queues", into.queues,

@@ -12,6 +12,8 @@ std::string_view name(PayloadCrcState state) {
       return "on";
     case PayloadCrcState::kOffSharedMemory:
       return "off (shared memory)";
+    case PayloadCrcState::kOffSealed:
+      return "off (sealed)";
     case PayloadCrcState::kOffSameMachine:
       return "off (same machine)";
     case PayloadCrcState::kOffAtBothEnds:
@@ -24,7 +26,7 @@ PayloadCrcState CrcTerms::initial() const {
   return config_.crc_head_only ? PayloadCrcState::kOffSharedMemory : PayloadCrcState::kOn;
 }
 
-PayloadCrc CrcTerms::accepted(bool is_in_memory) const {
+PayloadCrc CrcTerms::accepted(PathKind path) const {
   if (profile_of(config_) != LinkProfile::kSpeed) return PayloadCrc::kRequired;
   switch (config_.payload_crc) {
     case PayloadCrcMode::kOn:
@@ -32,20 +34,22 @@ PayloadCrc CrcTerms::accepted(bool is_in_memory) const {
     case PayloadCrcMode::kOff:
       return PayloadCrc::kOmitted;
     case PayloadCrcMode::kAuto:
-      if (is_in_memory && config_.machine_key) return PayloadCrc::kOmittedIfProven;
+      if (path == PathKind::kSealed) return PayloadCrc::kOmitted;
+      if (path == PathKind::kMemory && config_.machine_key) return PayloadCrc::kOmittedIfProven;
       break;
   }
   return PayloadCrc::kRequired;
 }
 
-void CrcTerms::offer(Init& init, bool is_in_memory) const {
-  init.payload_crc = accepted(is_in_memory);
+void CrcTerms::offer(Init& init, PathKind path) const {
+  init.payload_crc = accepted(path);
   if (init.payload_crc != PayloadCrc::kRequired) init.proof = proof_of(init);
 }
 
-PayloadCrcState CrcTerms::decide(const Init& init, bool is_in_memory) const {
-  const PayloadCrc own = accepted(is_in_memory);
+PayloadCrcState CrcTerms::decide(const Init& init, PathKind path) const {
+  const PayloadCrc own = accepted(path);
   if (own == PayloadCrc::kRequired || init.payload_crc == PayloadCrc::kRequired) return initial();
+  if (init.payload_crc == own && path == PathKind::kSealed) return PayloadCrcState::kOffSealed;
   if (is_proven(init)) return PayloadCrcState::kOffSameMachine;
   const bool needs_proof =
       own == PayloadCrc::kOmittedIfProven || init.payload_crc == PayloadCrc::kOmittedIfProven;
@@ -58,9 +62,11 @@ void CrcTerms::state(Init& ready, PayloadCrcState state) const {
   ready.proof = proof_of(ready);
 }
 
-std::optional<PayloadCrcState> CrcTerms::accept(const Init& ready, PayloadCrc offered) const {
+std::optional<PayloadCrcState> CrcTerms::accept(const Init& ready, PayloadCrc offered,
+                                                PathKind path) const {
   if (ready.payload_crc == PayloadCrc::kRequired) return initial();
   if (offered == PayloadCrc::kRequired || ready.payload_crc != PayloadCrc::kOmitted) return {};
+  if (path == PathKind::kSealed) return PayloadCrcState::kOffSealed;
   if (is_proven(ready)) return PayloadCrcState::kOffSameMachine;
   if (offered == PayloadCrc::kOmittedIfProven) return {};
   return PayloadCrcState::kOffAtBothEnds;

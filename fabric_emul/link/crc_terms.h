@@ -1,9 +1,9 @@
 // Agreement about the cell CRC of a link in the speed profile: it covers the whole cell unless both
-// ends accept that it covers the head only, as each was started to, or because they run on one
-// machine. The client states in ANSWER what it accepts, the listener decides and states the result
-// in READY. "One machine" is proven by a hash under a key that only the processes of one kernel
-// have, over the identities and nonces of the step. Pure. Thread: the data thread.
-// docs/wire/flit.md#payload-crc
+// ends accept that it covers the head only: as each was started to, because a tag authenticates
+// each datagram, or because they run on one machine. The client states in ANSWER what it accepts,
+// the listener decides and states the result in READY. "One machine" is proven by a hash under a
+// key that only the processes of one kernel have, over the identities and nonces of the step. Pure.
+// Thread: the data thread. docs/wire/flit.md#payload-crc
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "fabric_emul/link/port_config.h"
+#include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/init.h"
 
 namespace splitnic::fabric {
@@ -19,6 +20,7 @@ namespace splitnic::fabric {
 enum class PayloadCrcState : std::uint8_t {
   kOn,
   kOffSharedMemory,  // shm profile
+  kOffSealed,        // the tag of each datagram covers it
   kOffSameMachine,   // proven
   kOffAtBothEnds,    // PayloadCrcMode::kOff at both ends, not proven to be one machine
 };
@@ -32,20 +34,19 @@ class CrcTerms {
 
   // The state before any INIT.
   PayloadCrcState initial() const;
-  // Client: completes an ANSWER that is complete otherwise. is_in_memory: what is sent to the peer
-  // leaves by an interface that is memory (Underlay::sends_in_memory).
-  void offer(Init& init, bool is_in_memory) const;
+  // Client: completes an ANSWER that is complete otherwise. path: to the peer.
+  void offer(Init& init, PathKind path) const;
   // Listener: returns the state of the link after this ANSWER.
-  PayloadCrcState decide(const Init& init, bool is_in_memory) const;
+  PayloadCrcState decide(const Init& init, PathKind path) const;
   // Listener: completes a READY that is complete otherwise.
   void state(Init& ready, PayloadCrcState state) const;
   // Client: returns the state that this READY reports; nothing if it omits the payload CRC without
   // the right to. `offered` is that of the last ANSWER to this instance.
-  std::optional<PayloadCrcState> accept(const Init& ready, PayloadCrc offered) const;
+  std::optional<PayloadCrcState> accept(const Init& ready, PayloadCrc offered, PathKind path) const;
 
  private:
   // Returns the payload_crc of this end's ANSWER.
-  PayloadCrc accepted(bool is_in_memory) const;
+  PayloadCrc accepted(PathKind path) const;
   std::uint64_t proof_of(const Init& init) const;  // 0 without a key
   bool is_proven(const Init& init) const;
 

@@ -38,7 +38,8 @@ constexpr FullLinkConfig full_between_processes() {
 enum class PayloadCrcMode : std::uint8_t {
   kOn,
   kOff,   // left out towards a peer that accepts it
-  kAuto,  // left out where the path is memory and the peer is proven to run on the same machine
+  kAuto,  // left out where the link is keyed, or where the path is memory and the peer is proven to
+          // run on the same machine
 };
 
 struct PortConfig {

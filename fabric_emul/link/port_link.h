@@ -86,7 +86,7 @@ class PortLink final : public Link {
   std::size_t path_bytes() const;
   std::size_t recent_path_bytes(base::Time now);
   std::uint16_t mcp_of(std::size_t datagram_bytes_max) const;
-  bool sends_in_memory(const PeerAddress& to) const;
+  PathKind path_kind(const PeerAddress& to) const;
   void send_hello(base::Time now);
   void send_probes(base::Time now);
   void on_challenge(base::Time now, const Init& init);

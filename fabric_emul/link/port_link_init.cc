@@ -31,10 +31,10 @@ std::uint16_t PortLink::mcp_of(std::size_t datagram_bytes_max) const {
   return path_.offer(datagram_bytes_max, context_.underlay.batch_bytes_max());
 }
 
-bool PortLink::sends_in_memory(const PeerAddress& to) const {
-  // Only this mode depends on it, and the query costs system calls.
-  return context_.config.payload_crc == PayloadCrcMode::kAuto &&
-         context_.underlay.sends_in_memory(to);
+PathKind PortLink::path_kind(const PeerAddress& to) const {
+  // Nothing depends on it in this mode, and the query may cost system calls.
+  if (context_.config.payload_crc == PayloadCrcMode::kOn) return PathKind::kNetwork;
+  return context_.underlay.path_kind(to);
 }
 
 void PortLink::set_mcp(std::uint16_t mcp) {
@@ -59,7 +59,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   path_.expire(now);
   // A repeated INIT of the same peer changes no mode: its copies may arrive in any order.
   const bool is_known = peer_instance() == init.instance && address() == from;
-  if (!is_known) set_payload_crc(context_.crc_terms.decide(init, sends_in_memory(from)));
+  if (!is_known) set_payload_crc(context_.crc_terms.decide(init, path_kind(from)));
   handshake_.apply(LinkEvent::kAssigned);
   if (from != address()) path_bytes_until_ = {};
   batch_.set_address(from);
@@ -103,7 +103,7 @@ void PortLink::on_challenge(base::Time now, const Init& init) {
   }
   Init proof = handshake_.on_challenge(
       init, context_.random, context_.terms.state(InitStep::kAnswer, mcp_of(path_bytes())));
-  context_.crc_terms.offer(proof, sends_in_memory(address()));
+  context_.crc_terms.offer(proof, path_kind(address()));
   offer_ = {init.instance, proof.payload_crc};
   send_init(proof);
   keep_alive_.on_sent(now);
@@ -111,7 +111,8 @@ void PortLink::on_challenge(base::Time now, const Init& init) {
 
 void PortLink::on_ready(base::Time now, const Init& init) {
   if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
-  const auto payload_crc = context_.crc_terms.accept(init, offer_.to(init.instance));
+  const auto payload_crc =
+      context_.crc_terms.accept(init, offer_.to(init.instance), path_kind(address()));
   if (context_.terms.check(init) != InitReason::kNone || init.offered_lid == Lid() ||
       !payload_crc) {
     return context_.counters.add(LinkCounter::kRxDropInit);

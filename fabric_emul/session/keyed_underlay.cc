@@ -188,9 +188,8 @@ base::Time KeyedUnderlay::deadline() const {
   return std::min(table_.deadline(), below_.deadline());
 }
 
-bool KeyedUnderlay::sends_in_memory(const PeerAddress& to) const {
-  const Peer* const peer = table_.by_address(to);
-  return peer != nullptr && peer->endpoint() && below_.sends_in_memory(*peer->endpoint());
+PathKind KeyedUnderlay::path_kind(const PeerAddress& to) const {
+  return table_.by_address(to) != nullptr ? PathKind::kSealed : PathKind::kNetwork;
 }
 
 std::size_t KeyedUnderlay::datagram_bytes_max(const PeerAddress& to) const {

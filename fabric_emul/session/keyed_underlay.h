@@ -51,7 +51,7 @@ class KeyedUnderlay final : public UnderlayDecorator {
   void forget(base::Bytes batch) override;
   std::optional<Received> receive() override;
   base::Time deadline() const override;
-  bool sends_in_memory(const PeerAddress& to) const override;
+  PathKind path_kind(const PeerAddress& to) const override;
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   // Smaller than below, so that a batch of 64 datagrams is not longer there with its overhead.
   std::size_t batch_bytes_max() const override;

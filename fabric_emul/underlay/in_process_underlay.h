@@ -21,7 +21,7 @@ class InProcessUnderlay final : public Underlay {
  public:
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
-  bool sends_in_memory(const PeerAddress&) const override { return is_in_memory_; }
+  PathKind path_kind(const PeerAddress&) const override { return path_kind_; }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   std::size_t receive_buffer_bytes() const override;
   std::string name_of(const PeerAddress& peer) const override;
@@ -32,8 +32,8 @@ class InProcessUnderlay final : public Underlay {
   void clear();
   // While not plugged in nothing arrives, and senders to it get kRefused.
   void set_plugged(bool plugged) { plugged_ = plugged; }
-  // false: what it sends counts as sent over a wire.
-  void set_in_memory(bool is_in_memory) { is_in_memory_ = is_in_memory; }
+  // Everything that it sends counts as sent over such a path.
+  void set_path_kind(PathKind kind) { path_kind_ = kind; }
 
  private:
   friend class InProcessHub;
@@ -50,7 +50,7 @@ class InProcessUnderlay final : public Underlay {
   std::vector<Batch> ring_;  // one slot more than the bound: the batch that receive() gave out
   std::size_t first_ = 0, count_ = 0;
   bool plugged_ = true;
-  bool is_in_memory_ = true;
+  PathKind path_kind_ = PathKind::kMemory;
 };
 
 struct InProcessConfig {

@@ -220,9 +220,9 @@ PeerAddress UdpUnderlay::local_address() const {
   return UdpAddress(*address, bytes).peer();
 }
 
-bool UdpUnderlay::sends_in_memory(const PeerAddress& to) const {
+PathKind UdpUnderlay::path_kind(const PeerAddress& to) const {
   const auto way = find_way_out(UdpAddress(to), UdpAddress(local_address()), bind_device_);
-  return way && way->is_memory;
+  return way && way->is_memory ? PathKind::kMemory : PathKind::kNetwork;
 }
 
 std::size_t UdpUnderlay::datagram_bytes_max(const PeerAddress& to) const {

@@ -53,7 +53,7 @@ class UdpUnderlay final : public Underlay {
   void forget(base::Bytes batch) override {
     if (resume_.data == batch.data()) resume_ = {};
   }
-  bool sends_in_memory(const PeerAddress& to) const override;
+  PathKind path_kind(const PeerAddress& to) const override;
   // Asks the system for route and interface: for INIT and after kTooLong, not for the data path.
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   // Of a connected socket only: others get no ICMP.

@@ -26,6 +26,13 @@ struct PeerAddress {
   friend auto operator<=>(const PeerAddress&, const PeerAddress&) = default;
 };
 
+// The kind of the path to a peer: who could change bytes on the way.
+enum class PathKind : std::uint8_t {
+  kNetwork,  // anything, or not known
+  kMemory,   // sent by an interface that is memory of this machine (UDP: veth or loopback)
+  kSealed,   // each datagram is authenticated: what arrives is what the peer sent
+};
+
 class Underlay {
  public:
   enum class SendStatus {
@@ -91,9 +98,8 @@ class Underlay {
   // it would spin. UDP without CAP_BPF knows it of a connected socket only.
   virtual bool came_in_on_this_cpu() const { return false; }
 
-  // Returns whether what is sent to this peer leaves by an interface that is memory of this machine
-  // (UDP: veth or loopback). Asks the system: for INIT, not for the data path.
-  virtual bool sends_in_memory(const PeerAddress& /*to*/) const { return false; }
+  // May ask the system: for INIT, not for the data path.
+  virtual PathKind path_kind(const PeerAddress& /*to*/) const { return PathKind::kNetwork; }
 
   // Returns the largest datagram that leaves for this peer (UDP: MTU of the interface, or of the
   // route where a smaller one is configured there, less IP and UDP headers). What the network

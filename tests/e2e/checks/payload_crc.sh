@@ -47,6 +47,23 @@ check_same_machine() {
   traffic
 }
 
+# The tag of each datagram covers every byte; the stricter end decides here too.
+check_keyed() {
+  make_keys host unit
+  lab=()
+  iou_options=(--key-file "$work/unit.key" --allow-key "$(public host)")
+  host_options=(--key-file "$work/host.key" --peer "$(public unit)")
+  bring_up
+  both_are "off (sealed)"
+  traffic
+  stop host TERM
+  host_options+=(--payload-crc on)
+  start_host
+  nic_up
+  both_are on
+  traffic
+}
+
 # The stricter end decides, whichever it is; the other mode comes with the next start.
 check_one_end_on() {
   iou_options=(--payload-crc auto) host_options=(--payload-crc on)

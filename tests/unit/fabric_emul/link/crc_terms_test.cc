@@ -19,7 +19,7 @@ constexpr SipKey kElsewhere{3, 4};
 struct EndOf {
   PayloadCrcMode mode = kAuto;
   std::optional<SipKey> key = kHere;
-  bool is_in_memory = true;
+  PathKind path = PathKind::kMemory;
 
   PortConfig config(std::uint64_t eui64, std::uint64_t instance, bool listens) const {
     PortConfig port = config_of(eui64, instance, listens);
@@ -31,15 +31,16 @@ struct EndOf {
   int accepts() const {
     if (mode == kOn) return 0;
     if (mode == kOff) return 1;
-    return key && is_in_memory ? 2 : 0;
+    if (path == PathKind::kSealed) return 1;
+    return key && path == PathKind::kMemory ? 2 : 0;
   }
 };
 
 struct CrcWorld : World {
   explicit CrcWorld(const EndOf& listener = {}, const EndOf& client = {})
       : World({}, listener.config(0xA, 100, true), client.config(0xB, 200, false)) {
-    listener_at.set_in_memory(listener.is_in_memory);
-    client_at.set_in_memory(client.is_in_memory);
+    listener_at.set_path_kind(listener.path);
+    client_at.set_path_kind(client.path);
   }
   // As a new process of the client; of the listener.
   void restart_client(const EndOf& client, std::uint64_t instance) {
@@ -89,7 +90,9 @@ TEST(CrcTermsTest, every_pair_of_settings_agrees_on_one_mode) {
   for (const PayloadCrcMode mode : {kOn, kOff, kAuto}) {
     for (const std::optional<SipKey>& key :
          {std::optional(kHere), std::optional(kElsewhere), std::optional<SipKey>()}) {
-      for (const bool is_in_memory : {true, false}) ends.push_back({mode, key, is_in_memory});
+      for (const PathKind path : {PathKind::kMemory, PathKind::kNetwork}) {
+        ends.push_back({mode, key, path});
+      }
     }
   }
   for (const EndOf& listener : ends) {
@@ -107,6 +110,30 @@ TEST(CrcTermsTest, every_pair_of_settings_agrees_on_one_mode) {
       }
       EXPECT_EQ(w.state(), expected) << listener.accepts() << client.accepts() << is_proven;
     }
+  }
+}
+
+// The tag covers each byte, so nothing needs to be proven; the stricter end decides as ever.
+TEST(CrcTermsTest, sealed_links_have_no_payload_crc_unless_an_end_requires_it) {
+  for (const PayloadCrcMode listener : {kOn, kOff, kAuto}) {
+    for (const PayloadCrcMode client : {kOn, kOff, kAuto}) {
+      for (const std::optional<SipKey>& key : {std::optional(kHere), std::optional<SipKey>()}) {
+        CrcWorld w({listener, key, PathKind::kSealed}, {client, kHere, PathKind::kSealed});
+        w.connect();
+        EXPECT_EQ(w.state(), listener == kOn || client == kOn ? "on" : "off (sealed)");
+      }
+    }
+  }
+}
+
+// Each end knows for itself whether the link is sealed: the other cannot talk it into that.
+TEST(CrcTermsTest, a_link_that_is_not_sealed_keeps_its_payload_crc_whatever_the_peer_accepts) {
+  for (const bool is_listener_sealed : {true, false}) {
+    const EndOf sealed{.key = std::nullopt, .path = PathKind::kSealed};
+    const EndOf plain{.key = std::nullopt, .path = PathKind::kNetwork};
+    CrcWorld w(is_listener_sealed ? sealed : plain, is_listener_sealed ? plain : sealed);
+    w.connect();
+    EXPECT_EQ(w.state(), "on");
   }
 }
 
@@ -237,22 +264,22 @@ TEST(CrcTermsTest, a_proof_is_of_one_step_one_pair_of_instances_and_one_exchange
   response.peer_instance = 0x5555666677778888;
   response.nonce = 0xB1B2B3B4B5B6B7B8;
   response.echo = 0xC1C2C3C4C5C6C7C8;
-  terms.offer(response, true);
+  terms.offer(response, PathKind::kMemory);
   EXPECT_EQ(response.payload_crc, PayloadCrc::kOmittedIfProven);
   EXPECT_EQ(response.proof, 0x110E5CC2D09019U);
-  EXPECT_EQ(terms.decide(response, true), PayloadCrcState::kOffSameMachine);
-  EXPECT_EQ(terms.decide(response, false), PayloadCrcState::kOn);
+  EXPECT_EQ(terms.decide(response, PathKind::kMemory), PayloadCrcState::kOffSameMachine);
+  EXPECT_EQ(terms.decide(response, PathKind::kNetwork), PayloadCrcState::kOn);
   const auto decided = [&](auto change) {
     Init changed = response;
     change(changed);
-    return terms.decide(changed, true);
+    return terms.decide(changed, PathKind::kMemory);
   };
   EXPECT_EQ(decided([](Init& i) { i.step = InitStep::kReady; }), PayloadCrcState::kOn);
   EXPECT_EQ(decided([](Init& i) { i.eui64 = Eui64(0xC); }), PayloadCrcState::kOn);
   EXPECT_EQ(decided([](Init& i) { i.instance = 201; }), PayloadCrcState::kOn);
   EXPECT_EQ(decided([](Init& i) { i.peer_instance = 101; }), PayloadCrcState::kOn);
   const PortConfig restarted = EndOf{}.config(0xA, 0x5555666677778889, true);
-  EXPECT_EQ(CrcTerms(restarted).decide(response, true), PayloadCrcState::kOn);
+  EXPECT_EQ(CrcTerms(restarted).decide(response, PathKind::kMemory), PayloadCrcState::kOn);
   EXPECT_EQ(decided([](Init& i) { i.nonce = 6; }), PayloadCrcState::kOn);
   EXPECT_EQ(decided([](Init& i) { i.echo = 5; }), PayloadCrcState::kOn);
   EXPECT_EQ(decided([](Init& i) { i.payload_crc = PayloadCrc::kOmitted; }), PayloadCrcState::kOn);
@@ -266,8 +293,8 @@ TEST(CrcTermsTest, a_peer_that_sends_zeros_gets_whole_cells) {
   for (const PayloadCrcMode mode : {kOff, kAuto}) {
     const PortConfig config = EndOf{.mode = mode}.config(0xA, 100, true);
     const CrcTerms terms(config);
-    EXPECT_EQ(terms.decide(Init{}, true), PayloadCrcState::kOn);
-    EXPECT_EQ(terms.accept(Init{}, PayloadCrc::kOmitted), PayloadCrcState::kOn);
+    EXPECT_EQ(terms.decide(Init{}, PathKind::kMemory), PayloadCrcState::kOn);
+    EXPECT_EQ(terms.accept(Init{}, PayloadCrc::kOmitted, PathKind::kMemory), PayloadCrcState::kOn);
   }
 }
 
@@ -315,8 +342,8 @@ TEST(CrcTermsTest, late_copies_of_inits_change_nothing) {
   w.listener_faults.drop_received({});
   w.client_faults.drop_received({});
   // Meanwhile a new agreement would have another result.
-  w.listener_at.set_in_memory(false);
-  w.client_at.set_in_memory(false);
+  w.listener_at.set_path_kind(PathKind::kNetwork);
+  w.client_at.set_path_kind(PathKind::kNetwork);
   for (const auto& copy : to_listener) {
     w.client_at.send(w.listener_at.address(), copy, copy.size());
     w.pump();

@@ -22,7 +22,7 @@ std::vector<std::string> in_memory_of(const UdpConfig& config,
   std::vector<std::string> found;
   for (const std::string& text : addresses) {
     const auto to = UdpUnderlay::resolve(text);
-    if (underlay->sends_in_memory(*to)) found.push_back(text);
+    if (underlay->path_kind(*to) == PathKind::kMemory) found.push_back(text);
   }
   return found;
 }

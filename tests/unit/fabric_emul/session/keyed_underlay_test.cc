@@ -200,16 +200,13 @@ TEST(KeyedUnderlayTest, S_57_the_unit_stays_where_it_was_configured) {
   EXPECT_EQ(world.host->count(SessionCounter::kRoamed), 0U);
 }
 
-TEST(KeyedUnderlayTest, the_route_is_that_to_the_address_below) {
+TEST(KeyedUnderlayTest, the_path_to_a_known_peer_is_sealed) {
   KeyedWorld world;
   world.start();
   world.connect();
-  EXPECT_FALSE(world.host->keyed.sends_in_memory(world.unit_address));
-  world.host->path.memory_peer = world.unit_at.address();
-  EXPECT_TRUE(world.host->keyed.sends_in_memory(world.unit_address));
-  EXPECT_FALSE(world.host->keyed.sends_in_memory(PeerAddress()));
-  world.unit->path.memory_peer = world.host_at.address();
-  EXPECT_TRUE(world.unit->keyed.sends_in_memory(world.host_address));
+  EXPECT_EQ(world.host->keyed.path_kind(world.unit_address), PathKind::kSealed);
+  EXPECT_EQ(world.unit->keyed.path_kind(world.host_address), PathKind::kSealed);
+  EXPECT_EQ(world.host->keyed.path_kind(PeerAddress()), PathKind::kNetwork);
 }
 
 TEST(KeyedUnderlayTest, records_of_two_hosts_in_one_batch_are_kept_apart) {

@@ -38,7 +38,6 @@ class Path final : public Underlay {
   void forget(base::Bytes batch) override {
     if (resume_.data == batch.data()) resume_ = {};
   }
-  bool sends_in_memory(const PeerAddress& to) const override { return memory_peer == to; }
   std::optional<Received> receive() override { return at_->receive(); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return at_->datagram_bytes_max(to);
@@ -52,7 +51,6 @@ class Path final : public Underlay {
   // As a UDP socket without UDP_SEGMENT: takes this number of datagrams, and continues with a batch
   // that blocked in the middle when the same memory comes once more.
   std::optional<std::size_t> room;
-  std::optional<PeerAddress> memory_peer;
 
  private:
   SendStatus send_each(const PeerAddress& to, base::Bytes bytes, std::size_t stride) {
