@@ -14,6 +14,7 @@ build=(g++ cmake ninja-build ccache lld pkg-config git
 [ "$(dpkg --print-architecture)" = amd64 ] && build+=(libipsec-mb-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
+  wireguard-go wireguard-tools
   libfabric-bin linux-perf
   python3 python3-cryptography groff-base systemd)
 

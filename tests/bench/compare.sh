@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Compares splitnic with other tunnels, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
 #   tests/bench/compare.sh [OPTIONS]
-#     --carriers A,B     of: splitnic-packet splitnic-auto (packet: without payload CRC) splitnic-pcap splitnic-shm
-#                        splitnic-busy (packet: and --busy-poll) direct vxlan openvpn openvpn-9000 socat veth (default: all)
+#     --carriers A,B     of: splitnic-packet splitnic-auto (packet: without payload CRC) splitnic-keyed splitnic-keyed-flood
+#                        (under 100000 bad datagrams per second) splitnic-pcap splitnic-keyed-pcap splitnic-shm splitnic-busy (packet: and --busy-poll) direct vxlan openvpn
+#                        openvpn-9000 openvpn-gcm wireguard socat veth (default: all)
 #     --only V1,V4       the carriers and results that these goals need (compare_goals.py)
 #     --rounds N         default 5
 #     --seconds S        length of a TCP or UDP run, default 3

@@ -44,6 +44,12 @@ GOALS = [
     Goal("V6", "ping, spinning", "ping_us", "splitnic-busy", ("vxlan",), 3, 2, True, "ping"),
     Goal("V6", "ping to a sleeping pair", "ping_us", "splitnic-packet", ("vxlan",), 6, 4, True, "ping"),
     *of_tcp("V13", "splitnic-packet", ("vxlan",), {1: (1.5, 1.25), 4: (2.2, 1.8)}, "cpu", True),
+    *of_tcp("K1", "splitnic-keyed", ("splitnic-packet",), {1: (0.93, 1.0), 4: (None, None)}),
+    *of_tcp("K2", "splitnic-keyed", ("openvpn-gcm",), {1: (10, 13)}),
+    *of_tcp("K2", "splitnic-keyed", ("wireguard",), {1: (12, 20)}),
+    Goal("K3", "TCP round trip of 64 bytes", "rtt_p50_us", "splitnic-keyed", ("splitnic-packet",), 1.05, 1.0, True, "rtt"),
+    Goal("K3", "UDP frames of 64 bytes", "udp64_pps", "splitnic-keyed", ("splitnic-packet",), 0.9, 1.0, False, "udp64"),
+    *of_tcp("K4", "splitnic-keyed-flood", ("splitnic-keyed",), {1: (0.8, 0.9), 4: (None, None)}),
 ]
 ELSEWHERE = {**dict.fromkeys(("V7", "V8", "V9", "V10", "V11", "V12"), "fabric.sh --compare"),
              "V14": "hosts.sh", "V15": "sizes.sh"}

@@ -14,13 +14,18 @@ from report_page import metric_table, joined, load, load_settings, main, marks, 
 TITLES = {
     "splitnic-packet": "splitnic, `packet:` port",
     "splitnic-auto": "splitnic, `packet:` port, no payload CRC (`--payload-crc auto`)",
+    "splitnic-keyed": "splitnic keyed, `packet:` port",
+    "splitnic-keyed-flood": "the same, 100000 bad datagrams per second from strangers",
     "splitnic-pcap": "splitnic, `pcap:` port",
+    "splitnic-keyed-pcap": "splitnic keyed, `pcap:` port",
     "splitnic-shm": "splitnic, shm fabric, `packet:` port",
     "splitnic-busy": "splitnic, `packet:` port, `--busy-poll`",
     "direct": "TAP to AF_PACKET in one process",
     "vxlan": "kernel VXLAN and bridge",
     "openvpn": "OpenVPN tap, no cipher, MTU 1500",
     "openvpn-9000": "OpenVPN tap, no cipher, MTU 9000",
+    "openvpn-gcm": "OpenVPN tap, AES-256-GCM, MTU 1500",
+    "wireguard": "wireguard-go (IP packets only)",
     "socat": "socat TAP over UDP",
     "veth": "one veth, no tunnel",
 }
@@ -115,13 +120,14 @@ HOW = """
 
 Three network namespaces on one machine, joined by veths of MTU 1500 with their offloads as the kernel sets them. All
 programs, both ends of the traffic included, share its processors. VXLAN and socat have MTU 1450, so that nothing is sent in
-fragments; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host and LAN peer without a tunnel.
+fragments; wireguard-go has MTU 1420, its default, carries IP packets only, and the unit forwards between it and the LAN as a
+router; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host and LAN peer without a tunnel.
 
 - TCP: iperf3, by the congestion control of the system and by cubic: BBR paces each super-frame by a timer. CPU:
   seconds in which the processors were not idle, whichever process used them, per GB that arrived.
 - UDP frames: iperf3 sends as fast as it can; the result counts what the receiving program got, so overload shows as loss.
 - TCP round trip: `tests/bench/round_trips.py`; both ends are Python, which adds the same time to all results.
-- splitnic over UDP runs with `--payload-crc on`, as between two machines; `splitnic-auto` leaves it out, as programs of one
+- splitnic over UDP and without keys runs with `--payload-crc on`, as between two machines; `splitnic-auto` leaves it out, as programs of one
   machine do by default. Over shm there is none.
 - Dropped, lost, retransmitted: of each interface, of the UDP and packet sockets of each namespace, and splitnic's own counters
   (`splitnic stats`), of which `*.drop.kernel` repeat the kernel's count; `*.timeout` counts expiries of a timer. UDP runs

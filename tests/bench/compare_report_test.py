@@ -99,7 +99,9 @@ class Goals(unittest.TestCase):
 
     def test_a_goal_that_was_measured_in_part_is_reported(self):
         lines = compare_report.goal_table({"splitnic-packet": {"udp64_pps": by_round(80)}, "vxlan": {}})
-        self.assertEqual(lines[2:], ["| V4 | UDP frames of 64 bytes | splitnic-packet / vxlan | - | - | - | - | - | not measured |"])
+        self.assertEqual(lines[2:], [
+            f"| {name} | UDP frames of 64 bytes | {carriers} | - | - | - | - | - | not measured |"
+            for name, carriers in (("V4", "splitnic-packet / vxlan"), ("K3", "splitnic-keyed / splitnic-packet"))])
 
     def test_results_at_the_limits(self):
         for ratio, words in ((0.6999, "not met"), (0.7, "met"), (0.9999, "met"), (1.0, "met, and beyond")):
@@ -119,7 +121,7 @@ class Goals(unittest.TestCase):
                              ("V15", "sizes.sh")):
             with self.assertRaisesRegex(SystemExit, f"{name} is measured by tests/bench/{script}"):
                 compare_goals.check(["V4", name])
-        with self.assertRaisesRegex(SystemExit, "no goal V99; here are: V1 V2 V3 V4 V5 V6 V13"):
+        with self.assertRaisesRegex(SystemExit, "no goal V99; here are: V1 V2 V3 V4 V5 V6 V13 K1 K2 K3 K4"):
             compare_goals.check(["V99"])
         compare_goals.check(["V4", "V13"])
 
