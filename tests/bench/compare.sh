@@ -2,12 +2,13 @@
 # Compares splitnic with other tunnels, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
 #   tests/bench/compare.sh [OPTIONS]
 #     --carriers A,B     of: splitnic-packet splitnic-auto (packet: without payload CRC) splitnic-keyed splitnic-keyed-flood
-#                        (under 100000 bad datagrams per second) splitnic-pcap splitnic-keyed-pcap splitnic-shm splitnic-busy (packet: and --busy-poll) direct vxlan openvpn
-#                        openvpn-9000 openvpn-gcm wireguard socat veth (default: all)
+#                        (under 100000 bad datagrams per second) splitnic-pcap splitnic-keyed-pcap splitnic-shm
+#                        splitnic-busy (packet: and --busy-poll) direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard
+#                        socat veth (default: all)
 #     --only V1,V4       the carriers and results that these goals need (compare_goals.py)
 #     --rounds N         default 5
 #     --seconds S        length of a TCP or UDP run, default 3
-#     --quick            1 round, runs of 1 s: all carriers within 2 minutes
+#     --quick            1 round, runs of 1 s: all carriers within 4 minutes
 #     --out DIR          where results and report are kept, in place of an earlier run's; default build/bench
 #     --resume           continues an interrupted run into DIR, with its settings; with --rounds N for more rounds
 #     --publish          writes the report into docs/performance as well
