@@ -179,5 +179,5 @@ take_down() {
   ip -n "$ns_iou" addr del 10.77.0.3/24 dev lan0 2>/dev/null
   lan_mtu 1500
   ip -n "$ns_lan" addr replace 10.77.0.2/24 dev lan0
-  ip -n "$ns_lan" neigh flush dev lan0  # who has nic0's address answers from another interface
+  ip -n "$ns_lan" neigh flush dev lan0  # it knows nic0 of the carrier before
 }
