@@ -28,9 +28,11 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
 base::Result<std::uint32_t> HostWorker::open_fabric() {
   const auto unit = options_.connect.of_queue(queue());
   if (!unit) return unit.error();
-  auto carrier = control::connect_carrier(*unit, {.bind_device = options_.fabric_device,
-                                                  .has_no_gso = options_.common.has_no_gso,
-                                                  .reports_limits = queue() == 0});
+  auto carrier = control::connect_carrier(
+      *unit, {.bind_device = options_.fabric_device,
+              .own_device = options_.is_tap() ? options_.tap.interface : "",
+              .has_no_gso = options_.common.has_no_gso,
+              .reports_limits = queue() == 0});
   if (!carrier) return carrier.error().within("connecting to " + unit->text());
   if (options_.is_tap() && interface_of(carrier->local) == options_.tap.interface) {
     return base::Error("the route to " + unit->text() + " leads through " + options_.tap.interface +

@@ -21,6 +21,7 @@ namespace splitnic::control {
 
 struct CarrierConfig {
   std::string bind_device{};   // UDP: the interface to stay on; "": any
+  std::string own_device{};    // UDP: the interface whose frames are carried, never used; "": none
   bool has_no_gso = false;     // UDP: one datagram per system call
   bool reports_limits = true;  // UDP: logs what the system lacks; once per process is enough
   std::size_t clients_max = fabric::ShmConfig{}.clients_max;  // shm, listening

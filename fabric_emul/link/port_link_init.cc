@@ -89,6 +89,7 @@ void PortLink::connect(base::Time now, const PeerAddress& address) {
 
 void PortLink::send_hello(base::Time now) {
   path_.expire(now);
+  context_.underlay.check_own_address();
   // In the full profile only INIT brings a link back: a peer that was up gets HELLO often.
   const bool is_known = lanes_.is_open() && peer_instance() != 0;
   const base::Duration wait_max =

@@ -31,6 +31,8 @@ KeyedUnderlay::KeyedUnderlay(Underlay& below, const SessionConfig& config, base:
     : UnderlayDecorator(below),
       clock_(clock),
       table_(config, random, [&below](const PeerAddress& to, base::Bytes datagram) {
+        // Perhaps nothing was heard because our own address is gone.
+        if (type_of(datagram) == MessageType::kInitiation) below.check_own_address();
         below.send(to, datagram, datagram.size());
       }) {}
 

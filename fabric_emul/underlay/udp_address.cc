@@ -37,6 +37,13 @@ PeerAddress UdpAddress::peer() const {
   return peer;
 }
 
+bool UdpAddress::is_any() const {
+  if (family() == AF_INET6) return IN6_IS_ADDR_UNSPECIFIED(&address_.sin6_addr);
+  sockaddr_in v4;
+  std::memcpy(&v4, &address_, sizeof v4);
+  return v4.sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 std::uint32_t UdpAddress::local_index() const {
   std::uint32_t index = 0;
   std::memcpy(&index, reinterpret_cast<const char*>(&address_) + local_index_at(family()),
@@ -50,19 +57,18 @@ void UdpAddress::set_local_index(std::uint32_t index) {
 
 std::string UdpAddress::text() const {
   std::array<char, INET6_ADDRSTRLEN> host{};
-  const unsigned port = ntohs(address_.sin6_port);  // lies at the same place in both
   if (family() == AF_INET) {
     const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address_);
     inet_ntop(AF_INET, &v4->sin_addr, host.data(), host.size());
-    return fmt::format("{}:{}", host.data(), port);
+    return fmt::format("{}:{}", host.data(), port());
   }
   if (family() != AF_INET6) return "no address";
   inet_ntop(AF_INET6, &address_.sin6_addr, host.data(), host.size());
   if (IN6_IS_ADDR_V4MAPPED(&address_.sin6_addr)) {
-    return fmt::format("{}:{}", host.data() + std::strlen("::ffff:"), port);
+    return fmt::format("{}:{}", host.data() + std::strlen("::ffff:"), port());
   }
-  if (address_.sin6_scope_id == 0) return fmt::format("[{}]:{}", host.data(), port);
-  return fmt::format("[{}%{}]:{}", host.data(), address_.sin6_scope_id, port);
+  if (address_.sin6_scope_id == 0) return fmt::format("[{}]:{}", host.data(), port());
+  return fmt::format("[{}%{}]:{}", host.data(), address_.sin6_scope_id, port());
 }
 
 }  // namespace splitnic::fabric

@@ -38,18 +38,30 @@ Underlay::SendStatus status_of(int error) {
   }
 }
 
+// The routes refuse a source that is not of this machine (one of the first two, by the version of
+// the kernel), or the datagram. EDESTADDRREQ: the last time there was no other source.
+bool may_be_without_address(int error) {
+  return error == ENETUNREACH || error == EINVAL || error == EDESTADDRREQ;
+}
+
 }  // namespace
 
-// A socket reports what ICMP brought about an earlier datagram on the next call: retry once then.
+// A socket reports what ICMP brought about an earlier datagram on the next call: retry once then,
+// and once from another address if ours is gone.
 template <class Call>
 auto UdpUnderlay::call_again(Call&& call) {
   auto result = call();
   bool once_more = true;
+  bool may_move = true;
   while (result < 0) {
-    const bool is_report = errno == ECONNREFUSED || errno == EMSGSIZE;
-    if (errno != EINTR && !(is_report && once_more)) break;
+    const int error = errno;
+    const bool is_report = once_more && (error == ECONNREFUSED || error == EMSGSIZE);
+    const bool has_moved = may_move && may_be_without_address(error) && take_own_address();
+    errno = error;
+    if (error != EINTR && !is_report && !has_moved) break;
     if (is_report) once_more = false;
-    is_too_long_reported_ = is_too_long_reported_ || errno == EMSGSIZE;
+    if (has_moved) may_move = false;
+    is_too_long_reported_ = is_too_long_reported_ || error == EMSGSIZE;
     result = call();
   }
   return result;

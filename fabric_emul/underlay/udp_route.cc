@@ -197,6 +197,7 @@ base::Result<WayOut> find_way_out(const UdpAddress& to, const UdpAddress& from,
   if (!interface) return interface.error();
   WayOut way;
   way.is_memory = is_local || interface->is_veth || (interface->flags & IFF_LOOPBACK) != 0;
+  way.interface = route->interface;
   way.mtu = interface->mtu;
   if (route->mtu != 0) {
     // ICMP may have lowered it: the entry of the routing table has only what is configured.

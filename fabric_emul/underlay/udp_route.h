@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "base/status.h"
@@ -14,6 +15,7 @@ struct WayOut {
   // The route leads to an address of this network namespace, or leaves by a veth or loopback
   // interface.
   bool is_memory = false;
+  std::uint32_t interface = 0;  // its index
   // Bytes of an IP packet: the MTU of the interface, or that of the route where a smaller one is
   // configured there. The kernel's path MTU, which ICMP lowers, does not count. [H-6]
   std::size_t mtu = 0;

@@ -48,15 +48,6 @@ bool is_v4_path(const PeerAddress& address) {
   return IN6_IS_ADDR_V4MAPPED(&native.v6().sin6_addr);
 }
 
-// Any of our addresses.
-bool is_any(const PeerAddress& local) {
-  const UdpAddress native(local);
-  if (native.family() == AF_INET6) return IN6_IS_ADDR_UNSPECIFIED(&native.v6().sin6_addr);
-  sockaddr_in v4;
-  std::memcpy(&v4, native.get(), sizeof v4);
-  return v4.sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
 // "host:port", "[v6]:port", ":port", "host"
 bool split_text(std::string_view text, std::string& host, std::string& port) {
   if (!text.empty() && text.front() == '[') {
@@ -140,7 +131,7 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
       return base::Error::from_errno("connecting to " + config.connect, errno);
     }
     is_connected_ = true;
-  } else if (is_any(local_address())) {
+  } else if (UdpAddress(local_address()).is_any()) {
     // To reply from the address that the request came to (udp_local_table.h).
     const bool v6 = family == AF_INET6;
     set_option(fd_.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
@@ -166,14 +157,21 @@ base::Status UdpUnderlay::open_socket(int family) {
   return {};
 }
 
+base::Status UdpUnderlay::tie_to_device() {
+  if (bind_device_.empty() ||
+      setsockopt(fd_.get(), SOL_SOCKET, SO_BINDTODEVICE, bind_device_.c_str(),
+                 static_cast<socklen_t>(bind_device_.size())) == 0) {
+    return {};
+  }
+  return base::Error::from_errno("tying the UDP socket to interface " + bind_device_, errno);
+}
+
 base::Status UdpUnderlay::bind_to(const UdpConfig& config, int family) {
   bind_device_ = config.bind_device;
-  if (!bind_device_.empty() &&
-      setsockopt(fd_.get(), SOL_SOCKET, SO_BINDTODEVICE, bind_device_.c_str(),
-                 static_cast<socklen_t>(bind_device_.size())) != 0) {
-    return base::Error::from_errno("tying the UDP socket to interface " + bind_device_, errno);
-  }
-  if (config.bind.empty()) return {};
+  own_device_ = config.own_device;
+  if (base::Status status = tie_to_device(); !status) return status;
+  is_bound_ = !config.bind.empty();
+  if (!is_bound_) return {};
   const auto local = look_up(config.bind, family, true);
   if (!local) return local.error();
   const UdpAddress address(*local);

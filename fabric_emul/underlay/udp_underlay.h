@@ -2,6 +2,7 @@
 // up to 64 KiB; where the system refuses UDP_SEGMENT, sendmmsg is used from then on. Datagrams are
 // never fragmented (DF). EMSGSIZE refuses those that the interface does not carry; what ICMP
 // reports about the path refuses none. [H-6] Set-up in udp_underlay.cc, datapath in udp_batch.cc.
+// A connected socket whose own address has left the machine takes another one: udp_own_address.cc.
 // Thread: one owner, the data thread.
 #pragma once
 
@@ -26,9 +27,13 @@
 namespace splitnic::fabric {
 
 struct UdpConfig {
-  std::string bind;  // "10.0.0.1:4791", "[::]:4791", ":4791" (IPv6 and IPv4); empty: any free port
-  std::string connect;      // "host:port"; empty: any peer
-  std::string bind_device;  // network interface to bind to; needs CAP_NET_RAW
+  std::string
+      bind{};  // "10.0.0.1:4791", "[::]:4791", ":4791" (IPv6 and IPv4); empty: any free port
+  std::string connect{};      // "host:port"; empty: any peer
+  std::string bind_device{};  // network interface to bind to; needs CAP_NET_RAW
+  // Network interface that a connected socket must not leave by when it takes another address: the
+  // one whose frames it carries. Empty: none.
+  std::string own_device{};
   std::size_t buffer_bytes = 8 << 20;
   bool segment = true;  // false: never UDP_SEGMENT
   bool gather = true;   // false: never UDP_GRO
@@ -56,6 +61,9 @@ class UdpUnderlay final : public Underlay {
   PathKind path_kind(const PeerAddress& to) const override;
   // Asks the system for route and interface: for INIT and after kTooLong, not for the data path.
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
+  // Of a connected socket that was not bound to an address. send() does the same where the system
+  // refuses the address (IPv4).
+  void check_own_address() override;
   // Of a connected socket only: others get no ICMP.
   bool take_too_long_report() override { return std::exchange(is_too_long_reported_, false); }
   std::size_t receive_buffer_bytes() const override { return receive_buffer_bytes_; }
@@ -70,6 +78,12 @@ class UdpUnderlay final : public Underlay {
   base::Status open_socket(int family);
   base::Status bind_to(const UdpConfig& config, int family);
   void set_buffers(const UdpConfig& config);
+  base::Status tie_to_device();
+  // udp_own_address.cc
+  bool has_own_address() const;
+  bool take_own_address();
+  bool connect_again();
+  bool leaves_by_own_device() const;
   // udp_batch.cc
   template <class Call>
   auto call_again(Call&& call);
@@ -86,10 +100,11 @@ class UdpUnderlay final : public Underlay {
 
   base::UniqueFd fd_;
   int family_ = AF_UNSPEC;
-  bool is_connected_ = false;
+  bool is_connected_ = false;  // to connected_to_, but for a while without an own address
+  bool is_bound_ = false;      // to an address of the configuration
   bool segment_ = true;
   PeerAddress connected_to_;
-  std::string bind_device_;
+  std::string bind_device_, own_device_;
   std::size_t receive_buffer_bytes_ = 0;
   Resume resume_;
   bool is_too_long_reported_ = false;

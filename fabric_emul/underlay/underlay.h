@@ -98,6 +98,10 @@ class Underlay {
   // it would spin. UDP without CAP_BPF knows it of a connected socket only.
   virtual bool came_in_on_this_cpu() const { return false; }
 
+  // Takes another own address if the carrier's is not of this machine any more. Asks the system:
+  // for when nothing is heard from a peer, not for the data path.
+  virtual void check_own_address() {}
+
   // May ask the system: for INIT, not for the data path.
   virtual PathKind path_kind(const PeerAddress& /*to*/) const { return PathKind::kNetwork; }
 

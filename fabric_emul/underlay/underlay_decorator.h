@@ -19,6 +19,7 @@ class UnderlayDecorator : public Underlay {
   void forget(base::Bytes batch) override { below_.forget(batch); }
   bool may_sleep() override { return below_.may_sleep(); }
   bool came_in_on_this_cpu() const override { return below_.came_in_on_this_cpu(); }
+  void check_own_address() override { below_.check_own_address(); }
   PathKind path_kind(const PeerAddress& to) const override { return below_.path_kind(to); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return below_.datagram_bytes_max(to);

@@ -200,6 +200,26 @@ TEST(KeyedUnderlayTest, S_57_the_unit_stays_where_it_was_configured) {
   EXPECT_EQ(world.host->count(SessionCounter::kRoamed), 0U);
 }
 
+TEST(KeyedUnderlayTest, a_host_that_hears_nothing_checks_its_own_address) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  const unsigned checks = world.host->path.own_address_checks;
+  for (unsigned i = 0; i < 20; ++i) {
+    world.send_up(KeyedWorld::payload(16, i));
+    world.send_down(KeyedWorld::payload(16, i));
+    world.step(50ms);
+  }
+  EXPECT_EQ(world.host->path.own_address_checks, checks);
+  world.unit->fault.set_cut(true);
+  for (unsigned i = 0; i < 10; ++i) {
+    world.send_up(KeyedWorld::payload(16, i));
+    world.step(50ms);
+  }
+  EXPECT_GT(world.host->path.own_address_checks, checks);
+  EXPECT_EQ(world.unit->path.own_address_checks, 0U);
+}
+
 TEST(KeyedUnderlayTest, the_path_to_a_known_peer_is_sealed) {
   KeyedWorld world;
   world.start();

@@ -38,6 +38,7 @@ class Path final : public Underlay {
   void forget(base::Bytes batch) override {
     if (resume_.data == batch.data()) resume_ = {};
   }
+  void check_own_address() override { ++own_address_checks; }
   std::optional<Received> receive() override { return at_->receive(); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return at_->datagram_bytes_max(to);
@@ -51,6 +52,7 @@ class Path final : public Underlay {
   // As a UDP socket without UDP_SEGMENT: takes this number of datagrams, and continues with a batch
   // that blocked in the middle when the same memory comes once more.
   std::optional<std::size_t> room;
+  unsigned own_address_checks = 0;
 
  private:
   SendStatus send_each(const PeerAddress& to, base::Bytes bytes, std::size_t stride) {
