@@ -4,7 +4,12 @@
 #                                     started with what stands in the arrays iou_options and host_options
 #   make_second                       $ns_second fab0 (10.98.0.1) -- fab1 $ns_iou: another host for the unit
 #   make_second_lan                   lan1 of the unit, and $ns_lan1 with its other end, which has 10.77.0.2 too
-#   start_iou [OPTIONS]  start_host [OPTIONS]  wait_up HOST
+#   start_iou [OPTIONS]  start_host [OPTIONS]  start_second [OPTIONS]  wait_up HOST
+#   plain  keyed                      from now on the programs are started with --insecure-lab; with keys. Keyed is how they are
+#                                     started otherwise, unless the options of SPLITNIC_IOU_OPTIONS name --insecure-lab
+#   identity_of unit|host|second OPTION...   leaves in $identity what a program that is started with these options needs for
+#                                     either; nothing if they name --key-file
+#   make_keys NAME...  public NAME    $work/NAME.key, unless it is there; its public key
 #   host_option NAME DEFAULT          what the host is started with for that option
 #   host_has NAME                     is the host started with that option?
 #   counters WHO NAME...              the program's counters of these names at one moment (0 if it has none of a name)
@@ -19,10 +24,14 @@ listen_at=                  # what the unit listens at, if that is not the same
 fabric=udp                  # or shm
 port_option=                # of the LAN port, with a comma before it
 iou_options=() host_options=()
-lab=(--insecure-lab)  # of both programs; a check with keys leaves it out
 # For whoever runs a check with other options than it has here; the options of the check itself come first.
-read -ra more_iou_options <<<"${SPLITNIC_IOU_OPTIONS:-}"
-read -ra more_host_options <<<"${SPLITNIC_HOST_OPTIONS:-}"
+more_iou_options=${SPLITNIC_IOU_OPTIONS:-} more_host_options=${SPLITNIC_HOST_OPTIONS:-}
+links=keyed
+plain() { links=plain; }
+keyed() { links=keyed; }
+[[ $more_iou_options != *--insecure-lab* ]] || plain
+read -ra more_iou_options <<<"${more_iou_options//--insecure-lab/}"
+read -ra more_host_options <<<"${more_host_options//--insecure-lab/}"
 python=python3
 [ -x /usr/bin/python3 ] && python=/usr/bin/python3
 
@@ -68,31 +77,57 @@ fail() {
 }
 
 start_iou() {
-  local lan=$port:lan0$port_option missing
+  local lan=$port:lan0$port_option missing identity
   missing_of iou_options more_iou_options
+  identity_of unit "${iou_options[@]}" "$@"
   [ "$port" = tap ] && lan=tap:tap0
-  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" "${lab[@]}" \
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" "${identity[@]}" \
     --name unit --control "$work/iou.sock" "${iou_options[@]}" "${missing[@]}" "$@"
   if [ "$port" = tap ]; then bridge_tap; fi
 }
 
 start_host() {
-  local missing
+  local missing identity
   missing_of host_options more_host_options
-  start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${lab[@]}" \
+  identity_of host "${host_options[@]}" "$@"
+  start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${identity[@]}" \
     --name hosta --control "$work/host.sock" "${host_options[@]}" "${missing[@]}" "$@"
+}
+
+# After make_second.
+start_second() {
+  local missing identity
+  missing_of host_options more_host_options
+  identity_of second "${host_options[@]}" "$@"
+  start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 "${identity[@]}" \
+    --name hostb --control "$work/host2.sock" "${host_options[@]}" "${missing[@]}" "$@"
+}
+
+identity_of() {
+  local who=$1
+  shift
+  identity=()
+  [ "$fabric" != shm ] && [[ " $* " != *" --key-file "* ]] || return 0
+  if [ "$links" = plain ]; then
+    identity=(--insecure-lab)
+    return
+  fi
+  make_keys unit host second
+  identity=(--key-file "$work/$who.key")
+  case $who in
+    unit) identity+=(--allow-key "$(public host)" --allow-key "$(public second)") ;;
+    *) identity+=(--peer "$(public unit)") ;;
+  esac
 }
 
 endpoint() {
   if [ "$fabric" = shm ]; then echo shm://e2e; else echo "udp://$1"; fi
 }
 
-# make_keys NAME...: $work/NAME.key, and its public key, which `public NAME` prints.
 make_keys() {
   local name
   for name in "$@"; do
-    "$bin/splitnic" keygen --out "$work/$name.key" >"$work/$name.pub" || fail "no key for $name"
-    equal "the public key of $name" "$("$bin/splitnic" pubkey "$work/$name.key")" "$(cat "$work/$name.pub")"
+    [ -e "$work/$name.key" ] || "$bin/splitnic" keygen --out "$work/$name.key" >"$work/$name.pub" || fail "no key for $name"
   done
 }
 public() { cat "$work/$1.pub"; }

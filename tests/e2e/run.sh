@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One end-to-end check: brings up test hosts in network namespaces, runs it, stops all and looks for what was left.
-#   run.sh BIN PORT FILE CHECK     BIN: folder of the programs; PORT: packet, pcap or tap (the I/O unit's LAN port);
-#                                  runs check_CHECK of checks/FILE.sh
+#   run.sh BIN PORT FILE CHECK [plain]   BIN: folder of the programs; PORT: packet, pcap or tap (the I/O unit's LAN port);
+#                                  runs check_CHECK of checks/FILE.sh; plain: without keys, with --insecure-lab
 # SPLITNIC_LONG=1 takes the long forms (more pings, larger files, more kills). Needs root.
 set -uo pipefail
 export LC_ALL=C.UTF-8
@@ -15,6 +15,7 @@ bin=$1 port=$2
 . "$e2e/traffic.sh"
 # shellcheck source=/dev/null
 . "$e2e/checks/$3.sh"
+[ "${5:-}" != plain ] || plain
 topology_begin
 export SPLITNIC_SHM_DIR=$work  # where programs meet on shared memory, whatever their namespaces
 "check_$4"

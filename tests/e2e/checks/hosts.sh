@@ -8,13 +8,6 @@ bring_up_two() {
   start_second_with 10.77.0.3
 }
 
-start_second() {
-  local missing
-  missing_of host_options more_host_options
-  start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 --insecure-lab \
-    --name hostb --control "$work/host2.sock" "${host_options[@]}" "${missing[@]}" "$@"
-}
-
 all_reach() {
   local pair
   for pair in "$ns_host 10.77.0.2" "$ns_second 10.77.0.2" "$ns_host 10.77.0.3" "$ns_second 10.77.0.1" \

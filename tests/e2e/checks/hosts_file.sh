@@ -15,9 +15,9 @@ hosts_are() {
 
 # The host of topology_three is "office", the second one "lab".
 bring_up_keyed() {
+  keyed
   make_keys unit office lab
   hosts_are office lab
-  lab=()
   listen_at=0.0.0.0:7471
   iou_options=(--key-file "$work/unit.key" --hosts "$work/hosts.toml" "$@")
   host_options=(--key-file "$work/office.key" --peer "$(public unit)" "$@")
@@ -27,9 +27,9 @@ bring_up_keyed() {
   second_up
 }
 
-start_lab() {
-  start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 --name hostb \
-    --control "$work/host2.sock" --key-file "$work/lab.key" --peer "$(public unit)" "$@"
+start_lab() { # [OPTION...]
+  local host_options=(--key-file "$work/lab.key" --peer "$(public unit)" "$@")
+  start_second
 }
 
 second_up() {
@@ -180,7 +180,7 @@ check_from() {
 # Over shared memory a host is known by its user.
 check_users() {
   topology_three || fail "the test hosts cannot be made"
-  fabric=shm lab=()
+  fabric=shm
   printf '[hosts.root]\nuid = 0\n' >"$work/hosts.toml"
   chmod 644 "$work/hosts.toml"
   iou_options=(--hosts "$work/hosts.toml")

@@ -10,7 +10,7 @@ import json, sys
 print(sorted((p["ref"], p["elements"], p["size"]) for p in json.load(sys.stdin)["pools"]))'
 }
 
-# The memory handles that the unit's RDMA writes name while COMMAND runs, one per line.
+# The memory handles that the unit's RDMA writes name, on a plain link, while COMMAND runs, one per line.
 keys_during() {
   begin_taking "$ns_host" fab0 100000
   "$@" >/dev/null || fail "no traffic: $*"
@@ -21,6 +21,7 @@ keys_during() {
 }
 
 check_release() {
+  plain
   # Each queue has its keys, and a connection takes any queue.
   iou_options=(--queues 1) host_options=(--idle-release 5 --queues 1)
   bring_up

@@ -62,7 +62,7 @@ under_manager() {
   local name=$1 ns=$2
   shift 2
   mkdir -p "$root/usr/local/etc/splitnic"
-  printf '%s\n' "$@" "control = \"$work/$name.sock\"" 'insecure-lab = true' >"$root/usr/local/etc/splitnic/$name.toml"
+  printf '%s\n' "$@" "control = \"$work/$name.sock\"" >"$root/usr/local/etc/splitnic/$name.toml"
   start "notify-$name" "$ns" "$python" "$e2e/tool.py" notified "$work/notify.$name"
   wait_until 5 test -S "$work/notify.$name"
   # shellcheck disable=SC2046
@@ -87,8 +87,11 @@ check_installed() {
   done
   verify_units
   verify_pages
-  under_manager iou "$ns_iou" "lan = [\"$port:lan0\"]" "listen = [\"udp://$iou_address\"]"
-  under_manager host "$ns_host" "connect = \"udp://$iou_address\"" 'tap = "nic0"'
+  make_keys unit host
+  under_manager iou "$ns_iou" "lan = [\"$port:lan0\"]" "listen = [\"udp://$iou_address\"]" "key-file = \"$work/unit.key\"" \
+    "allow-key = [\"$(public host)\"]"
+  under_manager host "$ns_host" "connect = \"udp://$iou_address\"" 'tap = "nic0"' "key-file = \"$work/host.key\"" \
+    "peer = \"$(public unit)\""
   nic_up
   ping_all "$ns_host" 10.77.0.2 50
   [[ $(ask host show) =~ host ]] || fail "show does not contain the name of --name"

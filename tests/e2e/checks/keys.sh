@@ -1,12 +1,5 @@
 # shellcheck shell=bash
-# Keyed links: made with the programs alone, without --insecure-lab; strangers and wrong keys get nothing.
-
-# keyed [OPTION...]: what both programs are started with from now on.
-keyed() {
-  lab=()
-  iou_options=(--key-file "$work/unit.key" --allow-key "$(public other)" --allow-key "$(public host)" "$@")
-  host_options=(--key-file "$work/host.key" --peer "$(public unit)" "$@")
-}
+# Keyed links as they are seen on the wire; strangers and wrong keys get nothing.
 
 # bring_up, with all datagrams of the fabric recorded from before its first.
 bring_up_recorded() {
@@ -40,9 +33,12 @@ print(sum(n for name, n in found.items() if name.startswith(("session.rx.drop.",
 
 check_keyed() {
   local type who
-  make_keys host unit other psk
-  keyed --queues "${1:-1}"
+  keyed
+  iou_options=(--queues "${1:-1}") host_options=(--queues "${1:-1}")
   bring_up_recorded
+  for who in unit host; do
+    equal "the public key of $who" "$("$bin/splitnic" pubkey "$work/$who.key")" "$(public $who)"
+  done
   shows_key host unit
   shows_key iou host
   for who in host iou; do
@@ -64,12 +60,13 @@ check_keyed() {
 check_two_queues() { check_keyed 2 short; }
 
 check_with_psk() {
-  make_keys host unit other psk
-  keyed --psk-file "$work/psk.key"
+  keyed
+  make_keys psk
+  iou_options=(--psk-file "$work/psk.key") host_options=(--psk-file "$work/psk.key")
   bring_up
   ping_all "$ns_host" 10.77.0.2 20
   stop host TERM
-  host_options=(--key-file "$work/host.key" --peer "$(public unit)")
+  host_options=()
   start_host
   wait_until 6 grep -q "no reply" "$work/host.log" || fail "without the pre-shared key: no line in the log"
   ! is_up host || fail "up without the pre-shared key"
@@ -78,8 +75,8 @@ check_with_psk() {
 # The key of the host is not known there; the host has a wrong key of the unit; the unit has no keys at all.
 check_wrong() {
   topology_three || fail "the test hosts cannot be made"
-  make_keys host unit other psk
   keyed
+  make_keys unit other
   iou_options=(--key-file "$work/unit.key" --allow-key "$(public other)")
   start_iou
   start_host
@@ -88,36 +85,22 @@ check_wrong() {
   equal "replies" "$(counter iou session.tx.response) $(counter iou session.tx.cookie)" "0 0"
   ! carrier_is "$ns_host" nic0 1 || fail "a carrier without a session"
   stop host TERM
-  host_options=(--key-file "$work/host.key" --peer "$(public other)")
-  start_host
+  start_host --key-file "$work/host.key" --peer "$(public other)"
   wait_until 6 counts iou session.rx.drop.mac 1 || fail "the unit does not count a wrong mac1"
   ! is_up host || fail "up with the wrong key of the unit"
   stop host TERM
   # A host without keys is a stranger.
-  lab=(--insecure-lab) host_options=()
+  plain
   start_host
   wait_until 6 counts iou session.rx.drop.format 1 || fail "the unit does not count a HELLO without keys"
   ! is_up host || fail "up without keys"
   equal "bytes that the host got" "$(counter host link.rx.bytes)" 0
 }
 
-check_restarts() {
-  make_keys host unit other psk
-  keyed
-  bring_up
-
-  for who in iou host iou; do
-    stop $who KILL
-    start_$who
-    within "$who restarted" 5000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
-  done
-  ping_all "$ns_host" 10.77.0.2 20
-}
-
 # One line for each refusal.
 check_refused() {
   topology_three || fail "the test hosts cannot be made"
-  make_keys host unit other psk
+  make_keys host unit other
   local host=(ip netns exec "$ns_host" "$bin/splitnic-host" --control "$work/o.sock" --connect "udp://$iou_address")
   (umask 077 && echo short >"$work/short.key")
   chmod 640 "$work/other.key"

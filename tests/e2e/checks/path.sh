@@ -78,14 +78,6 @@ check_forged_reports() {
   forged_reports 10.99.0.1 10.99.0.2 552
 }
 
-check_forged_reports_keyed() {
-  # shellcheck source=keys.sh
-  . "$e2e/checks/keys.sh"
-  make_keys host unit other psk
-  keyed
-  check_forged_reports
-}
-
 check_forged_reports_ipv6() {
   topology_three || fail "the test hosts cannot be made"
   ip -n "$ns_host" addr add fd99::1/64 dev fab0 nodad

@@ -105,8 +105,10 @@ check_other_interface() {
 
 # The host with another /dev/shm has another key, as it has on another machine.
 start_host_elsewhere() { # OPTION...
+  local identity
+  identity_of host "$@"
   start host "$ns_host" unshare -m sh -c 'mount -t tmpfs none /dev/shm && exec "$@"' sh \
-    "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 --insecure-lab \
+    "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${identity[@]}" \
     --name hosta --control "$work/host.sock" "$@"
   nic_up
 }

@@ -32,6 +32,7 @@ check_profile() {
 
 # A peer of another version: the one that replies is made by hand.
 check_version() {
+  plain
   topology_three || fail "the test hosts cannot be made"
   start stranger "$ns_iou" "$python" "$e2e/tool.py" refuse "${iou_address##*:}" 1
   start_host
@@ -44,7 +45,9 @@ check_version() {
 check_busy() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --max-hosts 1
-  start hostb "$ns_host" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic1 --insecure-lab --name hostb \
+  local identity
+  identity_of second
+  start hostb "$ns_host" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic1 "${identity[@]}" --name hostb \
     --control "$work/hostb.sock" "${more_host_options[@]}"
   wait_up hostb
   start_host

@@ -110,8 +110,10 @@ check_group() {
   topology_three || fail "the test hosts cannot be made"
   { cat /etc/group && echo 'splitnic:x:7471:'; } | awk -F: '!seen[$1]++ || $1 != "splitnic"' >"$work/group"
   start_iou
+  local identity
+  identity_of host
   start host "$ns_host" sh -c 'mount --bind "$0" /etc/group && exec "$@"' "$work/group" \
-    "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${lab[@]}" --name hosta --control "$work/host.sock"
+    "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${identity[@]}" --name hosta --control "$work/host.sock"
   nic_up
   local own
   own=$(getent group splitnic | cut -d: -f3)

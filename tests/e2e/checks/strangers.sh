@@ -13,6 +13,7 @@ start_stranger() {
 # A link that goes down and up thousands of times: at most ten lines per second about it, and one that counts the rest.
 check_log_flood() {
   local began seconds lines
+  plain
   bring_up
   began=$(milliseconds)
   start_stranger
@@ -31,6 +32,7 @@ check_log_flood() {
 
 # The log is a full pipe from the start.
 check_unread_log() {
+  plain
   topology_three || fail "the test hosts cannot be made"
   start iou "$ns_iou" "$python" -B "$e2e/stranger.py" unread "$bin/splitnic-iou" --lan "$port:lan0" \
     --listen "udp://$iou_address" --insecure-lab --name unit --control "$work/iou.sock"
