@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""A peer without good intentions, a forger of reports, and a reader of the log that does not read.
+"""A peer without good intentions, one without keys, a forger of reports, and a reader of the log that does not read.
 
   stranger.py flap ADDRESS PORT SECONDS   attaches a link by an honest INIT, then takes it down and up again as often as it
                                           can (bye, hello); prints how often. docs/wire/flit.md, INIT
+  stranger.py flood ADDRESS PORT COUNT [SECONDS]
+                                          sends COUNT datagrams of every first byte and of 0 to 2048 bytes, every second one in the
+                                          form of a message of docs/wire/session.md, within at least SECONDS; prints how many
+                                          replies came
   stranger.py report FROM PORT TO PORT SECONDS
                                           reports to FROM, 100 times per second, that the path of its datagrams to TO has
                                           an MTU of 68 (ICMP, fragmentation needed), over IPv6 of 1280 (packet too
@@ -11,6 +15,7 @@
 """
 import fcntl
 import os
+import random
 import socket
 import struct
 import sys
@@ -22,9 +27,9 @@ HELLO, CHALLENGE, ANSWER, READY, BYE = 1, 2, 3, 4, 6
 INSTANCE = 0x5354524E47455200
 
 
-def init(step, peer_instance=0, nonce=0, echo=0):
-    payload = struct.pack(">BBBBIHHHBBIIQQQQQHHI", 1, step, 1, 0, 0x00010000, 0x800F, 1364, 1420, 0, 0, 0, 4 << 20,
-                          0x02000000BAD0BAD0, INSTANCE, peer_instance, nonce, echo, 0, 0, 0)
+def init(step, peer_instance=0, nonce=0, echo=0, eui64=0x02000000BAD0BAD0, instance=INSTANCE, reason=0):
+    payload = struct.pack(">BBBBIHHHBBIIQQQQQHHI", 1, step, 1, 0, 0x00010000, 0x800F, 1364, 1420, 0, reason, 0, 4 << 20,
+                          eui64, instance, peer_instance, nonce, echo, 0, 0, 0)
     head = struct.pack(">BBHHHI", 0x4F, 0, len(payload), 0, 0, 0)
     return head + struct.pack(">I", crc32c(head + payload)) + payload
 
@@ -63,6 +68,45 @@ def flap(address, port, seconds):
             s.send(hello)
         count += 100
     print(count)
+
+
+# docs/wire/session.md: type, version or flags, reserved; and how long it is, with room for content behind the fixed part.
+FORMS = ((b"\x81\x01\0\0", 160, 0), (b"\x82\x01\0\0", 108, 0), (b"\x83\x01\0\0", 52, 0), (b"\x84\x00\0\0", 32, 1440),
+         (b"\x84\x01\0\0", 32, 1440))
+
+
+def flood(address, port, count, seconds=0):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((address, int(port)))
+    count, began = int(count), time.monotonic()
+    noise = random.Random(53).randbytes(1 << 20)
+    view, room = memoryview(noise), len(noise) - 2048
+    replies = 0
+    for number in range(count):
+        at = number * 7919 % room
+        if number % 2:
+            head, least, more = FORMS[number // 2 % len(FORMS)]
+            length = least + (number * 13 % more if more else 0)
+        else:
+            # Each first byte with each length comes once in 256 * 2049 such datagrams.
+            head, length = bytes([number // 2 % 256]), number // 2 // 256 * 83 % 2049
+        head = head[:length]
+        s.sendmsg((head, view[at:at + length - len(head)]))
+        if number % 1000 == 0:
+            try:
+                while True:
+                    s.recv(2048, socket.MSG_DONTWAIT)
+                    replies += 1
+            except BlockingIOError:
+                pass
+            time.sleep(max(0, float(seconds) * number / count - (time.monotonic() - began)))
+    s.settimeout(0.5)
+    try:
+        while True:
+            s.recv(2048)
+            replies += 1
+    except TimeoutError:
+        print(f"{count} datagrams in {time.monotonic() - began:.1f} s, {replies} replies")
 
 
 def checksum(packet):  # RFC 1071
@@ -108,4 +152,4 @@ def unread(*command):
 
 
 if __name__ == "__main__":
-    {"flap": flap, "report": report, "unread": unread}[sys.argv[1]](*sys.argv[2:])
+    {"flap": flap, "flood": flood, "report": report, "unread": unread}[sys.argv[1]](*sys.argv[2:])

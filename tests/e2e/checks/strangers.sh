@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Whoever reaches the fabric's port, and a log that nobody reads: neither stops the traffic of the host that is attached.
+# Whoever reaches the fabric's port, and a log that nobody reads: neither stops the traffic of the host that is attached,
+# and a keyed unit does not reply to who has no keys.
 
 # ping_through: 60 pings in 3 s, all of which get a reply.
 ping_through() {
@@ -41,4 +42,46 @@ check_unread_log() {
   start_stranger
   ping_through
   counts iou log.drop.blocked 1 || fail "lines that were not written are not counted"
+}
+
+resident_kib() { awk '/^Rss:/ {print $2}' "/proc/${pid_of[$1]}/smaps_rollup"; }
+
+# flood COUNT [SECONDS]: from the second host.
+flood() { in_ns "$ns_second" "$python" -B "$e2e/stranger.py" flood "${iou_address%:*}" "${iou_address##*:}" "$@"; }
+
+# A stranger gets no reply of any kind, takes no memory and hardly a line of the log, whatever it sends.
+check_flood() {
+  local seconds=3 count=100000 before after lines packets began took drop
+  [ "$long" = 1 ] && seconds=60 count=10000000
+  keyed
+  listen_at=0.0.0.0:7471
+  bring_up
+  make_second
+  silence_interface "$ns_second" fab0
+  silence_interface "$ns_iou" fab1
+  ip -n "$ns_second" neigh replace 10.98.0.2 lladdr "$(mac_of "$ns_iou" fab1)" dev fab0
+  ip -n "$ns_iou" neigh replace 10.98.0.1 lladdr "$(mac_of "$ns_second" fab0)" dev fab1
+  flood 20000  # what is needed once, for this and for pings
+  ping_all "$ns_host" 10.77.0.2 200
+  before=$(resident_kib iou)
+  lines=$(wc -l <"$work/iou.log")
+  packets=$(in_ns "$ns_second" cat /sys/class/net/fab0/statistics/rx_packets)
+  began=$(milliseconds)
+  start flood "$ns_second" "$python" -B "$e2e/stranger.py" flood "${iou_address%:*}" "${iou_address##*:}" $count $seconds
+  ping_through
+  wait_until $((4 * seconds + 20)) process_ended "${pid_of[flood]}" || fail "the flood does not end"
+  took=$(($(milliseconds) - began))
+  stop flood || fail "the stranger failed: $(cat "$work/flood.log")"
+  cat "$work/flood.log"
+  grep -q ", 0 replies" "$work/flood.log" || fail "a stranger got replies"
+  equal "packets from the unit" "$(in_ns "$ns_second" cat /sys/class/net/fab0/statistics/rx_packets)" "$packets"
+  after=$(resident_kib iou)
+  echo "resident: $before KiB before, $after KiB after; $(($(wc -l <"$work/iou.log") - lines)) lines"
+  # Two huge pages, which the kernel may have given it meanwhile: less than 50 bytes per datagram.
+  [ $((after - before)) -le 4096 ] || fail "the unit's memory grew by $((after - before)) KiB"
+  [ $(($(wc -l <"$work/iou.log") - lines)) -le $((10 * (took / 1000 + 1))) ] || fail "too many lines: $(tail -n 5 "$work/iou.log")"
+  for drop in format mac index; do
+    counts iou session.rx.drop.$drop $((count / 50)) || fail "session.rx.drop.$drop: $(counter iou session.rx.drop.$drop)"
+  done
+  equal "replies" "$(counters iou session.tx.cookie session.rx.drop.handshake)" "0 0"
 }

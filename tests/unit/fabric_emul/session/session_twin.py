@@ -72,6 +72,34 @@ class Symmetric:
         self.mix_hash(sealed)
         return sealed
 
+    def decrypt(self, sealed):
+        data = AESGCM(self.key).decrypt(nonce(self.counter), sealed, self.hash)
+        self.counter += 1
+        self.mix_hash(sealed)
+        return data
+
+
+def begin(responder):
+    return Symmetric(b"splitnic session 1" + b"\x01" + responder, responder)
+
+
+def write_initiation(state, ephemeral, static, responder, payload):
+    e = public(ephemeral)
+    state.ephemeral(e)
+    state.mix_key(agree(ephemeral, responder))
+    s = state.encrypt(public(static))
+    state.mix_key(agree(static, responder))
+    return e + s + state.encrypt(payload)
+
+
+def read_response(state, ephemeral, static, psk, noise):
+    """The payload; raises if the message is not the responder's."""
+    state.ephemeral(noise[:32])
+    state.mix_key(agree(ephemeral, noise[:32]))
+    state.mix_key(agree(static, noise[:32]))
+    state.mix_psk(psk)
+    return state.decrypt(noise[32:])
+
 
 def with_macs(message, receiver):
     return message + mac(sha(b"splitnic mac1", receiver), message)[:16] + bytes(16)
@@ -82,15 +110,10 @@ def example():
     first_ephemeral, second_ephemeral = bytes(range(65, 97)), bytes(range(97, 129))
     psk = bytes(32)
     host, unit = public(first), public(second)
-    state = Symmetric(b"splitnic session 1" + b"\x01" + unit, unit)
-
-    e = public(first_ephemeral)
-    state.ephemeral(e)
-    state.mix_key(agree(first_ephemeral, unit))
-    s = state.encrypt(host)
-    state.mix_key(agree(first, unit))
-    payload = state.encrypt((0x19A00000000).to_bytes(8, "big") + (0x1122334455667788).to_bytes(8, "big") + bytes(8))
-    initiation = with_macs(bytes.fromhex("81010000") + bytes.fromhex("0a0b0c0d") + e + s + payload, unit)
+    state = begin(unit)
+    payload = (0x19A00000000).to_bytes(8, "big") + (0x1122334455667788).to_bytes(8, "big") + bytes(8)
+    noise = write_initiation(state, first_ephemeral, first, unit, payload)
+    initiation = with_macs(bytes.fromhex("81010000" + "0a0b0c0d") + noise, unit)
 
     e = public(second_ephemeral)
     state.ephemeral(e)

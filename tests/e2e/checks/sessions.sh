@@ -1,0 +1,216 @@
+# shellcheck shell=bash
+# Keyed sessions in what happens to them: the host moves, keys are replaced under load, the path is bad or hostile.
+
+# longest_gap SINCE: without a reply in $work/pinging.log from then on, in ms.
+longest_gap() {
+  awk -v last="$1" -F '[][]' '/bytes from/ && $2 > last { if ($2 - last > gap) gap = $2 - last; last = $2 }
+    END { printf "%d", gap * 1000 }' "$work/pinging.log"
+}
+
+replies_since() { awk -v since="$1" -F '[][]' '/bytes from/ && $2 > since { count++ } END { print count + 0 }' "$work/pinging.log"; }
+has_replies_since() { [ "$(replies_since "$1")" -ge "$2" ]; }
+
+received() { in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes; }
+moved_since() { [ $(($(received) - $1)) -gt "$2" ]; }
+
+# move_to OLD NEW: the host's address on the fabric, under load. No longer than a second without a reply, and TCP flows on.
+move_to() {
+  local began roamed
+  sleep 0.3
+  roamed=$(counter iou session.roamed)
+  began=$(date +%s.%N)
+  ip -n "$ns_host" addr del "$1" dev fab0 && ip -n "$ns_host" addr add "$2" dev fab0 "${@:3}" || fail "no new address"
+  wait_until 5 has_replies_since "$began" 20 || fail "no reply after the move to $2"
+  echo "moved to $2: $(longest_gap "$began") ms without a reply"
+  [ "$(longest_gap "$began")" -le 1000 ] || fail "more than a second without a reply"
+  within "TCP flows after the move" 1000 moved_since "$(received)" 1000000
+  # Each queue moves with its next datagram.
+  counts iou session.roamed $((roamed + 1)) || fail "the unit does not count that the host has moved"
+}
+
+begin_load() {
+  serve_iperf "$ns_lan" 10.77.0.2
+  start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
+  start pinging "$ns_host" ping -D -i 0.01 10.77.0.2
+}
+
+# The connections are the same as before: nothing was set up again.
+stayed_up() {
+  running client || fail "the TCP connection did not survive"
+  equal "pairs that ended" "$(counter host host.pair.downs)$(counter host host.queue.downs)$(counter iou iou.hosts.downs)" 000
+  equal "frames lost" "$(counter host host.tx.lost)$(counter iou iou.to_host.lost)" 00
+}
+
+check_moves() {
+  keyed
+  bring_up
+  begin_load
+  move_to 10.99.0.1/24 10.99.0.3/24
+  move_to 10.99.0.3/24 10.99.0.77/24
+  stayed_up
+  ask iou peers | has "10\.99\.0\.77:" || fail "peers does not list the new address: $(ask iou peers)"
+}
+
+check_moves_ipv6() {
+  keyed
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_host" addr add fd99::1/64 dev fab0 nodad
+  ip -n "$ns_iou" addr add fd99::2/64 dev fab0 nodad
+  iou_address='[fd99::2]:7471'
+  start_iou && start_host
+  nic_up
+  begin_load
+  move_to fd99::1/64 fd99::3/64 nodad
+  stayed_up
+}
+
+session_drops() {
+  ask "$1" stats --json | "$python" -c 'import json, sys
+print(*(f"{name} {n}" for name, n in json.load(sys.stdin).items() if name.startswith("session.rx.drop.") and n))'
+}
+
+has_counted() { [ "$(counter "$1" "$2")" -gt "$3" ]; }
+has_rekeyed() { has_counted host session.rekeyed "$1" && has_counted iou session.rekeyed "$2"; }
+
+# A host that hears nothing for 400 ms gets new keys. The unit's datagrams are held up until it asks.
+rekey() {
+  local initiations keys_of_host keys_of_unit
+  initiations=$(counter host session.tx.initiation)
+  keys_of_host=$(counter host session.rekeyed) keys_of_unit=$(counter iou session.rekeyed)
+  ip -n "$ns_iou" rule add ipproto udp sport 7471 blackhole
+  wait_until 3 has_counted host session.tx.initiation "$initiations" || fail "no handshake"
+  ip -n "$ns_iou" rule del ipproto udp sport 7471 blackhole
+  wait_until 5 has_rekeyed "$keys_of_host" "$keys_of_unit" || fail "no new keys"
+}
+
+# Pings both ways and a TCP connection, none of which loses anything while keys are replaced: on request, and in the long
+# form by age, after 120 s.
+check_rekey() {
+  local round before_host before_lan
+  keyed
+  iou_options=(--queues 1) host_options=(--queues 1)
+  bring_up
+  serve_iperf "$ns_lan" 10.77.0.2
+  # So much that records are on their way at any time, and not as much as would make a queue drop pings.
+  start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush --bidir -b 300M
+  before_host=$(echo_replies "$ns_host") before_lan=$(echo_replies "$ns_lan")
+  start to_lan "$ns_host" ping -q -i 0.005 -W 2 10.77.0.2
+  start to_host "$ns_lan" ping -q -i 0.005 -W 2 10.77.0.1
+  if [ "$long" = 1 ]; then
+    sleep 125
+    has_rekeyed 0 0 || fail "no new keys after 125 s"
+  else
+    for round in 1 2 3 4 5; do
+      sleep 0.3
+      rekey
+    done
+  fi
+  sleep 0.3
+  running client || fail "the TCP connection did not survive"
+  stop client INT
+  none_lost to_lan "$ns_host" "$before_host"
+  none_lost to_host "$ns_lan" "$before_lan"
+  echo "new keys: $(counters iou session.rekeyed)"
+  equal "records dropped" "$(session_drops host)$(session_drops iou)" ""
+  equal "pairs that ended" "$(counter host host.pair.downs)$(counter iou iou.hosts.downs)" 00
+  equal "frames lost" "$(counter host host.tx.lost)$(counter iou iou.to_host.lost)" 00
+}
+
+# none_lost NAME NS BEFORE: ends the ping NAME, each of which got its reply.
+none_lost() {
+  local sent
+  stop "$1" INT 3 || true
+  sent=$(sed -n 's/ packets transmitted.*//p' "$work/$1.log")
+  [ "${sent:-0}" -gt 100 ] || fail "$1: $(cat "$work/$1.log")"
+  wait_until 3 has_replies "$2" $(($3 + sent)) || fail "$1 lost pings: $(cat "$work/$1.log")"
+  echo "$1: $sent pings, none lost"
+}
+
+# start_relay PART=PERCENT...: in the host's namespace, at 127.0.0.1:7999, towards the unit.
+start_relay() {
+  start relay "$ns_host" "$python" -B "$e2e/relay.py" 7999 "${iou_address%:*}" "${iou_address##*:}" 1 "$@"
+  wait_until 5 grep -qs ready "$work/relay.log" || fail "no relay"
+}
+
+# With one socket of the relay for each host, and one address for all: the unit sees them as a flood, and sends cookies.
+handshakes=50
+
+# agrees NUMBER: are that many hosts known to the unit by good records?
+agrees() { [ "$(counter iou session.established)" -ge "$1" ]; }
+
+# bad_path PART=PERCENT...: 50 hosts at once, each with its own key, over a path that is as bad as that.
+bad_path() {
+  local number allowed=() names=() began
+  keyed
+  topology_three || fail "the test hosts cannot be made"
+  mapfile -t names < <(seq -f h%g $handshakes)
+  make_keys unit "${names[@]}"
+  for number in "${names[@]}"; do allowed+=(--allow-key "$(public "$number")"); done
+  iou_options=(--key-file "$work/unit.key" --max-hosts 64 --queues 1 "${allowed[@]}")
+  start_iou
+  wait_until 5 test -S "$work/iou.sock" || fail "no unit"
+  start_relay "$@"
+  began=$(milliseconds)
+  for number in "${names[@]}"; do
+    start "$number" "$ns_host" "$bin/splitnic-host" --connect udp://127.0.0.1:7999 --tap "file:,$work/$number.pcap" --queues 1 \
+      --name "$number" --control "$work/$number.sock" --key-file "$work/$number.key" --peer "$(public unit)" --pool 4x2048
+  done
+  wait_until 60 agrees $handshakes || fail "$(counter iou session.established) of $handshakes handshakes"
+  echo "$handshakes of $handshakes handshakes after $(($(milliseconds) - began)) ms"
+  equal "handshakes" "$(counter iou session.established)" $handshakes
+  echo "dropped by the unit: $(session_drops iou)"
+  end_all "${names[@]}"
+  stop relay || fail "the relay failed: $(cat "$work/relay.log")"
+  tail -n 1 "$work/relay.log"
+}
+
+# end_all NAME...: all at once.
+end_all() {
+  local name pids=()
+  for name in "$@"; do
+    running "$name" || fail "$name ended unexpectedly"
+    pids+=("${pid_of[$name]}")
+  done
+  kill -TERM "${pids[@]}"
+  for name in "$@"; do
+    wait "${pid_of[$name]}" || fail "$name did not stop cleanly: $(cat "$work/$name.log")"
+    unset "pid_of[$name]"
+  done
+}
+
+check_loss() { bad_path loss=30; }
+
+check_corruption() {
+  bad_path corrupt=30
+  [ -n "$(session_drops iou)" ] || fail "nothing was dropped: nothing is shown"
+}
+
+# A man in the middle changes, repeats and returns what passes, and speaks without keys: nothing of it is accepted, and nothing
+# is lost.
+check_middle() {
+  keyed
+  topology_three || fail "the test hosts cannot be made"
+  iou_options=(--queues 1) host_options=(--queues 1)
+  start_iou
+  start_relay corrupt=2 repeat=20 reflect=10 stranger=10
+  local of_unit=$iou_address
+  iou_address=127.0.0.1:7999
+  start_host
+  nic_up
+  iou_address=$of_unit
+  ping_all "$ns_host" 10.77.0.2 200
+  ping_all "$ns_lan" 10.77.0.1 200
+  files_both_ways 1
+  local who drop
+  for who in host iou; do
+    for drop in tag replay format; do
+      counts $who session.rx.drop.$drop 1 || fail "$who: session.rx.drop.$drop: $(counter $who session.rx.drop.$drop)"
+    done
+    ask $who show --json | "$python" -c '
+import json, sys
+peers = json.load(sys.stdin)["peers"]
+assert len(peers) == 1 and peers[0]["keyed"] is True, peers' || fail "$who has another peer, or one without keys"
+    equal "what reached the link of $who" "$(counters $who link.rx.drop.crc link.rx.drop.peer)" "0 0"
+  done
+  equal "pairs that ended" "$(counter host host.pair.downs)$(counter iou iou.hosts.downs)" 00
+}
