@@ -32,6 +32,7 @@ stop_both() {
 }
 
 check_same_machine() {
+  plain
   iou_options=(--payload-crc auto) host_options=(--payload-crc auto)
   bring_up
   both_are "off (same machine)"
@@ -49,15 +50,12 @@ check_same_machine() {
 
 # The tag of each datagram covers every byte; the stricter end decides here too.
 check_keyed() {
-  make_keys host unit
-  lab=()
-  iou_options=(--key-file "$work/unit.key" --allow-key "$(public host)")
-  host_options=(--key-file "$work/host.key" --peer "$(public unit)")
+  iou_options=(--payload-crc auto) host_options=(--payload-crc auto)
   bring_up
   both_are "off (sealed)"
   traffic
   stop host TERM
-  host_options+=(--payload-crc on)
+  host_options=(--payload-crc on)
   start_host
   nic_up
   both_are on
@@ -66,6 +64,7 @@ check_keyed() {
 
 # The stricter end decides, whichever it is; the other mode comes with the next start.
 check_one_end_on() {
+  plain
   iou_options=(--payload-crc auto) host_options=(--payload-crc on)
   bring_up
   both_are on
@@ -85,6 +84,7 @@ check_one_end_on() {
 
 # The unit's interface is a bridge, which may have a wire among its ports.
 check_other_interface() {
+  plain
   iou_options=(--payload-crc auto) host_options=(--payload-crc auto)
   topology_three || fail "the test hosts cannot be made"
   ip -n "$ns_iou" link add fabbr type bridge &&
@@ -114,6 +114,7 @@ start_host_elsewhere() { # OPTION...
 }
 
 check_other_machine() {
+  plain
   iou_options=(--payload-crc auto) host_options=(--payload-crc auto)
   bring_up
   both_are "off (same machine)"
