@@ -283,7 +283,7 @@ bool Host::is_drained() const {
 
 void Host::stop(base::Time now) {
   if (pair_ != nullptr) {
-    nic_.on_pair_down();
+    nic_.on_pair_down(now);
     end_pair(now);
   }
   link_ = nullptr;
@@ -310,7 +310,7 @@ void Host::on_link_up(fabric::Link& link) {
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
   base::log_warn(follower_.label() + "the I/O unit " + link.peer_name() +
                  " is gone: " + std::string(why));
-  nic_.on_link_lost();
+  nic_.on_link_lost(now_);
   if (follower_.is_additional() && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));
 }
 
@@ -354,7 +354,7 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   if (why != last_end_)
     base::log_warn(follower_.label() + "the connection to the I/O unit ended: " + why);
   last_end_ = why;
-  nic_.on_pair_down();
+  nic_.on_pair_down(now_);
   queues_ = pair_->possible();
   pair_failed_ = true;
 }

@@ -45,7 +45,7 @@ void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
   pump(now);
 }
 
-void NicConfig::on_pair_down() {
+void NicConfig::on_pair_down(base::Time now) {
   pair_ = nullptr;
   ++epoch_;
   slot_ = Slot::kFree;
@@ -53,7 +53,7 @@ void NicConfig::on_pair_down() {
   is_follow_due_ = false;
   sync_.phase = SyncPhase::kDisconnected;
   sync_.lan_link = false;
-  apply_carrier();
+  lose_carrier(now);
 }
 
 void NicConfig::on_tap_state(base::Time now) {
@@ -80,7 +80,8 @@ void NicConfig::pump(base::Time now) {
   if (const SyncStep* step = next_step(sync_, now); step != nullptr) return send(*step, now);
   if (sync_.phase != SyncPhase::kSync) return;
   sync_.phase = SyncPhase::kConfigured;
-  apply_carrier();
+  is_follow_due_ = true;
+  follow(now);
 }
 
 void NicConfig::send(const SyncStep& step, base::Time now) {
@@ -121,7 +122,18 @@ void NicConfig::follow(base::Time now) {
   is_follow_due_ = false;
   const bool is_carrier_news = is_carrier_wanted() != has_carrier_;
   if (is_carrier_news) apply_carrier();
-  if (follow_mtu() || is_carrier_news) follow_at_ = now + kFollowInterval;
+  if (follow_mtu() || is_carrier_news) count_change(now);
+}
+
+// A loss that came too early makes the next change wait twice as long.
+void NicConfig::count_change(base::Time now) {
+  follow_at_ = std::max(follow_at_, now) + kFollowInterval;
+}
+
+void NicConfig::lose_carrier(base::Time now) {
+  if (!has_carrier_ || is_carrier_wanted()) return;
+  apply_carrier();
+  count_change(now);
 }
 
 void NicConfig::apply_carrier() {
@@ -161,15 +173,15 @@ base::Time NicConfig::deadline() const {
   return std::min(follow_at, sync_.deadline());
 }
 
-void NicConfig::on_link_lost() {
+void NicConfig::on_link_lost(base::Time now) {
   is_link_lost_ = true;
-  apply_carrier();
+  lose_carrier(now);
 }
 
 void NicConfig::on_link_back() {
   if (!is_link_lost_) return;
   is_link_lost_ = false;
-  apply_carrier();
+  is_follow_due_ = true;
 }
 
 CfgReply NicConfig::on_event(const messaging::CfgRequest& request, base::Time now) {

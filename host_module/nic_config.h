@@ -2,8 +2,9 @@
 // user of the host sets (MAC, MTU, promiscuous, up and down) is sent as CfgUtil requests, in the
 // order of nic_sync.h; what the I/O unit reports (link, MTU) is put on the interface. Each new
 // connection begins with INIT_NIC and GET_STATE; all settings follow if the digest differs, else
-// none. A unit cannot change the interface more often than once in kFollowInterval: the newest
-// state counts [M-20]. Thread: the data thread.
+// none. A unit changes the interface once in kFollowInterval on average: a lost carrier shows at
+// once, and all else waits until that is due; the newest state counts [M-20]. Thread: the data
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,10 @@ class NicConfig {
   NicConfig(lan::FramePort& tap, Settings settings);
 
   void on_pair_up(messaging::ChannelPair& pair, base::Time now);
-  void on_pair_down();
-  // The fabric's link is lost for now: the carrier goes off until it is back. The connection stays,
-  // so no EVENT follows.
-  void on_link_lost();
+  void on_pair_down(base::Time now);
+  // The fabric's link is lost for now: the carrier goes off at once, and on again by pump() when it
+  // is back. The connection stays, so no EVENT follows.
+  void on_link_lost(base::Time now);
   void on_link_back();
   // The interface changed (netlink) or may have.
   void on_tap_state(base::Time now);
@@ -79,6 +80,8 @@ class NicConfig {
   void follow(base::Time now);
   bool is_carrier_wanted() const { return configured() && sync_.lan_link && !is_link_lost_; }
   void apply_carrier();
+  void lose_carrier(base::Time now);
+  void count_change(base::Time now);
   bool follow_mtu();
   void take_lan_mtu(std::uint32_t mtu);
 

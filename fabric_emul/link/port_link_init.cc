@@ -160,10 +160,14 @@ void PortLink::on_bye(base::Time now, const Init& init) {
   if (init.instance != peer_instance() || init.peer_instance != local_instance()) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
-  if (up())
+  if (up()) {
     take_down(now, LinkEvent::kEnded, "the peer stopped");
-  else
+    // A peer that ends the link whenever it is up gets no HELLO at once. [M-20]
+    handshake_.restart(now + context_.config.hello_min, context_.config.hello_min);
+    context_.call_at(deadline());
+  } else {
     handshake_.apply(LinkEvent::kEnded);
+  }
   handshake_.on_bye();
 }
 

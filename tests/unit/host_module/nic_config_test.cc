@@ -253,7 +253,7 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_the_pair_is_not_up) {
     EXPECT_NE(nic_.deadline(), base::kNever);
     harness_.host().pair->begin_close();
     EXPECT_EQ(nic_.deadline(), base::kNever) << "it is not notified yet";
-    nic_.on_pair_down();
+    nic_.on_pair_down(harness_.clock.now());
     EXPECT_EQ(nic_.deadline(), base::kNever);
   }
 }
@@ -372,6 +372,44 @@ TEST_F(NicConfigTest, M_20_the_carrier_follows_ten_times_per_second) {
   EXPECT_LE(tap_.carrier_calls - carriers, 12U);
   run_pumped(NicConfig::kFollowInterval);
   EXPECT_FALSE(tap_.carrier);
+}
+
+// A hostile unit ends the link and completes the next handshake at once.
+TEST_F(NicConfigTest, M_20_a_link_that_flaps_moves_the_carrier_ten_times_per_second) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t carriers = tap_.carrier_calls;
+  for (int i = 0; i < 1000; ++i) {
+    nic_.on_link_lost(harness_.clock.now());
+    nic_.on_link_back();
+    run_pumped(1ms);
+  }
+  EXPECT_LE(tap_.carrier_calls - carriers, 12U);
+  EXPECT_GE(tap_.carrier_calls - carriers, 8U);
+  run_pumped(2 * NicConfig::kFollowInterval);
+  EXPECT_TRUE(tap_.carrier);
+  run_pumped(1s);
+  nic_.on_link_lost(harness_.clock.now());
+  EXPECT_FALSE(tap_.carrier) << "a loss shows at once";
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+  nic_.on_link_back();
+  EXPECT_LE(nic_.deadline(), harness_.clock.now() + 2 * NicConfig::kFollowInterval);
+}
+
+TEST_F(NicConfigTest, M_20_a_connection_that_ends_all_the_time_moves_the_carrier_as_seldom) {
+  configure();
+  run_pumped(1s);
+  const base::Time begin = harness_.clock.now();
+  const std::uint64_t carriers = tap_.carrier_calls;
+  for (int i = 0; i < 50; ++i) {
+    nic_.on_pair_down(harness_.clock.now());
+    configure();
+    run_pumped(10ms);
+  }
+  const auto intervals = (harness_.clock.now() - begin) / NicConfig::kFollowInterval;
+  EXPECT_LE(tap_.carrier_calls - carriers, static_cast<std::uint64_t>(intervals) + 3);
+  run_pumped(1s);
+  EXPECT_TRUE(tap_.carrier);
 }
 
 TEST_F(NicConfigTest, M_20_an_mtu_below_576_is_ignored_and_one_below_1280_is_logged) {

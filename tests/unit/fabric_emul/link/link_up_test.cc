@@ -307,6 +307,19 @@ TEST(LinkUpTest, bye_takes_the_link_down_at_once_and_cannot_be_forged) {
   EXPECT_EQ(w.a->watch.events.size(), 2U);
 }
 
+// The listener is hostile: it ends the link as often as it comes up.
+TEST(LinkUpTest, M_20_a_client_whose_peer_sends_bye_all_the_time_comes_up_ten_times_per_second) {
+  World w;
+  w.connect();
+  const base::Time begin = w.clock.now();
+  while (w.clock.now() < begin + 1s) {
+    w.a->port.send_bye(w.clock.now());
+    w.run(1ms);
+  }
+  EXPECT_LE(w.b->count(LinkCounter::kDown), 11U);
+  EXPECT_GE(w.b->count(LinkCounter::kDown), 8U);
+}
+
 TEST(LinkUpTest, a_peer_that_sent_bye_makes_room_at_once) {
   PortConfig listener = config_of(0xA, 100, true);
   listener.links_max = 1;
