@@ -84,11 +84,27 @@ bool is_trusted(Stream::socket& socket) {
   return peer.uid == 0 || peer.uid == ::geteuid();
 }
 
+// Clients that are not trusted may use these; all others change something for the users.
+bool only_looks(Command command) {
+  switch (command) {
+    case Command::kShow:
+    case Command::kStats:
+    case Command::kPing:
+    case Command::kPeers:
+      return true;
+    case Command::kSet:
+    case Command::kReload:
+    case Command::kEvict:
+      return false;
+  }
+  return false;
+}
+
 // A connection of a client: length, request, reply, and the next request.
 class ServedClient : public std::enable_shared_from_this<ServedClient> {
  public:
   ServedClient(Stream::socket socket, std::weak_ptr<ClientOwner> owner)
-      : socket_(std::move(socket)), may_set_(is_trusted(socket_)), owner_(std::move(owner)) {}
+      : socket_(std::move(socket)), is_trusted_(is_trusted(socket_)), owner_(std::move(owner)) {}
 
   void read_length() {
     in_.resize(kLengthBytes);
@@ -129,9 +145,10 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   void on_body() {
     auto request = decode_request(in_);
     if (!request) return send({ReplyStatus::kBadRequest, "the request is malformed"}, true);
-    if (request->command == Command::kSet && !may_set_) {
+    if (!is_trusted_ && !only_looks(request->command)) {
       return send(
-          {ReplyStatus::kRefused, "not permitted: only root and the user of the program set"},
+          {ReplyStatus::kRefused,
+           "not permitted: only root and the user of the program may set, evict and reload"},
           false);
     }
     if (const auto owner = owner_.lock()) {
@@ -140,7 +157,7 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   }
 
   Stream::socket socket_;
-  const bool may_set_;
+  const bool is_trusted_;
   std::weak_ptr<ClientOwner> owner_;
   std::string in_;
   std::string out_;

@@ -128,6 +128,12 @@ check_group() {
   "${member[@]}" "${ask[@]}" set mtu 1400 --control "$work/host.sock" 2>"$work/set.err" && fail "a member of the group may set"
   grep -q "not permitted" "$work/set.err" || fail "not reported: $(cat "$work/set.err")"
   "${nobody[@]}" "${ask[@]}" show --control "$work/host.sock" >/dev/null 2>&1 && fail "anybody can look"
+  local command
+  for command in "evict hosta" reload; do
+    # shellcheck disable=SC2086
+    "${member[@]}" "${ask[@]}" $command --control "$work/host.sock" 2>"$work/set.err" && fail "a member of the group may $command"
+    grep -q "not permitted" "$work/set.err" || fail "$command: not reported: $(cat "$work/set.err")"
+  done
   equal "the MTU" "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" 1500
   ask host set mtu 1400 || fail "root may not set"
 }
