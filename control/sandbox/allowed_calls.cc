@@ -1,6 +1,7 @@
 #include "control/sandbox/allowed_calls.h"
 
 #include <linux/if_tun.h>
+#include <linux/netlink.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -34,17 +35,20 @@ AllowedCall ioctl_call() {
              FIONBIO}}}};
 }
 
+// To netlink only: whatever its length is by then, no packet socket moves to another interface.
+AllowedCall bind_call() { return {SYS_bind, {{2, kWhole, {sizeof(sockaddr_nl)}}}}; }
+
 AllowedCall not_executable(long number) { return {number, {{2, PROT_EXEC, {0}}}}; }
 
 }  // namespace
 
 std::vector<AllowedCall> allowed_calls(bool opens_files, bool accepts_shm) {
-  std::vector<AllowedCall> out = {socket_call(), ioctl_call(), not_executable(SYS_mmap),
-                                  not_executable(SYS_mprotect)};
+  std::vector<AllowedCall> out = {socket_call(), bind_call(), ioctl_call(),
+                                  not_executable(SYS_mmap), not_executable(SYS_mprotect)};
   // Frames and datagrams, the control socket, netlink, the log.
   add(out, {SYS_read, SYS_write, SYS_recvmsg, SYS_recvfrom, SYS_sendmsg, SYS_sendmmsg, SYS_sendto,
-            SYS_connect, SYS_bind, SYS_getsockname, SYS_getsockopt, SYS_setsockopt, SYS_accept,
-            SYS_fcntl, SYS_close, SYS_newfstatat, SYS_lseek, SYS_ftruncate});
+            SYS_connect, SYS_getsockname, SYS_getsockopt, SYS_setsockopt, SYS_accept, SYS_fcntl,
+            SYS_close, SYS_newfstatat, SYS_lseek, SYS_ftruncate});
   // Waiting.
   add(out, {SYS_ppoll, SYS_epoll_ctl, SYS_timerfd_settime, SYS_sched_yield, SYS_clock_gettime});
   // Memory, locks, signals, identity, the end of threads.

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <linux/audit.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <cstring>
@@ -127,6 +130,9 @@ TEST(AllowedCallsTest, M_9_S_61_what_breaks_out_of_a_process_is_refused) {
     EXPECT_EQ(verdict(SYS_socket, {AF_INET, SOCK_DGRAM | SOCK_CLOEXEC}), SECCOMP_RET_ALLOW);
     EXPECT_EQ(verdict(SYS_socket, {AF_PACKET, SOCK_RAW}), SECCOMP_RET_TRAP);
     EXPECT_EQ(verdict(SYS_socket, {AF_INET, SOCK_STREAM}), SECCOMP_RET_TRAP) << "no TCP";
+    EXPECT_EQ(verdict(SYS_bind, {3, 0, sizeof(sockaddr_nl)}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(verdict(SYS_bind, {3, 0, sizeof(sockaddr_ll)}), SECCOMP_RET_TRAP) << "no other LAN";
+    EXPECT_EQ(verdict(SYS_bind, {3, 0, sizeof(sockaddr_in)}), SECCOMP_RET_TRAP);
     EXPECT_EQ(verdict(SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE}), SECCOMP_RET_ALLOW);
     EXPECT_EQ(verdict(SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC}), SECCOMP_RET_TRAP);
     EXPECT_EQ(verdict(SYS_mprotect, {0, 4096, PROT_READ | PROT_EXEC}), SECCOMP_RET_TRAP);
