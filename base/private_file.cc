@@ -28,4 +28,6 @@ Result<UniqueFd> create_private_file(const std::string& path) {
   return fd;
 }
 
+bool is_trusted_owner(std::uint32_t user) { return user == 0 || user == ::geteuid(); }
+
 }  // namespace splitnic::base

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/private_file.h"
 #include "base/unique_fd.h"
 #include "control/toml.h"
 #include "iou_module/host_entry_parser.h"
@@ -28,6 +29,9 @@ base::Result<std::string> read_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return base::Error("not a regular file");
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return base::Error("others than its owner may write to it: chmod go-w");
+  }
+  if (!base::is_trusted_owner(status.st_uid)) {
+    return base::Error("it belongs to another user: chown it to root or the user of this program");
   }
   std::string text(kHostsFileBytesMax + 1, '\0');
   std::size_t bytes = 0;

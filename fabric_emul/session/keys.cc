@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/private_file.h"
 #include "base/unique_fd.h"
 
 namespace splitnic::fabric::session {
@@ -94,6 +95,9 @@ base::Result<Secret> read_key_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return in_file(path, "is not a regular file");
   if ((status.st_mode & kOthers) != 0) {
     return in_file(path, "is open to group or others: chmod 600 it");
+  }
+  if (!base::is_trusted_owner(status.st_uid)) {
+    return in_file(path, "belongs to another user: chown it to root or the user of this program");
   }
   std::array<char, kTextBytes + 3> text{};  // with a line end, and one byte too many
   const ssize_t got = ::read(fd.get(), text.data(), text.size());

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "fabric_emul/session/keys.h"
 #include "iou_module/host_rights_text.h"
+#include "tests/support/child.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::iou {
@@ -303,6 +305,17 @@ TEST_F(HostsFileOnDiskTest, only_its_owner_may_write_to_it) {
   for (const mode_t mode : {0620U, 0602U, 0666U}) {
     EXPECT_THAT(error_at(path_of("[hosts]\n", mode)), HasSubstr("chmod go-w")) << mode;
   }
+}
+
+TEST_F(HostsFileOnDiskTest, M_9_its_owner_is_root_or_the_user_of_the_program) {
+  const std::string path = path_of("[hosts.a]\nuid = 1\n", 0644);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 0), 0) << "this test is for root";
+  EXPECT_THAT(error_at(path), HasSubstr("belongs to another user"));
+  EXPECT_EQ(support::in_child([&] {
+              if (::seteuid(65534) != 0 || ::chmod(path.c_str(), 0644) != 0) return 1;
+              return error_at(path) == "none" ? 0 : 2;
+            }),
+            0);
 }
 
 TEST_F(HostsFileOnDiskTest, what_is_no_file_is_refused) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -94,6 +95,12 @@ TEST_F(KeyFileTest, files_open_to_others_are_refused) {
     EXPECT_NE(error_of(write(kText, 0600 | bit)).find("group or others"), std::string::npos) << bit;
   }
   EXPECT_EQ(error_of(write(kText, 0400)), "");
+}
+
+TEST_F(KeyFileTest, M_9_files_of_other_users_are_refused) {
+  const std::string path = write(kText);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 0), 0) << "this test is for root";
+  EXPECT_NE(error_of(path).find("belongs to another user"), std::string::npos);
 }
 
 TEST_F(KeyFileTest, files_that_are_not_regular_are_refused) {
