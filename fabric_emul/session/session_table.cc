@@ -36,7 +36,9 @@ base::Status SessionTable::allow(const PeerConfig& peer) {
 void SessionTable::disallow(const PublicKey& key) {
   const auto found = peers_.find(key);
   if (found == peers_.end()) return;
-  by_address_.erase(found->second->address());
+  const Peer* const peer = found->second.get();
+  by_address_.erase(peer->address());
+  std::erase_if(by_endpoint_, [&](const auto& entry) { return entry.second == peer; });
   last_ = nullptr;
   peers_.erase(found);
 }

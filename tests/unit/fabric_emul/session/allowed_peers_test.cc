@@ -34,6 +34,23 @@ TEST(AllowedPeersTest, S_56_a_key_that_is_gone_gets_nothing_until_it_is_allowed_
   EXPECT_FALSE(world.unit->received.empty());
 }
 
+// Under load an address of a peer gets a key agreement without a cookie. Not that of a former one.
+TEST(AllowedPeersTest, S_56_the_address_of_a_key_that_is_gone_is_a_strangers) {
+  KeyedWorld world;
+  world.common.cookies_below = world.common.agreements_burst + 1;  // under load all the time
+  world.start();
+  world.connect();
+  ASSERT_TRUE(world.is_up());
+  world.step(10s);
+  world.unit->keyed.disallow(public_key_of(world.host_secret));
+  const std::uint64_t cookies = world.unit->count(SessionCounter::kTxCookie);
+  world.make_host();
+  world.send_up(KeyedWorld::payload(88, 1));
+  world.unit->receive();
+  EXPECT_EQ(world.unit->count(SessionCounter::kTxCookie), cookies + 1);
+  EXPECT_EQ(world.unit->count(SessionCounter::kRxDropUnknownKey), 0U);
+}
+
 TEST(AllowedPeersTest, S_56_a_session_that_is_ended_needs_another_handshake) {
   KeyedWorld world;
   world.start();
