@@ -31,6 +31,7 @@ class IouDaemon final : public control::Daemon {
   control::Worker& worker(std::size_t queue) override { return *workers_[queue]; }
   base::Status open() override;
   control::sandbox::Needs needs() const override;
+  static void add_folders_of(const std::string& path, control::sandbox::Needs& to);
   bool changes_interfaces() const;
   control::ReloadHandler reload_handler() override {
     return [this](const control::ReplyFunction& reply) { hosts_.reload(reply); };
@@ -80,11 +81,23 @@ control::sandbox::Needs IouDaemon::needs() const {
   if (needs.accepts_shm) {
     needs.folders.push_back({control::shm_folder(), control::sandbox::FileRight::kRemove});
   }
-  if (!options_.hosts_path.empty()) {
-    const std::string folder = std::filesystem::path(options_.hosts_path).parent_path();
-    needs.folders.push_back({folder.empty() ? "." : folder, control::sandbox::FileRight::kRead});
-  }
+  if (!options_.hosts_path.empty()) add_folders_of(options_.hosts_path, needs);
   return needs;
+}
+
+// A file that replaces the present one is another inode, so the right is one of its folder. The
+// kernel looks at the folder of the file itself, but a symbolic link may point elsewhere later,
+// mostly below its own folder.
+void IouDaemon::add_folders_of(const std::string& path, control::sandbox::Needs& to) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::absolute(path, error);
+  const auto add = [&](const std::filesystem::path& folder) {
+    to.folders.push_back({folder.string(), control::sandbox::FileRight::kRead});
+  };
+  add(file.parent_path());
+  if (std::filesystem::is_symlink(file, error)) {
+    add(std::filesystem::weakly_canonical(file, error).parent_path());
+  }
 }
 
 // The send buffer of a NIC shrinks and grows with the number of its hosts (LanNic::share_output()).

@@ -111,6 +111,28 @@ check_reload() {
 
 check_reload_two_queues() { check_reload 2; }
 
+# The file is a symbolic link, as management of configurations makes it.
+check_reload_symlink() {
+  topology_three || fail "the test hosts cannot be made"
+  make_keys unit office lab
+  hosts_are office
+  mkdir "$work/cfg" "$work/real"
+  mv "$work/hosts.toml" "$work/real/hosts.toml"
+  ln -s ../real/hosts.toml "$work/cfg/hosts.toml"
+  lab=()
+  start_iou --key-file "$work/unit.key" --hosts "$work/cfg/hosts.toml"
+  wait_until 5 ask iou peers >/dev/null || fail "the unit does not start"
+  hosts_are office lab
+  mv "$work/hosts.toml" "$work/real/hosts.toml"
+  equal "the reply" "$(reload)" "2 hosts: 1 added, 0 removed, 0 changed"
+  # Another file takes its place, below the folder of the link.
+  mkdir "$work/cfg/new"
+  hosts_are office
+  mv "$work/hosts.toml" "$work/cfg/new/hosts.toml"
+  ln -sf new/hosts.toml "$work/cfg/hosts.toml"
+  equal "the reply" "$(reload)" "1 host: 0 added, 1 removed, 0 changed"
+}
+
 check_peers() {
   extra[office]=$'memory = "32M"\nmacs = ["02:00:00:00:00:10"]'
   bring_up_keyed
