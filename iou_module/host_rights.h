@@ -28,7 +28,8 @@ struct HostRights {
   // How many other unicast addresses it may have at once, its MAC included. The LAN and other hosts
   // must not use them.
   std::uint32_t mac_count = 4;
-  // VLANs that its frames may be of, in both directions. Absent: all.
+  // VLANs that its frames may be of, in both directions. Absent: the pvid alone, and without one
+  // all.
   std::optional<VlanSet> vlans{};
   // The access VLAN that it cannot change. Absent: it may set one of its VLANs; 0: none.
   std::optional<std::uint16_t> pvid{};

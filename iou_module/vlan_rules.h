@@ -48,11 +48,14 @@ class VlanRules {
 
 // The VLANs that the rights of a host give it. A frame of a restricted host has one tag 0x8100 at
 // most, in both directions: behind a second tag, or one of another kind, is a VLAN that a switch
-// may take for the frame's.
+// may take for the frame's. With an access VLAN and no list that VLAN is the only one.
 class VlanLimit {
  public:
+  // REQUIRES a PVID of at most VlanRules::kIdMax.
   explicit VlanLimit(const HostRights& rights) : vlans_(rights.vlans), pvid_(rights.pvid) {
-    if (vlans_ && pvid_ && *pvid_ <= VlanRules::kIdMax) vlans_->set(*pvid_);
+    if (pvid_.value_or(0) == 0) return;
+    if (!vlans_) vlans_.emplace();
+    vlans_->set(*pvid_);
   }
 
   bool is_restricted() const { return vlans_.has_value(); }

@@ -319,7 +319,21 @@ TEST_F(RightsTest, M_4_a_pvid_of_the_rights_is_there_from_the_start_and_stays) {
   EXPECT_EQ(host.got, std::vector<Frame>{frame_of(mac_number(1), kGateway, 2, 0, 96)});
 }
 
-TEST_F(RightsTest, a_host_uses_the_nics_and_queues_of_its_rights) {
+// Without a list of VLANs, the access VLAN is the only one.
+TEST_F(RightsTest, M_4_a_pvid_alone_is_an_access_port) {
+  source.rights[1].pvid = 7;
+  attach_both();
+  EXPECT_TRUE(sends(host, frame_of(kGateway, mac_number(1), 1)));
+  EXPECT_FALSE(sends(host, frame_of(kGateway, mac_number(1), 2, 8)));
+  EXPECT_EQ(harness.count("iou.from_host.drop.vlan"), 1U);
+  for (const std::uint16_t vlan : std::to_array<std::uint16_t>({0, 7, 8})) {
+    harness.lan().queue(frame_of(mac_number(1), kGateway, 10U + vlan, vlan, 100));
+  }
+  harness.run(5ms);
+  EXPECT_EQ(host.got, std::vector<Frame>{frame_of(mac_number(1), kGateway, 17, 0, 96)});
+}
+
+TEST_F(RightsTest, a_host_uses_the_nics_of_its_rights) {
   source.rights[1].nics = {1};
   ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
   host.connect();

@@ -175,9 +175,22 @@ TEST(VlanLimitTest, M_4_a_pvid_of_the_rights_is_the_only_one) {
   EXPECT_FALSE(limit.may_set_pvid(5));
   EXPECT_FALSE(limit.may_set_pvid(0));
   EXPECT_FALSE(limit_of({5}, 0).may_set_pvid(5)) << "none";
+  EXPECT_FALSE(limit_of({5}, 0).may_use(0)) << "none is not VLAN 0";
+  EXPECT_FALSE(limit_of({5}, 0).passes(plain(), 0));
+  EXPECT_TRUE(limit_of({0, 5}, 0).passes(plain(), 0));
   EXPECT_TRUE(limit_of({5}).may_set_pvid(5));
   EXPECT_TRUE(limit_of({5}).may_set_pvid(0));
   EXPECT_FALSE(limit_of({5}).may_set_pvid(6));
+}
+
+TEST(VlanLimitTest, M_4_a_pvid_alone_is_the_only_vlan) {
+  const VlanLimit limit{HostRights{.pvid = 7}};
+  EXPECT_TRUE(limit.is_restricted());
+  EXPECT_TRUE(limit.passes(plain(), 7));
+  EXPECT_TRUE(limit.passes(tagged(7), 0));
+  EXPECT_FALSE(limit.passes(tagged(8), 0));
+  EXPECT_FALSE(limit.passes(plain(), 0));
+  EXPECT_FALSE(VlanLimit{HostRights{.pvid = 0}}.is_restricted()) << "no access VLAN";
 }
 
 }  // namespace
