@@ -121,7 +121,16 @@ std::optional<std::string> Iou::not_permitted(const fabric::Link& link, std::uin
 }
 
 void Iou::update_rights(base::Time now) {
-  for (const auto& nic : nics_) nic->update_rights(now);
+  for (const auto& nic : nics_) {
+    nic->update_rights(now);
+    for (const auto& host : nic->hosts()) {
+      if (host->has_ended()) continue;
+      const auto why = not_permitted(host->link(), static_cast<std::uint32_t>(nic->number()));
+      if (!why) continue;
+      report_disconnect(*host, *why);
+      nic->end(*host, now);
+    }
+  }
 }
 
 std::string Iou::unknown_nic_text(std::uint32_t requested) const {
@@ -196,16 +205,20 @@ std::size_t Iou::disconnect(const std::function<bool(const AttachedHost& host)>&
   end_hosts([&](const AttachedHost& host) {
     if (!which(host)) return false;
     ++count;
-    if (config_.queue == 0) base::log_info("host " + host.name() + " disconnected: " + why);
-    if (host.is_up()) {
-      counters_.add(config_.queue > 0 ? IouCounter::kQueuesDown : IouCounter::kHostsDown);
-    }
+    report_disconnect(host, why);
     return true;
   });
   return count;
 }
 
 fabric::MgmtReject Iou::refuse(IouCounter counter, std::string why, fabric::Mgmt& reply) {
+void Iou::report_disconnect(const AttachedHost& host, const std::string& why) {
+  if (config_.queue == 0) base::log_info("host " + host.name() + " disconnected: " + why);
+  if (host.is_up()) {
+    counters_.add(config_.queue > 0 ? IouCounter::kQueuesDown : IouCounter::kHostsDown);
+  }
+}
+
   counters_.add(counter);
   refusal_ = std::move(why);
   reply.private_data = base::as_bytes(refusal_);

@@ -106,8 +106,9 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   void on_lan_address(std::size_t nic, const lan::MacAddress& mac, base::Time now) {
     nics_[nic]->on_lan_address(mac, now);
   }
-  // The source of rights has others now: they apply to the hosts that are attached, too. Between
-  // iterations.
+  void on_group(const GroupNews& news, base::Time now) { nics_[news.nic]->on_group(news, now); }
+  // The source of rights has others now: they apply to the hosts that are attached, too, and end
+  // those that may not use their NIC or this queue any more. Between iterations.
   void update_rights(base::Time now);
 
   // Disconnects the hosts that `which` selects, and logs why. Returns their number. They hear of it
@@ -153,6 +154,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   template <class Which>
   void end_hosts(Which&& which);
   void end_hosts_of_narrowed_links();
+  void report_disconnect(const AttachedHost& host, const std::string& why);
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);
   // LanNicOwner
   void on_host_up(LanNic& nic, AttachedHost& host) override;

@@ -166,6 +166,27 @@ assert office["rights"] == "macs=1 memory=32M" and lab["rights"] == "default", (
   wait_up host2
 }
 
+# A right that a reload takes away is lost at once: frames of lab do not reach office any more.
+check_withdrawn() {
+  extra[office]="sniff = true"
+  bring_up_keyed
+  ip -n "$ns_host" link set nic0 promisc on
+  of_office() { counter iou host.office.iou.to_host.frames; }
+  hears_lab() {
+    local before
+    before=$(of_office)
+    in_ns "$ns_second" ping -q -c 40 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "ping"
+    [ "$(of_office)" -gt $((before + 30)) ]
+  }
+  wait_until 5 hears_lab || fail "office does not receive the frames of others"
+  extra[office]=
+  hosts_are office lab
+  reload
+  wait_until 5 counts iou iou.from_host.refused_promiscuous 1 || fail "it has not requested its settings again"
+  hears_lab && fail "office receives the frames of others"
+  is_up host || wait_up host
+}
+
 check_evict() {
   bring_up_keyed
   local got=0 handshakes

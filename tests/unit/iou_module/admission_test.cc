@@ -54,7 +54,7 @@ class AdmissionTest : public testing::Test {
                       [this](const fabric::Link& link, const HostRights& rights) {
                         new_rights.emplace_back(link.peer_name(), rights);
                       }};
-  UnitHarness harness{HarnessConfig{.admission = &admission}};
+  UnitHarness harness{HarnessConfig{.admission = &admission, .rights = &admission}};
   TestHost& first;
   TestHost& second;
 };
@@ -115,6 +115,25 @@ TEST_F(AdmissionTest, a_change_of_rights_is_handed_on_and_ends_nothing) {
   EXPECT_TRUE(first.up());
   EXPECT_TRUE(second.up());
   EXPECT_EQ(row("head-office").rights, "macs=1 sniff");
+}
+
+TEST_F(AdmissionTest, H_2_rights_that_a_reload_takes_away_end_at_once) {
+  HostEntry sniffer = entry(1, "office", 1);
+  sniffer.rights.may_sniff = true;
+  replace({sniffer, entry(2, "lab")});
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  ASSERT_TRUE(harness.attach(second, mac_number(2)));
+  ASSERT_EQ(harness.filter(first, {}, true).status, CfgStatus::kOk);
+  ASSERT_TRUE(second.push(frame_of(kPeer, mac_number(2), 1)));
+  ASSERT_TRUE(harness.run_until([&] { return first.got.size() == 1; }));
+  replace({entry(1, "office", 1), entry(2, "lab")});
+  EXPECT_FALSE(first.up()) << "it has to find out";
+  ASSERT_TRUE(second.push(frame_of(kPeer, mac_number(2), 2)));
+  harness.run(5ms);
+  EXPECT_EQ(first.got.size(), 1U);
+  harness.run(Iou::kAttachInterval);
+  ASSERT_TRUE(harness.connect(first));
+  EXPECT_EQ(harness.filter(first, {}, true).status, CfgStatus::kNotPermitted);
 }
 
 TEST_F(AdmissionTest, an_evicted_host_may_come_back) {

@@ -344,3 +344,28 @@ TEST_F(RightsTest, a_host_uses_the_nics_of_its_rights) {
 
 }  // namespace
 }  // namespace splitnic::iou::harness::rights_test
+TEST_F(RightsTest, H_1_a_nic_that_is_withdrawn_is_lost_at_once) {
+  source.rights[1].nics = {0, 1};
+  attach_both();
+  source.rights[1].nics = {1};
+  harness.unit->update_rights(harness.clock.now());
+  ASSERT_TRUE(harness.run_until([&] { return !host.up(); }, 5ms));
+  EXPECT_TRUE(other.up());
+  harness.run(Iou::kAttachInterval);
+  EXPECT_FALSE(harness.connect(host));
+  EXPECT_NE(host.refusal.find("may not use NIC 0"), std::string::npos) << host.refusal;
+}
+
+TEST_F(RightsTest, a_host_has_the_queues_of_its_rights) {
+  UnitHarness second{{.queue = 1, .rights = &source}};
+  TestHost& there = second.add_host();
+  ASSERT_TRUE(second.attach(there, mac_number(1)));
+  source.rights[1].queues_max = 1;
+  second.unit->update_rights(second.clock.now());
+  ASSERT_TRUE(second.run_until([&] { return !there.up(); }, 5ms));
+  second.run(Iou::kAttachInterval);
+  EXPECT_FALSE(second.connect(there));
+  EXPECT_NE(there.refusal.find("may have 1 queues"), std::string::npos) << there.refusal;
+  EXPECT_TRUE(harness.attach(host, mac_number(1))) << "at queue 0";
+}
+
