@@ -19,6 +19,20 @@ class TokenBucket {
         tokens_(burst_) {}
 
   bool is_limited() const { return rate_ > 0; }
+  // Another rate and burst. What is taken stays taken, unless there was no limit.
+  void set_rate(std::uint64_t rate, std::uint64_t burst) {
+    const bool was_limited = is_limited();
+    const double tokens = tokens_;
+    const Time last = last_;
+    *this = TokenBucket(rate, burst);
+    if (was_limited) tokens_ = std::min(tokens, burst_);
+    last_ = last;
+  }
+  // Returns whether all that was taken has flowed back.
+  bool is_full(Time now) const {
+    const std::chrono::duration<double> passed = now - last_;
+    return !is_limited() || tokens_ + passed.count() * rate_ >= burst_;
+  }
   // Returns whether a charge passes now. `now` never goes back.
   bool may_take(Time now) {
     if (!is_limited()) return true;

@@ -18,6 +18,8 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       link_(link),
       unit_queues_(config.unit_queues),
       rights_(config.rights),
+      limits_(config.limits != nullptr ? config.limits
+                                       : std::make_shared<HostLimits>(rights_, unit_queues_)),
       identity_{link.peer_eui64(), link.peer_instance()},
       now_(now),
       stopped_since_(now),
@@ -31,7 +33,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
 void AttachedHost::set_rights(HostRights rights) {
   rights_ = std::move(rights);
   vlan_limit_ = VlanLimit(rights_);
-  meter_ = HostMeter(rights_, unit_queues_);
+  limits_->meter.set_rights(rights_, unit_queues_);
   is_changed_ = true;
 }
 
@@ -122,7 +124,7 @@ void AttachedHost::on_pair_down(messaging::ChannelPair&, const std::string& why)
 
 messaging::CfgReply AttachedHost::on_cfg_request(messaging::ChannelPair&,
                                                  const messaging::CfgRequest& request) {
-  if (request.code != messaging::CfgCode::kEcho && !requests_.take(now_)) {
+  if (request.code != messaging::CfgCode::kEcho && !limits_->requests.take(now_)) {
     counters_.add(HostCounter::kBusy);
     return {messaging::CfgStatus::kBusy, {}};
   }

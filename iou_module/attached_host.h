@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,12 +17,11 @@
 #include "base/counters.h"
 #include "base/page_memory.h"
 #include "base/random.h"
-#include "base/rate_limit.h"
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "iou_module/deficit_round_robin.h"
 #include "iou_module/event_state.h"
-#include "iou_module/host_meter.h"
+#include "iou_module/host_limits.h"
 #include "iou_module/host_rights.h"
 #include "iou_module/host_rx_batch.h"
 #include "iou_module/host_state.h"
@@ -37,7 +37,8 @@ struct AttachedHostConfig {
   std::size_t ring_bytes = 2 << 20;  // of frames for the host
   std::size_t frames_max = 2048;
   HostRights rights{};
-  std::uint32_t unit_queues = 1;  // among which its limits are divided
+  std::uint32_t unit_queues = 1;         // among which its limits are divided
+  std::shared_ptr<HostLimits> limits{};  // null: new ones
 };
 
 enum class HostCounter {
@@ -63,7 +64,7 @@ enum class HostCounter {
   kRefusedAddress,  // SET_MAC or SET_FILTER with an address that it may not have
   kRefusedPromiscuous,
   kRefusedVlan,
-  kBusy,  // requests beyond kRequestsPerSecond
+  kBusy,  // requests beyond HostLimits::kRequestsPerSecond
   kCount_
 };
 
@@ -85,10 +86,6 @@ class AttachedHost final : private messaging::PairOwner {
   // A longer list of multicast addresses becomes all-multicast, one of unicast addresses is
   // refused.
   static constexpr std::size_t kFilterEntries = 256;
-  // CfgUtil requests that are executed, but ECHO; others get the status busy [M-2]. Enough for all
-  // settings of a new connection at once.
-  static constexpr std::uint32_t kRequestsPerSecond = 50;
-  static constexpr std::uint32_t kRequestsBurst = 20;
   // A host whose link is down for longer is removed, which frees its addresses.
   static constexpr base::Duration kAwayMax = std::chrono::seconds(60);
 
@@ -111,7 +108,7 @@ class AttachedHost final : private messaging::PairOwner {
   const NicSettings& nic() const { return nic_; }
   const HostRights& rights() const { return rights_; }
   const VlanLimit& vlan_limit() const { return vlan_limit_; }
-  // Its limits begin again. Settings that are not permitted any more stay: NicService::enforce().
+  // Settings that are not permitted any more stay: NicService::enforce().
   void set_rights(HostRights rights);
   // Returns true for the first refusal of promiscuous mode.
   bool is_first_sniff_refusal() { return !std::exchange(is_sniff_refused_, true); }
@@ -212,7 +209,7 @@ class AttachedHost final : private messaging::PairOwner {
     pair_.release(frame, now);
   }
   DeficitRoundRobin::Deficit& deficit() { return deficit_; }
-  HostMeter& meter() { return meter_; }
+  HostMeter& meter() { return limits_->meter; }
 
   // -- counters --
   void count(HostCounter counter) { counters_.add(counter); }
@@ -243,9 +240,7 @@ class AttachedHost final : private messaging::PairOwner {
   const std::uint32_t unit_queues_;
   HostRights rights_;
   VlanLimit vlan_limit_{rights_};
-  HostMeter meter_{rights_, unit_queues_};
-  base::RateLimit requests_{base::Duration(std::chrono::seconds(1)) / kRequestsPerSecond,
-                            kRequestsBurst};
+  const std::shared_ptr<HostLimits> limits_;  // not null
   std::optional<lan::MacAddress> refused_mac_{};
   bool is_sniff_refused_ = false;
   const HostIdentity identity_;

@@ -24,6 +24,17 @@ class HostMeter {
         group_(bucket(rights.group_frames_per_second, queues)),
         is_limited_(bits_.is_limited() || frames_.is_limited()) {}
 
+  // Other limits from now on. What is used of the former ones stays used. REQUIRES queues > 0.
+  void set_rights(const HostRights& rights, std::uint32_t queues) {
+    change(bits_, rights.bits_per_second, queues);
+    change(frames_, rights.frames_per_second, queues);
+    change(group_, rights.group_frames_per_second, queues);
+    is_limited_ = bits_.is_limited() || frames_.is_limited();
+  }
+  // Returns whether nothing of the limits is used.
+  bool is_full(base::Time now) const {
+    return bits_.is_full(now) && frames_.is_full(now) && group_.is_full(now);
+  }
   // Charges the frame if it passes.
   Verdict take(bool is_group, const lan::WireCost& cost, base::Time now) {
     if (!is_group && !is_limited_) return Verdict::kPass;
@@ -37,9 +48,14 @@ class HostMeter {
 
  private:
   static base::TokenBucket bucket(std::uint64_t per_second, std::uint32_t queues) {
-    if (per_second == 0) return {0, 0};
-    const std::uint64_t rate = std::max<std::uint64_t>(per_second / queues, 1);
-    return {rate, rate / 10};
+    base::TokenBucket made{0, 0};
+    change(made, per_second, queues);
+    return made;
+  }
+  static void change(base::TokenBucket& bucket, std::uint64_t per_second, std::uint32_t queues) {
+    const std::uint64_t rate =
+        per_second == 0 ? 0 : std::max<std::uint64_t>(per_second / queues, 1);
+    bucket.set_rate(rate, rate / 10);
   }
 
   base::TokenBucket bits_;

@@ -18,7 +18,8 @@ Iou::Iou(const IouConfig& config, fabric::Adapter& adapter, std::span<lan::Frame
   CHECK(!lans.empty());
   LanNicOwner& self = *this;
   for (lan::FramePort* lan : lans) {
-    const LanNicConfig nic{nics_.size(), config.host, config.policy, config.siblings, &rights()};
+    const LanNicConfig nic{nics_.size(),    config.host, config.policy,
+                           config.siblings, &rights(),   &limits_};
     nics_.push_back(std::make_unique<LanNic>(nic, adapter, *lan, random, self));
   }
   adapter_.connections().set_handler(*this);
@@ -211,7 +212,6 @@ std::size_t Iou::disconnect(const std::function<bool(const AttachedHost& host)>&
   return count;
 }
 
-fabric::MgmtReject Iou::refuse(IouCounter counter, std::string why, fabric::Mgmt& reply) {
 void Iou::report_disconnect(const AttachedHost& host, const std::string& why) {
   if (config_.queue == 0) base::log_info("host " + host.name() + " disconnected: " + why);
   if (host.is_up()) {
@@ -219,6 +219,7 @@ void Iou::report_disconnect(const AttachedHost& host, const std::string& why) {
   }
 }
 
+fabric::MgmtReject Iou::refuse(IouCounter counter, std::string why, fabric::Mgmt& reply) {
   counters_.add(counter);
   refusal_ = std::move(why);
   reply.private_data = base::as_bytes(refusal_);

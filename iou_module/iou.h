@@ -163,6 +163,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   const IouConfig config_;
   const SameRights same_rights_;
   fabric::Adapter& adapter_;
+  KeptLimits limits_;
   std::vector<std::unique_ptr<LanNic>> nics_;
   std::vector<const fabric::Link*> narrowed_;  // since the last iteration
   bool is_stopping_ = false;

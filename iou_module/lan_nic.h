@@ -26,6 +26,7 @@ struct LanNicConfig {
   NicPolicy policy;
   Siblings* siblings = nullptr;          // null: the unit has one queue
   const RightsSource* rights = nullptr;  // not null; outlives the NIC
+  KeptLimits* limits = nullptr;          // the same; of all NICs
 };
 
 class LanNic;

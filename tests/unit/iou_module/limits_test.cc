@@ -57,6 +57,45 @@ TEST_F(LimitsTest, M_3_each_host_has_its_own_limit) {
   EXPECT_EQ(count("host.host2.iou.from_host.drop.storm"), 0U);
 }
 
+TEST_F(LimitsTest, M_3_a_new_connection_brings_no_new_burst) {
+  start({.group_frames_per_second = 100});
+  send(50, kEverybody);
+  const std::size_t before = harness->written[0].size();
+  ASSERT_GE(before, 10U);
+  const base::Time begin = harness->clock.now();
+  host->end();
+  ASSERT_TRUE(harness->attach(*host, mac_number(1)));
+  send(50, kEverybody);
+  const auto elapsed = (harness->clock.now() - begin) / 10ms;
+  EXPECT_LE(harness->written[0].size() - before, static_cast<std::size_t>(elapsed) + 2);
+}
+
+TEST_F(LimitsTest, M_3_other_rights_bring_no_new_burst) {
+  start({.group_frames_per_second = 100});
+  send(50, kEverybody);
+  const std::size_t before = harness->written[0].size();
+  *source = SameRights({.may_sniff = true, .group_frames_per_second = 100});
+  harness->unit->update_rights(harness->clock.now());
+  send(50, kEverybody);
+  EXPECT_LE(harness->written[0].size() - before, 3U);
+  *source = SameRights({.group_frames_per_second = 0});
+  harness->unit->update_rights(harness->clock.now());
+  send(50, kEverybody);
+  EXPECT_GE(harness->written[0].size() - before, 50U) << "no limit any more";
+}
+
+TEST_F(LimitsTest, M_3_a_debt_outlives_the_connection) {
+  start({.bits_per_second = 64'000});
+  const std::size_t before = harness->written[0].size();
+  for (int i = 0; i < 4; ++i) {
+    send(1, kPeer, 1514);
+    host->end();
+    ASSERT_TRUE(harness->attach(*host, mac_number(1)));
+    harness->run(Iou::kAttachIntervalOfLink / 10);
+  }
+  EXPECT_EQ(harness->written[0].size() - before, 1U) << "its 12304 bits take 0.2 s";
+}
+
 TEST_F(LimitsTest, M_3_each_queue_has_its_part_of_a_limit) {
   start({.group_frames_per_second = 1000}, 4);
   send(100, kEverybody);
@@ -119,6 +158,24 @@ TEST_F(LimitsTest, M_2_a_host_has_fifty_requests_per_second) {
   EXPECT_EQ(replies[CfgStatus::kOk], 200);
   EXPECT_EQ(harness->ask(*other, CfgCode::kGetLink).status, CfgStatus::kOk);
   EXPECT_EQ(count("host.host2.iou.from_host.busy"), 0U);
+}
+
+TEST_F(LimitsTest, M_2_a_new_connection_brings_no_new_requests) {
+  start({});
+  std::map<CfgStatus, int> replies;
+  const auto ask = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      static_cast<void>(host->pair->request(
+          CfgCode::kGetLink, {}, [&](const CfgReply& reply) { ++replies[reply.status]; }));
+      harness->run(100us);
+    }
+  };
+  ask(200);
+  replies.clear();
+  host->end();
+  ASSERT_TRUE(harness->connect(*host));
+  ask(50);
+  EXPECT_LE(replies[CfgStatus::kOk], 8);
 }
 
 struct MtuTest : testing::Test {
