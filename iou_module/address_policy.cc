@@ -18,6 +18,7 @@ std::optional<Refusal> AddressPolicy::refusal(const AttachedHost& host, const la
   if (hosts_.is_taken(mac, host)) return Refusal::kOfAnotherHost;
   if (lists(host.rights(), mac)) return std::nullopt;
   if (rights_.is_of_another(mac, host.link())) return Refusal::kReserved;
+  if (hosts_.was_of_another(mac, host)) return Refusal::kOfAnotherHost;
   if (host.rights().may_forge) return std::nullopt;
   if (mac == nic) return Refusal::kOfTheNic;
   if (hosts_.is_of_lan(mac)) return Refusal::kOfTheLan;
@@ -25,8 +26,7 @@ std::optional<Refusal> AddressPolicy::refusal(const AttachedHost& host, const la
 }
 
 std::size_t AddressPolicy::excess(const AttachedHost& host, const NicSettings& settings) {
-  std::vector<lan::MacAddress> all = settings.filter.unicast;
-  if (settings.mac && !std::ranges::binary_search(all, *settings.mac)) all.push_back(*settings.mac);
+  std::vector<lan::MacAddress> all = settings.addresses();
   std::erase_if(all, [&](const lan::MacAddress& mac) { return lists(host.rights(), mac); });
   const std::size_t most = host.rights().mac_count;
   return all.size() > most ? all.size() - most : 0;
@@ -35,7 +35,9 @@ std::size_t AddressPolicy::excess(const AttachedHost& host, const NicSettings& s
 std::string remedy_of(Refusal refusal) {
   switch (refusal) {
     case Refusal::kOfAnotherHost:
-      return "another host has it: give one of them another address";
+      return "another host has it, or had it within 5 minutes: give one of them another address, "
+             "or "
+             "list it for this host in the hosts file";
     case Refusal::kReserved:
       return "it is listed for another host";
     case Refusal::kOfTheLan:

@@ -7,6 +7,10 @@
 namespace splitnic::iou {
 
 void HostTable::remove_ended(base::Time now) {
+  for (const auto& host : hosts_) {
+    if (!host->has_ended() || host->is_stopped_for(kClaimedFor, now_)) continue;
+    keep_addresses(host->identity().eui64, host->nic().addresses());
+  }
   std::vector<fabric::Eui64> ended;
   std::erase_if(hosts_, [&](const auto& host) {
     if (!host->has_ended()) return false;
@@ -51,8 +55,35 @@ void HostTable::exchange_news(base::Time now) {
 }
 
 void HostTable::on_news(std::size_t queue, const HostNews& news) {
+  std::vector<lan::MacAddress> had;
+  if (news.is_gone) had = neighbours_.addresses_of(queue, news.node, now_);
   neighbours_.learn(queue, news, now_);
   for (const lan::MacAddress& mac : news.macs) lan_addresses_.forget(mac);
+  if (news.is_gone) return keep_addresses(news.node, std::move(had));
+  if (news.settings.started) former_.forget(news.node);
+  yield_to(news.node, news.settings);
+}
+
+void HostTable::keep_addresses(fabric::Eui64 node, std::vector<lan::MacAddress> macs) {
+  std::erase_if(macs, [&](const lan::MacAddress& mac) {
+    const auto owns_it = [&](const auto& host) {
+      return !host->has_ended() && host->nic().owns(mac);
+    };
+    return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, node, now_);
+  });
+  if (!macs.empty()) former_.keep(node, macs, now_);
+}
+
+// The other queue has found that the host here had been stopped for too long. If both were asked at
+// the same time, the lower node keeps the address.
+void HostTable::yield_to(fabric::Eui64 node, const NicSettings& settings) {
+  const std::vector<lan::MacAddress> macs = settings.addresses();
+  for (const auto& host : hosts_) {
+    const fabric::Eui64 own = host->identity().eui64;
+    if (own == node || (!host->is_stopped_for(kClaimedFor, now_) && own < node)) continue;
+    const auto is_own = [&](const lan::MacAddress& mac) { return host->nic().owns(mac); };
+    if (std::ranges::any_of(macs, is_own)) host->fail();
+  }
 }
 
 void HostTable::on_handed(fabric::Eui64 node, base::Bytes frame) {
@@ -113,21 +144,22 @@ void HostTable::give(const lan::MacAddress& mac, const AttachedHost& by) {
   for (const auto& host : hosts_) {
     if (host.get() != &by && host->nic().owns(mac)) host->fail();
   }
+  former_.forget(mac);
 }
 
 void HostTable::learn_source(const lan::MacAddress& source, base::Bytes frame) {
   if (lan::is_multicast(source) || source == lan::MacAddress{} || has_right_to(source)) return;
   const lan::MacAddress to = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
-  if (lan::is_multicast(to) && is_of_host(source)) return;
+  if (lan::is_multicast(to) && groups_.has(SentGroups::hash_of(frame), now_)) return;
   lan_addresses_.learn(source, now_);
   if (siblings_ != nullptr) siblings_->notify_address(nic_, source);
 }
 
-bool HostTable::is_of_host(const lan::MacAddress& mac) const {
-  const auto owns_it = [&](const auto& host) {
-    return !host->has_ended() && host->nic().owns(mac);
-  };
-  return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, fabric::Eui64(), now_);
+void HostTable::note_group(const AttachedHost& from, base::Bytes frame) {
+  const fabric::Eui64 node = from.identity().eui64;
+  const SentGroups::Hash hash = SentGroups::hash_of(frame);
+  groups_.note(node, hash, now_);
+  if (siblings_ != nullptr) siblings_->notify_group({nic_, node, hash});
 }
 
 bool HostTable::has_right_to(const lan::MacAddress& mac) const {

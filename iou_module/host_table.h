@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "iou_module/attached_host.h"
+#include "iou_module/former_owners.h"
 #include "iou_module/lan_addresses.h"
 #include "iou_module/neighbours.h"
+#include "iou_module/sent_groups.h"
 
 namespace splitnic::iou {
 
@@ -54,6 +56,12 @@ class HostTable {
   // Returns true if a host other than `by` owns this address. One whose NIC is stopped for longer
   // than kClaimedFor owns none.
   bool is_taken(const lan::MacAddress& mac, const AttachedHost& by) const;
+  // Returns true if a host that is gone had this address last, and may come back for it.
+  bool was_of_another(const lan::MacAddress& mac, const AttachedHost& by) const {
+    return former_.is_of_another(mac, by.identity().eui64, now_);
+  }
+  // The host has started its NIC: what it had before is free.
+  void on_started(const AttachedHost& host) { former_.forget(host.identity().eui64); }
   // `by` has got this address: a host that is_taken() does not respect any more fails, and its next
   // connection finds out.
   void give(const lan::MacAddress& mac, const AttachedHost& by);
@@ -64,10 +72,9 @@ class HostTable {
   // whatever addresses others have.
   void distribute_to_sniffers(base::Bytes frame, const AttachedHost& except);
 
-  // A frame has come from the LAN: its source is an address of the LAN. Not if it is of a host:
-  // then only a frame to one address proves that the LAN uses it too, because access points and
-  // switches return group frames to their sender. And never if the rights of the host list it.
-  // REQUIRES a whole Ethernet header.
+  // A frame has come from the LAN: its source is an address of the LAN. Not if it is a group frame
+  // of a host that the LAN returns, and never if the rights of a host list the address. REQUIRES a
+  // whole Ethernet header.
   void learn(base::Bytes frame) {
     const lan::MacAddress source = lan::source_mac(frame.subspan(lan::kVnetHeaderBytes));
     if (lan_addresses_.is_due(source, now_)) learn_source(source, frame);
@@ -78,6 +85,9 @@ class HostTable {
   void on_lan_address(const lan::MacAddress& mac) {
     if (!has_right_to(mac)) lan_addresses_.learn(mac, now_);
   }
+  // A group frame of this host leaves for the LAN, with its tag; it may come back to any queue.
+  void note_group(const AttachedHost& from, base::Bytes frame);
+  void on_group(fabric::Eui64 node, SentGroups::Hash hash) { groups_.note(node, hash, now_); }
   // The rights of a host changed, or it is new: the addresses that they list are not the LAN's.
   void respect_rights(const AttachedHost& host);
 
@@ -91,8 +101,11 @@ class HostTable {
 
  private:
   void learn_source(const lan::MacAddress& source, base::Bytes frame);
-  bool is_of_host(const lan::MacAddress& mac) const;
   bool has_right_to(const lan::MacAddress& mac) const;
+  // The host is gone here; its addresses wait for it, but those that another one has got.
+  void keep_addresses(fabric::Eui64 node, std::vector<lan::MacAddress> macs);
+  // Another queue has given these addresses to `node`.
+  void yield_to(fabric::Eui64 node, const NicSettings& settings);
   // The host of this node, or nullptr; of two processes the one that frames can be queued for.
   AttachedHost* find_node(fabric::Eui64 node) const;
 
@@ -100,6 +113,8 @@ class HostTable {
   Siblings* const siblings_;
   Neighbours neighbours_;
   LanAddresses lan_addresses_;
+  SentGroups groups_;
+  FormerOwners former_;
   base::Time now_{};
   Hosts hosts_;
   base::Counters<HostCounter> removed_;

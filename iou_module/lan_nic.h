@@ -66,6 +66,10 @@ class LanNic final : public HostOwner {
     hosts_.set_time(now);
     hosts_.on_lan_address(mac);
   }
+  void on_group(const GroupNews& news, base::Time now) {
+    hosts_.set_time(now);
+    hosts_.on_group(news.node, news.hash);
+  }
   void on_handed(fabric::Eui64 node, base::Bytes frame) { hosts_.on_handed(node, frame); }
   // Looks up the rights of each host again. What a host is not permitted any more it loses at once,
   // and its connection ends, so that it finds out and requests what it may have.

@@ -182,8 +182,9 @@ std::size_t LanTx::finish(AttachedHost& host, std::span<const base::Bytes> writt
 // Delivers a frame to the other hosts that it is for. Returns true if it is for the LAN too. What
 // is for a machine on the LAN goes there, also if a host has claimed its address [H-1].
 bool LanTx::deliver_to_hosts(AttachedHost& from, base::Bytes frame) {
-  if (hosts_.is_alone()) return true;
   const lan::MacAddress destination = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
+  if (lan::is_multicast(destination)) hosts_.note_group(from, frame);
+  if (hosts_.is_alone()) return true;
   const bool is_of_host = !lan::is_multicast(destination) && hosts_.is_taken(destination, from);
   if (is_of_host && hosts_.is_of_lan(destination)) {
     hosts_.distribute_to_sniffers(frame, from);

@@ -27,12 +27,19 @@ void Neighbours::learn(std::size_t queue, const HostNews& news, base::Time now) 
 }
 
 bool Neighbours::owns(const lan::MacAddress& mac, fabric::Eui64 by, base::Time now) const {
-  const auto owns_it = [&](const At& at) {
-    return at.settings.owns(mac) && (at.settings.started || now - at.stopped_since < kClaimedFor);
-  };
+  const auto owns_it = [&](const At& at) { return at.settings.owns(mac) && at.is_owner(now); };
   return std::ranges::any_of(hosts_, [&](const Host& host) {
     return host.node != by && std::ranges::any_of(host.at, owns_it);
   });
+}
+
+std::vector<lan::MacAddress> Neighbours::addresses_of(std::size_t queue, fabric::Eui64 node,
+                                                      base::Time now) const {
+  const auto host = std::ranges::find(hosts_, node, &Host::node);
+  if (host == hosts_.end()) return {};
+  const auto at = std::ranges::find(host->at, queue, &At::queue);
+  if (at == host->at.end() || !at->is_owner(now)) return {};
+  return at->settings.addresses();
 }
 
 bool Neighbours::has_right_to(const lan::MacAddress& mac) const {

@@ -32,6 +32,9 @@ class Neighbours {
   // Returns true if a host other than `by` owns this address, and has started its NIC or has not
   // been stopped for kClaimedFor.
   bool owns(const lan::MacAddress& mac, fabric::Eui64 by, base::Time now) const;
+  // Returns the addresses that owns() counts for this host at that queue.
+  std::vector<lan::MacAddress> addresses_of(std::size_t queue, fabric::Eui64 node,
+                                            base::Time now) const;
   // Returns true if the rights of one of them list the address.
   bool has_right_to(const lan::MacAddress& mac) const;
   // Returns true if another queue reaches this host.
@@ -65,6 +68,9 @@ class Neighbours {
     NicSettings settings;
     std::vector<lan::MacAddress> macs;
     base::Time stopped_since;
+    bool is_owner(base::Time now) const {
+      return settings.started || now - stopped_since < kClaimedFor;
+    }
   };
   struct Host {
     fabric::Eui64 node;

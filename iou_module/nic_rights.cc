@@ -18,8 +18,7 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
     return Refusal::kPromiscuous;
   }
   const lan::MacAddress nic = lan_.state().mac;
-  std::vector<lan::MacAddress> all = settings.filter.unicast;
-  if (settings.mac) all.insert(all.begin(), *settings.mac);
+  const std::vector<lan::MacAddress> all = settings.addresses();
   for (const lan::MacAddress& mac : all) {
     if (host.nic().owns(mac)) continue;
     const auto why = addresses_.refusal(host, mac, nic);

@@ -114,6 +114,7 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
     case CfgCode::kStart:
       if ((host.nic().granted & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kNotPermitted);
       host.set_started(true);
+      hosts_.on_started(host);
       return {};
     case CfgCode::kStop:
       host.set_started(false);

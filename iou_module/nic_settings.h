@@ -38,6 +38,12 @@ struct NicSettings {
   bool owns(const lan::MacAddress& address) const {
     return (mac && *mac == address) || std::ranges::binary_search(filter.unicast, address);
   }
+  // Returns what owns() is true for.
+  std::vector<lan::MacAddress> addresses() const {
+    std::vector<lan::MacAddress> all = filter.unicast;
+    if (mac && !std::ranges::binary_search(all, *mac)) all.insert(all.begin(), *mac);
+    return all;
+  }
   // Returns true if a frame with this destination is for this host, once it has started.
   bool wants(const lan::MacAddress& destination) const {
     if (filter.promiscuous) return true;

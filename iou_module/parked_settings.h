@@ -1,7 +1,7 @@
 // The NIC settings of hosts that are away, kept for a while: a process that reconnects finds them,
 // and sends its settings only if the digest (GET_STATE) differs. Meanwhile no frame is kept for the
-// host, and its addresses are free. Bounded: the oldest settings are dropped first. Thread: the
-// data thread.
+// host; its addresses wait for it elsewhere (former_owners.h). Bounded: the oldest settings are
+// dropped first. Thread: the data thread.
 #pragma once
 
 #include <chrono>

@@ -37,6 +37,12 @@ class QueueSet::Member final : public Siblings {
     }
   }
 
+  void notify_group(const GroupNews& news) override {
+    for (Outbox& outbox : outboxes_) {
+      if (outbox.groups.size() < kGroupsMax) outbox.groups.push_back(news);
+    }
+  }
+
   bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) override {
     CHECK(queue != queue_);
     const HandOffRing::Pushed pushed = all_[queue]->from_[queue_]->push(nic, node, frame);
@@ -72,6 +78,7 @@ class QueueSet::Member final : public Siblings {
 
  private:
   static constexpr std::size_t kAddressesMax = 64;
+  static constexpr std::size_t kGroupsMax = 64;
   struct Address {
     std::size_t nic;
     lan::MacAddress mac;
@@ -80,9 +87,11 @@ class QueueSet::Member final : public Siblings {
     std::vector<HostNews> news;
     std::vector<fabric::Eui64> refused;
     std::vector<Address> addresses;
+    std::vector<GroupNews> groups;
     bool is_wake_due = false;
     bool has_mail() const {
-      return is_wake_due || !news.empty() || !refused.empty() || !addresses.empty();
+      return is_wake_due || !news.empty() || !refused.empty() || !addresses.empty() ||
+             !groups.empty();
     }
   };
 
@@ -90,6 +99,7 @@ class QueueSet::Member final : public Siblings {
     return all_[queue]->post_([from = queue_, mail](Iou& unit, base::Time now) {
       for (const HostNews& news : mail.news) unit.on_news(from, news);
       for (const fabric::Eui64 node : mail.refused) unit.on_refused_access(node, now);
+      for (const GroupNews& news : mail.groups) unit.on_group(news, now);
       for (const Address& at : mail.addresses) unit.on_lan_address(at.nic, at.mac, now);
     });
   }

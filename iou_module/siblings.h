@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "fabric_emul/wire/ids.h"
 #include "iou_module/nic_settings.h"
+#include "iou_module/sent_groups.h"
 
 namespace splitnic::iou {
 
@@ -28,6 +29,12 @@ struct HostNews {
   std::vector<lan::MacAddress> macs{};  // that its rights list
 };
 
+struct GroupNews {
+  std::size_t nic = 0;
+  fabric::Eui64 node;
+  SentGroups::Hash hash = 0;
+};
+
 class Siblings {
  public:
   using Handed = std::function<void(std::size_t nic, fabric::Eui64 node, base::Bytes frame)>;
@@ -41,6 +48,8 @@ class Siblings {
   // A machine on the LAN of this NIC has used the address: Iou::on_lan_address(). If there are too
   // many in an iteration the others do not get them all.
   virtual void notify_address(std::size_t nic, const lan::MacAddress& mac) = 0;
+  // A host here has sent this group frame to the LAN: Iou::on_group(). Bounded likewise.
+  virtual void notify_group(const GroupNews& news) = 0;
   // Copies a frame, [virtio-net header][Ethernet frame], for a host that `queue` has. Returns false
   // if there is no room; then the frame is dropped.
   virtual bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) = 0;

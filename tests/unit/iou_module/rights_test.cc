@@ -115,11 +115,50 @@ TEST_F(RightsTest, H_1_frames_for_a_machine_on_the_lan_go_there_whatever_a_host_
   EXPECT_EQ(host.got.size(), 1U) << "and not to the host";
 }
 
+// A broadcast is all that it can send: the frames for it go to the host.
+TEST_F(RightsTest, H_1_a_machine_that_is_heard_by_group_frames_only_gets_its_address_back) {
+  attach_both();
+  ASSERT_EQ(filter_refusal_of(host, {kGateway}), std::nullopt);
+  lan_sends(kEverybody, kGateway);
+  const std::size_t got = host.got.size();
+  EXPECT_TRUE(sends(other, frame_of(kGateway, mac_number(2), 2)));
+  EXPECT_EQ(host.got.size(), got) << "and not to the host";
+}
+
 TEST_F(RightsTest, H_1_a_frame_that_the_lan_returns_to_its_sender_takes_nothing_from_it) {
   attach_both();
-  lan_sends(kEverybody, mac_number(1));
+  ASSERT_TRUE(sends(host, frame_of(kEverybody, mac_number(1), 1)));
+  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1));
+  harness.run(5ms);
   EXPECT_FALSE(sends(other, frame_of(mac_number(1), mac_number(2), 1)));
   EXPECT_EQ(refusal_of(host, mac_number(1)), std::nullopt);
+  // Another frame, or the same much later, is of another machine.
+  harness.run(2s);
+  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1));
+  harness.run(5ms);
+  EXPECT_TRUE(sends(other, frame_of(mac_number(1), mac_number(2), 2)));
+}
+
+// Frames that are short have padding when they return.
+TEST_F(RightsTest, H_1_a_short_frame_that_the_lan_returns_takes_nothing_from_its_sender) {
+  attach_both();
+  ASSERT_TRUE(sends(host, frame_of(kEverybody, mac_number(1), 1, 0, 12 + 42)));
+  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1, 0, 12 + 60));
+  harness.run(5ms);
+  EXPECT_FALSE(sends(other, frame_of(mac_number(1), mac_number(2), 1)));
+}
+
+// Another host cannot make the unit forget what a host has sent.
+TEST_F(RightsTest, H_1_each_host_is_known_by_its_own_group_frames) {
+  attach_both();
+  ASSERT_TRUE(sends(host, frame_of(kEverybody, mac_number(1), 1)));
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(other.push(frame_of(kEverybody, mac_number(2), i)));
+  }
+  harness.run(5ms);
+  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1));
+  harness.run(5ms);
+  EXPECT_FALSE(sends(other, frame_of(mac_number(1), mac_number(2), 1)));
 }
 
 TEST_F(RightsTest, H_1_the_nics_own_address_needs_a_right) {
@@ -180,6 +219,40 @@ TEST_F(RightsTest, H_1_a_host_that_is_not_started_blocks_an_address_for_a_minute
   ASSERT_TRUE(harness.run_until([&] { return !host.up(); })) << "it has to find out";
   ASSERT_TRUE(harness.connect(host));
   EXPECT_EQ(refusal_of(host, mac_number(9)), cfg::OF_ANOTHER_HOST);
+}
+
+// Its process restarts, or its path fails, and another host asks for its address all the time.
+TEST_F(RightsTest, H_1_an_address_stays_that_of_its_last_host_for_five_minutes) {
+  attach_both();
+  other.end();
+  harness.run(1s);
+  EXPECT_EQ(refusal_of(host, mac_number(2)), cfg::OF_ANOTHER_HOST);
+  EXPECT_EQ(filter_refusal_of(host, {mac_number(2)}), cfg::OF_ANOTHER_HOST);
+  other.start();
+  ASSERT_TRUE(harness.attach(other, mac_number(2))) << "another process of it";
+  other.end();
+  harness.run(LanAddresses::kUsedFor);
+  EXPECT_EQ(refusal_of(host, mac_number(2)), std::nullopt);
+}
+
+// A host cannot collect addresses by leaving.
+TEST_F(RightsTest, H_1_a_host_that_is_gone_keeps_what_it_had_last_only) {
+  attach_both();
+  ASSERT_EQ(refusal_of(other, mac_number(3)), std::nullopt);
+  EXPECT_EQ(refusal_of(host, mac_number(2)), std::nullopt) << "given up";
+  other.end();
+  harness.run(1s);
+  ASSERT_TRUE(harness.attach(other, mac_number(4)));
+  EXPECT_EQ(refusal_of(host, mac_number(3)), std::nullopt) << "it has started with another";
+}
+
+TEST_F(RightsTest, H_1_an_address_of_the_rights_is_free_as_soon_as_its_last_host_is_gone) {
+  attach_both();
+  other.end();
+  harness.run(1s);
+  source.rights[1].macs = {mac_number(2)};
+  harness.unit->update_rights(harness.clock.now());
+  EXPECT_EQ(refusal_of(host, mac_number(2)), std::nullopt);
 }
 
 TEST_F(RightsTest, H_1_a_started_host_keeps_its_address) {
@@ -342,8 +415,6 @@ TEST_F(RightsTest, a_host_uses_the_nics_of_its_rights) {
   EXPECT_EQ(harness.count("iou.hosts.refused_rights"), 1U);
 }
 
-}  // namespace
-}  // namespace splitnic::iou::harness::rights_test
 TEST_F(RightsTest, H_1_a_nic_that_is_withdrawn_is_lost_at_once) {
   source.rights[1].nics = {0, 1};
   attach_both();
@@ -369,3 +440,5 @@ TEST_F(RightsTest, a_host_has_the_queues_of_its_rights) {
   EXPECT_TRUE(harness.attach(host, mac_number(1))) << "at queue 0";
 }
 
+}  // namespace
+}  // namespace splitnic::iou::harness::rights_test

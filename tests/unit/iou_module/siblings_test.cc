@@ -93,7 +93,55 @@ TEST_F(SiblingsTest, an_address_that_a_host_of_another_queue_has_is_refused) {
   host.end();
   host_at_1.end();
   run();
+  EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kNotPermitted) << "it may come back";
+  run(LanAddresses::kUsedFor);
   EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kOk);
+}
+
+TEST_F(SiblingsTest, H_1_all_queues_know_whose_an_address_was) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
+  host.end();
+  run();
+  EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kNotPermitted);
+  EXPECT_TRUE(q1.attach(host_at_1, kMac)) << "it is the same host";
+}
+
+// It has claimed the address at one queue only, and lets others wait until they have it.
+TEST_F(SiblingsTest, H_1_a_host_that_starts_late_does_not_get_what_another_queue_has_given_away) {
+  ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
+  ASSERT_EQ(q1.ask(other_at_1, CfgCode::kStop).status, CfgStatus::kOk);
+  run();
+  run(kClaimedFor + 1s);
+  ASSERT_TRUE(q0.attach(host, kOtherMac));
+  run();
+  EXPECT_FALSE(other_at_1.up()) << "it has to find out";
+  EXPECT_TRUE(host.up());
+  q1.lan().queue(frame_of(kOtherMac, kPeer));
+  run();
+  EXPECT_EQ(host.got.size(), 1U);
+  EXPECT_TRUE(other_at_1.got.empty());
+}
+
+// The LAN returns it to the other queue.
+TEST_F(SiblingsTest, H_1_a_group_frame_that_the_lan_returns_to_another_queue_takes_nothing) {
+  ASSERT_TRUE(q0.attach(host, kMac));
+  run();
+  ASSERT_TRUE(q0.attach(other, kOtherMac));
+  run();
+  ASSERT_TRUE(host.push(frame_of(kEverybody, kMac, 1)));
+  run();
+  q1.lan().queue(frame_of(kEverybody, kMac, 1));
+  run();
+  ASSERT_TRUE(other.push(frame_of(kMac, kOtherMac, 2)));
+  run();
+  EXPECT_EQ(q0.written[0].size(), 1U) << "the frame for the host does not go to the LAN";
+  q1.lan().queue(frame_of(kEverybody, kMac, 3));
+  run();
+  ASSERT_TRUE(other.push(frame_of(kMac, kOtherMac, 4)));
+  run();
+  EXPECT_EQ(q0.written[0].size(), 2U) << "another machine has sent that one";
 }
 
 TEST_F(SiblingsTest, H_1_an_address_that_one_queue_has_seen_on_the_lan_is_refused_at_all) {
