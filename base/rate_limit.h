@@ -23,8 +23,6 @@ class RateLimit {
   // Returns whether a whole burst is left: such a limit is as good as a new one.
   bool is_full(Time now) const { return due_ <= now; }
   bool may_take(Time now) const { return due_ <= now + (burst_ - 1) * interval_; }
-  // Returns whether all of the burst is there.
-  bool is_full(Time now) const { return due_ <= now; }
   // Returns whether it may happen now, and counts it if so.
   bool take(Time now) {
     if (!may_take(now)) return false;
