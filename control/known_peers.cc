@@ -16,7 +16,10 @@ namespace {
 
 namespace json = boost::json;
 
-auto identity_of(const KnownPeer& peer) { return std::tuple(peer.key, peer.user, peer.name); }
+// A queue that a host does not use knows its key and not its name.
+auto identity_of(const KnownPeer& peer) {
+  return std::tuple(peer.key, peer.user, peer.key.empty() ? peer.name : std::string());
+}
 
 json::object to_json(const KnownPeer& peer) {
   json::object out{{"name", json_string(peer.name)}};

@@ -40,6 +40,23 @@ TEST(KnownPeersTest, text_golden) {
   EXPECT_EQ(known_peers_text({}), "no host is known\n");
 }
 
+TEST(KnownPeersTest, a_host_with_a_key_is_one_also_where_its_name_is_not_known) {
+  KnownPeers all = example();
+  KnownPeers second = example();
+  second[0] = {"", "AQID"};
+  second[0].handshake_seconds = 3;
+  add_queue(all, second);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].name, "office");
+  EXPECT_EQ(all[0].state, "up");
+  EXPECT_EQ(all[0].handshake_seconds, 3U);
+  // Hosts of one user are not one.
+  KnownPeers others = {{"a", ""}, {"b", ""}};
+  others[0].user = others[1].user = 0;
+  add_queue(all, others);
+  EXPECT_EQ(all.size(), 4U);
+}
+
 TEST(KnownPeersTest, another_queue_adds_bytes_and_queues) {
   KnownPeers all = example();
   KnownPeers second = example();
