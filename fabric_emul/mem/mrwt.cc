@@ -129,12 +129,11 @@ std::optional<AccessCheck> Mrwt::end_by_peer(PdId pd, Qpn qp, MemoryHandle handl
 std::size_t Mrwt::release_domain(PdId pd) {
   std::size_t ended = 0;
   for (const EntryType type : {EntryType::kWindow, EntryType::kIscsiRegion, EntryType::kRegion}) {
-    for (std::uint32_t index = 0; index < entries_.index_count(); ++index) {
-      const MrwtEntry& entry = entries_[index];
-      if (!entry.is_used || entry.pd != pd || entry.type != type) continue;
+    entries_.visit([&](std::uint32_t index) {
+      if (entries_[index].pd != pd || entries_[index].type != type) return;
       end(index);
       ++ended;
-    }
+    });
   }
   return ended;
 }

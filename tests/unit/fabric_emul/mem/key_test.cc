@@ -27,6 +27,36 @@ TEST(KeyTest, S004_06_identity_handle_is_the_key) {
   EXPECT_EQ(identity.to_key(MemoryHandle(0x00002A01)), (Key{0x2A, 1}));
 }
 
+// Of the paper: key 1918 1110 0908 0100, plaintext 6574 694c, ciphertext a868 42f2.
+TEST(KeyTest, L_5_the_permutation_gives_the_published_vector) {
+  constexpr KeyPermutation permutation(std::uint64_t{0x1918'1110'0908'0100});
+  EXPECT_EQ(permutation.to_handle(Key::parse(0x6574694C)), MemoryHandle(0xA86842F2));
+  EXPECT_EQ(permutation.to_key(MemoryHandle(0xA86842F2)), Key::parse(0x6574694C));
+}
+
+// Each bit of the key and of the cipher's own key changes half of the handle.
+TEST(KeyTest, L_5_every_bit_counts) {
+  const auto changed = [](std::uint64_t other_key, std::uint32_t other_bits) {
+    base::SeededRandom random(13);
+    unsigned bits = 0;
+    constexpr unsigned kRuns = 2000;
+    for (unsigned i = 0; i < kRuns; ++i) {
+      const std::uint64_t key = random.next();
+      const std::uint32_t plain = random.next32();
+      const KeyPermutation one(key);
+      const KeyPermutation other(key ^ other_key);
+      bits += static_cast<unsigned>(
+          std::popcount(one.to_handle(Key::parse(plain)).value ^
+                        other.to_handle(Key::parse(plain ^ other_bits)).value));
+    }
+    return bits / double{kRuns};
+  };
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    EXPECT_NEAR(changed(std::uint64_t{1} << bit, 0), 16, 0.5) << bit;
+  }
+  for (unsigned bit = 0; bit < 32; ++bit) EXPECT_NEAR(changed(0, 1U << bit), 16, 0.5) << bit;
+}
+
 TEST(KeyTest, permutation_is_inverted_for_every_sampled_value_and_its_border) {
   base::SeededRandom random(7);
   const KeyPermutation permutation(random);
