@@ -1,5 +1,7 @@
 #include "iou_module/worker.h"
 
+#include <net/if.h>
+
 #include "base/log.h"
 #include "iou_module/command_line_rights.h"
 #include "iou_module/host_rights_text.h"
@@ -10,6 +12,20 @@ namespace {
 std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) {
   return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers,
                                       command_line_rights(options));
+}
+
+// Strangers of the LAN do not attach at an address that stands for all: without keys, who does
+// could be anybody. Keys make the fabric silent to strangers wherever they are. [L-11]
+std::vector<std::uint32_t> lan_interfaces(const IouOptions& options) {
+  std::vector<std::uint32_t> indices;
+  if (options.common.keys.are_given()) return indices;
+  for (const control::PortSpec& lan : options.lan) {
+    if (lan.interface.empty()) continue;
+    if (const auto index = ::if_nametoindex(lan.interface.c_str()); index != 0) {
+      indices.push_back(index);
+    }
+  }
+  return indices;
 }
 
 }  // namespace
@@ -40,6 +56,7 @@ base::Status IouWorker::listen() {
 base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
   auto carrier = control::listen_carrier(endpoint, {.has_no_gso = options_.common.has_no_gso,
                                                     .reports_limits = queue() == 0,
+                                                    .without_interfaces = lan_interfaces(options_),
                                                     .clients_max = options_.max_hosts,
                                                     .users = admission_.known().users()});
   if (!carrier) return carrier.error();

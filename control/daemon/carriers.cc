@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "fabric_emul/underlay/udp_underlay.h"
-
 namespace splitnic::control {
 namespace {
 
@@ -17,6 +15,7 @@ base::Result<Carrier> open_udp(fabric::UdpConfig udp, const CarrierConfig& confi
   Carrier carrier;
   if (!udp.connect.empty()) carrier.peer = (*opened)->connected_to();
   carrier.local = (*opened)->name_of((*opened)->local_address());
+  carrier.udp = opened->get();
   carrier.underlay = *std::move(opened);
   return carrier;
 }
@@ -49,6 +48,7 @@ base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& co
   }
   fabric::UdpConfig udp;
   udp.bind = at.udp_text();
+  udp.without_interfaces = config.without_interfaces;
   return open_udp(std::move(udp), config);
 }
 
@@ -71,6 +71,7 @@ base::Result<fabric::Underlay*> Carriers::add(Carrier carrier, const std::string
 void Carriers::visit_counters(const base::CounterVisitor& visitor) const {
   for (const Carrier& carrier : carriers_) {
     if (carrier.shm != nullptr) carrier.shm->counters().visit(visitor);
+    if (carrier.udp != nullptr) visitor("udp.rx.drop.lan", carrier.udp->dropped_of_interfaces());
   }
   if (capture_file_) capture_file_->counters().visit(visitor);
 }

@@ -15,6 +15,7 @@
 #include "control/values.h"
 #include "fabric_emul/underlay/capture_underlay.h"
 #include "fabric_emul/underlay/shm_underlay.h"
+#include "fabric_emul/underlay/udp_underlay.h"
 #include "fabric_emul/underlay/underlay.h"
 
 namespace splitnic::control {
@@ -24,6 +25,8 @@ struct CarrierConfig {
   std::string own_device{};    // UDP: the interface whose frames are carried, never used; "": none
   bool has_no_gso = false;     // UDP: one datagram per system call
   bool reports_limits = true;  // UDP: logs what the system lacks; once per process is enough
+  // UDP, listening: interfaces whose datagrams are not taken; as in UdpConfig.
+  std::vector<std::uint32_t> without_interfaces = {};
   std::size_t clients_max = fabric::ShmConfig{}.clients_max;  // shm, listening
   std::optional<std::vector<std::uint32_t>> users = {};       // shm, listening; as in ShmConfig
 };
@@ -33,6 +36,7 @@ struct Carrier {
   fabric::PeerAddress peer{};          // the listener; unset at the listener itself
   std::string local{};                 // "ADDRESS:PORT" of this end; shm: ""
   fabric::ShmUnderlay* shm = nullptr;  // the underlay, if it is one
+  fabric::UdpUnderlay* udp = nullptr;  // the same
 };
 // Without a listener there, a carrier opens all the same.
 base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& config);

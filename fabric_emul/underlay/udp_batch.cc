@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -187,15 +188,21 @@ std::optional<Underlay::Received> UdpUnderlay::receive() {
   const auto bytes = static_cast<std::size_t>(got);
   Received received{{buffer_.data(), bytes}, bytes, {}};
   std::uint32_t local = 0;
+  std::uint32_t interface = 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_UDP || header->cmsg_type != UDP_GRO) {
       if (local == 0) local = locals_.index_of(*header);
+      if (interface == 0) interface = UdpLocalTable::interface_of(*header);
       continue;
     }
     int stride = 0;
     std::memcpy(&stride, CMSG_DATA(header), sizeof(stride));
     if (stride > 0) received.stride = static_cast<std::size_t>(stride);
+  }
+  if (std::ranges::find(without_interfaces_, interface) != without_interfaces_.end()) {
+    ++dropped_of_interfaces_;
+    return Received{};
   }
   if (is_connected_) {
     received.from = connected_to_;

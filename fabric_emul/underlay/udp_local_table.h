@@ -19,6 +19,19 @@ class UdpLocalTable {
   static constexpr std::size_t kEntriesMax = 256;
   static constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(in6_pktinfo));
 
+  // Returns the interface that a received message came in by, from its control messages; 0: this
+  // one does not show it.
+  static std::uint32_t interface_of(const cmsghdr& header) {
+    if (header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO) {
+      in_pktinfo info;
+      std::memcpy(&info, CMSG_DATA(&header), sizeof info);
+      return static_cast<std::uint32_t>(info.ipi_ifindex);
+    }
+    if (header.cmsg_level != IPPROTO_IPV6 || header.cmsg_type != IPV6_PKTINFO) return 0;
+    in6_pktinfo info;
+    std::memcpy(&info, CMSG_DATA(&header), sizeof info);
+    return info.ipi6_ifindex;
+  }
   // Returns the index of the address that a received message came to, from its control messages.
   std::uint32_t index_of(const cmsghdr& header) {
     if (header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO) {

@@ -168,6 +168,7 @@ base::Status UdpUnderlay::tie_to_device() {
 
 base::Status UdpUnderlay::bind_to(const UdpConfig& config, int family) {
   bind_device_ = config.bind_device;
+  without_interfaces_ = config.without_interfaces;
   own_device_ = config.own_device;
   if (base::Status status = tie_to_device(); !status) return status;
   is_bound_ = !config.bind.empty();

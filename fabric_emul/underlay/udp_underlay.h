@@ -34,6 +34,9 @@ struct UdpConfig {
   // Network interface that a connected socket must not leave by when it takes another address: the
   // one whose frames it carries. Empty: none.
   std::string own_device{};
+  // Indices of interfaces of which a socket that is bound to every address takes no datagrams.
+  // Others take those of any. [L-11]
+  std::vector<std::uint32_t> without_interfaces{};
   std::size_t buffer_bytes = 8 << 20;
   bool segment = true;  // false: never UDP_SEGMENT
   bool gather = true;   // false: never UDP_GRO
@@ -52,6 +55,8 @@ class UdpUnderlay final : public Underlay {
   // Returns our address, with the port that the system chose.
   PeerAddress local_address() const;
   bool segments() const { return segment_; }
+  // Batches that came in by one of without_interfaces.
+  std::uint64_t dropped_of_interfaces() const { return dropped_of_interfaces_; }
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
@@ -109,6 +114,8 @@ class UdpUnderlay final : public Underlay {
   Resume resume_;
   bool is_too_long_reported_ = false;
   UdpLocalTable locals_;
+  std::vector<std::uint32_t> without_interfaces_;
+  std::uint64_t dropped_of_interfaces_ = 0;
   std::optional<IncomingCpu> incoming_cpu_;  // of a socket that is not connected
   std::vector<std::byte> buffer_;            // of the batch that receive() gave out
 };

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <poll.h>
 
 #include "fabric_emul/underlay/udp_address.h"
@@ -36,6 +37,8 @@ bool wait_for(const UdpUnderlay& underlay, short events) {
   pollfd entry{underlay.fd(), events, 0};
   return ::poll(&entry, 1, kPatienceMs) == 1 && (entry.revents & events) != 0;
 }
+
+std::uint32_t loopback_index() { return ::if_nametoindex("lo"); }
 
 // Everything up to `bytes` bytes, with the datagrams counted by their strides.
 struct Collected {
@@ -340,6 +343,42 @@ void expect_resumes_when_blocked(bool segment) {
 TEST(UdpUnderlayTest, a_full_socket_blocks_and_resumes) { expect_resumes_when_blocked(true); }
 TEST(UdpUnderlayTest, a_full_socket_blocks_and_resumes_without_gso) {
   expect_resumes_when_blocked(false);
+}
+
+// A socket at every address takes nothing of some interfaces; one at an address of its own does.
+TEST(UdpUnderlayTest, L_11_datagrams_of_a_lan_interface_are_dropped_and_counted) {
+  for (const bool is_v6 : {false, true}) {
+    const std::string any = is_v6 ? "[::]:0" : "0.0.0.0:0";
+    const auto open_without = [&](std::uint32_t interface) {
+      UdpConfig config;
+      config.bind = any;
+      config.without_interfaces = {interface};
+      return open(config);
+    };
+    const auto strict = open_without(loopback_index());
+    const auto open_to_all = open_without(loopback_index() + 1000);
+    ASSERT_TRUE(strict && open_to_all);
+    UdpConfig anywhere;
+    anywhere.bind = "127.0.0.1:0";
+    const auto sender = open(anywhere);
+    ASSERT_TRUE(sender);
+    const auto send_to = [&](const UdpUnderlay& to) {
+      const std::string text = text_of(to);
+      const auto at =
+          UdpUnderlay::resolve("127.0.0.1" + text.substr(text.rfind(':')), AF_INET).value();
+      EXPECT_EQ(sender->send(at, pattern(100, 1), 100), Underlay::SendStatus::kSent);
+    };
+    send_to(*strict);
+    ASSERT_TRUE(wait_for(*strict, POLLIN));
+    const auto dropped = strict->receive();
+    ASSERT_TRUE(dropped) << "more may wait behind it";
+    EXPECT_TRUE(dropped->bytes.empty());
+    EXPECT_EQ(strict->dropped_of_interfaces(), 1U);
+    EXPECT_FALSE(strict->receive());
+    send_to(*open_to_all);
+    EXPECT_EQ(collect(*open_to_all, 100).bytes.size(), 100U);
+    EXPECT_EQ(open_to_all->dropped_of_interfaces(), 0U);
+  }
 }
 
 }  // namespace splitnic::fabric::udp_underlay_test

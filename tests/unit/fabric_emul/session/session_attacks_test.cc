@@ -70,6 +70,24 @@ TEST_F(SessionAttackTest, S_53_strangers_get_no_reply_of_any_type_and_length) {
   expect_session_works();
 }
 
+// HELLO of docs/wire/flit.md, as it is on a link without keys.
+TEST_F(SessionAttackTest, L_10_a_hello_of_a_stranger_gets_no_reply) {
+  world_.start();
+  world_.connect();
+  world_.unit->received.clear();
+  constexpr auto kHello = std::to_array<std::uint32_t>(
+      {0x4f000048, 0x00000000, 0x00000000, 0x2b73ee37, 0x01010100, 0x00010000,
+       0x800f0554, 0x058c0100, 0x00000000, 0x00400000, 0x02000000, 0x00000001,
+       0x11112222, 0x33334444, 0x00000000, 0x00000000, 0xa1a2a3a4, 0xa5a6a7a8,
+       0x00000000, 0x00000000, 0x00010000, 0x00000000});
+  Buffer hello(4 * kHello.size());
+  for (std::size_t i = 0; i < kHello.size(); ++i) base::store_be(&hello[4 * i], kHello[i]);
+  const std::uint64_t before = count(SessionCounter::kRxDropFormat);
+  EXPECT_EQ(attack(hello), 0U);
+  EXPECT_TRUE(world_.unit->received.empty());
+  EXPECT_EQ(count(SessionCounter::kRxDropFormat), before + 1);
+}
+
 // Who sees the datagrams, and so knows index and counter, and what is in the clear without keys.
 TEST_F(SessionAttackTest, S_54_forged_datagrams_are_dropped) {
   world_.start();
