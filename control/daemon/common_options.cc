@@ -107,6 +107,7 @@ base::Status check_pair(const CommonArguments& typed, const std::string& default
 }
 
 base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
+  out.mcp_min = kCellPayloadMin;
   if (!typed.cell.empty()) {
     const auto cell = number_option("--cell", typed.cell, kCellPayloadMin, fabric::kMcpMax);
     if (!cell) return cell.error();

@@ -21,7 +21,8 @@ class App;
 
 namespace splitnic::control {
 
-inline constexpr std::uint16_t kCellPayloadMin = 64;
+// Shorter cells cost a node more work than they cost its peer [M-2]: of --cell, and of peers.
+inline constexpr std::uint16_t kCellPayloadMin = 256;
 // Bytes of the longest frame, without vnet header, that fits a SendData on the control channel.
 inline constexpr std::uint32_t kSendThresholdMax =
     messaging::SendData::data_max(messaging::kMsgMaxControl) - lan::VnetHeader::kBytes;

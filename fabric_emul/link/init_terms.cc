@@ -42,6 +42,7 @@ InitReason InitTerms::check(const Init& peer) const {
   if (peer.profile != own.profile || peer.cell_crc != own.cell_crc) return InitReason::kProfile;
   const bool has_lanes = (peer.lanes_mask & kLanesNeeded) == kLanesNeeded;
   if (peer.profile == LinkProfile::kFull && !has_lanes) return InitReason::kProfile;
+  if (peer.mcp_max < config_.mcp_min) return InitReason::kMcp;
   if (peer.eui64 == config_.eui64 || peer.eui64 == Eui64()) return InitReason::kIdentity;
   return InitReason::kNone;
 }

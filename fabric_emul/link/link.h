@@ -61,6 +61,8 @@ class Link {
   LinkState state() const { return handshake_.state(); }
   // Cell payload maximum: the smaller of both ends', a multiple of 4. 0 before the first INIT.
   std::uint16_t mcp() const { return path_.mcp(); }
+  // The minimum that a peer may accept.
+  std::uint16_t mcp_min() const { return context_.config.mcp_min; }
   std::size_t stride() const { return batch_.stride(); }
   // The cell CRC covers header and extensions only. The same at both ends, and constant until the
   // next INIT; cells that were on the way then are dropped by their receiver and retransmitted.
@@ -80,8 +82,12 @@ class Link {
   std::string peer_name() const { return context_.underlay.name_of(address()); }
   // The public key of a peer that the underlay authenticates, as text; "" without keys.
   std::string peer_key() const { return context_.underlay.key_of(address()); }
-  // The user that the peer runs as, where the kernel reports it (shm).
-  std::optional<std::uint32_t> peer_user() const { return context_.underlay.user_of(address()); }
+  bool is_keyed() const { return context_.underlay.eui64_of(address()).has_value(); }
+  // The user that the peer runs as, where the kernel reports it (shm); of a peer that has sent
+  // HELLO, also after it is gone.
+  std::optional<std::uint32_t> peer_user() const {
+    return peer_user_ ? peer_user_ : context_.underlay.user_of(address());
+  }
   // The reason of the peer's last REFUSE; kNone once the link is up.
   InitReason refusal() const { return handshake_.refusal(); }
   std::size_t slot() const { return slot_; }  // 0 .. links_max-1, never changes
@@ -109,6 +115,7 @@ class Link {
   Handshake handshake_;
   PathMtu path_;
   LinkLanes lanes_;
+  std::optional<std::uint32_t> peer_user_;  // listening side
 };
 
 }  // namespace splitnic::fabric

@@ -104,7 +104,9 @@ class Port {
   void refuse(const Init& init, const PeerAddress& to, InitReason reason);
   void send_init(const PeerAddress& to, const Init& init);
   Challenge::Subject subject_of(const Init& init, const PeerAddress& from) const;
-  PortLink* by_eui64(Eui64 eui64) const;  // among the peers that sent HELLO
+  // The peer with this EUI-64, among those that sent HELLO. Where the kernel reports the users of
+  // peers, one of another user is another peer. [M-8]
+  PortLink* known_peer(Eui64 eui64, const PeerAddress& from) const;
   PortLink* free_slot(base::Time now);
 
   // port.cc

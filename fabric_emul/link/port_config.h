@@ -52,6 +52,9 @@ struct PortConfig {
   // 0: derived from the path, stride = min(datagram_bytes_max - 36, 65000) and MCP = (stride - 72)
   // & ~3; in the full profile at most 256.
   std::uint16_t mcp_wanted = 0;
+  // Peers that accept cells of this payload at least; others are refused, because short cells cost
+  // us more work than they cost the peer. At least kMcpMin. [M-2]
+  std::uint16_t mcp_min = kMcpMin;
   std::size_t links_max = 64;
   std::uint32_t program_version =
       0x00010000;              // major (8), minor (8), patch (16); majors must be equal

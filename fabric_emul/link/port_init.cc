@@ -38,7 +38,7 @@ void Port::on_init(base::Time now, const FlitView& flit, const PeerAddress& from
 void Port::on_hello(base::Time now, const Init& init, const PeerAddress& from, PortLink*& link) {
   const InitReason reason = context_.terms.check(init);
   if (reason != InitReason::kNone) return refuse(init, from, reason);
-  const PortLink* known = by_eui64(init.eui64);
+  const PortLink* known = known_peer(init.eui64, from);
   if (known != nullptr && known->address() == from && known->peer_instance() == init.instance) {
     return accept(now, init, from, link);
   }
@@ -60,7 +60,7 @@ void Port::on_answer(base::Time now, const Init& init, const PeerAddress& from, 
 
 // The address is proven. Ends the old instance before the new one gets READY.
 void Port::accept(base::Time now, const Init& init, const PeerAddress& from, PortLink*& link) {
-  PortLink* peer = by_eui64(init.eui64);
+  PortLink* peer = known_peer(init.eui64, from);
   if (peer == nullptr) {
     peer = free_slot(now);
     if (peer == nullptr) return refuse(init, from, InitReason::kBusy);
@@ -87,15 +87,15 @@ void Port::send_init(const PeerAddress& to, const Init& init) {
 }
 
 Challenge::Subject Port::subject_of(const Init& init, const PeerAddress& from) const {
-  const PortLink* known = by_eui64(init.eui64);
+  const PortLink* known = known_peer(init.eui64, from);
   return {from, init.eui64, init.instance, known != nullptr ? known->peer_instance() : 0};
 }
 
-PortLink* Port::by_eui64(Eui64 eui64) const {
+PortLink* Port::known_peer(Eui64 eui64, const PeerAddress& from) const {
+  const auto user = context_.underlay.user_of(from);
   for (const auto& link : links_) {
-    if (!link->is_client() && link->state() != LinkState::kFree && link->peer_eui64() == eui64) {
-      return link.get();
-    }
+    if (link->is_client() || link->state() == LinkState::kFree) continue;
+    if (link->peer_eui64() == eui64 && link->peer_user() == user) return link.get();
   }
   return nullptr;
 }

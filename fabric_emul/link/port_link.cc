@@ -21,6 +21,7 @@ void PortLink::forget() {
   handshake_.forget();
   path_.forget();
   batch_.set_address(PeerAddress{});
+  peer_user_.reset();
 }
 
 void PortLink::end_old_instance() {

@@ -63,6 +63,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   handshake_.apply(LinkEvent::kAssigned);
   if (from != address()) path_bytes_until_ = {};
   batch_.set_address(from);
+  peer_user_ = context_.underlay.user_of(from);
   const unsigned own_lid = context_.config.lid_base + 1U;
   handshake_.adopt(init, Lid(static_cast<std::uint16_t>(own_lid)),
                    Lid(static_cast<std::uint16_t>(own_lid + 1 + slot_)));

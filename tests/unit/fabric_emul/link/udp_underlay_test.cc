@@ -345,7 +345,7 @@ TEST(UdpUnderlayTest, a_full_socket_blocks_and_resumes_without_gso) {
   expect_resumes_when_blocked(false);
 }
 
-// A socket at every address takes nothing of some interfaces; one at an address of its own does.
+// A socket at every address.
 TEST(UdpUnderlayTest, L_11_datagrams_of_a_lan_interface_are_dropped_and_counted) {
   for (const bool is_v6 : {false, true}) {
     const std::string any = is_v6 ? "[::]:0" : "0.0.0.0:0";

@@ -1,0 +1,140 @@
+// The identity of peers that an underlay authenticates: by a key, or by a user of the machine.
+#include <map>
+
+#include "link_world.h"
+
+namespace splitnic::fabric::identity_test {
+
+using namespace link_world;
+
+// Authenticates the peers that it knows.
+class ProvingUnderlay final : public UnderlayDecorator {
+ public:
+  using UnderlayDecorator::UnderlayDecorator;
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
+    return below_.send(to, bytes, stride);
+  }
+  std::optional<Received> receive() override { return below_.receive(); }
+  base::Time deadline() const override { return below_.deadline(); }
+  std::optional<std::uint64_t> eui64_of(const PeerAddress& peer) const override {
+    return find(eui64s, peer);
+  }
+  std::optional<std::uint32_t> user_of(const PeerAddress& peer) const override {
+    return find(users, peer);
+  }
+
+  std::map<PeerAddress, std::uint64_t> eui64s;
+  std::map<PeerAddress, std::uint32_t> users;
+
+ private:
+  template <class Value>
+  static std::optional<Value> find(const std::map<PeerAddress, Value>& all,
+                                   const PeerAddress& peer) {
+    const auto found = all.find(peer);
+    return found == all.end() ? std::nullopt : std::optional(found->second);
+  }
+};
+
+// A listener and two clients.
+struct IdentityTest : ::testing::Test {
+  struct Client {
+    Client(InProcessHub& hub, const PortConfig& config) : at(hub.add_endpoint()), end(at, config) {}
+    InProcessUnderlay& at;
+    End end;
+  };
+  Client& add(std::uint64_t eui64) {
+    clients.push_back(std::make_unique<Client>(hub, config_of(eui64, 200 + clients.size())));
+    return *clients.back();
+  }
+  void connect(Client& client) {
+    client.end.port.connect(listener_at.address(), clock.now());
+    for (int i = 0; i < 10; ++i) {
+      listener.receive(clock.now());
+      listener.port.flush(clock.now());
+      for (const auto& each : clients) {
+        each->end.receive(clock.now());
+        each->end.port.flush(clock.now());
+      }
+    }
+  }
+  static bool is_up(Client& client) {
+    return client.end.watch.link != nullptr && client.end.link().up();
+  }
+  std::size_t links_up() const {
+    return static_cast<std::size_t>(std::ranges::count(listener.watch.events, "up"));
+  }
+
+  base::ManualClock clock;
+  InProcessHub hub{InProcessConfig{}};
+  InProcessUnderlay& listener_at = hub.add_endpoint();
+  ProvingUnderlay proving{listener_at};
+  End listener{proving, config_of(0xA, 100, true)};
+  std::vector<std::unique_ptr<Client>> clients;
+};
+
+TEST_F(IdentityTest, M_8_the_eui64_of_another_key_is_dropped) {
+  Client& victim = add(0xB);
+  proving.eui64s[victim.at.address()] = 0xB;
+  connect(victim);
+  ASSERT_TRUE(is_up(victim));
+  Client& liar = add(0xB);
+  proving.eui64s[liar.at.address()] = 0xC;
+  connect(liar);
+  EXPECT_FALSE(is_up(liar));
+  EXPECT_GT(listener.count(LinkCounter::kRxDropIdentity), 0U);
+  EXPECT_TRUE(is_up(victim));
+  EXPECT_EQ(listener.watch.events, std::vector<std::string>{"up"});
+}
+
+TEST_F(IdentityTest, M_8_the_eui64_of_another_user_is_another_peer) {
+  Client& victim = add(0xB);
+  Client& other = add(0xB);
+  proving.users[victim.at.address()] = 1000;
+  proving.users[other.at.address()] = 1001;
+  connect(victim);
+  connect(other);
+  EXPECT_TRUE(is_up(victim));
+  EXPECT_TRUE(is_up(other));
+  EXPECT_EQ(links_up(), 2U);
+  EXPECT_EQ(listener.watch.restarted_instance, 0U);
+}
+
+// The kernel no longer knows the user of a process that has ended.
+TEST_F(IdentityTest, M_8_a_user_takes_the_place_of_its_process_that_has_ended) {
+  Client& before = add(0xB);
+  Client& after = add(0xB);
+  proving.users[before.at.address()] = 1000;
+  proving.users[after.at.address()] = 1000;
+  connect(before);
+  Link& link = listener.link();
+  proving.users.erase(before.at.address());
+  EXPECT_EQ(link.peer_user(), 1000U);
+  connect(after);
+  EXPECT_TRUE(is_up(after));
+  EXPECT_EQ(listener.watch.restarted_instance, 200U);
+  EXPECT_EQ(&listener.link(), &link);
+}
+
+TEST_F(IdentityTest, M_2_a_peer_with_short_cells_is_refused) {
+  PortConfig strict = config_of(0xA, 100, true);
+  strict.mcp_min = 256;
+  InProcessUnderlay& at = hub.add_endpoint();
+  End end(at, strict);
+  const auto events_of = [&](std::uint16_t mcp) {
+    PortConfig config = config_of(0xD, 300U + mcp);
+    config.mcp_wanted = mcp;
+    Client client(hub, config);
+    client.end.port.connect(at.address(), clock.now());
+    for (int i = 0; i < 10; ++i) {
+      end.receive(clock.now());
+      end.port.flush(clock.now());
+      client.end.receive(clock.now());
+      client.end.port.flush(clock.now());
+    }
+    return client.end.watch.events;
+  };
+  EXPECT_EQ(events_of(252), std::vector<std::string>{"refused: mcp"});
+  EXPECT_EQ(events_of(256), std::vector<std::string>{"up"});
+}
+
+}  // namespace splitnic::fabric::identity_test
