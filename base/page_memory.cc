@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <string>
 
 #include "base/check.h"
 
@@ -14,26 +16,41 @@ std::size_t PageMemory::page_bytes() {
   return bytes;
 }
 
-PageMemory::PageMemory(std::size_t bytes, Pages pages)
-    : bytes_(bytes), is_huge_(pages == Pages::kHuge && bytes >= kHugeBytes) {
+PageMemory::PageMemory(std::size_t bytes, Pages pages) {
+  auto made = make(bytes, pages);
+  CHECK(made.has_value());
+  swap(*made);
+}
+
+Result<PageMemory> PageMemory::make(std::size_t bytes, Pages pages) {
   CHECK(bytes > 0);
+  PageMemory made;
+  made.is_huge_ = pages == Pages::kHuge && bytes >= kHugeBytes;
   const std::size_t spare =
-      is_huge_ ? kHugeBytes : 0;  // a huge page begins at a multiple of its size
+      made.is_huge_ ? kHugeBytes : 0;  // a huge page begins at a multiple of its size
   void* at =
       ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  CHECK(at != MAP_FAILED);
-  begin_ = static_cast<std::byte*>(at);
-  if (!is_huge_) return;
+  if (at == MAP_FAILED) {
+    return Error::from_errno("no memory for " + std::to_string(bytes) + " bytes", errno);
+  }
+  made.begin_ = static_cast<std::byte*>(at);
+  made.bytes_ = bytes;
+  if (!made.is_huge_) return made;
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   const std::size_t before = round_up(address, kHugeBytes) - address;
   const std::size_t used = round_up(bytes, page_bytes());
-  begin_ += before;
+  made.begin_ += before;
   if (before > 0) ::munmap(at, before);
-  if (before + used < bytes + spare) ::munmap(begin_ + used, bytes + spare - before - used);
-  ::madvise(begin_, bytes, MADV_HUGEPAGE);  // a system without them uses small ones
+  if (before + used < bytes + spare) ::munmap(made.begin_ + used, bytes + spare - before - used);
+  ::madvise(made.begin_, bytes, MADV_HUGEPAGE);  // a system without them uses small ones
+  return made;
 }
 
-PageMemory::~PageMemory() { ::munmap(begin_, bytes_); }
+void PageMemory::unmap() {
+  if (begin_ != nullptr) ::munmap(begin_, bytes_);
+  begin_ = nullptr;
+  bytes_ = 0;
+}
 
 std::size_t PageMemory::release(std::size_t offset, std::size_t bytes) {
   CHECK(offset <= bytes_ && bytes <= bytes_ - offset);

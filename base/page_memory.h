@@ -1,5 +1,6 @@
 // Zeroed memory in whole pages of the machine. A page uses no physical memory until it is first
-// touched, nor after it was released: it then reads as zeros. One owner; the address never changes.
+// touched, nor after it was released: it then reads as zeros. One owner; the address never changes,
+// also when the owner moves it.
 //
 // kHuge requests huge pages, where the system has them and the memory fills one, so that copies of
 // large frames miss the TLB less often. The first touch then uses the whole huge page; memory that
@@ -7,8 +8,10 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "base/bytes.h"
+#include "base/status.h"
 
 namespace splitnic::base {
 
@@ -16,11 +19,19 @@ class PageMemory {
  public:
   enum class Pages { kSmall, kHuge };
 
-  // CHECKs that there is address space; REQUIRES bytes > 0.
+  // An error, ENOMEM: the system has none. REQUIRES bytes > 0.
+  static Result<PageMemory> make(std::size_t bytes, Pages pages = Pages::kSmall);
+  // The same at the start of a program: CHECKs that there is memory.
   explicit PageMemory(std::size_t bytes, Pages pages = Pages::kSmall);
-  ~PageMemory();
-  PageMemory(const PageMemory&) = delete;
-  PageMemory& operator=(const PageMemory&) = delete;
+  PageMemory() = default;  // none, of 0 bytes
+  ~PageMemory() { unmap(); }
+  PageMemory(PageMemory&& other) noexcept { swap(other); }
+  PageMemory& operator=(PageMemory&& other) noexcept {
+    if (this == &other) return *this;
+    unmap();
+    swap(other);
+    return *this;
+  }
 
   std::byte* get() const { return begin_; }
   std::size_t size() const { return bytes_; }
@@ -34,9 +45,16 @@ class PageMemory {
  private:
   static constexpr std::size_t kHugeBytes = 2 << 20;
 
-  std::byte* begin_;
-  std::size_t bytes_;
-  bool is_huge_;
+  void unmap();
+  void swap(PageMemory& other) noexcept {
+    std::swap(begin_, other.begin_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(is_huge_, other.is_huge_);
+  }
+
+  std::byte* begin_ = nullptr;
+  std::size_t bytes_ = 0;
+  bool is_huge_ = false;
 };
 
 }  // namespace splitnic::base

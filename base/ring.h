@@ -16,6 +16,10 @@ class Ring {
  public:
   // Capacity is rounded up to a power of two; REQUIRES capacity >= 1.
   explicit Ring(std::size_t capacity) : slots_(std::bit_ceil(capacity)), limit_(capacity) {}
+  // The memory of one, without what its elements own.
+  static constexpr std::size_t bytes_of(std::size_t capacity) {
+    return std::bit_ceil(capacity) * sizeof(T);
+  }
 
   std::size_t size() const { return tail_ - head_; }
   std::size_t capacity() const { return limit_; }

@@ -31,6 +31,7 @@ json::object to_json(const KnownPeer& peer) {
   out["rx_bytes"] = peer.rx_bytes;
   out["tx_bytes"] = peer.tx_bytes;
   out["queues"] = peer.queues;
+  out["memory_bytes"] = peer.memory_bytes;
   out["rights"] = json_string(peer.rights);
   return out;
 }
@@ -50,6 +51,7 @@ void add_queue(KnownPeers& all, const KnownPeers& queue) {
     sum.rx_bytes += peer.rx_bytes;
     sum.tx_bytes += peer.tx_bytes;
     sum.queues += peer.queues;
+    sum.memory_bytes += peer.memory_bytes;
     if (peer.handshake_seconds) {
       sum.handshake_seconds =
           std::min(*peer.handshake_seconds, sum.handshake_seconds.value_or(UINT64_MAX));
@@ -64,13 +66,17 @@ std::string known_peers_json(const KnownPeers& peers) {
 }
 
 std::string known_peers_text(const KnownPeers& peers) {
-  TextTable table({"HOST", "STATE", "ADDRESS", "HANDSHAKE", "RX", "TX", "RIGHTS", "KEY OR USER"});
+  TextTable table(
+      {"HOST", "STATE", "ADDRESS", "HANDSHAKE", "RX", "TX", "MEMORY", "RIGHTS", "KEY OR USER"});
   for (const KnownPeer& peer : peers) {
     const std::string handshake =
         peer.handshake_seconds ? std::to_string(*peer.handshake_seconds) + " s ago" : std::string();
+    const std::string memory =
+        peer.memory_bytes == 0 ? "" : std::to_string(peer.memory_bytes >> 10) + "K";
     const std::string user = peer.user ? "uid " + std::to_string(*peer.user) : std::string();
     table.add({peer.name, peer.state, peer.address, handshake, std::to_string(peer.rx_bytes),
-               std::to_string(peer.tx_bytes), peer.rights, peer.key.empty() ? user : peer.key});
+               std::to_string(peer.tx_bytes), memory, peer.rights,
+               peer.key.empty() ? user : peer.key});
   }
   const std::string text = table.text();
   return text.empty() ? "no host is known\n" : text.substr(1);  // an empty line is before a table

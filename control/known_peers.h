@@ -18,8 +18,9 @@ struct KnownPeer {
   std::optional<std::uint64_t> handshake_seconds = {};  // since its keys were agreed
   // Bytes of frames from and to it, since it attached.
   std::uint64_t rx_bytes = 0, tx_bytes = 0;
-  std::uint64_t queues = 0;  // that are up for it
-  std::string rights = {};   // in short
+  std::uint64_t queues = 0;        // that are up for it
+  std::uint64_t memory_bytes = 0;  // that its connections take
+  std::string rights = {};         // in short
 };
 using KnownPeers = std::vector<KnownPeer>;
 

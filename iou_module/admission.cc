@@ -35,6 +35,7 @@ void add_host(control::KnownPeer& row, const AttachedHost& host) {
   row.rx_bytes = host.counters()[HostCounter::kFromHostBytes];
   row.tx_bytes = host.counters()[HostCounter::kToHostBytes];
   row.queues = host.is_reachable() ? 1 : 0;
+  row.memory_bytes = host.memory_account().used();
 }
 
 }  // namespace

@@ -10,6 +10,17 @@
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::iou {
+namespace {
+
+// For the object itself, its queues and tables of fixed length.
+constexpr std::uint64_t kObjectBytes = 256 << 10;
+
+messaging::PairConfig charged_to(base::MemoryAccount& account, messaging::PairConfig config) {
+  config.memory = &account;
+  return config;
+}
+
+}  // namespace
 
 AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& adapter,
                            fabric::Link& link, base::Random& random, HostOwner& owner,
@@ -17,21 +28,51 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
     : owner_(owner),
       link_(link),
       unit_queues_(config.unit_queues),
+      memory_usual_(config.memory_usual),
+      attached_at_(now),
       rights_(config.rights),
+      memory_account_(memory_of_queue(rights_, memory_usual_, unit_queues_)),
       limits_(config.limits != nullptr ? config.limits
                                        : std::make_shared<HostLimits>(rights_, unit_queues_)),
-      identity_{link.peer_eui64(), link.peer_instance()},
+      identity_{host_id_of(link), link.peer_instance()},
       now_(now),
       stopped_since_(now),
-      memory_(config.ring_bytes, base::PageMemory::Pages::kHuge),
-      ring_(memory_.span(), config.frames_max),
+      charge_(&memory_account_),
       pending_(config.frames_max),
-      pair_(adapter, config.pair, random, *this) {
-  is_registered_ = pair_.register_frames(memory_.span()).has_value();
+      pair_(adapter, charged_to(memory_account_, config.pair), random, *this),
+      made_(make_ring(config)) {}
+
+base::Status AttachedHost::make_ring(const AttachedHostConfig& config) {
+  if (!charge_.add(kObjectBytes + config.ring_bytes)) return base::account_error();
+  auto memory = base::PageMemory::make(config.ring_bytes, base::PageMemory::Pages::kHuge);
+  if (!memory) return memory.error();
+  memory_ = *std::move(memory);
+  ring_ = lan::FrameRing(memory_.span(), config.frames_max);
+  return pair_.register_frames(memory_.span());
+}
+
+fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::Mgmt& request,
+                                        fabric::Mgmt& reply) {
+  if (made_) {
+    const auto code = pair_.accept(id, link_, request, reply, now_);
+    if (code != fabric::MgmtReject::kNoResources) return code;
+  }
+  refusal_ = memory_text();
+  reply.private_data = base::as_bytes(refusal_);
+  return fabric::MgmtReject::kNoResources;
+}
+
+std::string AttachedHost::memory_text() const {
+  if (memory_account_.refusals() == 0)
+    return "the I/O unit is short of memory, or of table entries";
+  return "this host may use " + std::to_string(memory_account_.limit() >> 10) +
+         " KiB of the I/O unit's memory for a queue, which a connection exceeds: raise memory in "
+         "its hosts file, or use fewer queues";
 }
 
 void AttachedHost::set_rights(HostRights rights) {
   rights_ = std::move(rights);
+  memory_account_.set_limit(memory_of_queue(rights_, memory_usual_, unit_queues_));
   vlan_limit_ = VlanLimit(rights_);
   limits_->meter.set_rights(rights_, unit_queues_);
   is_changed_ = true;

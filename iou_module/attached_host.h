@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/memory_account.h"
 #include "base/page_memory.h"
 #include "base/random.h"
 #include "base/ring.h"
@@ -22,6 +23,7 @@
 #include "iou_module/deficit_round_robin.h"
 #include "iou_module/event_state.h"
 #include "iou_module/host_limits.h"
+#include "iou_module/host_memory.h"
 #include "iou_module/host_rights.h"
 #include "iou_module/host_rx_batch.h"
 #include "iou_module/host_state.h"
@@ -37,7 +39,9 @@ struct AttachedHostConfig {
   std::size_t ring_bytes = 2 << 20;  // of frames for the host
   std::size_t frames_max = 2048;
   HostRights rights{};
-  std::uint32_t unit_queues = 1;         // among which its limits are divided
+  std::uint32_t unit_queues = 1;  // among which its limits are divided
+  // In bytes over all queues, of a host whose rights do not name it. [M-1]
+  std::uint64_t memory_usual = std::uint64_t{64} << 20;
   std::shared_ptr<HostLimits> limits{};  // null: new ones
 };
 
@@ -102,8 +106,12 @@ class AttachedHost final : private messaging::PairOwner {
   const fabric::Link& link() const { return link_; }
   messaging::Connection& pair() { return pair_; }
   const messaging::Connection& pair() const { return pair_; }
-  // False: the adapter has no room for its memory, and the host cannot be attached.
-  bool is_registered() const { return is_registered_; }
+  // False: its ring has no memory, or none of the adapter's keys, and accept() refuses the host.
+  bool is_made() const { return made_.has_value(); }
+  // The memory of this connection, and its limit.
+  const base::MemoryAccount& memory_account() const { return memory_account_; }
+  // When the object was made.
+  base::Time attached_at() const { return attached_at_; }
   NicSettings& nic() { return nic_; }
   const NicSettings& nic() const { return nic_; }
   const HostRights& rights() const { return rights_; }
@@ -118,6 +126,10 @@ class AttachedHost final : private messaging::PairOwner {
   }
 
   // -- its life --
+  // Attaches it, or returns the code with which to refuse; the reason in `reply` is valid as long
+  // as this object.
+  fabric::MgmtReject accept(fabric::ConnectionId id, const fabric::Mgmt& request,
+                            fabric::Mgmt& reply);
   // Serves its connection. Returns true if it made progress.
   bool poll(base::Time now) {
     now_ = now;
@@ -219,6 +231,8 @@ class AttachedHost final : private messaging::PairOwner {
   const StatsBaseline& baseline() const { return baseline_; }
 
  private:
+  base::Status make_ring(const AttachedHostConfig& config);
+  std::string memory_text() const;
   void enter(HostState next);
   VlanRules::Verdict vlan_verdict(base::Bytes frame) const {
     const bool is_permitted = !vlan_limit_.is_restricted() || vlan_limit_.passes(frame, 0);
@@ -238,14 +252,16 @@ class AttachedHost final : private messaging::PairOwner {
   HostOwner& owner_;
   fabric::Link& link_;
   const std::uint32_t unit_queues_;
+  const std::uint64_t memory_usual_;
+  const base::Time attached_at_;
   HostRights rights_;
+  base::MemoryAccount memory_account_;
   VlanLimit vlan_limit_{rights_};
   const std::shared_ptr<HostLimits> limits_;  // not null
   std::optional<lan::MacAddress> refused_mac_{};
   bool is_sniff_refused_ = false;
   const HostIdentity identity_;
   HostState state_ = HostState::kAttached;
-  bool is_registered_ = false;
   bool is_announce_due_ = false;
   bool is_changed_ = true;
   bool reported_usable_ = false;
@@ -260,10 +276,13 @@ class AttachedHost final : private messaging::PairOwner {
   base::Counters<HostCounter> counters_;
   Rmon rmon_;
   StatsBaseline baseline_;
+  base::MemoryCharge charge_;  // of the ring
   base::PageMemory memory_;
   lan::FrameRing ring_;
   base::Ring<base::Bytes> pending_;  // frames in the ring, not pushed yet
   messaging::Connection pair_;
+  base::Status made_;    // the ring; without it the host is refused
+  std::string refusal_;  // the reply points to it
 };
 
 }  // namespace splitnic::iou

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_reserve.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
 #include "control/sandbox/sandbox.h"
@@ -19,10 +20,14 @@ namespace {
 
 using Ports = std::vector<std::unique_ptr<lan::FramePort>>;
 
+// More than what all queues allocate in small pieces in an iteration. [M-1]
+constexpr std::size_t kMemoryReserve = 8 << 20;
+
 class IouDaemon final : public control::Daemon {
  public:
   explicit IouDaemon(const IouOptions& options)
       : Daemon("splitnic-iou", options.common), options_(options), hosts_(options) {
+    base::hold_memory_reserve(kMemoryReserve);
     add_worker();
   }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "fabric_emul/wire/ids.h"
+#include "iou_module/host_id.h"
 #include "iou_module/lan_addresses.h"
 #include "lan_bridge/frame/ethernet.h"
 
@@ -22,7 +22,7 @@ class FormerOwners {
   static constexpr std::size_t kAddressesMax = 8192;
 
   // The node is gone and had these addresses.
-  void keep(fabric::Eui64 node, const std::vector<lan::MacAddress>& macs, base::Time now) {
+  void keep(const HostId& node, const std::vector<lan::MacAddress>& macs, base::Time now) {
     forget(node);
     std::erase_if(kept_, [&](const auto& entry) { return entry.second.until <= now; });
     for (const lan::MacAddress& mac : macs) {
@@ -31,20 +31,20 @@ class FormerOwners {
     }
   }
   // The node is back with what it has now.
-  void forget(fabric::Eui64 node) {
+  void forget(const HostId& node) {
     std::erase_if(kept_, [&](const auto& entry) { return entry.second.node == node; });
   }
   // Somebody has the address now.
   void forget(const lan::MacAddress& mac) { kept_.erase(mac); }
   // Returns whether the address is kept for a node other than `by`.
-  bool is_of_another(const lan::MacAddress& mac, fabric::Eui64 by, base::Time now) const {
+  bool is_of_another(const lan::MacAddress& mac, const HostId& by, base::Time now) const {
     const auto found = kept_.find(mac);
     return found != kept_.end() && found->second.node != by && now < found->second.until;
   }
 
  private:
   struct Owner {
-    fabric::Eui64 node;
+    HostId node;
     base::Time until;
   };
   using Kept = std::map<lan::MacAddress, Owner>;

@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "fabric_emul/wire/ids.h"
+#include "iou_module/host_id.h"
 
 namespace splitnic::iou {
 
@@ -30,7 +30,7 @@ class HandOffRing {
   HandOffRing() : memory_(std::make_unique_for_overwrite<std::byte[]>(kBytes)) {}
 
   // REQUIRES that the frame has less than kBytes / 4 bytes.
-  Pushed push(std::size_t nic, fabric::Eui64 node, base::Bytes frame) {
+  Pushed push(std::size_t nic, const HostId& node, base::Bytes frame) {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     const std::uint64_t head = head_.load(std::memory_order_acquire);
     const std::size_t needed = record_bytes(frame.size());
@@ -39,7 +39,7 @@ class HandOffRing {
     if (tail + skipped + needed - head > kBytes) return Pushed::kNo;
     if (skipped > 0) put(tail, {.bytes = kSkip});
     put(tail + skipped,
-        {static_cast<std::uint32_t>(frame.size()), static_cast<std::uint32_t>(nic), node.value});
+        {static_cast<std::uint32_t>(frame.size()), static_cast<std::uint32_t>(nic), node});
     std::memcpy(at(tail + skipped) + sizeof(Head), frame.data(), frame.size());
     tail_.store(tail + skipped + needed, std::memory_order_seq_cst);
     return head_.load(std::memory_order_seq_cst) == tail ? Pushed::kFirst : Pushed::kYes;
@@ -63,7 +63,7 @@ class HandOffRing {
         head += kBytes - head % kBytes;
         continue;
       }
-      take(std::size_t{record.nic}, fabric::Eui64(record.node),
+      take(std::size_t{record.nic}, record.node,
            base::Bytes(at(head) + sizeof record, record.bytes));
       head += record_bytes(record.bytes);
       ++count;
@@ -76,7 +76,8 @@ class HandOffRing {
   struct Head {
     std::uint32_t bytes = 0;
     std::uint32_t nic = 0;
-    std::uint64_t node = 0;
+    HostId node{};
+    std::uint64_t unused = 0;  // so that records fill the ring
   };
   static constexpr std::uint32_t kSkip = 0xffffffff;  // the rest up to the end of the memory
   static constexpr std::size_t record_bytes(std::size_t frame) {

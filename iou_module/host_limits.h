@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/rate_limit.h"
-#include "fabric_emul/wire/ids.h"
+#include "iou_module/host_id.h"
 #include "iou_module/host_meter.h"
 
 namespace splitnic::iou {
@@ -28,30 +28,31 @@ struct HostLimits {
                            kRequestsBurst};
 };
 
-// By node. Bounded: beyond kHostsMax those of hosts that are not attached are forgotten.
+// By principal (host_id.h). Bounded: beyond kHostsMax those of hosts that are not attached are
+// forgotten.
 class KeptLimits {
  public:
   static constexpr std::size_t kHostsMax = 1024;
 
-  // Returns the limits of this node; the rights hold from now on. `queues` as in HostMeter.
-  std::shared_ptr<HostLimits> of(fabric::Eui64 node, const HostRights& rights, std::uint32_t queues,
+  // Returns the limits of this host; the rights hold from now on. `queues` as in HostMeter.
+  std::shared_ptr<HostLimits> of(const HostId& host, const HostRights& rights, std::uint32_t queues,
                                  base::Time now) {
     std::erase_if(kept_, [&](const auto& entry) {
       return entry.second.use_count() == 1 && entry.second->is_full(now);
     });
-    if (const auto found = kept_.find(node); found != kept_.end()) {
+    if (const auto found = kept_.find(host); found != kept_.end()) {
       found->second->meter.set_rights(rights, queues);
       return found->second;
     }
     if (kept_.size() >= kHostsMax) {
       std::erase_if(kept_, [](const auto& entry) { return entry.second.use_count() == 1; });
     }
-    return kept_.emplace(node, std::make_shared<HostLimits>(rights, queues)).first->second;
+    return kept_.emplace(host, std::make_shared<HostLimits>(rights, queues)).first->second;
   }
   std::size_t size() const { return kept_.size(); }
 
  private:
-  std::map<fabric::Eui64, std::shared_ptr<HostLimits>> kept_;
+  std::map<HostId, std::shared_ptr<HostLimits>> kept_;
 };
 
 }  // namespace splitnic::iou

@@ -37,8 +37,8 @@ struct HostRights {
   bool may_forge = false;  // it sends from any source address, as a bridge does
   // Queues, at least 1.
   std::uint32_t queues_max = 8;
-  // Memory that the unit uses for it, in bytes, over all queues.
-  std::uint64_t memory_max = std::uint64_t{64} << 20;
+  // Memory that the unit uses for it, in bytes, over all queues. Absent: as default_memory().
+  std::optional<std::uint64_t> memory_max{};
   // Per second, to the LAN and to other hosts. 0: no limit.
   std::uint64_t bits_per_second = 0;
   std::uint64_t frames_per_second = 0;

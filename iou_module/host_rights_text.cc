@@ -44,7 +44,7 @@ std::string rights_text(const HostRights& rights) {
   add(rights.may_sniff, "sniff");
   add(rights.may_forge, "forge");
   add_number("queues", rights.queues_max, defaults.queues_max);
-  add(rights.memory_max != defaults.memory_max, "memory=" + size_text(rights.memory_max, 1024));
+  if (rights.memory_max) add(true, "memory=" + size_text(*rights.memory_max, 1024));
   add(rights.bits_per_second != defaults.bits_per_second,
       "rate=" + size_text(rights.bits_per_second, 1000));
   add_number("frames", rights.frames_per_second, defaults.frames_per_second);

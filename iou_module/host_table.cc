@@ -9,13 +9,13 @@ namespace splitnic::iou {
 void HostTable::remove_ended(base::Time now) {
   for (const auto& host : hosts_) {
     if (!host->has_ended() || host->is_stopped_for(kClaimedFor, now_)) continue;
-    keep_addresses(host->identity().eui64, host->nic().addresses());
+    keep_addresses(host->identity().node, host->nic().addresses());
   }
-  std::vector<fabric::Eui64> ended;
+  std::vector<HostId> ended;
   std::erase_if(hosts_, [&](const auto& host) {
     if (!host->has_ended()) return false;
     host->close(now);
-    ended.push_back(host->identity().eui64);
+    ended.push_back(host->identity().node);
     removed_.merge(host->counters());
     host->pair().visit_counters([this](std::string_view name, std::uint64_t value) {
       removed_pairs_.try_emplace(std::string(name)).first->second += value;
@@ -23,7 +23,7 @@ void HostTable::remove_ended(base::Time now) {
     return true;
   });
   if (siblings_ == nullptr) return;
-  for (const fabric::Eui64 node : ended) {
+  for (const HostId& node : ended) {
     // Another process of the node may be here already: the others have to hear of that one.
     if (AttachedHost* other = find_node(node); other != nullptr) {
       other->set_changed();
@@ -38,17 +38,17 @@ void HostTable::exchange_news(base::Time now) {
   for (const auto& host : hosts_) {
     const bool was_usable = host->was_usable();
     if (host->has_ended() || !host->take_change()) continue;
-    if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().eui64)) {
+    if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().node)) {
       host->hold_until(now + messaging::kQueueSettleFor);
     }
     siblings_->notify({.nic = nic_,
-                       .node = host->identity().eui64,
+                       .node = host->identity().node,
                        .is_usable = host->is_usable(),
                        .settings = host->nic(),
                        .macs = host->rights().macs});
   }
   if (neighbours_.empty()) return;
-  neighbours_.observe([this](fabric::Eui64 node) {
+  neighbours_.observe([this](const HostId& node) {
     const AttachedHost* host = find_node(node);
     return host != nullptr && host->is_usable();
   });
@@ -64,7 +64,7 @@ void HostTable::on_news(std::size_t queue, const HostNews& news) {
   yield_to(news.node, news.settings);
 }
 
-void HostTable::keep_addresses(fabric::Eui64 node, std::vector<lan::MacAddress> macs) {
+void HostTable::keep_addresses(const HostId& node, std::vector<lan::MacAddress> macs) {
   std::erase_if(macs, [&](const lan::MacAddress& mac) {
     const auto owns_it = [&](const auto& host) {
       return !host->has_ended() && host->nic().owns(mac);
@@ -76,17 +76,17 @@ void HostTable::keep_addresses(fabric::Eui64 node, std::vector<lan::MacAddress> 
 
 // The other queue has found that the host here had been stopped for too long. If both were asked at
 // the same time, the lower node keeps the address.
-void HostTable::yield_to(fabric::Eui64 node, const NicSettings& settings) {
+void HostTable::yield_to(const HostId& node, const NicSettings& settings) {
   const std::vector<lan::MacAddress> macs = settings.addresses();
   for (const auto& host : hosts_) {
-    const fabric::Eui64 own = host->identity().eui64;
+    const HostId own = host->identity().node;
     if (own == node || (!host->is_stopped_for(kClaimedFor, now_) && own < node)) continue;
     const auto is_own = [&](const lan::MacAddress& mac) { return host->nic().owns(mac); };
     if (std::ranges::any_of(macs, is_own)) host->fail();
   }
 }
 
-void HostTable::on_handed(fabric::Eui64 node, base::Bytes frame) {
+void HostTable::on_handed(const HostId& node, base::Bytes frame) {
   AttachedHost* host = find_node(node);
   if (host != nullptr && host->wants(lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes)))) {
     return host->queue_copy(frame);
@@ -94,10 +94,10 @@ void HostTable::on_handed(fabric::Eui64 node, base::Bytes frame) {
   neighbours_.counters().add(NeighbourCounter::kDropGone);
 }
 
-AttachedHost* HostTable::find_node(fabric::Eui64 node) const {
+AttachedHost* HostTable::find_node(const HostId& node) const {
   AttachedHost* found = nullptr;
   for (const auto& host : hosts_) {
-    if (host->identity().eui64 != node || host->has_ended()) continue;
+    if (host->identity().node != node || host->has_ended()) continue;
     if (found == nullptr || host->is_usable()) found = host.get();
   }
   return found;
@@ -108,7 +108,7 @@ std::string HostTable::label_of(const AttachedHost& host) const {
     return other.get() != &host && !other->has_ended() && other->name() == host.name();
   };
   if (host.name().empty() || std::ranges::none_of(hosts_, is_namesake)) return host.name();
-  return fmt::format("{}#{:016x}", host.name(), host.identity().eui64.value);
+  return fmt::format("{}#{:016x}", host.name(), host.identity().node.eui64.value);
 }
 
 void HostTable::abandon(base::Time now) {
@@ -137,7 +137,7 @@ bool HostTable::is_taken(const lan::MacAddress& mac, const AttachedHost& by) con
     return host.get() != &by && !host->has_ended() && host->nic().owns(mac) &&
            !host->is_stopped_for(kClaimedFor, now_);
   };
-  return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, by.identity().eui64, now_);
+  return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, by.identity().node, now_);
 }
 
 void HostTable::give(const lan::MacAddress& mac, const AttachedHost& by) {
@@ -156,7 +156,7 @@ void HostTable::learn_source(const lan::MacAddress& source, base::Bytes frame) {
 }
 
 void HostTable::note_group(const AttachedHost& from, base::Bytes frame) {
-  const fabric::Eui64 node = from.identity().eui64;
+  const HostId node = from.identity().node;
   const SentGroups::Hash hash = SentGroups::hash_of(frame);
   groups_.note(node, hash, now_);
   if (siblings_ != nullptr) siblings_->notify_group({nic_, node, hash});
@@ -182,7 +182,7 @@ bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {
     is_wanted = true;
   }
   if (!neighbours_.has_absent()) return is_wanted;
-  const fabric::Eui64 sender = except == nullptr ? fabric::Eui64() : except->identity().eui64;
+  const HostId sender = except == nullptr ? HostId() : except->identity().node;
   return neighbours_.hand(frame, destination, sender) || is_wanted;
 }
 
@@ -193,7 +193,7 @@ void HostTable::distribute_to_sniffers(base::Bytes frame, const AttachedHost& ex
     }
   }
   if (neighbours_.has_absent()) {
-    neighbours_.hand_to_sniffers(frame, except.identity().eui64);
+    neighbours_.hand_to_sniffers(frame, except.identity().node);
   }
 }
 

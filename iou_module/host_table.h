@@ -37,7 +37,7 @@ class HostTable {
   void exchange_news(base::Time now);
   void on_news(std::size_t queue, const HostNews& news);
   // A frame from another queue for this host.
-  void on_handed(fabric::Eui64 node, base::Bytes frame);
+  void on_handed(const HostId& node, base::Bytes frame);
   // Closes all connections and removes all hosts, without counting anything.
   void abandon(base::Time now);
 
@@ -58,10 +58,10 @@ class HostTable {
   bool is_taken(const lan::MacAddress& mac, const AttachedHost& by) const;
   // Returns true if a host that is gone had this address last, and may come back for it.
   bool was_of_another(const lan::MacAddress& mac, const AttachedHost& by) const {
-    return former_.is_of_another(mac, by.identity().eui64, now_);
+    return former_.is_of_another(mac, by.identity().node, now_);
   }
   // The host has started its NIC: what it had before is free.
-  void on_started(const AttachedHost& host) { former_.forget(host.identity().eui64); }
+  void on_started(const AttachedHost& host) { former_.forget(host.identity().node); }
   // `by` has got this address: a host that is_taken() does not respect any more fails, and its next
   // connection finds out.
   void give(const lan::MacAddress& mac, const AttachedHost& by);
@@ -87,7 +87,7 @@ class HostTable {
   }
   // A group frame of this host leaves for the LAN, with its tag; it may come back to any queue.
   void note_group(const AttachedHost& from, base::Bytes frame);
-  void on_group(fabric::Eui64 node, SentGroups::Hash hash) { groups_.note(node, hash, now_); }
+  void on_group(const HostId& node, SentGroups::Hash hash) { groups_.note(node, hash, now_); }
   // The rights of a host changed, or it is new: the addresses that they list are not the LAN's.
   void respect_rights(const AttachedHost& host);
 
@@ -103,11 +103,11 @@ class HostTable {
   void learn_source(const lan::MacAddress& source, base::Bytes frame);
   bool has_right_to(const lan::MacAddress& mac) const;
   // The host is gone here; its addresses wait for it, but those that another one has got.
-  void keep_addresses(fabric::Eui64 node, std::vector<lan::MacAddress> macs);
+  void keep_addresses(const HostId& node, std::vector<lan::MacAddress> macs);
   // Another queue has given these addresses to `node`.
-  void yield_to(fabric::Eui64 node, const NicSettings& settings);
+  void yield_to(const HostId& node, const NicSettings& settings);
   // The host of this node, or nullptr; of two processes the one that frames can be queued for.
-  AttachedHost* find_node(fabric::Eui64 node) const;
+  AttachedHost* find_node(const HostId& node) const;
 
   const std::size_t nic_;
   Siblings* const siblings_;

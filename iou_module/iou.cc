@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/memory_reserve.h"
 
 namespace splitnic::iou {
 namespace {
@@ -31,6 +32,7 @@ bool Iou::step(base::Time now) {
   now_ = now;
   bool made_progress = adapter_.receive(now);
   end_hosts_of_narrowed_links();
+  if (base::is_memory_short()) make_room();
   if (config_.siblings != nullptr) {
     made_progress |= config_.siblings->take_handed([this](auto nic, auto node, auto frame) {
       nics_[nic]->on_handed(node, frame);
@@ -61,17 +63,41 @@ fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link
     return accept_queue(id, link, request, reply);
   }
   if (const auto code = check(link, request, reply); code != fabric::MgmtReject::kNone) return code;
-  attaches_.push_back({&link, now_});
+  attaches_.push_back({attacher_of(link), now_});
   attach_limit(link).take(now_);
   end_hosts_of(link);
   LanNic& nic = *nics_[messaging::nic_asked(request.private_data)];
-  return nic.accept(id, link, request, reply, now_);
+  const fabric::MgmtReject code = nic.accept(id, link, request, reply, now_);
+  if (code == fabric::MgmtReject::kNoResources) counters_.add(IouCounter::kRefusedMemory);
+  return code;
+}
+
+bool Iou::has_memory_for_host() const {
+  std::size_t bytes = kMemoryOfHost + config_.host.ring_bytes;
+  for (const messaging::PoolSpec& pool : config_.host.pair.pools) {
+    bytes += std::size_t{pool.count} * pool.size;
+  }
+  return !base::is_memory_short() && base::has_memory_for(bytes);
+}
+
+// The reserve is in use. The host that came last makes room if the system has none for the reserve.
+void Iou::make_room() {
+  if (base::restore_memory_reserve()) return;
+  const auto all = hosts();
+  const auto last = std::ranges::max_element(all, {}, [](const AttachedHost* host) {
+    return host->has_ended() ? base::Time::min() : host->attached_at();
+  });
+  if (last == all.end() || (*last)->has_ended()) return;
+  counters_.add(IouCounter::kEndedMemory);
+  disconnect([&](const AttachedHost& host) { return &host == *last; },
+             "the I/O unit is short of memory", now_);
 }
 
 fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& request,
                               fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
-  if (const auto left = quarantine_.left(link.peer_eui64(), now_); left > base::Duration{0}) {
+  if (const auto left = quarantine_.left(host_id_of(link).principal(), now_);
+      left > base::Duration{0}) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
     return refuse(IouCounter::kRefusedQuarantine,
                   "this host is blocked after repeated remote access errors: retry in " +
@@ -101,6 +127,10 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
   }
   if (is_too_often(link)) {
     counters_.add(IouCounter::kRefusedOften);
+    return fabric::MgmtReject::kNoResources;
+  }
+  if (!has_memory_for_host()) {
+    refuse(IouCounter::kRefusedMemory, "the I/O unit is short of memory", reply);
     return fabric::MgmtReject::kNoResources;
   }
   return fabric::MgmtReject::kNone;
@@ -145,7 +175,7 @@ std::string Iou::unknown_nic_text(std::uint32_t requested) const {
 fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link,
                                      const fabric::Mgmt& request, fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
-  const HostIdentity identity{link.peer_eui64(), link.peer_instance()};
+  const HostIdentity identity{host_id_of(link), link.peer_instance()};
   for (AttachedHost* host : hosts()) {
     if (&host->link() == &link && !host->has_ended() && host->identity() == identity) {
       return host->pair().accept(id, link, request, reply, now_);
@@ -156,30 +186,39 @@ fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link
 
 bool Iou::is_too_often(const fabric::Link& link) {
   std::erase_if(attaches_, [&](const Attach& a) { return now_ - a.at >= kAttachInterval; });
-  return !attach_limit(link).may_take(now_) ||
-         std::ranges::any_of(attaches_, [&](const Attach& a) { return a.link == &link; }) ||
-         attaches_.size() >= kAttachesMax;
+  return !attach_limit(link).may_take(now_) || std::ranges::any_of(attaches_, [&](const Attach& a) {
+    return a.who == attacher_of(link);
+  }) || attaches_.size() >= kAttachesMax;
 }
 
-// Ports keep their links, so there are as many as slots.
+// Ports keep their links, so there are as many as slots; and as many keys and users as are allowed.
+Iou::Attacher Iou::attacher_of(const fabric::Link& link) {
+  const HostId node = host_id_of(link);
+  if (node.proof == HostId::Proof::kNone) return {{}, &link};
+  return {node.principal(), nullptr};
+}
+
 base::RateLimit& Iou::attach_limit(const fabric::Link& link) {
-  return attach_limits_.try_emplace(&link, kAttachIntervalOfLink, kAttachBurstOfLink).first->second;
+  return attach_limits_.try_emplace(attacher_of(link), kAttachIntervalOfLink, kAttachBurstOfLink)
+      .first->second;
 }
 
 // At most once per connection: the queue pair that refused the access ends with it.
 void Iou::note_refused_access(const AttachedHost& host) {
   if (!host.pair().has_refused_access()) return;
-  if (config_.siblings != nullptr) config_.siblings->notify_refused(host.link().peer_eui64());
-  if (!quarantine_.note(host.link().peer_eui64(), now_)) return;
+  const HostId principal = host.identity().node.principal();
+  if (config_.siblings != nullptr) config_.siblings->notify_refused(principal);
+  if (!quarantine_.note(principal, now_)) return;
   counters_.add(IouCounter::kQuarantined);
   base::log_warn("host " + host.name() + " blocked for " +
                  std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
                  " s after repeated remote access errors");
 }
 
-void Iou::on_refused_access(fabric::Eui64 node, base::Time now) {
-  if (!quarantine_.note(node, now)) return;
-  end_hosts([&](const AttachedHost& host) { return host.identity().eui64 == node; });
+void Iou::on_refused_access(const HostId& principal, base::Time now) {
+  if (!quarantine_.note(principal, now)) return;
+  end_hosts(
+      [&](const AttachedHost& host) { return host.identity().node.principal() == principal; });
 }
 
 // A host has one connection: a new one ends the one before.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/rate_limit.h"
@@ -57,8 +58,10 @@ enum class IouCounter {
   kRefusedQuarantine,
   kRefusedUnknown,
   kRefusedRights,
+  kRefusedMemory,  // by the limit of the host, or the unit itself is short of memory
   kQuarantined,
-  kQueuesUp,  // connections of additional queues
+  kEndedMemory,  // hosts that were disconnected because the unit was short of memory
+  kQueuesUp,     // connections of additional queues
   kQueuesDown,
   kCount_
 };
@@ -80,14 +83,19 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   bool step(base::Time now, bool lan_readable);
   base::Time deadline() const;
 
-  // Attaching a host costs memory and time that all hosts share. A link may attach a host twice per
-  // second, 8 times at once, and not twice within kAttachInterval. Only what passes this takes from
-  // the limit of all links, kAttachesMax in kAttachInterval, so those that ask all the time do not
-  // use it up [M-6]. A further request is rejected (no resources) and its host retries [S001-08].
+  // Attaching a host costs memory and time that all hosts share. A host may attach twice per
+  // second, 8 times at once, and not twice within kAttachInterval; what it proves to be counts,
+  // else its link. Only what passes this takes from the limit of all links, kAttachesMax in
+  // kAttachInterval, so those that ask all the time do not use it up [M-6]. A further request is
+  // rejected (no resources) and its host retries [S001-08].
   static constexpr base::Duration kAttachInterval = std::chrono::milliseconds(20);
   static constexpr std::size_t kAttachesMax = 4;
   static constexpr base::Duration kAttachIntervalOfLink = std::chrono::milliseconds(500);
   static constexpr std::uint32_t kAttachBurstOfLink = 8;
+
+  // The memory of a host besides its pools and its ring: the system must have it all before one is
+  // attached. [M-1]
+  static constexpr std::size_t kMemoryOfHost = 4 << 20;
 
   // A clean stop, first half: the LANs are not read any more and no host is admitted. Frames that
   // were read or have arrived are still delivered, then the pools of both sides are flushed
@@ -102,7 +110,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
 
   // From the other queues, between iterations.
   void on_news(std::size_t queue, const HostNews& news) { nics_[news.nic]->on_news(queue, news); }
-  void on_refused_access(fabric::Eui64 node, base::Time now);
+  void on_refused_access(const HostId& principal, base::Time now);
   void on_lan_address(std::size_t nic, const lan::MacAddress& mac, base::Time now) {
     nics_[nic]->on_lan_address(mac, now);
   }
@@ -155,6 +163,8 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   void end_hosts(Which&& which);
   void end_hosts_of_narrowed_links();
   void report_disconnect(const AttachedHost& host, const std::string& why);
+  bool has_memory_for_host() const;
+  void make_room();
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);
   // LanNicOwner
   void on_host_up(LanNic& nic, AttachedHost& host) override;
@@ -168,12 +178,15 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::vector<const fabric::Link*> narrowed_;  // since the last iteration
   bool is_stopping_ = false;
   std::string refusal_;  // the reply points to it
+  // Who attaches: the principal of a host that proves one, else the link. [M-8]
+  using Attacher = std::pair<HostId, const fabric::Link*>;
+  static Attacher attacher_of(const fabric::Link& link);
   struct Attach {
-    const fabric::Link* link;
+    Attacher who;
     base::Time at;
   };
-  std::vector<Attach> attaches_;                                  // within kAttachInterval
-  std::map<const fabric::Link*, base::RateLimit> attach_limits_;  // of links that ever attached
+  std::vector<Attach> attaches_;                       // within kAttachInterval
+  std::map<Attacher, base::RateLimit> attach_limits_;  // of those that ever attached
   Quarantine quarantine_;
   base::Time now_{};
   base::Time wake_again_at_ = base::kNever;  // a sibling could not be woken
@@ -188,5 +201,6 @@ struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
        "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
        "iou.hosts.refused_quarantine", "iou.hosts.refused_unknown", "iou.hosts.refused_rights",
-       "iou.hosts.quarantined", "iou.queues.ups", "iou.queues.downs"});
+       "iou.hosts.refused_memory", "iou.hosts.quarantined", "iou.hosts.ended_memory",
+       "iou.queues.ups", "iou.queues.downs"});
 };

@@ -28,11 +28,11 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
   AttachedHostConfig config = config_.host;
   config.rights = config_.rights->rights_of(link);
   config.unit_queues = config_.policy.queues;
-  config.limits = config_.limits->of(link.peer_eui64(), config.rights, config_.policy.queues, now);
+  config.limits =
+      config_.limits->of(host_id_of(link).principal(), config.rights, config_.policy.queues, now);
   config.pair.queues = messaging::queues_given(request.private_data, config.pair);
   auto host = std::make_unique<AttachedHost>(config, adapter_, link, random_, *this, now);
-  if (!host->is_registered()) return fabric::MgmtReject::kNoResources;
-  const fabric::MgmtReject code = host->pair().accept(id, link, request, reply, now);
+  const fabric::MgmtReject code = host->accept(id, request, reply);
   if (code == fabric::MgmtReject::kNone)
     set_up(*host, now);
   else

@@ -70,7 +70,7 @@ class LanNic final : public HostOwner {
     hosts_.set_time(now);
     hosts_.on_group(news.node, news.hash);
   }
-  void on_handed(fabric::Eui64 node, base::Bytes frame) { hosts_.on_handed(node, frame); }
+  void on_handed(const HostId& node, base::Bytes frame) { hosts_.on_handed(node, frame); }
   // Looks up the rights of each host again. What a host is not permitted any more it loses at once,
   // and its connection ends, so that it finds out and requests what it may have.
   void update_rights(base::Time now);

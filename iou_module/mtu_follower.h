@@ -35,7 +35,7 @@ class MtuFollower {
   lan::FramePort& lan_;
   const HostTable& hosts_;
   std::uint32_t wanted_ = 0;  // 0: nothing is pending
-  fabric::Eui64 by_{};        // who wants it
+  HostId by_{};               // who wants it
   base::Time not_before_{};
 };
 

@@ -26,14 +26,14 @@ void Neighbours::learn(std::size_t queue, const HostNews& news, base::Time now) 
   if (host->at.empty()) hosts_.erase(host);
 }
 
-bool Neighbours::owns(const lan::MacAddress& mac, fabric::Eui64 by, base::Time now) const {
+bool Neighbours::owns(const lan::MacAddress& mac, const HostId& by, base::Time now) const {
   const auto owns_it = [&](const At& at) { return at.settings.owns(mac) && at.is_owner(now); };
   return std::ranges::any_of(hosts_, [&](const Host& host) {
     return host.node != by && std::ranges::any_of(host.at, owns_it);
   });
 }
 
-std::vector<lan::MacAddress> Neighbours::addresses_of(std::size_t queue, fabric::Eui64 node,
+std::vector<lan::MacAddress> Neighbours::addresses_of(std::size_t queue, const HostId& node,
                                                       base::Time now) const {
   const auto host = std::ranges::find(hosts_, node, &Host::node);
   if (host == hosts_.end()) return {};
@@ -55,12 +55,12 @@ const Neighbours::At* Neighbours::reached(const Host& host) {
   return at == host.at.end() ? nullptr : &*at;
 }
 
-bool Neighbours::reaches(fabric::Eui64 node) const {
+bool Neighbours::reaches(const HostId& node) const {
   const auto host = std::ranges::find(hosts_, node, &Host::node);
   return host != hosts_.end() && reached(*host) != nullptr;
 }
 
-bool Neighbours::hand(base::Bytes frame, const lan::MacAddress& destination, fabric::Eui64 except) {
+bool Neighbours::hand(base::Bytes frame, const lan::MacAddress& destination, const HostId& except) {
   bool is_wanted = false;
   for (const Absent& absent : absent_) {
     if (absent.node == except || !absent.at->settings.wants(destination)) continue;
@@ -70,7 +70,7 @@ bool Neighbours::hand(base::Bytes frame, const lan::MacAddress& destination, fab
   return is_wanted;
 }
 
-void Neighbours::hand_to_sniffers(base::Bytes frame, fabric::Eui64 except) {
+void Neighbours::hand_to_sniffers(base::Bytes frame, const HostId& except) {
   for (const Absent& absent : absent_) {
     if (absent.node != except && absent.at->settings.filter.promiscuous) hand_to(absent, frame);
   }

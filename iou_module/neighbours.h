@@ -31,14 +31,14 @@ class Neighbours {
   bool empty() const { return hosts_.empty(); }
   // Returns true if a host other than `by` owns this address, and has started its NIC or has not
   // been stopped for kClaimedFor.
-  bool owns(const lan::MacAddress& mac, fabric::Eui64 by, base::Time now) const;
+  bool owns(const lan::MacAddress& mac, const HostId& by, base::Time now) const;
   // Returns the addresses that owns() counts for this host at that queue.
-  std::vector<lan::MacAddress> addresses_of(std::size_t queue, fabric::Eui64 node,
+  std::vector<lan::MacAddress> addresses_of(std::size_t queue, const HostId& node,
                                             base::Time now) const;
   // Returns true if the rights of one of them list the address.
   bool has_right_to(const lan::MacAddress& mac) const;
   // Returns true if another queue reaches this host.
-  bool reaches(fabric::Eui64 node) const;
+  bool reaches(const HostId& node) const;
 
   // Finds out who is absent. `is_here(node)` is true if this queue reaches the host.
   template <class IsHere>
@@ -54,9 +54,9 @@ class Neighbours {
   bool has_absent() const { return !absent_.empty(); }
   // Hands the frame on for each absent host that wants it, but `except`. Returns true if there is
   // such a host.
-  bool hand(base::Bytes frame, const lan::MacAddress& destination, fabric::Eui64 except);
+  bool hand(base::Bytes frame, const lan::MacAddress& destination, const HostId& except);
   // The same for those in promiscuous mode.
-  void hand_to_sniffers(base::Bytes frame, fabric::Eui64 except);
+  void hand_to_sniffers(base::Bytes frame, const HostId& except);
 
   base::Counters<NeighbourCounter>& counters() { return counters_; }
   const base::Counters<NeighbourCounter>& counters() const { return counters_; }
@@ -73,11 +73,11 @@ class Neighbours {
     }
   };
   struct Host {
-    fabric::Eui64 node;
+    HostId node;
     std::vector<At> at;  // by queue, ascending
   };
   struct Absent {
-    fabric::Eui64 node;
+    HostId node;
     const At* at;
   };
   // The first queue that reaches it, or null.

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "fabric_emul/wire/ids.h"
+#include "iou_module/host_id.h"
 #include "iou_module/nic_settings.h"
 
 namespace splitnic::iou {
 
 // One process of one node; a restarted one has another instance.
 struct HostIdentity {
-  fabric::Eui64 eui64;
+  HostId node;
   std::uint64_t instance = 0;
   friend bool operator==(const HostIdentity&, const HostIdentity&) = default;
 };
@@ -41,7 +41,7 @@ class ParkedSettings {
     std::optional<NicSettings> found;
     std::erase_if(kept_, [&](Kept& k) {
       if (k.until > now && k.host == host) found = std::move(k.settings);
-      return k.until <= now || k.host.eui64 == host.eui64;
+      return k.until <= now || k.host.node == host.node;
     });
     return found;
   }

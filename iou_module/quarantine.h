@@ -1,6 +1,7 @@
 // Blocks hosts that repeatedly access memory that was not granted to them: after the eighth
 // connection within a minute that ends with a remote access error, the node is blocked for five
-// minutes, whatever process it starts. One guess of a handle costs a connection (its queue pair
+// minutes, whatever process it starts. Nodes are principals: a key, a user, or without both an
+// EUI-64 [M-8]. One guess of a handle costs a connection (its queue pair
 // ends), so guessing is hopeless [S-59]. Bounded: the node whose last error is the oldest is
 // forgotten first. Thread: the data thread.
 #pragma once
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "fabric_emul/wire/ids.h"
+#include "iou_module/host_id.h"
 #include "messaging/message_dispatch.h"
 
 namespace splitnic::iou {
@@ -23,7 +24,7 @@ class Quarantine {
 
   // A connection of this node ended with a remote access error. Returns true if the node is blocked
   // from now on.
-  bool note(fabric::Eui64 node, base::Time now) {
+  bool note(const HostId& node, base::Time now) {
     Node& n = find_or_add(node);
     n.last = now;
     n.refusals.note(now);
@@ -33,7 +34,7 @@ class Quarantine {
     return true;
   }
   // Returns how long the node is still blocked, or 0.
-  base::Duration left(fabric::Eui64 node, base::Time now) const {
+  base::Duration left(const HostId& node, base::Time now) const {
     for (const Node& n : nodes_) {
       if (n.node == node && n.until > now) return n.until - now;
     }
@@ -42,12 +43,12 @@ class Quarantine {
 
  private:
   struct Node {
-    fabric::Eui64 node;
+    HostId node;
     messaging::ErrorWindow refusals;
     base::Time last{};
     base::Time until{};
   };
-  Node& find_or_add(fabric::Eui64 node) {
+  Node& find_or_add(const HostId& node) {
     const auto at = std::ranges::find(nodes_, node, &Node::node);
     if (at != nodes_.end()) return *at;
     if (nodes_.size() == kNodesMax) nodes_.erase(std::ranges::min_element(nodes_, {}, &Node::last));

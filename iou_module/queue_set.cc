@@ -27,8 +27,8 @@ class QueueSet::Member final : public Siblings {
       outbox.news.push_back(news);
     }
   }
-  void notify_refused(fabric::Eui64 node) override {
-    for (Outbox& outbox : outboxes_) outbox.refused.push_back(node);
+  void notify_refused(const HostId& principal) override {
+    for (Outbox& outbox : outboxes_) outbox.refused.push_back(principal);
   }
 
   void notify_address(std::size_t nic, const lan::MacAddress& mac) override {
@@ -43,7 +43,7 @@ class QueueSet::Member final : public Siblings {
     }
   }
 
-  bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) override {
+  bool hand(std::size_t queue, std::size_t nic, const HostId& node, base::Bytes frame) override {
     CHECK(queue != queue_);
     const HandOffRing::Pushed pushed = all_[queue]->from_[queue_]->push(nic, node, frame);
     outboxes_[queue].is_wake_due |= pushed == HandOffRing::Pushed::kFirst;
@@ -85,7 +85,7 @@ class QueueSet::Member final : public Siblings {
   };
   struct Outbox {
     std::vector<HostNews> news;
-    std::vector<fabric::Eui64> refused;
+    std::vector<HostId> refused;
     std::vector<Address> addresses;
     std::vector<GroupNews> groups;
     bool is_wake_due = false;
@@ -98,7 +98,7 @@ class QueueSet::Member final : public Siblings {
   bool post(std::size_t queue, const Outbox& mail) const {
     return all_[queue]->post_([from = queue_, mail](Iou& unit, base::Time now) {
       for (const HostNews& news : mail.news) unit.on_news(from, news);
-      for (const fabric::Eui64 node : mail.refused) unit.on_refused_access(node, now);
+      for (const HostId& principal : mail.refused) unit.on_refused_access(principal, now);
       for (const GroupNews& news : mail.groups) unit.on_group(news, now);
       for (const Address& at : mail.addresses) unit.on_lan_address(at.nic, at.mac, now);
     });

@@ -15,8 +15,9 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/crc32c.h"
-#include "fabric_emul/wire/ids.h"
+#include "iou_module/host_id.h"
 #include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::iou {
 
@@ -33,7 +34,7 @@ class SentGroups {
     const base::Bytes ethernet = frame.subspan(lan::kVnetHeaderBytes);
     return base::crc32c(ethernet.first(std::min(ethernet.size(), kHashedBytes)));
   }
-  void note(fabric::Eui64 node, Hash hash, base::Time now) {
+  void note(const HostId& node, Hash hash, base::Time now) {
     if (hosts_.size() >= kHostsMax && !hosts_.contains(node)) hosts_.clear();
     Host& host = hosts_[node];
     host.sent.at(host.next) = {hash, now + kReturnsWithin};
@@ -58,7 +59,7 @@ class SentGroups {
     std::array<Sent, kFramesMax> sent{};
     std::size_t next = 0;
   };
-  std::map<fabric::Eui64, Host> hosts_;
+  std::map<HostId, Host> hosts_;
 };
 
 }  // namespace splitnic::iou

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "fabric_emul/wire/ids.h"
+#include "iou_module/host_id.h"
 #include "iou_module/nic_settings.h"
 #include "iou_module/sent_groups.h"
 
@@ -22,7 +22,7 @@ inline constexpr base::Duration kClaimedFor = std::chrono::seconds(60);
 // process it runs.
 struct HostNews {
   std::size_t nic = 0;
-  fabric::Eui64 node;
+  HostId node;
   bool is_gone = false;    // the queue has it no longer; the rest means nothing
   bool is_usable = false;  // it has started its NIC there and its link is up
   NicSettings settings{};
@@ -31,20 +31,20 @@ struct HostNews {
 
 struct GroupNews {
   std::size_t nic = 0;
-  fabric::Eui64 node;
+  HostId node;
   SentGroups::Hash hash = 0;
 };
 
 class Siblings {
  public:
-  using Handed = std::function<void(std::size_t nic, fabric::Eui64 node, base::Bytes frame)>;
+  using Handed = std::function<void(std::size_t nic, const HostId& node, base::Bytes frame)>;
 
   virtual ~Siblings() = default;
   // All others get it, in the order of the calls, at the beginning of an iteration: Iou::on_news().
   virtual void notify(const HostNews& news) = 0;
-  // The same for a host that was refused an access to memory: Iou::on_refused_access(). All queues
-  // count these together.
-  virtual void notify_refused(fabric::Eui64 node) = 0;
+  // The same for the principal of a host that was refused an access to memory:
+  // Iou::on_refused_access(). All queues count these together.
+  virtual void notify_refused(const HostId& principal) = 0;
   // A machine on the LAN of this NIC has used the address: Iou::on_lan_address(). If there are too
   // many in an iteration the others do not get them all.
   virtual void notify_address(std::size_t nic, const lan::MacAddress& mac) = 0;
@@ -52,7 +52,7 @@ class Siblings {
   virtual void notify_group(const GroupNews& news) = 0;
   // Copies a frame, [virtio-net header][Ethernet frame], for a host that `queue` has. Returns false
   // if there is no room; then the frame is dropped.
-  virtual bool hand(std::size_t queue, std::size_t nic, fabric::Eui64 node, base::Bytes frame) = 0;
+  virtual bool hand(std::size_t queue, std::size_t nic, const HostId& node, base::Bytes frame) = 0;
   // Takes what others have handed to this queue, a bounded number. Returns that number.
   virtual std::size_t take_handed(const Handed& take) = 0;
   // Returns whether something that was handed to this queue waits.

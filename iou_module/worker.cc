@@ -106,6 +106,7 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   config.policy.mtu_follows = options_.follows_lan_mtu && queue() == 0;
   config.policy.queues = queues;
   config.host.pair = pair_config(queues);
+  config.host.memory_usual = default_memory(options_.common.pair.pools);
   return config;
 }
 

@@ -21,6 +21,7 @@ inline constexpr std::size_t kFrameReserve = 65664;
 
 class FrameRing {
  public:
+  FrameRing() : commits_(1) {}  // without memory: nothing can be reserved
   // REQUIRES arena.size() >= 2 * kFrameReserve. frames_max bounds the frames that are committed and
   // not released.
   FrameRing(base::MutableBytes arena, std::size_t frames_max)

@@ -30,13 +30,14 @@ ChannelPair::ChannelPair(fabric::Adapter& adapter, const PairConfig& config, bas
       pd_(adapter.alloc_pd()),
       contexts_(random.next()),
       pool_owner_({.form = config.idata_form}, contexts_, drops_),
-      pool_user_({}, contexts_, drops_),
+      pool_user_({.memory = config.memory}, contexts_, drops_),
       pool_control_(pool_owner_, pool_user_, *this),
       cfg_(contexts_, config.control_message_max),
       dispatch_(MessageDispatch::Channel::kControl, config.control_message_max, *this, drops_),
       data_dispatch_(MessageDispatch::Channel::kData, config.data_message_max, *this, drops_),
       arrived_(DataChannel::receives_max(config.pools) + kSlotsMax),
-      grants_(config.grant_bytes_max) {}
+      grants_(config.grant_bytes_max),
+      charge_(config.memory) {}
 
 ChannelPair::~ChannelPair() {
   CHECK(control_ == nullptr && data_ == nullptr && by_send_ == nullptr && !recv_cq_);
@@ -89,6 +90,7 @@ void ChannelPair::close(base::Time now) {
   if (recv_cq_) adapter_.destroy_cq(*recv_cq_);
   recv_cq_.reset();
   adapter_.free_pd(pd_);
+  charge_.reset();
   control_.reset();
   data_.reset();
   by_send_.reset();

@@ -110,7 +110,8 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   void on_rejected(fabric::MgmtReject code, base::Bytes private_data);
   void on_disconnected(std::string_view why);
   // Passive side: fills in the reply, or returns the code with which to refuse, with the reason as
-  // its private data (kRefused: a mode or version that we do not support).
+  // its private data (kRefused: a mode or version that we do not support; kNoResources: memory or
+  // tables are used up).
   fabric::MgmtReject accept(fabric::ConnectionId id, fabric::Link& link,
                             const fabric::Mgmt& request, fabric::Mgmt& reply, base::Time now);
   fabric::ConnectionId connection() const { return id_; }
@@ -261,6 +262,7 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   Current current_;
   ElementShortage shortage_;
   GrantBudget grants_;
+  base::MemoryCharge charge_;
 };
 
 }  // namespace splitnic::messaging

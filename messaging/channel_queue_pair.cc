@@ -9,7 +9,7 @@ namespace splitnic::messaging {
 ChannelQueuePair::~ChannelQueuePair() { CHECK(!is_open_); }
 
 base::Status ChannelQueuePair::open(fabric::QpInit init, base::Time now) {
-  const auto send_cq = adapter_.create_cq(init.common.send_depth + 1);
+  const auto send_cq = adapter_.create_cq(init.common.send_depth + 1, init.common.memory);
   if (!send_cq) return send_cq.error();
   send_cq_ = *send_cq;
   init.common.send_cq = send_cq_;

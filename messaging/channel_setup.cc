@@ -37,13 +37,17 @@ base::Status ChannelPair::register_frames(base::MutableBytes arena) {
 
 base::Status ChannelPair::make_channels(base::Time now) {
   const bool is_rdma = mode() == Mode::kRdma;
-  const auto messages = MessageChannel::control(
-      is_rdma ? fabric::Service::kRc : fabric::Service::kUc, config_.control_message_max);
-  const auto frame_slots = MessageChannel::frames(config_.data_message_max);
+  auto messages = MessageChannel::control(is_rdma ? fabric::Service::kRc : fabric::Service::kUc,
+                                          config_.control_message_max);
+  auto frame_slots = MessageChannel::frames(config_.data_message_max, config_.frame_slots);
+  messages.memory = frame_slots.memory = config_.memory;
   const std::vector<PoolSpec> pools = as_pools(config_);
   const std::size_t receives =
       messages.receives + (is_rdma ? DataChannel::receives_max(pools) : frame_slots.receives);
-  const auto cq = adapter_.create_cq(receives + 1);
+  if (!charge_.add(base::Ring<ReceivedFrame>::bytes_of(arrived_.capacity()))) {
+    return base::account_error();
+  }
+  const auto cq = adapter_.create_cq(receives + 1, config_.memory);
   if (!cq) return cq.error();
   recv_cq_ = *cq;
   auto first = MessageChannel::open(adapter_, pd_, messages, *recv_cq_, now);
@@ -61,8 +65,8 @@ base::Status ChannelPair::make_data_channel(std::span<const PoolSpec> pools, bas
     return base::Error(
         "idata form B needs exactly one pool of at most 4 MiB, its element size a multiple of 64");
   }
-  auto opened = DataChannel::open(adapter_, pd_, pools, config_.window_bytes_max, *recv_cq_,
-                                  pool_owner_, pool_user_, now);
+  const DataChannel::Shape shape{pools, config_.window_bytes_max, config_.memory};
+  auto opened = DataChannel::open(adapter_, pd_, shape, *recv_cq_, pool_owner_, pool_user_, now);
   if (!opened) return opened.error();
   data_ = std::move(*opened);
   return {};
@@ -142,7 +146,11 @@ fabric::MgmtReject ChannelPair::accept(fabric::ConnectionId id, fabric::Link& li
     return fabric::MgmtReject::kRefused;
   }
   adopt(std::move(*agreed));
-  if (!make_channels(now)) return fabric::MgmtReject::kNoResources;
+  if (const auto made = make_channels(now); !made) {
+    private_data_ = made.error().text();
+    reply.private_data = base::as_bytes(private_data_);
+    return fabric::MgmtReject::kNoResources;
+  }
   if (!join(link, request)) return fabric::MgmtReject::kBadParameter;
   id_ = id;
   apply_limits();

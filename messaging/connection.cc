@@ -12,6 +12,7 @@ namespace {
 // Each pair has at least this many elements of each size, or all that are configured.
 constexpr std::uint32_t kElementsMin = 4;
 constexpr std::uint64_t kWindowMin = 256 << 10;
+constexpr std::uint32_t kSlotsMin = 64;
 // Channel 0 of an additional pair carries no CfgUtil, only short messages about its pools.
 constexpr std::uint32_t kAdditionalMessageMax = 1024;
 
@@ -30,6 +31,7 @@ PairConfig share_of(const PairConfig& config, std::uint32_t queues) {
     spec.count = std::max(count, std::min(spec.count, kElementsMin));
   }
   part.grant_bytes_max /= queues;
+  part.frame_slots = std::max(part.frame_slots / queues, std::min(part.frame_slots, kSlotsMin));
   // The pairs share the peer's receive buffer and the memory of unacknowledged sends.
   part.window_bytes_max =
       std::max(part.window_bytes_max / queues, std::min(part.window_bytes_max, kWindowMin));

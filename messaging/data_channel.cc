@@ -14,21 +14,23 @@ std::size_t DataChannel::receives_max(std::span<const PoolSpec> pools) {
 }
 
 base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& adapter,
-                                                             fabric::PdId pd,
-                                                             std::span<const PoolSpec> pools,
-                                                             std::uint64_t window_bytes_max,
+                                                             fabric::PdId pd, const Shape& shape,
                                                              fabric::CqId recv_cq, PoolOwner& owner,
                                                              PoolUser& user, base::Time now) {
-  std::unique_ptr<DataChannel> channel(new DataChannel(adapter, owner, user));
+  std::unique_ptr<DataChannel> channel(new DataChannel(adapter, owner, user, shape.memory));
+  if (!channel->charge_.add(2 * base::Ring<Write>::bytes_of(kPushesMax))) {
+    return base::account_error();
+  }
   fabric::QpInit init;
   init.common.pd = pd;
   init.common.recv_cq = recv_cq;
   init.common.send_depth = kPushesMax;
-  init.common.receive_depth = receives_max(pools);
-  init.window_bytes_max = window_bytes_max;
+  init.common.receive_depth = receives_max(shape.pools);
+  init.common.memory = shape.memory;
+  init.window_bytes_max = shape.window_bytes_max;
   auto made = channel->qp_.open(init, now);
-  for (std::size_t i = 0; made && i < pools.size(); ++i) {
-    made = channel->add_pool(pd, pools[i], kUnsolicited);
+  for (std::size_t i = 0; made && i < shape.pools.size(); ++i) {
+    made = channel->add_pool(pd, shape.pools[i], kUnsolicited);
   }
   if (!made) {
     channel->close(now);
@@ -37,8 +39,9 @@ base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& ad
   return channel;
 }
 
-DataChannel::Pool::Pool(const PoolOwner& owner_in, const PoolSpec& spec)
-    : owner(owner_in), memory(std::size_t{spec.count} * spec.size, base::PageMemory::Pages::kHuge) {
+DataChannel::Pool::Pool(const PoolOwner& owner_in, const PoolSpec& spec, base::PageMemory memory_in,
+                        base::MemoryCharge charge_in)
+    : owner(owner_in), charge(std::move(charge_in)), memory(std::move(memory_in)) {
   shape.elements = spec.count;
   shape.element_bytes = spec.size;
 }
@@ -82,7 +85,12 @@ std::size_t DataChannel::release_idle(std::uint32_t keep) {
 
 base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
                                    TransactionContext context) {
-  auto pool = std::make_unique<Pool>(owner_, spec);
+  const std::size_t bytes = std::size_t{spec.count} * spec.size;
+  base::MemoryCharge charge(account_);
+  if (!charge.add(bytes + PoolOwner::table_bytes(spec.count))) return base::account_error();
+  auto memory = base::PageMemory::make(bytes, base::PageMemory::Pages::kHuge);
+  if (!memory) return memory.error().within("memory of a pool");
+  auto pool = std::make_unique<Pool>(owner_, spec, *std::move(memory), std::move(charge));
   receives_wanted_ += spec.count;
   auto made = top_up();
   if (made) made = expose(pd, *pool);

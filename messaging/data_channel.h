@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/memory_account.h"
 #include "base/page_memory.h"
 #include "base/ring.h"
 #include "base/status.h"
@@ -33,13 +34,18 @@ class DataChannel {
   // sizes and those that are granted later.
   static std::size_t receives_max(std::span<const PoolSpec> pools);
 
+  struct Shape {
+    std::span<const PoolSpec> pools;
+    std::uint64_t window_bytes_max = 2 << 20;
+    base::MemoryAccount* memory = nullptr;  // as in PairConfig
+  };
   // Creates the queue pair, the memory of the pools and one receive per element, and adds the pools
-  // to `owner`. Receives complete to `recv_cq`. The arguments outlive the channel.
+  // to `owner`. Receives complete to `recv_cq`. The arguments outlive the channel. An error,
+  // ENOMEM: no memory is left.
   static base::Result<std::unique_ptr<DataChannel>> open(fabric::Adapter& adapter, fabric::PdId pd,
-                                                         std::span<const PoolSpec> pools,
-                                                         std::uint64_t window_bytes_max,
-                                                         fabric::CqId recv_cq, PoolOwner& owner,
-                                                         PoolUser& user, base::Time now);
+                                                         const Shape& shape, fabric::CqId recv_cq,
+                                                         PoolOwner& owner, PoolUser& user,
+                                                         base::Time now);
   ~DataChannel() = default;
   DataChannel(const DataChannel&) = delete;
   DataChannel& operator=(const DataChannel&) = delete;
@@ -71,7 +77,7 @@ class DataChannel {
   // The reader has copied the data out of the element.
   base::Status release(const FilledElement& filled, base::Time now);
 
-  // Adds a pool; `context` as in PoolOwner::add.
+  // Adds a pool; `context` as in PoolOwner::add. An error: no memory or no key is left.
   base::Status add_pool(fabric::PdId pd, const PoolSpec& spec, TransactionContext context);
   // The peer can no longer use this pool.
   void end_pool(const ClosedPool& closed);
@@ -86,12 +92,14 @@ class DataChannel {
  private:
   // Memory of one pool. Only elements that are posted may be written to [S001-14].
   struct Pool final : fabric::WriteGuard {
-    Pool(const PoolOwner& owner_in, const PoolSpec& spec);
+    Pool(const PoolOwner& owner_in, const PoolSpec& spec, base::PageMemory memory_in,
+         base::MemoryCharge charge_in);
     std::size_t bytes() const { return std::size_t{shape.elements} * shape.element_bytes; }
     std::size_t release_idle(std::uint32_t keep);
     bool may_write(fabric::VirtualAddress address, std::uint64_t length) const noexcept override;
 
     const PoolOwner& owner;
+    base::MemoryCharge charge;
     base::PageMemory memory;      // zeroed, so that nothing of its earlier content leaks
     fabric::MemoryHandle region;  // local; the peer uses the window that `shape` names
     PoolMemory shape;
@@ -102,10 +110,13 @@ class DataChannel {
     ElementLease lease;
     std::uint32_t bytes = 0;
   };
-  DataChannel(fabric::Adapter& adapter, PoolOwner& owner, PoolUser& user)
+  DataChannel(fabric::Adapter& adapter, PoolOwner& owner, PoolUser& user,
+              base::MemoryAccount* account)
       : adapter_(adapter),
         owner_(owner),
         user_(user),
+        account_(account),
+        charge_(account),
         qp_(adapter, 1),
         leases_(kPushesMax),
         indications_(kPushesMax) {}
@@ -118,6 +129,8 @@ class DataChannel {
   fabric::Adapter& adapter_;
   PoolOwner& owner_;
   PoolUser& user_;
+  base::MemoryAccount* const account_;
+  base::MemoryCharge charge_;  // of the rings
   ChannelQueuePair qp_;
   PoolTable<Pool> pools_;
   std::size_t receives_wanted_ = 0;  // elements of all pools that the peer may use

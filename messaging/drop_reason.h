@@ -25,6 +25,7 @@ enum class DropReason : std::uint8_t {
   kRange,     // an index, size or number outside of its bounds
   kState,     // not valid in the state of the pool or element
   kContext,   // a reply to no open request
+  kMemory,    // it needs more memory than the peer may use
   kCount_
 };
 
@@ -35,7 +36,7 @@ struct splitnic::base::CounterNames<splitnic::messaging::DropReason> {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"msg.drop.short", "msg.drop.align", "msg.drop.function", "msg.drop.version",
        "msg.drop.too_long", "msg.drop.role", "msg.drop.pool", "msg.drop.range", "msg.drop.state",
-       "msg.drop.context"});
+       "msg.drop.context", "msg.drop.memory"});
   static_assert(kNames.size() ==
                 static_cast<std::size_t>(splitnic::messaging::DropReason::kCount_));
 };

@@ -1,7 +1,9 @@
 #include "messaging/message_channel.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "base/check.h"
 
@@ -17,6 +19,7 @@ MessageChannel::MessageChannel(fabric::Adapter& adapter, const Shape& shape)
       shape_(shape),
       message_max_(shape.message_max),
       send_stride_(shape.sends_frames_only ? kPrefixSlot : shape.message_max),
+      charge_(shape.memory),
       qp_(adapter, shape.channel),
       kinds_(shape.sends) {
   free_.reserve(shape.receives + shape.spares);
@@ -29,7 +32,9 @@ base::Result<std::unique_ptr<MessageChannel>> MessageChannel::open(fabric::Adapt
                                                                    base::Time now) {
   std::unique_ptr<MessageChannel> channel(new MessageChannel(adapter, shape));
   const std::size_t bytes = channel->send_offset(shape.sends);
-  channel->memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  if (!channel->charge_.add(bytes)) return base::account_error();
+  channel->memory_.reset(new (std::nothrow) std::byte[bytes]);
+  if (channel->memory_ == nullptr) return base::Error("no memory of messages", ENOMEM);
   const auto handle = adapter.memory().regions().register_region(
       pd, {channel->memory_.get(), bytes}, fabric::kLocalRead | fabric::kLocalWrite);
   if (!handle) return handle.error().within("memory of messages");
@@ -50,6 +55,8 @@ base::Status MessageChannel::open(fabric::PdId pd, fabric::CqId recv_cq, base::T
   init.common.send_depth = shape_.sends;
   init.common.receive_depth = shape_.receives;
   init.accepts_rdma = false;
+  init.window_bytes_max = shape_.window_bytes_max;
+  init.common.memory = shape_.memory;
   if (auto opened = qp_.open(init, now); !opened) return opened;
   for (std::size_t slot = 0; slot < shape_.receives; ++slot) {
     if (auto posted = post_receive(slot); !posted) return posted;

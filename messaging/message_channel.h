@@ -35,16 +35,20 @@ class MessageChannel {
     std::size_t sends = 32;
     std::size_t reserved_sends = 8;  // for Update and Flush
     bool sends_frames_only = false;
+    // Channel 0 carries short messages: a peer can have this much of it held back, three times
+    // over, behind one that never comes.
+    std::uint64_t window_bytes_max = 64 << 10;
+    base::MemoryAccount* memory = nullptr;  // as in PairConfig
   };
   static constexpr Shape control(fabric::Service service, std::size_t message_max) {
     return {.service = service, .message_max = message_max};
   }
   // Channel 1 of the send mode.
-  static constexpr Shape frames(std::size_t message_max) {
+  static constexpr Shape frames(std::size_t message_max, std::size_t receives) {
     return {.channel = 1,
             .service = fabric::Service::kUc,
             .message_max = message_max,
-            .receives = 512,
+            .receives = receives,
             .spares = 0,
             .sends = 512,
             .reserved_sends = 0,
@@ -54,7 +58,7 @@ class MessageChannel {
   enum class Kind : std::uint8_t { kMessage, kIndication, kFrame };
 
   // Creates the queue pair and the slots, and posts the receives; these complete to `recv_cq`. The
-  // adapter outlives the channel.
+  // adapter outlives the channel. An error, ENOMEM: no memory is left.
   static base::Result<std::unique_ptr<MessageChannel>> open(fabric::Adapter& adapter,
                                                             fabric::PdId pd, const Shape& shape,
                                                             fabric::CqId recv_cq, base::Time now);
@@ -118,6 +122,7 @@ class MessageChannel {
   const Shape shape_;
   std::size_t message_max_;
   std::size_t send_stride_;
+  base::MemoryCharge charge_;
   std::unique_ptr<std::byte[]> memory_;  // receive slots, then send slots
   fabric::MemoryHandle handle_;
   fabric::VirtualAddress start_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_account.h"
 #include "messaging/pools/pool_spec.h"
 #include "messaging/wire/idata.h"
 #include "messaging/wire/message_header.h"
@@ -24,6 +25,7 @@ struct PairConfig {
   // kMsgMaxLeast to kMsgMaxMost, a multiple of 4; the smaller of both sides holds.
   std::uint32_t control_message_max = kMsgMaxControl;
   std::uint32_t data_message_max = kMsgMaxData;  // send mode
+  std::uint32_t frame_slots = 512;               // send mode: frames that can wait to be received
   // How the peer indicates writes into our pools; none: by message only. Form B needs exactly one
   // pool of at most 4 MiB, its element size a multiple of 64.
   std::optional<IdataForm> idata_form = IdataForm::kPoolElement;
@@ -36,6 +38,9 @@ struct PairConfig {
   std::uint32_t queues = 1;
   std::uint32_t queue = 0;
   std::uint64_t window_bytes_max = 2 << 20;
+  // The account of the peer, which outlives the connection: all that grows with the configuration
+  // or by what the peer does is charged to it. Null: to nobody. [M-1]
+  base::MemoryAccount* memory = nullptr;
 };
 
 }  // namespace splitnic::messaging

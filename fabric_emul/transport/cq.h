@@ -4,7 +4,9 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
+#include "base/memory_account.h"
 #include "base/ring.h"
 #include "fabric_emul/transport/wc.h"
 
@@ -12,7 +14,12 @@ namespace splitnic::fabric {
 
 class CompletionQueue {
  public:
-  explicit CompletionQueue(std::size_t depth) : entries_(depth) {}
+  // `charge` is that of its memory.
+  explicit CompletionQueue(std::size_t depth, base::MemoryCharge charge = base::MemoryCharge())
+      : entries_(depth), charge_(std::move(charge)) {}
+  static constexpr std::size_t bytes_of(std::size_t depth) {
+    return base::Ring<Wc>::bytes_of(depth);
+  }
 
   // Returns false when there is no room.
   bool push(const Wc& wc) {
@@ -38,6 +45,7 @@ class CompletionQueue {
 
  private:
   base::Ring<Wc> entries_;
+  base::MemoryCharge charge_;
   bool overflowed_ = false;
 };
 

@@ -4,8 +4,16 @@
 
 namespace splitnic::fabric {
 
-Qp::Qp(const QpContext& context, const QpLimits& limits)
-    : context_(context), requester_(context_, limits.send), responder_(context_, limits.receive) {}
+Qp::Qp(const QpContext& context, const QpLimits& limits, base::MemoryCharge charge)
+    : context_(context),
+      requester_(context_, limits.send),
+      responder_(context_, limits.receive),
+      charge_(std::move(charge)) {}
+
+std::size_t Qp::table_bytes(Service service, const QpLimits& limits) {
+  return sizeof(Qp) + Requester::table_bytes(service, limits.send) +
+         Responder::table_bytes(service, limits.receive);
+}
 
 base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
   const QpState from = context_.state;

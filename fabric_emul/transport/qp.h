@@ -28,7 +28,11 @@ struct QpLimits {
 
 class Qp {
  public:
-  Qp(const QpContext& context, const QpLimits& limits);
+  // `charge` is that of its tables.
+  Qp(const QpContext& context, const QpLimits& limits,
+     base::MemoryCharge charge = base::MemoryCharge());
+  // The bytes of a queue pair of these limits, at most, without cells that came early.
+  static std::size_t table_bytes(Service service, const QpLimits& limits);
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
@@ -131,6 +135,7 @@ class Qp {
   bool is_terminate_due_ = false;
   std::optional<Terminate> ended_by_peer_;
   AckExt ack_;  // scratch: too large for the stack of every cell
+  base::MemoryCharge charge_;
 };
 
 template <class ByLid>

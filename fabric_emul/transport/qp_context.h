@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/counters.h"
+#include "base/memory_account.h"
 #include "fabric_emul/link/link.h"
 #include "fabric_emul/mem/mrwt.h"
 #include "fabric_emul/transport/cq.h"
@@ -48,6 +49,7 @@ struct QpContext {
   FailureOption failure_option = FailureOption::kReactive;
   std::optional<MemoryHandle> terminates{};  // RC: a TERMINATE reports the fault of this key
   bool has_refused_access = false;           // a remote access error was reported to the peer
+  base::MemoryAccount* memory = nullptr;     // of the peer; null: there is none
 
   // The header of a cell to the remote queue pair over `over`; the caller sets the sequence
   // numbers, the payload length and the flags.

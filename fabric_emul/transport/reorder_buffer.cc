@@ -3,15 +3,40 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 
 #include "base/check.h"
 
 namespace splitnic::fabric {
 
-ReorderBuffer::ReorderBuffer(std::size_t window, std::size_t chunk_bytes, std::size_t bytes_max)
+ReorderBuffer::ReorderBuffer(std::size_t window, std::size_t chunk_bytes, std::size_t bytes_max,
+                             base::MemoryAccount* memory)
     : slots_(std::bit_ceil(window)),
       chunk_bytes_(chunk_bytes),
-      chunks_max_(std::max<std::size_t>(1, bytes_max / chunk_bytes)) {}
+      chunks_max_(std::max<std::size_t>(1, bytes_max / chunk_bytes)),
+      charge_(memory) {}
+
+bool ReorderBuffer::add_chunk() {
+  if (!charge_.add(chunk_bytes_)) return false;
+  std::unique_ptr<std::byte[]> chunk(new (std::nothrow) std::byte[chunk_bytes_]);
+  if (chunk == nullptr) {
+    charge_.give(chunk_bytes_);
+    return false;
+  }
+  ++chunks_made_;
+  free_.push_back(std::move(chunk));
+  return true;
+}
+
+// REQUIRES that no cell waits.
+void ReorderBuffer::free_chunks() {
+  const std::size_t kept = kKeptBytes / chunk_bytes_;
+  if (free_.size() <= kept) return;
+  const std::size_t freed = free_.size() - kept;
+  free_.resize(kept);
+  chunks_made_ -= freed;
+  charge_.give(freed * chunk_bytes_);
+}
 
 ReorderBuffer::Put ReorderBuffer::put(std::size_t distance, base::Bytes cell) {
   if (distance == 0 || distance >= slots_.size() || cell.size() > chunk_bytes_) {
@@ -21,8 +46,7 @@ ReorderBuffer::Put ReorderBuffer::put(std::size_t distance, base::Bytes cell) {
   if (s.bytes != 0) return Put::kDuplicate;
   if (free_.empty()) {
     if (chunks_made_ == chunks_max_) return Put::kFull;
-    ++chunks_made_;
-    free_.push_back(std::make_unique<std::byte[]>(chunk_bytes_));
+    if (!add_chunk()) return Put::kNoMemory;
   }
   s.chunk = std::move(free_.back());
   free_.pop_back();
@@ -48,7 +72,9 @@ void ReorderBuffer::advance() {
     free_.push_back(std::move(s.chunk));
     s.bytes = 0;
     --count_;
+    calm_ = 0;
   }
+  if (count_ == 0 && ++calm_ == kCalmCells) free_chunks();
   ++base_;
   farthest_ = count_ == 0 ? 0 : farthest_ - 1;
 }
@@ -61,6 +87,7 @@ void ReorderBuffer::clear() {
   }
   count_ = 0;
   farthest_ = 0;
+  free_chunks();
 }
 
 unsigned ReorderBuffer::bitmap(std::span<std::uint32_t> words) const {

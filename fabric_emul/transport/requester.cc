@@ -17,6 +17,11 @@ Requester::Requester(QpContext& context, const RequesterLimits& limits)
       timer_(limits.stall_min),
       local_(context) {}
 
+std::size_t Requester::table_bytes(Service service, const RequesterLimits& limits) {
+  return base::Ring<Wqe>::bytes_of(limits.depth) +
+         (is_acknowledged(service) ? base::Ring<CellRecords::Record>::bytes_of(kWindowCells) : 0);
+}
+
 // Which operations the service has, and in which form.
 base::Status Requester::check_service(const SendWr& wr, std::uint64_t bytes) const {
   if (is_local(wr.op)) {

@@ -42,6 +42,8 @@ struct RequesterLimits {
 class Requester {
  public:
   Requester(QpContext& context, const RequesterLimits& limits);
+  // At most.
+  static std::size_t table_bytes(Service service, const RequesterLimits& limits);
   Requester(const Requester&) = delete;
   Requester& operator=(const Requester&) = delete;
 

@@ -11,6 +11,11 @@ namespace splitnic::fabric {
 Responder::Responder(QpContext& context, const ResponderLimits& limits)
     : context_(context), limits_(limits), rq_(limits.depth) {}
 
+std::size_t Responder::table_bytes(Service service, const ResponderLimits& limits) {
+  return base::Ring<RecvWqe>::bytes_of(limits.depth) +
+         (is_acknowledged(service) ? ReorderBuffer::table_bytes(kWindowCells) : 0);
+}
+
 base::Status Responder::post(const RecvWr& wr) {
   if (rq_.full()) return base::Error("the receive queue is full", ENOMEM);
   RecvWqe w;
@@ -93,7 +98,7 @@ void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t di
   }
   if (early_ == nullptr) {
     early_ = std::make_unique<ReorderBuffer>(kWindowCells, context_.attr.mcp + kCellOverheadMax + 8,
-                                             limits_.reorder_bytes_max);
+                                             limits_.reorder_bytes_max, context_.memory);
   }
   switch (early_->put(distance, raw)) {
     case ReorderBuffer::Put::kStored:
@@ -105,6 +110,9 @@ void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t di
       break;
     case ReorderBuffer::Put::kFull:
       context_.counters.add(TransportCounter::kCellDropReorderFull);
+      break;
+    case ReorderBuffer::Put::kNoMemory:
+      context_.counters.add(TransportCounter::kCellDropMemory);
       break;
     case ReorderBuffer::Put::kOutsideWindow:
       context_.counters.add(TransportCounter::kCellDropWindow);

@@ -36,6 +36,8 @@ struct ResponderLimits {
 class Responder {
  public:
   Responder(QpContext& context, const ResponderLimits& limits);
+  // At most, without cells that came early.
+  static std::size_t table_bytes(Service service, const ResponderLimits& limits);
 
   base::Status post(const RecvWr& wr);
   // INIT -> RTR: expected numbers begin at the attributes' start values.

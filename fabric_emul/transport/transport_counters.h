@@ -30,6 +30,7 @@ enum class TransportCounter {
   kCellDropState,
   kCellDropSource,
   kCellDropReorderFull,
+  kCellDropMemory,  // it came early, and the memory of its peer is used up
   kCellDropWindow,
   kDropUcSequence,
   kDropUcLost,
@@ -56,7 +57,7 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 40> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 41> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
                                                               "fabric.tx.predicted",
                                                               "fabric.rc.retransmit",
@@ -77,6 +78,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.cell.drop.state",
                                                               "fabric.cell.drop.source",
                                                               "fabric.cell.drop.reorder_full",
+                                                              "fabric.cell.drop.memory",
                                                               "fabric.cell.drop.window",
                                                               "fabric.uc.drop.sequence",
                                                               "fabric.uc.lost",

@@ -19,6 +19,8 @@ std::string_view remedy(InitReason reason) {
       return ": use the same release of splitnic at both ends";
     case InitReason::kProfile:
       return ": --link-profile must be the same at both ends";
+    case InitReason::kMcp:
+      return ": its path, or --cell, must allow cells of 256 bytes";
     case InitReason::kBusy:
       return ": it has as many hosts as its --max-hosts admits";
     default:
@@ -58,19 +60,24 @@ base::Result<Port*> Adapter::add_port(Underlay& underlay, const PortConfig& conf
   return ports_.back().get();
 }
 
-base::Result<CqId> Adapter::create_cq(std::size_t depth) {
+base::Result<CqId> Adapter::create_cq(std::size_t depth, base::MemoryAccount* memory) {
   if (depth == 0 || depth > kCqDepthMax) {
     return base::Error("a completion queue has 1 to " + std::to_string(kCqDepthMax) + " entries",
                        EINVAL);
   }
-  for (std::size_t i = 0; i < cqs_.size(); ++i) {
-    if (cqs_[i] != nullptr) continue;
-    cqs_[i] = std::make_unique<CompletionQueue>(depth);
-    return CqId(static_cast<std::uint32_t>(i));
+  const auto free = std::find(cqs_.begin(), cqs_.end(), nullptr);
+  if (free == cqs_.end() && cqs_.size() >= limits_.cqs) {
+    return base::Error("no completion queue is left");
   }
-  if (cqs_.size() >= limits_.cqs) return base::Error("no completion queue is left");
-  cqs_.push_back(std::make_unique<CompletionQueue>(depth));
-  return CqId(static_cast<std::uint32_t>(cqs_.size() - 1));
+  base::MemoryCharge charge(memory);
+  if (!charge.add(CompletionQueue::bytes_of(depth))) return base::account_error();
+  auto made = std::make_unique<CompletionQueue>(depth, std::move(charge));
+  const auto number = static_cast<std::uint32_t>(free - cqs_.begin());
+  if (free == cqs_.end())
+    cqs_.push_back(std::move(made));
+  else
+    *free = std::move(made);
+  return CqId(number);
 }
 
 void Adapter::destroy_cq(CqId cq) {
@@ -143,7 +150,10 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   limits.send.stall_min = common.stall_min;
   limits.receive.depth = common.receive_depth;
   limits.receive.reorder_bytes_max = kSpanWindows * init.window_bytes_max;
-  qps_.insert(*qpn, std::make_unique<Qp>(context, limits));
+  context.memory = common.memory;
+  base::MemoryCharge charge(common.memory);
+  if (!charge.add(Qp::table_bytes(init.service, limits))) return base::account_error();
+  qps_.insert(*qpn, std::make_unique<Qp>(context, limits, std::move(charge)));
   return *qpn;
 }
 
@@ -206,6 +216,9 @@ MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max)
 }
 
 base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, Link& link) {
+  if (theirs.mcp != 0 && theirs.mcp < link.mcp_min()) {
+    return base::Error("the peer's queue pair takes short cells only", EINVAL);
+  }
   if (StreamQp* stream = find_stream(mine.qpn)) return connect_stream(*stream, mine, theirs, link);
   Qp* qp = qps_.find(mine.qpn);
   if (qp == nullptr) return base::Error("no such queue pair");

@@ -57,7 +57,8 @@ class Adapter final : private LinkObserver {
   void free_pd(PdId pd) { memory_.release_domain(pd); }
   Mrwt& memory() { return memory_; }
 
-  base::Result<CqId> create_cq(std::size_t depth);
+  // `memory` as in CommonInit.
+  base::Result<CqId> create_cq(std::size_t depth, base::MemoryAccount* memory = nullptr);
   // REQUIRES that no queue pair uses it.
   void destroy_cq(CqId cq);
   std::size_t poll_cq(CqId cq, std::span<Wc> out) { return cqs_[cq.value]->poll(out); }

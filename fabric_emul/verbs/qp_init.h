@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/memory_account.h"
 #include "fabric_emul/stream/stream_context.h"
 #include "fabric_emul/transport/qp_attr.h"
 #include "fabric_emul/transport/work_request.h"
@@ -34,6 +35,9 @@ struct CommonInit {
   std::uint8_t retry_count = 7;
   base::Duration fixed_rto{0};  // tests only
   base::Duration stall_min = std::chrono::seconds(5);
+  // The account of the peer, which outlives the queue pair: its tables and the cells that come
+  // early are charged to it. Null: to nobody. Not of a STREAM.
+  base::MemoryAccount* memory = nullptr;
 };
 
 struct QpInit {

@@ -76,6 +76,11 @@ struct OwnerPoolView {  // for `show`
 class PoolOwner {
  public:
   PoolOwner(const PoolOwnerConfig& config, ContextSource& contexts, DropCounters& drops);
+  // The bytes that it keeps of a pool of this number of elements.
+  static std::size_t table_bytes(std::size_t elements) {
+    return sizeof(Pool) + elements * sizeof(Element) +
+           base::Ring<std::uint32_t>::bytes_of(elements);
+  }
 
   // Sets the form in which the peer indicates its writes, once it is agreed. REQUIRES at most one
   // pool with form B.

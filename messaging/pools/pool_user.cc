@@ -3,75 +3,98 @@
 #include "messaging/pools/pool_user.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
 
 namespace splitnic::messaging {
-namespace {
-
-bool overlap(const PoolRecord& a, const PoolRecord& b) {
-  return a.handle == b.handle && a.address.value < b.address.value + b.total_bytes() &&
-         b.address.value < a.address.value + a.total_bytes();
-}
-
-}  // namespace
-
 PoolUser::Pool::Pool(const PoolRecord& r, std::uint64_t since)
     : record(r), born(since), elements(r.elements), available(r.elements) {
   for (std::uint32_t i = 0; i < r.elements; ++i) available.push(i);
 }
 
 PoolUser::PoolUser(const PoolUserConfig& config, ContextSource& contexts, DropCounters& drops)
-    : config_(config), contexts_(contexts), drops_(drops), flushes_(config.flush_timeout) {}
+    : config_(config),
+      contexts_(contexts),
+      drops_(drops),
+      charge_(config.memory),
+      flushes_(config.flush_timeout) {}
 
 // All records are checked before the first is applied: a refused message leaves no pool and uses no
 // memory. [P-42]
 Verdict PoolUser::on_advertised(const BufferRecvPool& message) {
-  if (pools_.size() + message.size() > config_.pools_max) return DropReason::kRange;
-  if (classes_.size() + new_sizes(message) > config_.sizes_max) return DropReason::kRange;
-  std::uint64_t elements = elements_;
-  for (std::size_t i = 0; i < message.size(); ++i) {
-    const PoolRecord record = message[i];
-    elements += record.elements;
-    if (elements > config_.elements_max) return DropReason::kRange;
-    const Verdict verdict = check(record, message, i);
-    if (!verdict) return verdict;
-  }
+  if (const Verdict verdict = check(message); !verdict) return verdict;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < message.size(); ++i) bytes += table_bytes(message[i].elements);
+  if (!charge_.add(bytes)) return DropReason::kMemory;
   for (std::size_t i = 0; i < message.size(); ++i) add(message[i]);
   is_waiting_ = false;
   return {};
 }
 
-// Returns the number of element sizes in the message that no pool in use has.
-std::size_t PoolUser::new_sizes(const BufferRecvPool& message) const {
-  std::size_t sizes = 0;
-  for (std::size_t i = 0; i < message.size(); ++i) {
-    const std::uint32_t size = message[i].element_bytes;
-    bool is_new = std::none_of(classes_.begin(), classes_.end(),
-                               [&](const SizeClass& c) { return c.element_bytes == size; });
-    for (std::size_t j = 0; j < i && is_new; ++j) is_new = message[j].element_bytes != size;
-    if (is_new) ++sizes;
-  }
-  return sizes;
+// A peer can repeat this as often as it likes, so the work grows with the message, and hardly with
+// the pools in use. [M-2]
+Verdict PoolUser::check(const BufferRecvPool& message) const {
+  if (pools_.size() + message.size() > config_.pools_max) return DropReason::kRange;
+  std::uint64_t elements = elements_;
+  for (std::size_t i = 0; i < message.size(); ++i) elements += message[i].elements;
+  if (elements > config_.elements_max || has_too_many_sizes(message)) return DropReason::kRange;
+  if (const Verdict verdict = check_references(message); !verdict) return verdict;
+  return check_extents(message);
 }
 
-Verdict PoolUser::check(const PoolRecord& record, const BufferRecvPool& message,
-                        std::size_t before) const {
-  if (knows(record.pool)) return DropReason::kState;
-  for (std::size_t j = 0; j < before; ++j) {
-    if (message[j].pool == record.pool) return DropReason::kState;
-    if (overlap(message[j], record)) return DropReason::kRange;
+bool PoolUser::has_too_many_sizes(const BufferRecvPool& message) const {
+  std::vector<std::uint32_t> sizes;
+  for (const SizeClass& c : classes_) sizes.push_back(c.element_bytes);
+  for (std::size_t i = 0; i < message.size() && sizes.size() <= config_.sizes_max; ++i) {
+    const std::uint32_t size = message[i].element_bytes;
+    if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
   }
-  bool is_free = true;
-  pools_.visit([&](const Pool& pool) { is_free = is_free && !overlap(pool.record, record); });
-  if (!is_free) return DropReason::kRange;
+  return sizes.size() > config_.sizes_max;
+}
+
+// Each names a pool that is not in use, and no other names it.
+Verdict PoolUser::check_references(const BufferRecvPool& message) const {
+  std::vector<std::uint32_t> references;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    if (knows(message[i].pool)) return DropReason::kState;
+    references.push_back(message[i].pool.value);
+  }
+  std::ranges::sort(references);
+  const bool is_twice = std::ranges::adjacent_find(references) != references.end();
+  return is_twice ? Verdict(DropReason::kState) : Verdict();
+}
+
+// No two have memory in common.
+Verdict PoolUser::check_extents(const BufferRecvPool& message) const {
+  std::vector<std::pair<Start, std::uint64_t>> fresh;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const Start start = start_of(message[i]);
+    fresh.emplace_back(start, start.address + message[i].total_bytes());
+  }
+  std::ranges::sort(fresh);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    const auto& [start, end] = fresh[i];
+    const auto is_cut_by = [&](const Start& next) {
+      return next.handle == start.handle && next.address < end;
+    };
+    if (i + 1 < fresh.size() && is_cut_by(fresh[i + 1].first)) return DropReason::kRange;
+    const auto behind = extents_.lower_bound(start);
+    if (behind != extents_.end() && is_cut_by(behind->first)) return DropReason::kRange;
+    if (behind == extents_.begin()) continue;
+    const auto before = std::prev(behind);
+    if (before->first.handle == start.handle && before->second > start.address) {
+      return DropReason::kRange;
+    }
+  }
   return {};
 }
 
 void PoolUser::add(const PoolRecord& record) {
   Pool& pool = pools_.insert(record.pool, std::make_unique<Pool>(record, stamp_));
   elements_ += record.elements;
+  extents_.emplace(start_of(record), record.address.value + record.total_bytes());
   const auto at = std::lower_bound(
       classes_.begin(), classes_.end(), record.element_bytes,
       [](const SizeClass& c, std::uint32_t bytes) { return c.element_bytes < bytes; });
@@ -96,8 +119,15 @@ void PoolUser::leave_class(Pool& pool) {
   }
 }
 
+// Of a pool that is erased.
+void PoolUser::forget(const PoolRecord& record) {
+  elements_ -= record.elements;
+  extents_.erase(start_of(record));
+  charge_.give(table_bytes(record.elements));
+}
+
 void PoolUser::erase(PoolRef ref) {
-  elements_ -= pools_.find(ref)->record.elements;
+  forget(pools_.find(ref)->record);
   pools_.erase(ref);
 }
 
@@ -120,7 +150,7 @@ bool PoolUser::on_flush_reply(TransactionContext context) {
 void PoolUser::erase_flushed(TransactionContext request) {
   pools_.erase_if([&](const Pool& pool) {
     const bool is_done = pool.is_flushed_by_us && pool.flush.is_of(request);
-    if (is_done) elements_ -= pool.record.elements;
+    if (is_done) forget(pool.record);
     return is_done;
   });
 }
@@ -152,6 +182,8 @@ void PoolUser::close_all() {
   classes_.clear();
   pools_.erase_if([](const Pool&) { return true; });
   elements_ = 0;
+  extents_.clear();
+  charge_.reset();
   flushes_.clear();
   buffer_requests_.clear();
   is_waiting_ = false;

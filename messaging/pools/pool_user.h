@@ -9,8 +9,10 @@
 
 #include <array>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,9 +21,11 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/memory_account.h"
 #include "base/ring.h"
 #include "messaging/pools/element_state.h"
 #include "messaging/pools/flush_exchange.h"
+#include "messaging/pools/grant_budget.h"
 #include "messaging/pools/pool_table.h"
 #include "messaging/wire/buffer_pool_flush.h"
 #include "messaging/wire/buffer_recv_pool.h"
@@ -62,11 +66,13 @@ struct ElementLease {
 struct PoolUserConfig {
   std::optional<IdataForm> form = IdataForm::kPoolElement;
   base::Duration flush_timeout = std::chrono::seconds(1);
-  // Bounds of the state kept for one peer: an advertisement beyond them is refused as `range`.
-  // [P-42]
-  std::size_t pools_max = 1024;
+  // Bounds of the state kept for one peer: an advertisement beyond them is refused as `range`. They
+  // are what --pool and later grants of a peer come to. [P-42]
+  std::size_t pools_max = kIdataPools + GrantBudget::kPoolsMax;
   std::size_t sizes_max = 16;  // different element sizes: take() searches them in order
-  std::uint64_t elements_max = std::uint64_t{1} << 18;
+  std::uint64_t elements_max =
+      std::uint64_t{kIdataPools} * kIdataElements + GrantBudget::kElementsMax;
+  base::MemoryAccount* memory = nullptr;  // as in PairConfig; beyond it: refused as `memory`
 };
 
 struct UserPoolView {  // for `show`
@@ -145,6 +151,16 @@ class PoolUser {
     bool is_flushed_by_us = false;
     FlushMark flush;  // of our request to end it
   };
+  struct Start {
+    std::uint32_t handle = 0;
+    std::uint64_t address = 0;
+    friend auto operator<=>(const Start&, const Start&) = default;
+  };
+  static Start start_of(const PoolRecord& r) { return {r.handle.value, r.address.value}; }
+  static std::size_t table_bytes(std::uint32_t elements) {
+    return sizeof(Pool) + elements * sizeof(Element) +
+           base::Ring<std::uint32_t>::bytes_of(elements);
+  }
   struct SizeClass {
     std::uint32_t element_bytes = 0;
     std::vector<Pool*> pools;
@@ -163,10 +179,13 @@ class PoolUser {
   SizeClass* class_of(const Pool& pool);
 
   // pool_user.cc
-  Verdict check(const PoolRecord& record, const BufferRecvPool& message, std::size_t before) const;
-  std::size_t new_sizes(const BufferRecvPool& message) const;
+  Verdict check(const BufferRecvPool& message) const;
+  Verdict check_references(const BufferRecvPool& message) const;
+  Verdict check_extents(const BufferRecvPool& message) const;
+  bool has_too_many_sizes(const BufferRecvPool& message) const;
   void add(const PoolRecord& record);
   void leave_class(Pool& pool);
+  void forget(const PoolRecord& record);
   void erase(PoolRef ref);
   void erase_flushed(TransactionContext request);
   std::size_t emit_flush_reply(base::MutableBytes out);
@@ -177,8 +196,11 @@ class PoolUser {
   DropCounters& drops_;
   base::Counters<PoolCounter> counters_;
   PoolTable<Pool> pools_;
+  std::map<Start, std::uint64_t>
+      extents_;                     // the memory of the pools: where each begins, and its end
   std::vector<SizeClass> classes_;  // by element size; without pools that are being flushed
   std::uint64_t elements_ = 0;      // of all pools
+  base::MemoryCharge charge_;       // of all pools
   std::uint64_t stamp_ = 0;
   std::uint64_t check_ = 0;
   bool is_waiting_ = false;

@@ -23,7 +23,9 @@ void check_rights(const iou::HostRights& rights, const iou::UnitFacts& unit) {
   CHECK(!rights.vlans || rights.vlans->any());
   if (rights.pvid && *rights.pvid != 0) CHECK(!rights.vlans || rights.vlans->test(*rights.pvid));
   CHECK(rights.queues_max >= 1 && rights.queues_max <= 8);
-  CHECK(rights.memory_max >= 1U << 20 && rights.memory_max <= std::uint64_t{64} << 30);
+  if (rights.memory_max) {
+    CHECK(*rights.memory_max >= 1U << 20 && *rights.memory_max <= std::uint64_t{64} << 30);
+  }
   CHECK(rights.from.size() <= 64);
 }
 

@@ -172,6 +172,49 @@ TEST(LimitsTest, R_62_reads_of_nothing_and_of_too_many) {
   EXPECT_FALSE(pair.b().adapter->post_send(qp.b, wr));
 }
 
+TEST(LimitsTest, M_2_a_queue_pair_of_short_cells_is_not_connected) {
+  PairOptions options;
+  options.mcp_min = 256;
+  AdapterPair pair(options);
+  const auto connects = [&](std::uint16_t mcp) {
+    const Qpn ours = pair.a().create_qp(QpInit{});
+    MgmtPair theirs = pair.b().adapter->describe(pair.b().create_qp(QpInit{}), 0, 0);
+    theirs.mcp = mcp;
+    Adapter& adapter = *pair.a().adapter;
+    return adapter.connect_qp(adapter.describe(ours, 0, 0), theirs, pair.a().link()).has_value();
+  };
+  EXPECT_FALSE(connects(4));
+  EXPECT_FALSE(connects(252));
+  EXPECT_TRUE(connects(256));
+}
+
+// Of tables of a queue pair and of a completion queue: what one peer may use.
+TEST(LimitsTest, M_1_tables_beyond_the_memory_of_a_peer) {
+  Limits limits(AdapterLimits{});
+  base::MemoryAccount account(std::uint64_t{256} << 10);
+  EXPECT_FALSE(limits.adapter().create_cq(1 << 16, &account));
+  EXPECT_EQ(account.used(), 0U);
+  const CqId cq = limits.adapter().create_cq(64, &account).value();
+  const std::uint64_t of_cq = account.used();
+  EXPECT_GE(of_cq, 64 * sizeof(Wc));
+  QpInit init;
+  init.common.pd = limits.pair.a().pd;
+  init.common.send_cq = init.common.recv_cq = cq;
+  init.common.memory = &account;
+  const auto refused = limits.adapter().create_qp(init, limits.pair.now());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().errno_value(), ENOMEM);
+  EXPECT_EQ(account.used(), of_cq);
+  account.set_limit(std::uint64_t{1} << 20);
+  const auto made = limits.adapter().create_qp(init, limits.pair.now());
+  ASSERT_TRUE(made);
+  EXPECT_GT(account.used(), of_cq + init.common.send_depth * sizeof(SendWr));
+  limits.adapter().destroy_qp(*made, limits.pair.now());
+  limits.adapter().destroy_cq(cq);
+  EXPECT_EQ(account.used(), 0U);
+  limits.expect_others_go_on();
+}
+
 // The table of one peer fills; the other peer's queue pair and memory do not notice.
 TEST(LimitsTest, R_62_a_full_table_is_felt_by_nobody_who_has_his_entries) {
   PairOptions options;

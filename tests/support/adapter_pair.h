@@ -3,11 +3,9 @@
 // a ManualClock that jumps to the next deadline when nothing is to do, so that a test of seconds
 // takes milliseconds and the same seed gives the same run.
 //
-//   AdapterPair pair;                                    // links are up
-//   const QpPair qp = pair.connect(QpInit{});            // RC, RTS at both ends
-//   Memory& from = pair.b().memory(65536, 1);
-//   pair.b().post_write(qp.b, from.sge(), to.start, to.handle, 7);
-//   pair.run_until([&] { return pair.b().sent.size() == 1; });
+//   AdapterPair pair;                          // links are up
+//   const QpPair qp = pair.connect(QpInit{});  // RC, RTS at both ends; then post_write(),
+//   run_until()
 #pragma once
 
 #include <algorithm>
@@ -100,6 +98,7 @@ struct PairOptions {
   AdapterLimits limits;
   bool identity_keys = false;
   std::uint16_t mcp = 0;  // 0: from the path
+  std::uint16_t mcp_min = kMcpMin;
   bool crc_head_only = false;
   PayloadCrcMode payload_crc = PayloadCrcMode::kOn;
   LinkProfile profile = LinkProfile::kSpeed;
@@ -129,6 +128,7 @@ class End final : private ConnectionHandler {
     config.instance = random.next() | 1;
     config.listens = number_ == 0;
     config.mcp_wanted = options_.mcp;
+    config.mcp_min = options_.mcp_min;
     config.crc_head_only = options_.crc_head_only;
     config.payload_crc = payload_crc;
     config.machine_key = SipKey{7, 8};

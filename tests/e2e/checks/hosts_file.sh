@@ -265,3 +265,67 @@ check_start() {
   chmod 666 "$work/hosts.toml"
   refuses 1 "chmod go-w" "${keyed[@]}" "$work/hosts.toml"
 }
+
+# refused_for NAME WORDS: WORDS are in the log of this host.
+refused_for() { grep -qF -- "$2" "$work/$1.log"; }
+
+# The limit of a host, then a unit that is short of memory. The limit of its address space stands in for a machine without.
+check_memory() {
+  extra[lab]='memory = "2M"'
+  make_keys unit office lab
+  hosts_are office lab
+  lab=()
+  listen_at=0.0.0.0:7471
+  iou_options=(--key-file "$work/unit.key" --hosts "$work/hosts.toml")
+  host_options=(--key-file "$work/office.key" --peer "$(public unit)")
+  bring_up
+  make_second
+  start_lab
+  wait_until 5 refused_for host2 "KiB of the I/O unit's memory" || fail "no reason in the log of the host that was refused"
+  ! is_up host2 || fail "a host without memory is attached"
+  counts iou iou.hosts.refused_memory 1 || fail "it is not counted"
+  local used
+  used=$(peer office memory_bytes)
+  echo "office uses $used bytes"
+  { [ "$used" -gt $((6 << 20)) ] && [ "$used" -le $((64 << 20)) ]; } || fail "office uses $used bytes"
+
+  extra[lab]='memory = "64M"'
+  hosts_are office lab
+  reload
+  second_up
+
+  # Hardly more address space than without it: the host is refused, and the others are served.
+  local pid=${pid_of[iou]} before
+  stop host2 || fail "the second host did not stop"
+  wait_until 5 peer_is lab state absent || fail "the second host is still there"
+  prlimit --pid "$pid" --as=$(($(awk '{ print $1 }' "/proc/$pid/statm") * $(getconf PAGESIZE) + (2 << 20))): || fail "no limit"
+  before=$(counter iou iou.hosts.refused_memory)
+  start_lab
+  wait_until 5 counts iou iou.hosts.refused_memory $((before + 1)) || fail "a host is attached without memory"
+  wait_until 5 refused_for host2 "the I/O unit is short of memory" || fail "no reason in the log of the host"
+  kill -0 "$pid" || fail "the I/O unit has ended"
+  in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 1 10.77.0.2 | has " 0% packet loss" || fail "the first host lost pings"
+  prlimit --pid "$pid" --as=unlimited: || fail "the limit stays"
+  second_up
+}
+
+# Two users of the machine, whose hosts have the same name: both state the same EUI-64, which follows from it.
+check_same_name() {
+  topology_three || fail "the test hosts cannot be made"
+  fabric=shm lab=()
+  printf '[hosts.root]\nuid = 0\n[hosts.guest]\nuid = 65534\n' >"$work/hosts.toml"
+  chmod 644 "$work/hosts.toml"
+  iou_options=(--hosts "$work/hosts.toml")
+  chmod 755 "$work"
+  start_iou
+  start_host
+  nic_up
+  mkdir -m 777 "$work/other"
+  start host3 "$ns_host" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+    "$bin/splitnic-host" --connect shm://e2e --tap "file:,$work/other/out.pcap" --name hosta --control "$work/other/guest.sock"
+  wait_until 5 peer_is guest state up || fail "the other user is not attached: $(ask iou peers)"
+  sleep 2
+  equal "states" "$(peer root state) $(peer guest state)" "up up"
+  equal "connections that ended" "$(counter iou iou.hosts.downs)" 0
+  in_ns "$ns_host" ping -q -c 5 -i 0.01 -W 1 10.77.0.2 | has " 0% packet loss" || fail "the first host lost pings"
+}

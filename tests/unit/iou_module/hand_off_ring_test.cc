@@ -9,7 +9,7 @@ namespace splitnic::iou {
 namespace {
 
 using Pushed = HandOffRing::Pushed;
-constexpr fabric::Eui64 kNode{0x1234};
+constexpr HostId kNode{fabric::Eui64(0x1234), HostId::Proof::kUser, 1000};
 
 std::vector<std::byte> frame_number(std::uint64_t number) {
   std::vector<std::byte> frame(16 + number * 7919 % 65000);
@@ -24,11 +24,11 @@ bool is_frame_number(base::Bytes got, std::uint64_t number) {
 TEST(HandOffRingTest, frames_leave_as_they_came) {
   HandOffRing ring;
   EXPECT_EQ(ring.push(3, kNode, frame_number(0)), Pushed::kFirst);
-  EXPECT_EQ(ring.push(0, fabric::Eui64(5), frame_number(1)), Pushed::kYes);
+  EXPECT_EQ(ring.push(0, HostId{fabric::Eui64(5)}, frame_number(1)), Pushed::kYes);
   std::uint64_t count = 0;
-  EXPECT_EQ(ring.take([&](std::size_t nic, fabric::Eui64 node, base::Bytes frame) {
+  EXPECT_EQ(ring.take([&](std::size_t nic, const HostId& node, base::Bytes frame) {
     EXPECT_EQ(nic, count == 0 ? 3U : 0U);
-    EXPECT_EQ(node, count == 0 ? kNode : fabric::Eui64(5));
+    EXPECT_EQ(node, count == 0 ? kNode : HostId{fabric::Eui64(5)});
     EXPECT_TRUE(is_frame_number(frame, count++));
   }),
             2U);

@@ -91,7 +91,7 @@ TEST(QuarantineTest, S_59_a_guesser_that_reconnects_immediately_is_counted) {
 TEST(QuarantineTest, S_59_refusals_that_are_far_apart_are_forgiven) {
   base::ManualClock clock;
   Quarantine quarantine;
-  const fabric::Eui64 node(7);
+  const HostId node{fabric::Eui64(7)};
   for (int i = 0; i < 40; ++i) {
     EXPECT_FALSE(quarantine.note(node, clock.now()));
     clock.advance(9s);
@@ -103,16 +103,49 @@ TEST(QuarantineTest, S_59_it_is_bounded_and_forgets_who_was_quiet_longest) {
   base::ManualClock clock;
   Quarantine quarantine;
   for (int i = 0; i < 8; ++i) {
-    EXPECT_EQ(quarantine.note(fabric::Eui64(1), clock.now()), i == 7);
+    EXPECT_EQ(quarantine.note(HostId{fabric::Eui64(1)}, clock.now()), i == 7);
   }
   clock.advance(1s);
-  EXPECT_EQ(quarantine.left(fabric::Eui64(1), clock.now()), Quarantine::kFor - 1s);
+  EXPECT_EQ(quarantine.left(HostId{fabric::Eui64(1)}, clock.now()), Quarantine::kFor - 1s);
   for (std::uint64_t n = 2; n <= Quarantine::kNodesMax; ++n) {
-    EXPECT_FALSE(quarantine.note(fabric::Eui64(n), clock.now()));
+    EXPECT_FALSE(quarantine.note(HostId{fabric::Eui64(n)}, clock.now()));
   }
-  EXPECT_GT(quarantine.left(fabric::Eui64(1), clock.now()), base::Duration{0});
-  EXPECT_FALSE(quarantine.note(fabric::Eui64(1000), clock.now()));
-  EXPECT_EQ(quarantine.left(fabric::Eui64(1), clock.now()), base::Duration{0});
+  EXPECT_GT(quarantine.left(HostId{fabric::Eui64(1)}, clock.now()), base::Duration{0});
+  EXPECT_FALSE(quarantine.note(HostId{fabric::Eui64(1000)}, clock.now()));
+  EXPECT_EQ(quarantine.left(HostId{fabric::Eui64(1)}, clock.now()), base::Duration{0});
+}
+
+// Guesses until the host is blocked.
+void guess_often(UnitHarness& harness, TestHost& host) {
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(harness.connect(host)) << i;
+    guess(harness, host);
+    harness.run(1s);
+  }
+  ASSERT_EQ(harness.count("iou.hosts.quarantined"), 1U);
+}
+
+TEST(QuarantineTest, M_8_who_states_the_eui64_of_another_user_has_nobody_blocked_but_itself) {
+  UnitHarness harness;
+  TestHost& victim = harness.add_host();
+  TestHost& other = harness.add_host();
+  ASSERT_TRUE(harness.attach(victim, mac_number(1)));
+  other.eui64 = victim.eui64;
+  other.start();
+  guess_often(harness, other);
+  EXPECT_TRUE(victim.up());
+  EXPECT_TRUE(harness.connect(victim)) << victim.refusal;
+  EXPECT_FALSE(harness.connect(other));
+}
+
+TEST(QuarantineTest, M_8_a_user_does_not_leave_the_quarantine_by_another_eui64) {
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  guess_often(harness, host);
+  host.eui64 = 0x7777;
+  host.start();
+  EXPECT_FALSE(harness.connect(host));
+  EXPECT_NE(host.refusal.find("blocked"), std::string::npos) << host.refusal;
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
            base::ManualClock& clock, const HostOptions& options)
       : nic(options.nic),
         name("host" + std::to_string(number)),
+        eui64(0x1000 + number),
         random(number),
         endpoint(hub.add_endpoint()),
         faults(endpoint, random, clock, {}),
@@ -67,7 +68,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     adapter = std::make_unique<fabric::Adapter>(
         fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
     fabric::PortConfig port;
-    port.eui64 = fabric::Eui64(0x1000 + number_);
+    port.eui64 = fabric::Eui64(eui64);
     port.instance = random.next() | 1;
     fabric::Port* added = adapter->add_port(faults, port).value();
     adapter->connections().set_handler(*this);
@@ -126,6 +127,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
 
   std::uint32_t nic;
   std::string name;
+  std::uint64_t eui64;  // that it states from the next start() on
   base::SeededRandom random;
   fabric::InProcessUnderlay& endpoint;
   fabric::FaultUnderlay faults;
@@ -193,7 +195,8 @@ class UnitHarness {
   explicit UnitHarness(const HarnessConfig& config = {})
       : random(7), hub({.datagram_bytes_max = 1472, .batch_queue_max = 4096}), config_(config) {
     end_ = &hub.add_endpoint();
-    users = std::make_unique<UserUnderlay>(*end_);
+    faults = std::make_unique<fabric::FaultUnderlay>(*end_, faults_random_, clock);
+    users = std::make_unique<UserUnderlay>(*faults);
     for (std::size_t i = 0; i < config.nics; ++i) {
       const auto byte = static_cast<std::uint8_t>(0xE0 + i);
       lans_.push_back(std::make_unique<sim::FakePort>(lan::MacAddress{0x02, 0, 0, 0, 0, byte}));
@@ -317,7 +320,8 @@ class UnitHarness {
   base::ManualClock clock;
   base::SeededRandom random;
   fabric::InProcessHub hub;
-  std::unique_ptr<UserUnderlay> users;  // the unit's end of the fabric
+  std::unique_ptr<fabric::FaultUnderlay> faults;  // on the way to the unit
+  std::unique_ptr<UserUnderlay> users;            // the unit's end of the fabric
   std::unique_ptr<fabric::Adapter> adapter;
   std::unique_ptr<Iou> unit;
   std::vector<std::vector<Frame>> written;  // by NIC
@@ -362,6 +366,7 @@ class UnitHarness {
   }
 
   const HarnessConfig config_;
+  base::SeededRandom faults_random_{11};
   fabric::InProcessUnderlay* end_ = nullptr;
   std::vector<std::unique_ptr<sim::FakePort>> lans_;
   std::vector<std::unique_ptr<TestHost>> hosts_;

@@ -47,6 +47,47 @@ TEST(ReorderBufferTest, S000_15_is_bounded_in_bytes_and_uses_memory_again) {
   EXPECT_EQ(buffer.put(1, cell(1)), Put::kStored);
 }
 
+TEST(ReorderBufferTest, M_1_memory_is_returned_when_no_cell_waits_any_more) {
+  constexpr std::size_t kChunk = 1024;
+  constexpr std::size_t kCells = 2 * ReorderBuffer::kKeptBytes / kChunk;
+  base::MemoryAccount account(1 << 20);
+  {
+    ReorderBuffer buffer(1024, kChunk, 1 << 20, &account);
+    EXPECT_EQ(account.used(), 0U);
+    for (std::size_t d = 1; d <= kCells; ++d) ASSERT_EQ(buffer.put(d, cell(d)), Put::kStored);
+    EXPECT_EQ(account.used(), kCells * kChunk);
+    const auto advance = [&](std::size_t times) {
+      for (std::size_t i = 0; i < times; ++i) buffer.advance();
+    };
+    advance(kCells + ReorderBuffer::kCalmCells - 1);
+    EXPECT_EQ(account.used(), kCells * kChunk) << "the next cell may come early";
+    ASSERT_EQ(buffer.put(1, cell(1)), Put::kStored);
+    advance(ReorderBuffer::kCalmCells);
+    EXPECT_EQ(account.used(), kCells * kChunk) << "one did";
+    advance(2);
+    EXPECT_EQ(account.used(), ReorderBuffer::kKeptBytes);
+    ASSERT_EQ(buffer.put(1, cell(1)), Put::kStored);
+    EXPECT_EQ(account.used(), ReorderBuffer::kKeptBytes) << "what was kept is used first";
+    for (std::size_t d = 2; d <= kCells; ++d) ASSERT_EQ(buffer.put(d, cell(d)), Put::kStored);
+    buffer.clear();
+    EXPECT_EQ(account.used(), ReorderBuffer::kKeptBytes);
+  }
+  EXPECT_EQ(account.used(), 0U);
+}
+
+TEST(ReorderBufferTest, M_1_no_cell_is_kept_beyond_the_memory_of_the_peer) {
+  base::MemoryAccount account(1000);
+  ReorderBuffer buffer(64, 300, 1 << 20, &account);
+  for (std::size_t d = 1; d <= 3; ++d) EXPECT_EQ(buffer.put(d, cell(d)), Put::kStored);
+  EXPECT_EQ(buffer.put(4, cell(4)), Put::kNoMemory);
+  EXPECT_FALSE(buffer.has(4));
+  EXPECT_EQ(account.used(), 900U);
+  EXPECT_EQ(account.refusals(), 1U);
+  buffer.advance();
+  buffer.advance();
+  EXPECT_EQ(buffer.put(4, cell(4)), Put::kStored) << "in the memory of one that was taken";
+}
+
 TEST(ReorderBufferTest, S000_15_the_bitmap_counts_from_the_cell_behind_the_missing_one) {
   ReorderBuffer buffer(128, 64, 1 << 16);
   std::array<std::uint32_t, 3> words{};

@@ -40,10 +40,11 @@ inline Parsed<FilledElement> written(PoolOwner& owner, std::uint32_t code, std::
 class Side : public FilledSink, public MessageHandler {
  public:
   explicit Side(std::uint64_t first_context = 100,
-                std::optional<IdataForm> form = IdataForm::kPoolElement)
+                std::optional<IdataForm> form = IdataForm::kPoolElement,
+                base::MemoryAccount* memory = nullptr)
       : contexts(first_context),
         owner({.form = form}, contexts, drops),
-        user({.form = form}, contexts, drops),
+        user({.form = form, .memory = memory}, contexts, drops),
         control(owner, user, *this),
         dispatch(MessageDispatch::Channel::kControl, kMsgMaxControl, *this, drops) {}
 

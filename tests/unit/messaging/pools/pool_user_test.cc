@@ -153,13 +153,78 @@ TEST_F(PoolUserTest, P_42_advertisement_is_refused_whole) {
 }
 
 TEST_F(PoolUserTest, P_42_a_peer_cannot_make_us_keep_more_than_the_limit) {
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    ASSERT_TRUE(receive(advertise(record(i, 1U << 16, 1, i))));
-  }
+  ASSERT_TRUE(receive(advertise(record(0, 1U << 16, 1, 0))));
+  ASSERT_TRUE(receive(advertise(record(2, 512, 1, 2))));
   EXPECT_EQ(reason(receive(advertise(record(9, 1, 1, 9)))), DropReason::kRange);
   ASSERT_TRUE(receive(flush_request(kGoldenContext, 2U)));
   ASSERT_FALSE(side.next(kStart).empty());
   EXPECT_TRUE(receive(advertise(record(9, 1, 1, 9)))) << "a flushed pool makes room";
+}
+
+TEST_F(PoolUserTest, M_1_a_pool_beyond_the_memory_of_the_peer_is_refused_whole) {
+  base::MemoryAccount account(std::uint64_t{64} << 10);
+  Side limited(100, IdataForm::kPoolElement, &account);
+  const auto receive_at = [&](const Message& message) { return limited.receive(message, kStart); };
+  ASSERT_TRUE(receive_at(advertise(record(1, 256, 2048, 1))));
+  const std::uint64_t one = account.used();
+  EXPECT_GE(one, 256 * sizeof(std::uint64_t));
+  const auto refused = receive_at(advertise(record(2, 256, 2048, 2), record(3, 4096, 64, 3)));
+  EXPECT_EQ(reason(refused), DropReason::kMemory);
+  EXPECT_EQ(limited.drops[DropReason::kMemory], 1U);
+  EXPECT_FALSE(limited.user.knows(PoolRef(2)));
+  EXPECT_EQ(account.used(), one);
+  ASSERT_TRUE(receive_at(advertise(record(2, 256, 2048, 2))));
+  EXPECT_EQ(account.used(), 2 * one);
+  // A pool that ends returns its memory, whoever ends it.
+  ASSERT_TRUE(receive_at(flush_request(kGoldenContext, 1U)));
+  ASSERT_FALSE(limited.next(kStart).empty());
+  EXPECT_EQ(account.used(), one);
+  limited.user.close_all();
+  EXPECT_EQ(account.used(), 0U);
+}
+
+// Of random memory of few pools, against a comparison of each with each.
+TEST_F(PoolUserTest, M_2_memory_that_overlaps_is_found_in_any_order) {
+  base::SeededRandom random(5);
+  struct Extent {
+    std::uint32_t ref, handle;
+    std::uint64_t begin, end;
+  };
+  std::vector<Extent> live;
+  std::uint32_t accepted = 0;
+  std::uint32_t refused = 0;
+  for (std::uint32_t ref = 0; ref < 2000; ++ref) {
+    const auto make = [&](std::uint32_t number) {
+      const auto elements = static_cast<std::uint32_t>(1 + random.below(4));
+      const auto handle = static_cast<std::uint32_t>(1 + random.below(3));
+      const std::uint64_t begin = random.below(60) * 16;
+      return Extent{number, handle, begin, begin + elements * 16};
+    };
+    const std::array fresh{make(2 * ref), make(2 * ref + 1)};
+    const auto overlap = [](const Extent& a, const Extent& b) {
+      return a.handle == b.handle && a.begin < b.end && b.begin < a.end;
+    };
+    bool is_free = !overlap(fresh[0], fresh[1]);
+    for (const Extent& one : live) {
+      is_free = is_free && !overlap(one, fresh[0]) && !overlap(one, fresh[1]);
+    }
+    const auto record_of = [](const Extent& e) {
+      return record(e.ref, static_cast<std::uint32_t>((e.end - e.begin) / 16), 16, e.handle,
+                    e.begin);
+    };
+    const Verdict verdict = receive(advertise(record_of(fresh[0]), record_of(fresh[1])));
+    ASSERT_EQ(verdict.has_value(), is_free) << ref;
+    ++(is_free ? accepted : refused);
+    if (is_free) live.insert(live.end(), fresh.begin(), fresh.end());
+    while (live.size() > 12) {
+      const auto at = live.begin() + static_cast<std::ptrdiff_t>(random.below(live.size()));
+      ASSERT_TRUE(receive(flush_request(TransactionContext(1000 + at->ref), at->ref)));
+      ASSERT_FALSE(side.next(kStart).empty());
+      live.erase(at);
+    }
+  }
+  EXPECT_GT(accepted, 200U);
+  EXPECT_GT(refused, 200U);
 }
 
 TEST_F(PoolUserTest, S001_17_P_41_flush_reply_waits_for_our_writes) {
