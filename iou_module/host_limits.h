@@ -1,6 +1,6 @@
-// What hosts have used of their limits, of frames and of requests. It outlives a connection, so
-// that a new one brings no new burst and ends no debt, until all of it has flowed back. Thread: the
-// data thread. [M-2] [M-3] docs/nic_service.md#limits
+// The limits of hosts, of frames and of requests, as far as they are used up. They outlive a
+// connection, so that a new one brings no new burst and ends no debt, until all has flowed back.
+// Thread: the data thread. [M-2] [M-3] docs/nic_service.md#limits
 #pragma once
 
 #include <cstddef>

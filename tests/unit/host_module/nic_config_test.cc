@@ -151,6 +151,7 @@ TEST_F(NicConfigTest, S001_25_an_interface_that_is_down_is_stopped_there) {
 
 TEST_F(NicConfigTest, S001_25_the_interface_has_the_lans_mtu_both_ways) {
   configure();
+  run_pumped(NicConfig::kFollowInterval);  // its carrier came on just now
   lan_has_mtu(1300);
   EXPECT_EQ(mtu(), 1300U);
   run_pumped(NicConfig::kFollowInterval);
@@ -160,6 +161,7 @@ TEST_F(NicConfigTest, S001_25_the_interface_has_the_lans_mtu_both_ways) {
 
 TEST_F(NicConfigTest, S001_25_what_the_user_set_is_the_most) {
   configure();
+  run_pumped(NicConfig::kFollowInterval);
   user_sets_mtu(1400);
   lan_has_mtu(1300);
   EXPECT_EQ(mtu(), 1300U);
@@ -173,6 +175,7 @@ TEST_F(NicConfigTest, S001_25_an_mtu_that_was_only_the_lans_is_not_taken_for_the
   lan_mtu_ = tap_.mutable_state().mtu = 9000;
   NicConfig again(tap_, {"host"});
   configure(again);
+  harness_.run_for(NicConfig::kFollowInterval);
   lan_has_mtu(again, 1400);
   EXPECT_EQ(mtu(), 1400U);
   harness_.run_for(NicConfig::kFollowInterval);
@@ -185,6 +188,7 @@ TEST_F(NicConfigTest, S001_25_an_mtu_below_the_lans_on_an_interface_that_was_the
   tap_.mutable_state().mtu = 1400;
   NicConfig again(tap_, {"host"});
   configure(again);
+  harness_.run_for(NicConfig::kFollowInterval);
   lan_has_mtu(again, 9216);
   EXPECT_EQ(mtu(), 1400U);
 }

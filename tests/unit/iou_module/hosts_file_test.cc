@@ -311,6 +311,7 @@ TEST_F(HostsFileOnDiskTest, M_9_its_owner_is_root_or_the_user_of_the_program) {
   const std::string path = path_of("[hosts.a]\nuid = 1\n", 0644);
   ASSERT_EQ(::chown(path.c_str(), 65534, 0), 0) << "this test is for root";
   EXPECT_THAT(error_at(path), HasSubstr("belongs to another user"));
+  ASSERT_EQ(::chown(folder_.path().c_str(), 65534, 0), 0);
   EXPECT_EQ(support::in_child([&] {
               if (::seteuid(65534) != 0 || ::chmod(path.c_str(), 0644) != 0) return 1;
               return error_at(path) == "none" ? 0 : 2;

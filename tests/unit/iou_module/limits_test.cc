@@ -171,9 +171,10 @@ TEST_F(LimitsTest, M_2_a_new_connection_brings_no_new_requests) {
     }
   };
   ask(200);
-  replies.clear();
+  harness->run(5ms);
   host->end();
   ASSERT_TRUE(harness->connect(*host));
+  replies.clear();
   ask(50);
   EXPECT_LE(replies[CfgStatus::kOk], 8);
 }
