@@ -51,6 +51,7 @@ LocalOperations::Step LocalOperations::run(WrOp op, base::Time now) {
     if (!is_delaying()) delay_until_ = now + work.delay;
     if (now < delay_until_) return Step::kWaiting;
     delay_until_ = base::kNever;
+    is_delay_over_ = false;
   } else if (op == WrOp::kBind) {
     refused =
         context_.mrwt.windows().bind_reserved(context_.pd, work.window, work.region, work.address,
@@ -94,6 +95,7 @@ void LocalOperations::forget() {
   registrations_.clear();
   work_.clear();
   delay_until_ = base::kNever;
+  is_delay_over_ = false;
 }
 
 void announce_region(const VaMh& region, std::uint64_t at, std::uint64_t offset,

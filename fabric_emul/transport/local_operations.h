@@ -31,7 +31,10 @@ class LocalOperations {
   // Runs the oldest pushed work, a bind, unbind or delay.
   Step run(WrOp op, base::Time now);
   bool is_delaying() const { return delay_until_ != base::kNever; }
-  base::Time deadline() const { return delay_until_; }
+  // When on_time() is to be called. A delay that is over waits for run(), which a link that is down
+  // or cells that are lost may hold up: there is nothing to do at a time then.
+  base::Time deadline() const { return is_delay_over_ ? base::kNever : delay_until_; }
+  void on_time(base::Time now) { is_delay_over_ = is_delaying() && now >= delay_until_; }
 
   // Reserves the key of a region that `wr` registers, and returns what the region will be. Refused:
   // as a registration is, no table entry is left, or the message has no room at region_at.
@@ -57,6 +60,7 @@ class LocalOperations {
   std::deque<Registration> registrations_;
   MemoryHandle last_key_{};
   base::Time delay_until_ = base::kNever;
+  bool is_delay_over_ = false;
 };
 
 // Writes address, key and length of `region` over the bytes [at, at + 16) of a message; `body` is

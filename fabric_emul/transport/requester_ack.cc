@@ -147,14 +147,15 @@ void Requester::on_response(const CellView& cell, base::Time now) {
   // The response shows that the request has arrived, and everything before it.
   if (!records_.is_acknowledged(sink->request_lcn)) advance(sink->request_lcn, now);
   const std::uint32_t csn = cell.header.csn;
-  if (sink->has(csn)) return context_.counters.add(TransportCounter::kRxDuplicate);
-  // The packet CRC covers the cells in their order.
-  if (context_.checks_packet_crc && csn != sink->missing) {
+  if (sink->has(csn)) {
+    context_.counters.add(TransportCounter::kRxDuplicate);
+  } else if (context_.checks_packet_crc && csn != sink->missing) {
+    // The packet CRC covers the cells in their order.
     context_.counters.add(TransportCounter::kRxOutOfOrder);
     sink->has_request_due |= sink->ends_response(csn);
-    return;
+  } else {
+    place_response(*sink, cell, now);
   }
-  place_response(*sink, cell, now);
   complete_acknowledged();
 }
 
@@ -243,6 +244,7 @@ void Requester::on_cell_timeout(base::Time now) {
 }
 
 void Requester::on_time(base::Time now) {
+  local_.on_time(now);
   if (now >= rnr_until_) rnr_until_ = base::Time{};
   if (on_response_timeout(now)) on_cell_timeout(now);
 }

@@ -202,6 +202,18 @@ TEST_F(LocalWorkTest, S000_07_a_delay_holds_back_its_own_queue_only) {
   ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 5; }));
 }
 
+TEST_F(LocalWorkTest, S000_07_L_15_a_delay_that_ends_while_the_link_is_down_waits_for_it) {
+  ASSERT_TRUE(post_local(pair_.b(), qp_.b, WrOp::kDelay, {.delay = 2s}));
+  pair_.run_for(1ms);
+  pair_.b().faults.set_cut(true);
+  pair_.run_for(4s);
+  EXPECT_FALSE(pair_.b().link().up());
+  EXPECT_TRUE(pair_.b().sent.empty());
+  EXPECT_LE(pair_.idle_steps_with_past_deadline, 5);
+  pair_.b().faults.set_cut(false);
+  EXPECT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 1; }));
+}
+
 TEST_F(LocalWorkTest, S000_06_connectionless_queues_have_none) {
   const Qpn ud = pair_.make_ud(pair_.b());
   EXPECT_FALSE(post_local(pair_.b(), ud, WrOp::kDelay, {.delay = 1ms}));

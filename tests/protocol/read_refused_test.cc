@@ -315,6 +315,35 @@ TEST_F(BadResponse, T_24_a_response_that_was_not_requested) {
   EXPECT_TRUE(here_.is_zero());
 }
 
+// A response that comes in another order acknowledges its request too. Going back at the next
+// timeout begins behind the read then [L-15].
+TEST(ReadRefusedTest, M_07_L_15_an_early_response_and_then_a_timeout) {
+  AdapterPair pair;
+  QpInit init = reading();
+  init.packet_crc = true;
+  init.selective_repeat = false;
+  init.common.fixed_rto = 1ms;
+  const QpPair qp = pair.connect(init);
+  const std::size_t mcp = pair.b().link().mcp();
+  Memory& there = pair.a().memory(8192, 1);
+  Memory& here = pair.b().memory(8192);
+  ASSERT_TRUE(post_read(pair.b(), qp.b, {here.sge(0, 3 * mcp)}, there));
+  ASSERT_TRUE(pair.b().post_send(qp.b, {here.sge(4096, 100)}));
+  pair.a().faults.set_config({.loss_ppm = 1'000'000});
+  pair.b().poll();
+  CellMaker maker(pair, 0, qp.a, 1, qp.b);
+  CellHead head;
+  head.header = maker.header(Op::kRdmaReadResp, Pos::kMiddle);
+  head.header.psn = pair.b().qp(qp.b).attr().send_psn;
+  head.header.csn = 1;
+  head.header.lcn = Lcn();
+  maker.inject(make_cell(head, std::vector<std::byte>(mcp, std::byte{0xEE})));
+  pair.run_for(5ms);
+  EXPECT_GT(pair.b().count(TransportCounter::kTimeouts), 0U);
+  EXPECT_EQ(pair.b().qp(qp.b).state(), QpState::kRts);
+  EXPECT_TRUE(here.is_zero());
+}
+
 // A repeated request names another range than before.
 TEST(ReadRefusedTest, M_07_a_repeated_request_for_something_else_is_dropped) {
   AdapterPair pair;
