@@ -21,6 +21,16 @@ void handshake(base::Bytes in);        // a datagram to both ends of a keyed lin
 void record(base::Bytes in);           // steps of 4 bytes: a record, a place in it and a change
 void replay_window(base::Bytes in);    // steps of 3 bytes: a counter, on a window and its model
 
+// Those that drive state. The input is read as choices (tests/support/input.h): the first byte
+// configures what is attacked, then each step is one byte and what it needs.
+void responder(base::Bytes in);     // cells of a requester, to a queue pair
+void requester(base::Bytes in);     // ACKs, NAKs and responses, to a queue pair
+void port_init(base::Bytes in);     // INIT steps and flits of several addresses, to a port
+void channel_pair(base::Bytes in);  // messages and RDMA writes of a connected host, to a pair
+void cfg_util(base::Bytes in);      // CfgUtil requests of two hosts, to the NIC service
+void connection(base::Bytes in);    // MGMT cells, to the connection manager
+void shm_ring(base::Bytes in);      // the other process of a ring in shared memory
+
 struct Target {
   std::string_view name;
   void (*run)(base::Bytes in);
@@ -34,6 +44,13 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"hosts_file", hosts_file},
                                       {"handshake", handshake},
                                       {"record", record},
-                                      {"replay_window", replay_window}};
+                                      {"replay_window", replay_window},
+                                      {"responder", responder},
+                                      {"requester", requester},
+                                      {"port_init", port_init},
+                                      {"channel_pair", channel_pair},
+                                      {"cfg_util", cfg_util},
+                                      {"connection", connection},
+                                      {"shm_ring", shm_ring}};
 
 }  // namespace splitnic::fuzz

@@ -96,12 +96,12 @@ struct PairOptions {
   std::uint64_t seed = 1;
   InProcessConfig hub;
   AdapterLimits limits;
-  bool identity_keys = false;
+  bool identity_keys = false, crc_head_only = false;
   std::uint16_t mcp = 0;  // 0: from the path
   std::uint16_t mcp_min = kMcpMin;
-  bool crc_head_only = false;
   PayloadCrcMode payload_crc = PayloadCrcMode::kOn;
   LinkProfile profile = LinkProfile::kSpeed;
+  std::size_t cq_depth = 16384;  // of both completion queues of an end
 };
 
 // One end: an adapter, its underlay stack (carrier, tap, faults), one PD, two CQs.
@@ -136,8 +136,8 @@ class End final : private ConnectionHandler {
     port = adapter->add_port(faults, config).value();
     adapter->connections().set_handler(*this);
     pd = adapter->alloc_pd();
-    send_cq = adapter->create_cq(16384).value();
-    recv_cq = adapter->create_cq(16384).value();
+    send_cq = adapter->create_cq(options_.cq_depth).value();
+    recv_cq = adapter->create_cq(options_.cq_depth).value();
     links.clear();
     if (number_ != 0) port->connect(carrier_.address(0), now());
   }
