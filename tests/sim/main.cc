@@ -1,8 +1,10 @@
-// sim_runner --seed N --count M [--frames F] [--twice] [--full] [--cell B] [--queues Q]
+// sim_runner --seed N --count M [--frames F] [--twice] [--full] [--cell B] [--queues Q] [--hostile]
 // [--verbose]: runs the seeds N .. N+M-1, with --full, --cell and --queues as given and not as
 // drawn. One line per failing seed, then one line of results; exit status 1 if any failed. --twice
-// runs each again and compares the traces.
+// runs each again and compares the traces. --hostile attaches a hostile host, and compares the
+// goodput with that next to a quiet one.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -28,6 +30,7 @@ int main(int argc, char** argv) {
   bool is_full = false;
   std::uint16_t cell_bytes = 0;
   std::uint32_t queues = 0;
+  bool is_hostile = false;
   bool verbose = false;
   CLI::App app("Runs host, fabric and I/O unit in one thread, faults drawn from a seed",
                "sim_runner");
@@ -38,6 +41,7 @@ int main(int argc, char** argv) {
   app.add_flag("--full", is_full, "Every run in the full link profile");
   app.add_option("--cell", cell_bytes, "Every run with this cell size");
   app.add_option("--queues", queues, "Number of queues of every run");
+  app.add_flag("--hostile", is_hostile, "With a hostile host; the goodput keeps 90 %");
   app.add_flag("--verbose", verbose, "A line for each seed, and log lines");
   CLI11_PARSE(app, argc, argv);
 
@@ -45,6 +49,7 @@ int main(int argc, char** argv) {
   base::set_log_level(verbose ? "debug" : "error");
   std::uint64_t failed = 0;
   std::uint64_t arrived = 0;
+  double least = 1;  // share of the goodput that was kept
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t s = seed; s < seed + count; ++s) {
     running_seed = static_cast<std::sig_atomic_t>(s);
@@ -52,12 +57,19 @@ int main(int argc, char** argv) {
     if (is_full) scenario.world.profile = fabric::LinkProfile::kFull;
     if (cell_bytes != 0) scenario.world.cell_bytes = cell_bytes;
     if (queues != 0) scenario.world.host_pair.queues = scenario.world.iou_pair.queues = queues;
+    if (is_hostile) scenario.world.hostility = sim::Hostility::kHostile;
     if (verbose) std::printf("seed %lu: %s\n", s, sim::describe(scenario).c_str());
     const auto start = std::chrono::steady_clock::now();
     sim::Outcome out = sim::run(scenario);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (twice && sim::run(scenario).trace_hash != out.trace_hash) {
       out.failure += (out.failure.empty() ? "" : "; ") + std::string("two runs differ");
+    }
+    if (is_hostile) {
+      const double quiet = static_cast<double>(sim::goodput(s, sim::Hostility::kQuiet));
+      const double kept = static_cast<double>(sim::goodput(s, sim::Hostility::kHostile)) / quiet;
+      least = std::min(least, kept);
+      if (!(kept >= 0.9)) out.failure += "; the goodput is " + std::to_string(kept);
     }
     arrived += out.frames_arrived;
     if (verbose) {
@@ -76,5 +88,6 @@ int main(int argc, char** argv) {
   }
   const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
   std::printf("%lu seeds, %lu failed, %lu frames, %.1f s\n", count, failed, arrived, all.count());
+  if (is_hostile) std::printf("least share of the goodput that was kept: %.3f\n", least);
   return failed == 0 ? 0 : 1;
 }

@@ -12,6 +12,8 @@ constexpr auto kConnectWithin = 60s;  // under faults
 constexpr auto kBackWithin = 5s;      // after all faults are gone
 constexpr auto kArriveWithin = 30s;
 constexpr std::uint64_t kLastFrames = 40;
+constexpr auto kGoodputSpan = 10ms;
+constexpr std::size_t kGoodputWaiting = 64;  // frames at each port
 
 fabric::FaultConfig draw_faults(base::Random& r) {
   fabric::FaultConfig f;
@@ -47,6 +49,7 @@ class Run {
   explicit Run(const Scenario& scenario)
       : s_(scenario), world_(scenario.world), r_(scenario.world.seed * 0x9E3779B97F4A7C15ULL + 1) {
     world_.tap.writes_max = world_.lan.writes_max = s_.writes_max;
+    is_lossless_ = !world_.hostile;
   }
 
   Outcome outcome() {
@@ -61,6 +64,8 @@ class Run {
     out.iterations = world_.iterations;
     out.virtual_time = world_.clock.now() - begin;
     out.pair_downs = downs();
+    if (world_.hostile) out.hostile_acts = world_.hostile->acts();
+    out.hostile_frames = world_.hostile_frames;
     return out;
   }
 
@@ -80,7 +85,9 @@ class Run {
   }
 
   std::uint64_t downs() const {
-    return world_.counter("host.pair.downs") + world_.counter("iou.hosts.downs");
+    // Those of a hostile host are its own affair.
+    const std::uint64_t at_unit = world_.hostile ? 0 : world_.counter("iou.hosts.downs");
+    return world_.counter("host.pair.downs") + at_unit;
   }
 
   std::size_t draw_bytes(std::size_t least) {
@@ -306,9 +313,33 @@ std::string describe(const Scenario& s) {
             std::to_string(s.world.iou_pair.queues);
   }
   for (const Event event : s.events) text += ", " + std::string(name(event));
+  if (s.world.hostility == Hostility::kHostile) text += ", with a hostile host";
   return text;
 }
 
 Outcome run(const Scenario& scenario) { return Run(scenario).outcome(); }
+
+std::uint64_t goodput(std::uint64_t seed, Hostility hostility) {
+  base::SeededRandom r(seed ^ 0x600DULL << 32);
+  WorldConfig config{.seed = seed, .hostility = hostility};
+  config.faults.delay = std::chrono::microseconds(20 + r.below(80));
+  config.host_pair.window_bytes_max = config.iou_pair.window_bytes_max = 64 * 1024;
+  config.host_pair.pools = config.iou_pair.pools = draw_pools(r);
+  const std::size_t bytes = 300 + r.below(1200);
+  World world(config);
+  if (!world.run_until(kConnectWithin, [&] { return world.connected(); })) return 0;
+  if (world.hostile) {
+    const bool is_there = world.run_until(2s, [&] { return world.hostile->is_attached(); });
+    if (!is_there) return 0;
+  }
+  const std::uint64_t before = world.to_lan.taken() + world.to_host.taken();
+  const base::Time end = world.clock.now() + kGoodputSpan;
+  while (world.clock.now() < end) {
+    while (world.tap.queued() < kGoodputWaiting) world.send_to_lan(bytes);
+    while (world.lan.queued() < kGoodputWaiting) world.send_to_host(bytes);
+    world.run(50us);
+  }
+  return world.to_lan.taken() + world.to_host.taken() - before;
+}
 
 }  // namespace splitnic::sim

@@ -47,8 +47,14 @@ struct Outcome {
   std::uint64_t iterations = 0;
   base::Duration virtual_time{};
   std::uint64_t pair_downs = 0;
+  std::uint64_t hostile_acts = 0;
+  std::uint64_t hostile_frames = 0;  // that reached the LAN or the host
 };
 Outcome run(const Scenario& scenario);
+// Returns the number of frames that arrive in 10 ms at the LAN and at the host when both ports
+// always have frames to read, on a path without faults that the seed chooses; 0 if a host does not
+// attach.
+std::uint64_t goodput(std::uint64_t seed, Hostility hostility);
 inline Outcome run_seed(std::uint64_t seed, std::uint64_t frames) {
   return run(draw(seed, frames));
 }

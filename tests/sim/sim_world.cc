@@ -36,12 +36,47 @@ constexpr auto kForbidden = std::to_array<std::string_view>({"fabric.tx.rnr",
                                                              "iou.from_host.drop.spoof",
                                                              "host.rx.drop.vnet"});
 
+constexpr fabric::Eui64 kIouEui64(0x10);
+constexpr fabric::Eui64 kHostEui64(0x20);
+
 // Enough that each queue has some.
 std::size_t flows_of(const WorldConfig& config) {
   return config.host_pair.queues == 1 ? 1 : Ledger::kFlowsMax;
 }
 
 }  // namespace
+
+class World::KeyedEnd final : public fabric::UnderlayDecorator {
+ public:
+  KeyedEnd(fabric::Underlay& below, const fabric::PeerAddress& host,
+           const fabric::PeerAddress& hostile)
+      : UnderlayDecorator(below), host_(host), hostile_(hostile) {}
+  SendStatus send(const fabric::PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
+    return below_.send(to, bytes, stride);
+  }
+  std::optional<Received> receive() override { return below_.receive(); }
+  base::Time deadline() const override { return below_.deadline(); }
+  std::optional<std::uint64_t> eui64_of(const fabric::PeerAddress& peer) const override {
+    if (peer == host_) return kHostEui64.value;
+    if (peer == hostile_) return HostileHost::kEui64.value;
+    return std::nullopt;
+  }
+
+ private:
+  const fabric::PeerAddress host_, hostile_;
+};
+
+// As a hosts file gives them: each has its address.
+struct World::Rights final : iou::RightsSource {
+  iou::HostRights rights_of(const fabric::Link& link) const override {
+    iou::HostRights rights;
+    rights.macs = {link.peer_eui64() == kHostEui64 ? kHostMac : HostileHost::kMac};
+    return rights;
+  }
+  bool is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const override {
+    return mac == (link.peer_eui64() == kHostEui64 ? HostileHost::kMac : kHostMac);
+  }
+};
 
 World::World(const WorldConfig& config_in)
     : config(config_in),
@@ -55,8 +90,15 @@ World::World(const WorldConfig& config_in)
   host_end_ = &hub_.add_endpoint();
   host_path_ = std::make_unique<fabric::FaultUnderlay>(*host_end_, random, clock, config.faults);
   iou_path_ = std::make_unique<fabric::FaultUnderlay>(*iou_end_, random, clock, config.faults);
+  if (config.hostility != Hostility::kNone) {
+    hostile_end_ = &hub_.add_endpoint();
+    iou_keyed_ =
+        std::make_unique<KeyedEnd>(*iou_path_, host_end_->address(), hostile_end_->address());
+    rights_ = std::make_unique<Rights>();
+  }
   lan.on_write = [this](base::Bytes frame) {
     iou_canary_.delivered(frame);
+    if (take_hostile(frame)) return;
     if (config.addresses && frame.size() <= lan::kAnnounceBytesMax)
       announced.emplace_back(frame.begin(), frame.end());
     else
@@ -64,13 +106,15 @@ World::World(const WorldConfig& config_in)
   };
   tap.on_write = [this](base::Bytes frame) {
     host_canary_.delivered(frame);
-    to_host.take(frame);
+    if (!take_hostile(frame)) to_host.take(frame);
   };
   start_iou();
   start_host();
+  start_hostile();
 }
 
 World::~World() {
+  hostile.reset();
   host->stop(clock.now());
   iou->stop(clock.now());
 }
@@ -79,14 +123,16 @@ void World::start_iou() {
   iou_adapter_ = std::make_unique<fabric::Adapter>(
       fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
-  port.eui64 = fabric::Eui64(0x10);
+  port.eui64 = kIouEui64;
   port.instance = random.next() | 1;
   port.profile = config.profile;
   port.mcp_wanted = config.cell_bytes;
   port.listens = true;
-  const auto added = iou_adapter_->add_port(*iou_path_, port);
+  fabric::Underlay& path = iou_keyed_ ? static_cast<fabric::Underlay&>(*iou_keyed_) : *iou_path_;
+  const auto added = iou_adapter_->add_port(path, port);
   CHECK(added.has_value());
   iou::IouConfig unit;
+  unit.rights = rights_.get();
   unit.host.pair = config.iou_pair;
   unit.host.pair.node_name = "iou";
   iou = std::make_unique<iou::Iou>(unit, *iou_adapter_, lan, random);
@@ -96,7 +142,7 @@ void World::start_host() {
   host_adapter_ = std::make_unique<fabric::Adapter>(
       fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
-  port.eui64 = fabric::Eui64(0x20);
+  port.eui64 = kHostEui64;
   port.instance = random.next() | 1;
   port.profile = config.profile;
   port.mcp_wanted = config.cell_bytes;
@@ -111,6 +157,42 @@ void World::start_host() {
   settings.queue = config.host_queue;
   host = std::make_unique<host::Host>(settings, *host_adapter_, tap, random);
   (*added)->connect(iou_end_->address(), clock.now());
+}
+
+void World::start_hostile() {
+  if (hostile_end_ == nullptr) return;
+  const HostileHost::Config what{.unit = iou_end_->address(),
+                                 .profile = config.profile,
+                                 .cell_bytes = config.cell_bytes,
+                                 .victim = kHostMac,
+                                 .victim_eui64 = kHostEui64};
+  hostile = std::make_unique<HostileHost>(*hostile_end_, what, random,
+                                          config.hostility == Hostility::kQuiet, clock.now());
+}
+
+// Returns true if the frame is of the hostile host. It leaves with its own address only.
+bool World::take_hostile(base::Bytes frame) {
+  if (!hostile || !HostileHost::is_source_of(frame)) return false;
+  ++hostile_frames;
+  if (lan::source_mac(frame.subspan(lan::kVnetHeaderBytes)) != HostileHost::kMac) {
+    forbidden_.push_back("a frame with the address of another host was forwarded");
+  }
+  return true;
+}
+
+iou::AttachedHost* World::attached() const {
+  iou::AttachedHost* found = nullptr;
+  for (iou::AttachedHost* host_there : iou->hosts()) {
+    if (host_there->identity().eui64 == kHostEui64) found = host_there;
+  }
+  return found;
+}
+
+bool World::is_host_up() const {
+  const std::vector<iou::AttachedHost*> all = iou->hosts();
+  return std::ranges::count_if(all, [](const iou::AttachedHost* one) {
+           return one->identity().eui64 == kHostEui64 && one->pair().up() && one->link().up();
+         }) == 1;
 }
 
 // A killed process sends nothing: its sockets go, so what waited there is lost too.
@@ -148,8 +230,8 @@ void World::set_cut(bool cut) {
 
 void World::watch_pairs() {
   if (host_canary_.watch(host->pair())) tap.forget_refused();
-  if (!iou->hosts().empty() && iou_canary_.watch(&iou->hosts().back()->pair())) {
-    lan.forget_refused();
+  if (iou::AttachedHost* there = attached(); there != nullptr) {
+    if (iou_canary_.watch(&there->pair())) lan.forget_refused();
   }
 }
 
@@ -159,6 +241,7 @@ void World::iterate(base::Time end) {
     const base::Time now = clock.now();
     bool bytes_processed = host->step(now, tap.queued() > 0);
     bytes_processed |= iou->step(now, lan.queued() > 0);
+    if (hostile) bytes_processed |= hostile->step(now);
     watch_pairs();
     ++iterations;
     made_progress |= bytes_processed;
@@ -170,7 +253,8 @@ void World::iterate(base::Time end) {
           0x100000001B3ULL;
   // Datagrams in flight take time: at least a microsecond per iteration.
   const base::Time due =
-      std::min({host->deadline(), iou->deadline(), host_path_->deadline(), iou_path_->deadline()});
+      std::min({host->deadline(), iou->deadline(), host_path_->deadline(), iou_path_->deadline(),
+                hostile ? hostile->deadline() : base::kNever});
   idle_iterations_ = !made_progress && due <= now ? idle_iterations_ + 1 : 0;
   if (idle_iterations_ == kIdleIterationsMax)
     forbidden_.push_back("a deadline is due and nothing is done");
@@ -186,14 +270,15 @@ void World::run(base::Duration span) {
 
 bool World::quiet() const {
   return tap.queued() == 0 && lan.queued() == 0 && host->pair_up() &&
-         host->pair()->pushes_in_flight() == 0 && iou->hosts_up() == 1 &&
+         host->pair()->pushes_in_flight() == 0 && is_host_up() &&
          std::ranges::all_of(iou->hosts(), [](const auto& s) {
-           return s->idle() && s->pair().pushes_in_flight() == 0;
+           return s->identity().eui64 != kHostEui64 ||
+                  (s->idle() && s->pair().pushes_in_flight() == 0);
          });
 }
 
 std::string World::pools_fault() const {
-  if (!host->pair_up() || iou->hosts_up() != 1) return "there is no pair";
+  if (!host->pair_up() || !is_host_up()) return "there is no pair";
   const auto compare = [](const std::vector<messaging::PoolView>& owners,
                           const std::vector<messaging::PoolView>& users) -> std::string {
     for (const messaging::PoolView& ours : owners) {
@@ -215,7 +300,7 @@ std::string World::pools_fault() const {
   };
   const auto host_pools = host->pair()->pools();
   for (const auto& s : iou->hosts()) {
-    if (!s->pair().up()) continue;
+    if (!s->pair().up() || s->identity().eui64 != kHostEui64) continue;
     const auto iou_pools = s->pair().pools();
     if (auto fault = compare(host_pools, iou_pools); !fault.empty()) return "host's " + fault;
     if (auto fault = compare(iou_pools, host_pools); !fault.empty()) return "I/O unit's " + fault;
@@ -229,8 +314,12 @@ void World::collect_forbidden() {
     forbidden_.push_back(std::string(name) + " = " + std::to_string(value));
   };
   host->visit_counters(look);
-  iou->visit_counters(look);
-  for (const auto& s : iou->hosts()) s->pair().visit_counters(look);
+  if (!hostile) iou->visit_counters(look);
+  for (const auto& s : iou->hosts()) {
+    if (s->identity().eui64 != kHostEui64) continue;
+    s->pair().visit_counters(look);
+    s->counters().visit(look);
+  }
 }
 
 std::vector<std::string> World::violations() const {

@@ -1,6 +1,6 @@
 // One host and one I/O unit, their fabric and their frames, in one thread with a manual clock and a
 // seed. The same seed gives the same run: compare trace_hash(). docs/HACKING.md shows how to run
-// one seed.
+// one seed. A hostile host may be attached too: what is counted and compared is that of the other.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,13 @@
 #include "host_module/host.h"
 #include "iou_module/iou.h"
 #include "tests/sim/fake_port.h"
+#include "tests/sim/hostile_host.h"
 #include "tests/sim/ledger.h"
 #include "tests/sim/pool_canary.h"
 
 namespace splitnic::sim {
+
+enum class Hostility : std::uint8_t { kNone, kQuiet, kHostile };
 
 struct WorldConfig {
   std::uint64_t seed = 1;
@@ -32,6 +35,7 @@ struct WorldConfig {
   std::function<std::vector<lan::LocalAddress>()> addresses{};  // of the host's interface
   base::Duration idle_release{};                                // of the host; 0: never
   std::uint32_t host_queue = 0;                                 // that the host is
+  Hostility hostility = Hostility::kNone;  // kQuiet: a second host is attached, and does nothing
 };
 
 class World {
@@ -52,7 +56,7 @@ class World {
     }
     return true;
   }
-  bool connected() const { return host->nic_up() && iou->hosts_up() == 1; }
+  bool connected() const { return host->nic_up() && is_host_up(); }
   void set_faults(const fabric::FaultConfig& faults);
   void set_cut(bool cut);
   void set_datagram_bytes_max(std::size_t bytes) { hub_.set_datagram_bytes_max(bytes); }
@@ -94,11 +98,22 @@ class World {
   std::vector<std::vector<std::byte>> announced;  // with config.addresses: all short frames
   std::unique_ptr<host::Host> host;
   std::unique_ptr<iou::Iou> iou;
+  std::unique_ptr<HostileHost> hostile;  // null: there is none
+  std::uint64_t hostile_frames = 0;      // that reached the LAN or the host
   std::uint64_t iterations = 0;
 
  private:
+  // The identities of the carrier's keys, and the rights that go with them.
+  class KeyedEnd;
+  struct Rights;
+
   void start_host();
   void start_iou();
+  void start_hostile();
+  bool take_hostile(base::Bytes frame);
+  // The host's newest connection at the I/O unit, or nullptr.
+  iou::AttachedHost* attached() const;
+  bool is_host_up() const;
   void iterate(base::Time end);
   void watch_pairs();
   // Counters that stay 0 whatever the path does; read before a process ends.
@@ -107,7 +122,10 @@ class World {
   fabric::InProcessHub hub_;
   fabric::InProcessUnderlay* host_end_ = nullptr;
   fabric::InProcessUnderlay* iou_end_ = nullptr;
+  fabric::InProcessUnderlay* hostile_end_ = nullptr;
   std::unique_ptr<fabric::FaultUnderlay> host_path_, iou_path_;
+  std::unique_ptr<KeyedEnd> iou_keyed_;
+  std::unique_ptr<Rights> rights_;
   std::unique_ptr<fabric::Adapter> host_adapter_, iou_adapter_;
   PoolCanary host_canary_, iou_canary_;
   std::vector<std::string> forbidden_;
