@@ -183,7 +183,7 @@ bool World::take_hostile(base::Bytes frame) {
 iou::AttachedHost* World::attached() const {
   iou::AttachedHost* found = nullptr;
   for (iou::AttachedHost* host_there : iou->hosts()) {
-    if (host_there->identity().eui64 == kHostEui64) found = host_there;
+    if (host_there->identity().node.eui64 == kHostEui64) found = host_there;
   }
   return found;
 }
@@ -191,7 +191,7 @@ iou::AttachedHost* World::attached() const {
 bool World::is_host_up() const {
   const std::vector<iou::AttachedHost*> all = iou->hosts();
   return std::ranges::count_if(all, [](const iou::AttachedHost* one) {
-           return one->identity().eui64 == kHostEui64 && one->pair().up() && one->link().up();
+           return one->identity().node.eui64 == kHostEui64 && one->pair().up() && one->link().up();
          }) == 1;
 }
 
@@ -272,7 +272,7 @@ bool World::quiet() const {
   return tap.queued() == 0 && lan.queued() == 0 && host->pair_up() &&
          host->pair()->pushes_in_flight() == 0 && is_host_up() &&
          std::ranges::all_of(iou->hosts(), [](const auto& s) {
-           return s->identity().eui64 != kHostEui64 ||
+           return s->identity().node.eui64 != kHostEui64 ||
                   (s->idle() && s->pair().pushes_in_flight() == 0);
          });
 }
@@ -300,7 +300,7 @@ std::string World::pools_fault() const {
   };
   const auto host_pools = host->pair()->pools();
   for (const auto& s : iou->hosts()) {
-    if (!s->pair().up() || s->identity().eui64 != kHostEui64) continue;
+    if (!s->pair().up() || s->identity().node.eui64 != kHostEui64) continue;
     const auto iou_pools = s->pair().pools();
     if (auto fault = compare(host_pools, iou_pools); !fault.empty()) return "host's " + fault;
     if (auto fault = compare(iou_pools, host_pools); !fault.empty()) return "I/O unit's " + fault;
@@ -316,7 +316,7 @@ void World::collect_forbidden() {
   host->visit_counters(look);
   if (!hostile) iou->visit_counters(look);
   for (const auto& s : iou->hosts()) {
-    if (s->identity().eui64 != kHostEui64) continue;
+    if (s->identity().node.eui64 != kHostEui64) continue;
     s->pair().visit_counters(look);
     s->counters().visit(look);
   }
