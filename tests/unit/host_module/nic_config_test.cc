@@ -1,123 +1,10 @@
 // The requests of the host to a remote NIC that knows it, or does not.
-#include "host_module/nic_config.h"
-
-#include <gtest/gtest.h>
-
-#include "messaging/cfgutil/cfgutil.pb.h"
-#include "tests/sim/fake_port.h"
-#include "tests/support/channel_fixture.h"
+#include "tests/unit/host_module/nic_config_fixture.h"
 
 namespace splitnic::host {
 namespace nic_config_test {
 
-using messaging::CfgCode;
-using messaging::CfgReply;
-using messaging::CfgRequest;
-using messaging::CfgStatus;
-using namespace std::chrono_literals;
-
-constexpr lan::MacAddress kMac{0x02, 0, 0, 0, 0, 0x01};
-constexpr std::uint32_t kGranted = lan::kOffloadChecksum | lan::kOffloadTso4;
-
-class NicConfigTest : public ::testing::Test {
- protected:
-  NicConfigTest() : tap_(kMac), nic_(tap_, {"host"}) {
-    tap_.mutable_state().mtu = 1500;
-    known_.mac = kMac;
-    known_.all_multicast = true;
-    known_.mtu = 1500;
-    known_.offloads = kGranted;
-    harness_.unit().make_reply = [this](const CfgRequest& request) { return reply(request); };
-  }
-  void configure() { configure(nic_); }
-  void configure(NicConfig& nic) {
-    if (!harness_.connect()) FAIL() << "no connection";
-    nic.on_pair_up(*harness_.host().pair, harness_.clock.now());
-    EXPECT_TRUE(harness_.run_until([&] {
-      nic.pump(harness_.clock.now());
-      return nic.configured();
-    }));
-  }
-  void run_pumped(base::Duration span) {
-    harness_.run_until(
-        [this] {
-          nic_.pump(harness_.clock.now());
-          return false;
-        },
-        span);
-  }
-  void user_sets_mac(const lan::MacAddress& mac) {
-    tap_.mutable_state().mac = mac;
-    nic_.on_tap_state(harness_.clock.now());
-  }
-  void lan_has_mtu(std::uint32_t mtu) { lan_has_mtu(nic_, mtu); }
-  void lan_has_link(bool is_up) {
-    messaging::cfg::EventRequest event;
-    event.set_generation(++generation_);
-    event.mutable_link()->set_up(is_up);
-    const std::string data = event.SerializeAsString();
-    nic_.on_request({CfgCode::kEvent, base::as_bytes(data)}, harness_.clock.now());
-  }
-  void lan_has_mtu(NicConfig& nic, std::uint32_t mtu) {
-    messaging::cfg::EventRequest event;
-    event.set_generation(++generation_);
-    event.mutable_link()->set_up(true);
-    event.set_mtu(mtu);
-    const std::string data = event.SerializeAsString();
-    nic.on_request({CfgCode::kEvent, base::as_bytes(data)}, harness_.clock.now());
-  }
-  void user_sets_mtu(std::uint32_t mtu) {
-    tap_.mutable_state().mtu = mtu;
-    nic_.on_tap_state(harness_.clock.now());
-  }
-  std::uint32_t mtu() { return tap_.state().mtu; }
-  int asked(CfgCode code) { return harness_.unit().asked[code]; }
-  int asked_settings() {
-    return asked(CfgCode::kSetMac) + asked(CfgCode::kSetMtu) + asked(CfgCode::kSetFilter);
-  }
-
-  messaging::harness::ChannelFixture harness_;
-  sim::FakePort tap_;
-  NicConfig nic_;
-  messaging::NicState known_;     // what the unit has of us
-  bool unit_knows_state_ = true;  // false: an older program
-  bool refuses_mac_ = false;
-  bool refuses_init_ = false;
-  bool refuses_promiscuous_ = false;
-  int busy_replies_ = 0;
-  std::uint32_t lan_mtu_ = 1500;
-
- private:
-  std::uint64_t generation_ = 0;
-  CfgReply reply(const CfgRequest& request) {
-    if (request.code == CfgCode::kInitNic) {
-      if (refuses_init_) return {CfgStatus::kDeviceError, {}};
-      messaging::cfg::InitNicReply reply;
-      reply.set_mtu(lan_mtu_);
-      reply.set_mtu_max(lan_mtu_);
-      reply.mutable_link()->set_up(true);
-      reply.set_features_granted(kGranted);
-      return {CfgStatus::kOk, reply.SerializeAsString()};
-    }
-    if (request.code == CfgCode::kGetState) {
-      if (!unit_knows_state_) return {CfgStatus::kUnknown, {}};
-      messaging::cfg::GetStateReply reply;
-      reply.set_digest(known_.digest());
-      return {CfgStatus::kOk, reply.SerializeAsString()};
-    }
-    if (busy_replies_ > 0) {
-      --busy_replies_;
-      return {CfgStatus::kBusy, {}};
-    }
-    if (request.code == CfgCode::kSetMac && refuses_mac_) return {CfgStatus::kNotPermitted, {}};
-    if (request.code == CfgCode::kSetFilter && refuses_promiscuous_) {
-      messaging::cfg::SetFilterRequest ask;
-      EXPECT_TRUE(ask.ParseFromString(std::string(base::as_text(request.data))));
-      if (ask.filter().promiscuous()) return {CfgStatus::kNotPermitted, {}};
-    }
-    return {CfgStatus::kOk, {}};
-  }
-};
+class NicConfigTest : public NicConfigFixture {};
 
 TEST_F(NicConfigTest, S001_25_what_the_unit_has_is_not_repeated) {
   configure();
@@ -282,13 +169,6 @@ TEST_F(NicConfigTest, S001_25_nothing_is_due_while_no_request_may_be_opened) {
   EXPECT_TRUE(nic_.configured());
 }
 
-std::size_t lines_with(const std::string& text, const std::string& log) {
-  std::size_t count = 0;
-  for (std::size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1))
-    ++count;
-  return count;
-}
-
 // A bridge takes the interface, and the unit does not grant promiscuous mode.
 TEST_F(NicConfigTest, H_2_refused_promiscuous_mode_is_reported_once_and_all_else_works) {
   refuses_promiscuous_ = true;
@@ -344,97 +224,6 @@ TEST_F(NicConfigTest, M_2_a_busy_unit_gets_the_request_again) {
   EXPECT_TRUE(nic_.configured());
   EXPECT_GE(harness_.clock.now() - begin, 3 * NicConfig::kBusyFor);
   EXPECT_EQ(asked_settings() + asked(CfgCode::kStart), 4 + 3);
-}
-
-// A hostile unit reports another state of its LAN all the time.
-TEST_F(NicConfigTest, M_20_the_interface_follows_ten_times_per_second_and_to_the_newest_state) {
-  configure();
-  run_pumped(1s);
-  const std::uint64_t mtus = tap_.mtu_calls;
-  for (std::uint32_t i = 0; i < 1000; ++i) {
-    lan_has_mtu(1300 + i % 100);
-    run_pumped(1ms);
-  }
-  EXPECT_LE(tap_.mtu_calls - mtus, 11U);
-  EXPECT_GE(tap_.mtu_calls - mtus, 9U);
-  lan_has_mtu(1443);
-  lan_has_mtu(1444);
-  EXPECT_LE(nic_.deadline(), harness_.clock.now() + NicConfig::kFollowInterval);
-  run_pumped(NicConfig::kFollowInterval);
-  EXPECT_EQ(mtu(), 1444U);
-  EXPECT_EQ(nic_.deadline(), base::kNever);
-}
-
-TEST_F(NicConfigTest, M_20_the_carrier_follows_ten_times_per_second) {
-  configure();
-  run_pumped(1s);
-  const std::uint64_t carriers = tap_.carrier_calls;
-  for (int i = 0; i < 1001; ++i) {
-    lan_has_link(i % 2 != 0);
-    run_pumped(1ms);
-  }
-  EXPECT_LE(tap_.carrier_calls - carriers, 12U);
-  run_pumped(NicConfig::kFollowInterval);
-  EXPECT_FALSE(tap_.carrier);
-}
-
-// A hostile unit ends the link and completes the next handshake at once.
-TEST_F(NicConfigTest, M_20_a_link_that_flaps_moves_the_carrier_ten_times_per_second) {
-  configure();
-  run_pumped(1s);
-  const std::uint64_t carriers = tap_.carrier_calls;
-  for (int i = 0; i < 1000; ++i) {
-    nic_.on_link_lost(harness_.clock.now());
-    nic_.on_link_back();
-    run_pumped(1ms);
-  }
-  EXPECT_LE(tap_.carrier_calls - carriers, 12U);
-  EXPECT_GE(tap_.carrier_calls - carriers, 8U);
-  run_pumped(2 * NicConfig::kFollowInterval);
-  EXPECT_TRUE(tap_.carrier);
-  run_pumped(1s);
-  nic_.on_link_lost(harness_.clock.now());
-  EXPECT_FALSE(tap_.carrier) << "a loss shows at once";
-  EXPECT_EQ(nic_.deadline(), base::kNever);
-  nic_.on_link_back();
-  EXPECT_LE(nic_.deadline(), harness_.clock.now() + 2 * NicConfig::kFollowInterval);
-}
-
-TEST_F(NicConfigTest, M_20_a_connection_that_ends_all_the_time_moves_the_carrier_as_seldom) {
-  configure();
-  run_pumped(1s);
-  const base::Time begin = harness_.clock.now();
-  const std::uint64_t carriers = tap_.carrier_calls;
-  for (int i = 0; i < 50; ++i) {
-    nic_.on_pair_down(harness_.clock.now());
-    configure();
-    run_pumped(10ms);
-  }
-  const auto intervals = (harness_.clock.now() - begin) / NicConfig::kFollowInterval;
-  EXPECT_LE(tap_.carrier_calls - carriers, static_cast<std::uint64_t>(intervals) + 3);
-  run_pumped(1s);
-  EXPECT_TRUE(tap_.carrier);
-}
-
-TEST_F(NicConfigTest, M_20_an_mtu_below_576_is_ignored_and_one_below_1280_is_logged) {
-  configure();
-  ::testing::internal::CaptureStderr();
-  for (const std::uint32_t tiny : {1U, 68U, 575U}) {
-    lan_has_mtu(tiny);
-    run_pumped(1s);
-    EXPECT_EQ(mtu(), 1500U) << tiny;
-  }
-  const std::string ignored = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(lines_with("ignored", ignored), 1U) << ignored;
-  lan_has_mtu(1500);
-  ::testing::internal::CaptureStderr();
-  lan_has_mtu(1279);
-  run_pumped(1s);
-  lan_has_mtu(576);
-  run_pumped(1s);
-  EXPECT_EQ(mtu(), 576U);
-  const std::string small = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(lines_with("IPv6", small), 1U) << small;
 }
 
 }  // namespace nic_config_test

@@ -1,0 +1,101 @@
+// The interface as the remote NIC is, whatever the unit reports and does.
+#include "tests/unit/host_module/nic_config_fixture.h"
+
+namespace splitnic::host {
+namespace nic_config_test {
+
+class NicFollowTest : public NicConfigFixture {};
+
+// A hostile unit reports another state of its LAN all the time.
+TEST_F(NicFollowTest, M_20_the_interface_follows_ten_times_per_second_and_to_the_newest_state) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t mtus = tap_.mtu_calls;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    lan_has_mtu(1300 + i % 100);
+    run_pumped(1ms);
+  }
+  EXPECT_LE(tap_.mtu_calls - mtus, 11U);
+  EXPECT_GE(tap_.mtu_calls - mtus, 9U);
+  lan_has_mtu(1443);
+  lan_has_mtu(1444);
+  EXPECT_LE(nic_.deadline(), harness_.clock.now() + NicConfig::kFollowInterval);
+  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_EQ(mtu(), 1444U);
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+TEST_F(NicFollowTest, M_20_the_carrier_follows_ten_times_per_second) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t carriers = tap_.carrier_calls;
+  for (int i = 0; i < 1001; ++i) {
+    lan_has_link(i % 2 != 0);
+    run_pumped(1ms);
+  }
+  EXPECT_LE(tap_.carrier_calls - carriers, 12U);
+  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_FALSE(tap_.carrier);
+}
+
+// A hostile unit ends the link and completes the next handshake at once.
+TEST_F(NicFollowTest, M_20_a_link_that_flaps_moves_the_carrier_ten_times_per_second) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t carriers = tap_.carrier_calls;
+  for (int i = 0; i < 1000; ++i) {
+    nic_.on_link_lost(harness_.clock.now());
+    nic_.on_link_back();
+    run_pumped(1ms);
+  }
+  EXPECT_LE(tap_.carrier_calls - carriers, 12U);
+  EXPECT_GE(tap_.carrier_calls - carriers, 8U);
+  run_pumped(2 * NicConfig::kFollowInterval);
+  EXPECT_TRUE(tap_.carrier);
+  run_pumped(1s);
+  nic_.on_link_lost(harness_.clock.now());
+  EXPECT_FALSE(tap_.carrier) << "a loss shows at once";
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+  nic_.on_link_back();
+  EXPECT_LE(nic_.deadline(), harness_.clock.now() + 2 * NicConfig::kFollowInterval);
+}
+
+TEST_F(NicFollowTest, M_20_a_connection_that_ends_all_the_time_moves_the_carrier_as_seldom) {
+  configure();
+  run_pumped(1s);
+  const base::Time begin = harness_.clock.now();
+  const std::uint64_t carriers = tap_.carrier_calls;
+  for (int i = 0; i < 50; ++i) {
+    nic_.on_pair_down(harness_.clock.now());
+    configure();
+    run_pumped(10ms);
+  }
+  const auto intervals = (harness_.clock.now() - begin) / NicConfig::kFollowInterval;
+  EXPECT_LE(tap_.carrier_calls - carriers, static_cast<std::uint64_t>(intervals) + 3);
+  run_pumped(1s);
+  EXPECT_TRUE(tap_.carrier);
+}
+
+TEST_F(NicFollowTest, M_20_an_mtu_below_576_is_ignored_and_one_below_1280_is_logged) {
+  configure();
+  ::testing::internal::CaptureStderr();
+  for (const std::uint32_t tiny : {1U, 68U, 575U}) {
+    lan_has_mtu(tiny);
+    run_pumped(1s);
+    EXPECT_EQ(mtu(), 1500U) << tiny;
+  }
+  const std::string ignored = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with("ignored", ignored), 1U) << ignored;
+  lan_has_mtu(1500);
+  ::testing::internal::CaptureStderr();
+  lan_has_mtu(1279);
+  run_pumped(1s);
+  lan_has_mtu(576);
+  run_pumped(1s);
+  EXPECT_EQ(mtu(), 576U);
+  const std::string small = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with("IPv6", small), 1U) << small;
+}
+
+}  // namespace nic_config_test
+}  // namespace splitnic::host
