@@ -27,7 +27,6 @@ class UdpAddress {
   PeerAddress peer() const;
   bool is_any() const;                                              // any of our addresses
   std::uint16_t port() const { return ntohs(address_.sin6_port); }  // at one place in both families
-  void set_port(std::uint16_t port) { address_.sin6_port = htons(port); }
   // Index (UdpLocalTable) of our address that the peer sends to: stored in a field that the system
   // ignores, and not part of what is sent. 0: any.
   std::uint32_t local_index() const;

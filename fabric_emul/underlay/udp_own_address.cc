@@ -6,10 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <cerrno>
-
 #include "base/log.h"
-#include "base/unique_fd.h"
 #include "fabric_emul/underlay/udp_address.h"
 #include "fabric_emul/underlay/udp_route.h"
 #include "fabric_emul/underlay/udp_underlay.h"
@@ -18,14 +15,10 @@ namespace splitnic::fabric {
 
 void UdpUnderlay::check_own_address() { take_own_address(); }
 
-// Whether another socket can be bound to the address. A disconnected socket has none.
+// A disconnected socket has none.
 bool UdpUnderlay::has_own_address() const {
-  UdpAddress own(local_address());
-  if (own.is_any()) return false;
-  own.set_port(0);
-  const base::UniqueFd probe(::socket(own.family(), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
-  if (!probe.valid()) return true;  // not known
-  return ::bind(probe.get(), own.get(), own.bytes()) == 0 || errno != EADDRNOTAVAIL;
+  const UdpAddress own(local_address());
+  return !own.is_any() && is_own_address(own);
 }
 
 // Returns true if the socket sends from another address now.

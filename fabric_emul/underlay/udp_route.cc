@@ -207,4 +207,12 @@ base::Result<WayOut> find_way_out(const UdpAddress& to, const UdpAddress& from,
   return way;
 }
 
+bool is_own_address(const UdpAddress& address) {
+  RouteSocket socket;
+  if (!socket.open()) return true;
+  const auto route = find_route(socket, address, address, interface_of(address, ""), 0);
+  if (route) return route->type == RTN_LOCAL;
+  return route.error().errno_value() == EAGAIN;
+}
+
 }  // namespace splitnic::fabric

@@ -27,4 +27,7 @@ struct WayOut {
 base::Result<WayOut> find_way_out(const UdpAddress& to, const UdpAddress& from,
                                   const std::string& device);
 
+// Returns whether the address is one of this network namespace; true if the kernel does not reply.
+bool is_own_address(const UdpAddress& address);
+
 }  // namespace splitnic::fabric
