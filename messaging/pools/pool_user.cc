@@ -75,7 +75,8 @@ Verdict PoolUser::check_extents(const BufferRecvPool& message) const {
   }
   std::ranges::sort(fresh);
   for (std::size_t i = 0; i < fresh.size(); ++i) {
-    const auto& [start, end] = fresh[i];
+    const Start& start = fresh[i].first;
+    const std::uint64_t end = fresh[i].second;
     const auto is_cut_by = [&](const Start& next) {
       return next.handle == start.handle && next.address < end;
     };

@@ -49,7 +49,6 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
         random(number),
         endpoint(hub.add_endpoint()),
         faults(endpoint, random, clock, {}),
-        number_(number),
         unit_(unit),
         clock_(clock),
         mode_(options.mode),
@@ -168,7 +167,6 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     return {};
   }
 
-  const std::size_t number_;
   const fabric::PeerAddress unit_;
   base::ManualClock& clock_;
   const messaging::Mode mode_;
