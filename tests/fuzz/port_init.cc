@@ -246,6 +246,7 @@ class PortRun final : private LinkObserver {
       CHECK(link.up() && !cells.empty());
     });
     take_sent();
+    from_.reset();  // what ends by time ends by no datagram
     port_.on_time(now_);
     port_.flush(now_);
     take_sent();
