@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/log_limit.h"
 #include "base/stderr_sink.h"

@@ -5,6 +5,7 @@
 #include "tests/tidy/include_rules.h"
 #include "tests/tidy/reference_rules.h"
 #include "tests/tidy/text_rules.h"
+#include "tests/tidy/used_names.h"
 #include "tests/tidy/word_rules.h"
 
 namespace splitnic::tidy {
@@ -48,6 +49,7 @@ TEST(Tidy, leaf_headers_include_only_base) { EXPECT_CLEAN(check_leaf_headers(tre
 TEST(Tidy, third_parties_stay_where_they_belong) { EXPECT_CLEAN(check_third_parties(tree())); }
 TEST(Tidy, every_permission_is_used) { EXPECT_CLEAN(check_unused_permissions(tree())); }
 TEST(Tidy, every_header_is_included) { EXPECT_CLEAN(check_dead_headers(tree())); }
+TEST(Tidy, every_file_includes_what_it_uses) { EXPECT_CLEAN(check_used_names(tree())); }
 TEST(Tidy, files_and_functions_are_short) { EXPECT_CLEAN(check_lengths(tree())); }
 TEST(Tidy, headers_have_guards) { EXPECT_CLEAN(check_header_guards(tree())); }
 TEST(Tidy, nothing_is_left_for_later_in_the_text) { EXPECT_CLEAN(check_banned_words(tree())); }
