@@ -13,6 +13,7 @@ set(SPLITNIC_SANITIZE "" CACHE STRING "Sanitizers to build with, for example add
 option(SPLITNIC_COVERAGE "Build with coverage counters" OFF)
 option(SPLITNIC_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(SPLITNIC_UNIT_TESTS "Build the unit, protocol, simulator and corpus test programs" ON)
+option(SPLITNIC_WERROR "Take warnings as errors, as the presets do" OFF)
 set(SPLITNIC_TEST_BATCH 6 CACHE STRING "Test sources per compiler run; 1 is the fastest after an edit of one of them")
 
 set(SPLITNIC_LIBRARY_BATCH 1 CACHE STRING "Library sources per compiler run; more is faster when all is built")
@@ -36,7 +37,7 @@ add_library(splitnic_flags INTERFACE)
 target_include_directories(splitnic_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(splitnic_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wunused-const-variable
-  -Werror -fno-strict-aliasing)
+  $<$<BOOL:${SPLITNIC_WERROR}>:-Werror> -fno-strict-aliasing)
 target_link_libraries(splitnic_flags INTERFACE Threads::Threads)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # gcc 12 reports a false -Wrestrict on "literal" + std::string at -O3.
@@ -130,9 +131,11 @@ endfunction()
 # ones (unit if there are none) and NAME. The target thread_tests builds all programs with the label threads.
 # The libraries under test are built as the preset defines; the tests' own code is built quickly rather than made fast, unless
 # the program is OPTIMIZED.
-include(GoogleTest)
-find_package(GTest REQUIRED)
-if(SPLITNIC_UNIT_TESTS)
+if(BUILD_TESTING)
+  include(GoogleTest)
+  find_package(GTest REQUIRED)
+endif()
+if(BUILD_TESTING AND SPLITNIC_UNIT_TESTS)
   splitnic_precompiled_header(splitnic_test_headers HEADERS ${splitnic_common_headers} <gtest/gtest.h>
     OPTIONS -O0 -U_FORTIFY_SOURCE)
   target_link_libraries(splitnic_test_headers PRIVATE GTest::gtest)
