@@ -46,19 +46,42 @@ std::optional<std::uint32_t> user_at(int fd) {
 
 bool is_own_or_root(std::uint32_t user) { return user == ::geteuid() || user == 0; }
 
+bool alone_writes(std::uint32_t user, const std::string& directory) {
+  struct stat found {};
+  return ::stat(directory.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+         found.st_uid == user && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+constexpr const char* kServiceDirectory = "/run/splitnic";
+
+// Returns $SPLITNIC_SHM_DIR, or null if that is not set.
+const char* chosen_directory() {
+  const char* chosen = std::getenv("SPLITNIC_SHM_DIR");
+  return chosen != nullptr && *chosen != '\0' ? chosen : nullptr;
+}
+
+std::string path_in(const std::string& directory, const std::string& name) {
+  return directory + "/splitnic-" + name;
+}
+
 }  // namespace
 
 std::string shm_directory() {
-  static constexpr const char* kPrivate = "/run/splitnic";
-  const char* chosen = std::getenv("SPLITNIC_SHM_DIR");
-  if (chosen != nullptr && *chosen != '\0') return chosen;
-  return ::geteuid() == 0 || ::access(kPrivate, W_OK) == 0 ? kPrivate : "/dev/shm";
+  if (const char* chosen = chosen_directory()) return chosen;
+  const bool is_ours = ::geteuid() == 0 || ::access(kServiceDirectory, W_OK) == 0;
+  return is_ours ? kServiceDirectory : "/dev/shm";
+}
+
+std::string shm_service_directory() {
+  return chosen_directory() != nullptr ? "" : kServiceDirectory;
 }
 
 base::Result<std::unique_ptr<ShmUnderlay>> ShmUnderlay::open(const ShmConfig& config) {
   std::unique_ptr<ShmUnderlay> made(new ShmUnderlay(config));
-  if (made->path_.size() >= sizeof(sockaddr_un::sun_path)) {
-    return base::Error("the socket path " + made->path_ + " is too long: choose a shorter name");
+  for (const std::string& path :
+       {made->path_, path_in(config.service_directory, config.name)}) {
+    if (path.size() < sizeof(sockaddr_un::sun_path)) continue;
+    return base::Error("the socket path " + path + " is too long: choose a shorter name");
   }
   if (!is_ring_length(config.ring_bytes)) {
     return base::Error("a shm ring is a power of two of 128 KiB to 64 MiB");
@@ -79,7 +102,7 @@ base::Result<std::unique_ptr<ShmUnderlay>> ShmUnderlay::open(const ShmConfig& co
 
 ShmUnderlay::ShmUnderlay(const ShmConfig& config)
     : config_(config),
-      path_(config.directory + "/splitnic-" + config.name),
+      path_(path_in(config.directory, config.name)),
       buffer_(kShmBatchMax) {}
 
 ShmUnderlay::~ShmUnderlay() {
@@ -136,14 +159,26 @@ void ShmUnderlay::set_users(std::vector<std::uint32_t> users) {
 
 // Does nothing if there is no listener: the next send retries.
 void ShmUnderlay::connect() {
+  if (!config_.service_directory.empty() && connect_in(config_.service_directory)) return;
+  if (config_.directory != config_.service_directory) connect_in(config_.directory);
+}
+
+bool ShmUnderlay::connect_in(const std::string& directory) {
   auto wire = std::make_unique<Wire>();
   wire->number = kListenerNumber;
   wire->socket = new_socket();
-  if (!wire->socket.valid() || connect_to(wire->socket.get(), path_) != 0) return;
+  if (!wire->socket.valid() ||
+      connect_to(wire->socket.get(), path_in(directory, config_.name)) != 0) {
+    return false;
+  }
   const auto user = user_at(wire->socket.get());
-  if (!user || !is_own_or_root(*user)) return counters_.add(ShmCounter::kRefusedUser);
+  if (!user || (!is_own_or_root(*user) && !alone_writes(*user, directory))) {
+    counters_.add(ShmCounter::kRefusedUser);
+    return true;
+  }
   wire->user = *user;
   if (watch(wire->socket.get(), wire->number)) wires_.push_back(std::move(wire));
+  return true;
 }
 
 void ShmUnderlay::accept_all() {

@@ -31,11 +31,16 @@ namespace splitnic::fabric {
 // $SPLITNIC_SHM_DIR; else /run/splitnic, where no other user can create a name first [L-9]; else,
 // for a user who may not write there, /dev/shm. Network namespaces share all of them.
 std::string shm_directory();
+// Where the services of this machine listen: /run/splitnic; "" with $SPLITNIC_SHM_DIR.
+std::string shm_service_directory();
 
 struct ShmConfig {
   std::string name = {};
   bool listens = false;
   std::string directory = shm_directory();  // of the socket that both ends meet at
+  // Connector: searched before `directory`. A listener in either is trusted if it runs as the user
+  // of the connector, as root, or as the owner of the folder, where no one else can create a file.
+  std::string service_directory = shm_service_directory();
   std::size_t ring_bytes = 2 << 20;         // listener: each direction of each client
   std::size_t clients_max = 64;
   // Listener: users that may connect; then every user may try. Absent: its own and root.
@@ -100,6 +105,8 @@ class ShmUnderlay final : public Underlay {
   bool watch(int fd, std::uint32_t key);
   bool admits(std::uint32_t user) const;
   void connect();
+  // Returns false if no program listens there.
+  bool connect_in(const std::string& directory);
   void accept_all();
   void accept_one(base::UniqueFd socket);
   void take_segment(Wire& wire);

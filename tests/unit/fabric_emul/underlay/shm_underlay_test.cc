@@ -320,12 +320,51 @@ TEST_F(ShmUnderlayTest, L_1_a_handshake_with_two_descriptors_leaks_none) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+// A packaged unit runs as a user who is neither root nor that of its hosts.
+TEST_F(ShmUnderlayTest, S_56_L_9_a_service_is_trusted_in_a_folder_that_it_alone_writes) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kService = 65534;
+  using std::filesystem::perms;
+  ASSERT_EQ(::chown(folder_.path().c_str(), kService, kService), 0);
+  ASSERT_EQ(::seteuid(kService), 0);
+  auto listener = open(true, 4, std::vector<std::uint32_t>{0});
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_NE(listener, nullptr);
+  for (const mode_t mode : {0777U, 0775U, 0757U, 0755U, 0711U}) {
+    ASSERT_EQ(::chmod(folder_.path().c_str(), mode), 0);
+    const auto connector = open(false);
+    const bool is_trusted = mode == 0755U || mode == 0711U;
+    EXPECT_EQ(connector->clients(), is_trusted ? 1U : 0U) << mode;
+    EXPECT_EQ(connector->count(ShmCounter::kRefusedUser), is_trusted ? 0U : 1U) << mode;
+    EXPECT_FALSE(look(*listener));
+  }
+}
+
+TEST_F(ShmUnderlayTest, a_connector_searches_the_folder_of_services_first) {
+  const auto of_service = open(true);
+  const support::TempFolder own;
+  ShmConfig config;
+  config.name = "t";
+  config.directory = own.path();
+  config.service_directory = folder_.path();
+  const auto found = ShmUnderlay::open(config);
+  ASSERT_TRUE(found);
+  EXPECT_EQ((*found)->clients(), 1U);
+  config.directory = folder_.path();
+  config.service_directory = own.path();
+  const auto without_service = ShmUnderlay::open(config);
+  ASSERT_TRUE(without_service);
+  EXPECT_EQ((*without_service)->clients(), 1U);
+}
+
 TEST_F(ShmUnderlayTest, L_9_no_other_user_can_take_the_name_of_a_unit_of_root) {
   ::unsetenv("SPLITNIC_SHM_DIR");
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   EXPECT_EQ(shm_directory(), "/run/splitnic");
+  EXPECT_EQ(shm_service_directory(), "/run/splitnic");
   ::setenv("SPLITNIC_SHM_DIR", "/elsewhere", 1);
   EXPECT_EQ(shm_directory(), "/elsewhere");
+  EXPECT_EQ(shm_service_directory(), "");
   ::unsetenv("SPLITNIC_SHM_DIR");
 }
 

@@ -35,6 +35,7 @@ class ShmTest : public ::testing::Test {
     config.name = "t";
     config.listens = listens;
     config.directory = folder_.path();
+    config.service_directory = service_;
     config.ring_bytes = kRingBytes;
     config.clients_max = clients_max;
     config.users = std::move(users);
@@ -48,6 +49,7 @@ class ShmTest : public ::testing::Test {
   std::string path() const { return folder_.path("splitnic-t"); }
 
   const support::TempFolder folder_;
+  std::string service_;  // of connectors that are opened from now on
 };
 
 inline bool is_readable(const Underlay& underlay, int milliseconds = 0) {
