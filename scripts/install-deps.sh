@@ -4,6 +4,7 @@
 # under a policy that returns "do not start", and their units stay as Debian ships them.
 #   scripts/install-deps.sh            everything (build, demo, tests)
 #   scripts/install-deps.sh --build    only what a build needs
+#   scripts/install-deps.sh --package  that, and what makes packages of it
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache lld pkg-config git
@@ -16,10 +17,13 @@ demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps e
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
   wireguard-go wireguard-tools
   libfabric-bin linux-perf
-  python3 python3-cryptography groff-base systemd)
+  python3 python3-cryptography groff-base systemd
+  lintian systemd-container)
+package=(dpkg-dev debhelper)
 
-wanted=("${build[@]}" "${demo[@]}" "${tests[@]}")
+wanted=("${build[@]}" "${package[@]}" "${demo[@]}" "${tests[@]}")
 [ "${1:-}" = "--build" ] && wanted=("${build[@]}")
+[ "${1:-}" = "--package" ] && wanted=("${build[@]}" "${package[@]}")
 [ "${1:-}" = "--demo" ] && wanted=("${build[@]}" "${demo[@]}")
 
 missing=()

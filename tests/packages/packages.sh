@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# The Debian packages, from the programs of a finished build: builds them, has lintian look at them, and installs them with apt in a
+# root folder that has no other packages than those that they depend on (clean_root.py). That root is booted by
+# systemd-nspawn, so that systemd itself starts, reloads, restarts and stops the units. In it, as README.md describes: two
+# settings files, two `systemctl enable --now`, traffic; a user's host over shm://; an upgrade from the version before; removal.
+#   packages.sh BUILD
+# Everything is in a private mount namespace, a network namespace and a work folder; nothing is left. Needs root.
+set -uo pipefail
+export LC_ALL=C.UTF-8
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tree=$(cd "$here/../.." && pwd)
+build=$(cd "$1" && pwd) || exit 2
+if [ -z "${SPLITNIC_OWN_MOUNTS:-}" ]; then
+  SPLITNIC_OWN_MOUNTS=1 exec unshare --mount --propagation private bash "$0" "$@"
+fi
+# shellcheck source=boot.sh
+. "$here/boot.sh"
+work=$(mktemp -d "${TMPDIR:-/tmp}/splitnic.XXXXXXXX")
+trap 'status=$?; trap "" INT TERM; power_off; rm -rf "$work"; exit $status' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+  echo "FAILED: $1" >&2
+  [ -z "${leader:-}" ] || inside journalctl --no-pager -q -n 60 -u "splitnic*" >&2
+  exit 1
+}
+equal() { [ "$2" = "$3" ] || fail "$1: $2, not $3"; }
+wait_until() {
+  local end=$((SECONDS + $1 + 1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 0.1
+  done
+}
+step() { echo "$(date +%T) $1"; }
+
+build_packages() {
+  mkdir -p "$work/build/src" "$work/machine/packages/new" "$work/machine/packages/old"
+  tar -C "$tree" --exclude=./build --exclude=./.git --exclude=./.cache -cf - . | tar -C "$work/build/src" -xf - || fail "no copy of the tree"
+  (cd "$work/build/src" && SPLITNIC_BUILD=$build DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage -b -us -uc) >"$work/build.log" 2>&1 ||
+    fail "dpkg-buildpackage: $(tail -n 30 "$work/build.log")"
+  # That tag concerns uploads to Debian's archive only.
+  lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/build/*.changes >"$work/lintian" 2>&1 || fail "lintian: $(cat "$work/lintian")"
+  local deb
+  for deb in "$work"/build/splitnic-{host,iou,tools}_*.deb; do cp "$deb" "$work/machine/packages/new/"; done
+}
+
+# The version before this one: the same programs, with a smaller number and another sample file.
+make_old_packages() {
+  local deb name
+  for deb in "$work"/machine/packages/new/*.deb; do
+    name=$(basename "$deb")
+    dpkg-deb -R "$deb" "$work/repack" || fail "unpacking $deb"
+    sed -i -E 's/^Version: .*/Version: 0.0.9-1/; s/(splitnic-[a-z]+ \((=|<<)) [^)]*\)/\1 0.0.9-1)/g' "$work/repack/DEBIAN/control"
+    if [ -f "$work/repack/etc/splitnic/nic0.toml" ]; then echo '# of version 0.0.9' >>"$work/repack/etc/splitnic/nic0.toml"; fi
+    (cd "$work/repack" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
+    dpkg-deb --root-owner-group -b "$work/repack" "$work/machine/packages/old/${name/_[0-9]*_/_0.0.9-1_}" >/dev/null || fail "packing $name"
+    rm -rf "$work/repack"
+  done
+}
+
+make_root() {
+  local needed
+  needed=$(for deb in "$work"/machine/packages/new/*.deb; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' |
+    sed -E 's/^ *([a-z0-9.+-]+).*/\1/' | grep -v '^splitnic-' | sort -u)
+  # shellcheck disable=SC2086
+  python3 -B "$here/clean_root.py" "$work/machine" apt $needed || fail "no root folder"
+}
+
+apt_get() { inside env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o APT::Sandbox::User=root "$@" >"$work/apt.log" 2>&1 || fail "apt-get $*: $(cat "$work/apt.log")"; }
+debs() { (cd "$work/machine" && printf '/%s\n' packages/"$1"/*.deb); }
+is_active() { inside systemctl is-active --quiet "$1"; }
+state_of() { inside systemctl is-enabled "$1" 2>/dev/null || true; }
+pid_of() { inside systemctl show -P MainPID "$1"; }
+splitnic() { inside splitnic "$@"; }
+logged() { inside journalctl --no-pager -q -u "$1" | grep -qF -- "$2"; }
+ping_lan() { network ping -q -c "${1:-3}" -i 0.02 -W 1 -I nic0 10.77.0.2; }
+is_connected() { splitnic show --json --control /run/splitnic/nic0.sock | grep -q '"state":"up"'; }
+
+check_installed() {
+  equal "the user" "$(inside id -un splitnic)" splitnic
+  equal "/etc/splitnic" "$(inside stat -c '%a %U %G' /etc/splitnic)" "750 root splitnic"
+  equal "/run/splitnic" "$(inside stat -c '%a %U %G' /run/splitnic)" "755 splitnic splitnic"
+  local unit
+  for unit in splitnic-host@nic0 splitnic-iou@unit; do
+    equal "$unit" "$(state_of $unit)" disabled
+    ! is_active $unit || fail "$unit runs though nobody has started it"
+  done
+  [ -e "$work/machine/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/wireshark/plugins/splitnic.lua" ] || fail "no dissector"
+  equal "version" "$(splitnic --version | cut -d' ' -f1)" splitnic
+}
+
+# The samples are complete but for what only the administrator knows, and a service without it ends with one clear line.
+check_samples() {
+  inside systemctl start splitnic-host@nic0 2>/dev/null && fail "it starts without --connect"
+  logged splitnic-host@nic0 '--connect' || fail "the log does not name --connect"
+  inside systemctl start splitnic-iou@unit 2>/dev/null && fail "it starts without --lan"
+  logged splitnic-iou@unit '--lan' || fail "the log does not name --lan"
+  sleep 1.5
+  equal "no restart of bad settings" "$(inside systemctl show -P NRestarts splitnic-host@nic0)" 0
+  inside systemctl reset-failed
+}
+
+make_lan() {
+  ip netns add lan && ip -n lan link set lo up
+  network ip link set lo up
+  network ip link add lan0 type veth peer name lan1 || fail "no LAN"
+  network ip link set lan1 netns /run/netns/lan || fail "no LAN host"
+  ip -n lan addr add 10.77.0.2/24 dev lan1 && ip -n lan link set lan1 up
+  network sh -c 'echo 1 >/proc/sys/net/ipv6/conf/lan0/disable_ipv6; ip link set lan0 up'
+}
+
+# set_in FILE NAME VALUE: the commented line of the sample, with this value and without its comment.
+set_in() {
+  grep -q "^#$2 = " "$work/machine/etc/splitnic/$1" || fail "the sample $1 has no $2"
+  sed -i "s|^#$2 = .*|$2 = $3|" "$work/machine/etc/splitnic/$1"
+}
+
+configure() {
+  local unit_key host_key
+  unit_key=$(splitnic keygen --out /etc/splitnic/unit.key) && host_key=$(splitnic keygen --out /etc/splitnic/nic0.key) || fail "no keys"
+  inside chown splitnic /etc/splitnic/unit.key /etc/splitnic/nic0.key
+  set_in unit.toml lan '["lan0"]'
+  set_in unit.toml key-file '"/etc/splitnic/unit.key"'
+  set_in unit.toml allow-key "[\"$host_key\"]"
+  set_in nic0.toml connect '"udp://127.0.0.1:7471"'
+  set_in nic0.toml key-file '"/etc/splitnic/nic0.key"'
+  set_in nic0.toml peer "\"$unit_key\""
+  set_in nic0.toml keep-tap true
+}
+
+# has_given_up UNIT: the program runs as splitnic, without privileges beyond those it keeps, behind a filter of system calls.
+has_given_up() {
+  local status
+  status=$(inside cat "/proc/$(pid_of "$1")/status") || fail "$1 has no process"
+  equal "user of $1" "$(awk '/^Uid:/ {print $2}' <<<"$status")" "$(inside id -u splitnic)"
+  equal "filter of $1" "$(awk '/^Seccomp:/ {print $2}' <<<"$status")" 2
+  equal "no-new-privileges of $1" "$(awk '/^NoNewPrivs:/ {print $2}' <<<"$status")" 1
+  case $(awk '/^CapEff:/ {print $2}' <<<"$status") in
+    0000000000000000 | 0000000000001000) ;;
+    *) fail "capabilities of $1: $status" ;;
+  esac
+}
+
+check_services() {
+  inside systemctl enable --now --quiet splitnic-iou@unit || fail "the I/O unit does not start"
+  inside systemctl enable --now --quiet splitnic-host@nic0 || fail "the host does not start"
+  wait_until 10 is_connected || fail "not connected"
+  network ip addr add 10.77.0.1/24 dev nic0 && network ip link set nic0 up
+  wait_until 5 ping_lan || fail "the LAN does not respond through nic0"
+  ping_lan 50 || fail "frames are lost"
+  has_given_up splitnic-iou@unit
+  has_given_up splitnic-host@nic0
+  equal "enabled" "$(state_of splitnic-host@nic0)" enabled
+}
+
+# Another user than the packaged unit's, over shared memory, by the hosts file [S-56].
+check_user_over_shm() {
+  set_in unit.toml listen '["udp://0.0.0.0:7471", "shm://lab"]'
+  set_in unit.toml hosts '"/etc/splitnic/hosts.toml"'
+  printf '[hosts.lab]\nuid = 65534\n' >>"$work/machine/etc/splitnic/hosts.toml"
+  inside systemctl restart splitnic-iou@unit || fail "the I/O unit does not restart"
+  inside systemd-run --quiet --unit=lab --uid=nobody -p RuntimeDirectory=lab -p CapabilityBoundingSet= /usr/bin/splitnic-host \
+    --connect shm://lab --tap file:,/run/lab/out.pcap --name lab --control /run/lab/lab.sock || fail "the user's host does not start"
+  wait_until 10 lab_is_up || fail "the user's host is not attached: $(inside journalctl -q -u lab)"
+  inside systemctl stop lab && equal "the stop of the user's host" "$(inside systemctl show -P Result lab)" success
+  sed -i 's/^uid = 65534/uid = 65533/' "$work/machine/etc/splitnic/hosts.toml"
+  inside systemctl reload splitnic-iou@unit || fail "no reload"
+  splitnic peers --json --control /run/splitnic/unit.sock | grep -q '"uid":65533' || fail "the reload did not read the file"
+  wait_until 10 ping_lan || fail "the LAN does not respond after the restart"
+}
+lab_is_up() { splitnic show --json --control /run/lab/lab.sock | grep -q '"state":"up"'; }
+
+index_of() { network ip -o link show "$1" | grep -oE '^[0-9]+' || fail "no $1"; }
+
+check_upgrade() {
+  local host iou index
+  host=$(pid_of splitnic-host@nic0) iou=$(pid_of splitnic-iou@unit) index=$(index_of nic0)
+  # shellcheck disable=SC2046
+  apt_get -o Dpkg::Options::=--force-confold install $(debs new)
+  inside dpkg -s splitnic-host | grep -q "^Version: $(dpkg-parsechangelog -l "$tree/debian/changelog" -S Version)" || fail "not the new version"
+  wait_until 10 is_active splitnic-host@nic0 && wait_until 10 is_active splitnic-iou@unit || fail "the services do not run"
+  [ "$(pid_of splitnic-host@nic0)" != "$host" ] && [ "$(pid_of splitnic-iou@unit)" != "$iou" ] || fail "the old programs still run"
+  wait_until 10 ping_lan || fail "the LAN does not respond after the upgrade"
+  equal "the interface" "$(index_of nic0)" "$index"
+  grep -q '^keep-tap = true' "$work/machine/etc/splitnic/nic0.toml" || fail "the settings were replaced"
+  equal "enabled after the upgrade" "$(state_of splitnic-host@nic0)" enabled
+}
+
+check_removal() {
+  apt_get remove splitnic-host splitnic-iou
+  ! is_active splitnic-host@nic0 && ! is_active splitnic-iou@unit || fail "a service runs without its package"
+  [ ! -e "$work/machine/usr/bin/splitnic-host" ] || fail "a program is left"
+  [ -e "$work/machine/etc/splitnic/nic0.toml" ] || fail "the settings are gone"
+  inside dpkg -P splitnic-host splitnic-iou splitnic-tools >/dev/null || fail "dpkg -P"
+  [ ! -e "$work/machine/etc/splitnic/nic0.toml" ] && [ ! -e "$work/machine/var/lib/splitnic" ] || fail "something is left"
+  [ -e "$work/machine/etc/splitnic/nic0.key" ] || fail "the administrator's key is gone"
+}
+
+step "packages" && build_packages && make_old_packages
+step "clean root" && make_root
+step "boot" && boot "$work/machine"
+# shellcheck disable=SC2046
+step "install of the version before" && apt_get install $(debs old) && check_installed && check_samples
+step "services" && make_lan && configure && check_services
+step "a user's host over shm" && check_user_over_shm
+step "upgrade" && check_upgrade
+step "removal" && check_removal
+step "packages: ok"
