@@ -18,7 +18,7 @@ tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn
   wireguard-go wireguard-tools
   libfabric-bin linux-perf
   python3 python3-cryptography groff-base systemd
-  lintian systemd-container)
+  lintian systemd-container zsh fish)
 package=(dpkg-dev debhelper)
 
 wanted=("${build[@]}" "${package[@]}" "${demo[@]}" "${tests[@]}")

@@ -16,7 +16,8 @@ fi
 # shellcheck source=boot.sh
 . "$here/boot.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/splitnic.XXXXXXXX")
-trap 'status=$?; trap "" INT TERM; power_off; rm -rf "$work"; exit $status' EXIT
+dnsmasq=''
+trap 'status=$?; trap "" INT TERM; kill ${dnsmasq:+"$dnsmasq"} 2>/dev/null; power_off; rm -rf "$work"; exit $status' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -79,6 +80,8 @@ logged() { inside journalctl --no-pager -q -u "$1" | grep -qF -- "$2"; }
 ping_lan() { network ping -q -c "${1:-3}" -i 0.02 -W 1 -I nic0 10.77.0.2; }
 is_connected() { splitnic show --json --control /run/splitnic/nic0.sock | grep -q '"state":"up"'; }
 
+version_of_tree() { dpkg-parsechangelog -l "$tree/debian/changelog" -S Version; }
+
 check_installed() {
   equal "the user" "$(inside id -un splitnic)" splitnic
   equal "/etc/splitnic" "$(inside stat -c '%a %U %G' /etc/splitnic)" "750 root splitnic"
@@ -89,7 +92,11 @@ check_installed() {
     ! is_active $unit || fail "$unit runs though nobody has started it"
   done
   [ -e "$work/machine/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/wireshark/plugins/splitnic.lua" ] || fail "no dissector"
-  equal "version" "$(splitnic --version | cut -d' ' -f1)" splitnic
+  local version
+  version=$(version_of_tree)
+  equal "version of debian/changelog" "splitnic ${version%-*}" "$(splitnic --version)"
+  grep -q "^## ${version%-*}\$" "$tree/CHANGELOG.md" || fail "CHANGELOG.md does not have ${version%-*}"
+  [ -e "$work/machine/usr/share/zsh/vendor-completions/_splitnic" ] || fail "no completion of zsh"
 }
 
 # The samples are complete but for what only the administrator knows, and a service without it ends with one clear line.
@@ -156,6 +163,24 @@ check_services() {
   equal "enabled" "$(state_of splitnic-host@nic0)" enabled
 }
 
+# docs/recipes.md: systemd-networkd asks for an address on nic0 by DHCP, and makes it the default route of nothing.
+check_networkd() {
+  network ip addr flush dev nic0 && network ip link set nic0 down
+  bash "$here/recipes.sh" --print /etc/systemd/network/50-nic0.network >"$work/machine/etc/systemd/network/50-nic0.network" || fail "no recipe"
+  ip netns exec lan dnsmasq --keep-in-foreground -C /dev/null --no-ping --bind-interfaces --interface=lan1 --except-interface=lo --port=0 \
+    --user=root --no-resolv --no-hosts --pid-file= --dhcp-leasefile="$work/leases" --dhcp-range=10.77.0.100,10.77.0.199,255.255.255.0,10m \
+    >"$work/dnsmasq.log" 2>&1 &
+  dnsmasq=$!
+  inside systemctl start systemd-networkd || fail "systemd-networkd does not start"
+  wait_until 20 has_lease || fail "no address by DHCP: $(network ip addr show nic0) $(cat "$work/dnsmasq.log")"
+  ! network ip route | grep -q '^default' || fail "a default route through nic0"
+  ping_lan || fail "the LAN does not respond at the address of DHCP"
+  inside systemctl stop systemd-networkd
+  kill $dnsmasq && wait $dnsmasq
+  network ip addr replace 10.77.0.1/24 dev nic0 && network ip link set nic0 up
+}
+has_lease() { network ip -4 -o addr show nic0 | grep -q '10\.77\.0\.1[0-9][0-9]/'; }
+
 # Another user than the packaged unit's, over shared memory, by the hosts file [S-56].
 check_user_over_shm() {
   set_in unit.toml listen '["udp://0.0.0.0:7471", "shm://lab"]'
@@ -180,7 +205,7 @@ check_upgrade() {
   host=$(pid_of splitnic-host@nic0) iou=$(pid_of splitnic-iou@unit) index=$(index_of nic0)
   # shellcheck disable=SC2046
   apt_get -o Dpkg::Options::=--force-confold install $(debs new)
-  inside dpkg -s splitnic-host | grep -q "^Version: $(dpkg-parsechangelog -l "$tree/debian/changelog" -S Version)" || fail "not the new version"
+  inside dpkg -s splitnic-host | grep -q "^Version: $(version_of_tree)" || fail "not the new version"
   wait_until 10 is_active splitnic-host@nic0 && wait_until 10 is_active splitnic-iou@unit || fail "the services do not run"
   [ "$(pid_of splitnic-host@nic0)" != "$host" ] && [ "$(pid_of splitnic-iou@unit)" != "$iou" ] || fail "the old programs still run"
   wait_until 10 ping_lan || fail "the LAN does not respond after the upgrade"
@@ -205,6 +230,7 @@ step "boot" && boot "$work/machine"
 # shellcheck disable=SC2046
 step "install of the version before" && apt_get install $(debs old) && check_installed && check_samples
 step "services" && make_lan && configure && check_services
+step "systemd-networkd" && check_networkd
 step "a user's host over shm" && check_user_over_shm
 step "upgrade" && check_upgrade
 step "removal" && check_removal

@@ -55,6 +55,38 @@ verify_pages() {
   echo "three pages rendered without a warning"
 }
 
+# completes WORDS... : what bash offers for the last of the words, in one line.
+completes() {
+  bash -c '. "$0/share/bash-completion/completions/splitnic" && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _splitnic &&
+    printf "%s\n" "${COMPREPLY[@]}"' "$prefix" "$@" | sort | paste -sd' '
+}
+
+# Completion finds in --help what there is, in each shell.
+check_completion() {
+  topology_three || fail "the test hosts cannot be made"
+  local prefix=$work/prefix program
+  cmake --install "$bin/.." --prefix "$prefix" >"$work/install.log" 2>&1 || fail "cmake --install"
+  PATH=$prefix/bin:$PATH
+  equal "commands" "$(completes splitnic sho)" show
+  equal "words of a command" "$(completes splitnic set "")" "filter link mac mtu"
+  equal "options of a command" "$(completes splitnic show --j)" --json
+  equal "words of an option" "$(completes splitnic-iou --payload-crc "")" "auto off on"
+  equal "words of a described option" "$(completes splitnic-host --log-level "")" "debug error info warn"
+  equal "interfaces" "$(in_ns "$ns_host" bash -c "$(declare -f completes); prefix=$prefix; completes splitnic-iou --lan f")" fab0
+  equal "files" "$(cd "$prefix" && completes splitnic-iou --config sha)" share
+  equal "options" "$(completes splitnic-host --fab)" --fabric-dev
+  for program in splitnic-host splitnic-iou; do
+    equal "all options of $program" "$(completes $program - | tr ' ' '\n' | wc -l)" \
+      "$("$prefix/bin/$program" --help | grep -cE -- '^ *(-[a-z],)?--[a-z]')"
+  done
+  fish --no-config -c ". $prefix/share/fish/vendor_completions.d/splitnic.fish; complete -C 'splitnic set m'" >"$work/fish" || fail "fish"
+  equal "fish" "$(sort "$work/fish" | paste -sd' ')" "mac mtu"
+  # The function as zsh calls it; the last word is empty. What draws the list is zsh's own.
+  zsh -f -c '_describe() { print -rl -- "${(@P)argv[-1]%%:*}" }; words=(splitnic-host --payload-crc ""); CURRENT=3; . "$0"' \
+    "$prefix/share/zsh/site-functions/_splitnic" >"$work/zsh" || fail "zsh"
+  equal "zsh" "$(sort "$work/zsh" | paste -sd' ')" "auto off on"
+}
+
 is_notified_of() { grep -qs "$1" "$work/$2.log"; }
 
 # under_manager NAME NS TOML...: the unit's command line, with a config file of the TOML lines and a NOTIFY_SOCKET.
