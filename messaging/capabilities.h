@@ -1,6 +1,6 @@
 // The private data of CONNECT_REQ and CONNECT_REP: each side describes what it can do, and both
 // compute the same agreement from the two descriptions. Pure functions; nothing here changes state.
-// docs/wire/message.md#capabilities
+// docs/protocol/channels.md#capabilities
 #pragma once
 
 #include <cstddef>

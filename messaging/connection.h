@@ -7,7 +7,7 @@
 // Both sides agree on the number of pairs before the first frame: the CONNECT_REQ of the first pair
 // requests a number, and the reply grants that number or fewer. If it grants fewer, the active side
 // ends the connection and connects with possible(). The connection is up when every pair is, and
-// down when one is; the owner then closes it, as it does a pair. docs/wire/message.md#queues
+// down when one is; the owner then closes it, as it does a pair. docs/protocol/channels.md#queues
 //
 // Thread: the data thread. With one pair, the functions on the data path are that pair's, inlined.
 #pragma once

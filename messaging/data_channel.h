@@ -3,7 +3,7 @@
 // [S001-27]. It owns the memory of our pools.
 //
 // Invariant: one zero-length receive is posted for each element that the peer may write to, so the
-// peer never receives an RNR NAK. docs/wire/message.md#idata
+// peer never receives an RNR NAK. docs/protocol/data.md#idata
 // Thread: the data thread.
 #pragma once
 

@@ -1,6 +1,6 @@
 // The reason why a message or an indication of the peer was dropped. A dropped message changes no
 // state; it is counted as msg.drop.<reason> and has no other effect, except that a `state` or
-// `range` error of an Update closes an RC connection. docs/wire/message.md#errors
+// `range` error of an Update closes an RC connection. docs/protocol/message.md#errors
 #pragma once
 
 #include <array>

@@ -5,7 +5,7 @@
 // Receive slots: `receives` are posted. With spares, a spare is posted before a message is handled,
 // so the peer's receive credit never waits for our handler; a frame may keep its slot until
 // release() while a spare is left. Without spares, a kept slot is not posted until it is released,
-// which suits an unacknowledged channel. docs/wire/message.md#common-rules
+// which suits an unacknowledged channel. docs/protocol/message.md#common-rules
 // Thread: the data thread.
 #pragma once
 

@@ -1,5 +1,5 @@
 // The configuration of a channel pair: the mode, the pools that this side offers, and the limits
-// that both sides negotiate. docs/wire/message.md#capabilities
+// that both sides negotiate. docs/protocol/channels.md#capabilities
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The options about keys: of which node this program has the key, and with which it may have a
-// link. With keys every UDP link of the program is keyed. docs/wire/session.md
+// link. With keys every UDP link of the program is keyed. docs/protocol/session.md
 #pragma once
 
 #include <string>

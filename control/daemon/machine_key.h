@@ -2,7 +2,7 @@
 // in a file that only processes of one user on one kernel can read, also across network namespaces.
 // The first of them makes the file, which stays until the machine restarts; a program reads it at
 // its start. Programs in containers with a /dev/shm each have different keys, and so have users.
-// Thread: any. docs/wire/flit.md#payload-crc
+// Thread: any. docs/protocol/init.md#payload-crc
 #pragma once
 
 #include <string>

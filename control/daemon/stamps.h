@@ -1,7 +1,7 @@
 // The stamps of our INITIATIONs: each is greater than all before it, also those of earlier
 // processes: the wall clock in milliseconds, or one more than the last. With a file they grow
 // although the clock was set back or the machine has none: the file holds a number that is not
-// reached yet, up to a minute ahead. docs/wire/session.md#datagrams  Thread: one owner.
+// reached yet, up to a minute ahead. docs/protocol/session.md#datagrams  Thread: one owner.
 #pragma once
 
 #include <cstdint>

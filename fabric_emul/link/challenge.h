@@ -2,7 +2,7 @@
 // address and the instance it would replace. So HELLOs from forged addresses cost no memory, and an
 // ANSWER recorded before a restart is worth nothing after it. The key is renewed every kLifetime;
 // the previous one is still accepted.
-// Thread: the data thread. docs/wire/flit.md#init
+// Thread: the data thread. docs/protocol/init.md#init
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // each datagram, or because they run on one machine. The client states in ANSWER what it accepts,
 // the listener decides and states the result in READY. "One machine" is proven by a hash under a
 // key that only the processes of one kernel have, over the identities and nonces of the step. Pure.
-// Thread: the data thread. docs/wire/flit.md#payload-crc
+// Thread: the data thread. docs/protocol/init.md#payload-crc
 #pragma once
 
 #include <cstdint>

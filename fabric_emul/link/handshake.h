@@ -3,7 +3,7 @@
 // nonces are passed in.
 //   client: HELLO -> (CHALLENGE -> ANSWER ->) READY; repeated with back-off until READY comes
 //   listener: READY to a peer whose address is proven; the proof is Challenge's
-// Invariant: peer() changes only by adopt(). Thread: the data thread. docs/wire/flit.md#init
+// Invariant: peer() changes only by adopt(). Thread: the data thread. docs/protocol/init.md#init
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // The terms of this end in INIT: what it states of itself in every step, what it requires of a
 // peer, and what both agree in the full profile. Pure. Thread: the data thread.
-// docs/wire/flit.md#init
+// docs/protocol/init.md#init
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Keep-alive of one link: an IDLE flit after `idle` without sending, silence after `missing_max`
-// intervals and a half without receiving. Pure: the time comes in. docs/wire/flit.md#full-profile
+// intervals and a half without receiving. Pure: the time comes in. docs/protocol/flit.md
 #pragma once
 
 #include "base/clock.h"

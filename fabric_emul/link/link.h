@@ -4,7 +4,7 @@
 // header (the cell's own CRC covers the rest, or its head only: crc_terms.h); cells are written
 // straight into the SendBatch. Full profile: cells wait on their lane (LinkLanes), and flits are
 // cut when the port flushes. Thread: the data thread. Made and owned by a Port, as a PortLink;
-// lives as long as the port. docs/wire/datagram.md
+// lives as long as the port. docs/protocol/datagram.md
 #pragma once
 
 #include <cstddef>

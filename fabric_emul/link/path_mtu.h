@@ -1,7 +1,7 @@
 // The cell payload maximum (MCP) and the datagram length (stride) of one path: derived from what
 // the underlay carries, reduced by what probes find. A reduced result expires after path_known,
 // so that the next INIT offers the full length again. Pure: time and nonces come in.
-// [L-33] docs/wire/flit.md#path-probes
+// [L-33] docs/protocol/init.md#path-probes
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // sends a short reply. When only the short ones get replies, round after round, lengths between are
 // tried too, and the longest that gets a reply is what the path carries. One lost probe decides
 // nothing, and neither does a report of the network (ICMP), which anybody can send: it only makes a
-// run begin at once. [H-6] Pure: time and nonces come in. [L-33] docs/wire/flit.md#path-probes
+// run begin at once. [H-6] Pure: time and nonces come in. [L-33] docs/protocol/init.md#path-probes
 #pragma once
 
 #include <array>

@@ -5,7 +5,7 @@
 //   now >= deadline(); port.flush(now); poll for output only while wants_write().
 // INIT: HELLO -> CHALLENGE -> ANSWER -> READY; an address is accepted only after it has
 // echoed a number sent to it, so a forged HELLO changes nothing. A peer that is known by address
-// and instance gets READY at once. docs/wire/flit.md#init Thread: the data thread.
+// and instance gets READY at once. docs/protocol/init.md#init Thread: the data thread.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // INIT of a port: which link a step belongs to, and the listening side. A HELLO changes nothing
 // here; only an ANSWER whose echo is our token does, or a HELLO from a peer that is known by
 // address, EUI-64 and instance. Every step has one length and is alone in its datagram, so no reply
-// is longer than its request; how many are served is limited. [X-46] [M-5] docs/wire/flit.md#init
+// is longer than its request; the number served is limited. [X-46] [M-5] docs/protocol/init.md
 #include "fabric_emul/link/port.h"
 
 namespace splitnic::fabric {

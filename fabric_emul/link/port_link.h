@@ -1,7 +1,7 @@
 // A link as its port drives it: INIT steps, flits, timers and flushing come in; what the peer must
 // get goes out. It ties the Handshake, PathMtu, KeepAlive, LinkLanes and SendBatch of one peer
 // together. Life of a link: the edge table kLinkEdges. Thread: the data thread.
-// docs/wire/flit.md#init
+// docs/protocol/init.md#init
 #pragma once
 
 #include <cstddef>

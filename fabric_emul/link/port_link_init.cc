@@ -1,5 +1,5 @@
 // The INIT steps of a link. A step of the listening peer is valid because it echoes a nonce that
-// was sent to its address. docs/wire/flit.md#init
+// was sent to its address. docs/protocol/init.md#init
 #include <algorithm>
 
 #include "fabric_emul/link/port_link.h"

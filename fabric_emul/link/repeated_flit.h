@@ -1,7 +1,7 @@
 // The header of a DATA flit that was sealed or checked, for the flits behind it that have the same
 // one: in the speed and shm profiles it holds a lane, a length and the CRC over both, so cells of
 // one length on one lane have equal headers. A sender copies it, and a receiver compares it in
-// place of walking the datagram and of a CRC. docs/wire/flit.md
+// place of walking the datagram and of a CRC. docs/protocol/flit.md
 // Thread: the data thread.
 #pragma once
 

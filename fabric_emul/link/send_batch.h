@@ -2,7 +2,7 @@
 // length, the stride. Flow: reserve() -> the caller writes a flit -> commit() -> flush(). The batch
 // lies in room claimed from the underlay (zero-copy), else in its own buffer.
 // Invariants: used_ <= datagram_end_ <= batch_end_; while the underlay blocks, the batch is
-// complete and unchanged. Thread: the data thread. docs/wire/datagram.md
+// complete and unchanged. Thread: the data thread. docs/protocol/datagram.md
 #pragma once
 
 #include <algorithm>

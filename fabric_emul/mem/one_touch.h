@@ -37,8 +37,8 @@ class OneTouch {
     if (enabled_count_ != 0) spend_entry(handle, qp, psn);
   }
 
-  // The same for STREAM, where table D decides (docs/wire/stream.md). The last cell of the first
-  // packet came early; `last` is the number of its last byte [S002-26].
+  // The same for STREAM, where table D decides (docs/protocol/stream.md). The last cell of the
+  // first packet came early; `last` is the number of its last byte [S002-26].
   void touch_early(MemoryHandle handle, Qpn qp, Psn psn, StreamNumber last) noexcept;
   // The stream has caught up to that byte: the entry that stored it is not valid any more.
   void line_up(MemoryHandle handle, Qpn qp, StreamNumber last) noexcept;

@@ -1,6 +1,6 @@
 // The initiator of one peer: sends INITIATION until a RESPONSE to the last one arrives, each with a
 // new ephemeral key and a greater stamp, after 100 ms doubled up to 2 s, with up to a third more at
-// random. Sans-I/O. docs/wire/session.md#timers Thread: the data thread.
+// random. Sans-I/O. docs/protocol/session.md#timers Thread: the data thread.
 #pragma once
 
 #include <array>

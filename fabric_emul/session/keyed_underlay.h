@@ -4,7 +4,7 @@
 // up only if its record is good, and as from the address of its key (Peer::address): a peer that
 // moves to another address of the underlay stays the same to the link. A batch that blocks is kept
 // with its records until the link retries or forgets it, because the carrier may have sent some.
-// Thread: one owner, the data thread. docs/wire/session.md
+// Thread: one owner, the data thread. docs/protocol/session.md
 #pragma once
 
 #include <cstddef>

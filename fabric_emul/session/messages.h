@@ -1,5 +1,5 @@
 // The four datagrams of a keyed link: INITIATION, RESPONSE, COOKIE and DATA. Values and bytes; the
-// cryptography is elsewhere. docs/wire/session.md
+// cryptography is elsewhere. docs/protocol/session.md
 #pragma once
 
 #include <array>

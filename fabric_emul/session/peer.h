@@ -4,7 +4,7 @@
 //   next      responder: opens; becomes current with its first good record, which shows that the
 //             initiator has the keys, too. Until then the handshake has changed nothing.
 // A peer that initiates may move; one that we initiate to is where it was configured.
-// Thread: the data thread. docs/wire/session.md#keys
+// Thread: the data thread. docs/protocol/session.md#keys
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Settings of the session layer of one port: own key, timers and limits. docs/wire/session.md
+// Settings of the session layer of one port: own key, timers and limits. docs/protocol/session.md
 #pragma once
 
 #include <chrono>

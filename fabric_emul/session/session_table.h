@@ -1,7 +1,7 @@
 // The peers of one port and their handshakes: which keys are allowed, INITIATION, RESPONSE and
 // COOKIE in both roles, retries and ends of keys. Nothing is sent to who is not allowed: all drops
 // are silent, with one counter each. Sans-I/O: time and messages come in, messages go out through
-// `send`. Thread: the data thread. docs/wire/session.md
+// `send`. Thread: the data thread. docs/protocol/session.md
 #pragma once
 
 #include <functional>

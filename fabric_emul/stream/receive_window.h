@@ -1,6 +1,6 @@
 // The place of a cell in the incoming byte stream, and the tagged cells that were placed early.
 // Invariant: the early cells lie in the window, in order of numbers, and do not overlap. Allocates
-// in its constructor only. Thread: the data thread. docs/wire/stream.md#byte-numbers
+// in its constructor only. Thread: the data thread. docs/protocol/stream.md#byte-numbers
 #pragma once
 
 #include <algorithm>

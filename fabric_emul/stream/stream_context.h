@@ -14,7 +14,7 @@
 
 namespace splitnic::fabric {
 
-// Which operations the stream takes. docs/wire/stream.md#kinds
+// Which operations the stream takes. docs/protocol/stream.md#kinds
 enum class StreamKind : std::uint8_t { kPlain, kRdma, kIscsi };
 
 struct StreamContext {

@@ -10,7 +10,7 @@
 // Kinds: plain takes Sends only. RDMA takes Send with deregister, RDMA write and RDMA read too; a
 // read's gather list is one piece that has the remote write right, a window in the strict profile.
 // iSCSI opens and takes Sends only: this version has no work request for ISCSI_PDU and drops such
-// cells. docs/wire/stream.md
+// cells. docs/protocol/stream.md
 #pragma once
 
 #include "fabric_emul/stream/stream_receiver.h"

@@ -6,7 +6,7 @@
 // all of them have passed. A tagged cell may be placed early; its packet continues when the stream
 // has caught up. A refused cell ends the stream (StreamContext::fail). Files: stream_receiver.cc
 // takes cells and catches up, stream_place.cc checks and places. Thread: the data thread.
-// docs/wire/stream.md
+// docs/protocol/stream.md
 #pragma once
 
 #include <optional>

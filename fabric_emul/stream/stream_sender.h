@@ -7,7 +7,7 @@
 // of byte numbers; a retransmitted cell is made once more from the memory that it came from. Three
 // ACKs without news (RFC 5681, fast retransmit) or a timeout (RFC 6298) retransmit everything from
 // the oldest cell on. Files: stream_sender.cc posts and completes, stream_emit.cc makes cells,
-// stream_ack.cc takes ACKs and time. Thread: the data thread. docs/wire/stream.md
+// stream_ack.cc takes ACKs and time. Thread: the data thread. docs/protocol/stream.md
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // TERMINATE on STREAM: its content when a check fails, and the status of the work request that it
-// names [S002-20]. docs/wire/terminate.md
+// names [S002-20]. docs/protocol/terminate.md
 #pragma once
 
 #include <cstddef>

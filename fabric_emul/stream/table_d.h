@@ -1,5 +1,5 @@
 // Table D: the fate of a tagged cell that passed the access checks, by its Last bit, the touch
-// control of its entry, and its place in the byte stream. docs/wire/stream.md
+// control of its entry, and its place in the byte stream. docs/protocol/stream.md
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ struct QpContext {
   bool takes_dereg = false;         // Send with deregister ends what the peer was given
   bool accepts_rdma = true;         // an adapter may refuse incoming RDMA [S000-01]
   bool predicts_headers = true;     // long RDMA writes are sent and taken in runs
-  bool sets_packet_crc = false;     // the cells we send carry flag P, docs/wire/cell.md#crcs
+  bool sets_packet_crc = false;     // the cells we send carry flag P, docs/protocol/cell.md#crcs
   bool checks_packet_crc = false;   // the peer sets flag P
   std::optional<WcStatus> fault{};  // set by requester or responder: the queue pair goes to ERR
   bool has_send_fault = false;      // UC, UD: the send queue goes to SQE

@@ -1,5 +1,5 @@
 // TERMINATE on RC: a queue pair that ends itself reports the reason to the peer, whose queue pair
-// ends too [S002-33]. docs/wire/terminate.md#on-rc
+// ends too [S002-33]. docs/protocol/terminate.md#on-rc
 #include <array>
 
 #include "fabric_emul/transport/qp.h"

@@ -2,7 +2,7 @@
 // posts, and which of their requests are to be sent once more [S000-04] [S000-05] [M-07]. A
 // response is requested in parts of at most kResponseCellsMax cells: the last cell of a part makes
 // the request for the next one due. Thread: the data thread.
-// docs/wire/cell.md#rdma-read-and-fetchop-on-rc
+// docs/protocol/transport.md#rdma-read-and-fetchop-on-rc
 #pragma once
 
 #include <algorithm>

@@ -69,7 +69,7 @@ void Requester::on_ack(const AckExt& ack, base::Time now) {
 }
 
 // A NAK for a refused packet CRC names the first cell of a packet whose cells were acknowledged
-// before: the whole packet is sent once more. docs/wire/cell.md#crcs
+// before: the whole packet is sent once more. docs/protocol/cell.md#crcs
 bool Requester::go_back_to_packet(const CellView& cell, const AckExt& ack) {
   if (ack.code != AckCode::kSequence || cell.header.csn != 0) return false;
   if (una_no_ == queue_.tail_no()) return false;

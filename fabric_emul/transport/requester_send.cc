@@ -85,7 +85,7 @@ bool Requester::may_start(Wqe& w) {
 }
 
 // An ACK is requested where sending has to stop, at each quarter of the window, and on every cell
-// with K = 1. docs/wire/ack.md
+// with K = 1. docs/protocol/ack.md
 bool Requester::wants_ack(const Wqe& w, std::uint32_t csn) const {
   if (!is_acknowledged(context_.service)) return false;
   if (context_.attr.ack_interval <= 1) return true;

@@ -13,7 +13,7 @@ Responder::Step Responder::refuse(const CellView& cell, AckCode code, std::uint1
   return Step::kNak;
 }
 
-// NAK 0x60 names the first missing cell. docs/wire/ack.md
+// NAK 0x60 names the first missing cell. docs/protocol/ack.md
 void Responder::refuse_sequence() {
   nak_ = Nak{AckCode::kSequence, expected_psn_, static_cast<std::uint16_t>(expected_csn_), 0};
   is_nak_sent_ = true;
@@ -162,7 +162,7 @@ Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offse
 Responder::Step Responder::finish_packet(const CellView& cell) {
   if (cell.packet_crc && context_.checks_packet_crc && *cell.packet_crc != open_.crc.value()) {
     context_.counters.add(TransportCounter::kPacketCrc);
-    // The peer retransmits the whole packet from its first cell. docs/wire/cell.md#crcs
+    // The peer retransmits the whole packet from its first cell. docs/protocol/cell.md#crcs
     expected_lcn_ = open_.first_lcn;
     expected_csn_ = 0;
     open_ = Open{};

@@ -1,4 +1,4 @@
-// ACK and NAK cells: one per batch, or one per cell with an ack interval of 1. docs/wire/ack.md
+// ACK and NAK cells: one per batch, or one per cell with an ack interval of 1. docs/protocol/ack.md
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/service.h"

@@ -1,5 +1,5 @@
 // RDMA read and FetchOp: the request is checked and taken as any cell; the responses are sent in
-// the order of requests [S000-04] [S000-05]. docs/wire/cell.md#rdma-read-and-fetchop-on-rc
+// the order of requests [S000-04] [S000-05]. docs/protocol/transport.md#rdma-read-and-fetchop-on-rc
 #include <atomic>
 #include <cstring>
 

@@ -1,7 +1,7 @@
 // Builds one cell in place in the current batch of a link. Every cell that leaves this machine is
 // made here: the room is reserved, the head written, the payload filled, the cell sealed and
 // committed. The functions are templates, so the filling is inlined into its one caller. Nothing is
-// copied twice and nothing is allocated. Thread: the data thread. docs/wire/cell.md
+// copied twice and nothing is allocated. Thread: the data thread. docs/protocol/cell.md
 #pragma once
 
 #include <cstring>

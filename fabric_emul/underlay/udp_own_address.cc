@@ -1,7 +1,7 @@
 // The own address of a connected UDP socket, which connect() chose by the routes. When the machine
 // has it no more, IPv4 refuses to send from it, and over IPv6 nothing comes back. Then the socket
 // connects again: to the same peer, from the address and the port that the system gives it now.
-// Keyed peers know each other by their keys, so their session continues (docs/wire/session.md).
+// Keyed peers know each other by their keys, so their session continues (docs/protocol/session.md).
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

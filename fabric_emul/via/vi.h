@@ -7,7 +7,7 @@
 //
 // A descriptor that is wrong touches nothing but its own status. Unreliable: the VI continues
 // after an error. Reliable: the first error ends the connection, and everything behind it is
-// flushed. Thread: the data thread. docs/wire/via.md
+// flushed. Thread: the data thread. docs/protocol/via.md
 #pragma once
 
 #include <array>

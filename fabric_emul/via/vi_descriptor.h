@@ -1,7 +1,7 @@
 // A VIA 1.0 descriptor: control segment, for RDMA an address segment, then data segments, as the
 // public vipl.h lays them out [S001-42]. Descriptors lie in registered memory in this machine's
 // byte order and are read and written by offset. The consumer's bytes are not trusted: what is
-// parsed is a copy. docs/wire/via.md
+// parsed is a copy. docs/protocol/via.md
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Bytes of ACKX, the extension of ACK and NAK cells. docs/wire/ack.md
+// Bytes of ACKX, the extension of ACK and NAK cells. docs/protocol/ack.md
 #include <algorithm>
 
 #include "base/check.h"

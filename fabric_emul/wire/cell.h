@@ -1,7 +1,7 @@
 // The cell: MAC header, extension headers, payload, pad, packet CRC, cell CRC. The sender writes
 // the head, puts the payload behind it and seals; the receiver parses in place, without copying the
 // payload. Validation order: cell CRC, version, Op x Svc, position, flags, extensions, payload
-// length; nothing outside the given span is ever read. [S001-35] [S001-36] docs/wire/cell.md
+// length; nothing outside the span is ever read. [S001-35] [S001-36] docs/protocol/cell.md
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The sending half of the cell: head, seal. docs/wire/cell.md
+// The sending half of the cell: head, seal. docs/protocol/cell.md
 #include <cstring>
 
 #include "base/check.h"

@@ -1,5 +1,5 @@
 // The receiving half of the cell. Flow: 1 CRC, 2 version, 3 Op x Svc, 4 position, 5 flags,
-// 6 extensions in their order, 7 payload length and trailer. docs/wire/cell.md#rejected
+// 6 extensions in their order, 7 payload length and trailer. docs/protocol/cell.md#rejected
 #include "base/endian.h"
 #include "fabric_emul/wire/cell.h"
 

@@ -1,4 +1,4 @@
-// Bytes of the extension headers, ACKX excepted (ack.cc). docs/wire/cell.md#extensions
+// Bytes of the extension headers, ACKX excepted (ack.cc). docs/protocol/cell.md#extensions
 #include "fabric_emul/wire/extensions.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // The extension headers between MAC header and payload. Each parse() takes exactly the size of its
 // format and refuses invalid values. Order: GNH, EE, STREAM, VA/MH, READ, ATOMIC, IDATA,
-// DEREG, ACKX. docs/wire/cell.md#extensions, docs/wire/ack.md
+// DEREG, ACKX. docs/protocol/cell.md#extensions, docs/protocol/ack.md
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Bytes of the flit header, and the walk over a datagram. docs/wire/flit.md, docs/wire/datagram.md
+// Bytes of the flit header, and the walk over a datagram. docs/protocol/{flit,datagram}.md
 #include "fabric_emul/wire/flit.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // The flit: unit of one link. A header of 16 bytes, then `size` bytes of payload; and the walk
-// over a datagram, which holds whole flits and zero filler. docs/wire/flit.md,
-// docs/wire/datagram.md
+// over a datagram, which holds whole flits and zero filler. docs/protocol/flit.md,
+// docs/protocol/datagram.md
 #pragma once
 
 #include <cstddef>

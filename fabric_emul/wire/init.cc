@@ -1,4 +1,4 @@
-// Bytes of INIT. docs/wire/flit.md#init
+// Bytes of INIT. docs/protocol/init.md#init
 #include "fabric_emul/wire/init.h"
 
 #include <cstring>

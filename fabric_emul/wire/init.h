@@ -1,6 +1,6 @@
 // INIT: the handshake of the two ends of a link. One size for every step, so a reply is never
 // larger than its request; a sender is accepted only after it has echoed a number that was sent to
-// its address. docs/wire/flit.md#init
+// its address. docs/protocol/init.md#init
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ enum class InitStep : std::uint8_t {
 };
 enum class LinkProfile : std::uint8_t { kFull = 0, kSpeed = 1, kShm = 2 };
 enum class CellCrcMode : std::uint8_t { kWholeCell = 0, kHeadOnly = 1 };
-// Of the speed profile. docs/wire/flit.md#payload-crc
+// Of the speed profile. docs/protocol/init.md#payload-crc
 enum class PayloadCrc : std::uint8_t {
   kRequired = 0,  // the cell CRC covers the whole cell
   kOmitted = 1,   // ANSWER: may be left out; READY: is left out, the cell CRC covers the head

@@ -1,6 +1,6 @@
 // Every size and bound of the fabric's formats, on one page. Protocol constants only: values that
 // an implementation chooses (windows, timers, buffers) are in the code that uses them. Formats:
-// docs/wire/cell.md, ack.md, flit.md, mgmt.md, datagram.md.
+// docs/protocol/cell.md, ack.md, flit.md, mgmt.md, datagram.md.
 #pragma once
 
 #include <cstddef>

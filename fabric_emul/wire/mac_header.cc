@@ -1,4 +1,4 @@
-// Bytes of the MAC header. docs/wire/cell.md#mac-header
+// Bytes of the MAC header. docs/protocol/cell.md#mac-header
 #include "fabric_emul/wire/mac_header.h"
 
 #include "base/endian.h"

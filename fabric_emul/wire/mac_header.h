@@ -1,4 +1,4 @@
-// The MAC header: the 28 bytes that every cell starts with. [S001-35] docs/wire/cell.md#mac-header
+// The MAC header: the 28 bytes that every cell starts with. [S001-35] docs/protocol/cell.md
 // Reserved bits are sent 0 and ignored on receipt. Parsing validates nothing: parse_cell does.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Bytes of MGMT. docs/wire/mgmt.md
+// Bytes of MGMT. docs/protocol/mgmt.md
 #include "fabric_emul/wire/mgmt.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // MGMT: the payload of connection setup cells. A fixed part, up to four queue pairs, then opaque
-// private data (a serialised protobuf that the layers above own). docs/wire/mgmt.md
+// private data (a serialised protobuf that the layers above own). docs/protocol/mgmt.md
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ enum class MgmtReject : std::uint16_t {
 std::string_view name(MgmtKind kind);
 std::string_view name(MgmtReject code);
 
-inline constexpr std::uint16_t kPairIdataFormB = 0x0001;  // idata form B of docs/wire/message.md
+inline constexpr std::uint16_t kPairIdataFormB = 0x0001;  // idata form B of docs/protocol/data.md
 inline constexpr std::uint16_t kPairPacketCrc = 0x0002;   // sender sets flag P
 inline constexpr std::uint16_t kPairGoBackN = 0x0004;     // no selective repeat
 inline constexpr std::uint16_t kPairStreamRdma = 0x0008;  // STREAM: with RDMA

@@ -1,7 +1,7 @@
 // The MAC header that the middle cells of one packet share: behind the first cell everything in it
 // is known but for CSN, LCN and the flags that a sender sets cell by cell. So a sender writes it by
 // patching three words, and a receiver compares four words in place of parsing the header. It has
-// no extensions, no pad and position "middle". docs/wire/cell.md#mac-header
+// no extensions, no pad and position "middle". docs/protocol/cell.md#mac-header
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Names of operations and services. docs/wire/cell.md#operations
+// Names of operations and services. docs/protocol/cell.md#operations
 #include "fabric_emul/wire/op_table.h"
 
 namespace splitnic::fabric {

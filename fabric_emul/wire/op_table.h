@@ -1,5 +1,5 @@
 // The table of operations and services, total over all 64 x 16 values: a pair that is not listed is
-// not allowed. It also lists the extension headers of each pair. docs/wire/cell.md#operations
+// not allowed. It also lists the extension headers of each pair. docs/protocol/cell.md#operations
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Bytes of TERMINATE. docs/wire/terminate.md
+// Bytes of TERMINATE. docs/protocol/terminate.md
 #include "fabric_emul/wire/terminate.h"
 
 #include "base/endian.h"

@@ -1,5 +1,5 @@
 // TERMINATE: the payload that ends a stream (or an RC pair) and names the cause.
-// docs/wire/terminate.md
+// docs/protocol/terminate.md
 #pragma once
 
 #include <cstddef>

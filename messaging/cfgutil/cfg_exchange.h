@@ -1,7 +1,7 @@
 // CfgUtil of one pair, in both roles. As client it keeps each of our requests until its reply or
 // its last timeout; as server it sends one reply per request of the peer, and replies to a repeated
 // request from a cache instead of executing it twice. Pure: messages and time come in, messages and
-// deadlines come out. One thread. docs/wire/message.md#cfgutil [S001-24]
+// deadlines come out. One thread. docs/protocol/cfgutil.md#cfgutil [S001-24]
 #pragma once
 
 #include <deque>

@@ -1,6 +1,6 @@
 // The configuration of a host's NIC, and the digest in the reply to GET_STATE: SHA-256 over the
 // fields in this order, lists sorted, integers big endian. Two sides with the same digest have the
-// same configuration. docs/wire/message.md#digest
+// same configuration. docs/protocol/cfgutil.md#digest
 #pragma once
 
 #include <array>

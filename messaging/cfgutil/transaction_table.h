@@ -1,6 +1,6 @@
 // Open requests by Transaction Context: a request is repeated with the same context until its reply
 // arrives, and fails after the last try. Pure: time comes in, messages and deadlines come out.
-// docs/wire/message.md#cfgutil [S001-10] [S001-24]
+// docs/protocol/cfgutil.md#cfgutil [S001-10] [S001-24]
 #pragma once
 
 #include <algorithm>

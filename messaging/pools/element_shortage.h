@@ -1,6 +1,6 @@
 // Decides when the user of pools requests more elements with BufferRecvPoolGet: when frames waited
 // for an element during at least half of a span of 100 ms, at most once per second. The owner may
-// ignore the request. One thread. docs/wire/message.md#more-pools [S001-13]
+// ignore the request. One thread. docs/protocol/pools.md#more-pools [S001-13]
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // States and edges of pools and of their elements, as tables. An event without an edge is refused:
-// the caller counts it and nothing changes. docs/wire/message.md
+// the caller counts it and nothing changes. docs/protocol/message.md
 //
 // An element has an entry in the owner's table and one in the user's table. An RDMA write and an
 // Update lie between them, so the owner's entry may still be POSTED while the user's is WRITING,

@@ -1,7 +1,7 @@
 // The exchange of BufferPoolFlushRequest and BufferPoolFlushReply, which is the same for the owner
 // and for the user of pools: our open requests with their deadlines, and the replies that the
 // peer's requests wait for. A repeated request gets one reply. The pools themselves, and what it
-// means to end one, belong to the caller. One thread. docs/wire/message.md#bufferpoolflush
+// means to end one, belong to the caller. One thread. docs/protocol/pools.md#bufferpoolflush
 // [S001-16] [S001-17]
 #pragma once
 

@@ -1,7 +1,7 @@
 // Routes the buffer-management messages of one connection to the right one of our two roles. We own
 // pools for one direction and use the peer's for the other, with separate reference numbers
 // [S001-07]; a message that names a pool of the wrong side is a `role` error. Pure, one
-// thread. docs/wire/message.md#errors
+// thread. docs/protocol/message.md#errors
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 //
 // Invariants. Per pool, posted + filled + released = elements. `posted` is an upper bound of the
 // elements that the peer may use. No element that a reader holds is named by an Update [S001-14].
-// A message of the peer is applied completely or not at all. docs/wire/message.md
+// A message of the peer is applied completely or not at all. docs/protocol/message.md
 #pragma once
 
 #include <chrono>

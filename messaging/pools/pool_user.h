@@ -4,7 +4,7 @@
 // Invariants. No element is leased twice without an Update between. Elements of a pool are leased
 // in the order in which they became AVAILABLE. No element is leased from a pool that is being
 // flushed, and the reply to a flush leaves only after the last write into its pools has completed
-// [S001-17]. docs/wire/message.md
+// [S001-17]. docs/protocol/message.md
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 // layouts survived in seed 001. The reply has no status and no list: it is matched by the
 // Transaction Context alone. The two directions number their pools separately, so bit 63 of
 // the request's context identifies the owner of the pools: 0 = the sender's, 1 = the receiver's.
-// docs/wire/message.md#bufferpoolflush [S001-16]
+// docs/protocol/pools.md#bufferpoolflush [S001-16]
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // BufferRDMAIndicate (0x0007): "these elements were consumed", for writes that do not fit the 32
 // bits of idata. It is sent only after the RDMA write has completed, so the data is in place when
-// the message is read. One record is one packet. docs/wire/message.md#bufferrdmaindicate [S001-18]
+// the message is read. One record is one packet. docs/protocol/data.md#bufferrdmaindicate [S001-18]
 // [S001-21]
 #pragma once
 

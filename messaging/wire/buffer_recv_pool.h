@@ -1,6 +1,6 @@
 // BufferRecvPool (0x0001): the owner advertises pools. A pool is an array of equal elements,
 // element i at address + i * element_bytes. One record of 8 words per pool.
-// docs/wire/message.md#bufferrecvpool [S001-11]
+// docs/protocol/pools.md#bufferrecvpool [S001-11]
 #pragma once
 
 #include <cstddef>

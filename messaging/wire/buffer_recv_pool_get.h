@@ -1,5 +1,5 @@
 // BufferRecvPoolGet (0x0002): the user of the peer's pools requests more memory. The peer need not
-// reply, and the sender does not wait. docs/wire/message.md#bufferrecvpoolget [S001-13]
+// reply, and the sender does not wait. docs/protocol/pools.md#bufferrecvpoolget [S001-13]
 #pragma once
 
 #include <cstddef>

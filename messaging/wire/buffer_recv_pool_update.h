@@ -1,5 +1,5 @@
 // BufferRecvPoolUpdate (0x0003): the owner returns consumed elements, as ranges of one or
-// several pools. It never exposes new memory. docs/wire/message.md#bufferrecvpoolupdate [S001-15]
+// several pools. It never exposes new memory. docs/protocol/pools.md#bufferrecvpoolupdate [S001-15]
 //
 #pragma once
 

@@ -1,6 +1,6 @@
 // CfgUtilRequest (0x0008) and CfgUtilReply (0x0009): configuration and utility commands. The frame
 // is fixed; the data is one serialised Protobuf message of messaging/cfgutil/cfgutil.proto, named
-// after its code. docs/wire/message.md#cfgutil [S001-24] [S001-25]
+// after its code. docs/protocol/cfgutil.md#cfgutil [S001-24] [S001-25]
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // idata: the 32 bits of an RDMA write that name the element that was filled and the number of
 // bytes, so that data and indication are one fabric operation. Form A names pool, element and size;
 // form B an offset in the only pool exposed in that direction, and a length. A write that fits
-// neither is indicated by BufferRDMAIndicate. docs/wire/message.md#idata [S001-19] [S001-20]
-//
+// neither is indicated by BufferRDMAIndicate. docs/protocol/data.md#idata [S001-19] [S001-20]
+//
 #pragma once
 
 #include <cstdint>

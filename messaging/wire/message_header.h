@@ -1,6 +1,6 @@
 // The first 12 bytes of every message: Function name (16), Version No (16), Transaction Context
 // (64), all big endian. The context lies at offset 4, so 64-bit fields are loaded byte-wise, never
-// through a struct pointer. docs/wire/message.md#header [S001-09]
+// through a struct pointer. docs/protocol/message.md#header [S001-09]
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 //
 // A record type defines kFunction, kBytes, load(const std::byte*), store(std::byte*) and
 // is_legal(): the rules that need nothing but the record; a record that violates them is a `range`
-// error. docs/wire/message.md#records
+// error. docs/protocol/message.md#records
 #pragma once
 
 #include <cstddef>

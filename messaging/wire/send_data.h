@@ -1,5 +1,5 @@
 // SendData (0x0006): one frame inside the message itself, for the send mode and for small frames.
-// It has no reply. docs/wire/message.md#senddata [S001-23]
+// It has no reply. docs/protocol/data.md#senddata [S001-23]
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 """Strangers at the port of a keyed I/O unit: as many bad datagrams per second as asked for, until it is ended.
 
   flood.py ADDRESS PORT INTERFACE RATE    in turn: initiations with a wrong mac1, random bytes, records of the real host that
-                                          were seen on INTERFACE, and HELLOs without keys (docs/wire/session.md, flit.md)
+                                          were seen on INTERFACE, and HELLOs without keys (docs/protocol/session.md, flit.md)
 
 They leave in batches by UDP_SEGMENT, so that the flood itself takes little of the processors. Prints "ready" when it has
 seen records to replay, and at the end the rate that it had.

@@ -3,7 +3,7 @@
 
   hostile.py ADDRESS PORT KEY_FILE UNIT_PUBLIC_KEY VICTIM_PUBLIC_KEY SECONDS SEED
 
-It has a session, a link and queue pairs as docs/wire describes them, and no code of the programs. In between it sends: random
+It has a session, a link and queue pairs as docs/protocol describes them, and no code of the programs. In between it sends: random
 bytes and random cells in good records; INITs of every step, also in the name of the victim; records that are stale, repeated,
 changed, of other keys or from elsewhere, and its peer's own; handshakes all the time, good, repeated and broken; connection
 requests, writes to memory that it was not given, and messages that are none. Prints "attached" once it is, and at the end

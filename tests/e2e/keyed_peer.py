@@ -1,4 +1,4 @@
-"""The host's end of a keyed session, after docs/wire/session.md alone: handshake, records, and nothing above them."""
+"""The host's end of a keyed session, after docs/protocol/session.md alone: handshake, records, and nothing above them."""
 import base64
 import os
 import pathlib

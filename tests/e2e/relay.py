@@ -8,8 +8,8 @@
   corrupt   is passed on with one bit changed
   repeat    an earlier datagram of this direction is sent once more after it
   reflect   is sent back to who sent it, too
-  stranger  an INIT without keys (docs/wire/flit.md, hello) is sent after it
-  silence   that long after each INITIATION (docs/wire/session.md) no reply but those to handshakes is passed on, until the next
+  stranger  an INIT without keys (docs/protocol/flit.md, hello) is sent after it
+  silence   that long after each INITIATION (docs/protocol/session.md) no reply but those to handshakes is passed on, until the next
             one: who hears nothing asks for new keys
 
 Each sender has a socket towards the address for itself. Prints "ready", and at SIGTERM what was done how often.

@@ -2,10 +2,10 @@
 """A peer without good intentions, one without keys, a forger of reports, and a reader of the log that does not read.
 
   stranger.py flap ADDRESS PORT SECONDS   attaches a link by an honest INIT, then takes it down and up again as often as it
-                                          can (bye, hello); prints how often. docs/wire/flit.md, INIT
+                                          can (bye, hello); prints how often. docs/protocol/flit.md, INIT
   stranger.py flood ADDRESS PORT COUNT [SECONDS]
                                           sends COUNT datagrams of every first byte and of 0 to 2048 bytes, every second one in the
-                                          form of a message of docs/wire/session.md, within at least SECONDS; prints how many
+                                          form of a message of docs/protocol/session.md, within at least SECONDS; prints how many
                                           replies came
   stranger.py report FROM PORT TO PORT SECONDS
                                           reports to FROM, 100 times per second, that the path of its datagrams to TO has
@@ -70,7 +70,7 @@ def flap(address, port, seconds):
     print(count)
 
 
-# docs/wire/session.md: type, version or flags, reserved; and how long it is, with room for content behind the fixed part.
+# docs/protocol/session.md: type, version or flags, reserved; and how long it is, with room for content behind the fixed part.
 FORMS = ((b"\x81\x01\0\0", 160, 0), (b"\x82\x01\0\0", 108, 0), (b"\x83\x01\0\0", 52, 0), (b"\x84\x00\0\0", 32, 1440),
          (b"\x84\x01\0\0", 32, 1440))
 

@@ -17,7 +17,7 @@
   tool.py udp_send ADDRESS NUMBER           sends NUMBER times 20 datagrams of 1400 bytes, each time in one UDP super-frame
   tool.py udp_take FAMILY NUMBER            are they all there, as sent and in order?
   tool.py notified SOCKET                   prints the notifications to a service manager there
-  tool.py refuse PORT REASON                an I/O unit that refuses each hello (docs/wire/flit.md, INIT)
+  tool.py refuse PORT REASON                an I/O unit that refuses each hello (docs/protocol/flit.md, INIT)
   tool.py spoof IF SOURCE NUMBER            sends broadcasts with that source address
   tool.py stream FILE.pcap TAGS [BYTES]    is that super-frame's payload whole in FILE, under these tags?
 """

@@ -150,7 +150,7 @@ TEST(ServiceTest, T_18_a_datagram_that_does_not_fit_is_dropped_and_the_rest_cont
   EXPECT_EQ(pair.a().received[0].bytes, 100U);
 }
 
-// Service x operation: the cells that a queue pair accepts. docs/wire/cell.md#operations
+// Service x operation: the cells that a queue pair accepts. docs/protocol/cell.md#operations
 struct Allowed {
   Service service;
   Op op;

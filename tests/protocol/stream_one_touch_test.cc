@@ -1,5 +1,5 @@
 // Table D on STREAM, row by row, with cells made by hand; then one-touch windows over a path that
-// loses cells. docs/wire/stream.md#table-d
+// loses cells. docs/protocol/stream.md#table-d
 #include <gtest/gtest.h>
 
 #include "tests/support/stream_harness.h"

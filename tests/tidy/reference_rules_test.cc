@@ -8,7 +8,7 @@ namespace {
 // The findings in `text`, the file `path` of a small tree.
 Findings findings_in(const std::string& path, const std::string& text) {
   return check_references({{"docs/a.md", "# Page\n\n## Two words, `and` INIT_NIC\n"},
-                           {"docs/wire/b.md", "# B\n"},
+                           {"docs/protocol/b.md", "# B\n"},
                            {"docs/plot.svg", ""},
                            {"fabric_emul/mem/att.h", ""},
                            {"fabric_emul/mem/att.cc", ""},
@@ -25,13 +25,13 @@ void expect_only(const std::string& path, const std::string& text, const std::st
 
 TEST(ReferenceRules, pages_must_exist) {
   expect_only("base/a.h", "// docs/a.md\n// docs/b.md\n", "base/a.h:2: docs/b.md");
-  expect_only("base/b.h", "// docs/wire/{x,y}.md\n", "");
+  expect_only("base/b.h", "// docs/protocol/{x,y}.md\n", "");
 }
 
 TEST(ReferenceRules, links_are_relative_to_their_page) {
-  expect_only("docs/wire/c.md", "[x](b.md) [y](../a.md) [z](../plot.svg)\n", "");
-  expect_only("docs/wire/c.md", "\n[x](a.md)\n", "docs/wire/c.md:2: docs/wire/a.md");
-  expect_only("README.md", "[x](docs/a.md) [y](docs/wire) [z](https://example.org/q.md)\n", "");
+  expect_only("docs/protocol/c.md", "[x](b.md) [y](../a.md) [z](../plot.svg)\n", "");
+  expect_only("docs/protocol/c.md", "\n[x](a.md)\n", "docs/protocol/c.md:2: docs/protocol/a.md");
+  expect_only("README.md", "[x](docs/a.md) [y](docs/protocol) [z](https://example.org/q.md)\n", "");
   expect_only("README.md", "[x](a.md)\n", "README.md:1: a.md");
 }
 

@@ -16,7 +16,7 @@ enum WordPlace : unsigned {
   kProse = 1,         // comments, string literals, documents
   kCode = 2,          // identifiers of sources and scripts
   kWholeName = 4,     // with kCode: the phrase is the whole identifier
-  kNotWirePages = 8,  // docs/wire may use it
+  kNotWirePages = 8,  // docs/protocol may use it
   kNotTests = 16,     // tests may use it
   kTestsOnly = 32,    // only tests may not, without those of benches
 };
@@ -118,7 +118,7 @@ inline constexpr auto kWordList = std::to_array<WordRule>({
     {"bidirectional", "push-push", kProse | kCode},
 });
 
-// Words of the table that are the name of something: the third step of INIT (docs/wire/flit.md).
+// Words of the table that are the name of something: the third step of INIT (docs/protocol).
 inline constexpr auto kProperNames = std::to_array<std::string_view>(
     {"ANSWER", "kAnswer", "on_answer", "send_answer", "kMoved", "\"answer\""});
 

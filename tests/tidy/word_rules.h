@@ -209,7 +209,7 @@ class WordChecker {
 
   bool applies(const WordRule& rule, WordPlace place) const {
     if ((rule.where & place) == 0) return false;
-    if ((rule.where & kNotWirePages) != 0 && file_->below("docs/wire")) return false;
+    if ((rule.where & kNotWirePages) != 0 && file_->below("docs/protocol")) return false;
     const bool is_test = file_->below("tests");
     if ((rule.where & kNotTests) != 0 && is_test) return false;
     const bool is_of_benches = file_->below("tests/bench") || file_->below("tests/unit/tools") ||

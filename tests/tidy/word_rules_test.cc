@@ -95,7 +95,7 @@ TEST(WordRules, what_is_allowed) {
   EXPECT_EQ(count("base/a.h", "// ANSWER\nvoid on_answer();\n"), 0U);
   EXPECT_EQ(count("base/a.cc", "f(\"answer\"); f(\"no answer\");\n"), 1U);
   EXPECT_EQ(count("base/a.h", "// Answer\nvoid on_answers();\n"), 2U);
-  EXPECT_EQ(count("docs/wire/a.md", "octets\n"), 0U);
+  EXPECT_EQ(count("docs/protocol/a.md", "octets\n"), 0U);
   EXPECT_EQ(count("docs/a.md", "octets\n"), 1U);
   EXPECT_EQ(count("base/a.cc", "bool did = false;\n"), 1U);
   EXPECT_EQ(count("base/a.cc", "bool did_it = false;\n"), 0U);

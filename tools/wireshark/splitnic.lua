@@ -1,5 +1,5 @@
 -- Wireshark dissector of the splitnic fabric: datagrams of flits, cells, INIT, MGMT, push-push messages.
--- The formats are those of docs/wire; names are spelt as there. Reads files of --capture (link type
+-- The formats are those of docs/protocol; names are spelt as there. Reads files of --capture (link type
 -- USER0), and UDP ports 7471 to 7478 (other ports: from the first INIT on).
 --   tshark -X lua_script:tools/wireshark/splitnic.lua -r F.pcapng -Y 'splitnic.op == 2'
 -- A datagram holds several cells, so a field occurs once per cell. splitnic.channel occurs once in every
@@ -277,7 +277,7 @@ local function dissect_ack(tvb, tree)
   end
 end
 
--- The extensions that op, service, position and flags require, in order (docs/wire/cell.md).
+-- The extensions that op, service, position and flags require, in order (docs/protocol/cell.md).
 local function dissect_extensions(tvb, tree, c)
   local at = 0
   local first, last = c.pos >= 2, c.pos % 2 == 1

@@ -1,5 +1,5 @@
 // Flit credits of one lane: absolute limits in blocks of 64 bytes since INIT, modulo 2^24, so that
-// a lost or repeated announcement is harmless. Full profile only. docs/wire/flit.md#full-profile
+// a lost or repeated announcement is harmless. docs/protocol/flit.md#full-profile
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Reassembles the cells of all lanes from the flits of one link, full profile. Buffer space is
 // granted in blocks; the owner of a delivered cell releases its blocks when it has read the cell.
-// Thread: the data thread. docs/wire/flit.md#full-profile [S000-43]
+// Thread: the data thread. docs/protocol/flit.md#full-profile [S000-43]
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Cuts the cells of all lanes into the flits of one link, full profile. 1. post() queues a cell on
 // its lane; 2. next() retransmits if RetrySender has to, else 3. the arbiter chooses among the
 // lanes that have a flit and the credits for it. Cells of one lane are never interleaved. Thread:
-// the data thread. docs/wire/flit.md#full-profile [S000-40] [S000-43]
+// the data thread. docs/protocol/flit.md#full-profile [S000-40] [S000-43]
 #pragma once
 
 #include <algorithm>

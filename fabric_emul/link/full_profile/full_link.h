@@ -1,6 +1,6 @@
 // One end of a full-profile link: lanes, flit credits, retry, keep-alive. Sans-I/O: flits go in,
 // datagrams come out, the time is passed in. For switched fabrics and conformance; INIT agreed the
-// configuration before. Thread: its owner's. docs/wire/flit.md#full-profile
+// configuration before. Thread: its owner's. docs/protocol/flit.md#full-profile
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Settings and counters of a full-profile link. docs/wire/flit.md#full-profile
+// Settings and counters of a full-profile link. docs/protocol/flit.md#full-profile
 #pragma once
 
 #include <array>

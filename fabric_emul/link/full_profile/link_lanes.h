@@ -1,6 +1,6 @@
 // The lanes of a link in the full profile: cells wait on their lane, a FullLink cuts them into
 // flits when the port flushes, and flits received become cells again. Not open in the other
-// profiles. Thread: the data thread. docs/wire/flit.md#full-profile
+// profiles. Thread: the data thread. docs/protocol/flit.md#full-profile
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 // back to the oldest on LNAK or time-out; the receiver accepts only the LSN it expects and sends
 // one LNAK per gap. LSNs count the DATA flits of all lanes together, from a number that INIT
 // agreed. The time-out follows RFC 6298 (SRTT, RTTVAR), with samples by Karn's rule. Invariant: the
-// LSNs kept are [first_, next_), at most `window` of them. docs/wire/flit.md#full-profile [S000-44]
+// LSNs kept are [first_, next_), at most `window` of them. docs/protocol/flit.md [S000-44]
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The agreement about the payload CRC: all settings of both ends, proofs that are none, and INITs
-// that come late, twice or not at all. docs/wire/flit.md#payload-crc
+// that come late, twice or not at all. docs/protocol/init.md#payload-crc
 #include "fabric_emul/link/crc_terms.h"
 
 #include <gmock/gmock.h>

@@ -108,7 +108,7 @@ class FaultyRun {
       case 3:  // suspended, or moved on by its user
         world_.clock.advance(std::chrono::hours(random_.below(3)));
         break;
-      case 4:  // the clock of the wall jumps; stamps never step back (docs/wire/session.md)
+      case 4:  // the clock of the wall jumps; stamps never step back (docs/protocol/session.md)
         world_.stamp += 3'600'000;
         break;
       default:

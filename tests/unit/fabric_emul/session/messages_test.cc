@@ -1,5 +1,5 @@
-// Bytes of the four datagrams: the example of docs/wire/session.md, which session_twin.py computes
-// as well, every length, every reserved bit; and the cookie.
+// Bytes of the four datagrams: the example of docs/protocol/session.md, which session_twin.py
+// computes as well, every length, every reserved bit; and the cookie.
 #include "fabric_emul/session/messages.h"
 
 #include <gtest/gtest.h>

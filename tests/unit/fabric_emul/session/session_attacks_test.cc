@@ -70,7 +70,7 @@ TEST_F(SessionAttackTest, S_53_strangers_get_no_reply_of_any_type_and_length) {
   expect_session_works();
 }
 
-// HELLO of docs/wire/flit.md, as it is on a link without keys.
+// HELLO of docs/protocol/flit.md, as it is on a link without keys.
 TEST_F(SessionAttackTest, L_10_a_hello_of_a_stranger_gets_no_reply) {
   world_.start();
   world_.connect();

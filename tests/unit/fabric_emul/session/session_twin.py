@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second implementation of the bytes in docs/wire/session.md, over python3-cryptography: prints the worked example, or
+"""A second implementation of the bytes in docs/protocol/session.md, over python3-cryptography: prints the worked example, or
 compares the page with it.
   session_twin.py             prints the example
   session_twin.py --check F   exits with 1 if page F does not hold it"""

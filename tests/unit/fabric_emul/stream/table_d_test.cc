@@ -1,4 +1,4 @@
-// Table D, total over all its inputs. docs/wire/stream.md#table-d
+// Table D, total over all its inputs. docs/protocol/stream.md#table-d
 #include "fabric_emul/stream/table_d.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The bytes of descriptors: golden bytes of docs/wire/via.md, round trips, and what is refused.
+// The bytes of descriptors: golden bytes of docs/protocol/via.md, round trips, and what is refused.
 #include "fabric_emul/via/vi_descriptor.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The cells of docs/wire/cell.md and ack.md, written and read back.
+// The cells of docs/protocol/cell.md and ack.md, written and read back.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// The golden bytes of docs/wire, and the two conversions that tests of formats need. They were
+// The golden bytes of docs/protocol, and the two conversions that tests of formats need. They were
 // worked out apart from the code under test.
 #pragma once
 

@@ -25,7 +25,7 @@ MgmtPair pair_of(unsigned channel, std::uint32_t qpn, std::uint32_t psn, std::ui
   return pair;
 }
 
-// The six cells of docs/wire/mgmt.md.
+// The six cells of docs/protocol/mgmt.md.
 Mgmt mgmt_of(MgmtKind kind) {
   const bool from_a =
       kind == MgmtKind::kConnectReq || kind == MgmtKind::kConnectRtu || kind == MgmtKind::kDisc;

@@ -9,8 +9,8 @@
 namespace splitnic::fabric {
 namespace op_table_test {
 
-// docs/wire/cell.md#operations, written a second time: columns RC UC RD UD Raw STREAM iSCSI MGMT
-// (0..6, 15).
+// docs/protocol/cell.md#operations, written a second time: columns RC UC RD UD Raw STREAM iSCSI
+// MGMT (0..6, 15).
 // '-' refused, 's' single cell, 'm' multi-cell, 'o' multi-cell by option, 'e' single, if enabled.
 const std::map<unsigned, std::string> kExpected = {
     {0x00, "mmos-m--"}, {0x01, "m-o--m--"}, {0x02, "mmse-m--"}, {0x03, "s-s--s--"},

@@ -69,7 +69,7 @@ TEST(PrettyTest, steps_of_init_have_one_spelling_in_docs_dissector_and_dumps) {
     documented += (step == 1 ? "" : ", ") + std::to_string(step) + " " + text;
     dissected += (step == 1 ? "\"" : ", \"") + text + "\"";
   }
-  std::string row = line_of("docs/wire/flit.md", "| 1 | 8 | step |");
+  std::string row = line_of("docs/protocol/init.md", "| 1 | 8 | step |");
   std::erase(row, '`');
   EXPECT_EQ(row, documented + " |");
   EXPECT_EQ(line_of("tools/wireshark/splitnic.lua", "local STEP"), dissected + "}");
