@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tidy/include_rules.h"
+#include "tests/tidy/protocol_rules.h"
 #include "tests/tidy/reference_rules.h"
 #include "tests/tidy/text_rules.h"
 #include "tests/tidy/used_names.h"
@@ -64,6 +65,11 @@ TEST(Tidy, the_glossary_bans_what_tidy_finds) {
   EXPECT_CLEAN(check_glossary(page));
 }
 TEST(Tidy, plain_english) { EXPECT_CLEAN(check_words(tree())); }
+TEST(Tidy, clauses_of_the_protocol_are_unique_and_cited_ones_exist) {
+  Findings twice;
+  EXPECT_GE(clauses_of(tree(), twice).size(), 300U);
+  EXPECT_CLEAN(check_clauses(tree()));
+}
 TEST(Tidy, ids_in_tags_and_test_names_exist) { EXPECT_CLEAN(check_clause_tags(tree())); }
 
 }  // namespace
