@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "lan_bridge/frame/checksum.h"
 #include "lan_bridge/frame/flow.h"
 #include "lan_bridge/frame/segment.h"
 #include "lan_bridge/frame/vnet_header.h"
@@ -218,9 +219,19 @@ void AttachedHost::queue_copy(base::Bytes frame) {
 }
 
 // A frame that is too long for an element becomes smaller super-frames; one with an offload that
-// the host does not take becomes finished frames.
+// the host does not take becomes finished frames, a single one where only its checksum was left.
 void AttachedHost::queue_split(base::Bytes frame) {
   const auto header = lan::VnetHeader::parse(frame);
+  if (header.gso() == lan::GsoType::kNone && frame.size() <= pair_.frame_bytes_max()) {
+    const base::MutableBytes room =
+        pending_.full() ? base::MutableBytes{} : ring_.reserve(frame.size());
+    if (room.empty()) return counters_.add(HostCounter::kDropHostFull);
+    std::memcpy(room.data(), frame.data(), frame.size());
+    const base::MutableBytes finished = room.first(frame.size());
+    if (!lan::finish_checksum(finished)) return counters_.add(HostCounter::kDropTooLong);
+    ring_.commit(finished.data() + finished.size());
+    return enqueue(finished);
+  }
   const bool takes_supers = (lan::offloads_used(header) & ~nic_.features) == 0;
   auto segments = lan::Segmenter::of(
       frame, takes_supers ? lan::Segmenter::Mode::kSuper : lan::Segmenter::Mode::kFinished,

@@ -60,5 +60,27 @@ TEST(SplitTest, S001_28_what_lies_behind_a_split_frame_stays_unchanged) {
             harness.count("iou.to_host.frames") + harness.count("lan.rx.drop.host_full"));
 }
 
+// The kernel leaves the checksum of frames to the NIC; a host without offloads has none.
+TEST(SplitTest, P_DATA_19_a_checksum_is_finished_for_a_host_that_takes_none) {
+  UnitHarness harness;
+  TestHost& host = harness.add_host({.pools = {{16, 2048}}});
+  const lan::MacAddress mac = harness::mac_number(1);
+  ASSERT_TRUE(harness.attach(host, mac));
+  lan::frame_builder::Spec spec;
+  spec.destination = mac;
+  spec.is_partial = true;
+  const lan::frame_builder::Bytes sent = lan::frame_builder::make_frame(spec);
+  ASSERT_TRUE(lan::VnetHeader::parse(sent).needs_checksum());
+  for (int i = 0; i < 40; ++i) harness.lan().queue(sent);
+  harness.run(1s);
+  ASSERT_EQ(host.got.size(), 40U);
+  for (const Frame& frame : host.got) {
+    EXPECT_EQ(lan::VnetHeader::parse(frame), lan::VnetHeader());
+    const base::Bytes ethernet = base::Bytes(frame).subspan(lan::kVnetHeaderBytes);
+    EXPECT_TRUE(lan::verify_l4_checksum(ethernet, *lan::parse_frame(ethernet)));
+  }
+  EXPECT_EQ(harness.count("lan.rx.drop.too_long"), 0U);
+}
+
 }  // namespace
 }  // namespace splitnic::iou::split_test
