@@ -72,6 +72,12 @@ std::string encode(const Request& request) {
     case Command::kEvict:
       out.mutable_evict()->set_name(request.value);
       break;
+    case Command::kNic:
+      out.mutable_nic()->set_what(request.what);
+      out.mutable_nic()->set_value(request.value);
+      out.mutable_nic()->set_interface(request.interface);
+      out.mutable_nic()->set_json(request.json);
+      break;
   }
   return with_length(out);
 }
@@ -124,6 +130,13 @@ std::optional<Request> decode_request(std::string_view bytes) {
       request.command = Command::kEvict;
       request.value = in.evict().name();
       if (request.value.empty()) return std::nullopt;
+      return request;
+    case admin::Request::kNic:
+      request.command = Command::kNic;
+      request.what = in.nic().what();
+      request.value = in.nic().value();
+      request.interface = in.nic().interface();
+      request.json = in.nic().json();
       return request;
     case admin::Request::COMMAND_NOT_SET:
       break;

@@ -16,14 +16,15 @@ inline constexpr std::size_t kRequestBytesMax = 4096;
 inline constexpr std::size_t kReplyBytesMax = 4 << 20;
 inline constexpr std::uint32_t kPingCountMax = 1000;
 
-enum class Command : std::uint8_t { kShow, kStats, kSet, kPing, kReload, kPeers, kEvict };
+enum class Command : std::uint8_t { kShow, kStats, kSet, kPing, kReload, kPeers, kEvict, kNic };
 
 struct Request {
   Command command = Command::kShow;
-  bool json = false;        // show, stats, peers
-  std::string what;         // set: "mac", "mtu", "filter", "link"
-  std::string value;        // set; evict: the name of the host
-  std::uint32_t count = 0;  // ping: 1..kPingCountMax
+  bool json = false;         // show, stats, peers, nic
+  std::string what;          // set: "mac", "mtu", "filter", "link"; nic: as in nic_request.h
+  std::string value;         // set, nic; evict: the name of the host
+  std::uint32_t count = 0;   // ping: 1..kPingCountMax
+  std::string interface {};  // nic: the host's; empty: whichever it has
   friend bool operator==(const Request&, const Request&) = default;
 };
 

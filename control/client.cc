@@ -114,18 +114,38 @@ base::Result<Reply> Client::ask(const Request& request, base::Duration timeout) 
   return impl_->ask(request, timeout);
 }
 
-base::Result<std::string> only_socket_in(const std::string& folder) {
+std::vector<std::string> sockets_in(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code none;  // no such folder: no socket
   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
     if (entry.path().extension() == ".sock") found.push_back(entry.path().string());
   }
+  std::ranges::sort(found);
+  return found;
+}
+
+base::Result<std::string> socket_of_interface(const std::string& folder, const std::string& name) {
+  std::vector<std::string> of_name = sockets_in(folder);
+  std::erase_if(of_name, [&](const std::string& path) {
+    const std::string stem = std::filesystem::path(path).stem();
+    return stem != name && !stem.ends_with("-" + name);
+  });
+  if (of_name.size() == 1) return {boost::system::in_place_value, of_name.front()};
+  return only_socket_in(folder);
+}
+
+std::string socket_path(const std::string& folder, const std::string& path_or_name) {
+  if (path_or_name.find('/') != std::string::npos) return path_or_name;
+  return folder + "/" + path_or_name + ".sock";
+}
+
+base::Result<std::string> only_socket_in(const std::string& folder) {
+  const std::vector<std::string> found = sockets_in(folder);
   if (found.empty()) {
     return base::Error("no control socket in " + folder +
                        ": start splitnic-iou or splitnic-host, or name it with --control");
   }
   if (found.size() == 1) return {boost::system::in_place_value, found.front()};
-  std::ranges::sort(found);
   std::string text = "several control sockets, choose one with --control:";
   for (const std::string& path : found) text += " " + path;
   return base::Error(text);

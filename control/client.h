@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -26,7 +27,14 @@ class Client {
   std::unique_ptr<Impl> impl_;
 };
 
+// Returns the paths of *.sock in `folder`, in order.
+std::vector<std::string> sockets_in(const std::string& folder);
 // Returns the only *.sock in `folder`; with none or several, an error that lists them.
 base::Result<std::string> only_socket_in(const std::string& folder);
+// Returns the only one whose name is NAME.sock or ends with -NAME.sock, as that of a host with the
+// interface NAME does by default; else the only one there is.
+base::Result<std::string> socket_of_interface(const std::string& folder, const std::string& name);
+// A path stays, and anything without a '/' is the name of a program: FOLDER/NAME.sock.
+std::string socket_path(const std::string& folder, const std::string& path_or_name);
 
 }  // namespace splitnic::control

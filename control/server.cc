@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/nic_request.h"
 #include "control/unix_socket.h"
 
 namespace splitnic::control {
@@ -85,13 +86,17 @@ bool is_trusted(Stream::socket& socket) {
 }
 
 // Clients that are not trusted may use these; all others change something for the users.
-bool only_looks(Command command) {
-  switch (command) {
+bool is_only_look(const Request& request) {
+  switch (request.command) {
     case Command::kShow:
     case Command::kStats:
     case Command::kPing:
     case Command::kPeers:
       return true;
+    case Command::kNic: {
+      const auto nic = parse_nic_request(request.what, request.value);
+      return !nic || only_looks(nic->kind);  // one that is not valid is refused by the program
+    }
     case Command::kSet:
     case Command::kReload:
     case Command::kEvict:
@@ -145,11 +150,10 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   void on_body() {
     auto request = decode_request(in_);
     if (!request) return send({ReplyStatus::kBadRequest, "the request is malformed"}, true);
-    if (!is_trusted_ && !only_looks(request->command)) {
-      return send(
-          {ReplyStatus::kRefused,
-           "not permitted: only root and the user of the program may set, evict and reload"},
-          false);
+    if (!is_trusted_ && !is_only_look(*request)) {
+      return send({ReplyStatus::kRefused,
+                   "not permitted: only root and the user of the program may change anything"},
+                  false);
     }
     if (const auto owner = owner_.lock()) {
       owner->on_request(shared_from_this(), *std::move(request));

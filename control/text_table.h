@@ -9,15 +9,20 @@
 
 namespace splitnic::control {
 
+// Names come from peers: they must not control a terminal.
+inline std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == '\x7F') c = '?';
+  }
+  return text;
+}
+
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> heading) : rows_{std::move(heading)} {}
   void add(std::vector<std::string> row) {
     for (std::string& cell : row) {
-      if (cell.empty()) cell = "-";
-      for (char& c : cell) {  // names come from peers: they must not control a terminal
-        if (static_cast<unsigned char>(c) < 0x20 || c == '\x7F') c = '?';
-      }
+      cell = cell.empty() ? "-" : printable(std::move(cell));
     }
     rows_.push_back(std::move(row));
   }

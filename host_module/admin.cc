@@ -1,7 +1,10 @@
 #include "host_module/admin.h"
 
+#include "control/nic_request.h"
+#include "control/parse_outcome.h"
 #include "control/setting.h"
 #include "control/values.h"
+#include "host_module/nic_run.h"
 
 namespace splitnic::host {
 
@@ -66,6 +69,26 @@ control::Reply Admin::set(const std::string& what, const std::string& value) {
   if (!done) return {control::ReplyStatus::kFailed, done.error().text()};
   host_->on_tap_event(clock_.now());
   return {control::ReplyStatus::kOk, ""};
+}
+
+void Admin::nic(const control::Request& request, control::ReplyFunction reply) {
+  const auto parsed = control::parse_nic_request(request.what, request.value);
+  if (!parsed) return reply({control::ReplyStatus::kBadRequest, parsed.error().text()});
+  if (host_ == nullptr) return reply({control::ReplyStatus::kRefused, "not started yet"});
+  const std::string& own = options_.is_tap() ? options_.tap.interface : options_.tap.text;
+  if (!request.interface.empty() && request.interface != own) {
+    return reply({control::ReplyStatus::kRefused,
+                  "the interface of this program is " + own + ", not " + request.interface});
+  }
+  NicRun::start(
+      *parsed, {own, control::version_text("splitnic-host"), options_.connect.text(), request.json},
+      *host_,
+      [this](std::size_t queue, NicRun::WithHost function) {
+        return post_to(queue, [function = std::move(function)](control::Admin& admin) {
+          if (Host* host = static_cast<Admin&>(admin).host_; host != nullptr) function(*host);
+        });
+      },
+      std::move(reply));
 }
 
 base::Result<messaging::Connection*> Admin::connection_to_ping() {

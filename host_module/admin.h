@@ -23,6 +23,7 @@ class Admin final : public control::Admin {
  private:
   control::Snapshot snapshot() const override;
   control::Reply set(const std::string& what, const std::string& value) override;
+  void nic(const control::Request& request, control::ReplyFunction reply) override;
   base::Result<messaging::Connection*> connection_to_ping() override;
 
   void add_host(control::Snapshot& s, control::PeerInfo& peer) const;

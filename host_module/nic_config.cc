@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "control/parse_outcome.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::host {
@@ -25,6 +26,7 @@ bool parse(const messaging::CfgRequest& request, Message& out) {
 // An interface that was there before us may carry an MTU that its user chose.
 NicConfig::NicConfig(lan::FramePort& tap, Settings settings)
     : tap_(tap), is_additional_(settings.is_additional), wanted_mtu_(settings.mtu) {
+  sync_.offloads = tap_.offloads();
   sync_.node_name = std::move(settings.node_name);
   sync_.takes_lan_mac = settings.takes_lan_mac;
   sync_.wanted = tap_.state();
@@ -85,10 +87,7 @@ void NicConfig::pump(base::Time now) {
 }
 
 void NicConfig::send(const SyncStep& step, base::Time now) {
-  sync_.offloads = tap_.offloads();
-  sync_.sent = sync_.wanted;
-  sync_.sent.admin_up = sync_.is_started_wanted();
-  sync_.sent_at = now;
+  sync_.on_send(now);
   const auto sent = pair_->request(step.code, step.encode(sync_),
                                    [this, &step, epoch = epoch_](const CfgReply& reply) {
                                      if (epoch == epoch_) on_reply(step, reply);
@@ -120,6 +119,7 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
 void NicConfig::follow(base::Time now) {
   if (!is_follow_due_ || now < follow_at_) return;
   is_follow_due_ = false;
+  follow_speed();  // first: who follows the carrier reads the speed then
   const bool is_carrier_news = is_carrier_wanted() != has_carrier_;
   if (is_carrier_news) apply_carrier();
   if (follow_mtu() || is_carrier_news) count_change(now);
@@ -143,6 +143,16 @@ void NicConfig::apply_carrier() {
   }
 }
 
+// The interface shows the speed of the card. A kernel that cannot set it shows another one.
+void NicConfig::follow_speed() {
+  if (is_additional_ || sync_.lan_speed_mbps == 0) return;
+  const std::pair speed{sync_.lan_speed_mbps, sync_.is_lan_full_duplex};
+  if (std::exchange(shown_speed_, speed) == speed) return;
+  if (auto done = tap_.set_speed(speed.first, speed.second); !done) {
+    base::log_debug("speed: " + done.error().text());
+  }
+}
+
 // Sets the smaller of the LAN's MTU and the user's, if the user has set one. Returns whether that
 // is another one.
 bool NicConfig::follow_mtu() {
@@ -163,6 +173,24 @@ void NicConfig::take_lan_mtu(std::uint32_t mtu) {
                                                     std::to_string(lan::kRequestedMtuMin) + " bytes"
                                               : ": the interface has no IPv6 with less than " +
                                                     std::to_string(kIp6MtuMin)));
+}
+
+void NicConfig::on_vlan(std::uint16_t id, bool is_listed, bool is_done) {
+  if (is_listed)
+    is_done ? sync_.vlans.on_added(id) : sync_.vlans.add(id);
+  else
+    is_done ? sync_.vlans.on_removed(id) : sync_.vlans.remove(id);
+}
+
+// Whoever sends super-frames that the other end does not take any more loses them.
+base::Status NicConfig::limit_offloads(std::uint32_t off) {
+  return tap_.set_offloads(lan::offloads_in_force(sync_.offloads & ~off));
+}
+
+base::Status NicConfig::set_offloads_off(std::uint32_t off, bool is_done) {
+  sync_.offloads_off = off;
+  if (is_done) sync_.acknowledged.offloads = sync_.offloads_wanted();
+  return limit_offloads(off);
 }
 
 base::Time NicConfig::deadline() const {
@@ -190,6 +218,8 @@ CfgReply NicConfig::on_event(const messaging::CfgRequest& request, base::Time no
   if (event.generation() <= generation_) return {};  // an older one, repeated
   generation_ = event.generation();
   sync_.lan_link = event.link().up();
+  sync_.lan_speed_mbps = event.link().speed_mbps();
+  sync_.is_lan_full_duplex = event.link().full_duplex();
   if (event.mtu() != 0) take_lan_mtu(event.mtu());
   is_follow_due_ = true;
   follow(now);
@@ -214,7 +244,7 @@ CfgReply NicConfig::on_request(const messaging::CfgRequest& request, base::Time 
       cfg::GetVersionReply reply;
       reply.set_version(messaging::kMessageVersion);
       reply.set_version_highest(messaging::kMessageVersion);
-      reply.set_program("splitnic-host");
+      reply.set_program(control::version_text("splitnic-host"));
       return {CfgStatus::kOk, reply.SerializeAsString()};
     }
     default:

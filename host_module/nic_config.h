@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "host_module/nic_sync.h"
@@ -53,6 +54,17 @@ class NicConfig {
     sync_.is_held_down = !started;
     pump(now);
   }
+  // The settings that have no place on the interface (`splitnic vlan` and `splitnic ethtool`). Each
+  // connection gets them. `is_done`: the I/O unit has replied OK to our user's request; otherwise
+  // they are requested when there is a connection.
+  void on_vlan(std::uint16_t id, bool is_listed, bool is_done);
+  void on_pvid(std::uint16_t id, bool is_done) { sync_.vlans.set_pvid(id, is_done); }
+  base::Status set_offloads_off(std::uint32_t off, bool is_done);
+  // The interface uses none of these offloads, from now until set_offloads_off().
+  base::Status limit_offloads(std::uint32_t off);
+  // RESET was carried out: all settings are sent once more. REQUIRES configured().
+  void on_reset() { sync_.begin_settings(); }
+
   // Brings the interface to the state of the LAN, if that is due. Sends the next request, if one is
   // due and none is open.
   void pump(base::Time now);
@@ -66,6 +78,10 @@ class NicConfig {
   std::uint32_t mtu() const { return sync_.wanted.mtu; }
   std::uint32_t features() const { return sync_.features; }
   const lan::MacAddress& mac() const { return sync_.wanted.mac; }
+  const lan::MacAddress& lan_mac() const { return sync_.lan_mac; }  // zero: not known yet
+  std::uint32_t offloads_off() const { return sync_.offloads_off; }
+  std::vector<std::uint16_t> vlans() const { return sync_.vlans.list(); }
+  std::uint16_t pvid() const { return sync_.vlans.pvid(); }
 
  private:
   enum class Slot : std::uint8_t {
@@ -83,6 +99,7 @@ class NicConfig {
   void lose_carrier(base::Time now);
   void count_change(base::Time now);
   bool follow_mtu();
+  void follow_speed();
   void take_lan_mtu(std::uint32_t mtu);
 
   lan::FramePort& tap_;
@@ -91,8 +108,9 @@ class NicConfig {
   Slot slot_ = Slot::kFree;
   base::Time busy_until_{};
   bool is_follow_due_ = false;
-  base::Time follow_at_{};    // not before
-  bool has_carrier_ = false;  // as it was set last
+  base::Time follow_at_{};                        // not before
+  bool has_carrier_ = false;                      // as it was set last
+  std::pair<std::uint32_t, bool> shown_speed_{};  // Mbit/s, full duplex; as it was set last
   bool is_small_mtu_noted_ = false;
   // The user's; the interface has the smaller of this and the LAN's.
   std::optional<std::uint32_t> wanted_mtu_;

@@ -47,14 +47,16 @@ SyncEffect on_init(NicSync& s, const CfgReply& reply) {
   }
   s.phase = SyncPhase::kCompare;
   s.features = static_cast<std::uint32_t>(got.features_granted());
+  s.acknowledged.offloads = s.features;
   s.lan_link = got.link().up();
+  s.lan_speed_mbps = got.link().speed_mbps();
+  s.is_lan_full_duplex = got.link().full_duplex();
   s.set_lan_mtu(got.mtu_max());
   s.queues = std::max(got.queues_max(), 1U);
   effect.is_lan_mtu_known = true;
-  lan::MacAddress mac;
-  if (s.takes_lan_mac && got.mac().size() == mac.size()) {
-    std::memcpy(mac.data(), got.mac().data(), mac.size());
-    effect.lan_mac = mac;
+  if (got.mac().size() == s.lan_mac.size()) {
+    std::memcpy(s.lan_mac.data(), got.mac().data(), s.lan_mac.size());
+    if (s.takes_lan_mac) effect.lan_mac = s.lan_mac;
   }
   return effect;
 }
@@ -68,7 +70,9 @@ SyncEffect on_compare(NicSync& s, const CfgReply& reply) {
   cfg::GetStateReply got;
   if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) &&
       got.digest() == s.wanted_state().digest()) {
-    s.acknowledged = {s.wanted.mac, s.wanted.mtu, s.wanted.promiscuous, std::nullopt};
+    s.acknowledged = {s.wanted.mac, s.wanted.mtu, s.wanted.promiscuous, s.acknowledged.offloads,
+                      std::nullopt};
+    s.vlans.acknowledge_all();
   }
   return {};
 }
@@ -169,6 +173,66 @@ SyncEffect on_filter(NicSync& s, const CfgReply& reply) {
               "with --grant sniff,forge (or --max-hosts 1), or grant it in its hosts file"};
 }
 
+bool are_offloads_due(const NicSync& s, base::Time) {
+  return may_set(s) && s.acknowledged.offloads != s.offloads_wanted();
+}
+
+std::string encode_offloads(const NicSync& s) {
+  cfg::SetOffloadsRequest request;
+  request.set_mask(s.offloads_wanted());
+  return request.SerializeAsString();
+}
+
+// A unit that refuses it has no less than it granted: it is not requested again.
+SyncEffect on_offloads(NicSync& s, const CfgReply&) {
+  s.acknowledged.offloads = s.offloads_wanted();
+  return {};
+}
+
+std::string encode_vlan(std::uint16_t id) {
+  cfg::VlanAddRequest request;  // the three requests have the same one field
+  request.set_vlan_id(id);
+  return request.SerializeAsString();
+}
+
+bool is_vlan_add_due(const NicSync& s, base::Time) {
+  return may_set(s) && s.vlans.to_add().has_value();
+}
+std::string encode_vlan_add(const NicSync& s) { return encode_vlan(s.sent_vlan); }
+
+// The rights may have changed since the user had it added.
+SyncEffect on_vlan_add(NicSync& s, const CfgReply& reply) {
+  if (reply.status == CfgStatus::kOk) {
+    s.vlans.on_added(s.sent_vlan);
+    return {};
+  }
+  s.vlans.forget(s.sent_vlan);
+  return {.warning = "the I/O unit refused VLAN " + std::to_string(s.sent_vlan) + ": " +
+                     std::string(name(reply.status))};
+}
+
+bool is_vlan_del_due(const NicSync& s, base::Time) {
+  return may_set(s) && s.vlans.to_remove().has_value();
+}
+std::string encode_vlan_del(const NicSync& s) { return encode_vlan(s.sent_vlan); }
+SyncEffect on_vlan_del(NicSync& s, const CfgReply&) {
+  s.vlans.on_removed(s.sent_vlan);
+  return {};
+}
+
+bool is_pvid_due(const NicSync& s, base::Time) { return may_set(s) && s.vlans.is_pvid_due(); }
+std::string encode_pvid(const NicSync& s) { return encode_vlan(s.vlans.pvid()); }
+SyncEffect on_pvid(NicSync& s, const CfgReply& reply) {
+  const std::uint16_t id = s.vlans.pvid();
+  if (reply.status == CfgStatus::kOk) {
+    s.vlans.set_pvid(id, true);
+    return {};
+  }
+  s.vlans.forget_pvid();
+  return {.warning = "the I/O unit refused the access VLAN " + std::to_string(id) + ": " +
+                     std::string(name(reply.status))};
+}
+
 bool is_start_due(const NicSync& s, base::Time) {
   return may_set(s) && s.is_started_wanted() && s.acknowledged.started != true;
 }
@@ -188,6 +252,10 @@ constexpr auto kSteps = std::to_array<SyncStep>({
     {CfgCode::kSetMac, is_mac_due, encode_mac, on_mac},
     {CfgCode::kSetMtu, is_mtu_due, encode_mtu, on_mtu},
     {CfgCode::kSetFilter, is_filter_due, encode_filter, on_filter},
+    {CfgCode::kSetOffloads, are_offloads_due, encode_offloads, on_offloads},
+    {CfgCode::kVlanAdd, is_vlan_add_due, encode_vlan_add, on_vlan_add},
+    {CfgCode::kVlanDel, is_vlan_del_due, encode_vlan_del, on_vlan_del},
+    {CfgCode::kSetPvid, is_pvid_due, encode_pvid, on_pvid},
     {CfgCode::kStart, is_start_due, nothing, on_started},
     {CfgCode::kStop, is_stop_due, nothing, on_started},
 });
@@ -209,12 +277,15 @@ messaging::NicState NicSync::wanted_state() const {
   state.all_multicast = true;
   state.mtu = wanted.mtu;
   state.offloads = features;
+  state.vlans = vlans.list();
+  state.pvid = vlans.pvid();
   return state;
 }
 
 void NicSync::begin() {
   phase = SyncPhase::kInit;
   acknowledged = {};
+  vlans.begin();
   refused_mac.reset();
   init_at = {};
   mac_at = base::kNever;

@@ -10,7 +10,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "host_module/vlan_sync.h"
 #include "lan_bridge/frame/mtu.h"
+#include "lan_bridge/frame/offload.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/cfgutil/nic_state.h"
 #include "messaging/channel_pair.h"
@@ -31,7 +33,8 @@ struct NicSync {
     std::optional<lan::MacAddress> mac{};
     std::optional<std::uint32_t> mtu{};
     std::optional<bool> promiscuous{};
-    std::optional<bool> started = false;  // INIT_NIC stops it
+    std::optional<std::uint32_t> offloads{};  // INIT_NIC turns on what it grants
+    std::optional<bool> started = false;      // INIT_NIC stops it
   };
 
   std::string node_name{};
@@ -41,8 +44,13 @@ struct NicSync {
   bool is_held_down = false;   // `splitnic set link down`
   SyncPhase phase = SyncPhase::kDisconnected;
   Acknowledged acknowledged{};
-  std::uint32_t features = 0;  // that the I/O unit granted
+  std::uint32_t features = 0;      // that the I/O unit granted
+  std::uint32_t offloads_off = 0;  // by the user: `splitnic ethtool -K`
+  VlanSync vlans{};                // by the user: `splitnic vlan`
   bool lan_link = false;
+  std::uint32_t lan_speed_mbps = 0;  // 0: not known
+  bool is_lan_full_duplex = true;
+  lan::MacAddress lan_mac{};  // of the LAN NIC; zero: not known yet
   std::uint32_t lan_mtu = 0;  // 0: not known yet
   std::uint32_t queues = 1;   // of the I/O unit
   std::optional<lan::MacAddress> refused_mac{};
@@ -51,11 +59,27 @@ struct NicSync {
   base::Time mac_at = base::kNever;     // when the refused MAC is requested again
   base::Time filter_at{};               // when refused promiscuous mode is requested again
   // The open request.
-  lan::PortState sent{};  // `wanted` when it was sent, with is_started_wanted() as admin_up
+  std::uint16_t sent_vlan = 0;  // that it adds or removes
+  lan::PortState sent{};        // `wanted` when it was sent, with is_started_wanted() as admin_up
   base::Time sent_at{};
 
   bool is_started_wanted() const { return wanted.admin_up && !is_held_down; }
-  // Our settings that the I/O unit should have.
+  std::uint32_t offloads_wanted() const { return lan::offloads_in_force(features & ~offloads_off); }
+  // The step that is due is sent now.
+  void on_send(base::Time now) {
+    sent = wanted;
+    sent.admin_up = is_started_wanted();
+    sent_at = now;
+    sent_vlan = vlans.to_add().value_or(vlans.to_remove().value_or(0));
+  }
+  // The NIC was reset: everything is sent once more.
+  void begin_settings() {
+    phase = SyncPhase::kSync;
+    acknowledged = {};
+    acknowledged.offloads = features;
+    vlans.begin();
+  }
+  // Our settings that the I/O unit should have, once INIT_NIC has turned all offloads on.
   messaging::NicState wanted_state() const;
   // The LAN has this MTU. Less than every IPv4 host accepts is ignored: a unit could take IPv6, or
   // all, off the interface with it [M-20].

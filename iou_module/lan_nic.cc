@@ -110,7 +110,9 @@ void LanNic::share_output() {
 
 void LanNic::on_event() {
   const lan::PortState state = port_.state();
-  const bool is_news = state.link_up != state_.link_up || state.mtu != state_.mtu;
+  const bool is_news = state.link_up != state_.link_up || state.mtu != state_.mtu ||
+                       state.speed_mbps != state_.speed_mbps ||
+                       state.full_duplex != state_.full_duplex;
   state_ = state;
   if (!is_news) return;
   for (const auto& host : hosts_) host->on_lan_change(state_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/parse_outcome.h"
 #include "lan_bridge/frame/mtu.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -297,7 +298,7 @@ CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {
       cfg::GetVersionReply reply;
       reply.set_version(messaging::kMessageVersion);
       reply.set_version_highest(messaging::kMessageVersion);
-      reply.set_program("splitnic-iou");
+      reply.set_program(control::version_text("splitnic-iou"));
       return ok(reply);
     }
     case CfgCode::kGetState: {

@@ -14,8 +14,16 @@ int fail(const std::string& why) {
   return refusal.exit_code;
 }
 
+int bad_usage(const std::string& why) {
+  const control::Refusal refusal = control::refuse(control::kExitUsage, "splitnic", why);
+  std::fputs(refusal.text.c_str(), stderr);
+  return refusal.exit_code;
+}
+
 base::Result<control::Client> connect(const std::string& socket) {
-  if (!socket.empty()) return control::Client::connect(socket);
+  if (!socket.empty()) {
+    return control::Client::connect(control::socket_path(control::kControlFolder, socket));
+  }
   const auto found = control::only_socket_in(control::kControlFolder);
   if (!found) return found.error();
   return control::Client::connect(*found);

@@ -10,6 +10,8 @@
 namespace splitnic::tools {
 
 inline constexpr base::Duration kReplyTimeout = std::chrono::seconds(5);
+// A request to the I/O unit is tried three times, on each of up to eight queues.
+inline constexpr base::Duration kNicReplyTimeout = std::chrono::seconds(15);
 
 // With an empty `socket`, connects to the only one there is.
 base::Result<control::Client> connect(const std::string& socket);
@@ -19,6 +21,7 @@ int ask_and_print(const std::string& socket, const control::Request& request,
 // until SIGINT or SIGTERM, which is exit status 0.
 int watch_stats(const std::string& socket, bool json);
 
-int fail(const std::string& why);  // prints one line; exit status 1
+int fail(const std::string& why);       // prints one line; exit status 1
+int bad_usage(const std::string& why);  // prints one line; exit status 2
 
 }  // namespace splitnic::tools

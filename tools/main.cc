@@ -10,6 +10,7 @@
 #include "tools/bench_command.h"
 #include "tools/commands.h"
 #include "tools/key_commands.h"
+#include "tools/nic_commands.h"
 
 namespace {
 
@@ -24,13 +25,15 @@ struct Arguments {
   std::string node;
   std::string count = "5";
   std::string key_file;
+  tools::NicArguments nic;
   tools::BenchArguments bench;
 };
 
 void add_socket_option(CLI::App& command, Arguments& into) {
   command
       .add_option("--control", into.socket,
-                  "Control socket of the program (default: the only one in /run/splitnic)")
+                  "Control socket of the program, or its --name (default: the only one in "
+                  "/run/splitnic)")
       ->type_name("PATH");
 }
 
@@ -64,6 +67,9 @@ void add_commands(CLI::App& app, Arguments& into) {
   for (CLI::App* command : {show, stats, set, ping, peers, reload, evict}) {
     add_socket_option(*command, into);
   }
+  for (CLI::App* command : tools::add_nic_commands(app, into.nic)) {
+    add_socket_option(*command, into);
+  }
   auto* keygen =
       app.add_subcommand("keygen", "Make a private key; with --out, print its public key");
   keygen
@@ -77,10 +83,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   tools::add_bench(app, into.bench);
 }
 
-int bad_usage(const std::string& why) {
-  std::fputs(control::refuse(control::kExitUsage, "splitnic", why).text.c_str(), stderr);
-  return control::kExitUsage;
-}
+using tools::bad_usage;
 
 int run_ping(const Arguments& typed) {
   const auto count = control::number_option("--count", typed.count, 1, control::kPingCountMax);
@@ -111,7 +114,7 @@ int run_reload(const Arguments& typed) {
     if (!control::is_node_name(typed.node)) {
       return bad_usage("reload: '" + typed.node + "' is not the --name of a program");
     }
-    socket = control::kControlFolder + ("/" + typed.node + ".sock");
+    socket = typed.node;
   }
   control::Request request;
   request.command = control::Command::kReload;
@@ -130,6 +133,8 @@ int run(const std::string& command, const Arguments& typed) {
   if (command == "set") return run_set(typed);
   if (command == "ping") return run_ping(typed);
   if (command == "reload") return run_reload(typed);
+  if (command == "ethtool") return tools::run_ethtool(typed.socket, typed.nic);
+  if (command == "vlan") return tools::run_vlan(typed.socket, typed.nic);
   if (command == "evict") return run_evict(typed);
   if (command == "keygen") return tools::make_key(typed.key_file);
   if (command == "pubkey") return tools::print_public_key(typed.key_file);

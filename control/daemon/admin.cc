@@ -44,6 +44,8 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
     }
     case Command::kEvict:
       return reply(evict_all(request.value));
+    case Command::kNic:
+      return nic(request, std::move(reply));
     case Command::kReload:  // of the control thread, where the program has something to reload
       return reply({ReplyStatus::kBadRequest, "reload is for the I/O unit"});
   }
@@ -112,6 +114,17 @@ Reply Admin::post_to_others(const std::function<void(Admin&)>& command) const {
     }
   }
   return {ReplyStatus::kOk, ""};
+}
+
+bool Admin::post_to(std::size_t queue, std::function<void(Admin&)> command) const {
+  if (queue == 0 || queue > others_.size()) return false;
+  const Other& other = others_[queue - 1];
+  return other.commands->post(
+      [admin = other.admin, command = std::move(command)] { command(*admin); });
+}
+
+void Admin::nic(const Request&, ReplyFunction reply) {
+  reply({ReplyStatus::kBadRequest, "ethtool and vlan are for the host"});
 }
 
 base::Result<KnownPeers> Admin::known_peers() const {

@@ -1,8 +1,8 @@
-// Serves the requests of the control socket: show, stats, set, ping, peers and evict. Both programs
-// handle them here and differ in what they report, what may be set and whom they ping. Each worker
-// has an Admin, which reports and sets what its queue has; that of queue 0 gets the requests and
-// reaches the others by their command queues, one after the other. Thread: the data thread of its
-// worker.
+// Serves the requests of the control socket: show, stats, set, ping, peers, evict and nic. Both
+// programs handle them here and differ in what they report, what may be set and whom they ping.
+// Each worker has an Admin, which reports and sets what its queue has; that of queue 0 gets the
+// requests and reaches the others by their command queues, one after the other. Thread: the data
+// thread of its worker.
 #pragma once
 
 #include <functional>
@@ -56,6 +56,11 @@ class Admin {
   // none. For the I/O unit.
   virtual base::Result<KnownPeers> known_peers() const;
   virtual base::Status evict(const std::string& name);
+  // Of queue 0: about the NIC at the I/O unit. For the host.
+  virtual void nic(const Request& request, ReplyFunction reply);
+  // Runs the command with the Admin of queue `queue`, 1 or more, in its thread. Returns false if
+  // there is no such queue, or if it is busy or stopping. Of queue 0; from any thread.
+  bool post_to(std::size_t queue, std::function<void(Admin&)> command) const;
   // Returns the connection to send the next ECHO over; an error explains why there is none.
   virtual base::Result<messaging::Connection*> connection_to_ping() = 0;
 

@@ -241,14 +241,31 @@ void NetlinkLink::query_state() {
   }
 }
 
+int NetlinkLink::ethtool(void* command) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, info_.name.c_str(), IFNAMSIZ - 1);
+  request.ifr_data = static_cast<char*>(command);
+  return ::ioctl(ioctl_socket_.get(), SIOCETHTOOL, &request);
+}
+
+base::Status NetlinkLink::set_speed(std::uint32_t mbps, bool is_full_duplex) {
+  ethtool_cmd command{};
+  command.cmd = ETHTOOL_GSET;
+  if (ethtool(&command) == 0) {
+    command.cmd = ETHTOOL_SSET;
+    ethtool_cmd_speed_set(&command, mbps);
+    command.duplex = is_full_duplex ? DUPLEX_FULL : DUPLEX_HALF;
+    command.autoneg = AUTONEG_DISABLE;
+    if (ethtool(&command) == 0) return {};
+  }
+  return base::Error::from_errno(info_.name + ": setting the speed", errno);
+}
+
 void NetlinkLink::update(const LinkInfo& info) {
   info_ = info;
   ethtool_cmd command{};
   command.cmd = ETHTOOL_GSET;
-  ifreq request{};
-  std::strncpy(request.ifr_name, info.name.c_str(), IFNAMSIZ - 1);
-  request.ifr_data = reinterpret_cast<char*>(&command);
-  if (::ioctl(ioctl_socket_.get(), SIOCETHTOOL, &request) < 0) return;
+  if (ethtool(&command) < 0) return;
   const std::uint32_t speed = ethtool_cmd_speed(&command);
   info_.state.speed_mbps = speed == static_cast<std::uint32_t>(SPEED_UNKNOWN) ? 0 : speed;
   info_.state.full_duplex = command.duplex != DUPLEX_HALF;

@@ -57,6 +57,8 @@ class NetlinkLink {
   base::Status set_gso_max(std::uint32_t bytes);
   base::Status set_up(bool up);
   base::Status set_promiscuous(bool on);  // the user's flag, as `ip link set promisc`
+  // As `ethtool -s`. The drivers of few interfaces take it, a TAP's is one.
+  base::Status set_speed(std::uint32_t mbps, bool is_full_duplex);
   // Returns the number of frames that the stack could not pass to the interface, or 0 if the kernel
   // does not reply.
   std::uint64_t tx_dropped();
@@ -76,6 +78,7 @@ class NetlinkLink {
   void read_events();
   void query_state();
   void update(const LinkInfo& info);
+  int ethtool(void* command);
 
   Socket events_;
   Socket requests_;

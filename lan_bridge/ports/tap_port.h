@@ -51,6 +51,9 @@ class TapPort final : public LinkPort {
   base::Status set_promiscuous(bool on) override;
   // While the TAP is down the kernel refuses this; state() repeats it when the TAP comes up.
   base::Status set_carrier(bool up) override;
+  base::Status set_speed(std::uint32_t mbps, bool is_full_duplex) override {
+    return observes() ? base::Status() : link_->set_speed(mbps, is_full_duplex);
+  }
   // Queue 0 sets the offloads of the interface, which are those of all queues; each of the others
   // needs the same mask for what it writes.
   base::Status set_offloads(std::uint32_t mask) override;

@@ -1,5 +1,5 @@
 // Rules over the text of single files: lengths, headers, words, paths, and the ids of
-// docs/REQUIREMENTS.md and docs/security.md.
+// docs/REQUIREMENTS.md, docs/security.md and docs/operation.md.
 #pragma once
 
 #include <regex>
@@ -89,8 +89,8 @@ inline Findings check_machine_paths(const SourceTree& tree) {
                       "a path of one machine");
 }
 
-inline constexpr std::array<std::string_view, 2> kIdPages = {"docs/REQUIREMENTS.md",
-                                                             "docs/security.md"};
+inline constexpr std::array<std::string_view, 3> kIdPages = {
+    "docs/REQUIREMENTS.md", "docs/security.md", "docs/operation.md"};
 
 // The ids in the first column of the pages' tables.
 inline std::set<std::string> requirement_ids(const SourceTree& tree) {
@@ -111,10 +111,11 @@ inline std::set<std::string> requirement_ids(const SourceTree& tree) {
 // Every id in a clause tag of a source or in the name of a test is a row of a page. Findings have
 // one digit or two.
 inline Findings check_clause_tags(const SourceTree& tree) {
-  static const std::regex kTag(R"(\[[^\]]*\b(?:S00\d-\d\d|[XTPFSR]-\d\d|[HML]-\d{1,2})\b[^\]]*\])");
-  static const std::regex kId(R"(\b(S00\d-\d\d|[XTPFSR]-\d\d|[HML]-\d{1,2})\b)");
+  static const std::regex kTag(
+      R"(\[[^\]]*\b(?:S00\d-\d\d|[BXTPFSR]-\d\d|[HML]-\d{1,2})\b[^\]]*\])");
+  static const std::regex kId(R"(\b(S00\d-\d\d|[BXTPFSR]-\d\d|[HML]-\d{1,2})\b)");
   static const std::regex kTestName(R"(^\s*(?:TYPED_)?TEST(?:_[FP])?\(\s*\w+,\s*(\w+)\))");
-  static const std::regex kNamedId(R"((?:^|_)(S00\d_\d\d|[XTPFSR]_\d\d|[HML]_\d{1,2})(?![0-9]))");
+  static const std::regex kNamedId(R"((?:^|_)(S00\d_\d\d|[BXTPFSR]_\d\d|[HML]_\d{1,2})(?![0-9]))");
   const std::set<std::string> known = requirement_ids(tree);
   Findings findings;
   const auto look = [&](const SourceFile& file, std::size_t line, std::string text,
@@ -124,7 +125,8 @@ inline Findings check_clause_tags(const SourceTree& tree) {
       std::replace(name.begin(), name.end(), '_', '-');
       if (!known.contains(name)) {
         findings.push_back(finding(
-            file, line, name + " is neither in docs/REQUIREMENTS.md nor in docs/security.md"));
+            file, line,
+            name + " is in none of docs/REQUIREMENTS.md, docs/security.md and docs/operation.md"));
       }
     }
   };

@@ -103,6 +103,16 @@ TEST(TextRules, ids_must_be_rows) {
   EXPECT_EQ(count("TEST_F(A, b_S001_77_and_S001_37) {\n"), 1U);
   EXPECT_EQ(count("TEST(A, T_25_limit) {\n"), 1U);
   EXPECT_EQ(count("int S001_77 = 0;\n"), 0U);
+  const SourceFile operation{"docs/operation.md", "| Id |\n|---|\n| B-19 | mended | x |\n"};
+  EXPECT_EQ(
+      check_clause_tags({operation, {"base/a.cc", "TEST(A, B_19_speed) {\n// [B-19]\n"}}).size(),
+      0U);
+  EXPECT_EQ(check_clause_tags({operation,
+                               {"base/a.cc",
+                                "TEST(A, B_"
+                                "99_speed) {\n"}})
+                .size(),
+            1U);
   const SourceFile findings{"docs/security.md", "| Id |\n|---|\n| H-4 | mended | x |\n"};
   const auto count_findings = [&](const std::string& text) {
     return check_clause_tags({findings, {"base/a.cc", text}}).size();

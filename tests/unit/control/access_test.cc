@@ -43,6 +43,14 @@ TEST(AccessTest, M_9_another_user_may_look_but_change_nothing) {
     };
     for (const Command command : {Command::kShow, Command::kStats, Command::kPing, Command::kPeers})
       if (status_of({command, false, {}, {}, 1}) != ReplyStatus::kOk) return 2;
+    const auto about_nic = [](const char* what, const char* value) {
+      return Request{Command::kNic, false, what, value, 0, "nic0"};
+    };
+    if (status_of(about_nic("statistics", "")) != ReplyStatus::kOk) return 2;
+    for (const char* change : {"reset", "clear-statistics"}) {
+      if (status_of(about_nic(change, "")) != ReplyStatus::kRefused) return 3;
+    }
+    if (status_of(about_nic("vlan-add", "10")) != ReplyStatus::kRefused) return 3;
     if (status_of(set_mac()) != ReplyStatus::kRefused) return 3;
     if (status_of({Command::kEvict, false, {}, "lab", 0}) != ReplyStatus::kRefused) return 4;
     if (status_of({Command::kReload, false, {}, {}, 0}) != ReplyStatus::kRefused) return 5;

@@ -15,7 +15,8 @@ TEST(AdminTest, requests_round_trip) {
   Request reload{Command::kReload, false, "", "", 0};
   Request peers{Command::kPeers, true, "", "", 0};
   Request evict{Command::kEvict, false, "", "office", 0};
-  for (const Request& request : {show, stats, set, ping, reload, peers, evict}) {
+  Request nic{Command::kNic, true, "vlan-add", "10", 0, "nic0"};
+  for (const Request& request : {show, stats, set, ping, reload, peers, evict, nic}) {
     const std::string framed = encode(request);
     EXPECT_EQ(decode_length(framed), framed.size() - kLengthBytes);
     EXPECT_EQ(decode_request(body(framed)), request);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -32,9 +33,7 @@ class NicSyncTest : public ::testing::Test {
   std::optional<CfgCode> send(base::Time now = kNow) {
     step = next_step(sync, now);
     if (step == nullptr) return std::nullopt;
-    sync.sent = sync.wanted;
-    sync.sent.admin_up = sync.is_started_wanted();
-    sync.sent_at = now;
+    sync.on_send(now);
     return step->code;
   }
   SyncEffect reply(CfgStatus status = CfgStatus::kOk, const std::string& data = {}) {
@@ -68,7 +67,7 @@ class NicSyncTest : public ::testing::Test {
 TEST_F(NicSyncTest, S001_25_each_code_has_one_row) {
   std::set<CfgCode> codes;
   for (const SyncStep& row : sync_steps()) EXPECT_TRUE(codes.insert(row.code).second);
-  EXPECT_EQ(codes.size(), 7U);
+  EXPECT_EQ(codes.size(), 11U);
 }
 
 TEST_F(NicSyncTest, S001_25_the_order_of_a_new_connection) {
@@ -182,6 +181,86 @@ TEST_F(NicSyncTest, S001_25_a_change_while_the_request_is_open_is_sent_after_it)
   reply();
   EXPECT_EQ(sync.acknowledged.mtu, 1400U);
   EXPECT_EQ(send(), CfgCode::kSetMtu);
+}
+
+// What the user had added on another connection: all of it, and what was removed meanwhile.
+TEST_F(NicSyncTest, S001_25_vlans_are_requested_on_each_connection) {
+  sync.vlans.on_added(10);
+  sync.vlans.on_added(20);
+  sync.vlans.remove(20);
+  sync.vlans.set_pvid(30, true);
+  sync.begin();
+  init_and_compare();
+  std::vector<CfgCode> order;
+  for (auto code = send(); code; code = send()) {
+    order.push_back(*code);
+    const std::uint16_t vlan = *code == CfgCode::kVlanAdd ? 10 : 20;
+    if (*code == CfgCode::kVlanAdd || *code == CfgCode::kVlanDel) {
+      EXPECT_EQ(sync.sent_vlan, vlan);
+    }
+    reply();
+  }
+  EXPECT_EQ(order, (std::vector<CfgCode>{CfgCode::kSetMac, CfgCode::kSetMtu, CfgCode::kSetFilter,
+                                         CfgCode::kVlanAdd, CfgCode::kVlanDel, CfgCode::kSetPvid,
+                                         CfgCode::kStart}));
+  EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>{10});
+}
+
+TEST_F(NicSyncTest, S001_25_a_vlan_that_is_refused_is_given_up) {
+  sync.vlans.add(10);
+  sync.vlans.set_pvid(30, false);
+  acknowledge_all();
+  sync.vlans.add(11);
+  ASSERT_EQ(send(), CfgCode::kVlanAdd);
+  EXPECT_TRUE(reply(CfgStatus::kNotPermitted).warning.has_value());
+  sync.vlans.set_pvid(31, false);
+  ASSERT_EQ(send(), CfgCode::kSetPvid);
+  EXPECT_TRUE(reply(CfgStatus::kNotPermitted).warning.has_value());
+  EXPECT_EQ(send(), std::nullopt);
+  EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>{10});
+  EXPECT_EQ(sync.vlans.pvid(), 0);
+}
+
+TEST_F(NicSyncTest, S001_25_vlans_are_part_of_the_digest) {
+  acknowledge_all();
+  const std::string before = sync.wanted_state().digest();
+  sync.vlans.on_added(10);
+  const std::string listed = sync.wanted_state().digest();
+  EXPECT_NE(listed, before);
+  sync.begin();
+  ASSERT_EQ(send(), CfgCode::kInitNic);
+  reply(CfgStatus::kOk, init_reply());
+  ASSERT_EQ(send(), CfgCode::kGetState);
+  messaging::cfg::GetStateReply got;
+  got.set_digest(listed);
+  reply(CfgStatus::kOk, got.SerializeAsString());
+  EXPECT_EQ(send(), CfgCode::kStart) << "the I/O unit has all of it";
+}
+
+TEST_F(NicSyncTest, S001_25_offloads_that_the_user_turned_off) {
+  sync.offloads_off = lan::kOffloadChecksum;
+  init_and_compare();
+  std::vector<CfgCode> order;
+  for (auto code = send(); code; code = send()) {
+    order.push_back(*code);
+    reply();
+  }
+  EXPECT_EQ(std::ranges::count(order, CfgCode::kSetOffloads), 1);
+  EXPECT_EQ(sync.offloads_wanted(), 0U);
+}
+
+TEST_F(NicSyncTest, S001_25_after_a_reset_everything_is_sent) {
+  sync.vlans.on_added(10);
+  acknowledge_all();
+  EXPECT_EQ(send(), std::nullopt);
+  sync.begin_settings();
+  std::vector<CfgCode> order;
+  for (auto code = send(); code; code = send()) {
+    order.push_back(*code);
+    reply();
+  }
+  EXPECT_EQ(order, (std::vector<CfgCode>{CfgCode::kSetMac, CfgCode::kSetMtu, CfgCode::kSetFilter,
+                                         CfgCode::kVlanAdd, CfgCode::kStart}));
 }
 
 }  // namespace nic_sync_test

@@ -1,0 +1,69 @@
+// One request of the user about the remote NIC, carried out on each queue of the host in turn: each
+// has its own NIC service at the I/O unit. What the replies report is added up; what is changed is
+// kept by each queue for its next connection. The open CfgUtil request holds the run, so it ends
+// with its last callback. docs/nic_service.md Thread: that of the queue whose turn it is.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "control/admin.h"
+#include "control/nic_request.h"
+#include "host_module/host.h"
+#include "host_module/nic_report.h"
+
+namespace splitnic::host {
+
+class NicRun : public std::enable_shared_from_this<NicRun> {
+ public:
+  using WithHost = std::function<void(Host&)>;
+  // Calls the function in the thread of queue `queue`, 1 or more. Returns false if there is no such
+  // queue, or if it is busy or stopping.
+  using OnQueue = std::function<bool(std::size_t queue, WithHost function)>;
+
+  // What the run needs to know of the program.
+  struct Program {
+    std::string interface;  // its name
+    std::string version;
+    std::string unit;  // its address
+    bool is_json = false;
+  };
+
+  // Runs in the thread of queue 0, whose host this is, and replies once.
+  static void start(const control::NicRequest& request, Program program, Host& host,
+                    OnQueue on_queue, control::ReplyFunction reply);
+
+ private:
+  using Kind = control::NicRequest::Kind;
+  struct Step {
+    messaging::CfgCode code{};
+    std::string data{};
+  };
+
+  NicRun(const control::NicRequest& request, Program program, OnQueue on_queue,
+         control::ReplyFunction reply);
+  void run_on(Host& host);
+  void next_queue();
+  base::Status plan(Host& host);
+  void send_next(Host& host);
+  void on_reply(Host& host, const Step& step, const messaging::CfgReply& got);
+  bool report(const Step& step, const std::string& data);
+  void report_known(Host& host);
+  void keep(Host& host, bool is_done);
+  void refuse(const Step& step, messaging::CfgStatus status);
+  void fail(const std::string& why);
+  void finish();
+
+  const control::NicRequest request_;
+  const Program program_;
+  const OnQueue on_queue_;
+  const control::ReplyFunction reply_;
+  std::size_t queue_ = 0;
+  std::uint64_t queues_up_ = 0;
+  std::deque<Step> steps_;  // on this queue, still to be sent
+  NicReport report_;
+};
+
+}  // namespace splitnic::host

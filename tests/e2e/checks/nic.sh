@@ -1,0 +1,220 @@
+# shellcheck shell=bash
+# The NIC at the I/O unit from the host's side: `splitnic ethtool` and `splitnic vlan`, each compared with what the kernel or
+# the unit itself has.
+
+nic() { ask host ethtool nic0 "$@"; }
+vlan() { ask host vlan nic0 "$@"; }
+# row NAME [OPTIONS]: the value of that row.
+row() {
+  local name=$1
+  shift
+  nic "$@" | sed -n "s/^[[:space:]]*$name: //p"
+}
+row_is() { [ "$(row "$1" "${@:3}")" = "$2" ]; }
+
+check_link() {
+  bring_up
+  equal "speed" "$(row Speed)" "$(in_ns "$ns_iou" ethtool lan0 | sed -n 's/^[[:space:]]*Speed: //p')"
+  equal "duplex" "$(row Duplex)" Full
+  equal "link" "$(row "Link detected")" yes
+  equal "address" "$(row "Address at the I\/O unit")" "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)"
+  ip -n "$ns_host" link set nic0 address 02:00:00:00:00:55
+  within "the address at the unit" 2000 row_is "Address at the I\/O unit" 02:00:00:00:00:55
+  equal "address of the card" "$(row "Permanent address" -P)" "$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)"
+  ip -n "$ns_lan" link set lan0 down
+  within "no link" 2000 row_is "Link detected" no
+  nic -i | has "firmware-version: splitnic-iou .*, protocol 1 of 1" || fail "-i: $(nic -i)"
+  nic -i | has "bus-info: udp://$iou_address" || fail "-i: $(nic -i)"
+  nic --json | "$python" -c 'import json, sys
+found = json.load(sys.stdin)
+assert found["link-detected"] is False and found["duplex"] == "Full", found' || fail "ethtool --json"
+}
+
+check_channels() {
+  iou_options=(--queues 3) host_options=(--queues 2)
+  bring_up
+  within "two queues" 5000 row_is Connected 2 -l
+  equal "queues of the unit" "$(row Maximum -l)" 3
+}
+
+# of_unit NAME: the counter of this host in the unit's own account.
+of_unit() { counter iou "host.hosta.$1"; }
+
+# The two accounts may be read while a frame of the LAN's own arrives: then they are read once more.
+agree() {
+  local name
+  nic -S >"$work/stats.txt" || return
+  for name in iou.to_host.frames iou.to_host.bytes iou.from_host.frames iou.from_host.bytes iou.to_host.unicast \
+    iou.from_host.ethernet_bytes iou.from_host.size.127; do
+    [ "$(sed -n "s/^ *$name: //p" "$work/stats.txt")" = "$(of_unit "$name")" ] || return
+    [ "$(of_unit "$name")" -gt 0 ] || return
+  done
+}
+
+check_statistics() {
+  host_options=(--queues 2)
+  bring_up
+  files_both_ways 4
+  ping_all "$ns_host" 10.77.0.2 50
+  wait_until 10 agree || fail "the unit counts otherwise: $(cat "$work/stats.txt"; ask iou stats | grep host.hosta)"
+  grep -q "pool.ours.elements: " "$work/stats.txt" || fail "no pools: $(cat "$work/stats.txt")"
+  nic -S drops | has "iou.from_host.drop.spoof: 0" || fail "-S drops: $(nic -S drops)"
+  nic -S drops | has "iou.to_host.frames" && fail "-S drops has more than drops"
+  local own before
+  own=$(of_unit iou.to_host.frames) before=$(row iou.to_host.frames -S basic)
+  nic --clear-statistics basic || fail "--clear-statistics"
+  [ "$(row iou.to_host.frames -S basic)" -lt "$before" ] || fail "not cleared"
+  [ "$(of_unit iou.to_host.frames)" -ge "$own" ] || fail "the unit's own counters were cleared"
+  [ "$(row iou.to_host.unicast -S rmon)" -gt 50 ] || fail "another group was cleared"
+  refuses 1 "no statistics of the group 'colour'" "$bin/splitnic" ethtool nic0 -S colour --control "$work/host.sock"
+}
+
+feature_of_nic0() { in_ns "$ns_host" ethtool -k nic0 | sed -nE "s/^[[:space:]]*$1: (on|off).*/\1/p"; }
+split_frames() { counter iou iou.to_host.split; }
+feature_is() { [ "$(row "$1" -k)" = "$2" ] && [ "$(feature_of_nic0 "$1")" = "$2" ]; }
+
+# Without TSO the host sends none, and gets none of what the unit reads from its card.
+check_features() {
+  bring_up
+  feature_is tx-tcp-segmentation on || fail "-k: $(nic -k)"
+  local before
+  files_both_ways 4
+  equal "frames that were split for the host" "$(split_frames)" 0
+  nic -K tso off tso6 off || fail "-K"
+  feature_is tx-tcp-segmentation off || fail "-k: $(nic -k)"
+  files_both_ways 4
+  [ "$(split_frames)" -gt 0 ] || fail "the host still gets super-frames"
+  equal "frames of the host with what is off" "$(counter iou iou.from_host.drop.vnet)" 0
+  # Another unit gets it too.
+  stop iou KILL
+  start_iou
+  nic_up
+  feature_is tx-tcp-segmentation off || fail "-k after a restart of the unit: $(nic -k)"
+  files_both_ways 4
+  [ "$(split_frames)" -gt 0 ] || fail "the host gets super-frames after a restart of the unit"
+  nic -K tso on tso6 on || fail "-K on"
+  feature_is tx-tcp-segmentation on || fail "-k: $(nic -k)"
+  before=$(split_frames)
+  files_both_ways 4
+  equal "frames that were split for the host" "$(split_frames)" "$before"
+  refuses 2 "none of tx, tso, tso6 and uso" "$bin/splitnic" ethtool nic0 -K colour off --control "$work/host.sock"
+}
+
+# send_tagged VLAN: five frames of the LAN to nic0, with that tag.
+send_tagged() {
+  in_ns "$ns_lan" "$python" -c 'import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("lan0", 0))
+source, to = (bytes.fromhex(text.replace(":", "")) for text in sys.argv[2:])
+for _ in range(5):
+    s.send(to + source + bytes.fromhex("8100") + int(sys.argv[1]).to_bytes(2, "big") + bytes.fromhex("88b5") + bytes(60))' \
+    "$1" "$(mac_of "$ns_lan" lan0)" "$(mac_of "$ns_host" nic0)"
+}
+# passes VLAN, drops VLAN: five of its frames, of the LAN, reach the host; are dropped for it.
+passes() {
+  local before
+  before=$(of_unit iou.to_host.tagged)
+  send_tagged "$1"
+  wait_until 3 tagged_are $((before + 5)) || fail "VLAN $1 does not pass"
+}
+tagged_are() { [ "$(of_unit iou.to_host.tagged)" -ge "$1" ]; }
+drops() {
+  local before
+  before=$(counter iou lan.rx.drop.vlan)
+  send_tagged "$1"
+  wait_until 3 counts iou lan.rx.drop.vlan $((before + 5)) || fail "VLAN $1 passes"
+}
+
+check_vlans() {
+  host_options=(--queues 2)
+  bring_up
+  vlan | has "Listed: all" || fail "vlan: $(vlan)"
+  passes 20
+  vlan add 10 || fail "vlan add"
+  vlan | has "Listed: 10" || fail "vlan: $(vlan)"
+  passes 10
+  drops 20
+  # A unit that has restarted gets the list again.
+  stop iou KILL
+  start_iou
+  nic_up
+  passes 10
+  drops 20
+  vlan add 20 || fail "vlan add"
+  passes 20
+  # An empty list passes everything.
+  vlan del 10 && vlan del 20 || fail "vlan del"
+  passes 30
+  # An access port: untagged frames of the host leave with the tag, and those of the LAN are of another VLAN.
+  vlan pvid 20 || fail "vlan pvid"
+  vlan | has "Access VLAN: 20" || fail "vlan: $(vlan)"
+  local before
+  before=$(counter iou lan.rx.drop.vlan)
+  begin_taking "$ns_lan" lan0 1000
+  in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null && fail "an untagged frame of the LAN reaches VLAN 20"
+  in_ns "$ns_lan" ping -q -c 1 -W 0.3 10.77.0.1 >/dev/null
+  wait_until 3 counts iou lan.rx.drop.vlan $((before + 1)) || fail "untagged frames of the LAN are not dropped"
+  stop taker INT
+  LC_ALL=C grep -qaP '\x81\x00\x00\x14' "$work/taken.pcap" || fail "no frame of the host left with the tag"
+  vlan pvid 0 || fail "vlan pvid 0"
+  within "untagged frames are untagged" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+  refuses 2 "from 0 to 4094" "$bin/splitnic" vlan nic0 add 4095 --control "$work/host.sock"
+}
+
+# The unit does not permit a VLAN that the rights do not list.
+check_vlan_refused() {
+  make_keys unit host
+  printf '[hosts.office]\nkey = "%s"\nvlans = [10]\n' "$(public host)" >"$work/hosts.toml"
+  iou_options=(--key-file "$work/unit.key" --hosts "$work/hosts.toml")
+  topology_three || fail "the test hosts cannot be made"
+  start_iou && start_host
+  wait_up host
+  within "VLAN 10 is permitted" 5000 vlan add 10
+  refuses 1 "does not permit VLAN_ADD" "$bin/splitnic" vlan nic0 add 20 --control "$work/host.sock"
+  vlan | has "Listed: 10$" || fail "vlan: $(vlan)"
+  [ "$(counter iou iou.from_host.refused_vlan)" -gt 0 ] || fail "the refusal is not counted"
+}
+
+check_reset() {
+  bring_up
+  vlan add 10 || fail "vlan add"
+  ip -n "$ns_host" link set nic0 address 02:00:00:00:00:55
+  within "the address at the unit" 2000 row_is "Address at the I\/O unit" 02:00:00:00:00:55
+  nic --reset || fail "--reset"
+  within "the address at the unit after the reset" 2000 row_is "Address at the I\/O unit" 02:00:00:00:00:55
+  within "untagged frames after the reset" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+  passes 10
+  drops 20
+  equal "connections" "$(counter host host.pair.ups)" 1
+}
+
+# nic0 shows the speed of the card. Port tap: its speed is what a user sets.
+speed_of() { in_ns "$1" cat "/sys/class/net/$2/$3" 2>/dev/null; }
+speed_is() { [ "$(speed_of "$ns_host" nic0 speed)" = "$1" ] && [ "$(speed_of "$ns_host" nic0 duplex)" = "$2" ]; }
+
+check_speed() {
+  bring_up
+  in_ns "$ns_iou" ethtool -s tap0 speed 2500 duplex half autoneg off || fail "tap0 takes no speed"
+  ip -n "$ns_iou" link set tap0 down && ip -n "$ns_iou" link set tap0 up
+  within "nic0 has the speed of the card" 3000 speed_is 2500 half
+  in_ns "$ns_iou" ethtool -s tap0 speed 1000 duplex full autoneg off || fail "tap0 takes no speed"
+  ip -n "$ns_iou" link set tap0 down && ip -n "$ns_iou" link set tap0 up
+  stop host KILL
+  start_host
+  nic_up
+  within "nic0 has the speed at the start" 1000 speed_is 1000 full
+}
+
+# What cannot be carried out gets one line.
+check_refusals() {
+  topology_three || fail "the test hosts cannot be made"
+  start_host
+  wait_until 3 test -S "$work/host.sock" || fail "no control socket"
+  refuses 1 "not connected" "$bin/splitnic" ethtool nic0 --control "$work/host.sock"
+  refuses 1 "the interface of this program is nic0, not nic7" "$bin/splitnic" ethtool nic7 --control "$work/host.sock"
+  refuses 2 "add ID, del ID or pvid ID" "$bin/splitnic" vlan nic0 colour 7 --control "$work/host.sock"
+  refuses 2 "one word too many" "$bin/splitnic" ethtool nic0 -i 7 --control "$work/host.sock"
+  start_iou
+  wait_until 3 test -S "$work/iou.sock" || fail "no control socket"
+  refuses 1 "ethtool and vlan are for the host" "$bin/splitnic" ethtool lan0 --control "$work/iou.sock"
+}

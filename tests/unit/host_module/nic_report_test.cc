@@ -1,0 +1,32 @@
+#include "host_module/nic_report.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::host {
+namespace nic_report_test {
+
+TEST(NicReportTest, text_and_json) {
+  NicReport report{.heading = "Settings for nic0"};
+  report.rows = {
+      {"Speed", std::string("1000Mb/s")}, {"Link detected", true}, {"Queues", std::uint64_t{2}}};
+  EXPECT_EQ(report.text(),
+            "Settings for nic0:\n\tSpeed: 1000Mb/s\n\tLink detected: yes\n\tQueues: 2\n");
+  EXPECT_EQ(report.json(), "{\"speed\":\"1000Mb/s\",\"link-detected\":true,\"queues\":2}\n");
+}
+
+TEST(NicReportTest, numbers_of_one_name_are_added_up) {
+  NicReport report;
+  report.add("iou.to_host.frames", 3);
+  report.add("iou.to_host.bytes", 7);
+  report.add("iou.to_host.frames", 4);
+  EXPECT_EQ(report.text(), "\tiou.to_host.frames: 7\n\tiou.to_host.bytes: 7\n");
+}
+
+TEST(NicReportTest, names_of_the_peer_do_not_control_a_terminal) {
+  NicReport report;
+  report.add("\x1B[2J", 1);
+  EXPECT_EQ(report.text(), "\t?[2J: 1\n");
+}
+
+}  // namespace nic_report_test
+}  // namespace splitnic::host

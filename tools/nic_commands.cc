@@ -1,0 +1,97 @@
+#include "tools/nic_commands.h"
+
+#include "control/client.h"
+#include "control/nic_request.h"
+#include "control/unix_socket.h"
+#include "tools/commands.h"
+
+namespace splitnic::tools {
+namespace {
+
+int ask_nic(const std::string& socket, const NicArguments& typed, const std::string& what,
+            const std::string& value) {
+  // The program would refuse it as bad usage, too.
+  if (const auto good = control::parse_nic_request(what, value); !good) {
+    return bad_usage(good.error().text());
+  }
+  control::Request request;
+  request.command = control::Command::kNic;
+  request.what = what;
+  request.value = value;
+  request.interface = typed.interface;
+  request.json = typed.json;
+  if (!socket.empty()) return ask_and_print(socket, request, kNicReplyTimeout);
+  const auto found = control::socket_of_interface(control::kControlFolder, typed.interface);
+  if (!found) return fail(found.error().text());
+  return ask_and_print(*found, request, kNicReplyTimeout);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+}  // namespace
+
+std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
+  auto* ethtool = app.add_subcommand(
+      "ethtool", "The NIC at the I/O unit, as ethtool shows one: speed, duplex, link and address");
+  ethtool->add_option("interface", into.interface, "The interface of the host")
+      ->required()
+      ->type_name("NAME");
+  ethtool->add_option("words", into.words, "Of -S: a group; of -K: FEATURE on|off ...")
+      ->type_name("...");
+  auto* forms = ethtool->add_option_group("Instead of the link");
+  forms->require_option(0, 1);
+  forms->add_flag("-i,--driver", into.driver, "Versions of both programs");
+  forms->add_flag("-P,--show-permaddr", into.address, "The card's own address");
+  forms->add_flag("-l,--show-channels", into.channels, "Queues");
+  forms->add_flag("-k,--show-features", into.features, "Offloads in force between both ends");
+  forms->add_flag("-K,--features", into.set_features,
+                  "Switch offloads between both ends: tx, tso, tso6, uso");
+  forms->add_flag("-S,--statistics", into.statistics,
+                  "Counters of this host's part of the NIC; with a group (basic, rmon, drops, "
+                  "pools, queues) only these");
+  forms->add_flag("--clear-statistics", into.clear_statistics,
+                  "Set them to 0, or those of a group; other hosts keep theirs");
+  forms->add_flag("--reset", into.reset,
+                  "Restore the values of a new NIC; the host then sets it up as it was");
+  ethtool->add_flag("--json", into.json, "As one JSON object");
+  auto* vlan = app.add_subcommand(
+      "vlan",
+      "The VLANs that the NIC at the I/O unit passes to this host; without more, lists them");
+  vlan->add_option("interface", into.interface, "The interface of the host")
+      ->required()
+      ->type_name("NAME");
+  vlan->add_option("words", into.words,
+                   "add ID or del ID: the list (empty: all); pvid ID: untagged frames are of this "
+                   "VLAN (0: none)")
+      ->type_name("add|del|pvid ID");
+  vlan->add_flag("--json", into.json, "As one JSON object");
+  return {ethtool, vlan};
+}
+
+int run_ethtool(const std::string& socket, const NicArguments& typed) {
+  const char* what = typed.driver             ? "driver"
+                     : typed.address          ? "address"
+                     : typed.channels         ? "channels"
+                     : typed.features         ? "features"
+                     : typed.set_features     ? "set-features"
+                     : typed.statistics       ? "statistics"
+                     : typed.clear_statistics ? "clear-statistics"
+                     : typed.reset            ? "reset"
+                                              : "link";
+  return ask_nic(socket, typed, what, joined(typed.words));
+}
+
+int run_vlan(const std::string& socket, const NicArguments& typed) {
+  if (typed.words.empty()) return ask_nic(socket, typed, "vlans", "");
+  const std::string& verb = typed.words.front();
+  if ((verb != "add" && verb != "del" && verb != "pvid") || typed.words.size() != 2) {
+    return bad_usage("vlan: add ID, del ID or pvid ID");
+  }
+  return ask_nic(socket, typed, verb == "pvid" ? verb : "vlan-" + verb, typed.words.back());
+}
+
+}  // namespace splitnic::tools
