@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/check.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "control/random_file.h"
 
 namespace splitnic::control {
 namespace {
@@ -56,15 +60,47 @@ std::string machine_id() {
   return id.empty() ? machine_name() : id;
 }
 
-// 64 bits that follow from this machine and `subject`.
+base::Result<Id> id_in(const std::string& folder) {
+  const auto at = open_folder(folder);
+  if (!at) return at.error();
+  base::OsRandom random;
+  const auto bytes = random_file(at->get(), folder + "/" + kNodeIdFile, random);
+  if (!bytes) return bytes.error();
+  Id id{};
+  std::ranges::transform(*bytes, id.begin(),
+                         [](std::byte b) { return std::to_integer<std::uint8_t>(b); });
+  return id;
+}
+
+Id secret() {
+  std::string folder = state_folder();
+  if (folder.empty() && ::access(kSharedStateFolder, W_OK | X_OK) == 0) folder = kSharedStateFolder;
+  if (!folder.empty()) {
+    const auto id = id_in(folder);
+    if (id) return *id;
+    base::log_warn(
+        "the identity follows from /etc/machine-id, which copies of this machine share: " +
+        id.error().text());
+  }
+  return machine_app_id(machine_id());
+}
+
+// 64 bits that follow from this installation and `subject`.
 std::uint64_t hash_of(const std::string& subject) {
-  const Id id = hmac(machine_app_id(machine_id()), bytes_of(subject));
+  const Id id = hmac(secret(), bytes_of(subject));
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < sizeof(hash); ++i) hash = hash << 8 | id[i];
   return hash;
 }
 
 }  // namespace
+
+std::string state_folder() {
+  const char* const folders = std::getenv("STATE_DIRECTORY");
+  if (folders == nullptr) return "";
+  const std::string all = folders;
+  return all.substr(0, all.find(':'));
+}
 
 Id machine_app_id(const std::string& machine_id) {
   Id id = hmac(key_of(machine_id), kApplicationId);

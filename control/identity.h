@@ -1,6 +1,8 @@
-// Identity of a node: derived from the machine, the node's name and its role, and so the same
-// at every start. The machine's identifier itself never leaves the machine: machine-id(5) asks
-// programs to publish a keyed hash of it only.
+// Identity of a node: derived from a secret of this installation, the node's name and its role, and
+// so the same at every start. The secret is 16 random bytes in the state folder, which a copy of
+// the machine's image without it does not have. Without a state folder it is the identifier of the
+// machine, which copies share [B-02]. Neither leaves the machine: machine-id(5) asks programs to
+// publish a keyed hash of it only.
 #pragma once
 
 #include <array>
@@ -10,6 +12,14 @@
 #include "lan_bridge/frame/ethernet.h"
 
 namespace splitnic::control {
+
+// Returns the folder that systemd made for the program's state ($STATE_DIRECTORY, the first of its
+// folders); "" without one.
+std::string state_folder();
+// The secret is in the file kNodeIdFile of state_folder(). A program that has none takes
+// kSharedStateFolder, if it may write there.
+inline constexpr const char* kNodeIdFile = "node_id";
+inline constexpr const char* kSharedStateFolder = "/var/lib/splitnic";
 
 // Returns the EUI-64 of a node in this role; never 0.
 std::uint64_t node_eui64(const std::string& name, const std::string& role);

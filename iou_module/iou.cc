@@ -269,6 +269,19 @@ void Iou::on_link_down(fabric::Link& link, std::string_view why) {
   base::log_info("link to host " + link.peer_name() + " is down: " + std::string(why));
 }
 
+void Iou::on_duplicate(fabric::Link& link, std::string_view from) {
+  counters_.add(IouCounter::kRefusedDuplicate);
+  if (config_.queue > 0 || !duplicates_.note(&link, now_)) return;
+  std::string name = link.peer_name();
+  for (const AttachedHost* host : hosts()) {
+    if (&host->link() == &link && !host->has_ended()) name = host->name() + " at " + name;
+  }
+  base::log_warn("a second host at " + std::string(from) + " is refused: it has the identity of " +
+                 name +
+                 ", which is connected; is one machine a copy of the other? Give one of "
+                 "them another --name");
+}
+
 // Queue pairs are not ended in the middle of a flush, so the hosts end in the next iteration.
 void Iou::on_path_narrowed(fabric::Link& link) {
   base::log_info("the path to " + link.peer_name() + " now carries cells of at most " +

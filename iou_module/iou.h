@@ -18,6 +18,7 @@
 
 #include "base/rate_limit.h"
 #include "iou_module/admission_rule.h"
+#include "iou_module/duplicate_log.h"
 #include "iou_module/lan_nic.h"
 #include "iou_module/options.h"
 #include "iou_module/quarantine.h"
@@ -58,7 +59,8 @@ enum class IouCounter {
   kRefusedQuarantine,
   kRefusedUnknown,
   kRefusedRights,
-  kRefusedMemory,  // by the limit of the host, or the unit itself is short of memory
+  kRefusedDuplicate,  // a second host of one identity
+  kRefusedMemory,     // by the limit of the host, or the unit itself is short of memory
   kQuarantined,
   kEndedMemory,  // hosts that were disconnected because the unit was short of memory
   kQueuesUp,     // connections of additional queues
@@ -135,6 +137,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   void on_link_up(fabric::Link&) override {}
   void on_link_down(fabric::Link& link, std::string_view why) override;
   void on_path_narrowed(fabric::Link& link) override;
+  void on_duplicate(fabric::Link& link, std::string_view from) override;
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                         const fabric::Mgmt& request, fabric::Mgmt& reply) override;
   bool on_connected(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&) override {
@@ -175,6 +178,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   fabric::Adapter& adapter_;
   KeptLimits limits_;
   std::vector<std::unique_ptr<LanNic>> nics_;
+  DuplicateLog duplicates_;
   std::vector<const fabric::Link*> narrowed_;  // since the last iteration
   bool is_stopping_ = false;
   std::string refusal_;  // the reply points to it
@@ -201,6 +205,6 @@ struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
        "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
        "iou.hosts.refused_quarantine", "iou.hosts.refused_unknown", "iou.hosts.refused_rights",
-       "iou.hosts.refused_memory", "iou.hosts.quarantined", "iou.hosts.ended_memory",
-       "iou.queues.ups", "iou.queues.downs"});
+       "iou.hosts.refused_duplicate", "iou.hosts.refused_memory", "iou.hosts.quarantined",
+       "iou.hosts.ended_memory", "iou.queues.ups", "iou.queues.downs"});
 };

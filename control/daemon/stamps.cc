@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <utility>
 
 #include "base/log.h"
+#include "control/identity.h"
 
 namespace splitnic::control {
 
@@ -45,13 +45,6 @@ void Stamps::reserve(std::uint64_t wall) {
   base::log_warn("cannot write " + path_ +
                  ": if the clock is set back, the I/O unit refuses this host for as long");
   path_.clear();
-}
-
-std::string state_folder() {
-  const char* const folders = std::getenv("STATE_DIRECTORY");
-  if (folders == nullptr) return "";
-  const std::string all = folders;
-  return all.substr(0, all.find(':'));
 }
 
 std::string stamp_path(std::uint32_t queue) {

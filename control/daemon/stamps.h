@@ -29,10 +29,7 @@ class Stamps {
   std::uint64_t reserved_ = 0;  // stamps below are in the file
 };
 
-// Returns the folder that systemd made for the program's state ($STATE_DIRECTORY, the first of its
-// folders); "" without one.
-std::string state_folder();
-// Returns the file of a queue in that folder; "" without one.
+// Returns the file of a queue in the state folder; "" without one.
 std::string stamp_path(std::uint32_t queue);
 std::uint64_t milliseconds_since_1970();
 

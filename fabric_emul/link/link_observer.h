@@ -24,6 +24,8 @@ class LinkObserver {
   // The path carries less than before: it refused a datagram, or only short probes got replies.
   // mcp() is smaller now. Queue pairs with a larger MCP lose cells: their owner re-creates them.
   virtual void on_path_narrowed(Link& /*link*/) {}
+  // Another peer of the EUI-64 of this link, which is alive, was refused at the address `from`.
+  virtual void on_duplicate(Link& /*link*/, std::string_view /*from*/) {}
   virtual void on_refused(Link& /*link*/, InitReason /*reason*/) {}
 };
 

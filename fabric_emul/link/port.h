@@ -101,6 +101,7 @@ class Port {
   void on_hello(base::Time now, const Init& init, const PeerAddress& from, PortLink*& link);
   void on_answer(base::Time now, const Init& init, const PeerAddress& from, PortLink*& link);
   void accept(base::Time now, const Init& init, const PeerAddress& from, PortLink*& link);
+  bool is_alive_elsewhere(base::Time now, const PortLink& peer, const PeerAddress& from) const;
   void refuse(const Init& init, const PeerAddress& to, InitReason reason);
   void send_init(const PeerAddress& to, const Init& init);
   Challenge::Subject subject_of(const Init& init, const PeerAddress& from) const;

@@ -58,18 +58,29 @@ void Port::on_answer(base::Time now, const Init& init, const PeerAddress& from, 
   accept(now, init, from, link);
 }
 
-// The address is proven. Ends the old instance before the new one gets READY.
+// The address is proven. Ends the old instance before the new one gets READY, unless that is alive
+// at another address: then two nodes have one identity. [B-02]
 void Port::accept(base::Time now, const Init& init, const PeerAddress& from, PortLink*& link) {
   PortLink* peer = known_peer(init.eui64, from);
   if (peer == nullptr) {
     peer = free_slot(now);
     if (peer == nullptr) return refuse(init, from, InitReason::kBusy);
   } else if (peer->peer_instance() != init.instance) {
+    if (is_alive_elsewhere(now, *peer, from)) {
+      context_.observer.on_duplicate(*peer, context_.underlay.name_of(from));
+      return refuse(init, from, InitReason::kDuplicate);
+    }
     peer->end_old_instance();
   }
   if (link != nullptr && link != peer) link->lose_address(now);
   last_from_ = link = peer;
   peer->accept(now, init, from);
+}
+
+// The kernel no longer knows the user of a process that has ended.
+bool Port::is_alive_elsewhere(base::Time now, const PortLink& peer, const PeerAddress& from) const {
+  if (peer.address() == from || !peer.is_heard(now)) return false;
+  return !peer.peer_user() || context_.underlay.user_of(peer.address()).has_value();
 }
 
 void Port::refuse(const Init& init, const PeerAddress& to, InitReason reason) {

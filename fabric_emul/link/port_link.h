@@ -19,6 +19,8 @@ class PortLink final : public Link {
   // The slot.
   bool is_client() const { return handshake_.is_client(); }
   base::Time last_heard() const { return keep_alive_.last_heard(); }
+  // The peer is alive: it sends once per keep-alive interval at least.
+  bool is_heard(base::Time now) const { return up() && now < keep_alive_.missing_at(); }
   // A peer that sent BYE, or that was not heard for forget_after, may lose its slot to another.
   bool may_be_forgotten(base::Time now) const;
   // Ends the peer; the slot can be taken. REQUIRES may_be_forgotten().

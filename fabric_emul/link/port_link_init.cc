@@ -131,7 +131,11 @@ void PortLink::on_ready(base::Time now, const Init& init) {
 void PortLink::on_refuse(base::Time now, const Init& init) {
   if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
   context_.counters.add(LinkCounter::kRefused);
-  handshake_.on_refuse(now, init.reason, context_.config.hello_max);
+  // The peer of the same identity may be our own process before this one: it is forgotten soon.
+  const bool is_short = init.reason == InitReason::kDuplicate;
+  handshake_.on_refuse(now, init.reason,
+                       is_short ? 2 * context_.config.hello_min : context_.config.hello_max);
+  context_.call_at(deadline());
   context_.observer.on_refused(*this, init.reason);
 }
 

@@ -23,6 +23,9 @@ std::string_view remedy(InitReason reason) {
       return ": its path, or --cell, must allow cells of 256 bytes";
     case InitReason::kBusy:
       return ": it has as many hosts as its --max-hosts admits";
+    case InitReason::kDuplicate:
+      return ": another program of our identity is connected to it: if this machine is a copy of "
+             "another, or a second program here has this --name, give one of them another --name";
     default:
       return "";
   }
@@ -282,10 +285,16 @@ void Adapter::on_link_up(Link& link) {
   connections_.on_link_up(link, now_);
 }
 
-// The link sends HELLO every second: only another reason is worth a log line.
+// The link repeats HELLO: only another reason is worth a log line. A duplicate is mostly our own
+// process before this one, unless it lasts.
 void Adapter::on_refused(Link& link, InitReason reason) {
-  if (reason == refusal_) return;
-  refusal_ = reason;
+  if (reason != refusal_) {
+    refused_at_ = now_;
+    is_refusal_logged_ = false;
+    refusal_ = reason;
+  }
+  const bool may_end_soon = reason == InitReason::kDuplicate && now_ - refused_at_ < kDuplicateFor;
+  if (may_end_soon || std::exchange(is_refusal_logged_, true)) return;
   base::log_warn(link.peer_name() + " refuses the link: " + std::string(name(reason)) +
                  std::string(remedy(reason)));
 }

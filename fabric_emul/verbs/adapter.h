@@ -119,6 +119,9 @@ class Adapter final : private LinkObserver {
   void on_link_down(Link& link, std::string_view why) override;
   void on_peer_restarted(Link& link) override;
   void on_path_narrowed(Link& link) override { connections_.on_path_narrowed(link); }
+  void on_duplicate(Link& link, std::string_view from) override {
+    connections_.on_duplicate(link, from);
+  }
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
   Qp* on_cell(Link& link, const ReceivedCell& cell, base::Time now);
@@ -154,8 +157,12 @@ class Adapter final : private LinkObserver {
   std::vector<std::unique_ptr<Port>> ports_;
   ConnectionManager connections_;
   std::uint32_t last_pd_ = 0;
-  InitReason refusal_ = InitReason::kNone;  // the last that was logged
-  bool has_more_ = false;                   // transmit() stopped for fairness
+  // How long a process that was started again may be refused as a duplicate of itself.
+  static constexpr base::Duration kDuplicateFor = std::chrono::seconds(1);
+  InitReason refusal_ = InitReason::kNone;  // the last one since a link was up
+  base::Time refused_at_{};                 // the first of its kind
+  bool is_refusal_logged_ = false;
+  bool has_more_ = false;  // transmit() stopped for fairness
   base::Time now_{};
   CellView cell_;  // scratch: the received cell
 };

@@ -180,7 +180,25 @@ void ConnectionManager::on_link_up(Link& link, base::Time now) {
     c.repeat_at = now;
     c.tries = 0;
   }
+  end_orphans(link, now);
   handler_->on_link_up(link);
+}
+
+void ConnectionManager::add_orphan(const Link& link, ConnectionId id) {
+  if (orphans_.size() == kOrphansMax) orphans_.pop_front();
+  orphans_.push_back({link.peer_eui64(), link.peer_instance(), id});
+}
+
+void ConnectionManager::end_orphans(Link& link, base::Time now) {
+  std::erase_if(orphans_, [&](const Orphan& orphan) {
+    if (orphan.peer != link.peer_eui64() || orphan.instance != link.peer_instance()) return false;
+    Connection& c = connections_[orphan.id];
+    c.link = &link;
+    c.state = State::kClosing;
+    c.last = bytes(make(MgmtKind::kDisc, orphan.id, link));
+    c.repeat_at = now;
+    return true;
+  });
 }
 
 void ConnectionManager::on_link_down(Link& link, std::string_view why) {
@@ -195,6 +213,7 @@ void ConnectionManager::on_peer_restarted(Link& link) {
       continue;
     }
     if (at->second.state != State::kClosing) ended.push_back(at->first);
+    add_orphan(link, at->first);
     at = connections_.erase(at);
   }
   for (const ConnectionId id : ended) handler_->on_disconnected(id, "the peer restarted");

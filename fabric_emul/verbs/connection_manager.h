@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ class ConnectionHandler {
   // The path carries less than before: link.mcp() is smaller now, and queue pairs with a larger MCP
   // lose their cells. New queue pairs take the new one.
   virtual void on_path_narrowed(Link& /*link*/) {}
+  // Passive side: another peer of this link's EUI-64 was refused at the address `from`.
+  virtual void on_duplicate(Link& /*link*/, std::string_view /*from*/) {}
   // Passive side. Accepts: fills reply.pairs, pair_count and private_data (valid until the call
   // returns to the manager) and returns kNone. A refusal may carry private data too.
   virtual MgmtReject on_connect_request(ConnectionId id, Link& link, const Mgmt& request,
@@ -77,6 +80,7 @@ class ConnectionManager {
   void on_link_up(Link& link, base::Time now);
   void on_link_down(Link& link, std::string_view why);
   void on_path_narrowed(Link& link) { handler_->on_path_narrowed(link); }
+  void on_duplicate(Link& link, std::string_view from) { handler_->on_duplicate(link, from); }
   void on_peer_restarted(Link& link);
   void on_time(base::Time now);
   base::Time deadline() const;
@@ -95,6 +99,14 @@ class ConnectionManager {
     unsigned tries = 0;
   };
   using Table = std::map<ConnectionId, Connection>;
+  // A connection that ended when another process took the place of its peer. If the peer is alive
+  // and returns, it gets DISC: otherwise it would send in vain until its retries are over. [B-03]
+  struct Orphan {
+    Eui64 peer;
+    std::uint64_t instance = 0;
+    ConnectionId id;
+  };
+  static constexpr std::size_t kOrphansMax = 256;  // the oldest are forgotten
 
   void on_request(Link& link, const Mgmt& m, base::Time now);
   void on_reply(Table::iterator at, const Mgmt& m, base::Time now);
@@ -103,10 +115,13 @@ class ConnectionManager {
   bool send(Link& link, base::Bytes payload);
   bool send(Link& link, const Mgmt& m);
   static std::vector<std::byte> bytes(const Mgmt& m);
+  void add_orphan(const Link& link, ConnectionId id);
+  void end_orphans(Link& link, base::Time now);
 
   base::Random& random_;
   ConnectionHandler* handler_ = nullptr;
   Table connections_;
+  std::deque<Orphan> orphans_;
   base::Counters<ConnectionCounter> counters_;
 };
 

@@ -110,6 +110,8 @@ std::string_view name(InitReason reason) {
       return "identity";
     case InitReason::kBusy:
       return "busy";
+    case InitReason::kDuplicate:
+      return "duplicate";
   }
   return "unknown";
 }

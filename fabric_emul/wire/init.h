@@ -35,11 +35,12 @@ enum class PayloadCrc : std::uint8_t {
 inline constexpr std::uint64_t kProofMask = (std::uint64_t{1} << 56) - 1;
 enum class InitReason : std::uint8_t {
   kNone = 0,
-  kVersion = 1,   // program versions are not compatible
-  kProfile = 2,   // another profile or CRC mode
-  kMcp = 3,       // no common MCP
-  kIdentity = 4,  // EUI-64 not expected here
-  kBusy = 5,      // no room for another peer
+  kVersion = 1,    // program versions are not compatible
+  kProfile = 2,    // another profile or CRC mode
+  kMcp = 3,        // no common MCP
+  kIdentity = 4,   // EUI-64 not expected here
+  kBusy = 5,       // no room for another peer
+  kDuplicate = 6,  // another peer of this EUI-64 is connected and alive
 };
 std::string_view name(InitStep step);
 std::string_view name(LinkProfile profile);

@@ -23,6 +23,7 @@ iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
 fabric=udp                  # or shm
 port_option=                # of the LAN port, with a comma before it
+second_name=hostb
 iou_options=() host_options=()
 # For whoever runs a check with other options than it has here; the options of the check itself come first.
 more_iou_options=${SPLITNIC_IOU_OPTIONS:-} more_host_options=${SPLITNIC_HOST_OPTIONS:-}
@@ -100,7 +101,7 @@ start_second() {
   missing_of host_options more_host_options
   identity_of second "${host_options[@]}" "$@"
   start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 "${identity[@]}" \
-    --name hostb --control "$work/host2.sock" "${host_options[@]}" "${missing[@]}" "$@"
+    --name "$second_name" --control "$work/host2.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 
 identity_of() {

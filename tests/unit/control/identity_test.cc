@@ -1,6 +1,11 @@
 #include "control/identity.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "tests/support/temp_folder.h"
 
 namespace splitnic::control {
 namespace identity_test {
@@ -38,6 +43,26 @@ TEST(IdentityTest, the_stable_mac_is_local_and_of_one_nic) {
   EXPECT_EQ(mac, stable_mac("n"));
   EXPECT_NE(mac, stable_mac("m"));
   EXPECT_EQ(mac[0], 0x02);
+}
+
+// Two copies of a machine have one /etc/machine-id, and a state folder each.
+TEST(IdentityTest, B_02_a_random_identity_is_kept_in_the_state_folder) {
+  const support::TempFolder a;
+  const support::TempFolder b;
+  const auto eui64_in = [](const std::string& folder) {
+    EXPECT_EQ(::setenv("STATE_DIRECTORY", (folder + ":/elsewhere").c_str(), 1), 0);
+    const std::uint64_t eui64 = node_eui64("n", "host");
+    EXPECT_EQ(::unsetenv("STATE_DIRECTORY"), 0);
+    return eui64;
+  };
+  const std::uint64_t first = eui64_in(a.path());
+  EXPECT_EQ(eui64_in(a.path()), first) << "the next start";
+  EXPECT_NE(eui64_in(b.path()), first);
+  EXPECT_NE(node_eui64("n", "host"), first);
+  // A file that others can read may be known to them, or be a copy: the machine's own identifier.
+  ASSERT_EQ(::chmod(a.path(kNodeIdFile).c_str(), 0644), 0);
+  EXPECT_EQ(eui64_in(a.path()), node_eui64("n", "host"));
+  EXPECT_EQ(eui64_in("/nonexistent"), node_eui64("n", "host"));
 }
 
 }  // namespace identity_test

@@ -35,9 +35,13 @@ TEST_F(HostIdTest, M_8_settings_that_are_kept_are_of_the_user) {
   EXPECT_EQ(harness.digest(victim), configured);
 }
 
-// The same user: another process of the host takes the place of the one before.
-TEST_F(HostIdTest, M_8_another_process_of_the_user_ends_the_one_before) {
+// The same user: another process of the host takes the place of the one before, once that is dead.
+TEST_F(HostIdTest, M_8_B_02_another_process_of_the_user_ends_the_one_before) {
   harness.users->set_user(other.endpoint.address(), 1001);
+  EXPECT_FALSE(harness.run_until([&] { return other.link_up(); })) << "both are alive";
+  EXPECT_TRUE(victim.up());
+  EXPECT_GT(harness.count("iou.hosts.refused_duplicate"), 0U);
+  victim.faults.set_cut(true);
   ASSERT_TRUE(harness.attach(other, mac_number(2)));
   EXPECT_GE(harness.count("iou.hosts.downs"), 1U);
 }

@@ -1,5 +1,7 @@
 // The identity of peers that an underlay authenticates: by a key, or by a user of the machine.
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "link_world.h"
 
@@ -135,6 +137,67 @@ TEST_F(IdentityTest, M_2_a_peer_with_short_cells_is_refused) {
   };
   EXPECT_EQ(events_of(252), std::vector<std::string>{"refused: mcp"});
   EXPECT_EQ(events_of(256), std::vector<std::string>{"up"});
+}
+
+// Without keys: two processes at two addresses with one EUI-64, as on two copies of a machine.
+struct DuplicateTest : IdentityTest {
+  bool has(const Client& client, const std::string& event) {
+    return std::ranges::count(client.end.watch.events, event) > 0;
+  }
+  void run_for(base::Duration span) {
+    for (base::Duration t{}; t < span; t += 10ms) {
+      clock.advance(10ms);
+      for (End* end : ends()) {
+        end->receive(clock.now());
+        end->port.on_time(clock.now());
+        end->port.flush(clock.now());
+      }
+    }
+  }
+  std::vector<End*> ends() {
+    std::vector<End*> all{&listener};
+    for (const auto& each : clients) {
+      if (!is_dead.contains(each.get())) all.push_back(&each->end);
+    }
+    return all;
+  }
+  std::set<Client*> is_dead;
+};
+
+TEST_F(DuplicateTest, B_02_a_second_peer_of_one_eui64_is_refused_while_the_first_is_alive) {
+  Client& first = add(0xB);
+  connect(first);
+  ASSERT_TRUE(is_up(first));
+  Client& copy = add(0xB);
+  connect(copy);
+  run_for(5s);
+  EXPECT_TRUE(is_up(first));
+  EXPECT_FALSE(is_up(copy));
+  EXPECT_TRUE(has(copy, "refused: duplicate"));
+  EXPECT_EQ(std::ranges::count(listener.watch.events, "restarted"), 0);
+  EXPECT_GT(std::ranges::count(listener.watch.events, "duplicate"), 0);
+}
+
+TEST_F(DuplicateTest, B_02_a_process_that_was_started_again_is_admitted_within_half_a_second) {
+  Client& first = add(0xB);
+  connect(first);
+  ASSERT_TRUE(is_up(first));
+  is_dead.insert(&first);
+  Client& next = add(0xB);
+  next.end.port.connect(listener_at.address(), clock.now());
+  run_for(500ms);
+  EXPECT_TRUE(is_up(next));
+  EXPECT_EQ(std::ranges::count(listener.watch.events, "restarted"), 1);
+}
+
+TEST_F(DuplicateTest, B_02_after_a_clean_stop_the_next_is_admitted_at_once) {
+  Client& first = add(0xB);
+  connect(first);
+  first.end.port.send_bye(clock.now());
+  Client& next = add(0xB);
+  connect(next);
+  EXPECT_TRUE(is_up(next));
+  EXPECT_FALSE(has(next, "refused: duplicate"));
 }
 
 }  // namespace splitnic::fabric::identity_test

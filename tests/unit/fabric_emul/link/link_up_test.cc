@@ -174,10 +174,14 @@ TEST(LinkUpTest, X_46_a_forged_hello_changes_nothing) {
   w.pump();
   EXPECT_EQ(w.a->count(LinkCounter::kRxDropChallenge), 2U);
   EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
-  // With it, from its own address, the sender is accepted.
+  // With it, from its own address, the sender is refused while 0xB is alive, and accepted then.
   send_init(attacker, w.listener_at.address(), proof);
   w.pump();
-  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "restarted", "up"));
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "duplicate"));
+  w.clock.advance(300ms);
+  send_init(attacker, w.listener_at.address(), proof);
+  w.pump();
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "duplicate", "restarted", "up"));
 }
 
 TEST(LinkUpTest, X_46_a_proof_recorded_before_a_restart_is_worth_nothing) {

@@ -39,6 +39,7 @@ struct Watch final : LinkObserver {
     events.emplace_back("restarted");
   }
   void on_path_narrowed(Link&) override { events.emplace_back("narrowed"); }
+  void on_duplicate(Link&, std::string_view) override { events.emplace_back("duplicate"); }
   void on_refused(Link&, InitReason reason) override {
     events.push_back("refused: " + std::string(name(reason)));
   }

@@ -240,4 +240,20 @@ TEST(ConnectionManagerTest, F_48_cells_for_another_instance_are_dropped) {
   EXPECT_EQ(two.left(), 0U);
 }
 
+// The active side's process was taken for dead while another had its place, and is there again.
+TEST(ConnectionManagerTest, B_03_a_peer_that_was_taken_for_dead_is_notified_when_it_is_back) {
+  Two two;
+  two.b.connect();
+  ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }));
+  ConnectionManager& passive = two.pair.a().adapter->connections();
+  passive.on_peer_restarted(two.pair.a().link());
+  EXPECT_EQ(two.a.disconnected, 1);
+  EXPECT_EQ(passive.size(), 0U);
+  passive.on_link_up(two.pair.a().link(), two.pair.now());
+  ASSERT_TRUE(two.pair.run_until([&] { return two.left() == 0; }));
+  EXPECT_EQ(two.b.disconnected, 1);
+  passive.on_link_up(two.pair.a().link(), two.pair.now());
+  EXPECT_EQ(two.left(), 0U) << "once";
+}
+
 }  // namespace splitnic::fabric::testing::connection_manager_test

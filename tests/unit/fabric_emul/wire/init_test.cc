@@ -172,7 +172,7 @@ TEST(InitTest, codes_without_a_meaning_are_refused) {
   for (unsigned reason = 0; reason < 256; ++reason) {
     refuse.reason = static_cast<InitReason>(reason);
     EXPECT_EQ(error_of(bytes(refuse)),
-              reason >= 1 && reason <= 5 ? InitError::kNone : InitError::kStep);
+              reason >= 1 && reason <= 6 ? InitError::kNone : InitError::kStep);
   }
 }
 

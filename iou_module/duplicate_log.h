@@ -1,0 +1,40 @@
+// When a second host of one identity is worth a line of the log. A host that was killed and started
+// again is refused for a moment, until the one before it is known to be dead; a copy of the machine
+// stays and is refused several times per second. Plain. Thread: its owner. [B-02]
+#pragma once
+
+#include <map>
+
+#include "base/clock.h"
+
+namespace splitnic::iou {
+
+class DuplicateLog {
+ public:
+  static constexpr base::Duration kAfter = std::chrono::seconds(1);
+  static constexpr base::Duration kEvery = std::chrono::minutes(1);
+  // Longer than the host waits between two attempts.
+  static constexpr base::Duration kGapMax = std::chrono::seconds(1);
+
+  // A peer with the identity of `who`, which is attached, was refused. Returns true if that is to
+  // be logged. Entries are as many as identities that are attached.
+  bool note(const void* who, base::Time now) {
+    std::erase_if(entries_, [now](const auto& e) { return now - e.second.last_at >= kEvery; });
+    Entry& entry = entries_.try_emplace(who, Entry{now, now, base::Time{}}).first->second;
+    if (now - entry.last_at > kGapMax) entry.first_at = now;
+    entry.last_at = now;
+    if (now - entry.first_at < kAfter || now < entry.silent_until) return false;
+    entry.silent_until = now + kEvery;
+    return true;
+  }
+
+ private:
+  struct Entry {
+    base::Time first_at;  // of attempts without a gap
+    base::Time last_at;
+    base::Time silent_until;
+  };
+  std::map<const void*, Entry> entries_;
+};
+
+}  // namespace splitnic::iou
