@@ -30,6 +30,8 @@ class Poller {
   void want(std::size_t which, bool input, bool output) {
     fds_[which].events = static_cast<short>((input ? POLLIN : 0) | (output ? POLLOUT : 0));
   }
+  // The descriptor is never ready from now on, not even with an error.
+  void forget(std::size_t which) { fds_[which].fd = -1; }
   // kSleep: waits until a descriptor is ready or `deadline` comes. Otherwise does not wait; one of
   // kIterationsPerPoll such iterations polls, and each one while output is wanted.
   void wait(Time now, Time deadline, IdleStrategy::Step step) {

@@ -71,6 +71,13 @@ class ControlThread::Impl {
     return {};
   }
 
+  void serve_for(base::Duration time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    io_.restart();
+    while (!stop_requested() && io_.run_one_until(until) > 0) {
+    }
+  }
+
   bool stop_requested() const { return stop_.load(std::memory_order_acquire); }
   int stop_fd() const { return stop_event_.get(); }
   void request_stop() {
@@ -127,6 +134,7 @@ ControlThread::~ControlThread() = default;
 base::Status ControlThread::start(std::function<void()> first) {
   return impl_->start(std::move(first));
 }
+void ControlThread::serve_for(base::Duration time) { impl_->serve_for(time); }
 bool ControlThread::stop_requested() const { return impl_->stop_requested(); }
 int ControlThread::stop_fd() const { return impl_->stop_fd(); }
 void ControlThread::request_stop() { impl_->request_stop(); }

@@ -28,6 +28,9 @@ class ControlThread {
                                                            CommandQueue& data_queue,
                                                            RequestHandler handler,
                                                            ReloadHandler on_reload = {});
+  // Serves clients and signals in the calling thread for this time, or until a stop is requested.
+  // Before start() only.
+  void serve_for(base::Duration time);
   // Creates the thread, which calls `first` before anything else. Once.
   base::Status start(std::function<void()> first = [] {});
   // Closes the queue, removes the socket and joins the thread, if there is one.

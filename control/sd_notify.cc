@@ -46,6 +46,8 @@ void notify_environment(std::string_view state) {
 }
 }  // namespace
 
+bool has_service_manager() { return std::getenv("NOTIFY_SOCKET") != nullptr; }
+
 void notify_ready() { notify_environment("READY=1"); }
 void notify_stopping() { notify_environment("STOPPING=1"); }
 void notify_alive() { notify_environment("WATCHDOG=1"); }

@@ -20,6 +20,9 @@ void notify_ready();
 void notify_stopping();
 void notify_alive();
 
+// Whoever started the program wants to hear of it, and starts it again when it fails.
+bool has_service_manager();
+
 // Returns how often to call notify_alive(): half of what the service manager waits before it
 // restarts the program (sd_watchdog_enabled(3)). Nothing if it does not wait for that.
 std::optional<base::Duration> watchdog_interval();

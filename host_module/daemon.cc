@@ -51,7 +51,7 @@ HostWorker& HostDaemon::add_worker() {
 
 base::Status HostDaemon::open() {
   // One send call carries a GSO packet: 45 datagrams at MTU 1500.
-  const auto call_bytes = workers_.front()->open_fabric();
+  const auto call_bytes = when_possible([this] { return workers_.front()->open_fabric(); });
   if (!call_bytes) return call_bytes.error();
   auto ports =
       open_ports(queues_at(options_.connect, queues_wanted()), *call_bytes - kFrameHeadRoom);

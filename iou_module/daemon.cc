@@ -4,15 +4,18 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/memory_reserve.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
 #include "control/sandbox/sandbox.h"
 #include "iou_module/hosts_reload.h"
 #include "iou_module/worker.h"
+#include "lan_bridge/ports/absent_port.h"
 #include "lan_bridge/ports/port_factory.h"
 
 namespace splitnic::iou {
@@ -45,6 +48,7 @@ class IouDaemon final : public control::Daemon {
   void add_worker();
   std::uint32_t queues_of_endpoints() const;
   base::Result<std::vector<Ports>> open_lans(std::uint32_t queues);
+  base::Result<std::vector<Ports>> open_nics(const lan::PortOptions& port, std::uint32_t queues);
   base::Status listen(std::size_t queues);
   void start_reloads();
 
@@ -151,17 +155,42 @@ base::Result<std::vector<Ports>> IouDaemon::open_lans(std::uint32_t queues) {
     }
   }
   port.mtu = options_.common.mtu.value_or(0);
-  std::vector<Ports> by_queue(queues);
-  for (const control::PortSpec& spec : options_.lan) {
-    auto opened =
-        lan::open_queues(spec.text, port, clock_, static_cast<std::uint32_t>(by_queue.size()));
-    if (!opened) return opened.error();
-    by_queue.resize(std::min(by_queue.size(), opened->size()));
-    for (std::size_t i = 0; i < by_queue.size(); ++i) {
-      by_queue[i].push_back(std::move((*opened)[i]));
+  auto by_nic = when_possible([&] { return open_nics(port, queues); });
+  if (!by_nic) return by_nic.error();
+  std::size_t count = queues;
+  for (const Ports& nic : *by_nic) {
+    if (!nic.empty()) count = std::min(count, nic.size());
+  }
+  std::vector<Ports> by_queue(count);
+  for (std::size_t k = 0; k < by_nic->size(); ++k) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((*by_nic)[k].empty()) {
+        auto absent = lan::AbsentPort::open(options_.lan[k].text, options_.lan[k].interface);
+        if (!absent) return absent.error();
+        by_queue[i].push_back(*std::move(absent));
+      } else {
+        by_queue[i].push_back(std::move((*by_nic)[k][i]));
+      }
     }
   }
   return by_queue;
+}
+
+// Returns the queues of each NIC; none of one that is missing while another is there.
+base::Result<std::vector<Ports>> IouDaemon::open_nics(const lan::PortOptions& port,
+                                                      std::uint32_t queues) {
+  std::vector<Ports> by_nic;
+  std::optional<base::Error> missing;
+  for (const control::PortSpec& spec : options_.lan) {
+    auto opened = lan::open_queues(spec.text, port, clock_, queues);
+    if (!opened && !passes_later(opened.error())) return opened.error();
+    if (!opened) missing = opened.error();
+    by_nic.push_back(opened ? *std::move(opened) : Ports());
+  }
+  const bool has_one = std::ranges::any_of(by_nic, [](const Ports& nic) { return !nic.empty(); });
+  if (!has_one) return *missing;
+  if (missing) base::log_warn(missing->text() + "; the other NICs are used without it");
+  return by_nic;
 }
 
 // An address of an additional queue may be taken: then there are as many queues as before it.

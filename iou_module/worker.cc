@@ -2,7 +2,10 @@
 
 #include <net/if.h>
 
+#include <algorithm>
+
 #include "base/log.h"
+#include "control/sd_notify.h"
 #include "iou_module/command_line_rights.h"
 #include "iou_module/host_rights_text.h"
 
@@ -95,6 +98,28 @@ void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::ui
   all.connect(queue(), [this](auto command) {
     return commands().post([this, command = std::move(command)] { command(*unit_, clock_.now()); });
   });
+}
+
+base::Status IouWorker::on_port_gone(std::size_t index) {
+  lan::FramePort& gone = port(index);
+  const bool is_last = std::ranges::all_of(lans_, [](const auto& lan) { return lan->is_gone(); });
+  if (is_last && !gone.is_back()) return base::Error(gone.name() + " was deleted: start again");
+  gone_.resize(lans_.size());
+  if (gone_[index] == Gone::kNo) {
+    gone_[index] = Gone::kReported;
+    nic(index).on_event();
+    if (queue() == 0) {
+      base::log_warn(gone.name() +
+                     " is gone: its hosts have no link, those of other NICs continue");
+    }
+  }
+  if (!gone.is_back() || gone_[index] == Gone::kBackReported) return {};
+  gone_[index] = Gone::kBackReported;
+  if (control::has_service_manager()) {
+    return base::Error(gone.name() + " is there again: starting again to use it");
+  }
+  if (queue() == 0) base::log_warn(gone.name() + " is there again: start again to use it");
+  return {};
 }
 
 IouConfig IouWorker::unit_config(std::uint32_t queues) const {

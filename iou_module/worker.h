@@ -43,6 +43,9 @@ class IouWorker final : public control::Worker {
   bool wants_input(std::size_t index) override { return nic(index).wants_input(); }
   bool wants_output(std::size_t index) override { return nic(index).wants_output(); }
   void on_port_event(std::size_t index, base::Time) override { nic(index).on_event(); }
+  // The hosts of the other NICs stay. A NIC that is back needs another start, since this process
+  // has given up the right to open it: under a service manager the program ends for that. [B-05]
+  base::Status on_port_gone(std::size_t index) override;
   void set_readable(std::size_t index, bool is_readable) override {
     nic(index).set_readable(is_readable);
   }
@@ -68,6 +71,8 @@ class IouWorker final : public control::Worker {
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
   std::vector<std::unique_ptr<lan::FramePort>> lans_;
   std::unique_ptr<Iou> unit_;
+  enum class Gone : std::uint8_t { kNo, kReported, kBackReported };
+  std::vector<Gone> gone_;  // by NIC
 };
 
 }  // namespace splitnic::iou

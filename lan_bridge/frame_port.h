@@ -73,6 +73,9 @@ class FramePort {
   virtual PortState state() = 0;
   // Returns true if the interface was deleted, as of the last state(): no frame crosses any more.
   virtual bool is_gone() const { return false; }
+  // Returns true if an interface of that name was there again, and up, as of the last state(). The
+  // port does not use it. REQUIRES is_gone().
+  virtual bool is_back() const { return false; }
   virtual base::Status set_mtu(std::uint32_t mtu) = 0;
   virtual base::Status set_mac(const MacAddress& mac) = 0;
   virtual base::Status set_promiscuous(bool on) = 0;

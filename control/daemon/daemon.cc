@@ -3,6 +3,8 @@
 #include <malloc.h>
 #include <sys/prctl.h>
 
+#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <latch>
@@ -18,6 +20,9 @@
 
 namespace splitnic::control {
 namespace {
+
+constexpr base::Duration kRetryEvery = std::chrono::seconds(1);
+constexpr base::Duration kServeFor = std::chrono::milliseconds(20);
 
 // A reader of stderr that is gone ends no program, and memory with keys and the frames of users
 // never becomes a core file: the limit of core files would not do, as a core_pattern that is a pipe
@@ -77,6 +82,34 @@ base::Status Daemon::start() {
   return give_up_privileges();
 }
 
+bool Daemon::passes_later(const base::Error& error) {
+  switch (error.errno_value()) {
+    case ENODEV:
+    case ENXIO:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Returns false if a stop was requested.
+bool Daemon::wait_to_retry(const base::Error& error, bool is_first) {
+  if (is_first) {
+    base::log_warn(error.text() + "; waiting for that to change");
+    notify_ready();
+  }
+  const auto until = std::chrono::steady_clock::now() + kRetryEvery;
+  while (!control_->stop_requested() && std::chrono::steady_clock::now() < until) {
+    control_->serve_for(kServeFor);
+    worker(0).commands().run();
+  }
+  notify_alive();
+  return !control_->stop_requested();
+}
+
 sandbox::Needs Daemon::all_needs() const {
   sandbox::Needs all = needs();
   const std::string folder = std::filesystem::path(common_.control_path).parent_path();
@@ -99,6 +132,10 @@ base::Status Daemon::filter_calls() const {
 
 int Daemon::run() {
   if (auto started = start(); !started) {
+    if (control_ && control_->stop_requested()) {
+      control_.reset();
+      return 0;
+    }
     base::log_error(process_.program + ": " + started.error().text());
     control_.reset();
     return 1;

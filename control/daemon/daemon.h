@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "control/control_thread.h"
 #include "control/daemon/common_options.h"
@@ -46,6 +47,24 @@ class Daemon {
   // reload. It may be called before open().
   virtual ReloadHandler reload_handler() { return {}; }
 
+  // Calls `attempt`, which returns a base::Result, once per second as long as its error passes
+  // without a change of the options (passes_later()); the first is logged. Meanwhile clients and
+  // signals are served, and the service manager hears that the program is up. Returns the last
+  // result: an error if it is another one, or if a stop was requested.
+  template <class Attempt>
+  auto when_possible(Attempt attempt) {
+    auto result = attempt();
+    for (bool is_first = true; !result && passes_later(result.error()); is_first = false) {
+      if (!wait_to_retry(result.error(), is_first)) break;
+      result = attempt();
+      if (result) base::log_info("what was missing is there: continuing");
+    }
+    return result;
+  }
+  // Returns true for what heals: an interface that is missing or down, no route, no address found
+  // for a name. [B-05] [B-06]
+  static bool passes_later(const base::Error& error);
+
   const Process& process() const { return process_; }
   std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }
   // Logs that the program continues with `queues` queues, because the next one has this error.
@@ -56,6 +75,7 @@ class Daemon {
 
  private:
   base::Status start();
+  bool wait_to_retry(const base::Error& error, bool is_first);
   bool has_sandbox() const { return sandbox::kIsBuilt && !common_.has_no_sandbox; }
   sandbox::Needs all_needs() const;
   base::Status give_up_privileges();

@@ -68,7 +68,10 @@ base::Status DataLoop::update_ports(base::Time now) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     if (ports_[i].has_event()) module_.on_port_event(i, now);
     const lan::FramePort& port = module_.port(i);
-    if (port.is_gone()) return base::Error(port.name() + " was deleted: start again");
+    if (port.is_gone()) {
+      ports_[i].forget_frames();
+      if (auto continues = module_.on_port_gone(i); !continues) return continues;
+    }
     module_.set_readable(i, ports_[i].is_readable());
   }
   return {};

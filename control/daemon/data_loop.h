@@ -28,7 +28,7 @@ class DataLoop {
   void report_alive(base::Duration interval) { alive_interval_ = interval; }
 
   // Returns when a stop was requested and everything in flight has arrived, or after
-  // kStopMax. An error: an interface was deleted.
+  // kStopMax. An error: an interface was deleted, without which the module does not continue.
   base::Status run();
 
  private:

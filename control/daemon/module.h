@@ -25,6 +25,10 @@ class Module {
   virtual bool wants_output(std::size_t index) = 0;
   // The port's event_fd() is readable: its state may have changed.
   virtual void on_port_event(std::size_t index, base::Time now) = 0;
+  // The interface of the port is gone; repeated in each iteration. An error ends the program.
+  virtual base::Status on_port_gone(std::size_t index) {
+    return base::Error(port(index).name() + " was deleted: start again");
+  }
   // Whether the port may have frames to read; holds for the next step().
   virtual void set_readable(std::size_t index, bool is_readable) = 0;
 

@@ -26,6 +26,12 @@ class PortWatch {
     poller_.want(input_, input, output && !has_own_output_);
     if (has_own_output_) poller_.want(output_, false, output);
   }
+  // The interface was deleted: only changes of its state are watched from now on.
+  void forget_frames() {
+    is_always_ready_ = false;
+    poller_.forget(input_);
+    if (has_own_output_) poller_.forget(output_);
+  }
   // As of the last wait: the port may have frames to read; its state may have changed.
   bool is_readable() const { return is_always_ready_ || poller_.readable(input_); }
   bool has_event() const { return poller_.readable(events_); }

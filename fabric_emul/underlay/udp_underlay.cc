@@ -84,7 +84,7 @@ base::Result<PeerAddress> look_up(std::string_view text, int family, bool to_bin
   const int code = getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
   if (code != 0) {
     const std::string why = code == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(code);
-    return base::Error(fmt::format("no address found for \"{}\": {}", text, why));
+    return base::Error(fmt::format("no address found for \"{}\": {}", text, why), EHOSTUNREACH);
   }
   const PeerAddress address = UdpAddress(*found->ai_addr, found->ai_addrlen).peer();
   freeaddrinfo(found);

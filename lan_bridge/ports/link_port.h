@@ -25,6 +25,7 @@ class LinkPort : public FramePort {
   int event_fd() const override { return link_->event_fd(); }
   PortState state() override { return link_->state(); }
   bool is_gone() const override { return link_->is_gone(); }
+  bool is_back() const override { return link_->is_back(); }
   base::Status set_mtu(std::uint32_t mtu) override {
     return observes() ? base::Status() : link_->set_mtu(mtu);
   }

@@ -171,6 +171,24 @@ base::Result<std::optional<LinkInfo>> NetlinkLink::find(const std::string& name)
 }
 
 base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open(const std::string& name) {
+  auto link = open_sockets();
+  if (!link) return link.error();
+  auto info = find(name);
+  if (!info) return info.error();
+  if (!*info) return base::Error(name + ": no such interface", ENODEV);
+  (*link)->update(**info);
+  return link;
+}
+
+base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::expect(const std::string& name) {
+  auto link = open_sockets();
+  if (!link) return link.error();
+  (*link)->info_.name = name;
+  (*link)->is_gone_ = true;
+  return link;
+}
+
+base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open_sockets() {
   std::unique_ptr<NetlinkLink> link(new NetlinkLink);
   auto events = open_socket(RTMGRP_LINK);  // before the first query, so that no event is missed
   if (!events) return events.error();
@@ -184,10 +202,6 @@ base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open(const std::string& 
     return base::Error::from_errno("opening a netlink socket", errno);
   }
   link->ioctl_socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  auto info = find(name);
-  if (!info) return info.error();
-  if (!*info) return base::Error(name + ": no such interface", ENODEV);
-  link->update(**info);
   return link;
 }
 
@@ -208,7 +222,13 @@ void NetlinkLink::read_events() {
   const auto on_event = [](const nlmsghdr* message, void* data) {
     auto& self = *static_cast<NetlinkLink*>(data);
     const auto info = parse_link(message);
-    if (!info || info->index != self.info_.index) return MNL_CB_OK;
+    if (!info) return MNL_CB_OK;
+    if (self.is_gone_) {
+      const bool is_news = message->nlmsg_type == RTM_NEWLINK && info->name == self.info_.name;
+      if (is_news) self.is_back_ = info->state.admin_up;
+      return MNL_CB_OK;
+    }
+    if (info->index != self.info_.index) return MNL_CB_OK;
     if (message->nlmsg_type == RTM_NEWLINK) self.update(*info);
     if (message->nlmsg_type == RTM_DELLINK) {
       self.is_gone_ = true;

@@ -34,6 +34,8 @@ class NetlinkLink {
   static base::Result<std::optional<LinkInfo>> find(const std::string& name);
   // Follows the interface `name`, or returns an error if there is none.
   static base::Result<std::unique_ptr<NetlinkLink>> open(const std::string& name);
+  // Waits for the interface `name`, as if it was deleted.
+  static base::Result<std::unique_ptr<NetlinkLink>> expect(const std::string& name);
   NetlinkLink(const NetlinkLink&) = delete;
   NetlinkLink& operator=(const NetlinkLink&) = delete;
 
@@ -47,6 +49,8 @@ class NetlinkLink {
   // carrier.
   const PortState& refresh();
   bool is_gone() const { return is_gone_; }
+  // After the interface was deleted: there is one of its name again, and it is up.
+  bool is_back() const { return is_back_; }
   // Returns the number of queues of a TAP that programs hold, as of the last event; 0 unless the
   // TAP may have several, or if this kernel does not report it.
   std::uint32_t tap_queues() const { return info_.tap_queues; }
@@ -70,6 +74,7 @@ class NetlinkLink {
   using Socket = std::unique_ptr<mnl_socket, SocketCloser>;
 
   NetlinkLink() = default;
+  static base::Result<std::unique_ptr<NetlinkLink>> open_sockets();
   static base::Result<Socket> open_socket(unsigned groups);
   static base::Status query(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply);
   base::Status set_flag(unsigned flag, bool on, const char* what);
@@ -85,6 +90,7 @@ class NetlinkLink {
   base::UniqueFd ioctl_socket_;
   LinkInfo info_;
   bool is_gone_ = false;
+  bool is_back_ = false;
   std::vector<char> buffer_;
 };
 

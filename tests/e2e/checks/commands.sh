@@ -59,7 +59,6 @@ check_errors() {
   local iou host
   iou=(ip netns exec "$ns_iou" "$bin/splitnic-iou" --control "$work/other.sock" --name other)
   host=(ip netns exec "$ns_host" "$bin/splitnic-host" --control "$work/other.sock" --name other)
-  refused 1 "no such interface" "${iou[@]}" --lan "$port:nosuch0" --listen udp://127.0.0.1:7999 --insecure-lab
   refused 1 "in use" "${iou[@]}" --lan "$port:lan0" --listen "udp://$iou_address" --insecure-lab
   refused 1 "held by another" "${host[@]}" --connect "udp://$iou_address" --tap nic0 --insecure-lab
   ip -n "$ns_host" link add other0 type bridge
@@ -74,9 +73,6 @@ check_errors() {
     --listen udp://127.0.0.1:7999 --insecure-lab --control "$work/iou.sock"
   refused 1 "capture" "${iou[@]}" --lan "file:$work/none.pcap,$work/out.pcap" --listen udp://127.0.0.1:7999 \
     --insecure-lab
-  refused 1 "no such device" "${host[@]}" --connect udp://127.0.0.1:7999 --tap nic1 --fabric-dev none0 \
-    --insecure-lab
-  refused 1 "no address found" "${host[@]}" --connect udp://none.invalid:7999 --tap nic1 --insecure-lab
   refused 2 "address block" "${iou[@]}" --lan "$port:lan0" --listen udp://127.0.0.1:7999 --insecure-lab \
     --allow 10.0.0.0/33
   refused 1 "route" "${host[@]}" --connect "udp://$iou_address" --tap fab0 --insecure-lab

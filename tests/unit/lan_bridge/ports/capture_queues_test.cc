@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "lan_bridge/ports/absent_port.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/port_factory.h"
 #include "tests/support/refuse_call.h"
@@ -154,6 +155,50 @@ TEST(CaptureQueuesTest, an_additional_queue_sees_every_change_and_makes_none) {
       EXPECT_FALSE(port->state().admin_up);
       EXPECT_TRUE(port->is_gone());
     }
+  });
+}
+
+// Another interface of that name is not used: it is reported once it is up, and not when it is
+// down.
+TEST(CaptureQueuesTest, B_05_an_interface_that_is_back_is_noticed) {
+  on_every_kind([](const std::string& spec, FramePort& lan) {
+    (void)lan;
+    const Ports ports = open_ports(spec, 2);
+    const auto are_back = [&] {
+      return std::ranges::all_of(ports, [](const auto& port) {
+        EXPECT_FALSE(port->state().link_up);
+        return port->is_back();
+      });
+    };
+    run("ip link del vb");
+    EXPECT_FALSE(are_back());
+    run("ip link add vb type veth peer name vc");
+    EXPECT_FALSE(are_back());
+    run("ip link set vb up");
+    EXPECT_TRUE(are_back());
+    run("ip link set vb down");
+    EXPECT_FALSE(are_back());
+  });
+}
+
+TEST(AbsentPortTest, B_05_it_has_no_link_and_notices_the_interface) {
+  in_namespace([] {
+    const auto port = AbsentPort::open("packet:vb", "vb").value();
+    EXPECT_EQ(port->name(), "packet:vb");
+    EXPECT_TRUE(port->is_gone());
+    EXPECT_FALSE(port->state().link_up);
+    const auto frames = frames_of(flows_of_every_kind(2), 1);
+    const base::Bytes frame = frames.front();
+    EXPECT_EQ(port->write({&frame, 1}), 1U);
+    std::uint64_t dropped = 0;
+    port->visit_counters([&](std::string_view name, std::uint64_t value) {
+      if (name == "tx.drop.absent") dropped = value;
+    });
+    EXPECT_EQ(dropped, 1U);
+    EXPECT_FALSE(port->is_back());
+    run("ip link add va type veth peer name vb && ip link set vb up");
+    EXPECT_FALSE(port->state().link_up) << "it needs another port";
+    EXPECT_TRUE(port->is_back());
   });
 }
 

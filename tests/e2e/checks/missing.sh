@@ -1,0 +1,125 @@
+# shellcheck shell=bash
+# What is not there yet, or not any more, and comes: NICs, names and routes. Nothing ends for it that other parts can do without.
+
+log_has() { grep -q "$2" "$work/$1.log"; }
+reply() { in_ns "$1" ping -q -c 1 -W 0.3 "$2" >/dev/null; }
+
+# waits_for WHO TEXT: it reports that once, responds on its control socket, and ends on SIGTERM.
+waits_for() {
+  wait_until 5 log_has "$1" "$2; waiting for that to change" || fail "$1 does not wait: $(cat "$work/$1.log")"
+  ask "$1" show --json | has '"connecting"' || fail "$1 does not respond while it waits"
+  sleep 1.2
+  equal "reports of $1" "$(grep -c "waiting for that" "$work/$1.log")" 1
+}
+
+check_lan_late() {
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_iou" link set lan0 down
+  ip -n "$ns_iou" link set lan0 name later0
+  start_iou
+  waits_for iou "lan0: no such interface"
+  stop iou TERM 1 || fail "the unit does not stop while it waits"
+  start_iou
+  start_host
+  wait_until 5 log_has iou "waiting for that" || fail "the unit does not wait"
+  ip -n "$ns_iou" link set later0 name lan0
+  ip -n "$ns_iou" link set lan0 up
+  nic_up
+  log_has iou "what was missing is there" || fail "nothing about it in the log"
+}
+
+check_lan_down() {
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_iou" link set lan0 down
+  start_iou
+  [ "$port" != pcap ] || waits_for iou "lan0: the interface is down: ip link set lan0 up"
+  start_host
+  ip -n "$ns_iou" link set lan0 up
+  nic_up
+}
+
+# The second NIC is unplugged and plugged in again while hosts of both work.
+bring_up_both() {
+  topology_three && make_second && make_second_lan || fail "the test hosts cannot be made"
+  "$@"
+  start_iou --lan "$port:lan1"
+  start_host
+  start_second --nic 1
+  nic_up
+  wait_up host2
+  ip -n "$ns_second" addr add 10.77.0.1/24 dev nic0 && ip -n "$ns_second" link set nic0 up || fail "no nic0 of the second host"
+}
+unplug_lan1() { ip -n "$ns_iou" link del lan1; }
+plug_in_lan1() {
+  veth_between "$ns_iou" lan1 "$ns_lan1" lan1 && silence_interface "$ns_iou" lan1 && ip -n "$ns_lan1" addr add 10.77.0.2/24 dev lan1 ||
+    fail "no second LAN"
+}
+
+check_one_unplugged() {
+  bring_up_both true
+  within "the second NIC" 3000 reply "$ns_second" 10.77.0.2
+  start pinger "$ns_host" ping -i 0.02 -c 150 -W 1 -q 10.77.0.2
+  ip -n "$ns_iou" link del lan1
+  within "no carrier at the host of the NIC that is gone" 3000 carrier_is "$ns_second" nic0 0
+  wait "${pid_of[pinger]}"
+  unset "pid_of[pinger]"
+  grep -q " 150 received" "$work/pinger.log" || fail "the host of the other NIC lost frames: $(cat "$work/pinger.log")"
+  equal "reports" "$(grep -c "$port:lan1 is gone" "$work/iou.log")" 1
+  plug_in_lan1
+  within "the NIC is noticed" 3000 log_has iou "$port:lan1 is there again: start again to use it"
+  running iou || fail "the unit has ended"
+  stop iou TERM 1
+  start_iou --lan "$port:lan1"
+  within "the second NIC after a restart" 5000 reply "$ns_second" 10.77.0.2
+}
+
+# Under a service manager the unit has itself started again for a NIC that is back.
+check_one_returns() {
+  export NOTIFY_SOCKET=$work/notify
+  bring_up_both true
+  unset NOTIFY_SOCKET
+  ip -n "$ns_iou" link del lan1
+  within "no carrier" 3000 carrier_is "$ns_second" nic0 0
+  plug_in_lan1
+  wait_until 5 process_ended "${pid_of[iou]}" || fail "the unit runs on"
+  local status=0
+  wait "${pid_of[iou]}" || status=$?
+  unset "pid_of[iou]"
+  equal "exit status" "$status" 1
+  log_has iou "$port:lan1 is there again: starting again to use it" || fail "no reason in the log"
+}
+
+check_one_missing() {
+  bring_up_both unplug_lan1
+  log_has iou "lan1: no such interface; the other NICs are used without it" || fail "not reported"
+  carrier_is "$ns_second" nic0 0 || fail "nic0 has the carrier of a NIC that is not there"
+  reply "$ns_second" 10.77.0.2 && fail "a NIC that is not there replies"
+  reply "$ns_host" 10.77.0.2 || fail "the other NIC does not reply"
+  equal "links" "$(ask iou show --json | "$python" -c 'import json, sys
+print(*(lan["link"] for lan in json.load(sys.stdin)["lan"]))')" "up down"
+}
+
+check_route_late() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou
+  ip -n "$ns_host" addr flush dev fab0
+  start_host
+  waits_for host ".*Network is unreachable"
+  stop host TERM 1 || fail "the host does not stop while it waits"
+  start_host
+  ip -n "$ns_host" addr add 10.99.0.1/24 dev fab0
+  nic_up
+}
+
+check_name_late() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou
+  echo "127.0.0.1 localhost" >"$work/hosts"
+  identity_of host
+  # shellcheck disable=SC2016 # for that shell
+  start host "$ns_host" unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$work/hosts" \
+    "$bin/splitnic-host" --connect udp://unit.example:7471 --tap nic0 "${identity[@]}" --name hosta --control "$work/host.sock"
+  waits_for host '.*no address found for "unit.example:7471": .*'
+  echo "10.99.0.2 unit.example" >>"$work/hosts"
+  nic_up
+}
