@@ -1,5 +1,5 @@
-// `splitnic` shows and changes a running program through its control socket, makes keys, and
-// measures the fabric. docs/CLI.md
+// `splitnic` shows and changes a running program through its control socket, makes keys, measures
+// the fabric, and checks implementations of the protocol. docs/CLI.md
 #include <cstdio>
 #include <string>
 
@@ -9,6 +9,7 @@
 #include "control/values.h"
 #include "tools/bench_command.h"
 #include "tools/commands.h"
+#include "tools/conform_command.h"
 #include "tools/key_commands.h"
 #include "tools/nic_commands.h"
 
@@ -27,6 +28,7 @@ struct Arguments {
   std::string key_file;
   tools::NicArguments nic;
   tools::BenchArguments bench;
+  tools::ConformArguments conform;
 };
 
 void add_socket_option(CLI::App& command, Arguments& into) {
@@ -81,6 +83,7 @@ void add_commands(CLI::App& app, Arguments& into) {
       ->required()
       ->type_name("FILE");
   tools::add_bench(app, into.bench);
+  tools::add_conform(app, into.conform);
 }
 
 using tools::bad_usage;
@@ -142,6 +145,10 @@ int run(const std::string& command, const Arguments& typed) {
     const auto options = tools::check_bench(typed.bench);
     return options ? tools::run_bench(*options) : bad_usage(options.error().text());
   }
+  if (command == "conform") {
+    const auto options = tools::check_conform(typed.conform);
+    return options ? tools::run_conform(*options) : bad_usage(options.error().text());
+  }
   if (command == "stats" && typed.watch) return tools::watch_stats(typed.socket, typed.json);
   control::Request request;
   request.command = command == "show"    ? control::Command::kShow
@@ -163,7 +170,9 @@ bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
 int main(int argc, char** argv) {
   Arguments typed;
   const auto app = control::make_app(
-      "splitnic", "Show and change a running splitnic program; make keys; measure the fabric.");
+      "splitnic",
+      "Show and change a running splitnic program; make keys; measure the fabric; check "
+      "implementations of the protocol.");
   add_commands(*app, typed);
   if (is_unknown_command(*app, argc, argv)) {
     return bad_usage("unknown command '" + std::string(argv[1]) + "' (see --help)");

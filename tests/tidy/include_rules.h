@@ -65,9 +65,13 @@ inline const std::vector<FolderRule>& folder_rules() {
        {"base", kIds, "lan_bridge", "lan_bridge/frame", "control", "control/sandbox",
         "control/daemon", "fabric_emul/session", "fabric_emul/underlay", "fabric_emul/verbs",
         "messaging", "messaging/cfgutil"}},
+      // Speaks the wire by the formats alone: none of the state machines.
+      {"conformance",
+       {"base", "fabric_emul/wire", "fabric_emul/underlay", "fabric_emul/session",
+        "messaging/wire"}},
       {"tools",
-       {"base", "control", "control/daemon", "fabric_emul/session", "fabric_emul/underlay",
-        "fabric_emul/verbs"}},
+       {"base", "control", "control/daemon", "conformance", "fabric_emul/session",
+        "fabric_emul/underlay", "fabric_emul/verbs"}},
   };
   return kRules;
 }
@@ -91,11 +95,13 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       // headers.
       {"Protobuf",
        std::regex(".*\\.pb\\.h"),
-       {"messaging/", "control/", "host_module/*.cc", "iou_module/*.cc"}},
+       {"messaging/", "control/", "conformance/*.cc", "host_module/*.cc", "iou_module/*.cc"}},
       {"ISA-L", std::regex("(isa-l|isa-l\\.h).*"), {"base/"}},
       {"spdlog", std::regex("spdlog/.*"), {"base/"}},
       {"CLI11", std::regex("CLI/.*"), {"control/"}},
-      {"Boost.JSON", std::regex("boost/json.*"), {"control/", "tools/bench_command.cc"}},
+      {"Boost.JSON",
+       std::regex("boost/json.*"),
+       {"control/", "conformance/report/json.cc", "tools/bench_command.cc"}},
       {"OpenSSL",
        std::regex("openssl/.*"),
        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
@@ -300,7 +306,6 @@ inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
     // Parts of the harnesses.
     "fabric_emul/underlay/fault_underlay.h",
     "fabric_emul/underlay/in_process_underlay.h",
-    "fabric_emul/wire/pretty.h",
     // Offered by libraries to their users (docs/libraries.md).
     "fabric_emul/paging/io_consumer.h",
     "fabric_emul/paging/on_demand.h",

@@ -1,0 +1,29 @@
+#include "conformance/carrier.h"
+
+#include <algorithm>
+
+namespace splitnic::conformance {
+
+void Carrier::send(base::Bytes datagram) {
+  static_cast<void>(underlay_.send(target_, datagram, datagram.size()));
+}
+
+std::optional<base::Bytes> Carrier::receive(base::Time until) {
+  for (;;) {
+    if (!rest_.empty()) {
+      const base::Bytes datagram = rest_.first(std::min(stride_, rest_.size()));
+      rest_ = rest_.subspan(datagram.size());
+      return datagram;
+    }
+    if (const auto batch = underlay_.receive()) {
+      if (batch->from != target_) continue;
+      rest_ = batch->bytes;
+      stride_ = std::max<std::size_t>(batch->stride, 1);
+      continue;
+    }
+    if (clock_.now() >= until) return std::nullopt;
+    if (underlay_.may_sleep()) wait_(until);
+  }
+}
+
+}  // namespace splitnic::conformance

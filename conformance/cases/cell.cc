@@ -1,0 +1,187 @@
+// Cells that are not valid, or that are for somebody else. docs/wire/cell.md
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::AckCode;
+using fabric::CellHead;
+using fabric::Op;
+using fabric::Pos;
+
+using Change = std::function<void(const Host& host, ByteVector& cell)>;
+
+// The next cell of channel 0, an ECHO, changed: it is dropped silently, and as it should be it is
+// the next one still.
+void add_dropped(Group& group, const std::string& name, const std::string& clause,
+                 const std::string& description, Change change) {
+  group.add(name, clause, description, [change = std::move(change)](Host& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    const ByteVector good = next_echo(h, context);
+    ByteVector bad = good;
+    change(h, bad);
+    h.send_cell(bad);
+    expect_missing(h, good, context);
+    h.expect_ignored("no NAK of a cell that is dropped");
+  });
+}
+
+// The same, and the target sends NAK 0x61: the header of the cell is usable.
+void add_refused(Group& group, const std::string& name, const std::string& clause,
+                 const std::string& description, Change change) {
+  group.add_harmful(name, clause, description, [change = std::move(change)](Host& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    ByteVector bad = h.make(h.cell(0, Op::kSend, Pos::kOnly), echo_message(context, 8));
+    change(h, bad);
+    h.send_cell(bad);
+    const auto nak = h.expect_nak(0, AckCode::kInvalidRequest, "NAK invalid request");
+    if (!nak) return;
+    h.expect(nak->header.psn == h.channel(0).psn, "the PSN of the refused cell in the NAK");
+    h.advance(0, Pos::kOnly);
+    h.expect_ended("an end of the connection");
+  });
+}
+
+// A good cell that looks unusual.
+void add_taken(Group& group, const std::string& name, const std::string& clause,
+               const std::string& description,
+               std::function<ByteVector(Host&, CellHead, const ByteVector&)> make) {
+  group.add(name, clause, description, [make = std::move(make)](Host& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    h.send_cell(make(h, h.cell(0, Op::kSend, Pos::kOnly), echo_message(context, 8)));
+    h.advance(0, Pos::kOnly);
+    h.await_reply(context);
+    h.expect_ignored("a cell that is taken");
+  });
+}
+
+Change patched(std::size_t at, std::vector<std::uint8_t> bytes) {
+  return [=](const Host& h, ByteVector& cell) { patch(h, cell, at, bytes); };
+}
+
+void add_all_dropped(Group& group) {
+  add_dropped(group, "crc", "P-CELL-3", "A cell with a wrong CRC is dropped.",
+              [](const Host&, ByteVector& cell) { cell[cell.size() - 1] ^= std::byte{1}; });
+  add_dropped(group, "head_bit", "P-CELL-3",
+              "A cell of which a bit of the header has changed is dropped.",
+              [](const Host&, ByteVector& cell) { cell[22] ^= std::byte{4}; });
+  add_dropped(group, "short", "P-LINK-11", "A cell of fewer than 32 bytes is dropped.",
+              [](const Host&, ByteVector& cell) { cell.resize(28); });
+  add_dropped(group, "version", "P-CELL-2", "A cell of another version is dropped.",
+              patched(0, {0x20}));
+  add_dropped(group, "extensions_past_the_end", "P-CELL-2",
+              "A cell whose extensions run past its end is dropped.", patched(3, {200}));
+  add_dropped(group, "other_dlid", "P-CELL-12", "A cell for another link address is dropped.",
+              patched(4, {0x7F, 0xFF}));
+  add_dropped(group, "other_slid", "P-CELL-12", "A cell from another link address is dropped.",
+              patched(6, {0x7F, 0xFF}));
+  add_dropped(group, "unknown_qp", "P-CELL-13",
+              "A cell for a queue pair that does not exist is dropped.",
+              patched(9, {0x7F, 0xFF, 0xFF}));
+  add_dropped(group, "other_source_qp", "P-CELL-14",
+              "A cell from a queue pair that is not the peer is dropped.",
+              patched(13, {0x7F, 0xFF, 0xFF}));
+  add_dropped(group, "other_service", "P-CELL-14",
+              "A cell of another service than that of its queue pair is dropped.",
+              patched(8, {0x10}));
+  add_dropped(group, "malformed_early", "P-RC-23",
+              "A malformed cell that is not the next one is dropped without a NAK.",
+              [](const Host& h, ByteVector& cell) {
+                const auto lcn = base::load_be<std::uint16_t>(&cell[26]);
+                base::store_be(&cell[26], static_cast<std::uint16_t>(lcn + 9));
+                patch(h, cell, 1, {0xFF});
+              });
+}
+
+void add_all_refused(Group& group) {
+  add_refused(group, "op_unknown", "P-CELL-11",
+              "The next cell with an unknown operation gets NAK 0x61.", patched(1, {0xFF}));
+  add_refused(group, "op_of_another_service", "P-CELL-11",
+              "The next cell with an operation that its service does not have gets NAK 0x61.",
+              patched(1, {0xC8}));
+  add_refused(group, "only_with_csn", "P-CELL-4",
+              "A cell with pos only and a CSN other than 0 gets NAK 0x61.", patched(20, {0, 3}));
+  add_refused(group, "middle_with_csn_zero", "P-CELL-4", "A middle cell with CSN 0 gets NAK 0x61.",
+              patched(1, {0x00}));
+  add_refused(group, "last_with_csn_zero", "P-CELL-4", "A last cell with CSN 0 gets NAK 0x61.",
+              patched(1, {0x40}));
+  add_refused(group, "packet_crc_on_first", "P-CELL-8", "Flag P on a first cell gets NAK 0x61.",
+              [](const Host& h, ByteVector& cell) {
+                patch(h, cell, 1, {0x80, 0x08});
+              });
+  add_refused(group, "idata_without_extension", "P-CELL-10",
+              "Flag I without the extension gets NAK 0x61.",
+              [](const Host& h, ByteVector& cell) { patch(h, cell, 2, {0xC0}); });
+  add_refused(group, "extension_without_flag", "P-CELL-10",
+              "Extension words that nothing calls for get NAK 0x61.",
+              [](const Host& h, ByteVector& cell) { patch(h, cell, 3, {1}); });
+  add_refused(group, "payload_longer", "P-CELL-2",
+              "A payload length beyond the end of the cell gets NAK 0x61.",
+              [](const Host& h, ByteVector& cell) {
+                patch(h, cell, 22, {0x05, 0x00});
+              });
+  add_refused(group, "payload_shorter", "P-CELL-2",
+              "A payload length before the end of the cell gets NAK 0x61.",
+              [](const Host& h, ByteVector& cell) {
+                patch(h, cell, 22, {0, 4});
+              });
+  add_refused(group, "pad_bits", "P-CELL-9",
+              "Pad bits that the payload length contradicts get NAK 0x61.",
+              [](const Host& h, ByteVector& cell) { patch(h, cell, 2, {0x83}); });
+  add_refused(group, "fetchop_response_length", "P-CELL-2",
+              "A FETCHOP_RESP of another length than 8 gets NAK 0x61.", patched(1, {0xC6}));
+}
+
+void add_all_taken(Group& group) {
+  add_taken(group, "reserved_bits", "P-GEN-4", "Reserved bits of the MAC header are ignored.",
+            [](Host& h, const CellHead& head, const ByteVector& payload) {
+              ByteVector cell = h.make(head, payload);
+              patch(h, cell, 12, {0xFF});
+              patch(h, cell, 16, {0xFF});
+              return cell;
+            });
+  add_taken(group, "solicited", "P-CELL-17", "Flag S changes nothing.",
+            [](Host& h, CellHead head, const ByteVector& payload) {
+              head.header.flags |= fabric::kFlagSolicited;
+              return h.make(head, payload);
+            });
+  add_taken(group, "retransmission", "P-CELL-17",
+            "Flag R on a cell that was not seen changes nothing.",
+            [](Host& h, CellHead head, const ByteVector& payload) {
+              head.header.flags |= fabric::kFlagRetransmission;
+              return h.make(head, payload);
+            });
+  add_taken(group, "global_header", "P-CELL-1", "A cell may have a GNH.",
+            [](Host& h, CellHead head, const ByteVector& payload) {
+              fabric::Gnh gnh;
+              gnh.hop_limit = 64;
+              head.gnh = &gnh;
+              return h.make(head, payload);
+            });
+  add_taken(group, "idata_on_send", "P-CELL-7", "A Send may have idata.",
+            [](Host& h, CellHead head, const ByteVector& payload) {
+              head.idata = 0x12345678;
+              return h.make(head, payload);
+            });
+  add_taken(group, "packet_crc", "P-CELL-8", "A cell with a good packet CRC is taken.",
+            [](Host& h, CellHead head, const ByteVector& payload) {
+              head.header.flags |= fabric::kFlagPacketCrc;
+              return h.make(head, payload);
+            });
+}
+
+}  // namespace
+
+std::vector<Case> cell_cases() {
+  Group group("cell");
+  add_all_dropped(group);
+  add_all_refused(group);
+  add_all_taken(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,211 @@
+// CfgUtil requests. docs/wire/message.md#cfgutil, docs/nic_service.md
+#include "conformance/case.h"
+#include "conformance/cases/cfg_requests.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
+
+namespace splitnic::conformance {
+namespace {
+
+namespace cfg = messaging::cfg;
+using messaging::CfgCode;
+using messaging::CfgStatus;
+using messaging::Function;
+
+// One request with this data gets this status, and the connection stays.
+void add_status(Group& group, const std::string& name, const std::string& clause,
+                const std::string& description, CfgCode code, const std::string& data,
+                CfgStatus status) {
+  group.add(name, clause, description, [=](Host& h) {
+    if (!h.attach()) return;
+    expect_status(h, code, data, status);
+    h.expect_ignored("a connection that stays");
+  });
+}
+
+void add_frame(Group& group) {
+  group.add("echo", "P-CFG-25", "ECHO returns its data.", [](Host& h) {
+    if (!h.attach()) return;
+    const std::string data =
+        data_of<cfg::EchoRequest>([](auto& m) { m.set_data("what was sent\x01\xFF"); });
+    cfg::EchoReply reply;
+    if (read(h, expect_status(h, CfgCode::kEcho, data, CfgStatus::kOk), reply)) {
+      h.expect(reply.data() == "what was sent\x01\xFF", "the same data");
+    }
+  });
+  group.add("echo_empty", "P-CFG-25", "ECHO without data is served.", [](Host& h) {
+    if (h.attach()) expect_status(h, CfgCode::kEcho, {}, CfgStatus::kOk);
+  });
+  group.add("context_zero", "P-CFG-3", "A request with Transaction Context 0 gets a reply.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              h.send_request(messaging::kUnsolicited, CfgCode::kGetVersion, {});
+              const auto reply = h.await_reply(messaging::kUnsolicited);
+              if (reply) h.expect(reply->status == CfgStatus::kOk, "status OK");
+            });
+  group.add("context_large", "P-MSG-3", "The reply copies all 64 bits of the Transaction Context.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              const messaging::TransactionContext context(0xFFFFFFFFFFFFFFFE);
+              h.send_request(context, CfgCode::kGetVersion, {});
+              h.await_reply(context);
+            });
+  group.add("repeated", "P-CFG-3",
+            "A repeated request gets the reply once more and is not executed.", [](Host& h) {
+              if (!h.attach()) return;
+              const auto context = h.next_context();
+              h.send_request(context, CfgCode::kSetMac, mac_request(h.mac()));
+              const auto first = h.await_reply(context);
+              expect_status(h, CfgCode::kReset, {}, CfgStatus::kOk);
+              h.send_request(context, CfgCode::kSetMac, mac_request(h.mac()));
+              const auto second = h.await_reply(context);
+              if (!first || !second) return;
+              h.expect(first->status == second->status &&
+                           base::as_text(first->data) == base::as_text(second->data),
+                       "the same reply");
+              cfg::GetMacReply mac;
+              if (read(h, expect_status(h, CfgCode::kGetMac, {}, CfgStatus::kOk), mac)) {
+                h.expect(mac.mac().empty(), "no second execution: RESET has removed the address");
+              }
+            });
+}
+
+void add_sizes(Group& group) {
+  group.add("other_version", "P-CFG-4", "A request of another version gets status 7.", [](Host& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    ByteVector request = message(Function::kCfgUtilRequest, context, {0x00020005, 0});
+    request[3] = std::byte{2};
+    h.send_message(request);
+    const auto reply = h.await_reply(context);
+    if (reply) h.expect(reply->status == CfgStatus::kVersion, "status 7");
+  });
+  group.add("header_alone", "P-CFG-4", "A request of 12 bytes gets status 2 and the code 0.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              const auto context = h.next_context();
+              h.send_message(message(Function::kCfgUtilRequest, context, {}));
+              const auto reply = h.await_reply(context);
+              if (!reply) return;
+              h.expect(reply->status == CfgStatus::kBadSize, "status 2");
+              h.expect(reply->code == CfgCode{}, "family and code 0");
+            });
+  for (const std::uint32_t size : {1U, 9U, 0xFFFFFFFFU}) {
+    group.add("size_" + std::to_string(size), "P-CFG-4",
+              "A request whose size is not that of its data gets status 2.", [size](Host& h) {
+                if (!h.attach()) return;
+                const auto context = h.next_context();
+                h.send_message(message(Function::kCfgUtilRequest, context,
+                                       {0x00020005, size, 0x0A040102, 0x03040000}));
+                const auto reply = h.await_reply(context);
+                if (reply) h.expect(reply->status == CfgStatus::kBadSize, "status 2");
+              });
+  }
+}
+
+void add_open_requests(Group& group) {
+  group.add("eight_open", "P-CFG-2", "Eight requests at once each get a reply.", [](Host& h) {
+    if (!h.attach()) return;
+    std::vector<messaging::TransactionContext> contexts;
+    for (int i = 0; i < 8; ++i) {
+      contexts.push_back(h.next_context());
+      h.send_request(contexts.back(), CfgCode::kGetLink, {});
+    }
+    for (const auto context : contexts) h.await_reply(context);
+  });
+}
+
+void add_busy(Group& group) {
+  group.add("busy", "P-CFG-7", "Requests beyond the limit get status 5, and ECHO does not count.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              bool is_busy = false;
+              for (int i = 0; i < 60 && h.is_good(); ++i) {
+                const auto reply = h.request(CfgCode::kGetLink, {});
+                is_busy |= reply && reply->status == CfgStatus::kBusy;
+              }
+              h.expect(is_busy, "status 5 for one of 60 requests at once");
+              expect_status(h, CfgCode::kEcho, {}, CfgStatus::kOk);
+            });
+}
+
+void add_values(Group& group) {
+  const auto code = [](std::uint32_t value) { return static_cast<CfgCode>(value); };
+  add_status(group, "code_unknown", "P-CFG-1", "An unknown code gets status 1.", code(0x00010063),
+             {}, CfgStatus::kUnknown);
+  add_status(group, "family_unknown", "P-CFG-1", "An unknown family gets status 1.",
+             code(0x00070001), {}, CfgStatus::kUnknown);
+  add_status(group, "code_zero", "P-CFG-1", "The code 0 gets status 1.", code(0), {},
+             CfgStatus::kUnknown);
+  add_status(group, "set_queues", "P-CFG-1", "The reserved code SET_QUEUES gets status 1.",
+             CfgCode::kSetQueues, {}, CfgStatus::kUnknown);
+  add_status(group, "set_coalesce", "P-CFG-1", "The reserved code SET_COALESCE gets status 1.",
+             CfgCode::kSetCoalesce, {}, CfgStatus::kUnknown);
+  add_status(group, "set_qos", "P-CFG-1", "The reserved code SET_QOS gets status 1.",
+             CfgCode::kSetQos, {}, CfgStatus::kUnknown);
+  add_status(group, "event_to_unit", "P-CFG-10", "EVENT is not for the I/O unit: status 1.",
+             CfgCode::kEvent, {}, CfgStatus::kUnknown);
+  add_status(group, "garbage", "P-CFG-5", "Data that is no Protobuf gets status 3.",
+             CfgCode::kSetMac, "\xFF\xFF\xFF", CfgStatus::kBadValue);
+  add_status(group, "wrong_type", "P-CFG-5", "A field of another type gets status 3.",
+             CfgCode::kSetMac, "\x08\x01", CfgStatus::kBadValue);
+  add_status(group, "unknown_field", "P-CFG-5", "A field that is not known is skipped.",
+             CfgCode::kEcho, "\xF8\x7F\x05", CfgStatus::kOk);
+}
+
+void add_nic_values(Group& group) {
+  add_status(group, "mac_multicast", "P-CFG-15", "SET_MAC of a group address gets status 3.",
+             CfgCode::kSetMac, mac_request("\x03\x43\x4F\x4E\x46\x0C"), CfgStatus::kBadValue);
+  add_status(group, "mac_zero", "P-CFG-15", "SET_MAC of the zero address gets status 3.",
+             CfgCode::kSetMac, mac_request(std::string_view("\0\0\0\0\0\0", 6)),
+             CfgStatus::kBadValue);
+  add_status(group, "mac_short", "P-CFG-15", "SET_MAC of 5 bytes gets status 3.", CfgCode::kSetMac,
+             mac_request("\x02\x43\x4F\x4E\x46"), CfgStatus::kBadValue);
+  add_status(group, "mac_none", "P-CFG-15", "SET_MAC without an address gets status 3.",
+             CfgCode::kSetMac, {}, CfgStatus::kBadValue);
+  add_status(group, "mtu_zero", "P-CFG-17", "SET_MTU of 0 gets status 3.", CfgCode::kSetMtu,
+             mtu_request(0), CfgStatus::kBadValue);
+  add_status(group, "mtu_large", "P-CFG-17", "SET_MTU of 100000 gets status 3.", CfgCode::kSetMtu,
+             mtu_request(100000), CfgStatus::kBadValue);
+  add_status(group, "vlan_4095", "P-CFG-18", "VLAN_ADD of 4095 gets status 3.", CfgCode::kVlanAdd,
+             vlan_request(4095), CfgStatus::kBadValue);
+  add_status(group, "vlan_del_4095", "P-CFG-18", "VLAN_DEL of 4095 gets status 3.",
+             CfgCode::kVlanDel, vlan_request(4095), CfgStatus::kBadValue);
+  add_status(group, "pvid_4096", "P-CFG-18", "SET_PVID of 4096 gets status 3.", CfgCode::kSetPvid,
+             vlan_request(4096), CfgStatus::kBadValue);
+  add_status(group, "no_vnet", "P-CFG-12", "INIT_NIC without the feature VNET gets status 3.",
+             CfgCode::kInitNic, init_request(1), CfgStatus::kBadValue);
+  add_status(group, "start_before_init", "P-CFG-12", "START before INIT_NIC gets status 4.",
+             CfgCode::kStart, {}, CfgStatus::kNotPermitted);
+  add_status(group, "stats_unknown", "P-CFG-26", "GET_STATS of an unknown group gets status 3.",
+             CfgCode::kGetStats, data_of<cfg::GetStatsRequest>([](auto& m) { m.set_group("x"); }),
+             CfgStatus::kBadValue);
+  add_status(group, "clear_unknown", "P-CFG-26", "CLEAR_STATS of an unknown group gets status 3.",
+             CfgCode::kClearStats,
+             data_of<cfg::ClearStatsRequest>([](auto& m) { m.set_group("x"); }),
+             CfgStatus::kBadValue);
+  add_status(group, "filter_bad_unicast", "P-CFG-5",
+             "SET_FILTER with a group address as unicast gets status 3.", CfgCode::kSetFilter,
+             data_of<cfg::SetFilterRequest>(
+                 [](auto& m) { m.mutable_filter()->add_unicast("\x01\x43\x4F\x4E\x46\x0C"); }),
+             CfgStatus::kBadValue);
+  add_status(group, "filter_bad_multicast", "P-CFG-5",
+             "SET_FILTER with a unicast address as multicast gets status 3.", CfgCode::kSetFilter,
+             data_of<cfg::SetFilterRequest>(
+                 [](auto& m) { m.mutable_filter()->add_multicast("\x02\x43\x4F\x4E\x46\x0C"); }),
+             CfgStatus::kBadValue);
+}
+
+}  // namespace
+
+std::vector<Case> cfg_cases() {
+  Group group("cfg");
+  add_frame(group);
+  add_sizes(group);
+  add_open_requests(group);
+  add_busy(group);
+  add_values(group);
+  add_nic_values(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

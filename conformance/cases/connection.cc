@@ -1,0 +1,336 @@
+// The connection manager and the capabilities. docs/wire/mgmt.md, docs/wire/message.md#capabilities
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+#include "messaging/connect.pb.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::Mgmt;
+using fabric::MgmtKind;
+using fabric::MgmtReject;
+using messaging::connect::Capabilities;
+
+std::optional<Mgmt> await_mgmt(Host& h, MgmtKind kind, std::uint64_t transaction) {
+  const std::string expected(name(kind));
+  const auto event = h.await(EventKind::kMgmt, expected);
+  if (!event) return std::nullopt;
+  const bool is_it = event->mgmt.kind == kind && event->mgmt.transaction == transaction;
+  if (!h.expect(is_it, expected + " of our transaction")) return std::nullopt;
+  return event->mgmt;
+}
+
+// The reply to a CONNECT_REQ.
+std::optional<Mgmt> ask(Host& h, const Mgmt& request, MgmtKind kind) {
+  const auto event = h.ask(request);
+  if (!event) return std::nullopt;
+  const bool is_it = event->mgmt.kind == kind && event->mgmt.transaction == request.transaction;
+  const std::string expected = std::string(name(kind)) + " of our transaction";
+  if (!h.expect(is_it, expected)) return std::nullopt;
+  return event->mgmt;
+}
+
+// A CONNECT_REQ as bytes, of which some are changed: it gets no reply, and a good one does.
+using ChangeBytes = std::function<void(ByteVector&)>;
+void add_dropped_request(Group& group, const std::string& name, const std::string& clause,
+                         const std::string& what, ChangeBytes change) {
+  group.add(name, clause, "A CONNECT_REQ with " + what + " is dropped.",
+            [change = std::move(change)](Host& h) {
+              if (!h.link()) return;
+              const Mgmt request = h.request(h.capabilities());
+              ByteVector payload(request.bytes());
+              fabric::emit_mgmt(payload, request);
+              change(payload);
+              h.send_mgmt(payload);
+              // DISC of a transaction that is not known gets a reply in any state.
+              const std::uint64_t fence = h.random().next();
+              h.send(h.mgmt(MgmtKind::kDisc, fence));
+              await_mgmt(h, MgmtKind::kDiscRep, fence);
+            });
+}
+
+ChangeBytes bytes_at(std::size_t at, std::vector<std::uint8_t> bytes) {
+  return [=](ByteVector& payload) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) payload.at(at + i) = std::byte{bytes[i]};
+  };
+}
+
+// A CONNECT_REQ that is refused with this code.
+using ChangeRequest = std::function<void(Host&, Mgmt&, Capabilities&)>;
+void add_refused_request(Group& group, const std::string& name, const std::string& clause,
+                         const std::string& what, MgmtReject code, ChangeRequest change) {
+  group.add(name, clause, "A CONNECT_REQ with " + what + " is refused.",
+            [code, change = std::move(change)](Host& h) {
+              if (!h.link()) return;
+              Capabilities mine;
+              mine.ParseFromString(h.capabilities());
+              Mgmt request = h.request({});
+              change(h, request, mine);
+              const std::string private_data = mine.SerializeAsString();
+              request.private_data = base::as_bytes(private_data);
+              const auto reply = ask(h, request, MgmtKind::kConnectRej);
+              if (!reply) return;
+              h.expect(reply->reject == code, "the code " + std::string(fabric::name(code)));
+              h.expect(code != MgmtReject::kRefused || !reply->private_data.empty(),
+                       "a line that gives the reason");
+            });
+}
+
+// One that is accepted, and the connection serves.
+void add_accepted_request(Group& group, const std::string& name, const std::string& clause,
+                          const std::string& description, ChangeRequest change) {
+  group.add(name, clause, description, [change = std::move(change)](Host& h) {
+    if (!h.link()) return;
+    Capabilities mine;
+    mine.ParseFromString(h.capabilities());
+    Mgmt request = h.request({});
+    change(h, request, mine);
+    const std::string private_data = mine.SerializeAsString();
+    request.private_data = base::as_bytes(private_data);
+    const auto reply = ask(h, request, MgmtKind::kConnectRep);
+    if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
+  });
+}
+
+void add_replies(Group& group) {
+  group.add("reply", "P-CM-4", "A CONNECT_REQ gets a CONNECT_REP with both channels.", [](Host& h) {
+    if (!h.link()) return;
+    const Mgmt request = h.request(h.capabilities());
+    const auto reply = ask(h, request, MgmtKind::kConnectRep);
+    if (!reply || !h.adopt(*reply)) return;
+    h.expect(reply->eui64 == h.target_eui64() && reply->instance == h.target_instance(),
+             "the identity of INIT in CONNECT_REP");
+    h.expect(reply->peer_eui64 == request.eui64 && reply->peer_instance == request.instance,
+             "our identity as the receiver's");
+    for (const fabric::MgmtPair& pair : reply->used_pairs()) {
+      h.expect(pair.service == fabric::Service::kRc, "service RC in mode rdma");
+      h.expect(pair.mcp <= request.pairs[0].mcp, "an MCP that is not above ours");
+      h.expect(pair.receive_credits > 0, "receive credits");
+    }
+    Capabilities theirs;
+    h.expect(theirs.ParseFromArray(reply->private_data.data(),
+                                   static_cast<int>(reply->private_data.size())),
+             "capabilities that parse");
+    h.expect(theirs.mode() == messaging::connect::MODE_RDMA, "the mode that we have named");
+    h.expect(theirs.version_lowest() <= 1 && theirs.version_highest() >= 1, "version 1");
+    h.expect(theirs.msg_max_size() >= 2, "MSG_MAX of both channels");
+  });
+  group.add("serves_before_rtu", "P-CM-5", "The passive side serves from its CONNECT_REP on.",
+            [](Host& h) {
+              if (!h.link()) return;
+              const auto reply = ask(h, h.request(h.capabilities()), MgmtKind::kConnectRep);
+              if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
+            });
+  group.add("repeated", "P-CM-3", "A repeated CONNECT_REQ gets the same CONNECT_REP.", [](Host& h) {
+    if (!h.link()) return;
+    const Mgmt request = h.request(h.capabilities());
+    const auto first = ask(h, request, MgmtKind::kConnectRep);
+    const auto second = ask(h, request, MgmtKind::kConnectRep);
+    if (!first || !second) return;
+    h.expect(first->pairs == second->pairs, "the same queue pairs");
+    if (h.adopt(*second)) h.expect_serving("a connection that serves");
+  });
+}
+
+void add_ends(Group& group) {
+  group.add("second_ends_the_first", "P-CM-13",
+            "A host has one connection: another one ends the first.", [](Host& h) {
+              if (!h.attach()) return;
+              const Channel before = h.channel(0);
+              if (!h.connect()) return;
+              fabric::CellHead old = h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly);
+              old.header.dqpn = before.peer;
+              old.header.sqpn = before.own;
+              old.header.psn = before.psn;
+              old.header.lcn = before.lcn;
+              const auto context = h.next_context();
+              h.send_cell(h.make(old, echo_message(context, 8)));
+              h.expect_serving("the second connection that serves");
+              h.expect(!h.has_message(context), "no reply on the first connection");
+            });
+  group.add("disc", "P-CM-11", "DISC gets DISC_REP, and the queue pairs end.", [](Host& h) {
+    if (!h.attach()) return;
+    h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
+    await_mgmt(h, MgmtKind::kDiscRep, h.transaction());
+    h.forget_events();
+    h.send_cell(next_echo(h, h.next_context()));
+    const std::uint64_t fence = h.random().next();
+    h.send(h.mgmt(MgmtKind::kDisc, fence));
+    await_mgmt(h, MgmtKind::kDiscRep, fence);
+    h.expect(h.waiting(EventKind::kAck) == 0, "no ACK on a queue pair that has ended");
+  });
+  group.add("disc_repeated", "P-CM-11", "A repeated DISC gets DISC_REP too.", [](Host& h) {
+    if (!h.attach()) return;
+    for (int i = 0; i < 2; ++i) {
+      h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
+      await_mgmt(h, MgmtKind::kDiscRep, h.transaction());
+    }
+  });
+  for (const auto& [what, kind] : {std::pair{"rep", MgmtKind::kConnectRep},
+                                   {"rtu", MgmtKind::kConnectRtu},
+                                   {"rej", MgmtKind::kConnectRej},
+                                   {"disc_rep", MgmtKind::kDiscRep}}) {
+    group.add("stray_" + std::string(what), "P-CM-1",
+              "A " + std::string(fabric::name(kind)) + " of no transaction is dropped.",
+              [kind = kind](Host& h) {
+                if (!h.attach()) return;
+                Mgmt stray = h.mgmt(kind, h.random().next());
+                if (kind == MgmtKind::kConnectRej) stray.reject = MgmtReject::kRefused;
+                if (kind == MgmtKind::kConnectRep) {
+                  stray.pair_count = 1;
+                  stray.pairs[0].qpn = fabric::Qpn(7);
+                  stray.pairs[0].mcp = 256;
+                }
+                h.send(stray);
+                h.expect_ignored("a stray message that is dropped");
+              });
+  }
+}
+
+void add_all_dropped(Group& group) {
+  add_dropped_request(group, "format", "P-MGMT-3", "another format", bytes_at(0, {2}));
+  add_dropped_request(group, "kind_zero", "P-MGMT-3", "kind 0", bytes_at(1, {0}));
+  add_dropped_request(group, "kind_unknown", "P-MGMT-3", "a kind that is not known",
+                      bytes_at(1, {7}));
+  add_dropped_request(group, "no_pairs", "P-MGMT-3", "no queue pair", [](ByteVector& payload) {
+    payload[2] = std::byte{0};
+    payload.erase(payload.begin() + 48, payload.begin() + 112);
+  });
+  add_dropped_request(group, "five_pairs", "P-MGMT-3", "five queue pairs", [](ByteVector& payload) {
+    const ByteVector pair(payload.begin() + 48, payload.begin() + 80);
+    payload[2] = std::byte{5};
+    for (int i = 0; i < 3; ++i) payload.insert(payload.begin() + 48, pair.begin(), pair.end());
+  });
+  add_dropped_request(group, "pair_cut_off", "P-MGMT-3", "a queue pair that is cut off",
+                      [](ByteVector& payload) { payload.resize(100); });
+  add_dropped_request(group, "too_short", "P-MGMT-3", "a fixed part that is cut off",
+                      [](ByteVector& payload) { payload.resize(44); });
+  add_dropped_request(group, "more_than_counted", "P-MGMT-3", "bytes behind what it counts",
+                      [](ByteVector& payload) { payload.resize(payload.size() + 4); });
+  add_dropped_request(group, "private_too_long", "P-MGMT-3", "513 bytes of private data",
+                      [](ByteVector& payload) {
+                        payload.resize(48 + 64 + 513);
+                        base::store_be(&payload[6], std::uint16_t{513});
+                      });
+  add_dropped_request(group, "reject_code", "P-MGMT-3", "a reject code", bytes_at(4, {0, 4}));
+  add_dropped_request(group, "same_channel_twice", "P-MGMT-3", "two queue pairs of one channel",
+                      bytes_at(48 + 32, {0}));
+  add_dropped_request(group, "service_unknown", "P-MGMT-3", "a service that is none",
+                      bytes_at(49, {9}));
+  add_dropped_request(group, "qpn_zero", "P-MGMT-3", "the queue pair number 0",
+                      bytes_at(52, {0, 0, 0, 0}));
+  add_dropped_request(group, "mcp_zero", "P-MGMT-3", "an MCP of 0", bytes_at(48 + 18, {0, 0}));
+  add_dropped_request(group, "mcp_odd", "P-MGMT-3", "an MCP that is no multiple of 4",
+                      bytes_at(48 + 18, {1, 2}));
+  add_dropped_request(group, "other_eui64", "P-MGMT-4", "the EUI-64 of another host",
+                      bytes_at(16, {0x55}));
+  add_dropped_request(group, "other_instance", "P-MGMT-4", "the instance of another process",
+                      bytes_at(24, {0x55, 0x66}));
+  add_dropped_request(group, "other_target", "P-MGMT-4", "the EUI-64 of another target",
+                      bytes_at(32, {0x55}));
+  add_dropped_request(group, "other_target_instance", "P-MGMT-4", "the instance of a target before",
+                      bytes_at(40, {0x55, 0x66}));
+}
+
+void add_capabilities(Group& group) {
+  const auto refused = MgmtReject::kRefused;
+  add_refused_request(group, "one_pair", "P-CH-1", "one queue pair only", MgmtReject::kBadParameter,
+                      [](Host&, Mgmt& m, Capabilities&) { m.pair_count = 1; });
+  add_refused_request(group, "uc_in_rdma", "P-CH-1", "UC in mode rdma", MgmtReject::kBadParameter,
+                      [](Host&, Mgmt& m, Capabilities&) {
+                        m.pairs[0].service = m.pairs[1].service = fabric::Service::kUc;
+                      });
+  add_refused_request(group, "short_cells", "P-CM-6", "an MCP below 256", MgmtReject::kBadParameter,
+                      [](Host&, Mgmt& m, Capabilities&) { m.pairs[0].mcp = 64; });
+  add_refused_request(group, "no_mode", "P-CH-3", "no mode", refused,
+                      [](Host&, Mgmt&, Capabilities& c) { c.clear_mode(); });
+  add_refused_request(group, "later_version", "P-CH-4", "a later version of the messages only",
+                      refused, [](Host&, Mgmt&, Capabilities& c) {
+                        c.set_version_lowest(2);
+                        c.set_version_highest(3);
+                      });
+  add_refused_request(group, "no_msg_max", "P-CH-4", "no MSG_MAX", refused,
+                      [](Host&, Mgmt&, Capabilities& c) { c.clear_msg_max(); });
+  for (const std::uint32_t bytes : {0U, 252U, 258U, 65540U}) {
+    add_refused_request(group, "msg_max_" + std::to_string(bytes), "P-CH-4",
+                        "a MSG_MAX of " + std::to_string(bytes), refused,
+                        [bytes](Host&, Mgmt&, Capabilities& c) { c.set_msg_max(0, bytes); });
+  }
+  add_refused_request(group, "nic_unknown", "P-CH-15", "the number of a NIC that does not exist",
+                      refused, [](Host&, Mgmt&, Capabilities& c) { c.set_nic(99); });
+  add_refused_request(group, "queue_without_first", "P-CH-14",
+                      "an additional queue of no connection", refused,
+                      [](Host&, Mgmt&, Capabilities& c) {
+                        c.set_queues(2);
+                        c.set_queue(1);
+                      });
+}
+
+void add_agreements(Group& group) {
+  group.add("garbage_capabilities", "P-CH-4",
+            "A CONNECT_REQ with capabilities that do not parse is refused.", [](Host& h) {
+              if (!h.link()) return;
+              const auto reply = ask(h, h.request("\xFF\xFF\xFF\xFF\xFF"), MgmtKind::kConnectRej);
+              if (reply) h.expect(reply->reject == MgmtReject::kRefused, "the code refused");
+            });
+  add_accepted_request(group, "channels_in_any_order", "P-CM-4",
+                       "The queue pairs of the channels may come in any order.",
+                       [](Host&, Mgmt& m, Capabilities&) { std::swap(m.pairs[0], m.pairs[1]); });
+  add_accepted_request(group, "wide_versions", "P-CH-4",
+                       "A range of versions that holds version 1 is accepted.",
+                       [](Host&, Mgmt&, Capabilities& c) { c.set_version_highest(9); });
+  add_accepted_request(group, "no_name", "P-CH-2", "A node name is not needed.",
+                       [](Host&, Mgmt&, Capabilities& c) { c.clear_node_name(); });
+  add_accepted_request(
+      group, "completed_msn", "P-MGMT-6", "A completed MSN in CONNECT_REQ is ignored.",
+      [](Host&, Mgmt& m, Capabilities&) { m.pairs[0].completed = fabric::Msn(5); });
+  group.add("unknown_capability", "P-CH-2",
+            "A field of the capabilities that is not known is skipped.", [](Host& h) {
+              if (!h.link()) return;
+              const auto reply =
+                  ask(h, h.request(h.capabilities() + "\xF8\x7F\x05"), MgmtKind::kConnectRep);
+              if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
+            });
+  group.add("smaller_mcp", "P-CM-6", "The smaller MCP of both sides holds for both.", [](Host& h) {
+    if (!h.link()) return;
+    Mgmt request = h.request(h.capabilities());
+    request.pairs[0].mcp = request.pairs[1].mcp = 256;
+    const auto reply = ask(h, request, MgmtKind::kConnectRep);
+    if (!reply || !h.adopt(*reply)) return;
+    h.channel(0).mcp = h.channel(1).mcp = 256;
+    const auto context = h.next_context();
+    h.send_message(echo_message(context, 1000));
+    const auto event = h.await_if(
+        [context](const Event& e) {
+          return e.kind == EventKind::kMessage && e.message.context == context;
+        },
+        "a reply to ECHO");
+    if (event) h.expect(event->cell_payload_max == 256, "cells of 256 bytes from the target");
+  });
+  group.add("smaller_msg_max", "P-CH-5", "The smaller MSG_MAX of both sides holds for both.",
+            [](Host& h) {
+              if (!h.link()) return;
+              Capabilities mine;
+              mine.ParseFromString(h.capabilities());
+              mine.set_msg_max(0, 256);
+              const auto reply = ask(h, h.request(mine.SerializeAsString()), MgmtKind::kConnectRep);
+              if (!reply || !h.adopt(*reply)) return;
+              const auto request = h.request(messaging::CfgCode::kGetStats, {});
+              if (request)
+                h.expect(request->data.size() + 24 <= 256, "a reply of at most 256 bytes");
+            });
+}
+
+}  // namespace
+
+std::vector<Case> connection_cases() {
+  Group group("cm");
+  add_replies(group);
+  add_ends(group);
+  add_all_dropped(group);
+  add_capabilities(group);
+  add_agreements(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

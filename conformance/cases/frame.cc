@@ -1,0 +1,123 @@
+// Frames between two hosts of one NIC: the target as the one that writes.
+// docs/wire/message.md#idata
+#include <algorithm>
+
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using messaging::Function;
+using messaging::PoolElementIdata;
+using messaging::PoolRecord;
+
+// Writes frames for b, into the elements from `first` on.
+void send_frames(Host& a, const Host& b, unsigned count, unsigned first = 0) {
+  const PoolRecord pool = small_pool(a);
+  for (unsigned i = first; i < first + count; ++i) {
+    const ByteVector one = frame(b.mac(), a.mac(), 60, i);
+    a.write(element_of(pool, i, one.size()), one,
+            PoolElementIdata::encode(pool.pool, i, static_cast<std::uint32_t>(one.size())));
+    a.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
+               "an ACK of a frame");
+  }
+}
+
+bool attach_both(Host& a, Host& b) {
+  return a.attach() && a.start_nic() && b.attach() && b.start_nic();
+}
+
+void add_frames(Group& group) {
+  group.add_of_two(
+      "to_another_host", "P-DATA-5",
+      "The target writes a frame into an element of the host's pool, with idata of form A.",
+      [](Host& a, Host& b) {
+        if (!attach_both(a, b)) return;
+        send_frames(a, b, 1);
+        const auto write = b.await(EventKind::kWrite, "an RDMA write");
+        if (!write) return;
+        const PoolRecord pool = b.own_pool();
+        const ByteVector sent = frame(b.mac(), a.mac(), 60);
+        b.expect(write->idata.has_value(), "idata");
+        const auto at = PoolElementIdata::decode(write->idata.value_or(0));
+        b.expect(at.pool == pool.pool.value && at.element < pool.elements,
+                 "an element of our pool");
+        b.expect(at.bytes == write->bytes.size() && write->target.length == at.bytes,
+                 "the bytes that were written, in idata and VA/MH");
+        b.expect(write->target.handle == pool.handle &&
+                     write->target.address == pool.element_address(at.element),
+                 "the address of the element");
+        b.expect(
+            write->bytes.size() == sent.size() && std::equal(sent.begin() + kVnetBytes, sent.end(),
+                                                             write->bytes.begin() + kVnetBytes),
+            "the frame that was sent");
+      });
+  group.add_of_two("in_order", "P-DATA-11", "Frames arrive in the order in which they were sent.",
+                   [](Host& a, Host& b) {
+                     if (!attach_both(a, b)) return;
+                     send_frames(a, b, 5);
+                     for (unsigned i = 0; i < 5; ++i) {
+                       const auto write = b.await(EventKind::kWrite, "an RDMA write");
+                       if (!write) return;
+                       const ByteVector sent = frame(b.mac(), a.mac(), 60, i);
+                       b.expect(
+                           write->bytes.size() == sent.size() && write->bytes.back() == sent.back(),
+                           "the frame that was sent next");
+                     }
+                   });
+}
+
+void add_elements_of_frames(Group& group) {
+  group.add_of_two(
+      "no_element_twice", "P-DATA-4",
+      "The target uses no element twice before an Update returns it.", [](Host& a, Host& b) {
+        if (!attach_both(a, b)) return;
+        const std::uint32_t elements = b.own_pool().elements;
+        std::vector<bool> is_used(elements);
+        const auto count = std::min(small_pool(a).elements / 2, 30U);
+        send_frames(a, b, count);
+        for (unsigned i = 0; i < count; ++i) {
+          const auto write = b.await(EventKind::kWrite, "an RDMA write");
+          if (!write || !b.expect(write->idata.has_value(), "idata")) return;
+          const std::uint32_t element = PoolElementIdata::decode(*write->idata).element;
+          if (!b.expect(element < elements && !is_used[element], "an element that is not in use")) {
+            return;
+          }
+          is_used[element] = true;
+        }
+      });
+  group.add_of_two(
+      "flushed_pool", "P-POOL-16", "After it replied to a flush the target writes no more.",
+      [](Host& a, Host& b) {
+        if (!attach_both(a, b)) return;
+        send_frames(a, b, 1);
+        if (!b.await(EventKind::kWrite, "an RDMA write")) return;
+        b.send_message(message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
+        b.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+        b.forget_events();
+        send_frames(a, b, 1, 1);
+        b.expect_serving("a connection that stays");
+        b.expect(b.waiting(EventKind::kWrite) == 0, "no write into a flushed pool");
+      });
+  group.add_of_two("stopped_nic", "P-CFG-14", "A host whose NIC is stopped gets no frames.",
+                   [](Host& a, Host& b) {
+                     if (!attach_both(a, b)) return;
+                     expect_status(b, messaging::CfgCode::kStop, {}, messaging::CfgStatus::kOk);
+                     send_frames(a, b, 1);
+                     b.expect_serving("a connection that stays");
+                     b.expect(b.waiting(EventKind::kWrite) == 0,
+                              "no frame for a NIC that is stopped");
+                   });
+}
+
+}  // namespace
+
+std::vector<Case> frame_cases() {
+  Group group("frame");
+  add_frames(group);
+  add_elements_of_frames(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

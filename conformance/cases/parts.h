@@ -1,0 +1,54 @@
+// The parts of several groups of cases: messages as bytes, and requests whose reply must have a
+// status.
+#pragma once
+
+#include <string>
+
+#include "base/endian.h"
+#include "conformance/case.h"
+#include "messaging/wire/cfg_util.h"
+#include "messaging/wire/idata.h"
+
+namespace splitnic::conformance {
+
+// An ECHO request with this much data, as a message.
+ByteVector echo_message(messaging::TransactionContext context, std::size_t data_bytes);
+// The next cell of channel 0: a whole ECHO request.
+ByteVector next_echo(Host& host, messaging::TransactionContext context);
+// `missing` is the ECHO of this context, and the cell before the next one of channel 0. The target
+// has not taken it: the next one is early. Then it is sent, and both are served.
+void expect_missing(Host& host, const ByteVector& missing, messaging::TransactionContext context);
+// The message of these big-endian words.
+ByteVector words(const std::vector<std::uint32_t>& words);
+// The header of a message and these words behind it.
+ByteVector message(messaging::Function function, messaging::TransactionContext context,
+                   const std::vector<std::uint32_t>& words);
+// Patches `at` and following bytes of a cell and seals it again.
+void patch(const Host& host, ByteVector& cell, std::size_t at,
+           const std::vector<std::uint8_t>& bytes);
+
+inline constexpr std::size_t kVnetBytes = 12;
+// A frame with its virtio-net header, of an experimental ethertype. `number` makes frames differ.
+ByteVector frame(std::string_view to, std::string_view from, std::size_t bytes,
+                 unsigned number = 0);
+// The bytes of an element.
+fabric::VaMh element_of(const messaging::PoolRecord& pool, std::uint32_t element,
+                        std::size_t bytes);
+// The target's pool with the fewest elements: half of it is used up soonest. REQUIRES an attached
+// host.
+const messaging::PoolRecord& small_pool(const Host& host);
+
+// The request gets this status; returns its reply.
+std::optional<messaging::CfgUtilReply> expect_status(Host& host, messaging::CfgCode code,
+                                                     std::string_view data,
+                                                     messaging::CfgStatus status);
+// The data of a reply as a message of Protobuf.
+template <class Message>
+bool read(Host& host, const std::optional<messaging::CfgUtilReply>& reply, Message& into) {
+  if (!reply) return false;
+  const bool is_read =
+      into.ParseFromArray(reply->data.data(), static_cast<int>(reply->data.size()));
+  return host.expect(is_read, "data that parses in the reply");
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,255 @@
+// Pools: what is advertised, returned and flushed. docs/wire/message.md#bufferrecvpool
+#include <algorithm>
+
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+#include "messaging/wire/buffer_pool_flush.h"
+#include "messaging/wire/buffer_recv_pool_update.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using messaging::Function;
+using messaging::PoolRecord;
+using messaging::PoolRef;
+using Words = std::vector<std::uint32_t>;
+
+void append(Words& to, const PoolRecord& record) {
+  for (const std::uint32_t word :
+       {record.pool.value, record.elements, record.element_bytes, record.handle.value,
+        static_cast<std::uint32_t>(record.address.value >> 32),
+        static_cast<std::uint32_t>(record.address.value), std::uint32_t{0}, std::uint32_t{0}}) {
+    to.push_back(word);
+  }
+}
+
+PoolRecord another_pool(std::uint32_t number) {
+  return {PoolRef(number),
+          16,
+          2048,
+          fabric::MemoryHandle(0x3A00 + number),
+          fabric::VirtualAddress(0x7E0000000000 + (std::uint64_t{number} << 24)),
+          0};
+}
+
+// A BufferRecvPool that is dropped whole: the connection stays.
+using Change = std::function<void(PoolRecord&)>;
+void add_bad_pool(Group& group, const std::string& name, const std::string& what, Change change) {
+  group.add(name, "P-POOL-3", "A pool with " + what + " is dropped.",
+            [change = std::move(change)](Host& h) {
+              if (!h.attach()) return;
+              PoolRecord record = another_pool(5);
+              change(record);
+              Words behind;
+              append(behind, record);
+              h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+              h.expect_ignored("a pool that is dropped");
+            });
+}
+
+void add_advertised(Group& group) {
+  group.add("advertised", "P-POOL-2", "The target advertises pools that it may have.", [](Host& h) {
+    if (!h.attach()) return;
+    h.expect(!h.pools().empty(), "one pool at least");
+    std::vector<std::uint32_t> references;
+    for (const PoolRecord& pool : h.pools()) {
+      references.push_back(pool.pool.value);
+      h.expect(pool.elements > 0 && pool.element_bytes > 0, "elements and a size");
+      h.expect(pool.is_legal(), "a range that does not wrap");
+      h.expect(messaging::PoolElementIdata::suits(pool.pool, pool.elements, pool.element_bytes),
+               "pools whose elements idata of form A can name");
+    }
+    std::ranges::sort(references);
+    h.expect(std::ranges::adjacent_find(references) == references.end(), "references that differ");
+  });
+}
+
+void add_more_pools(Group& group) {
+  group.add("another_pool", "P-POOL-2", "A host may advertise another pool later.", [](Host& h) {
+    if (!h.attach()) return;
+    Words behind;
+    append(behind, another_pool(5));
+    append(behind, another_pool(6));
+    h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+    h.expect_ignored("two more pools that are taken");
+  });
+  add_bad_pool(group, "no_elements", "0 elements", [](PoolRecord& p) { p.elements = 0; });
+  add_bad_pool(group, "no_size", "elements of 0 bytes", [](PoolRecord& p) { p.element_bytes = 0; });
+  add_bad_pool(group, "too_large", "more than 2^48 bytes",
+               [](PoolRecord& p) { p.elements = p.element_bytes = 0xFFFFFFFF; });
+  add_bad_pool(group, "wraps", "an end that wraps",
+               [](PoolRecord& p) { p.address = fabric::VirtualAddress(0xFFFFFFFFFFFFF000); });
+  add_bad_pool(group, "reference_in_use", "a reference that is in use",
+               [](PoolRecord& p) { p.pool = PoolRef(0); });
+  add_bad_pool(group, "overlaps", "memory that another pool of the handle has", [](PoolRecord& p) {
+    p.handle = fabric::MemoryHandle(0x2A01);
+    p.address = fabric::VirtualAddress(0x7F0012340000 + 64);
+  });
+  add_bad_pool(group, "too_many_elements", "more elements than the target keeps state for",
+               [](PoolRecord& p) { p.elements = 70000; });
+  group.add("named_twice", "P-POOL-3", "A message that names a reference twice is dropped whole.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              Words behind;
+              append(behind, another_pool(5));
+              append(behind, another_pool(5));
+              h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+              h.expect_ignored("pools that are dropped");
+            });
+  group.add("too_many_pools", "P-POOL-3", "More pools than the target keeps state for are dropped.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              for (std::uint32_t first = 10; first < 10 + 3 * 120; first += 120) {
+                Words behind;
+                for (std::uint32_t i = 0; i < 120; ++i) append(behind, another_pool(first + i));
+                h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+              }
+              h.expect_ignored("a limit of pools that ends nothing");
+            });
+  group.add(
+      "get", "P-POOL-6", "Pools that BufferRecvPoolGet brings have its Transaction Context.",
+      [](Host& h) {
+        if (!h.attach() || !h.expect_serving("a target that serves")) return;
+        h.forget_events();
+        const auto context = h.next_context();
+        h.send_message(message(Function::kBufferRecvPoolGet, context, {1514, 8}));
+        h.expect_ignored("a request that is taken");
+        // It need not grant anything.
+        const auto granted = h.await_if(
+            [](const Event& e) {
+              return e.kind == EventKind::kMessage && e.function() == Function::kBufferRecvPool;
+            },
+            {});
+        if (!granted) return;
+        h.expect(granted->message.context == context, "the Transaction Context of the request");
+      });
+}
+
+// An Update that is dropped, or that ends the connection.
+void add_update(Group& group, const std::string& name, const std::string& description, bool ends,
+                std::function<Words(Host&)> make) {
+  const auto run = [ends, make = std::move(make)](Host& h) {
+    if (!h.attach()) return;
+    h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, make(h)));
+    if (ends)
+      h.expect_ended("an end of the connection");
+    else
+      h.expect_ignored("an Update that is dropped");
+  };
+  if (ends)
+    group.add_harmful(name, "P-POOL-11", description, run);
+  else
+    group.add(name, "P-POOL-10", description, run);
+}
+
+void add_updates(Group& group) {
+  add_update(group, "update_unknown_pool", "An Update of an unknown pool is dropped.", false,
+             [](Host&) {
+               return Words{77777, 0, 1};
+             });
+  add_update(group, "update_outside",
+             "An Update of an element that does not exist ends the connection.", true, [](Host& h) {
+               return Words{0, h.own_pool().elements, 1};
+             });
+  add_update(group, "update_end_outside", "An Update whose end lies outside ends the connection.",
+             true, [](Host& h) {
+               return Words{0, h.own_pool().elements - 1, 2};
+             });
+  add_update(group, "update_wraps", "An Update whose end wraps ends the connection.", true,
+             [](Host&) {
+               return Words{0, 1, 0xFFFFFFFF};
+             });
+  add_update(group, "update_available",
+             "An Update of an element that was not used ends the connection.", true, [](Host&) {
+               return Words{0, 0, 1};
+             });
+  add_update(group, "update_all_available", "So does one of all elements.", true, [](Host&) {
+    return Words{0, 0, 0};
+  });
+  add_update(group, "update_overlaps", "Ranges that overlap in one Update end the connection.",
+             true, [](Host&) { return Words{0, 0, 2, 0, 1, 2}; });
+}
+
+std::optional<Event> flush(Host& h, const Words& pools, bool of_target) {
+  auto context = h.next_context();
+  if (of_target) context = messaging::for_receivers_pools(context);
+  h.forget_events();
+  h.send_message(message(Function::kBufferPoolFlushRequest, context, pools));
+  const auto reply = h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+  if (!reply || !h.expect(reply->message.context == context, "the context of the request"))
+    return {};
+  h.expect(reply->bytes.size() == messaging::kHeaderBytes, "a reply of 12 bytes");
+  return reply;
+}
+
+void add_flushes(Group& group) {
+  group.add("flush_own", "P-POOL-18", "A flush of our pools gets a reply with its context.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              flush(h, {0}, false);
+              h.expect_ignored("a connection that stays");
+            });
+  group.add("flush_twice", "P-POOL-18", "A flush of a pool that is gone gets a reply too.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              flush(h, {0}, false);
+              flush(h, {0}, false);
+            });
+  group.add("flush_unknown", "P-POOL-18", "A flush of an unknown pool gets a reply too.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              flush(h, {4242}, false);
+              flush(h, {4242}, true);
+            });
+  group.add("flush_and_reuse", "P-POOL-5", "After its flush the reference of a pool is free.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              flush(h, {0}, false);
+              Words behind;
+              append(behind, h.own_pool());
+              h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+              h.expect_ignored("the same pool once more");
+            });
+  group.add("flush_repeated", "P-POOL-18",
+            "A repeated request with one context gets one reply at least.", [](Host& h) {
+              if (!h.attach()) return;
+              const auto context = h.next_context();
+              for (int i = 0; i < 2; ++i) {
+                h.send_message(message(Function::kBufferPoolFlushRequest, context, {0}));
+              }
+              h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+              h.expect_ignored("a connection that stays");
+            });
+  group.add_harmful("flush_of_target", "P-MEM-9",
+                    "After a flush of the target's pool a write into it is refused.", [](Host& h) {
+                      if (!h.attach()) return;
+                      const PoolRecord pool = h.pools().at(0);
+                      if (!flush(h, {pool.pool.value}, true)) return;
+                      h.write({pool.address, pool.handle, 64}, ByteVector(64), {});
+                      h.expect_nak(1, fabric::AckCode::kRemoteAccess, "NAK remote access");
+                    });
+  group.add("flush_of_one_leaves_others", "P-POOL-17",
+            "A flush of one pool of the target leaves the others.", [](Host& h) {
+              if (!h.attach() || h.pools().size() < 2) return;
+              if (!flush(h, {h.pools()[0].pool.value}, true)) return;
+              const PoolRecord other = h.pools()[1];
+              h.forget_events();
+              h.write({other.address, other.handle, 64}, ByteVector(64),
+                      messaging::PoolElementIdata::encode(other.pool, 0, 64));
+              const auto ack = h.await(EventKind::kAck, "an ACK of the write");
+              if (ack) h.expect(ack->channel == 1, "an ACK on channel 1");
+            });
+}
+
+}  // namespace
+
+std::vector<Case> pool_cases() {
+  Group group("pool");
+  add_advertised(group);
+  add_more_pools(group);
+  add_updates(group);
+  add_flushes(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

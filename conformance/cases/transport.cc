@@ -1,0 +1,266 @@
+// RC: sequence and acknowledgement. docs/wire/ack.md, docs/wire/cell.md
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::AckCode;
+using fabric::CellHead;
+using fabric::Op;
+using fabric::Pos;
+
+ByteVector payload_of(std::size_t bytes) { return ByteVector(bytes, std::byte{0x5A}); }
+
+// The ACK of this cell, the newest that was sent.
+std::optional<Event> await_ack(Host& h, fabric::Lcn lcn) {
+  return h.await_if(
+      [lcn](const Event& e) {
+        return e.kind == EventKind::kAck && e.channel == 0 && e.ack.selective &&
+               e.ack.cumulative == lcn;
+      },
+      "an ACK with the LCN of the cell");
+}
+
+// Cells that must be refused with NAK 0x61 and end the connection.
+void add_refused(Group& group, const std::string& name, const std::string& clause,
+                 const std::string& description, std::function<unsigned(Host&)> send) {
+  group.add_harmful(name, clause, description, [send = std::move(send)](Host& h) {
+    if (!h.attach()) return;
+    const unsigned channel = send(h);
+    if (!h.expect_nak(channel, AckCode::kInvalidRequest, "NAK invalid request")) return;
+    h.advance(0, Pos::kOnly);
+    h.expect_ended("an end of the connection");
+  });
+}
+
+void add_acks(Group& group) {
+  group.add("ack", "P-RC-5", "A cell with flag A gets an ACK of its PSN and LCN.", [](Host& h) {
+    if (!h.attach()) return;
+    const fabric::Psn psn = h.channel(0).psn;
+    const fabric::Lcn lcn = h.channel(0).lcn;
+    h.send_cell(next_echo(h, h.next_context()));
+    const auto ack = await_ack(h, lcn);
+    if (!ack) return;
+    h.expect(ack->header.psn == psn && ack->header.csn == 0, "the PSN and CSN of the cell");
+    h.expect(ack->ack.detail == 0 && ack->ack.bitmap_words == 0, "no detail and no bitmap");
+    h.expect(ack->ack.receive_credits > 0, "receive credits");
+  });
+  group.add("msn", "P-ACK-5", "The MSN of ACKs counts the completed packets.", [](Host& h) {
+    if (!h.attach()) return;
+    std::uint32_t before = 0;
+    for (int i = 0; i < 3; ++i) {
+      const fabric::Lcn lcn = h.channel(0).lcn;
+      h.send_cell(next_echo(h, h.next_context()));
+      const auto ack = await_ack(h, lcn);
+      if (!ack) return;
+      h.expect(i == 0 || ack->ack.msn == before + 1, "one packet more in each ACK");
+      before = ack->ack.msn;
+    }
+  });
+  group.add("duplicate", "P-RC-3", "A cell that was taken before is acknowledged and not executed.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              const auto context = h.next_context();
+              const ByteVector cell = next_echo(h, context);
+              h.send_cell(cell);
+              h.await_reply(context);
+              h.forget_events();
+              h.send_cell(cell);
+              h.await(EventKind::kAck, "an ACK of a duplicate");
+              h.expect_ignored("no NAK of a duplicate");
+              h.expect(h.waiting(EventKind::kMessage) == 0, "no second reply");
+            });
+}
+
+void add_gaps(Group& group) {
+  group.add(
+      "early", "P-RC-4", "A cell behind a gap is kept, and executed when the gap is filled.",
+      [](Host& h) {
+        if (!h.attach()) return;
+        const auto first = h.next_context();
+        const auto second = h.next_context();
+        const fabric::Lcn lcn = h.channel(0).lcn;
+        const ByteVector one = next_echo(h, first);
+        const ByteVector two = next_echo(h, second);
+        h.send_cell(two);
+        const auto ack = h.await_if(
+            [](const Event& e) { return e.kind == EventKind::kAck && e.ack.bitmap_words > 0; },
+            "an ACK with a bitmap");
+        if (!ack) return;
+        h.expect(ack->ack.cumulative == lcn - 1U, "the last LCN before the gap");
+        h.expect(ack->ack.bit(0), "the first bit for the second cell behind it");
+        h.send_cell(one);
+        h.await_reply(first);
+        h.await_reply(second);
+      });
+  group.add("bitmap", "P-ACK-4", "The bitmap has a bit for each cell behind the gap that arrived.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              std::vector<ByteVector> cells;
+              std::vector<messaging::TransactionContext> contexts;
+              for (int i = 0; i < 5; ++i) {
+                contexts.push_back(h.next_context());
+                cells.push_back(next_echo(h, contexts.back()));
+              }
+              h.send_cell(cells[2]);
+              h.send_cell(cells[4]);
+              const auto ack = h.await_if(
+                  [](const Event& e) { return e.kind == EventKind::kAck && e.ack.bit(3); },
+                  "an ACK with the bit of the fifth cell");
+              if (!ack) return;
+              h.expect(ack->ack.bit(1) && !ack->ack.bit(0) && !ack->ack.bit(2),
+                       "bits of the third and fifth cell only");
+              for (const std::size_t i : {0U, 1U, 3U}) h.send_cell(cells[i]);
+              for (const auto context : contexts) h.await_reply(context);
+            });
+  group.add("far_ahead", "P-RC-4", "A cell beyond the window is dropped.", [](Host& h) {
+    if (!h.attach()) return;
+    CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
+    head.header.lcn = head.header.lcn + 20000U;
+    h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
+    h.expect_ignored("a cell beyond the window that is dropped");
+  });
+  group.add("far_behind", "P-RC-3", "A cell far behind the next one is not executed.", [](Host& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
+    head.header.lcn = head.header.lcn - 3000U;
+    h.send_cell(h.make(head, echo_message(context, 8)));
+    h.expect_ignored("a cell of the past that is dropped");
+    h.expect(!h.has_message(context), "no reply to a cell of the past");
+  });
+}
+
+void add_long_messages(Group& group) {
+  group.add("long_message", "P-RC-1", "A message of several cells is put together.", [](Host& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    const ByteVector request = echo_message(context, 3000);
+    h.send_message(request);
+    const auto reply = h.await_reply(context);
+    if (reply) h.expect(reply->data.size() + 20 >= 3000, "all of the data in the reply");
+  });
+  group.add("long_message_reordered", "P-RC-4", "Its cells may arrive in any order.", [](Host& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    const ByteVector request = echo_message(context, 3000);
+    const std::size_t mcp = h.channel(0).mcp;
+    const auto count = static_cast<std::uint32_t>((request.size() + mcp - 1) / mcp);
+    std::vector<ByteVector> cells;
+    for (std::uint32_t csn = 0; csn < count; ++csn) {
+      const Pos pos = fabric::position_of(csn, count);
+      const base::Bytes part =
+          base::Bytes(request).subspan(csn * mcp, std::min(mcp, request.size() - csn * mcp));
+      cells.push_back(h.make(h.cell(0, Op::kSend, pos, static_cast<std::uint16_t>(csn)), part));
+      h.advance(0, pos);
+    }
+    for (std::size_t i = cells.size(); i > 0; --i) h.send_cell(cells[i - 1]);
+    h.await_reply(context);
+    h.expect_ignored("no NAK of cells that arrive in another order");
+  });
+}
+
+void add_all_refused(Group& group) {
+  add_refused(group, "psn_jumps", "P-RC-12", "The next cell with another PSN gets NAK 0x61.",
+              [](Host& h) {
+                CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
+                head.header.psn = head.header.psn + 1U;
+                h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
+                return 0U;
+              });
+  add_refused(group, "csn_jumps", "P-RC-12", "A cell whose CSN leaves one out gets NAK 0x61.",
+              [](Host& h) {
+                const std::size_t mcp = h.channel(0).mcp;
+                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
+                h.put(0, h.cell(0, Op::kSend, Pos::kMiddle, 2), payload_of(mcp));
+                return 0U;
+              });
+  add_refused(group, "middle_without_first", "P-RC-12",
+              "A packet that begins in its middle gets NAK 0x61.", [](Host& h) {
+                h.put(0, h.cell(0, Op::kSend, Pos::kMiddle, 1), payload_of(h.channel(0).mcp));
+                return 0U;
+              });
+  add_refused(group, "op_changes", "P-RC-12", "A packet whose operation changes gets NAK 0x61.",
+              [](Host& h) {
+                const std::size_t mcp = h.channel(0).mcp;
+                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
+                h.put(0, h.cell(0, Op::kRdmaWrite, Pos::kMiddle, 1), payload_of(mcp));
+                return 0U;
+              });
+  add_refused(group, "first_in_a_packet", "P-RC-12",
+              "A packet that begins inside another gets NAK 0x61.", [](Host& h) {
+                const std::size_t mcp = h.channel(0).mcp;
+                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
+                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
+                return 0U;
+              });
+  add_refused(group, "short_first", "P-CELL-5",
+              "A first cell of fewer bytes than the MCP gets NAK 0x61.", [](Host& h) {
+                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp - 4U));
+                return 0U;
+              });
+  add_refused(group, "empty_last", "P-CELL-5", "A last cell without a payload gets NAK 0x61.",
+              [](Host& h) {
+                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp));
+                h.put(0, h.cell(0, Op::kSend, Pos::kLast, 1), {});
+                return 0U;
+              });
+}
+
+void add_refused_operations(Group& group) {
+  add_refused(group, "long_cell", "P-CELL-5", "A cell of more bytes than the MCP gets NAK 0x61.",
+              [](Host& h) {
+                h.put(0, h.cell(0, Op::kSend, Pos::kOnly), payload_of(h.channel(0).mcp + 4U));
+                return 0U;
+              });
+  add_refused(group, "too_long_for_the_receive", "P-RC-19",
+              "A Send of more than MSG_MAX gets NAK 0x61.", [](Host& h) {
+                h.send_message(payload_of(4100));
+                return 0U;
+              });
+  add_refused(group, "write_on_channel_0", "P-CH-8", "An RDMA write on channel 0 gets NAK 0x61.",
+              [](Host& h) {
+                CellHead head = h.cell(0, Op::kRdmaWrite, Pos::kOnly);
+                head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
+                h.put(0, head, payload_of(64));
+                return 0U;
+              });
+  add_refused(group, "read", "P-RC-42",
+              "An RDMA read, which the target does not serve, gets NAK 0x61.", [](Host& h) {
+                CellHead head = h.cell(1, Op::kRdmaReadReq, Pos::kOnly);
+                head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
+                h.put(1, head, {});
+                return 1U;
+              });
+  add_refused(group, "fetchop", "P-RC-42",
+              "A FetchOp, which the target does not serve, gets NAK 0x61.", [](Host& h) {
+                const fabric::AtomicExt add{fabric::FetchOp::kFetchAdd, 1, 0};
+                CellHead head = h.cell(1, Op::kFetchOpReq, Pos::kOnly);
+                head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 8};
+                head.atomic = &add;
+                h.put(1, head, {});
+                return 1U;
+              });
+  add_refused(group, "send_dereg", "P-RC-25",
+              "A SEND_DEREG, which the target does not take, gets NAK 0x61.", [](Host& h) {
+                CellHead head = h.cell(0, Op::kSendDereg, Pos::kOnly);
+                head.dereg = h.pools().at(0).handle.value;
+                h.put(0, head, echo_message(h.next_context(), 8));
+                return 0U;
+              });
+}
+
+}  // namespace
+
+std::vector<Case> transport_cases() {
+  Group group("rc");
+  add_acks(group);
+  add_gaps(group);
+  add_long_messages(group);
+  add_all_refused(group);
+  add_refused_operations(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

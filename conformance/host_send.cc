@@ -1,0 +1,192 @@
+// Cells, messages and RDMA writes of the suite's host. docs/wire/cell.md, docs/wire/message.md
+#include <algorithm>
+
+#include "base/crc32c.h"
+#include "base/endian.h"
+#include "conformance/host.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::CellHead;
+using fabric::Op;
+using fabric::Pos;
+
+}  // namespace
+
+CellHead Host::cell(unsigned channel, Op op, Pos pos, std::uint16_t csn) {
+  const Channel& c = channels_.at(channel);
+  CellHead head;
+  fabric::MacHeader& h = head.header;
+  h.op = op;
+  h.pos = pos;
+  h.service = c.service;
+  h.dlid = target_lid_;
+  h.slid = lid_;
+  h.dqpn = c.peer;
+  h.sqpn = c.own;
+  h.psn = c.psn;
+  h.csn = csn;
+  if (c.service == fabric::Service::kRc) h.lcn = c.lcn;
+  if (fabric::is_last(pos)) h.flags = fabric::kFlagAckRequest;
+  return head;
+}
+
+ByteVector Host::make(const CellHead& head, base::Bytes payload) const {
+  CellHead whole = head;
+  whole.header.payload_bytes = static_cast<std::uint16_t>(payload.size());
+  ByteVector out(fabric::cell_bytes(whole, payload.size()));
+  out.resize(fabric::emit_cell(out, whole, payload, config_.crc_head_only));
+  return out;
+}
+
+void Host::reseal(ByteVector& cell) const {
+  const std::size_t end = cell.size() - fabric::kCrcBytes;
+  std::size_t covered = end;
+  if (config_.crc_head_only) {
+    covered = std::min(end, fabric::kMacHeaderBytes + 4 * std::to_integer<std::size_t>(cell[3]));
+  }
+  base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(covered)));
+}
+
+void Host::send_cell(base::Bytes cell) {
+  std::uint8_t ctl = fabric::kFlitSof | fabric::kFlitEof | fabric::kFlitHeaderCrcOnly;
+  if (config_.crc_head_only) ctl |= fabric::kFlitCellCrcHeadOnly;
+  send_flit({.type = fabric::FlitType::kData, .ctl = ctl}, cell);
+}
+
+void Host::advance(unsigned channel, Pos pos) {
+  Channel& c = channels_.at(channel);
+  ++c.lcn;
+  if (fabric::is_last(pos)) ++c.psn;
+}
+
+void Host::put(unsigned channel, const CellHead& head, base::Bytes payload) {
+  send_cell(make(head, payload));
+  advance(channel, head.header.pos);
+}
+
+fabric::AckExt Host::ack_of(unsigned channel) const {
+  const Channel& c = channels_.at(channel);
+  fabric::AckExt ack;
+  ack.msn = c.completed;
+  ack.receive_credits = 64;
+  ack.selective = true;
+  ack.cumulative = c.expected_lcn - 1U;
+  return ack;
+}
+
+void Host::send_ack(unsigned channel, Op op, const fabric::AckExt& ack, fabric::Psn psn,
+                    std::uint16_t csn) {
+  CellHead head = cell(channel, op, Pos::kOnly);
+  head.header.flags = 0;
+  head.header.psn = psn;
+  head.header.csn = csn;
+  head.header.lcn = {};
+  head.ack = &ack;
+  send_cell(make(head, {}));
+}
+
+void Host::send_message(base::Bytes message, unsigned channel) {
+  const std::size_t mcp = channels_.at(channel).mcp;
+  if (!is_good() || mcp == 0) return;
+  const auto cells =
+      static_cast<std::uint32_t>(std::max<std::size_t>(1, (message.size() + mcp - 1) / mcp));
+  for (std::uint32_t csn = 0; csn < cells; ++csn) {
+    const base::Bytes part = message.subspan(csn * mcp, std::min(mcp, message.size() - csn * mcp));
+    put(channel,
+        cell(channel, Op::kSend, fabric::position_of(csn, cells), static_cast<std::uint16_t>(csn)),
+        part);
+  }
+}
+
+void Host::write(const fabric::VaMh& target, base::Bytes bytes,
+                 std::optional<std::uint32_t> idata) {
+  const std::size_t mcp = channels_[1].mcp;
+  if (!is_good() || mcp == 0) return;
+  const auto cells =
+      static_cast<std::uint32_t>(std::max<std::size_t>(1, (bytes.size() + mcp - 1) / mcp));
+  for (std::uint32_t csn = 0; csn < cells; ++csn) {
+    const Pos pos = fabric::position_of(csn, cells);
+    CellHead head = cell(1, Op::kRdmaWrite, pos, static_cast<std::uint16_t>(csn));
+    if (csn == 0) head.va_mh = target;
+    if (fabric::is_last(pos)) head.idata = idata;
+    put(1, head, bytes.subspan(csn * mcp, std::min(mcp, bytes.size() - csn * mcp)));
+  }
+}
+
+void Host::send_request(messaging::TransactionContext context, messaging::CfgCode code,
+                        std::string_view data) {
+  ByteVector message(messaging::CfgUtilRequest::bytes(data.size()));
+  messaging::CfgUtilRequest{context, code, base::as_bytes(data)}.emit(message);
+  send_message(message);
+}
+
+std::optional<messaging::CfgUtilReply> Host::await_reply(messaging::TransactionContext context) {
+  const auto event = await_if(
+      [context](const Event& e) {
+        return e.kind == EventKind::kMessage && e.message.context == context &&
+               e.function() == messaging::Function::kCfgUtilReply;
+      },
+      "CfgUtilReply with the Transaction Context of the request");
+  if (!event) return std::nullopt;
+  const auto reply = messaging::CfgUtilReply::parse(event->bytes);
+  if (!expect(reply.has_value(), "a CfgUtilReply that parses")) return std::nullopt;
+  return *reply;
+}
+
+std::optional<messaging::CfgUtilReply> Host::request(messaging::CfgCode code,
+                                                     std::string_view data) {
+  const auto context = next_context();
+  send_request(context, code, data);
+  return await_reply(context);
+}
+
+bool Host::expect_serving(std::string_view expected) {
+  if (!is_good()) return false;
+  messaging::cfg::EchoRequest echo;
+  echo.set_data("fence" + std::to_string(context_));
+  const auto context = next_context();
+  send_request(context, messaging::CfgCode::kEcho, echo.SerializeAsString());
+  const auto event = await_if(
+      [context](const Event& e) {
+        return e.kind == EventKind::kMessage && e.message.context == context &&
+               e.function() == messaging::Function::kCfgUtilReply;
+      },
+      {});
+  return expect(event.has_value(), expected);
+}
+
+bool Host::expect_ignored(std::string_view expected) {
+  return expect_serving(expected) &&
+         expect(waiting(EventKind::kNak) + waiting(EventKind::kTerminate) +
+                        waiting(EventKind::kMgmt) ==
+                    0,
+                expected);
+}
+
+std::optional<Event> Host::expect_nak(unsigned channel, fabric::AckCode code,
+                                      std::string_view expected) {
+  const auto event = await_if(
+      [channel](const Event& e) { return e.kind == EventKind::kNak && e.channel == channel; },
+      expected);
+  if (event && expect(event->ack.code == code, expected)) return event;
+  return std::nullopt;
+}
+
+// A target that ends the connection sends DISC, but one that only stops to serve it is enough.
+bool Host::expect_ended(std::string_view expected) {
+  if (!is_good()) return false;
+  const auto context = next_context();
+  send_request(context, messaging::CfgCode::kEcho, {});
+  const auto event = await_if(
+      [context](const Event& e) {
+        return (e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDisc) ||
+               (e.kind == EventKind::kMessage && e.message.context == context);
+      },
+      {});
+  return expect(!event || event->kind == EventKind::kMgmt, expected);
+}
+
+}  // namespace splitnic::conformance

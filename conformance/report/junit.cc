@@ -1,0 +1,43 @@
+// The format that continuous integration reads: a test suite per group, a test case per case. A
+// case that the target rejected counts as skipped, as one that was not run.
+#include <fmt/format.h>
+
+#include "conformance/report/report.h"
+
+namespace splitnic::conformance {
+namespace {
+
+double seconds_of(base::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string body_of(const CaseResult& result) {
+  if (result.verdict == Verdict::kPass) return {};
+  if (is_failure(result.verdict)) {
+    return fmt::format("<failure type=\"{}\" message=\"expected: {}\">received: {}</failure>",
+                       name(result.verdict), escaped(result.expected), escaped(result.received));
+  }
+  return fmt::format("<skipped message=\"{}: {} {}\"/>", name(result.verdict),
+                     escaped(result.expected), escaped(result.received));
+}
+
+}  // namespace
+
+std::string junit_of(const Report& report) {
+  const std::size_t failed = report.count(Verdict::kFail) + report.count(Verdict::kWedged);
+  const std::size_t skipped = report.count(Verdict::kSkip) + report.count(Verdict::kRejected);
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  out += fmt::format(
+      "<testsuite name=\"splitnic conform\" hostname=\"{}\" tests=\"{}\" failures=\"{}\" "
+      "skipped=\"{}\">\n",
+      escaped(report.target), report.results.size(), failed, skipped);
+  for (const CaseResult& result : report.results) {
+    out +=
+        fmt::format("<testcase classname=\"{}\" name=\"{} ({})\" time=\"{:.6f}\">{}</testcase>\n",
+                    escaped(result.about.group()), escaped(result.about.id),
+                    escaped(result.about.clause), seconds_of(result.took), body_of(result));
+  }
+  return out + "</testsuite>\n";
+}
+
+}  // namespace splitnic::conformance

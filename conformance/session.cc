@@ -1,0 +1,95 @@
+#include "conformance/session.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "fabric_emul/session/attempt.h"
+#include "fabric_emul/session/cookie.h"
+
+namespace splitnic::conformance {
+namespace {
+
+std::unique_ptr<session::Aead> aead_with(const session::Secret& key) {
+  auto aead = session::make_aead(session::AeadProvider::kOpenSsl);
+  aead->set_key(key);
+  return aead;
+}
+
+session::Secret shared_of(const session::Secret& own, const session::PublicKey& target) {
+  auto shared = session::x25519(own, target);
+  CHECK(shared);
+  return *std::move(shared);
+}
+
+}  // namespace
+
+Session::Session(const HostKeys& keys, base::Random& random, Stamp stamp)
+    : random_(random),
+      stamp_(std::move(stamp)),
+      own_(keys.own),
+      target_(keys.target),
+      psk_(keys.psk),
+      shared_(shared_of(keys.own, keys.target)),
+      instance_(random.next() | 1) {}
+
+Session::Initiation Session::initiation(std::optional<std::uint64_t> stamp,
+                                        const session::Secret* own) {
+  last_stamp_ = stamp ? *stamp : stamp_();
+  attempt_ = random_.next32();
+  Initiation message{};
+  const base::MutableBytes room = session::begin_initiation(message, attempt_);
+  const auto payload = session::InitiationPayload{last_stamp_, instance_}.emit();
+  const session::Secret ephemeral = session::random_private_key(random_);
+  if (own == nullptr) {
+    noise_.emplace(own_, target_, shared_, session::prologue_for(target_));
+    CHECK(noise_->write_initiation(ephemeral, payload, room));
+  } else {
+    const session::StaticKey other(*own);
+    const session::Secret shared = shared_of(*own, target_);
+    session::NoiseInitiator noise(other, target_, shared, session::prologue_for(target_));
+    CHECK(noise.write_initiation(ephemeral, payload, room));
+  }
+  session::put_macs(message, session::MacKeys(target_), nullptr);
+  return message;
+}
+
+bool Session::take_response(base::Bytes datagram) {
+  if (!noise_ || session::type_of(datagram) != session::MessageType::kResponse) return false;
+  if (session::Response::receiver(datagram) != attempt_) return false;
+  std::array<std::byte, session::kResponsePayloadBytes> payload{};
+  const auto keys = noise_->read_response(session::Response::noise(datagram), psk_, payload);
+  if (!keys) return false;
+  previous_ = std::move(current_);
+  local_ = attempt_;
+  remote_ = session::Response::sender(datagram);
+  sealing_ = aead_with(keys->send);
+  current_ = {local_, aead_with(keys->receive)};
+  next_counter_ = 0;
+  return true;
+}
+
+std::vector<std::byte> Session::seal(base::Bytes plain, std::optional<std::uint64_t> counter,
+                                     std::uint8_t flags) {
+  CHECK(has_keys());
+  const std::uint64_t number = counter ? *counter : next_counter_++;
+  std::vector<std::byte> record(plain.size() + session::kDataOverheadBytes);
+  const base::MutableBytes room = session::begin_data(record, flags, remote_, number);
+  sealing_->seal(room, plain, session::nonce_of(number), session::Data::header(record));
+  return record;
+}
+
+std::optional<std::vector<std::byte>> Session::open(base::Bytes record) {
+  if (session::type_of(record) != session::MessageType::kData) return std::nullopt;
+  for (const Opening* keys : {&current_, &previous_}) {
+    if (keys->aead == nullptr || keys->local != session::Data::receiver(record)) continue;
+    std::vector<std::byte> plain(record.size() - session::kDataOverheadBytes);
+    const auto nonce = session::nonce_of(session::Data::counter(record));
+    if (keys->aead->open(plain, session::Data::sealed(record), nonce,
+                         session::Data::header(record))) {
+      return plain;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace splitnic::conformance

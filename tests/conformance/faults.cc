@@ -1,0 +1,88 @@
+#include "tests/conformance/faults.h"
+
+#include <array>
+#include <iterator>
+
+#include "base/crc32c.h"
+#include "base/endian.h"
+
+namespace splitnic::conformance {
+namespace {
+
+// The bytes of a flit with this payload.
+RelayBytes flit_of(fabric::FlitHeader header, base::Bytes payload) {
+  RelayBytes out(fabric::kFlitHeaderBytes + payload.size());
+  fabric::emit_flit(out, header, payload);
+  return out;
+}
+
+}  // namespace
+
+Rule init_rule(To direction, ChangeInit change) {
+  return [direction, change = std::move(change)](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::Init init;
+    if (to != direction || fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+        flit.header.type != fabric::FlitType::kInit || (flit.header.ctl & 0x20U) != 0 ||
+        fabric::parse_init(flit.payload, init) != fabric::InitError::kNone) {
+      return true;
+    }
+    const RelayBytes filler(datagram.begin() + static_cast<std::ptrdiff_t>(flit.bytes()),
+                            datagram.end());
+    if (!change(init)) return false;
+    std::array<std::byte, fabric::kInitBytes> payload{};
+    fabric::emit_init(payload.data(), init);
+    datagram = flit_of(flit.header, payload);
+    datagram.insert(datagram.end(), filler.begin(), filler.end());
+    return true;
+  };
+}
+
+Rule cell_rule(To direction, ChangeCell change) {
+  return [direction, change = std::move(change)](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::CellView view;
+    if (to != direction || fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+        flit.header.type != fabric::FlitType::kData || flit.bytes() != datagram.size() ||
+        flit.payload.size() < fabric::kCellBytesMin) {
+      return true;
+    }
+    RelayBytes cell(flit.payload.begin(), flit.payload.end());
+    // The header is there whatever else is wrong.
+    if (fabric::parse_cell(cell, view) != fabric::CellError::kNone) {
+      view = fabric::CellView{};
+      fabric::MacHeader::parse(cell.data(), view.header);
+    }
+    const RelayBytes before = cell;
+    if (!change(view, cell)) return false;
+    if (cell == before) return true;
+    const std::size_t end = cell.size() - fabric::kCrcBytes;
+    base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(end)));
+    datagram = flit_of(flit.header, cell);
+    return true;
+  };
+}
+
+Rule message_rule(To direction, messaging::Function function, ChangeMessage change) {
+  return cell_rule(direction, [function, change = std::move(change)](const fabric::CellView& view,
+                                                                     RelayBytes& cell) {
+    if (view.header.op != fabric::Op::kSend || view.header.csn != 0 || view.payload.empty()) {
+      return true;
+    }
+    const auto header = messaging::MessageHeader::parse(view.payload);
+    if (!header || header->function_code != static_cast<std::uint16_t>(function)) return true;
+    const auto at = static_cast<std::size_t>(view.payload.data() - cell.data());
+    return change(base::MutableBytes(cell).subspan(at, view.payload.size()));
+  });
+}
+
+std::vector<Fault> all_faults() {
+  std::vector<Fault> all;
+  for (auto* part : {&link_faults, &cell_faults, &message_faults, &key_faults}) {
+    auto some = part();
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace splitnic::conformance

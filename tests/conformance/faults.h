@@ -1,0 +1,41 @@
+// Wrong implementations: each breaks one rule of the protocol, by a filter between the suite and
+// the I/O unit (relay.h). What the unit does not check the relay repairs on its way in; what the
+// unit gets wrong the relay changes on its way out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/init.h"
+#include "messaging/wire/message_header.h"
+#include "tests/conformance/relay.h"
+
+namespace splitnic::conformance {
+
+struct Fault {
+  std::string name;
+  std::string what;        // is wrong
+  std::string noticed_by;  // the case that is for it
+  bool is_keyed = false;
+  // A fresh rule, which may keep state.
+  std::function<Rule()> make{};
+};
+
+std::vector<Fault> link_faults();
+std::vector<Fault> cell_faults();
+std::vector<Fault> message_faults();
+std::vector<Fault> key_faults();
+std::vector<Fault> all_faults();
+
+// A rule of INITs in one direction: `change` may change the INIT, and returns false to drop it.
+using ChangeInit = std::function<bool(fabric::Init& init)>;
+Rule init_rule(To direction, ChangeInit change);
+// The same of whole cells. `cell` is as it came; after `change` it is sealed again.
+using ChangeCell = std::function<bool(const fabric::CellView& view, RelayBytes& cell)>;
+Rule cell_rule(To direction, ChangeCell change);
+// Of messages in one cell on channel 0.
+using ChangeMessage = std::function<bool(base::MutableBytes message)>;
+Rule message_rule(To direction, messaging::Function function, ChangeMessage change);
+
+}  // namespace splitnic::conformance

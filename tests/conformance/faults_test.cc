@@ -1,0 +1,107 @@
+// The suite finds faults: each wrong implementation fails the case that is for it. With
+// SPLITNIC_LONG=1 every case runs against each of them, and the table of docs/conformance_faults.md
+// is compared with what was noticed; SPLITNIC_PUBLISH=1 writes it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "conformance/selection.h"
+#include "tests/conformance/faults.h"
+#include "tests/conformance/unit_target.h"
+
+namespace splitnic::conformance::faults_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The ids of the cases that fail.
+std::vector<std::string> noticed(const Fault& fault, const std::vector<std::string>& wanted) {
+  UnitTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
+  const auto lines = target.lines();
+  Suite suite(lines, {.timeout = 1s});
+  std::vector<std::string> out;
+  suite.run(select(cases(), wanted, {}), [&](const CaseResult& result) {
+    if (is_failure(result.verdict)) out.push_back(result.about.id);
+  });
+  return out;
+}
+
+std::string page() {
+  std::ifstream file(SPLITNIC_FAULTS_PAGE);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class Faults : public testing::TestWithParam<Fault> {};
+
+TEST_P(Faults, is_noticed_by_the_case_that_is_for_it) {
+  const Fault& fault = GetParam();
+  EXPECT_EQ(noticed(fault, {fault.noticed_by}), std::vector{fault.noticed_by}) << fault.what;
+}
+
+TEST_P(Faults, has_its_row_on_the_page) {
+  const Fault& fault = GetParam();
+  const std::string text = page();
+  const std::string row = "| `" + fault.name + "` | " + fault.what + " |";
+  const std::size_t at = text.find(row);
+  ASSERT_NE(at, std::string::npos) << row;
+  const std::string cases = text.substr(at, text.find('\n', at) - at);
+  EXPECT_NE(cases.find("`" + fault.noticed_by + "`"), std::string::npos) << cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, Faults, testing::ValuesIn(all_faults()),
+                         [](const auto& one) { return one.param.name; });
+
+TEST(ConformanceFaults, there_are_sixty_and_their_names_are_unique) {
+  std::set<std::string> names;
+  for (const Fault& fault : all_faults()) EXPECT_TRUE(names.insert(fault.name).second);
+  EXPECT_GE(names.size(), 60U);
+}
+
+constexpr std::size_t kShown = 6;
+
+std::string row_of(const Fault& fault, std::vector<std::string> ids) {
+  // The one that is for it comes first.
+  std::ranges::stable_partition(ids, [&](const auto& id) { return id == fault.noticed_by; });
+  std::string row =
+      "| `" + fault.name + "` | " + fault.what + " | " + std::to_string(ids.size()) + " | ";
+  for (std::size_t i = 0; i < std::min(ids.size(), kShown); ++i) {
+    row += (i == 0 ? "`" : ", `") + ids[i] + "`";
+  }
+  return row + (ids.size() > kShown ? ", ... |\n" : " |\n");
+}
+
+TEST(ConformanceFaults, the_page_has_what_the_suite_notices) {
+  if (std::getenv("SPLITNIC_LONG") == nullptr) {
+    GTEST_SKIP() << "SPLITNIC_LONG=1 runs every case against every wrong implementation";
+  }
+  std::string table;
+  std::size_t found = 0;
+  for (const Fault& fault : all_faults()) {
+    const auto ids = noticed(fault, {});
+    found += ids.empty() ? 0U : 1U;
+    table += row_of(fault, ids);
+  }
+  const std::string text =
+      "# Faults that the conformance suite finds\n\n"
+      "Wrong implementations (`tests/conformance/faults.h`): each is the I/O unit behind a filter "
+      "that breaks one rule of the\n"
+      "protocol. The table has the number of cases of [the suite](conformance.md) that fail "
+      "against each, and the first of them; a\n"
+      "case behind which the target serves nobody ends the run. It is written by `SPLITNIC_LONG=1 "
+      "SPLITNIC_PUBLISH=1` in the\n"
+      "environment of `conformance_tests --gtest_filter='*the_page_has*'`.\n\n" +
+      std::to_string(found) + " of " + std::to_string(all_faults().size()) +
+      " are noticed.\n\n| fault | what is wrong | cases | noticed by |\n|---|---|---|---|\n" +
+      table;
+  if (std::getenv("SPLITNIC_PUBLISH") != nullptr) std::ofstream(SPLITNIC_FAULTS_PAGE) << text;
+  EXPECT_EQ(text, page());
+  EXPECT_EQ(found, all_faults().size());
+}
+
+}  // namespace
+}  // namespace splitnic::conformance::faults_test

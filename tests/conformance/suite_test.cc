@@ -1,0 +1,184 @@
+// The whole suite against the I/O unit in this process, with and without keys; the engine against
+// targets that are silent, flood or hang; selections and reports.
+#include "conformance/suite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "conformance/report/decode.h"
+#include "conformance/report/report.h"
+#include "conformance/report/reports.h"
+#include "conformance/selection.h"
+#include "tests/conformance/unit_target.h"
+
+namespace splitnic::conformance::suite_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Report run(UnitTarget& target, const std::vector<std::string>& wanted = {},
+           const std::map<std::string, std::string>& skips = {}, base::Duration timeout = 1s) {
+  Report report{.target = "in process"};
+  const auto lines = target.lines();
+  Suite suite(lines, {.timeout = timeout});
+  suite.run(select(cases(), wanted, skips),
+            [&](const CaseResult& result) { report.results.push_back(result); });
+  return report;
+}
+
+std::string failures_of(const Report& report) {
+  std::string text;
+  for (const CaseResult& result : report.results) {
+    if (result.verdict == Verdict::kPass || result.verdict == Verdict::kSkip) continue;
+    text += result.about.id + " " + std::string(name(result.verdict)) + ": expected " +
+            result.expected + "; received " + result.received + "\n";
+  }
+  return text;
+}
+
+TEST(ConformanceSuite, every_case_passes_against_the_unit) {
+  UnitTarget target({});
+  const Report report = run(target);
+  EXPECT_EQ(failures_of(report), "");
+  EXPECT_GE(report.count(Verdict::kPass), 300U);
+  EXPECT_TRUE(report.is_good());
+}
+
+TEST(ConformanceSuite, every_case_passes_against_the_keyed_unit) {
+  UnitTarget target({.is_keyed = true});
+  const Report report = run(target);
+  EXPECT_EQ(failures_of(report), "");
+  EXPECT_GE(report.count(Verdict::kPass), 340U);
+}
+
+// Each flit in a separate datagram, as another implementation may send them.
+TEST(ConformanceSuite, every_case_passes_through_a_relay_that_changes_nothing) {
+  UnitTarget target({.rule = [](To, RelayBytes&) { return true; }});
+  EXPECT_EQ(failures_of(run(target)), "");
+}
+
+TEST(ConformanceSuite, ids_are_unique_and_every_case_has_a_clause) {
+  std::set<std::string> ids;
+  for (const Case& one : cases()) {
+    EXPECT_TRUE(ids.insert(one.id).second) << one.id;
+    EXPECT_TRUE(one.clause.starts_with("P-")) << one.id;
+    EXPECT_TRUE(one.description.ends_with(".")) << one.id;
+  }
+  EXPECT_GE(ids.size(), 300U);
+}
+
+TEST(ConformanceSuite, the_same_seed_sends_the_same_bytes) {
+  UnitTarget one({}), two({});
+  const Report first = run(one, {"rc.early"});
+  const Report second = run(two, {"rc.early"});
+  const auto& a = first.results.at(0).transcript.all();
+  const auto& b = second.results.at(0).transcript.all();
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].bytes, b[i].bytes) << i;
+}
+
+TEST(ConformanceSuite, a_silent_target_fails_every_case_and_the_rest_is_skipped) {
+  UnitTarget target({});
+  target.hang();
+  const Report report = run(target, {"link"}, {}, 100ms);
+  EXPECT_EQ(report.count(Verdict::kPass), 0U);
+  EXPECT_EQ(report.results.front().verdict, Verdict::kWedged);
+  EXPECT_EQ(report.results.back().verdict, Verdict::kSkip);
+  EXPECT_FALSE(report.is_good());
+}
+
+// Every datagram of the target a thousand times, or nothing but garbage: the case ends.
+TEST(ConformanceSuite, garbage_ends_the_case_and_not_the_run) {
+  UnitTarget target({.rule = [](To to, RelayBytes& datagram) {
+    if (to == To::kSuite) std::ranges::fill(datagram, std::byte{0x2A});
+    return true;
+  }});
+  const Report report = run(target, {"link"}, {}, 100ms);
+  EXPECT_EQ(report.count(Verdict::kPass), 0U);
+  EXPECT_EQ(report.results.size(), select(cases(), {"link"}, {}).size());
+}
+
+// A target that dies of one case: the verdict is WEDGED.
+TEST(ConformanceSuite, a_target_that_serves_nobody_afterwards_is_wedged) {
+  bool is_dead = false;
+  UnitTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::CellView cell;
+    if (to == To::kTarget && fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+        flit.header.type == fabric::FlitType::kData &&
+        fabric::parse_cell(flit.payload, cell) == fabric::CellError::kNone &&
+        cell.header.op == fabric::Op::kTerminate) {
+      is_dead = true;
+    }
+    return !is_dead;
+  }});
+  const Report report = run(target, {"loss.terminate", "cfg.echo"}, {}, 100ms);
+  ASSERT_EQ(report.results.size(), 2U);
+  EXPECT_EQ(report.results[0].verdict, Verdict::kWedged);
+  EXPECT_EQ(report.results[1].verdict, Verdict::kSkip);
+  EXPECT_FALSE(report.is_good());
+}
+
+TEST(ConformanceSuite, cases_are_selected_and_skipped) {
+  UnitTarget target({});
+  const Report report = run(target, {"cfg.echo*", "link.idle"}, {{"link", "no time"}});
+  ASSERT_EQ(report.results.size(), 3U);
+  EXPECT_EQ(report.results[0].about.id, "link.idle");
+  EXPECT_EQ(report.results[0].verdict, Verdict::kSkip);
+  EXPECT_EQ(report.results[0].expected, "no time");
+  EXPECT_EQ(report.count(Verdict::kPass), 2U);
+  EXPECT_TRUE(report.is_good());
+}
+
+TEST(ConformanceSuite, a_run_in_which_nothing_ran_is_not_good) {
+  UnitTarget target({});
+  EXPECT_FALSE(run(target, {"cfg.echo"}, {{"cfg", "no time"}}).is_good());
+}
+
+TEST(ConformanceReport, the_page_has_every_message_of_a_case_as_an_arrow) {
+  UnitTarget target({});
+  const Report report = run(target, {"cfg.echo"});
+  const std::string page = html_of(report);
+  EXPECT_THAT(page, HasSubstr("<svg "));
+  for (const char* label : {"INIT hello", "INIT challenge", "INIT ready", "CONNECT_REQ",
+                            "CONNECT_REP", "BufferRecvPool", "ECHO"}) {
+    EXPECT_THAT(page, HasSubstr(label));
+  }
+  std::size_t arrows = 0;
+  for (std::size_t at = 0; (at = page.find("<path ", at)) != std::string::npos; ++at) ++arrows;
+  EXPECT_EQ(arrows, report.results[0].transcript.all().size());
+}
+
+TEST(ConformanceReport, text_of_a_target_is_escaped) {
+  Report report{.target = "<script>"};
+  report.results.push_back({.about = cases().front(),
+                            .verdict = Verdict::kFail,
+                            .expected = "a & b",
+                            .received = "\"<\x01"});
+  EXPECT_THAT(html_of(report), testing::Not(HasSubstr("<script>")));
+  EXPECT_THAT(junit_of(report), HasSubstr("received: &quot;&lt;?"));
+  EXPECT_THAT(junit_of(report), HasSubstr("expected: a &amp; b"));
+  EXPECT_THAT(junit_of(report), HasSubstr("failures=\"1\""));
+  EXPECT_THAT(json_of(report), HasSubstr(R"("failed":1)"));
+}
+
+TEST(ConformanceReport, a_file_that_cannot_be_written_is_an_error_at_once) {
+  const auto opened = Reports::open({.junit = "/nonexistent/a.xml"});
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_THAT(opened.error().text(), HasSubstr("/nonexistent/a.xml"));
+}
+
+TEST(ConformanceReport, any_bytes_are_decoded) {
+  base::SeededRandom random(3);
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<std::byte> bytes(random.below(200));
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random.next32() >> 24);
+    EXPECT_FALSE(decode(bytes).label.empty());
+  }
+}
+
+}  // namespace
+}  // namespace splitnic::conformance::suite_test

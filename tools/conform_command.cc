@@ -1,0 +1,283 @@
+#include "tools/conform_command.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "conformance/report/reports.h"
+#include "conformance/selection.h"
+#include "conformance/suite.h"
+#include "control/daemon/carriers.h"
+#include "fabric_emul/session/keys.h"
+#include "tools/commands.h"
+
+namespace splitnic::tools {
+namespace {
+
+namespace session = fabric::session;
+using conformance::Verdict;
+
+constexpr double kTimeoutMin = 0.05;
+constexpr double kTimeoutMax = 60;
+constexpr std::size_t kKeysMax = 64;
+constexpr std::size_t kPlainLines = 2;  // hosts of the suite without keys
+
+base::Result<base::Duration> parse_timeout(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at != end || !(value >= kTimeoutMin && value <= kTimeoutMax)) {
+    return base::Error("--timeout: '" + text + "' is not a number from 0.05 to 60");
+  }
+  return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(value));
+}
+
+// One line per case: its id or a pattern, and behind the first space the reason.
+base::Result<std::map<std::string, std::string>> read_skips(const std::string& path) {
+  std::map<std::string, std::string> skips;
+  std::ifstream file(path);
+  if (!file) return base::Error::from_errno("--skip " + path, errno);
+  std::size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t space = line.find(' ');
+    if (space == std::string::npos || line.find_first_not_of(' ', space) == std::string::npos) {
+      return base::Error("--skip " + path + ", line " + std::to_string(number) +
+                         ": the reason is missing behind '" + line + "'");
+    }
+    skips[line.substr(0, space)] = line.substr(line.find_first_not_of(' ', space));
+  }
+  return skips;
+}
+
+base::Status check_patterns(const std::vector<std::string>& patterns, const std::string& option) {
+  const auto all = conformance::cases();
+  for (const std::string& pattern : patterns) {
+    const bool is_known = std::ranges::any_of(
+        all, [&](const auto& one) { return conformance::is_named(one, pattern); });
+    if (!is_known) return base::Error(option + ": no case is named '" + pattern + "' (see --list)");
+  }
+  return {};
+}
+
+// The hosts of the suite: a carrier for each, with its keys.
+class Hosts {
+ public:
+  base::Status open(const ConformOptions& options) {
+    const std::size_t count = options.key_files.empty() ? kPlainLines : options.key_files.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      auto carrier = control::connect_carrier(options.target, {.reports_limits = false});
+      if (!carrier) return carrier.error().within(options.target.text());
+      carriers_.push_back(*std::move(carrier));
+      fabric::Underlay& underlay = *carriers_.back().underlay;
+      ways_.push_back(std::make_unique<conformance::Carrier>(
+          underlay, carriers_.back().peer, clock_,
+          [this, fd = underlay.fd()](base::Time until) { wait(fd, until); }));
+      conformance::Session* keys = nullptr;
+      if (!options.key_files.empty()) {
+        auto made = session_of(options, options.key_files[i]);
+        if (!made) return made.error();
+        sessions_.push_back(*std::move(made));
+        keys = sessions_.back().get();
+      }
+      lines_.push_back(std::make_unique<conformance::Line>(*ways_.back(), keys));
+    }
+    return {};
+  }
+  std::vector<conformance::Line*> lines() const {
+    std::vector<conformance::Line*> out;
+    for (const auto& line : lines_) out.push_back(line.get());
+    return out;
+  }
+
+ private:
+  void wait(int fd, base::Time until) {
+    const auto left = std::max<base::Duration>(until - clock_.now(), base::Duration{0});
+    const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
+                           .tv_nsec = left.count() % 1'000'000'000};
+    pollfd input{.fd = fd, .events = POLLIN, .revents = 0};
+    static_cast<void>(::ppoll(&input, 1, &timeout, nullptr));
+  }
+  base::Result<std::unique_ptr<conformance::Session>> session_of(const ConformOptions& options,
+                                                                 const std::string& path) {
+    conformance::HostKeys keys;
+    auto own = session::read_key_file(path);
+    if (!own) return own.error().within("--key-file");
+    keys.own = *std::move(own);
+    const auto peer = session::parse_public_key(options.peer);
+    if (!peer) return peer.error().within("--peer");
+    keys.target = *peer;
+    if (!options.psk_file.empty()) {
+      auto psk = session::read_key_file(options.psk_file);
+      if (!psk) return psk.error().within("--psk-file");
+      keys.psk = *std::move(psk);
+    }
+    if (!session::x25519(keys.own, keys.target)) return base::Error("--peer: not a usable key");
+    return std::make_unique<conformance::Session>(keys, random_, [this] { return next_stamp(); });
+  }
+  std::uint64_t next_stamp() {
+    const auto since = std::chrono::system_clock::now().time_since_epoch();
+    const auto now = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+    return stamp_ = std::max(now, stamp_ + 1);
+  }
+
+  base::SystemClock clock_;
+  base::OsRandom random_;
+  std::uint64_t stamp_ = 0;
+  std::vector<control::Carrier> carriers_;
+  std::vector<std::unique_ptr<conformance::Carrier>> ways_;
+  std::vector<std::unique_ptr<conformance::Session>> sessions_;
+  std::vector<std::unique_ptr<conformance::Line>> lines_;
+};
+
+void print_result(const conformance::CaseResult& result) {
+  std::printf("%-8s %s (%s)\n", std::string(name(result.verdict)).c_str(), result.about.id.c_str(),
+              result.about.clause.c_str());
+  if (result.verdict == Verdict::kPass) return;
+  if (result.verdict == Verdict::kSkip) {
+    std::printf("         %s\n", result.expected.c_str());
+    return;
+  }
+  std::printf("         %s\n         expected: %s\n         received: %s\n",
+              result.about.description.c_str(), result.expected.c_str(), result.received.c_str());
+}
+
+void print_progress(std::size_t done, std::size_t all) {
+  constexpr std::size_t kWidth = 40;
+  const std::size_t filled = all == 0 ? kWidth : done * kWidth / all;
+  std::fputs(
+      fmt::format("\r[{:<{}}] {} of {}", std::string(filled, '='), kWidth, done, all).c_str(),
+      stderr);
+}
+
+int print_list() {
+  for (const conformance::Case& one : conformance::cases()) {
+    std::printf("%-36s %-12s %s\n", one.id.c_str(), one.clause.c_str(), one.description.c_str());
+  }
+  return std::fflush(stdout) == 0 ? control::kExitOk : fail("cannot write to the standard output");
+}
+
+}  // namespace
+
+void add_conform(CLI::App& app, ConformArguments& into) {
+  auto* conform = app.add_subcommand(
+      "conform", "Check an implementation of the protocol against its specification");
+  conform
+      ->add_option("--target", into.target, "The implementation: udp://ADDRESS:PORT or shm://NAME")
+      ->type_name("ADDR");
+  conform
+      ->add_option("--as", into.role, "What this command plays: host (the target is an I/O unit)")
+      ->type_name("ROLE");
+  conform->add_flag("--list", into.list, "Print the cases with their clauses, and stop");
+  control::add_repeated(*conform, "--select", into.select,
+                        "Run only these: an id, a group, or a pattern with *; may repeat", "CASE");
+  conform
+      ->add_option("--skip", into.skip,
+                   "File of cases that are not run: lines with an id or pattern and the reason")
+      ->type_name("FILE");
+  conform->add_option("--timeout", into.timeout, "Seconds to wait for one reply (default 1)")
+      ->type_name("S");
+  conform->add_option("--seed", into.seed, "Number that everything random follows from (default 1)")
+      ->type_name("N");
+  conform->add_option("--junit", into.junit, "Write a report in JUnit's XML")->type_name("FILE");
+  conform->add_option("--json", into.json, "Write a report in JSON")->type_name("FILE");
+  conform->add_option("--html", into.html, "Write a page with the messages of each case")
+      ->type_name("FILE");
+  control::add_repeated(*conform, "--key-file", into.key_files,
+                        "File of a host's private key; may repeat: the suite is as many hosts",
+                        "FILE");
+  conform->add_option("--peer", into.peer, "Public key of the target, with --key-file")
+      ->type_name("KEY");
+  conform->add_option("--psk-file", into.psk_file, "File of a pre-shared key (default: none)")
+      ->type_name("FILE");
+  conform->add_flag("--insecure-lab", into.insecure_lab,
+                    "Allow UDP without keys, on loopback too (shm needs none)");
+}
+
+base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
+  ConformOptions out;
+  out.is_list = typed.list;
+  if (out.is_list) return out;
+  if (typed.target.empty()) return base::Error("conform: --target is missing");
+  if (typed.role != "host") return base::Error("conform: --as must be host");
+  auto target = control::parse_endpoint(typed.target);
+  if (!target) return target.error().within("--target");
+  out.target = *std::move(target);
+  if (typed.key_files.size() > kKeysMax) return base::Error("--key-file: more than 64 files");
+  if (typed.key_files.empty() != typed.peer.empty()) {
+    return base::Error(typed.peer.empty() ? "--key-file: --peer is missing"
+                                          : "--peer: --key-file is missing");
+  }
+  if (!typed.psk_file.empty() && typed.key_files.empty()) {
+    return base::Error("--psk-file: --key-file is missing");
+  }
+  if (typed.key_files.empty()) {
+    if (auto lab = control::check_lab(typed.insecure_lab, "--target", out.target); !lab) {
+      return lab.error();
+    }
+  } else if (out.target.is_shm()) {
+    return base::Error("--key-file: shared memory has no keys");
+  }
+  const auto timeout = parse_timeout(typed.timeout);
+  if (!timeout) return timeout.error();
+  out.timeout = *timeout;
+  const auto seed = control::number_option("--seed", typed.seed, 0, 0xFFFFFFFF);
+  if (!seed) return seed.error();
+  out.seed = *seed;
+  if (auto known = check_patterns(typed.select, "--select"); !known) return known.error();
+  out.select = typed.select;
+  if (!typed.skip.empty()) {
+    auto skips = read_skips(typed.skip);
+    if (!skips) return skips.error();
+    out.skips = *std::move(skips);
+    std::vector<std::string> patterns;
+    for (const auto& [pattern, why] : out.skips) patterns.push_back(pattern);
+    if (auto known = check_patterns(patterns, "--skip"); !known) return known.error();
+  }
+  out.junit = typed.junit;
+  out.json = typed.json;
+  out.html = typed.html;
+  out.key_files = typed.key_files;
+  out.peer = typed.peer;
+  out.psk_file = typed.psk_file;
+  return out;
+}
+
+int run_conform(const ConformOptions& options) {
+  if (options.is_list) return print_list();
+  auto reports = conformance::Reports::open(
+      {.junit = options.junit, .json = options.json, .html = options.html});
+  if (!reports) return fail(reports.error().text());
+  Hosts hosts;
+  if (const auto opened = hosts.open(options); !opened) return fail(opened.error().text());
+  conformance::SuiteConfig config{options.timeout, options.seed, options.target.is_shm()};
+  const auto lines = hosts.lines();
+  conformance::Suite suite(lines, config);
+  if (!suite.is_reachable()) {
+    return fail("no I/O unit replies at " + options.target.text() +
+                ": is it running there, with these keys, or with --insecure-lab?");
+  }
+  const auto selected = conformance::select(conformance::cases(), options.select, options.skips);
+  conformance::Report report{.target = options.target.text(), .seed = options.seed};
+  const bool has_terminal = ::isatty(STDERR_FILENO) != 0 && ::isatty(STDOUT_FILENO) == 0;
+  suite.run(selected, [&](const conformance::CaseResult& result) {
+    print_result(result);
+    report.results.push_back(result);
+    if (has_terminal) print_progress(report.results.size(), selected.size());
+  });
+  if (has_terminal) std::fputs("\n", stderr);
+  std::puts(report.summary().c_str());
+  if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");
+  if (const auto written = reports->write(report); !written) return fail(written.error().text());
+  return report.is_good() ? control::kExitOk : control::kExitFailed;
+}
+
+}  // namespace splitnic::tools

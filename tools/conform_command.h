@@ -1,0 +1,46 @@
+// `splitnic conform` runs the conformance suite against an implementation of the protocol: it plays
+// the other end, reports what is kept and broken, and writes reports. docs/conformance.md
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "control/cli_app.h"
+#include "control/values.h"
+
+namespace splitnic::tools {
+
+// As typed.
+struct ConformArguments {
+  std::string target, role;
+  std::vector<std::string> select;
+  std::string skip, timeout = "1", seed = "1";
+  std::string junit, json, html;
+  std::vector<std::string> key_files;
+  std::string peer, psk_file;
+  bool insecure_lab = false;
+  bool list = false;
+};
+
+struct ConformOptions {
+  control::Endpoint target;
+  std::vector<std::string> select;           // id, group, or a pattern with '*'
+  std::map<std::string, std::string> skips;  // id or pattern, and the reason
+  base::Duration timeout{};
+  std::uint64_t seed = 1;
+  std::string junit, json, html;
+  std::vector<std::string> key_files;
+  std::string peer, psk_file;
+  bool is_list = false;
+};
+
+void add_conform(CLI::App& app, ConformArguments& into);
+// An error is bad usage. Reads the skip file.
+base::Result<ConformOptions> check_conform(const ConformArguments& typed);
+// Returns the exit status: 0 if one case ran at least, and none failed.
+int run_conform(const ConformOptions& options);
+
+}  // namespace splitnic::tools
