@@ -62,6 +62,15 @@ TEST(ConformanceFaults, there_are_sixty_and_their_names_are_unique) {
   EXPECT_GE(names.size(), 60U);
 }
 
+constexpr std::string_view kHead =
+    "# Faults that the conformance suite finds\n\n"
+    "Wrong implementations (`tests/conformance/faults.h`): each is the I/O unit behind a filter "
+    "that breaks one rule of the\n"
+    "protocol. The table has the number of cases of [the suite](conformance.md) that fail against "
+    "each, and the first of them; a\n"
+    "case behind which the target serves nobody ends the run. It is written by `SPLITNIC_LONG=1 "
+    "SPLITNIC_PUBLISH=1` in the\n"
+    "environment of `conformance_tests --gtest_filter='*the_page_has*'`.\n\n";
 constexpr std::size_t kShown = 6;
 
 std::string row_of(const Fault& fault, std::vector<std::string> ids) {
@@ -75,32 +84,34 @@ std::string row_of(const Fault& fault, std::vector<std::string> ids) {
   return row + (ids.size() > kShown ? ", ... |\n" : " |\n");
 }
 
-TEST(ConformanceFaults, the_page_has_what_the_suite_notices) {
-  if (std::getenv("SPLITNIC_LONG") == nullptr) {
-    GTEST_SKIP() << "SPLITNIC_LONG=1 runs every case against every wrong implementation";
-  }
+std::string page_of(const std::vector<Fault>& faults) {
   std::string table;
   std::size_t found = 0;
-  for (const Fault& fault : all_faults()) {
+  for (const Fault& fault : faults) {
     const auto ids = noticed(fault, {});
     found += ids.empty() ? 0U : 1U;
     table += row_of(fault, ids);
   }
-  const std::string text =
-      "# Faults that the conformance suite finds\n\n"
-      "Wrong implementations (`tests/conformance/faults.h`): each is the I/O unit behind a filter "
-      "that breaks one rule of the\n"
-      "protocol. The table has the number of cases of [the suite](conformance.md) that fail "
-      "against each, and the first of them; a\n"
-      "case behind which the target serves nobody ends the run. It is written by `SPLITNIC_LONG=1 "
-      "SPLITNIC_PUBLISH=1` in the\n"
-      "environment of `conformance_tests --gtest_filter='*the_page_has*'`.\n\n" +
-      std::to_string(found) + " of " + std::to_string(all_faults().size()) +
-      " are noticed.\n\n| fault | what is wrong | cases | noticed by |\n|---|---|---|---|\n" +
-      table;
-  if (std::getenv("SPLITNIC_PUBLISH") != nullptr) std::ofstream(SPLITNIC_FAULTS_PAGE) << text;
-  EXPECT_EQ(text, page());
-  EXPECT_EQ(found, all_faults().size());
+  return std::string(kHead) + std::to_string(found) + " of " + std::to_string(faults.size()) +
+         " are noticed.\n\n| fault | what is wrong | cases | noticed by |\n|---|---|---|---|\n" +
+         table;
+}
+
+// All rows, or every tenth.
+TEST(ConformanceFaults, the_page_has_what_the_suite_notices) {
+  const std::vector<Fault> faults = all_faults();
+  if (std::getenv("SPLITNIC_LONG") != nullptr) {
+    const std::string text = page_of(faults);
+    if (std::getenv("SPLITNIC_PUBLISH") != nullptr) std::ofstream(SPLITNIC_FAULTS_PAGE) << text;
+    EXPECT_EQ(text, page());
+    return;
+  }
+  const std::string text = page();
+  EXPECT_TRUE(text.starts_with(kHead));
+  for (std::size_t i = 0; i < faults.size(); i += 10) {
+    const std::string row = row_of(faults[i], noticed(faults[i], {}));
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+  }
 }
 
 }  // namespace
