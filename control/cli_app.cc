@@ -17,7 +17,7 @@ std::string version_text(const std::string& program) { return program + " " SPLI
 std::unique_ptr<CLI::App> make_app(const std::string& name, const std::string& description) {
   auto app = std::make_unique<CLI::App>(description, name);
   app->set_help_flag("--help,-h", "Print this help and exit");
-  app->set_version_flag("--version", version_text(name), "Print the version and exit");
+  app->set_version_flag("-V,--version", version_text(name), "Print the version and exit");
   app->get_formatter()->column_width(32);
   return app;
 }

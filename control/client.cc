@@ -146,6 +146,9 @@ base::Result<std::string> only_socket_in(const std::string& folder) {
                        ": start splitnic-iou or splitnic-host, or name it with --control");
   }
   if (found.size() == 1) return {boost::system::in_place_value, found.front()};
+  std::vector<std::string> live = found;
+  std::erase_if(live, [](const std::string& path) { return !Client::connect(path); });
+  if (live.size() == 1) return {boost::system::in_place_value, live.front()};
   std::string text = "several control sockets, choose one with --control:";
   for (const std::string& path : found) text += " " + path;
   return base::Error(text);

@@ -29,7 +29,8 @@ class Client {
 
 // Returns the paths of *.sock in `folder`, in order.
 std::vector<std::string> sockets_in(const std::string& folder);
-// Returns the only *.sock in `folder`; with none or several, an error that lists them.
+// Returns the only *.sock in `folder`, or the only one of several at which a program listens; else
+// an error that lists them.
 base::Result<std::string> only_socket_in(const std::string& folder);
 // Returns the only one whose name is NAME.sock or ends with -NAME.sock, as that of a host with the
 // interface NAME does by default; else the only one there is.

@@ -29,6 +29,35 @@ base::Result<control::Client> connect(const std::string& socket) {
   return control::Client::connect(*found);
 }
 
+namespace {
+
+int print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");
+  return control::kExitOk;
+}
+
+}  // namespace
+
+int ask_all_and_print(const std::string& socket, const control::Request& request) {
+  const auto all = control::sockets_in(control::kControlFolder);
+  if (!socket.empty() || all.size() < 2) return ask_and_print(socket, request);
+  std::string text;
+  std::string last_error;
+  for (const std::string& path : all) {
+    auto client = control::Client::connect(path);
+    const auto reply = client ? client->ask(request, kReplyTimeout) : client.error();
+    if (!reply) {
+      last_error = reply.error().text();
+    } else if (reply->status != control::ReplyStatus::kOk) {
+      return fail(reply->text);
+    } else {
+      text += (text.empty() || request.json ? "" : "\n") + reply->text;
+    }
+  }
+  return text.empty() ? fail(last_error) : print(text);
+}
+
 int ask_and_print(const std::string& socket, const control::Request& request,
                   base::Duration timeout) {
   auto client = connect(socket);
@@ -36,9 +65,7 @@ int ask_and_print(const std::string& socket, const control::Request& request,
   const auto reply = client->ask(request, timeout);
   if (!reply) return fail(reply.error().text());
   if (reply->status != control::ReplyStatus::kOk) return fail(reply->text);
-  std::fputs(reply->text.c_str(), stdout);
-  if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");
-  return control::kExitOk;
+  return print(reply->text);
 }
 
 }  // namespace splitnic::tools

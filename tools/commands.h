@@ -17,9 +17,9 @@ inline constexpr base::Duration kNicReplyTimeout = std::chrono::seconds(15);
 base::Result<control::Client> connect(const std::string& socket);
 int ask_and_print(const std::string& socket, const control::Request& request,
                   base::Duration timeout = kReplyTimeout);
-// Prints the counters, then every second the changes (JSON: all counters, one object per line),
-// until SIGINT or SIGTERM, which is exit status 0.
-int watch_stats(const std::string& socket, bool json);
+// Prints the reply of the program `socket`, or, with "", of every program in the default folder
+// that responds.
+int ask_all_and_print(const std::string& socket, const control::Request& request);
 
 int fail(const std::string& why);       // prints one line; exit status 1
 int bad_usage(const std::string& why);  // prints one line; exit status 2

@@ -2,6 +2,7 @@
 // the fabric, and checks implementations of the protocol. docs/CLI.md
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "control/cli_app.h"
 #include "control/setting.h"
@@ -12,6 +13,7 @@
 #include "tools/conform_command.h"
 #include "tools/key_commands.h"
 #include "tools/nic_commands.h"
+#include "tools/stats_command.h"
 
 namespace {
 
@@ -21,11 +23,11 @@ namespace tools = splitnic::tools;
 struct Arguments {
   std::string socket;
   bool json = false;
-  bool watch = false;
   std::string what, value;
   std::string node;
   std::string count = "5";
   std::string key_file;
+  tools::StatsArguments stats;
   tools::NicArguments nic;
   tools::BenchArguments bench;
   tools::ConformArguments conform;
@@ -41,11 +43,12 @@ void add_socket_option(CLI::App& command, Arguments& into) {
 
 void add_commands(CLI::App& app, Arguments& into) {
   app.require_subcommand(1);
-  auto* show = app.add_subcommand("show", "Role, peers, state, channels, pools, LAN ports, links");
-  show->add_flag("--json", into.json, "As JSON");
-  auto* stats = app.add_subcommand("stats", "Every counter, by its name");
-  stats->add_flag("--json", into.json, "One flat object, name to number");
-  stats->add_flag("--watch", into.watch, "Repeat every second until interrupted");
+  auto* show = app.add_subcommand(
+      "show", "Role, peers, state, channels, pools, LAN ports, links, of every program here");
+  show->add_option("node", into.node, "Its --name (default: every program in /run/splitnic)")
+      ->type_name("NODE");
+  show->add_flag("-j,--json", into.json, "As JSON, one object per program");
+  auto* stats = tools::add_stats(app, into.stats);
   auto* set = app.add_subcommand("set", "Change the NIC (on the host side)");
   set->add_option("what", into.what, "mac, mtu, filter or link")->required()->type_name("");
   set->add_option("value", into.value, "A MAC; a number; promisc or normal; up or down")
@@ -54,7 +57,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
   ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
   auto* peers = app.add_subcommand("peers", "The hosts that the I/O unit knows, attached or not");
-  peers->add_flag("--json", into.json, "As JSON");
+  peers->add_flag("-j,--json", into.json, "As JSON");
   auto* reload = app.add_subcommand(
       "reload", "Read the hosts file of the I/O unit again; with an error nothing changes");
   reload->add_option("node", into.node, "Its --name (default: the only program there is)")
@@ -110,18 +113,34 @@ int run_set(const Arguments& typed) {
   return tools::ask_and_print(typed.socket, request);
 }
 
-int run_reload(const Arguments& typed) {
-  std::string socket = typed.socket;
-  if (!typed.node.empty()) {
-    if (!socket.empty()) return bad_usage("reload: give the name or --control, not both");
-    if (!control::is_node_name(typed.node)) {
-      return bad_usage("reload: '" + typed.node + "' is not the --name of a program");
-    }
-    socket = typed.node;
+// The program that show and reload name.
+splitnic::base::Result<std::string> socket_of(const std::string& command, const Arguments& typed) {
+  using splitnic::base::Error;
+  if (typed.node.empty()) return {boost::system::in_place_value, typed.socket};
+  if (!typed.socket.empty()) {
+    return Error(command + ": give the name or --control, not both");
   }
+  if (!control::is_node_name(typed.node)) {
+    return Error(command + ": '" + typed.node + "' is not the --name of a program");
+  }
+  return {boost::system::in_place_value, typed.node};
+}
+
+int run_reload(const Arguments& typed) {
+  const auto socket = socket_of("reload", typed);
+  if (!socket) return bad_usage(socket.error().text());
   control::Request request;
   request.command = control::Command::kReload;
-  return tools::ask_and_print(socket, request);
+  return tools::ask_and_print(*socket, request);
+}
+
+int run_show(const Arguments& typed) {
+  const auto socket = socket_of("show", typed);
+  if (!socket) return bad_usage(socket.error().text());
+  control::Request request;
+  request.command = control::Command::kShow;
+  request.json = typed.json;
+  return tools::ask_all_and_print(*socket, request);
 }
 
 int run_evict(const Arguments& typed) {
@@ -149,11 +168,10 @@ int run(const std::string& command, const Arguments& typed) {
     const auto options = tools::check_conform(typed.conform);
     return options ? tools::run_conform(*options) : bad_usage(options.error().text());
   }
-  if (command == "stats" && typed.watch) return tools::watch_stats(typed.socket, typed.json);
+  if (command == "show") return run_show(typed);
+  if (command == "stats") return tools::run_stats(typed.socket, typed.stats);
   control::Request request;
-  request.command = command == "show"    ? control::Command::kShow
-                    : command == "peers" ? control::Command::kPeers
-                                         : control::Command::kStats;
+  request.command = control::Command::kPeers;
   request.json = typed.json;
   return tools::ask_and_print(typed.socket, request);
 }
@@ -174,6 +192,10 @@ int main(int argc, char** argv) {
       "Show and change a running splitnic program; make keys; measure the fabric; check "
       "implementations of the protocol.");
   add_commands(*app, typed);
+  if (argc == 2 && std::string_view(argv[1]) == "help") {
+    std::fputs(app->help().c_str(), stdout);
+    return control::kExitOk;
+  }
   if (is_unknown_command(*app, argc, argv)) {
     return bad_usage("unknown command '" + std::string(argv[1]) + "' (see --help)");
   }

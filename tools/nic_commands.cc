@@ -57,7 +57,7 @@ std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
                   "Set them to 0, or those of a group; other hosts keep theirs");
   forms->add_flag("--reset", into.reset,
                   "Restore the values of a new NIC; the host then sets it up as it was");
-  ethtool->add_flag("--json", into.json, "As one JSON object");
+  ethtool->add_flag("-j,--json", into.json, "As one JSON object");
   auto* vlan = app.add_subcommand(
       "vlan",
       "The VLANs that the NIC at the I/O unit passes to this host; without more, lists them");
@@ -68,7 +68,7 @@ std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
                    "add ID or del ID: the list (empty: all); pvid ID: untagged frames are of this "
                    "VLAN (0: none)")
       ->type_name("add|del|pvid ID");
-  vlan->add_flag("--json", into.json, "As one JSON object");
+  vlan->add_flag("-j,--json", into.json, "As one JSON object");
   return {ethtool, vlan};
 }
 

@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# Counters by pattern, as rates and over a restart; and the programs of a machine, shown together and by name.
+
+check_patterns() {
+  bring_up
+  ask host stats 'tap.*' | grep -v '^tap\.' && fail "a pattern lets others pass"
+  ask host stats 'tap.*' | has '^tap.rx.frames [0-9]*$' || fail "no tap.rx.frames"
+  ask host stats drop | grep -v drop && fail "a part of a name lets others pass"
+  ask host stats --nonzero | grep ' 0$' && fail "--nonzero prints a 0"
+  ask host stats --json --nonzero 'tap.*' | "$python" -c 'import json, sys
+found = json.load(sys.stdin)
+assert found and all(name.startswith("tap.") and value > 0 for name, value in found.items()), found' || fail "--json with a pattern"
+  start pinger "$ns_host" ping -i 0.01 -c 400 -q 10.77.0.2
+  local rate
+  rate=$(ask host stats --rate --interval 2 tap.rx.frames | sed -n 's|^tap.rx.frames \([0-9]*\).*/s$|\1|p')
+  if [ "$rate" -lt 30 ] || [ "$rate" -gt 130 ]; then fail "100 pings per second are $rate/s"; fi
+  stop pinger INT
+}
+
+# A restart of the program ends no watch.
+prints() { [ "$(grep -c "^tap.tx.frames" "$work/watch.log")" -ge "$1" ]; }
+check_watch() {
+  bring_up
+  start watch "$ns_host" "$bin/splitnic" stats --watch --rate tap.tx.frames --control "$work/host.sock"
+  wait_until 5 prints 2 || fail "no rates: $(cat "$work/watch.log")"
+  stop host TERM
+  wait_until 5 grep -q "; waiting" "$work/watch.log" || fail "the end of the program is not noticed: $(cat "$work/watch.log")"
+  start_host
+  wait_up host
+  local before
+  before=$(grep -c "^tap.tx.frames" "$work/watch.log")
+  wait_until 5 prints $((before + 2)) || fail "the watch does not continue: $(cat "$work/watch.log")"
+  stop watch INT || fail "the watch does not stop"
+}
+
+# here COMMAND...: as where the sockets of this check are those in /run/splitnic.
+# shellcheck disable=SC2016 # for that shell
+here() {
+  unshare -m --propagation private sh -c 'mount -t tmpfs none /run && mkdir /run/splitnic && mount --bind "$0" /run/splitnic && exec "$@"' \
+    "$work/run" "$bin/splitnic" "$@"
+}
+
+check_several() {
+  bring_up
+  mkdir "$work/run"
+  ln "$work/iou.sock" "$work/run/unit.sock"
+  ln "$work/host.sock" "$work/run/lab-nic0.sock"
+  "$python" -c 'import socket, sys
+socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$work/run/dead.sock"
+  here show >"$work/show.txt" || fail "show: $(cat "$work/show.txt")"
+  grep -q "^host hosta: up" "$work/show.txt" && grep -q "^iou unit: up" "$work/show.txt" || fail "show: $(cat "$work/show.txt")"
+  equal "objects" "$(here show -j | "$python" -c 'import json, sys
+print(*sorted(json.loads(line)["role"] for line in sys.stdin))')" "host iou"
+  here show lab-nic0 | has "^host hosta" || fail "show NODE"
+  here show --control unit | has "^iou unit" || fail "--control NODE"
+  here ethtool nic0 | has "Link detected: yes" || fail "the host is not found by its interface"
+  here stats >/dev/null 2>"$work/refused.err" && fail "stats of one of several programs"
+  grep -q "several control sockets" "$work/refused.err" || fail "no word of several: $(cat "$work/refused.err")"
+  rm "$work/run/unit.sock"
+  here stats | has "^tap.rx.frames" || fail "a socket of a program that was killed counts"
+}
