@@ -92,6 +92,7 @@ class Handshake {
     std::uint64_t instance = 0;  // 0: not known
     Lid local_lid, remote_lid;   // ours and the peer's on this link
     std::uint32_t receive_buffer_bytes = 0;
+    std::uint8_t port = 0;  // its number if it is of a switch
   };
 
   LinkState state() const { return state_; }

@@ -29,6 +29,7 @@ Init InitTerms::state(InitStep step, std::uint16_t mcp) const {
   }
   init.receive_buffer_bytes =
       static_cast<std::uint32_t>(std::min<std::size_t>(receive_buffer_bytes_, 0xFFFFFFFFU));
+  init.port = config_.number;
   init.eui64 = config_.eui64;
   init.instance = config_.instance;
   return init;

@@ -77,6 +77,8 @@ class Link {
   std::uint64_t local_instance() const { return context_.config.instance; }
   Eui64 peer_eui64() const { return handshake_.peer().eui64; }
   std::uint64_t peer_instance() const { return handshake_.peer().instance; }
+  // The number of the peer's port if the peer is a switch; 0: it is an end node.
+  std::uint8_t peer_port() const { return handshake_.peer().port; }
   std::uint32_t peer_receive_buffer() const { return handshake_.peer().receive_buffer_bytes; }
   const PeerAddress& address() const { return batch_.address(); }
   std::string peer_name() const { return context_.underlay.name_of(address()); }

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "base/clock.h"
 #include "fabric_emul/link/full_profile/full_link_config.h"
 #include "fabric_emul/link/siphash.h"
+#include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/init.h"
 #include "fabric_emul/wire/limits.h"
@@ -42,12 +44,21 @@ enum class PayloadCrcMode : std::uint8_t {
           // run on the same machine
 };
 
+// The LIDs of both ends of a link.
+struct LinkLids {
+  Lid local, remote;
+};
+
 struct PortConfig {
   Eui64 eui64;
   std::uint64_t instance = 0;  // random per process start, not 0
   // Accepts HELLOs; has LID lid_base + 1 and assigns lid_base + 2 .. lid_base + 1 + links_max to
   // its peers.
   bool listens = false;
+  // Where a topology gives the LIDs: those of the link to this peer, at either end. A listener then
+  // assigns them, a client takes no others, and a peer without LIDs is dropped. Empty: as above.
+  std::function<std::optional<LinkLids>(const PeerAddress& peer)> lids{};
+  std::uint8_t number = 0;  // of the port of a switch, stated in INIT; 0: of an end node
   std::uint16_t lid_base = 0;  // set by Adapter::add_port: after those of earlier ports [S001-29]
   // 0: derived from the path, stride = min(datagram_bytes_max - 36, 65000) and MCP = (stride - 72)
   // & ~3; in the full profile at most 256.

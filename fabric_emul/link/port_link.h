@@ -91,6 +91,9 @@ class PortLink final : public Link {
   PathKind path_kind(const PeerAddress& to) const;
   void send_hello(base::Time now);
   void send_probes(base::Time now);
+  // Listening side: the LIDs of a link to this peer; nothing if it can have none.
+  std::optional<LinkLids> lids_for(const PeerAddress& from) const;
+  bool has_right_lids(const Init& ready) const;  // client
   void on_challenge(base::Time now, const Init& init);
   void on_ready(base::Time now, const Init& init);
   void on_refuse(base::Time now, const Init& init);

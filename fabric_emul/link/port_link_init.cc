@@ -51,7 +51,16 @@ void PortLink::start_lanes(base::Time now, const Init& init, std::uint64_t nonce
 
 // Listening side.
 
+std::optional<LinkLids> PortLink::lids_for(const PeerAddress& from) const {
+  if (context_.config.lids) return context_.config.lids(from);
+  const unsigned own_lid = context_.config.lid_base + 1U;
+  return LinkLids{Lid(static_cast<std::uint16_t>(own_lid)),
+                  Lid(static_cast<std::uint16_t>(own_lid + 1 + slot_))};
+}
+
 void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from) {
+  const auto lids = lids_for(from);
+  if (!lids) return context_.counters.add(LinkCounter::kRxDropInit);
   // The full profile restarts at each INIT. A repeated one is a copy, or its READY was lost.
   const bool is_running = up() && lanes_.is_open();
   const bool is_repeated = is_running && lanes_.nonce() == init.nonce;
@@ -64,9 +73,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   if (from != address()) path_bytes_until_ = {};
   batch_.set_address(from);
   peer_user_ = context_.underlay.user_of(from);
-  const unsigned own_lid = context_.config.lid_base + 1U;
-  handshake_.adopt(init, Lid(static_cast<std::uint16_t>(own_lid)),
-                   Lid(static_cast<std::uint16_t>(own_lid + 1 + slot_)));
+  handshake_.adopt(init, lids->local, lids->remote);
   const std::size_t bytes = recent_path_bytes(now);
   const std::uint16_t mcp = mcp_of(bytes);
   if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max));
@@ -111,12 +118,18 @@ void PortLink::on_challenge(base::Time now, const Init& init) {
   keep_alive_.on_sent(now);
 }
 
+bool PortLink::has_right_lids(const Init& ready) const {
+  if (!context_.config.lids) return true;
+  const auto lids = context_.config.lids(address());
+  return lids && lids->local == ready.offered_lid && lids->remote == ready.lid;
+}
+
 void PortLink::on_ready(base::Time now, const Init& init) {
   if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
   const auto payload_crc =
       context_.crc_terms.accept(init, offer_.to(init.instance), path_kind(address()));
   if (context_.terms.check(init) != InitReason::kNone || init.offered_lid == Lid() ||
-      !payload_crc) {
+      !payload_crc || !has_right_lids(init)) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
   if (handshake_.is_another_instance(init)) end_old_instance();

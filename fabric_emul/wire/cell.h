@@ -84,6 +84,8 @@ enum class CellError : std::uint8_t {
 // "crc", "version" ...: usable as the suffix of a counter.
 std::string_view name(CellError error);
 
+// Returns kNone, kShort or kCrc: what a switch checks of a cell that it passes on.
+CellError check_cell_crc(base::Bytes cell, bool crc_head_only = false);
 // Parses exactly one cell. On kNone `out` is filled; from kOp on, out.header is valid (the CRC was)
 // and nothing else of `out` is. Reserved bits and pad bytes are ignored.
 CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only = false);

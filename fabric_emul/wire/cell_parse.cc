@@ -159,7 +159,7 @@ std::string_view name(CellError error) {
   return "unknown";
 }
 
-CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only) {
+CellError check_cell_crc(base::Bytes cell, bool crc_head_only) {
   if (cell.size() < kCellBytesMin) return CellError::kShort;
   const std::size_t crc_at = cell.size() - kCrcBytes;
   const std::size_t head_bytes = kMacHeaderBytes + 4 * std::to_integer<std::size_t>(cell[3]);
@@ -168,7 +168,12 @@ CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only) {
       base::load_be<std::uint32_t>(cell.data() + crc_at)) {
     return CellError::kCrc;
   }
-  return parse_checked_cell(cell, out);
+  return CellError::kNone;
+}
+
+CellError parse_cell(base::Bytes cell, CellView& out, bool crc_head_only) {
+  const CellError error = check_cell_crc(cell, crc_head_only);
+  return error == CellError::kNone ? parse_checked_cell(cell, out) : error;
 }
 
 CellError parse_checked_cell(base::Bytes cell, CellView& out) {

@@ -115,6 +115,10 @@ std::string_view name(MgmtKind kind) {
       return "DISC";
     case MgmtKind::kDiscRep:
       return "DISC_REP";
+    case MgmtKind::kResolve:
+      return "RESOLVE";
+    case MgmtKind::kResolved:
+      return "RESOLVED";
   }
   return "unknown";
 }

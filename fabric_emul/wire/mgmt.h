@@ -22,6 +22,8 @@ enum class MgmtKind : std::uint8_t {
   kConnectRej = 4,
   kDisc = 5,
   kDiscRep = 6,
+  kResolve = 7,   // to a switch: private data is the name of a node
+  kResolved = 8,  // its LID, 2 octets; none: no node has this name
 };
 enum class MgmtReject : std::uint16_t {
   kNone = 0,

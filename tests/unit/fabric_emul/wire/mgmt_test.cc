@@ -180,7 +180,7 @@ TEST(MgmtTest, formats_kinds_and_reject_codes_without_a_meaning_are_refused) {
     EXPECT_EQ(error_of(in), value == 1 ? MgmtError::kNone : MgmtError::kFormat);
     in = bytes(mgmt_of(MgmtKind::kDisc));
     in[1] = static_cast<std::byte>(value);
-    const bool is_known = value >= 1 && value <= 6;
+    const bool is_known = value >= 1 && value <= 8;
     EXPECT_EQ(error_of(in) == MgmtError::kFormat, !is_known) << value;
     EXPECT_EQ(error_of(in) == MgmtError::kReject, value == 4) << value;
     in = bytes(mgmt_of(MgmtKind::kConnectRej));

@@ -1,0 +1,60 @@
+// LIDs of a link where a topology gives them, and the number of a switch's port.
+#include <gtest/gtest.h>
+
+#include "tests/unit/fabric_emul/link/link_world.h"
+
+namespace splitnic::fabric {
+namespace lids_test {
+
+using link_world::config_of;
+using link_world::World;
+
+PortConfig with_lids(PortConfig config, std::optional<LinkLids> lids) {
+  config.lids = [lids](const PeerAddress&) { return lids; };
+  return config;
+}
+
+TEST(LidsTest, S000_34_a_listener_assigns_the_lids_of_its_topology) {
+  PortConfig listener = with_lids(config_of(0xA, 100, true), LinkLids{Lid(7), Lid(300)});
+  listener.number = 5;
+  World world({}, listener);
+  world.connect();
+  ASSERT_TRUE(world.b->link().up());
+  EXPECT_EQ(world.b->link().local_lid(), Lid(300));
+  EXPECT_EQ(world.b->link().remote_lid(), Lid(7));
+  EXPECT_EQ(world.a->link().local_lid(), Lid(7));
+  EXPECT_EQ(world.a->link().remote_lid(), Lid(300));
+  EXPECT_EQ(world.b->link().peer_port(), 5);
+  EXPECT_EQ(world.a->link().peer_port(), 0) << "an end node";
+}
+
+TEST(LidsTest, without_a_topology_the_listener_counts) {
+  World world;
+  world.connect();
+  EXPECT_EQ(world.b->link().local_lid(), Lid(2));
+  EXPECT_EQ(world.b->link().remote_lid(), Lid(1));
+}
+
+TEST(LidsTest, S000_34_a_client_takes_no_other_lids_than_its_own) {
+  for (const LinkLids wrong : {LinkLids{Lid(301), Lid(7)}, LinkLids{Lid(300), Lid(8)}}) {
+    World world({}, with_lids(config_of(0xA, 100, true), LinkLids{Lid(7), Lid(300)}),
+                with_lids(config_of(0xB, 200), wrong));
+    world.connect();
+    EXPECT_EQ(world.b->watch.link, nullptr);
+    EXPECT_GT(world.b->count(LinkCounter::kRxDropInit), 0U);
+  }
+  World world({}, with_lids(config_of(0xA, 100, true), LinkLids{Lid(7), Lid(300)}),
+              with_lids(config_of(0xB, 200), LinkLids{Lid(300), Lid(7)}));
+  world.connect();
+  EXPECT_TRUE(world.b->link().up());
+}
+
+TEST(LidsTest, S000_34_a_peer_that_can_have_no_lid_gets_no_link) {
+  World world({}, with_lids(config_of(0xA, 100, true), std::nullopt));
+  world.connect();
+  EXPECT_EQ(world.a->watch.link, nullptr);
+  EXPECT_GT(world.a->count(LinkCounter::kRxDropInit), 0U);
+}
+
+}  // namespace lids_test
+}  // namespace splitnic::fabric
