@@ -1,0 +1,298 @@
+#include "fabric_emul/switching/attachment.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/endian.h"
+#include "base/log.h"
+#include "fabric_emul/switching/path_cell.h"
+#include "fabric_emul/wire/flit.h"
+
+namespace splitnic::fabric {
+namespace {
+
+// The first byte of an address; the two behind it are a LID, or the number of a name.
+constexpr std::byte kIsLid{1};
+constexpr std::byte kIsName{2};
+
+PeerAddress address_with(std::byte kind, std::size_t number) {
+  PeerAddress address;
+  address.bytes[0] = kind;
+  base::store_be(&address.bytes[1], static_cast<std::uint16_t>(number));
+  return address;
+}
+
+std::uint16_t number_in(const PeerAddress& address) {
+  return base::load_be<std::uint16_t>(&address.bytes[1]);
+}
+
+// A control datagram in a management cell is as long on the link as one that holds cells: a path
+// probe is cut by what surrounds it.
+constexpr std::size_t kAround = kFlitHeaderBytes + kMacHeaderBytes + kCrcBytes;
+
+base::Bytes without_surroundings(base::Bytes datagram) {
+  constexpr std::size_t kWhole = kFlitHeaderBytes + kInitBytes;
+  if (datagram.size() <= kWhole) return datagram;
+  return datagram.first(
+      std::max(kWhole, (datagram.size() - std::min(datagram.size(), kAround)) & ~std::size_t{3}));
+}
+
+}  // namespace
+
+Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const PortConfig& hop,
+                       base::Clock& clock, base::Random& random)
+    : UnderlayDecorator(carrier),
+      clock_(clock),
+      port_(carrier, hop, random, *this),
+      switch_at_(switch_at),
+      link_(nullptr) {
+  CHECK(!hop.listens && hop.profile != LinkProfile::kFull);
+  arrivals_.reserve(ReceivedCells::kCellsMax);
+  link_ = &port_.connect(switch_at, clock_.now());
+}
+
+PeerAddress Attachment::peer(const std::string& name) {
+  auto at = std::ranges::find(named_, name, &Named::name);
+  if (at == named_.end()) at = named_.insert(at, {name, Lid()});
+  resolve_at_ = clock_.now();
+  return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
+}
+
+Lid Attachment::lid_of(const PeerAddress& peer) const {
+  const std::uint16_t number = number_in(peer);
+  if (peer.bytes[0] == kIsLid) return Lid(number);
+  if (peer.bytes[0] == kIsName && number < named_.size()) return named_[number].lid;
+  return Lid();
+}
+
+PeerAddress Attachment::address_of(Lid lid) const {
+  const auto at = std::ranges::find(named_, lid, &Named::lid);
+  if (at == named_.end()) return address_with(kIsLid, lid.value);
+  return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
+}
+
+std::optional<LinkLids> Attachment::lids_of(const PeerAddress& peer) const {
+  const Lid lid = lid_of(peer);
+  if (!is_attached() || lid == Lid()) return std::nullopt;
+  return LinkLids{link_->local_lid(), lid};
+}
+
+std::string Attachment::name_of(const PeerAddress& peer) const {
+  const std::string via = " via " + below_.name_of(switch_at_);
+  if (peer.bytes[0] == kIsName && number_in(peer) < named_.size()) {
+    return named_[number_in(peer)].name + via;
+  }
+  return "LID " + std::to_string(lid_of(peer).value) + via;
+}
+
+std::size_t Attachment::datagram_bytes_max(const PeerAddress& /*to*/) const {
+  if (link_->mcp() == 0) return below_.datagram_bytes_max(switch_at_);
+  return link_->stride() + kSessionReserveBytes;
+}
+
+bool Attachment::take_too_long_report() { return std::exchange(is_narrowed_, false); }
+
+void Attachment::visit_counters(const base::CounterVisitor& visitor) const {
+  counters_.visit(visitor);
+  port_.visit_counters([&](std::string_view name, std::uint64_t value) {
+    visitor("hop." + std::string(name), value);
+  });
+}
+
+// All of a batch leaves in one batch to the switch, which has the same stride.
+Underlay::SendStatus Attachment::send(const PeerAddress& to, base::Bytes bytes,
+                                      std::size_t stride) {
+  const Lid lid = lid_of(to);
+  if (!is_attached() || lid == Lid()) {
+    counters_.add(AttachmentCounter::kTxDropDown);
+    return SendStatus::kRefused;
+  }
+  if (std::min(stride, bytes.size()) > link_->stride()) return SendStatus::kTooLong;
+  const base::Time now = clock_.now();
+  port_.flush(now);
+  if (link_->blocked()) return SendStatus::kBlocked;
+  while (!bytes.empty()) {
+    const base::Bytes datagram = bytes.first(std::min(stride, bytes.size()));
+    bytes = bytes.subspan(datagram.size());
+    if (!send_datagram(lid, datagram)) counters_.add(AttachmentCounter::kTxDropBlocked);
+  }
+  port_.flush(now);
+  return SendStatus::kSent;
+}
+
+bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
+  FlitWalker walker(datagram);
+  FlitView flit;
+  while (walker.next(flit) == FlitWalker::Step::kFlit) {
+    if (flit.header.type != FlitType::kData) {
+      counters_.add(AttachmentCounter::kTxControl);
+      return send_path_cell(*link_, link_->local_lid(), to, kPathQpn,
+                            without_surroundings(datagram));
+    }
+    const base::MutableBytes room = link_->reserve(flit.payload.size(), flit.header.vl);
+    if (room.empty()) return false;
+    std::memcpy(room.data(), flit.payload.data(), flit.payload.size());
+    link_->commit(flit.payload.size());
+    counters_.add(AttachmentCounter::kTxCell);
+  }
+  return true;
+}
+
+std::optional<Underlay::Received> Attachment::receive() {
+  for (;;) {
+    if (next_ < arrivals_.size()) {
+      if (auto batch = next_arrival()) return batch;
+      continue;
+    }
+    arrivals_.clear();
+    next_ = 0;
+    const base::Time now = clock_.now();
+    port_.on_time(now);
+    resolve(now);
+    const bool has_received = port_.receive(
+        now, 1, [this](Link&, std::span<const ReceivedCell> cells) { take_cells(cells); });
+    if (has_received) continue;
+    port_.flush(now);
+    return std::nullopt;
+  }
+}
+
+// Their bytes stay until the next batch is received.
+void Attachment::take_cells(std::span<const ReceivedCell> cells) {
+  if (!is_attached()) return;
+  for (const ReceivedCell& cell : cells) {
+    const auto header = header_of(cell.bytes);
+    if (!header) {
+      counters_.add(AttachmentCounter::kRxDropCell);
+    } else if (header->dlid != link_->local_lid() || header->slid == Lid()) {
+      counters_.add(AttachmentCounter::kRxDropLid);
+    } else {
+      arrivals_.push_back({cell, header->slid});
+    }
+  }
+}
+
+// Returns nothing for a cell that is for this port itself, or not valid.
+std::optional<Underlay::Received> Attachment::next_arrival() {
+  const Arrival& first = arrivals_[next_];
+  const base::Bytes cell = first.cell.bytes;
+  if (first.from == link_->remote_lid()) {
+    ++next_;
+    const auto mgmt = payload_of_path_cell(cell, kSwitchQpn, first.cell.crc_head_only);
+    if (mgmt)
+      on_mgmt(*mgmt);
+    else
+      counters_.add(AttachmentCounter::kRxDropCell);
+    return std::nullopt;
+  }
+  if (const auto control = payload_of_path_cell(cell, kPathQpn, first.cell.crc_head_only)) {
+    ++next_;
+    return Received{*control, control->size(), address_of(first.from)};
+  }
+  // In the speed and shm profiles the header of its flit lies before the cell.
+  const std::size_t flit_bytes = kFlitHeaderBytes + cell.size();
+  std::size_t stride = flit_bytes;
+  std::size_t count = 1;
+  if (next_ + 1 < arrivals_.size() && arrivals_[next_ + 1].cell.bytes.data() > cell.data()) {
+    stride = static_cast<std::size_t>(arrivals_[next_ + 1].cell.bytes.data() - cell.data());
+    count = run_length(stride);
+  }
+  if (count == 1) stride = flit_bytes;
+  counters_.add(AttachmentCounter::kRxCell, count);
+  next_ += count;
+  return Received{{cell.data() - kFlitHeaderBytes, (count - 1) * stride + flit_bytes},
+                  stride,
+                  address_of(first.from)};
+}
+
+// The cells from next_ on that lie `stride` apart, with nothing but filler between: they are a
+// batch as their sender made it.
+std::size_t Attachment::run_length(std::size_t stride) const {
+  const Arrival& first = arrivals_[next_];
+  const std::size_t flit_bytes = kFlitHeaderBytes + first.cell.bytes.size();
+  if (stride < flit_bytes) return 1;
+  std::size_t count = 1;
+  for (; next_ + count < arrivals_.size(); ++count) {
+    const Arrival& next = arrivals_[next_ + count];
+    if (next.from != first.from || next.cell.vl != first.cell.vl ||
+        next.cell.bytes.size() != first.cell.bytes.size() ||
+        next.cell.bytes.data() != first.cell.bytes.data() + count * stride) {
+      break;
+    }
+    const auto header = header_of(next.cell.bytes);
+    if (header && header->service == Service::kMgmt) break;
+  }
+  return count;
+}
+
+void Attachment::on_mgmt(base::Bytes payload) {
+  Mgmt m;
+  if (parse_mgmt(payload, m) != MgmtError::kNone || m.kind != MgmtKind::kResolved ||
+      m.transaction >= named_.size() || m.private_data.size() > 2) {
+    return counters_.add(AttachmentCounter::kRxDropCell);
+  }
+  Named& named = named_[m.transaction];
+  named.is_asked = true;
+  if (m.private_data.size() < 2) {
+    named.lid = Lid();
+    if (!std::exchange(named.is_unknown, true)) {
+      base::log_warn("the switch at " + below_.name_of(switch_at_) + " knows no node '" +
+                     named.name + "': is it in the topology file?");
+    }
+    return;
+  }
+  named.is_unknown = false;
+  named.lid = Lid(base::load_be<std::uint16_t>(m.private_data.data()));
+  counters_.add(AttachmentCounter::kResolved);
+}
+
+void Attachment::resolve(base::Time now) {
+  if (now < resolve_at_ || !is_attached()) return;
+  resolve_at_ = base::kNever;
+  for (std::size_t i = 0; i < named_.size(); ++i) {
+    if (named_[i].is_asked) continue;
+    Mgmt m;
+    m.kind = MgmtKind::kResolve;
+    m.transaction = i;
+    m.eui64 = link_->local_eui64();
+    m.instance = link_->local_instance();
+    m.private_data = base::as_bytes(named_[i].name);
+    send_mgmt(*link_, link_->local_lid(), link_->remote_lid(), m);
+    resolve_at_ = now + kResolveEvery;
+  }
+}
+
+base::Time Attachment::deadline() const {
+  base::Time at = port_.deadline();
+  if (is_attached()) at = std::min(at, resolve_at_);
+  if (port_.wants_write()) at = std::min(at, clock_.now() + kBlockedRetry);
+  return at;
+}
+
+void Attachment::on_link_up(Link& link) {
+  if (link.peer_port() == 0) {
+    base::log_error(link.peer_name() + " is no switch: connect to it without a switch between");
+    return;
+  }
+  base::log_info("attached to port " + std::to_string(link.peer_port()) + " of the switch at " +
+                 link.peer_name() + " as LID " + std::to_string(link.local_lid().value));
+  for (Named& named : named_) named.is_asked = false;
+  resolve_at_ = clock_.now();
+}
+
+void Attachment::on_link_down(Link& link, std::string_view why) {
+  base::log_warn("the switch at " + link.peer_name() + " is gone: " + std::string(why));
+  resolve_at_ = base::kNever;
+}
+
+// Paths outlive the switch: their ends are other processes.
+void Attachment::on_peer_restarted(Link& /*link*/) {}
+
+void Attachment::on_refused(Link& link, InitReason reason) {
+  base::log_warn("the switch at " + link.peer_name() +
+                 " refuses the link: " + std::string(name(reason)));
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,94 @@
+// A port of an end node that is attached to a switch. To the layers above it is an underlay whose
+// addresses are ports of the fabric: a peer is a LID, whatever link its cells come by, and what is
+// sent to it leaves by the one link to the switch. So a Port above has a link for each peer, with
+// INIT, keep-alive and path probes from end to end, and knows no switch.
+//   down: the cells of a datagram leave as they are; INIT and IDLE in a management cell to QP 0
+//   up:   cells are handed over by the LID that sent them, unchanged
+// The LID of the port is the switch's to assign, at INIT. A peer is named, and the switch resolves
+// the name. Thread: the data thread. docs/wire/path.md docs/adr/0008-a-path-is-not-a-link.md
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/random.h"
+#include "fabric_emul/link/port.h"
+#include "fabric_emul/switching/attachment_counters.h"
+#include "fabric_emul/underlay/underlay_decorator.h"
+#include "fabric_emul/wire/mgmt.h"
+
+namespace splitnic::fabric {
+
+class Attachment final : public UnderlayDecorator, private LinkObserver {
+ public:
+  // Connects to the switch at this address of the carrier from now on. `hop` is the port that does:
+  // it does not listen, and is not of the full profile. All outlive this.
+  Attachment(Underlay& carrier, const PeerAddress& switch_at, const PortConfig& hop,
+             base::Clock& clock, base::Random& random);
+
+  // Returns the address that stands for the node of this name, the same each time: what is sent to
+  // it is refused until the switch has resolved the name. REQUIRES a node name.
+  PeerAddress peer(const std::string& name);
+  // For PortConfig::lids of the port above.
+  std::optional<LinkLids> lids_of(const PeerAddress& peer) const;
+  bool is_attached() const { return link_->up() && link_->peer_port() != 0; }
+  const Link& link() const { return *link_; }
+  void visit_counters(const base::CounterVisitor& visitor) const;
+
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
+  std::optional<Received> receive() override;
+  base::Time deadline() const override;
+  PathKind path_kind(const PeerAddress& /*to*/) const override { return PathKind::kNetwork; }
+  std::size_t datagram_bytes_max(const PeerAddress& to) const override;
+  bool take_too_long_report() override;
+  std::string name_of(const PeerAddress& peer) const override;
+  std::optional<std::uint64_t> eui64_of(const PeerAddress&) const override { return std::nullopt; }
+  std::string key_of(const PeerAddress&) const override { return {}; }
+  std::optional<std::uint32_t> user_of(const PeerAddress&) const override { return std::nullopt; }
+
+ private:
+  static constexpr base::Duration kResolveEvery = std::chrono::milliseconds(200);
+  static constexpr base::Duration kBlockedRetry = std::chrono::microseconds(100);
+
+  struct Named {
+    std::string name;
+    Lid lid;                  // 0: not resolved
+    bool is_asked = false;    // since the switch is there, and it has replied
+    bool is_unknown = false;  // to it
+  };
+  struct Arrival {
+    ReceivedCell cell;
+    Lid from;
+  };
+
+  void on_link_up(Link& link) override;
+  void on_link_down(Link& link, std::string_view why) override;
+  void on_peer_restarted(Link& link) override;
+  void on_path_narrowed(Link& /*link*/) override { is_narrowed_ = true; }
+  void on_refused(Link& link, InitReason reason) override;
+
+  void take_cells(std::span<const ReceivedCell> cells);
+  std::optional<Received> next_arrival();
+  std::size_t run_length(std::size_t stride) const;
+  void on_mgmt(base::Bytes payload);
+  void resolve(base::Time now);
+  bool send_datagram(Lid to, base::Bytes datagram);
+  Lid lid_of(const PeerAddress& peer) const;
+  PeerAddress address_of(Lid lid) const;
+
+  base::Clock& clock_;
+  base::Counters<AttachmentCounter> counters_;
+  Port port_;
+  PeerAddress switch_at_;
+  Link* link_;
+  std::vector<Named> named_;
+  base::Time resolve_at_ = base::kNever;
+  std::vector<Arrival> arrivals_;
+  std::size_t next_ = 0;  // of the arrivals
+  bool is_narrowed_ = false;
+};
+
+}  // namespace splitnic::fabric

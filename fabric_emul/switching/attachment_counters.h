@@ -1,0 +1,33 @@
+// Counters of a port that is attached to a switch.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/counters.h"
+
+namespace splitnic::fabric {
+
+enum class AttachmentCounter {
+  kTxCell,
+  kTxControl,      // INIT and IDLE of paths
+  kTxDropDown,     // datagram while there is no switch, or its name is not resolved
+  kTxDropFlit,     // what holds neither cells nor INIT nor IDLE
+  kTxDropBlocked,  // cells that did not fit the batch to the switch
+  kRxCell,
+  kRxDropLid,   // for another LID than ours, or from none
+  kRxDropCell,  // of an unknown version, or a management cell that is not valid
+  kResolved,
+  kCount_
+};
+
+}  // namespace splitnic::fabric
+
+template <>
+struct splitnic::base::CounterNames<splitnic::fabric::AttachmentCounter> {
+  static constexpr std::array<std::string_view, static_cast<std::size_t>(
+                                                    splitnic::fabric::AttachmentCounter::kCount_)>
+      kNames{"path.tx.cell",      "path.tx.control",      "path.tx.drop.down",
+             "path.tx.drop.flit", "path.tx.drop.blocked", "path.rx.cell",
+             "path.rx.drop.lid",  "path.rx.drop.cell",    "path.resolved"};
+};

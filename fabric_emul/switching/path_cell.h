@@ -1,0 +1,35 @@
+// The management cells of the fabric's own services. On QP 0: a datagram of the link layer that
+// holds no cell (INIT, IDLE), from one end of a path to the other. On QP 1: MGMT to a switch, which
+// resolves names. Thread: the data thread. docs/wire/path.md
+#pragma once
+
+#include <optional>
+
+#include "base/bytes.h"
+#include "fabric_emul/link/link.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/mac_header.h"
+#include "fabric_emul/wire/mgmt.h"
+
+namespace splitnic::fabric {
+
+inline constexpr Qpn kPathQpn{0};
+inline constexpr Qpn kSwitchQpn{1};
+
+// The head of a received cell that a port or switch looks at before anybody else does.
+// Returns nothing if the cell has no version that we know.
+std::optional<MacHeader> header_of(base::Bytes cell);
+
+// Returns the bytes of a cell with this payload on a path.
+std::size_t path_cell_bytes(std::size_t payload_bytes);
+// Sends a cell with this payload between two QPs of number `qpn`. Returns false if the link has no
+// room now. REQUIRES path_cell_bytes(payload.size()) <= link.cell_bytes_max().
+bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload);
+// Returns the payload of a cell that is a management cell for this QP and whole, CRC included;
+// otherwise nothing.
+std::optional<base::Bytes> payload_of_path_cell(base::Bytes cell, Qpn qpn, bool crc_head_only);
+
+// Sends MGMT to a switch, or its reply. Returns false if the link has no room now.
+bool send_mgmt(Link& link, Lid from, Lid to, const Mgmt& m);
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,41 @@
+// Counters of a switch. A cell that came in was forwarded, was for the switch, waits, or has been
+// dropped for one of these reasons.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/counters.h"
+
+namespace splitnic::fabric {
+
+enum class SwitchCounter {
+  kRxCell,
+  kTxCell,   // forwarded
+  kMgmt,     // for the switch itself
+  kTxMgmt,   // its replies
+  kDropCrc,  // cell CRC, or too short for one
+  kDropVersion,
+  kDropSource,    // from a node, with a LID that is not the node's
+  kDropLid,       // no port leads to this LID
+  kDropSamePort,  // it leaves where it came in: the tables of two switches differ
+  kDropMgmt,      // for the switch, and nothing that it serves
+  kDropDown,      // the link of its port is down
+  kDropTooLong,   // longer than the next link carries
+  kDropStalled,   // waited for its port for too long
+  kWait,          // did not fit the output at once
+  kCount_
+};
+
+}  // namespace splitnic::fabric
+
+template <>
+struct splitnic::base::CounterNames<splitnic::fabric::SwitchCounter> {
+  static constexpr std::array<std::string_view,
+                              static_cast<std::size_t>(splitnic::fabric::SwitchCounter::kCount_)>
+      kNames{"switch.rx.cell",      "switch.tx.cell",   "switch.mgmt",
+             "switch.tx.mgmt",      "switch.drop.crc",  "switch.drop.version",
+             "switch.drop.source",  "switch.drop.lid",  "switch.drop.same_port",
+             "switch.drop.mgmt",    "switch.drop.down", "switch.drop.too_long",
+             "switch.drop.stalled", "switch.wait"};
+};

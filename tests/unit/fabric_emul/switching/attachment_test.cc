@@ -1,0 +1,206 @@
+// Ports that are attached to a switch: a port above has a link for each peer, from end to end.
+#include "fabric_emul/switching/attachment.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/fabric_emul/switching/switch_world.h"
+
+namespace splitnic::fabric {
+namespace attachment_test {
+
+using namespace switch_world;
+
+// A node: an attachment, and the port above it.
+struct Node {
+  Node(Underlay& carrier, const PeerAddress& switch_at, std::uint64_t eui64, std::uint64_t instance,
+       bool listens, base::Clock& clock, std::size_t links_max = 4)
+      : random(eui64),
+        attachment(carrier, switch_at, link_world::config_of(eui64, instance), clock, random) {
+    PortConfig config = link_world::config_of(eui64, instance, listens);
+    config.links_max = links_max;
+    config.lids = [this](const PeerAddress& peer) { return attachment.lids_of(peer); };
+    end = std::make_unique<link_world::End>(attachment, config);
+  }
+  base::SeededRandom random;
+  Attachment attachment;
+  std::unique_ptr<link_world::End> end;
+};
+
+// Switches a and b with a cable between port 1 of each; hosts h1 and h2 at ports 2 and 3 of a, the
+// unit at port 2 of b.
+Topology two_switches() {
+  Topology t;
+  t.switches = {{"a", Lid(1)}, {"b", Lid(2)}};
+  t.nodes = {{"h1", Lid(11), {"a", 2}}, {"h2", Lid(12), {"a", 3}}, {"unit", Lid(20), {"b", 2}}};
+  t.cables = {{{"a", 1}, {"b", 1}}};
+  return t;
+}
+
+class AttachmentTest : public ::testing::Test {
+ protected:
+  AttachmentTest() {
+    for (InProcessUnderlay*& one : at_a) one = &hub.add_endpoint();
+    for (InProcessUnderlay*& one : at_b) one = &hub.add_endpoint();
+    for (InProcessUnderlay*& one : at_node) one = &hub.add_endpoint();
+    start_switch_b();
+    a = std::make_unique<Switch>(plan_of(two_switches(), "a").value(), random);
+    a->add_port(1, *at_a[0], link_world::config_of(0xA1, 70), &at_b[0]->address(), clock.now());
+    a->add_port(2, *at_a[1], link_world::config_of(0xA2, 70), nullptr, clock.now());
+    a->add_port(3, *at_a[2], link_world::config_of(0xA3, 70), nullptr, clock.now());
+    unit = std::make_unique<Node>(unit_carrier, at_b[1]->address(), 0xE0, 300, true, clock);
+    h1 = host(0, 0xE1, "unit");
+    h2 = host(1, 0xE2, "unit");
+  }
+
+  void start_switch_b() {
+    b = std::make_unique<Switch>(plan_of(two_switches(), "b").value(), random);
+    const std::uint64_t instance = 80 + ++starts_of_b;
+    b->add_port(1, *at_b[0], link_world::config_of(0xB1, instance), nullptr, clock.now());
+    b->add_port(2, *at_b[1], link_world::config_of(0xB2, instance), nullptr, clock.now());
+  }
+  std::unique_ptr<Node> host(std::size_t which, std::uint64_t eui64, const std::string& peer) {
+    auto node = std::make_unique<Node>(*at_node[which], at_a[1 + which]->address(), eui64,
+                                       500 + which, false, clock);
+    node->end->port.connect(node->attachment.peer(peer), clock.now());
+    return node;
+  }
+  void settle() {
+    for (bool made_progress = true; made_progress;) {
+      made_progress = a->step(clock.now());
+      if (b != nullptr) made_progress |= b->step(clock.now());
+      for (Node* node : {h1.get(), h2.get(), unit.get()}) {
+        if (node == nullptr) continue;
+        node->end->port.on_time(clock.now());
+        made_progress |= node->end->receive(clock.now());
+        node->end->port.flush(clock.now());
+      }
+    }
+  }
+  void run(base::Duration time) {
+    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms))
+      settle();
+  }
+  Link* link_of_unit_to(Lid lid) { return unit->end->port.by_lid(lid); }
+
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub;
+  FaultUnderlay unit_carrier{hub.add_endpoint(), random, clock};  // of the unit
+  std::array<InProcessUnderlay*, 3> at_a{};
+  std::array<InProcessUnderlay*, 2> at_b{};
+  std::array<InProcessUnderlay*, 2> at_node{};
+  std::uint64_t starts_of_b = 0;
+  std::unique_ptr<Switch> a, b;
+  std::unique_ptr<Node> unit, h1, h2;
+};
+
+TEST_F(AttachmentTest, S000_34_the_port_has_the_lid_of_the_topology_and_finds_its_peer_by_name) {
+  run(2s);
+  for (Node* node : {h1.get(), h2.get(), unit.get()}) EXPECT_TRUE(node->attachment.is_attached());
+  Link& of_h1 = h1->end->link();
+  ASSERT_TRUE(of_h1.up());
+  EXPECT_EQ(of_h1.local_lid(), Lid(11));
+  EXPECT_EQ(of_h1.remote_lid(), Lid(20));
+  EXPECT_EQ(of_h1.peer_eui64(), Eui64(0xE0));
+  EXPECT_EQ(of_h1.peer_name().substr(0, 9), "unit via ");
+  // One link to the switch, and two peers over it.
+  for (const Lid lid : {Lid(11), Lid(12)}) {
+    ASSERT_NE(link_of_unit_to(lid), nullptr);
+    EXPECT_TRUE(link_of_unit_to(lid)->up());
+    EXPECT_EQ(link_of_unit_to(lid)->local_lid(), Lid(20));
+  }
+}
+
+TEST_F(AttachmentTest, S000_32_cells_of_two_hosts_cross_two_switches_unchanged) {
+  run(2s);
+  std::vector<Cell> sent;
+  for (unsigned i = 0; i < 500; ++i) {
+    Node& from = i % 2 == 0 ? *h1 : *h2;
+    sent.push_back(cell(Lid(i % 2 == 0 ? 11 : 12), Lid(20), i * 2, i));
+    ASSERT_TRUE(link_world::write(from.end->link(), sent.back()));
+    from.end->port.flush(clock.now());
+    settle();
+  }
+  EXPECT_EQ(unit->end->cells, sent);
+  // And a burst, as one send call carries it.
+  unit->end->cells.clear();
+  sent.clear();
+  for (unsigned i = 0; i < 40; ++i) {
+    sent.push_back(cell(Lid(11), Lid(20), 1300, i));
+    ASSERT_TRUE(link_world::write(h1->end->link(), sent.back()));
+  }
+  h1->end->port.flush(clock.now());
+  settle();
+  EXPECT_EQ(unit->end->cells, sent);
+}
+
+TEST_F(AttachmentTest, a_new_process_behind_the_switch_is_noticed) {
+  run(2s);
+  h1 = nullptr;
+  h1 = host(0, 0xE1, "unit");
+  h1->end = nullptr;  // its port has another instance
+  PortConfig config = link_world::config_of(0xE1, 777);
+  config.lids = [this](const PeerAddress& peer) { return h1->attachment.lids_of(peer); };
+  h1->end = std::make_unique<link_world::End>(h1->attachment, config);
+  h1->end->port.connect(h1->attachment.peer("unit"), clock.now());
+  run(3s);
+  EXPECT_TRUE(h1->end->link().up());
+  EXPECT_EQ(link_of_unit_to(Lid(11))->peer_instance(), 777U);
+  EXPECT_EQ(unit->end->watch.restarted_instance, 500U);
+}
+
+TEST_F(AttachmentTest, a_path_goes_down_with_a_switch_on_it_and_comes_back_with_the_same_peer) {
+  run(2s);
+  b = nullptr;
+  run(2s);
+  EXPECT_TRUE(h1->attachment.is_attached());
+  EXPECT_FALSE(h1->end->link().up());
+  start_switch_b();
+  run(3s);
+  EXPECT_TRUE(h1->end->link().up());
+  EXPECT_EQ(h1->end->watch.restarted_instance, 0U);
+}
+
+TEST_F(AttachmentTest, S000_34_what_is_sent_to_an_unknown_name_is_refused_and_counted) {
+  h1 = nullptr;
+  h1 = host(0, 0xE1, "nobody");
+  run(3s);
+  EXPECT_TRUE(h1->attachment.is_attached());
+  EXPECT_EQ(h1->end->watch.link, nullptr);
+  std::uint64_t refused = 0;
+  h1->attachment.visit_counters([&](std::string_view name, std::uint64_t value) {
+    if (name == "path.tx.drop.down") refused = value;
+  });
+  EXPECT_GT(refused, 0U);
+}
+
+TEST_F(AttachmentTest, L_33_probes_of_a_wide_path_find_no_less) {
+  run(5s);
+  EXPECT_EQ(h1->end->link().mcp(), h1->attachment.link().mcp());
+  EXPECT_EQ(h1->end->count(LinkCounter::kNarrowed), 0U);
+}
+
+// The last hop carries less than the first: only the path knows.
+TEST_F(AttachmentTest, L_33_a_narrow_hop_is_found_from_end_to_end) {
+  run(2s);
+  const std::uint16_t wide = h1->end->link().mcp();
+  unit_carrier.drop_received([](base::Bytes datagram) { return datagram.size() > 1000; });
+  // Something as long as the path leads to probes.
+  for (unsigned i = 0; i < 50; ++i) {
+    for (unsigned j = 0; j < 3; ++j) {
+      link_world::write(h1->end->link(), cell(Lid(11), Lid(20), wide, i));
+    }
+    run(100ms);
+  }
+  const std::uint16_t found = h1->end->link().mcp();
+  EXPECT_LT(found, 1000);
+  EXPECT_GE(found, 256);
+  unit->end->cells.clear();
+  const Cell sent = cell(Lid(11), Lid(20), found, 1);
+  ASSERT_TRUE(link_world::write(h1->end->link(), sent));
+  run(10ms);
+  EXPECT_EQ(unit->end->cells, (std::vector<Cell>{sent}));
+}
+
+}  // namespace attachment_test
+}  // namespace splitnic::fabric

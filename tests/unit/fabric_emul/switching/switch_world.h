@@ -1,0 +1,117 @@
+// A switch over an in-process hub, with plain ports of end nodes that write any cell into it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric_emul/switching/switch.h"
+#include "fabric_emul/wire/cell.h"
+#include "tests/unit/fabric_emul/link/link_world.h"
+
+namespace splitnic::fabric::switch_world {
+
+using namespace std::chrono_literals;
+using Cell = std::vector<std::byte>;
+
+// Switch "sw" (LID 1) with nodes "n1", "n2", ... (LID 11, 12, ...) at its ports 1, 2, ...
+inline Topology star(std::size_t nodes) {
+  Topology topology;
+  topology.switches.push_back({"sw", Lid(1)});
+  for (std::size_t i = 1; i <= nodes; ++i) {
+    topology.nodes.push_back({"n" + std::to_string(i),
+                              Lid(static_cast<std::uint16_t>(10 + i)),
+                              {"sw", static_cast<std::uint8_t>(i)}});
+  }
+  return topology;
+}
+
+// An RDMA write of one cell, or what `change` makes of it.
+template <class Change>
+Cell cell_with(Lid from, Lid to, std::size_t payload_bytes, unsigned seed, Change&& change) {
+  CellHead head;
+  head.header.slid = from;
+  head.header.dlid = to;
+  head.header.op = Op::kSend;
+  head.header.flags = kFlagPacketCrc;
+  head.header.psn = Psn(seed);
+  change(head);
+  const Cell payload = link_world::pattern(payload_bytes, seed);
+  Cell cell(cell_bytes(head, payload_bytes));
+  cell.resize(emit_cell(cell, head, payload));
+  return cell;
+}
+inline Cell cell(Lid from, Lid to, std::size_t payload_bytes = 64, unsigned seed = 0) {
+  return cell_with(from, to, payload_bytes, seed, [](CellHead&) {});
+}
+
+struct World {
+  explicit World(std::size_t nodes, const InProcessConfig& config = {})
+      : hub(config), sw(plan_of(star(nodes), "sw").value(), random) {
+    for (std::size_t i = 1; i <= nodes; ++i) {
+      InProcessUnderlay& at_switch = hub.add_endpoint();
+      InProcessUnderlay& at_node = hub.add_endpoint();
+      sw.add_port(static_cast<std::uint8_t>(i), at_switch, link_world::config_of(0x100 + i, 7),
+                  nullptr, clock.now());
+      ends.push_back(
+          std::make_unique<link_world::End>(at_node, link_world::config_of(0x200 + i, 1000 + i)));
+      carriers.push_back(&at_node);
+      ends.back()->port.connect(at_switch.address(), clock.now());
+    }
+    run(1s);
+    for (const auto& end : ends) EXPECT_TRUE(end->link().up());
+  }
+
+  // One iteration of the switch and of the nodes that take part.
+  bool turn(const std::vector<std::size_t>& without = {}) {
+    bool made_progress = sw.step(clock.now());
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (std::find(without.begin(), without.end(), i + 1) != without.end()) continue;
+      ends[i]->port.on_time(clock.now());
+      made_progress |= ends[i]->receive(clock.now());
+      ends[i]->port.flush(clock.now());
+    }
+    return made_progress;
+  }
+  void settle(const std::vector<std::size_t>& without = {}) {
+    while (turn(without)) {
+    }
+  }
+  void run(base::Duration time, const std::vector<std::size_t>& without = {}) {
+    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms)) {
+      settle(without);
+    }
+  }
+  link_world::End& node(std::size_t number) { return *ends.at(number - 1); }
+  static Lid lid(std::size_t number) { return Lid(static_cast<std::uint16_t>(10 + number)); }
+  // Returns false if the node's link takes nothing now.
+  bool write(std::size_t from, const Cell& bytes) {
+    const bool is_written = link_world::write(node(from).link(), bytes);
+    node(from).port.flush(clock.now());
+    return is_written;
+  }
+  std::uint64_t count(SwitchCounter which) const { return sw.counters()[which]; }
+  std::uint64_t drops() const {
+    std::uint64_t all = 0;
+    sw.counters().visit([&](std::string_view name, std::uint64_t value) {
+      if (name.starts_with("switch.drop.")) all += value;
+    });
+    return all;
+  }
+  // What came in went out, was for the switch, waits, or was dropped for one reason.
+  bool is_balanced() const {
+    return count(SwitchCounter::kRxCell) == count(SwitchCounter::kTxCell) +
+                                                count(SwitchCounter::kMgmt) + sw.waiting_cells() +
+                                                drops();
+  }
+
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub;
+  Switch sw;
+  std::vector<std::unique_ptr<link_world::End>> ends;
+  std::vector<InProcessUnderlay*> carriers;
+};
+
+}  // namespace splitnic::fabric::switch_world
