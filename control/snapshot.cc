@@ -21,15 +21,26 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
   const bool has_queues =
       std::ranges::any_of(all, [](const PeerInfo& p) { return p.queues.has_value(); });
   const bool has_keys = std::ranges::any_of(all, [](const PeerInfo& p) { return !p.key.empty(); });
-  std::vector<std::string> heading{"PEER", "ADDRESS", "STATE", "MODE", "MAC"};
+  const bool has_ports =
+      std::ranges::any_of(all, [](const PeerInfo& p) { return p.port.has_value(); });
+  const auto text_of = [](const std::optional<std::uint64_t>& number) {
+    return number ? std::to_string(*number) : std::string();
+  };
+  std::vector<std::string> heading{"PEER", "ADDRESS", "STATE"};
+  if (has_ports)
+    heading.insert(heading.end(), {"PORT", "LID"});
+  else
+    heading.insert(heading.end(), {"MODE", "MAC"});
   if (has_nics) heading.emplace_back("NIC");
   if (has_queues) heading.emplace_back("QUEUES");
   if (has_keys) heading.emplace_back("KEY");
   TextTable peers(std::move(heading));
   for (const PeerInfo& peer : all) {
-    std::vector<std::string> row{peer.name, peer.address, peer.state, peer.mode, peer.mac};
-    if (has_nics) row.push_back(peer.nic ? std::to_string(*peer.nic) : std::string());
-    if (has_queues) row.push_back(peer.queues ? std::to_string(*peer.queues) : std::string());
+    std::vector<std::string> row{peer.name, peer.address, peer.state};
+    row.push_back(has_ports ? text_of(peer.port) : peer.mode);
+    row.push_back(has_ports ? text_of(peer.lid) : peer.mac);
+    if (has_nics) row.push_back(text_of(peer.nic));
+    if (has_queues) row.push_back(text_of(peer.queues));
     if (has_keys) row.push_back(peer.key);
     peers.add(std::move(row));
   }

@@ -23,6 +23,8 @@ struct PeerInfo {
   // Number of queues that are up for it, where the program has several.
   std::optional<std::uint64_t> queues = {};
   std::string key = {};  // public key, if the link is keyed
+  // Of a switch: the number of its port, and the LID of the peer.
+  std::optional<std::uint64_t> port = {}, lid = {};
 };
 
 struct PoolInfo {

@@ -21,6 +21,8 @@ json::object to_json(const PeerInfo& peer) {
                    {"mac", json_string(peer.mac)}};
   if (peer.nic) out["nic"] = *peer.nic;
   if (peer.queues) out["queues"] = *peer.queues;
+  if (peer.port) out["port"] = *peer.port;
+  if (peer.lid) out["lid"] = *peer.lid;
   if (!peer.key.empty()) {
     out["keyed"] = true;
     out["key"] = json_string(peer.key);

@@ -21,7 +21,7 @@ control::Snapshot Admin::snapshot() const {
   s.name = options_.common.name();
   s.state = state();
   control::PeerInfo peer;
-  peer.address = options_.connect.text();
+  peer.address = options_.peer_text();
   peer.mode = control::mode_name(messaging::Mode::kRdma);
   if (host_ != nullptr) add_host(s, peer);
   peer.state = s.state;

@@ -21,8 +21,10 @@ struct Arguments {
 };
 
 void add_options(CLI::App& app, Arguments& into) {
-  app.add_option("--connect", into.connect,
-                 "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME")
+  app.add_option(
+         "--connect", into.connect,
+         "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME; through a fabric "
+         "switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME")
       ->type_name("ADDR")
       ->required();
   app.add_option("--tap", into.tap,
@@ -74,6 +76,27 @@ base::Status check_keys(const Arguments& typed, HostOptions& out) {
   return control::check_lab(out.common.may_leave_machine(), "--connect", out.connect);
 }
 
+constexpr std::string_view kVia = "?via=";
+
+// udp://UNIT:1?via=SWITCH:PORT, shm://UNIT?via=NAME: port 1 of the unit, which has no other.
+base::Status check_connect(const Arguments& typed, HostOptions& out) {
+  const std::size_t via = typed.connect.find(kVia);
+  const auto connect = control::parse_endpoint(typed.connect.substr(0, via));
+  if (!connect) return connect.error().within("--connect");
+  out.connect = *connect;
+  if (via == std::string::npos) return {};
+  if (!control::is_node_name(connect->host) || (!connect->is_shm() && connect->port != 1)) {
+    return base::Error("--connect: '" + typed.connect + "' is not udp://UNIT:1" +
+                       std::string(kVia) + "SWITCH:PORT with the name of a node in the topology");
+  }
+  const auto at = control::parse_endpoint((connect->is_shm() ? "shm://" : "udp://") +
+                                          typed.connect.substr(via + kVia.size()));
+  if (!at) return at.error().within("--connect");
+  out.unit = connect->host;
+  out.connect = *at;
+  return {};
+}
+
 // Every error here is bad usage.
 base::Result<HostOptions> check(const Arguments& typed, const std::string& machine) {
   HostOptions out;
@@ -87,9 +110,11 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
       typed.common, machine + "-" + (out.is_tap() ? tap->interface : std::string("host")));
   if (!common) return common.error();
   out.common = *common;
-  const auto connect = control::parse_endpoint(typed.connect);
-  if (!connect) return connect.error().within("--connect");
-  out.connect = *connect;
+  if (auto connect = check_connect(typed, out); !connect) return connect.error();
+  if (!out.unit.empty()) {
+    auto switched = control::check_switched(typed.common, "--connect", out.connect, out.common);
+    if (!switched) return switched.error();
+  }
   if (auto keys = check_keys(typed, out); !keys) return keys.error();
   if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {
     return base::Error("--fabric-dev: '" + typed.fabric_device +
@@ -115,6 +140,12 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
 
 }  // namespace
 
+std::string HostOptions::peer_text() const {
+  if (unit.empty()) return connect.text();
+  if (connect.is_shm()) return "shm://" + unit + std::string(kVia) + connect.host;
+  return "udp://" + unit + ":1" + std::string(kVia) + connect.udp_text();
+}
+
 control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,
                                          const std::string& machine) {
   Arguments typed;
@@ -122,10 +153,6 @@ control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,
       kProgram, "The host of splitnic: gives this machine the NIC of an I/O unit.");
   add_options(*app, typed);
   if (auto refusal = control::run_parser(*app, argc, argv)) return *refusal;
-  if (typed.connect.find("?via=") != std::string::npos) {
-    return control::refuse(control::kExitFailed, kProgram,
-                           "--connect with ?via=: fabric switches are not in this release");
-  }
   auto options = check(typed, machine);
   if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
   return *std::move(options);

@@ -21,7 +21,8 @@ struct MacChoice {
 };
 
 struct HostOptions {
-  control::Endpoint connect;  // may be a name, to be resolved
+  control::Endpoint connect;  // may be a name, to be resolved; with `unit`, a port of a switch
+  std::string unit;           // the name of the I/O unit on the fabric; "": it is at `connect`
   control::PortSpec tap;      // kind kTap or kFile
   bool keeps_tap = false;
   bool has_no_uso = false;    // the interface has no UDP segmentation offload
@@ -31,6 +32,7 @@ struct HostOptions {
   std::uint32_t idle_release = 0;  // seconds; 0: never
   control::CommonOptions common;
 
+  std::string peer_text() const;  // as one types it
   bool is_tap() const { return tap.kind == control::PortSpec::Kind::kTap; }
 };
 

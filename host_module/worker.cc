@@ -28,18 +28,43 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
 base::Result<std::uint32_t> HostWorker::open_fabric() {
   const auto unit = options_.connect.of_queue(queue());
   if (!unit) return unit.error();
-  auto carrier = control::connect_carrier(
-      *unit, {.bind_device = options_.fabric_device,
-              .own_device = options_.is_tap() ? options_.tap.interface : "",
-              .has_no_gso = options_.common.has_no_gso,
-              .reports_limits = queue() == 0});
-  if (!carrier) return carrier.error().within("connecting to " + unit->text());
-  if (options_.is_tap() && interface_of(carrier->local) == options_.tap.interface) {
-    return base::Error("the route to " + unit->text() + " leads through " + options_.tap.interface +
-                       " itself: give the fabric a separate route, or --fabric-dev");
-  }
+  const control::CarrierConfig carrying{
+      .bind_device = options_.fabric_device,
+      .own_device = options_.is_tap() ? options_.tap.interface : "",
+      .has_no_gso = options_.common.has_no_gso,
+      .reports_limits = queue() == 0};
+  return options_.unit.empty() ? connect_to_unit(*unit, carrying) : attach_to_switch(carrying);
+}
+
+// The fabric must not run over the interface that it makes.
+base::Status HostWorker::check_route(const control::Carrier& carrier) const {
+  if (!options_.is_tap() || interface_of(carrier.local) != options_.tap.interface) return {};
+  return base::Error("the route to " + options_.connect.text() + " leads through " +
+                     options_.tap.interface +
+                     " itself: give the fabric a separate route, or --fabric-dev");
+}
+
+base::Result<std::uint32_t> HostWorker::attach_to_switch(const control::CarrierConfig& carrying) {
+  const auto attached = attach(options_.connect, carrying, "host");
+  if (!attached) return attached.error();
+  if (auto route = check_route(carriers_.all().back()); !route) return route.error();
+  fabric::PortConfig config = options_.common.port;
+  config.payload_crc = fabric::PayloadCrcMode::kOn;
+  config.lids = [at = *attached](const fabric::PeerAddress& peer) { return at->lids_of(peer); };
+  const auto port = add_port(**attached, config, "host", options_.connect.is_shm());
+  if (!port) return port.error();
+  fabric_ = *port;
+  unit_address_ = (*attached)->peer(options_.unit);
+  return static_cast<std::uint32_t>(fabric_->batch_payload_max(unit_address_));
+}
+
+base::Result<std::uint32_t> HostWorker::connect_to_unit(const control::Endpoint& unit,
+                                                        const control::CarrierConfig& carrying) {
+  auto carrier = control::connect_carrier(unit, carrying);
+  if (!carrier) return carrier.error().within("connecting to " + unit.text());
+  if (auto route = check_route(*carrier); !route) return route.error();
   unit_address_ = carrier->peer;
-  const auto underlay = carriers_.add(*std::move(carrier), unit->text());
+  const auto underlay = carriers_.add(*std::move(carrier), unit.text());
   if (!underlay) return underlay.error();
   fabric::PortConfig config = options_.common.port;
   fabric::Underlay* top = *underlay;
@@ -50,7 +75,7 @@ base::Result<std::uint32_t> HostWorker::open_fabric() {
     unit_address_ = keyed->peers.front();
     config.eui64 = fabric::Eui64(keyed->eui64);
   }
-  const auto port = add_port(*top, config, "host", unit->is_shm());
+  const auto port = add_port(*top, config, "host", unit.is_shm());
   if (!port) return port.error();
   fabric_ = *port;
   return static_cast<std::uint32_t>(fabric_->batch_payload_max(unit_address_));

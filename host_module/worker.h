@@ -45,6 +45,10 @@ class HostWorker final : public control::Worker {
   void stop(base::Time now) override { host_->stop(now); }
 
  private:
+  base::Result<std::uint32_t> connect_to_unit(const control::Endpoint& unit,
+                                              const control::CarrierConfig& carrying);
+  base::Result<std::uint32_t> attach_to_switch(const control::CarrierConfig& carrying);
+  base::Status check_route(const control::Carrier& carrier) const;
   HostConfig host_config(std::uint32_t queues) const;
   void warn_of_silence() const;
   void connect(base::Time now);

@@ -15,6 +15,7 @@ struct Arguments {
   std::vector<std::string> listen;
   std::string max_hosts = std::to_string(kMaxHostsDefault);
   std::vector<std::string> allow, allow_keys;
+  std::string attach;
   std::string hosts;
   std::string lan_mtu = "keep";
   std::vector<std::string> grants;
@@ -32,6 +33,11 @@ void add_options(CLI::App& app, Arguments& into) {
       "Where hosts attach: udp://ADDRESS:PORT or shm://NAME; may repeat (default " +
           std::string(kDefaultListen) + ")",
       "ADDR");
+  app.add_option(
+         "--attach", into.attach,
+         "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME: hosts that "
+         "the switch leads to may attach, and without --listen no others")
+      ->type_name("ADDR");
   app.add_option("--max-hosts", into.max_hosts,
                  "Maximum number of hosts (default " + into.max_hosts + ")")
       ->type_name("N");
@@ -87,7 +93,7 @@ base::Status check_hosts(const Arguments& typed, IouOptions& out) {
 
 base::Status check_listen(const Arguments& typed, IouOptions& out) {
   std::vector<std::string> all = typed.listen;
-  if (all.empty()) all.emplace_back(kDefaultListen);
+  if (all.empty() && typed.attach.empty()) all.emplace_back(kDefaultListen);
   for (const std::string& text : all) {
     const auto endpoint = control::parse_endpoint(text);
     if (!endpoint) return endpoint.error().within("--listen");
@@ -102,6 +108,21 @@ base::Status check_listen(const Arguments& typed, IouOptions& out) {
     out.listen.push_back(*endpoint);
   }
   return {};
+}
+
+// A host behind a switch is whoever the switch reports: it proves nothing.
+base::Status check_attach(const Arguments& typed, IouOptions& out) {
+  if (typed.attach.empty()) return {};
+  const auto at = control::parse_endpoint(typed.attach);
+  if (!at) return at.error().within("--attach");
+  if (!typed.allow.empty()) {
+    return base::Error("--attach: hosts behind a switch have no address: leave out --allow");
+  }
+  if (!typed.hosts.empty()) {
+    return base::Error("--attach: hosts behind a switch prove nothing: leave out --hosts");
+  }
+  out.attach = *at;
+  return control::check_switched(typed.common, "--attach", *at, out.common);
 }
 
 base::Status check_grants(const Arguments& typed, IouOptions& out) {
@@ -129,6 +150,7 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
   if (!keys) return keys.error();
   out.common.keys = *std::move(keys);
   if (auto listen = check_listen(typed, out); !listen) return listen.error();
+  if (auto attach = check_attach(typed, out); !attach) return attach.error();
   if (auto known = check_hosts(typed, out); !known) return known.error();
   const auto hosts = control::number_option("--max-hosts", typed.max_hosts, 1, kMaxHostsMax);
   if (!hosts) return hosts.error();

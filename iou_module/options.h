@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ inline constexpr std::uint32_t kMaxHostsMax = 4096;
 
 struct IouOptions {
   std::vector<control::PortSpec> lan;     // NIC 0, 1, ...; at least one
-  std::vector<control::Endpoint> listen;  // at least one; never a name
+  std::vector<control::Endpoint> listen;  // never a name; at least one, without `attach`
+  std::optional<control::Endpoint> attach;  // the port of a switch
   std::uint32_t max_hosts = kMaxHostsDefault;
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own

@@ -53,7 +53,22 @@ base::Status IouWorker::listen() {
     if (auto opened = listen_at(*at); !opened)
       return opened.error().within("listening on " + at->text());
   }
+  if (options_.attach) {
+    if (auto attached = attach_to_switch(*options_.attach); !attached) return attached;
+  }
   return admission_.allow_all(options_.common.keys.peers);
+}
+
+base::Status IouWorker::attach_to_switch(const control::Endpoint& at) {
+  const auto attached = attach(at, {.has_no_gso = options_.common.has_no_gso}, "iou/attached");
+  if (!attached) return attached.error();
+  fabric::PortConfig config = options_.common.port;
+  config.listens = true;
+  config.links_max = options_.max_hosts;
+  config.payload_crc = fabric::PayloadCrcMode::kOn;
+  config.lids = [to = *attached](const fabric::PeerAddress& peer) { return to->lids_of(peer); };
+  const auto port = add_port(**attached, config, "iou/attached", at.is_shm());
+  return port ? base::Status() : port.error();
 }
 
 base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {

@@ -62,6 +62,7 @@ class IouWorker final : public control::Worker {
  private:
   LanNic& nic(std::size_t index) { return *unit_->nics()[index]; }
   base::Status listen_at(const control::Endpoint& endpoint);
+  base::Status attach_to_switch(const control::Endpoint& at);
   IouConfig unit_config(std::uint32_t queues) const;
   void visit_carriers(const base::CounterVisitor& visitor) const;
 

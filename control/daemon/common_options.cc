@@ -145,16 +145,6 @@ base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
   return {};
 }
 
-void add_security_options(CLI::App& app, CommonArguments& into, const std::string& group) {
-  add_key_options(app, into.keys, group);
-  app.add_flag("--insecure-lab", into.is_insecure_lab,
-               "Allow UDP without keys, on loopback too (shm needs none)")
-      ->group(group);
-  app.add_flag("--no-sandbox", into.has_no_sandbox,
-               "Keep all privileges and system calls while running, to look for a fault")
-      ->group(group);
-}
-
 }  // namespace
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
@@ -172,6 +162,33 @@ base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
                      std::to_string(kElementsMax) + " elements of " +
                      std::to_string(kElementBytesMin) + " to " +
                      std::to_string(messaging::kIdataBytesMax) + " bytes");
+}
+
+void add_process_options(CLI::App& app, CommonArguments& into, const std::string& group) {
+  app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: lower latency")
+      ->group(group);
+  app.add_flag("--no-gso", into.has_no_gso,
+               "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
+      ->group(group);
+  app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
+  app.add_flag("--insecure-lab", into.is_insecure_lab,
+               "Allow UDP without keys, on loopback too (shm needs none)")
+      ->group(group);
+  app.add_flag("--no-sandbox", into.has_no_sandbox,
+               "Keep all privileges and system calls while running, to look for a fault")
+      ->group(group);
+  app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
+      ->type_name("PATH")
+      ->group(group);
+  app.add_option("--log-level", into.log_level,
+                 log_levels(" or ") + " (default " + into.log_level + ")")
+      ->type_name("LEVEL")
+      ->group(group);
+  app.add_option("--capture", into.capture,
+                 "Write all fabric datagrams to F.pcapng; those of queue I to F.pcapng.I")
+      ->type_name("F.pcapng")
+      ->group(group);
+  add_config_file(app);
 }
 
 void add_common_options(CLI::App& app, CommonArguments& into) {
@@ -211,34 +228,17 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "(default: no thread is bound)")
       ->type_name("LIST")
       ->group(group);
-  app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: lower latency")
-      ->group(group);
-  app.add_flag("--no-gso", into.has_no_gso,
-               "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
-      ->group(group);
   app.add_flag("--no-header-prediction", into.has_no_header_prediction,
                "Build and check the cells of a long write one by one, not in runs: slower")
       ->group(group);
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
-  app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
-  add_security_options(app, into, group);
+  add_key_options(app, into.keys, group);
   app.add_option("--send-threshold", into.send_threshold,
                  "In rdma mode, send frames of up to N bytes (" +
                      std::to_string(kSendThresholdMax) + " at most) by Send (default 0: none)")
       ->type_name("N")
       ->group(group);
-  app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
-      ->type_name("PATH")
-      ->group(group);
-  app.add_option("--log-level", into.log_level,
-                 log_levels(" or ") + " (default " + into.log_level + ")")
-      ->type_name("LEVEL")
-      ->group(group);
-  app.add_option("--capture", into.capture,
-                 "Write all fabric datagrams to F.pcapng; those of queue I to F.pcapng.I")
-      ->type_name("F.pcapng")
-      ->group(group);
-  add_config_file(app);
+  add_process_options(app, into, group);
 }
 
 base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
@@ -268,6 +268,21 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   out.has_no_sandbox = typed.has_no_sandbox;
   out.capture_path = typed.capture;
   return out;
+}
+
+base::Status check_switched(const CommonArguments& typed, const std::string& option,
+                            const Endpoint& endpoint, CommonOptions& out) {
+  if (!typed.keys.key_file.empty()) {
+    return base::Error("--key-file: links of a switch have no keys in this release: leave it out");
+  }
+  if (out.port.profile == fabric::LinkProfile::kFull) {
+    return base::Error("--link-profile: links of a switch have the speed profile only");
+  }
+  if (typed.queues != "auto" && out.queues != 1U) {
+    return base::Error("--queues: through a switch there is 1");
+  }
+  out.queues = 1;
+  return check_switch_lab(out.is_insecure_lab, option, endpoint);
 }
 
 std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed) {

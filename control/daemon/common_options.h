@@ -1,4 +1,4 @@
-// The options that splitnic-host and splitnic-iou share: as typed, as additions to a parser, and
+// The options that the programs share: as typed, as additions to a parser, and
 // checked, in the types of the libraries that use them.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "control/daemon/key_options.h"
 #include "control/daemon/processors.h"
+#include "control/values.h"
 #include "fabric_emul/link/port.h"
 #include "lan_bridge/frame/vnet_header.h"
 #include "messaging/channel_pair.h"
@@ -73,12 +74,19 @@ struct CommonArguments {
   KeyArguments keys;
 };
 
-// Adds the shared options to `app`, --config among them.
+// Adds the options that every program has to `app`, --config among them.
+void add_process_options(CLI::App& app, CommonArguments& into, const std::string& group);
+// Adds these and what the two programs share that carry frames.
 void add_common_options(CLI::App& app, CommonArguments& into);
 // Without --name the node is called base::clean_node_name(default_name), or "node" if that is
 // empty.
 base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
                                                  const std::string& default_name);
+
+// For a program that attaches to a switch at `endpoint`, which `option` names: its links have
+// neither keys nor lanes yet, and there is one queue. Sets the number of queues.
+base::Status check_switched(const CommonArguments& typed, const std::string& option,
+                            const Endpoint& endpoint, CommonOptions& out);
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
 

@@ -45,6 +45,24 @@ base::Result<fabric::Port*> Worker::add_port(fabric::Underlay& underlay, fabric:
   return adapter_.add_port(underlay, config);
 }
 
+base::Result<fabric::Attachment*> Worker::attach(const Endpoint& to, const CarrierConfig& config,
+                                                 const std::string& role) {
+  auto carrier = connect_carrier(to, config);
+  if (!carrier) return carrier.error().within("connecting to the switch at " + to.text());
+  const fabric::PeerAddress switch_at = carrier->peer;
+  const auto underlay = carriers_.add(*std::move(carrier), to.text());
+  if (!underlay) return underlay.error();
+  fabric::PortConfig hop = common_.port;
+  hop.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
+  hop.instance = instance_;
+  hop.crc_head_only = to.is_shm();
+  hop.payload_crc = fabric::PayloadCrcMode::kOn;
+  hop.mcp_wanted = 0;  // --cell is about paths
+  attachments_.push_back(
+      std::make_unique<fabric::Attachment>(**underlay, switch_at, hop, clock_, random_));
+  return attachments_.back().get();
+}
+
 base::Result<KeyedCarrier> Worker::add_keys(fabric::Underlay& underlay,
                                             const std::optional<fabric::PeerAddress>& endpoint) {
   auto keyed = keyed_.add(underlay, endpoint);
@@ -59,6 +77,7 @@ base::Result<KeyedCarrier> Worker::add_keys(fabric::Underlay& underlay,
 void Worker::visit_carrier_counters(const base::CounterVisitor& visitor) const {
   carriers_.visit_counters(visitor);
   keyed_.visit_counters(visitor);
+  for (const auto& attachment : attachments_) attachment->visit_counters(visitor);
 }
 
 messaging::PairConfig Worker::pair_config(std::uint32_t queues) const {

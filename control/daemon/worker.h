@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -20,6 +22,7 @@
 #include "control/daemon/keyed_carriers.h"
 #include "control/daemon/module.h"
 #include "fabric_emul/link/siphash.h"
+#include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/verbs/adapter.h"
 
 namespace splitnic::control {
@@ -53,11 +56,16 @@ class Worker : public Module {
   // about listening; `role` distinguishes the ports of one node. An EUI-64 in `config` stays.
   base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
                                        const std::string& role, bool is_shm);
+  // Connects to the port of a switch. The underlay that it returns is for add_port(), with lids_of()
+  // as PortConfig::lids, and carries what the switch does: cells with a CRC over all of them, in the
+  // speed or shm profile.
+  base::Result<fabric::Attachment*> attach(const Endpoint& to, const CarrierConfig& config,
+                                           const std::string& role);
   // Puts the keys of the program on a UDP carrier. REQUIRES common_.keys.are_given(). `endpoint` is
   // where the peer listens; without it the peers come to us.
   base::Result<KeyedCarrier> add_keys(fabric::Underlay& underlay,
                                       const std::optional<fabric::PeerAddress>& endpoint);
-  // Counters of carriers and keys.
+  // Counters of carriers, keys and attachments.
   void visit_carrier_counters(const base::CounterVisitor& visitor) const;
   // Returns the configuration of a connection of one queue, one of the `queues` of the process.
   messaging::PairConfig pair_config(std::uint32_t queues) const;
@@ -69,6 +77,7 @@ class Worker : public Module {
   const std::uint64_t instance_;
   const std::optional<fabric::SipKey> machine_key_;
   KeyedCarriers keyed_;
+  std::vector<std::unique_ptr<fabric::Attachment>> attachments_;
   fabric::Adapter adapter_;
 
  private:

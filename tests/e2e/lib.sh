@@ -21,7 +21,9 @@
 long=${SPLITNIC_LONG:-0}
 iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
+attach_at=                  # the port of a switch that the unit attaches to in place of that
 fabric=udp                  # or shm
+shm_address=e2e             # what hosts connect to then
 port_option=                # of the LAN port, with a comma before it
 second_name=hostb
 iou_options=() host_options=()
@@ -78,11 +80,13 @@ fail() {
 }
 
 start_iou() {
-  local lan=$port:lan0$port_option missing identity
+  local lan=$port:lan0$port_option missing identity where
   missing_of iou_options more_iou_options
   identity_of unit "${iou_options[@]}" "$@"
   [ "$port" = tap ] && lan=tap:tap0
-  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" --listen "$(endpoint "${listen_at:-$iou_address}")" "${identity[@]}" \
+  where=(--listen "$(endpoint "${listen_at:-$iou_address}")")
+  [ -z "$attach_at" ] || where=(--attach "$attach_at")
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" "${where[@]}" "${identity[@]}" \
     --name unit --control "$work/iou.sock" "${iou_options[@]}" "${missing[@]}" "$@"
   if [ "$port" = tap ]; then bridge_tap; fi
 }
@@ -122,7 +126,7 @@ identity_of() {
 }
 
 endpoint() {
-  if [ "$fabric" = shm ]; then echo shm://e2e; else echo "udp://$1"; fi
+  if [ "$fabric" = shm ]; then echo "shm://$shm_address"; else echo "udp://$1"; fi
 }
 
 make_keys() {
@@ -213,12 +217,12 @@ stop_all() {
   local name
   for name in "${!pid_of[@]}"; do
     case $name in
-      host* | iou*) running "$name" || fail "$name ended unexpectedly" ;;
+      host* | iou* | switch*) running "$name" || fail "$name ended unexpectedly" ;;
     esac
   done
   for name in "${!pid_of[@]}"; do
     case $name in
-      host* | iou*) stop "$name" TERM 2 || fail "$name did not stop cleanly" ;;
+      host* | iou* | switch*) stop "$name" TERM 2 || fail "$name did not stop cleanly" ;;
     esac
   done
   # No feature needs a call that the sandbox does not allow; a check that makes such calls sets may_refuse.

@@ -267,8 +267,34 @@ TEST(HostOptionsTest, queues_and_processors) {
   EXPECT_EQ(outcome.options->common.processors, (control::Processors{0, 2, 3}));
 }
 
-TEST(HostOptionsTest, what_this_release_lacks_is_1_in_one_line) {
-  expect_refused(parse_all({"--connect", "udp://192.0.2.7:1?via=sw:2"}), 1, "not in this release");
+TEST(HostOptionsTest, S000_34_an_io_unit_by_its_name_behind_a_switch) {
+  const auto udp = parse_all({"--connect", "udp://office:1?via=192.0.2.7:7500", "--insecure-lab"});
+  ASSERT_TRUE(udp.options.has_value()) << udp.text;
+  EXPECT_EQ(udp.options->unit, "office");
+  EXPECT_EQ(udp.options->connect.text(), "udp://192.0.2.7:7500");
+  EXPECT_EQ(udp.options->peer_text(), "udp://office:1?via=192.0.2.7:7500");
+  EXPECT_EQ(udp.options->common.queues, 1U);
+  const auto shm = parse_all({"--connect", "shm://office?via=sw"});
+  ASSERT_TRUE(shm.options.has_value()) << shm.text;
+  EXPECT_EQ(shm.options->unit, "office");
+  EXPECT_EQ(shm.options->connect.text(), "shm://sw");
+  EXPECT_EQ(shm.options->peer_text(), "shm://office?via=sw");
+  EXPECT_EQ(with({}).options->unit, "");
+}
+
+TEST(HostOptionsTest, S000_34_a_path_through_a_switch_that_is_refused) {
+  const std::string good = "udp://office:1?via=192.0.2.7:7500";
+  expect_refused(parse_all({"--connect", good}), 2, "--insecure-lab");
+  expect_refused(parse_all({"--connect", "udp://office:2?via=192.0.2.7:7500", "--insecure-lab"}), 2,
+                 "is not udp://UNIT:1?via=SWITCH:PORT");
+  expect_refused(parse_all({"--connect", "udp://office:1?via=192.0.2.7", "--insecure-lab"}), 2,
+                 "--connect");
+  expect_refused(parse_all({"--connect", good, "--insecure-lab", "--queues", "2"}), 2,
+                 "through a switch there is 1");
+  expect_refused(parse_all({"--connect", good, "--insecure-lab", "--link-profile", "full"}), 2,
+                 "--link-profile");
+  expect_refused(parse_all({"--connect", good, "--key-file", "k", "--peer", "p"}), 2,
+                 "no keys in this release");
 }
 
 TEST(HostOptionsTest, configuration_file) {

@@ -57,6 +57,23 @@ TEST(IouOptionsTest, defaults) {
   EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-iou.sock");
 }
 
+TEST(IouOptionsTest, S000_34_attached_to_a_switch) {
+  const auto outcome =
+      parse_all({"--lan", "eth1", "--attach", "udp://192.0.2.9:7500", "--insecure-lab"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  EXPECT_EQ(outcome.options->attach->text(), "udp://192.0.2.9:7500");
+  EXPECT_TRUE(outcome.options->listen.empty()) << "nobody attaches at an address that is not given";
+  EXPECT_EQ(outcome.options->common.queues, 1U);
+  EXPECT_EQ(with({"--attach", "shm://sw"}).options->listen.size(), 1U);
+  EXPECT_FALSE(with({}).options->attach.has_value());
+  expect_refused(with({"--attach", "udp://192.0.2.9:7500"}), 2, "--insecure-lab");
+  expect_refused(with({"--attach", "shm://sw", "--hosts", "f"}), 2, "leave out --hosts");
+  expect_refused(with({"--attach", "shm://sw", "--allow", "10.0.0.0/8"}), 2, "leave out --allow");
+  expect_refused(with({"--attach", "shm://sw", "--queues", "2"}), 2, "there is 1");
+  expect_refused(with({"--attach", "shm://sw", "--link-profile", "full"}), 2, "--link-profile");
+  expect_refused(with({"--attach", "7500"}), 2, "--attach");
+}
+
 // With one host at most nobody is harmed by what it does.
 TEST(IouOptionsTest, H_2_rights_of_all_hosts) {
   const auto rights = [](const std::vector<std::string>& words) {

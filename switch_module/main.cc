@@ -1,0 +1,15 @@
+// splitnic-switch: a switch of the fabric between hosts and I/O units.
+#include <cstdio>
+
+#include "base/log.h"
+#include "switch_module/daemon.h"
+
+int main(int argc, char** argv) {
+  const auto outcome = splitnic::fabric_switch::parse(argc, argv);
+  if (!outcome.options) {
+    std::fputs(outcome.text.c_str(), outcome.exit_code == 0 ? stdout : stderr);
+    return outcome.exit_code;
+  }
+  splitnic::base::set_log_level(outcome.options->common.log_level);
+  return splitnic::fabric_switch::run(*outcome.options);
+}

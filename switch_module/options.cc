@@ -1,0 +1,100 @@
+#include "switch_module/options.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "control/cli_app.h"
+#include "fabric_emul/switching/topology.h"
+
+namespace splitnic::fabric_switch {
+namespace {
+
+constexpr const char* kProgram = "splitnic-switch";
+
+struct Arguments {
+  std::vector<std::string> ports;
+  std::string topology;
+  control::CommonArguments common;
+};
+
+void add_options(CLI::App& app, Arguments& into) {
+  control::add_repeated(
+      app, "--port", into.ports,
+      "Ports 1, 2, ... of the switch: udp://ADDRESS:PORT or shm://NAME, where a node or another "
+      "switch attaches; with ,connect behind it: the port of another switch to attach to",
+      "ADDR")
+      ->required();
+  app.add_option("--topology", into.topology,
+                 "TOML file of the subnet: its switches, nodes and cables (docs/topology_file.md)")
+      ->type_name("FILE")
+      ->required();
+  control::add_process_options(app, into.common, "Process");
+}
+
+base::Result<PortOption> parse_port(std::string text) {
+  static constexpr std::string_view kConnect = ",connect";
+  PortOption port;
+  if (text.ends_with(kConnect)) {
+    port.connects = true;
+    text.resize(text.size() - kConnect.size());
+  }
+  const auto endpoint = control::parse_endpoint(text);
+  if (!endpoint) return endpoint.error();
+  if (endpoint->is_name() && !port.connects) {
+    return base::Error("'" + text + "' is a name: give the address");
+  }
+  port.at = *endpoint;
+  return port;
+}
+
+// A cell passes unchanged, and its CRC covers its payload over UDP, and its head over shm.
+base::Status check_ports(const Arguments& typed, SwitchOptions& out) {
+  if (typed.ports.size() > fabric::kSwitchPortsMax) {
+    return base::Error("--port: more than " + std::to_string(fabric::kSwitchPortsMax) + " ports");
+  }
+  for (const std::string& text : typed.ports) {
+    const auto port = parse_port(text);
+    if (!port) return port.error().within("--port");
+    if (auto lab = control::check_switch_lab(out.common.is_insecure_lab, "--port", port->at);
+        !lab) {
+      return lab;
+    }
+    for (const PortOption& other : out.ports) {
+      if (other.at == port->at) return base::Error("--port: " + text + " is given twice");
+      if (other.at.is_shm() != port->at.is_shm()) {
+        return base::Error("--port: the ports of a switch are all udp:// or all shm://, because " +
+                           std::string("the CRC of a cell covers its payload over UDP only"));
+      }
+    }
+    out.ports.push_back(*port);
+  }
+  return {};
+}
+
+base::Result<SwitchOptions> check(const Arguments& typed, const std::string& machine) {
+  SwitchOptions out;
+  const auto common = control::check_common_options(typed.common, machine + "-switch");
+  if (!common) return common.error();
+  out.common = *common;
+  if (auto ports = check_ports(typed, out); !ports) return ports.error();
+  out.topology_path = typed.topology;
+  return out;
+}
+
+}  // namespace
+
+control::ParseOutcome<SwitchOptions> parse(int argc, const char* const* argv,
+                                           const std::string& machine) {
+  Arguments typed;
+  typed.common.queues = "1";
+  typed.common.payload_crc = "on";
+  const auto app = control::make_app(
+      kProgram, "A fabric switch of splitnic: joins hosts, I/O units and other switches.");
+  add_options(*app, typed);
+  if (auto refusal = control::run_parser(*app, argc, argv)) return *refusal;
+  auto options = check(typed, machine);
+  if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
+  return *std::move(options);
+}
+
+}  // namespace splitnic::fabric_switch

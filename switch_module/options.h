@@ -1,0 +1,30 @@
+// The command line and configuration file of splitnic-switch, as checked values. docs/CLI.md
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/daemon/common_options.h"
+#include "control/identity.h"
+#include "control/parse_outcome.h"
+#include "control/values.h"
+
+namespace splitnic::fabric_switch {
+
+struct PortOption {
+  control::Endpoint at;
+  bool connects = false;  // to a port of another switch
+};
+
+struct SwitchOptions {
+  std::vector<PortOption> ports;  // port 1, 2, ...; all of one carrier
+  std::string topology_path;
+  control::CommonOptions common;
+};
+
+// Pure, but for reading the --config file. `machine` is the first part of the default --name:
+// MACHINE-switch.
+control::ParseOutcome<SwitchOptions> parse(int argc, const char* const* argv,
+                                           const std::string& machine = control::machine_name());
+
+}  // namespace splitnic::fabric_switch

@@ -1,0 +1,224 @@
+#include "switch_module/topology_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "control/toml_field.h"
+#include "control/values.h"
+
+namespace splitnic::fabric_switch {
+namespace {
+
+using control::TomlField;
+using control::TomlValue;
+using fabric::Lid;
+using fabric::PortPlace;
+using fabric::Topology;
+
+constexpr std::uint64_t kLidMax = 0xBFFF;  // beyond are groups, in the fabrics that have them
+
+std::string line_of(const control::TomlPlace& at) { return " in line " + std::to_string(at.line); }
+
+// Names, LIDs and places occur once, and a place is at a switch of the file.
+class TopologyReader {
+ public:
+  base::Result<Topology> read(const TomlValue& file);
+
+ private:
+  struct PlaceAt {
+    TomlField field;
+    PortPlace place;
+  };
+  struct Entry {
+    Lid lid;
+    std::optional<PortPlace> at;
+  };
+
+  base::Status read_tables(const TomlValue& tables, bool are_nodes);
+  base::Result<Entry> read_entry(const TomlValue& table, bool is_node);
+  base::Status read_cables(const TomlValue& cables);
+  base::Result<Lid> read_lid(const TomlField& field);
+  base::Result<PortPlace> read_place(const TomlField& field, std::string_view text);
+  base::Status check_places() const;
+
+  Topology topology_;
+  std::map<std::string, control::TomlPlace> names_;
+  std::map<Lid, control::TomlPlace> lids_;
+  std::map<PortPlace, control::TomlPlace> places_;
+  std::vector<PlaceAt> used_;
+};
+
+base::Result<Lid> TopologyReader::read_lid(const TomlField& field) {
+  const auto number = field.number(1, kLidMax, "a LID");
+  if (!number) return number.error();
+  const Lid lid(static_cast<std::uint16_t>(*number));
+  const auto [taken, is_new] = lids_.try_emplace(lid, field.at());
+  if (!is_new) return field.error(std::to_string(*number) + " is taken" + line_of(taken->second));
+  return lid;
+}
+
+// SWITCH:PORT
+base::Result<PortPlace> TopologyReader::read_place(const TomlField& field, std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  const auto port = colon == std::string_view::npos
+                        ? std::nullopt
+                        : control::parse_number(text.substr(colon + 1), fabric::kSwitchPortsMax);
+  if (!port || *port == 0 || !control::is_node_name(text.substr(0, colon))) {
+    return field.is_not("SWITCH:PORT with a port from 1 to " +
+                        std::to_string(fabric::kSwitchPortsMax));
+  }
+  PortPlace place{std::string(text.substr(0, colon)), static_cast<std::uint8_t>(*port)};
+  const auto [taken, is_new] = places_.try_emplace(place, field.at());
+  if (!is_new) {
+    return field.error(std::string(text) + " is taken" + line_of(taken->second));
+  }
+  used_.push_back({field, place});
+  return place;
+}
+
+base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& table,
+                                                               bool is_node) {
+  const std::string context = (is_node ? "[nodes." : "[switches.") + table.name + "]";
+  if (!control::is_node_name(table.name)) {
+    return control::error_at(table.name_at, "'" + table.name + "' is not a name of 1 to 64 " +
+                                                "letters, digits, '.', '_' and '-'");
+  }
+  const auto [taken, is_new] = names_.try_emplace(table.name, table.name_at);
+  if (!is_new) {
+    return control::error_at(table.name_at, table.name + " is taken" + line_of(taken->second));
+  }
+  if (table.kind != TomlValue::Kind::kTable) {
+    return TomlField(table, context).is_not("a table");
+  }
+  Entry entry;
+  for (const TomlValue& value : table.inside) {
+    const TomlField field(value, context + " " + value.name);
+    if (value.name == "lid") {
+      const auto lid = read_lid(field);
+      if (!lid) return lid.error();
+      entry.lid = *lid;
+    } else if (value.name == "at" && is_node) {
+      const auto text = field.text("SWITCH:PORT");
+      if (!text) return text.error();
+      const auto place = read_place(field, *text);
+      if (!place) return place.error();
+      entry.at = *place;
+    } else {
+      return control::error_at(value.name_at, context + ": there is no field " + value.name);
+    }
+  }
+  if (entry.lid == Lid()) return control::error_at(table.name_at, context + ": lid is missing");
+  if (is_node && !entry.at) return control::error_at(table.name_at, context + ": at is missing");
+  return entry;
+}
+
+base::Status TopologyReader::read_tables(const TomlValue& tables, bool are_nodes) {
+  const std::size_t max = are_nodes ? kNodesMax : kSwitchesMax;
+  if (tables.inside.size() > max) {
+    return control::error_at(tables.name_at,
+                             "more than " + std::to_string(max) + " in " + "[" + tables.name + "]");
+  }
+  for (const TomlValue& table : tables.inside) {
+    const auto entry = read_entry(table, are_nodes);
+    if (!entry) return entry.error();
+    if (are_nodes) {
+      topology_.nodes.push_back({table.name, entry->lid, *entry->at});
+    } else {
+      topology_.switches.push_back({table.name, entry->lid});
+    }
+  }
+  return {};
+}
+
+// "SWITCH:PORT - SWITCH:PORT"
+base::Status TopologyReader::read_cables(const TomlValue& cables) {
+  constexpr std::string_view kBetween = " - ";
+  constexpr const char* kForm = "'SWITCH:PORT - SWITCH:PORT'";
+  return TomlField(cables, "cables")
+      .each(kSwitchesMax * fabric::kSwitchPortsMax, [&](const TomlField& field) -> base::Status {
+        const auto text = field.text(kForm);
+        if (!text) return text.error();
+        const std::string_view ends = *text;
+        const std::size_t between = ends.find(kBetween);
+        if (between == std::string_view::npos) return field.is_not(kForm);
+        const auto a = read_place(field, ends.substr(0, between));
+        if (!a) return a.error();
+        const auto b = read_place(field, ends.substr(between + kBetween.size()));
+        if (!b) return b.error();
+        if (a->of_switch == b->of_switch) return field.error("both ends are at the same switch");
+        topology_.cables.push_back({*a, *b});
+        return {};
+      });
+}
+
+base::Status TopologyReader::check_places() const {
+  for (const PlaceAt& used : used_) {
+    const bool is_known = std::ranges::any_of(
+        topology_.switches, [&](const auto& one) { return one.name == used.place.of_switch; });
+    if (!is_known) {
+      return used.field.error("there is no [switches." + used.place.of_switch + "]");
+    }
+  }
+  return {};
+}
+
+base::Result<Topology> TopologyReader::read(const TomlValue& file) {
+  for (const TomlValue& value : file.inside) {
+    const bool is_table = value.kind == TomlValue::Kind::kTable;
+    base::Status read;
+    if (value.name == "cables") {
+      read = read_cables(value);
+    } else if (is_table && (value.name == "switches" || value.name == "nodes")) {
+      read = read_tables(value, value.name == "nodes");
+    } else {
+      return control::error_at(value.name_at,
+                               "there are only cables and tables [switches.NAME] "
+                               "and [nodes.NAME] in this file");
+    }
+    if (!read) return read.error();
+  }
+  if (auto checked = check_places(); !checked) return checked.error();
+  if (topology_.switches.empty()) return control::error_at({1, 1}, "there is no switch");
+  return std::move(topology_);
+}
+
+}  // namespace
+
+base::Result<Topology> parse_topology(std::string_view text) {
+  if (text.size() > kTopologyBytesMax) return base::Error("longer than 1 MiB");
+  const auto parsed = control::parse_toml(text, control::TomlStrings::kAscii);
+  if (!parsed) return parsed.error();
+  return TopologyReader().read(*parsed);
+}
+
+base::Result<Topology> read_topology(const std::string& path) {
+  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return base::Error::from_errno("opening " + path, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return base::Error::from_errno("reading " + path, errno);
+  if (!S_ISREG(status.st_mode)) return base::Error(path + ": not a regular file");
+  std::string text(kTopologyBytesMax + 1, '\0');
+  std::size_t bytes = 0;
+  while (bytes < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + bytes, text.size() - bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::Error::from_errno("reading " + path, errno);
+    if (got == 0) break;
+    bytes += static_cast<std::size_t>(got);
+  }
+  text.resize(bytes);
+  auto topology = parse_topology(text);
+  if (!topology) return topology.error().within(path);
+  return topology;
+}
+
+}  // namespace splitnic::fabric_switch

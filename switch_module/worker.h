@@ -1,0 +1,44 @@
+// The data thread of a switch: its carriers and the forwarding core, which its loop drives. A
+// switch has no frame ports and no queue pairs. Threads: as for control::Worker.
+#pragma once
+
+#include <memory>
+
+#include "control/daemon/worker.h"
+#include "fabric_emul/switching/switch.h"
+#include "switch_module/admin.h"
+#include "switch_module/options.h"
+
+namespace splitnic::fabric_switch {
+
+class SwitchWorker final : public control::Worker {
+ public:
+  // `options` outlives this.
+  SwitchWorker(const control::Process& process, const SwitchOptions& options);
+
+  // Opens the ports that the topology has something at, and no others.
+  base::Status open();
+
+  control::Admin& admin() override { return admin_; }
+  std::size_t ports() const override { return 0; }
+  lan::FramePort& port(std::size_t index) override;
+  bool wants_input(std::size_t) override { return false; }
+  bool wants_output(std::size_t) override { return false; }
+  void on_port_event(std::size_t, base::Time) override {}
+  void set_readable(std::size_t, bool) override {}
+  bool step(base::Time now) override { return switch_->step(now); }
+  base::Time deadline() const override { return switch_->deadline(); }
+  std::uint64_t bytes_processed() const override { return switch_->bytes_forwarded(); }
+  void begin_stop() override {}
+  bool is_drained() const override { return switch_->waiting_cells() == 0; }
+  void stop(base::Time now) override { switch_->send_bye(now); }
+
+ private:
+  base::Status open_port(std::uint8_t number, const PortOption& port);
+
+  const SwitchOptions& options_;
+  Admin admin_;
+  std::unique_ptr<fabric::Switch> switch_;
+};
+
+}  // namespace splitnic::fabric_switch

@@ -1,0 +1,56 @@
+// The command line of splitnic-switch.
+#include "switch_module/options.h"
+
+#include <gtest/gtest.h>
+
+namespace splitnic::fabric_switch {
+namespace switch_options_test {
+
+control::ParseOutcome<SwitchOptions> parse_all(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "splitnic-switch");
+  return parse(static_cast<int>(arguments.size()), arguments.data(), "box");
+}
+
+void expect_refused(const std::vector<const char*>& arguments, const std::string& words) {
+  const auto outcome = parse_all(arguments);
+  ASSERT_FALSE(outcome.options) << words;
+  EXPECT_EQ(outcome.exit_code, control::kExitUsage);
+  EXPECT_NE(outcome.text.find(words), std::string::npos) << outcome.text;
+}
+
+TEST(SwitchOptionsTest, ports_topology_and_name) {
+  const auto outcome =
+      parse_all({"--port", "udp://127.0.0.1:7500", "--port", "udp://there:7501,connect",
+                 "--topology", "f.toml", "--name", "sw1", "--insecure-lab"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  const SwitchOptions& options = *outcome.options;
+  ASSERT_EQ(options.ports.size(), 2U);
+  EXPECT_FALSE(options.ports[0].connects);
+  EXPECT_TRUE(options.ports[1].connects);
+  EXPECT_EQ(options.ports[1].at.host, "there");
+  EXPECT_EQ(options.topology_path, "f.toml");
+  EXPECT_EQ(options.common.name(), "sw1");
+  EXPECT_EQ(options.common.queues, 1U);
+  EXPECT_EQ(options.common.port.payload_crc, fabric::PayloadCrcMode::kOn);
+}
+
+TEST(SwitchOptionsTest, a_name_follows_from_the_machine) {
+  const auto outcome = parse_all({"--port", "shm://a", "--topology", "f"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.options->common.name(), "box-switch");
+}
+
+TEST(SwitchOptionsTest, bad_usage_is_one_line) {
+  expect_refused({"--topology", "f"}, "--port");
+  expect_refused({"--port", "shm://a"}, "--topology");
+  expect_refused({"--port", "udp://127.0.0.1:1", "--topology", "f"}, "--insecure-lab");
+  expect_refused({"--port", "udp://name:1", "--topology", "f", "--insecure-lab"}, "is a name");
+  expect_refused({"--port", "shm://a", "--port", "shm://a", "--topology", "f"}, "given twice");
+  expect_refused(
+      {"--port", "shm://a", "--port", "udp://127.0.0.1:1", "--topology", "f", "--insecure-lab"},
+      "all udp:// or all shm://");
+  expect_refused({"--port", "7500", "--topology", "f"}, "--port: '7500'");
+}
+
+}  // namespace switch_options_test
+}  // namespace splitnic::fabric_switch
