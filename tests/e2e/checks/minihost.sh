@@ -5,13 +5,14 @@
 has_come_up() { [ "$(grep -cs "^minihost: up" "$work/mini.log")" -ge "$1" ]; }
 
 start_mini() {
+  local keys=()
+  [ "$links" = plain ] || keys=(--key-file "$work/host.key" --peer "$(public unit)")
   start mini "$ns_host" "$python" -B "$e2e/../conformance/minihost/minihost.py" --connect "$iou_address" --tap nic0 \
-    --mac 02:00:00:00:00:aa
+    --mac 02:00:00:00:00:aa "${keys[@]}"
   wait_until 10 has_come_up 1 || fail "it does not attach"
 }
 
 check_attaches() {
-  plain
   iou_options=(--queues 1)
   topology_three || fail "the test hosts cannot be made"
   start_iou
