@@ -72,11 +72,13 @@ class Nic:
 
     def on_request(self, request):
         """The reply to a request of the I/O unit."""
-        code, status = (request["family"], request["code"]), OK
+        code, status, data = (request["family"], request["code"]), OK, ""
         if code == CODES["EVENT"]:
             event = protobuf.decode("EventRequest", bytes.fromhex(request["data"]))
             if unwide(event.get("generation", "0x0")) > self.generation:
                 self.generation, self.link_up = unwide(event["generation"]), event.get("link", {}).get("up", False)
+        elif code == CODES["ECHO"]:
+            data = request["data"]  # the reply has the same field
         elif code != CODES["ANNOUNCE"]:
             status = UNKNOWN
-        return {"function": "CfgUtilReply", "context": request["context"], "family": code[0], "code": code[1], "status": status, "data": ""}
+        return {"function": "CfgUtilReply", "context": request["context"], "family": code[0], "code": code[1], "status": status, "data": data}
