@@ -12,7 +12,7 @@ using fabric::InitStep;
 constexpr std::uint32_t kProgramVersion = 0x00010000;
 constexpr std::uint16_t kLanes = 0x800F;
 constexpr std::uint32_t kReceiveBuffer = 4 << 20;
-constexpr int kRepliesMax = 1000;  // a case ends in time, whatever the target sends
+constexpr int kRepliesMax = 100;  // a case ends in time, whatever the target sends
 
 }  // namespace
 

@@ -48,7 +48,9 @@ bool Host::pump(base::Time until) {
   auto datagram = line_.receive(until);
   if (!datagram) return false;
   kept_.push_back(*std::move(datagram));
+  const std::size_t events = events_.size();
   take_datagram(kept_.back());
+  if (events_.size() == events && is_good()) kept_.pop_back();  // nothing points into it
   return now() < until || !events_.empty();
 }
 

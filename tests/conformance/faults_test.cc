@@ -84,11 +84,20 @@ std::string row_of(const Fault& fault, std::vector<std::string> ids) {
   return row + (ids.size() > kShown ? ", ... |\n" : " |\n");
 }
 
+// By the whole suite, and by the case that is for it: a target that is wedged before that case in a
+// whole run is not reached by it.
+std::vector<std::string> noticed_by_all(const Fault& fault) {
+  std::vector<std::string> ids = noticed(fault, {});
+  if (std::ranges::find(ids, fault.noticed_by) != ids.end()) return ids;
+  for (const std::string& id : noticed(fault, {fault.noticed_by})) ids.push_back(id);
+  return ids;
+}
+
 std::string page_of(const std::vector<Fault>& faults) {
   std::string table;
   std::size_t found = 0;
   for (const Fault& fault : faults) {
-    const auto ids = noticed(fault, {});
+    const auto ids = noticed_by_all(fault);
     found += ids.empty() ? 0U : 1U;
     table += row_of(fault, ids);
   }
@@ -109,7 +118,7 @@ TEST(ConformanceFaults, the_page_has_what_the_suite_notices) {
   const std::string text = page();
   EXPECT_TRUE(text.starts_with(kHead));
   for (std::size_t i = 0; i < faults.size(); i += 10) {
-    const std::string row = row_of(faults[i], noticed(faults[i], {}));
+    const std::string row = row_of(faults[i], noticed_by_all(faults[i]));
     EXPECT_NE(text.find(row), std::string::npos) << row;
   }
 }

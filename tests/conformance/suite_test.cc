@@ -101,6 +101,43 @@ TEST(ConformanceSuite, garbage_ends_the_case_and_not_the_run) {
   EXPECT_EQ(report.results.size(), select(cases(), {"link"}, {}).size());
 }
 
+// A target that sends more than anybody reads.
+class Flood final : public fabric::Underlay {
+ public:
+  explicit Flood(base::ManualClock& clock) : clock_(clock) {
+    fabric::emit_flit(idle_, {.type = fabric::FlitType::kIdle, .ctl = fabric::kFlitHeaderCrcOnly});
+  }
+  SendStatus send(const fabric::PeerAddress&, base::Bytes, std::size_t) override {
+    return SendStatus::kSent;
+  }
+  std::optional<Received> receive() override {
+    clock_.advance(20us);
+    return Received{idle_, idle_.size(), {}};
+  }
+  std::size_t datagram_bytes_max(const fabric::PeerAddress&) const override { return 1472; }
+  std::size_t receive_buffer_bytes() const override { return 1 << 20; }
+  std::string name_of(const fabric::PeerAddress&) const override { return "flood"; }
+
+ private:
+  base::ManualClock& clock_;
+  std::array<std::byte, fabric::kFlitHeaderBytes> idle_{};
+};
+
+TEST(ConformanceSuite, a_flood_ends_the_case_and_not_the_run) {
+  base::ManualClock clock;
+  Flood flood(clock);
+  Carrier carrier(flood, {}, clock, [](base::Time) {});
+  Line line(carrier, nullptr);
+  std::array lines{&line};
+  Suite suite(lines, {.timeout = 20ms});
+  std::size_t results = 0;
+  suite.run(select(cases(), {"link", "cfg.echo"}, {}), [&](const CaseResult& result) {
+    EXPECT_NE(result.verdict, Verdict::kPass) << result.about.id;
+    ++results;
+  });
+  EXPECT_EQ(results, select(cases(), {"link", "cfg.echo"}, {}).size());
+}
+
 // A target that dies of one case: the verdict is WEDGED.
 TEST(ConformanceSuite, a_target_that_serves_nobody_afterwards_is_wedged) {
   bool is_dead = false;

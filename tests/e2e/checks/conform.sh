@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The conformance suite against the I/O unit: every case passes, and the reports hold what was printed.
 
-# conforms COUNT OPTIONS...: runs the suite in the host's namespace; nothing fails, and so many cases pass at least.
+# conforms COUNT OPTIONS...: runs the suite in the host's namespace; nothing fails, and COUNT cases pass at least.
 conforms() {
   local began passed wanted=$1
   shift
