@@ -48,10 +48,8 @@ base::Result<std::uint32_t> HostWorker::attach_to_switch(const control::CarrierC
   const auto attached = attach(options_.connect, carrying, "host");
   if (!attached) return attached.error();
   if (auto route = check_route(carriers_.all().back()); !route) return route.error();
-  fabric::PortConfig config = options_.common.port;
-  config.payload_crc = fabric::PayloadCrcMode::kOn;
-  config.lids = [at = *attached](const fabric::PeerAddress& peer) { return at->lids_of(peer); };
-  const auto port = add_port(**attached, config, "host", options_.connect.is_shm());
+  const auto port =
+      add_attached_port(**attached, options_.common.port, "host", options_.connect.is_shm());
   if (!port) return port.error();
   fabric_ = *port;
   unit_address_ = (*attached)->peer(options_.unit);

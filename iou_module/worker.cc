@@ -65,9 +65,7 @@ base::Status IouWorker::attach_to_switch(const control::Endpoint& at) {
   fabric::PortConfig config = options_.common.port;
   config.listens = true;
   config.links_max = options_.max_hosts;
-  config.payload_crc = fabric::PayloadCrcMode::kOn;
-  config.lids = [to = *attached](const fabric::PeerAddress& peer) { return to->lids_of(peer); };
-  const auto port = add_port(**attached, config, "iou/attached", at.is_shm());
+  const auto port = add_attached_port(**attached, config, "iou/attached", at.is_shm());
   return port ? base::Status() : port.error();
 }
 

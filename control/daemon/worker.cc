@@ -63,6 +63,14 @@ base::Result<fabric::Attachment*> Worker::attach(const Endpoint& to, const Carri
   return attachments_.back().get();
 }
 
+base::Result<fabric::Port*> Worker::add_attached_port(fabric::Attachment& attachment,
+                                                      fabric::PortConfig config,
+                                                      const std::string& role, bool is_shm) {
+  config.payload_crc = fabric::PayloadCrcMode::kOn;
+  config.lids = [&attachment](const fabric::PeerAddress& peer) { return attachment.lids_of(peer); };
+  return add_port(attachment, std::move(config), role, is_shm);
+}
+
 base::Result<KeyedCarrier> Worker::add_keys(fabric::Underlay& underlay,
                                             const std::optional<fabric::PeerAddress>& endpoint) {
   auto keyed = keyed_.add(underlay, endpoint);

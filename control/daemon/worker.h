@@ -56,11 +56,14 @@ class Worker : public Module {
   // about listening; `role` distinguishes the ports of one node. An EUI-64 in `config` stays.
   base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
                                        const std::string& role, bool is_shm);
-  // Connects to the port of a switch. The underlay that it returns is for add_port(), with lids_of()
-  // as PortConfig::lids, and carries what the switch does: cells with a CRC over all of them, in the
-  // speed or shm profile.
+  // Connects to the port of a switch.
   base::Result<fabric::Attachment*> attach(const Endpoint& to, const CarrierConfig& config,
                                            const std::string& role);
+  // Gives the adapter a port over what attach() returned: its LIDs are those of the subnet, and its
+  // cells have a CRC over all of them, as on every hop.
+  base::Result<fabric::Port*> add_attached_port(fabric::Attachment& attachment,
+                                                fabric::PortConfig config, const std::string& role,
+                                                bool is_shm);
   // Puts the keys of the program on a UDP carrier. REQUIRES common_.keys.are_given(). `endpoint` is
   // where the peer listens; without it the peers come to us.
   base::Result<KeyedCarrier> add_keys(fabric::Underlay& underlay,

@@ -82,7 +82,7 @@ void Switch::on_cell(End& from, Link& link, const ReceivedCell& cell, base::Time
 
 void Switch::forward(End& from, End& to, const ReceivedCell& cell, base::Time now) {
   if (to.link == nullptr || !to.link->up()) return counters_.add(SwitchCounter::kDropDown);
-  if (!fits(to, cell.bytes, cell.vl)) return counters_.add(SwitchCounter::kDropTooLong);
+  if (!fits(to, cell.bytes)) return counters_.add(SwitchCounter::kDropTooLong);
   if (to.queue.empty() && send(to, cell.bytes, cell.vl)) return;
   if (to.queue.empty()) to.waits_since = now;
   counters_.add(SwitchCounter::kWait);
@@ -90,11 +90,10 @@ void Switch::forward(End& from, End& to, const ReceivedCell& cell, base::Time no
   if (!to.queue.push(cell.bytes, cell.vl)) counters_.add(SwitchCounter::kDropStalled);
 }
 
-// A management cell may be longer than the stride, and is then alone in its datagram. That it does
-// not arrive on a narrow path is what a path probe finds out.
-bool Switch::fits(const End& to, base::Bytes cell, std::uint8_t vl) {
-  if (vl == kMgmtLane) return cell.size() <= to.link->cell_bytes_max();
-  return cell.size() + kFlitHeaderBytes <= to.link->stride();
+// A cell beyond the stride is alone in its datagram. That such datagrams do not arrive on a narrow
+// hop is for the probes of the path to find, which are as long as its cells.
+bool Switch::fits(const End& to, base::Bytes cell) {
+  return cell.size() <= to.link->cell_bytes_max();
 }
 
 bool Switch::send(End& to, base::Bytes cell, std::uint8_t vl) {
@@ -113,7 +112,7 @@ bool Switch::drain(End& to, base::Time now) {
   if (to.queue.empty()) return false;
   bool made_progress = false;
   while (!to.queue.empty() && to.link->up()) {
-    if (!fits(to, to.queue.front(), to.queue.front_vl())) {
+    if (!fits(to, to.queue.front())) {
       counters_.add(SwitchCounter::kDropTooLong);  // the path has narrowed
     } else if (!send(to, to.queue.front(), to.queue.front_vl())) {
       break;

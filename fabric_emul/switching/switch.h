@@ -92,7 +92,7 @@ class Switch final {
   bool receive(End& from, base::Time now);
   void on_cell(End& from, Link& link, const ReceivedCell& cell, base::Time now);
   void forward(End& from, End& to, const ReceivedCell& cell, base::Time now);
-  static bool fits(const End& to, base::Bytes cell, std::uint8_t vl);
+  static bool fits(const End& to, base::Bytes cell);
   bool send(End& to, base::Bytes cell, std::uint8_t vl);
   bool drain(End& to, base::Time now);
   void drop_queue(End& of, SwitchCounter reason);

@@ -21,7 +21,7 @@ enum class SwitchCounter {
   kDropSamePort,  // it leaves where it came in: the tables of two switches differ
   kDropMgmt,      // for the switch, and nothing that it serves
   kDropDown,      // the link of its port is down
-  kDropTooLong,   // longer than the next link carries
+  kDropTooLong,   // longer than the next link takes
   kDropStalled,   // waited for its port for too long
   kWait,          // did not fit the output at once
   kCount_

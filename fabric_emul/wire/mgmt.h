@@ -23,7 +23,7 @@ enum class MgmtKind : std::uint8_t {
   kDisc = 5,
   kDiscRep = 6,
   kResolve = 7,   // to a switch: private data is the name of a node
-  kResolved = 8,  // its LID, 2 octets; none: no node has this name
+  kResolved = 8,  // its LID, 2 bytes; none: no node has this name
 };
 enum class MgmtReject : std::uint16_t {
   kNone = 0,

@@ -72,7 +72,7 @@ inline const std::vector<FolderRule>& folder_rules() {
        {"base", "fabric_emul/wire", "fabric_emul/underlay", "fabric_emul/session",
         "messaging/wire"}},
       {"switch_module",
-       {"base", kIds, "control", "control/sandbox", "control/daemon", "fabric_emul/switching"}},
+       {"base", "control", "control/sandbox", "control/daemon", "fabric_emul/switching"}},
       {"tools",
        {"base", "control", "control/daemon", "conformance", "fabric_emul/session",
         "fabric_emul/underlay", "fabric_emul/verbs"}},

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Host and I/O unit with one or two fabric switches between them, each in a network namespace of its own:
+# Host and I/O unit with one or two fabric switches between them, each in a separate network namespace:
 #   $ns_host fab0 -- port 1 of sw1 (-- port 2 of sw1 -- port 1 of sw2) -- fab0 $ns_iou lan0 -- lan0 $ns_lan
 
 # make_switches COUNT: namespaces, wires and the topology file.

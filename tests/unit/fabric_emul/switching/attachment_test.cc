@@ -198,7 +198,8 @@ TEST_F(AttachmentTest, L_33_a_narrow_hop_is_found_from_end_to_end) {
   unit->end->cells.clear();
   const Cell sent = cell(Lid(11), Lid(20), found, 1);
   ASSERT_TRUE(link_world::write(h1->end->link(), sent));
-  run(10ms);
+  h1->end->port.flush(clock.now());
+  settle();
   EXPECT_EQ(unit->end->cells, (std::vector<Cell>{sent}));
 }
 

@@ -107,7 +107,7 @@ TEST(SwitchTest, S000_45_contention_makes_senders_wait_and_loses_nothing) {
         ++sent[from];
       }
     }
-    world.turn({4});
+    world.iterate({4});
     if (round % 8 != 0) continue;
     world.node(4).port.receive(world.clock.now(), 1, [&](Link&, auto cells) {
       for (const ReceivedCell& one : cells)
@@ -134,7 +134,7 @@ TEST(SwitchTest, S000_45_who_sends_elsewhere_is_not_held_up_by_a_stopped_receive
   // Node 4 reads nothing, but its link stays up for as long as this takes.
   for (unsigned i = 0; i < 20000; ++i) {
     if (!world.write(1, cell(World::lid(1), World::lid(4), 1300, i))) break;
-    world.turn({4});
+    world.iterate({4});
   }
   ASSERT_GT(world.sw.waiting_cells(), 0U);
   for (unsigned i = 0; i < 100; ++i) {
@@ -142,7 +142,8 @@ TEST(SwitchTest, S000_45_who_sends_elsewhere_is_not_held_up_by_a_stopped_receive
     world.settle({1, 4});
   }
   EXPECT_EQ(world.node(3).cells.size(), 100U);
-  // What waits is dropped after some time, and counted, so that node 1 reaches others again.
+  // The waiting cells are dropped after some time, and counted, so that node 1 reaches others
+  // again.
   world.clock.advance(Switch::kStallMax);
   world.settle({1, 4});
   EXPECT_GT(world.count(SwitchCounter::kDropStalled), 0U);

@@ -64,7 +64,7 @@ struct World {
   }
 
   // One iteration of the switch and of the nodes that take part.
-  bool turn(const std::vector<std::size_t>& without = {}) {
+  bool iterate(const std::vector<std::size_t>& without = {}) {
     bool made_progress = sw.step(clock.now());
     for (std::size_t i = 0; i < ends.size(); ++i) {
       if (std::find(without.begin(), without.end(), i + 1) != without.end()) continue;
@@ -75,7 +75,7 @@ struct World {
     return made_progress;
   }
   void settle(const std::vector<std::size_t>& without = {}) {
-    while (turn(without)) {
+    while (iterate(without)) {
     }
   }
   void run(base::Duration time, const std::vector<std::size_t>& without = {}) {
@@ -99,7 +99,7 @@ struct World {
     });
     return all;
   }
-  // What came in went out, was for the switch, waits, or was dropped for one reason.
+  // Each cell that came in went out, was for the switch, waits, or was dropped for one reason.
   bool is_balanced() const {
     return count(SwitchCounter::kRxCell) == count(SwitchCounter::kTxCell) +
                                                 count(SwitchCounter::kMgmt) + sw.waiting_cells() +
