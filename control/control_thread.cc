@@ -37,6 +37,7 @@ class ControlThread::Impl {
     if (!thread_.joinable()) return;
     asio::post(io_, [this] {
       if (server_) server_->stop();
+      if (metrics_) metrics_->stop();
       io_.stop();
     });
     thread_.join();
@@ -56,6 +57,12 @@ class ControlThread::Impl {
     if (!server) return server.error();
     server_ = *std::move(server);
     wait_for_signal();
+    return {};
+  }
+  base::Status serve_metrics(const MetricsAddress& address, SnapshotSource source) {
+    auto opened = MetricsServer::open(io_, address, std::move(source));
+    if (!opened) return opened.error().within("--metrics");
+    metrics_ = *std::move(opened);
     return {};
   }
   base::Status start(std::function<void()> first) {
@@ -117,6 +124,7 @@ class ControlThread::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
   asio::signal_set signals_;
   std::unique_ptr<Server> server_;
+  std::unique_ptr<MetricsServer> metrics_;
   std::thread thread_;
 };
 
@@ -131,6 +139,9 @@ base::Result<std::unique_ptr<ControlThread>> ControlThread::open(const std::stri
 
 ControlThread::ControlThread(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ControlThread::~ControlThread() = default;
+base::Status ControlThread::serve_metrics(const MetricsAddress& address, SnapshotSource source) {
+  return impl_->serve_metrics(address, std::move(source));
+}
 base::Status ControlThread::start(std::function<void()> first) {
   return impl_->start(std::move(first));
 }

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "control/admin.h"
 #include "control/command_queue.h"
+#include "control/metrics_server.h"
 
 namespace splitnic::control {
 
@@ -29,6 +30,8 @@ class ControlThread {
                                                            CommandQueue& data_queue,
                                                            RequestHandler handler,
                                                            ReloadHandler on_reload = {});
+  // Serves metrics, too. Before start(); once.
+  base::Status serve_metrics(const MetricsAddress& address, SnapshotSource source);
   // Serves clients and signals in the calling thread for this time, or until a stop is requested.
   // Before start() only.
   void serve_for(base::Duration time);

@@ -6,16 +6,15 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <chrono>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "base/log.h"
+#include "control/mailbox.h"
 #include "control/nic_request.h"
 #include "control/unix_socket.h"
 
@@ -27,26 +26,6 @@ using Stream = asio::local::stream_protocol;
 using ErrorCode = boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptRetry{100};
-
-// The io_context while the server lives. Replies from other threads reach it through this; after
-// close() they are dropped.
-class Mailbox {
- public:
-  explicit Mailbox(asio::io_context& io) : io_(&io) {}
-  template <typename Function>
-  void post(Function function) {
-    const std::lock_guard lock(mutex_);
-    if (io_ != nullptr) asio::post(*io_, std::move(function));
-  }
-  void close() {
-    const std::lock_guard lock(mutex_);
-    io_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  asio::io_context* io_;  // guarded by mutex_
-};
 
 class ServedClient;
 

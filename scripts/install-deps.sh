@@ -17,7 +17,7 @@ demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps e
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
   wireguard-go wireguard-tools
   libfabric-bin linux-perf
-  python3 python3-cryptography groff-base cmark-gfm python3-jsonschema systemd
+  python3 python3-cryptography groff-base cmark-gfm python3-jsonschema python3-prometheus-client systemd
   lintian systemd-container zsh fish)
 package=(dpkg-dev debhelper)
 

@@ -24,13 +24,8 @@ void add_process_counters(Snapshot& snapshot) {
 void Admin::handle(const Request& request, ReplyFunction reply) {
   switch (request.command) {
     case Command::kShow:
-    case Command::kStats: {
-      const auto into = std::make_shared<Collection>(Collection{request, std::move(reply)});
-      into->all = report();
-      add_process_counters(into->all);
-      if (!others_.empty()) set_queue(into->all, 0);
-      return collect(into, 0);
-    }
+    case Command::kStats:
+      return collect_report(std::make_shared<Collection>(Collection{request, std::move(reply)}));
     case Command::kSet:
       return reply(set_all(request.what, request.value));
     case Command::kPing:
@@ -51,6 +46,20 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
   }
 }
 
+void Admin::take_snapshot(std::function<void(Snapshot)> done) {
+  const auto into = std::make_shared<Collection>();
+  into->request.command = Command::kStats;
+  into->done = std::move(done);
+  collect_report(into);
+}
+
+void Admin::collect_report(const std::shared_ptr<Collection>& into) const {
+  into->all = report();
+  add_process_counters(into->all);
+  if (!others_.empty()) set_queue(into->all, 0);
+  collect(into, 0);
+}
+
 Snapshot Admin::report() const {
   Snapshot now = snapshot();
   visit_carriers_([&now](std::string_view name, std::uint64_t value) {
@@ -68,6 +77,7 @@ void Admin::collect(const std::shared_ptr<Collection>& into, std::size_t next) c
     });
     if (is_posted) return;
   }
+  if (into->done) return into->done(std::move(into->all));
   const bool is_json = into->request.json;
   if (into->request.command == Command::kPeers) {
     return into->reply({ReplyStatus::kOk,

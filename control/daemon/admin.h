@@ -46,6 +46,8 @@ class Admin {
   // one queue, a reply but that of a ping is there when this returns. What a queue that has stopped
   // would add is left out.
   void handle(const Request& request, ReplyFunction reply);
+  // Calls `done` once with what `show` and `stats` report, on the thread of some queue.
+  void take_snapshot(std::function<void(Snapshot)> done);
 
  protected:
   // The program's state, with the counters of the module. Works before the module exists.
@@ -73,7 +75,9 @@ class Admin {
     ReplyFunction reply;
     Snapshot all{};
     KnownPeers known{};
+    std::function<void(Snapshot)> done{};  // in place of a reply
   };
+  void collect_report(const std::shared_ptr<Collection>& into) const;
   Snapshot report() const;
   void collect(const std::shared_ptr<Collection>& into, std::size_t next) const;
   // Adds what this queue has.

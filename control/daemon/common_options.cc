@@ -145,6 +145,17 @@ base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
   return {};
 }
 
+void add_metrics_options(CLI::App& app, CommonArguments& into, const std::string& group) {
+  app.add_option("--metrics", into.metrics,
+                 "Serve the counters for Prometheus by HTTP at unix:PATH or ADDRESS:PORT (default: "
+                 "off)")
+      ->type_name("ADDRESS")
+      ->group(group);
+  app.add_flag("--metrics-remote", into.may_have_remote_metrics,
+               "Allow an address of --metrics that other machines reach")
+      ->group(group);
+}
+
 }  // namespace
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
@@ -180,6 +191,7 @@ void add_process_options(CLI::App& app, CommonArguments& into, const std::string
   app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
       ->type_name("PATH")
       ->group(group);
+  add_metrics_options(app, into, group);
   app.add_option("--log-level", into.log_level,
                  log_levels(" or ") + " (default " + into.log_level + ")")
       ->type_name("LEVEL")
@@ -256,6 +268,11 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
       typed.control.empty() ? kControlFolder + ("/" + out.name() + ".sock") : typed.control;
   if (const auto address = unix_endpoint(out.control_path); !address) {
     return address.error().within("--control");
+  }
+  if (!typed.metrics.empty()) {
+    const auto metrics = parse_metrics_address(typed.metrics, typed.may_have_remote_metrics);
+    if (!metrics) return metrics.error().within("--metrics");
+    out.metrics = *metrics;
   }
   if (std::ranges::find(base::kLogLevels, typed.log_level) == base::kLogLevels.end()) {
     return base::Error("--log-level: '" + typed.log_level + "' is none of " + log_levels(" and "));

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "control/daemon/key_options.h"
 #include "control/daemon/processors.h"
+#include "control/metrics_server.h"
 #include "control/values.h"
 #include "fabric_emul/link/port.h"
 #include "lan_bridge/frame/vnet_header.h"
@@ -48,6 +49,7 @@ struct CommonOptions {
   bool has_no_sandbox = false;
   KeyOptions keys;
   std::string control_path;
+  std::optional<MetricsAddress> metrics;
   std::string log_level;     // of base::kLogLevels
   std::string capture_path;  // "": none
 
@@ -62,7 +64,7 @@ struct CommonArguments {
   std::string link_profile = "speed";
   std::string payload_crc = "auto";
   std::vector<std::string> pools;
-  std::string cell, mtu, name, control, capture, processors;
+  std::string cell, mtu, name, control, metrics, capture, processors;
   std::string queues = "auto";
   std::string log_level = "info";
   bool is_busy_polling = false;
@@ -70,6 +72,7 @@ struct CommonArguments {
   bool has_no_header_prediction = false;
   bool is_insecure_lab = false;
   bool has_no_sandbox = false;
+  bool may_have_remote_metrics = false;
   std::string send_threshold = "0";
   KeyArguments keys;
 };

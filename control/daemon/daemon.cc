@@ -73,6 +73,7 @@ base::Status Daemon::start() {
       reload_handler());
   if (!control) return control.error();
   control_ = *std::move(control);
+  if (auto serving = serve_metrics(); !serving) return serving;
   if (auto opened = open(); !opened) return opened;
   std::vector<Admin::Other> others;
   for (std::size_t i = 1; i < workers(); ++i) {
@@ -110,10 +111,23 @@ bool Daemon::wait_to_retry(const base::Error& error, bool is_first) {
   return !control_->stop_requested();
 }
 
+base::Status Daemon::serve_metrics() {
+  if (!common_.metrics) return {};
+  return control_->serve_metrics(*common_.metrics, [this](std::function<void(Snapshot)> done) {
+    return worker(0).commands().post(
+        [this, done = std::move(done)] { worker(0).admin().take_snapshot(done); });
+  });
+}
+
 sandbox::Needs Daemon::all_needs() const {
   sandbox::Needs all = needs();
-  const std::string folder = std::filesystem::path(common_.control_path).parent_path();
-  all.folders.push_back({folder.empty() ? "." : folder, sandbox::FileRight::kRemove});
+  const auto removes_in_folder_of = [&all](const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path();
+    all.folders.push_back({folder.empty() ? "." : folder, sandbox::FileRight::kRemove});
+  };
+  removes_in_folder_of(common_.control_path);
+  if (common_.metrics && !common_.metrics->path.empty())
+    removes_in_folder_of(common_.metrics->path);
   return all;
 }
 

@@ -76,6 +76,7 @@ class Daemon {
  private:
   base::Status start();
   bool wait_to_retry(const base::Error& error, bool is_first);
+  base::Status serve_metrics();
   bool has_sandbox() const { return sandbox::kIsBuilt && !common_.has_no_sandbox; }
   sandbox::Needs all_needs() const;
   base::Status give_up_privileges();

@@ -48,8 +48,8 @@ bool is_own_or_root(std::uint32_t user) { return user == ::geteuid() || user == 
 
 bool alone_writes(std::uint32_t user, const std::string& directory) {
   struct stat found {};
-  return ::stat(directory.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
-         found.st_uid == user && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  return ::stat(directory.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == user &&
+         (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 constexpr const char* kServiceDirectory = "/run/splitnic";
@@ -78,8 +78,7 @@ std::string shm_service_directory() {
 
 base::Result<std::unique_ptr<ShmUnderlay>> ShmUnderlay::open(const ShmConfig& config) {
   std::unique_ptr<ShmUnderlay> made(new ShmUnderlay(config));
-  for (const std::string& path :
-       {made->path_, path_in(config.service_directory, config.name)}) {
+  for (const std::string& path : {made->path_, path_in(config.service_directory, config.name)}) {
     if (path.size() < sizeof(sockaddr_un::sun_path)) continue;
     return base::Error("the socket path " + path + " is too long: choose a shorter name");
   }
@@ -101,9 +100,7 @@ base::Result<std::unique_ptr<ShmUnderlay>> ShmUnderlay::open(const ShmConfig& co
 }
 
 ShmUnderlay::ShmUnderlay(const ShmConfig& config)
-    : config_(config),
-      path_(path_in(config.directory, config.name)),
-      buffer_(kShmBatchMax) {}
+    : config_(config), path_(path_in(config.directory, config.name)), buffer_(kShmBatchMax) {}
 
 ShmUnderlay::~ShmUnderlay() {
   if (owns_path_) ::unlink(path_.c_str());

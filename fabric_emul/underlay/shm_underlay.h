@@ -41,7 +41,7 @@ struct ShmConfig {
   // Connector: searched before `directory`. A listener in either is trusted if it runs as the user
   // of the connector, as root, or as the owner of the folder, where no one else can create a file.
   std::string service_directory = shm_service_directory();
-  std::size_t ring_bytes = 2 << 20;         // listener: each direction of each client
+  std::size_t ring_bytes = 2 << 20;  // listener: each direction of each client
   std::size_t clients_max = 64;
   // Listener: users that may connect; then every user may try. Absent: its own and root.
   std::optional<std::vector<std::uint32_t>> users = {};

@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# --metrics of both programs, read as Prometheus does, and clients that do their worst.
+
+metrics_of() {
+  case $1 in
+    iou) in_ns "$ns_iou" curl -sS --max-time 5 http://127.0.0.1:9477/metrics ;;
+    host) curl -sS --max-time 5 --unix-socket "$work/host.metrics" http://localhost/metrics ;;
+  esac
+}
+
+bring_up_with_metrics() {
+  iou_options+=(--metrics 127.0.0.1:9477)
+  host_options+=(--metrics "unix:$work/host.metrics")
+  bring_up
+}
+
+check_scrape() {
+  bring_up_with_metrics
+  local who before after
+  for who in iou host; do
+    metrics_of $who >"$work/$who.metrics.txt" || fail "no metrics of $who"
+    "$python" -B "$e2e/metrics.py" complete "$work/$who.metrics.txt" <(ask $who stats --json) || fail "metrics of $who"
+    if command -v promtool >/dev/null; then promtool check metrics <"$work/$who.metrics.txt" >&2 || fail "promtool and $who"; fi
+  done
+  before=$("$python" -B "$e2e/metrics.py" value "$work/iou.metrics.txt" splitnic_host_iou_from_host_frames_total host=hosta)
+  ping_all "$ns_host" 10.77.0.2 50
+  metrics_of iou >"$work/iou.metrics.txt"
+  after=$("$python" -B "$e2e/metrics.py" value "$work/iou.metrics.txt" splitnic_host_iou_from_host_frames_total host=hosta)
+  [ "$after" -ge $((before + 50)) ] || fail "50 pings: from $before to $after frames"
+  "$python" -B "$e2e/metrics.py" dashboard "$e2e/../../packaging/grafana/splitnic.json" "$work/iou.metrics.txt" "$work/host.metrics.txt" ||
+    fail "the dashboard"
+  [ "$(stat -c %a "$work/host.metrics")" = 600 ] || getent group splitnic >/dev/null || fail "mode $(stat -c %a "$work/host.metrics")"
+  ! in_ns "$ns_iou" ss -Hltn | grep -v 127.0.0.1:9477 | has . || fail "another port is open"
+  refuses 2 "--metrics-remote" "$bin/splitnic-iou" --lan lan0 --metrics 0.0.0.0:9477 --insecure-lab
+  refuses 2 "--metrics" "$bin/splitnic-host" --connect shm://e2e --metrics 9477
+  refuses 1 "listening for metrics" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "file:,$work/o.pcap" --listen shm://other \
+    --control "$work/other.sock" --metrics 127.0.0.1:9477
+}
+
+# 1000 clients that send nothing, garbage, half a request or one after the other, while frames cross.
+check_hostile() {
+  bring_up_with_metrics
+  start clients "$ns_iou" "$python" -B "$e2e/metrics.py" attack 127.0.0.1 9477 1000
+  wait_until 5 grep -q attacking "$work/clients.log" || fail "no clients: $(cat "$work/clients.log")"
+  local before after
+  before=$(counter iou lan.rx.frames)
+  in_ns "$ns_host" ping -q -c 400 -i 0.005 -W 1 10.77.0.2 >"$work/ping" || fail "pings under attack: $(cat "$work/ping")"
+  tail -n 2 "$work/ping"
+  grep -q ' 0% packet loss' "$work/ping" || fail "frames were lost: $(cat "$work/ping")"
+  after=$(counter iou lan.rx.frames)
+  [ "$after" -ge $((before + 400)) ] || fail "the counters stand still"
+  running clients || fail "the attack has ended: $(cat "$work/clients.log")"
+  stop clients TERM 5
+  within "metrics after the attack" 7000 metrics_of iou
+  metrics_of iou | has '^splitnic_up 1$' || fail "not served after the attack"
+}
