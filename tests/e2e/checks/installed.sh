@@ -42,7 +42,7 @@ check_exposure() {
 
 verify_pages() {
   local page program option output
-  for program in splitnic splitnic-host splitnic-iou; do
+  for program in splitnic splitnic-host splitnic-iou splitnic-switch; do
     page=$(find "$root" -name "$program.[18]")
     [ -f "$page" ] || fail "no man page of $program"
     output=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$output" ] || fail "$page: $output"
@@ -52,7 +52,7 @@ verify_pages() {
       grep -q -- "$option" "$work/page.txt" || fail "$option is not in the page of $program"
     done
   done
-  echo "three pages rendered without a warning"
+  echo "pages rendered without a warning"
 }
 
 # completes WORDS... : what bash offers for the last of the words, in one line.
@@ -113,7 +113,7 @@ check_installed() {
   install_programs
   bin=$root/usr/local/bin
   local program
-  for program in splitnic splitnic-host splitnic-iou; do
+  for program in splitnic splitnic-host splitnic-iou splitnic-switch; do
     [[ $("$bin/$program" --version) =~ [0-9]+\.[0-9]+ ]] || fail "$program --version"
     "$bin/$program" --help | has -i usage || fail "$program --help"
   done
