@@ -1,9 +1,10 @@
-// Connections of the suite's host. docs/wire/mgmt.md, docs/wire/message.md#capabilities
+// Connections of the suite's host. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
 #include <algorithm>
 
 #include "conformance/host.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/connect.pb.h"
+#include "messaging/wire/idata.h"
 
 namespace splitnic::conformance {
 namespace {

@@ -1,4 +1,4 @@
-// INIT of the suite's host. docs/wire/flit.md#init
+// INIT of the suite's host. docs/protocol/init.md#init
 #include <algorithm>
 
 #include "conformance/host.h"

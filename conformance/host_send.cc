@@ -1,4 +1,5 @@
-// Cells, messages and RDMA writes of the suite's host. docs/wire/cell.md, docs/wire/message.md
+// Cells, messages and RDMA writes of the suite's host. docs/protocol/cell.md,
+// docs/protocol/message.md
 #include <algorithm>
 
 #include "base/crc32c.h"

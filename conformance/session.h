@@ -1,6 +1,6 @@
 // The initiator's end of a keyed link, from the formats of fabric_emul/session and without its
 // state machine: any INITIATION, any record. Keys and counters are here; when to use them is the
-// caller's. docs/wire/session.md
+// caller's. docs/protocol/session.md
 #pragma once
 
 #include <array>

@@ -64,7 +64,7 @@ base::Result<Id> id_in(const std::string& folder) {
   const auto at = open_folder(folder);
   if (!at) return at.error();
   base::OsRandom random;
-  const auto bytes = random_file(at->get(), folder + "/" + kNodeIdFile, random);
+  const auto bytes = random_file(at->get(), folder + "/" + kIdentityFile, random);
   if (!bytes) return bytes.error();
   Id id{};
   std::ranges::transform(*bytes, id.begin(),

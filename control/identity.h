@@ -16,9 +16,9 @@ namespace splitnic::control {
 // Returns the folder that systemd made for the program's state ($STATE_DIRECTORY, the first of its
 // folders); "" without one.
 std::string state_folder();
-// The secret is in the file kNodeIdFile of state_folder(). A program that has none takes
+// The secret is in the file kIdentityFile of state_folder(). A program that has none takes
 // kSharedStateFolder, if it may write there.
-inline constexpr const char* kNodeIdFile = "node_id";
+inline constexpr const char* kIdentityFile = "identity";
 inline constexpr const char* kSharedStateFolder = "/var/lib/splitnic";
 
 // Returns the EUI-64 of a node in this role; never 0.

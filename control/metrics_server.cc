@@ -34,6 +34,8 @@ using Clock = std::chrono::steady_clock;
 using AnyStream = asio::generic::stream_protocol;
 using Text = std::shared_ptr<const std::string>;
 
+}  // namespace
+
 class MetricsClient;
 
 // The server, as its clients see it.
@@ -107,8 +109,6 @@ class MetricsClient : public std::enable_shared_from_this<MetricsClient> {
   std::optional<http::response<http::string_body>> response_;
   bool is_head_ = false;
 };
-
-}  // namespace
 
 class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_this<Impl> {
  public:

@@ -1,5 +1,5 @@
-// What `splitnic ethtool` and `splitnic vlan` request of the NIC at the I/O unit (docs/CLI.md), as
-// a pair of words on the control socket. Parsing only: the command checks with it before it asks
+// The requests of `splitnic ethtool` and `splitnic vlan` to the NIC at the I/O unit (docs/CLI.md),
+// as a pair of words on the control socket. Parsing only: the command checks with it before it asks
 // the program, and the host module checks what arrives.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a request about the remote NIC found, in rows of a name and a value: as `ethtool` prints
+// The result of a request about the remote NIC, in rows of a name and a value: as `ethtool` prints
 // them, or as one JSON object. Plain.
 #pragma once
 

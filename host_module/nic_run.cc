@@ -194,7 +194,7 @@ bool NicRun::report(const Step& step, const std::string& data) {
   }
 }
 
-// What needs no request: the interface, and what the I/O unit granted.
+// Reports the interface and what the I/O unit granted, for which no request is needed.
 void NicRun::report_known(Host& host) {
   const NicConfig& nic = host.nic();
   switch (request_.kind) {

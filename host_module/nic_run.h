@@ -1,7 +1,7 @@
 // One request of the user about the remote NIC, carried out on each queue of the host in turn: each
 // has its own NIC service at the I/O unit. What the replies report is added up; what is changed is
 // kept by each queue for its next connection. The open CfgUtil request holds the run, so it ends
-// with its last callback. docs/nic_service.md Thread: that of the queue whose turn it is.
+// with its last callback. docs/nic_service.md Thread: that of the queue that has it.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,7 @@ class NicRun : public std::enable_shared_from_this<NicRun> {
   // queue, or if it is busy or stopping.
   using OnQueue = std::function<bool(std::size_t queue, WithHost function)>;
 
-  // What the run needs to know of the program.
+  // Facts of the program.
   struct Program {
     std::string interface;  // its name
     std::string version;

@@ -1,4 +1,4 @@
-// Cells that are not valid, or that are for somebody else. docs/wire/cell.md
+// Cells that are not valid, or that are for somebody else. docs/protocol/cell.md
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 

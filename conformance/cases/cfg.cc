@@ -1,4 +1,4 @@
-// CfgUtil requests. docs/wire/message.md#cfgutil, docs/nic_service.md
+// CfgUtil requests. docs/protocol/cfgutil.md#cfgutil, docs/nic_service.md
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
 #include "messaging/cfgutil/cfgutil.pb.h"

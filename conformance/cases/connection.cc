@@ -1,4 +1,5 @@
-// The connection manager and the capabilities. docs/wire/mgmt.md, docs/wire/message.md#capabilities
+// The connection manager and the capabilities. docs/protocol/mgmt.md,
+// docs/protocol/channels.md#capabilities
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 #include "messaging/connect.pb.h"

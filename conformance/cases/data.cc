@@ -1,5 +1,5 @@
 // RDMA writes into pools, idata, indications, and frames to another host.
-// docs/wire/message.md#idata
+// docs/protocol/data.md#idata
 #include <algorithm>
 
 #include "conformance/case.h"

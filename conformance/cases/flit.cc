@@ -1,4 +1,4 @@
-// Flits and datagrams of a link that is up. docs/wire/flit.md, docs/wire/datagram.md
+// Flits and datagrams of a link that is up. docs/protocol/flit.md, docs/protocol/datagram.md
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 

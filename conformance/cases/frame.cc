@@ -1,5 +1,5 @@
 // Frames between two hosts of one NIC: the target as the one that writes.
-// docs/wire/message.md#idata
+// docs/protocol/data.md#idata
 #include <algorithm>
 
 #include "conformance/case.h"

@@ -1,4 +1,6 @@
-// Keyed links: handshakes and records. docs/wire/session.md
+// Keyed links: handshakes and records. docs/protocol/session.md
+#include <algorithm>
+
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 #include "fabric_emul/session/cookie.h"

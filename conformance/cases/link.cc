@@ -1,4 +1,4 @@
-// INIT and the link. docs/wire/flit.md#init
+// INIT and the link. docs/protocol/init.md#init
 #include <array>
 
 #include "conformance/case.h"

@@ -1,4 +1,5 @@
-// RC with the target as the sender: loss, ACKs and NAKs that are right and wrong. docs/wire/ack.md
+// RC with the target as the sender: loss, ACKs and NAKs that are right and wrong.
+// docs/protocol/ack.md
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 

@@ -1,4 +1,4 @@
-// Messages that are not valid, and the limits of errors. docs/wire/message.md#errors
+// Messages that are not valid, and the limits of errors. docs/protocol/message.md#errors
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 

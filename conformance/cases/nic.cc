@@ -120,7 +120,7 @@ void add_requests_of_target(Group& group) {
             });
 }
 
-// docs/wire/message.md#digest
+// docs/protocol/cfgutil.md#digest
 void add_state(Group& group) {
   group.add(
       "digest", "P-CFG-21", "GET_STATE returns the digest of the settings in force.", [](Host& h) {

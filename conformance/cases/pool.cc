@@ -1,4 +1,4 @@
-// Pools: what is advertised, returned and flushed. docs/wire/message.md#bufferrecvpool
+// Pools: what is advertised, returned and flushed. docs/protocol/pools.md#bufferrecvpool
 #include <algorithm>
 
 #include "conformance/case.h"

@@ -1,4 +1,6 @@
-// RC: sequence and acknowledgement. docs/wire/ack.md, docs/wire/cell.md
+// RC: sequence and acknowledgement. docs/protocol/ack.md, docs/protocol/cell.md
+#include <algorithm>
+
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fabric_emul/session/messages.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"

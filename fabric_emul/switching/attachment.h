@@ -5,7 +5,7 @@
 //   down: the cells of a datagram leave as they are; INIT and IDLE in a management cell to QP 0
 //   up:   cells are handed over by the LID that sent them, unchanged
 // The LID of the port is the switch's to assign, at INIT. A peer is named, and the switch resolves
-// the name. Thread: the data thread. docs/wire/path.md docs/adr/0008-a-path-is-not-a-link.md
+// the name. Thread: the data thread. docs/protocol/path.md docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // The management cells of the fabric's own services. On QP 0: a datagram of the link layer that
 // holds no cell (INIT, IDLE), from one end of a path to the other. On QP 1: MGMT to a switch, which
-// resolves names. Thread: the data thread. docs/wire/path.md
+// resolves names. Thread: the data thread. docs/protocol/path.md
 #pragma once
 
 #include <optional>

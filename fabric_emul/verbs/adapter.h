@@ -159,7 +159,7 @@ class Adapter final : private LinkObserver {
   std::uint32_t last_pd_ = 0;
   // How long a process that was started again may be refused as a duplicate of itself.
   static constexpr base::Duration kDuplicateFor = std::chrono::seconds(1);
-  InitReason refusal_ = InitReason::kNone;  // the last one since a link was up
+  InitReason refusal_ = InitReason::kNone;  // the last since a link was up
   base::Time refused_at_{};                 // the first of its kind
   bool is_refusal_logged_ = false;
   bool has_more_ = false;  // transmit() stopped for fairness

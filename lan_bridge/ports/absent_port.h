@@ -21,7 +21,7 @@ class AbsentPort final : public FramePort {
   }
 
   ReadBatch read(FrameRing& /*ring*/, std::span<base::Bytes> /*out*/) override { return {}; }
-  // What a host sends is lost, as on a card without a cable.
+  // Drops the frames, as on a card without a cable.
   std::size_t write(std::span<const base::Bytes> frames) override {
     dropped_ += frames.size();
     return frames.size();

@@ -56,7 +56,7 @@ check_state_folders() {
   [ "$(mac_of "$ns_host" nic0)" != "$(mac_of "$ns_second" nic0)" ] || fail "both have one MAC address"
   local mac
   mac=$(mac_of "$ns_host" nic0)
-  equal "mode of the file" "$(stat -c %a "$work/state1/node_id")" 600
+  equal "mode of the file" "$(stat -c %a "$work/state1/identity")" 600
   stop host TERM
   STATE_DIRECTORY=$work/state1 start_host
   wait_up host

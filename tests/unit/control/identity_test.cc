@@ -60,7 +60,7 @@ TEST(IdentityTest, B_02_a_random_identity_is_kept_in_the_state_folder) {
   EXPECT_NE(eui64_in(b.path()), first);
   EXPECT_NE(node_eui64("n", "host"), first);
   // A file that others can read may be known to them, or be a copy: the machine's own identifier.
-  ASSERT_EQ(::chmod(a.path(kNodeIdFile).c_str(), 0644), 0);
+  ASSERT_EQ(::chmod(a.path(kIdentityFile).c_str(), 0644), 0);
   EXPECT_EQ(eui64_in(a.path()), node_eui64("n", "host"));
   EXPECT_EQ(eui64_in("/nonexistent"), node_eui64("n", "host"));
 }

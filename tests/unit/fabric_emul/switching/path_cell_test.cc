@@ -1,4 +1,4 @@
-// Cells of paths: the example of docs/wire/path.md, and what is not one.
+// Cells of paths: the example of docs/protocol/path.md, and what is not one.
 #include "fabric_emul/switching/path_cell.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace splitnic::fabric {
 namespace path_cell_test {
 
-// docs/wire/path.md
+// docs/protocol/path.md
 constexpr const char* kIdle =
     "10d80000 0014000b f0000000 00000000 00000000 00000010 ffff0000"
     "5f200000 00000000 00000000 f5f88c31 5f91a1ef";
