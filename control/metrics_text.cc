@@ -138,10 +138,10 @@ std::string metrics_text(const Snapshot& snapshot) {
   for (const auto& [name, value] : snapshot.counters) add_counter(all, snapshot, name, value);
   std::string out;
   for (const auto& [name, family] : all) {
-    out += "# HELP " + name + " " + family.help + "\n# TYPE " + name + " ";
-    out.append(family.type) += "\n";
+    out.append("# HELP ").append(name).append(" ").append(family.help);
+    out.append("\n# TYPE ").append(name).append(" ").append(family.type).append("\n");
     for (const auto& [labels, value] : family.samples) {
-      out += name + labels + " " + std::to_string(value) + "\n";
+      out.append(name).append(labels).append(" ").append(std::to_string(value)).append("\n");
     }
   }
   return out;
