@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace splitnic::control {
 namespace {
@@ -104,6 +105,8 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"iou.hosts.quarantined", "Hosts that were put in quarantine."},
     {"iou.hosts.refused_capabilities",
      "Hosts that were refused because the capabilities do not agree."},
+    {"iou.hosts.refused_duplicate",
+     "Hosts that were refused because a host of the same identity is attached."},
     {"iou.hosts.refused_full", "Hosts that were refused because --max-hosts was reached."},
     {"iou.hosts.refused_memory", "Hosts that were refused for lack of memory."},
     {"iou.hosts.refused_nic", "Hosts that requested a NIC that does not exist."},
@@ -178,6 +181,12 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"msg.tx.control", "Messages on the control channel that were sent."},
     {"msg.tx.send_data", "Frames that were sent in messages."},
     {"msg.tx.writes", "Frames that were sent by RDMA write."},
+    {"path.resolved", "Names that a switch resolved."},
+    {"path.rx.cell", "Cells that came by way of a switch."},
+    {"path.rx.drop", "Cells from a switch that were dropped, by cause."},
+    {"path.tx.cell", "Cells that were sent by way of a switch."},
+    {"path.tx.control", "Cells that set up paths by way of a switch or keep them alive."},
+    {"path.tx.drop", "Cells to a switch that were dropped, by cause."},
     {"pool.asked", "Pools that were requested from the peer."},
     {"pool.flush_timeout", "Pools whose flush the peer did not confirm in time."},
     {"pool.granted", "Pools that the peer granted."},
@@ -202,6 +211,14 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"shm.clients_gone", "Programs over shared memory that ended."},
     {"shm.drop", "Batches over shared memory that were dropped, by cause."},
     {"shm.refused", "Programs that were refused over shared memory, by cause."},
+    {"switch.drop", "Cells that the switch dropped, by cause."},
+    {"switch.mgmt", "Management cells to the switch itself."},
+    {"switch.port.rx.cell", "Cells that a port of the switch received."},
+    {"switch.port.tx.cell", "Cells that a port of the switch sent."},
+    {"switch.rx.cell", "Cells that the switch received."},
+    {"switch.tx.cell", "Cells that the switch forwarded."},
+    {"switch.tx.mgmt", "Management cells that the switch replied with."},
+    {"switch.wait", "Cells that waited for room at their port."},
     {"tap.rx.bytes", "Bytes that the system sent on the interface."},
     {"tap.rx.drop", "Frames that the system sent and the interface dropped, by cause."},
     {"tap.rx.frames", "Frames that the system sent on the interface."},
@@ -216,7 +233,23 @@ static_assert(std::ranges::is_sorted(kTexts, {}, &CounterText::name));
 
 }  // namespace
 
-std::string_view counter_text(std::string_view name) {
+namespace {
+
+// The name without what several of a kind add to it: the link below a path ("hop."), the number of
+// a port.
+std::string common_name(std::string_view name) {
+  static constexpr std::string_view kHop = "hop.", kPort = "switch.port";
+  if (name.starts_with(kHop)) name.remove_prefix(kHop.size());
+  if (!name.starts_with(kPort)) return std::string(name);
+  const std::size_t end = name.find_first_not_of("0123456789", kPort.size());
+  return std::string(kPort) + std::string(end == name.npos ? "" : name.substr(end));
+}
+
+}  // namespace
+
+std::string_view counter_text(std::string_view full_name) {
+  const std::string common = common_name(full_name);
+  const std::string_view name = common;
   for (const std::string_view wanted : {name, name.substr(0, name.rfind('.'))}) {
     const auto* const found = std::ranges::lower_bound(kTexts, wanted, {}, &CounterText::name);
     if (found != kTexts.end() && found->name == wanted) return found->text;

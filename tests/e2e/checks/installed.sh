@@ -48,7 +48,7 @@ verify_pages() {
     output=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$output" ] || fail "$page: $output"
     # Each long option of --help has its place in the page.
     groff -man -Tascii -P-c -P-b -P-u "$page" >"$work/page.txt" 2>/dev/null
-    for option in $("$root/usr/local/bin/$program" --help | grep -oE -- '^ *(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+    for option in $("$root/usr/local/bin/$program" --help | grep -oE -- '^ *(-[a-zA-Z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
       grep -q -- "$option" "$work/page.txt" || fail "$option is not in the page of $program"
     done
   done
@@ -77,7 +77,7 @@ check_completion() {
   equal "options" "$(completes splitnic-host --fab)" --fabric-dev
   for program in splitnic-host splitnic-iou; do
     equal "all options of $program" "$(completes $program - | tr ' ' '\n' | wc -l)" \
-      "$("$prefix/bin/$program" --help | grep -cE -- '^ *(-[a-z],)?--[a-z]')"
+      "$("$prefix/bin/$program" --help | grep -cE -- '^ *(-[a-zA-Z],)?--[a-z]')"
   done
   fish --no-config -c ". $prefix/share/fish/vendor_completions.d/splitnic.fish; complete -C 'splitnic set m'" >"$work/fish" || fail "fish"
   equal "fish" "$(sort "$work/fish" | paste -sd' ')" "mac mtu"

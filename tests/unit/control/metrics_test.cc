@@ -79,6 +79,10 @@ TEST(CounterTexts, a_family_shares_a_sentence_and_a_stranger_has_none) {
   EXPECT_EQ(counter_text("lan.rx.drop.no_host"), counter_text("lan.rx.drop"));
   EXPECT_EQ(counter_text("iou.to_host.size.64"), counter_text("iou.to_host.size"));
   EXPECT_EQ(counter_text("lan.rx.nothing"), "");
+  EXPECT_EQ(counter_text("hop.link.rx.cell"), counter_text("link.rx.cell"));
+  EXPECT_FALSE(counter_text("switch.port12.rx.cell").empty());
+  EXPECT_EQ(counter_text("switch.port12.rx.cell"), counter_text("switch.port3.rx.cell"));
+  EXPECT_EQ(counter_text("switch.port12"), "");
   EXPECT_EQ(counter_text(""), "");
 }
 
