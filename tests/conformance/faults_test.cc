@@ -3,6 +3,7 @@
 // is compared with what was noticed; SPLITNIC_PUBLISH=1 writes it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -75,7 +76,8 @@ constexpr std::size_t kShown = 6;
 
 std::string row_of(const Fault& fault, std::vector<std::string> ids) {
   // The one that is for it comes first.
-  std::ranges::stable_partition(ids, [&](const auto& id) { return id == fault.noticed_by; });
+  std::stable_partition(ids.begin(), ids.end(),
+                        [&](const auto& id) { return id == fault.noticed_by; });
   std::string row =
       "| `" + fault.name + "` | " + fault.what + " | " + std::to_string(ids.size()) + " | ";
   for (std::size_t i = 0; i < std::min(ids.size(), kShown); ++i) {
