@@ -17,8 +17,8 @@ inline constexpr std::uint32_t kMaxHostsDefault = 64;
 inline constexpr std::uint32_t kMaxHostsMax = 4096;
 
 struct IouOptions {
-  std::vector<control::PortSpec> lan;     // NIC 0, 1, ...; at least one
-  std::vector<control::Endpoint> listen;  // never a name; at least one, without `attach`
+  std::vector<control::PortSpec> lan;       // NIC 0, 1, ...; at least one
+  std::vector<control::Endpoint> listen;    // never a name; at least one, without `attach`
   std::optional<control::Endpoint> attach;  // the port of a switch
   std::uint32_t max_hosts = kMaxHostsDefault;
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed

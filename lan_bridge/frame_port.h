@@ -80,7 +80,8 @@ class FramePort {
   virtual base::Status set_mac(const MacAddress& mac) = 0;
   virtual base::Status set_promiscuous(bool on) = 0;
   virtual base::Status set_carrier(bool up) = 0;  // TAP only; OK and nothing elsewhere
-  // Sets what the interface reports as its speed and duplex mode; TAP only, OK and nothing elsewhere.
+  // Sets what the interface reports as its speed and duplex mode; TAP only, OK and nothing
+  // elsewhere.
   virtual base::Status set_speed(std::uint32_t /*mbps*/, bool /*is_full_duplex*/) { return {}; }
   virtual std::uint32_t offloads() const = 0;  // Offload bits of frames that are sent unsplit
   virtual base::Status set_offloads(std::uint32_t mask) = 0;

@@ -183,7 +183,8 @@ TEST_F(NicSyncTest, S001_25_a_change_while_the_request_is_open_is_sent_after_it)
   EXPECT_EQ(send(), CfgCode::kSetMtu);
 }
 
-// All VLANs that the user had added on another connection are requested, and those removed meanwhile are not.
+// All VLANs that the user had added on another connection are requested, and those removed
+// meanwhile are not.
 TEST_F(NicSyncTest, S001_25_vlans_are_requested_on_each_connection) {
   sync.vlans.on_added(10);
   sync.vlans.on_added(20);
