@@ -83,7 +83,7 @@ def decode_init(data):
     if data[0] != 1:
         raise Bad("format")
     step, profile, cell_crc, reason, payload_crc = data[1], data[2], data[3], data[15], data[16]
-    if not 1 <= step <= 8 or profile > 2 or cell_crc > 1 or reason > 5 or (reason != 0) != (step == 5):
+    if not 1 <= step <= 8 or profile > 2 or cell_crc > 1 or reason > 6 or (reason != 0) != (step == 5):
         raise Bad("step")
     if profile != 1:
         payload_crc = 0

@@ -1,7 +1,7 @@
 """MGMT and TERMINATE: the payloads of docs/protocol/mgmt.md and terminate.md."""
 from codec import Bad, get, put, unwide, wide
 
-KINDS = ["", "CONNECT_REQ", "CONNECT_REP", "CONNECT_RTU", "CONNECT_REJ", "DISC", "DISC_REP"]
+KINDS = ["", "CONNECT_REQ", "CONNECT_REP", "CONNECT_RTU", "CONNECT_REJ", "DISC", "DISC_REP", "RESOLVE", "RESOLVED"]
 CAUSES = {(0, 0, 0), (0, 1, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3), (0, 1, 4), (0, 2, 6), (0, 2, 7), (1, 2, 2), (1, 2, 3), (1, 2, 5)}
 
 
@@ -30,7 +30,7 @@ def encode_mgmt(mgmt):
 def decode_mgmt(data):
     if len(data) < 48:
         raise Bad("short")
-    if data[0] != 1 or not 1 <= data[1] <= 6:
+    if data[0] != 1 or not 1 <= data[1] <= 8:
         raise Bad("format")
     kind, count, reject, private = KINDS[data[1]], data[2], get(data, 4, 2), get(data, 6, 2)
     if count > 4:
