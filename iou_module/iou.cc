@@ -274,7 +274,7 @@ void Iou::on_duplicate(fabric::Link& link, std::string_view from) {
   if (config_.queue > 0 || !duplicates_.note(&link, now_)) return;
   std::string name = link.peer_name();
   for (const AttachedHost* host : hosts()) {
-    if (&host->link() == &link && !host->has_ended()) name = host->name() + " at " + name;
+    if (&host->link() == &link && !host->has_ended()) name.insert(0, host->name() + " at ");
   }
   base::log_warn("a second host at " + std::string(from) + " is refused: it has the identity of " +
                  name +
