@@ -61,6 +61,7 @@ void Line::send_raw(base::Bytes datagram) {
 }
 
 std::optional<std::vector<std::byte>> Line::receive_raw(base::Time until) {
+  if (now() >= until) return std::nullopt;  // a flood does not prolong the time
   const auto datagram = carrier_.receive(until);
   if (!datagram) return std::nullopt;
   transcript_.add(Direction::kReceived, now(), *datagram);

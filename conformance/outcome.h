@@ -54,8 +54,18 @@ class Outcome {
   void end(Verdict verdict, std::string expected, std::string received) {
     if (!is_good()) return;
     verdict_ = verdict;
-    expected_ = std::move(expected);
-    received_ = std::move(received);
+    expected_ = printable(std::move(expected));
+    received_ = printable(std::move(received));
+  }
+  // The target has chosen some of the text: it is cut, and has no control characters for a
+  // terminal.
+  static std::string printable(std::string text) {
+    static constexpr std::size_t kTextMax = 400;
+    if (text.size() > kTextMax) text.resize(kTextMax);
+    for (char& c : text) {
+      if (c < ' ' || c > '~') c = '?';
+    }
+    return text;
   }
 
   Verdict verdict_ = Verdict::kPass;

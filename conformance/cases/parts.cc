@@ -59,7 +59,7 @@ void patch(const Host& host, ByteVector& cell, std::size_t at,
 }
 
 ByteVector frame(std::string_view to, std::string_view from, std::size_t bytes, unsigned number) {
-  ByteVector out(kVnetBytes + bytes);
+  ByteVector out(kVnetBytes + std::max<std::size_t>(bytes, kEthernetBytes));
   std::ranges::copy(base::as_bytes(to), out.begin() + kVnetBytes);
   std::ranges::copy(base::as_bytes(from), out.begin() + kVnetBytes + 6);
   base::store_be(&out[kVnetBytes + 12], std::uint16_t{0x88B5});

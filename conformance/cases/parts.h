@@ -28,6 +28,7 @@ void patch(const Host& host, ByteVector& cell, std::size_t at,
            const std::vector<std::uint8_t>& bytes);
 
 inline constexpr std::size_t kVnetBytes = 12;
+inline constexpr std::size_t kEthernetBytes = 14;
 // A frame with its virtio-net header, of an experimental ethertype. `number` makes frames differ.
 ByteVector frame(std::string_view to, std::string_view from, std::size_t bytes,
                  unsigned number = 0);
