@@ -179,7 +179,7 @@ class Host {
   void finish_packet(unsigned channel, const fabric::CellView& view);
   void take_message(const Event& event);
   void reply_ok(const Event& event);
-  void queue(Event event);
+  void queue(const Event& event);
 
   Line& line_;
   const HostConfig config_;

@@ -22,10 +22,10 @@ bool Host::expect(bool is_met, std::string_view expected) {
   return is_good();
 }
 
-void Host::queue(Event event) {
+void Host::queue(const Event& event) {
   last_ = text_of(event);
   if (events_.size() == kEventsMax) outcome_.fail("a target that does not flood", last_);
-  events_.push_back(std::move(event));
+  events_.push_back(event);
 }
 
 std::size_t Host::waiting(EventKind kind) const {
@@ -60,7 +60,7 @@ std::optional<Event> Host::await_if(const std::function<bool(const Event&)>& sui
   while (is_good()) {
     const auto found = std::ranges::find_if(events_, suits);
     if (found != events_.end()) {
-      Event event = *std::move(found);
+      Event event = *found;
       events_.erase(found);
       last_ = text_of(event);
       return event;
@@ -133,7 +133,7 @@ void Host::take_init(const fabric::FlitView& flit, std::size_t datagram_bytes) {
     return outcome_.fail("an INIT that is valid", "one that is not: " + std::string(name(error)));
   }
   if (event.init.step == fabric::InitStep::kProbeReply) event.kind = EventKind::kProbe;
-  if (event.init.step != fabric::InitStep::kProbe) return queue(std::move(event));
+  if (event.init.step != fabric::InitStep::kProbe) return queue(event);
   if (!replies_to_probes || target_instance_ == 0) return;
   fabric::Init reply = init(fabric::InitStep::kProbeReply);
   reply.echo = event.init.nonce;
@@ -152,28 +152,28 @@ void Host::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram
   if (view.header.op == Op::kMgmt) {
     event.kind = EventKind::kMgmt;
     const auto error = fabric::parse_mgmt(view.payload, event.mgmt);
-    if (error == fabric::MgmtError::kNone) return queue(std::move(event));
+    if (error == fabric::MgmtError::kNone) return queue(event);
     return outcome_.fail("MGMT that is valid", "MGMT that is not: " + std::string(name(error)));
   }
   const auto at = std::ranges::find_if(channels_, [&](const Channel& c) {
     return c.own == view.header.dqpn && c.peer == view.header.sqpn && c.own != fabric::Qpn();
   });
-  if (at == channels_.end()) return queue(std::move(event));
+  if (at == channels_.end()) return queue(event);
   event.channel = static_cast<unsigned>(at - channels_.begin());
   switch (view.header.op) {
     case Op::kAck:
     case Op::kNak:
       event.kind = view.header.op == Op::kAck ? EventKind::kAck : EventKind::kNak;
-      if (fabric::parse_ack(view, event.ack)) queue(std::move(event));
+      if (fabric::parse_ack(view, event.ack)) queue(event);
       return;
     case Op::kTerminate:
       event.kind = EventKind::kTerminate;
-      return queue(std::move(event));
+      return queue(event);
     case Op::kSend:
     case Op::kRdmaWrite:
       return take_request(event.channel, view);
     default:
-      return queue(std::move(event));
+      return queue(event);
   }
 }
 
@@ -223,7 +223,7 @@ void Host::finish_packet(unsigned channel, const CellView& view) {
   event.idata = view.idata;
   if (view.header.op == Op::kRdmaWrite) {
     event.kind = EventKind::kWrite;
-    return queue(std::move(event));
+    return queue(event);
   }
   event.kind = EventKind::kMessage;
   const auto header = messaging::MessageHeader::parse(event.bytes);
@@ -233,7 +233,7 @@ void Host::finish_packet(unsigned channel, const CellView& view) {
   }
   event.message = *header;
   take_message(event);
-  queue(std::move(event));
+  queue(event);
 }
 
 void Host::take_message(const Event& event) {

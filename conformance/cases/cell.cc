@@ -59,7 +59,7 @@ void add_taken(Group& group, const std::string& name, const std::string& clause,
   });
 }
 
-Change patched(std::size_t at, std::vector<std::uint8_t> bytes) {
+Change patched(std::size_t at, const std::vector<std::uint8_t>& bytes) {
   return [=](const Host& h, ByteVector& cell) { patch(h, cell, at, bytes); };
 }
 

@@ -50,7 +50,7 @@ void add_dropped_request(Group& group, const std::string& name, const std::strin
             });
 }
 
-ChangeBytes bytes_at(std::size_t at, std::vector<std::uint8_t> bytes) {
+ChangeBytes bytes_at(std::size_t at, const std::vector<std::uint8_t>& bytes) {
   return [=](ByteVector& payload) {
     for (std::size_t i = 0; i < bytes.size(); ++i) payload.at(at + i) = std::byte{bytes[i]};
   };

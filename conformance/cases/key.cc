@@ -118,7 +118,7 @@ void add_keys(Group& group) {
              });
   add_silent(group, "replayed", "P-KEY-7",
              "An INITIATION that is sent a second time gets no reply.", [](Host& h) {
-               const ByteVector first = initiation(h);
+               ByteVector first = initiation(h);
                h.line().send_raw(first);
                const base::Time until = h.now() + h.config().timeout;
                while (const auto datagram = h.line().receive_raw(until)) {

@@ -41,7 +41,7 @@ void expect_refused(Host& h, const Init& wrong, InitReason reason) {
 
 // A HELLO of which `at` has other bytes: it gets no reply.
 void add_bad_hello(Group& group, const std::string& name, const std::string& what, std::size_t at,
-                   std::vector<std::uint8_t> bytes,
+                   const std::vector<std::uint8_t>& bytes,
                    std::optional<fabric::LinkProfile> profile = {}) {
   group.add(name, "P-INIT-2", "A HELLO with " + what + " is dropped.", [=](Host& h) {
     if (profile && h.config().profile != *profile) return h.outcome().skip("of another profile");
