@@ -134,7 +134,8 @@ bool Admin::post_to(std::size_t queue, std::function<void(Admin&)> command) cons
 }
 
 void Admin::nic(const Request&, ReplyFunction reply) {
-  reply({ReplyStatus::kBadRequest, "ethtool and vlan are for the host"});
+  const ReplyFunction respond = std::move(reply);
+  respond({ReplyStatus::kBadRequest, "ethtool and vlan are for the host"});
 }
 
 base::Result<KnownPeers> Admin::known_peers() const {
