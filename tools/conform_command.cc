@@ -49,8 +49,8 @@ base::Result<std::map<std::string, std::string>> read_skips(const std::string& p
     if (line.empty() || line[0] == '#') continue;
     const std::size_t space = line.find(' ');
     if (space == std::string::npos || line.find_first_not_of(' ', space) == std::string::npos) {
-      return base::Error("--skip " + path + ", line " + std::to_string(number) +
-                         ": the reason is missing behind '" + line + "'");
+      return base::Error(
+          fmt::format("--skip {}, line {}: the reason is missing behind '{}'", path, number, line));
     }
     skips[line.substr(0, space)] = line.substr(line.find_first_not_of(' ', space));
   }
@@ -62,7 +62,8 @@ base::Status check_patterns(const std::vector<std::string>& patterns, const std:
   for (const std::string& pattern : patterns) {
     const bool is_known = std::ranges::any_of(
         all, [&](const auto& one) { return conformance::is_named(one, pattern); });
-    if (!is_known) return base::Error(option + ": no case is named '" + pattern + "' (see --list)");
+    if (!is_known)
+      return base::Error(fmt::format("{}: no case is named '{}' (see --list)", option, pattern));
   }
   return {};
 }
