@@ -94,7 +94,8 @@ topology_three() {
 start() {
   local name=$1 ns=$2
   shift 2
-  ip netns exec "$ns" "$@" >"$work/$name.log" 2>&1 </dev/null &
+  : >"$work/$name.log"  # here: whoever looks into it next must not find what the program before it has written
+  ip netns exec "$ns" "$@" >>"$work/$name.log" 2>&1 </dev/null &
   pid_of[$name]=$!
 }
 
