@@ -2,6 +2,8 @@
 # Traffic that the checks send through nic0, and how they check it; sourced by run.sh after lib.sh.
 #   ping_all NS ADDRESS COUNT [INTERVAL [OPTIONS of ping]]   none may be lost
 #   files_both_ways MIB               by curl from nginx, each side serving once; equal SHA-256
+#   begin_pings NAME NS ADDRESS [OPTIONS of ping]   as NAME in the background, one each 5 ms; returns after the first reply
+#   end_pings NAME [OTHERS]           none of them was lost, of OTHERS that were sent from there meanwhile neither
 #   stream FROM_NS TO_NS ADDRESS FILE one TCP connection that carries FILE; equal SHA-256
 #   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [WINDOW]   the frames of tool.py make, byte for byte and in order; with
 #                                     several queues, in order within each flow. WINDOW frames are on the way at once
@@ -22,6 +24,24 @@ ping_all() {
   sed -n 's/^\([0-9]* packets.*\), time.*/'"$2"': \1/p; s/^rtt /'"$2"': rtt /p' <<<"$out"
   # ping itself gives up on the last reply after twice its longest round trip, which load may exceed.
   wait_until 3 has_replies "$1" $((before + $3)) || fail "ping $2 lost some"
+}
+
+declare -gA pinging_from=() replies_before=()
+begin_pings() {
+  pinging_from[$1]=$2 replies_before[$1]=$(echo_replies "$2")
+  start "$1" "$2" ping -q -i 0.005 -W 2 "${@:4}" "$3"
+  wait_until 5 has_replies "$2" $((replies_before[$1] + 1)) || fail "no reply to $1"
+}
+
+# The kernel counts the replies: ping leaves out those that are on their way when it ends.
+end_pings() {
+  local ns=${pinging_from[$1]} sent
+  wait_until 5 has_replies "$ns" $(($(echo_replies "$ns") + 20)) || fail "no replies to $1"
+  stop "$1" INT 3 || true
+  sent=$(sed -n 's/ packets transmitted.*//p' "$work/$1.log")
+  [ "${sent:-0}" -ge 20 ] || fail "$1: $(cat "$work/$1.log")"
+  wait_until 3 has_replies "$ns" $((replies_before[$1] + sent + ${2:-0})) || fail "$1 lost pings: $(cat "$work/$1.log")"
+  echo "$1: $sent pings, none lost"
 }
 
 # echo_replies NS: that ever came there, of both families

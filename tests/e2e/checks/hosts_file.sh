@@ -49,21 +49,6 @@ peer_is() { [ "$(peer "$1" "$2")" = "$3" ]; }
 
 # A host is notified that it was disconnected: its carrier goes at once, not after 0.9 s of silence.
 
-# pings_begin, pings_end: the first host loses none meanwhile. The kernel counts the replies: ping itself leaves out those
-# in flight when it ends.
-pings_begin() {
-  replies_before=$(echo_replies "$ns_host")
-  start pings "$ns_host" ping -q -i 0.005 -W 1 10.77.0.2
-}
-pings_end() {
-  local sent
-  stop pings INT 3 || true
-  sent=$(sed -n 's/ packets transmitted.*//p' "$work/pings.log")
-  [ "${sent:-0}" -gt 20 ] || fail "ping: $(cat "$work/pings.log")"
-  wait_until 3 has_replies "$ns_host" $((replies_before + sent)) || fail "the first host lost pings: $(cat "$work/pings.log")"
-  echo "$sent pings, none lost"
-}
-
 reload() { ask iou reload; }
 
 reloads_refused() { [ "$(grep -c "hosts file is not reloaded" "$work/iou.log")" -ge "$1" ]; }
@@ -73,8 +58,7 @@ check_reload() {
   local queues=${1:-1}
   equal "states" "$(peer office state) $(peer lab state)" "up up"
   equal "queues" "$(peer office queues) $(peer lab queues)" "$queues $queues"
-  pings_begin
-  sleep 0.3
+  begin_pings pings "$ns_host" 10.77.0.2
 
   hosts_are office
   equal "the reply" "$(reload)" "1 host: 0 added, 1 removed, 0 changed"
@@ -105,7 +89,7 @@ check_reload() {
   hosts_are office lab
   kill -HUP "${pid_of[iou]}"
   within "the host that is back" 10000 in_ns "$ns_second" ping -q -c 1 -W 0.2 10.77.0.2
-  pings_end
+  end_pings pings
   equal "states" "$(peer office state) $(peer lab state)" "up up"
 }
 
@@ -152,14 +136,12 @@ assert office["rights"] == "macs=1 memory=32M" and lab["rights"] == "default", (
   wait_until 5 peer_is lab state absent || fail "a host that stopped is not absent"
   # Other rights: the host stays, and the log reports them.
   extra[office]="sniff = true"
-  pings_begin
-  sleep 0.2
+  begin_pings pings "$ns_host" 10.77.0.2
   hosts_are office lab
   equal "the reply" "$(reload)" "2 hosts: 0 added, 0 removed, 1 changed"
   wait_until 2 grep -q "host office at 10.99.0.1:[0-9]* has other rights: sniff" "$work/iou.log" || fail "no line in the log"
   equal "rights" "$(peer office rights)" sniff
-  sleep 0.2
-  pings_end
+  end_pings pings
   ask host peers 2>/dev/null && fail "a host has no peers"
   ask host reload 2>/dev/null && fail "a host has nothing to reload"
   start_lab
@@ -194,11 +176,11 @@ check_evict() {
   equal "status of an unknown name" "$got" 1
   grep -q "no host 'nobody' is attached" "$work/evict.err" || fail "$(cat "$work/evict.err")"
   handshakes=$(counter iou session.rx.initiation)
-  pings_begin
+  begin_pings pings "$ns_host" 10.77.0.2
   ask iou evict lab || fail "evict"
   within "carrier of the evicted host" 400 carrier_is "$ns_second" nic0 0
   within "the evicted host is back" 5000 in_ns "$ns_second" ping -q -c 1 -W 0.2 10.77.0.2
-  pings_end
+  end_pings pings
   [ "$(counter iou session.rx.initiation)" -gt "$handshakes" ] || fail "it came back under the old keys"
   equal "names" "$(peer lab state)" up
 }
@@ -304,7 +286,7 @@ check_memory() {
   wait_until 5 counts iou iou.hosts.refused_memory $((before + 1)) || fail "a host is attached without memory"
   wait_until 5 refused_for host2 "the I/O unit is short of memory" || fail "no reason in the log of the host"
   kill -0 "$pid" || fail "the I/O unit has ended"
-  in_ns "$ns_host" ping -q -c 20 -i 0.01 -W 1 10.77.0.2 | has " 0% packet loss" || fail "the first host lost pings"
+  ping_all "$ns_host" 10.77.0.2 20 0.01
   prlimit --pid "$pid" --as=unlimited: || fail "the limit stays"
   second_up
 }
@@ -327,5 +309,5 @@ check_same_name() {
   sleep 2
   equal "states" "$(peer root state) $(peer guest state)" "up up"
   equal "connections that ended" "$(counter iou iou.hosts.downs)" 0
-  in_ns "$ns_host" ping -q -c 5 -i 0.01 -W 1 10.77.0.2 | has " 0% packet loss" || fail "the first host lost pings"
+  ping_all "$ns_host" 10.77.0.2 5 0.01
 }

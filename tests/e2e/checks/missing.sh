@@ -58,16 +58,14 @@ plug_in_lan1() {
 check_one_unplugged() {
   bring_up_both true
   within "the second NIC" 3000 reply "$ns_second" 10.77.0.2
-  start pinger "$ns_host" ping -i 0.02 -c 150 -W 1 -q 10.77.0.2
+  begin_pings pinger "$ns_host" 10.77.0.2
   ip -n "$ns_iou" link del lan1
   within "no carrier at the host of the NIC that is gone" 3000 carrier_is "$ns_second" nic0 0
-  wait "${pid_of[pinger]}"
-  unset "pid_of[pinger]"
-  grep -q " 150 received" "$work/pinger.log" || fail "the host of the other NIC lost frames: $(cat "$work/pinger.log")"
   equal "reports" "$(grep -c "$port:lan1 is gone" "$work/iou.log")" 1
   plug_in_lan1
   within "the NIC is noticed" 3000 log_has iou "$port:lan1 is there again: start again to use it"
   running iou || fail "the unit has ended"
+  end_pings pinger  # of the host of the other NIC
   stop iou TERM 1
   start_iou --lan "$port:lan1"
   within "the second NIC after a restart" 5000 reply "$ns_second" 10.77.0.2
@@ -94,7 +92,7 @@ check_one_missing() {
   log_has iou "lan1: no such interface; the other NICs are used without it" || fail "not reported"
   carrier_is "$ns_second" nic0 0 || fail "nic0 has the carrier of a NIC that is not there"
   reply "$ns_second" 10.77.0.2 && fail "a NIC that is not there replies"
-  reply "$ns_host" 10.77.0.2 || fail "the other NIC does not reply"
+  within "the other NIC" 3000 reply "$ns_host" 10.77.0.2
   equal "links" "$(ask iou show --json | "$python" -c 'import json, sys
 print(*(lan["link"] for lan in json.load(sys.stdin)["lan"]))')" "up down"
 }

@@ -29,14 +29,12 @@ forged_reports() {
   [ -n "$port" ] || fail "the host has no connected socket"
   start reports_to_unit "$ns_stranger" "$python" -B "$e2e/stranger.py" report "$unit" "${iou_address##*:}" "$host" "$port" 4
   start reports_to_host "$ns_stranger" "$python" -B "$e2e/stranger.py" report "$host" "$port" "$unit" "${iou_address##*:}" 4
-  start pings_to_host "$ns_lan" ping -q -i 0.005 -c 600 -s 1400 10.77.0.1
+  # The reports do reach the kernels.
+  wait_until 5 takes_reports "$ns_iou" "$host" "$forged" || fail "the unit's kernel did not take the reports"
+  wait_until 5 takes_reports "$ns_host" "$unit" "$forged" || fail "the host's kernel did not take the reports"
+  begin_pings pings_to_host "$ns_lan" 10.77.0.1 -s 1400
   ping_all "$ns_host" 10.77.0.2 600 0.005 -s 1400
-  wait_until 10 process_ended "${pid_of[pings_to_host]}" || fail "the pings do not end"
-  stop pings_to_host || fail "pings to the host are lost: $(cat "$work/pings_to_host.log")"
-  grep -q " 0% packet loss" "$work/pings_to_host.log" || fail "pings to the host are lost: $(cat "$work/pings_to_host.log")"
-  # The reports did reach the kernels.
-  in_ns "$ns_iou" ip route get "$host" | has -E "mtu (lock )?$forged" || fail "the unit's kernel did not take the reports"
-  in_ns "$ns_host" ip route get "$unit" | has -E "mtu (lock )?$forged" || fail "the host's kernel did not take the reports"
+  end_pings pings_to_host
   for who in reports_to_unit reports_to_host; do
     wait_until 10 process_ended "${pid_of[$who]}" || fail "the stranger does not end"
     stop $who || fail "the stranger failed: $(cat "$work/$who.log")"
@@ -55,6 +53,9 @@ forged_reports() {
   nic_up
   cells_are_whole
 }
+
+# takes_reports NS ADDRESS MTU
+takes_reports() { in_ns "$1" ip route get "$2" | has -E "mtu (lock )?$3"; }
 
 # The port that the host's socket of queue 0 sends from.
 port_of_host() {
