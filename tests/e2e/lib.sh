@@ -10,6 +10,8 @@
 #   identity_of unit|host|second OPTION...   leaves in $identity what a program that is started with these options needs for
 #                                     either; nothing if they name --key-file
 #   make_keys NAME...  public NAME    $work/NAME.key, unless it is there; its public key
+#   queues_up WHO                     the numbers of the queues whose connection is up
+#   has_queues NUMBERS                do host and unit have these? nic0 is up when queue 0 is: the others come later
 #   host_option NAME DEFAULT          what the host is started with for that option
 #   host_has NAME                     is the host started with that option?
 #   counters WHO NAME...              the program's counters of these names at one moment (0 if it has none of a name)
@@ -67,6 +69,10 @@ host_option() { option_of host "$@"; }
 
 # queues_of host|iou: as requested, or one per processor, up to 4.
 queues_of() { option_of "$1" --queues "$(($(nproc) < 4 ? $(nproc) : 4))"; }
+
+queues_up() { ask "$1" show --json | "$python" -c 'import json, sys
+print(*sorted({c.get("queue", 0) for c in json.load(sys.stdin)["channels"] if c["state"] == "RTS"}))'; }
+has_queues() { [ "$(queues_up host)" = "$1" ] && [ "$(queues_up iou)" = "$1" ]; }
 
 host_has() { [[ " ${host_options[*]} ${more_host_options[*]} " == *" $1 "* ]]; }
 

@@ -5,7 +5,9 @@ valid_json() { "$python" -c 'import json, sys; json.load(sys.stdin)'; }
 
 check_show() {
   bring_up
-  local who
+  local who queues
+  queues=$(queues_of host)
+  wait_until 5 has_queues "$(seq -s ' ' 0 $((queues - 1)))" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   for who in host iou; do
     ask "$who" show --json | "$python" -c '
 import json, sys
@@ -28,7 +30,7 @@ for channel in shown["channels"]:
 assert shown["links"][0]["state"] == "UP" and shown["links"][0]["cell_bytes"] == cell_bytes, shown["links"]
 lan = shown["lan"][0]
 assert lan["link"] == "up" and lan["mtu"] == 1500 and lan["port"], lan
-' "$who" "$(queues_of host)" "$(host_option --cell 1364)" || fail "show --json of $who"
+' "$who" "$queues" "$(host_option --cell 1364)" || fail "show --json of $who"
     ask "$who" show | has up || fail "show of $who"
     ask "$who" stats --json | "$python" -c '
 import json, sys

@@ -57,7 +57,8 @@ check_reload() {
   bring_up_keyed --queues "${1:-1}"
   local queues=${1:-1}
   equal "states" "$(peer office state) $(peer lab state)" "up up"
-  equal "queues" "$(peer office queues) $(peer lab queues)" "$queues $queues"
+  wait_until 5 peer_is office queues "$queues" && wait_until 5 peer_is lab queues "$queues" ||
+    fail "queues: $(peer office queues) $(peer lab queues), not $queues $queues"
   begin_pings pings "$ns_host" 10.77.0.2
 
   hosts_are office

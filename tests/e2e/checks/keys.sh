@@ -39,6 +39,7 @@ check_keyed() {
   for who in unit host; do
     equal "the public key of $who" "$("$bin/splitnic" pubkey "$work/$who.key")" "$(public $who)"
   done
+  wait_until 5 has_queues "$(seq -s ' ' 0 $((${1:-1} - 1)))" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   shows_key host unit
   shows_key iou host
   for who in host iou; do
