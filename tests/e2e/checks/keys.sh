@@ -32,7 +32,7 @@ print(sum(n for name, n in found.items() if name.startswith(("session.rx.drop.",
 }
 
 check_keyed() {
-  local type who
+  local type who dropped
   keyed
   iou_options=(--queues "${1:-1}") host_options=(--queues "${1:-1}")
   bring_up_recorded
@@ -40,6 +40,8 @@ check_keyed() {
     equal "the public key of $who" "$("$bin/splitnic" pubkey "$work/$who.key")" "$(public $who)"
   done
   wait_until 5 has_queues "$(seq -s ' ' 0 $((${1:-1} - 1)))" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  # A host repeats an INITIATION while the unit is late, and drops the RESPONSE to the first.
+  dropped="$(sums_of_drops host) $(sums_of_drops iou)"
   shows_key host unit
   shows_key iou host
   for who in host iou; do
@@ -55,7 +57,7 @@ check_keyed() {
   for type in 81 82; do
     [ "$(grep -c "^$type" "$work/payloads")" -ge "${1:-1}" ] || fail "too few datagrams of type 0x$type"
   done
-  equal "datagrams dropped" "$(sums_of_drops host) $(sums_of_drops iou)" "0 0"
+  equal "datagrams dropped" "$(sums_of_drops host) $(sums_of_drops iou)" "$dropped"
 }
 
 check_two_queues() { check_keyed 2 short; }

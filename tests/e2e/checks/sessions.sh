@@ -64,9 +64,17 @@ check_moves_ipv6() {
   stayed_up
 }
 
+# session_drops WHO: what was dropped for which reason.
 session_drops() {
   ask "$1" stats --json | "$python" -c 'import json, sys
 print(*(f"{name} {n}" for name, n in json.load(sys.stdin).items() if name.startswith("session.rx.drop.") and n))'
+}
+
+# A handshake is repeated when its RESPONSE is late, which is dropped then: that is no record.
+record_drops() {
+  ask "$1" stats --json | "$python" -c 'import json, sys
+print(*(f"{name} {n}" for name, n in json.load(sys.stdin).items()
+        if name.startswith("session.rx.drop.") and name != "session.rx.drop.handshake" and n))'
 }
 
 has_counted() { [ "$(counter "$1" "$2")" -gt "$3" ]; }
@@ -105,7 +113,7 @@ check_rekey() {
   end_pings to_lan
   end_pings to_host
   echo "new keys: $(counters iou session.rekeyed)"
-  equal "records dropped" "$(session_drops host)$(session_drops iou)" ""
+  equal "records dropped" "$(record_drops host)$(record_drops iou)" ""
   equal "pairs that ended" "$(counter host host.pair.downs)$(counter iou iou.hosts.downs)" 00
   equal "frames lost" "$(counter host host.tx.lost)$(counter iou iou.to_host.lost)" 00
 }
