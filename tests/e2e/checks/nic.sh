@@ -154,12 +154,14 @@ check_vlans() {
   in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null && fail "an untagged frame of the LAN reaches VLAN 20"
   in_ns "$ns_lan" ping -q -c 1 -W 0.3 10.77.0.1 >/dev/null
   wait_until 3 counts iou lan.rx.drop.vlan $((before + 1)) || fail "untagged frames of the LAN are not dropped"
+  wait_until 3 has_taken_tag || fail "no frame of the host left with the tag"
   stop taker INT
-  LC_ALL=C grep -qaP '\x81\x00\x00\x14' "$work/taken.pcap" || fail "no frame of the host left with the tag"
   vlan pvid 0 || fail "vlan pvid 0"
   within "untagged frames are untagged" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
   refuses 2 "from 0 to 4094" "$bin/splitnic" vlan nic0 add 4095 --control "$work/host.sock"
 }
+
+has_taken_tag() { LC_ALL=C grep -qaP '\x81\x00\x00\x14' "$work/taken.pcap"; }
 
 # The unit does not permit a VLAN that the rights do not list.
 check_vlan_refused() {
