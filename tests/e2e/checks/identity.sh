@@ -72,6 +72,11 @@ check_notified() {
   within "the copy is admitted when the host is silent" 5000 is_up host2
   stop host2 TERM
   ip -n "$ns_host" link set fab0 up
+  within "the host is notified" 5000 is_notified
   within "traffic of the host whose connection was dropped" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
-  log_has host "the peer disconnected" || fail "the host was not notified"
+}
+# A first ping may cross by queue 1, which a copy that has stopped early has not taken: the host is notified where it sends on queue 0.
+is_notified() {
+  in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
+  log_has host "the peer disconnected"
 }
