@@ -22,10 +22,12 @@ boot() {
   systemd-nspawn --quiet --directory="$1" --register=no --keep-unit --private-network --capability=all --bind=/dev/net/tun \
     --system-call-filter='bpf' --console=pipe --boot systemd.unit=basic.target systemd.firstboot=no </dev/null >"$work/boot.log" 2>&1 &
   nspawn=$!
-  wait_until 20 find_leader || fail "nothing boots: $(cat "$work/boot.log")"
-  wait_until 30 inside systemctl is-active --quiet basic.target || fail "systemd does not come up: $(cat "$work/boot.log")"
+  wait_until 40 is_booted || fail "systemd does not come up: $(cat "$work/boot.log")"
 }
 
+is_booted() { find_leader && inside systemctl is-active --quiet basic.target; }
+
+# The first child of systemd-nspawn makes the leader, and ends: who is found early is not the one.
 find_leader() {
   leader=$(pgrep -P "$nspawn" | head -n 1)
   [ -n "$leader" ]

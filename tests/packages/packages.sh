@@ -76,9 +76,11 @@ is_active() { inside systemctl is-active --quiet "$1"; }
 state_of() { inside systemctl is-enabled "$1" 2>/dev/null || true; }
 pid_of() { inside systemctl show -P MainPID "$1"; }
 splitnic() { inside splitnic "$@"; }
-logged() { inside journalctl --no-pager -q -u "$1" | grep -qF -- "$2"; }
+# has PATTERN...: what comes in holds it. Reads all of it: who writes into a closed pipe fails.
+has() { grep "$@" >/dev/null; }
+logged() { inside journalctl --no-pager -q -u "$1" | has -F -- "$2"; }
 ping_lan() { network ping -q -c "${1:-3}" -i 0.02 -W 1 -I nic0 10.77.0.2; }
-is_connected() { splitnic show --json --control /run/splitnic/nic0.sock | grep -q '"state":"up"'; }
+is_connected() { splitnic show --json --control /run/splitnic/nic0.sock | has '"state":"up"'; }
 
 version_of_tree() { dpkg-parsechangelog -l "$tree/debian/changelog" -S Version; }
 
@@ -102,9 +104,9 @@ check_installed() {
 # The samples are complete but for what only the administrator knows, and a service without it ends with one clear line.
 check_samples() {
   inside systemctl start splitnic-host@nic0 2>/dev/null && fail "it starts without --connect"
-  logged splitnic-host@nic0 '--connect' || fail "the log does not name --connect"
+  wait_until 5 logged splitnic-host@nic0 '--connect' || fail "the log does not name --connect"
   inside systemctl start splitnic-iou@unit 2>/dev/null && fail "it starts without --lan"
-  logged splitnic-iou@unit '--lan' || fail "the log does not name --lan"
+  wait_until 5 logged splitnic-iou@unit '--lan' || fail "the log does not name --lan"
   sleep 1.5
   equal "no restart of bad settings" "$(inside systemctl show -P NRestarts splitnic-host@nic0)" 0
   inside systemctl reset-failed
@@ -173,13 +175,13 @@ check_networkd() {
   dnsmasq=$!
   inside systemctl start systemd-networkd || fail "systemd-networkd does not start"
   wait_until 20 has_lease || fail "no address by DHCP: $(network ip addr show nic0) $(cat "$work/dnsmasq.log")"
-  ! network ip route | grep -q '^default' || fail "a default route through nic0"
+  ! network ip route | has '^default' || fail "a default route through nic0"
   ping_lan || fail "the LAN does not respond at the address of DHCP"
   inside systemctl stop systemd-networkd
   kill $dnsmasq && wait $dnsmasq
   network ip addr replace 10.77.0.1/24 dev nic0 && network ip link set nic0 up
 }
-has_lease() { network ip -4 -o addr show nic0 | grep -q '10\.77\.0\.1[0-9][0-9]/'; }
+has_lease() { network ip -4 -o addr show nic0 | has '10\.77\.0\.1[0-9][0-9]/'; }
 
 # Another user than the packaged unit's, over shared memory, by the hosts file [S-56].
 check_user_over_shm() {
@@ -193,10 +195,10 @@ check_user_over_shm() {
   inside systemctl stop lab && equal "the stop of the user's host" "$(inside systemctl show -P Result lab)" success
   sed -i 's/^uid = 65534/uid = 65533/' "$work/machine/etc/splitnic/hosts.toml"
   inside systemctl reload splitnic-iou@unit || fail "no reload"
-  splitnic peers --json --control /run/splitnic/unit.sock | grep -q '"uid":65533' || fail "the reload did not read the file"
+  splitnic peers --json --control /run/splitnic/unit.sock | has '"uid":65533' || fail "the reload did not read the file"
   wait_until 10 ping_lan || fail "the LAN does not respond after the restart"
 }
-lab_is_up() { splitnic show --json --control /run/lab/lab.sock | grep -q '"state":"up"'; }
+lab_is_up() { splitnic show --json --control /run/lab/lab.sock | has '"state":"up"'; }
 
 index_of() { network ip -o link show "$1" | grep -oE '^[0-9]+' || fail "no $1"; }
 
@@ -205,7 +207,7 @@ check_upgrade() {
   host=$(pid_of splitnic-host@nic0) iou=$(pid_of splitnic-iou@unit) index=$(index_of nic0)
   # shellcheck disable=SC2046
   apt_get -o Dpkg::Options::=--force-confold install $(debs new)
-  inside dpkg -s splitnic-host | grep -q "^Version: $(version_of_tree)" || fail "not the new version"
+  inside dpkg -s splitnic-host | has "^Version: $(version_of_tree)" || fail "not the new version"
   wait_until 10 is_active splitnic-host@nic0 && wait_until 10 is_active splitnic-iou@unit || fail "the services do not run"
   [ "$(pid_of splitnic-host@nic0)" != "$host" ] && [ "$(pid_of splitnic-iou@unit)" != "$iou" ] || fail "the old programs still run"
   wait_until 10 ping_lan || fail "the LAN does not respond after the upgrade"
