@@ -3,9 +3,7 @@
 # and a keyed unit does not reply to who has no keys.
 
 # ping_through: 60 pings in 3 s, all of which get a reply.
-ping_through() {
-  in_ns "$ns_host" ping -q -c 60 -i 0.05 -W 2 10.77.0.2 >"$work/ping.txt" || fail "pings are lost: $(cat "$work/ping.txt")"
-}
+ping_through() { ping_all "$ns_host" 10.77.0.2 60 0.05; }
 
 start_stranger() {
   start stranger "$ns_host" "$python" -B "$e2e/stranger.py" flap "${iou_address%:*}" "${iou_address##*:}" 3
