@@ -199,11 +199,18 @@ TEST(ServerTest, an_oversized_request_is_refused_and_the_client_closed) {
     ++handled;
     echo(std::move(request), reply);
   });
-  const auto fd = raw_client(folder.path("a.sock"));
-  send_raw(fd, std::string("\xFF\xFF\xFF\xFF", 4));
-  const std::string reply = receive_to_end(fd);
-  ASSERT_GT(reply.size(), kLengthBytes);
-  EXPECT_EQ(decode_reply(reply.substr(kLengthBytes))->status, ReplyStatus::kBadRequest);
+  for (const std::uint32_t length : {~std::uint32_t{0}, std::uint32_t{kRequestBytesMax} + 1}) {
+    const auto fd = raw_client(folder.path("a.sock"));
+    std::string prefix(sizeof(length), '\0');
+    base::store_be(reinterpret_cast<std::byte*>(prefix.data()), length);
+    send_raw(fd, prefix);
+    ASSERT_EQ(::shutdown(fd.get(), SHUT_WR), 0);
+    const std::string bytes = receive_to_end(fd);
+    ASSERT_GT(bytes.size(), kLengthBytes) << length;
+    const auto reply = decode_reply(bytes.substr(kLengthBytes));
+    ASSERT_TRUE(reply.has_value());
+    EXPECT_EQ(reply->status, ReplyStatus::kBadRequest);
+  }
   EXPECT_EQ(handled, 0);
   EXPECT_TRUE(Client::connect(folder.path("a.sock")).value().ask(kShow, kPatience).has_value());
 }

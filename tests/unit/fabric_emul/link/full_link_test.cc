@@ -375,6 +375,29 @@ TEST(FlitCreditTest, S000_43_limits_are_absolute_and_wrap) {
   EXPECT_EQ(blocks_of(65), 2U);
 }
 
+TEST(RetrySenderTest, S000_44_an_ack_of_a_flit_never_sent_acknowledges_nothing) {
+  RetrySender sender(16, 128, 1ms, 10ms, 16);
+  sender.start(Lsn(5));
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(sender.room());
+    sender.push({}, {}, 128);  // LSN 5, 6, 7
+  }
+  for (const std::uint32_t lsn : {8U, 9U, 15U}) EXPECT_FALSE(sender.on_ack({}, Lsn(lsn))) << lsn;
+  EXPECT_FALSE(sender.on_lnak({}, Lsn(8)));
+  EXPECT_FALSE(sender.empty());
+  EXPECT_TRUE(sender.on_ack({}, Lsn(7)));
+  EXPECT_TRUE(sender.empty());
+}
+
+TEST(LaneArbiterTest, S000_41_high_lanes_go_before_the_others) {
+  LaneArbiter arbiter(0x000C);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(*arbiter.pick(0x000F), 2);
+    EXPECT_EQ(*arbiter.pick(0x000F), 3);
+  }
+  EXPECT_EQ(*arbiter.pick(0x0003), 0);
+}
+
 TEST(LaneArbiterTest, every_ready_lane_is_served_in_round_robin) {
   LaneArbiter arbiter(0);
   std::array<int, 16> picks{};
