@@ -93,7 +93,10 @@ check_installed() {
     equal "$unit" "$(state_of $unit)" disabled
     ! is_active $unit || fail "$unit runs though nobody has started it"
   done
-  [ -e "$work/machine/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/wireshark/plugins/splitnic.lua" ] || fail "no dissector"
+  local plugin script
+  plugin=$work/machine/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/wireshark/plugins/splitnic.lua
+  script=$(sed -n 's/^dofile("\(.*\)")$/\1/p' "$plugin")
+  [ -n "$script" ] && [ -e "$work/machine$script" ] || fail "no dissector"
   local version
   version=$(version_of_tree)
   equal "version of debian/changelog" "splitnic ${version%-*}" "$(splitnic --version)"

@@ -43,15 +43,17 @@ replay_both_ways() {
   stop host TERM 3 && stop iou TERM 3 || fail "a program did not stop cleanly"
 }
 
-# One line per datagram of FILE: the values of the fields, each a list with an entry per cell.
-cells_of() {
-  tshark -X "lua_script:$lua" -r "$1" -Y splitnic.op -T fields -E separator=/s -E aggregator=, \
-    -e splitnic.op -e splitnic.channel -e splitnic.dlid -e splitnic.dqpn -e splitnic.psn -e splitnic.pos 2>>"$work/tshark.log"
+# What tshark shows of FILE, in one pass: a line per datagram, the values of a field separated by commas.
+decode() {
+  tshark -X "lua_script:$lua" -r "$1" -T fields -E separator=/t -E aggregator=, -e splitnic.cell.op -e splitnic.cell.channel \
+    -e splitnic.cell.dlid -e splitnic.cell.dqpn -e splitnic.cell.psn -e splitnic.cell.pos -e splitnic.message -e splitnic.bad \
+    -e _ws.malformed -e _ws.lua.error -e udp.dstport >"$work/decoded" 2>"$work/tshark.log" || fail "tshark refuses $1"
+  ! grep -q Lua "$work/tshark.log" || fail "the dissector has an error"
 }
 
 # "NAME COUNT" lines. A packet is counted once, however often it was retransmitted.
 count_cells() {
-  cells_of "$1" | awk '
+  awk -F '\t' '
     function number(text) { return text ~ /^0x/ ? hex(substr(text, 3)) : text + 0 }
     function hex(text,  i, n) {
       n = 0
@@ -62,6 +64,10 @@ count_cells() {
       n = split($1, op, ","); m = split($2, channel, ",")
       split($3, lid, ","); split($4, qpn, ","); split($5, psn, ","); split($6, pos, ",")
       if (n != m) uneven++
+      if ($8 != "" || $9 != "") bad++
+      if ($10 != "") errors++
+      # Both ways the frames of frames.py have UDP port 4001.
+      inner += gsub(/4001/, "", $11)
       for (i = 1; i <= n; i++) {
         o = number(op[i]); packet = lid[i] ":" qpn[i] ":" psn[i]; cells++
         if (o <= 5 && channel[i] == 255) unknown++
@@ -73,23 +79,27 @@ count_cells() {
       }
     }
     END {
-      print "cells", cells + 0; print "uneven", uneven + 0; print "unknown", unknown + 0
+      print "datagrams", NR; print "cells", cells + 0; print "uneven", uneven + 0; print "unknown", unknown + 0
       print "reads", reads + 0; print "data_sends", data_sends + 0; print "control_writes", control_writes + 0
       print "messages", messages + 0; print "frames", frames + 0
-    }'
+      print "bad", bad + 0; print "errors", errors + 0; print "inner", inner + 0
+    }' "$work/decoded"
 }
 
 # The name of each message, one per line.
-names_in() {
-  tshark -X "lua_script:$lua" -r "$1" -Y splitnic.message -T fields -E aggregator=, -e splitnic.message \
-    2>>"$work/tshark.log" | tr , '\n'
-}
+names_in() { cut -f 7 "$work/decoded" | tr , '\n' | sed '/^$/d'; }
 
 check_cells() {
   local file=$1 name value
   declare -A of=()
-  while read -r name value; do of[$name]=$value; done < <(count_cells "$file")
-  echo "$(basename "$file"): ${of[cells]} cells, ${of[frames]} frames, ${of[messages]} messages"
+  decode "$file"
+  while read -r name value; do of[$name]=$value; done < <(count_cells)
+  echo "$(basename "$file"): ${of[datagrams]} datagrams, ${of[cells]} cells, ${of[frames]} frames, ${of[messages]} messages"
+  [ "${of[datagrams]}" -ge 1000 ] || fail "only ${of[datagrams]} datagrams"
+  [ "${of[bad]}" -eq 0 ] || fail "the dissector refuses ${of[bad]} datagrams of $file"
+  [ "${of[errors]}" -eq 0 ] || fail "the dissector has an error in ${of[errors]} datagrams of $file"
+  # Wireshark's own dissectors get each frame, once for each time that it is whole.
+  [ "${of[inner]}" -ge "${of[frames]}" ] || fail "only ${of[inner]} frames were decoded"
   [ "${of[uneven]}" -eq 0 ] || fail "fields of the dissector do not go together"
   [ "${of[unknown]}" -eq 0 ] || fail "${of[unknown]} cells of queue pairs that no MGMT cell named"
   # Both ways, less the frame that was too early; several may share one RDMA write's super-frame only on a TAP.
@@ -98,13 +108,11 @@ check_cells() {
   [ "${of[data_sends]}" -eq 0 ] || fail "${of[data_sends]} Sends on the data channel"
   [ "${of[control_writes]}" -eq 0 ] || fail "${of[control_writes]} RDMA writes on the control channel"
   [ $((32 * of[messages])) -le "${of[frames]}" ] || fail "${of[messages]} messages for ${of[frames]} frames"
-  names_in "$file" >"$work/names"
+  names_in >"$work/names"
   ! grep -qx BufferRDMAIndicate "$work/names" || fail "BufferRDMAIndicate was used"
   # The dissector does see messages: pools were offered both ways, and elements returned.
   [ "$(grep -cx BufferRecvPool "$work/names")" -ge 2 ] || fail "no BufferRecvPool in $file"
   [ "$(grep -cx BufferRecvPoolUpdate "$work/names")" -ge 2 ] || fail "no BufferRecvPoolUpdate in $file"
-  [ "$(tshark -X "lua_script:$lua" -r "$file" -Y splitnic.bad 2>>"$work/tshark.log" | wc -l)" -eq 0 ] ||
-    fail "the dissector refuses datagrams of $file"
 }
 
 # With a threshold the frames of up to 128 bytes go by SendData, both ways, and no other does.
@@ -119,7 +127,8 @@ while at < len(data):
 print(short)
 PYTHON
   ) || fail "the frames cannot be counted"
-  names_in "$1" >"$work/names"
+  decode "$1"
+  names_in >"$work/names"
   name=$(grep -cx SendData "$work/names")
   echo "$(basename "$1"): $name SendData for 2 x $short frames of up to 128 bytes"
   # A retransmitted message is in the capture twice; the frame that was too early may be missing.

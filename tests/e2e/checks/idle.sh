@@ -16,7 +16,7 @@ keys_during() {
   "$@" >/dev/null || fail "no traffic: $*"
   stop taker INT || fail "the cells were not taken"
   tshark -X "lua_script:$e2e/../../tools/wireshark/splitnic.lua" -r "$work/taken.pcap" \
-    -Y 'udp.srcport == 7471 && splitnic.op == 0x02' -T fields -E occurrence=f -e splitnic.mh 2>"$work/tshark.log" |
+    -Y 'udp.srcport == 7471 && splitnic.cell.op == 0x02' -T fields -E occurrence=f -e splitnic.cell.mh 2>"$work/tshark.log" |
     sort -u | sed '/^$/d'
 }
 

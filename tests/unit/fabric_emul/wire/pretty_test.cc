@@ -72,7 +72,7 @@ TEST(PrettyTest, steps_of_init_have_one_spelling_in_docs_dissector_and_dumps) {
   std::string row = line_of("docs/protocol/init.md", "| 1 | 8 | step |");
   std::erase(row, '`');
   EXPECT_EQ(row, documented + " |");
-  EXPECT_EQ(line_of("tools/wireshark/splitnic.lua", "local STEP"), dissected + "}");
+  EXPECT_EQ(line_of("tools/wireshark/link_init.lua", "local STEP"), dissected + "}");
 }
 
 }  // namespace pretty_test
