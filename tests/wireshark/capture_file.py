@@ -40,6 +40,14 @@ def data_flit(payload, kind=flits.DATA):
     return flits.encode_flit({"type": kind, "ctl": ctl, "payload": payload.hex()})
 
 
+def full_flits(cell, lane, lsn, step=1, size=128):
+    """The flits of a cell in the full profile; `step` from one LSN to the next, because lanes alternate."""
+    parts = [cell[at:at + size] for at in range(0, len(cell), size)]
+    return [flits.encode_flit({"type": flits.DATA, "lane": lane, "lsn": (lsn + step * i) % 65536, "payload": part.hex(),
+                               "ctl": (flits.SOF if i == 0 else 0) | (flits.EOF if i == len(parts) - 1 else 0)})
+            for i, part in enumerate(parts)]
+
+
 def mgmt_cell(payload, slid=1, dlid=2):
     return cells.encode_cell({"pos": cells.ONLY, "op": cells.MGMT, "dlid": dlid, "slid": slid, "service": cells.MANAGEMENT,
                               "dqpn": 1, "sqpn": 1, "psn": 0, "csn": 0, "lcn": 0, "payload": payload.hex()})

@@ -6,7 +6,7 @@ import cells
 import flits
 import messages
 import vectors
-from capture_file import Connection, data_flit
+from capture_file import Connection, data_flit, full_flits
 from codec import unwords, wide
 
 INNER = ["eth.src", "icmp.type", "icmp.seq", "http.request.uri", "http.response.code", "http.file_data"]
@@ -135,6 +135,23 @@ def remarks(pair):
             ("a NAK", nak, {"nak": [1], "ack.code": [0x60]}, None)]
 
 
+def lanes(pair):
+    """Two cells whose flits alternate on two lanes; one flit is lost first, and what followed it is retransmitted."""
+    cells_of_lanes = [pair.write(ping(8, seq, 200), element)[0][16:] for seq, element in ((30, 11), (31, 12))]
+    whole = [full_flits(cell, lane, 65533 + lane, 2) for lane, cell in enumerate(cells_of_lanes)]
+    (a1, a2, a3), (b1, b2, b3) = whole
+    number = {}
+    for name, flit in (("a1", a1), ("b1", b1), ("b2", b2), ("a3", a3), ("b3", b3), ("a2", a2), ("b2 again", b2), ("a3 again", a3),
+                       ("b3 again", b3)):
+        number[name] = pair.capture.add(flit)
+    return [("the last flit, before another", number["b3"], {"cell.op": [], "icmp.seq": [], "flit.lane": [1]}, None),
+            ("the flit that was missing", number["a2"], {
+                "icmp.seq": [30], "flit.parts": [3], "flit.part_in": [number["a1"], number["a2"], number["a3"]], **element_of(11)}, None),
+            ("a flit once more", number["b2 again"], {
+                "icmp.seq": [31], "flit.parts": [3], "flit.part_in": [number["b1"], number["b2"], number["b3"]], **element_of(12)}, None),
+            ("a part of a cell that is complete", number["b3 again"], {"cell.op": [], "flit.parts": []}, None)]
+
+
 def handshake(capture):
     """The hello of the vectors, and a challenge with its nonce."""
     step1 = next(unwords(vector["bytes"]) for vector in vectors.load("init") if vector["valid"] and vector["meaning"]["step"] == "hello")
@@ -149,6 +166,6 @@ def handshake(capture):
 def add_all(capture):
     pair = Pair(capture, 10)
     expected = connects(pair)
-    for play in (pings, page, wrong_element, requests, remarks):
+    for play in (pings, page, lanes, wrong_element, requests, remarks):
         expected += play(pair)
     return expected + form_b(Pair(capture, 11, form_in=1, form_out=1)) + handshake(capture)

@@ -31,8 +31,6 @@ def error_of(form, vector):
 
 def shown_error(form, vector, data):
     """The error of a vector, or the one of what is around it in a datagram, where that comes first."""
-    if form == "flit" and vector["name"].startswith("first flit of a cell"):
-        return "cell.short"  # its payload is the begin of no cell
     if form in ("flit", "datagram", "session"):
         if form == "flit" and len(data) < 16 or not data:
             return None  # filler

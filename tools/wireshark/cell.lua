@@ -57,12 +57,12 @@ local function add_header(tvb, tree, c)
   tree:add(f["cell.channel"], tvb(8, 4), c.channel):set_generated()
 end
 
-local function header_of(tvb, flit)
+local function header_of(tvb)
   local c = {
     version = tvb(0, 1):bitfield(0, 4), pos = tvb(1, 1):bitfield(0, 2), op = tvb(1, 1):bitfield(2, 6), flags = tvb(2, 1):uint(),
     ext_words = tvb(3, 1):uint(), dlid = tvb(4, 2):uint(), slid = tvb(6, 2):uint(), service = tvb(8, 1):bitfield(0, 4),
     dqpn = tvb(9, 3):uint(), sqpn = tvb(13, 3):uint(), psn = tvb(17, 3):uint(), csn = tvb(20, 2):uint(), bytes = tvb(22, 2):uint(),
-    lcn = tvb(26, 2):uint(), is_whole = flit.is_whole,
+    lcn = tvb(26, 2):uint(),
   }
   c.from, c.to = connection.end_of(c.slid, c.sqpn, visit.number), connection.end_of(c.dlid, c.dqpn, visit.number)
   -- Both ends of a pair are on one channel.
@@ -95,31 +95,27 @@ local function dissect_payload(tvb, tree, c)
   return whole and dissect_packet(whole, tree, c)
 end
 
-function cell.dissect(tvb, parent, flit)
+-- Dissects a whole cell; is_head_covered: its CRC covers the head only. Returns the text for the info column.
+function cell.dissect(tvb, parent, is_head_covered)
   if tvb:len() < 28 then
     registry.refuse(parent, "cell.short")
     return "cell?"
   end
-  local c = header_of(tvb, flit)
+  local c = header_of(tvb)
   local tree = parent:add(tvb(), "Cell: " .. c.text .. " " .. POS[c.pos])
   add_header(tvb, tree, c)
-  local cause = rules.cause(tvb, c, function() return is_crc_right(tvb, c, flit.is_head_covered) end)
+  local cause = rules.cause(tvb, c, function() return is_crc_right(tvb, c, is_head_covered) end)
   if cause then
     registry.refuse(tree, "cell." .. cause)
     return c.text .. "?"
   end
   extensions.dissect(tvb, tree, c)
   local at = 28 + 4 * c.ext_words
-  local bytes = math.min(c.bytes, tvb:len() - at)
   sequence.check(tree, c)
-  if bytes > 0 then tree:add(f["cell.payload"], tvb(at, bytes)) end
-  local text
-  if flit.is_whole then
-    text = dissect_payload(bytes > 0 and tvb(at, bytes):tvb() or nil, tree, c)
-    at = at + bytes + c.flags % 4
-    if bit32.btest(c.flags, 0x08) then tree:add(f["cell.packet_crc"], tvb(at, 4)) end
-    tree:add(f["cell.crc"], tvb(tvb:len() - 4, 4))
-  end
+  if c.bytes > 0 then tree:add(f["cell.payload"], tvb(at, c.bytes)) end
+  local text = dissect_payload(c.bytes > 0 and tvb(at, c.bytes):tvb() or nil, tree, c)
+  if bit32.btest(c.flags, 0x08) then tree:add(f["cell.packet_crc"], tvb(at + c.bytes + c.flags % 4, 4)) end
+  tree:add(f["cell.crc"], tvb(tvb:len() - 4, 4))
   return text or c.text
 end
 

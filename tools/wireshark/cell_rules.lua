@@ -75,11 +75,10 @@ local function is_length_wrong(tvb, c)
   return bytes ~= tvb:len() or (c.bytes + c.flags) % 4 ~= 0 or c.bytes < bounds[1] or c.bytes > bounds[2]
 end
 
--- The cause for which a receiver refuses the cell, or nil. Of a cell that continues in other flits only the head is checked.
--- `is_crc_right` is a function.
+-- The cause for which a receiver refuses the cell, or nil. `is_crc_right` is a function.
 function rules.cause(tvb, c, is_crc_right)
-  if tvb:len() < 32 or 28 + 4 * c.ext_words + (c.is_whole and 4 or 0) > tvb:len() then return "short" end
-  if c.is_whole and not is_crc_right() then return "crc" end
+  if tvb:len() < 32 or 32 + 4 * c.ext_words > tvb:len() then return "short" end
+  if not is_crc_right() then return "crc" end
   if c.version ~= 1 then return "version" end
   local op, column = rules.op[c.op], c.service == 15 and 8 or c.service + 1
   local letter = op and rules.service[c.service] and op[2]:sub(column, column) or "-"
@@ -87,7 +86,7 @@ function rules.cause(tvb, c, is_crc_right)
   if is_position_wrong(c, letter) then return "position" end
   if are_flags_wrong(c) then return "flags" end
   if are_extensions_wrong(tvb, c) then return "extensions" end
-  if c.is_whole and is_length_wrong(tvb, c) then return "length" end
+  if is_length_wrong(tvb, c) then return "length" end
 end
 
 return rules

@@ -2,7 +2,7 @@
 local use = ...
 local registry, crc32c = use("registry"), use("crc32c")
 local f, field, visit = registry.f, registry.field, registry.context
-local link_init, cell = use("link_init"), use("cell")
+local link_init, cell, lane = use("link_init"), use("cell"), use("lane")
 
 local FLIT = {[0] = "DATA", "LACK", "LNAK", "CREDIT", "INIT", "IDLE"}
 field("uint8", "flit.type", "Flit type", base.DEC, FLIT, 0xF0)
@@ -17,7 +17,6 @@ field("uint16", "flit.ack", "Acknowledged link sequence number")
 field("uint32", "flit.credit_lane", "Credit lane", base.DEC, nil, 0xF0000000)
 field("uint32", "flit.credit_limit", "Credit limit", base.DEC, nil, 0x00FFFFFF)
 field("uint32", "flit.crc", "Flit CRC", base.HEX)
-field("bytes", "flit.payload", "Part of a cell")
 field("bytes", "filler", "Filler")
 
 local flit = {}
@@ -33,19 +32,21 @@ local function dissect_header(tvb, at, tree)
 end
 
 local function is_crc_right(tvb, at, size, covers_header)
-  if not covers_header and size > 256 and not visit.checks_long_crcs then return true end
   local covered = tvb:raw(at, 12)
   if not covers_header then covered = covered .. tvb:raw(at + 16, size) end
   return crc32c(covered) == tvb(at + 12, 4):uint()
 end
 
-local function dissect_payload(tvb, kind, ctl, tree)
-  if kind == 4 then return link_init.dissect(tvb, tree) end
-  if bit32.btest(ctl, 0x80) then
-    return cell.dissect(tvb, tree, {is_whole = bit32.btest(ctl, 0x40), is_head_covered = bit32.btest(ctl, 0x10)})
-  end
-  tree:add(f["flit.payload"], tvb())
-  return "DATA (continued)"
+local function is_crc_wrong(tvb, at, size, covers_header)
+  local is_long = not covers_header and size > 256
+  return (visit.checks_long_crcs or not is_long) and not is_crc_right(tvb, at, size, covers_header)
+end
+
+-- A cell is shown in the flit that completes it.
+local function dissect_data(tvb, number, lsn, ctl, tree)
+  local is_full_profile, whole = not bit32.btest(ctl, 0x20), tvb
+  if is_full_profile then whole = lane.take(tvb, tree, number, lsn, bit32.btest(ctl, 0x80), bit32.btest(ctl, 0x40)) end
+  return whole and cell.dissect(whole, tree, bit32.btest(ctl, 0x10)) or "DATA (part of a cell)"
 end
 
 -- Dissects the flit at `at`. Returns its length and its text for the info column; nil and the text if the walk over the
@@ -64,7 +65,7 @@ function flit.dissect(tvb, at, top)
     end
     return nil, name .. "?"
   end
-  if not is_crc_right(tvb, at, size, bit32.btest(ctl, 0x20)) then
+  if is_crc_wrong(tvb, at, size, bit32.btest(ctl, 0x20)) then
     registry.refuse(tree, "flit.crc")
     return nil, name .. "?"
   end
@@ -73,7 +74,13 @@ function flit.dissect(tvb, at, top)
   elseif (size > 0) ~= (kind == 0 or kind == 4) then
     registry.refuse(tree, "flit.payload")
   elseif size > 0 then
-    name = dissect_payload(tvb(at + 16, size):tvb(), kind, ctl, tree)
+    local payload = tvb(at + 16, size):tvb()
+    if kind == 4 then
+      name = link_init.dissect(payload, tree)
+      if name == "INIT ready" then lane.reset() end
+    else
+      name = dissect_data(payload, tvb(at, 1):bitfield(4, 4), tvb(at + 4, 2):uint(), ctl, tree)
+    end
     visit.cell = visit.cell + 1
   elseif kind == 2 then
     registry.note(tree, "nak", "LNAK: flits are retransmitted")
@@ -90,17 +97,18 @@ function flit.of_path(tvb, parent)
   return "path: " .. text
 end
 
--- Whether a datagram may begin so.
-function flit.begins(tvb)
-  local kind, size = tvb(0, 1):bitfield(0, 4), tvb(2, 2):uint()
-  return kind <= 5 and 16 + size <= tvb:reported_len() and (kind == 0 or kind == 4) == (size > 0)
+-- Whether a flit may begin at `at`.
+function flit.begins(tvb, at)
+  local kind, size = tvb(at, 1):bitfield(0, 4), tvb(at + 2, 2):uint()
+  return kind <= 5 and 16 + size <= tvb:reported_len() - at and (kind == 0 or kind == 4) == (size > 0)
 end
 
--- The next place behind `at` where a flit with a right CRC of its header begins, or nil.
+-- The next place behind `at` where a flit with a right CRC begins, or nil.
 function flit.next_one(tvb, at)
   for place = at + 4, tvb:len() - 16, 4 do
-    if tvb(place, 1):uint() < 0x60 and bit32.btest(tvb(place + 1, 1):uint(), 0x20) and
-       16 + tvb(place + 2, 2):uint() <= tvb:len() - place and is_crc_right(tvb, place, 0, true) then
+    local size = tvb(place + 2, 2):uint()
+    if flit.begins(tvb, place) and 16 + size <= tvb:len() - place and
+       is_crc_right(tvb, place, size, bit32.btest(tvb(place + 1, 1):uint(), 0x20)) then
       return place
     end
   end

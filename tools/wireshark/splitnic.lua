@@ -15,7 +15,8 @@ end
 local registry = use("registry")
 local proto, f, visit = registry.proto, registry.f, registry.context
 local flit, session, link_init = use("flit"), use("session"), use("link_init")
-local stateful = {registry, use("connection"), use("packet"), use("sequence"), use("exchange")}
+local stateful = {registry, use("connection"), use("packet"), use("sequence"), use("exchange"),
+                  use("lane")}
 registry.finish()
 
 proto.prefs.long_crc = Pref.bool("Check long CRCs", false, "Check CRCs that cover more than 256 bytes, which takes time")
@@ -59,6 +60,7 @@ end
 function proto.dissector(tvb, pinfo, tree)
   visit.pinfo, visit.root, visit.number, visit.is_visited, visit.cell = pinfo, tree, pinfo.number, pinfo.visited, 0
   visit.is_udp = pinfo.dst_port > 0  -- records of --capture have no ports
+  visit.source = tostring(pinfo.src) .. ":" .. pinfo.src_port  -- inner protocols change these
   visit.checks_long_crcs = proto.prefs.long_crc
   local top, texts, at = tree:add(proto, tvb()), {}, 0
   if tvb:len() > 0 and tvb(0, 1):uint() >= 0x80 then
@@ -85,7 +87,7 @@ local function looks_like(tvb, pinfo, tree)
   local is_init = link_init.begins(tvb)
   if not is_init then
     if not is_known(pinfo.src_port) and not is_known(pinfo.dst_port) then return false end
-    if not flit.begins(tvb) and not session.begins(tvb) then return false end
+    if not flit.begins(tvb, 0) and not session.begins(tvb) then return false end
   else
     pinfo.conversation = proto
   end
