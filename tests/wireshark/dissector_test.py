@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """dissector_test.py: the dissector of tools/wireshark decodes every vector of docs/protocol to its meaning, refuses what the
 vectors refuse, by name, and shows conversations: frames of several cells, times of replies, remarks on repetitions and gaps.
-docs/wireshark.md lists each field that there is. One capture, one call of tshark."""
+Mutated vectors cause no error of its scripts. docs/wireshark.md lists each field that there is. One capture, one call of tshark."""
 import pathlib
 import re
 import subprocess
@@ -11,12 +11,13 @@ import tempfile
 from capture_file import Capture
 import conversation
 import meanings
+import mutations
 import vectors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tools/wireshark"
 # Fields of Wireshark itself: what is wrong with a packet or the script, and the inner protocols.
-OTHERS = ["_ws.malformed", "_ws.lua.error", "_ws.expert.message", "_ws.col.Info"] + conversation.INNER
+OTHERS = ["_ws.malformed", "_ws.lua.error", "_ws.expert.message"] + conversation.INNER
 
 
 def documented_fields():
@@ -46,6 +47,9 @@ def decode(capture, fields):
     packets = {}
     for line in done.stdout.splitlines():
         columns = line.split("\t")
+        # A mutated text may have a tab or the end of a line.
+        if not columns[0].isdigit() or len(columns) != 1 + len(fields):
+            continue
         packets[int(columns[0])] = {name: text.split("|") if text else [] for name, text in zip(fields, columns[1:])}
     return packets
 
@@ -69,6 +73,7 @@ def main():
     capture = Capture()
     packets = vectors.Packets(capture)
     packets.expected += conversation.add_all(capture)
+    mutated = mutations.add_all(capture, packets)
     faults = []
     documented, registered = documented_fields(), registered_names()
     for name in sorted(set(documented) ^ set(registered)):
@@ -77,7 +82,9 @@ def main():
         shown = decode(capture, documented + OTHERS)
         for label, number, fields, error in packets.expected:
             faults += [f"{label}: packet {number}: {fault}" for fault in faults_of(shown[number], dict(fields), error)]
-    print("\n".join(faults), f"{len(packets.expected)} packets, {len(faults)} faults", sep="\n" if faults else "")
+        faults += [f"mutation: packet {number}: an error of the script: {shown[number]['_ws.expert.message']}"
+                   for number in mutated if number in shown and shown[number]["_ws.lua.error"]]
+    print("\n".join(faults), f"{len(packets.expected)} packets and {len(mutated)} mutations, {len(faults)} faults", sep="\n" if faults else "")
     return 1 if faults or len(packets.expected) < 350 else 0
 
 
