@@ -277,7 +277,7 @@ Link* Adapter::link_by_lid(Lid lid) {
 }
 
 void Adapter::on_link_up(Link& link) {
-  refusal_ = InitReason::kNone;
+  refusals_.erase(&link);
   qps_.for_each([&](Qp& qp) {
     if (qp.link() == &link) qp.on_link_back(now_);
   });
@@ -285,16 +285,8 @@ void Adapter::on_link_up(Link& link) {
   connections_.on_link_up(link, now_);
 }
 
-// The link repeats HELLO: only another reason is worth a log line. A duplicate is mostly our own
-// process before this one, unless it lasts.
 void Adapter::on_refused(Link& link, InitReason reason) {
-  if (reason != refusal_) {
-    refused_at_ = now_;
-    is_refusal_logged_ = false;
-    refusal_ = reason;
-  }
-  const bool may_end_soon = reason == InitReason::kDuplicate && now_ - refused_at_ < kDuplicateFor;
-  if (may_end_soon || std::exchange(is_refusal_logged_, true)) return;
+  if (!refusals_[&link].note(reason, now_)) return;
   base::log_warn(link.peer_name() + " refuses the link: " + std::string(name(reason)) +
                  std::string(remedy(reason)));
 }

@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "fabric_emul/link/port.h"
+#include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/stream/stream_qp.h"
 #include "fabric_emul/verbs/connection_manager.h"
 #include "fabric_emul/verbs/qp_init.h"
@@ -157,12 +158,8 @@ class Adapter final : private LinkObserver {
   std::vector<std::unique_ptr<Port>> ports_;
   ConnectionManager connections_;
   std::uint32_t last_pd_ = 0;
-  // How long a process that was started again may be refused as a duplicate of itself.
-  static constexpr base::Duration kDuplicateFor = std::chrono::seconds(1);
-  InitReason refusal_ = InitReason::kNone;  // the last since a link was up
-  base::Time refused_at_{};                 // the first of its kind
-  bool is_refusal_logged_ = false;
-  bool has_more_ = false;  // transmit() stopped for fairness
+  std::map<const Link*, RefusalLog> refusals_;  // since the link was up
+  bool has_more_ = false;                       // transmit() stopped for fairness
   base::Time now_{};
   CellView cell_;  // scratch: the received cell
 };
