@@ -27,8 +27,9 @@ bool Handshake::apply(LinkEvent event) {
   return state_ != before;
 }
 
-void Handshake::connect(base::Duration wait_min) {
+void Handshake::connect(base::Duration wait_min, Lid own) {
   apply(LinkEvent::kAssigned);
+  peer_.local_lid = own;
   is_client_ = true;
   hello_wait_ = wait_min;
 }

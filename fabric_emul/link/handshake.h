@@ -107,8 +107,9 @@ class Handshake {
   // Returns true if the event changed the state.
   bool apply(LinkEvent event);
 
-  // This side sends HELLO from now on, the first time at once.
-  void connect(base::Duration wait_min);
+  // This side sends HELLO from now on, the first time at once. `own`: its LID if it knows that
+  // before READY.
+  void connect(base::Duration wait_min, Lid own);
   // The link went down: the client starts over with HELLO at `now`.
   void restart(base::Time now, base::Duration wait_min);
   // No HELLO is sent any more.

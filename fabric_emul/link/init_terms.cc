@@ -44,7 +44,8 @@ InitReason InitTerms::check(const Init& peer) const {
   const bool has_lanes = (peer.lanes_mask & kLanesNeeded) == kLanesNeeded;
   if (peer.profile == LinkProfile::kFull && !has_lanes) return InitReason::kProfile;
   if (peer.mcp_max < config_.mcp_min) return InitReason::kMcp;
-  if (peer.eui64 == config_.eui64 || peer.eui64 == Eui64()) return InitReason::kIdentity;
+  const bool is_other = peer.eui64 != config_.eui64 && peer.eui64 != Eui64();
+  if (!is_other || !is_expected(peer)) return InitReason::kIdentity;
   return InitReason::kNone;
 }
 

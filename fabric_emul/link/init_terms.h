@@ -21,6 +21,10 @@ class InitTerms {
   Init state(InitStep step, std::uint16_t mcp) const;
   // Returns kNone if the terms of the peer go together with ours.
   InitReason check(const Init& peer) const;
+  // Whether this is the peer that a topology has there.
+  bool is_expected(const Init& peer) const {
+    return !config_.is_expected || config_.is_expected(peer);
+  }
   // Full profile: the configuration that follows from both ends' terms.
   FullLinkConfig agree(const Init& peer) const;
   // Full profile: the largest cell on the link.

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/init.h"
 
 namespace splitnic::fabric {
@@ -27,6 +28,9 @@ class LinkObserver {
   // Another peer of the EUI-64 of this link, which is alive, was refused at the address `from`.
   virtual void on_duplicate(Link& /*link*/, std::string_view /*from*/) {}
   virtual void on_refused(Link& /*link*/, InitReason /*reason*/) {}
+  // A peer that PortConfig::is_expected does not take was refused, or its READY dropped. A refused
+  // peer has not proven its address.
+  virtual void on_unexpected(const Init& /*peer*/, const PeerAddress& /*from*/) {}
 };
 
 }  // namespace splitnic::fabric

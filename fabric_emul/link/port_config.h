@@ -58,6 +58,9 @@ struct PortConfig {
   // Where a topology gives the LIDs: those of the link to this peer, at either end. A listener then
   // assigns them, a client takes no others, and a peer without LIDs is dropped. Empty: as above.
   std::function<std::optional<LinkLids>(const PeerAddress& peer)> lids{};
+  // Where a topology gives who is at the other end: whether that is the sender of this INIT. A
+  // listener refuses others as kIdentity, a client drops their READY. Empty: anybody is.
+  std::function<bool(const Init& peer)> is_expected{};
   std::uint8_t number = 0;     // of the port of a switch, stated in INIT; 0: of an end node
   std::uint16_t lid_base = 0;  // set by Adapter::add_port: after those of earlier ports [S001-29]
   // 0: derived from the path, stride = min(datagram_bytes_max - 36, 65000) and MCP = (stride - 72)

@@ -85,6 +85,7 @@ bool Port::is_alive_elsewhere(base::Time now, const PortLink& peer, const PeerAd
 
 void Port::refuse(const Init& init, const PeerAddress& to, InitReason reason) {
   context_.counters.add(LinkCounter::kRefused);
+  if (!context_.terms.is_expected(init)) context_.observer.on_unexpected(init, to);
   Init refusal = context_.terms.state(InitStep::kRefuse, init.mcp_max);
   refusal.reason = reason;
   refusal.peer_instance = init.instance;

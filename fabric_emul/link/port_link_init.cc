@@ -89,7 +89,8 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
 // Client side.
 
 void PortLink::connect(base::Time now, const PeerAddress& address) {
-  handshake_.connect(context_.config.hello_min);
+  const auto lids = context_.config.lids ? context_.config.lids(address) : std::nullopt;
+  handshake_.connect(context_.config.hello_min, lids ? lids->local : Lid());
   batch_.set_address(address);
   send_hello(now);
   context_.call_at(deadline());
@@ -126,6 +127,7 @@ bool PortLink::has_right_lids(const Init& ready) const {
 
 void PortLink::on_ready(base::Time now, const Init& init) {
   if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
+  if (!context_.terms.is_expected(init)) context_.observer.on_unexpected(init, address());
   const auto payload_crc =
       context_.crc_terms.accept(init, offer_.to(init.instance), path_kind(address()));
   if (context_.terms.check(init) != InitReason::kNone || init.offered_lid == Lid() ||

@@ -21,7 +21,7 @@ Init step_of(InitStep step, std::uint64_t instance = 100) {
 }
 
 struct Client {
-  explicit Client(base::Duration wait = 100ms) { handshake.connect(wait); }
+  explicit Client(base::Duration wait = 100ms) { handshake.connect(wait, Lid()); }
   Init hello(base::Time now, base::Duration wait_max = 1s) {
     return handshake.hello(now, random, wait_max, step_of(InitStep::kHello, 200));
   }
