@@ -24,14 +24,18 @@ class Poller {
   // readable in iterations that skip the poll.
   std::size_t add(int fd, bool reads_without_poll = false) {
     fds_.push_back({fd, POLLIN, 0});
+    own_.push_back(fd);
     reads_without_poll_.push_back(reads_without_poll);
     return fds_.size() - 1;
   }
+  // Leaves the descriptor out of the waits, in which it is then never ready, not even with an
+  // error; or takes it in.
+  void watch(std::size_t which, bool is_watched) { fds_[which].fd = is_watched ? own_[which] : -1; }
   void want(std::size_t which, bool input, bool output) {
     fds_[which].events = static_cast<short>((input ? POLLIN : 0) | (output ? POLLOUT : 0));
   }
   // The descriptor is never ready from now on, not even with an error.
-  void forget(std::size_t which) { fds_[which].fd = -1; }
+  void forget(std::size_t which) { fds_[which].fd = own_[which] = -1; }
   // kSleep: waits until a descriptor is ready or `deadline` comes. Otherwise does not wait; one of
   // kIterationsPerPoll such iterations polls, and each one while output is wanted.
   void wait(Time now, Time deadline, IdleStrategy::Step step) {
@@ -62,6 +66,7 @@ class Poller {
   static constexpr Duration kSleepMax = std::chrono::seconds(10);
   static constexpr unsigned kIterationsPerPoll = 16;
   std::vector<pollfd> fds_;
+  std::vector<int> own_;  // also of those that are not watched
   std::vector<bool> reads_without_poll_;
   unsigned skipped_polls_ = 0;
 };

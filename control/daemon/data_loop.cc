@@ -14,7 +14,8 @@ DataLoop::DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& car
       control_(control),
       commands_(commands),
       clock_(clock),
-      waiting_(never_sleeps) {
+      waiting_(never_sleeps),
+      carriers_(carriers.all().size()) {
   for (const Carrier& carrier : carriers.all()) waiting_.add(*carrier.underlay);
   base::Poller& poller = waiting_.poller();
   stop_fd_ = poller.add(control.stop_fd());
@@ -57,6 +58,7 @@ void DataLoop::wait(base::Time now) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports_[i].want(module_.wants_input(i), module_.wants_output(i));
   }
+  for (std::size_t i = 0; i < carriers_; ++i) waiting_.set_read(i, module_.reads_carrier(i));
   is_blocked_ = adapter_.wants_write();
   waiting_.wait(now, {.made_progress = made_progress_,
                       .bytes_processed = module_.bytes_processed(),

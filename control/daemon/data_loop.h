@@ -43,6 +43,7 @@ class DataLoop {
   CommandQueue& commands_;
   base::Clock& clock_;
   fabric::IdleWait waiting_;
+  const std::size_t carriers_;
   std::size_t stop_fd_;
   std::size_t commands_fd_;
   std::vector<PortWatch> ports_;

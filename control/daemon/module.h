@@ -32,6 +32,8 @@ class Module {
   // Whether the port may have frames to read; holds for the next step().
   virtual void set_readable(std::size_t index, bool is_readable) = 0;
 
+  // Whether the next step() reads from the carrier of this index, in the order of Carriers::all().
+  virtual bool reads_carrier(std::size_t /*index*/) const { return true; }
   // Runs one iteration: receives, moves frames, transmits. Returns whether any work was done; then
   // the next iteration follows at once.
   virtual bool step(base::Time now) = 0;

@@ -29,8 +29,14 @@ class IdleWait {
   // never_sleeps: as for base::IdleStrategy.
   explicit IdleWait(bool never_sleeps) : never_sleeps_(never_sleeps), idle_(never_sleeps) {}
 
-  // REQUIRES that the underlay outlives this and that each iteration takes its input.
+  // REQUIRES that the underlay outlives this.
   void add(Underlay& underlay) { underlays_.push_back({&underlay, poller_.add(underlay.fd())}); }
+  // Whether the next iteration takes the input of an underlay, by the order of add(): without a
+  // call it does. What the others hold does not end a wait.
+  void set_read(std::size_t index, bool is_read) {
+    underlays_[index].is_read = is_read;
+    poller_.watch(underlays_[index].which, is_read);
+  }
   // The poller, for other descriptors that end the wait.
   base::Poller& poller() { return poller_; }
   const base::Poller& poller() const { return poller_; }
@@ -57,6 +63,7 @@ class IdleWait {
   struct Watched {
     Underlay* underlay;
     std::size_t which;  // of the poller
+    bool is_read = true;
   };
 
   bool is_peers_cpu() const {
@@ -64,8 +71,8 @@ class IdleWait {
         underlays_, [](const Watched& one) { return one.underlay->came_in_on_this_cpu(); });
   }
   bool may_sleep() const {
-    return std::ranges::all_of(underlays_,
-                               [](const Watched& one) { return one.underlay->may_sleep(); });
+    return std::ranges::all_of(
+        underlays_, [](const Watched& one) { return !one.is_read || one.underlay->may_sleep(); });
   }
 
   const bool never_sleeps_;

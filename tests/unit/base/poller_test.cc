@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/unique_fd.h"
 
@@ -27,6 +28,25 @@ TEST_F(PollerTest, a_sleep_ends_with_a_ready_descriptor) {
   poller_.wait(now, now + 1h, Step::kSleep);
   EXPECT_TRUE(poller_.readable(polled_));
   EXPECT_FALSE(poller_.readable(unpolled_));
+}
+
+// Also one with an error, which a poll reports whatever is asked for.
+TEST_F(PollerTest, what_is_not_watched_ends_no_sleep) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  UniqueFd write_end(ends[1]);
+  const std::size_t broken = poller_.add(write_end.get());
+  UniqueFd(ends[0]).reset();
+  ASSERT_EQ(::eventfd_write(polled_fd_.get(), 1), 0);
+  poller_.watch(broken, false);
+  poller_.watch(polled_, false);
+  const Time begin = clock_.now();
+  poller_.wait(begin, begin + 2ms, Step::kSleep);
+  EXPECT_GE(clock_.now() - begin, 2ms);
+  EXPECT_FALSE(poller_.readable(polled_) || poller_.readable(broken));
+  poller_.watch(polled_, true);
+  poller_.wait(begin, begin + 1h, Step::kSleep);
+  EXPECT_TRUE(poller_.readable(polled_));
 }
 
 TEST_F(PollerTest, what_is_unpolled_counts_as_readable_where_nobody_sleeps) {

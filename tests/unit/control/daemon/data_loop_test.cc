@@ -43,6 +43,7 @@ class TestModule final : public Module {
     if (index == deleted_at_event) ports_[index].gone = true;
   }
   void set_readable(std::size_t index, bool is_readable) override { readable[index] = is_readable; }
+  bool reads_carrier(std::size_t /*index*/) const override { return reads_carriers; }
   bool step(base::Time now) override {
     log.push_back("step");
     ++steps;
@@ -63,6 +64,7 @@ class TestModule final : public Module {
   base::Time next_deadline = base::kNever;
   std::array<bool, 2> input_wanted{true, true}, output_wanted{}, readable{};
   std::size_t deleted_at_event = SIZE_MAX;
+  bool reads_carriers = true;
 
  private:
   std::array<EventPort, 2> ports_{EventPort{"packet:eth1", make_event()},
@@ -250,6 +252,18 @@ TEST_F(SleepTest, input_of_a_carrier_ends_it) {
   add_carrier(std::move(event));
   at_first_step = [fd] { ASSERT_EQ(::eventfd_write(fd, 1), 0); };
   EXPECT_TRUE(run(clock_));
+  EXPECT_LT(took_, kPatience);
+}
+
+// The next step would leave it there, and the one behind it.
+TEST_F(SleepTest, S000_45_input_of_a_carrier_that_is_not_read_does_not_end_it) {
+  module_.reads_carriers = false;
+  auto event = make_event();
+  signal(event);
+  add_carrier(std::move(event));
+  at_first_step = [this] { module_.next_deadline = clock_.now() + 20ms; };
+  EXPECT_TRUE(run(clock_));
+  EXPECT_GE(took_, 15ms);
   EXPECT_LT(took_, kPatience);
 }
 

@@ -106,6 +106,20 @@ TEST_F(IdleWaitTest, at_high_throughput_it_does_not_spin) {
       waiting, {.made_progress = false, .bytes_processed = 1 << 20, .deadline = base::kNever}));
 }
 
+// A switch leaves the input of a port where it is while it waits for an output.
+TEST_F(IdleWaitTest, S000_45_an_underlay_that_is_not_read_ends_no_wait) {
+  IdleWait waiting = both();
+  ASSERT_EQ(::eventfd_write(second_.event.get(), 1), 0);
+  second_.is_quiet = false;
+  waiting.set_read(1, false);
+  EXPECT_TRUE(sleeps(waiting, idle_));
+  EXPECT_EQ(second_.asked, 0);
+  EXPECT_FALSE(waiting.has_room());
+  waiting.set_read(1, true);
+  EXPECT_FALSE(sleeps(waiting, idle_));
+  EXPECT_EQ(second_.asked, 1);
+}
+
 TEST_F(IdleWaitTest, room_is_reported_as_output_if_wanted_and_as_input) {
   IdleWait waiting = both();
   IdleWait::Iteration blocked = idle_;
