@@ -217,6 +217,7 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"switch.port.tx.cell", "Cells that a port of the switch sent."},
     {"switch.rx.cell", "Cells that the switch received."},
     {"switch.tx.cell", "Cells that the switch forwarded."},
+    {"switch.tx.drop", "Replies of the switch that found no room."},
     {"switch.tx.mgmt", "Management cells that the switch replied with."},
     {"switch.wait", "Cells that waited for room at their port."},
     {"tap.rx.bytes", "Bytes that the system sent on the interface."},

@@ -69,6 +69,7 @@ base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port
       control::node_eui64(options_.common.name(), "switch/" + std::to_string(number)));
   config.instance = instance_;
   config.crc_head_only = port.at.is_shm();
+  numbers_.push_back(number);
   switch_->add_port(number, **underlay, config, port.connects ? &peer : nullptr, clock_.now());
   return {};
 }

@@ -26,6 +26,9 @@ class SwitchWorker final : public control::Worker {
   bool wants_output(std::size_t) override { return false; }
   void on_port_event(std::size_t, base::Time) override {}
   void set_readable(std::size_t, bool) override {}
+  bool reads_carrier(std::size_t index) const override {
+    return switch_->may_read(numbers_[index]);
+  }
   bool step(base::Time now) override { return switch_->step(now); }
   base::Time deadline() const override { return switch_->deadline(); }
   std::uint64_t bytes_processed() const override { return switch_->bytes_forwarded(); }
@@ -39,6 +42,7 @@ class SwitchWorker final : public control::Worker {
   const SwitchOptions& options_;
   Admin admin_;
   std::unique_ptr<fabric::Switch> switch_;
+  std::vector<std::uint8_t> numbers_;  // of the ports, in the order of their carriers
 };
 
 }  // namespace splitnic::fabric_switch

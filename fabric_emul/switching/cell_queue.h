@@ -1,10 +1,11 @@
-// Cells that wait for their output port, in order, in one allocation made at start. Thread: the
-// data thread.
+// Cells that wait for their output port, in order, in one allocation made at start. It is filled
+// from empty and emptied before it is filled once more, so its bytes never move. Thread: the data
+// thread.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -13,24 +14,26 @@ namespace splitnic::fabric {
 
 class CellQueue {
  public:
-  explicit CellQueue(std::size_t bytes_max) : bytes_(bytes_max) {}
+  static constexpr std::size_t kHead = sizeof(std::uint32_t) + 1;  // of a cell: length and lane
+
+  // Holds cells whose bytes and heads are `bytes_max` in total, counted since it was empty. Memory
+  // that no cell reaches is not touched.
+  explicit CellQueue(std::size_t bytes_max)
+      : bytes_max_(bytes_max), bytes_(std::make_unique_for_overwrite<std::byte[]>(bytes_max)) {}
 
   bool empty() const { return begin_ == end_; }
   std::size_t cells() const { return cells_; }
-  // Copies a cell. Returns false if there is no room.
-  bool push(base::Bytes cell, std::uint8_t vl) {
-    const std::size_t needed = kHead + cell.size();
-    if (bytes_.size() - end_ < needed) compact();
-    if (bytes_.size() - end_ < needed) return false;
+  // Copies a cell. REQUIRES room for it.
+  void push(base::Bytes cell, std::uint8_t vl) {
+    CHECK(bytes_max_ - end_ >= kHead + cell.size());
     const auto size = static_cast<std::uint32_t>(cell.size());
     std::memcpy(&bytes_[end_], &size, sizeof(size));
     bytes_[end_ + sizeof(size)] = static_cast<std::byte>(vl);
     std::memcpy(&bytes_[end_ + kHead], cell.data(), cell.size());
-    end_ += needed;
+    end_ += kHead + cell.size();
     ++cells_;
-    return true;
   }
-  // REQUIRES !empty(), as pop() does. Valid until the next push().
+  // REQUIRES !empty(), as pop() does. Valid until the queue is empty.
   base::Bytes front() const { return {&bytes_[begin_ + kHead], front_bytes()}; }
   std::uint8_t front_vl() const {
     CHECK(!empty());
@@ -44,21 +47,15 @@ class CellQueue {
   void clear() { begin_ = end_ = cells_ = 0; }
 
  private:
-  static constexpr std::size_t kHead = sizeof(std::uint32_t) + 1;  // length and lane
-
   std::size_t front_bytes() const {
     CHECK(!empty());
     std::uint32_t size = 0;
     std::memcpy(&size, &bytes_[begin_], sizeof(size));
     return size;
   }
-  void compact() {
-    std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-  }
 
-  std::vector<std::byte> bytes_;
+  const std::size_t bytes_max_;
+  std::unique_ptr<std::byte[]> bytes_;
   std::size_t begin_ = 0, end_ = 0, cells_ = 0;
 };
 

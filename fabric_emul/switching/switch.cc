@@ -1,11 +1,9 @@
 #include "fabric_emul/switching/switch.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 #include "base/endian.h"
-#include "base/log.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/wire/cell.h"
 
@@ -16,44 +14,51 @@ Switch::~Switch() = default;
 
 Port& Switch::add_port(std::uint8_t number, Underlay& underlay, PortConfig config,
                        const PeerAddress* to, base::Time now) {
-  const SwitchPlan::Port& planned = plan_.ports.at(number);
-  CHECK(!planned.peer.empty() && by_number_.at(number) == nullptr);
-  CHECK(config.profile != LinkProfile::kFull);
-  config.number = number;
+  CHECK(!plan_.ports.at(number).peer.empty() && by_number_.at(number) == nullptr);
+  now_ = now;
   config.listens = to == nullptr;
-  config.links_max = 1;
-  config.payload_crc = PayloadCrcMode::kOn;  // from end to end, so on every hop
-  config.lids = [lids = LinkLids{plan_.lid, planned.lid}](const PeerAddress&) { return lids; };
-  const std::size_t inputs = kSwitchPortsMax;
-  ends_.push_back(std::make_unique<End>(number, planned, underlay, config, random_,
-                                        inputs * kQueueBytesOfPort));
-  End& end = *ends_.back();
-  by_number_.at(number) = &end;
-  if (to != nullptr) end.link = &end.port.connect(*to, now);
-  return end.port;
+  ports_.push_back(std::make_unique<SwitchPort>(number, plan_, underlay, std::move(config), random_,
+                                                counters_, now_));
+  SwitchPort& port = *ports_.back();
+  by_number_.at(number) = &port;
+  if (to != nullptr) port.connect(*to);
+  return port.port();
 }
 
+// Another input is read first each time: room at an output is often less than all inputs have.
 bool Switch::step(base::Time now) {
   now_ = now;
   bool made_progress = false;
-  for (const auto& end : ends_) made_progress |= drain(*end, now);
-  for (const auto& end : ends_) made_progress |= receive(*end, now);
-  for (const auto& end : ends_) {
-    end->port.on_time(now);
-    end->port.flush(now);
+  for (const auto& port : ports_) drain(*port, made_progress);
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    made_progress |= receive(*ports_[(first_ + i) % ports_.size()], now);
+  }
+  first_ = ports_.empty() ? 0 : (first_ + 1) % ports_.size();
+  for (const auto& port : ports_) {
+    port->port().on_time(now);
+    port->port().flush(now);
   }
   return made_progress;
 }
 
+// The inputs that wait for this output have their turn once it is empty, each with one batch.
+void Switch::drain(SwitchPort& to, bool& made_progress) {
+  if (to.waiting_cells() == 0) return to.port().flush(now_);
+  made_progress |= to.drain();
+  if (to.waiting_cells() != 0) return;
+  made_progress = true;
+  for (const auto& port : ports_) port->on_empty(to.number());
+}
+
 // An input reads one batch at a time while all outputs that it feeds take it.
-bool Switch::receive(End& from, base::Time now) {
+bool Switch::receive(SwitchPort& from, base::Time now) {
   bool made_progress = false;
-  for (unsigned i = 0; i < kBatchesPerPort; ++i) {
-    if (from.waits_for != nullptr && !from.waits_for->queue.empty()) break;
-    from.waits_for = nullptr;
+  for (unsigned i = 0; i < kBatchesPerPort && from.may_read(); ++i) {
     const bool has_received =
-        from.port.receive(now, 1, [&](Link& link, std::span<const ReceivedCell> cells) {
-          for (const ReceivedCell& cell : cells) on_cell(from, link, cell, now);
+        from.port().receive(now, 1, [&](Link& link, std::span<const ReceivedCell> cells) {
+          from.on_received(cells.size());
+          counters_.add(SwitchCounter::kRxCell, cells.size());
+          for (const ReceivedCell& cell : cells) on_cell(from, link, cell);
         });
     if (!has_received) break;
     made_progress = true;
@@ -62,81 +67,28 @@ bool Switch::receive(End& from, base::Time now) {
 }
 
 // In this order: CRC, version, source, destination.
-void Switch::on_cell(End& from, Link& link, const ReceivedCell& cell, base::Time now) {
-  counters_.add(SwitchCounter::kRxCell);
-  ++from.rx_cells;
+void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (check_cell_crc(cell.bytes, cell.crc_head_only) != CellError::kNone) {
     return counters_.add(SwitchCounter::kDropCrc);
   }
   const auto header = header_of(cell.bytes);
   if (!header) return counters_.add(SwitchCounter::kDropVersion);
-  if (from.plan.is_node && header->slid != from.plan.lid) {
+  if (from.plan().is_node() && header->slid != from.plan().lid) {
     return counters_.add(SwitchCounter::kDropSource);
   }
-  if (header->dlid == plan_.lid) return on_mgmt(link, cell, header->slid);
-  End* to = by_number_.at(plan_.table.port_of(header->dlid));
+  if (header->dlid == plan_.lid) return on_mgmt(from, link, cell, header->slid);
+  SwitchPort* to = by_number_.at(plan_.table.port_of(header->dlid));
   if (to == nullptr) return counters_.add(SwitchCounter::kDropLid);
   if (to == &from) return counters_.add(SwitchCounter::kDropSamePort);
-  forward(from, *to, cell, now);
+  if (!to->is_up()) return counters_.add(SwitchCounter::kDropDown);
+  if (to->put(cell)) from.wait_for(to->number());
 }
 
-void Switch::forward(End& from, End& to, const ReceivedCell& cell, base::Time now) {
-  if (to.link == nullptr || !to.link->up()) return counters_.add(SwitchCounter::kDropDown);
-  if (!fits(to, cell.bytes)) return counters_.add(SwitchCounter::kDropTooLong);
-  if (to.queue.empty() && send(to, cell.bytes, cell.vl)) return;
-  if (to.queue.empty()) to.waits_since = now;
-  counters_.add(SwitchCounter::kWait);
-  from.waits_for = &to;
-  if (!to.queue.push(cell.bytes, cell.vl)) counters_.add(SwitchCounter::kDropStalled);
-}
-
-// A cell beyond the stride is alone in its datagram. That such datagrams do not arrive on a narrow
-// hop is for the probes of the path to find, which are as long as its cells.
-bool Switch::fits(const End& to, base::Bytes cell) {
-  return cell.size() <= to.link->cell_bytes_max();
-}
-
-bool Switch::send(End& to, base::Bytes cell, std::uint8_t vl) {
-  const base::MutableBytes room = to.link->reserve(cell.size(), vl);
-  if (room.empty()) return false;
-  std::memcpy(room.data(), cell.data(), cell.size());
-  to.link->commit(cell.size());
-  counters_.add(SwitchCounter::kTxCell);
-  ++to.tx_cells;
-  bytes_forwarded_ += cell.size();
-  return true;
-}
-
-bool Switch::drain(End& to, base::Time now) {
-  to.port.flush(now);
-  if (to.queue.empty()) return false;
-  bool made_progress = false;
-  while (!to.queue.empty() && to.link->up()) {
-    if (!fits(to, to.queue.front())) {
-      counters_.add(SwitchCounter::kDropTooLong);  // the path has narrowed
-    } else if (!send(to, to.queue.front(), to.queue.front_vl())) {
-      break;
-    }
-    to.queue.pop();
-    to.waits_since = now;
-    made_progress = true;
-  }
-  if (!to.link->up()) drop_queue(to, SwitchCounter::kDropDown);
-  if (!to.queue.empty() && now - to.waits_since >= kStallMax) {
-    drop_queue(to, SwitchCounter::kDropStalled);
-  }
-  return made_progress;
-}
-
-void Switch::drop_queue(End& of, SwitchCounter reason) {
-  counters_.add(reason, of.queue.cells());
-  of.queue.clear();
-}
-
-void Switch::on_mgmt(Link& link, const ReceivedCell& cell, Lid from) {
+void Switch::on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, Lid sender) {
+  if (!from.may_ask()) return counters_.add(SwitchCounter::kDropMgmtRate);
   Mgmt m;
   const auto payload = payload_of_path_cell(cell.bytes, kSwitchQpn, cell.crc_head_only);
-  if (!payload || parse_mgmt(*payload, m) != MgmtError::kNone || !reply(link, m, from)) {
+  if (!payload || parse_mgmt(*payload, m) != MgmtError::kNone || !reply(link, m, sender)) {
     return counters_.add(SwitchCounter::kDropMgmt);
   }
   counters_.add(SwitchCounter::kMgmt);
@@ -154,11 +106,8 @@ bool Switch::reply(Link& link, const Mgmt& request, Lid to) {
   std::array<std::byte, 2> lid{};
   if (request.kind == MgmtKind::kResolve) {
     m.kind = MgmtKind::kResolved;
-    const auto node = std::ranges::find_if(plan_.nodes, [&](const Topology::Node& one) {
-      return std::ranges::equal(base::as_bytes(one.name), request.private_data);
-    });
-    if (node != plan_.nodes.end()) {
-      base::store_be(lid.data(), node->lid.value);
+    if (const auto found = plan_.lid_of(request.private_data)) {
+      base::store_be(lid.data(), found->value);
       m.private_data = lid;
     }
   } else if (request.kind == MgmtKind::kConnectReq) {
@@ -170,69 +119,53 @@ bool Switch::reply(Link& link, const Mgmt& request, Lid to) {
   } else {
     return false;
   }
-  if (send_mgmt(link, plan_.lid, to, m)) counters_.add(SwitchCounter::kTxMgmt);
+  const bool is_sent = send_mgmt(link, plan_.lid, to, m);
+  counters_.add(is_sent ? SwitchCounter::kTxMgmt : SwitchCounter::kTxDropMgmt);
   return true;
 }
 
 base::Time Switch::deadline() const {
   base::Time at = base::kNever;
-  for (const auto& end : ends_) {
-    at = std::min(at, end->port.deadline());
-    const bool is_blocked = !end->queue.empty() || end->port.wants_write();
-    if (is_blocked) at = std::min(at, now_ + kBlockedRetry);
-  }
+  for (const auto& port : ports_) at = std::min({at, port->port().deadline(), port->retry_at()});
   return at;
 }
 
 void Switch::send_bye(base::Time now) {
-  for (const auto& end : ends_) end->port.send_bye(now);
+  for (const auto& port : ports_) port->port().send_bye(now);
 }
 
 std::vector<Switch::PortView> Switch::ports() const {
   std::vector<PortView> all;
-  for (const auto& end : ends_) {
-    all.push_back({end->number, end->plan, end->link, end->rx_cells, end->tx_cells});
+  for (const auto& port : ports_) {
+    all.push_back({port->number(), port->plan(), port->link(), port->rx_cells(), port->tx_cells()});
   }
   return all;
 }
 
 bool Switch::is_up() const {
-  return std::ranges::any_of(
-      ends_, [](const auto& end) { return end->link != nullptr && end->link->up(); });
+  return std::ranges::any_of(ports_, [](const auto& port) { return port->is_up(); });
+}
+
+std::uint64_t Switch::bytes_forwarded() const {
+  std::uint64_t bytes = 0;
+  for (const auto& port : ports_) bytes += port->tx_bytes();
+  return bytes;
 }
 
 std::size_t Switch::waiting_cells() const {
   std::size_t cells = 0;
-  for (const auto& end : ends_) cells += end->queue.cells();
+  for (const auto& port : ports_) cells += port->waiting_cells();
   return cells;
 }
 
 void Switch::visit_counters(const base::CounterVisitor& visitor) const {
   counters_.visit(visitor);
-  for (const auto& end : ends_) {
-    const std::string port = "switch.port" + std::to_string(end->number);
-    visitor(port + ".rx.cell", end->rx_cells);
-    visitor(port + ".tx.cell", end->tx_cells);
-    end->port.visit_counters(visitor);
+  for (const auto& port : ports_) {
+    const std::string name = "switch.port" + std::to_string(port->number());
+    visitor(name + ".rx.cell", port->rx_cells());
+    visitor(name + ".tx.cell", port->tx_cells());
+    port->port().visit_counters(visitor);
   }
-}
-
-std::string Switch::End::label() const {
-  return "port " + std::to_string(number) + " (" + plan.peer + ")";
-}
-
-void Switch::End::on_link_up(Link& up) {
-  link = &up;
-  base::log_info(label() + ": " + up.peer_name() + " is up");
-}
-
-void Switch::End::on_link_down(Link& down, std::string_view why) {
-  base::log_warn(label() + ": " + down.peer_name() + " is down: " + std::string(why));
-}
-
-void Switch::End::on_refused(Link& by, InitReason reason) {
-  base::log_warn(label() + ": " + by.peer_name() +
-                 " refuses the link: " + std::string(name(reason)));
 }
 
 }  // namespace splitnic::fabric

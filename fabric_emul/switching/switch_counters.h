@@ -11,18 +11,20 @@ namespace splitnic::fabric {
 
 enum class SwitchCounter {
   kRxCell,
-  kTxCell,   // forwarded
-  kMgmt,     // for the switch itself
-  kTxMgmt,   // its replies
-  kDropCrc,  // cell CRC, or too short for one
+  kTxCell,      // forwarded
+  kMgmt,        // for the switch itself
+  kTxMgmt,      // its replies
+  kTxDropMgmt,  // a reply that found no room at its port
+  kDropCrc,     // cell CRC, or too short for one
   kDropVersion,
   kDropSource,    // from a node, with a LID that is not the node's
   kDropLid,       // no port leads to this LID
   kDropSamePort,  // it leaves where it came in: the tables of two switches differ
   kDropMgmt,      // for the switch, and nothing that it serves
+  kDropMgmtRate,  // for the switch, and too many of its port
   kDropDown,      // the link of its port is down
   kDropTooLong,   // longer than the next link takes
-  kDropStalled,   // waited for its port for too long
+  kDropStalled,   // its port has made inputs wait for too long
   kWait,          // did not fit the output at once
   kCount_
 };
@@ -33,9 +35,12 @@ template <>
 struct splitnic::base::CounterNames<splitnic::fabric::SwitchCounter> {
   static constexpr std::array<std::string_view,
                               static_cast<std::size_t>(splitnic::fabric::SwitchCounter::kCount_)>
-      kNames{"switch.rx.cell",      "switch.tx.cell",   "switch.mgmt",
-             "switch.tx.mgmt",      "switch.drop.crc",  "switch.drop.version",
-             "switch.drop.source",  "switch.drop.lid",  "switch.drop.same_port",
-             "switch.drop.mgmt",    "switch.drop.down", "switch.drop.too_long",
+      kNames{"switch.rx.cell",      "switch.tx.cell",
+             "switch.mgmt",         "switch.tx.mgmt",
+             "switch.tx.drop.mgmt", "switch.drop.crc",
+             "switch.drop.version", "switch.drop.source",
+             "switch.drop.lid",     "switch.drop.same_port",
+             "switch.drop.mgmt",    "switch.drop.mgmt_rate",
+             "switch.drop.down",    "switch.drop.too_long",
              "switch.drop.stalled", "switch.wait"};
 };

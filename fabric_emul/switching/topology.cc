@@ -7,14 +7,14 @@
 namespace splitnic::fabric {
 namespace {
 
-// The neighbours of each switch, by its ports.
-using Neighbours = std::map<std::string, std::map<std::uint8_t, std::string>>;
+// The ports that the cables of each switch lead to, by its ports.
+using Neighbours = std::map<std::string, std::map<std::uint8_t, PortPlace>>;
 
 Neighbours neighbours_of(const Topology& topology) {
   Neighbours all;
   for (const Topology::Cable& cable : topology.cables) {
-    all[cable.a.of_switch][cable.a.port] = cable.b.of_switch;
-    all[cable.b.of_switch][cable.b.port] = cable.a.of_switch;
+    all[cable.a.of_switch][cable.a.port] = cable.b;
+    all[cable.b.of_switch][cable.b.port] = cable.a;
   }
   return all;
 }
@@ -27,15 +27,20 @@ std::map<std::string, std::uint8_t> first_ports(Neighbours& neighbours, const st
   for (; !reached.empty(); reached.pop_front()) {
     const std::string at = reached.front();
     for (const auto& [port, next] : neighbours[at]) {
-      if (first.contains(next)) continue;
-      first[next] = at == from ? port : first[at];
-      reached.push_back(next);
+      if (first.contains(next.of_switch)) continue;
+      first[next.of_switch] = at == from ? port : first[at];
+      reached.push_back(next.of_switch);
     }
   }
   return first;
 }
 
 }  // namespace
+
+std::optional<Lid> SwitchPlan::lid_of(base::Bytes node) const {
+  const auto at = nodes.find(base::as_text(node));
+  return at == nodes.end() ? std::nullopt : std::optional(at->second);
+}
 
 base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& name) {
   const auto own = std::ranges::find(topology.switches, name, &Topology::Switch::name);
@@ -45,7 +50,6 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   SwitchPlan plan;
   plan.name = name;
   plan.lid = own->lid;
-  plan.nodes = topology.nodes;
   Neighbours neighbours = neighbours_of(topology);
   const auto first = first_ports(neighbours, name);
   for (const Topology::Switch& other : topology.switches) {
@@ -53,15 +57,16 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
       plan.table.set(other.lid, at->second);
     }
     for (const auto& [port, next] : neighbours[name]) {
-      if (next == other.name) plan.ports.at(port) = {next, other.lid, false};
+      if (next.of_switch == other.name) plan.ports.at(port) = {other.name, other.lid, next.port};
     }
   }
   for (const Topology::Node& node : topology.nodes) {
+    plan.nodes.emplace(node.name, node.lid);
     const auto at = first.find(node.at.of_switch);
     if (at == first.end()) continue;
     const bool is_here = node.at.of_switch == name;
     plan.table.set(node.lid, is_here ? node.at.port : at->second);
-    if (is_here) plan.ports.at(node.at.port) = {node.name, node.lid, true};
+    if (is_here) plan.ports.at(node.at.port) = {node.name, node.lid};
   }
   return plan;
 }

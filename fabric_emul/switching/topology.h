@@ -6,9 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/status.h"
 #include "fabric_emul/wire/ids.h"
 
@@ -54,15 +57,17 @@ class ForwardingTable {
 // One switch of a subnet.
 struct SwitchPlan {
   struct Port {
-    std::string peer;  // a node or a switch; "": nothing is there
-    Lid lid;           // of the peer
-    bool is_node = false;
+    std::string peer;            // a node or a switch; "": nothing is there
+    Lid lid;                     // of the peer
+    std::uint8_t peer_port = 0;  // of a switch, the number of its port; 0: of a node
+    bool is_node() const { return peer_port == 0; }
   };
   std::string name;
   Lid lid;
   std::array<Port, kSwitchPortsMax + 1> ports;  // by number; 0 is not used
   ForwardingTable table;
-  std::vector<Topology::Node> nodes;  // all of the subnet, for their names
+  std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet, by name
+  std::optional<Lid> lid_of(base::Bytes node) const;
 };
 
 // Routes are the shortest, by the lowest port among equals, so they do not depend on the order of

@@ -74,6 +74,19 @@ struct World {
     }
     return made_progress;
   }
+  // The node takes part, and reads nothing.
+  void only_send(std::size_t number) {
+    node(number).port.on_time(clock.now());
+    node(number).port.flush(clock.now());
+  }
+  // The node reads one batch.
+  void read_one(std::size_t number) {
+    link_world::End& end = node(number);
+    end.port.receive(clock.now(), 1, [&end](Link&, std::span<const ReceivedCell> got) {
+      for (const ReceivedCell& one : got)
+        end.cells.emplace_back(one.bytes.begin(), one.bytes.end());
+    });
+  }
   void settle(const std::vector<std::size_t>& without = {}) {
     while (iterate(without)) {
     }
@@ -90,6 +103,19 @@ struct World {
     const bool is_written = link_world::write(node(from).link(), bytes);
     node(from).port.flush(clock.now());
     return is_written;
+  }
+  // Writes up to kBurst long cells as one batch, the i-th to the LID `to(i)`. Returns how many the
+  // node's link took.
+  static constexpr unsigned kBurst = 40;
+  template <class To>
+  unsigned burst(std::size_t from, To&& to) {
+    unsigned written = 0;
+    while (written < kBurst &&
+           link_world::write(node(from).link(), cell(lid(from), to(written), 1300))) {
+      ++written;
+    }
+    node(from).port.flush(clock.now());
+    return written;
   }
   std::uint64_t count(SwitchCounter which) const { return sw.counters()[which]; }
   std::uint64_t drops() const {

@@ -33,9 +33,9 @@ TEST(TopologyTest, S000_32_routes_are_the_shortest) {
   EXPECT_EQ(plan.table.port_of(Lid(13)), 1);  // two ways of one length: the lowest port
   EXPECT_EQ(plan.table.port_of(Lid(15)), 0);
   EXPECT_EQ(plan.ports.at(1).peer, "b");
-  EXPECT_FALSE(plan.ports.at(1).is_node);
+  EXPECT_FALSE(plan.ports.at(1).is_node());
   EXPECT_EQ(plan.ports.at(3).peer, "na");
-  EXPECT_TRUE(plan.ports.at(3).is_node);
+  EXPECT_TRUE(plan.ports.at(3).is_node());
   EXPECT_EQ(plan.ports.at(4).peer, "");
 }
 

@@ -1,0 +1,97 @@
+// A port of a switch: its link, as an output the cells that wait for room there, and as an input
+// the outputs that it waits for. It logs who comes, goes and is refused. Thread: the data thread.
+#pragma once
+
+#include <bitset>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/rate_limit.h"
+#include "fabric_emul/link/port.h"
+#include "fabric_emul/link/refusal_log.h"
+#include "fabric_emul/switching/cell_queue.h"
+#include "fabric_emul/switching/switch_counters.h"
+#include "fabric_emul/switching/topology.h"
+#include "fabric_emul/switching/wait_budget.h"
+
+namespace splitnic::fabric {
+
+class SwitchPort final : private LinkObserver {
+ public:
+  // An input that waits reads nothing, so it adds one batch at most to a queue until that is empty.
+  static constexpr std::size_t kQueueBytesOfInput = ReceivedCells::kBatchBytesMax;
+  static_assert(CellQueue::kHead <= kFlitHeaderBytes);  // the cells of a batch and their heads fit
+
+  // All outlive this: the underlay, the plan, the counters of the switch, and `now`, which is its
+  // current time. `config` has what is common to the ports of the switch.
+  SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& underlay, PortConfig config,
+             base::Random& random, base::Counters<SwitchCounter>& counters, const base::Time& now);
+  SwitchPort(const SwitchPort&) = delete;
+  SwitchPort& operator=(const SwitchPort&) = delete;
+
+  void connect(const PeerAddress& to) { link_ = &port_.connect(to, now_); }
+
+  std::uint8_t number() const { return number_; }
+  const SwitchPlan::Port& plan() const { return plan_; }
+  Port& port() { return port_; }
+  const Port& port() const { return port_; }
+  const Link* link() const { return link_; }  // null: nobody has come yet
+  bool is_up() const { return link_ != nullptr && link_->up(); }
+  std::uint64_t rx_cells() const { return rx_cells_; }
+  std::uint64_t tx_cells() const { return tx_cells_; }
+  std::uint64_t tx_bytes() const { return tx_bytes_; }
+
+  // Output. Sends a cell, makes it wait or drops it, and counts which. Returns true if it waits.
+  // REQUIRES is_up().
+  bool put(const ReceivedCell& cell);
+  // Sends what waits, as far as there is room. Returns true if any was sent.
+  bool drain();
+  std::size_t waiting_cells() const { return queue_.cells(); }
+  // Nothing announces that there is room: when to try next.
+  base::Time retry_at() const;
+
+  // Input.
+  void on_received(std::size_t cells) { rx_cells_ += cells; }
+  // It reads nothing before this output is empty.
+  void wait_for(std::uint8_t output) { waits_for_.set(output); }
+  void on_empty(std::uint8_t output) { waits_for_.reset(output); }
+  bool may_read() const { return waits_for_.none(); }
+  // Whether the switch itself serves another management cell of this port now.
+  bool may_ask() { return may_ask_.take(now_); }
+
+ private:
+  // Requests for the switch itself: names are resolved at the start of a link, and seldom later.
+  static constexpr base::Duration kAskInterval = std::chrono::milliseconds(1);
+  static constexpr std::uint32_t kAskBurst = 128;
+  static constexpr base::Duration kRetry = std::chrono::microseconds(100);
+  static constexpr base::Duration kRetrySpent = std::chrono::milliseconds(5);
+
+  void on_link_up(Link& up) override;
+  void on_link_down(Link& down, std::string_view why) override;
+  void on_peer_restarted(Link& /*link*/) override {}
+  void on_refused(Link& by, InitReason reason) override;
+  void on_duplicate(Link& link, std::string_view from) override;
+  void on_unexpected(const Init& peer, const PeerAddress& from) override;
+
+  PortConfig complete(PortConfig config, const SwitchPlan& plan) const;
+  bool send(base::Bytes cell, std::uint8_t vl);
+  void drop_queue(SwitchCounter reason);
+  std::string label() const;
+
+  const std::uint8_t number_;
+  const SwitchPlan::Port& plan_;
+  base::Counters<SwitchCounter>& counters_;
+  const base::Time& now_;
+  RefusalLog refused_by_peer_, refused_here_;
+  Link* link_ = nullptr;
+  CellQueue queue_;  // that did not fit the link
+  WaitBudget budget_;
+  std::bitset<kSwitchPortsMax + 1> waits_for_;
+  base::RateLimit may_ask_{kAskInterval, kAskBurst};
+  std::uint64_t rx_cells_ = 0, tx_cells_ = 0, tx_bytes_ = 0;
+  Port port_;
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,40 @@
+// How long an output may make its inputs wait: for kWaitMax for each kBytes that it takes, in one
+// piece or in many. A receiver that is slower has spent its budget: what does not fit it is dropped
+// at once, until it has taken kBytes. So one that has stopped, or that takes a little at a time,
+// holds up nobody for longer. Time comes in; pure. [S000-45]
+#pragma once
+
+#include <cstddef>
+
+#include "base/clock.h"
+
+namespace splitnic::fabric {
+
+class WaitBudget {
+ public:
+  static constexpr base::Duration kWaitMax = std::chrono::milliseconds(100);
+  static constexpr std::size_t kBytes = 256 * 1024;
+
+  bool is_spent() const { return waited_ >= kWaitMax; }
+  // The output has taken this many bytes.
+  void on_taken(std::size_t bytes) {
+    taken_ += bytes;
+    if (taken_ < kBytes) return;
+    taken_ = 0;
+    waited_ = {};
+  }
+  // Something waits from now on, or has begun to leave: time until now is not counted.
+  void start(base::Time now) { counted_until_ = now; }
+  // Something has waited until now, and nothing of it fits.
+  void on_wait(base::Time now) {
+    waited_ += now - counted_until_;
+    counted_until_ = now;
+  }
+
+ private:
+  base::Duration waited_{};  // since it has taken kBytes
+  std::size_t taken_ = 0;    // since then
+  base::Time counted_until_{};
+};
+
+}  // namespace splitnic::fabric
