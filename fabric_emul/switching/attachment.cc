@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/endian.h"
 #include "base/log.h"
+#include "fabric_emul/switching/hop_refusal.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/wire/flit.h"
 
@@ -140,28 +141,24 @@ bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
   return true;
 }
 
+// At most one batch of the hop in each call, whatever is in it: the caller has other work.
 std::optional<Underlay::Received> Attachment::receive() {
-  for (;;) {
-    if (next_ < arrivals_.size()) {
-      if (auto batch = next_arrival()) return batch;
-      continue;
-    }
-    arrivals_.clear();
-    next_ = 0;
-    const base::Time now = clock_.now();
-    port_.on_time(now);
-    resolve(now);
-    const bool has_received = port_.receive(
-        now, 1, [this](Link&, std::span<const ReceivedCell> cells) { take_cells(cells); });
-    if (has_received) continue;
-    port_.flush(now);
-    return std::nullopt;
-  }
+  if (auto batch = next_arrival()) return batch;
+  arrivals_.clear();
+  next_ = 0;
+  const base::Time now = clock_.now();
+  port_.on_time(now);
+  resolve(now);
+  const bool has_received = port_.receive(
+      now, 1, [this](Link&, std::span<const ReceivedCell> cells) { take_cells(cells); });
+  if (has_received) return next_arrival().value_or(Received{});
+  port_.flush(now);
+  return std::nullopt;
 }
 
 // Their bytes stay until the next batch is received.
 void Attachment::take_cells(std::span<const ReceivedCell> cells) {
-  if (!is_attached()) return;
+  if (!is_attached()) return counters_.add(AttachmentCounter::kRxDropPeer, cells.size());
   for (const ReceivedCell& cell : cells) {
     const auto header = header_of(cell.bytes);
     if (!header) {
@@ -174,19 +171,19 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
   }
 }
 
-// Returns nothing for a cell that is for this port itself, or not valid.
+// Returns nothing behind the last one. Cells of the switch itself are for this port.
 std::optional<Underlay::Received> Attachment::next_arrival() {
-  const Arrival& first = arrivals_[next_];
-  const base::Bytes cell = first.cell.bytes;
-  if (first.from == link_->remote_lid()) {
-    ++next_;
-    const auto mgmt = payload_of_path_cell(cell, kSwitchQpn, first.cell.crc_head_only);
+  for (; next_ < arrivals_.size() && arrivals_[next_].from == link_->remote_lid(); ++next_) {
+    const ReceivedCell& cell = arrivals_[next_].cell;
+    const auto mgmt = payload_of_path_cell(cell.bytes, kSwitchQpn, cell.crc_head_only);
     if (mgmt)
       on_mgmt(*mgmt);
     else
       counters_.add(AttachmentCounter::kRxDropCell);
-    return std::nullopt;
   }
+  if (next_ == arrivals_.size()) return std::nullopt;
+  const Arrival& first = arrivals_[next_];
+  const base::Bytes cell = first.cell.bytes;
   if (const auto control = payload_of_path_cell(cell, kPathQpn, first.cell.crc_head_only)) {
     ++next_;
     return Received{*control, control->size(), address_of(first.from)};
@@ -272,6 +269,7 @@ base::Time Attachment::deadline() const {
 }
 
 void Attachment::on_link_up(Link& link) {
+  refusals_ = {};
   if (link.peer_port() == 0) {
     base::log_error(link.peer_name() + " is no switch: connect to it without a switch between");
     return;
@@ -291,8 +289,8 @@ void Attachment::on_link_down(Link& link, std::string_view why) {
 void Attachment::on_peer_restarted(Link& /*link*/) {}
 
 void Attachment::on_refused(Link& link, InitReason reason) {
-  base::log_warn("the switch at " + link.peer_name() +
-                 " refuses the link: " + std::string(name(reason)));
+  if (!refusals_.note(reason, clock_.now())) return;
+  base::log_warn(hop_refusal("the switch at " + link.peer_name(), reason));
 }
 
 }  // namespace splitnic::fabric

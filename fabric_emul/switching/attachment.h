@@ -16,6 +16,7 @@
 #include "base/counters.h"
 #include "base/random.h"
 #include "fabric_emul/link/port.h"
+#include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/switching/attachment_counters.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/mgmt.h"
@@ -81,6 +82,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
 
   base::Clock& clock_;
   base::Counters<AttachmentCounter> counters_;
+  RefusalLog refusals_;
   Port port_;
   PeerAddress switch_at_;
   Link* link_;

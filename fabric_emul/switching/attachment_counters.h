@@ -12,9 +12,9 @@ enum class AttachmentCounter {
   kTxCell,
   kTxControl,      // INIT and IDLE of paths
   kTxDropDown,     // datagram while there is no switch, or its name is not resolved
-  kTxDropFlit,     // what holds neither cells nor INIT nor IDLE
-  kTxDropBlocked,  // cells that did not fit the batch to the switch
+  kTxDropBlocked,  // datagram, or its end, that did not fit the batch to the switch
   kRxCell,
+  kRxDropPeer,  // of a peer that is no switch
   kRxDropLid,   // for another LID than ours, or from none
   kRxDropCell,  // of an unknown version, or a management cell that is not valid
   kResolved,
@@ -27,7 +27,7 @@ template <>
 struct splitnic::base::CounterNames<splitnic::fabric::AttachmentCounter> {
   static constexpr std::array<std::string_view, static_cast<std::size_t>(
                                                     splitnic::fabric::AttachmentCounter::kCount_)>
-      kNames{"path.tx.cell",      "path.tx.control",      "path.tx.drop.down",
-             "path.tx.drop.flit", "path.tx.drop.blocked", "path.rx.cell",
-             "path.rx.drop.lid",  "path.rx.drop.cell",    "path.resolved"};
+      kNames{"path.tx.cell",         "path.tx.control",   "path.tx.drop.down",
+             "path.tx.drop.blocked", "path.rx.cell",      "path.rx.drop.peer",
+             "path.rx.drop.lid",     "path.rx.drop.cell", "path.resolved"};
 };

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric_emul/switching/path_cell.h"
+#include "fabric_emul/wire/flit.h"
 #include "tests/unit/fabric_emul/switching/switch_world.h"
 
 namespace splitnic::fabric {
@@ -201,6 +203,144 @@ TEST_F(AttachmentTest, L_33_a_narrow_hop_is_found_from_end_to_end) {
   h1->end->port.flush(clock.now());
   settle();
   EXPECT_EQ(unit->end->cells, (std::vector<Cell>{sent}));
+}
+
+// The data thread has other work than the datagrams of one carrier.
+TEST_F(AttachmentTest, one_call_takes_one_batch_whatever_is_in_it) {
+  run(2s);
+  settle();
+  const std::vector<std::byte> garbage(200, std::byte{0x77});
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(at_b[1]->send(at_node[0]->address(), garbage, garbage.size()),
+              Underlay::SendStatus::kSent);
+  }
+  for (std::size_t left = 10; left-- > 0;) {
+    const auto received = h1->attachment.receive();
+    ASSERT_TRUE(received) << "more may wait";
+    EXPECT_TRUE(received->bytes.empty());
+    EXPECT_EQ(at_node[0]->queued_batches(), left);
+  }
+  EXPECT_FALSE(h1->attachment.receive());
+}
+
+// An attachment at a plain port, which sends it any cell as the switch with LID 1. Its own is 11.
+class FalseSwitchTest : public ::testing::Test {
+ protected:
+  void attach(std::uint8_t port_number) {
+    PortConfig config = link_world::config_of(0xA, 7, true);
+    config.number = port_number;
+    config.lids = [](const PeerAddress&) { return LinkLids{Lid(1), Lid(11)}; };
+    sw = std::make_unique<link_world::End>(at_switch, config);
+    attachment = std::make_unique<Attachment>(at_node, at_switch.address(),
+                                              link_world::config_of(0xB, 8), clock, random);
+    for (int i = 0; i < 10; ++i) settle();
+    ASSERT_TRUE(attachment->link().up());
+  }
+  void settle() {
+    while (sw->receive(clock.now())) {
+    }
+    while (attachment->receive()) {
+    }
+  }
+  void send(const Cell& bytes) {
+    ASSERT_TRUE(link_world::write(sw->link(), bytes));
+    sw->port.flush(clock.now());
+    settle();
+  }
+  std::uint64_t count(std::string_view counter) const {
+    std::uint64_t found = 0;
+    attachment->visit_counters([&](std::string_view name, std::uint64_t value) {
+      if (name == counter) found = value;
+    });
+    return found;
+  }
+
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub{{.batch_queue_max = 1}};
+  InProcessUnderlay& at_switch = hub.add_endpoint();
+  InProcessUnderlay& at_node = hub.add_endpoint();
+  std::unique_ptr<link_world::End> sw;
+  std::unique_ptr<Attachment> attachment;
+};
+
+TEST_F(FalseSwitchTest, S000_34_a_cell_for_another_lid_or_from_none_is_dropped) {
+  attach(3);
+  send(cell(Lid(20), Lid(11)));
+  EXPECT_EQ(count("path.rx.cell"), 1U);
+  send(cell(Lid(20), Lid(12)));
+  EXPECT_EQ(count("path.rx.drop.lid"), 1U);
+  send(cell(Lid(0), Lid(11)));
+  EXPECT_EQ(count("path.rx.drop.lid"), 2U);
+  EXPECT_EQ(count("path.rx.cell"), 1U);
+}
+
+TEST_F(FalseSwitchTest, a_cell_of_another_version_or_of_the_switch_that_is_no_reply_is_dropped) {
+  attach(3);
+  send(cell_with(Lid(20), Lid(11), 8, 0, [](CellHead& head) { head.header.version = 2; }));
+  EXPECT_EQ(count("path.rx.drop.cell"), 1U);
+  send(cell(Lid(1), Lid(11)));
+  EXPECT_EQ(count("path.rx.drop.cell"), 2U);
+  Mgmt reply;  // to no request
+  reply.kind = MgmtKind::kResolved;
+  reply.instance = 1;
+  ASSERT_TRUE(send_mgmt(sw->link(), Lid(1), Lid(11), reply));
+  sw->port.flush(clock.now());
+  settle();
+  EXPECT_EQ(count("path.rx.drop.cell"), 3U);
+  EXPECT_EQ(count("path.rx.cell"), 0U);
+}
+
+TEST_F(FalseSwitchTest, cells_of_a_peer_that_is_no_switch_are_dropped) {
+  attach(0);
+  EXPECT_FALSE(attachment->is_attached());
+  send(cell(Lid(20), Lid(11)));
+  EXPECT_EQ(count("path.rx.drop.peer"), 1U);
+  EXPECT_EQ(count("path.rx.cell"), 0U);
+}
+
+// A path may be narrower than the hop, whose batch then has room for fewer of its datagrams.
+TEST_F(FalseSwitchTest, what_does_not_fit_the_batch_to_a_blocked_switch_is_dropped) {
+  attach(3);
+  PeerAddress unit;  // the port with LID 20
+  unit.bytes[0] = std::byte{1};
+  unit.bytes[2] = std::byte{20};
+  constexpr std::size_t kStride = 1000;
+  const Cell bytes = cell(Lid(11), Lid(20), kStride - kFlitHeaderBytes - cell_bytes(CellHead{}, 8));
+  std::vector<std::byte> datagrams;
+  for (int i = 0; i < 64; ++i) {
+    std::vector<std::byte> flit(kFlitHeaderBytes + bytes.size());
+    FlitHeader header;
+    header.ctl = kFlitSof | kFlitEof;
+    emit_flit(flit, header, bytes);
+    ASSERT_LE(flit.size(), kStride);
+    flit.resize(kStride);
+    datagrams.insert(datagrams.end(), flit.begin(), flit.end());
+  }
+  ASSERT_EQ(attachment->send(unit, base::Bytes(datagrams).first(kStride), kStride),
+            Underlay::SendStatus::kSent);
+  EXPECT_EQ(count("path.tx.drop.blocked"), 0U);
+  ASSERT_EQ(attachment->send(unit, datagrams, kStride), Underlay::SendStatus::kSent);
+  EXPECT_EQ(count("path.tx.cell") + count("path.tx.drop.blocked"), 65U);
+  EXPECT_GT(count("path.tx.drop.blocked"), 0U);
+  EXPECT_EQ(attachment->send(unit, datagrams, kStride), Underlay::SendStatus::kBlocked);
+}
+
+// Another node is at the port of the switch.
+TEST_F(AttachmentTest, B_02_a_switch_that_refuses_a_node_is_one_line) {
+  run(2s);
+  InProcessUnderlay& carrier = hub.add_endpoint();
+  ::testing::internal::CaptureStderr();
+  Node second(carrier, at_a[1]->address(), 0xE9, 900, false, clock);
+  for (int i = 0; i < 300; ++i) {
+    clock.advance(10ms);
+    settle();
+    second.end->receive(clock.now());
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::size_t at = log.find("refuses the link: busy: another node is at that port");
+  ASSERT_NE(at, std::string::npos) << log;
+  EXPECT_EQ(log.find("refuses the link", at + 1), std::string::npos) << log;
 }
 
 }  // namespace attachment_test
