@@ -1,7 +1,7 @@
 // When a refused link is worth a line of the log, at the end that refuses and at the one that is
-// refused. A client repeats HELLO for ever, so that is once for each reason until a link is up. A
-// duplicate is mostly the same node's process before this one, and then ends in a moment: only one
-// that lasts is logged. Time comes in; pure. [B-02]
+// refused. A client repeats HELLO indefinitely, so that is once for each reason until a link is up.
+// A duplicate is mostly the same node's process before this one, and then ends in a moment: only
+// one that lasts is logged. Time comes in; pure. [B-02]
 #pragma once
 
 #include <utility>

@@ -41,7 +41,7 @@ bool Switch::step(base::Time now) {
   return made_progress;
 }
 
-// The inputs that wait for this output have their turn once it is empty, each with one batch.
+// The inputs that wait for this output are read once it is empty, one batch of each.
 void Switch::drain(SwitchPort& to, bool& made_progress) {
   if (to.waiting_cells() == 0) return to.port().flush(now_);
   made_progress |= to.drain();

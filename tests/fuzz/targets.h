@@ -29,6 +29,7 @@ void port_init(base::Bytes in);     // INIT steps and flits of several addresses
 void channel_pair(base::Bytes in);  // messages and RDMA writes of a connected host, to a pair
 void cfg_util(base::Bytes in);      // CfgUtil requests of two hosts, to the NIC service
 void connection(base::Bytes in);    // MGMT cells, to the connection manager
+void switch_cells(base::Bytes in);  // cells and datagrams, to a switch and to an attached port
 void shm_ring(base::Bytes in);      // the other process of a ring in shared memory
 
 struct Target {
@@ -51,6 +52,7 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"channel_pair", channel_pair},
                                       {"cfg_util", cfg_util},
                                       {"connection", connection},
+                                      {"switch_cells", switch_cells},
                                       {"shm_ring", shm_ring}};
 
 }  // namespace splitnic::fuzz

