@@ -114,6 +114,7 @@ base::Status Worker::run(const ControlThread& control, bool never_sleeps) {
   base::Status ended = loop.run();
   commands_.close();  // their requests get their replies now
   stop(clock_.now());
+  for (const auto& attachment : attachments_) attachment->send_bye(clock_.now());
   return ended;
 }
 

@@ -37,6 +37,8 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   std::optional<LinkLids> lids_of(const PeerAddress& peer) const;
   bool is_attached() const { return link_->up() && link_->peer_port() != 0; }
   const Link& link() const { return *link_; }
+  // Clean stop, after that of the port above: the switch may give its port to another node at once.
+  void send_bye(base::Time now) { port_.send_bye(now); }
   void visit_counters(const base::CounterVisitor& visitor) const;
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;

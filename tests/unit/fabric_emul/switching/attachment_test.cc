@@ -151,6 +151,18 @@ TEST_F(AttachmentTest, a_new_process_behind_the_switch_is_noticed) {
   EXPECT_EQ(unit->end->watch.restarted_instance, 500U);
 }
 
+// The port is free at once, also for a node with another identity at another address.
+TEST_F(AttachmentTest, S000_34_a_node_that_stops_gives_its_port_back) {
+  run(2s);
+  ASSERT_TRUE(h1->attachment.is_attached());
+  h1->end->port.send_bye(clock.now());
+  h1->attachment.send_bye(clock.now());
+  settle();
+  h1 = std::make_unique<Node>(hub.add_endpoint(), at_a[1]->address(), 0xE9, 900, false, clock);
+  run(1s);
+  EXPECT_TRUE(h1->attachment.is_attached());
+}
+
 TEST_F(AttachmentTest, a_path_goes_down_with_a_switch_on_it_and_comes_back_with_the_same_peer) {
   run(2s);
   b = nullptr;
