@@ -98,13 +98,4 @@ base::Status check_lab(bool is_insecure_lab, const std::string& option, const En
       "use shm://NAME, or add --insecure-lab if network and machine are yours alone");
 }
 
-base::Status check_switch_lab(bool is_insecure_lab, const std::string& option,
-                              const Endpoint& endpoint) {
-  if (is_insecure_lab || endpoint.is_shm()) return {};
-  return base::Error(option + " " + endpoint.text() +
-                     " is open to whoever can send to it, because links of a switch have no keys "
-                     "in this release: use shm://NAME, or add --insecure-lab if network and "
-                     "machine are yours alone");
-}
-
 }  // namespace splitnic::control

@@ -41,10 +41,6 @@ base::Result<Endpoint> parse_endpoint(const std::string& text);
 // endpoint proves its user to the kernel. An error names `option`. [H-5] docs/security.md
 base::Status check_lab(bool is_insecure_lab, const std::string& option, const Endpoint& endpoint);
 
-// The same for a link of a switch, which has no keys yet.
-base::Status check_switch_lab(bool is_insecure_lab, const std::string& option,
-                              const Endpoint& endpoint);
-
 // Six pairs of hex digits with ':' between; an address that one NIC can have (neither group nor
 // zero).
 base::Result<lan::MacAddress> parse_mac(const std::string& text);

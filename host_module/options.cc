@@ -33,7 +33,9 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_flag("--keep-tap", into.keeps_tap, "Keep the interface after a clean stop");
   app.add_option("--fabric-dev", into.fabric_device, "Keep the fabric on this interface")
       ->type_name("IF");
-  app.add_option("--peer", into.peer, "Public key of the I/O unit; with --key-file")
+  app.add_option("--peer", into.peer,
+                 "Public key of the I/O unit, or of the switch that --connect leads through; with "
+                 "--key-file")
       ->type_name("KEY");
   app.add_option("--nic", into.nic, "Which of the I/O unit's NICs (default 0)")->type_name("K");
   app.add_option(
@@ -112,8 +114,9 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   out.common = *common;
   if (auto connect = check_connect(typed, out); !connect) return connect.error();
   if (!out.unit.empty()) {
-    auto switched = control::check_switched(typed.common, "--connect", out.connect, out.common);
-    if (!switched) return switched.error();
+    if (auto switched = control::check_switched(typed.common, out.common); !switched) {
+      return switched.error();
+    }
   }
   if (auto keys = check_keys(typed, out); !keys) return keys.error();
   if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {

@@ -45,7 +45,7 @@ base::Status HostWorker::check_route(const control::Carrier& carrier) const {
 }
 
 base::Result<std::uint32_t> HostWorker::attach_to_switch(const control::CarrierConfig& carrying) {
-  const auto attached = attach(options_.connect, carrying, "host");
+  const auto attached = attach(options_.connect, carrying, "host", common_.keys.peers);
   if (!attached) return attached.error();
   if (auto route = check_route(carriers_.all().back()); !route) return route.error();
   const auto port =
@@ -53,6 +53,7 @@ base::Result<std::uint32_t> HostWorker::attach_to_switch(const control::CarrierC
   if (!port) return port.error();
   fabric_ = *port;
   unit_address_ = (*attached)->peer(options_.unit);
+  session_address_ = (*attached)->link().address();
   return static_cast<std::uint32_t>(fabric_->batch_payload_max(unit_address_));
 }
 
@@ -67,10 +68,10 @@ base::Result<std::uint32_t> HostWorker::connect_to_unit(const control::Endpoint&
   fabric::PortConfig config = options_.common.port;
   fabric::Underlay* top = *underlay;
   if (options_.common.keys.are_given()) {
-    const auto keyed = add_keys(*top, unit_address_);
+    const auto keyed = add_keys(*top, common_.keys.peers, unit_address_);
     if (!keyed) return keyed.error();
     top = keyed->underlay;
-    unit_address_ = keyed->peers.front();
+    unit_address_ = session_address_ = keyed->peers.front();
     config.eui64 = fabric::Eui64(keyed->eui64);
   }
   const auto port = add_port(*top, config, "host", unit.is_shm());
@@ -146,12 +147,14 @@ void HostWorker::warn_of_silence() const {
                    ", the other queues continue without it: do firewalls let this port pass?");
     return;
   }
-  if (common_.keys.are_given() && !keyed_.are_agreed(unit_address_)) {
-    base::log_warn(
-        "no reply from " + link_->peer_name() +
-        ", still trying: is the I/O unit down or the address wrong, do firewalls let its "
-        "UDP port pass, is --peer its key, and does its --allow-key name our key? It is "
-        "silent to keys that are not known there");
+  if (common_.keys.are_given() && !keyed_.are_agreed(session_address_)) {
+    const bool is_direct = options_.unit.empty();
+    base::log_warn("no reply from " + link_->peer_name() + ", still trying: is the " +
+                   (is_direct ? "I/O unit" : "switch") +
+                   " down or the address wrong, do firewalls let its UDP port pass, is --peer its "
+                   "key, and does its " +
+                   (is_direct ? "--allow-key name our key" : "topology file have our key there") +
+                   "? It is silent to keys that are not known there");
     return;
   }
   base::log_warn("no reply from " + link_->peer_name() +

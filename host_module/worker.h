@@ -59,7 +59,8 @@ class HostWorker final : public control::Worker {
   Admin admin_;
   fabric::Port* fabric_ = nullptr;
   fabric::PeerAddress unit_address_;
-  const fabric::Link* link_ = nullptr;  // to the I/O unit
+  fabric::PeerAddress session_address_;  // with keys: of the neighbour, the I/O unit or a switch
+  const fabric::Link* link_ = nullptr;   // to the I/O unit
   std::unique_ptr<lan::FramePort> tap_;
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;

@@ -12,6 +12,7 @@
 #include "base/memory_reserve.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
+#include "control/identity.h"
 #include "control/sandbox/sandbox.h"
 #include "iou_module/hosts_reload.h"
 #include "iou_module/worker.h"
@@ -73,6 +74,8 @@ base::Status IouDaemon::open() {
   if (known_hosts_ != nullptr) workers_[0]->set_known_hosts(known_hosts_);
   auto lans = open_lans(queues_of_endpoints());
   if (!lans) return lans.error();
+  auto attached = when_possible([this] { return workers_[0]->attach_to_switch(); });
+  if (!attached) return attached;
   if (auto listening = listen(lans->size()); !listening) return listening;
   queues_ = std::make_unique<QueueSet>(workers_.size());
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -89,6 +92,9 @@ control::sandbox::Needs IouDaemon::needs() const {
   needs.accepts_shm = std::ranges::any_of(options_.listen, &control::Endpoint::is_shm);
   if (needs.accepts_shm) {
     needs.folders.push_back({control::shm_folder(), control::sandbox::FileRight::kRemove});
+  }
+  if (options_.has_vouched_lids()) {  // it begins the sessions with the switch
+    needs.folders.push_back({control::state_folder(), control::sandbox::FileRight::kReplace});
   }
   if (!options_.hosts_path.empty()) add_folders_of(options_.hosts_path, needs);
   return needs;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/cli_app.h"
+#include "fabric_emul/session/keys.h"
 
 namespace splitnic::iou {
 namespace {
@@ -16,6 +17,7 @@ struct Arguments {
   std::string max_hosts = std::to_string(kMaxHostsDefault);
   std::vector<std::string> allow, allow_keys;
   std::string attach;
+  std::string peer;
   std::string hosts;
   std::string lan_mtu = "keep";
   std::vector<std::string> grants;
@@ -38,6 +40,8 @@ void add_options(CLI::App& app, Arguments& into) {
          "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME: hosts that "
          "the switch leads to may attach, and without --listen no others")
       ->type_name("ADDR");
+  app.add_option("--peer", into.peer, "Public key of the switch of --attach; with --key-file")
+      ->type_name("KEY");
   app.add_option("--max-hosts", into.max_hosts,
                  "Maximum number of hosts (default " + into.max_hosts + ")")
       ->type_name("N");
@@ -81,6 +85,13 @@ base::Status check_lan(const Arguments& typed, IouOptions& out) {
   return {};
 }
 
+// Whether hosts come by UDP without a switch between, which need their keys.
+bool listens_at_udp(const Arguments& typed) {
+  if (typed.listen.empty()) return typed.attach.empty();
+  return std::ranges::any_of(typed.listen,
+                             [](const auto& at) { return !at.starts_with("shm://"); });
+}
+
 // Over UDP a host is known by its key.
 base::Status check_hosts(const Arguments& typed, IouOptions& out) {
   out.hosts_path = typed.hosts;
@@ -110,19 +121,43 @@ base::Status check_listen(const Arguments& typed, IouOptions& out) {
   return {};
 }
 
-// A host behind a switch is whoever the switch reports: it proves nothing.
+// The key of the switch, without which a keyed unit would not know to whom it listens.
+base::Status check_switch_key(const Arguments& typed, IouOptions& out) {
+  const bool is_keyed = out.common.keys.are_given() && out.attach && !out.attach->is_shm();
+  if (typed.peer.empty()) {
+    if (!is_keyed) return {};
+    return base::Error("--key-file: --peer is missing, the key of the switch at " +
+                       out.attach->text());
+  }
+  if (!out.common.keys.are_given()) return base::Error("--peer: --key-file is missing");
+  if (!is_keyed) return base::Error("--peer: there is no switch at udp:// in --attach");
+  const auto key = fabric::session::parse_public_key(typed.peer);
+  if (!key) return key.error().within("--peer");
+  out.switch_key.push_back(*key);
+  return {};
+}
+
+// A host behind a switch has neither an address nor a key here: it is known by the LID of its port,
+// for which the switch vouches, if it has proven to be that switch.
 base::Status check_attach(const Arguments& typed, IouOptions& out) {
-  if (typed.attach.empty()) return {};
+  if (typed.attach.empty()) return check_switch_key(typed, out);
   const auto at = control::parse_endpoint(typed.attach);
   if (!at) return at.error().within("--attach");
   if (!typed.allow.empty()) {
     return base::Error("--attach: hosts behind a switch have no address: leave out --allow");
   }
-  if (!typed.hosts.empty()) {
-    return base::Error("--attach: hosts behind a switch prove nothing: leave out --hosts");
+  if (!typed.allow_keys.empty() && !listens_at_udp(typed)) {
+    return base::Error("--attach: hosts behind a switch have no key here: leave out --allow-key");
   }
   out.attach = *at;
-  return control::check_switched(typed.common, "--attach", *at, out.common);
+  if (auto lab = control::check_lab(out.common.may_leave_machine(), "--attach", *at); !lab)
+    return lab;
+  if (auto key = check_switch_key(typed, out); !key) return key;
+  if (!typed.hosts.empty() && !out.has_vouched_lids()) {
+    return base::Error("--hosts: " + at->text() + " is a switch without keys, which proves for " +
+                       "nobody who it is: give --key-file and --peer, or leave out --hosts");
+  }
+  return control::check_switched(typed.common, out.common);
 }
 
 base::Status check_grants(const Arguments& typed, IouOptions& out) {
@@ -145,8 +180,9 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
   if (!common) return common.error();
   out.common = *common;
   if (auto lan = check_lan(typed, out); !lan) return lan.error();
-  auto keys = control::check_key_options(typed.common.keys, "--allow-key", typed.allow_keys,
-                                         !typed.hosts.empty());
+  auto keys = control::check_key_options(
+      typed.common.keys, "--allow-key", typed.allow_keys,
+      !typed.hosts.empty() || (!typed.attach.empty() && !listens_at_udp(typed)));
   if (!keys) return keys.error();
   out.common.keys = *std::move(keys);
   if (auto listen = check_listen(typed, out); !listen) return listen.error();

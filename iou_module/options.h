@@ -20,6 +20,7 @@ struct IouOptions {
   std::vector<control::PortSpec> lan;       // NIC 0, 1, ...; at least one
   std::vector<control::Endpoint> listen;    // never a name; at least one, without `attach`
   std::optional<control::Endpoint> attach;  // the port of a switch
+  std::vector<fabric::session::PublicKey> switch_key;  // with `attach` over UDP and keys: its key
   std::uint32_t max_hosts = kMaxHostsDefault;
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
@@ -27,6 +28,9 @@ struct IouOptions {
   bool grants_sniff = false;         // --grant, to every host that is in no hosts file
   bool grants_forge = false;
   control::CommonOptions common;
+
+  // Whether the LID of a host behind the switch is proven, hop by hop.
+  bool has_vouched_lids() const { return !switch_key.empty(); }
 };
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:

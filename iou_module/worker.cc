@@ -53,20 +53,21 @@ base::Status IouWorker::listen() {
     if (auto opened = listen_at(*at); !opened)
       return opened.error().within("listening on " + at->text());
   }
-  if (options_.attach) {
-    if (auto attached = attach_to_switch(*options_.attach); !attached) return attached;
-  }
   return admission_.allow_all(options_.common.keys.peers);
 }
 
-base::Status IouWorker::attach_to_switch(const control::Endpoint& at) {
-  const auto attached = attach(at, {.has_no_gso = options_.common.has_no_gso}, "iou/attached");
+base::Status IouWorker::attach_to_switch() {
+  if (!options_.attach) return {};
+  const control::Endpoint& at = *options_.attach;
+  const auto attached =
+      attach(at, {.has_no_gso = options_.common.has_no_gso}, "iou/attached", options_.switch_key);
   if (!attached) return attached.error();
   fabric::PortConfig config = options_.common.port;
   config.listens = true;
   config.links_max = options_.max_hosts;
   const auto port = add_attached_port(**attached, config, "iou/attached", at.is_shm());
-  return port ? base::Status() : port.error();
+  if (!port) return port.error();
+  return {};
 }
 
 base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
@@ -85,7 +86,7 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
     underlay = gates_.back().get();
   }
   if (options_.common.keys.are_given() && !endpoint.is_shm()) {
-    const auto keyed = add_keys(*underlay, std::nullopt);
+    const auto keyed = add_keys(*underlay, options_.common.keys.peers, std::nullopt);
     if (!keyed) return keyed.error();
     underlay = keyed->underlay;
   }

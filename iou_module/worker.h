@@ -30,7 +30,10 @@ class IouWorker final : public control::Worker {
   void replace_known_hosts(std::shared_ptr<const KnownHosts> known) {
     admission_.replace(std::move(known), clock_.now());
   }
-  // Listens at queue queue() of every --listen. An error: at one of them it cannot.
+  // Attaches to the switch of --attach, if there is one. An error: there is no way to it.
+  base::Status attach_to_switch();
+  // Listens at queue queue() of every --listen, and lets the known hosts attach. An error: at one
+  // of them it cannot. After attach_to_switch().
   base::Status listen();
   // Takes its queue of each LAN NIC and serves hosts, as one of `queues`; `all` has as many and
   // outlives this. REQUIRES that listen() succeeded.
@@ -62,7 +65,6 @@ class IouWorker final : public control::Worker {
  private:
   LanNic& nic(std::size_t index) { return *unit_->nics()[index]; }
   base::Status listen_at(const control::Endpoint& endpoint);
-  base::Status attach_to_switch(const control::Endpoint& at);
   IouConfig unit_config(std::uint32_t queues) const;
   void visit_carriers(const base::CounterVisitor& visitor) const;
 

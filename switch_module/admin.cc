@@ -24,6 +24,7 @@ control::Snapshot Admin::snapshot() const {
     peer.address = port.link != nullptr ? port.link->peer_name() : "";
     peer.port = port.number;
     peer.lid = port.plan.lid.value;
+    if (port.link != nullptr) peer.key = port.link->peer_key();
     s.peers.push_back(std::move(peer));
     if (port.link != nullptr) control::add_link(s, *port.link);
   }

@@ -4,6 +4,7 @@
 
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
+#include "control/identity.h"
 #include "control/sandbox/sandbox.h"
 #include "switch_module/worker.h"
 
@@ -18,19 +19,28 @@ class SwitchDaemon final : public control::Daemon {
  private:
   std::size_t workers() const override { return 1; }
   control::Worker& worker(std::size_t) override { return worker_; }
-  base::Status open() override { return worker_.open(); }
+  base::Status open() override;
   control::sandbox::Needs needs() const override;
 
   const SwitchOptions& options_;
   SwitchWorker worker_;
 };
 
+base::Status SwitchDaemon::open() {
+  if (auto read = worker_.read(); !read) return read;
+  return when_possible([this] { return worker_.open(); });
+}
+
 control::sandbox::Needs SwitchDaemon::needs() const {
+  using control::sandbox::FileRight;
   control::sandbox::Needs needs;
+  if (options_.common.keys.are_given()) {
+    needs.folders.push_back({control::state_folder(), FileRight::kReplace});
+  }
   needs.accepts_shm = std::ranges::any_of(
       options_.ports, [](const PortOption& port) { return port.at.is_shm() && !port.connects; });
   if (needs.accepts_shm) {
-    needs.folders.push_back({control::shm_folder(), control::sandbox::FileRight::kRemove});
+    needs.folders.push_back({control::shm_folder(), FileRight::kRemove});
   }
   return needs;
 }

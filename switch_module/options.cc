@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "control/cli_app.h"
+#include "control/daemon/key_options.h"
 #include "fabric_emul/switching/topology.h"
 
 namespace splitnic::fabric_switch {
@@ -25,9 +26,11 @@ void add_options(CLI::App& app, Arguments& into) {
       "ADDR")
       ->required();
   app.add_option("--topology", into.topology,
-                 "TOML file of the subnet: its switches, nodes and cables (docs/topology_file.md)")
+                 "TOML file of the subnet: its switches, nodes and cables, with their keys "
+                 "(docs/topology_file.md)")
       ->type_name("FILE")
       ->required();
+  control::add_key_options(app, into.common.keys, "Process");
   control::add_process_options(app, into.common, "Process");
 }
 
@@ -55,9 +58,12 @@ base::Status check_ports(const Arguments& typed, SwitchOptions& out) {
   for (const std::string& text : typed.ports) {
     const auto port = parse_port(text);
     if (!port) return port.error().within("--port");
-    if (auto lab = control::check_switch_lab(out.common.is_insecure_lab, "--port", port->at);
-        !lab) {
+    if (auto lab = control::check_lab(out.common.may_leave_machine(), "--port", port->at); !lab) {
       return lab;
+    }
+    if (out.common.keys.are_given() && port->at.is_shm()) {
+      return base::Error("--key-file: " + text +
+                         " stays on this machine and has no keys: leave the option out");
     }
     for (const PortOption& other : out.ports) {
       if (other.at == port->at) return base::Error("--port: " + text + " is given twice");
@@ -76,6 +82,9 @@ base::Result<SwitchOptions> check(const Arguments& typed, const std::string& mac
   const auto common = control::check_common_options(typed.common, machine + "-switch");
   if (!common) return common.error();
   out.common = *common;
+  auto keys = control::check_key_options(typed.common.keys, "--topology", {}, true);
+  if (!keys) return keys.error();
+  out.common.keys = *std::move(keys);
   if (auto ports = check_ports(typed, out); !ports) return ports.error();
   out.topology_path = typed.topology;
   return out;

@@ -1,19 +1,15 @@
 #include "switch_module/topology_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "control/text_file.h"
 #include "control/toml_field.h"
 #include "control/values.h"
+#include "fabric_emul/session/keys.h"
 
 namespace splitnic::fabric_switch {
 namespace {
@@ -23,15 +19,16 @@ using control::TomlValue;
 using fabric::Lid;
 using fabric::PortPlace;
 using fabric::Topology;
+using fabric::session::PublicKey;
 
 constexpr std::uint64_t kLidMax = 0xBFFF;  // beyond are groups, in the fabrics that have them
 
 std::string line_of(const control::TomlPlace& at) { return " in line " + std::to_string(at.line); }
 
-// Names, LIDs and places occur once, and a place is at a switch of the file.
+// Names, LIDs, keys and places occur once, and a place is at a switch of the file.
 class TopologyReader {
  public:
-  base::Result<Topology> read(const TomlValue& file);
+  base::Result<TopologyFile> read(const TomlValue& file);
 
  private:
   struct PlaceAt {
@@ -47,12 +44,15 @@ class TopologyReader {
   base::Result<Entry> read_entry(const TomlValue& table, bool is_node);
   base::Status read_cables(const TomlValue& cables);
   base::Result<Lid> read_lid(const TomlField& field);
+  base::Status read_key(const TomlField& field, const std::string& name);
   base::Result<PortPlace> read_place(const TomlField& field, std::string_view text);
   base::Status check_places() const;
 
   Topology topology_;
+  std::map<std::string, PublicKey> keys_;
   std::map<std::string, control::TomlPlace> names_;
   std::map<Lid, control::TomlPlace> lids_;
+  std::map<PublicKey, control::TomlPlace> taken_keys_;
   std::map<PortPlace, control::TomlPlace> places_;
   std::vector<PlaceAt> used_;
 };
@@ -64,6 +64,19 @@ base::Result<Lid> TopologyReader::read_lid(const TomlField& field) {
   const auto [taken, is_new] = lids_.try_emplace(lid, field.at());
   if (!is_new) return field.error(std::to_string(*number) + " is taken" + line_of(taken->second));
   return lid;
+}
+
+base::Status TopologyReader::read_key(const TomlField& field, const std::string& name) {
+  const auto text = field.text("a public key in base64");
+  if (!text) return text.error();
+  const auto key = fabric::session::parse_public_key(*text);
+  if (!key) {
+    return field.is_not("a public key: 44 characters of base64, as splitnic pubkey prints it");
+  }
+  const auto [taken, is_new] = taken_keys_.try_emplace(*key, field.at());
+  if (!is_new) return field.error("it is taken" + line_of(taken->second));
+  keys_.emplace(name, *key);
+  return {};
 }
 
 // SWITCH:PORT
@@ -106,6 +119,8 @@ base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& 
       const auto lid = read_lid(field);
       if (!lid) return lid.error();
       entry.lid = *lid;
+    } else if (value.name == "key") {
+      if (auto read = read_key(field, table.name); !read) return read.error();
     } else if (value.name == "at" && is_node) {
       const auto text = field.text("SWITCH:PORT");
       if (!text) return text.error();
@@ -171,7 +186,7 @@ base::Status TopologyReader::check_places() const {
   return {};
 }
 
-base::Result<Topology> TopologyReader::read(const TomlValue& file) {
+base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   for (const TomlValue& value : file.inside) {
     const bool is_table = value.kind == TomlValue::Kind::kTable;
     base::Status read;
@@ -188,37 +203,27 @@ base::Result<Topology> TopologyReader::read(const TomlValue& file) {
   }
   if (auto checked = check_places(); !checked) return checked.error();
   if (topology_.switches.empty()) return control::error_at({1, 1}, "there is no switch");
-  return std::move(topology_);
+  return TopologyFile{std::move(topology_), std::move(keys_)};
 }
 
 }  // namespace
 
-base::Result<Topology> parse_topology(std::string_view text) {
-  if (text.size() > kTopologyBytesMax) return base::Error("longer than 1 MiB");
+base::Result<TopologyFile> parse_topology(std::string_view text) {
+  if (text.size() > kTopologyBytesMax) return control::too_long(kTopologyBytesMax);
   const auto parsed = control::parse_toml(text, control::TomlStrings::kAscii);
   if (!parsed) return parsed.error();
   return TopologyReader().read(*parsed);
 }
 
-base::Result<Topology> read_topology(const std::string& path) {
-  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.valid()) return base::Error::from_errno("opening " + path, errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return base::Error::from_errno("reading " + path, errno);
-  if (!S_ISREG(status.st_mode)) return base::Error(path + ": not a regular file");
-  std::string text(kTopologyBytesMax + 1, '\0');
-  std::size_t bytes = 0;
-  while (bytes < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + bytes, text.size() - bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::Error::from_errno("reading " + path, errno);
-    if (got == 0) break;
-    bytes += static_cast<std::size_t>(got);
+base::Result<TopologyFile> read_topology(const std::string& path) {
+  const auto text = control::read_text_file(path, kTopologyBytesMax);
+  if (!text) return text.error().within(path);
+  auto file = parse_topology(text->bytes);
+  if (!file) return file.error().within(path);
+  if (!file->keys.empty() && !text->untrusted.empty()) {
+    return base::Error(text->untrusted).within(path);
   }
-  text.resize(bytes);
-  auto topology = parse_topology(text);
-  if (!topology) return topology.error().within(path);
-  return topology;
+  return file;
 }
 
 }  // namespace splitnic::fabric_switch

@@ -8,6 +8,7 @@
 #include "fabric_emul/switching/switch.h"
 #include "switch_module/admin.h"
 #include "switch_module/options.h"
+#include "switch_module/topology_file.h"
 
 namespace splitnic::fabric_switch {
 
@@ -16,7 +17,10 @@ class SwitchWorker final : public control::Worker {
   // `options` outlives this.
   SwitchWorker(const control::Process& process, const SwitchOptions& options);
 
-  // Opens the ports that the topology has something at, and no others.
+  // Reads the topology file, and checks that it fits the options.
+  base::Status read();
+  // Opens the ports that the topology has something at, and no others. After an error the next call
+  // continues with the port that had it. REQUIRES that read() succeeded.
   base::Status open();
 
   control::Admin& admin() override { return admin_; }
@@ -37,12 +41,16 @@ class SwitchWorker final : public control::Worker {
   void stop(base::Time now) override { switch_->send_bye(now); }
 
  private:
+  base::Status check_own_key() const;
+  base::Status check_port(std::uint8_t number) const;
   base::Status open_port(std::uint8_t number, const PortOption& port);
 
   const SwitchOptions& options_;
   Admin admin_;
+  TopologyFile file_;
   std::unique_ptr<fabric::Switch> switch_;
   std::vector<std::uint8_t> numbers_;  // of the ports, in the order of their carriers
+  std::size_t opened_ = 0;  // ports of the options
 };
 
 }  // namespace splitnic::fabric_switch

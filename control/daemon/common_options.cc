@@ -287,11 +287,7 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   return out;
 }
 
-base::Status check_switched(const CommonArguments& typed, const std::string& option,
-                            const Endpoint& endpoint, CommonOptions& out) {
-  if (!typed.keys.key_file.empty()) {
-    return base::Error("--key-file: links of a switch have no keys in this release: leave it out");
-  }
+base::Status check_switched(const CommonArguments& typed, CommonOptions& out) {
   if (out.port.profile == fabric::LinkProfile::kFull) {
     return base::Error("--link-profile: links of a switch have the speed profile only");
   }
@@ -299,7 +295,7 @@ base::Status check_switched(const CommonArguments& typed, const std::string& opt
     return base::Error("--queues: through a switch there is 1");
   }
   out.queues = 1;
-  return check_switch_lab(out.is_insecure_lab, option, endpoint);
+  return {};
 }
 
 std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed) {

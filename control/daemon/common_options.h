@@ -86,10 +86,9 @@ void add_common_options(CLI::App& app, CommonArguments& into);
 base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
                                                  const std::string& default_name);
 
-// For a program that attaches to a switch at `endpoint`, which `option` names: its links have
-// neither keys nor lanes yet, and there is one queue. Sets the number of queues.
-base::Status check_switched(const CommonArguments& typed, const std::string& option,
-                            const Endpoint& endpoint, CommonOptions& out);
+// For a program that attaches to a switch: its links have no lanes yet, and there is one queue.
+// Sets the number of queues.
+base::Status check_switched(const CommonArguments& typed, CommonOptions& out);
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
 

@@ -19,9 +19,10 @@ struct KeyArguments {
 };
 
 struct KeyOptions {
-  std::string key_file;                           // own private key; "": no keys
-  std::string psk_file;                           // pre-shared key, with every peer; "": none
-  std::vector<fabric::session::PublicKey> peers;  // host: the I/O unit; I/O unit: its hosts
+  std::string key_file;  // own private key; "": no keys
+  std::string psk_file;  // pre-shared key, with every peer; "": none
+  // Host: the I/O unit, or the switch; I/O unit: its hosts; switch: none, the topology has them.
+  std::vector<fabric::session::PublicKey> peers;
 
   bool are_given() const { return !key_file.empty(); }
 };

@@ -13,6 +13,7 @@ namespace session = fabric::session;
 }  // namespace
 
 base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
+                                              std::span<const session::PublicKey> peers,
                                               const std::optional<fabric::PeerAddress>& endpoint) {
   const auto own = session::read_key_file(options_.key_file);
   if (!own) return own.error().within("--key-file");
@@ -32,34 +33,35 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
                        {},
                        session::eui64_of(made->public_key()),
                        session::base64_of(made->public_key().bytes)};
-  for (const session::PublicKey& peer : options_.peers) {
+  for (const session::PublicKey& peer : peers) {
     const auto allowed = made->allow({peer, psk_, endpoint});
     if (!allowed) return allowed.error();
     carrier.peers.push_back(*allowed);
   }
+  if (!endpoint) listening_.push_back(made.get());
   keyed_.push_back(std::move(made));
   return carrier;
 }
 
 base::Status KeyedCarriers::allow(const session::PublicKey& key) {
-  for (const auto& keyed : keyed_) {
+  for (session::KeyedUnderlay* keyed : listening_) {
     if (auto allowed = keyed->allow({key, psk_, std::nullopt}); !allowed) return allowed.error();
   }
   return {};
 }
 
 void KeyedCarriers::disallow(const session::PublicKey& key) {
-  for (const auto& keyed : keyed_) keyed->disallow(key);
+  for (session::KeyedUnderlay* keyed : listening_) keyed->disallow(key);
 }
 
 void KeyedCarriers::end_session(const session::PublicKey& key) {
-  for (const auto& keyed : keyed_) keyed->end_session(key);
+  for (session::KeyedUnderlay* keyed : listening_) keyed->end_session(key);
 }
 
 std::optional<session::KeyedUnderlay::PeerView> KeyedCarriers::view_of(
     const session::PublicKey& key) const {
   std::optional<session::KeyedUnderlay::PeerView> newest;
-  for (const auto& keyed : keyed_) {
+  for (const session::KeyedUnderlay* keyed : listening_) {
     const auto view = keyed->view_of(key);
     if (view && (!newest || newest->agreed_at < view->agreed_at)) newest = view;
   }

@@ -1,11 +1,13 @@
-// Carriers of one queue with the keys of the program on them, and the peers that may have sessions
-// on all of them. Each queue has sessions for itself, as it has sockets. Thread: the data thread.
+// Carriers of one queue with the keys of the program on them, and the peers that may have sessions.
+// A carrier that listens has those of allow() as well; one that connects has only the peer that it
+// connects to. Each queue has sessions for itself, as it has sockets. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,12 +46,15 @@ class KeyedCarriers {
           may_be_at) {
     may_be_at_ = std::move(may_be_at);
   }
-  // Reads the key files and puts the keys on `below`. With `endpoint`, every peer is there and this
-  // side initiates. REQUIRES options.are_given().
+  // Reads the key files and puts the keys on `below`, for these peers. With `endpoint`, every peer
+  // is there and this side initiates. REQUIRES options.are_given().
   base::Result<KeyedCarrier> add(fabric::Underlay& below,
+                                 std::span<const fabric::session::PublicKey> peers,
                                  const std::optional<fabric::PeerAddress>& endpoint);
-  // A peer that comes to us, on every carrier, in addition to those of the options. An error: see
-  // SessionTable::allow().
+  bool empty() const { return keyed_.empty(); }
+
+  // -- on every carrier that listens --
+  // A peer in addition to those of add(). An error: see SessionTable::allow().
   base::Status allow(const fabric::session::PublicKey& key);
   // Forgets a peer with its keys: what it sends is dropped silently.
   void disallow(const fabric::session::PublicKey& key);
@@ -58,6 +63,7 @@ class KeyedCarriers {
   // The newest session of a peer; nothing if its key is not allowed.
   std::optional<fabric::session::KeyedUnderlay::PeerView> view_of(
       const fabric::session::PublicKey& key) const;
+
   // Whether keys are agreed with this peer, on any of the carriers.
   bool are_agreed(const fabric::PeerAddress& peer) const;
   void visit_counters(const base::CounterVisitor& visitor) const;
@@ -71,6 +77,7 @@ class KeyedCarriers {
   fabric::session::Secret psk_;  // all zero: none
   std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
   std::vector<std::unique_ptr<fabric::session::KeyedUnderlay>> keyed_;
+  std::vector<fabric::session::KeyedUnderlay*> listening_;
 };
 
 }  // namespace splitnic::control

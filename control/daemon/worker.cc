@@ -45,11 +45,12 @@ base::Result<fabric::Port*> Worker::add_port(fabric::Underlay& underlay, fabric:
   return adapter_.add_port(underlay, config);
 }
 
-base::Result<fabric::Attachment*> Worker::attach(const Endpoint& to, const CarrierConfig& config,
-                                                 const std::string& role) {
+base::Result<fabric::Attachment*> Worker::attach(
+    const Endpoint& to, const CarrierConfig& config, const std::string& role,
+    std::span<const fabric::session::PublicKey> switch_key) {
   auto carrier = connect_carrier(to, config);
   if (!carrier) return carrier.error().within("connecting to the switch at " + to.text());
-  const fabric::PeerAddress switch_at = carrier->peer;
+  fabric::PeerAddress switch_at = carrier->peer;
   const auto underlay = carriers_.add(*std::move(carrier), to.text());
   if (!underlay) return underlay.error();
   fabric::PortConfig hop = common_.port;
@@ -58,8 +59,16 @@ base::Result<fabric::Attachment*> Worker::attach(const Endpoint& to, const Carri
   hop.crc_head_only = to.is_shm();
   hop.payload_crc = fabric::PayloadCrcMode::kOn;
   hop.mcp_wanted = 0;  // --cell is about paths
+  fabric::Underlay* top = *underlay;
+  if (common_.keys.are_given() && !to.is_shm()) {
+    const auto keyed = add_keys(*top, switch_key, switch_at);
+    if (!keyed) return keyed.error();
+    top = keyed->underlay;
+    switch_at = keyed->peers.front();
+    hop.eui64 = fabric::Eui64(keyed->eui64);
+  }
   attachments_.push_back(
-      std::make_unique<fabric::Attachment>(**underlay, switch_at, hop, clock_, random_));
+      std::make_unique<fabric::Attachment>(*top, switch_at, hop, clock_, random_));
   return attachments_.back().get();
 }
 
@@ -72,9 +81,11 @@ base::Result<fabric::Port*> Worker::add_attached_port(fabric::Attachment& attach
 }
 
 base::Result<KeyedCarrier> Worker::add_keys(fabric::Underlay& underlay,
+                                            std::span<const fabric::session::PublicKey> peers,
                                             const std::optional<fabric::PeerAddress>& endpoint) {
-  auto keyed = keyed_.add(underlay, endpoint);
-  if (keyed && queue_ == 0) {
+  const bool is_first = keyed_.empty();
+  auto keyed = keyed_.add(underlay, peers, endpoint);
+  if (keyed && is_first && queue_ == 0) {
     base::log_info("links are keyed, by " +
                    std::string(name_of(fabric::session::best_aead_provider())) +
                    "; the public key of this node is " + keyed->public_key);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,17 +57,19 @@ class Worker : public Module {
   // about listening; `role` distinguishes the ports of one node. An EUI-64 in `config` stays.
   base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
                                        const std::string& role, bool is_shm);
-  // Connects to the port of a switch.
+  // Connects to the port of a switch: over UDP, and with keys, to the switch with this key.
   base::Result<fabric::Attachment*> attach(const Endpoint& to, const CarrierConfig& config,
-                                           const std::string& role);
+                                           const std::string& role,
+                                           std::span<const fabric::session::PublicKey> switch_key);
   // Gives the adapter a port over what attach() returned: its LIDs are those of the subnet, and its
-  // cells have a CRC over all of them, as on every hop.
+  // cells have a CRC over all of them, on keyed hops too, whose tags end at each switch.
   base::Result<fabric::Port*> add_attached_port(fabric::Attachment& attachment,
                                                 fabric::PortConfig config, const std::string& role,
                                                 bool is_shm);
   // Puts the keys of the program on a UDP carrier. REQUIRES common_.keys.are_given(). `endpoint` is
   // where the peer listens; without it the peers come to us.
   base::Result<KeyedCarrier> add_keys(fabric::Underlay& underlay,
+                                      std::span<const fabric::session::PublicKey> peers,
                                       const std::optional<fabric::PeerAddress>& endpoint);
   // Counters of carriers, keys and attachments.
   void visit_carrier_counters(const base::CounterVisitor& visitor) const;

@@ -24,9 +24,12 @@ long=${SPLITNIC_LONG:-0}
 iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
 attach_at=                  # the port of a switch that the unit attaches to in place of that
+next_to_host=unit           # whose key each has, if links are keyed: behind a switch that of the switch
+next_to_unit=
 fabric=udp                  # or shm
 shm_address=e2e             # what hosts connect to then
 port_option=                # of the LAN port, with a comma before it
+host_name=hosta
 second_name=hostb
 iou_options=() host_options=()
 # For whoever runs a check with other options than it has here; the options of the check itself come first.
@@ -102,7 +105,7 @@ start_host() {
   missing_of host_options more_host_options
   identity_of host "${host_options[@]}" "$@"
   start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${identity[@]}" \
-    --name hosta --control "$work/host.sock" "${host_options[@]}" "${missing[@]}" "$@"
+    --name "$host_name" --control "$work/host.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 
 # After make_second.
@@ -126,8 +129,14 @@ identity_of() {
   make_keys unit host second
   identity=(--key-file "$work/$who.key")
   case $who in
-    unit) identity+=(--allow-key "$(public host)" --allow-key "$(public second)") ;;
-    *) identity+=(--peer "$(public unit)") ;;
+    unit)
+      if [ -n "$attach_at" ]; then
+        identity+=(--peer "$(public "$next_to_unit")")
+      else
+        identity+=(--allow-key "$(public host)" --allow-key "$(public second)")
+      fi
+      ;;
+    *) identity+=(--peer "$(public "$next_to_host")") ;;
   esac
 }
 

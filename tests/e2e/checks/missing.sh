@@ -121,3 +121,31 @@ check_name_late() {
   echo "10.99.0.2 unit.example" >>"$work/hosts"
   nic_up
 }
+
+# A unit behind a switch, and a switch with a cable to another, come before the addresses of their interfaces.
+check_attach_late() {
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  printf 'cables = ["sw1:2 - sw2:1"]\n[switches.sw1]\nlid = 1\n[switches.sw2]\nlid = 2\n' >"$work/fabric.toml"
+  printf '[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.unit]\nlid = 10\nat = "sw2:2"\n' >>"$work/fabric.toml"
+  start_switches() {
+    start switch1 "$ns_host" "$bin/splitnic-switch" --name sw1 --topology "$work/fabric.toml" --insecure-lab \
+      --control "$work/switch1.sock" --port udp://127.0.0.1:7500 --port "udp://10.99.0.2:7501,connect"
+    start switch2 "$ns_iou" "$bin/splitnic-switch" --name sw2 --topology "$work/fabric.toml" --insecure-lab \
+      --control "$work/switch2.sock" --port udp://0.0.0.0:7501 --port udp://0.0.0.0:7502
+  }
+  ip -n "$ns_host" addr flush dev fab0
+  ip -n "$ns_iou" link set lo down
+  iou_address='unit:1?via=127.0.0.1:7500'
+  attach_at=udp://10.99.0.2:7502
+  ip -n "$ns_iou" addr flush dev fab0
+  start_switches
+  start_iou
+  waits_for switch1 ".*Network is unreachable"
+  waits_for iou ".*Network is unreachable"
+  start_host
+  ip -n "$ns_iou" link set lo up
+  ip -n "$ns_iou" addr add 10.99.0.2/24 dev fab0
+  ip -n "$ns_host" addr add 10.99.0.1/24 dev fab0
+  nic_up
+}

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Host and I/O unit with one or two fabric switches between them, each in a separate network namespace:
+# Host and I/O unit, keyed hop by hop unless a check is about plain links, with one or two fabric switches between them, each in a separate network namespace:
 #   $ns_host fab0 -- port 1 of sw1 (-- port 2 of sw1 -- port 1 of sw2) -- fab0 $ns_iou lan0 -- lan0 $ns_lan
 
 # make_switches COUNT: namespaces, wires and the topology file.
@@ -21,28 +21,36 @@ make_switches() {
   ip -n "$ns_iou" addr add 10.96.2.1/24 dev fab0
   ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
   silence_interface "$ns_iou" lan0
-  local switches=$1
   {
-    [ "$switches" = 1 ] || echo 'cables = ["sw1:2 - sw2:1"]'
-    printf '[switches.sw%s]\nlid = %s\n' 1 1
-    [ "$switches" = 1 ] || printf '[switches.sw%s]\nlid = %s\n' 2 2
-    printf '[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.unit]\nlid = 10\nat = "sw%s:2"\n' "$switches"
+    [ "$1" = 1 ] || echo 'cables = ["sw1:2 - sw2:1"]'
+    entry switches.sw1 1 '' sw1
+    [ "$1" = 1 ] || entry switches.sw2 2 '' sw2
+    entry nodes.hosta 11 sw1:1 host
+    entry nodes.unit 10 "sw$1:2" unit
   } >"$work/fabric.toml"
+  next_to_host=sw1 next_to_unit=sw$1
   iou_address='unit:1?via=10.96.1.2:7500'
   attach_at=udp://10.96.2.2:7502
 }
 
+# entry TABLE LID PLACE KEY: of the topology file.
+entry() {
+  printf '[%s]\nlid = %s\n' "$1" "$2"
+  [ -z "$3" ] || printf 'at = "%s"\n' "$3"
+  [ "$links" = plain ] || { make_keys "$4" && printf 'key = "%s"\n' "$(public "$4")"; }
+}
+
 # start_switch NUMBER COUNT
 start_switch() {
-  local second=udp://10.96.2.2:7502 first=udp://10.96.1.2:7500 ns=ns_sw$1
+  local second=udp://10.96.2.2:7502 first=udp://10.96.1.2:7500 ns=ns_sw$1 identity=(--insecure-lab)
+  [ "$links" = plain ] || identity=(--key-file "$work/sw$1.key")
   [ "$1$2" != 12 ] || second=udp://10.96.3.1:7501
   [ "$1" != 2 ] || first=udp://10.96.3.1:7501,connect
   start "switch$1" "${!ns}" "$bin/splitnic-switch" --port "$first" --port "$second" --topology "$work/fabric.toml" \
-    --name "sw$1" --control "$work/switch$1.sock" --insecure-lab
+    --name "sw$1" --control "$work/switch$1.sock" "${identity[@]}"
 }
 
 switched() {
-  plain
   make_switches "$1"
   local i
   for ((i = 1; i <= $1; i++)); do start_switch "$i" "$1"; done
@@ -103,6 +111,113 @@ check_two() {
   lossless switch1 switch2
 }
 
+# records_of HOP: nothing but records of sessions passed there, 0 to the host, 1 to the other switch.
+records_of() {
+  awk -v hop="$1" '$1 == hop { print $2 }' "$work/payloads" >"$work/payloads-$1"
+  echo "hop $1: $(wc -l <"$work/payloads-$1") datagrams: $(cut -c1-2 "$work/payloads-$1" | sort | uniq -c | xargs)"
+  [ "$(wc -l <"$work/payloads-$1")" -gt 50 ] || fail "no datagrams were recorded"
+  cut -c1-2 "$work/payloads-$1" | has -vE '^8[1-4]$' && fail "datagrams of other types on hop $1"
+  has 73706c69746e6963 <"$work/payloads-$1" && fail "what the ping sent can be read on hop $1"
+  return 0
+}
+
+# Hop by hop all is sealed, and the CRC over the payload stays: a tag ends at each switch, where cells are open.
+check_sealed() {
+  make_switches 2
+  start recorder "$ns_sw1" dumpcap -q -f udp -i p1 -i p2 -w "$work/hops.pcapng"
+  wait_until 10 test -s "$work/hops.pcapng" || fail "dumpcap does not record"
+  iou_options=(--payload-crc off) host_options=(--payload-crc off)
+  start_switch 1 2
+  start_switch 2 2
+  start_iou && start_host
+  nic_up
+  in_ns "$ns_host" ping -q -c 40 -i 0.02 -p 73706c69746e6963 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  sleep 0.3
+  stop recorder INT
+  tshark -r "$work/hops.pcapng" -Y udp -T fields -e frame.interface_id -e udp.payload 2>/dev/null >"$work/payloads"
+  records_of 0
+  records_of 1
+  local who
+  for who in host iou; do
+    ask $who show --json | "$python" -c 'import json, sys
+states = [link["payload_crc"] for link in json.load(sys.stdin)["links"]]
+sys.exit(states != ["on"])' || fail "the payload CRC of $who is not on: $(ask $who show)"
+  done
+  for who in host sw2; do ask switch1 show | has -F "$(public $who)" || fail "no key of $who: $(ask switch1 show)"; done
+  for who in host switch1; do equal "strange datagrams at $who" "$(counter "$who" session.rx.drop.format)" 0; done
+}
+
+# no_reply WHAT COUNTER: the switch counts what the host sends, and the host gets nothing.
+no_reply() {
+  within "the switch counts $1" 6000 counts switch1 "$2" 1
+  equal "replies" "$(counters switch1 session.tx.response session.tx.cookie)" "0 0"
+  equal "bytes that the host got" "$(counter host hop.link.rx.bytes)" 0
+  ! is_up host || fail "up with $1"
+  stop host TERM
+}
+
+# A port is for the key that the topology file has there, and for no other of the file.
+check_wrong() {
+  make_switches 1
+  make_keys other
+  # The unit is not there: each reply of the switch would be to the host.
+  start_switch 1 1
+  start_host --key-file "$work/other.key" --peer "$(public sw1)"
+  wait_until 6 grep -q "topology file have our key" "$work/host.log" || fail "no line in the log"
+  no_reply "a key that is in no file" session.rx.drop.unknown_key
+  stop switch1 TERM
+  start_switch 1 1
+  start_host --key-file "$work/unit.key" --peer "$(public sw1)"
+  no_reply "the key of another port" session.rx.drop.unknown_key
+  start_host --key-file "$work/host.key" --peer "$(public other)"
+  no_reply "a wrong key of the switch" session.rx.drop.mac
+  links=plain start_host
+  no_reply "no key" session.rx.drop.format
+  start_iou
+  start_host
+  nic_up
+}
+
+# The hosts file of a unit behind a keyed switch knows a host by the LID of its port.
+check_rights() {
+  make_switches 1
+  make_keys unit host
+  hosts_have() {
+    printf '[hosts.%s]\nlid = %s\nmacs = ["02:00:00:00:77:01"]\nmac_count = 0\n' "$1" "$2" >"$work/new.toml"
+    mv "$work/new.toml" "$work/hosts.toml"
+  }
+  hosts_have office 11
+  iou_options=(--hosts "$work/hosts.toml")
+  host_options=(--mac 02:00:00:00:77:01)
+  start_switch 1 1
+  start_iou && start_host
+  nic_up
+  ask iou peers | has -E "^office .*up" || fail "no line for office: $(ask iou peers)"
+  ip -n "$ns_host" link set nic0 address 02:00:00:00:77:02
+  within "another address is refused" 3000 counts iou host.office.iou.from_host.refused_address 1
+  ip -n "$ns_host" link set nic0 address 02:00:00:00:77:01
+  hosts_have lab 12
+  ask iou reload || fail "no reload"
+  within "the host is disconnected" 3000 grep -q "not in the hosts file any more" "$work/iou.log"
+  within "and refused" 3000 grep -q "not in the hosts file of the I/O unit" "$work/host.log"
+  hosts_have branch 11
+  ask iou reload || fail "no reload"
+  within "it is known again" 5000 reply_of_lan
+  ask iou peers | has -E "^branch .*up" || fail "no line for branch: $(ask iou peers)"
+}
+reply_of_lan() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2; }
+
+# A node that stops gives its port back at once, also to somebody else.
+check_replaced() {
+  plain
+  switched 1
+  stop host TERM
+  within "the port is free" 1000 grep -q "port 1 (hosta): .* is down: the peer stopped" "$work/switch1.log"
+  host_name=another
+  start_host
+  within "another host at the same port" 3000 is_up host
+}
+
 moved_since() { [ $(($(in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes) - $1)) -gt 3000000 ]; }
 
 # A TCP connection survives each kill of a switch, and nic0 stays.
@@ -139,7 +254,7 @@ check_shm() {
 
 # What is refused, and the one line for it.
 check_refused() {
-  plain
+  plain  # what it starts
   topology_three || fail "the test hosts cannot be made"
   local file=$work/fabric.toml
   local run=(ip netns exec "$ns_iou" "$bin/splitnic-switch" --topology "$file" --control "$work/s.sock" --insecure-lab)
@@ -150,8 +265,24 @@ check_refused() {
   refuses 1 "there is no [switches.other]" "${run[@]}" --name other --port udp://127.0.0.1:7500
   refuses 2 "all udp:// or all shm://" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500 --port shm://x
   refuses 2 "--insecure-lab" "$bin/splitnic-switch" --topology "$file" --port udp://127.0.0.1:7500
-  refuses 2 "no keys in this release" "$bin/splitnic-host" --connect 'udp://unit:1?via=127.0.0.1:7500' \
-    --key-file x --peer AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+  # Keys: of the file and of the options.
+  make_keys sw1 unit other
+  run=(ip netns exec "$ns_iou" "$bin/splitnic-switch" --topology "$file" --control "$work/s.sock" --name sw1 --port udp://127.0.0.1:7500)
+  keyed_file() { # KEY_OF_SWITCH KEY_OF_NODE
+    printf '[switches.sw1]\nlid = 1\nkey = "%s"\n[nodes.a]\nlid = 2\nat = "sw1:1"\n%s\n' "$1" "$2" >"$file"
+  }
+  keyed_file "$(public sw1)" "key = \"$(public unit)\""
+  refuses 1 "--key-file is missing: a is at port 1" "${run[@]}" --insecure-lab
+  refuses 1 "--key-file: its public key is $(public other), and [switches.sw1]" "${run[@]}" --key-file "$work/other.key"
+  chmod o+w "$file"
+  refuses 1 "chmod go-w" "${run[@]}" --key-file "$work/sw1.key"
+  chmod o-w "$file"
+  keyed_file "$(public sw1)" ""
+  refuses 1 "a is at port 1 in $file without a key" "${run[@]}" --key-file "$work/sw1.key"
+  keyed_file "$(public sw1)" "key = \"$(public sw1)\""
+  refuses 1 "line 7, column 7: [nodes.a] key: it is taken in line 3" "${run[@]}" --key-file "$work/sw1.key"
+  refuses 2 "--peer is missing" "$bin/splitnic-iou" --lan tap:x --attach udp://127.0.0.1:7500 --key-file "$work/unit.key"
+  refuses 2 "proves for nobody who it is" "$bin/splitnic-iou" --lan tap:x --attach udp://127.0.0.1:7500 --insecure-lab --hosts x
   # A name that the subnet does not have is one line of the host's log, and so is a host that names no node at all.
   printf '[switches.sw1]\nlid = 1\n[nodes.a]\nlid = 2\nat = "sw1:1"\n[nodes.b]\nlid = 3\nat = "sw1:2"\n' >"$file"
   start switch1 "$ns_iou" "$bin/splitnic-switch" --port udp://10.99.0.2:7500 --port udp://10.99.0.2:7501 --topology "$file" \

@@ -293,8 +293,10 @@ TEST(HostOptionsTest, S000_34_a_path_through_a_switch_that_is_refused) {
                  "through a switch there is 1");
   expect_refused(parse_all({"--connect", good, "--insecure-lab", "--link-profile", "full"}), 2,
                  "--link-profile");
-  expect_refused(parse_all({"--connect", good, "--key-file", "k", "--peer", "p"}), 2,
-                 "no keys in this release");
+  expect_refused(parse_all({"--connect", good, "--key-file", "k"}), 2, "--peer is missing");
+  const auto keyed = parse_all({"--connect", good.c_str(), "--key-file", "k", "--peer", kKey});
+  ASSERT_TRUE(keyed.options) << keyed.text;
+  EXPECT_EQ(keyed.options->common.keys.peers.size(), 1U) << "the key of the switch";
 }
 
 TEST(HostOptionsTest, configuration_file) {

@@ -34,6 +34,15 @@ TEST(SwitchOptionsTest, ports_topology_and_name) {
   EXPECT_EQ(options.common.port.payload_crc, fabric::PayloadCrcMode::kOn);
 }
 
+// The keys of neighbours are in the topology file.
+TEST(SwitchOptionsTest, S_56_with_a_key_no_lab_is_needed) {
+  const auto outcome = parse_all({"--port", "udp://192.0.2.1:7500", "--topology", "f.toml",
+                                  "--key-file", "k", "--psk-file", "p"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.options->common.keys.key_file, "k");
+  EXPECT_EQ(outcome.options->common.keys.psk_file, "p");
+}
+
 TEST(SwitchOptionsTest, a_name_follows_from_the_machine) {
   const auto outcome = parse_all({"--port", "shm://a", "--topology", "f"});
   ASSERT_TRUE(outcome.options) << outcome.text;
@@ -50,6 +59,9 @@ TEST(SwitchOptionsTest, bad_usage_is_one_line) {
       {"--port", "shm://a", "--port", "udp://127.0.0.1:1", "--topology", "f", "--insecure-lab"},
       "all udp:// or all shm://");
   expect_refused({"--port", "7500", "--topology", "f"}, "--port: '7500'");
+  expect_refused({"--port", "shm://a", "--topology", "f", "--key-file", "k"}, "has no keys");
+  expect_refused({"--port", "udp://127.0.0.1:1", "--topology", "f", "--psk-file", "p"},
+                 "--key-file is missing");
 }
 
 }  // namespace switch_options_test

@@ -2,6 +2,11 @@
 #include "switch_module/topology_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "tests/support/temp_folder.h"
 
 namespace splitnic::fabric_switch {
 namespace topology_file_test {
@@ -27,7 +32,9 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(TopologyFileTest, S000_34_names_lids_and_cables) {
-  const auto topology = parse_topology(kGood).value();
+  const auto file = parse_topology(kGood).value();
+  const fabric::Topology& topology = file.topology;
+  EXPECT_TRUE(file.keys.empty());
   ASSERT_EQ(topology.switches.size(), 2U);
   EXPECT_EQ(topology.switches[1].name, "b");
   EXPECT_EQ(topology.switches[1].lid, Lid(2));
@@ -38,6 +45,42 @@ TEST(TopologyFileTest, S000_34_names_lids_and_cables) {
   ASSERT_EQ(topology.cables.size(), 1U);
   EXPECT_EQ(topology.cables[0].a, (fabric::PortPlace{"a", 1}));
   EXPECT_EQ(topology.cables[0].b, (fabric::PortPlace{"b", 2}));
+}
+
+constexpr const char* kKeyed = R"([switches.a]
+lid = 1
+key = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
+[nodes.host]
+lid = 11
+at = "a:2"
+key = "AAIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
+[nodes.unit]
+lid = 20
+at = "a:1"
+)";
+
+TEST(TopologyFileTest, S_56_keys_of_switches_and_nodes_by_their_names) {
+  const auto keys = parse_topology(kKeyed).value().keys;
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys.at("a").bytes[0], std::byte{1});
+  EXPECT_EQ(keys.at("host").bytes[0], std::byte{0});
+}
+
+// Keys decide who attaches, so a file that others may write to has none that count.
+TEST(TopologyFileTest, S_56_a_file_with_keys_is_for_its_owner_alone) {
+  const support::TempFolder folder;
+  const std::string path = folder.path() + "/f.toml";
+  for (const char* text : {kGood, kKeyed}) {
+    std::ofstream(path, std::ios::trunc) << text;
+    ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+    EXPECT_TRUE(read_topology(path));
+    ASSERT_EQ(::chmod(path.c_str(), 0664), 0);
+    const auto open_to_others = read_topology(path);
+    EXPECT_EQ(open_to_others.has_value(), text == kGood);
+    if (!open_to_others) {
+      EXPECT_NE(open_to_others.error().text().find("chmod go-w"), std::string::npos);
+    }
+  }
 }
 
 struct Bad {
@@ -71,6 +114,13 @@ INSTANTIATE_TEST_SUITE_P(
             "line 3, column 8: [nodes.n]: at is missing"},
         Bad{"[switches.a]\nlid = 1\ncolour = 2\n",
             "line 3, column 1: [switches.a]: there is no field colour"},
+        Bad{"[switches.a]\nlid = 1\nkey = \"abc\"\n",
+            "line 3, column 7: [switches.a] key: 'abc' is not a public key: 44 characters"},
+        Bad{"[switches.a]\nlid = 1\nkey = 7\n",
+            "line 3, column 7: [switches.a] key: 7 is not a public key"},
+        Bad{"[switches.a]\nlid = 1\nkey = \"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=\"\n"
+            "[nodes.n]\nlid = 2\nkey = \"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=\"\n",
+            "line 6, column 7: [nodes.n] key: it is taken in line 3"},
         Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\nat = \"b:1\"\n",
             "line 5, column 6: [nodes.n] at: there is no [switches.b]"},
         Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\nat = \"a:33\"\n",
