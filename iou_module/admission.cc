@@ -18,12 +18,6 @@ namespace {
 using fabric::session::bytes_of_base64;
 using fabric::session::PublicKey;
 
-std::optional<Credential> credential_of(const fabric::Link& link) {
-  if (const auto key = bytes_of_base64(link.peer_key())) return PublicKey{*key};
-  if (const auto user = link.peer_user()) return UserId{*user};
-  return std::nullopt;
-}
-
 const char* state_of(const AttachedHost& host) {
   if (!host.pair().up()) return "connecting";
   return host.link().up() ? "up" : "down";
@@ -191,6 +185,28 @@ control::KnownPeer Admission::row_of(const KnownHost& host, const AttachedHost* 
   if (row.name.empty()) row.name = attached->name();
   add_host(row, *attached);
   return row;
+}
+
+// The LIDs of other ports mean nothing: they are given by link.
+std::optional<NodeLid> Admission::vouched_lid_of(const fabric::Link& link) const {
+  if (vouched_ == nullptr || vouched_->by_lid(link.remote_lid()) != &link) return std::nullopt;
+  return NodeLid{link.remote_lid().value};
+}
+
+std::optional<Credential> Admission::credential_of(const fabric::Link& link) const {
+  if (const auto lid = vouched_lid_of(link)) return *lid;
+  if (const auto key = bytes_of_base64(link.peer_key())) return PublicKey{*key};
+  if (const auto user = link.peer_user()) return UserId{*user};
+  return std::nullopt;
+}
+
+HostId Admission::id_of(const fabric::Link& link) const {
+  HostId id = host_id_of(link);
+  if (const auto lid = vouched_lid_of(link)) {
+    id.proof = HostId::Proof::kNode;
+    id.number = lid->value;
+  }
+  return id;
 }
 
 const KnownHost* Admission::known_of(const fabric::Link& link) const {

@@ -42,6 +42,8 @@ class Admission final : public AdmissionRule, public RightsSource {
   const KnownHosts& known() const { return *known_; }
   // A carrier over which the users of the list may attach; it outlives this.
   void add(fabric::ShmUnderlay& carrier) { shm_.push_back(&carrier); }
+  // A port that is attached to a keyed switch: it knows hosts by their LIDs. Outlives this.
+  void add_vouched(fabric::Port& port) { vouched_ = &port; }
   // Allows the keys that `keyed` does not have from the options. REQUIRES that all carriers are
   // added. An error: one of them is no key of a peer.
   base::Status allow_all(const std::vector<fabric::session::PublicKey>& of_options);
@@ -61,12 +63,15 @@ class Admission final : public AdmissionRule, public RightsSource {
   // AdmissionRule: it is not known, or another process is attached as this host.
   std::optional<std::string> refusal_of(const fabric::Link& link) const override;
   // RightsSource
+  HostId id_of(const fabric::Link& link) const override;
   HostRights rights_of(const fabric::Link& link) const override;
   bool is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const override;
 
  private:
   static constexpr std::size_t kKeysPerIteration = 8;
 
+  std::optional<NodeLid> vouched_lid_of(const fabric::Link& link) const;
+  std::optional<Credential> credential_of(const fabric::Link& link) const;
   // Null: it is not known.
   const KnownHost* known_of(const fabric::Link& link) const;
   bool may_be_at(const fabric::session::PublicKey& key, const fabric::PeerAddress& at) const;
@@ -83,6 +88,7 @@ class Admission final : public AdmissionRule, public RightsSource {
   const HostRights others_;
   const OnRights on_rights_;
   std::vector<fabric::ShmUnderlay*> shm_;
+  fabric::Port* vouched_ = nullptr;  // null: none
   Iou* unit_ = nullptr;
   // For the end of an iteration that is not earlier: by then the hosts have been notified.
   base::Time not_before_{};

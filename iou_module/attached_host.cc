@@ -35,7 +35,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       memory_account_(memory_of_queue(rights_, memory_usual_, unit_queues_)),
       limits_(config.limits != nullptr ? config.limits
                                        : std::make_shared<HostLimits>(rights_, unit_queues_)),
-      identity_{host_id_of(link), link.peer_instance()},
+      identity_{config.id.value_or(host_id_of(link)), link.peer_instance()},
       now_(now),
       stopped_since_(now),
       charge_(&memory_account_),

@@ -22,6 +22,7 @@
 #include "fabric_emul/verbs/adapter.h"
 #include "iou_module/deficit_round_robin.h"
 #include "iou_module/event_state.h"
+#include "iou_module/host_id.h"
 #include "iou_module/host_limits.h"
 #include "iou_module/host_memory.h"
 #include "iou_module/host_rights.h"
@@ -39,6 +40,7 @@ struct AttachedHostConfig {
   std::size_t ring_bytes = 2 << 20;  // of frames for the host
   std::size_t frames_max = 2048;
   HostRights rights{};
+  std::optional<HostId> id{};     // none: what its link shows
   std::uint32_t unit_queues = 1;  // among which its limits are divided
   // In bytes over all queues, of a host whose rights do not name it. [M-1]
   std::uint64_t memory_usual = std::uint64_t{64} << 20;

@@ -22,6 +22,7 @@ using fabric::session::x25519;
 constexpr std::size_t kMacsMax = 256;
 constexpr std::size_t kBlocksMax = 64;
 constexpr std::uint64_t kVlanMax = 4094;
+constexpr std::uint64_t kLidMax = 0xBFFF;  // as in the topology file
 constexpr std::uint64_t kFramesMax = 1'000'000'000;
 // The largest number is no user: chown(2) takes it for "leave as it is".
 constexpr std::uint64_t kUserMax = std::numeric_limits<std::uint32_t>::max() - 1;
@@ -50,7 +51,7 @@ class Draft {
     std::string_view name;
     Read read;
   };
-  static const std::array<Field, 15> kFields;
+  static const std::array<Field, 16> kFields;
 
   base::Status read_field(const control::TomlValue& value);
   base::Status check_together() const;
@@ -58,6 +59,7 @@ class Draft {
 
   base::Status read_key(const control::TomlField& field);
   base::Status read_uid(const control::TomlField& field);
+  base::Status read_lid(const control::TomlField& field);
   base::Status read_nic(const control::TomlField& field);
   base::Status read_macs(const control::TomlField& field);
   base::Status read_vlans(const control::TomlField& field);
@@ -98,9 +100,10 @@ class Draft {
   HostEntry entry_;
 };
 
-const std::array<Draft::Field, 15> Draft::kFields = {{
+const std::array<Draft::Field, 16> Draft::kFields = {{
     {"key", &Draft::read_key},
     {"uid", &Draft::read_uid},
+    {"lid", &Draft::read_lid},
     {"nic", &Draft::read_nic},
     {"macs", &Draft::read_macs},
     {"mac_count", &Draft::read_number<&HostRights::mac_count, 0, kMacsMax>},
@@ -150,13 +153,16 @@ base::Error Draft::error_of(std::string_view field, const std::string& why) cons
 
 base::Status Draft::check_together() const {
   const HostRights& r = entry_.rights;
-  if (has("key") == has("uid")) {
+  const int credentials = int{has("key")} + int{has("uid")} + int{has("lid")};
+  if (credentials != 1) {
     return control::error_at(table_.name_at,
-                             context() + (has("key") ? " has both key and uid: leave one out"
-                                                     : " has neither key nor uid"));
+                             context() + (credentials > 1 ? " has more than one of key, uid and lid"
+                                                          : " has none of key, uid and lid"));
   }
-  if (has("uid") && has("from")) {
-    return error_of("from", "a host over shm has no address: leave the field out");
+  if (!has("key") && has("from")) {
+    return error_of("from",
+                    "only a host that is known by its key has an address here: leave the "
+                    "field out");
   }
   if (r.macs.empty() && r.mac_count == 0) {
     return error_of("mac_count", "without macs the host could have no address");
@@ -195,6 +201,15 @@ base::Status Draft::read_uid(const control::TomlField& field) {
   const auto user = field.number(0, kUserMax, "the number of a user");
   if (!user) return user.error();
   return take(UserId{static_cast<std::uint32_t>(*user)}, field);
+}
+
+base::Status Draft::read_lid(const control::TomlField& field) {
+  const auto lid = field.number(1, kLidMax, "a LID");
+  if (!lid) return lid.error();
+  if (!unit_.has_vouched_lids) {
+    return field.error("the I/O unit is attached to no switch with keys, which would prove it");
+  }
+  return take(NodeLid{static_cast<std::uint16_t>(*lid)}, field);
 }
 
 base::Status Draft::read_nic(const control::TomlField& field) {

@@ -26,8 +26,15 @@ struct UserId {
   friend auto operator<=>(const UserId&, const UserId&) = default;
 };
 
-// How a host proves its identity: a key over UDP, a user over shm.
-using Credential = std::variant<fabric::session::PublicKey, UserId>;
+// The LID of a node, for which its switch vouches.
+struct NodeLid {
+  std::uint16_t value = 0;
+  friend auto operator<=>(const NodeLid&, const NodeLid&) = default;
+};
+
+// How a host proves its identity: a key over UDP, a user over shm, the LID of its port behind a
+// keyed switch.
+using Credential = std::variant<fabric::session::PublicKey, UserId, NodeLid>;
 
 struct HostEntry {
   Credential who;
@@ -43,6 +50,7 @@ struct HostsFile {
 struct UnitFacts {
   std::optional<fabric::session::PublicKey> public_key;  // none: the unit has no --key-file
   std::size_t nics = 1;
+  bool has_vouched_lids = false;  // it is attached to a keyed switch
 };
 
 // An error is "line L, column C: what is wrong".

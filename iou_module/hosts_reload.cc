@@ -12,6 +12,7 @@ namespace splitnic::iou {
 base::Result<HostsReload::Known> HostsReload::load() {
   if (options_.hosts_path.empty()) return Known();
   unit_.nics = options_.lan.size();
+  unit_.has_vouched_lids = options_.has_vouched_lids();
   if (options_.common.keys.are_given()) {
     const auto own = fabric::session::read_key_file(options_.common.keys.key_file);
     if (!own) return own.error().within("--key-file");

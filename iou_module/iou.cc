@@ -96,7 +96,7 @@ void Iou::make_room() {
 fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& request,
                               fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
-  if (const auto left = quarantine_.left(host_id_of(link).principal(), now_);
+  if (const auto left = quarantine_.left(rights().id_of(link).principal(), now_);
       left > base::Duration{0}) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
     return refuse(IouCounter::kRefusedQuarantine,
@@ -175,7 +175,7 @@ std::string Iou::unknown_nic_text(std::uint32_t requested) const {
 fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link,
                                      const fabric::Mgmt& request, fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
-  const HostIdentity identity{host_id_of(link), link.peer_instance()};
+  const HostIdentity identity{rights().id_of(link), link.peer_instance()};
   for (AttachedHost* host : hosts()) {
     if (&host->link() == &link && !host->has_ended() && host->identity() == identity) {
       return host->pair().accept(id, link, request, reply, now_);
@@ -191,9 +191,10 @@ bool Iou::is_too_often(const fabric::Link& link) {
   }) || attaches_.size() >= kAttachesMax;
 }
 
-// Ports keep their links, so there are as many as slots; and as many keys and users as are allowed.
-Iou::Attacher Iou::attacher_of(const fabric::Link& link) {
-  const HostId node = host_id_of(link);
+// Ports keep their links, so there are as many as slots; and as many keys, users and nodes as are
+// allowed.
+Iou::Attacher Iou::attacher_of(const fabric::Link& link) const {
+  const HostId node = rights().id_of(link);
   if (node.proof == HostId::Proof::kNone) return {{}, &link};
   return {node.principal(), nullptr};
 }

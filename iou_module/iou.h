@@ -184,7 +184,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::string refusal_;  // the reply points to it
   // Who attaches: the principal of a host that proves one, else the link. [M-8]
   using Attacher = std::pair<HostId, const fabric::Link*>;
-  static Attacher attacher_of(const fabric::Link& link);
+  Attacher attacher_of(const fabric::Link& link) const;
   struct Attach {
     Attacher who;
     base::Time at;

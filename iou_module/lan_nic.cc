@@ -27,9 +27,10 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
   hosts_.set_time(now);
   AttachedHostConfig config = config_.host;
   config.rights = config_.rights->rights_of(link);
+  config.id = config_.rights->id_of(link);
   config.unit_queues = config_.policy.queues;
   config.limits =
-      config_.limits->of(host_id_of(link).principal(), config.rights, config_.policy.queues, now);
+      config_.limits->of(config.id->principal(), config.rights, config_.policy.queues, now);
   config.pair.queues = messaging::queues_given(request.private_data, config.pair);
   auto host = std::make_unique<AttachedHost>(config, adapter_, link, random_, *this, now);
   const fabric::MgmtReject code = host->accept(id, request, reply);

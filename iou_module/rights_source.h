@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fabric_emul/verbs/adapter.h"
+#include "iou_module/host_id.h"
 #include "iou_module/host_rights.h"
 
 namespace splitnic::iou {
@@ -12,6 +13,8 @@ namespace splitnic::iou {
 class RightsSource {
  public:
   virtual ~RightsSource() = default;
+  // Who the host is, as far as the unit can know.
+  virtual HostId id_of(const fabric::Link& link) const { return host_id_of(link); }
   // Called when a host attaches, and by Iou::update_rights().
   virtual HostRights rights_of(const fabric::Link& link) const = 0;
   // Returns true if the rights of a host other than the one at this link list the address, whether

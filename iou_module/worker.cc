@@ -67,6 +67,7 @@ base::Status IouWorker::attach_to_switch() {
   config.links_max = options_.max_hosts;
   const auto port = add_attached_port(**attached, config, "iou/attached", at.is_shm());
   if (!port) return port.error();
+  if (options_.has_vouched_lids()) admission_.add_vouched(**port);
   return {};
 }
 

@@ -166,6 +166,31 @@ TEST_F(AdmissionTest, an_entry_is_one_host_at_a_time) {
   EXPECT_TRUE(harness.connect(namesake));
 }
 
+// Behind a keyed switch a host is the node at its port, whatever it states.
+TEST_F(AdmissionTest, S_56_M_8_hosts_behind_a_keyed_switch_are_known_by_their_lids) {
+  admission.add_vouched(harness.port());
+  harness.run(100ms);
+  const auto node = [](const TestHost& host, const std::string& name) {
+    HostEntry entry{NodeLid{host.link->local_lid().value}, {}};
+    entry.rights.name = name;
+    return entry;
+  };
+  admission.set_known(known({node(first, "office")}));
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  EXPECT_EQ(admission.rights_of(link_of(first)).name, "office");
+  const HostId id = admission.id_of(link_of(first));
+  EXPECT_EQ(id.proof, HostId::Proof::kNode);
+  EXPECT_EQ(id.number, first.link->local_lid().value);
+  EXPECT_EQ(id.eui64, fabric::Eui64(first.eui64));
+  EXPECT_EQ(harness.unit->hosts().at(0)->identity().node, id) << "quarantine and budgets are its";
+  EXPECT_EQ(row("office").state, "up");
+  EXPECT_FALSE(harness.connect(second));
+  EXPECT_NE(second.refusal.find("not in the hosts file"), std::string::npos) << second.refusal;
+  replace({node(second, "lab")});
+  EXPECT_FALSE(first.up());
+  EXPECT_TRUE(harness.connect(second));
+}
+
 TEST_F(AdmissionTest, peers_has_a_row_for_each_known_host) {
   ASSERT_TRUE(harness.attach(first, mac_number(1)));
   const Frame frame = frame_of(kPeer, mac_number(1));

@@ -75,6 +75,9 @@ TEST(HostIdPartsTest, M_8_a_key_is_its_own_principal_and_a_user_that_of_all_its_
   EXPECT_NE(first, second);
   EXPECT_EQ(first.principal(), second.principal());
   EXPECT_NE(first.principal(), (HostId{fabric::Eui64(), HostId::Proof::kUser, 1001}));
+  const HostId node{fabric::Eui64(5), HostId::Proof::kNode, 1000};
+  EXPECT_EQ(node.principal(), (HostId{fabric::Eui64(7), HostId::Proof::kNode, 1000}.principal()));
+  EXPECT_NE(node.principal(), first.principal());
 }
 
 }  // namespace

@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "'office' is not an address block like 192.0.2.0/24 or fd00::/8"},
         BadValue{"from", "[\"::1\", \"::1\"]", 9, "::1 is given twice"},
         BadValue{"from", "[\"192.0.2.0/24\"]", 1,
-                 "a host over shm has no address: leave the field out"}));
+                 "only a host that is known by its key has an address here: leave the field out"}));
 
 TEST(HostsFileTest, a_file_that_is_empty_for_a_moment_ends_no_host) {
   for (const char* empty : {"", "\n", "# hosts\n"}) {
@@ -217,14 +217,32 @@ TEST(HostsFileTest, errors_of_tables_and_names) {
             "line 1, column 8: 'a b' is not a name of 1 to 64 letters, digits, '.', '_' and '-'");
   EXPECT_THAT(error_of("[hosts.\"a\\nb\"]\n" + key), HasSubstr("'a?b' is not a name"));
   EXPECT_EQ(error_of("[hosts.a]\nmacs = [\"02:00:00:00:00:01\"]\n"),
-            "line 1, column 8: [hosts.a] has neither key nor uid");
+            "line 1, column 8: [hosts.a] has none of key, uid and lid");
   EXPECT_EQ(error_of("[hosts.a]\nuid = 1\n" + key),
-            "line 1, column 8: [hosts.a] has both key and uid: leave one out");
+            "line 1, column 8: [hosts.a] has more than one of key, uid and lid");
   EXPECT_THAT(error_of("[hosts.a]\n" + key + "vlan = [1]\n"),
               HasSubstr("line 3, column 1: [hosts.a]: 'vlan' is not a field of a host: these are "
-                        "key, uid, nic, macs, mac_count, vlans, pvid, sniff"));
+                        "key, uid, lid, nic, macs, mac_count, vlans, pvid, sniff"));
   EXPECT_EQ(error_of("[hosts.a]\n" + key + "vlans = [1]\npvid = 2\n"),
             "line 4, column 8: [hosts.a] pvid: 2 is not one of its vlans");
+}
+
+// A LID is proven by a switch that has proven itself.
+TEST(HostsFileTest, S_56_a_host_behind_a_keyed_switch_is_known_by_its_lid) {
+  UnitFacts behind = facts();
+  behind.has_vouched_lids = true;
+  const auto parsed = parse_hosts_file("[hosts.a]\nlid = 11\n[hosts.b]\nlid = 12\n", behind);
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  EXPECT_EQ(parsed->hosts.at(1).who, Credential(NodeLid{12}));
+  const auto error = [&](const std::string& text) {
+    return parse_hosts_file(text, behind).error().text();
+  };
+  EXPECT_EQ(error("[hosts.a]\nlid = 11\n[hosts.b]\nlid = 11\n"),
+            "line 4, column 7: [hosts.b] lid: [hosts.a] in line 1 has the same");
+  EXPECT_THAT(error("[hosts.a]\nlid = 49152\n"), HasSubstr("49152 is not a LID"));
+  EXPECT_THAT(error("[hosts.a]\nlid = 11\nuid = 1\n"), HasSubstr("more than one of"));
+  EXPECT_THAT(error_of("[hosts.a]\nlid = 11\n"),
+              HasSubstr("line 2, column 7: [hosts.a] lid: the I/O unit is attached to no switch"));
 }
 
 TEST(HostsFileTest, S_56_keys_that_cannot_be_those_of_a_host) {

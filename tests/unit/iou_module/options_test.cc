@@ -68,6 +68,7 @@ TEST(IouOptionsTest, S000_34_attached_to_a_switch) {
   EXPECT_FALSE(with({}).options->attach.has_value());
   expect_refused(with({"--attach", "udp://192.0.2.9:7500"}), 2, "--insecure-lab");
   expect_refused(with({"--attach", "shm://sw", "--hosts", "f"}), 2, "leave out --hosts");
+  expect_refused(with({"--attach", "shm://sw", "--peer", "k"}), 2, "--key-file is missing");
   expect_refused(with({"--attach", "shm://sw", "--allow", "10.0.0.0/8"}), 2, "leave out --allow");
   expect_refused(with({"--attach", "shm://sw", "--queues", "2"}), 2, "there is 1");
   expect_refused(with({"--attach", "shm://sw", "--link-profile", "full"}), 2, "--link-profile");
@@ -177,6 +178,29 @@ TEST(IouOptionsTest, H_5_without_keys_no_udp_on_loopback_either) {
     expect_refused(parse_all({"--lan", "eth1", "--listen", "shm://x", "--listen", open}), 2, open);
     EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", open, "--insecure-lab"}).options) << open;
   }
+}
+
+TEST(IouOptionsTest, S_56_attached_to_a_switch_with_keys) {
+  const char* key = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  const auto attached = [](std::vector<std::string> more) {
+    std::vector<std::string> all{"--lan",      "eth1", "--attach", "udp://192.0.2.9:7500",
+                                 "--key-file", "k"};
+    std::ranges::move(more, std::back_inserter(all));
+    return parse_all(all);
+  };
+  const auto outcome = attached({"--peer", key, "--hosts", "h"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.options->switch_key.size(), 1U);
+  EXPECT_TRUE(outcome.options->has_vouched_lids());
+  EXPECT_TRUE(outcome.options->common.keys.peers.empty()) << "no host comes to it";
+  expect_refused(attached({}), 2,
+                 "--peer is missing, the key of the switch at udp://192.0.2.9:7500");
+  expect_refused(attached({"--peer", "abc"}), 2, "--peer");
+  expect_refused(attached({"--peer", key, "--allow-key", key}), 2, "leave out --allow-key");
+  expect_refused(attached({"--peer", key, "--listen", "udp://192.0.2.9:7471"}), 2,
+                 "--allow-key is missing");
+  expect_refused(parse_all({"--lan", "eth1", "--key-file", "k", "--allow-key", key, "--peer", key}),
+                 2, "--peer: there is no switch");
 }
 
 TEST(IouOptionsTest, a_hosts_file_needs_keys_where_hosts_attach_over_udp) {

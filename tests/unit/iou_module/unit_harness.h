@@ -219,7 +219,7 @@ class UnitHarness {
     port.eui64 = fabric::Eui64(0x10);
     port.instance = random.next() | 1;
     port.listens = true;
-    CHECK(adapter->add_port(*users, port).has_value());
+    port_ = adapter->add_port(*users, port).value();
     std::vector<lan::FramePort*> ports;
     for (const auto& lan : lans_) ports.push_back(lan.get());
     IouConfig config;
@@ -241,6 +241,7 @@ class UnitHarness {
     return *hosts_.back();
   }
   sim::FakePort& lan(std::size_t nic = 0) { return *lans_[nic]; }
+  fabric::Port& port() { return *port_; }  // of the unit
 
   bool iterate() {
     bool made_progress = unit->step(clock.now(), true);
@@ -366,6 +367,7 @@ class UnitHarness {
   const HarnessConfig config_;
   base::SeededRandom faults_random_{11};
   fabric::InProcessUnderlay* end_ = nullptr;
+  fabric::Port* port_ = nullptr;
   std::vector<std::unique_ptr<sim::FakePort>> lans_;
   std::vector<std::unique_ptr<TestHost>> hosts_;
 };
