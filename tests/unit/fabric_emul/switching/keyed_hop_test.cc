@@ -130,7 +130,7 @@ TEST_F(KeyedHopTest, S000_32_S_53_the_widest_cells_cross_keyed_hops_with_their_p
 
 // Not with a key of nobody, and not with that of another port of the same switch.
 TEST_F(KeyedHopTest, S000_32_S_56_a_port_is_for_the_key_that_belongs_there) {
-  for (const std::uint64_t wrong : {13, 12}) {
+  for (const std::uint64_t wrong : {std::uint64_t{13}, std::uint64_t{12}}) {
     KeyedNode& stranger = node_at(1, wrong);
     run(2s);
     EXPECT_FALSE(stranger.attachment.is_attached());
