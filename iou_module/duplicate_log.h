@@ -13,8 +13,8 @@ class DuplicateLog {
  public:
   static constexpr base::Duration kAfter = std::chrono::seconds(1);
   static constexpr base::Duration kEvery = std::chrono::minutes(1);
-  // Longer than the host waits between two attempts.
-  static constexpr base::Duration kGapMax = std::chrono::seconds(1);
+  // Longer than a host waits between two attempts, also when some of them are lost.
+  static constexpr base::Duration kGapMax = std::chrono::seconds(2);
 
   // A peer with the identity of `who`, which is attached, was refused. Returns true if that is to
   // be logged. Entries are as many as identities that are attached.

@@ -18,8 +18,8 @@ class KeepAlive {
   base::Time last_heard() const { return last_heard_; }
   base::Time idle_at() const { return last_sent_ + idle_; }
   base::Time silent_at() const { return last_heard_ + silence_max_; }
-  // A peer that is alive has been heard by then.
-  base::Time missing_at() const { return last_heard_ + idle_ + idle_ / 2; }
+  // A peer that is alive has been heard by then, although one IDLE was lost.
+  base::Time missing_at() const { return last_heard_ + 2 * idle_ + idle_ / 2; }
   // A client's: the silent peer may be a new instance, which accepts only HELLO.
   base::Time doubt_at() const { return last_heard_ + 2 * idle_; }
 

@@ -9,6 +9,7 @@ Link::Link(PortContext& context, std::size_t slot)
       slot_(slot),
       payload_crc_(context.crc_terms.initial()),
       batch_(context.underlay, context.counters),
+      keep_alive_(context.config.idle, context.config.idle_missing_max),
       path_(context.config),
       lanes_(context.counters, context.full_counters, context.received) {}
 

@@ -16,6 +16,7 @@
 #include "fabric_emul/link/crc_terms.h"
 #include "fabric_emul/link/full_profile/link_lanes.h"
 #include "fabric_emul/link/handshake.h"
+#include "fabric_emul/link/keep_alive.h"
 #include "fabric_emul/link/path_mtu.h"
 #include "fabric_emul/link/port_context.h"
 #include "fabric_emul/link/repeated_flit.h"
@@ -59,6 +60,10 @@ class Link {
   // Nothing can be sent now: the underlay is blocked, or a lane has no room.
   bool blocked() const { return batch_.is_blocked() || lanes_.is_starved(); }
   LinkState state() const { return handshake_.state(); }
+  // When the last flit of the peer arrived; the epoch before the first.
+  base::Time last_heard() const { return keep_alive_.last_heard(); }
+  // How long a peer may send nothing: then it sends IDLE.
+  base::Duration idle() const { return context_.config.idle; }
   // Cell payload maximum: the smaller of both ends', a multiple of 4. 0 before the first INIT.
   std::uint16_t mcp() const { return path_.mcp(); }
   // The minimum that a peer may accept.
@@ -115,6 +120,7 @@ class Link {
   RepeatedFlit sealed_;  // the last flit that was sent
   SendBatch batch_;
   Handshake handshake_;
+  KeepAlive keep_alive_;
   PathMtu path_;
   LinkLanes lanes_;
   std::optional<std::uint32_t> peer_user_;  // listening side

@@ -65,6 +65,9 @@ class Port {
     return taken > 0;
   }
 
+  // Client side: nothing is sent to this peer any more, not even HELLO, and it is not notified.
+  void end(Link& link, base::Time now) { links_[link.slot()]->end(now); }
+
   // Sends what links have gathered.
   void flush(base::Time now);
   void on_writable(base::Time now) { flush(now); }

@@ -8,9 +8,6 @@
 
 namespace splitnic::fabric {
 
-PortLink::PortLink(PortContext& context, std::size_t slot)
-    : Link(context, slot), keep_alive_(context.config.idle, context.config.idle_missing_max) {}
-
 bool PortLink::may_be_forgotten(base::Time now) const {
   if (up() || is_client()) return false;
   return handshake_.has_received_bye() || now - last_heard() >= context_.config.forget_after;

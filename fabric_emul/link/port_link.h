@@ -7,18 +7,16 @@
 #include <cstddef>
 #include <string_view>
 
-#include "fabric_emul/link/keep_alive.h"
 #include "fabric_emul/link/link.h"
 
 namespace splitnic::fabric {
 
 class PortLink final : public Link {
  public:
-  PortLink(PortContext& context, std::size_t slot);
+  PortLink(PortContext& context, std::size_t slot) : Link(context, slot) {}
 
   // The slot.
   bool is_client() const { return handshake_.is_client(); }
-  base::Time last_heard() const { return keep_alive_.last_heard(); }
   // The peer is alive: it sends once per keep-alive interval at least.
   bool is_heard(base::Time now) const { return up() && now < keep_alive_.missing_at(); }
   // A peer that sent BYE, or that was not heard for forget_after, may lose its slot to another.
@@ -37,6 +35,8 @@ class PortLink final : public Link {
   void lose_address(base::Time now);
   // This end stops: BYE, and no HELLO any more.
   void send_bye(base::Time now);
+  // The same silently.
+  void end(base::Time now);
 
   // Receiving. A valid flit of the speed or shm profile arrived from the peer.
   void on_heard(base::Time now) {
@@ -115,7 +115,6 @@ class PortLink final : public Link {
     }
   };
 
-  KeepAlive keep_alive_;
   std::size_t path_bytes_ = 0;  // recent_path_bytes()
   base::Time path_bytes_until_{};
   Offer offer_;

@@ -192,10 +192,12 @@ void PortLink::on_bye(base::Time now, const Init& init) {
 }
 
 void PortLink::send_bye(base::Time now) {
-  if (up()) {
-    send_init(make_init(InitStep::kBye, mcp()));
-    take_down(now, LinkEvent::kEnded, "closed here");
-  }
+  if (up()) send_init(make_init(InitStep::kBye, mcp()));
+  end(now);
+}
+
+void PortLink::end(base::Time now) {
+  if (up()) take_down(now, LinkEvent::kEnded, "closed here");
   handshake_.stop();
 }
 

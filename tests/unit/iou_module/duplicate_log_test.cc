@@ -30,6 +30,14 @@ TEST(DuplicateLogTest, B_02_a_process_that_was_started_again_is_none) {
   }
 }
 
+TEST(DuplicateLogTest, B_02_a_copy_whose_attempts_are_far_apart_is_a_line) {
+  DuplicateLog log;
+  const int who = 0;
+  int count = 0;
+  for (base::Duration t{}; t < 30s; t += 1100ms) count += log.note(&who, kStart + t) ? 1 : 0;
+  EXPECT_EQ(count, 1);
+}
+
 TEST(DuplicateLogTest, B_02_each_identity_has_its_line) {
   DuplicateLog log;
   const int a = 0;

@@ -178,14 +178,45 @@ TEST_F(DuplicateTest, B_02_a_second_peer_of_one_eui64_is_refused_while_the_first
   EXPECT_GT(std::ranges::count(listener.watch.events, "duplicate"), 0);
 }
 
-TEST_F(DuplicateTest, B_02_a_process_that_was_started_again_is_admitted_within_half_a_second) {
+// Of an idle peer nothing else is heard.
+TEST_F(DuplicateTest, B_02_one_lost_idle_does_not_admit_a_second_peer) {
+  base::SeededRandom random(1);
+  FaultUnderlay path(hub.add_endpoint(), random, clock);
+  unsigned idles = 0;
+  path.drop_sent(
+      [&idles](base::Bytes bytes) { return bytes.size() == kFlitHeaderBytes && ++idles % 3 == 0; });
+  End first(path, config_of(0xB, 150));
+  first.port.connect(listener_at.address(), clock.now());
+  std::vector<End*> all{&listener, &first};
+  const auto run = [&](int steps) {
+    for (int step = 0; step < steps; ++step) {
+      clock.advance(10ms);
+      for (End* end : all) {
+        end->receive(clock.now());
+        end->port.on_time(clock.now());
+        end->port.flush(clock.now());
+      }
+    }
+  };
+  run(10);
+  Client& copy = add(0xB);
+  copy.end.port.connect(listener_at.address(), clock.now());
+  all.push_back(&copy.end);
+  run(3000);
+  EXPECT_GT(idles, 100U);
+  EXPECT_TRUE(first.link().up());
+  EXPECT_FALSE(is_up(copy));
+  EXPECT_EQ(std::ranges::count(listener.watch.events, "restarted"), 0);
+}
+
+TEST_F(DuplicateTest, B_02_a_process_that_was_started_again_is_admitted_within_700_ms) {
   Client& first = add(0xB);
   connect(first);
   ASSERT_TRUE(is_up(first));
   is_dead.insert(&first);
   Client& next = add(0xB);
   next.end.port.connect(listener_at.address(), clock.now());
-  run_for(500ms);
+  run_for(700ms);
   EXPECT_TRUE(is_up(next));
   EXPECT_EQ(std::ranges::count(listener.watch.events, "restarted"), 1);
 }
