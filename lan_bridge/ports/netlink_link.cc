@@ -185,6 +185,10 @@ base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::expect(const std::string
   if (!link) return link.error();
   (*link)->info_.name = name;
   (*link)->is_gone_ = true;
+  // It may have come after the caller looked, and before there was a socket for events.
+  const auto there = find(name);
+  if (!there) return there.error();
+  (*link)->is_back_ = there->has_value() && (*there)->state.admin_up;
   return link;
 }
 

@@ -202,6 +202,15 @@ TEST(AbsentPortTest, B_05_it_has_no_link_and_notices_the_interface) {
   });
 }
 
+TEST(AbsentPortTest, B_05_an_interface_that_came_before_the_port_is_noticed) {
+  in_namespace([] {
+    run("ip link add va type veth peer name vb");
+    EXPECT_FALSE(AbsentPort::open("packet:vb", "vb").value()->is_back());
+    run("ip link set vb up");
+    EXPECT_TRUE(AbsentPort::open("packet:vb", "vb").value()->is_back());
+  });
+}
+
 TEST(CaptureQueuesTest, what_one_queue_got_goes_to_the_others_when_it_is_closed) {
   on_every_kind([](const std::string& spec, FramePort& lan) {
     Ports ports = open_ports(spec, 2);
