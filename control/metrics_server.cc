@@ -1,5 +1,6 @@
 #include "control/metrics_server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,7 +15,6 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -66,6 +66,8 @@ class MetricsClient : public std::enable_shared_from_this<MetricsClient> {
       return respond(http::status::service_unavailable, "busy or stopping: try again\n");
     respond(http::status::ok, *text);
   }
+  // Nothing has been requested yet.
+  bool is_idle() const { return !has_request_; }
   void close() {
     stream_.close();
     if (const auto owner = owner_.lock()) owner->on_closed(shared_from_this());
@@ -75,6 +77,7 @@ class MetricsClient : public std::enable_shared_from_this<MetricsClient> {
   void on_header(ErrorCode error) {
     const bool is_http = error.category() == make_error_code(http::error::bad_target).category();
     if (error == http::error::end_of_stream || (error && !is_http)) return close();
+    has_request_ = true;
     if (error) {
       return respond(http::status::bad_request, "this is no HTTP request\n");
     }
@@ -107,6 +110,7 @@ class MetricsClient : public std::enable_shared_from_this<MetricsClient> {
   beast::flat_buffer buffer_{kMetricsRequestBytesMax};
   http::request_parser<http::empty_body> parser_;
   std::optional<http::response<http::string_body>> response_;
+  bool has_request_ = false;
   bool is_head_ = false;
 };
 
@@ -162,10 +166,13 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
         });
     if (!is_posted) respond_to_all(nullptr);
   }
-  void on_closed(const std::shared_ptr<MetricsClient>& client) override { clients_.erase(client); }
+  void on_closed(const std::shared_ptr<MetricsClient>& client) override {
+    std::erase(clients_, client);
+  }
 
  private:
-  void on_snapshot(const Snapshot& snapshot) {
+  void on_snapshot(Snapshot snapshot) {
+    snapshot.counters.emplace_back("metrics.drop.busy", dropped_);
     text_ = std::make_shared<const std::string>(metrics_text(snapshot));
     made_at_ = Clock::now();
     respond_to_all(text_);
@@ -183,14 +190,24 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
                               ErrorCode error, typename Acceptor::protocol_type::socket socket) {
       if (error == asio::error::operation_aborted || !acceptor.is_open()) return;
       if (error) return self->accept_later(acceptor, error);
-      if (self->clients_.size() < kMetricsClientsMax) {
+      if (self->has_room()) {
         const auto client =
             std::make_shared<MetricsClient>(AnyStream::socket(std::move(socket)), self);
-        self->clients_.insert(client);
+        self->clients_.push_back(client);
         client->read();
       }
       self->accept(acceptor);
     });
+  }
+  // Clients that request nothing do not shut out others: the oldest of them makes room.
+  bool has_room() {
+    if (clients_.size() < kMetricsClientsMax) return true;
+    ++dropped_;
+    const auto idle = std::ranges::find_if(clients_, [](const auto& c) { return c->is_idle(); });
+    if (idle == clients_.end()) return false;
+    const std::shared_ptr<MetricsClient> oldest = *idle;
+    oldest->close();
+    return true;
   }
   // Out of descriptors, for example: the client waits in the backlog.
   template <class Acceptor>
@@ -209,8 +226,9 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
   std::optional<asio::ip::tcp::acceptor> tcp_;
   asio::steady_timer retry_;
   SocketFile file_;
-  std::set<std::shared_ptr<MetricsClient>> clients_;
-  std::vector<std::weak_ptr<MetricsClient>> waiting_;  // for the snapshot that was asked for
+  std::vector<std::shared_ptr<MetricsClient>> clients_;  // the oldest first
+  std::uint64_t dropped_ = 0;                            // clients, for want of room
+  std::vector<std::weak_ptr<MetricsClient>> waiting_;    // for the snapshot that was asked for
   bool is_asked_ = false;
   Clock::time_point asked_at_;
   Text text_;

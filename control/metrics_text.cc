@@ -60,7 +60,8 @@ std::optional<std::string> take_nic(std::string& name) {
   return number;
 }
 
-// "host.NODE.iou.to_host.frames": NODE, which may have dots, and the name becomes the rest.
+// "host.NODE.iou.to_host.frames": NODE, which may have dots, and the name becomes the rest. A node
+// may be named as another one with the beginning of a counter: what is left has to be one.
 std::optional<std::string> take_host(const Snapshot& snapshot, std::string& name) {
   static constexpr std::string_view kHost = "host.";
   if (snapshot.role != "iou" || !name.starts_with(kHost)) return std::nullopt;
@@ -68,7 +69,8 @@ std::optional<std::string> take_host(const Snapshot& snapshot, std::string& name
   const PeerInfo* found = nullptr;
   for (const PeerInfo& peer : snapshot.peers) {
     const bool fits = rest.size() > peer.name.size() && rest.starts_with(peer.name) &&
-                      rest[peer.name.size()] == '.';
+                      rest[peer.name.size()] == '.' &&
+                      !counter_text(rest.substr(peer.name.size() + 1)).empty();
     if (fits && (found == nullptr || peer.name.size() > found->name.size())) found = &peer;
   }
   if (found == nullptr) return std::nullopt;

@@ -46,6 +46,17 @@ Snapshot unit() {
   return s;
 }
 
+TEST(MetricsText, a_host_takes_no_series_of_another_by_its_name) {
+  Snapshot s = unit();
+  s.peers[0].name = "a";
+  s.peers.push_back(s.peers[0]);
+  s.peers[1].name = "a.iou";
+  s.counters = {{"host.a.iou.to_host.frames", 5}, {"host.a.iou.iou.to_host.frames", 7}};
+  const std::string text = metrics_text(s);
+  EXPECT_THAT(text, HasSubstr("\nsplitnic_host_iou_to_host_frames_total{host=\"a\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("\nsplitnic_host_iou_to_host_frames_total{host=\"a.iou\"} 7\n"));
+}
+
 TEST(MetricsText, nics_causes_and_hosts_are_labels) {
   const std::string text = metrics_text(unit());
   EXPECT_THAT(text, HasSubstr("# TYPE splitnic_lan_rx_frames_total counter\n"
@@ -194,15 +205,30 @@ TEST_F(MetricsServerTest, a_queue_that_is_full_is_reported) {
 }
 
 TEST_F(MetricsServerTest, no_more_clients_than_the_limit) {
+  holds_ = true;
+  std::vector<Local::socket> waiting;
+  for (std::size_t i = 0; i < kMetricsClientsMax; ++i) {
+    waiting.push_back(client());
+    EXPECT_EQ(response_to(waiting.back(), "GET /metrics HTTP/1.1\r\n\r\n"), "");
+  }
+  EXPECT_EQ(get(), "") << "closed without a response";
+  ASSERT_EQ(held_.size(), 1U);
+  held_[0](unit());
+  for (auto& one : waiting) EXPECT_THAT(response_to(one, ""), HasSubstr("splitnic_up 1"));
+  EXPECT_THAT(get(), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(MetricsServerTest, idle_clients_do_not_shut_out_others) {
   std::vector<Local::socket> idle;
   for (std::size_t i = 0; i < kMetricsClientsMax; ++i) {
     idle.push_back(client());
     step();
   }
-  EXPECT_EQ(get(), "") << "closed without a response";
-  idle.clear();
-  step();
-  EXPECT_THAT(get(), StartsWith("HTTP/1.1 200 OK\r\n"));
+  const std::string text = get();
+  EXPECT_THAT(text, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(text, HasSubstr("splitnic_metrics_drop_total{cause=\"busy\"} 1\n"));
+  EXPECT_EQ(response_to(idle[0], ""), "");
+  EXPECT_THAT(response_to(idle[1], "GET /metrics HTTP/1.1\r\n\r\n"), HasSubstr("200 OK"));
 }
 
 TEST_F(MetricsServerTest, a_snapshot_may_come_after_the_end) {
