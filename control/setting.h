@@ -20,6 +20,9 @@ struct Setting {
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
+// The `what` of `splitnic move UNIT`, whose value only the host can check.
+inline constexpr const char* kMoveSetting = "unit";
+
 // `what` is mac, mtu, filter (promisc or normal) or link (up or down). An error is one sentence
 // that names what is accepted.
 base::Result<Setting> parse_setting(const std::string& what, const std::string& value);

@@ -15,40 +15,75 @@ std::string Admin::state() const {
   return host_->nic_up() ? "up" : "connecting";
 }
 
+// Of a unit that is not in use: whether it could be.
+std::string Admin::state_of(std::size_t unit) const {
+  if (host_ == nullptr) return "connecting";
+  if (host_->unit_in_use().value_or(0) == unit) return state();
+  const fabric::Link* const link = host_->link_to(unit);
+  if (link == nullptr) return "not used";
+  if (link->up()) return "standby";
+  return link->peer_instance() == 0 ? "connecting" : "down";
+}
+
 control::Snapshot Admin::snapshot() const {
   control::Snapshot s;
   s.role = "host";
   s.name = options_.common.name();
   s.state = state();
-  control::PeerInfo peer;
-  peer.address = options_.peer_text();
-  peer.mode = control::mode_name(messaging::Mode::kRdma);
-  if (host_ != nullptr) add_host(s, peer);
-  peer.state = s.state;
-  s.peers.push_back(peer);
+  for (std::size_t i = 0; i < options_.units.size(); ++i) {
+    control::PeerInfo peer;
+    peer.address = options_.units[i].text();
+    peer.mode = control::mode_name(messaging::Mode::kRdma);
+    peer.state = state_of(i);
+    if (host_ != nullptr) add_unit(s, peer, i);
+    s.peers.push_back(peer);
+  }
+  if (host_ != nullptr) add_host(s);
   return s;
 }
 
-void Admin::add_host(control::Snapshot& s, control::PeerInfo& peer) const {
-  if (const messaging::Connection* pair = host_->pair(); pair != nullptr) {
-    peer.mode = control::mode_name(pair->mode());
-    peer.name = pair->peer_name();
-    control::add_connection(s, *pair, peer.name);
-  }
-  if (const fabric::Link* link = host_->link(); link != nullptr) {
+void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit) const {
+  const fabric::Link* const link = host_->link_to(unit);
+  if (link != nullptr && link->peer_instance() != 0) {
     peer.key = link->peer_key();
     control::add_link(s, *link);
   }
+  if (host_->unit_in_use().value_or(0) != unit) return;
+  peer.mac = control::mac_text(tap_->state().mac);
+  const messaging::Connection* const pair = host_->pair();
+  if (pair == nullptr) return;
+  peer.mode = control::mode_name(pair->mode());
+  peer.name = pair->peer_name();
+  control::add_connection(s, *pair, peer.name);
+}
+
+void Admin::add_host(control::Snapshot& s) const {
   const lan::PortState tap = tap_->state();
-  peer.mac = control::mac_text(tap.mac);
-  s.lan.push_back({tap_->name(), host_->nic().lan_link() ? "up" : "down", tap.mtu, peer.mac});
+  s.lan.push_back(
+      {tap_->name(), host_->nic().lan_link() ? "up" : "down", tap.mtu, control::mac_text(tap.mac)});
   host_->visit_counters([&](std::string_view name, std::uint64_t value) {
     s.counters.emplace_back(std::string(name), value);
   });
 }
 
+// Finds the unit by its number or by its text in --connect.
+control::Reply Admin::move(const std::string& to) {
+  for (std::size_t i = 0; i < options_.units.size(); ++i) {
+    if (to != options_.units[i].text() && to != std::to_string(i + 1)) continue;
+    if (auto done = host_->move_to(i, clock_.now()); !done) {
+      return {control::ReplyStatus::kRefused, done.error().text()};
+    }
+    return {control::ReplyStatus::kOk, ""};
+  }
+  std::string known;
+  for (const UnitOptions& unit : options_.units) known += (known.empty() ? "" : ", ") + unit.text();
+  return {control::ReplyStatus::kBadRequest,
+          "'" + to + "' is none of the I/O units of this host: " + known};
+}
+
 control::Reply Admin::set(const std::string& what, const std::string& value) {
   if (tap_ == nullptr) return {control::ReplyStatus::kRefused, "not started yet"};
+  if (what == control::kMoveSetting) return move(value);
   const auto setting = control::parse_setting(what, value);
   if (!setting) return {control::ReplyStatus::kBadRequest, setting.error().text()};
   base::Status done;
@@ -81,7 +116,9 @@ void Admin::nic(const control::Request& request, control::ReplyFunction reply) {
                   "the interface of this program is " + own + ", not " + request.interface});
   }
   NicRun::start(
-      *parsed, {own, control::version_text("splitnic-host"), options_.connect.text(), request.json},
+      *parsed,
+      {own, control::version_text("splitnic-host"),
+       options_.units[host_->unit_in_use().value_or(0)].connect.text(), request.json},
       *host_,
       [this](std::size_t queue, NicRun::WithHost function) {
         return post_to(queue, [function = std::move(function)](control::Admin& admin) {

@@ -26,8 +26,11 @@ class Admin final : public control::Admin {
   void nic(const control::Request& request, control::ReplyFunction reply) override;
   base::Result<messaging::Connection*> connection_to_ping() override;
 
-  void add_host(control::Snapshot& s, control::PeerInfo& peer) const;
+  void add_host(control::Snapshot& s) const;
+  void add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit) const;
   std::string state() const;
+  std::string state_of(std::size_t unit) const;
+  control::Reply move(const std::string& to);
 
   const HostOptions& options_;
   Host* host_ = nullptr;

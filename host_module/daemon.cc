@@ -1,10 +1,12 @@
 #include "host_module/daemon.h"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/stamps.h"
 #include "control/identity.h"
@@ -18,6 +20,7 @@ namespace {
 
 // Of one send call, for the vnet header, the Ethernet header and tags in front of the IP datagram.
 constexpr std::uint32_t kFrameHeadRoom = 64;
+constexpr int kAttemptsForAll = 10;  // one per second
 
 using Ports = std::vector<std::unique_ptr<lan::FramePort>>;  // one per queue
 
@@ -35,11 +38,14 @@ class HostDaemon final : public control::Daemon {
   control::sandbox::Needs needs() const override;
 
   HostWorker& add_worker();
+  base::Result<std::uint32_t> open_fabric();
+  base::Status resolve_units();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
   lan::TapOptions tap_options(std::uint32_t gso_bytes_max) const;
 
   const HostOptions& options_;
   base::SystemClock clock_;
+  HostWorker::Endpoints at_;  // where the I/O units are
   std::vector<std::unique_ptr<HostWorker>> workers_;
 };
 
@@ -51,13 +57,14 @@ HostWorker& HostDaemon::add_worker() {
 
 base::Status HostDaemon::open() {
   // One send call carries a GSO packet: 45 datagrams at MTU 1500.
-  const auto call_bytes = when_possible([this] { return workers_.front()->open_fabric(); });
+  const auto call_bytes = open_fabric();
   if (!call_bytes) return call_bytes.error();
-  auto ports =
-      open_ports(queues_at(options_.connect, queues_wanted()), *call_bytes - kFrameHeadRoom);
+  std::uint32_t queues = queues_wanted();
+  for (const UnitOptions& unit : options_.units) queues = queues_at(unit.connect, queues);
+  auto ports = open_ports(queues, *call_bytes - kFrameHeadRoom);
   if (!ports) return ports.error();
   while (workers_.size() < ports->size()) {
-    if (const auto opened = add_worker().open_fabric(); !opened) {
+    if (const auto opened = add_worker().open_fabric(at_, false); !opened) {
       workers_.pop_back();
       report_fewer(workers_.size(), opened.error());
       break;
@@ -70,6 +77,40 @@ base::Status HostDaemon::open() {
   }
   workers_.front()->lead(std::move(followers));
   return {};
+}
+
+// Waits for the ways to all I/O units, and after some time for one.
+base::Result<std::uint32_t> HostDaemon::open_fabric() {
+  at_.resize(options_.units.size());
+  int attempts = 0;
+  auto call_bytes = when_possible([&]() -> base::Result<std::uint32_t> {
+    const bool needs_all = attempts++ < kAttemptsForAll;
+    const auto found = resolve_units();
+    const bool has_any = std::ranges::any_of(at_, [](const auto& at) { return at.has_value(); });
+    if (!found && (needs_all || !has_any)) return found.error();
+    return workers_.front()->open_fabric(at_, needs_all);
+  });
+  for (std::size_t i = 0; i < at_.size() && call_bytes; ++i) {
+    if (workers_.front()->has_way(i)) continue;
+    base::log_warn("the I/O unit " + options_.units[i].text() +
+                   " cannot be reached: left out until the next start");
+  }
+  return call_bytes;
+}
+
+// All queues connect to one address of a name. One that led nowhere is looked up once more. An
+// error: the first, of those that have none.
+base::Status HostDaemon::resolve_units() {
+  base::Status all;
+  for (std::size_t i = 0; i < at_.size(); ++i) {
+    if (workers_.front()->has_way(i)) continue;
+    at_[i].reset();
+    if (auto found = resolved(options_.units[i].connect); found)
+      at_[i] = *std::move(found);
+    else if (all)
+      all = found.error();
+  }
+  return all;
 }
 
 // The user changes the interface through the program, and its addresses are read from /proc.

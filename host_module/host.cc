@@ -31,6 +31,8 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       tx_memory_(config.tx_ring_bytes, base::PageMemory::Pages::kHuge),
       pending_(kBatch),
       queues_(config.pair.queues),
+      units_(config.units),
+      choice_(config.units, config.failback),
       follower_(config.queue),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu, config.queue > 0}) {
@@ -44,6 +46,7 @@ bool Host::step(base::Time now, bool tap_readable) {
   now_ = now;
   bool made_progress = adapter_.receive(now);
   tap_.flush();  // also of a pair that is gone
+  choose_unit(now);
   keep_connected(now);
   attach_queue(now);
   watch_idle(now);
@@ -77,6 +80,7 @@ void Host::keep_connected(base::Time now) {
   if (auto begun = pair_->connect(*link_, now); !begun) {
     base::log_warn(follower_.label() + begun.error().within("connecting").text());
     pair_.reset();
+    nic_.on_pair_down(now);
     retry_at_ = now + kRetryMax;
   }
 }
@@ -88,12 +92,16 @@ bool Host::may_connect(base::Time now) const {
 
 QueueZero Host::queue_zero() const {
   if (link_ == nullptr || !nic_up()) return {};
-  return {true, nic_.queues(), link_->peer_eui64(), link_->peer_instance()};
+  return {true, nic_.queues(), link_->peer_eui64(), link_->peer_instance(), *choice_.in_use()};
 }
 
 // A connection that is up stays while queue 0 has none: what is on the way is still delivered.
 void Host::follow(const QueueZero& state) {
   follower_.follow(state);
+  if (state.is_configured && units_[state.unit_number].link != nullptr) {
+    choice_.pin(state.unit_number);
+    use_unit(state.unit_number, now_);
+  }
   if (!state.is_configured || link_ == nullptr || !link_->up() ||
       follower_.is_unit_of_queue_zero(*link_)) {
     return;
@@ -125,6 +133,7 @@ void Host::end_pair(base::Time now) {
 }
 
 void Host::make_pair() {
+  was_pair_up_ = false;
   const base::MutableBytes arena = tx_memory_.span();
   tx_ring_ = std::make_unique<lan::FrameRing>(arena, config_.tx_frames_max);
   messaging::PairConfig pair = config_.pair;
@@ -271,7 +280,7 @@ base::Time Host::deadline() const {
     at = std::min({at, pair_->deadline(), nic_.deadline()});
   else if (may_connect(base::kNever))
     at = std::min(at, retry_at_);
-  return at;
+  return std::min(at, units_deadline());
 }
 
 void Host::on_tap_event(base::Time now) { nic_.on_tap_state(now); }
@@ -282,10 +291,8 @@ bool Host::is_drained() const {
 }
 
 void Host::stop(base::Time now) {
-  if (pair_ != nullptr) {
-    nic_.on_pair_down(now);
-    end_pair(now);
-  }
+  nic_.on_pair_down(now);
+  if (pair_ != nullptr) end_pair(now);
   link_ = nullptr;
   adapter_.poll(now);
   for (const auto& port : adapter_.ports()) {
@@ -299,25 +306,10 @@ void Host::abandon(base::Time now) {
   pair_.reset();
 }
 
-void Host::on_link_up(fabric::Link& link) {
-  link_ = &link;
-  queues_ = config_.pair.queues;  // it may be another I/O unit
-  nic_.on_link_back();
-}
-
-// The pair stays for when the path is back. The interface shows that the cable is out. The flows of
-// an additional queue continue over others, so what it has not delivered must not follow later.
-void Host::on_link_down(fabric::Link& link, std::string_view why) {
-  base::log_warn(follower_.label() + "the I/O unit " + link.peer_name() +
-                 " is gone: " + std::string(why));
-  nic_.on_link_lost(now_);
-  if (follower_.is_additional() && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));
-}
-
 // Cells of the old size no longer pass. The next pair uses smaller ones; frames in flight are lost
 // and counted.
 void Host::on_path_narrowed(fabric::Link& link) {
-  if (pair_ == nullptr || pair_->cell_payload_max() <= link.mcp()) return;
+  if (&link != link_ || pair_ == nullptr || pair_->cell_payload_max() <= link.mcp()) return;
   on_pair_down(pair_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
                                    " bytes now: reconnecting with that size");
 }
@@ -342,6 +334,7 @@ void Host::on_disconnected(fabric::ConnectionId id, std::string_view why) {
 void Host::on_pair_up(messaging::ChannelPair& pair) {
   counters_.add(follower_.is_additional() ? HostCounter::kQueueUps : HostCounter::kPairUps);
   retry_wait_ = kRetryMin;
+  was_pair_up_ = true;
   last_end_.clear();
   base::log_info(follower_.label() + "connected to the I/O unit " + pair.peer_name());
   tap_.set_frame_bytes_max(pair_->frame_bytes_max());
@@ -356,6 +349,7 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   last_end_ = why;
   nic_.on_pair_down(now_);
   queues_ = pair_->possible();
+  if (!was_pair_up_) choice_.pass_over(now_);
   pair_failed_ = true;
 }
 

@@ -1,7 +1,8 @@
-// The host module without its process: a TAP (or capture files) on one side, a connection to the
+// The host module without its process: a TAP (or capture files) on one side, a connection to an
 // I/O unit on the other. It connects as soon as the link is up, keeps the remote NIC configured as
-// the host's interface is, and moves frames both ways. Driven by step(), so the daemon, the
-// simulator and tests run the same code.
+// the host's interface is, and moves frames both ways. With several units it has a link to each and
+// a connection to one (host_units.cc). Driven by step(), so the daemon, the simulator and tests run
+// the same code.
 //
 // Host to LAN: the port reads straight into registered memory (tx ring), each frame is pushed into
 // an element of the I/O unit; while one waits for an element, the port is not read, so nothing is
@@ -24,6 +25,7 @@
 #include "fabric_emul/verbs/adapter.h"
 #include "host_module/nic_config.h"
 #include "host_module/queue_follower.h"
+#include "host_module/unit_choice.h"
 #include "lan_bridge/frame/announce.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/connection.h"
@@ -41,7 +43,9 @@ struct HostConfig {
   base::Duration idle_release{};
   std::size_t tx_ring_bytes = 4 << 20;
   std::size_t tx_frames_max = 2048;
-  std::uint32_t queue = 0;  // that this is; an additional one follows queue 0
+  std::uint32_t queue = 0;                   // that this is; an additional one follows queue 0
+  std::size_t units = 1;                     // I/O units, in order of preference
+  std::optional<base::Duration> failback{};  // as in UnitChoice
 };
 
 enum class HostCounter {
@@ -61,6 +65,7 @@ enum class HostCounter {
   kReleased,  // bytes of pools and ring, while idle
   kQueueUps,  // connections of additional queues
   kQueueDowns,
+  kMoves,  // to another I/O unit
   kCount_
 };
 
@@ -70,6 +75,11 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& tap,
        base::Random& random);
   ~Host() override;
+
+  // Begins to connect to the I/O unit of this number, at an address behind the port, which belongs
+  // to the adapter. Once for each number, in any order.
+  void add_unit(std::size_t unit, fabric::Port& port, const fabric::PeerAddress& address,
+                base::Time now);
 
   // Runs one iteration. `tap_readable`: the port may have frames to read. Returns whether any work
   // was done; then call it again before sleeping.
@@ -104,8 +114,12 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool nic_up() const { return pair_up() && nic_.configured(); }
   messaging::Connection* pair() { return pair_.get(); }
   NicConfig& nic() { return nic_; }
-  bool connecting() const { return link_ != nullptr && !pair_up(); }
-  fabric::Link* link() { return link_; }
+  fabric::Link* link() { return link_; }  // to the unit in use; null before the first
+  // The link to a unit; null: it was not added, or it is one of the others at another address.
+  const fabric::Link* link_to(std::size_t unit) const { return units_[unit].link; }
+  std::optional<std::size_t> unit_in_use() const { return choice_.in_use(); }
+  // Uses this unit from now on, until it is silent. An error: it cannot be used.
+  base::Status move_to(std::size_t unit, base::Time now);
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of frames so far, both ways.
   std::uint64_t bytes_processed() const {
@@ -132,6 +146,18 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
                                      const messaging::CfgRequest& request) override;
 
  private:
+  struct Unit {
+    fabric::Port* port = nullptr;
+    fabric::Link* link = nullptr;
+  };
+
+  // host_units.cc
+  void choose_unit(base::Time now);
+  void use_unit(std::size_t unit, base::Time now);
+  void end_double(base::Time now);
+  bool is_usable(const Unit& unit, base::Time now) const;
+  base::Time units_deadline() const;
+
   void keep_connected(base::Time now);
   void end_pair(base::Time now);
   void make_pair();
@@ -159,6 +185,10 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::unique_ptr<messaging::Connection> pair_;
   std::uint32_t queues_;  // to request: fewer than configured once the peer has granted fewer
   bool pair_failed_ = false;
+  bool was_pair_up_ = false;
+  std::vector<Unit> units_;
+  UnitChoice choice_;
+  bool may_be_double_ = false;  // a link to a unit came up
   fabric::Link* link_ = nullptr;
   QueueFollower follower_;
   base::Time retry_at_{};
@@ -180,5 +210,5 @@ struct splitnic::base::CounterNames<splitnic::host::HostCounter> {
       {"host.tx.frames", "host.tx.bytes", "host.tx.announced", "host.tx.drop.too_long",
        "host.tx.drop.ended", "host.tx.lost", "host.rx.frames", "host.rx.bytes", "host.rx.drop.vnet",
        "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs",
-       "host.idle.released", "host.queue.ups", "host.queue.downs"});
+       "host.idle.released", "host.queue.ups", "host.queue.downs", "host.unit.moves"});
 };

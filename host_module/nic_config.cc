@@ -48,6 +48,12 @@ void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
 }
 
 void NicConfig::on_pair_down(base::Time now) {
+  on_move();
+  is_moving_ = false;
+  lose_carrier(now);
+}
+
+void NicConfig::on_move() {
   pair_ = nullptr;
   ++epoch_;
   slot_ = Slot::kFree;
@@ -55,7 +61,7 @@ void NicConfig::on_pair_down(base::Time now) {
   is_follow_due_ = false;
   sync_.phase = SyncPhase::kDisconnected;
   sync_.lan_link = false;
-  lose_carrier(now);
+  is_moving_ = true;
 }
 
 void NicConfig::on_tap_state(base::Time now) {
@@ -120,7 +126,8 @@ void NicConfig::follow(base::Time now) {
   if (!is_follow_due_ || now < follow_at_) return;
   is_follow_due_ = false;
   follow_speed();  // first: who follows the carrier reads the speed then
-  const bool is_carrier_news = is_carrier_wanted() != has_carrier_;
+  is_moving_ = is_moving_ && !configured();
+  const bool is_carrier_news = !is_moving_ && is_carrier_wanted() != has_carrier_;
   if (is_carrier_news) apply_carrier();
   if (follow_mtu() || is_carrier_news) count_change(now);
 }

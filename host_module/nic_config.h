@@ -38,6 +38,9 @@ class NicConfig {
 
   void on_pair_up(messaging::ChannelPair& pair, base::Time now);
   void on_pair_down(base::Time now);
+  // The same, and a connection to another unit follows at once: the carrier stays until that one
+  // has reported its LAN, or has failed.
+  void on_move();
   // The fabric's link is lost for now: the carrier goes off at once, and on again by pump() when it
   // is back. The connection stays, so no EVENT follows.
   void on_link_lost(base::Time now);
@@ -117,6 +120,7 @@ class NicConfig {
   bool is_mtu_adopted_ = false;  // wanted_mtu_ was found on the interface, whoever set it
   messaging::ChannelPair* pair_ = nullptr;
   bool is_link_lost_ = false;  // the fabric's, for now
+  bool is_moving_ = false;     // the carrier stays until the settings are acknowledged
   bool is_announce_due_ = false;
   std::uint64_t generation_ = 0;  // of the newest EVENT
   std::uint64_t epoch_ = 0;       // of the connection: replies of an older one are ignored

@@ -129,13 +129,12 @@ void NicRun::send_next(Host& host) {
 }
 
 void NicRun::on_reply(Host& host, const Step& step, const CfgReply& got) {
-  if (!got.replied) return fail("no reply from the I/O unit");
-  if (got.status != CfgStatus::kOk) {
-    if (step.code == CfgCode::kSetOffloads) {  // the interface had been limited before
-      static_cast<void>(host.nic().limit_offloads(host.nic().offloads_off()));
-    }
-    return refuse(step, got.status);
+  const bool is_done = got.replied && got.status == CfgStatus::kOk;
+  if (!is_done && step.code == CfgCode::kSetOffloads) {  // the interface had been limited before
+    static_cast<void>(host.nic().limit_offloads(host.nic().offloads_off()));
   }
+  if (!got.replied) return fail("no reply from the I/O unit");
+  if (!is_done) return refuse(step, got.status);
   if (!report(step, got.data)) return fail("the reply of the I/O unit is malformed");
   if (steps_.empty()) keep(host, true);
   send_next(host);
@@ -266,9 +265,15 @@ void NicRun::keep(Host& host, bool is_done) {
 
 void NicRun::next_queue() {
   ++queue_;
-  const bool is_posted =
-      on_queue_(queue_, [run = shared_from_this()](Host& host) { run->run_on(host); });
-  if (!is_posted) finish();
+  switch (on_queue_(queue_, [run = shared_from_this()](Host& host) { run->run_on(host); })) {
+    case control::Posted::kYes:
+      return;
+    case control::Posted::kNoQueue:
+      return finish();
+    case control::Posted::kBusy:
+      return fail("queue " + std::to_string(queue_) +
+                  " is busy or stopping, and those before it have done it: try again");
+  }
 }
 
 void NicRun::refuse(const Step& step, CfgStatus status) {

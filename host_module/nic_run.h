@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "control/admin.h"
+#include "control/daemon/admin.h"
 #include "control/nic_request.h"
 #include "host_module/host.h"
 #include "host_module/nic_report.h"
@@ -19,9 +19,8 @@ namespace splitnic::host {
 class NicRun : public std::enable_shared_from_this<NicRun> {
  public:
   using WithHost = std::function<void(Host&)>;
-  // Calls the function in the thread of queue `queue`, 1 or more. Returns false if there is no such
-  // queue, or if it is busy or stopping.
-  using OnQueue = std::function<bool(std::size_t queue, WithHost function)>;
+  // Calls the function in the thread of queue `queue`, 1 or more.
+  using OnQueue = std::function<control::Posted(std::size_t queue, WithHost function)>;
 
   // Facts of the program.
   struct Program {

@@ -8,35 +8,41 @@ namespace {
 constexpr const char* kProgram = "splitnic-host";
 
 struct Arguments {
-  std::string connect;
+  std::vector<std::string> connect;
+  std::string failback = "60";
   std::string tap = "nic0";
   bool keeps_tap = false;
   bool has_no_uso = false;
   std::string fabric_device;
   std::string nic = "0";
   std::string mac;
-  std::string peer;
+  std::vector<std::string> peers;
   std::string idle_release = "0";
   control::CommonArguments common;
 };
 
 void add_options(CLI::App& app, Arguments& into) {
-  app.add_option(
-         "--connect", into.connect,
-         "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME; through a fabric "
-         "switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME")
-      ->type_name("ADDR")
+  control::add_repeated(
+      app, "--connect", into.connect,
+      "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME; through a fabric "
+      "switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; may repeat, up to 4, in "
+      "order of preference: the next one takes over when the one in use is silent",
+      "ADDR")
       ->required();
+  app.add_option("--failback", into.failback,
+                 "Return to a preferred I/O unit that has responded for this long, or never "
+                 "(default 60)")
+      ->type_name("SECONDS");
   app.add_option("--tap", into.tap,
                  "The interface to create (default nic0), or file:IN.pcap,OUT.pcap")
       ->type_name("NAME");
   app.add_flag("--keep-tap", into.keeps_tap, "Keep the interface after a clean stop");
   app.add_option("--fabric-dev", into.fabric_device, "Keep the fabric on this interface")
       ->type_name("IF");
-  app.add_option("--peer", into.peer,
-                 "Public key of the I/O unit, or of the switch that --connect leads through; with "
-                 "--key-file")
-      ->type_name("KEY");
+  control::add_repeated(app, "--peer", into.peers,
+                        "Public key of the I/O unit, or of the switch that --connect leads "
+                        "through; with --key-file, one for each --connect, in its order",
+                        "KEY");
   app.add_option("--nic", into.nic, "Which of the I/O unit's NICs (default 0)")->type_name("K");
   app.add_option(
          "--mac", into.mac,
@@ -66,36 +72,70 @@ base::Result<MacChoice> check_mac(const std::string& text) {
 }
 
 base::Status check_keys(const Arguments& typed, HostOptions& out) {
-  std::vector<std::string> peers;
-  if (!typed.peer.empty()) peers.push_back(typed.peer);
-  auto keys = control::check_key_options(typed.common.keys, "--peer", peers);
+  auto keys = control::check_key_options(typed.common.keys, "--peer", typed.peers);
   if (!keys) return keys.error();
   out.common.keys = *std::move(keys);
-  if (out.common.keys.are_given() && out.connect.is_shm()) {
-    return base::Error("--key-file: " + out.connect.text() +
-                       " stays on this machine and has no keys: leave the option out");
+  const bool has_keys = out.common.keys.are_given();
+  for (const UnitOptions& unit : out.units) {
+    if (has_keys && unit.connect.is_shm()) {
+      return base::Error("--key-file: " + unit.connect.text() +
+                         " stays on this machine and has no keys: leave the option out");
+    }
+    auto open = control::check_lab(out.common.may_leave_machine(), "--connect", unit.connect);
+    if (!open) return open;
   }
-  return control::check_lab(out.common.may_leave_machine(), "--connect", out.connect);
+  if (has_keys && out.common.keys.peers.size() != out.units.size()) {
+    return base::Error("--peer: give one for each --connect, in the same order: there are " +
+                       std::to_string(out.common.keys.peers.size()) + " for " +
+                       std::to_string(out.units.size()));
+  }
+  return {};
 }
 
 constexpr std::string_view kVia = "?via=";
 
 // udp://UNIT:1?via=SWITCH:PORT, shm://UNIT?via=NAME: port 1 of the unit, which has no other.
-base::Status check_connect(const Arguments& typed, HostOptions& out) {
-  const std::size_t via = typed.connect.find(kVia);
-  const auto connect = control::parse_endpoint(typed.connect.substr(0, via));
+base::Result<UnitOptions> check_connect(const std::string& typed) {
+  UnitOptions unit;
+  const std::size_t via = typed.find(kVia);
+  const auto connect = control::parse_endpoint(typed.substr(0, via));
   if (!connect) return connect.error().within("--connect");
-  out.connect = *connect;
-  if (via == std::string::npos) return {};
+  unit.connect = *connect;
+  if (via == std::string::npos) return unit;
   if (!control::is_node_name(connect->host) || (!connect->is_shm() && connect->port != 1)) {
-    return base::Error("--connect: '" + typed.connect + "' is not udp://UNIT:1" +
-                       std::string(kVia) + "SWITCH:PORT with the name of a node in the topology");
+    return base::Error("--connect: '" + typed + "' is not udp://UNIT:1" + std::string(kVia) +
+                       "SWITCH:PORT with the name of a node in the topology");
   }
   const auto at = control::parse_endpoint((connect->is_shm() ? "shm://" : "udp://") +
-                                          typed.connect.substr(via + kVia.size()));
+                                          typed.substr(via + kVia.size()));
   if (!at) return at.error().within("--connect");
-  out.unit = connect->host;
-  out.connect = *at;
+  unit.node = connect->host;
+  unit.connect = *at;
+  return unit;
+}
+
+base::Status check_units(const Arguments& typed, HostOptions& out) {
+  if (typed.connect.size() > kUnitsMax) {
+    return base::Error("--connect: at most " + std::to_string(kUnitsMax) + " I/O units");
+  }
+  for (const std::string& text : typed.connect) {
+    auto unit = check_connect(text);
+    if (!unit) return unit.error();
+    for (const UnitOptions& other : out.units) {
+      if (other.text() == unit->text()) {
+        return base::Error("--connect: " + text + " is given twice: name another I/O unit");
+      }
+    }
+    if (!unit->node.empty()) {
+      auto switched = control::check_switched(typed.common, out.common);
+      if (!switched) return switched.error();
+    }
+    out.units.push_back(*std::move(unit));
+  }
+  if (typed.failback == "never") return {};
+  const auto failback = control::number_option("--failback", typed.failback, 0, kFailbackMax);
+  if (!failback) return base::Error(failback.error().text() + ", or never");
+  out.failback = *failback;
   return {};
 }
 
@@ -112,12 +152,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
       typed.common, machine + "-" + (out.is_tap() ? tap->interface : std::string("host")));
   if (!common) return common.error();
   out.common = *common;
-  if (auto connect = check_connect(typed, out); !connect) return connect.error();
-  if (!out.unit.empty()) {
-    if (auto switched = control::check_switched(typed.common, out.common); !switched) {
-      return switched.error();
-    }
-  }
+  if (auto units = check_units(typed, out); !units) return units.error();
   if (auto keys = check_keys(typed, out); !keys) return keys.error();
   if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {
     return base::Error("--fabric-dev: '" + typed.fabric_device +
@@ -143,10 +178,10 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
 
 }  // namespace
 
-std::string HostOptions::peer_text() const {
-  if (unit.empty()) return connect.text();
-  if (connect.is_shm()) return "shm://" + unit + std::string(kVia) + connect.host;
-  return "udp://" + unit + ":1" + std::string(kVia) + connect.udp_text();
+std::string UnitOptions::text() const {
+  if (node.empty()) return connect.text();
+  if (connect.is_shm()) return "shm://" + node + std::string(kVia) + connect.host;
+  return "udp://" + node + ":1" + std::string(kVia) + connect.udp_text();
 }
 
 control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,

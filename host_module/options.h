@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "control/daemon/common_options.h"
 #include "control/identity.h"
@@ -20,10 +21,19 @@ struct MacChoice {
   friend bool operator==(const MacChoice&, const MacChoice&) = default;
 };
 
+// An I/O unit, as --connect names it.
+struct UnitOptions {
+  control::Endpoint connect;  // may be a name, to be resolved; with `node`, a port of a switch
+  std::string node;           // the name of the I/O unit on the fabric; "": it is at `connect`
+
+  std::string text() const;  // as one types it
+};
+
 struct HostOptions {
-  control::Endpoint connect;  // may be a name, to be resolved; with `unit`, a port of a switch
-  std::string unit;           // the name of the I/O unit on the fabric; "": it is at `connect`
-  control::PortSpec tap;      // kind kTap or kFile
+  // In order of preference. With keys, common.keys.peers has the key of each at the same place.
+  std::vector<UnitOptions> units;
+  std::optional<std::uint32_t> failback;  // seconds; none: never
+  control::PortSpec tap;                  // kind kTap or kFile
   bool keeps_tap = false;
   bool has_no_uso = false;    // the interface has no UDP segmentation offload
   std::string fabric_device;  // "": none
@@ -32,11 +42,12 @@ struct HostOptions {
   std::uint32_t idle_release = 0;  // seconds; 0: never
   control::CommonOptions common;
 
-  std::string peer_text() const;  // as one types it
   bool is_tap() const { return tap.kind == control::PortSpec::Kind::kTap; }
 };
 
 inline constexpr std::uint32_t kIdleReleaseMax = 86400;
+inline constexpr std::uint32_t kFailbackMax = 86400;
+inline constexpr std::size_t kUnitsMax = 4;
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:
 // MACHINE-TAP.

@@ -1,5 +1,7 @@
 #include "host_module/worker.h"
 
+#include <optional>
+
 #include "base/log.h"
 #include "host_module/local_addresses.h"
 #include "host_module/route_check.h"
@@ -13,6 +15,7 @@ constexpr base::Duration kNotifyAgain = std::chrono::milliseconds(1);
 fabric::AdapterLimits adapter_limits() {
   fabric::AdapterLimits limits;
   limits.profile = fabric::MrwtProfile::kStrictWindows;  // the peer reaches windows only
+  limits.ports = kUnitsMax;
   return limits;
 }
 
@@ -25,77 +28,117 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
       admin_(options, clock_,
              [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }) {}
 
-base::Result<std::uint32_t> HostWorker::open_fabric() {
-  const auto unit = options_.connect.of_queue(queue());
-  if (!unit) return unit.error();
+base::Result<std::uint32_t> HostWorker::open_fabric(const Endpoints& at, bool needs_all) {
+  ways_.resize(options_.units.size());
+  std::optional<base::Error> first_error;
+  std::optional<std::size_t> call_bytes;
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    if (ways_[i].port == nullptr && at[i]) {
+      auto way = open_way(i, *at[i]);
+      if (!way) {
+        if (!first_error) first_error = way.error();
+        continue;
+      }
+      ways_[i] = *way;
+    }
+    if (ways_[i].port == nullptr) continue;
+    const std::size_t bytes = ways_[i].port->batch_payload_max(ways_[i].address);
+    call_bytes = std::min(bytes, call_bytes.value_or(bytes));
+  }
+  if (first_error && (needs_all || !call_bytes)) return *first_error;
+  return static_cast<std::uint32_t>(*call_bytes);
+}
+
+base::Result<HostWorker::Way> HostWorker::open_way(std::size_t unit, const control::Endpoint& at) {
   const control::CarrierConfig carrying{
       .bind_device = options_.fabric_device,
       .own_device = options_.is_tap() ? options_.tap.interface : "",
       .has_no_gso = options_.common.has_no_gso,
-      .reports_limits = queue() == 0};
-  return options_.unit.empty() ? connect_to_unit(*unit, carrying) : attach_to_switch(carrying);
+      .reports_limits = queue() == 0 && unit == 0};
+  return options_.units[unit].node.empty() ? connect_to_unit(unit, at, carrying)
+                                           : attach_to_switch(unit, at, carrying);
 }
 
 // The fabric must not run over the interface that it makes.
-base::Status HostWorker::check_route(const control::Carrier& carrier) const {
+base::Status HostWorker::check_route(const control::Carrier& carrier,
+                                     const UnitOptions& unit) const {
   if (!options_.is_tap() || interface_of(carrier.local) != options_.tap.interface) return {};
-  return base::Error("the route to " + options_.connect.text() + " leads through " +
+  return base::Error("the route to " + unit.connect.text() + " leads through " +
                      options_.tap.interface +
                      " itself: give the fabric a separate route, or --fabric-dev");
 }
 
-base::Result<std::uint32_t> HostWorker::attach_to_switch(const control::CarrierConfig& carrying) {
-  const auto attached = attach(options_.connect, carrying, "host", common_.keys.peers);
-  if (!attached) return attached.error();
-  if (auto route = check_route(carriers_.all().back()); !route) return route.error();
-  const auto port =
-      add_attached_port(**attached, options_.common.port, "host", options_.connect.is_shm());
-  if (!port) return port.error();
-  fabric_ = *port;
-  unit_address_ = (*attached)->peer(options_.unit);
-  session_address_ = (*attached)->link().address();
-  return static_cast<std::uint32_t>(fabric_->batch_payload_max(unit_address_));
+std::span<const fabric::session::PublicKey> HostWorker::key_of(std::size_t unit) const {
+  const auto& keys = options_.common.keys.peers;
+  return std::span(keys).subspan(std::min(unit, keys.size()), unit < keys.size() ? 1 : 0);
 }
 
-base::Result<std::uint32_t> HostWorker::connect_to_unit(const control::Endpoint& unit,
-                                                        const control::CarrierConfig& carrying) {
-  auto carrier = control::connect_carrier(unit, carrying);
-  if (!carrier) return carrier.error().within("connecting to " + unit.text());
-  if (auto route = check_route(*carrier); !route) return route.error();
-  unit_address_ = carrier->peer;
-  const auto underlay = carriers_.add(*std::move(carrier), unit.text());
+// Units behind one port of a switch are reached over one attachment.
+base::Result<HostWorker::Way> HostWorker::attach_to_switch(std::size_t unit,
+                                                           const control::Endpoint& at,
+                                                           const control::CarrierConfig& carrying) {
+  const UnitOptions& to = options_.units[unit];
+  for (std::size_t i = 0; i < unit; ++i) {
+    const Way& shared = ways_[i];
+    if (!shared.address_of || options_.units[i].connect != to.connect) continue;
+    return Way{shared.port, shared.address_of(to.node), shared.neighbour, shared.address_of};
+  }
+  const auto attached = attach(at, carrying, "host", key_of(unit));
+  if (!attached) return attached.error();
+  if (auto route = check_route(carriers_.all().back(), to); !route) return route.error();
+  const auto port =
+      add_attached_port(**attached, options_.common.port, "host", to.connect.is_shm());
+  if (!port) return port.error();
+  return Way{*port, (*attached)->peer(to.node), (*attached)->link().address(),
+             [at = *attached](const std::string& node) { return at->peer(node); }};
+}
+
+base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,
+                                                          const control::Endpoint& unit_at,
+                                                          const control::CarrierConfig& carrying) {
+  const auto at = unit_at.of_queue(queue());
+  if (!at) return at.error();
+  auto carrier = control::connect_carrier(*at, carrying);
+  if (!carrier) return carrier.error().within("connecting to " + at->text());
+  if (auto route = check_route(*carrier, options_.units[unit]); !route) return route.error();
+  Way way;
+  way.address = carrier->peer;
+  const auto underlay = carriers_.add(*std::move(carrier), at->text());
   if (!underlay) return underlay.error();
   fabric::PortConfig config = options_.common.port;
   fabric::Underlay* top = *underlay;
   if (options_.common.keys.are_given()) {
-    const auto keyed = add_keys(*top, common_.keys.peers, unit_address_);
+    const auto keyed = add_keys(*top, key_of(unit), way.address);
     if (!keyed) return keyed.error();
     top = keyed->underlay;
-    unit_address_ = session_address_ = keyed->peers.front();
+    way.address = way.neighbour = keyed->peers.front();
     config.eui64 = fabric::Eui64(keyed->eui64);
   }
-  const auto port = add_port(*top, config, "host", unit.is_shm());
+  const auto port = add_port(*top, config, "host", at->is_shm());
   if (!port) return port.error();
-  fabric_ = *port;
-  return static_cast<std::uint32_t>(fabric_->batch_payload_max(unit_address_));
+  way.port = *port;
+  return way;
 }
 
 void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues) {
   tap_ = std::move(port);
   host_ = std::make_unique<Host>(host_config(queues), adapter_, *tap_, random_);
   admin_.attach(*host_, *tap_);
-  if (queue() == 0) connect(clock_.now());
+  if (queue() > 0) return;
+  for (std::size_t i = 0; i < ways_.size(); ++i) connect(i, clock_.now());
 }
 
-void HostWorker::connect(base::Time now) {
-  link_ = &fabric_->connect(unit_address_, now);
+void HostWorker::connect(std::size_t unit, base::Time now) {
+  const Way& way = ways_[unit];
+  if (way.port == nullptr || host_->link_to(unit) != nullptr) return;
+  host_->add_unit(unit, *way.port, way.address, now);
   silent_at_ = now + kSilenceMax;
 }
 
 // Nothing is sent to an endpoint before the I/O unit has reported that it has this queue: it may be
 // somebody else's.
 void HostWorker::follow(const QueueZero& state) {
-  if (link_ == nullptr && state.is_configured && queue() < state.queues) connect(clock_.now());
+  if (state.is_configured && queue() < state.queues) connect(state.unit_number, clock_.now());
   host_->follow(state);
 }
 
@@ -120,6 +163,8 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
   config.pair = pair_config(queues);
   config.pair.nic = options_.nic;
   config.queue = queue();
+  config.units = ways_.size();
+  if (options_.failback) config.failback = std::chrono::seconds(*options_.failback);
   config.takes_lan_mac = queue() == 0 && options_.mac.kind == MacChoice::Kind::kNic;
   config.mtu = options_.common.mtu;
   config.idle_release = std::chrono::seconds(options_.idle_release);
@@ -141,15 +186,22 @@ bool HostWorker::step(base::Time now) {
 
 // Nothing has been heard since the start; the attempts continue.
 void HostWorker::warn_of_silence() const {
-  if (host_->link() != nullptr || link_->refusal() != fabric::InitReason::kNone) return;
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    const fabric::Link* const link = host_->link_to(i);
+    if (link == nullptr || link->peer_instance() != 0) continue;
+    if (link->refusal() == fabric::InitReason::kNone) warn_of_silence(ways_[i], *link);
+  }
+}
+
+void HostWorker::warn_of_silence(const Way& way, const fabric::Link& link) const {
   if (queue() > 0) {
-    base::log_warn("queue " + std::to_string(queue()) + ": no reply from " + link_->peer_name() +
+    base::log_warn("queue " + std::to_string(queue()) + ": no reply from " + link.peer_name() +
                    ", the other queues continue without it: do firewalls let this port pass?");
     return;
   }
-  if (common_.keys.are_given() && !keyed_.are_agreed(session_address_)) {
-    const bool is_direct = options_.unit.empty();
-    base::log_warn("no reply from " + link_->peer_name() + ", still trying: is the " +
+  if (common_.keys.are_given() && !keyed_.are_agreed(way.neighbour)) {
+    const bool is_direct = !way.address_of;
+    base::log_warn("no reply from " + link.peer_name() + ", still trying: is the " +
                    (is_direct ? "I/O unit" : "switch") +
                    " down or the address wrong, do firewalls let its UDP port pass, is --peer its "
                    "key, and does its " +
@@ -157,7 +209,7 @@ void HostWorker::warn_of_silence() const {
                    "? It is silent to keys that are not known there");
     return;
   }
-  base::log_warn("no reply from " + link_->peer_name() +
+  base::log_warn("no reply from " + link.peer_name() +
                  ", still trying: is splitnic-iou running there, do firewalls let its UDP port "
                  "pass, and does its --allow, if it has one, name this machine?");
 }

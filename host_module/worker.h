@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,9 +24,16 @@ class HostWorker final : public control::Worker {
   // `options` outlives this.
   HostWorker(const control::Process& process, const HostOptions& options, std::uint32_t queue);
 
-  // Opens the carrier to queue queue() of the I/O unit. Returns the number of bytes of one send
-  // call. REQUIRES that the endpoint has this queue.
-  base::Result<std::uint32_t> open_fabric();
+  // Opens the carriers to queue queue() of the I/O units that have none yet. `at` is where each of
+  // them is, as options.units[i].connect with an address in place of a name, or none: left out.
+  // Returns the number of bytes of one send call. REQUIRES that the endpoints have this queue. An
+  // error: of the first that cannot be opened; with `needs_all` false, of the first if none can be.
+  using Endpoints = std::vector<std::optional<control::Endpoint>>;
+  base::Result<std::uint32_t> open_fabric(const Endpoints& at, bool needs_all = true);
+  // Whether the carrier to this unit is open.
+  bool has_way(std::size_t unit) const {
+    return unit < ways_.size() && ways_[unit].port != nullptr;
+  }
   // Takes its queue of the interface, as one of `queues`. Queue 0 begins to connect; the others do
   // when they hear of its state. REQUIRES that open_fabric() succeeded.
   void start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues);
@@ -45,22 +56,33 @@ class HostWorker final : public control::Worker {
   void stop(base::Time now) override { host_->stop(now); }
 
  private:
-  base::Result<std::uint32_t> connect_to_unit(const control::Endpoint& unit,
-                                              const control::CarrierConfig& carrying);
-  base::Result<std::uint32_t> attach_to_switch(const control::CarrierConfig& carrying);
-  base::Status check_route(const control::Carrier& carrier) const;
+  // The way to an I/O unit.
+  struct Way {
+    fabric::Port* port = nullptr;  // null: it could not be opened
+    fabric::PeerAddress address{};
+    fabric::PeerAddress neighbour{};  // with keys: whose key it is, of the I/O unit or a switch
+    // Through a switch: of any node behind it.
+    std::function<fabric::PeerAddress(const std::string& node)> address_of{};
+  };
+
+  base::Result<Way> open_way(std::size_t unit, const control::Endpoint& at);
+  base::Result<Way> connect_to_unit(std::size_t unit, const control::Endpoint& unit_at,
+                                    const control::CarrierConfig& carrying);
+  base::Result<Way> attach_to_switch(std::size_t unit, const control::Endpoint& at,
+                                     const control::CarrierConfig& carrying);
+  // Of the neighbour on the way to it; none without keys.
+  std::span<const fabric::session::PublicKey> key_of(std::size_t unit) const;
+  base::Status check_route(const control::Carrier& carrier, const UnitOptions& unit) const;
   HostConfig host_config(std::uint32_t queues) const;
   void warn_of_silence() const;
-  void connect(base::Time now);
+  void warn_of_silence(const Way& way, const fabric::Link& link) const;
+  void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
   void follow(const QueueZero& state);
 
   const HostOptions& options_;
   Admin admin_;
-  fabric::Port* fabric_ = nullptr;
-  fabric::PeerAddress unit_address_;
-  fabric::PeerAddress session_address_;  // with keys: of the neighbour, the I/O unit or a switch
-  const fabric::Link* link_ = nullptr;   // to the I/O unit
+  std::vector<Way> ways_;  // as options_.units
   std::unique_ptr<lan::FramePort> tap_;
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;

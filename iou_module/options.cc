@@ -1,6 +1,7 @@
 #include "iou_module/options.h"
 
 #include <algorithm>
+#include <span>
 
 #include "control/cli_app.h"
 #include "fabric_emul/session/keys.h"
@@ -174,6 +175,16 @@ base::Status check_grants(const Arguments& typed, IouOptions& out) {
   return {};
 }
 
+base::Status check_once(std::span<const fabric::session::PublicKey> keys) {
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    const auto before = keys.first(i);
+    if (std::ranges::find(before, keys[i]) == before.end()) continue;
+    return base::Error(fabric::session::base64_of(keys[i].bytes) + " is given twice")
+        .within("--allow-key");
+  }
+  return {};
+}
+
 base::Result<IouOptions> check(const Arguments& typed, const std::string& machine) {
   IouOptions out;
   const auto common = control::check_common_options(typed.common, machine + "-iou");
@@ -185,6 +196,7 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
       !typed.hosts.empty() || (!typed.attach.empty() && !listens_at_udp(typed)));
   if (!keys) return keys.error();
   out.common.keys = *std::move(keys);
+  if (auto once = check_once(out.common.keys.peers); !once) return once.error();
   if (auto listen = check_listen(typed, out); !listen) return listen.error();
   if (auto attach = check_attach(typed, out); !attach) return attach.error();
   if (auto known = check_hosts(typed, out); !known) return known.error();

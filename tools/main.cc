@@ -54,6 +54,10 @@ void add_commands(CLI::App& app, Arguments& into) {
   set->add_option("value", into.value, "A MAC; a number; promisc or normal; up or down")
       ->required()
       ->type_name("");
+  auto* move = app.add_subcommand("move", "Use another I/O unit of the host from now on");
+  move->add_option("unit", into.value, "As --connect names it, or its number in that order, from 1")
+      ->required()
+      ->type_name("UNIT");
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
   ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
   auto* peers = app.add_subcommand("peers", "The hosts that the I/O unit knows, attached or not");
@@ -69,7 +73,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   evict->add_option("name", into.value, "Its name, as peers prints it")
       ->required()
       ->type_name("NAME");
-  for (CLI::App* command : {show, stats, set, ping, peers, reload, evict}) {
+  for (CLI::App* command : {show, stats, set, move, ping, peers, reload, evict}) {
     add_socket_option(*command, into);
   }
   for (CLI::App* command : tools::add_nic_commands(app, into.nic)) {
@@ -109,6 +113,14 @@ int run_set(const Arguments& typed) {
   control::Request request;
   request.command = control::Command::kSet;
   request.what = typed.what;
+  request.value = typed.value;
+  return tools::ask_and_print(typed.socket, request);
+}
+
+int run_move(const Arguments& typed) {
+  control::Request request;
+  request.command = control::Command::kSet;
+  request.what = control::kMoveSetting;
   request.value = typed.value;
   return tools::ask_and_print(typed.socket, request);
 }
@@ -153,6 +165,7 @@ int run_evict(const Arguments& typed) {
 
 int run(const std::string& command, const Arguments& typed) {
   if (command == "set") return run_set(typed);
+  if (command == "move") return run_move(typed);
   if (command == "ping") return run_ping(typed);
   if (command == "reload") return run_reload(typed);
   if (command == "ethtool") return tools::run_ethtool(typed.socket, typed.nic);

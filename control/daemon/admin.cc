@@ -126,11 +126,12 @@ Reply Admin::post_to_others(const std::function<void(Admin&)>& command) const {
   return {ReplyStatus::kOk, ""};
 }
 
-bool Admin::post_to(std::size_t queue, std::function<void(Admin&)> command) const {
-  if (queue == 0 || queue > others_.size()) return false;
+Posted Admin::post_to(std::size_t queue, std::function<void(Admin&)> command) const {
+  if (queue == 0 || queue > others_.size()) return Posted::kNoQueue;
   const Other& other = others_[queue - 1];
-  return other.commands->post(
+  const bool is_posted = other.commands->post(
       [admin = other.admin, command = std::move(command)] { command(*admin); });
+  return is_posted ? Posted::kYes : Posted::kBusy;
 }
 
 void Admin::nic(const Request&, ReplyFunction reply) {

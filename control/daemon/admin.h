@@ -5,6 +5,7 @@
 // thread of its worker.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,9 @@
 #include "messaging/connection.h"
 
 namespace splitnic::control {
+
+// Whether a command waits for the thread of a queue.
+enum class Posted : std::uint8_t { kYes, kNoQueue, kBusy };  // kBusy: or it is stopping
 
 class Admin {
  public:
@@ -60,9 +64,9 @@ class Admin {
   virtual base::Status evict(const std::string& name);
   // Of queue 0: about the NIC at the I/O unit. For the host.
   virtual void nic(const Request& request, ReplyFunction reply);
-  // Runs the command with the Admin of queue `queue`, 1 or more, in its thread. Returns false if
-  // there is no such queue, or if it is busy or stopping. Of queue 0; from any thread.
-  bool post_to(std::size_t queue, std::function<void(Admin&)> command) const;
+  // Runs the command with the Admin of queue `queue`, 1 or more, in its thread. Of queue 0; from
+  // any thread.
+  Posted post_to(std::size_t queue, std::function<void(Admin&)> command) const;
   // Returns the connection to send the next ECHO over; an error explains why there is none.
   virtual base::Result<messaging::Connection*> connection_to_ping() = 0;
 

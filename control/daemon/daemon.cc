@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "control/daemon/machine_key.h"
+#include "control/daemon/name_lookup.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/session/secret.h"
 
@@ -103,12 +104,29 @@ bool Daemon::wait_to_retry(const base::Error& error, bool is_first) {
     notify_ready();
   }
   const auto until = std::chrono::steady_clock::now() + kRetryEvery;
-  while (!control_->stop_requested() && std::chrono::steady_clock::now() < until) {
+  return serve_until([until] { return std::chrono::steady_clock::now() >= until; });
+}
+
+// Serves clients and signals meanwhile. Returns false if a stop was requested.
+bool Daemon::serve_until(const std::function<bool()>& is_over) {
+  auto alive_at = std::chrono::steady_clock::now();
+  while (!control_->stop_requested() && !is_over()) {
+    if (std::chrono::steady_clock::now() >= alive_at) {
+      notify_alive();
+      alive_at += kRetryEvery;
+    }
     control_->serve_for(kServeFor);
     worker(0).commands().run();
   }
-  notify_alive();
   return !control_->stop_requested();
+}
+
+base::Result<Endpoint> Daemon::resolved(const Endpoint& endpoint) {
+  const NameLookup lookup(endpoint);
+  if (!serve_until([&lookup] { return lookup.is_done(); })) {
+    return base::Error("stopped while the name of " + endpoint.text() + " was looked up");
+  }
+  return lookup.result();
 }
 
 base::Status Daemon::serve_metrics() {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -65,6 +66,10 @@ class Daemon {
   // for a name. [B-05] [B-06]
   static bool passes_later(const base::Error& error);
 
+  // Returns the endpoint with an address in place of its name, if it has one. Clients and signals
+  // are served while the name is looked up. An error: no address, or a stop was requested.
+  base::Result<Endpoint> resolved(const Endpoint& endpoint);
+
   const Process& process() const { return process_; }
   std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }
   // Logs that the program continues with `queues` queues, because the next one has this error.
@@ -76,6 +81,7 @@ class Daemon {
  private:
   base::Status start();
   bool wait_to_retry(const base::Error& error, bool is_first);
+  bool serve_until(const std::function<bool()>& is_over);
   base::Status serve_metrics();
   bool has_sandbox() const { return sandbox::kIsBuilt && !common_.has_no_sandbox; }
   sandbox::Needs all_needs() const;

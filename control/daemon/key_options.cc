@@ -1,7 +1,5 @@
 #include "control/daemon/key_options.h"
 
-#include <algorithm>
-
 #include "control/cli_app.h"
 #include "fabric_emul/session/keys.h"
 
@@ -34,9 +32,6 @@ base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std:
   for (const std::string& text : peers) {
     const auto key = fabric::session::parse_public_key(text);
     if (!key) return key.error().within(option);
-    if (std::ranges::find(out.peers, *key) != out.peers.end()) {
-      return base::Error(text + " is given twice").within(option);
-    }
     out.peers.push_back(*key);
   }
   return out;

@@ -21,7 +21,8 @@ struct KeyArguments {
 struct KeyOptions {
   std::string key_file;  // own private key; "": no keys
   std::string psk_file;  // pre-shared key, with every peer; "": none
-  // Host: the I/O unit, or the switch; I/O unit: its hosts; switch: none, the topology has them.
+  // Host: the I/O units, or the switches before them, as --connect; I/O unit: its hosts; switch:
+  // none, the topology has them.
   std::vector<fabric::session::PublicKey> peers;
 
   bool are_given() const { return !key_file.empty(); }

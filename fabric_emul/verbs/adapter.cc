@@ -47,7 +47,9 @@ base::Result<Port*> Adapter::add_port(Underlay& underlay, const PortConfig& conf
     return base::Error("the adapter has no room for another port");
   }
   for (const auto& port : ports_) {
-    if (port->config().eui64 == config.eui64) {
+    // A node has one identity to all peers that it connects to, each over a port.
+    const bool is_listener = config.listens || port->config().listens;
+    if (is_listener && port->config().eui64 == config.eui64) {
       return base::Error("another port of this adapter has the same address");
     }
   }

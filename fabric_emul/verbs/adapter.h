@@ -49,7 +49,8 @@ class Adapter final : private LinkObserver {
   Adapter& operator=(const Adapter&) = delete;
 
   // Adds a port over an underlay. The adapter chooses its LIDs; config.lid_base is ignored.
-  // Refused: too many ports, an EUI-64 that another port has, or no LIDs left for its links_max.
+  // Refused: too many ports, an EUI-64 that another port has, if one of them listens, or no LIDs
+  // left for its links_max.
   base::Result<Port*> add_port(Underlay& underlay, const PortConfig& config);
   std::span<const std::unique_ptr<Port>> ports() const { return ports_; }
 

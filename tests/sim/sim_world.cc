@@ -156,7 +156,7 @@ void World::start_host() {
   host_canary_.pages_go = config.idle_release > base::Duration{0};
   settings.queue = config.host_queue;
   host = std::make_unique<host::Host>(settings, *host_adapter_, tap, random);
-  (*added)->connect(iou_end_->address(), clock.now());
+  host->add_unit(0, **added, iou_end_->address(), clock.now());
 }
 
 void World::start_hostile() {

@@ -149,3 +149,24 @@ check_attach_late() {
   ip -n "$ns_host" addr add 10.99.0.1/24 dev fab0
   nic_up
 }
+
+# A name server that takes requests and never replies holds up neither the control socket nor SIGTERM.
+check_name_slow() {
+  topology_three || fail "the test hosts cannot be made"
+  echo "nameserver 10.99.0.2" >"$work/resolv.conf"
+  start silent "$ns_iou" "$python" -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("10.99.0.2", 53))
+time.sleep(60)'
+  identity_of host
+  # shellcheck disable=SC2016 # for that shell
+  start host "$ns_host" unshare -m sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$work/resolv.conf" \
+    "$bin/splitnic-host" --connect udp://unit.example:7471 --tap nic0 "${identity[@]}" --name hosta --control "$work/host.sock"
+  wait_until 3 test -S "$work/host.sock" || fail "no control socket"
+  ask host show --json | has '"connecting"' || fail "the host does not respond"
+  sleep 1
+  log_has host "no address found" && fail "the name server has replied"
+  within "show, meanwhile" 1500 ask host show
+  stop host TERM 1 || fail "the host does not stop while it waits"
+  stop silent KILL
+}

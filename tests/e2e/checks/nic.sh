@@ -100,16 +100,6 @@ check_features() {
   refuses 2 "none of tx, tso, tso6 and uso" "$bin/splitnic" ethtool nic0 -K colour off --control "$work/host.sock"
 }
 
-# send_tagged VLAN: five frames of the LAN to nic0, with that tag.
-send_tagged() {
-  in_ns "$ns_lan" "$python" -c 'import socket, sys
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-s.bind(("lan0", 0))
-source, to = (bytes.fromhex(text.replace(":", "")) for text in sys.argv[2:])
-for _ in range(5):
-    s.send(to + source + bytes.fromhex("8100") + int(sys.argv[1]).to_bytes(2, "big") + bytes.fromhex("88b5") + bytes(60))' \
-    "$1" "$(mac_of "$ns_lan" lan0)" "$(mac_of "$ns_host" nic0)"
-}
 # passes VLAN, drops VLAN: five of its frames, of the LAN, reach the host; are dropped for it.
 passes() {
   local before

@@ -76,6 +76,21 @@ TEST_F(NicFollowTest, M_20_a_connection_that_ends_all_the_time_moves_the_carrier
   EXPECT_TRUE(tap_.carrier);
 }
 
+TEST_F(NicFollowTest, the_carrier_stays_while_the_host_moves_to_another_unit) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t carriers = tap_.carrier_calls;
+  nic_.on_move();
+  EXPECT_FALSE(nic_.configured());
+  configure();
+  run_pumped(1s);
+  EXPECT_TRUE(tap_.carrier);
+  EXPECT_EQ(tap_.carrier_calls, carriers);
+  nic_.on_move();
+  nic_.on_pair_down(harness_.clock.now());
+  EXPECT_FALSE(tap_.carrier) << "the other unit does not take the host";
+}
+
 TEST_F(NicFollowTest, M_20_an_mtu_below_576_is_ignored_and_one_below_1280_is_logged) {
   configure();
   ::testing::internal::CaptureStderr();

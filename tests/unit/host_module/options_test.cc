@@ -57,7 +57,7 @@ TEST(HostOptionsTest, defaults) {
   const auto outcome = with({});
   ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
   const HostOptions& o = *outcome.options;
-  EXPECT_EQ(o.connect.text(), "shm://x");
+  EXPECT_EQ(o.units.at(0).connect.text(), "shm://x");
   EXPECT_EQ(o.tap.kind, control::PortSpec::Kind::kTap);
   EXPECT_EQ(o.tap.interface, "nic0");
   EXPECT_FALSE(o.keeps_tap);
@@ -123,7 +123,7 @@ TEST(HostOptionsTest, every_option) {
                                   "f.pcapng"});
   ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
   const HostOptions& o = *outcome.options;
-  EXPECT_EQ(o.connect.text(), "udp://192.0.2.7:7471");
+  EXPECT_EQ(o.units.at(0).connect.text(), "udp://192.0.2.7:7471");
   EXPECT_EQ(o.tap.interface, "lan7");
   EXPECT_TRUE(o.keeps_tap);
   EXPECT_EQ(o.fabric_device, "eth0");
@@ -201,6 +201,35 @@ TEST(HostOptionsTest, with_keys_any_address) {
                  "shm://x");
 }
 
+TEST(HostOptionsTest, several_units_in_order_of_preference) {
+  const auto plain = with({"--connect", "shm://y", "--failback", "never"});
+  ASSERT_TRUE(plain.options) << plain.text;
+  ASSERT_EQ(plain.options->units.size(), 2U);
+  EXPECT_EQ(plain.options->units[0].text(), "shm://x");
+  EXPECT_EQ(plain.options->units[1].text(), "shm://y");
+  EXPECT_FALSE(plain.options->failback.has_value());
+  EXPECT_EQ(with({}).options->failback, 60U);
+  EXPECT_EQ(with({"--failback", "0"}).options->failback, 0U);
+  expect_refused(with({"--connect", "shm://x"}), 2, "shm://x is given twice");
+  expect_refused(with({"--connect", "shm://2", "--connect", "shm://3", "--connect", "shm://4",
+                       "--connect", "shm://5"}),
+                 2, "at most 4");
+  expect_refused(with({"stray"}), 2, "stray");
+}
+
+TEST(HostOptionsTest, each_unit_has_its_key) {
+  const std::string other = "AAIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  std::vector<std::string> typed = {"--connect",  "udp://192.0.2.7:7471",
+                                    "--connect",  "udp://192.0.2.8:7471",
+                                    "--key-file", "k",
+                                    "--peer",     kKey};
+  expect_refused(parse_all(typed), 2, "one for each --connect");
+  typed.insert(typed.end(), {"--peer", other});
+  const auto outcome = parse_all(typed);
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.options->common.keys.peers.size(), 2U);
+}
+
 TEST(HostOptionsTest, help_and_version) {
   const auto help = parse_all({"--help"});
   EXPECT_FALSE(help.options.has_value());
@@ -211,7 +240,7 @@ TEST(HostOptionsTest, help_and_version) {
         "--busy-poll",    "--mtu",          "--name",      "--insecure-lab", "--send-threshold",
         "--control",      "--config",       "--log-level", "--capture",      "--version",
         "--link-profile", "--idle-release", "--cpus",      "--key-file",     "--psk-file",
-        "--peer"}) {
+        "--peer",         "--failback"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -225,7 +254,6 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
   expect_refused(parse_all({"--connect"}), 2, "--connect");
   expect_refused(with({"--frob"}), 2, "--frob");
   expect_refused(with({"stray"}), 2, "stray");
-  expect_refused(with({"--connect", "shm://y"}), 2, "--connect");
   const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
       {"--tap", {"a/b", "averylonginterface", "file:x", "new\nline"}},
       {"--fabric-dev", {"a b", "nic0"}},
@@ -234,6 +262,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--queues", {"0", "9", "x", "-1", "Auto", ""}},
       {"--cpus", {"x", ",", "0,", "1-0", "1024", "-1", "0-1-2"}},
       {"--idle-release", {"-1", "x", "1.5", "86401"}},
+      {"--failback", {"-1", "x", "Never", "86401"}},
       {"--mode", {"push", "RDMA"}},
       {"--pool", {"x", "1024", "0x2048", "1024x70000"}},
       {"--cell", {"0", "63", "255", "65536", "x"}},
@@ -270,16 +299,16 @@ TEST(HostOptionsTest, queues_and_processors) {
 TEST(HostOptionsTest, S000_34_an_io_unit_by_its_name_behind_a_switch) {
   const auto udp = parse_all({"--connect", "udp://office:1?via=192.0.2.7:7500", "--insecure-lab"});
   ASSERT_TRUE(udp.options.has_value()) << udp.text;
-  EXPECT_EQ(udp.options->unit, "office");
-  EXPECT_EQ(udp.options->connect.text(), "udp://192.0.2.7:7500");
-  EXPECT_EQ(udp.options->peer_text(), "udp://office:1?via=192.0.2.7:7500");
+  EXPECT_EQ(udp.options->units.at(0).node, "office");
+  EXPECT_EQ(udp.options->units.at(0).connect.text(), "udp://192.0.2.7:7500");
+  EXPECT_EQ(udp.options->units.at(0).text(), "udp://office:1?via=192.0.2.7:7500");
   EXPECT_EQ(udp.options->common.queues, 1U);
   const auto shm = parse_all({"--connect", "shm://office?via=sw"});
   ASSERT_TRUE(shm.options.has_value()) << shm.text;
-  EXPECT_EQ(shm.options->unit, "office");
-  EXPECT_EQ(shm.options->connect.text(), "shm://sw");
-  EXPECT_EQ(shm.options->peer_text(), "shm://office?via=sw");
-  EXPECT_EQ(with({}).options->unit, "");
+  EXPECT_EQ(shm.options->units.at(0).node, "office");
+  EXPECT_EQ(shm.options->units.at(0).connect.text(), "shm://sw");
+  EXPECT_EQ(shm.options->units.at(0).text(), "shm://office?via=sw");
+  EXPECT_EQ(with({}).options->units.at(0).node, "");
 }
 
 TEST(HostOptionsTest, S000_34_a_path_through_a_switch_that_is_refused) {
@@ -310,7 +339,7 @@ TEST(HostOptionsTest, configuration_file) {
       "pool = [\"16x2048\", \"8x4096\"]\n");
   const auto outcome = parse_all({"--config", file.path(), "--mtu", "1400"});
   ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
-  EXPECT_EQ(outcome.options->connect.text(), "udp://[::1]:7471");
+  EXPECT_EQ(outcome.options->units.at(0).connect.text(), "udp://[::1]:7471");
   EXPECT_EQ(outcome.options->tap.output, "out.pcap");
   EXPECT_EQ(outcome.options->common.mtu, 1400U) << "the command line wins";
   EXPECT_TRUE(outcome.options->common.is_busy_polling);

@@ -17,11 +17,17 @@ using ::testing::HasSubstr;
 class WorkerTest : public ::testing::Test {
  protected:
   WorkerTest() {
-    options_.connect = control::parse_endpoint("shm://lab").value();
+    options_.units = {unit("shm://lab")};
     options_.tap = control::parse_tap("file:," + folder_.path("out.pcap")).value();
     options_.common.pair.node_name = "desk";
   }
 
+  HostWorker::Endpoints at() const {
+    HostWorker::Endpoints all;
+    for (const UnitOptions& each : options_.units) all.emplace_back(each.connect);
+    return all;
+  }
+  static UnitOptions unit(const char* at) { return {control::parse_endpoint(at).value(), ""}; }
   std::unique_ptr<lan::FramePort> file() {
     return lan::open_port(options_.tap.text, {}, clock_).value();
   }
@@ -44,15 +50,15 @@ TEST_F(WorkerTest, each_queue_connects_to_the_same_queue_of_the_unit) {
   control::Carrier first = listen("shm://lab");
   control::Carrier second = listen("shm://lab.1");
   HostWorker worker(process_, options_, 1);
-  EXPECT_GT(worker.open_fabric().value(), 1500U);
+  EXPECT_GT(worker.open_fabric(at()).value(), 1500U);
   EXPECT_TRUE(is_reached(second));
   EXPECT_FALSE(is_reached(first));
 }
 
 TEST_F(WorkerTest, a_port_beyond_the_last_is_an_error) {
-  options_.connect = control::parse_endpoint("udp://127.0.0.1:65535").value();
+  options_.units = {unit("udp://127.0.0.1:65535")};
   HostWorker worker(process_, options_, 1);
-  const auto refused = worker.open_fabric();
+  const auto refused = worker.open_fabric(at());
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text(), HasSubstr("port 65536"));
 }
@@ -60,14 +66,14 @@ TEST_F(WorkerTest, a_port_beyond_the_last_is_an_error) {
 TEST_F(WorkerTest, no_two_queues_capture_to_one_file) {
   options_.common.capture_path = folder_.path("all.pcapng");
   HostWorker worker(process_, options_, 2);
-  ASSERT_TRUE(worker.open_fabric());
+  ASSERT_TRUE(worker.open_fabric(at()));
   EXPECT_TRUE(std::filesystem::exists(folder_.path("all.pcapng.2")));
   EXPECT_FALSE(std::filesystem::exists(folder_.path("all.pcapng")));
 }
 
 TEST_F(WorkerTest, it_serves_its_queue_of_the_interface_once_started) {
   HostWorker worker(process_, options_, 1);
-  ASSERT_TRUE(worker.open_fabric());
+  ASSERT_TRUE(worker.open_fabric(at()));
   auto port = file();
   const lan::FramePort* const tap = port.get();
   worker.start(std::move(port), 2);

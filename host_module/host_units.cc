@@ -1,0 +1,125 @@
+// The I/O units of a host: a link to each, kept alive, and a connection to one. The interface keeps
+// its carrier while the host moves from one to the next, if that takes no longer than a connection
+// may take to begin.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "host_module/host.h"
+
+namespace splitnic::host {
+namespace {
+
+// A unit that was not heard for this many keep-alive intervals is silent: two IDLE were lost, and
+// the replies to the HELLOs that followed. Its link is given up only later.
+constexpr int kSilentIntervals = 3;
+
+base::Time silent_at(const fabric::Link& link) {
+  return link.last_heard() + kSilentIntervals * link.idle();
+}
+
+}  // namespace
+
+void Host::add_unit(std::size_t unit, fabric::Port& port, const fabric::PeerAddress& address,
+                    base::Time now) {
+  CHECK(units_[unit].link == nullptr);
+  units_[unit] = {&port, &port.connect(address, now)};
+}
+
+bool Host::is_usable(const Unit& unit, base::Time now) const {
+  if (unit.link == nullptr || !unit.link->up()) return false;
+  return units_.size() == 1 || now < silent_at(*unit.link);
+}
+
+// An additional queue uses the unit of queue 0.
+void Host::choose_unit(base::Time now) {
+  if (is_stopping_) return;
+  if (std::exchange(may_be_double_, false)) end_double(now);
+  if (follower_.is_additional()) return;
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    choice_.set_usable(i, is_usable(units_[i], now), now);
+  }
+  const auto unit = choice_.choose(now);
+  if (unit) use_unit(*unit, now);
+}
+
+void Host::use_unit(std::size_t unit, base::Time now) {
+  fabric::Link* const next = units_[unit].link;
+  if (next == link_) return;
+  if (link_ != nullptr && !follower_.is_additional()) {
+    counters_.add(HostCounter::kMoves);
+    base::log_warn("moving from the I/O unit " + link_->peer_name() + " to " + next->peer_name());
+  }
+  if (pair_ != nullptr) {
+    const bool is_up = pair_->up();
+    if (is_up && !pair_failed_) {
+      counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
+    }
+    nic_.on_move();
+    end_pair(now);
+  }
+  pair_failed_ = false;
+  link_ = next;
+  queues_ = config_.pair.queues;
+  last_end_.clear();
+  retry_at_ = now;
+  nic_.on_link_back();
+}
+
+base::Status Host::move_to(std::size_t unit, base::Time now) {
+  if (!is_usable(units_[unit], now)) return base::Error("the I/O unit does not respond");
+  choice_.pin(unit);
+  use_unit(unit, now);
+  return {};
+}
+
+// Two addresses of one unit would take its link from each other without end: of two, the one that
+// is preferred stays.
+void Host::end_double(base::Time now) {
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    for (std::size_t k = i + 1; k < units_.size(); ++k) {
+      const fabric::Link* const first = units_[i].link;
+      fabric::Link* const second = units_[k].link;
+      if (first == nullptr || second == nullptr || !first->up() || !second->up()) continue;
+      if (first->peer_eui64() != second->peer_eui64() ||
+          first->peer_instance() != second->peer_instance()) {
+        continue;
+      }
+      base::log_warn(follower_.label() + second->peer_name() + " is the I/O unit at " +
+                     first->peer_name() + ", too: not used; name each unit once");
+      units_[k].port->end(*second, now);
+      units_[k].link = nullptr;
+    }
+  }
+}
+
+base::Time Host::units_deadline() const {
+  if (units_.size() == 1 || follower_.is_additional()) return base::kNever;
+  const bool is_silence_due = choice_.in_use() && choice_.is_usable(*choice_.in_use());
+  return std::min(choice_.deadline(), is_silence_due ? silent_at(*link_) : base::kNever);
+}
+
+void Host::on_link_up(fabric::Link& link) {
+  may_be_double_ = units_.size() > 1;
+  if (&link != link_) {
+    if (link_ != nullptr) {
+      base::log_info(follower_.label() + "the I/O unit " + link.peer_name() + " is on standby");
+    }
+    return;
+  }
+  queues_ = config_.pair.queues;  // it may be another process
+  nic_.on_link_back();
+}
+
+// The pair stays for when the path is back. The interface shows that the cable is out. The flows of
+// an additional queue continue over others, so what it has not delivered must not follow later.
+void Host::on_link_down(fabric::Link& link, std::string_view why) {
+  base::log_warn(follower_.label() + "the I/O unit " + link.peer_name() +
+                 " is gone: " + std::string(why));
+  if (&link != link_) return;
+  nic_.on_link_lost(now_);
+  if (follower_.is_additional() && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));
+}
+
+}  // namespace splitnic::host

@@ -1,0 +1,121 @@
+# shellcheck shell=bash
+# Two I/O units on one LAN, and a host that knows both: when the one in use is gone the next takes over, and back.
+
+first=udp://10.99.0.2:7471 second=udp://10.98.0.2:7471
+mac=02:00:00:00:00:10
+
+# start_unit NAME NS ADDRESS: the host may have its address at either, whoever has seen it on the LAN.
+start_unit() {
+  local identity=(--insecure-lab --grant "sniff,forge")
+  if [ "$links" = keyed ]; then identity=(--key-file "$work/$1.key" --hosts "$work/hosts.toml"); fi
+  start "$1" "$2" "$bin/splitnic-iou" --lan "$port:lan0" --listen "$3" --name "$1" --control "$work/$1.sock" "${identity[@]}"
+}
+start_first() { start_unit iou "$ns_iou" "$first"; }
+start_next() { start_unit iou2 "$ns_iou2" "$second"; }
+
+# bring_up_two OPTION...: of the host.
+bring_up_two() {
+  topology_three || fail "the test hosts cannot be made"
+  ns_iou2=sn$$-g
+  host_namespace "$ns_iou2" && veth_between "$ns_host" fab1 "$ns_iou2" fab0 && veth_between "$ns_iou2" lan0 "$ns_lan" lan1 ||
+    fail "no second unit"
+  ip -n "$ns_host" addr add 10.98.0.1/24 dev fab1
+  ip -n "$ns_iou2" addr add 10.98.0.2/24 dev fab0
+  silence_interface "$ns_iou2" lan0
+  ip -n "$ns_lan" addr flush dev lan0
+  ip -n "$ns_lan" link add br0 type bridge && ip -n "$ns_lan" link set lan0 master br0 && ip -n "$ns_lan" link set lan1 master br0 &&
+    ip -n "$ns_lan" link set br0 up && ip -n "$ns_lan" addr add 10.77.0.2/24 dev br0 || fail "no LAN"
+  local identity=(--insecure-lab)
+  if [ "$links" = keyed ]; then
+    make_keys iou iou2 office
+    printf '[hosts.office]\nkey = "%s"\nmacs = ["%s"]\n' "$(public office)" "$mac" >"$work/hosts.toml"
+    chmod 644 "$work/hosts.toml"
+    identity=(--key-file "$work/office.key" --peer "$(public iou)" --peer "$(public iou2)")
+  fi
+  start_first
+  start_next
+  start host "$ns_host" "$bin/splitnic-host" --connect "$first" --connect "$second" --tap nic0 --mac "$mac" --name hosta \
+    --control "$work/host.sock" "${identity[@]}" "$@"
+  nic_up
+}
+
+# states: of the units of the host, in their order.
+states() { ask host show --json | "$python" -c 'import json, sys
+print(*(peer["state"] for peer in json.load(sys.stdin)["peers"]))'; }
+states_are() { [ "$(states)" = "$1" ]; }
+reply() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }
+
+# A ping every 10 ms, until pings_end WHAT BOUND: prints the longest time without a reply; fails above the bound.
+pings_begin() { start pinger "$ns_host" ping -D -i 0.01 -W 1 10.77.0.2; sleep 0.5; }
+pings_end() {
+  sleep 0.5
+  stop pinger INT
+  local gap
+  gap=$(sed -n 's/^\[\([0-9.]*\)\] .* icmp_seq=.* time=.*/\1/p' "$work/pinger.log" |
+    awk 'NR > 1 && $1 - last > gap { gap = $1 - last } { last = $1 } END { printf "%d", gap * 1000 }')
+  echo "$1: $gap ms without traffic"
+  [ "$gap" -gt 0 ] && [ "$gap" -le "$2" ] || fail "$1: $gap ms without traffic, more than $2"
+}
+
+check_killed() {
+  bring_up_two --failback 1
+  within "the other unit is on standby" 3000 states_are "up standby"
+  ip -n "$ns_host" link set nic0 mtu 1400
+  ask host vlan nic0 add 10 || fail "no VLAN"
+  local index
+  index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
+  pings_begin
+  stop iou KILL
+  within "the next unit takes over" 3000 states_are "down up"
+  pings_end "kill -9 of the unit in use" 3000
+  equal "interface" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
+  equal "MTU" "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" 1400
+  equal "address" "$(mac_of "$ns_host" nic0)" "$mac"
+  send_tagged 20 lan1
+  wait_until 3 counts iou2 lan.rx.drop.vlan 5 || fail "the next unit does not have the list of VLANs"
+  [ "$(counter host host.unit.moves)" -ge 1 ] || fail "the move is not counted"
+  pings_begin
+  start_first
+  within "back at the preferred unit" 6000 states_are "up standby"
+  pings_end "failback" 3000
+}
+
+check_both_gone() {
+  bring_up_two --failback 1
+  within "the other unit is on standby" 3000 states_are "up standby"
+  stop iou KILL
+  stop iou2 KILL
+  within "no carrier" 3000 carrier_is "$ns_host" nic0 0
+  start_next
+  within "traffic by the one that is back" 5000 reply
+  equal "states" "$(states)" "down up"
+}
+
+check_moved() {
+  bring_up_two --failback 1
+  within "the other unit is on standby" 3000 states_are "up standby"
+  pings_begin
+  ask host move 2 || fail "the host does not move"
+  within "moved" 2000 states_are "standby up"
+  pings_end "a planned move" 1000
+  ask host move "$first" || fail "the host does not move back"
+  within "moved back" 2000 states_are "up standby"
+  reply || fail "no traffic"
+  refuses 1 "is none of the I/O units" "$bin/splitnic" move shm://x --control "$work/host.sock"
+  stop iou2 TERM
+  within "the other one is gone" 2000 states_are "up down"
+  refuses 1 "does not respond" "$bin/splitnic" move 2 --control "$work/host.sock"
+}
+
+# Two addresses of one unit are one unit.
+check_twice() {
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_iou" addr add 10.99.0.3/24 dev fab0
+  listen_at=0.0.0.0:7471
+  host_options=(--connect udp://10.99.0.3:7471)
+  start_iou
+  start_host
+  within "one is left out" 5000 states_are "up not used"
+  nic_up
+}
