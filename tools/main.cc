@@ -11,6 +11,7 @@
 #include "tools/bench_command.h"
 #include "tools/commands.h"
 #include "tools/conform_command.h"
+#include "tools/doctor.h"
 #include "tools/key_commands.h"
 #include "tools/nic_commands.h"
 #include "tools/stats_command.h"
@@ -58,6 +59,11 @@ void add_commands(CLI::App& app, Arguments& into) {
   move->add_option("unit", into.value, "As --connect names it, or its number in that order, from 1")
       ->required()
       ->type_name("UNIT");
+  auto* doctor = app.add_subcommand(
+      "doctor", "What keeps a host or I/O unit of this machine from working, and what to do");
+  doctor
+      ->add_option("unit", into.value, "The I/O unit to reach, udp://ADDRESS:PORT (default: none)")
+      ->type_name("UNIT");
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
   ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
   auto* peers = app.add_subcommand("peers", "The hosts that the I/O unit knows, attached or not");
@@ -73,7 +79,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   evict->add_option("name", into.value, "Its name, as peers prints it")
       ->required()
       ->type_name("NAME");
-  for (CLI::App* command : {show, stats, set, move, ping, peers, reload, evict}) {
+  for (CLI::App* command : {show, stats, set, move, doctor, ping, peers, reload, evict}) {
     add_socket_option(*command, into);
   }
   for (CLI::App* command : tools::add_nic_commands(app, into.nic)) {
@@ -166,6 +172,7 @@ int run_evict(const Arguments& typed) {
 int run(const std::string& command, const Arguments& typed) {
   if (command == "set") return run_set(typed);
   if (command == "move") return run_move(typed);
+  if (command == "doctor") return tools::run_doctor(typed.socket, typed.value);
   if (command == "ping") return run_ping(typed);
   if (command == "reload") return run_reload(typed);
   if (command == "ethtool") return tools::run_ethtool(typed.socket, typed.nic);

@@ -1,0 +1,58 @@
+# shellcheck shell=bash
+# `splitnic doctor`: each thing that can be wrong, broken on purpose, is found and named with what to do.
+
+unit=udp://10.99.0.2:7471
+
+# finds WORDS COMMAND...: it ends with status 1, and one line that begins with "wrong" has the words.
+finds() {
+  local words=$1 status=0
+  shift
+  "$@" >"$work/findings.txt" 2>&1 || status=$?
+  equal "status: $(cat "$work/findings.txt")" "$status" 1
+  grep '^wrong' "$work/findings.txt" | has -- "$words" || fail "nothing of '$words': $(cat "$work/findings.txt")"
+}
+
+# with_file PATH TEXT COMMAND...: in $ns_host, where the file has that text.
+with_file() {
+  local path=$1
+  printf '%s\n' "$2" >"$work/file"
+  shift 2
+  # shellcheck disable=SC2016 # for that shell
+  in_ns "$ns_host" unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' "$work/file" "$path" "$@"
+}
+
+check_broken() {
+  topology_three || fail "the test hosts cannot be made"
+  start_iou
+  wait_until 5 test -S "$work/iou.sock" || fail "no unit"
+  doctor=(in_ns "$ns_host" "$bin/splitnic" doctor --control "$work/iou.sock")
+  wait_until 5 "${doctor[@]}" "$unit" >"$work/well.txt" || fail "something is wrong: $(cat "$work/well.txt")"
+  equal "lines that are not ok" "$(grep -vc '^ok ' "$work/well.txt")" 0
+  finds "route: 203.0.113.1:7471: no route" "${doctor[@]}" udp://203.0.113.1:7471
+  finds "name: .*correct it" with_file /etc/resolv.conf "nameserver 127.0.0.1" \
+    "$bin/splitnic" doctor --control "$work/iou.sock" udp://unit.example:7471
+  finds "reply: .*nothing listens there: start splitnic-iou" "${doctor[@]}" udp://10.99.0.2:7999
+  # shellcheck disable=SC2016 # for that shell
+  finds "tun: .*modprobe tun" in_ns "$ns_host" unshare -m sh -c 'mount -t tmpfs none /dev/net && exec "$@"' sh \
+    "$bin/splitnic" doctor --control "$work/iou.sock"
+  finds "capabilities: CAP_NET_ADMIN and CAP_NET_RAW missing" setpriv --bounding-set -all --inh-caps -all \
+    "$bin/splitnic" doctor --control "$work/iou.sock"
+  cp "$bin/splitnic" "$work/tomorrow" && touch -d tomorrow "$work/tomorrow"
+  finds "clock: .*set it" "$work/tomorrow" doctor --control "$work/iou.sock"
+  ip -n "$ns_host" link set fab0 mtu 1000
+  finds "mtu: datagrams of 972 bytes only: raise the MTU" "${doctor[@]}" "$unit"
+  ip -n "$ns_host" link set fab0 mtu 1500
+  finds "program: .*no program responds" "$bin/splitnic" doctor --control "$work/nobody.sock"
+  refuses 2 "udp://ADDRESS:PORT" "$bin/splitnic" doctor shm://x
+}
+
+check_duplicate() {
+  plain
+  bring_up
+  make_second
+  # shellcheck disable=SC2034 # of lib.sh
+  second_name=hosta
+  start_second
+  wait_until 5 counts iou iou.hosts.refused_duplicate 1 || fail "the copy is not refused"
+  finds "identity: .*give one of them another --name" "$bin/splitnic" doctor --control "$work/iou.sock"
+}

@@ -1,0 +1,27 @@
+// `splitnic doctor`: what keeps a host or an I/O unit of this machine from working, each with what
+// to do. It changes nothing, and sends one datagram to the unit that is named. docs/CLI.md
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace splitnic::tools {
+
+struct Finding {
+  std::string subject;  // "tun", "route", ...
+  bool is_good = true;
+  std::string text;  // what is so; of one that is not good, with what to do
+};
+
+// Facts of the machine, as the user who asks has them: tun, capabilities, buffers, clock.
+std::vector<Finding> examine_machine();
+// The way to the I/O unit at an endpoint udp://...: name, route, mtu, reply.
+std::vector<Finding> examine_unit(const std::string& endpoint);
+// Counters of a running program: identity. Empty `stats`: it could not be asked.
+std::vector<Finding> examine_program(const std::string& name, const std::string& stats);
+
+// Prints a line for each finding. Returns the exit status: 1 if one is not good. `unit` "": none;
+// `socket` is as of --control, "": all programs of the machine.
+int run_doctor(const std::string& socket, const std::string& unit);
+
+}  // namespace splitnic::tools
