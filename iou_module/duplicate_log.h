@@ -27,6 +27,9 @@ class DuplicateLog {
     entry.silent_until = now + kEvery;
     return true;
   }
+  // The link of `who` is up, maybe of another process: the attempts before it may have been of
+  // that.
+  void on_link_up(const void* who) { entries_.erase(who); }
 
  private:
   struct Entry {

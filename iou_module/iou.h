@@ -134,7 +134,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::uint64_t bytes_processed() const;  // of all NICs
 
   // fabric::ConnectionHandler
-  void on_link_up(fabric::Link&) override {}
+  void on_link_up(fabric::Link& link) override { duplicates_.on_link_up(&link); }
   void on_link_down(fabric::Link& link, std::string_view why) override;
   void on_path_narrowed(fabric::Link& link) override;
   void on_duplicate(fabric::Link& link, std::string_view from) override;

@@ -38,6 +38,15 @@ TEST(DuplicateLogTest, B_02_a_copy_whose_attempts_are_far_apart_is_a_line) {
   EXPECT_EQ(count, 1);
 }
 
+TEST(DuplicateLogTest, B_02_processes_that_are_started_again_without_a_pause_are_none) {
+  DuplicateLog log;
+  const int who = 0;
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(lines(log, &who, kStart + round * 700ms, 600ms), 0) << round;
+    log.on_link_up(&who);
+  }
+}
+
 TEST(DuplicateLogTest, B_02_each_identity_has_its_line) {
   DuplicateLog log;
   const int a = 0;
