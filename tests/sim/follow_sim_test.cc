@@ -12,12 +12,12 @@ using Calls = std::vector<bool>;
 
 class FollowSim : public ::testing::Test {
  protected:
-  bool link_is_up() { return world.host->link() != nullptr && world.host->link()->up(); }
+  bool link_is_up() { return world.host->link_to(0)->up(); }
   // Queue 0 is configured, at the process that this queue finds.
   host::QueueZero queue_zero(std::uint32_t queues = 2) {
     EXPECT_TRUE(world.run_until(2s, [this] { return link_is_up(); }));
-    const fabric::Link& link = *world.host->link();
-    return {true, queues, link.peer_eui64(), link.peer_instance()};
+    const fabric::Link& link = *world.host->link_to(0);
+    return {true, queues, link.peer_eui64(), link.peer_instance(), 0};
   }
   bool connect() {
     world.host->follow(queue_zero());
