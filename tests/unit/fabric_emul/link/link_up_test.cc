@@ -178,7 +178,7 @@ TEST(LinkUpTest, X_46_a_forged_hello_changes_nothing) {
   send_init(attacker, w.listener_at.address(), proof);
   w.pump();
   EXPECT_THAT(w.a->watch.events, ElementsAre("up", "duplicate"));
-  w.clock.advance(300ms);
+  w.clock.advance(500ms);
   send_init(attacker, w.listener_at.address(), proof);
   w.pump();
   EXPECT_THAT(w.a->watch.events, ElementsAre("up", "duplicate", "restarted", "up"));

@@ -1,0 +1,73 @@
+// What a link of the full profile is made of: flit credits, retry, and the choice of a lane.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "fabric_emul/link/full_profile/flit_credit.h"
+#include "fabric_emul/link/full_profile/lane_arbiter.h"
+#include "fabric_emul/link/full_profile/link_retry.h"
+#include "fabric_emul/wire/limits.h"
+
+namespace splitnic::fabric::full_profile_parts_test {
+
+using namespace std::chrono_literals;
+
+TEST(FlitCreditTest, S000_43_limits_are_absolute_and_wrap) {
+  CreditGate gate;
+  CreditGrant grant;
+  grant.start(100);
+  gate.start(100);
+  for (std::uint32_t i = 0; i < (1U << 24) / 50 + 100; ++i) {
+    ASSERT_TRUE(gate.may_send(100));
+    ASSERT_FALSE(gate.may_send(101));
+    gate.consume(50);
+    grant.release(50);
+    const std::uint32_t old = grant.limit() - 50;
+    ASSERT_TRUE(gate.on_limit(grant.limit()));
+    ASSERT_TRUE(gate.on_limit(grant.limit()));  // repeated
+    ASSERT_FALSE(gate.on_limit(old & kCreditMask));
+  }
+  EXPECT_EQ(blocks_of(1), 1U);
+  EXPECT_EQ(blocks_of(64), 1U);
+  EXPECT_EQ(blocks_of(65), 2U);
+}
+
+TEST(RetrySenderTest, S000_44_an_ack_of_a_flit_never_sent_acknowledges_nothing) {
+  RetrySender sender(16, 128, 1ms, 10ms, 16);
+  sender.start(Lsn(5));
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(sender.room());
+    sender.push({}, {}, 128);  // LSN 5, 6, 7
+  }
+  for (const std::uint32_t lsn : {8U, 9U, 15U}) EXPECT_FALSE(sender.on_ack({}, Lsn(lsn))) << lsn;
+  EXPECT_FALSE(sender.on_lnak({}, Lsn(8)));
+  EXPECT_FALSE(sender.empty());
+  EXPECT_TRUE(sender.on_ack({}, Lsn(7)));
+  EXPECT_TRUE(sender.empty());
+}
+
+TEST(LaneArbiterTest, S000_41_high_lanes_go_before_the_others) {
+  LaneArbiter arbiter(0x000C);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(*arbiter.pick(0x000F), 2);
+    EXPECT_EQ(*arbiter.pick(0x000F), 3);
+  }
+  EXPECT_EQ(*arbiter.pick(0x0003), 0);
+}
+
+TEST(LaneArbiterTest, every_ready_lane_is_served_in_round_robin) {
+  LaneArbiter arbiter(0);
+  std::array<int, 16> picks{};
+  for (int i = 0; i < 300; ++i) ++picks[*arbiter.pick(0x0007)];
+  EXPECT_EQ(picks[0], 100);
+  EXPECT_EQ(picks[1], 100);
+  EXPECT_EQ(picks[2], 100);
+  EXPECT_EQ(arbiter.pick(0), std::nullopt);
+  EXPECT_EQ(*arbiter.pick(0x4000), 14);
+  EXPECT_EQ(*arbiter.pick(0xFFFF), kMgmtLane);
+}
+
+}  // namespace splitnic::fabric::full_profile_parts_test
