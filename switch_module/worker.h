@@ -50,7 +50,7 @@ class SwitchWorker final : public control::Worker {
   TopologyFile file_;
   std::unique_ptr<fabric::Switch> switch_;
   std::vector<std::uint8_t> numbers_;  // of the ports, in the order of their carriers
-  std::size_t opened_ = 0;  // ports of the options
+  std::size_t opened_ = 0;             // ports of the options
 };
 
 }  // namespace splitnic::fabric_switch
