@@ -39,7 +39,7 @@ class Link:
 
     def _init(self, now, step, **values):
         init = {"step": step, "profile": "speed", "cell_crc": 0, "program_version": 0x00010000, "lanes": 0x800F, "mcp": self.own_mcp,
-                "flit_payload": self.own_mcp + 56, "port": 1, "reason": 0, "payload_crc": 0, "initial_credit": 0, "proof": wide(0),
+                "flit_payload": self.own_mcp + 56, "port": 0, "reason": 0, "payload_crc": 0, "initial_credit": 0, "proof": wide(0),
                 "receive_buffer": 1 << 20, "eui64": wide(self.eui64), "instance": wide(self.instance),
                 "peer_instance": wide(self.peer_instance), "nonce": wide(0), "echo": wide(0), "lid": self.lid, "offered_lid": 0}
         init.update(values)

@@ -76,8 +76,8 @@ TEST_F(SessionAttackTest, L_10_a_hello_of_a_stranger_gets_no_reply) {
   world_.connect();
   world_.unit->received.clear();
   constexpr auto kHello = std::to_array<std::uint32_t>(
-      {0x4f000048, 0x00000000, 0x00000000, 0x2b73ee37, 0x01010100, 0x00010000,
-       0x800f0554, 0x058c0100, 0x00000000, 0x00400000, 0x02000000, 0x00000001,
+      {0x4f000048, 0x00000000, 0x00000000, 0x9e0630c3, 0x01010100, 0x00010000,
+       0x800f0554, 0x058c0000, 0x00000000, 0x00400000, 0x02000000, 0x00000001,
        0x11112222, 0x33334444, 0x00000000, 0x00000000, 0xa1a2a3a4, 0xa5a6a7a8,
        0x00000000, 0x00000000, 0x00010000, 0x00000000});
   Buffer hello(4 * kHello.size());

@@ -16,7 +16,7 @@ Init hello() {
   init.lanes_mask = 0x800F;
   init.mcp_max = 1364;
   init.flit_payload_max = 1420;
-  init.port = 1;
+  init.port = 0;
   init.receive_buffer_bytes = 4U << 20;
   init.eui64 = Eui64(0x0200000000000001);
   init.instance = 0x1111222233334444;

@@ -47,7 +47,7 @@ TEST(PrettyTest, a_flit_shows_its_cell_or_init) {
   EXPECT_THAT(line, HasSubstr("DATA vl 0 ctl e0 size 44"));
   EXPECT_THAT(line, HasSubstr("| RC ACK only 2:000011 > 1:000010"));
   EXPECT_THAT(dump_flit(bytes_of(golden::kInitHelloFlit)),
-              HasSubstr("hello speed eui 0200000000000001 port 1 instance 1111222233334444"));
+              HasSubstr("hello speed eui 0200000000000001 port 0 instance 1111222233334444"));
   EXPECT_THAT(dump_flit(bytes_of(golden::kCreditFlit)), HasSubstr("CREDIT vl 0"));
 }
 
