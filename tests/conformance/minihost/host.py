@@ -15,6 +15,7 @@ from rc import QueuePair
 
 ELEMENTS, ELEMENT_SIZE, MSG_MAX, RECEIVES = 128, 2048, 4096, 64
 FRAMES_WAITING_MAX = 256
+DISC_EVERY, DISC_TIMES = 0.1, 10
 
 
 class Control:
@@ -40,6 +41,7 @@ class Host:
         self.nic = Nic(options.mac.replace(":", ""), options.mtu, options.name, self.context)
         self.forget()
         self.connect_at = None
+        self.closing = None  # the transaction that DISC ends, when it is sent next, and how often
 
     def count(self, name):
         self.counts[name] = self.counts.get(name, 0) + 1
@@ -94,7 +96,23 @@ class Host:
         self.send_mgmt(now, "CONNECT_REQ", pairs, protobuf.encode("Capabilities", capabilities))
         self.connect_at = now + 0.2
 
+    def disconnect(self, now, why):
+        """DISC, which is repeated until DISC_REP; the connection has ended at once."""
+        self.closing = (self.transaction, now, 0)
+        self.end(now, why)
+        self.repeat_disc(now)
+
+    def repeat_disc(self, now):
+        if self.closing is None or now < self.closing[1]:
+            return
+        transaction, _, times = self.closing
+        self.send_mgmt(now, "DISC", transaction=transaction)
+        self.closing = (transaction, now + DISC_EVERY, times + 1) if times + 1 < DISC_TIMES else None
+
     def on_mgmt(self, now, message):
+        if message["kind"] == "DISC_REP" and self.closing and unwide(message["transaction"]) == self.closing[0]:
+            self.closing = None
+            return None
         if message["kind"] == "DISC":
             self.send_mgmt(now, "DISC_REP", transaction=unwide(message["transaction"]))
         if unwide(message["transaction"]) != self.transaction or self.state == "NONE":
@@ -107,8 +125,7 @@ class Host:
             self.connect_at = now + 1
         elif kind == "CONNECT_REP":
             if self.state == "REQUESTED" and not self.on_accepted(message):
-                self.send_mgmt(now, "DISC")
-                return self.end(now, "the reply does not suit")
+                return self.disconnect(now, "the reply does not suit")
             self.send_mgmt(now, "CONNECT_RTU")
         return None
 
@@ -152,6 +169,9 @@ class Host:
         try:
             message = messages.decode_message(data)
         except Bad as bad:
+            refusal = messages.refusal_of(data, str(bad))
+            if refusal:
+                self.send_message(refusal)
             return self.count(f"drop msg.{bad}")
         function = message["function"]
         self.count(f"got {function}")
@@ -173,7 +193,8 @@ class Host:
                 print("minihost: up", flush=True)
         elif function == "CfgUtilRequest":
             reply = self.kept.get(message["context"]) or self.nic.on_request(message)
-            self.kept[message["context"]] = reply
+            if unwide(message["context"]) != 0:
+                self.kept[message["context"]] = reply
             while len(self.kept) > 8:
                 del self.kept[next(iter(self.kept))]
             self.send_message(reply)
@@ -228,6 +249,7 @@ class Host:
         self.link.on_time(now)
         if self.link.state != UP:
             return
+        self.repeat_disc(now)
         if self.connect_at is not None and now >= self.connect_at and self.state in ("NONE", "REQUESTED"):
             self.connect(now)
         if self.state != "UP":
@@ -242,8 +264,7 @@ class Host:
             pair.on_time(now)
             pair.transmit(now)
             if pair.has_failed:
-                self.send_mgmt(now, "DISC")
-                return self.end(now, pair.has_failed)
+                return self.disconnect(now, pair.has_failed)
         return None
 
     def stop(self, now):

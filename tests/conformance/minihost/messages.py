@@ -3,6 +3,7 @@ from codec import Bad, get, pad4, put, unwide, wide
 
 FUNCTIONS = ["", "BufferRecvPool", "BufferRecvPoolGet", "BufferRecvPoolUpdate", "BufferPoolFlushRequest", "BufferPoolFlushReply",
              "SendData", "BufferRDMAIndicate", "CfgUtilRequest", "CfgUtilReply"]
+STATUS_SIZE, STATUS_VERSION = 2, 7
 LEAST = [0, 44, 20, 24, 16, 12, 20, 28, 20, 24]
 # Messages of records: the fields of one, with their bytes; 8 bytes are written as wide().
 RECORDS = {"BufferRecvPool": (("pool", 4), ("elements", 4), ("element_size", 4), ("handle", 4), ("address", 8), ("pool_context", 8)),
@@ -51,11 +52,11 @@ def decode_message(data):
     code = get(data, 0, 2)
     if not 1 <= code <= 9:
         raise Bad("function")
+    function = FUNCTIONS[code]
     if get(data, 2, 2) != 1:
         raise Bad("version")
     if len(data) < LEAST[code]:
         raise Bad("short")
-    function = FUNCTIONS[code]
     message = {"function": function, "context": wide(get(data, 4, 8))}
     body = data[12:]
     if function in RECORDS:
@@ -87,6 +88,15 @@ def decode_message(data):
         raise Bad("align")
     message.update(_decode_fields(fields, body), data=body[at + 4:at + 4 + size].hex())
     return message
+
+
+def refusal_of(data, reason):
+    """The reply to a CfgUtilRequest that decode_message() refused for its version or its size; None for anything else."""
+    if len(data) < 12 or get(data, 0, 2) != FUNCTIONS.index("CfgUtilRequest"):
+        return None
+    family, code = (get(data, 12, 2), get(data, 14, 2)) if len(data) >= 16 else (0, 0)
+    return {"function": "CfgUtilReply", "context": wide(get(data, 4, 8)), "family": family, "code": code,
+            "status": STATUS_VERSION if reason == "version" else STATUS_SIZE, "data": ""}
 
 
 def encode_idata(idata):

@@ -6,6 +6,7 @@ import messages
 from codec import put, unwide, wide
 
 FLUSH_OF_RECEIVER = 1 << 63
+POOLS_MAX, ELEMENTS_MAX, SIZES_MAX = 272, 66048, 16  # of the peer (P-POOL-3)
 UPDATE_DELAY, FLUSH_TIMEOUT = 1e-4, 1.0
 
 
@@ -113,6 +114,13 @@ class PoolUser:
         references = [record["pool"] for record in message["records"]]
         if len(set(references)) != len(references) or any(reference in self.pools for reference in references):
             return "state"
+        everything = [pool["record"] for pool in self.pools.values()] + message["records"]
+        ranges = sorted((record["handle"], unwide(record["address"]), record["elements"] * record["element_size"]) for record in everything)
+        if any(one[0] == two[0] and one[1] + one[2] > two[1] for one, two in zip(ranges, ranges[1:])):
+            return "range"
+        if (len(everything) > POOLS_MAX or sum(record["elements"] for record in everything) > ELEMENTS_MAX or
+                len({record["element_size"] for record in everything}) > SIZES_MAX):
+            return "range"
         for record in message["records"]:
             self.pools[record["pool"]] = {"record": record, "available": collections.deque(range(record["elements"])),
                                           "taken": {}, "writing": 0, "is_flushed": False}
