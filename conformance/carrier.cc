@@ -16,10 +16,10 @@ std::optional<base::Bytes> Carrier::receive(base::Time until) {
       return datagram;
     }
     if (const auto batch = underlay_.receive()) {
-      if (batch->from != target_) continue;
-      rest_ = batch->bytes;
+      // Those of others, and empty ones, do not prolong the time.
+      if (batch->from == target_) rest_ = batch->bytes;
       stride_ = std::max<std::size_t>(batch->stride, 1);
-      continue;
+      if (!rest_.empty() || clock_.now() < until) continue;
     }
     if (clock_.now() >= until) return std::nullopt;
     if (underlay_.may_sleep()) wait_(until);

@@ -20,6 +20,7 @@ struct Case {
   std::string clause{};       // of the specification
   std::string description{};  // one sentence
   Links links = Links::kAny;
+  Level level = Level::kMust;
   bool may_harm = false;   // afterwards a new host must be served
   bool is_of_two = false;  // needs a second host
   std::function<void(Host& host, Host& other)> run{};

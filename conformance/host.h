@@ -1,11 +1,12 @@
 // A host as the suite plays it: it has the numbers that a correct host would have, builds any INIT,
 // cell and message from them, right or wrong, and takes what arrives apart into events. It has no
 // state machine: what is sent and when, the case decides. Only what every host must do at once
-// happens unasked: ACKs, replies to probes, to EVENT and ANNOUNCE, and to flushes, each of which a
-// case may switch off. After the first expectation that is not met nothing is sent or awaited any
-// more, so a case needs no branch for that. Thread: one owner.
-// host_link.cc: INIT; host_connection.cc: MGMT; host_send.cc: cells, messages, writes;
-// host_receive.cc: events.
+// happens unasked: IDLE, and ACKs, replies to probes, to EVENT and ANNOUNCE, and to flushes, which
+// a case may switch off. What arrives is checked for the rules of every flit and cell. After the
+// first expectation that is not met nothing is sent or awaited any more, so a case needs no branch
+// for that. Thread: one owner. host_link.cc: INIT; host_connection.cc: MGMT; host_send.cc: cells,
+// messages, writes; host_wait.cc and host_expect.cc: events; host_receive.cc: what arrives;
+// host_rules.cc: what holds for all of it.
 #pragma once
 
 #include <array>
@@ -30,6 +31,7 @@ using ByteVector = std::vector<std::byte>;
 struct HostConfig {
   fabric::Eui64 eui64;
   std::uint64_t instance = 1;
+  std::uint64_t process = 0;  // transactions of two processes differ by it
   fabric::LinkProfile profile = fabric::LinkProfile::kSpeed;
   bool crc_head_only = false;        // shm profile
   base::Duration timeout{};          // of one reply
@@ -45,10 +47,12 @@ struct Channel {
   fabric::Psn psn{};  // of the next packet that we send
   fabric::Lcn lcn{};
   std::uint16_t mcp = 0;
+  std::uint16_t reads_served = 0;  // RDMA reads and FetchOps that the target accepts in flight
   // Of the target's next cell.
   fabric::Psn expected_psn{};
   fabric::Lcn expected_lcn{};
   std::uint16_t expected_csn = 0;
+  fabric::Op op{};              // of the packet that has begun
   std::uint32_t completed = 0;  // packets, 24 bits
   ByteVector partial;
   Event packet{};  // that has begun
@@ -63,7 +67,7 @@ class Host {
 
   // Expectations.
   bool is_good() const { return outcome_.is_good(); }
-  // Fails the case, with what was received last, unless the condition holds.
+  // Ends the case, with what was received last, unless the condition holds.
   bool expect(bool is_met, std::string_view expected);
   Outcome& outcome() { return outcome_; }
   Line& line() { return line_; }
@@ -71,20 +75,24 @@ class Host {
   const HostConfig& config() const { return config_; }
   base::Time now() { return line_.now(); }
 
-  // Events. A wait that ends without one fails the case with `expected`, unless it is empty.
+  // Events. A wait that ends without one ends the case with `expected`, unless it is empty. A wait
+  // is as long as the timeout, or `at_least`.
   std::optional<Event> await(EventKind kind, std::string_view expected);
   std::optional<Event> await_if(const std::function<bool(const Event&)>& suits,
-                                std::string_view expected);
+                                std::string_view expected, base::Duration at_least = {});
   // The number of events of a kind that wait.
   std::size_t waiting(EventKind kind) const;
   // Whether a message with this Transaction Context waits.
   bool has_message(messaging::TransactionContext context) const;
+  const std::deque<Event>& events() const { return events_; }
   void forget_events() {
     events_.clear();
     retransmitted_.clear();
   }
   // Takes what arrives for so long.
   void listen(base::Duration span);
+  // While this host waits, the link of the other one stays alive too. `other` outlives this.
+  void accompany(Host& other) { companion_ = &other; }
   std::size_t idles() const { return idles_; }
   // The LCNs of cells that came once more, since forget_events().
   const std::vector<fabric::Lcn>& retransmitted() const { return retransmitted_; }
@@ -114,9 +122,11 @@ class Host {
   std::string capabilities() const;
   void send(const fabric::Mgmt& mgmt);
   void send_mgmt(base::Bytes payload);
-  // Sends a CONNECT_REQ and returns the reply. It is repeated while the target refuses it because
-  // of a limit of rate.
-  std::optional<Event> ask(const fabric::Mgmt& request);
+  // The same with other capabilities.
+  void put_capabilities(fabric::Mgmt& request, std::string_view capabilities);
+  // Sends a CONNECT_REQ and returns the reply. While the target refuses it because of a limit of
+  // rate another one follows: `request` gets its transaction.
+  std::optional<Event> ask(fabric::Mgmt& request);
   // Takes the numbers of a CONNECT_REP.
   bool adopt(const fabric::Mgmt& reply);
   // Link, CONNECT and pools both ways. A refusal is REJECTED.
@@ -132,6 +142,10 @@ class Host {
   Channel& channel(unsigned number) { return channels_.at(number); }
   const std::vector<messaging::PoolRecord>& pools() const { return pools_; }
   messaging::PoolRecord own_pool() const;
+  // The longest message on channel 0 that both sides take.
+  std::size_t message_max() const { return message_max_; }
+  // Whether writes to the target have idata: of form A. Otherwise a message indicates them.
+  bool writes_idata() const { return writes_idata_; }
 
   // Cells. cell() has the numbers that come next and changes nothing; put() sends and moves on.
   fabric::CellHead cell(unsigned channel, fabric::Op op, fabric::Pos pos, std::uint16_t csn = 0);
@@ -160,6 +174,9 @@ class Host {
                                   std::string_view expected);
   // The target ends the connection, or does not serve it any more.
   bool expect_ended(std::string_view expected);
+  // The queue pair that sent this NAK takes no cell any more, neither one with the numbers of the
+  // cell that was refused nor the next one.
+  bool expect_ended_by(const Event& nak, std::string_view expected);
 
   // RDMA writes on channel 1.
   void write(const fabric::VaMh& target, base::Bytes bytes, std::optional<std::uint32_t> idata);
@@ -171,6 +188,16 @@ class Host {
 
  private:
   bool pump(base::Time until);
+  void keep_alive();
+  base::Time idle_at() const;
+  void send_fence(unsigned channel, messaging::TransactionContext context);
+  // Rules of the protocol: the first that is broken fails the case.
+  bool rule(bool is_kept, std::string_view what);
+  bool check_data_flit(const fabric::FlitHeader& header);
+  bool check_cell(base::Bytes bytes, const fabric::CellView& view);
+  bool check_mgmt(const fabric::MacHeader& header, const fabric::Mgmt& mgmt);
+  bool check_request(unsigned channel, const fabric::CellView& view);
+  bool check_filler(base::Bytes filler);
   void take_datagram(base::Bytes datagram);
   void take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
   void take_init(const fabric::FlitView& flit, std::size_t datagram_bytes);
@@ -188,6 +215,7 @@ class Host {
   base::Time until_;  // of the case
   std::deque<Event> events_;
   std::deque<ByteVector> kept_;
+  std::size_t kept_bytes_ = 0;
   std::string last_ = "nothing";
   std::size_t idles_ = 0;
   std::vector<fabric::Lcn> retransmitted_;
@@ -196,13 +224,16 @@ class Host {
   std::uint64_t target_instance_ = 0;
   fabric::Eui64 target_eui64_{};
   fabric::Lid lid_{}, target_lid_{};
-  std::uint64_t nonce_ = 0;
   std::uint16_t mcp_ = 0;
+  bool is_linked_ = false;
+  Host* companion_ = nullptr;
 
   std::uint64_t transaction_ = 0;
   bool is_connected_ = false;
   std::array<Channel, 2> channels_;
   std::string capabilities_;
+  std::size_t message_max_ = 0;
+  bool writes_idata_ = false;
   std::vector<messaging::PoolRecord> pools_;
   std::uint64_t context_;
 };

@@ -17,7 +17,7 @@ constexpr std::uint32_t kMessageMax = 4096;
 constexpr std::uint32_t kDataMessageMax = 65536;
 constexpr std::uint16_t kReceives = 64;
 constexpr std::uint64_t kFeatureVnet = 1U << 6;
-constexpr base::Duration kAskEvery = 60ms;
+constexpr base::Duration kAskEvery = 100ms;
 constexpr std::uint64_t kPoolAddress = 0x7F0012340000;
 constexpr std::uint32_t kPoolHandle = 0x2A01;
 
@@ -42,7 +42,7 @@ std::string Host::capabilities() const {
   mine.add_msg_max(kMessageMax);
   mine.add_msg_max(kDataMessageMax);
   mine.set_idata_form_in(static_cast<messaging::connect::IdataForm>(config_.idata_form_in));
-  mine.set_idata_form_out(messaging::connect::IDATA_FORM_OFFSET_LENGTH);
+  mine.set_idata_form_out(messaging::connect::IDATA_FORM_POOL_ELEMENT);
   mine.set_node_name("conform");
   mine.set_queues(1);
   return mine.SerializeAsString();
@@ -50,7 +50,7 @@ std::string Host::capabilities() const {
 
 Mgmt Host::request(std::string_view capabilities) {
   capabilities_ = capabilities;
-  transaction_ = random_.next();
+  transaction_ = random_.next() ^ config_.process;
   Mgmt m = mgmt(MgmtKind::kConnectReq, transaction_);
   m.pair_count = channels_.size();
   for (std::size_t i = 0; i < channels_.size(); ++i) {
@@ -71,6 +71,11 @@ Mgmt Host::request(std::string_view capabilities) {
   m.private_data = base::as_bytes(capabilities_);
   pools_.clear();
   return m;
+}
+
+void Host::put_capabilities(Mgmt& request, std::string_view capabilities) {
+  capabilities_ = capabilities;
+  request.private_data = base::as_bytes(capabilities_);
 }
 
 void Host::send_mgmt(base::Bytes payload) {
@@ -102,26 +107,38 @@ bool Host::adopt(const Mgmt& reply) {
     channel.peer = pair.qpn;
     channel.service = pair.service;
     channel.mcp = std::min(mcp_, pair.mcp);
+    channel.reads_served = pair.max_dest_rd_atomic;
     channel.expected_psn = pair.start_psn;
     channel.expected_lcn = pair.start_lcn;
     joined |= 1U << pair.channel;
   }
   is_connected_ = joined == 3;
+  namespace connect = messaging::connect;
+  connect::Capabilities mine, theirs;
+  const bool is_read = mine.ParseFromString(capabilities_) &&
+                       theirs.ParseFromArray(reply.private_data.data(),
+                                             static_cast<int>(reply.private_data.size())) &&
+                       !mine.msg_max().empty() && !theirs.msg_max().empty();
+  if (!expect(is_read, "capabilities that parse, with MSG_MAX, in CONNECT_REP")) return false;
+  message_max_ = std::min(mine.msg_max(0), theirs.msg_max(0));
+  writes_idata_ = theirs.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT;
   return expect(is_connected_, "both channels in CONNECT_REP");
 }
 
-std::optional<Event> Host::ask(const Mgmt& request) {
+std::optional<Event> Host::ask(Mgmt& request) {
   for (const base::Time until = now() + 5 * config_.timeout;; listen(kAskEvery)) {
     send(request);
     auto event = await(EventKind::kMgmt, "a reply to CONNECT_REQ");
     const bool is_limited = event && event->mgmt.kind == MgmtKind::kConnectRej &&
                             event->mgmt.reject == fabric::MgmtReject::kNoResources;
     if (!is_limited || now() >= until) return event;
+    request.transaction = transaction_ = random_.next() ^ config_.process;
   }
 }
 
 bool Host::connect() {
-  const auto event = ask(request(capabilities()));
+  Mgmt request = this->request(capabilities());
+  const auto event = ask(request);
   if (!event) return false;
   const Mgmt& reply = event->mgmt;
   if (reply.kind == MgmtKind::kConnectRej) {

@@ -43,7 +43,7 @@ Init Host::init(InitStep step) {
   init.eui64 = config_.eui64;
   init.instance = instance_;
   init.peer_instance = target_instance_;
-  init.nonce = nonce_ = random_.next();
+  init.nonce = random_.next();
   init.lid = lid_;
   return init;
 }
@@ -59,6 +59,9 @@ void Host::send(const Init& init) {
   std::array<std::byte, fabric::kInitBytes> payload{};
   fabric::emit_init(payload.data(), init);
   send_flit({.type = fabric::FlitType::kInit, .vl = fabric::kMgmtLane}, payload);
+  const bool is_bye = init.step == InitStep::kBye && init.instance == instance_ &&
+                      init.peer_instance == target_instance_;
+  if (is_bye) is_linked_ = false;
 }
 
 std::optional<Init> Host::await_init(std::string_view expected) {
@@ -71,16 +74,19 @@ void Host::begin_instance(std::uint64_t instance) {
   instance_ = instance;
   target_instance_ = 0;
   lid_ = target_lid_ = {};
-  is_connected_ = false;
+  is_connected_ = is_linked_ = false;
 }
 
 bool Host::link() {
-  send(init(InitStep::kHello));
+  const Init hello = init(InitStep::kHello);
+  std::uint64_t nonce = hello.nonce;
+  send(hello);
   auto reply = await_init("a reply to HELLO");
   if (reply && reply->step == InitStep::kChallenge) {
     target_instance_ = reply->instance;
     Init proof = init(InitStep::kAnswer);
     proof.echo = reply->nonce;
+    nonce = proof.nonce;
     send(proof);
     reply = await_init("READY");
   }
@@ -89,7 +95,7 @@ bool Host::link() {
     outcome_.reject("a link", last_received());
     return false;
   }
-  if (!expect(reply->step == InitStep::kReady && reply->echo == nonce_,
+  if (!expect(reply->step == InitStep::kReady && reply->echo == nonce,
               "READY that echoes the nonce")) {
     return false;
   }
@@ -97,6 +103,8 @@ bool Host::link() {
   target_eui64_ = reply->eui64;
   target_lid_ = reply->lid;
   lid_ = reply->offered_lid;
+  mcp_ = std::min(mcp_, reply->mcp_max);
+  is_linked_ = true;
   return expect(lid_ != fabric::Lid() && target_lid_ != fabric::Lid() && lid_ != target_lid_,
                 "two link addresses in READY");
 }

@@ -1,5 +1,4 @@
-// The receiving side of the suite's host: datagrams become events. Every cell of the target is
-// checked for its sequence, whatever the case is about.
+// The receiving side of the suite's host: datagrams become events.
 #include <algorithm>
 
 #include "conformance/host.h"
@@ -13,91 +12,21 @@ using fabric::CellView;
 using fabric::Op;
 using messaging::Function;
 
-constexpr std::size_t kEventsMax = 4096;  // more are a flood
+constexpr std::size_t kRetransmittedMax = 4096;  // more are a flood
+constexpr std::size_t kPacketBytesMax = 66'000;
 
 }  // namespace
 
-bool Host::expect(bool is_met, std::string_view expected) {
-  if (!is_met) outcome_.fail(std::string(expected), last_received());
-  return is_good();
-}
-
-void Host::queue(const Event& event) {
-  last_ = text_of(event);
-  if (events_.size() == kEventsMax) outcome_.fail("a target that does not flood", last_);
-  events_.push_back(event);
-}
-
-std::size_t Host::waiting(EventKind kind) const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(events_, [kind](const Event& e) { return e.kind == kind; }));
-}
-
-bool Host::has_message(messaging::TransactionContext context) const {
-  return std::ranges::any_of(events_, [context](const Event& e) {
-    return e.kind == EventKind::kMessage && e.message.context == context;
-  });
-}
-
-bool Host::pump(base::Time until) {
-  if (!is_good()) return false;
-  if (now() >= until_) {
-    outcome_.fail("an end of the case", "a target that sends all the time");
-    return false;
-  }
-  auto datagram = line_.receive(until);
-  if (!datagram) return false;
-  kept_.push_back(*std::move(datagram));
-  const std::size_t events = events_.size();
-  take_datagram(kept_.back());
-  if (events_.size() == events && is_good()) kept_.pop_back();  // nothing points into it
-  return now() < until || !events_.empty();
-}
-
-std::optional<Event> Host::await_if(const std::function<bool(const Event&)>& suits,
-                                    std::string_view expected) {
-  const base::Time until = now() + config_.timeout;
-  while (is_good()) {
-    const auto found = std::ranges::find_if(events_, suits);
-    if (found != events_.end()) {
-      Event event = *found;
-      events_.erase(found);
-      last_ = text_of(event);
-      return event;
-    }
-    if (now() >= until || !pump(until)) break;
-  }
-  if (is_good() && !expected.empty()) {
-    const std::string last = last_ == "nothing" ? "nothing" : "nothing more; before: " + last_;
-    outcome_.fail(std::string(expected), last);
-  }
-  return std::nullopt;
-}
-
-std::optional<Event> Host::await(EventKind kind, std::string_view expected) {
-  return await_if([kind](const Event& e) { return e.kind == kind; }, expected);
-}
-
-std::optional<Event> Host::await_message(Function function, std::string_view expected) {
-  return await_if(
-      [function](const Event& e) {
-        return e.kind == EventKind::kMessage && e.function() == function;
-      },
-      expected);
-}
-
-void Host::listen(base::Duration span) {
-  const base::Time until = now() + span;
-  while (now() < until && is_good()) {
-    if (!pump(until) && now() < until) return;
-  }
-}
-
 void Host::take_datagram(base::Bytes datagram) {
   fabric::FlitWalker walker(datagram);
+  std::size_t flits = 0, bytes = 0;
+  bool has_init = false;
   for (fabric::FlitView flit;;) {
     switch (walker.next(flit)) {
       case fabric::FlitWalker::Step::kFlit:
+        has_init |= flit.header.type == fabric::FlitType::kInit;
+        bytes += flit.bytes();
+        if (!rule(++flits == 1 || !has_init, "an INIT alone in its datagram")) return;
         take_flit(flit, datagram.size());
         break;
       case fabric::FlitWalker::Step::kBad:
@@ -105,6 +34,8 @@ void Host::take_datagram(base::Bytes datagram) {
                       "a flit that is not: " + std::string(name(walker.error())));
         return;
       case fabric::FlitWalker::Step::kEnd:
+        static_cast<void>(check_filler(datagram.subspan(bytes)));
+        return;
       case fabric::FlitWalker::Step::kSession:
         return;
     }
@@ -119,10 +50,11 @@ void Host::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
       ++idles_;
       return;
     case fabric::FlitType::kData:
-      return take_cell(flit.payload, (flit.header.ctl & fabric::kFlitCellCrcHeadOnly) != 0,
-                       datagram_bytes);
+      if (!check_data_flit(flit.header)) return;
+      return take_cell(flit.payload, config_.crc_head_only, datagram_bytes);
     default:
-      return queue({.kind = EventKind::kFlit, .datagram_bytes = datagram_bytes});
+      outcome_.fail("flits of the profile of the link",
+                    "another flit: " + std::string(name(flit.header.type)));
   }
 }
 
@@ -132,6 +64,7 @@ void Host::take_init(const fabric::FlitView& flit, std::size_t datagram_bytes) {
   if (error != fabric::InitError::kNone) {
     return outcome_.fail("an INIT that is valid", "one that is not: " + std::string(name(error)));
   }
+  if (!rule(event.init.port == 0, "the port number 0 in INIT of an end node")) return;
   if (event.init.step == fabric::InitStep::kProbeReply) event.kind = EventKind::kProbe;
   if (event.init.step != fabric::InitStep::kProbe) return queue(event);
   if (!replies_to_probes || target_instance_ == 0) return;
@@ -149,10 +82,15 @@ void Host::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram
     return outcome_.fail("cells that are valid",
                          "a cell that is not: " + std::string(name(event.error)));
   }
+  if (!check_cell(bytes, view)) return;
   if (view.header.op == Op::kMgmt) {
     event.kind = EventKind::kMgmt;
     const auto error = fabric::parse_mgmt(view.payload, event.mgmt);
-    if (error == fabric::MgmtError::kNone) return queue(event);
+    if (error == fabric::MgmtError::kNone) {
+      queue(event);
+      static_cast<void>(check_mgmt(view.header, event.mgmt));
+      return;
+    }
     return outcome_.fail("MGMT that is valid", "MGMT that is not: " + std::string(name(error)));
   }
   const auto at = std::ranges::find_if(channels_, [&](const Channel& c) {
@@ -164,6 +102,7 @@ void Host::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram
     case Op::kAck:
     case Op::kNak:
       event.kind = view.header.op == Op::kAck ? EventKind::kAck : EventKind::kNak;
+      if (!rule(view.header.lcn == fabric::Lcn(), "LCN 0 in ACK and NAK")) return;
       if (fabric::parse_ack(view, event.ack)) queue(event);
       return;
     case Op::kTerminate:
@@ -183,6 +122,8 @@ void Host::take_request(unsigned channel, const CellView& view) {
   if (c.service == fabric::Service::kRc) {
     const std::int32_t ahead = h.lcn - c.expected_lcn;
     if (ahead < 0) {
+      if (retransmitted_.size() == kRetransmittedMax)
+        outcome_.fail("a target that does not flood", last_);
       retransmitted_.push_back(h.lcn);
       last_ = "a retransmission";
       if (acknowledges) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
@@ -190,12 +131,15 @@ void Host::take_request(unsigned channel, const CellView& view) {
     }
     if (ahead > 0) return;  // it comes once more
   }
-  if (!expect(h.psn == c.expected_psn && h.csn == c.expected_csn,
-              "PSN and CSN of the target's cells that continue")) {
+  if (!rule(h.psn == c.expected_psn && h.csn == c.expected_csn,
+            "PSN and CSN of the target's cells that continue") ||
+      !check_request(channel, view) ||
+      !rule(c.partial.size() + view.payload.size() <= kPacketBytesMax, "packets with an end")) {
     return;
   }
   if (h.csn == 0) {
     c.partial.clear();
+    c.op = h.op;
     c.packet = Event{.channel = channel};
     if (view.va_mh) c.packet.target = *view.va_mh;
   }
@@ -213,10 +157,16 @@ void Host::finish_packet(unsigned channel, const CellView& view) {
   ++c.expected_psn;
   c.expected_csn = 0;
   c.completed = (c.completed + 1) & 0xFFFFFF;
+  if (view.header.op == Op::kRdmaWrite &&
+      !rule(c.packet.target.length == c.partial.size(), "the length of a write in its VA/MH")) {
+    return;
+  }
   if (acknowledges && c.service == fabric::Service::kRc) {
     send_ack(channel, Op::kAck, ack_of(channel), view.header.psn, view.header.csn);
   }
-  kept_.push_back(c.partial);
+  kept_.push_back(std::move(c.partial));
+  c.partial.clear();
+  kept_bytes_ += kept_.back().size();
   Event event = c.packet;
   event.bytes = kept_.back();
   event.header = view.header;
@@ -227,8 +177,10 @@ void Host::finish_packet(unsigned channel, const CellView& view) {
   }
   event.kind = EventKind::kMessage;
   const auto header = messaging::MessageHeader::parse(event.bytes);
-  if (!expect(header.has_value() && header->function().has_value() && header->version == 1,
-              "messages with a valid header")) {
+  if (!rule(header.has_value() && header->function().has_value() && header->version == 1,
+            "messages with a valid header") ||
+      !rule(event.bytes.size() % 4 == 0 && event.bytes.size() <= message_max_,
+            "messages of MSG_MAX at most, a multiple of 4")) {
     return;
   }
   event.message = *header;
@@ -240,7 +192,7 @@ void Host::take_message(const Event& event) {
   switch (event.function()) {
     case Function::kBufferRecvPool: {
       const auto pools = messaging::BufferRecvPool::parse(event.bytes);
-      if (!expect(pools.has_value(), "BufferRecvPool that parses")) return;
+      if (!rule(pools.has_value(), "BufferRecvPool that parses")) return;
       for (std::size_t i = 0; i < pools->size(); ++i) pools_.push_back((*pools)[i]);
       return;
     }
@@ -260,7 +212,7 @@ void Host::take_message(const Event& event) {
 
 void Host::reply_ok(const Event& event) {
   const auto request = messaging::CfgUtilRequest::parse(event.bytes);
-  if (!expect(request.has_value(), "CfgUtilRequest that parses")) return;
+  if (!rule(request.has_value(), "CfgUtilRequest that parses")) return;
   ByteVector reply(messaging::CfgUtilReply::bytes(0));
   messaging::CfgUtilReply{request->context, request->code, messaging::CfgStatus::kOk, {}}.emit(
       reply);

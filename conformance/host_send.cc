@@ -5,7 +5,6 @@
 #include "base/crc32c.h"
 #include "base/endian.h"
 #include "conformance/host.h"
-#include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -122,72 +121,6 @@ void Host::send_request(messaging::TransactionContext context, messaging::CfgCod
   ByteVector message(messaging::CfgUtilRequest::bytes(data.size()));
   messaging::CfgUtilRequest{context, code, base::as_bytes(data)}.emit(message);
   send_message(message);
-}
-
-std::optional<messaging::CfgUtilReply> Host::await_reply(messaging::TransactionContext context) {
-  const auto event = await_if(
-      [context](const Event& e) {
-        return e.kind == EventKind::kMessage && e.message.context == context &&
-               e.function() == messaging::Function::kCfgUtilReply;
-      },
-      "CfgUtilReply with the Transaction Context of the request");
-  if (!event) return std::nullopt;
-  const auto reply = messaging::CfgUtilReply::parse(event->bytes);
-  if (!expect(reply.has_value(), "a CfgUtilReply that parses")) return std::nullopt;
-  return *reply;
-}
-
-std::optional<messaging::CfgUtilReply> Host::request(messaging::CfgCode code,
-                                                     std::string_view data) {
-  const auto context = next_context();
-  send_request(context, code, data);
-  return await_reply(context);
-}
-
-bool Host::expect_serving(std::string_view expected) {
-  if (!is_good()) return false;
-  messaging::cfg::EchoRequest echo;
-  echo.set_data("fence" + std::to_string(context_));
-  const auto context = next_context();
-  send_request(context, messaging::CfgCode::kEcho, echo.SerializeAsString());
-  const auto event = await_if(
-      [context](const Event& e) {
-        return e.kind == EventKind::kMessage && e.message.context == context &&
-               e.function() == messaging::Function::kCfgUtilReply;
-      },
-      {});
-  return expect(event.has_value(), expected);
-}
-
-bool Host::expect_ignored(std::string_view expected) {
-  return expect_serving(expected) &&
-         expect(waiting(EventKind::kNak) + waiting(EventKind::kTerminate) +
-                        waiting(EventKind::kMgmt) ==
-                    0,
-                expected);
-}
-
-std::optional<Event> Host::expect_nak(unsigned channel, fabric::AckCode code,
-                                      std::string_view expected) {
-  const auto event = await_if(
-      [channel](const Event& e) { return e.kind == EventKind::kNak && e.channel == channel; },
-      expected);
-  if (event && expect(event->ack.code == code, expected)) return event;
-  return std::nullopt;
-}
-
-// A target that ends the connection sends DISC, but one that only stops to serve it is enough.
-bool Host::expect_ended(std::string_view expected) {
-  if (!is_good()) return false;
-  const auto context = next_context();
-  send_request(context, messaging::CfgCode::kEcho, {});
-  const auto event = await_if(
-      [context](const Event& e) {
-        return (e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDisc) ||
-               (e.kind == EventKind::kMessage && e.message.context == context);
-      },
-      {});
-  return expect(!event || event->kind == EventKind::kMgmt, expected);
 }
 
 }  // namespace splitnic::conformance

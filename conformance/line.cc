@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr base::Duration kInitiationEvery = 200ms;
+constexpr base::Duration kInitiationEvery = 100ms;
 constexpr int kLeftoversMax = 100'000;
 
 }  // namespace
@@ -27,6 +27,7 @@ bool Line::agree(base::Time until) {
         carrier_.send(session_->seal({}));
         return true;
       }
+      session_->take_cookie(*datagram);
       if (now() >= retry) break;
     }
   }
@@ -34,7 +35,8 @@ bool Line::agree(base::Time until) {
 }
 
 void Line::send(base::Bytes datagram) {
-  transcript_.add(Direction::kSent, now(), datagram);
+  last_sent_ = now();
+  transcript_.add(Direction::kSent, last_sent_, datagram);
   if (session_ == nullptr) return carrier_.send(datagram);
   if (session_->has_keys()) carrier_.send(session_->seal(datagram));
 }

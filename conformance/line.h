@@ -25,12 +25,14 @@ class Line {
   void begin();
   Transcript& transcript() { return transcript_; }
 
-  // Agrees on new keys: repeats the INITIATION every 200 ms until `until`. Returns false if no
-  // RESPONSE is good.
+  // Agrees on new keys: repeats the INITIATION until `until`, with the cookie of a target that
+  // requires one. Returns false if no RESPONSE is good.
   bool agree(base::Time until);
 
   // Sends one datagram of flits. A keyed line needs keys.
   void send(base::Bytes datagram);
+  // When the last one was sent.
+  base::Time last_sent() const { return last_sent_; }
   // Returns the next datagram of flits; of a keyed line only what good records hold. What is left
   // of a flood when the time is over is not read.
   std::optional<std::vector<std::byte>> receive(base::Time until);
@@ -43,6 +45,7 @@ class Line {
   Carrier& carrier_;
   Session* session_;
   Transcript transcript_;
+  base::Time last_sent_{};
 };
 
 }  // namespace splitnic::conformance

@@ -9,9 +9,31 @@
 
 namespace splitnic::conformance {
 
+// How much a case demands of a target, and how much it sees.
+enum class Level : std::uint8_t {
+  kMust,
+  kShould,      // the specification recommends it
+  kOurs,        // no clause has it; our programs do it
+  kRobustness,  // the target must survive it; what it made of it is not seen
+};
+constexpr std::string_view name(Level level) {
+  switch (level) {
+    case Level::kMust:
+      return "MUST";
+    case Level::kShould:
+      return "SHOULD";
+    case Level::kOurs:
+      return "ours";
+    case Level::kRobustness:
+      return "robustness";
+  }
+  return "unknown";
+}
+
 enum class Verdict : std::uint8_t {
   kPass,
   kFail,      // the target broke the clause
+  kWarn,      // it does not do what it should do, or what only our programs do
   kRejected,  // the target refused the link or connection that the case needs
   kWedged,    // after the case the target does not serve anybody any more: it needs a restart
   kSkip,      // not run
@@ -22,6 +44,8 @@ constexpr std::string_view name(Verdict verdict) {
       return "PASS";
     case Verdict::kFail:
       return "FAIL";
+    case Verdict::kWarn:
+      return "WARN";
     case Verdict::kRejected:
       return "REJECTED";
     case Verdict::kWedged:
@@ -35,13 +59,32 @@ constexpr bool is_failure(Verdict verdict) {
   return verdict == Verdict::kFail || verdict == Verdict::kWedged;
 }
 
+// The target or a file has chosen some of the text: it is cut, and has no control characters for a
+// terminal.
+inline std::string printable(std::string text) {
+  constexpr std::size_t kTextMax = 400;
+  if (text.size() > kTextMax) text.resize(kTextMax);
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 class Outcome {
  public:
+  explicit Outcome(Level level = Level::kMust) : level_(level) {}
+
   bool is_good() const { return verdict_ == Verdict::kPass; }
   Verdict verdict() const { return verdict_; }
   const std::string& expected() const { return expected_; }
   const std::string& received() const { return received_; }
 
+  // An expectation of the case was not met: what that means follows from its level.
+  void miss(std::string expected, std::string received) {
+    const bool is_duty = level_ == Level::kMust || level_ == Level::kRobustness;
+    end(is_duty ? Verdict::kFail : Verdict::kWarn, std::move(expected), std::move(received));
+  }
+  // A rule that holds whatever the case is about was broken.
   void fail(std::string expected, std::string received) {
     end(Verdict::kFail, std::move(expected), std::move(received));
   }
@@ -57,17 +100,8 @@ class Outcome {
     expected_ = printable(std::move(expected));
     received_ = printable(std::move(received));
   }
-  // The target has chosen some of the text: it is cut, and has no control characters for a
-  // terminal.
-  static std::string printable(std::string text) {
-    static constexpr std::size_t kTextMax = 400;
-    if (text.size() > kTextMax) text.resize(kTextMax);
-    for (char& c : text) {
-      if (c < ' ' || c > '~') c = '?';
-    }
-    return text;
-  }
 
+  Level level_;
   Verdict verdict_ = Verdict::kPass;
   std::string expected_, received_;
 };

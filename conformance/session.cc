@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "fabric_emul/session/attempt.h"
-#include "fabric_emul/session/cookie.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -49,8 +48,26 @@ Session::Initiation Session::initiation(std::optional<std::uint64_t> stamp,
     session::NoiseInitiator noise(other, target_, shared, session::prologue_for(target_));
     CHECK(noise.write_initiation(ephemeral, payload, room));
   }
-  session::put_macs(message, session::MacKeys(target_), nullptr);
+  session::put_macs(message, session::MacKeys(target_), cookie_ ? &*cookie_ : nullptr);
+  mac1_ = session::mac1_of(message);
   return message;
+}
+
+bool Session::take_cookie(base::Bytes datagram) {
+  if (session::type_of(datagram) != session::MessageType::kCookie) return false;
+  if (session::Cookie::receiver(datagram) != attempt_) return false;
+  const auto cookie = session::open_cookie(datagram, session::MacKeys(target_), mac1_);
+  if (cookie) cookie_ = cookie;
+  return cookie.has_value();
+}
+
+void Session::begin_process() {
+  instance_ = random_.next() | 1;
+  noise_.reset();
+  cookie_.reset();
+  sealing_.reset();
+  current_ = {};
+  previous_ = {};
 }
 
 bool Session::take_response(base::Bytes datagram) {

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "fabric_emul/session/aead.h"
+#include "fabric_emul/session/cookie.h"
 #include "fabric_emul/session/messages.h"
 #include "fabric_emul/session/noise.h"
 
@@ -42,7 +43,13 @@ class Session {
                         const session::Secret* own = nullptr);
   // Takes the keys of the RESPONSE to the last INITIATION. Returns false if it is none.
   bool take_response(base::Bytes datagram);
+  // Takes the cookie of a target under load: the next INITIATION has it. Returns false if it is
+  // none.
+  bool take_cookie(base::Bytes datagram);
   bool has_keys() const { return sealing_ != nullptr; }
+  // A new process of the host: another instance, and no keys.
+  void begin_process();
+  std::uint32_t attempt() const { return attempt_; }
   std::uint64_t last_stamp() const { return last_stamp_; }
 
   // A record, with the next counter unless another one is given.
@@ -73,6 +80,8 @@ class Session {
   // Of the last INITIATION.
   std::optional<session::NoiseInitiator> noise_;
   std::uint32_t attempt_ = 0;
+  session::Mac mac1_{};
+  std::optional<session::Mac> cookie_;
   // Of the last RESPONSE.
   std::uint32_t local_ = 0, remote_ = 0;
   std::unique_ptr<session::Aead> sealing_;

@@ -17,12 +17,16 @@ struct SuiteConfig {
   base::Duration timeout = std::chrono::seconds(1);  // of one reply
   std::uint64_t seed = 1;
   bool is_shm = false;
+  // Differs between runs: a target never meets an identity, an instance or a transaction of an
+  // earlier run.
+  std::uint64_t run = 0;
 };
 
 struct CaseResult {
   Case about{};
   Verdict verdict = Verdict::kPass;
-  std::string expected{};  // SKIP: why
+  Verdict of_case = Verdict::kPass;  // WEDGED: the verdict without what followed
+  std::string expected{};            // SKIP: why
   std::string received{};
   base::Duration took{};
   Transcript transcript = Transcript();
@@ -48,13 +52,17 @@ class Suite {
 
  private:
   CaseResult run_one(const Case& one);
+  void look_for_harm(CaseResult& result);
   HostConfig host_config(Line& line, std::string_view of);
-  bool is_served(Line& line);
-  bool has_keys(Line& line);
+  // Returns "" if the target serves a new host, else what it did.
+  std::string try_probe(Line& line);
+  // Begins a new process on a line: with new keys, where it has keys.
+  bool begin_process(Line& line);
 
   const std::vector<Line*> lines_;
   const SuiteConfig config_;
   std::size_t next_line_ = 0;
+  std::uint64_t processes_ = 0;  // that the suite has been
   bool is_wedged_ = false;
 };
 

@@ -38,22 +38,27 @@ base::Result<base::Duration> parse_timeout(const std::string& text) {
   return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(value));
 }
 
-// One line per case: its id or a pattern, and behind the first space the reason.
+// One line per case: its id or a pattern, and behind the first blank the reason.
 base::Result<std::map<std::string, std::string>> read_skips(const std::string& path) {
+  constexpr const char* kBlanks = " \t";
   std::map<std::string, std::string> skips;
   std::ifstream file(path);
   if (!file) return base::Error::from_errno("--skip " + path, errno);
   std::size_t number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
+    if (line.ends_with('\r')) line.pop_back();
     if (line.empty() || line[0] == '#') continue;
-    const std::size_t space = line.find(' ');
-    if (space == std::string::npos || line.find_first_not_of(' ', space) == std::string::npos) {
+    const std::size_t space = line.find_first_of(kBlanks);
+    const std::size_t reason = line.find_first_not_of(kBlanks, space);
+    if (space == std::string::npos || reason == std::string::npos) {
       return base::Error(
           fmt::format("--skip {}, line {}: the reason is missing behind '{}'", path, number, line));
     }
-    skips[line.substr(0, space)] = line.substr(line.find_first_not_of(' ', space));
+    skips[line.substr(0, space)] = conformance::printable(line.substr(reason));
   }
+  // The end of the file, and no other reason, ends the loop: a directory can be opened too.
+  if (!file.eof()) return base::Error("--skip " + path + ": cannot be read");
   return skips;
 }
 
@@ -151,6 +156,8 @@ void print_result(const conformance::CaseResult& result) {
               result.about.description.c_str(), result.expected.c_str(), result.received.c_str());
 }
 
+constexpr const char* kClearLine = "\r\x1b[K";
+
 void print_progress(std::size_t done, std::size_t all) {
   constexpr std::size_t kWidth = 40;
   const std::size_t filled = all == 0 ? kWidth : done * kWidth / all;
@@ -161,7 +168,8 @@ void print_progress(std::size_t done, std::size_t all) {
 
 int print_list() {
   for (const conformance::Case& one : conformance::cases()) {
-    std::printf("%-36s %-12s %s\n", one.id.c_str(), one.clause.c_str(), one.description.c_str());
+    std::printf("%-36s %-12s %-10s %s\n", one.id.c_str(), one.clause.c_str(),
+                std::string(name(one.level)).c_str(), one.description.c_str());
   }
   return std::fflush(stdout) == 0 ? control::kExitOk : fail("cannot write to the standard output");
 }
@@ -186,7 +194,9 @@ void add_conform(CLI::App& app, ConformArguments& into) {
       ->type_name("FILE");
   conform->add_option("--timeout", into.timeout, "Seconds to wait for one reply (default 1)")
       ->type_name("S");
-  conform->add_option("--seed", into.seed, "Number that everything random follows from (default 1)")
+  conform
+      ->add_option("--seed", into.seed,
+                   "Number that what is sent follows from, but for identities and keys (default 1)")
       ->type_name("N");
   conform->add_option("--junit", into.junit, "Write a report in JUnit's XML")->type_name("FILE");
   conform->add_option("--json", into.json, "Write a report in JSON")->type_name("FILE");
@@ -243,6 +253,12 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
     for (const auto& [pattern, why] : out.skips) patterns.push_back(pattern);
     if (auto known = check_patterns(patterns, "--skip"); !known) return known.error();
   }
+  std::vector<std::string> reports{typed.junit, typed.json, typed.html};
+  std::erase(reports, "");
+  std::ranges::sort(reports);
+  if (const auto twice = std::ranges::adjacent_find(reports); twice != reports.end()) {
+    return base::Error("two reports cannot have the file " + *twice);
+  }
   out.junit = typed.junit;
   out.json = typed.json;
   out.html = typed.html;
@@ -259,7 +275,9 @@ int run_conform(const ConformOptions& options) {
   if (!reports) return fail(reports.error().text());
   Hosts hosts;
   if (const auto opened = hosts.open(options); !opened) return fail(opened.error().text());
-  conformance::SuiteConfig config{options.timeout, options.seed, options.target.is_shm()};
+  base::OsRandom random;
+  conformance::SuiteConfig config{options.timeout, options.seed, options.target.is_shm(),
+                                  random.next()};
   const auto lines = hosts.lines();
   conformance::Suite suite(lines, config);
   if (!suite.is_reachable()) {
@@ -268,9 +286,12 @@ int run_conform(const ConformOptions& options) {
   }
   const auto selected = conformance::select(conformance::cases(), options.select, options.skips);
   conformance::Report report{.target = options.target.text(), .seed = options.seed};
-  const bool has_terminal = ::isatty(STDERR_FILENO) != 0 && ::isatty(STDOUT_FILENO) == 0;
+  const bool has_terminal = ::isatty(STDERR_FILENO) != 0;
+  const bool shares_terminal = has_terminal && ::isatty(STDOUT_FILENO) != 0;
   suite.run(selected, [&](const conformance::CaseResult& result) {
+    if (shares_terminal) std::fputs(kClearLine, stderr);
     print_result(result);
+    if (shares_terminal) std::fflush(stdout);
     report.results.push_back(result);
     if (has_terminal) print_progress(report.results.size(), selected.size());
   });

@@ -1,4 +1,6 @@
 // Cells that are not valid, or that are for somebody else. docs/protocol/cell.md
+#include <tuple>
+
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 
@@ -40,8 +42,7 @@ void add_refused(Group& group, const std::string& name, const std::string& claus
     const auto nak = h.expect_nak(0, AckCode::kInvalidRequest, "NAK invalid request");
     if (!nak) return;
     h.expect(nak->header.psn == h.channel(0).psn, "the PSN of the refused cell in the NAK");
-    h.advance(0, Pos::kOnly);
-    h.expect_ended("an end of the connection");
+    h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
   });
 }
 
@@ -105,14 +106,6 @@ void add_all_refused(Group& group) {
               patched(1, {0xC8}));
   add_refused(group, "only_with_csn", "P-CELL-4",
               "A cell with pos only and a CSN other than 0 gets NAK 0x61.", patched(20, {0, 3}));
-  add_refused(group, "middle_with_csn_zero", "P-CELL-4", "A middle cell with CSN 0 gets NAK 0x61.",
-              patched(1, {0x00}));
-  add_refused(group, "last_with_csn_zero", "P-CELL-4", "A last cell with CSN 0 gets NAK 0x61.",
-              patched(1, {0x40}));
-  add_refused(group, "packet_crc_on_first", "P-CELL-8", "Flag P on a first cell gets NAK 0x61.",
-              [](const Host& h, ByteVector& cell) {
-                patch(h, cell, 1, {0x80, 0x08});
-              });
   add_refused(group, "idata_without_extension", "P-CELL-10",
               "Flag I without the extension gets NAK 0x61.",
               [](const Host& h, ByteVector& cell) { patch(h, cell, 2, {0xC0}); });
@@ -174,10 +167,39 @@ void add_all_taken(Group& group) {
             });
 }
 
+// A first cell of MCP bytes with a flag that it may not have, or a good one and a cell with CSN 0
+// behind it: nothing else of them is wrong.
+void add_all_refused_behind_a_first(Group& group) {
+  for (const auto& [name, pos, what] : {std::tuple{"middle_with_csn_zero", Pos::kMiddle, "middle"},
+                                        {"last_with_csn_zero", Pos::kLast, "last"}}) {
+    group.add_harmful(
+        name, "P-CELL-4", "A " + std::string(what) + " cell with CSN 0 gets NAK 0x61.",
+        [pos = pos](Host& h) {
+          if (!h.attach()) return;
+          const ByteVector payload(h.channel(0).mcp, std::byte{0x5A});
+          h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload);
+          h.put(0, h.cell(0, Op::kSend, pos), payload);
+          const auto nak = h.expect_nak(0, AckCode::kInvalidRequest, "NAK invalid request");
+          if (nak) h.expect_ended_by(*nak, "a queue pair that takes no more cells");
+        });
+  }
+  group.add_harmful(
+      "packet_crc_on_first", "P-CELL-8", "Flag P on a first cell gets NAK 0x61.", [](Host& h) {
+        if (!h.attach()) return;
+        const ByteVector payload(h.channel(0).mcp, std::byte{0x5A});
+        CellHead head = h.cell(0, Op::kSend, Pos::kFirst);
+        head.header.flags |= fabric::kFlagPacketCrc;
+        h.put(0, head, payload);
+        const auto nak = h.expect_nak(0, AckCode::kInvalidRequest, "NAK invalid request");
+        if (nak) h.expect_ended_by(*nak, "a queue pair that takes no more cells");
+      });
+}
+
 }  // namespace
 
 std::vector<Case> cell_cases() {
   Group group("cell");
+  add_all_refused_behind_a_first(group);
   add_all_dropped(group);
   add_all_refused(group);
   add_all_taken(group);

@@ -21,8 +21,8 @@ std::optional<Mgmt> await_mgmt(Host& h, MgmtKind kind, std::uint64_t transaction
   return event->mgmt;
 }
 
-// The reply to a CONNECT_REQ.
-std::optional<Mgmt> ask(Host& h, const Mgmt& request, MgmtKind kind) {
+// The reply to a CONNECT_REQ. The request may get another transaction.
+std::optional<Mgmt> ask(Host& h, Mgmt& request, MgmtKind kind) {
   const auto event = h.ask(request);
   if (!event) return std::nullopt;
   const bool is_it = event->mgmt.kind == kind && event->mgmt.transaction == request.transaction;
@@ -56,25 +56,28 @@ ChangeBytes bytes_at(std::size_t at, const std::vector<std::uint8_t>& bytes) {
   };
 }
 
-// A CONNECT_REQ that is refused with this code.
+// A CONNECT_REQ of which the case has changed something.
 using ChangeRequest = std::function<void(Host&, Mgmt&, Capabilities&)>;
-void add_refused_request(Group& group, const std::string& name, const std::string& clause,
-                         const std::string& what, MgmtReject code, ChangeRequest change) {
-  group.add(name, clause, "A CONNECT_REQ with " + what + " is refused.",
-            [code, change = std::move(change)](Host& h) {
-              if (!h.link()) return;
-              Capabilities mine;
-              mine.ParseFromString(h.capabilities());
-              Mgmt request = h.request({});
-              change(h, request, mine);
-              const std::string private_data = mine.SerializeAsString();
-              request.private_data = base::as_bytes(private_data);
-              const auto reply = ask(h, request, MgmtKind::kConnectRej);
-              if (!reply) return;
-              h.expect(reply->reject == code, "the code " + std::string(fabric::name(code)));
-              h.expect(code != MgmtReject::kRefused || !reply->private_data.empty(),
-                       "a line that gives the reason");
-            });
+Mgmt changed_request(Host& h, const ChangeRequest& change) {
+  Mgmt request = h.request(h.capabilities());
+  Capabilities mine;
+  mine.ParseFromString(h.capabilities());
+  change(h, request, mine);
+  h.put_capabilities(request, mine.SerializeAsString());
+  return request;
+}
+
+// One that is refused with this code.
+Case& add_refused_request(Group& group, const std::string& name, const std::string& clause,
+                          const std::string& what, MgmtReject code, ChangeRequest change) {
+  return group.add(name, clause, "A CONNECT_REQ with " + what + " is refused.",
+                   [code, change = std::move(change)](Host& h) {
+                     if (!h.link()) return;
+                     Mgmt request = changed_request(h, change);
+                     const auto reply = ask(h, request, MgmtKind::kConnectRej);
+                     if (!reply) return;
+                     h.expect(reply->reject == code, "the code " + std::string(fabric::name(code)));
+                   });
 }
 
 // One that is accepted, and the connection serves.
@@ -82,12 +85,7 @@ void add_accepted_request(Group& group, const std::string& name, const std::stri
                           const std::string& description, ChangeRequest change) {
   group.add(name, clause, description, [change = std::move(change)](Host& h) {
     if (!h.link()) return;
-    Capabilities mine;
-    mine.ParseFromString(h.capabilities());
-    Mgmt request = h.request({});
-    change(h, request, mine);
-    const std::string private_data = mine.SerializeAsString();
-    request.private_data = base::as_bytes(private_data);
+    Mgmt request = changed_request(h, change);
     const auto reply = ask(h, request, MgmtKind::kConnectRep);
     if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
   });
@@ -96,7 +94,7 @@ void add_accepted_request(Group& group, const std::string& name, const std::stri
 void add_replies(Group& group) {
   group.add("reply", "P-CM-4", "A CONNECT_REQ gets a CONNECT_REP with both channels.", [](Host& h) {
     if (!h.link()) return;
-    const Mgmt request = h.request(h.capabilities());
+    Mgmt request = h.request(h.capabilities());
     const auto reply = ask(h, request, MgmtKind::kConnectRep);
     if (!reply || !h.adopt(*reply)) return;
     h.expect(reply->eui64 == h.target_eui64() && reply->instance == h.target_instance(),
@@ -119,16 +117,20 @@ void add_replies(Group& group) {
   group.add("serves_before_rtu", "P-CM-5", "The passive side serves from its CONNECT_REP on.",
             [](Host& h) {
               if (!h.link()) return;
-              const auto reply = ask(h, h.request(h.capabilities()), MgmtKind::kConnectRep);
+              Mgmt request = h.request(h.capabilities());
+              const auto reply = ask(h, request, MgmtKind::kConnectRep);
               if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
             });
   group.add("repeated", "P-CM-3", "A repeated CONNECT_REQ gets the same CONNECT_REP.", [](Host& h) {
     if (!h.link()) return;
-    const Mgmt request = h.request(h.capabilities());
+    Mgmt request = h.request(h.capabilities());
     const auto first = ask(h, request, MgmtKind::kConnectRep);
     const auto second = ask(h, request, MgmtKind::kConnectRep);
     if (!first || !second) return;
-    h.expect(first->pairs == second->pairs, "the same queue pairs");
+    ByteVector bytes(first->bytes()), again(second->bytes());
+    fabric::emit_mgmt(bytes, *first);
+    fabric::emit_mgmt(again, *second);
+    h.expect(bytes == again, "the bytes of the first CONNECT_REP");
     if (h.adopt(*second)) h.expect_serving("a connection that serves");
   });
 }
@@ -171,20 +173,22 @@ void add_ends(Group& group) {
                                    {"rtu", MgmtKind::kConnectRtu},
                                    {"rej", MgmtKind::kConnectRej},
                                    {"disc_rep", MgmtKind::kDiscRep}}) {
-    group.add("stray_" + std::string(what), "P-CM-1",
-              "A " + std::string(fabric::name(kind)) + " of no transaction is dropped.",
-              [kind = kind](Host& h) {
-                if (!h.attach()) return;
-                Mgmt stray = h.mgmt(kind, h.random().next());
-                if (kind == MgmtKind::kConnectRej) stray.reject = MgmtReject::kRefused;
-                if (kind == MgmtKind::kConnectRep) {
-                  stray.pair_count = 1;
-                  stray.pairs[0].qpn = fabric::Qpn(7);
-                  stray.pairs[0].mcp = 256;
-                }
-                h.send(stray);
-                h.expect_ignored("a stray message that is dropped");
-              });
+    Case& stray_case =
+        group.add("stray_" + std::string(what), "P-CM-1",
+                  "A " + std::string(fabric::name(kind)) + " of no transaction is dropped.",
+                  [kind = kind](Host& h) {
+                    if (!h.attach()) return;
+                    Mgmt stray = h.mgmt(kind, h.random().next());
+                    if (kind == MgmtKind::kConnectRej) stray.reject = MgmtReject::kRefused;
+                    if (kind == MgmtKind::kConnectRep) {
+                      stray.pair_count = 1;
+                      stray.pairs[0].qpn = fabric::Qpn(7);
+                      stray.pairs[0].mcp = 256;
+                    }
+                    h.send(stray);
+                    h.expect_ignored("a stray message that is dropped");
+                  });
+    stray_case.level = Level::kRobustness;
   }
 }
 
@@ -242,7 +246,8 @@ void add_capabilities(Group& group) {
                         m.pairs[0].service = m.pairs[1].service = fabric::Service::kUc;
                       });
   add_refused_request(group, "short_cells", "P-CM-6", "an MCP below 256", MgmtReject::kBadParameter,
-                      [](Host&, Mgmt& m, Capabilities&) { m.pairs[0].mcp = 64; });
+                      [](Host&, Mgmt& m, Capabilities&) { m.pairs[0].mcp = 64; })
+      .level = Level::kShould;
   add_refused_request(group, "no_mode", "P-CH-3", "no mode", refused,
                       [](Host&, Mgmt&, Capabilities& c) { c.clear_mode(); });
   add_refused_request(group, "later_version", "P-CH-4", "a later version of the messages only",
@@ -271,7 +276,8 @@ void add_agreements(Group& group) {
   group.add("garbage_capabilities", "P-CH-4",
             "A CONNECT_REQ with capabilities that do not parse is refused.", [](Host& h) {
               if (!h.link()) return;
-              const auto reply = ask(h, h.request("\xFF\xFF\xFF\xFF\xFF"), MgmtKind::kConnectRej);
+              Mgmt request = h.request("\xFF\xFF\xFF\xFF\xFF");
+              const auto reply = ask(h, request, MgmtKind::kConnectRej);
               if (reply) h.expect(reply->reject == MgmtReject::kRefused, "the code refused");
             });
   add_accepted_request(group, "channels_in_any_order", "P-CM-4",
@@ -288,8 +294,8 @@ void add_agreements(Group& group) {
   group.add("unknown_capability", "P-CH-2",
             "A field of the capabilities that is not known is skipped.", [](Host& h) {
               if (!h.link()) return;
-              const auto reply =
-                  ask(h, h.request(h.capabilities() + "\xF8\x7F\x05"), MgmtKind::kConnectRep);
+              Mgmt request = h.request(h.capabilities() + "\xF8\x7F\x05");
+              const auto reply = ask(h, request, MgmtKind::kConnectRep);
               if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
             });
   group.add("smaller_mcp", "P-CM-6", "The smaller MCP of both sides holds for both.", [](Host& h) {
@@ -300,7 +306,9 @@ void add_agreements(Group& group) {
     if (!reply || !h.adopt(*reply)) return;
     h.channel(0).mcp = h.channel(1).mcp = 256;
     const auto context = h.next_context();
-    h.send_message(echo_message(context, 1000));
+    const ByteVector message = echo_message(context, 1000);
+    if (!can_send(h, message.size())) return;
+    h.send_message(message);
     const auto event = h.await_if(
         [context](const Event& e) {
           return e.kind == EventKind::kMessage && e.message.context == context;
@@ -311,14 +319,12 @@ void add_agreements(Group& group) {
   group.add("smaller_msg_max", "P-CH-5", "The smaller MSG_MAX of both sides holds for both.",
             [](Host& h) {
               if (!h.link()) return;
-              Capabilities mine;
-              mine.ParseFromString(h.capabilities());
-              mine.set_msg_max(0, 256);
-              const auto reply = ask(h, h.request(mine.SerializeAsString()), MgmtKind::kConnectRep);
+              Mgmt request = changed_request(
+                  h, [](Host&, Mgmt&, Capabilities& mine) { mine.set_msg_max(0, 256); });
+              const auto reply = ask(h, request, MgmtKind::kConnectRep);
               if (!reply || !h.adopt(*reply)) return;
-              const auto request = h.request(messaging::CfgCode::kGetStats, {});
-              if (request)
-                h.expect(request->data.size() + 24 <= 256, "a reply of at most 256 bytes");
+              const auto stats = h.request(messaging::CfgCode::kGetStats, {});
+              if (stats) h.expect(stats->data.size() + 24 <= 256, "a reply of at most 256 bytes");
             });
 }
 

@@ -16,19 +16,36 @@ using messaging::Function;
 using messaging::PoolElementIdata;
 using messaging::PoolRecord;
 
+constexpr std::uint32_t kElementsMax = 300;  // that a case fills
 // An address that nobody has.
 constexpr std::string_view kNobody = "\x02\x43\x4F\x4E\x46\x0B";
 
-// A write that the target takes and whose indication it drops: the connection stays.
-using MakeIdata = std::function<std::uint32_t(const PoolRecord&)>;
+// A reference that does not fit idata is the target's to choose: another wrong one does as well.
+std::uint32_t idata_of(messaging::PoolRef pool, std::uint32_t element, std::size_t bytes) {
+  const auto size = static_cast<std::uint32_t>(bytes);
+  return PoolElementIdata::encode(pool, element, size).value_or(0);
+}
+
+// Skips the case if the target's elements are smaller.
+bool has_room(Host& h, const PoolRecord& pool, std::size_t bytes) {
+  if (bytes > pool.element_bytes) h.outcome().skip("the elements of the target are too small");
+  return h.is_good();
+}
+
+// A write that the target takes and whose indication it drops, which is an error.
+using MakeIdata = std::function<std::uint32_t(const PoolRecord&, std::uint32_t element)>;
 void add_bad_idata(Group& group, const std::string& name, const std::string& what, MakeIdata make) {
   group.add(name, "P-DATA-7", "An indication with " + what + " is dropped.",
             [make = std::move(make)](Host& h) {
               if (!h.attach() || !h.start_nic()) return;
+              if (!h.writes_idata()) return h.outcome().skip("the target takes no idata of form A");
               const PoolRecord pool = small_pool(h);
               const ByteVector bytes = frame(kNobody, h.mac(), 60);
-              h.write(element_of(pool, 1, bytes.size()), bytes, make(pool));
-              h.expect_ignored("an indication that is dropped");
+              if (!has_room(h, pool, bytes.size())) return;
+              expect_dropped(h, [&](unsigned number) {
+                const std::uint32_t element = number % pool.elements;
+                h.write(element_of(pool, element, bytes.size()), bytes, make(pool, element));
+              });
             });
 }
 
@@ -48,30 +65,25 @@ void add_refused_access(Group& group, const std::string& name, const std::string
                       h.expect(
                           letters.find(static_cast<char>(nak->ack.detail)) != std::string::npos,
                           "the letter of the check that failed, one of " + letters);
-                      h.expect_ended("an end of the connection");
+                      h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
                     });
 }
 
 void add_writes(Group& group) {
   group.add("write", "P-DATA-7", "A write into an element is acknowledged.", [](Host& h) {
     if (!h.attach() || !h.start_nic()) return;
-    const PoolRecord pool = small_pool(h);
-    const ByteVector bytes = frame(kNobody, h.mac(), 60);
     h.forget_events();
-    h.write(element_of(pool, 0, bytes.size()), bytes,
-            PoolElementIdata::encode(pool.pool, 0, static_cast<std::uint32_t>(bytes.size())));
-    const auto ack = h.await_if(
-        [](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; }, "an ACK");
-    if (ack) h.expect(ack->ack.cumulative == h.channel(1).lcn - 1U, "the LCN of the write");
+    write_element(h, small_pool(h), 0, frame(kNobody, h.mac(), 60));
     h.expect_ignored("a write that is taken");
   });
   group.add("padded_write", "P-CELL-9", "Pad bytes are ignored, whatever they hold.", [](Host& h) {
     if (!h.attach() || !h.start_nic()) return;
     const PoolRecord pool = small_pool(h);
     const ByteVector bytes = frame(kNobody, h.mac(), 61);
+    if (!has_room(h, pool, bytes.size())) return;
     auto head = h.cell(1, fabric::Op::kRdmaWrite, fabric::Pos::kOnly);
     head.va_mh = element_of(pool, 0, bytes.size());
-    head.idata = PoolElementIdata::encode(pool.pool, 0, static_cast<std::uint32_t>(bytes.size()));
+    if (h.writes_idata()) head.idata = idata_of(pool.pool, 0, bytes.size());
     ByteVector cell = h.make(head, bytes);
     patch(h, cell, cell.size() - fabric::kCrcBytes - 3, {0xFF, 0xFF, 0xFF});
     h.send_cell(cell);
@@ -87,14 +99,7 @@ void add_writes(Group& group) {
       return h.outcome().skip("small elements only");
     const ByteVector bytes =
         frame(kNobody, h.mac(), std::min(large->element_bytes, 4000U) - kVnetBytes);
-    h.write(element_of(*large, 0, bytes.size()), bytes,
-            PoolElementIdata::encode(large->pool, 0, static_cast<std::uint32_t>(bytes.size())));
-    const fabric::Lcn last = h.channel(1).lcn - 1U;
-    h.await_if(
-        [last](const Event& e) {
-          return e.kind == EventKind::kAck && e.channel == 1 && e.ack.cumulative == last;
-        },
-        "an ACK of the last cell");
+    write_element(h, *large, 0, bytes);
     h.expect_ignored("a write that is taken");
   });
 }
@@ -107,12 +112,8 @@ void add_elements(Group& group) {
         const PoolRecord pool = small_pool(h);
         const ByteVector bytes = frame(kNobody, h.mac(), 60);
         const std::uint32_t used = pool.elements / 2 + 1;
-        for (std::uint32_t i = 0; i < used && h.is_good(); ++i) {
-          h.write(element_of(pool, i, bytes.size()), bytes,
-                  PoolElementIdata::encode(pool.pool, i, static_cast<std::uint32_t>(bytes.size())));
-          h.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
-                     "an ACK");
-        }
+        if (used > kElementsMax) return h.outcome().skip("each pool has too many elements");
+        for (std::uint32_t i = 0; i < used && h.is_good(); ++i) write_element(h, pool, i, bytes);
         const auto event = h.await_message(Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
         if (!event) return;
         const auto update = messaging::BufferRecvPoolUpdate::parse(event->bytes);
@@ -125,61 +126,68 @@ void add_elements(Group& group) {
           returned += range.count;
         }
         h.expect(returned > 0 && returned <= used, "as many elements as were used");
-        h.write(element_of(pool, (*update)[0].first, bytes.size()), bytes,
-                PoolElementIdata::encode(pool.pool, (*update)[0].first,
-                                         static_cast<std::uint32_t>(bytes.size())));
+        write_element(h, pool, (*update)[0].first, bytes);
         h.expect_ignored("an element that may be written once more");
       });
-  group.add_harmful(
-      "used_element", "P-MEM-8", "An element that was not returned is not filled a second time.",
-      [](Host& h) {
-        if (!h.attach()) return;
-        const PoolRecord pool = small_pool(h);
-        const auto idata = PoolElementIdata::encode(pool.pool, 0, 64);
-        h.write(element_of(pool, 0, 64), ByteVector(64), idata);
-        h.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
-                   "an ACK of the first write");
-        h.forget_events();
-        h.write(element_of(pool, 0, 64), ByteVector(64), idata);
-        const auto reply = h.await_if(
-            [](const Event& e) {
-              return e.channel == 1 && (e.kind == EventKind::kAck || e.kind == EventKind::kNak);
-            },
-            "a reply to the second write");
-        if (!reply || reply->kind == EventKind::kAck) return;
-        h.expect(reply->ack.code == AckCode::kRemoteAccess, "NAK remote access");
-      });
-}
-
-// A reference that does not fit idata is the target's to choose: another wrong one does as well.
-std::uint32_t idata_of(messaging::PoolRef pool, std::uint32_t element, std::uint32_t bytes) {
-  return PoolElementIdata::encode(pool, element, bytes).value_or(0);
+  group.add_harmful("used_element", "P-MEM-8",
+                    "An element that was not returned is not filled a second time.", [](Host& h) {
+                      if (!h.attach() || !h.start_nic()) return;
+                      const PoolRecord pool = small_pool(h);
+                      const ByteVector bytes = frame(kNobody, h.mac(), 60);
+                      write_element(h, pool, 0, bytes);
+                      h.expect_serving("a target that has taken the frame");
+                      const bool is_returned =
+                          std::ranges::count_if(h.events(), [](const Event& e) {
+                            return e.kind == EventKind::kMessage &&
+                                   e.function() == Function::kBufferRecvPoolUpdate;
+                          }) > 0;
+                      if (is_returned)
+                        return h.outcome().skip("the target returns each element at once");
+                      h.write(element_of(pool, 0, bytes.size()), bytes, {});
+                      const auto nak = h.expect_nak(1, AckCode::kRemoteAccess, "NAK remote access");
+                      if (!nak) return;
+                      h.expect(nak->ack.detail == 'f', "the letter f");
+                      h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+                    });
 }
 
 void add_indications(Group& group) {
   add_bad_idata(group, "idata_pool_unknown", "an unknown pool",
-                [](const PoolRecord&) { return idata_of(messaging::PoolRef(250), 1, 72); });
+                [](const PoolRecord&, std::uint32_t element) {
+                  return idata_of(messaging::PoolRef(250), element, 72);
+                });
   add_bad_idata(group, "idata_element_outside", "an element that does not exist",
-                [](const PoolRecord& p) { return idata_of(p.pool, 255, 72); });
+                [](const PoolRecord& p, std::uint32_t) { return idata_of(p.pool, 255, 72); });
   add_bad_idata(group, "idata_other_element", "another element than was written",
-                [](const PoolRecord& p) { return idata_of(p.pool, 2, 72); });
-  add_bad_idata(group, "idata_size_larger", "more bytes than were written",
-                [](const PoolRecord& p) { return idata_of(p.pool, 1, 73); });
-  add_bad_idata(group, "idata_size_smaller", "fewer bytes than were written",
-                [](const PoolRecord& p) { return idata_of(p.pool, 1, 71); });
-  group.add(
+                [](const PoolRecord& p, std::uint32_t element) {
+                  return idata_of(p.pool, element ^ 1U, 72);
+                });
+  add_bad_idata(
+      group, "idata_size_larger", "more bytes than were written",
+      [](const PoolRecord& p, std::uint32_t element) { return idata_of(p.pool, element, 73); });
+  add_bad_idata(
+      group, "idata_size_smaller", "fewer bytes than were written",
+      [](const PoolRecord& p, std::uint32_t element) { return idata_of(p.pool, element, 71); });
+  group.add_of_two(
       "indicate", "P-DATA-10", "A write without idata is indicated by BufferRDMAIndicate.",
-      [](Host& h) {
-        if (!h.attach() || !h.start_nic()) return;
-        const PoolRecord pool = small_pool(h);
-        const ByteVector bytes = frame(kNobody, h.mac(), 60);
-        h.write(element_of(pool, 3, bytes.size()), bytes, {});
-        h.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
+      [](Host& a, Host& b) {
+        if (!attach_both(a, b)) return;
+        const PoolRecord pool = small_pool(a);
+        const ByteVector sent = frame(b.mac(), a.mac(), 60);
+        if (!has_room(a, pool, sent.size())) return;
+        const std::uint32_t element = pool.elements - 1;
+        a.write(element_of(pool, element, sent.size()), sent, {});
+        a.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
                    "an ACK of the write");
-        h.send_message(message(Function::kBufferRdmaIndicate, messaging::kUnsolicited,
-                               {pool.pool.value, 3, 1, static_cast<std::uint32_t>(bytes.size())}));
-        h.expect_ignored("an indication that is taken");
+        a.send_message(
+            message(Function::kBufferRdmaIndicate, messaging::kUnsolicited,
+                    {pool.pool.value, element, 1, static_cast<std::uint32_t>(sent.size())}));
+        a.expect_ignored("an indication that is taken");
+        expect_frame(b, sent);
       });
+}
+
+void add_bad_indications(Group& group) {
   struct Bad {
     std::string name, what;
     std::function<std::vector<std::uint32_t>(const PoolRecord&)> make;
@@ -219,16 +227,16 @@ void add_indications(Group& group) {
     group.add(bad.name, "P-DATA-10", "A BufferRDMAIndicate with " + bad.what + " is dropped.",
               [make = bad.make](Host& h) {
                 if (!h.attach()) return;
-                h.send_message(message(Function::kBufferRdmaIndicate, messaging::kUnsolicited,
-                                       make(small_pool(h))));
-                h.expect_ignored("an indication that is dropped");
+                const ByteVector wrong = message(Function::kBufferRdmaIndicate,
+                                                 messaging::kUnsolicited, make(small_pool(h)));
+                expect_dropped(h, [&](unsigned) { h.send_message(wrong); });
               });
   }
 }
 
 void add_access(Group& group) {
   add_refused_access(
-      group, "handle_unknown", "with a handle that was not given", "a", [](const PoolRecord& p) {
+      group, "handle_unknown", "with a handle that was not given", "ad", [](const PoolRecord& p) {
         return VaMh{p.address, fabric::MemoryHandle(p.handle.value ^ 0x00F00000), 64};
       });
   add_refused_access(group, "before_the_pool", "before the start of a pool", "e",
@@ -284,6 +292,7 @@ std::vector<Case> data_cases() {
   add_writes(group);
   add_elements(group);
   add_indications(group);
+  add_bad_indications(group);
   add_access(group);
   return group.take();
 }

@@ -347,11 +347,23 @@ void add_ends_of_links(Group& group) {
             });
   group.add("cell_without_a_link", "P-LINK-5", "A cell from an address without a link is dropped.",
             [](Host& h) {
+              // A DISC with the identity and link address of the target: only the link is
+              // missing.
+              const auto challenge = hello(h);
+              if (!challenge) return;
+              fabric::Mgmt disc = h.mgmt(fabric::MgmtKind::kDisc, h.random().next());
+              disc.peer_eui64 = challenge->eui64;
+              disc.peer_instance = challenge->instance;
+              ByteVector payload(disc.bytes());
+              fabric::emit_mgmt(payload, disc);
               fabric::CellHead head;
               head.header.op = fabric::Op::kMgmt;
               head.header.service = fabric::Service::kMgmt;
-              h.send_cell(h.make(head, ByteVector(48)));
+              head.header.dlid = fabric::Lid(1);  // a listener's
+              head.header.slid = fabric::Lid(2);
+              h.send_cell(h.make(head, payload));
               h.expect_no_init("no reply to a cell without a link");
+              h.expect(h.waiting(EventKind::kMgmt) == 0, "no DISC_REP to a cell without a link");
             });
 }
 

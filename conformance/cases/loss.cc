@@ -29,33 +29,37 @@ void add_loss(Group& group) {
               h.acknowledges = true;
               h.expect_serving("a target that serves after a loss");
             });
-  group.add("bitmap_obeyed", "P-RC-11",
-            "Only the cells that the bitmap does not name are sent once more.", [](Host& h) {
-              if (!h.attach()) return;
-              h.acknowledges = false;
-              const fabric::Lcn first = h.channel(0).expected_lcn;
-              const auto context = h.next_context();
-              h.send_message(echo_message(context, 3000));
-              if (!h.await_reply(context)) return;
-              const AckExt all = h.ack_of(0);
-              AckExt some = all;
-              some.cumulative = first - 1U;
-              const auto cells = static_cast<unsigned>(all.cumulative - first) + 1U;
-              for (unsigned i = 1; i < cells; ++i) some.set_bit(i - 1);
-              for (int i = 0; i < 4; ++i) {
-                h.send_ack(0, Op::kAck, some, h.channel(0).expected_psn - 1U);
-              }
-              h.listen(kQuiet);  // what was sent before the ACK arrived
-              h.forget_events();
-              for (int i = 0; i < 40 && h.retransmitted().empty(); ++i) h.listen(kQuiet);
-              h.expect(!h.retransmitted().empty(), "a retransmission of the first cell");
-              for (const fabric::Lcn lcn : h.retransmitted()) {
-                h.expect(lcn == first, "no retransmission of a cell that the bitmap names");
-              }
-              h.send_ack(0, Op::kAck, all, h.channel(0).expected_psn - 1U);
-              h.acknowledges = true;
-              h.expect_serving("a target that serves after a loss");
-            });
+  Case& bitmap =
+      group.add("bitmap_obeyed", "P-RC-11",
+                "Only the cells that the bitmap does not name are sent once more.", [](Host& h) {
+                  if (!h.attach()) return;
+                  h.acknowledges = false;
+                  const fabric::Lcn first = h.channel(0).expected_lcn;
+                  const auto context = h.next_context();
+                  const ByteVector request = echo_message(context, 3000);
+                  if (!can_send(h, request.size())) return;
+                  h.send_message(request);
+                  if (!h.await_reply(context)) return;
+                  const AckExt all = h.ack_of(0);
+                  AckExt some = all;
+                  some.cumulative = first - 1U;
+                  const auto cells = static_cast<unsigned>(all.cumulative - first) + 1U;
+                  for (unsigned i = 1; i < cells; ++i) some.set_bit(i - 1);
+                  for (int i = 0; i < 4; ++i) {
+                    h.send_ack(0, Op::kAck, some, h.channel(0).expected_psn - 1U);
+                  }
+                  h.listen(kQuiet);  // what was sent before the ACK arrived
+                  h.forget_events();
+                  for (int i = 0; i < 40 && h.retransmitted().empty(); ++i) h.listen(kQuiet);
+                  h.expect(!h.retransmitted().empty(), "a retransmission of the first cell");
+                  for (const fabric::Lcn lcn : h.retransmitted()) {
+                    h.expect(lcn == first, "no retransmission of a cell that the bitmap names");
+                  }
+                  h.send_ack(0, Op::kAck, all, h.channel(0).expected_psn - 1U);
+                  h.acknowledges = true;
+                  h.expect_serving("a target that serves after a loss");
+                });
+  bitmap.level = Level::kShould;
 }
 
 void add_naks(Group& group) {
@@ -97,22 +101,24 @@ void add_naks(Group& group) {
 }
 
 void add_bad_acks(Group& group) {
-  group.add("ack_of_the_future", "P-ACK-6", "An ACK of cells that were never sent is dropped.",
-            [](Host& h) {
-              if (!h.attach()) return;
-              AckExt ack = h.ack_of(0);
-              ack.cumulative = ack.cumulative + 500U;
-              h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn);
-              h.expect_ignored("an ACK of the future that is dropped");
-            });
-  group.add("ack_of_the_past", "P-ACK-6", "An ACK that is older than the last one is dropped.",
-            [](Host& h) {
-              if (!h.attach()) return;
-              AckExt ack = h.ack_of(0);
-              ack.cumulative = ack.cumulative - 900U;
-              h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn - 9U);
-              h.expect_ignored("an ACK of the past that is dropped");
-            });
+  Case& future = group.add("ack_of_the_future", "P-ACK-6",
+                           "An ACK of cells that were never sent is dropped.", [](Host& h) {
+                             if (!h.attach()) return;
+                             AckExt ack = h.ack_of(0);
+                             ack.cumulative = ack.cumulative + 500U;
+                             h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn);
+                             h.expect_ignored("an ACK of the future that is dropped");
+                           });
+  future.level = Level::kRobustness;
+  Case& past = group.add("ack_of_the_past", "P-ACK-6",
+                         "An ACK that is older than the last one is dropped.", [](Host& h) {
+                           if (!h.attach()) return;
+                           AckExt ack = h.ack_of(0);
+                           ack.cumulative = ack.cumulative - 900U;
+                           h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn - 9U);
+                           h.expect_ignored("an ACK of the past that is dropped");
+                         });
+  past.level = Level::kRobustness;
   group.add("nak_of_nothing", "P-RC-14", "A NAK of a packet that is not in flight is dropped.",
             [](Host& h) {
               if (!h.attach() || !h.expect_serving("a target that serves")) return;
@@ -121,18 +127,20 @@ void add_bad_acks(Group& group) {
               h.send_ack(0, Op::kNak, nak, h.channel(0).expected_psn + 7U);
               h.expect_ignored("a NAK of nothing that is dropped");
             });
-  group.add("ack_code_unknown", "P-ACK-7", "An ACK with an unknown code is dropped.", [](Host& h) {
-    if (!h.attach()) return;
-    const AckExt ack = h.ack_of(0);
-    CellHead head = h.cell(0, Op::kAck, Pos::kOnly);
-    head.header.lcn = {};
-    head.header.flags = 0;
-    head.ack = &ack;
-    ByteVector cell = h.make(head, {});
-    patch(h, cell, fabric::kMacHeaderBytes, {0x33});
-    h.send_cell(cell);
-    h.expect_ignored("an ACK with an unknown code that is dropped");
-  });
+  Case& unknown = group.add("ack_code_unknown", "P-ACK-7",
+                            "An ACK with an unknown code is dropped.", [](Host& h) {
+                              if (!h.attach()) return;
+                              const AckExt ack = h.ack_of(0);
+                              CellHead head = h.cell(0, Op::kAck, Pos::kOnly);
+                              head.header.lcn = {};
+                              head.header.flags = 0;
+                              head.ack = &ack;
+                              ByteVector cell = h.make(head, {});
+                              patch(h, cell, fabric::kMacHeaderBytes, {0x33});
+                              h.send_cell(cell);
+                              h.expect_ignored("an ACK with an unknown code that is dropped");
+                            });
+  unknown.level = Level::kRobustness;
 }
 
 void add_ends(Group& group) {

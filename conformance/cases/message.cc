@@ -8,18 +8,26 @@ namespace {
 using messaging::Function;
 using Make = std::function<ByteVector(Host&)>;
 
-// A message that is dropped whole: no reply, and the connection stays.
+// A message that is dropped whole: it gets no reply, and counts as an error.
 void add_dropped(Group& group, const std::string& name, const std::string& clause,
                  const std::string& description, Make make) {
   group.add(name, clause, description, [make = std::move(make)](Host& h) {
     if (!h.attach()) return;
-    const ByteVector message = make(h);
     h.forget_events();
-    h.send_message(message);
-    h.expect_ignored("a message that is dropped");
-    const std::size_t replies = h.waiting(EventKind::kMessage);
-    h.expect(replies == 0, "no reply to a message that is dropped");
+    expect_dropped(h, [&](unsigned) { h.send_message(make(h)); });
+    h.expect(h.waiting(EventKind::kMessage) == 0, "no reply to a message that is dropped");
   });
+}
+
+// A reply to no open request: its context alone is wrong, which is no error of the peer.
+void add_reply_to_nothing(Group& group, const std::string& name, const std::string& what,
+                          Make make) {
+  group.add(name, "P-CH-16", what + " to no open request does not end the connection.",
+            [make = std::move(make)](Host& h) {
+              if (!h.attach()) return;
+              for (int i = 0; i < 9; ++i) h.send_message(make(h));
+              h.expect_ignored("a connection that stays after nine of them");
+            });
 }
 
 // Function, version and words behind the Transaction Context.
@@ -114,21 +122,23 @@ void add_fields(Group& group) {
               "BufferRecvPoolGet of 0 packets is dropped.", [](Host& h) {
                 return message(Function::kBufferRecvPoolGet, h.next_context(), {1500, 0});
               });
-  add_dropped(group, "flush_reply_to_nothing", "P-POOL-20",
-              "BufferPoolFlushReply to no open request is dropped.", [](Host& h) {
-                return message(Function::kBufferPoolFlushReply, h.next_context(), {});
-              });
-  add_dropped(group, "cfg_reply_to_nothing", "P-CFG-8",
-              "CfgUtilReply to no open request is dropped.", [](Host& h) {
-                return message(Function::kCfgUtilReply, h.next_context(), {0x00020005, 0, 0});
-              });
-  group.add("send_data", "P-DATA-8", "SendData on channel 0 is taken as a frame.", [](Host& h) {
-    if (!h.attach() || !h.start_nic()) return;
-    h.send_message(message(
-        Function::kSendData, h.next_context(),
-        {60, 0, 0, 0, 0xFFFFFFFF, 0xFFFF0243, 0x4F4E4601, 0x88B50000, 0, 0, 0, 0, 0, 0, 0, 0}));
-    h.expect_ignored("a frame that is taken");
+  add_reply_to_nothing(group, "flush_reply_to_nothing", "BufferPoolFlushReply", [](Host& h) {
+    return message(Function::kBufferPoolFlushReply, h.next_context(), {});
   });
+  add_reply_to_nothing(group, "cfg_reply_to_nothing", "CfgUtilReply", [](Host& h) {
+    return message(Function::kCfgUtilReply, h.next_context(), {0x00020005, 0, 0});
+  });
+  group.add_of_two("send_data", "P-DATA-8", "SendData on channel 0 is taken as a frame.",
+                   [](Host& a, Host& b) {
+                     if (!attach_both(a, b)) return;
+                     const ByteVector sent = frame(b.mac(), a.mac(), 60);
+                     const auto size = static_cast<std::uint32_t>(sent.size());
+                     ByteVector send = message(Function::kSendData, a.next_context(), {size});
+                     send.insert(send.end(), sent.begin(), sent.end());
+                     a.send_message(send);
+                     a.expect_ignored("a frame that is taken");
+                     expect_frame(b, sent);
+                   });
   group.add("padding", "P-MSG-5", "The padding at the end of a message is ignored.", [](Host& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();

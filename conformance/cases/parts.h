@@ -16,8 +16,12 @@ ByteVector echo_message(messaging::TransactionContext context, std::size_t data_
 // The next cell of channel 0: a whole ECHO request.
 ByteVector next_echo(Host& host, messaging::TransactionContext context);
 // `missing` is the ECHO of this context, and the cell before the next one of channel 0. The target
-// has not taken it: the next one is early. Then it is sent, and both are served.
+// has not taken it: the next one is early, and gets no ACK that includes both. Then it is sent, and
+// both are served.
 void expect_missing(Host& host, const ByteVector& missing, messaging::TransactionContext context);
+// `send` sends something that is dropped, each time that it is called: `number` counts from 0. The
+// connection survives the first one, and the eighth within a minute ends it.
+void expect_dropped(Host& host, const std::function<void(unsigned number)>& send);
 // The message of these big-endian words.
 ByteVector words(const std::vector<std::uint32_t>& words);
 // The header of a message and these words behind it.
@@ -35,6 +39,16 @@ ByteVector frame(std::string_view to, std::string_view from, std::size_t bytes,
 // The bytes of an element.
 fabric::VaMh element_of(const messaging::PoolRecord& pool, std::uint32_t element,
                         std::size_t bytes);
+// Writes these bytes into an element and indicates them as the two sides have agreed. Returns the
+// ACK of the last cell.
+std::optional<Event> write_element(Host& host, const messaging::PoolRecord& pool,
+                                   std::uint32_t element, const ByteVector& bytes);
+// Attaches both and starts their NICs.
+bool attach_both(Host& a, Host& b);
+// The target writes this frame into a pool of the host. Returns the write.
+std::optional<Event> expect_frame(Host& host, const ByteVector& sent);
+// Skips the case unless the target takes messages of this length.
+bool can_send(Host& host, std::size_t message_bytes);
 // The target's pool with the fewest elements: half of it is used up soonest. REQUIRES an attached
 // host.
 const messaging::PoolRecord& small_pool(const Host& host);

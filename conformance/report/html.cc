@@ -24,7 +24,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; } td, th { padding: .15rem .8rem .15rem 0; text-align: left; }
 details { border-top: 1px solid #8884; padding: .3rem 0; } summary { cursor: pointer; }
 .v { display: inline-block; min-width: 6.5em; font-weight: 600; }
-.PASS { color: #1a7f37; } .FAIL, .WEDGED { color: #cf222e; } .REJECTED { color: #9a6700; } .SKIP { color: #6e7781; }
+.PASS { color: #1a7f37; } .FAIL, .WEDGED { color: #cf222e; } .REJECTED, .WARN { color: #9a6700; } .SKIP { color: #6e7781; }
 .c { color: #6e7781; } svg { width: 100%; height: auto; font: 12px ui-monospace, monospace; }
 svg text { fill: currentColor; } svg line, svg path { stroke: currentColor; fill: none; }
 pre { font: 12px/1.35 ui-monospace, monospace; white-space: pre-wrap; margin: .2rem 0 .6rem 1rem; }
@@ -46,6 +46,10 @@ std::string arrow(const Exchanged& one, const std::string& label, int y) {
       back, y + 4);
 }
 
+std::string label_of(const Exchanged& one, const Decoded& decoded) {
+  return one.host == 0 ? decoded.label : "second host: " + decoded.label;
+}
+
 std::string diagram(const Transcript& transcript, const std::vector<Decoded>& decoded) {
   const int height = kTop + kStep * static_cast<int>(decoded.size()) + 14;
   std::string out = fmt::format(
@@ -59,7 +63,7 @@ std::string diagram(const Transcript& transcript, const std::vector<Decoded>& de
     const int y = kTop + kStep * static_cast<int>(i) + 10;
     const double ms = std::chrono::duration<double, std::milli>(transcript.all()[i].at).count();
     out += fmt::format("<text x=\"4\" y=\"{}\">{:.1f} ms</text>", y + 4, ms);
-    out += arrow(transcript.all()[i], decoded[i].label, y);
+    out += arrow(transcript.all()[i], label_of(transcript.all()[i], decoded[i]), y);
   }
   return out + "</svg>\n";
 }
@@ -70,7 +74,7 @@ std::string messages(const Transcript& transcript, const std::vector<Decoded>& d
     const Exchanged& one = transcript.all()[i];
     out += fmt::format("<details><summary>{} {} <span class=\"c\">{} bytes</span></summary><pre>",
                        one.direction == Direction::kSent ? "&rarr;" : "&larr;",
-                       escaped(cut(decoded[i].label)), one.bytes.size());
+                       escaped(cut(label_of(one, decoded[i]))), one.bytes.size());
     for (const std::string& line : decoded[i].fields) out += escaped(line) + "\n";
     out += hex_of(one.bytes) + "</pre></details>\n";
   }
@@ -102,8 +106,8 @@ std::string section(const CaseResult& result) {
 
 std::string summary_table(const Report& report) {
   std::string out = "<table><tr>";
-  constexpr std::array kAll{Verdict::kPass, Verdict::kFail, Verdict::kRejected, Verdict::kWedged,
-                            Verdict::kSkip};
+  constexpr std::array kAll{Verdict::kPass,     Verdict::kFail,   Verdict::kWarn,
+                            Verdict::kRejected, Verdict::kWedged, Verdict::kSkip};
   for (const Verdict verdict : kAll) {
     out += fmt::format("<th class=\"{}\">{}</th>", name(verdict), name(verdict));
   }

@@ -15,14 +15,15 @@ std::uint64_t microseconds_of(base::Duration duration) {
 boost::json::object object_of(const CaseResult& result) {
   boost::json::object out{{"id", result.about.id},
                           {"clause", result.about.clause},
+                          {"level", name(result.about.level)},
                           {"description", result.about.description},
                           {"verdict", name(result.verdict)},
                           {"microseconds", microseconds_of(result.took)}};
   if (result.verdict == Verdict::kSkip) {
-    out["reason"] = result.expected;
+    out["reason"] = printable(result.expected);
   } else if (result.verdict != Verdict::kPass) {
-    out["expected"] = escaped(result.expected);
-    out["received"] = escaped(result.received);
+    out["expected"] = printable(result.expected);
+    out["received"] = printable(result.received);
   }
   return out;
 }
@@ -36,6 +37,7 @@ std::string json_of(const Report& report) {
                                 {"seed", report.seed},
                                 {"passed", report.count(Verdict::kPass)},
                                 {"failed", report.count(Verdict::kFail)},
+                                {"warned", report.count(Verdict::kWarn)},
                                 {"rejected", report.count(Verdict::kRejected)},
                                 {"wedged", report.count(Verdict::kWedged)},
                                 {"skipped", report.count(Verdict::kSkip)},

@@ -17,6 +17,10 @@ std::string body_of(const CaseResult& result) {
     return fmt::format("<failure type=\"{}\" message=\"expected: {}\">received: {}</failure>",
                        name(result.verdict), escaped(result.expected), escaped(result.received));
   }
+  if (result.verdict == Verdict::kWarn) {
+    return fmt::format("<system-out>WARN: expected: {}; received: {}</system-out>",
+                       escaped(result.expected), escaped(result.received));
+  }
   return fmt::format("<skipped message=\"{}: {} {}\"/>", name(result.verdict),
                      escaped(result.expected), escaped(result.received));
 }

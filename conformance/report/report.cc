@@ -12,14 +12,16 @@ std::size_t Report::count(Verdict verdict) const {
 
 bool Report::is_good() const {
   const bool has_run = count(Verdict::kPass) > 0;
-  return has_run && std::ranges::none_of(
-                        results, [](const auto& result) { return is_failure(result.verdict); });
+  return has_run && count(Verdict::kRejected) == 0 &&
+         std::ranges::none_of(results,
+                              [](const auto& result) { return is_failure(result.verdict); });
 }
 
 std::string Report::summary() const {
-  return fmt::format("{} cases: {} passed, {} failed, {} rejected, {} wedged, {} skipped",
-                     results.size(), count(Verdict::kPass), count(Verdict::kFail),
-                     count(Verdict::kRejected), count(Verdict::kWedged), count(Verdict::kSkip));
+  return fmt::format(
+      "{} cases: {} passed, {} failed, {} warned, {} rejected, {} wedged, {} skipped",
+      results.size(), count(Verdict::kPass), count(Verdict::kFail), count(Verdict::kWarn),
+      count(Verdict::kRejected), count(Verdict::kWedged), count(Verdict::kSkip));
 }
 
 std::string escaped(std::string_view text) {

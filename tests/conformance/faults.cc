@@ -38,6 +38,23 @@ Rule init_rule(To direction, ChangeInit change) {
   };
 }
 
+Rule flit_rule(To direction, ChangeFlit change) {
+  return [direction, change = std::move(change)](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    if (to != direction || fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+        flit.header.type != fabric::FlitType::kData) {
+      return true;
+    }
+    fabric::FlitHeader header = flit.header;
+    RelayBytes cell(flit.payload.begin(), flit.payload.end());
+    RelayBytes behind;
+    if (!change(header, cell, behind)) return false;
+    datagram = flit_of(header, cell);
+    datagram.insert(datagram.end(), behind.begin(), behind.end());
+    return true;
+  };
+}
+
 Rule cell_rule(To direction, ChangeCell change) {
   return [direction, change = std::move(change)](To to, RelayBytes& datagram) {
     fabric::FlitView flit;
@@ -78,7 +95,7 @@ Rule message_rule(To direction, messaging::Function function, ChangeMessage chan
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (auto* part : {&link_faults, &cell_faults, &message_faults, &key_faults}) {
+  for (auto* part : {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults}) {
     auto some = part();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

@@ -25,12 +25,17 @@ struct Fault {
 std::vector<Fault> link_faults();
 std::vector<Fault> cell_faults();
 std::vector<Fault> message_faults();
+std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();
 std::vector<Fault> all_faults();
 
 // A rule of INITs in one direction: `change` may change the INIT, and returns false to drop it.
 using ChangeInit = std::function<bool(fabric::Init& init)>;
 Rule init_rule(To direction, ChangeInit change);
+// The same of DATA flits. What `change` puts into `behind` follows the flit in its datagram.
+using ChangeFlit =
+    std::function<bool(fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind)>;
+Rule flit_rule(To direction, ChangeFlit change);
 // The same of whole cells. `cell` is as it came; after `change` it is sealed again.
 using ChangeCell = std::function<bool(const fabric::CellView& view, RelayBytes& cell)>;
 Rule cell_rule(To direction, ChangeCell change);

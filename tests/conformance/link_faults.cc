@@ -80,6 +80,11 @@ void add_outgoing(std::vector<Fault>& all) {
                       ++i.echo;
                       return true;
                     }));
+  all.push_back(out("init_port", "INIT of an end node has the port number of a switch",
+                    "link.hello_gets_challenge", InitStep::kChallenge, [](Init& i) {
+                      i.port = 1;
+                      return true;
+                    }));
   all.push_back(out("challenge_instance", "CHALLENGE names another instance than ours",
                     "link.hello_gets_challenge", InitStep::kChallenge, [](Init& i) {
                       i.peer_instance ^= 2;

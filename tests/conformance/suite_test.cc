@@ -11,33 +11,13 @@
 #include "conformance/report/report.h"
 #include "conformance/report/reports.h"
 #include "conformance/selection.h"
-#include "tests/conformance/unit_target.h"
+#include "tests/conformance/run_suite.h"
 
 namespace splitnic::conformance::suite_test {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-Report run(UnitTarget& target, const std::vector<std::string>& wanted = {},
-           const std::map<std::string, std::string>& skips = {}, base::Duration timeout = 1s) {
-  Report report{.target = "in process"};
-  const auto lines = target.lines();
-  Suite suite(lines, {.timeout = timeout});
-  suite.run(select(cases(), wanted, skips),
-            [&](const CaseResult& result) { report.results.push_back(result); });
-  return report;
-}
-
-std::string failures_of(const Report& report) {
-  std::string text;
-  for (const CaseResult& result : report.results) {
-    if (result.verdict == Verdict::kPass || result.verdict == Verdict::kSkip) continue;
-    text += result.about.id + " " + std::string(name(result.verdict)) + ": expected " +
-            result.expected + "; received " + result.received + "\n";
-  }
-  return text;
-}
 
 TEST(ConformanceSuite, every_case_passes_against_the_unit) {
   UnitTarget target({});
@@ -200,6 +180,8 @@ TEST(ConformanceReport, text_of_a_target_is_escaped) {
   EXPECT_THAT(junit_of(report), HasSubstr("expected: a &amp; b"));
   EXPECT_THAT(junit_of(report), HasSubstr("failures=\"1\""));
   EXPECT_THAT(json_of(report), HasSubstr(R"("failed":1)"));
+  EXPECT_THAT(json_of(report), HasSubstr(R"("expected":"a & b")"));
+  EXPECT_THAT(json_of(report), HasSubstr(R"("received":"\"<?")"));
 }
 
 TEST(ConformanceReport, a_file_that_cannot_be_written_is_an_error_at_once) {

@@ -23,6 +23,9 @@ namespace splitnic::conformance {
 struct UnitTargetConfig {
   bool is_keyed = false;
   Rule rule{};  // none: the unit as it is
+  bool wants_cookies = false;
+  std::optional<messaging::IdataForm> idata_form = messaging::IdataForm::kPoolElement;
+  std::uint32_t message_max = messaging::kMsgMaxControl;
 };
 
 class UnitTarget {
@@ -40,8 +43,8 @@ class UnitTarget {
       secrets_.push_back(session::random_private_key(random_));
     }
     unit_key_ = session::random_private_key(random_);
-    if (config.is_keyed) put_keys();
-    start();
+    if (config.is_keyed) put_keys(config);
+    start(config);
     for (std::size_t i = 0; i < kLines; ++i) add_line(config.is_keyed, secrets_[i]);
   }
   ~UnitTarget() { unit_->abandon(clock_.now()); }
@@ -59,10 +62,11 @@ class UnitTarget {
   static constexpr std::size_t kLines = 8;
   static constexpr base::Duration kStep = std::chrono::milliseconds(1);
 
-  void put_keys() {
+  void put_keys(const UnitTargetConfig& target) {
     session::SessionConfig config;
     config.private_key = unit_key_;
     config.instance = 77;
+    if (target.wants_cookies) config.cookies_below = config.agreements_burst + 1;
     auto keyed = std::make_unique<session::KeyedUnderlay>(*underlay_, config, clock_, random_);
     for (const session::Secret& secret : secrets_) {
       CHECK(keyed->allow({session::public_key_of(secret), {}, {}}).has_value());
@@ -70,7 +74,7 @@ class UnitTarget {
     keyed_ = std::move(keyed);
     underlay_ = keyed_.get();
   }
-  void start() {
+  void start(const UnitTargetConfig& target) {
     adapter_ = std::make_unique<fabric::Adapter>(
         fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random_);
     fabric::PortConfig port;
@@ -82,6 +86,8 @@ class UnitTarget {
     iou::IouConfig config;
     config.host.pair.node_name = "unit";
     config.host.pair.pools = {{64, 2048}, {8, 65536}};
+    config.host.pair.idata_form = target.idata_form;
+    config.host.pair.control_message_max = target.message_max;
     config.host.ring_bytes = 256 << 10;
     lan::FramePort* const lan = &lan_;
     unit_ = std::make_unique<iou::Iou>(config, *adapter_, std::span(&lan, 1), random_);

@@ -1,0 +1,137 @@
+// Expectations of cases.
+#include <algorithm>
+
+#include "conformance/host.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using messaging::Function;
+
+constexpr base::Duration kAckWithin = 5ms;  // more than enough for one in flight
+
+std::function<bool(const Event&)> is_reply_to(messaging::TransactionContext context) {
+  return [context](const Event& e) {
+    return e.kind == EventKind::kMessage && e.message.context == context &&
+           e.function() == Function::kCfgUtilReply;
+  };
+}
+
+std::string echo_of(messaging::TransactionContext context) {
+  messaging::cfg::EchoRequest echo;
+  echo.set_data("fence" + std::to_string(context.value));
+  return echo.SerializeAsString();
+}
+
+}  // namespace
+
+bool Host::expect(bool is_met, std::string_view expected) {
+  if (!is_met) outcome_.miss(std::string(expected), last_received());
+  return is_good();
+}
+
+std::optional<Event> Host::await(EventKind kind, std::string_view expected) {
+  return await_if([kind](const Event& e) { return e.kind == kind; }, expected);
+}
+
+std::optional<Event> Host::await_message(Function function, std::string_view expected) {
+  return await_if(
+      [function](const Event& e) {
+        return e.kind == EventKind::kMessage && e.function() == function;
+      },
+      expected);
+}
+
+std::optional<messaging::CfgUtilReply> Host::await_reply(messaging::TransactionContext context) {
+  const auto event =
+      await_if(is_reply_to(context), "CfgUtilReply with the Transaction Context of the request");
+  if (!event) return std::nullopt;
+  const auto reply = messaging::CfgUtilReply::parse(event->bytes);
+  if (!expect(reply.has_value(), "a CfgUtilReply that parses")) return std::nullopt;
+  return *reply;
+}
+
+std::optional<messaging::CfgUtilReply> Host::request(messaging::CfgCode code,
+                                                     std::string_view data) {
+  const auto context = next_context();
+  send_request(context, code, data);
+  return await_reply(context);
+}
+
+bool Host::expect_serving(std::string_view expected) {
+  if (!is_good()) return false;
+  const auto context = next_context();
+  send_request(context, messaging::CfgCode::kEcho, echo_of(context));
+  return expect(await_if(is_reply_to(context), {}).has_value(), expected);
+}
+
+bool Host::expect_ignored(std::string_view expected) {
+  return expect_serving(expected) &&
+         expect(waiting(EventKind::kNak) + waiting(EventKind::kTerminate) +
+                        waiting(EventKind::kMgmt) ==
+                    0,
+                expected);
+}
+
+std::optional<Event> Host::expect_nak(unsigned channel, fabric::AckCode code,
+                                      std::string_view expected) {
+  const auto event = await_if(
+      [channel](const Event& e) { return e.kind == EventKind::kNak && e.channel == channel; },
+      expected);
+  if (event && expect(event->ack.code == code, expected)) return event;
+  return std::nullopt;
+}
+
+// A target that ends the connection sends DISC, but one that only stops to serve it is enough.
+bool Host::expect_ended(std::string_view expected) {
+  if (!is_good()) return false;
+  const auto context = next_context();
+  send_request(context, messaging::CfgCode::kEcho, {});
+  const auto event = await_if(
+      [context](const Event& e) {
+        return (e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDisc) ||
+               (e.kind == EventKind::kMessage && e.message.context == context);
+      },
+      {});
+  return expect(!event || event->kind == EventKind::kMgmt, expected);
+}
+
+// On channel 0 an ECHO, on channel 1 a write that is permitted: one cell.
+void Host::send_fence(unsigned channel, messaging::TransactionContext context) {
+  if (channel == 0) return send_request(context, messaging::CfgCode::kEcho, echo_of(context));
+  if (pools_.empty()) return;
+  const messaging::PoolRecord& pool = pools_.front();
+  const ByteVector bytes(std::min(pool.element_bytes, 64U));
+  write({pool.address, pool.handle, static_cast<std::uint32_t>(bytes.size())}, bytes, {});
+}
+
+// DISC of an unknown transaction gets a reply in any state, so that nothing needs a time-out.
+bool Host::expect_ended_by(const Event& nak, std::string_view expected) {
+  if (!is_good()) return false;
+  const auto is_of_queue_pair = [&nak](const Event& e) {
+    return e.channel == nak.channel && (e.kind == EventKind::kAck || e.kind == EventKind::kNak);
+  };
+  std::erase_if(events_, is_of_queue_pair);
+  Channel& c = channel(nak.channel);
+  if (nak.ack.selective) c.lcn = nak.ack.cumulative + 1U;
+  c.psn = nak.header.psn;
+  const std::array contexts{next_context(), next_context()};
+  for (const auto context : contexts) send_fence(nak.channel, context);
+  const std::uint64_t fence = random_.next();
+  send(mgmt(fabric::MgmtKind::kDisc, fence));
+  await_if(
+      [fence](const Event& e) {
+        return e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDiscRep &&
+               e.mgmt.transaction == fence;
+      },
+      "DISC_REP");
+  listen(kAckWithin);
+  const auto taken = std::ranges::find_if(events_, is_of_queue_pair);
+  if (taken != events_.end()) last_ = text_of(*taken);
+  return expect(taken == events_.end() && !has_message(contexts[0]) && !has_message(contexts[1]),
+                expected);
+}
+
+}  // namespace splitnic::conformance

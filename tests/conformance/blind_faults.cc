@@ -1,0 +1,197 @@
+// Wrong implementations that take what they must drop, and such that send what they must not.
+#include <memory>
+#include <set>
+
+#include "base/crc32c.h"
+#include "base/endian.h"
+#include "fabric_emul/wire/mgmt.h"
+#include "tests/conformance/faults.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::CellView;
+using fabric::Op;
+using messaging::Function;
+
+Fault of_flits(const std::string& name, const std::string& what, const ChangeFlit& change) {
+  return {name, what, "cfg.echo", false, [=] { return flit_rule(To::kSuite, change); }};
+}
+Fault of_cells(const std::string& name, const std::string& what, const ChangeCell& change) {
+  return {name, what, "cfg.echo", false, [=] { return cell_rule(To::kSuite, change); }};
+}
+// The relay repairs what the unit would drop.
+Fault taken(const std::string& name, const std::string& what, const std::string& noticed_by,
+            Function function, const ChangeMessage& repair) {
+  return {name, what, noticed_by, false,
+          [=] { return message_rule(To::kTarget, function, repair); }};
+}
+std::uint32_t word(base::Bytes message, std::size_t number) {
+  return base::load_be<std::uint32_t>(&message[4 * number]);
+}
+// A frame in place of the message.
+void become_frame(base::MutableBytes message) {
+  messaging::emit_header(Function::kSendData, messaging::kUnsolicited, message);
+  base::store_be(&message[12], static_cast<std::uint32_t>(message.size() - 16));
+}
+
+void add_flits(std::vector<Fault>& all) {
+  const auto ctl = [](std::uint8_t bits) {
+    return [bits](fabric::FlitHeader& header, RelayBytes&, RelayBytes&) {
+      header.ctl ^= bits;
+      return true;
+    };
+  };
+  all.push_back(of_flits("flit_no_sof", "DATA flits do not have SOF", ctl(fabric::kFlitSof)));
+  all.push_back(of_flits("flit_long_crc", "the CRC of DATA flits covers their payload",
+                         ctl(fabric::kFlitHeaderCrcOnly)));
+  all.push_back(of_flits("flit_other_crc", "DATA flits leave the payload out of the cell CRC",
+                         ctl(fabric::kFlitCellCrcHeadOnly)));
+  all.push_back(of_flits("flit_reserved", "a reserved bit of Ctl is sent", ctl(1)));
+  all.push_back(of_flits("flit_numbers", "DATA flits of the speed profile have link numbers",
+                         [](fabric::FlitHeader& header, RelayBytes&, RelayBytes&) {
+                           header.ack = fabric::Lsn(7);
+                           return true;
+                         }));
+  all.push_back(of_flits("flit_lack", "a link of the speed profile sends LACK",
+                         [](fabric::FlitHeader&, RelayBytes&, RelayBytes& behind) {
+                           behind.resize(fabric::kFlitHeaderBytes);
+                           fabric::emit_flit(behind, {.type = fabric::FlitType::kLack});
+                           return true;
+                         }));
+  all.push_back(of_flits("filler_sent", "filler is not zero",
+                         [](fabric::FlitHeader&, RelayBytes&, RelayBytes& behind) {
+                           behind.resize(2 * fabric::kFlitHeaderBytes);
+                           behind.back() = std::byte{1};
+                           return true;
+                         }));
+}
+
+void add_cells(std::vector<Fault>& all) {
+  const auto patched = [](std::size_t at, std::uint8_t byte) {
+    return [=](const CellView&, RelayBytes& cell) {
+      cell[at] ^= std::byte{byte};
+      return true;
+    };
+  };
+  all.push_back(
+      of_cells("other_slid_sent", "cells come from another link address", patched(7, 0x40)));
+  all.push_back(of_cells("other_dlid_sent", "cells go to another link address", patched(5, 0x40)));
+  all.push_back(of_cells("reserved_sent", "a reserved bit of cells is sent", patched(12, 1)));
+  all.push_back(
+      of_cells("ack_numbered", "ACKs have an LCN", [](const CellView& view, RelayBytes& cell) {
+        if (view.header.op == Op::kAck) cell[27] ^= std::byte{1};
+        return true;
+      }));
+  all.push_back(
+      of_cells("mgmt_numbered", "MGMT has a PSN", [](const CellView& view, RelayBytes& cell) {
+        if (view.header.op == Op::kMgmt) cell[19] ^= std::byte{1};
+        return true;
+      }));
+}
+
+void add_taken(std::vector<Fault>& all) {
+  all.push_back(taken("pool_unchecked", "a pool of 0 elements is taken", "pool.no_elements",
+                      Function::kBufferRecvPool, [](base::MutableBytes message) {
+                        if (word(message, 4) == 0) base::store_be(&message[16], std::uint32_t{16});
+                        return true;
+                      }));
+  all.push_back(taken("indicate_unchecked", "BufferRDMAIndicate of 0 elements is taken",
+                      "data.indicate_no_elements", Function::kBufferRdmaIndicate,
+                      [](base::MutableBytes message) {
+                        if (word(message, 5) == 0) become_frame(message);
+                        return true;
+                      }));
+  all.push_back(taken("length_unchecked", "BufferRDMAIndicate that is cut off is taken",
+                      "msg.length_of_7_3", Function::kBufferRdmaIndicate,
+                      [](base::MutableBytes message) {
+                        if (message.size() == 24) become_frame(message);
+                        return true;
+                      }));
+  all.push_back(taken("any_message_version", "BufferRecvPool of another version is taken",
+                      "msg.version_of_1", Function::kBufferRecvPool,
+                      [](base::MutableBytes message) {
+                        if (message[3] == std::byte{2}) become_frame(message);
+                        return true;
+                      }));
+  all.push_back(taken("half_a_message", "of a message with one bad record the good one is taken",
+                      "pool.named_twice", Function::kBufferRecvPool,
+                      [](base::MutableBytes message) {
+                        if (message.size() == 76 && word(message, 3) == word(message, 11)) {
+                          base::store_be(&message[44], word(message, 3) + 1);
+                          base::store_be(&message[56], word(message, 6) + 1);
+                        }
+                        return true;
+                      }));
+  all.push_back(
+      {"idata_unchecked", "the size in idata is not compared", "data.idata_size_larger", false, [] {
+         return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {
+           if (view.header.op != Op::kRdmaWrite || !view.va_mh || !view.idata) return true;
+           const std::uint32_t right = (*view.idata & 0xFFFF0000U) | view.va_mh->length;
+           base::store_be(&cell[fabric::kMacHeaderBytes + fabric::kVaMhBytes], right);
+           return true;
+         });
+       }});
+  all.push_back({"element_unguarded", "an element that its reader has may be written",
+                 "data.used_element", false, [] {
+                   auto seen = std::make_shared<std::set<std::uint64_t>>();
+                   return cell_rule(To::kTarget, [seen](const CellView& view, RelayBytes& cell) {
+                     if (view.header.op != Op::kRdmaWrite || !view.va_mh) return true;
+                     if (seen->insert(view.va_mh->address.value).second) return true;
+                     // The next element has not been used.
+                     base::store_be(&cell[fabric::kMacHeaderBytes],
+                                    view.va_mh->address.value + 65536);
+                     return true;
+                   });
+                 }});
+}
+
+// A NAK as the ACK that would stand in its place.
+RelayBytes as_ack(RelayBytes cell) {
+  const unsigned pos_and_op = std::to_integer<unsigned>(cell[1]);
+  cell[1] = static_cast<std::byte>((pos_and_op & 0xC0U) | static_cast<unsigned>(Op::kAck));
+  cell[fabric::kMacHeaderBytes] = std::byte{0};
+  const std::size_t end = cell.size() - fabric::kCrcBytes;
+  base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(end)));
+  return cell;
+}
+
+// The DISC of the unit is lost, and before it replies to the DISC of the suite it acknowledges a
+// cell that came after its NAK.
+Rule nak_without_end() {
+  auto ack = std::make_shared<RelayBytes>();
+  return flit_rule(To::kSuite,
+                   [ack](fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind) {
+                     CellView view;
+                     fabric::Mgmt mgmt;
+                     if (fabric::parse_cell(cell, view) != fabric::CellError::kNone) return true;
+                     if (view.header.op == Op::kNak) *ack = as_ack(cell);
+                     if (view.header.op != Op::kMgmt || ack->empty() ||
+                         fabric::parse_mgmt(view.payload, mgmt) != fabric::MgmtError::kNone) {
+                       return true;
+                     }
+                     if (mgmt.kind == fabric::MgmtKind::kDisc) return false;
+                     if (mgmt.kind != fabric::MgmtKind::kDiscRep) return true;
+                     behind.resize(fabric::kFlitHeaderBytes + ack->size());
+                     fabric::emit_flit(behind, header, *ack);
+                     return true;
+                   });
+}
+
+void add_ends(std::vector<Fault>& all) {
+  all.push_back({"nak_without_end", "a queue pair that has sent a NAK takes cells", "rc.psn_jumps",
+                 false, nak_without_end});
+}
+
+}  // namespace
+
+std::vector<Fault> blind_faults() {
+  std::vector<Fault> all;
+  add_flits(all);
+  add_cells(all);
+  add_taken(all);
+  add_ends(all);
+  return all;
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,196 @@
+// The suite against targets that differ from the I/O unit and are right, or that are wrong in a way
+// that no single case shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+
+#include "tests/conformance/run_suite.h"
+
+namespace splitnic::conformance::targets_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+// A target may keep the settings of a host for a minute.
+TEST(ConformanceTargets, a_second_run_passes_at_once_and_is_other_processes) {
+  std::multiset<std::uint64_t> instances;
+  UnitTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::Init init;
+    if (to == To::kTarget && fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+        fabric::parse_init(flit.payload, init) == fabric::InitError::kNone &&
+        init.step == fabric::InitStep::kHello) {
+      instances.insert(init.instance);
+    }
+    return true;
+  }});
+  for (const std::uint64_t number : {1U, 2U}) {
+    EXPECT_EQ(failures_of(run(target, {"nic.digest*", "loss.terminate"}, {}, 1s, number)), "");
+  }
+  EXPECT_EQ(instances.size(), 8U);
+  for (const std::uint64_t instance : instances) EXPECT_EQ(instances.count(instance), 1U);
+}
+
+// Keys end after 180 s.
+TEST(ConformanceTargets, a_keyed_run_may_take_longer_than_keys_live) {
+  UnitTarget target({.is_keyed = true});
+  const std::array lines{target.lines().front()};
+  Suite suite(lines, {});
+  std::size_t passed = 0;
+  suite.run(select(cases(), {"cfg.echo*", "nic.link", "nic.version"}, {}),
+            [&](const CaseResult& result) {
+              passed += result.verdict == Verdict::kPass ? 1U : 0U;
+              target.clock().advance(100s);
+            });
+  EXPECT_EQ(passed, 4U);
+}
+
+TEST(ConformanceTargets, a_target_under_load_gets_its_cookie) {
+  UnitTarget target({.is_keyed = true, .wants_cookies = true});
+  EXPECT_EQ(failures_of(run(target, {"cfg.echo", "key.handshake"})), "");
+}
+
+// A target may agree on another form of idata, or on none, and on short messages.
+TEST(ConformanceTargets, a_target_without_idata_and_with_short_messages_passes) {
+  UnitTarget target({.idata_form = std::nullopt, .message_max = 2048});
+  const Report report = run(target);
+  EXPECT_EQ(failures_of(report), "");
+  EXPECT_GE(report.count(Verdict::kPass), 300U);
+}
+
+TEST(ConformanceTargets, the_suite_sends_idle_while_it_waits) {
+  int idles = 0;
+  UnitTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    if (to == To::kTarget && fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone) {
+      idles += flit.header.type == fabric::FlitType::kIdle ? 1 : 0;
+    }
+    return true;
+  }});
+  EXPECT_EQ(failures_of(run(target, {"link.idle"})), "");
+  EXPECT_GE(idles, 3);
+}
+
+// A path may reorder: the first probe of the target overtakes its READY.
+TEST(ConformanceTargets, a_probe_before_ready_does_not_matter) {
+  RelayBytes ready;
+  bool is_held = false;
+  UnitTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::Init init;
+    if (to != To::kSuite || fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+        fabric::parse_init(flit.payload, init) != fabric::InitError::kNone) {
+      return true;
+    }
+    if (init.step == fabric::InitStep::kReady && !is_held) {
+      is_held = true;
+      ready = datagram;
+      init.step = fabric::InitStep::kProbe;
+      std::array<std::byte, fabric::kInitBytes> payload{};
+      fabric::emit_init(payload.data(), init);
+      fabric::emit_flit(datagram, flit.header, payload);
+    } else if (!ready.empty()) {
+      datagram = std::exchange(ready, {});
+    }
+    return true;
+  }});
+  EXPECT_EQ(failures_of(run(target, {"link.proof_gets_ready"})), "");
+  EXPECT_TRUE(is_held);
+}
+
+TEST(ConformanceTargets, a_short_timeout_waits_long_enough_for_a_repetition) {
+  UnitTarget target({});
+  EXPECT_EQ(failures_of(run(target, {"nic.request_is_repeated"}, {}, 50ms)), "");
+}
+
+// After one case the target refuses everybody.
+TEST(ConformanceTargets, a_target_that_refuses_everybody_is_not_good) {
+  bool is_refusing = false;
+  const Rule see = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::CellView cell;
+    if (to == To::kTarget && fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+        fabric::parse_cell(flit.payload, cell) == fabric::CellError::kNone) {
+      is_refusing |= cell.header.op == fabric::Op::kTerminate;
+    }
+    return true;
+  };
+  const Rule refuse = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::Init init;
+    if (to == To::kSuite && is_refusing &&
+        fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+        fabric::parse_init(flit.payload, init) == fabric::InitError::kNone) {
+      init.step = fabric::InitStep::kRefuse;
+      init.reason = fabric::InitReason::kBusy;
+      std::array<std::byte, fabric::kInitBytes> payload{};
+      fabric::emit_init(payload.data(), init);
+      fabric::emit_flit(datagram, flit.header, payload);
+    }
+    return true;
+  };
+  const Rule both = [=](To to, RelayBytes& d) { return see(to, d) && refuse(to, d); };
+  UnitTarget target({.rule = both});
+  const Report report = run(target, {"loss.terminate", "cfg.echo"}, {}, 100ms);
+  ASSERT_EQ(report.results.size(), 2U);
+  EXPECT_EQ(report.results[0].verdict, Verdict::kWedged);
+  EXPECT_THAT(report.results[0].received, HasSubstr("refuse"));
+  EXPECT_FALSE(report.is_good());
+  UnitTarget again({.rule = both});
+  const Report rejected = run(again, {"cfg.echo"}, {}, 100ms);
+  EXPECT_EQ(rejected.count(Verdict::kRejected), 1U);
+  EXPECT_FALSE(rejected.is_good());
+}
+
+// A SHOULD that is not met is reported, and fails nothing.
+TEST(ConformanceTargets, a_target_that_keeps_no_early_cells_is_warned) {
+  std::optional<fabric::Lcn> next;
+  UnitTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::CellView cell;
+    if (to != To::kTarget || fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+        fabric::parse_cell(flit.payload, cell) != fabric::CellError::kNone ||
+        cell.header.op != fabric::Op::kSend) {
+      return true;
+    }
+    if (cell.header.dqpn.value != 0 && next && cell.header.lcn - *next > 0 &&
+        cell.header.lcn - *next < 100) {
+      return false;
+    }
+    if (!next || cell.header.lcn - *next == 0 || cell.header.lcn - *next >= 100 ||
+        cell.header.lcn - *next <= -100) {
+      next = cell.header.lcn + 1U;
+    }
+    return true;
+  }});
+  const Report report = run(target, {"rc.early", "rc.bitmap", "cfg.echo", "cell.crc"});
+  ASSERT_EQ(report.results.size(), 4U);
+  EXPECT_EQ(report.count(Verdict::kWarn), 1U);
+  EXPECT_EQ(report.count(Verdict::kSkip), 1U);
+  EXPECT_EQ(report.count(Verdict::kPass), 2U) << failures_of(report);
+  EXPECT_TRUE(report.is_good());
+}
+
+TEST(ConformanceTargets, the_transcript_of_two_hosts_has_both) {
+  UnitTarget target({});
+  const Report report = run(target, {"frame.to_another_host"});
+  const auto& all = report.results.at(0).transcript.all();
+  EXPECT_TRUE(std::ranges::any_of(all, [](const Exchanged& one) { return one.host == 1; }));
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &Exchanged::at));
+  EXPECT_THAT(html_of(report), HasSubstr("second host"));
+}
+
+TEST(ConformanceTranscript, a_flood_of_long_datagrams_is_cut) {
+  Transcript transcript;
+  const std::vector<std::byte> datagram(65'000);
+  for (int i = 0; i < 100; ++i) transcript.add(Direction::kReceived, {}, datagram);
+  EXPECT_LE(transcript.bytes(), Transcript::kBytesKept);
+  EXPECT_EQ(transcript.received(), 100U);
+  EXPECT_EQ(transcript.all().size() + transcript.left_out(), 100U);
+}
+
+}  // namespace
+}  // namespace splitnic::conformance::targets_test
