@@ -5,6 +5,7 @@
 namespace splitnic::conformance {
 
 void Carrier::send(base::Bytes datagram) {
+  if (is_listening_ && target_ == fabric::PeerAddress{}) return;
   static_cast<void>(underlay_.send(target_, datagram, datagram.size()));
 }
 
@@ -16,6 +17,7 @@ std::optional<base::Bytes> Carrier::receive(base::Time until) {
       return datagram;
     }
     if (const auto batch = underlay_.receive()) {
+      if (is_listening_ && !batch->bytes.empty()) target_ = batch->from;
       // Those of others, and empty ones, do not prolong the time.
       if (batch->from == target_) rest_ = batch->bytes;
       stride_ = std::max<std::size_t>(batch->stride, 1);

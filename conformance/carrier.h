@@ -18,12 +18,18 @@ class Carrier {
   // Returns when something may have arrived, and at `until` at the latest.
   using Wait = std::function<void(base::Time until)>;
 
-  // `underlay` and `clock` outlive this. `target` is the address of the target there.
-  Carrier(fabric::Underlay& underlay, const fabric::PeerAddress& target, base::Clock& clock,
-          Wait wait)
-      : underlay_(underlay), target_(target), clock_(clock), wait_(std::move(wait)) {}
+  // `underlay` and `clock` outlive this. `target` is the address of the target there; without one
+  // the target is whoever has sent last.
+  Carrier(fabric::Underlay& underlay, const std::optional<fabric::PeerAddress>& target,
+          base::Clock& clock, Wait wait)
+      : underlay_(underlay),
+        is_listening_(!target),
+        target_(target.value_or(fabric::PeerAddress{})),
+        clock_(clock),
+        wait_(std::move(wait)) {}
 
-  // Sends one datagram. One that the system refuses is lost, as on any path. REQUIRES bytes.
+  // Sends one datagram. One that the system refuses is lost, as on any path, and so is one to
+  // nobody. REQUIRES bytes.
   void send(base::Bytes datagram);
   // Returns the next datagram from the target, or nothing if none arrives before `until`. The bytes
   // are valid until the next call.
@@ -33,7 +39,8 @@ class Carrier {
 
  private:
   fabric::Underlay& underlay_;
-  const fabric::PeerAddress target_;
+  const bool is_listening_;
+  fabric::PeerAddress target_;
   base::Clock& clock_;
   const Wait wait_;
   base::Bytes rest_;  // of the batch that the underlay returned last

@@ -4,14 +4,21 @@
 
 namespace splitnic::conformance {
 
-std::vector<Case> cases() {
+std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (auto* group : {&link_cases, &flit_cases, &cell_cases, &transport_cases, &loss_cases,
                       &connection_cases, &message_cases, &pool_cases, &data_cases, &frame_cases,
-                      &cfg_cases, &nic_cases, &key_cases}) {
+                      &cfg_cases, &nic_cases, &key_cases, &host_link_cases, &host_connection_cases,
+                      &host_frame_cases, &host_cfg_cases, &host_key_cases}) {
     auto some = group();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
+  return all;
+}
+
+std::vector<Case> cases(Role role) {
+  std::vector<Case> all = all_cases();
+  std::erase_if(all, [role](const Case& one) { return !one.is_for(role); });
   return all;
 }
 

@@ -1,19 +1,24 @@
 // A case: one rule of the protocol, and an exchange that shows whether the target keeps it. The
 // cases of one part of the protocol are in one file of conformance/cases; cases() has all of them
-// in the order of a run.
+// in the order of a run. A case that any end can play is for both kinds of targets.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "conformance/host.h"
+#include "conformance/unit.h"
 
 namespace splitnic::conformance {
 
 // The links that a case is about.
 enum class Links : std::uint8_t { kAny, kPlain, kKeyed };
+
+// What the suite plays.
+enum class Role : std::uint8_t { kHost, kUnit };
 
 struct Case {
   std::string id{};           // group.name
@@ -21,30 +26,38 @@ struct Case {
   std::string description{};  // one sentence
   Links links = Links::kAny;
   Level level = Level::kMust;
-  bool may_harm = false;   // afterwards a new host must be served
-  bool is_of_two = false;  // needs a second host
-  std::function<void(Host& host, Host& other)> run{};
+  bool may_harm = false;                               // afterwards a new connection must be served
+  bool is_of_two = false;                              // needs a second host
+  std::function<void(Host& host, Host& other)> run{};  // none: not with the suite as a host
+  std::function<void(Unit& unit)> run_as_unit{};       // none: not with the suite as an I/O unit
 
   std::string group() const { return id.substr(0, id.find('.')); }
+  bool is_for(Role role) const {
+    return role == Role::kHost ? run != nullptr : run_as_unit != nullptr;
+  }
 };
 
-// Collects the cases of a group.
-class Group {
+// Collects the cases of a group, each for the end that it names.
+template <class Player>
+class GroupOf {
  public:
-  using Run = std::function<void(Host&)>;
-  explicit Group(std::string name) : name_(std::move(name)) {}
+  using Run = std::function<void(Player&)>;
+  explicit GroupOf(std::string name) : name_(std::move(name)) {}
 
-  // A case after which the target serves the same host, as it checks itself.
+  // A case after which the target serves on, as it checks itself.
   Case& add(const std::string& name, const std::string& clause, const std::string& description,
-            Run run) {
+            const Run& run) {
     all_.push_back({.id = name_ + "." + name, .clause = clause, .description = description});
-    all_.back().run = [run = std::move(run)](Host& host, Host&) { run(host); };
+    if constexpr (std::is_base_of_v<Player, Host>) {
+      all_.back().run = [run](Host& host, Host&) { run(host); };
+    }
+    if constexpr (std::is_base_of_v<Player, Unit>) all_.back().run_as_unit = run;
     return all_.back();
   }
-  // One after which the target must serve a new host.
+  // One after which the target must serve a new connection.
   Case& add_harmful(const std::string& name, const std::string& clause,
-                    const std::string& description, Run run) {
-    Case& added = add(name, clause, description, std::move(run));
+                    const std::string& description, const Run& run) {
+    Case& added = add(name, clause, description, run);
     added.may_harm = true;
     return added;
   }
@@ -62,6 +75,10 @@ class Group {
   std::vector<Case> all_;
 };
 
+using Group = GroupOf<Host>;
+using UnitGroup = GroupOf<Unit>;
+using SharedGroup = GroupOf<End>;
+
 std::vector<Case> link_cases();
 std::vector<Case> flit_cases();
 std::vector<Case> cell_cases();
@@ -76,7 +93,15 @@ std::vector<Case> cfg_cases();
 std::vector<Case> nic_cases();
 std::vector<Case> key_cases();
 
-// Cases with which the suite is a host, against an I/O unit.
-std::vector<Case> cases();
+// Cases of the host as the target.
+std::vector<Case> host_link_cases();
+std::vector<Case> host_connection_cases();
+std::vector<Case> host_frame_cases();
+std::vector<Case> host_cfg_cases();
+std::vector<Case> host_key_cases();
+
+std::vector<Case> all_cases();
+// Those that this end can play.
+std::vector<Case> cases(Role role = Role::kHost);
 
 }  // namespace splitnic::conformance

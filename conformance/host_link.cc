@@ -9,66 +9,7 @@ namespace {
 using fabric::Init;
 using fabric::InitStep;
 
-constexpr std::uint32_t kProgramVersion = 0x00010000;
-constexpr std::uint16_t kLanes = 0x800F;
-constexpr std::uint32_t kReceiveBuffer = 4 << 20;
-constexpr int kRepliesMax = 100;  // a case ends in time, whatever the target sends
-
 }  // namespace
-
-Host::Host(Line& line, const HostConfig& config, base::Random& random, Outcome& outcome)
-    : line_(line),
-      config_(config),
-      random_(random),
-      outcome_(outcome),
-      until_(line.now() + kRepliesMax * config.timeout),
-      instance_(config.instance),
-      context_(random.next() >> 2) {
-  const std::size_t stride = std::min<std::size_t>(
-      line.carrier().datagram_bytes_max() - fabric::kSessionReserveBytes, fabric::kBatchBytesMax);
-  mcp_ = static_cast<std::uint16_t>((stride - fabric::kStrideOverhead) & ~std::size_t{3});
-}
-
-Init Host::init(InitStep step) {
-  Init init;
-  init.step = step;
-  init.profile = config_.profile;
-  init.cell_crc =
-      config_.crc_head_only ? fabric::CellCrcMode::kHeadOnly : fabric::CellCrcMode::kWholeCell;
-  init.program_version = kProgramVersion;
-  init.lanes_mask = kLanes;
-  init.mcp_max = mcp_;
-  init.flit_payload_max = static_cast<std::uint16_t>(mcp_ + fabric::kCellOverheadMax);
-  init.receive_buffer_bytes = kReceiveBuffer;
-  init.eui64 = config_.eui64;
-  init.instance = instance_;
-  init.peer_instance = target_instance_;
-  init.nonce = random_.next();
-  init.lid = lid_;
-  return init;
-}
-
-void Host::send_flit(const fabric::FlitHeader& header, base::Bytes payload) {
-  if (!is_good()) return;
-  ByteVector datagram(fabric::kFlitHeaderBytes + payload.size());
-  fabric::emit_flit(datagram, header, payload);
-  line_.send(datagram);
-}
-
-void Host::send(const Init& init) {
-  std::array<std::byte, fabric::kInitBytes> payload{};
-  fabric::emit_init(payload.data(), init);
-  send_flit({.type = fabric::FlitType::kInit, .vl = fabric::kMgmtLane}, payload);
-  const bool is_bye = init.step == InitStep::kBye && init.instance == instance_ &&
-                      init.peer_instance == target_instance_;
-  if (is_bye) is_linked_ = false;
-}
-
-std::optional<Init> Host::await_init(std::string_view expected) {
-  const auto event = await(EventKind::kInit, expected);
-  if (!event) return std::nullopt;
-  return event->init;
-}
 
 void Host::begin_instance(std::uint64_t instance) {
   instance_ = instance;
@@ -92,7 +33,7 @@ bool Host::link() {
   }
   if (!reply) return false;
   if (reply->step == InitStep::kRefuse) {
-    outcome_.reject("a link", last_received());
+    outcome().reject("a link", last_received());
     return false;
   }
   if (!expect(reply->step == InitStep::kReady && reply->echo == nonce,
@@ -111,7 +52,7 @@ bool Host::link() {
 
 bool Host::expect_no_init(std::string_view expected) {
   Init hello = init(InitStep::kHello);
-  hello.instance = random_.next() | 1;  // nobody knows it: the reply is CHALLENGE
+  hello.instance = random().next() | 1;  // nobody knows it: the reply is CHALLENGE
   hello.peer_instance = 0;
   send(hello);
   const auto reply = await_init("a reply to HELLO, after a datagram that is to be dropped");

@@ -37,15 +37,18 @@ bool Line::agree(base::Time until) {
 void Line::send(base::Bytes datagram) {
   last_sent_ = now();
   transcript_.add(Direction::kSent, last_sent_, datagram);
-  if (session_ == nullptr) return carrier_.send(datagram);
-  if (session_->has_keys()) carrier_.send(session_->seal(datagram));
+  if (records_ == nullptr) return carrier_.send(datagram);
+  if (records_->has_keys()) carrier_.send(records_->seal(datagram));
 }
 
 std::optional<std::vector<std::byte>> Line::receive(base::Time until) {
   while (const auto datagram = carrier_.receive(until)) {
     std::vector<std::byte> plain(datagram->begin(), datagram->end());
-    if (session_ != nullptr) {
-      auto opened = session_->open(*datagram);
+    if (records_ != nullptr) {
+      const bool is_initiation = responder_ != nullptr && responder_->responds &&
+                                 responder_->take_initiation(plain).initiation;
+      if (is_initiation) carrier_.send(responder_->response());
+      auto opened = records_->open(*datagram);
       plain = opened ? *std::move(opened) : std::vector<std::byte>{};
     }
     if (!plain.empty()) {

@@ -1,4 +1,4 @@
-// One host's way to the target: datagrams of flits over a carrier, sealed where the host has keys.
+// One end's way to the target: datagrams of flits over a carrier, sealed where the end has keys.
 // It records what passes in the transcript of the case.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "conformance/carrier.h"
+#include "conformance/responder.h"
 #include "conformance/session.h"
 #include "conformance/transcript.h"
 
@@ -14,10 +15,16 @@ namespace splitnic::conformance {
 class Line {
  public:
   // Both outlive this. `session` null: a plain link.
-  Line(Carrier& carrier, Session* session) : carrier_(carrier), session_(session) {}
+  Line(Carrier& carrier, Session* session)
+      : carrier_(carrier), records_(session), session_(session) {}
+  // The same for an I/O unit.
+  Line(Carrier& carrier, Responder* responder)
+      : carrier_(carrier), records_(responder), responder_(responder) {}
+  explicit Line(Carrier& carrier) : carrier_(carrier) {}
 
-  bool is_keyed() const { return session_ != nullptr; }
-  Session& session() { return *session_; }  // REQUIRES is_keyed()
+  bool is_keyed() const { return records_ != nullptr; }
+  Session& session() { return *session_; }        // REQUIRES a host that is_keyed()
+  Responder& responder() { return *responder_; }  // REQUIRES an I/O unit that is_keyed()
   Carrier& carrier() { return carrier_; }
   base::Time now() { return carrier_.now(); }
 
@@ -34,7 +41,7 @@ class Line {
   // When the last one was sent.
   base::Time last_sent() const { return last_sent_; }
   // Returns the next datagram of flits; of a keyed line only what good records hold. What is left
-  // of a flood when the time is over is not read.
+  // of a flood when the time is over is not read. A unit that responds replies to INITIATION.
   std::optional<std::vector<std::byte>> receive(base::Time until);
 
   // The same without records: each datagram as it is on the carrier.
@@ -43,7 +50,9 @@ class Line {
 
  private:
   Carrier& carrier_;
-  Session* session_;
+  Records* records_ = nullptr;
+  Session* session_ = nullptr;
+  Responder* responder_ = nullptr;
   Transcript transcript_;
   base::Time last_sent_{};
 };

@@ -8,12 +8,6 @@
 namespace splitnic::conformance {
 namespace {
 
-std::unique_ptr<session::Aead> aead_with(const session::Secret& key) {
-  auto aead = session::make_aead(session::AeadProvider::kOpenSsl);
-  aead->set_key(key);
-  return aead;
-}
-
 session::Secret shared_of(const session::Secret& own, const session::PublicKey& target) {
   auto shared = session::x25519(own, target);
   CHECK(shared);
@@ -65,9 +59,7 @@ void Session::begin_process() {
   instance_ = random_.next() | 1;
   noise_.reset();
   cookie_.reset();
-  sealing_.reset();
-  current_ = {};
-  previous_ = {};
+  forget();
 }
 
 bool Session::take_response(base::Bytes datagram) {
@@ -76,37 +68,8 @@ bool Session::take_response(base::Bytes datagram) {
   std::array<std::byte, session::kResponsePayloadBytes> payload{};
   const auto keys = noise_->read_response(session::Response::noise(datagram), psk_, payload);
   if (!keys) return false;
-  previous_ = std::move(current_);
-  local_ = attempt_;
-  remote_ = session::Response::sender(datagram);
-  sealing_ = aead_with(keys->send);
-  current_ = {local_, aead_with(keys->receive)};
-  next_counter_ = 0;
+  take(keys_of(attempt_, session::Response::sender(datagram), *keys));
   return true;
-}
-
-std::vector<std::byte> Session::seal(base::Bytes plain, std::optional<std::uint64_t> counter,
-                                     std::uint8_t flags) {
-  CHECK(has_keys());
-  const std::uint64_t number = counter ? *counter : next_counter_++;
-  std::vector<std::byte> record(plain.size() + session::kDataOverheadBytes);
-  const base::MutableBytes room = session::begin_data(record, flags, remote_, number);
-  sealing_->seal(room, plain, session::nonce_of(number), session::Data::header(record));
-  return record;
-}
-
-std::optional<std::vector<std::byte>> Session::open(base::Bytes record) {
-  if (session::type_of(record) != session::MessageType::kData) return std::nullopt;
-  for (const Opening* keys : {&current_, &previous_}) {
-    if (keys->aead == nullptr || keys->local != session::Data::receiver(record)) continue;
-    std::vector<std::byte> plain(record.size() - session::kDataOverheadBytes);
-    const auto nonce = session::nonce_of(session::Data::counter(record));
-    if (keys->aead->open(plain, session::Data::sealed(record), nonce,
-                         session::Data::header(record))) {
-      return plain;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace splitnic::conformance

@@ -1,25 +1,20 @@
 // The initiator's end of a keyed link, from the formats of fabric_emul/session and without its
-// state machine: any INITIATION, any record. Keys and counters are here; when to use them is the
-// caller's. docs/protocol/session.md
+// state machine: any INITIATION, any record. docs/protocol/session.md
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "fabric_emul/session/aead.h"
+#include "conformance/records.h"
 #include "fabric_emul/session/cookie.h"
 #include "fabric_emul/session/messages.h"
 #include "fabric_emul/session/noise.h"
 
 namespace splitnic::conformance {
-
-namespace session = fabric::session;
 
 // The keys of one host of the suite.
 struct HostKeys {
@@ -28,7 +23,7 @@ struct HostKeys {
   session::Secret psk;  // all zero: none
 };
 
-class Session {
+class Session final : public Records {
  public:
   using Initiation = std::array<std::byte, session::kInitiationBytes>;
   // Returns a number that is greater than all before it: milliseconds since 1970 serve.
@@ -46,30 +41,15 @@ class Session {
   // Takes the cookie of a target under load: the next INITIATION has it. Returns false if it is
   // none.
   bool take_cookie(base::Bytes datagram);
-  bool has_keys() const { return sealing_ != nullptr; }
   // A new process of the host: another instance, and no keys.
   void begin_process();
   std::uint32_t attempt() const { return attempt_; }
   std::uint64_t last_stamp() const { return last_stamp_; }
 
-  // A record, with the next counter unless another one is given.
-  std::vector<std::byte> seal(base::Bytes plain, std::optional<std::uint64_t> counter = {},
-                              std::uint8_t flags = 0);
-  // Returns the content of a record under the present keys or the ones before; else nothing.
-  std::optional<std::vector<std::byte>> open(base::Bytes record);
-
-  std::uint64_t next_counter() const { return next_counter_; }
-  void set_next_counter(std::uint64_t counter) { next_counter_ = counter; }
-  std::uint32_t index() const { return local_; }
   const session::PublicKey& public_key() const { return own_.public_key; }
   const session::PublicKey& target() const { return target_; }
 
  private:
-  struct Opening {
-    std::uint32_t local = 0;
-    std::unique_ptr<session::Aead> aead;
-  };
-
   base::Random& random_;
   const Stamp stamp_;
   session::StaticKey own_;
@@ -82,11 +62,6 @@ class Session {
   std::uint32_t attempt_ = 0;
   session::Mac mac1_{};
   std::optional<session::Mac> cookie_;
-  // Of the last RESPONSE.
-  std::uint32_t local_ = 0, remote_ = 0;
-  std::unique_ptr<session::Aead> sealing_;
-  Opening current_, previous_;
-  std::uint64_t next_counter_ = 0;
 };
 
 }  // namespace splitnic::conformance

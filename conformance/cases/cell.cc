@@ -12,13 +12,13 @@ using fabric::CellHead;
 using fabric::Op;
 using fabric::Pos;
 
-using Change = std::function<void(const Host& host, ByteVector& cell)>;
+using Change = std::function<void(const End& host, ByteVector& cell)>;
 
 // The next cell of channel 0, an ECHO, changed: it is dropped silently, and as it should be it is
 // the next one still.
-void add_dropped(Group& group, const std::string& name, const std::string& clause,
+void add_dropped(SharedGroup& group, const std::string& name, const std::string& clause,
                  const std::string& description, Change change) {
-  group.add(name, clause, description, [change = std::move(change)](Host& h) {
+  group.add(name, clause, description, [change = std::move(change)](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     const ByteVector good = next_echo(h, context);
@@ -31,9 +31,9 @@ void add_dropped(Group& group, const std::string& name, const std::string& claus
 }
 
 // The same, and the target sends NAK 0x61: the header of the cell is usable.
-void add_refused(Group& group, const std::string& name, const std::string& clause,
+void add_refused(SharedGroup& group, const std::string& name, const std::string& clause,
                  const std::string& description, Change change) {
-  group.add_harmful(name, clause, description, [change = std::move(change)](Host& h) {
+  group.add_harmful(name, clause, description, [change = std::move(change)](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     ByteVector bad = h.make(h.cell(0, Op::kSend, Pos::kOnly), echo_message(context, 8));
@@ -47,10 +47,10 @@ void add_refused(Group& group, const std::string& name, const std::string& claus
 }
 
 // A good cell that looks unusual.
-void add_taken(Group& group, const std::string& name, const std::string& clause,
+void add_taken(SharedGroup& group, const std::string& name, const std::string& clause,
                const std::string& description,
-               std::function<ByteVector(Host&, CellHead, const ByteVector&)> make) {
-  group.add(name, clause, description, [make = std::move(make)](Host& h) {
+               std::function<ByteVector(End&, CellHead, const ByteVector&)> make) {
+  group.add(name, clause, description, [make = std::move(make)](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     h.send_cell(make(h, h.cell(0, Op::kSend, Pos::kOnly), echo_message(context, 8)));
@@ -61,17 +61,17 @@ void add_taken(Group& group, const std::string& name, const std::string& clause,
 }
 
 Change patched(std::size_t at, const std::vector<std::uint8_t>& bytes) {
-  return [=](const Host& h, ByteVector& cell) { patch(h, cell, at, bytes); };
+  return [=](const End& h, ByteVector& cell) { patch(h, cell, at, bytes); };
 }
 
-void add_all_dropped(Group& group) {
+void add_all_dropped(SharedGroup& group) {
   add_dropped(group, "crc", "P-CELL-3", "A cell with a wrong CRC is dropped.",
-              [](const Host&, ByteVector& cell) { cell[cell.size() - 1] ^= std::byte{1}; });
+              [](const End&, ByteVector& cell) { cell[cell.size() - 1] ^= std::byte{1}; });
   add_dropped(group, "head_bit", "P-CELL-3",
               "A cell of which a bit of the header has changed is dropped.",
-              [](const Host&, ByteVector& cell) { cell[22] ^= std::byte{4}; });
+              [](const End&, ByteVector& cell) { cell[22] ^= std::byte{4}; });
   add_dropped(group, "short", "P-LINK-11", "A cell of fewer than 32 bytes is dropped.",
-              [](const Host&, ByteVector& cell) { cell.resize(28); });
+              [](const End&, ByteVector& cell) { cell.resize(28); });
   add_dropped(group, "version", "P-CELL-2", "A cell of another version is dropped.",
               patched(0, {0x20}));
   add_dropped(group, "extensions_past_the_end", "P-CELL-2",
@@ -91,14 +91,14 @@ void add_all_dropped(Group& group) {
               patched(8, {0x10}));
   add_dropped(group, "malformed_early", "P-RC-23",
               "A malformed cell that is not the next one is dropped without a NAK.",
-              [](const Host& h, ByteVector& cell) {
+              [](const End& h, ByteVector& cell) {
                 const auto lcn = base::load_be<std::uint16_t>(&cell[26]);
                 base::store_be(&cell[26], static_cast<std::uint16_t>(lcn + 9));
                 patch(h, cell, 1, {0xFF});
               });
 }
 
-void add_all_refused(Group& group) {
+void add_all_refused(SharedGroup& group) {
   add_refused(group, "op_unknown", "P-CELL-11",
               "The next cell with an unknown operation gets NAK 0x61.", patched(1, {0xFF}));
   add_refused(group, "op_of_another_service", "P-CELL-11",
@@ -108,60 +108,60 @@ void add_all_refused(Group& group) {
               "A cell with pos only and a CSN other than 0 gets NAK 0x61.", patched(20, {0, 3}));
   add_refused(group, "idata_without_extension", "P-CELL-10",
               "Flag I without the extension gets NAK 0x61.",
-              [](const Host& h, ByteVector& cell) { patch(h, cell, 2, {0xC0}); });
+              [](const End& h, ByteVector& cell) { patch(h, cell, 2, {0xC0}); });
   add_refused(group, "extension_without_flag", "P-CELL-10",
               "Extension words that nothing calls for get NAK 0x61.",
-              [](const Host& h, ByteVector& cell) { patch(h, cell, 3, {1}); });
+              [](const End& h, ByteVector& cell) { patch(h, cell, 3, {1}); });
   add_refused(group, "payload_longer", "P-CELL-2",
               "A payload length beyond the end of the cell gets NAK 0x61.",
-              [](const Host& h, ByteVector& cell) {
+              [](const End& h, ByteVector& cell) {
                 patch(h, cell, 22, {0x05, 0x00});
               });
   add_refused(group, "payload_shorter", "P-CELL-2",
               "A payload length before the end of the cell gets NAK 0x61.",
-              [](const Host& h, ByteVector& cell) {
+              [](const End& h, ByteVector& cell) {
                 patch(h, cell, 22, {0, 4});
               });
   add_refused(group, "pad_bits", "P-CELL-9",
               "Pad bits that the payload length contradicts get NAK 0x61.",
-              [](const Host& h, ByteVector& cell) { patch(h, cell, 2, {0x83}); });
+              [](const End& h, ByteVector& cell) { patch(h, cell, 2, {0x83}); });
   add_refused(group, "fetchop_response_length", "P-CELL-2",
               "A FETCHOP_RESP of another length than 8 gets NAK 0x61.", patched(1, {0xC6}));
 }
 
-void add_all_taken(Group& group) {
+void add_all_taken(SharedGroup& group) {
   add_taken(group, "reserved_bits", "P-GEN-4", "Reserved bits of the MAC header are ignored.",
-            [](Host& h, const CellHead& head, const ByteVector& payload) {
+            [](End& h, const CellHead& head, const ByteVector& payload) {
               ByteVector cell = h.make(head, payload);
               patch(h, cell, 12, {0xFF});
               patch(h, cell, 16, {0xFF});
               return cell;
             });
   add_taken(group, "solicited", "P-CELL-17", "Flag S changes nothing.",
-            [](Host& h, CellHead head, const ByteVector& payload) {
+            [](End& h, CellHead head, const ByteVector& payload) {
               head.header.flags |= fabric::kFlagSolicited;
               return h.make(head, payload);
             });
   add_taken(group, "retransmission", "P-CELL-17",
             "Flag R on a cell that was not seen changes nothing.",
-            [](Host& h, CellHead head, const ByteVector& payload) {
+            [](End& h, CellHead head, const ByteVector& payload) {
               head.header.flags |= fabric::kFlagRetransmission;
               return h.make(head, payload);
             });
   add_taken(group, "global_header", "P-CELL-1", "A cell may have a GNH.",
-            [](Host& h, CellHead head, const ByteVector& payload) {
+            [](End& h, CellHead head, const ByteVector& payload) {
               fabric::Gnh gnh;
               gnh.hop_limit = 64;
               head.gnh = &gnh;
               return h.make(head, payload);
             });
   add_taken(group, "idata_on_send", "P-CELL-7", "A Send may have idata.",
-            [](Host& h, CellHead head, const ByteVector& payload) {
+            [](End& h, CellHead head, const ByteVector& payload) {
               head.idata = 0x12345678;
               return h.make(head, payload);
             });
   add_taken(group, "packet_crc", "P-CELL-8", "A cell with a good packet CRC is taken.",
-            [](Host& h, CellHead head, const ByteVector& payload) {
+            [](End& h, CellHead head, const ByteVector& payload) {
               head.header.flags |= fabric::kFlagPacketCrc;
               return h.make(head, payload);
             });
@@ -169,12 +169,12 @@ void add_all_taken(Group& group) {
 
 // A first cell of MCP bytes with a flag that it may not have, or a good one and a cell with CSN 0
 // behind it: nothing else of them is wrong.
-void add_all_refused_behind_a_first(Group& group) {
+void add_all_refused_behind_a_first(SharedGroup& group) {
   for (const auto& [name, pos, what] : {std::tuple{"middle_with_csn_zero", Pos::kMiddle, "middle"},
                                         {"last_with_csn_zero", Pos::kLast, "last"}}) {
     group.add_harmful(
         name, "P-CELL-4", "A " + std::string(what) + " cell with CSN 0 gets NAK 0x61.",
-        [pos = pos](Host& h) {
+        [pos = pos](End& h) {
           if (!h.attach()) return;
           const ByteVector payload(h.channel(0).mcp, std::byte{0x5A});
           h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload);
@@ -184,7 +184,7 @@ void add_all_refused_behind_a_first(Group& group) {
         });
   }
   group.add_harmful(
-      "packet_crc_on_first", "P-CELL-8", "Flag P on a first cell gets NAK 0x61.", [](Host& h) {
+      "packet_crc_on_first", "P-CELL-8", "Flag P on a first cell gets NAK 0x61.", [](End& h) {
         if (!h.attach()) return;
         const ByteVector payload(h.channel(0).mcp, std::byte{0x5A});
         CellHead head = h.cell(0, Op::kSend, Pos::kFirst);
@@ -198,7 +198,7 @@ void add_all_refused_behind_a_first(Group& group) {
 }  // namespace
 
 std::vector<Case> cell_cases() {
-  Group group("cell");
+  SharedGroup group("cell");
   add_all_refused_behind_a_first(group);
   add_all_dropped(group);
   add_all_refused(group);

@@ -27,16 +27,17 @@ std::uint32_t idata_of(messaging::PoolRef pool, std::uint32_t element, std::size
 }
 
 // Skips the case if the target's elements are smaller.
-bool has_room(Host& h, const PoolRecord& pool, std::size_t bytes) {
+bool has_room(End& h, const PoolRecord& pool, std::size_t bytes) {
   if (bytes > pool.element_bytes) h.outcome().skip("the elements of the target are too small");
   return h.is_good();
 }
 
 // A write that the target takes and whose indication it drops, which is an error.
 using MakeIdata = std::function<std::uint32_t(const PoolRecord&, std::uint32_t element)>;
-void add_bad_idata(Group& group, const std::string& name, const std::string& what, MakeIdata make) {
+void add_bad_idata(SharedGroup& group, const std::string& name, const std::string& what,
+                   MakeIdata make) {
   group.add(name, "P-DATA-7", "An indication with " + what + " is dropped.",
-            [make = std::move(make)](Host& h) {
+            [make = std::move(make)](End& h) {
               if (!h.attach() || !h.start_nic()) return;
               if (!h.writes_idata()) return h.outcome().skip("the target takes no idata of form A");
               const PoolRecord pool = small_pool(h);
@@ -51,10 +52,10 @@ void add_bad_idata(Group& group, const std::string& name, const std::string& wha
 
 // A write that check a to g refuses: NAK 0x62 with the letter of a check.
 using MakeTarget = std::function<VaMh(const PoolRecord&)>;
-void add_refused_access(Group& group, const std::string& name, const std::string& what,
+void add_refused_access(SharedGroup& group, const std::string& name, const std::string& what,
                         const std::string& letters, MakeTarget make) {
   group.add_harmful(name, "P-MEM-1", "A write " + what + " is refused with NAK 0x62.",
-                    [letters, make = std::move(make)](Host& h) {
+                    [letters, make = std::move(make)](End& h) {
                       if (!h.attach()) return;
                       const VaMh target = make(small_pool(h));
                       const fabric::Psn psn = h.channel(1).psn;
@@ -69,14 +70,14 @@ void add_refused_access(Group& group, const std::string& name, const std::string
                     });
 }
 
-void add_writes(Group& group) {
-  group.add("write", "P-DATA-7", "A write into an element is acknowledged.", [](Host& h) {
+void add_writes(SharedGroup& group) {
+  group.add("write", "P-DATA-7", "A write into an element is acknowledged.", [](End& h) {
     if (!h.attach() || !h.start_nic()) return;
     h.forget_events();
     write_element(h, small_pool(h), 0, frame(kNobody, h.mac(), 60));
     h.expect_ignored("a write that is taken");
   });
-  group.add("padded_write", "P-CELL-9", "Pad bytes are ignored, whatever they hold.", [](Host& h) {
+  group.add("padded_write", "P-CELL-9", "Pad bytes are ignored, whatever they hold.", [](End& h) {
     if (!h.attach() || !h.start_nic()) return;
     const PoolRecord pool = small_pool(h);
     const ByteVector bytes = frame(kNobody, h.mac(), 61);
@@ -92,7 +93,7 @@ void add_writes(Group& group) {
                "an ACK");
     h.expect_ignored("a write that is taken");
   });
-  group.add("long_write", "P-RC-1", "A write of several cells is acknowledged.", [](Host& h) {
+  group.add("long_write", "P-RC-1", "A write of several cells is acknowledged.", [](End& h) {
     if (!h.attach() || !h.start_nic()) return;
     const auto large = std::ranges::max_element(h.pools(), {}, &PoolRecord::element_bytes);
     if (large->element_bytes < kVnetBytes + kEthernetBytes)
@@ -104,10 +105,10 @@ void add_writes(Group& group) {
   });
 }
 
-void add_elements(Group& group) {
+void add_elements(SharedGroup& group) {
   group.add(
       "returned", "P-POOL-13", "When half of a pool is used, the target returns its elements.",
-      [](Host& h) {
+      [](End& h) {
         if (!h.attach() || !h.start_nic()) return;
         const PoolRecord pool = small_pool(h);
         const ByteVector bytes = frame(kNobody, h.mac(), 60);
@@ -130,7 +131,7 @@ void add_elements(Group& group) {
         h.expect_ignored("an element that may be written once more");
       });
   group.add_harmful("used_element", "P-MEM-8",
-                    "An element that was not returned is not filled a second time.", [](Host& h) {
+                    "An element that was not returned is not filled a second time.", [](End& h) {
                       if (!h.attach() || !h.start_nic()) return;
                       const PoolRecord pool = small_pool(h);
                       const ByteVector bytes = frame(kNobody, h.mac(), 60);
@@ -151,7 +152,7 @@ void add_elements(Group& group) {
                     });
 }
 
-void add_indications(Group& group) {
+void add_indications(SharedGroup& group) {
   add_bad_idata(group, "idata_pool_unknown", "an unknown pool",
                 [](const PoolRecord&, std::uint32_t element) {
                   return idata_of(messaging::PoolRef(250), element, 72);
@@ -170,7 +171,7 @@ void add_indications(Group& group) {
       [](const PoolRecord& p, std::uint32_t element) { return idata_of(p.pool, element, 71); });
   group.add_of_two(
       "indicate", "P-DATA-10", "A write without idata is indicated by BufferRDMAIndicate.",
-      [](Host& a, Host& b) {
+      [](End& a, End& b) {
         if (!attach_both(a, b)) return;
         const PoolRecord pool = small_pool(a);
         const ByteVector sent = frame(b.mac(), a.mac(), 60);
@@ -187,7 +188,7 @@ void add_indications(Group& group) {
       });
 }
 
-void add_bad_indications(Group& group) {
+void add_bad_indications(SharedGroup& group) {
   struct Bad {
     std::string name, what;
     std::function<std::vector<std::uint32_t>(const PoolRecord&)> make;
@@ -225,7 +226,7 @@ void add_bad_indications(Group& group) {
               return std::vector<std::uint32_t>{p.pool.value, 0, 1, 64, p.pool.value, 0, 1, 64};
             }}}) {
     group.add(bad.name, "P-DATA-10", "A BufferRDMAIndicate with " + bad.what + " is dropped.",
-              [make = bad.make](Host& h) {
+              [make = bad.make](End& h) {
                 if (!h.attach()) return;
                 const ByteVector wrong = message(Function::kBufferRdmaIndicate,
                                                  messaging::kUnsolicited, make(small_pool(h)));
@@ -234,7 +235,7 @@ void add_bad_indications(Group& group) {
   }
 }
 
-void add_access(Group& group) {
+void add_access(SharedGroup& group) {
   add_refused_access(
       group, "handle_unknown", "with a handle that was not given", "ad", [](const PoolRecord& p) {
         return VaMh{p.address, fabric::MemoryHandle(p.handle.value ^ 0x00F00000), 64};
@@ -258,14 +259,14 @@ void add_access(Group& group) {
   });
   group.add_harmful("length_of_va_mh", "P-CELL-6",
                     "A write whose VA/MH has another length than its cells is refused.",
-                    [](Host& h) {
+                    [](End& h) {
                       if (!h.attach()) return;
                       const PoolRecord pool = small_pool(h);
                       h.write(element_of(pool, 0, 128), ByteVector(64), {});
                       h.expect_nak(1, AckCode::kInvalidRequest, "NAK invalid request");
                     });
   group.add_harmful("send_on_channel_1", "P-CH-7",
-                    "A Send on channel 1 of the mode rdma is refused or dropped.", [](Host& h) {
+                    "A Send on channel 1 of the mode rdma is refused or dropped.", [](End& h) {
                       if (!h.attach()) return;
                       const auto context = h.next_context();
                       h.send_message(echo_message(context, 8), 1);
@@ -288,7 +289,7 @@ void add_access(Group& group) {
 }  // namespace
 
 std::vector<Case> data_cases() {
-  Group group("data");
+  SharedGroup group("data");
   add_writes(group);
   add_elements(group);
   add_indications(group);

@@ -8,7 +8,7 @@ namespace {
 using fabric::FlitHeader;
 using fabric::FlitType;
 
-std::uint8_t data_ctl(const Host& h) {
+std::uint8_t data_ctl(const End& h) {
   std::uint8_t ctl = fabric::kFlitSof | fabric::kFlitEof | fabric::kFlitHeaderCrcOnly;
   if (h.config().crc_head_only) ctl |= fabric::kFlitCellCrcHeadOnly;
   return ctl;
@@ -26,10 +26,10 @@ void append(ByteVector& to, const ByteVector& more) {
 
 // Sends what `wrap` makes of the flit of an ECHO. The ECHO is served, or it is not; then the same
 // cell is sent once more as it should be.
-using Wrap = std::function<ByteVector(const Host& host, const ByteVector& cell)>;
-void add_echo(Group& group, const std::string& name, const std::string& clause,
+using Wrap = std::function<ByteVector(const End& host, const ByteVector& cell)>;
+void add_echo(SharedGroup& group, const std::string& name, const std::string& clause,
               const std::string& description, bool is_served, Wrap wrap) {
-  group.add(name, clause, description, [is_served, wrap = std::move(wrap)](Host& h) {
+  group.add(name, clause, description, [is_served, wrap = std::move(wrap)](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     const ByteVector cell = next_echo(h, context);
@@ -43,53 +43,53 @@ void add_echo(Group& group, const std::string& name, const std::string& clause,
   });
 }
 
-void add_taken_flits(Group& group) {
+void add_taken_flits(SharedGroup& group) {
   add_echo(group, "good", "P-LINK-7", "A DATA flit with one whole cell is taken.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              return flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell);
            });
   add_echo(group, "crc_over_all", "P-LINK-2",
            "A DATA flit whose CRC covers the payload too is taken.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              const auto ctl =
                  static_cast<std::uint8_t>(data_ctl(h) & ~unsigned{fabric::kFlitHeaderCrcOnly});
              return flit({.type = FlitType::kData, .ctl = ctl}, cell);
            });
   add_echo(group, "reserved_ctl", "P-LINK-4", "The low four bits of Ctl are ignored.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              const auto ctl = static_cast<std::uint8_t>(data_ctl(h) | 0x0FU);
              return flit({.type = FlitType::kData, .ctl = ctl}, cell);
            });
   add_echo(group, "filler", "P-DG-3", "Filler behind a DATA flit is ignored.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell);
              out.resize(out.size() + 40);
              out.back() = std::byte{0xFF};
              return out;
            });
   add_echo(group, "behind_idle", "P-DG-2", "A flit behind another one is taken.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = FlitType::kIdle, .ctl = fabric::kFlitHeaderCrcOnly});
              append(out, flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell));
              return out;
            });
   add_echo(group, "behind_unknown_type", "P-DG-6",
            "A flit of an unknown type is dropped, and the one behind it is taken.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = static_cast<FlitType>(6)}, ByteVector(8, std::byte{1}));
              append(out, flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell));
              return out;
            });
   add_echo(group, "behind_idle_with_payload", "P-DG-6",
            "An IDLE with a payload is dropped, and the flit behind it is taken.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = FlitType::kIdle}, ByteVector(8, std::byte{1}));
              append(out, flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell));
              return out;
            });
   add_echo(group, "behind_other_profile", "P-LINK-8",
            "LACK, LNAK and CREDIT have no effect in the speed profile.", true,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = FlitType::kLack});
              append(out, flit({.type = FlitType::kLnak}));
              append(out, flit({.type = FlitType::kCredit, .credit_limit = 7}));
@@ -98,43 +98,43 @@ void add_taken_flits(Group& group) {
            });
 }
 
-void add_dropped_flits(Group& group) {
+void add_dropped_flits(SharedGroup& group) {
   add_echo(group, "wrong_crc", "P-LINK-3", "A flit with a wrong CRC is dropped.", false,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell);
              out[15] ^= std::byte{1};
              return out;
            });
   add_echo(group, "behind_wrong_crc", "P-DG-6",
            "The flits behind one with a wrong CRC are dropped too.", false,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = FlitType::kIdle});
              out[15] ^= std::byte{1};
              append(out, flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell));
              return out;
            });
   add_echo(group, "cut_off", "P-DG-6", "A flit that is cut off is dropped.", false,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              ByteVector out = flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell);
              out.resize(out.size() - 4);
              return out;
            });
   add_echo(group, "not_whole", "P-LINK-10",
            "In the speed profile a flit that does not hold a whole cell is dropped.", false,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              const auto ctl = static_cast<std::uint8_t>(data_ctl(h) & ~unsigned{fabric::kFlitEof});
              return flit({.type = FlitType::kData, .ctl = ctl}, cell);
            });
   add_echo(group, "other_cell_crc", "P-LINK-10",
            "A cell whose CRC covers other bytes than agreed is dropped.", false,
-           [](const Host& h, const ByteVector& cell) {
+           [](const End& h, const ByteVector& cell) {
              const auto ctl = static_cast<std::uint8_t>(data_ctl(h) ^ fabric::kFlitCellCrcHeadOnly);
              return flit({.type = FlitType::kData, .ctl = ctl}, cell);
            });
 }
 
-void add_two_cells(Group& group) {
-  group.add("two_cells", "P-DG-2", "Two cells in one datagram are both taken.", [](Host& h) {
+void add_two_cells(SharedGroup& group) {
+  group.add("two_cells", "P-DG-2", "Two cells in one datagram are both taken.", [](End& h) {
     if (!h.attach()) return;
     const auto first = h.next_context();
     const auto second = h.next_context();
@@ -149,7 +149,7 @@ void add_two_cells(Group& group) {
 }  // namespace
 
 std::vector<Case> flit_cases() {
-  Group group("flit");
+  SharedGroup group("flit");
   add_taken_flits(group);
   add_dropped_flits(group);
   add_two_cells(group);

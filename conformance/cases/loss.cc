@@ -15,9 +15,9 @@ using fabric::Pos;
 
 constexpr base::Duration kQuiet = 60ms;
 
-void add_loss(Group& group) {
+void add_loss(SharedGroup& group) {
   group.add("retransmits", "P-RC-8", "A cell that is not acknowledged is sent once more.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               h.acknowledges = false;
               const auto context = h.next_context();
@@ -31,7 +31,7 @@ void add_loss(Group& group) {
             });
   Case& bitmap =
       group.add("bitmap_obeyed", "P-RC-11",
-                "Only the cells that the bitmap does not name are sent once more.", [](Host& h) {
+                "Only the cells that the bitmap does not name are sent once more.", [](End& h) {
                   if (!h.attach()) return;
                   h.acknowledges = false;
                   const fabric::Lcn first = h.channel(0).expected_lcn;
@@ -62,9 +62,9 @@ void add_loss(Group& group) {
   bitmap.level = Level::kShould;
 }
 
-void add_naks(Group& group) {
+void add_naks(SharedGroup& group) {
   group.add("sequence_nak_obeyed", "P-RC-21",
-            "After NAK 0x60 the cells from the named one on are sent once more.", [](Host& h) {
+            "After NAK 0x60 the cells from the named one on are sent once more.", [](End& h) {
               if (!h.attach()) return;
               h.acknowledges = false;
               const fabric::Psn psn = h.channel(0).expected_psn;
@@ -81,7 +81,7 @@ void add_naks(Group& group) {
               h.expect_serving("a target that serves after NAK 0x60");
             });
   group.add("rnr_obeyed", "P-RC-16",
-            "After an RNR NAK the packet is sent once more, and nothing is lost.", [](Host& h) {
+            "After an RNR NAK the packet is sent once more, and nothing is lost.", [](End& h) {
               if (!h.attach()) return;
               h.acknowledges = false;
               const fabric::Psn psn = h.channel(0).expected_psn;
@@ -100,9 +100,9 @@ void add_naks(Group& group) {
             });
 }
 
-void add_bad_acks(Group& group) {
+void add_bad_acks(SharedGroup& group) {
   Case& future = group.add("ack_of_the_future", "P-ACK-6",
-                           "An ACK of cells that were never sent is dropped.", [](Host& h) {
+                           "An ACK of cells that were never sent is dropped.", [](End& h) {
                              if (!h.attach()) return;
                              AckExt ack = h.ack_of(0);
                              ack.cumulative = ack.cumulative + 500U;
@@ -111,7 +111,7 @@ void add_bad_acks(Group& group) {
                            });
   future.level = Level::kRobustness;
   Case& past = group.add("ack_of_the_past", "P-ACK-6",
-                         "An ACK that is older than the last one is dropped.", [](Host& h) {
+                         "An ACK that is older than the last one is dropped.", [](End& h) {
                            if (!h.attach()) return;
                            AckExt ack = h.ack_of(0);
                            ack.cumulative = ack.cumulative - 900U;
@@ -120,7 +120,7 @@ void add_bad_acks(Group& group) {
                          });
   past.level = Level::kRobustness;
   group.add("nak_of_nothing", "P-RC-14", "A NAK of a packet that is not in flight is dropped.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach() || !h.expect_serving("a target that serves")) return;
               AckExt nak = h.ack_of(0);
               nak.code = AckCode::kInvalidRequest;
@@ -128,7 +128,7 @@ void add_bad_acks(Group& group) {
               h.expect_ignored("a NAK of nothing that is dropped");
             });
   Case& unknown = group.add("ack_code_unknown", "P-ACK-7",
-                            "An ACK with an unknown code is dropped.", [](Host& h) {
+                            "An ACK with an unknown code is dropped.", [](End& h) {
                               if (!h.attach()) return;
                               const AckExt ack = h.ack_of(0);
                               CellHead head = h.cell(0, Op::kAck, Pos::kOnly);
@@ -143,9 +143,9 @@ void add_bad_acks(Group& group) {
   unknown.level = Level::kRobustness;
 }
 
-void add_ends(Group& group) {
+void add_ends(SharedGroup& group) {
   group.add_harmful("nak_ends", "P-RC-14", "A NAK 0x61 of a packet in flight ends the connection.",
-                    [](Host& h) {
+                    [](End& h) {
                       if (!h.attach()) return;
                       h.acknowledges = false;
                       const fabric::Psn psn = h.channel(0).expected_psn;
@@ -158,7 +158,7 @@ void add_ends(Group& group) {
                       h.acknowledges = true;
                       h.expect_ended("an end of the connection");
                     });
-  group.add_harmful("terminate", "P-TERM-3", "A TERMINATE ends the queue pair.", [](Host& h) {
+  group.add_harmful("terminate", "P-TERM-3", "A TERMINATE ends the queue pair.", [](End& h) {
     if (!h.attach()) return;
     std::array<std::byte, fabric::kTerminateBytes> payload{};
     fabric::Terminate{}.emit(payload.data());
@@ -173,7 +173,7 @@ void add_ends(Group& group) {
 }  // namespace
 
 std::vector<Case> loss_cases() {
-  Group group("loss");
+  SharedGroup group("loss");
   add_loss(group);
   add_naks(group);
   add_bad_acks(group);

@@ -6,12 +6,12 @@ namespace splitnic::conformance {
 namespace {
 
 using messaging::Function;
-using Make = std::function<ByteVector(Host&)>;
+using Make = std::function<ByteVector(End&)>;
 
 // A message that is dropped whole: it gets no reply, and counts as an error.
-void add_dropped(Group& group, const std::string& name, const std::string& clause,
+void add_dropped(SharedGroup& group, const std::string& name, const std::string& clause,
                  const std::string& description, Make make) {
-  group.add(name, clause, description, [make = std::move(make)](Host& h) {
+  group.add(name, clause, description, [make = std::move(make)](End& h) {
     if (!h.attach()) return;
     h.forget_events();
     expect_dropped(h, [&](unsigned) { h.send_message(make(h)); });
@@ -20,10 +20,10 @@ void add_dropped(Group& group, const std::string& name, const std::string& claus
 }
 
 // A reply to no open request: its context alone is wrong, which is no error of the peer.
-void add_reply_to_nothing(Group& group, const std::string& name, const std::string& what,
+void add_reply_to_nothing(SharedGroup& group, const std::string& name, const std::string& what,
                           Make make) {
   group.add(name, "P-CH-16", what + " to no open request does not end the connection.",
-            [make = std::move(make)](Host& h) {
+            [make = std::move(make)](End& h) {
               if (!h.attach()) return;
               for (int i = 0; i < 9; ++i) h.send_message(make(h));
               h.expect_ignored("a connection that stays after nine of them");
@@ -31,7 +31,7 @@ void add_reply_to_nothing(Group& group, const std::string& name, const std::stri
 }
 
 // Function, version and words behind the Transaction Context.
-ByteVector raw(Host& h, std::uint16_t function, std::uint16_t version,
+ByteVector raw(End& h, std::uint16_t function, std::uint16_t version,
                std::vector<std::uint32_t> behind) {
   const std::uint64_t context = h.next_context().value;
   behind.insert(behind.begin(),
@@ -40,16 +40,16 @@ ByteVector raw(Host& h, std::uint16_t function, std::uint16_t version,
   return words(behind);
 }
 
-void add_headers(Group& group) {
+void add_headers(SharedGroup& group) {
   for (const std::size_t bytes : {4U, 8U}) {
     add_dropped(group, "header_of_" + std::to_string(bytes), "P-MSG-1",
                 "A message of " + std::to_string(bytes) + " bytes is dropped.",
-                [bytes](Host&) { return ByteVector(bytes, std::byte{0}); });
+                [bytes](End&) { return ByteVector(bytes, std::byte{0}); });
   }
   for (const unsigned function : {0U, 10U, 0x7FFFU, 0x8000U, 0xFFFFU}) {
     add_dropped(group, "function_" + std::to_string(function), "P-MSG-8",
                 "A message with the function code " + std::to_string(function) + " is dropped.",
-                [function](Host& h) {
+                [function](End& h) {
                   return raw(h, static_cast<std::uint16_t>(function), 1, {1, 2, 3});
                 });
   }
@@ -57,14 +57,14 @@ void add_headers(Group& group) {
     add_dropped(group, "version_of_" + std::to_string(function), "P-MSG-9",
                 std::string(messaging::name(static_cast<Function>(function))) +
                     " of another version is dropped.",
-                [function](Host& h) {
+                [function](End& h) {
                   return raw(h, static_cast<std::uint16_t>(function), 2, {1, 2, 3, 4, 5, 6, 7, 8});
                 });
   }
 }
 
 // Each function with a length that it may not have.
-void add_lengths(Group& group) {
+void add_lengths(SharedGroup& group) {
   struct Length {
     std::uint16_t function;
     std::size_t words;  // behind the header
@@ -91,45 +91,45 @@ void add_lengths(Group& group) {
                 "P-MSG-2",
                 std::string(messaging::name(function)) + " with " + std::string(length.what) +
                     " is dropped.",
-                [=](Host& h) {
+                [=](End& h) {
                   return raw(h, length.function, 1, std::vector<std::uint32_t>(length.words, 1));
                 });
   }
 }
 
-void add_fields(Group& group) {
+void add_fields(SharedGroup& group) {
   add_dropped(group, "send_data_of_zero", "P-DATA-8", "SendData of 0 bytes is dropped.",
-              [](Host& h) {
+              [](End& h) {
                 return message(Function::kSendData, h.next_context(), {0, 0});
               });
   add_dropped(group, "send_data_longer", "P-MSG-2",
-              "SendData with a size beyond its end is dropped.", [](Host& h) {
+              "SendData with a size beyond its end is dropped.", [](End& h) {
                 return message(Function::kSendData, h.next_context(), {100, 1, 2});
               });
   add_dropped(group, "send_data_shorter", "P-MSG-2",
-              "SendData with bytes behind its data is dropped.", [](Host& h) {
+              "SendData with bytes behind its data is dropped.", [](End& h) {
                 return message(Function::kSendData, h.next_context(), {4, 1, 2});
               });
   add_dropped(group, "size_that_wraps", "P-LIM-1",
-              "A size near 2^32 is dropped, and does not wrap.", [](Host& h) {
+              "A size near 2^32 is dropped, and does not wrap.", [](End& h) {
                 return message(Function::kSendData, h.next_context(), {0xFFFFFFFF, 1, 2});
               });
   add_dropped(group, "get_of_zero_bytes", "P-POOL-6",
-              "BufferRecvPoolGet of packets of 0 bytes is dropped.", [](Host& h) {
+              "BufferRecvPoolGet of packets of 0 bytes is dropped.", [](End& h) {
                 return message(Function::kBufferRecvPoolGet, h.next_context(), {0, 4});
               });
   add_dropped(group, "get_of_zero_packets", "P-POOL-6",
-              "BufferRecvPoolGet of 0 packets is dropped.", [](Host& h) {
+              "BufferRecvPoolGet of 0 packets is dropped.", [](End& h) {
                 return message(Function::kBufferRecvPoolGet, h.next_context(), {1500, 0});
               });
-  add_reply_to_nothing(group, "flush_reply_to_nothing", "BufferPoolFlushReply", [](Host& h) {
+  add_reply_to_nothing(group, "flush_reply_to_nothing", "BufferPoolFlushReply", [](End& h) {
     return message(Function::kBufferPoolFlushReply, h.next_context(), {});
   });
-  add_reply_to_nothing(group, "cfg_reply_to_nothing", "CfgUtilReply", [](Host& h) {
+  add_reply_to_nothing(group, "cfg_reply_to_nothing", "CfgUtilReply", [](End& h) {
     return message(Function::kCfgUtilReply, h.next_context(), {0x00020005, 0, 0});
   });
   group.add_of_two("send_data", "P-DATA-8", "SendData on channel 0 is taken as a frame.",
-                   [](Host& a, Host& b) {
+                   [](End& a, End& b) {
                      if (!attach_both(a, b)) return;
                      const ByteVector sent = frame(b.mac(), a.mac(), 60);
                      const auto size = static_cast<std::uint32_t>(sent.size());
@@ -139,7 +139,7 @@ void add_fields(Group& group) {
                      a.expect_ignored("a frame that is taken");
                      expect_frame(b, sent);
                    });
-  group.add("padding", "P-MSG-5", "The padding at the end of a message is ignored.", [](Host& h) {
+  group.add("padding", "P-MSG-5", "The padding at the end of a message is ignored.", [](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     // ECHO with the data "a": field 1, of 1 byte; one byte of padding.
@@ -150,7 +150,7 @@ void add_fields(Group& group) {
              "the data without its padding");
   });
   group.add_harmful("eight_errors", "P-CH-16", "Eight errors within a minute end the connection.",
-                    [](Host& h) {
+                    [](End& h) {
                       if (!h.attach()) return;
                       for (int i = 0; i < 8; ++i) {
                         h.send_message(raw(h, 0, 1, {1, 2, 3}));
@@ -158,7 +158,7 @@ void add_fields(Group& group) {
                       h.expect_ended("an end of the connection");
                     });
   group.add("seven_errors", "P-CH-16", "Seven errors within a minute do not end the connection.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               for (int i = 0; i < 7; ++i) h.send_message(raw(h, 0, 1, {1, 2, 3}));
               h.expect_ignored("a connection that stays");
@@ -168,7 +168,7 @@ void add_fields(Group& group) {
 }  // namespace
 
 std::vector<Case> message_cases() {
-  Group group("msg");
+  SharedGroup group("msg");
   add_headers(group);
   add_lengths(group);
   add_fields(group);

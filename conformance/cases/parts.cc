@@ -17,14 +17,14 @@ ByteVector echo_message(messaging::TransactionContext context, std::size_t data_
   return message;
 }
 
-ByteVector next_echo(Host& host, messaging::TransactionContext context) {
+ByteVector next_echo(End& host, messaging::TransactionContext context) {
   const auto head = host.cell(0, fabric::Op::kSend, fabric::Pos::kOnly);
   ByteVector cell = host.make(head, echo_message(context, 8));
   host.advance(0, fabric::Pos::kOnly);
   return cell;
 }
 
-void expect_missing(Host& host, const ByteVector& missing, messaging::TransactionContext context) {
+void expect_missing(End& host, const ByteVector& missing, messaging::TransactionContext context) {
   const fabric::Lcn lcn = host.channel(0).lcn - 1U;
   const auto second = host.next_context();
   const ByteVector behind = next_echo(host, second);
@@ -49,7 +49,7 @@ void expect_missing(Host& host, const ByteVector& missing, messaging::Transactio
   host.await_reply(second);
 }
 
-void expect_dropped(Host& host, const std::function<void(unsigned number)>& send) {
+void expect_dropped(End& host, const std::function<void(unsigned number)>& send) {
   constexpr unsigned kErrors = 8;
   send(0);
   if (!host.expect_ignored("a connection that survives one error")) return;
@@ -57,14 +57,14 @@ void expect_dropped(Host& host, const std::function<void(unsigned number)>& send
   host.expect_ended("an end of the connection by its eighth error: each of them is dropped");
 }
 
-bool can_send(Host& host, std::size_t message_bytes) {
+bool can_send(End& host, std::size_t message_bytes) {
   if (!host.is_good()) return false;
   if (message_bytes <= host.message_max()) return true;
   host.outcome().skip("the MSG_MAX of the target is " + std::to_string(host.message_max()));
   return false;
 }
 
-std::optional<Event> write_element(Host& host, const messaging::PoolRecord& pool,
+std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
                                    std::uint32_t element, const ByteVector& bytes) {
   const auto size = static_cast<std::uint32_t>(bytes.size());
   if (size > pool.element_bytes) {
@@ -87,11 +87,11 @@ std::optional<Event> write_element(Host& host, const messaging::PoolRecord& pool
   return ack;
 }
 
-bool attach_both(Host& a, Host& b) {
+bool attach_both(End& a, End& b) {
   return a.attach() && a.start_nic() && b.attach() && b.start_nic();
 }
 
-std::optional<Event> expect_frame(Host& host, const ByteVector& sent) {
+std::optional<Event> expect_frame(End& host, const ByteVector& sent) {
   const auto write = host.await(EventKind::kWrite, "an RDMA write");
   if (!write) return std::nullopt;
   host.expect(
@@ -116,7 +116,7 @@ ByteVector message(messaging::Function function, messaging::TransactionContext c
   return out;
 }
 
-void patch(const Host& host, ByteVector& cell, std::size_t at,
+void patch(const End& host, ByteVector& cell, std::size_t at,
            const std::vector<std::uint8_t>& bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i) cell.at(at + i) = std::byte{bytes[i]};
   host.reseal(cell);
@@ -138,11 +138,11 @@ fabric::VaMh element_of(const messaging::PoolRecord& pool, std::uint32_t element
   return {pool.element_address(element), pool.handle, static_cast<std::uint32_t>(bytes)};
 }
 
-const messaging::PoolRecord& small_pool(const Host& h) {
+const messaging::PoolRecord& small_pool(const End& h) {
   return *std::ranges::min_element(h.pools(), {}, &messaging::PoolRecord::elements);
 }
 
-std::optional<messaging::CfgUtilReply> expect_status(Host& host, messaging::CfgCode code,
+std::optional<messaging::CfgUtilReply> expect_status(End& host, messaging::CfgCode code,
                                                      std::string_view data,
                                                      messaging::CfgStatus status) {
   const auto reply = host.request(code, data);

@@ -14,21 +14,21 @@ namespace splitnic::conformance {
 // An ECHO request with this much data, as a message.
 ByteVector echo_message(messaging::TransactionContext context, std::size_t data_bytes);
 // The next cell of channel 0: a whole ECHO request.
-ByteVector next_echo(Host& host, messaging::TransactionContext context);
+ByteVector next_echo(End& host, messaging::TransactionContext context);
 // `missing` is the ECHO of this context, and the cell before the next one of channel 0. The target
 // has not taken it: the next one is early, and gets no ACK that includes both. Then it is sent, and
 // both are served.
-void expect_missing(Host& host, const ByteVector& missing, messaging::TransactionContext context);
+void expect_missing(End& host, const ByteVector& missing, messaging::TransactionContext context);
 // `send` sends something that is dropped, each time that it is called: `number` counts from 0. The
 // connection survives the first one, and the eighth within a minute ends it.
-void expect_dropped(Host& host, const std::function<void(unsigned number)>& send);
+void expect_dropped(End& host, const std::function<void(unsigned number)>& send);
 // The message of these big-endian words.
 ByteVector words(const std::vector<std::uint32_t>& words);
 // The header of a message and these words behind it.
 ByteVector message(messaging::Function function, messaging::TransactionContext context,
                    const std::vector<std::uint32_t>& words);
 // Patches `at` and following bytes of a cell and seals it again.
-void patch(const Host& host, ByteVector& cell, std::size_t at,
+void patch(const End& host, ByteVector& cell, std::size_t at,
            const std::vector<std::uint8_t>& bytes);
 
 inline constexpr std::size_t kVnetBytes = 12;
@@ -41,25 +41,25 @@ fabric::VaMh element_of(const messaging::PoolRecord& pool, std::uint32_t element
                         std::size_t bytes);
 // Writes these bytes into an element and indicates them as the two sides have agreed. Returns the
 // ACK of the last cell.
-std::optional<Event> write_element(Host& host, const messaging::PoolRecord& pool,
+std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
                                    std::uint32_t element, const ByteVector& bytes);
 // Attaches both and starts their NICs.
-bool attach_both(Host& a, Host& b);
+bool attach_both(End& a, End& b);
 // The target writes this frame into a pool of the host. Returns the write.
-std::optional<Event> expect_frame(Host& host, const ByteVector& sent);
+std::optional<Event> expect_frame(End& host, const ByteVector& sent);
 // Skips the case unless the target takes messages of this length.
-bool can_send(Host& host, std::size_t message_bytes);
+bool can_send(End& host, std::size_t message_bytes);
 // The target's pool with the fewest elements: half of it is used up soonest. REQUIRES an attached
 // host.
-const messaging::PoolRecord& small_pool(const Host& host);
+const messaging::PoolRecord& small_pool(const End& host);
 
 // The request gets this status; returns its reply.
-std::optional<messaging::CfgUtilReply> expect_status(Host& host, messaging::CfgCode code,
+std::optional<messaging::CfgUtilReply> expect_status(End& host, messaging::CfgCode code,
                                                      std::string_view data,
                                                      messaging::CfgStatus status);
 // The data of a reply as a message of Protobuf.
 template <class Message>
-bool read(Host& host, const std::optional<messaging::CfgUtilReply>& reply, Message& into) {
+bool read(End& host, const std::optional<messaging::CfgUtilReply>& reply, Message& into) {
   if (!reply) return false;
   const bool is_read =
       into.ParseFromArray(reply->data.data(), static_cast<int>(reply->data.size()));

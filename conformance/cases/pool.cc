@@ -34,7 +34,7 @@ PoolRecord another_pool(std::uint32_t number) {
           0};
 }
 
-std::optional<Event> flush(Host& h, const Words& pools, bool of_target) {
+std::optional<Event> flush(End& h, const Words& pools, bool of_target) {
   auto context = h.next_context();
   if (of_target) context = messaging::for_receivers_pools(context);
   h.forget_events();
@@ -46,14 +46,14 @@ std::optional<Event> flush(Host& h, const Words& pools, bool of_target) {
   return reply;
 }
 
-void advertise(Host& h, const PoolRecord& pool) {
+void advertise(End& h, const PoolRecord& pool) {
   Words behind;
   append(behind, pool);
   h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
 }
 
 // A frame of a for b arrives in an element of this pool of b.
-void expect_frame_in(Host& a, Host& b, const PoolRecord& pool) {
+void expect_frame_in(End& a, End& b, const PoolRecord& pool) {
   const ByteVector sent = frame(b.mac(), a.mac(), 60);
   write_element(a, small_pool(a), 0, sent);
   const auto write = expect_frame(b, sent);
@@ -65,9 +65,10 @@ void expect_frame_in(Host& a, Host& b, const PoolRecord& pool) {
 
 // A BufferRecvPool that is dropped whole.
 using Change = std::function<void(PoolRecord&)>;
-void add_bad_pool(Group& group, const std::string& name, const std::string& what, Change change) {
+void add_bad_pool(SharedGroup& group, const std::string& name, const std::string& what,
+                  Change change) {
   group.add(name, "P-POOL-3", "A pool with " + what + " is dropped.",
-            [change = std::move(change)](Host& h) {
+            [change = std::move(change)](End& h) {
               if (!h.attach()) return;
               PoolRecord record = another_pool(5);
               change(record);
@@ -79,8 +80,8 @@ void add_bad_pool(Group& group, const std::string& name, const std::string& what
             });
 }
 
-void add_advertised(Group& group) {
-  group.add("advertised", "P-POOL-2", "The target advertises pools that it may have.", [](Host& h) {
+void add_advertised(SharedGroup& group) {
+  group.add("advertised", "P-POOL-2", "The target advertises pools that it may have.", [](End& h) {
     if (!h.attach()) return;
     h.expect(!h.pools().empty(), "one pool at least");
     std::vector<std::uint32_t> references;
@@ -97,9 +98,9 @@ void add_advertised(Group& group) {
   });
 }
 
-void add_more_pools(Group& group) {
+void add_more_pools(SharedGroup& group) {
   group.add_of_two("another_pool", "P-POOL-2", "A host may advertise another pool later.",
-                   [](Host& a, Host& b) {
+                   [](End& a, End& b) {
                      if (!attach_both(a, b)) return;
                      advertise(b, another_pool(5));
                      if (!flush(b, {0}, false)) return;
@@ -121,7 +122,7 @@ void add_more_pools(Group& group) {
   add_bad_pool(group, "too_many_elements", "more elements than the target keeps state for",
                [](PoolRecord& p) { p.elements = 70000; });
   group.add("named_twice", "P-POOL-3", "A message that names a reference twice is dropped whole.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               Words behind;
               append(behind, another_pool(5));
@@ -131,7 +132,7 @@ void add_more_pools(Group& group) {
               });
             });
   group.add("too_many_pools", "P-POOL-3", "More pools than the target keeps state for are dropped.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               const auto send_pools = [&h](std::uint32_t first, std::uint32_t count) {
                 Words behind;
@@ -148,7 +149,7 @@ void add_more_pools(Group& group) {
             });
   group.add(
       "get", "P-POOL-6", "Pools that BufferRecvPoolGet brings have its Transaction Context.",
-      [](Host& h) {
+      [](End& h) {
         if (!h.attach() || !h.expect_serving("a target that serves")) return;
         h.forget_events();
         const auto context = h.next_context();
@@ -166,9 +167,9 @@ void add_more_pools(Group& group) {
 }
 
 // An Update that is dropped, or that ends the connection.
-void add_update(Group& group, const std::string& name, const std::string& description, bool ends,
-                std::function<Words(Host&)> make) {
-  const auto run = [ends, make = std::move(make)](Host& h) {
+void add_update(SharedGroup& group, const std::string& name, const std::string& description,
+                bool ends, std::function<Words(End&)> make) {
+  const auto run = [ends, make = std::move(make)](End& h) {
     if (!h.attach()) return;
     const auto send = [&](unsigned) {
       h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, make(h)));
@@ -183,55 +184,55 @@ void add_update(Group& group, const std::string& name, const std::string& descri
     group.add(name, "P-POOL-10", description, run);
 }
 
-void add_updates(Group& group) {
+void add_updates(SharedGroup& group) {
   add_update(group, "update_unknown_pool", "An Update of an unknown pool is dropped.", false,
-             [](Host&) {
+             [](End&) {
                return Words{77777, 0, 1};
              });
   add_update(group, "update_outside",
-             "An Update of an element that does not exist ends the connection.", true, [](Host& h) {
+             "An Update of an element that does not exist ends the connection.", true, [](End& h) {
                return Words{0, h.own_pool().elements, 1};
              });
   add_update(group, "update_end_outside", "An Update whose end lies outside ends the connection.",
-             true, [](Host& h) {
+             true, [](End& h) {
                return Words{0, h.own_pool().elements - 1, 2};
              });
   add_update(group, "update_wraps", "An Update whose end wraps ends the connection.", true,
-             [](Host&) {
+             [](End&) {
                return Words{0, 1, 0xFFFFFFFF};
              });
   add_update(group, "update_available",
-             "An Update of an element that was not used ends the connection.", true, [](Host&) {
+             "An Update of an element that was not used ends the connection.", true, [](End&) {
                return Words{0, 0, 1};
              });
-  add_update(group, "update_all_available", "So does one of all elements.", true, [](Host&) {
+  add_update(group, "update_all_available", "So does one of all elements.", true, [](End&) {
     return Words{0, 0, 0};
   });
   add_update(group, "update_overlaps", "Ranges that overlap in one Update end the connection.",
-             true, [](Host&) { return Words{0, 0, 2, 0, 1, 2}; });
+             true, [](End&) { return Words{0, 0, 2, 0, 1, 2}; });
 }
 
-void add_flushes(Group& group) {
+void add_flushes(SharedGroup& group) {
   group.add("flush_own", "P-POOL-18", "A flush of our pools gets a reply with its context.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               flush(h, {0}, false);
               h.expect_ignored("a connection that stays");
             });
   group.add("flush_twice", "P-POOL-18", "A flush of a pool that is gone gets a reply too.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               flush(h, {0}, false);
               flush(h, {0}, false);
             });
   group.add("flush_unknown", "P-POOL-18", "A flush of an unknown pool gets a reply too.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               flush(h, {4242}, false);
               flush(h, {4242}, true);
             });
   group.add_of_two("flush_and_reuse", "P-POOL-5",
-                   "After its flush the reference of a pool is free.", [](Host& a, Host& b) {
+                   "After its flush the reference of a pool is free.", [](End& a, End& b) {
                      if (!attach_both(a, b) || !flush(b, {0}, false)) return;
                      PoolRecord again = another_pool(7);
                      again.pool = PoolRef(0);
@@ -240,7 +241,7 @@ void add_flushes(Group& group) {
                      expect_frame_in(a, b, again);
                    });
   group.add("flush_repeated", "P-POOL-18",
-            "A repeated request with one context gets one reply at least.", [](Host& h) {
+            "A repeated request with one context gets one reply at least.", [](End& h) {
               if (!h.attach()) return;
               const auto context = h.next_context();
               for (int i = 0; i < 2; ++i) {
@@ -250,7 +251,7 @@ void add_flushes(Group& group) {
               h.expect_ignored("a connection that stays");
             });
   group.add_harmful("flush_of_target", "P-MEM-9",
-                    "After a flush of the target's pool a write into it is refused.", [](Host& h) {
+                    "After a flush of the target's pool a write into it is refused.", [](End& h) {
                       if (!h.attach()) return;
                       const PoolRecord pool = h.pools().at(0);
                       if (!flush(h, {pool.pool.value}, true)) return;
@@ -258,7 +259,7 @@ void add_flushes(Group& group) {
                       h.expect_nak(1, fabric::AckCode::kRemoteAccess, "NAK remote access");
                     });
   group.add("flush_of_one_leaves_others", "P-POOL-17",
-            "A flush of one pool of the target leaves the others.", [](Host& h) {
+            "A flush of one pool of the target leaves the others.", [](End& h) {
               if (!h.attach()) return;
               if (h.pools().size() < 2) return h.outcome().skip("the target has one pool only");
               if (!flush(h, {h.pools()[0].pool.value}, true)) return;
@@ -274,7 +275,7 @@ void add_flushes(Group& group) {
 }  // namespace
 
 std::vector<Case> pool_cases() {
-  Group group("pool");
+  SharedGroup group("pool");
   add_advertised(group);
   add_more_pools(group);
   add_updates(group);

@@ -14,14 +14,14 @@ using fabric::Pos;
 
 constexpr std::size_t kLongBytes = 3000;  // of a message in several cells
 
-void skip_if_reads_are_served(Host& h) {
+void skip_if_reads_are_served(End& h) {
   if (h.channel(1).reads_served > 0) h.outcome().skip("the target serves reads and FetchOps");
 }
 
 ByteVector payload_of(std::size_t bytes) { return ByteVector(bytes, std::byte{0x5A}); }
 
 // The ACK of this cell, the newest that was sent.
-std::optional<Event> await_ack(Host& h, fabric::Lcn lcn) {
+std::optional<Event> await_ack(End& h, fabric::Lcn lcn) {
   return h.await_if(
       [lcn](const Event& e) {
         return e.kind == EventKind::kAck && e.channel == 0 && e.ack.selective &&
@@ -31,9 +31,9 @@ std::optional<Event> await_ack(Host& h, fabric::Lcn lcn) {
 }
 
 // Cells that must be refused with NAK 0x61 and end the connection.
-void add_refused(Group& group, const std::string& name, const std::string& clause,
-                 const std::string& description, std::function<unsigned(Host&)> send) {
-  group.add_harmful(name, clause, description, [send = std::move(send)](Host& h) {
+void add_refused(SharedGroup& group, const std::string& name, const std::string& clause,
+                 const std::string& description, std::function<unsigned(End&)> send) {
+  group.add_harmful(name, clause, description, [send = std::move(send)](End& h) {
     if (!h.attach()) return;
     const unsigned channel = send(h);
     const auto nak = h.expect_nak(channel, AckCode::kInvalidRequest, "NAK invalid request");
@@ -41,8 +41,8 @@ void add_refused(Group& group, const std::string& name, const std::string& claus
   });
 }
 
-void add_acks(Group& group) {
-  group.add("ack", "P-RC-5", "A cell with flag A gets an ACK of its PSN and LCN.", [](Host& h) {
+void add_acks(SharedGroup& group) {
+  group.add("ack", "P-RC-5", "A cell with flag A gets an ACK of its PSN and LCN.", [](End& h) {
     if (!h.attach()) return;
     const fabric::Psn psn = h.channel(0).psn;
     const fabric::Lcn lcn = h.channel(0).lcn;
@@ -53,7 +53,7 @@ void add_acks(Group& group) {
     h.expect(ack->ack.detail == 0 && ack->ack.bitmap_words == 0, "no detail and no bitmap");
     h.expect(ack->ack.receive_credits > 0, "receive credits");
   });
-  group.add("msn", "P-ACK-5", "The MSN of ACKs counts the completed packets.", [](Host& h) {
+  group.add("msn", "P-ACK-5", "The MSN of ACKs counts the completed packets.", [](End& h) {
     if (!h.attach()) return;
     std::uint32_t before = 0;
     for (int i = 0; i < 3; ++i) {
@@ -66,7 +66,7 @@ void add_acks(Group& group) {
     }
   });
   group.add("duplicate", "P-RC-3", "A cell that was taken before is acknowledged and not executed.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               const auto context = h.next_context();
               const ByteVector cell = next_echo(h, context);
@@ -80,10 +80,10 @@ void add_acks(Group& group) {
             });
 }
 
-void add_gaps(Group& group) {
+void add_gaps(SharedGroup& group) {
   Case& early = group.add(
       "early", "P-RC-4", "A cell behind a gap is kept, and executed when the gap is filled.",
-      [](Host& h) {
+      [](End& h) {
         if (!h.attach()) return;
         const auto first = h.next_context();
         const auto second = h.next_context();
@@ -103,7 +103,7 @@ void add_gaps(Group& group) {
       });
   early.level = Level::kShould;
   group.add("bitmap", "P-ACK-4", "The bitmap has a bit for each cell behind the gap that arrived.",
-            [](Host& h) {
+            [](End& h) {
               if (!h.attach()) return;
               std::vector<ByteVector> cells;
               std::vector<messaging::TransactionContext> contexts;
@@ -127,7 +127,7 @@ void add_gaps(Group& group) {
             });
   group
       .add("far_ahead", "P-RC-4", "A cell beyond the window is dropped.",
-           [](Host& h) {
+           [](End& h) {
              if (!h.attach()) return;
              CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
              head.header.lcn = head.header.lcn + 20000U;
@@ -135,7 +135,7 @@ void add_gaps(Group& group) {
              h.expect_ignored("a cell beyond the window that is dropped");
            })
       .level = Level::kRobustness;
-  group.add("far_behind", "P-RC-3", "A cell far behind the next one is not executed.", [](Host& h) {
+  group.add("far_behind", "P-RC-3", "A cell far behind the next one is not executed.", [](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
@@ -146,8 +146,8 @@ void add_gaps(Group& group) {
   });
 }
 
-void add_long_messages(Group& group) {
-  group.add("long_message", "P-RC-1", "A message of several cells is put together.", [](Host& h) {
+void add_long_messages(SharedGroup& group) {
+  group.add("long_message", "P-RC-1", "A message of several cells is put together.", [](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     const ByteVector request = echo_message(context, kLongBytes);
@@ -157,7 +157,7 @@ void add_long_messages(Group& group) {
     if (reply) h.expect(reply->data.size() >= kLongBytes, "all of the data in the reply");
   });
   Case& reordered = group.add(
-      "long_message_reordered", "P-RC-4", "Its cells may arrive in any order.", [](Host& h) {
+      "long_message_reordered", "P-RC-4", "Its cells may arrive in any order.", [](End& h) {
         if (!h.attach()) return;
         const auto context = h.next_context();
         const ByteVector request = echo_message(context, kLongBytes);
@@ -179,62 +179,62 @@ void add_long_messages(Group& group) {
   reordered.level = Level::kShould;
 }
 
-void add_all_refused(Group& group) {
+void add_all_refused(SharedGroup& group) {
   add_refused(group, "psn_jumps", "P-RC-12", "The next cell with another PSN gets NAK 0x61.",
-              [](Host& h) {
+              [](End& h) {
                 CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
                 head.header.psn = head.header.psn + 1U;
                 h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
                 return 0U;
               });
   add_refused(group, "csn_jumps", "P-RC-12", "A cell whose CSN leaves one out gets NAK 0x61.",
-              [](Host& h) {
+              [](End& h) {
                 const std::size_t mcp = h.channel(0).mcp;
                 h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
                 h.put(0, h.cell(0, Op::kSend, Pos::kMiddle, 2), payload_of(mcp));
                 return 0U;
               });
   add_refused(group, "middle_without_first", "P-RC-12",
-              "A packet that begins in its middle gets NAK 0x61.", [](Host& h) {
+              "A packet that begins in its middle gets NAK 0x61.", [](End& h) {
                 h.put(0, h.cell(0, Op::kSend, Pos::kMiddle, 1), payload_of(h.channel(0).mcp));
                 return 0U;
               });
   add_refused(group, "op_changes", "P-RC-12", "A packet whose operation changes gets NAK 0x61.",
-              [](Host& h) {
+              [](End& h) {
                 const std::size_t mcp = h.channel(0).mcp;
                 h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
                 h.put(0, h.cell(0, Op::kRdmaWrite, Pos::kMiddle, 1), payload_of(mcp));
                 return 0U;
               });
   add_refused(group, "first_in_a_packet", "P-RC-12",
-              "A packet that begins inside another gets NAK 0x61.", [](Host& h) {
+              "A packet that begins inside another gets NAK 0x61.", [](End& h) {
                 const std::size_t mcp = h.channel(0).mcp;
                 h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
                 h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
                 return 0U;
               });
   add_refused(group, "short_first", "P-CELL-5",
-              "A first cell of fewer bytes than the MCP gets NAK 0x61.", [](Host& h) {
+              "A first cell of fewer bytes than the MCP gets NAK 0x61.", [](End& h) {
                 h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp - 4U));
                 return 0U;
               });
   add_refused(group, "empty_last", "P-CELL-5", "A last cell without a payload gets NAK 0x61.",
-              [](Host& h) {
+              [](End& h) {
                 h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp));
                 h.put(0, h.cell(0, Op::kSend, Pos::kLast, 1), {});
                 return 0U;
               });
 }
 
-void add_refused_operations(Group& group) {
+void add_refused_operations(SharedGroup& group) {
   add_refused(group, "long_cell", "P-CELL-5", "A cell of more bytes than the MCP gets NAK 0x61.",
-              [](Host& h) {
+              [](End& h) {
                 h.put(0, h.cell(0, Op::kSend, Pos::kOnly), payload_of(h.channel(0).mcp + 4U));
                 return 0U;
               });
   group.add_harmful(
       "too_long_for_the_receive", "P-RC-19",
-      "A Send of more than MSG_MAX gets NAK 0x61, or is dropped as a message.", [](Host& h) {
+      "A Send of more than MSG_MAX gets NAK 0x61, or is dropped as a message.", [](End& h) {
         if (!h.attach()) return;
         const auto context = h.next_context();
         const std::size_t over = echo_message(context, 0).size();
@@ -250,14 +250,14 @@ void add_refused_operations(Group& group) {
         h.expect(!h.has_message(context), "no reply to a message that is too long");
       });
   add_refused(group, "write_on_channel_0", "P-CH-8", "An RDMA write on channel 0 gets NAK 0x61.",
-              [](Host& h) {
+              [](End& h) {
                 CellHead head = h.cell(0, Op::kRdmaWrite, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
                 h.put(0, head, payload_of(64));
                 return 0U;
               });
   add_refused(group, "read", "P-RC-42",
-              "An RDMA read, which the target does not serve, gets NAK 0x61.", [](Host& h) {
+              "An RDMA read, which the target does not serve, gets NAK 0x61.", [](End& h) {
                 skip_if_reads_are_served(h);
                 CellHead head = h.cell(1, Op::kRdmaReadReq, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
@@ -265,7 +265,7 @@ void add_refused_operations(Group& group) {
                 return 1U;
               });
   add_refused(group, "fetchop", "P-RC-42",
-              "A FetchOp, which the target does not serve, gets NAK 0x61.", [](Host& h) {
+              "A FetchOp, which the target does not serve, gets NAK 0x61.", [](End& h) {
                 skip_if_reads_are_served(h);
                 const fabric::AtomicExt add{fabric::FetchOp::kFetchAdd, 1, 0};
                 CellHead head = h.cell(1, Op::kFetchOpReq, Pos::kOnly);
@@ -275,7 +275,7 @@ void add_refused_operations(Group& group) {
                 return 1U;
               });
   add_refused(group, "send_dereg", "P-RC-25",
-              "A SEND_DEREG, which the target does not take, gets NAK 0x61.", [](Host& h) {
+              "A SEND_DEREG, which the target does not take, gets NAK 0x61.", [](End& h) {
                 CellHead head = h.cell(0, Op::kSendDereg, Pos::kOnly);
                 head.dereg = h.pools().at(0).handle.value;
                 h.put(0, head, echo_message(h.next_context(), 8));
@@ -286,7 +286,7 @@ void add_refused_operations(Group& group) {
 }  // namespace
 
 std::vector<Case> transport_cases() {
-  Group group("rc");
+  SharedGroup group("rc");
   add_acks(group);
   add_gaps(group);
   add_long_messages(group);

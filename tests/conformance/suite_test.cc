@@ -107,7 +107,7 @@ TEST(ConformanceSuite, a_flood_ends_the_case_and_not_the_run) {
   base::ManualClock clock;
   Flood flood(clock);
   Carrier carrier(flood, {}, clock, [](base::Time) {});
-  Line line(carrier, nullptr);
+  Line line(carrier);
   std::array lines{&line};
   Suite suite(lines, {.timeout = 20ms});
   std::size_t results = 0;

@@ -1,7 +1,7 @@
-// The receiving side of the suite's host: datagrams become events.
+// The receiving side of the suite's end: datagrams become events.
 #include <algorithm>
 
-#include "conformance/host.h"
+#include "conformance/end.h"
 #include "fabric_emul/wire/flit.h"
 #include "messaging/wire/buffer_pool_flush.h"
 
@@ -17,7 +17,7 @@ constexpr std::size_t kPacketBytesMax = 66'000;
 
 }  // namespace
 
-void Host::take_datagram(base::Bytes datagram) {
+void End::take_datagram(base::Bytes datagram) {
   fabric::FlitWalker walker(datagram);
   std::size_t flits = 0, bytes = 0;
   bool has_init = false;
@@ -42,10 +42,10 @@ void Host::take_datagram(base::Bytes datagram) {
   }
 }
 
-void Host::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
+void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
   switch (flit.header.type) {
     case fabric::FlitType::kInit:
-      return take_init(flit, datagram_bytes);
+      return take_init_flit(flit, datagram_bytes);
     case fabric::FlitType::kIdle:
       ++idles_;
       return;
@@ -58,7 +58,7 @@ void Host::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
   }
 }
 
-void Host::take_init(const fabric::FlitView& flit, std::size_t datagram_bytes) {
+void End::take_init_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
   Event event{.kind = EventKind::kInit, .datagram_bytes = datagram_bytes};
   const fabric::InitError error = fabric::parse_init(flit.payload, event.init);
   if (error != fabric::InitError::kNone) {
@@ -66,14 +66,14 @@ void Host::take_init(const fabric::FlitView& flit, std::size_t datagram_bytes) {
   }
   if (!rule(event.init.port == 0, "the port number 0 in INIT of an end node")) return;
   if (event.init.step == fabric::InitStep::kProbeReply) event.kind = EventKind::kProbe;
-  if (event.init.step != fabric::InitStep::kProbe) return queue(event);
+  if (event.init.step != fabric::InitStep::kProbe) return take_init(event);
   if (!replies_to_probes || target_instance_ == 0) return;
   fabric::Init reply = init(fabric::InitStep::kProbeReply);
   reply.echo = event.init.nonce;
   send(reply);
 }
 
-void Host::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram_bytes) {
+void End::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram_bytes) {
   CellView view;
   Event event{.kind = EventKind::kCell, .datagram_bytes = datagram_bytes};
   event.error = fabric::parse_cell(bytes, view, crc_head_only);
@@ -87,7 +87,7 @@ void Host::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram
     event.kind = EventKind::kMgmt;
     const auto error = fabric::parse_mgmt(view.payload, event.mgmt);
     if (error == fabric::MgmtError::kNone) {
-      queue(event);
+      take_mgmt(event);
       static_cast<void>(check_mgmt(view.header, event.mgmt));
       return;
     }
@@ -116,7 +116,7 @@ void Host::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram
   }
 }
 
-void Host::take_request(unsigned channel, const CellView& view) {
+void End::take_request(unsigned channel, const CellView& view) {
   Channel& c = channels_[channel];
   const fabric::MacHeader& h = view.header;
   if (c.service == fabric::Service::kRc) {
@@ -152,7 +152,7 @@ void Host::take_request(unsigned channel, const CellView& view) {
   finish_packet(channel, view);
 }
 
-void Host::finish_packet(unsigned channel, const CellView& view) {
+void End::finish_packet(unsigned channel, const CellView& view) {
   Channel& c = channels_[channel];
   ++c.expected_psn;
   c.expected_csn = 0;
@@ -184,39 +184,30 @@ void Host::finish_packet(unsigned channel, const CellView& view) {
     return;
   }
   event.message = *header;
-  take_message(event);
-  queue(event);
+  if (take_message(event)) queue(event);
 }
 
-void Host::take_message(const Event& event) {
+// Returns whether the message waits for the case.
+bool End::take_message(const Event& event) {
   switch (event.function()) {
     case Function::kBufferRecvPool: {
       const auto pools = messaging::BufferRecvPool::parse(event.bytes);
-      if (!rule(pools.has_value(), "BufferRecvPool that parses")) return;
+      if (!rule(pools.has_value(), "BufferRecvPool that parses")) return false;
       for (std::size_t i = 0; i < pools->size(); ++i) pools_.push_back((*pools)[i]);
-      return;
+      return true;
     }
     case Function::kCfgUtilRequest:
-      if (replies_to_requests) reply_ok(event);
-      return;
+      return take_cfg_request(event);
     case Function::kBufferPoolFlushRequest: {
-      if (!replies_to_flushes) return;
+      if (!replies_to_flushes) return true;
       std::array<std::byte, messaging::BufferPoolFlushReply::kBytes> reply{};
       messaging::BufferPoolFlushReply{event.message.context}.emit(reply);
-      return send_message(reply);
+      send_message(reply);
+      return true;
     }
     default:
-      return;
+      return true;
   }
-}
-
-void Host::reply_ok(const Event& event) {
-  const auto request = messaging::CfgUtilRequest::parse(event.bytes);
-  if (!rule(request.has_value(), "CfgUtilRequest that parses")) return;
-  ByteVector reply(messaging::CfgUtilReply::bytes(0));
-  messaging::CfgUtilReply{request->context, request->code, messaging::CfgStatus::kOk, {}}.emit(
-      reply);
-  send_message(reply);
 }
 
 }  // namespace splitnic::conformance

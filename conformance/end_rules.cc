@@ -2,7 +2,7 @@
 // every case, so a target that breaks one fails whatever the case is about.
 #include <algorithm>
 
-#include "conformance/host.h"
+#include "conformance/end.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -22,13 +22,13 @@ bool is_zero(base::Bytes bytes) {
 
 }  // namespace
 
-bool Host::rule(bool is_kept, std::string_view what) {
+bool End::rule(bool is_kept, std::string_view what) {
   if (!is_kept) outcome_.fail(std::string(what), "another one; before: " + last_);
   return is_good();
 }
 
 // [P-LINK-7] [P-LINK-10] [P-GEN-4]
-bool Host::check_data_flit(const FlitHeader& header) {
+bool End::check_data_flit(const FlitHeader& header) {
   constexpr std::uint8_t kWhole = fabric::kFlitSof | fabric::kFlitEof;
   const bool is_head_only = (header.ctl & fabric::kFlitCellCrcHeadOnly) != 0;
   if (!rule((header.ctl & kWhole) == kWhole, "DATA flits with SOF and EOF") ||
@@ -44,12 +44,12 @@ bool Host::check_data_flit(const FlitHeader& header) {
 }
 
 // [P-DG-3]
-bool Host::check_filler(base::Bytes filler) {
+bool End::check_filler(base::Bytes filler) {
   return rule(filler.size() < fabric::kFlitHeaderBytes || is_zero(filler), "filler of zeros");
 }
 
 // [P-CELL-12] [P-GEN-4] [P-CELL-18]
-bool Host::check_cell(base::Bytes bytes, const CellView& view) {
+bool End::check_cell(base::Bytes bytes, const CellView& view) {
   const MacHeader& h = view.header;
   const auto end =
       static_cast<std::size_t>(view.payload.data() - bytes.data()) + view.payload.size();
@@ -62,7 +62,7 @@ bool Host::check_cell(base::Bytes bytes, const CellView& view) {
 }
 
 // [P-MGMT-1] [P-MGMT-4]
-bool Host::check_mgmt(const MacHeader& header, const fabric::Mgmt& mgmt) {
+bool End::check_mgmt(const MacHeader& header, const fabric::Mgmt& mgmt) {
   return rule(header.psn == fabric::Psn() && header.lcn == fabric::Lcn(),
               "PSN and LCN of 0 in MGMT") &&
          rule(!is_linked_ || (mgmt.eui64 == target_eui64_ && mgmt.instance == target_instance_ &&
@@ -71,7 +71,7 @@ bool Host::check_mgmt(const MacHeader& header, const fabric::Mgmt& mgmt) {
 }
 
 // [P-CH-7] [P-CH-8] [P-CELL-5] [P-CELL-6] [P-RC-12]
-bool Host::check_request(unsigned channel, const CellView& view) {
+bool End::check_request(unsigned channel, const CellView& view) {
   const Channel& c = channels_[channel];
   const MacHeader& h = view.header;
   const bool is_write = h.op == Op::kRdmaWrite;

@@ -1,10 +1,10 @@
-// Cells, messages and RDMA writes of the suite's host. docs/protocol/cell.md,
+// Cells, messages and RDMA writes of the suite's end. docs/protocol/cell.md,
 // docs/protocol/message.md
 #include <algorithm>
 
 #include "base/crc32c.h"
 #include "base/endian.h"
-#include "conformance/host.h"
+#include "conformance/end.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -15,7 +15,7 @@ using fabric::Pos;
 
 }  // namespace
 
-CellHead Host::cell(unsigned channel, Op op, Pos pos, std::uint16_t csn) {
+CellHead End::cell(unsigned channel, Op op, Pos pos, std::uint16_t csn) {
   const Channel& c = channels_.at(channel);
   CellHead head;
   fabric::MacHeader& h = head.header;
@@ -33,7 +33,7 @@ CellHead Host::cell(unsigned channel, Op op, Pos pos, std::uint16_t csn) {
   return head;
 }
 
-ByteVector Host::make(const CellHead& head, base::Bytes payload) const {
+ByteVector End::make(const CellHead& head, base::Bytes payload) const {
   CellHead whole = head;
   whole.header.payload_bytes = static_cast<std::uint16_t>(payload.size());
   ByteVector out(fabric::cell_bytes(whole, payload.size()));
@@ -41,7 +41,7 @@ ByteVector Host::make(const CellHead& head, base::Bytes payload) const {
   return out;
 }
 
-void Host::reseal(ByteVector& cell) const {
+void End::reseal(ByteVector& cell) const {
   const std::size_t end = cell.size() - fabric::kCrcBytes;
   std::size_t covered = end;
   if (config_.crc_head_only) {
@@ -50,24 +50,24 @@ void Host::reseal(ByteVector& cell) const {
   base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(covered)));
 }
 
-void Host::send_cell(base::Bytes cell) {
+void End::send_cell(base::Bytes cell) {
   std::uint8_t ctl = fabric::kFlitSof | fabric::kFlitEof | fabric::kFlitHeaderCrcOnly;
   if (config_.crc_head_only) ctl |= fabric::kFlitCellCrcHeadOnly;
   send_flit({.type = fabric::FlitType::kData, .ctl = ctl}, cell);
 }
 
-void Host::advance(unsigned channel, Pos pos) {
+void End::advance(unsigned channel, Pos pos) {
   Channel& c = channels_.at(channel);
   ++c.lcn;
   if (fabric::is_last(pos)) ++c.psn;
 }
 
-void Host::put(unsigned channel, const CellHead& head, base::Bytes payload) {
+void End::put(unsigned channel, const CellHead& head, base::Bytes payload) {
   send_cell(make(head, payload));
   advance(channel, head.header.pos);
 }
 
-fabric::AckExt Host::ack_of(unsigned channel) const {
+fabric::AckExt End::ack_of(unsigned channel) const {
   const Channel& c = channels_.at(channel);
   fabric::AckExt ack;
   ack.msn = c.completed;
@@ -77,8 +77,8 @@ fabric::AckExt Host::ack_of(unsigned channel) const {
   return ack;
 }
 
-void Host::send_ack(unsigned channel, Op op, const fabric::AckExt& ack, fabric::Psn psn,
-                    std::uint16_t csn) {
+void End::send_ack(unsigned channel, Op op, const fabric::AckExt& ack, fabric::Psn psn,
+                   std::uint16_t csn) {
   CellHead head = cell(channel, op, Pos::kOnly);
   head.header.flags = 0;
   head.header.psn = psn;
@@ -88,7 +88,7 @@ void Host::send_ack(unsigned channel, Op op, const fabric::AckExt& ack, fabric::
   send_cell(make(head, {}));
 }
 
-void Host::send_message(base::Bytes message, unsigned channel) {
+void End::send_message(base::Bytes message, unsigned channel) {
   const std::size_t mcp = channels_.at(channel).mcp;
   if (!is_good() || mcp == 0) return;
   const auto cells =
@@ -101,8 +101,7 @@ void Host::send_message(base::Bytes message, unsigned channel) {
   }
 }
 
-void Host::write(const fabric::VaMh& target, base::Bytes bytes,
-                 std::optional<std::uint32_t> idata) {
+void End::write(const fabric::VaMh& target, base::Bytes bytes, std::optional<std::uint32_t> idata) {
   const std::size_t mcp = channels_[1].mcp;
   if (!is_good() || mcp == 0) return;
   const auto cells =
@@ -116,8 +115,8 @@ void Host::write(const fabric::VaMh& target, base::Bytes bytes,
   }
 }
 
-void Host::send_request(messaging::TransactionContext context, messaging::CfgCode code,
-                        std::string_view data) {
+void End::send_request(messaging::TransactionContext context, messaging::CfgCode code,
+                       std::string_view data) {
   ByteVector message(messaging::CfgUtilRequest::bytes(data.size()));
   messaging::CfgUtilRequest{context, code, base::as_bytes(data)}.emit(message);
   send_message(message);

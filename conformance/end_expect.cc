@@ -1,7 +1,7 @@
 // Expectations of cases.
 #include <algorithm>
 
-#include "conformance/host.h"
+#include "conformance/end.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::conformance {
@@ -27,16 +27,16 @@ std::string echo_of(messaging::TransactionContext context) {
 
 }  // namespace
 
-bool Host::expect(bool is_met, std::string_view expected) {
+bool End::expect(bool is_met, std::string_view expected) {
   if (!is_met) outcome_.miss(std::string(expected), last_received());
   return is_good();
 }
 
-std::optional<Event> Host::await(EventKind kind, std::string_view expected) {
+std::optional<Event> End::await(EventKind kind, std::string_view expected) {
   return await_if([kind](const Event& e) { return e.kind == kind; }, expected);
 }
 
-std::optional<Event> Host::await_message(Function function, std::string_view expected) {
+std::optional<Event> End::await_message(Function function, std::string_view expected) {
   return await_if(
       [function](const Event& e) {
         return e.kind == EventKind::kMessage && e.function() == function;
@@ -44,7 +44,7 @@ std::optional<Event> Host::await_message(Function function, std::string_view exp
       expected);
 }
 
-std::optional<messaging::CfgUtilReply> Host::await_reply(messaging::TransactionContext context) {
+std::optional<messaging::CfgUtilReply> End::await_reply(messaging::TransactionContext context) {
   const auto event =
       await_if(is_reply_to(context), "CfgUtilReply with the Transaction Context of the request");
   if (!event) return std::nullopt;
@@ -53,21 +53,21 @@ std::optional<messaging::CfgUtilReply> Host::await_reply(messaging::TransactionC
   return *reply;
 }
 
-std::optional<messaging::CfgUtilReply> Host::request(messaging::CfgCode code,
-                                                     std::string_view data) {
+std::optional<messaging::CfgUtilReply> End::request(messaging::CfgCode code,
+                                                    std::string_view data) {
   const auto context = next_context();
   send_request(context, code, data);
   return await_reply(context);
 }
 
-bool Host::expect_serving(std::string_view expected) {
+bool End::expect_serving(std::string_view expected) {
   if (!is_good()) return false;
   const auto context = next_context();
   send_request(context, messaging::CfgCode::kEcho, echo_of(context));
   return expect(await_if(is_reply_to(context), {}).has_value(), expected);
 }
 
-bool Host::expect_ignored(std::string_view expected) {
+bool End::expect_ignored(std::string_view expected) {
   return expect_serving(expected) &&
          expect(waiting(EventKind::kNak) + waiting(EventKind::kTerminate) +
                         waiting(EventKind::kMgmt) ==
@@ -75,8 +75,8 @@ bool Host::expect_ignored(std::string_view expected) {
                 expected);
 }
 
-std::optional<Event> Host::expect_nak(unsigned channel, fabric::AckCode code,
-                                      std::string_view expected) {
+std::optional<Event> End::expect_nak(unsigned channel, fabric::AckCode code,
+                                     std::string_view expected) {
   const auto event = await_if(
       [channel](const Event& e) { return e.kind == EventKind::kNak && e.channel == channel; },
       expected);
@@ -85,7 +85,7 @@ std::optional<Event> Host::expect_nak(unsigned channel, fabric::AckCode code,
 }
 
 // A target that ends the connection sends DISC, but one that only stops to serve it is enough.
-bool Host::expect_ended(std::string_view expected) {
+bool End::expect_ended(std::string_view expected) {
   if (!is_good()) return false;
   const auto context = next_context();
   send_request(context, messaging::CfgCode::kEcho, {});
@@ -99,7 +99,7 @@ bool Host::expect_ended(std::string_view expected) {
 }
 
 // On channel 0 an ECHO, on channel 1 a write that is permitted: one cell.
-void Host::send_fence(unsigned channel, messaging::TransactionContext context) {
+void End::send_fence(unsigned channel, messaging::TransactionContext context) {
   if (channel == 0) return send_request(context, messaging::CfgCode::kEcho, echo_of(context));
   if (pools_.empty()) return;
   const messaging::PoolRecord& pool = pools_.front();
@@ -108,7 +108,7 @@ void Host::send_fence(unsigned channel, messaging::TransactionContext context) {
 }
 
 // DISC of an unknown transaction gets a reply in any state, so that nothing needs a time-out.
-bool Host::expect_ended_by(const Event& nak, std::string_view expected) {
+bool End::expect_ended_by(const Event& nak, std::string_view expected) {
   if (!is_good()) return false;
   const auto is_of_queue_pair = [&nak](const Event& e) {
     return e.channel == nak.channel && (e.kind == EventKind::kAck || e.kind == EventKind::kNak);

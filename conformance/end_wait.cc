@@ -1,7 +1,7 @@
-// Waiting of the suite's host: the events that have arrived, and what a host does in the meantime.
+// Waiting of the suite's end: the events that have arrived, and what a host does in the meantime.
 #include <algorithm>
 
-#include "conformance/host.h"
+#include "conformance/end.h"
 #include "fabric_emul/wire/flit.h"
 
 namespace splitnic::conformance {
@@ -15,36 +15,36 @@ constexpr base::Duration kIdleEvery = 200ms;
 
 }  // namespace
 
-void Host::queue(const Event& event) {
+void End::queue(const Event& event) {
   last_ = text_of(event);
   if (events_.size() == kEventsMax) outcome_.fail("a target that does not flood", last_);
   events_.push_back(event);
 }
 
-std::size_t Host::waiting(EventKind kind) const {
+std::size_t End::waiting(EventKind kind) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(events_, [kind](const Event& e) { return e.kind == kind; }));
 }
 
-bool Host::has_message(messaging::TransactionContext context) const {
+bool End::has_message(messaging::TransactionContext context) const {
   return std::ranges::any_of(events_, [context](const Event& e) {
     return e.kind == EventKind::kMessage && e.message.context == context;
   });
 }
 
-base::Time Host::idle_at() const {
-  return is_linked_ && is_good() ? line_.last_sent() + kIdleEvery : base::kNever;
+base::Time End::idle_at() const {
+  return is_linked_ && keeps_alive && is_good() ? line_.last_sent() + kIdleEvery : base::kNever;
 }
 
 // A host that is silent for too long may get nothing but INIT.
-void Host::keep_alive() {
+void End::keep_alive() {
   if (now() < idle_at()) return;
   send_flit(
       {.type = fabric::FlitType::kIdle, .vl = fabric::kMgmtLane, .ctl = fabric::kFlitHeaderCrcOnly},
       {});
 }
 
-bool Host::pump(base::Time until) {
+bool End::pump(base::Time until) {
   if (!is_good()) return false;
   if (now() >= until_) {
     outcome_.fail("an end of the case", "a target that sends all the time");
@@ -72,9 +72,13 @@ bool Host::pump(base::Time until) {
   return now() < until || !events_.empty();
 }
 
-std::optional<Event> Host::await_if(const std::function<bool(const Event&)>& suits,
-                                    std::string_view expected, base::Duration at_least) {
-  const base::Time until = now() + std::max(config_.timeout, at_least);
+std::optional<Event> End::await_if(const std::function<bool(const Event&)>& suits,
+                                   std::string_view expected, base::Duration at_least) {
+  return await_until(suits, now() + std::max(config_.timeout, at_least), expected);
+}
+
+std::optional<Event> End::await_until(const std::function<bool(const Event&)>& suits,
+                                      base::Time until, std::string_view expected) {
   while (is_good()) {
     const auto found = std::ranges::find_if(events_, suits);
     if (found != events_.end()) {
@@ -92,7 +96,7 @@ std::optional<Event> Host::await_if(const std::function<bool(const Event&)>& sui
   return std::nullopt;
 }
 
-void Host::listen(base::Duration span) {
+void End::listen(base::Duration span) {
   const base::Time until = now() + span;
   while (now() < until && is_good()) {
     if (!pump(until) && now() < until) return;

@@ -1,0 +1,156 @@
+// Frames, with a host as the target: those that it announces its addresses with, and those that it
+// gets. docs/protocol/data.md
+#include <algorithm>
+
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+#include "messaging/connect.pb.h"
+#include "messaging/wire/buffer_rdma_indicate.h"
+#include "messaging/wire/buffer_recv_pool_update.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using messaging::CfgCode;
+using messaging::CfgStatus;
+using messaging::Function;
+using messaging::PoolElementIdata;
+using messaging::PoolRecord;
+
+constexpr std::string_view kEverybody = "\xFF\xFF\xFF\xFF\xFF\xFF";
+
+// Asks the host to announce its addresses. Returns the write of the first frame; a host without an
+// address sends none.
+std::optional<Event> announced(Unit& u) {
+  u.forget_events();
+  if (!expect_status(u, CfgCode::kAnnounce, {}, CfgStatus::kOk)) return {};
+  auto write = u.await(EventKind::kWrite, {});
+  if (!write) u.outcome().skip("the host sent no frame: its interface needs an address");
+  return write;
+}
+
+void add_sent(UnitGroup& group) {
+  group.add("host_writes", "P-DATA-5",
+            "A frame of the host goes into an element of the unit's pool, with idata of form A.",
+            [](Unit& u) {
+              if (!u.attach() || !u.start_nic()) return;
+              const auto write = announced(u);
+              if (!write) return;
+              const PoolRecord pool = u.own_pool();
+              if (!u.expect(write->idata.has_value(), "idata")) return;
+              const auto at = PoolElementIdata::decode(*write->idata);
+              u.expect(at.pool == pool.pool.value && at.element < pool.elements,
+                       "an element of our pool");
+              u.expect(at.bytes == write->bytes.size() && write->target.length == at.bytes,
+                       "the bytes that were written, in idata and VA/MH");
+              u.expect(write->target.handle == pool.handle &&
+                           write->target.address == pool.element_address(at.element),
+                       "the address of the element");
+            });
+  group.add("host_virtio_header", "P-DATA-15",
+            "A frame has the virtio-net header, without an offload that was not granted.",
+            [](Unit& u) {
+              if (!u.attach() || !u.start_nic()) return;
+              const auto write = announced(u);
+              if (!write || !u.expect(write->bytes.size() >= kVnetBytes + kEthernetBytes,
+                                      "a header of 12 octets and a frame")) {
+                return;
+              }
+              u.expect(write->bytes[0] == std::byte{0} && write->bytes[1] == std::byte{0},
+                       "no partial checksum and no segmentation");
+            });
+  group.add("host_indicates", "P-DATA-6",
+            "Without idata a write is followed by BufferRDMAIndicate.", [](Unit& u) {
+              if (!u.await_link()) return;
+              const auto request = u.await_request();
+              if (!request) return;
+              messaging::connect::Capabilities ours;
+              ours.ParseFromString(u.capabilities());
+              ours.set_idata_form_in(messaging::connect::IDATA_FORM_NONE);
+              const auto reply = u.reply_of(request->mgmt, ours.SerializeAsString());
+              if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
+              u.await_cfg(CfgCode::kStart, 0, {});
+              if (!u.start_nic()) return;
+              const auto write = announced(u);
+              if (!write) return;
+              u.expect(!write->idata, "no idata");
+              const auto event =
+                  u.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+              if (!event) return;
+              const auto indicate = messaging::BufferRdmaIndicate::parse(event->bytes);
+              if (!u.expect(indicate.has_value() && indicate->size() > 0, "one that parses")) {
+                return;
+              }
+              const auto record = (*indicate)[0];
+              u.expect(record.pool == u.own_pool().pool, "our pool");
+              u.expect(u.own_pool().element_address(record.first) == write->target.address,
+                       "the element that was written");
+            });
+}
+
+// Half a pool and one more of such frames: the host has to return their elements, whatever it makes
+// of the frames.
+using MakeFrame = std::function<ByteVector(Unit& u, const PoolRecord& pool)>;
+void add_frames(UnitGroup& group, const std::string& name, const std::string& clause,
+                const std::string& description, MakeFrame make) {
+  group.add(name, clause, description, [make = std::move(make)](Unit& u) {
+    if (!u.attach() || !u.start_nic()) return;
+    const PoolRecord pool = small_pool(u);
+    const ByteVector bytes = make(u, pool);
+    const std::uint32_t used = pool.elements / 2 + 1;
+    for (std::uint32_t i = 0; i < used && u.is_good(); ++i) {
+      u.write(element_of(pool, i, bytes.size()), bytes,
+              PoolElementIdata::encode(pool.pool, i, static_cast<std::uint32_t>(bytes.size())));
+      u.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
+                 "an ACK");
+    }
+    const auto event = u.await_message(Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
+    if (!event) return;
+    u.expect(messaging::BufferRecvPoolUpdate::parse(event->bytes).has_value(),
+             "an Update that parses");
+    u.expect_ignored("a connection that stays");
+  });
+}
+
+ByteVector frame_for_all(Unit& u, const PoolRecord& pool) {
+  return frame(kEverybody, u.mac(), std::min<std::size_t>(60, pool.element_bytes - kVnetBytes));
+}
+
+void add_received(UnitGroup& group) {
+  add_frames(group, "host_takes_frames", "P-POOL-13",
+             "The host takes frames, and returns their elements.", frame_for_all);
+  add_frames(group, "host_takes_short_frames", "P-LIM-1",
+             "A frame that is shorter than its headers is dropped; its element comes back.",
+             [](Unit&, const PoolRecord&) { return ByteVector(5); });
+  struct Header {
+    std::string name, what;
+    std::vector<std::uint8_t> bytes;
+  };
+  for (const Header& header : std::vector<Header>{
+           {"gso", "a segmentation that was not granted", {0, 1, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0}},
+           {"gso_unknown",
+            "a segmentation that does not exist",
+            {0, 0x55, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}},
+           {"csum_behind",
+            "a checksum behind its end",
+            {1, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0}}}) {
+    add_frames(group, "host_drops_" + header.name, "P-DATA-16",
+               "A frame with " + header.what + " is dropped; its element comes back.",
+               [bytes = header.bytes](Unit& u, const PoolRecord& pool) {
+                 ByteVector out = frame_for_all(u, pool);
+                 for (std::size_t i = 0; i < bytes.size(); ++i) out[i] = std::byte{bytes[i]};
+                 return out;
+               });
+  }
+}
+
+}  // namespace
+
+std::vector<Case> host_frame_cases() {
+  UnitGroup group("frame");
+  add_sent(group);
+  add_received(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

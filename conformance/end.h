@@ -1,0 +1,249 @@
+// One end of a link as the suite plays it, host or I/O unit: it has the numbers that a correct end
+// would have, builds any INIT, cell and message from them, right or wrong, and takes what arrives
+// apart into events. It has no state machine: what is sent and when, the case decides. Only what
+// every end must do at once happens unasked: IDLE, and ACKs, replies to probes, to CfgUtil
+// requests, and to flushes, which a case may switch off. What arrives is checked for the rules of
+// every flit and cell. After the first expectation that is not met nothing is sent or awaited any
+// more, so a case needs no branch for that. Thread: one owner. end_link.cc: INIT;
+// end_connection.cc: MGMT; end_send.cc: cells, messages, writes; end_wait.cc and end_expect.cc:
+// events; end_receive.cc: what arrives; end_rules.cc: what holds for all of it.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "conformance/event.h"
+#include "conformance/line.h"
+#include "conformance/outcome.h"
+#include "messaging/wire/buffer_recv_pool.h"
+#include "messaging/wire/cfg_util.h"
+
+namespace splitnic::conformance {
+
+using ByteVector = std::vector<std::byte>;
+
+inline constexpr std::uint64_t kFeatureVnet = 1U << 6;  // of INIT_NIC
+
+struct EndConfig {
+  fabric::Eui64 eui64;
+  std::uint64_t instance = 1;
+  std::uint64_t process = 0;  // what two processes never share differs by it
+  fabric::LinkProfile profile = fabric::LinkProfile::kSpeed;
+  bool crc_head_only = false;        // shm profile
+  base::Duration timeout{};          // of one reply
+  std::uint32_t pool_elements = 64;  // of the pool that advertise() offers
+  std::uint32_t pool_element_bytes = 2048;
+  std::uint32_t idata_form_in = 0;  // connect::IdataForm
+};
+
+// One direction pair of a connection: the numbers that come next.
+struct Channel {
+  fabric::Service service = fabric::Service::kRc;
+  fabric::Qpn own{}, peer{};
+  fabric::Psn psn{};  // of the next packet that we send
+  fabric::Lcn lcn{};
+  std::uint16_t mcp = 0;
+  std::uint16_t reads_served = 0;  // RDMA reads and FetchOps that the target accepts in flight
+  // Of the target's next cell.
+  fabric::Psn expected_psn{};
+  fabric::Lcn expected_lcn{};
+  std::uint16_t expected_csn = 0;
+  fabric::Op op{};              // of the packet that has begun
+  std::uint32_t completed = 0;  // packets, 24 bits
+  ByteVector partial;
+  Event packet{};  // that has begun
+};
+
+class End {
+ public:
+  // `line`, `random` and `outcome` outlive this.
+  End(Line& line, const EndConfig& config, base::Random& random, Outcome& outcome);
+  virtual ~End() = default;
+  End(const End&) = delete;
+  End& operator=(const End&) = delete;
+
+  // Expectations.
+  bool is_good() const { return outcome_.is_good(); }
+  // Ends the case, with what was received last, unless the condition holds.
+  bool expect(bool is_met, std::string_view expected);
+  Outcome& outcome() { return outcome_; }
+  Line& line() { return line_; }
+  base::Random& random() { return random_; }
+  const EndConfig& config() const { return config_; }
+  base::Time now() { return line_.now(); }
+
+  // Events. A wait that ends without one ends the case with `expected`, unless it is empty. A wait
+  // is as long as the timeout, or `at_least`.
+  std::optional<Event> await(EventKind kind, std::string_view expected);
+  std::optional<Event> await_if(const std::function<bool(const Event&)>& suits,
+                                std::string_view expected, base::Duration at_least = {});
+  // The number of events of a kind that wait.
+  std::size_t waiting(EventKind kind) const;
+  // Whether a message with this Transaction Context waits.
+  bool has_message(messaging::TransactionContext context) const;
+  const std::deque<Event>& events() const { return events_; }
+  void forget_events() {
+    events_.clear();
+    retransmitted_.clear();
+  }
+  // Takes what arrives for so long.
+  void listen(base::Duration span);
+  // While this end waits, the link of the other one stays alive too. `other` outlives this.
+  void accompany(End& other) { companion_ = &other; }
+  std::size_t idles() const { return idles_; }
+  // The LCNs of cells that came once more, since forget_events().
+  const std::vector<fabric::Lcn>& retransmitted() const { return retransmitted_; }
+  std::string last_received() const { return last_; }
+
+  // Link.
+  fabric::Init init(fabric::InitStep step);
+  void send(const fabric::Init& init);
+  void send_flit(const fabric::FlitHeader& header, base::Bytes payload);
+  void send_datagram(base::Bytes datagram) { line_.send(datagram); }
+  std::optional<fabric::Init> await_init(std::string_view expected);
+  bool is_linked() const { return is_linked_; }
+  std::uint64_t target_instance() const { return target_instance_; }
+  fabric::Eui64 target_eui64() const { return target_eui64_; }
+  fabric::Lid lid() const { return lid_; }
+  fabric::Lid target_lid() const { return target_lid_; }
+
+  // Connection.
+  fabric::Mgmt mgmt(fabric::MgmtKind kind, std::uint64_t transaction) const;
+  // Puts two new queue pairs and these capabilities into a message.
+  void describe(fabric::Mgmt& into, std::string_view capabilities);
+  // As an end of mode rdma states them.
+  std::string capabilities() const;
+  void send(const fabric::Mgmt& mgmt);
+  void send_mgmt(base::Bytes payload);
+  // Puts other capabilities into a message that describe() has filled in.
+  void put_capabilities(fabric::Mgmt& into, std::string_view capabilities);
+  // Takes the numbers of the target's CONNECT_REQ or CONNECT_REP.
+  bool adopt(const fabric::Mgmt& theirs);
+  // Link, CONNECT and pools both ways.
+  virtual bool attach() = 0;
+  bool advertise();
+  // Frames pass afterwards. REQUIRES an attached end.
+  virtual bool start_nic() = 0;
+  // An address that no other end of the suite has.
+  std::string mac() const;
+  // Ends the connection, whatever became of the case.
+  virtual void leave() = 0;
+  std::uint64_t transaction() const { return transaction_; }
+  Channel& channel(unsigned number) { return channels_.at(number); }
+  const std::vector<messaging::PoolRecord>& pools() const { return pools_; }
+  messaging::PoolRecord own_pool() const;
+  // The longest message on channel 0 that both sides take.
+  std::size_t message_max() const { return message_max_; }
+  // Whether writes to the target have idata: of form A. Otherwise a message indicates them.
+  bool writes_idata() const { return writes_idata_; }
+
+  // Cells. cell() has the numbers that come next and changes nothing; put() sends and moves on.
+  fabric::CellHead cell(unsigned channel, fabric::Op op, fabric::Pos pos, std::uint16_t csn = 0);
+  ByteVector make(const fabric::CellHead& head, base::Bytes payload) const;
+  void reseal(ByteVector& cell) const;
+  void send_cell(base::Bytes cell);
+  void put(unsigned channel, const fabric::CellHead& head, base::Bytes payload);
+  void advance(unsigned channel, fabric::Pos pos);
+  void send_ack(unsigned channel, fabric::Op op, const fabric::AckExt& ack, fabric::Psn psn,
+                std::uint16_t csn = 0);
+  fabric::AckExt ack_of(unsigned channel) const;
+
+  // Messages on channel 0, in as many cells as they need.
+  void send_message(base::Bytes message, unsigned channel = 0);
+  std::optional<Event> await_message(messaging::Function function, std::string_view expected);
+  messaging::TransactionContext next_context() { return messaging::TransactionContext(++context_); }
+  void send_request(messaging::TransactionContext context, messaging::CfgCode code,
+                    std::string_view data);
+  std::optional<messaging::CfgUtilReply> await_reply(messaging::TransactionContext context);
+  std::optional<messaging::CfgUtilReply> request(messaging::CfgCode code, std::string_view data);
+  // ECHO: what was sent before has been dealt with, and the target serves this connection.
+  bool expect_serving(std::string_view expected);
+  // The same, and the target has neither refused anything nor ended the connection.
+  bool expect_ignored(std::string_view expected);
+  std::optional<Event> expect_nak(unsigned channel, fabric::AckCode code,
+                                  std::string_view expected);
+  // The target ends the connection, or does not serve it any more.
+  bool expect_ended(std::string_view expected);
+  // The queue pair that sent this NAK takes no cell any more, neither one with the numbers of the
+  // cell that was refused nor the next one.
+  bool expect_ended_by(const Event& nak, std::string_view expected);
+
+  // RDMA writes on channel 1.
+  void write(const fabric::VaMh& target, base::Bytes bytes, std::optional<std::uint32_t> idata);
+
+  bool acknowledges = true;
+  bool replies_to_probes = true;
+  bool replies_to_requests = true;
+  bool replies_to_flushes = true;
+  bool keeps_alive = true;
+
+ protected:
+  // The events that each role treats in its way; by default they wait.
+  virtual void take_init(const Event& event) { queue(event); }
+  virtual void take_mgmt(const Event& event) { queue(event); }
+  // Replies to a CfgUtilRequest. Returns whether the event waits for the case too.
+  virtual bool take_cfg_request(const Event& event) = 0;
+  virtual void set_linked(bool is_linked) { is_linked_ = is_linked; }
+
+  std::optional<Event> await_until(const std::function<bool(const Event&)>& suits, base::Time until,
+                                   std::string_view expected);
+  void queue(const Event& event);
+  // A rule of the protocol, whatever the case is about: if it is broken, the case has failed.
+  bool rule(bool is_kept, std::string_view what);
+  // Takes one datagram, or waits until then. Returns whether there may be more.
+  bool pump(base::Time until);
+
+  std::uint64_t instance_;
+  std::uint64_t target_instance_ = 0;
+  fabric::Eui64 target_eui64_{};
+  fabric::Lid lid_{}, target_lid_{};
+  std::uint16_t mcp_ = 0;
+  std::uint64_t transaction_ = 0;
+  bool is_linked_ = false;
+  bool is_connected_ = false;
+  std::array<Channel, 2> channels_;
+
+ private:
+  void keep_alive();
+  base::Time idle_at() const;
+  void send_fence(unsigned channel, messaging::TransactionContext context);
+  bool check_data_flit(const fabric::FlitHeader& header);
+  bool check_cell(base::Bytes bytes, const fabric::CellView& view);
+  bool check_mgmt(const fabric::MacHeader& header, const fabric::Mgmt& mgmt);
+  bool check_request(unsigned channel, const fabric::CellView& view);
+  bool check_filler(base::Bytes filler);
+  void take_datagram(base::Bytes datagram);
+  void take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
+  void take_init_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
+  void take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram_bytes);
+  void take_request(unsigned channel, const fabric::CellView& view);
+  void finish_packet(unsigned channel, const fabric::CellView& view);
+  bool take_message(const Event& event);
+
+  Line& line_;
+  const EndConfig config_;
+  base::Random& random_;
+  Outcome& outcome_;
+  base::Time until_;  // of the case
+  std::deque<Event> events_;
+  std::deque<ByteVector> kept_;
+  std::size_t kept_bytes_ = 0;
+  std::string last_ = "nothing";
+  std::size_t idles_ = 0;
+  std::vector<fabric::Lcn> retransmitted_;
+  End* companion_ = nullptr;
+
+  std::string capabilities_;
+  std::size_t message_max_ = 0;
+  bool writes_idata_ = false;
+  std::vector<messaging::PoolRecord> pools_;
+  std::uint64_t context_;
+};
+
+}  // namespace splitnic::conformance

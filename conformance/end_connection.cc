@@ -1,0 +1,147 @@
+// Connections of the suite's end. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
+#include <algorithm>
+
+#include "conformance/end.h"
+#include "messaging/connect.pb.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::Mgmt;
+using fabric::MgmtKind;
+
+constexpr std::uint32_t kMessageMax = 4096;
+constexpr std::uint32_t kDataMessageMax = 65536;
+constexpr std::uint16_t kReceives = 64;
+constexpr std::uint64_t kPoolAddress = 0x7F0012340000;
+constexpr std::uint32_t kPoolHandle = 0x2A01;
+
+}  // namespace
+
+Mgmt End::mgmt(MgmtKind kind, std::uint64_t transaction) const {
+  Mgmt m;
+  m.kind = kind;
+  m.transaction = transaction;
+  m.eui64 = config_.eui64;
+  m.instance = instance_;
+  m.peer_eui64 = target_eui64_;
+  m.peer_instance = target_instance_;
+  return m;
+}
+
+std::string End::capabilities() const {
+  messaging::connect::Capabilities mine;
+  mine.set_mode(messaging::connect::MODE_RDMA);
+  mine.set_version_lowest(1);
+  mine.set_version_highest(1);
+  mine.add_msg_max(kMessageMax);
+  mine.add_msg_max(kDataMessageMax);
+  mine.set_idata_form_in(static_cast<messaging::connect::IdataForm>(config_.idata_form_in));
+  mine.set_idata_form_out(messaging::connect::IDATA_FORM_POOL_ELEMENT);
+  mine.set_node_name("conform");
+  mine.set_queues(1);
+  return mine.SerializeAsString();
+}
+
+void End::describe(Mgmt& m, std::string_view capabilities) {
+  m.pair_count = channels_.size();
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    Channel& channel = channels_[i];
+    channel = Channel{};
+    channel.own = fabric::Qpn(static_cast<std::uint32_t>((random_.next32() & 0x7FFFFE) + 1 + i));
+    channel.psn = fabric::Psn(random_.next32());
+    channel.lcn = fabric::Lcn(random_.next32());
+    fabric::MgmtPair& pair = m.pairs[i];
+    pair.channel = static_cast<std::uint8_t>(i);
+    pair.qpn = channel.own;
+    pair.start_psn = channel.psn;
+    pair.start_lcn = channel.lcn;
+    pair.mcp = mcp_;
+    pair.receive_credits = kReceives;
+    pair.msg_max = i == 0 ? kMessageMax : 0;
+  }
+  put_capabilities(m, capabilities);
+  pools_.clear();
+}
+
+void End::put_capabilities(Mgmt& m, std::string_view capabilities) {
+  capabilities_ = capabilities;
+  m.private_data = base::as_bytes(capabilities_);
+}
+
+void End::send_mgmt(base::Bytes payload) {
+  fabric::CellHead head;
+  head.header.op = fabric::Op::kMgmt;
+  head.header.service = fabric::Service::kMgmt;
+  head.header.dlid = target_lid_;
+  head.header.slid = lid_;
+  send_cell(make(head, payload));
+}
+
+void End::send(const Mgmt& mgmt) {
+  ByteVector payload(mgmt.bytes());
+  fabric::emit_mgmt(payload, mgmt);
+  send_mgmt(payload);
+}
+
+bool End::adopt(const Mgmt& theirs) {
+  const std::string in = " in " + std::string(name(theirs.kind));
+  const bool names_ours = theirs.kind == MgmtKind::kConnectRep;
+  unsigned joined = 0;
+  for (const fabric::MgmtPair& pair : theirs.used_pairs()) {
+    if (!expect(pair.channel < 2 && pair.qpn != fabric::Qpn() && pair.mcp >= fabric::kMcpMin,
+                "a queue pair for each channel" + in)) {
+      return false;
+    }
+    Channel& channel = channels_[pair.channel];
+    if (names_ours && !expect(pair.peer_qpn == channel.own, "the number of our queue pair" + in)) {
+      return false;
+    }
+    channel.peer = pair.qpn;
+    channel.service = pair.service;
+    channel.mcp = std::min(mcp_, pair.mcp);
+    channel.reads_served = pair.max_dest_rd_atomic;
+    channel.expected_psn = pair.start_psn;
+    channel.expected_lcn = pair.start_lcn;
+    joined |= 1U << pair.channel;
+  }
+  is_connected_ = joined == 3;
+  namespace connect = messaging::connect;
+  connect::Capabilities mine, others;
+  const bool is_read = mine.ParseFromString(capabilities_) &&
+                       others.ParseFromArray(theirs.private_data.data(),
+                                             static_cast<int>(theirs.private_data.size())) &&
+                       !mine.msg_max().empty() && !others.msg_max().empty();
+  if (!expect(is_read, "capabilities that parse, with MSG_MAX" + in)) return false;
+  message_max_ = std::min(mine.msg_max(0), others.msg_max(0));
+  writes_idata_ = others.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT;
+  return expect(is_connected_, "both channels" + in);
+}
+
+messaging::PoolRecord End::own_pool() const {
+  return {messaging::PoolRef(0),
+          config_.pool_elements,
+          config_.pool_element_bytes,
+          fabric::MemoryHandle(kPoolHandle),
+          fabric::VirtualAddress(kPoolAddress),
+          0};
+}
+
+bool End::advertise() {
+  const messaging::PoolRecord record = own_pool();
+  std::array<std::byte, messaging::BufferRecvPool::bytes(1)> message{};
+  messaging::BufferRecvPool::emit(messaging::kUnsolicited, std::span(&record, 1), message);
+  send_message(message);
+  return await_message(messaging::Function::kBufferRecvPool, "BufferRecvPool of the target")
+      .has_value();
+}
+
+std::string End::mac() const {
+  std::string mac(6, '\x02');
+  for (std::size_t i = 1; i < mac.size(); ++i) {
+    mac[i] = static_cast<char>(config_.eui64.value >> (8 * (i - 1)) & 0xFFU);
+  }
+  return mac;
+}
+
+}  // namespace splitnic::conformance

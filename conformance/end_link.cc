@@ -1,0 +1,73 @@
+// INIT of the suite's end. docs/protocol/init.md#init
+#include <algorithm>
+
+#include "conformance/end.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::Init;
+using fabric::InitStep;
+
+constexpr std::uint32_t kProgramVersion = 0x00010000;
+constexpr std::uint16_t kLanes = 0x800F;
+constexpr std::uint32_t kReceiveBuffer = 4 << 20;
+constexpr int kRepliesMax = 100;  // a case ends in time, whatever the target sends
+
+}  // namespace
+
+End::End(Line& line, const EndConfig& config, base::Random& random, Outcome& outcome)
+    : instance_(config.instance),
+      line_(line),
+      config_(config),
+      random_(random),
+      outcome_(outcome),
+      until_(line.now() + kRepliesMax * config.timeout),
+      context_(random.next() >> 2) {
+  const std::size_t stride = std::min<std::size_t>(
+      line.carrier().datagram_bytes_max() - fabric::kSessionReserveBytes, fabric::kBatchBytesMax);
+  mcp_ = static_cast<std::uint16_t>((stride - fabric::kStrideOverhead) & ~std::size_t{3});
+}
+
+Init End::init(InitStep step) {
+  Init init;
+  init.step = step;
+  init.profile = config_.profile;
+  init.cell_crc =
+      config_.crc_head_only ? fabric::CellCrcMode::kHeadOnly : fabric::CellCrcMode::kWholeCell;
+  init.program_version = kProgramVersion;
+  init.lanes_mask = kLanes;
+  init.mcp_max = mcp_;
+  init.flit_payload_max = static_cast<std::uint16_t>(mcp_ + fabric::kCellOverheadMax);
+  init.receive_buffer_bytes = kReceiveBuffer;
+  init.eui64 = config_.eui64;
+  init.instance = instance_;
+  init.peer_instance = target_instance_;
+  init.nonce = random_.next();
+  init.lid = lid_;
+  return init;
+}
+
+void End::send_flit(const fabric::FlitHeader& header, base::Bytes payload) {
+  if (!is_good()) return;
+  ByteVector datagram(fabric::kFlitHeaderBytes + payload.size());
+  fabric::emit_flit(datagram, header, payload);
+  line_.send(datagram);
+}
+
+void End::send(const Init& init) {
+  std::array<std::byte, fabric::kInitBytes> payload{};
+  fabric::emit_init(payload.data(), init);
+  send_flit({.type = fabric::FlitType::kInit, .vl = fabric::kMgmtLane}, payload);
+  const bool is_bye = init.step == InitStep::kBye && init.instance == instance_ &&
+                      init.peer_instance == target_instance_;
+  if (is_bye) set_linked(false);
+}
+
+std::optional<Init> End::await_init(std::string_view expected) {
+  const auto event = await(EventKind::kInit, expected);
+  if (!event) return std::nullopt;
+  return event->init;
+}
+
+}  // namespace splitnic::conformance

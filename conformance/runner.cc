@@ -1,0 +1,58 @@
+#include "conformance/runner.h"
+
+#include <algorithm>
+
+namespace splitnic::conformance {
+namespace {
+
+constexpr std::size_t kProbes = 3;
+
+}  // namespace
+
+std::uint64_t seed_of(std::string_view name, std::uint64_t seed) {
+  std::uint64_t hash = seed ^ 0xCBF29CE484222325ULL;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
+  return hash;
+}
+
+CaseResult Runner::run_one(const Case& one) {
+  CaseResult result{.about = one};
+  play(one, result);
+  result.of_case = result.verdict;
+  const bool is_bad = is_failure(result.verdict) || result.verdict == Verdict::kWarn;
+  if (one.may_harm || is_bad) look_for_harm(result);
+  return result;
+}
+
+// One of the ends may be refused for what it did; a target that refuses all of them serves nobody.
+void Runner::look_for_harm(CaseResult& result) {
+  std::string why;
+  for (std::size_t i = 0; i < std::max(kProbes, ends_); ++i) {
+    why = try_probe(i);
+    if (why.empty()) return;
+  }
+  is_wedged_ = true;
+  result.verdict = Verdict::kWedged;
+  if (!result.expected.empty()) return;
+  result.expected = "a target that serves a new connection afterwards";
+  result.received = why;
+}
+
+void Runner::run(const std::vector<Selected>& selected, const OnResult& on_result) {
+  for (const Selected& one : selected) {
+    std::string why = one.skipped_because;
+    if (why.empty() && is_wedged_) why = "the target is wedged";
+    if (why.empty() && one.about.links == Links::kPlain && is_keyed_)
+      why = "for links without keys";
+    if (why.empty() && one.about.links == Links::kKeyed && !is_keyed_) why = "for links with keys";
+    if (why.empty() && one.about.is_of_two && ends_ < 2) why = "needs a second host";
+    if (why.empty()) {
+      on_result(run_one(one.about));
+      continue;
+    }
+    CaseResult skipped{.about = one.about, .verdict = Verdict::kSkip, .expected = why};
+    on_result(skipped);
+  }
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,74 @@
+// Runs cases one after the other and gives each its verdict. What plays a case is the suite of the
+// role (suite.h, unit_suite.h); what is the same for both is here: which cases are skipped, and
+// when a target counts as wedged. Thread: one owner.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/case.h"
+
+namespace splitnic::conformance {
+
+struct SuiteConfig {
+  base::Duration timeout = std::chrono::seconds(1);  // of one reply
+  std::uint64_t seed = 1;
+  bool is_shm = false;
+  // Differs between runs: a target never meets an identity, an instance or a transaction of an
+  // earlier run.
+  std::uint64_t run = 0;
+};
+
+struct CaseResult {
+  Case about{};
+  Verdict verdict = Verdict::kPass;
+  Verdict of_case = Verdict::kPass;  // WEDGED: the verdict without what followed
+  std::string expected{};            // SKIP: why
+  std::string received{};
+  base::Duration took{};
+  Transcript transcript = Transcript();
+};
+
+// A case to run, or the reason why it is skipped.
+struct Selected {
+  Case about;
+  std::string skipped_because;  // "": it runs
+};
+
+// A seed for what is random in a case of this name.
+std::uint64_t seed_of(std::string_view name, std::uint64_t seed);
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  // Whether anybody replies to the first INIT or INITIATION.
+  virtual bool is_reachable() = 0;
+  // Calls `on_result` after each case.
+  using OnResult = std::function<void(const CaseResult&)>;
+  void run(const std::vector<Selected>& selected, const OnResult& on_result);
+
+ protected:
+  // `ends`: how many ends the suite may play at a time.
+  Runner(bool is_keyed, std::size_t ends) : is_keyed_(is_keyed), ends_(ends) {}
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Plays the case and fills in everything but what it is about.
+  virtual void play(const Case& one, CaseResult& result) = 0;
+  // Returns "" if the target serves a new connection, else what it did. `number` counts the probes
+  // after one case: with several ends each of them makes one.
+  virtual std::string try_probe(std::size_t number) = 0;
+
+ private:
+  CaseResult run_one(const Case& one);
+  void look_for_harm(CaseResult& result);
+
+  const bool is_keyed_;
+  const std::size_t ends_;
+  bool is_wedged_ = false;
+};
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,103 @@
+// Connections of the suite's I/O unit. docs/protocol/mgmt.md#connection
+#include <algorithm>
+
+#include "conformance/unit.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::Mgmt;
+using fabric::MgmtKind;
+
+constexpr base::Duration kDiscEvery = 100ms;
+constexpr int kDiscsMax = 3;
+// A host that has sent START sends no more of its settings than fit into this time.
+constexpr base::Duration kSettle = 3ms;
+
+bool is_request(const Event& event) {
+  return event.kind == EventKind::kMgmt && event.mgmt.kind == MgmtKind::kConnectReq;
+}
+
+}  // namespace
+
+void Unit::take_mgmt(const Event& event) {
+  const Mgmt& theirs = event.mgmt;
+  switch (theirs.kind) {
+    case MgmtKind::kConnectRtu:
+      ++rtus_;
+      return;
+    case MgmtKind::kConnectReq:
+      if (rep_.empty() || theirs.transaction != transaction_) return queue(event);
+      if (replies_to_repeats) send_mgmt(rep_);
+      return;
+    case MgmtKind::kDisc:
+      send(mgmt(MgmtKind::kDiscRep, theirs.transaction));
+      if (theirs.transaction == transaction_) is_connected_ = false;
+      return queue(event);
+    default:
+      return queue(event);
+  }
+}
+
+std::optional<Event> Unit::await_request(std::string_view expected) {
+  return await_until(is_request, now() + link_.reconnect, expected);
+}
+
+Mgmt Unit::reply_of(const Mgmt& request, std::string_view capabilities) {
+  Mgmt reply = mgmt(MgmtKind::kConnectRep, request.transaction);
+  const std::string mine = this->capabilities();
+  describe(reply, capabilities.empty() ? std::string_view(mine) : capabilities);
+  for (std::size_t i = 0; i < reply.pair_count; ++i) {
+    for (const fabric::MgmtPair& theirs : request.used_pairs()) {
+      if (theirs.channel != reply.pairs[i].channel) continue;
+      reply.pairs[i].peer_qpn = theirs.qpn;
+      reply.pairs[i].mcp = std::min(reply.pairs[i].mcp, theirs.mcp);
+    }
+  }
+  return reply;
+}
+
+bool Unit::accept(const Mgmt& request, const Mgmt& reply) {
+  if (!adopt(request)) return false;
+  transaction_ = request.transaction;
+  rep_.resize(reply.bytes());
+  fabric::emit_mgmt(rep_, reply);
+  send_mgmt(rep_);
+  return is_good();
+}
+
+void Unit::reject(const Mgmt& request, fabric::MgmtReject code, std::string_view text) {
+  Mgmt reply = mgmt(MgmtKind::kConnectRej, request.transaction);
+  reply.reject = code;
+  reply.private_data = base::as_bytes(text);
+  send(reply);
+}
+
+bool Unit::connect() {
+  if (!await_link()) return false;
+  const auto request = await_request();
+  return request && accept(request->mgmt, reply_of(request->mgmt)) && advertise();
+}
+
+bool Unit::attach() {
+  if (!connect()) return false;
+  await_cfg(messaging::CfgCode::kStart, 0, {});
+  listen(kSettle);
+  forget_events();
+  return is_good();
+}
+
+void Unit::leave() {
+  if (!is_connected_ || !link_.is_up) return;
+  Outcome other;
+  Unit last(line(), link_, config(), random(), other);
+  for (int i = 0; i < kDiscsMax; ++i) {
+    last.send(last.mgmt(MgmtKind::kDisc, transaction_));
+    const auto reply = last.await_until([](const Event& e) { return e.kind == EventKind::kMgmt; },
+                                        now() + kDiscEvery, {});
+    if (reply) return;
+  }
+}
+
+}  // namespace splitnic::conformance

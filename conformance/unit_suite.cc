@@ -1,0 +1,84 @@
+#include "conformance/unit_suite.h"
+
+#include "fabric_emul/session/peer.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kWaits = 30;
+// A host that was refused several times waits for up to 1 s, and so does its HELLO.
+constexpr base::Duration kReconnect = 3s;
+
+}  // namespace
+
+UnitSuite::UnitSuite(Line& line, const SuiteConfig& config)
+    : Runner(line.is_keyed(), 1), line_(line), config_(config) {
+  base::SeededRandom random(seed_of("unit", config.seed ^ config.run));
+  link_.instance = random.next() | 1;
+  link_.token = random.next() | 1;
+  link_.reconnect = kReconnect + 2 * config.timeout;
+}
+
+EndConfig UnitSuite::config_of_unit() {
+  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
+  constexpr std::uint64_t kLow = (std::uint64_t{1} << 56) - 1;
+  EndConfig config;
+  config.eui64 =
+      line_.is_keyed()
+          ? fabric::Eui64(session::eui64_of(line_.responder().public_key()))
+          : fabric::Eui64(kLocal | (seed_of("eui64", config_.seed ^ config_.run) & kLow));
+  config.instance = link_.instance;
+  config.process = seed_of("process " + std::to_string(processes_++), config_.seed ^ config_.run);
+  if (config_.is_shm) config.profile = fabric::LinkProfile::kShm;
+  config.crc_head_only = config_.is_shm;
+  config.timeout = config_.timeout;
+  return config;
+}
+
+bool UnitSuite::is_reachable() {
+  line_.begin();
+  for (const base::Time until = line_.now() + kWaits * config_.timeout; line_.now() < until;) {
+    base::SeededRandom random(config_.seed);
+    Outcome outcome;
+    Unit unit(line_, link_, config_of_unit(), random, outcome);
+    unit.listen(config_.timeout);
+    if (unit.is_linked()) return true;
+  }
+  return false;
+}
+
+void UnitSuite::play(const Case& one, CaseResult& result) {
+  const base::Time begin = line_.now();
+  line_.begin();
+  base::SeededRandom random(seed_of(one.id, config_.seed));
+  Outcome outcome(one.level);
+  Unit unit(line_, link_, config_of_unit(), random, outcome);
+  one.run_as_unit(unit);
+  unit.leave();
+  result.verdict = outcome.verdict();
+  result.expected = outcome.expected();
+  result.received = outcome.received();
+  result.took = line_.now() - begin;
+  result.transcript = line_.transcript();
+}
+
+std::string UnitSuite::try_probe(std::size_t) {
+  line_.begin();
+  base::SeededRandom random(config_.seed);
+  Outcome outcome;
+  Unit unit(line_, link_, config_of_unit(), random, outcome);
+  const bool is_good = unit.connect() && unit.expect_serving("a host that serves");
+  unit.leave();
+  return is_good ? std::string() : outcome.expected() + ": " + outcome.received();
+}
+
+void UnitSuite::end() {
+  base::SeededRandom random(config_.seed);
+  Outcome outcome;
+  Unit unit(line_, link_, config_of_unit(), random, outcome);
+  unit.end_link();
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,31 @@
+// The suite as an I/O unit: runs cases against a host, one after the other. Between two cases it
+// ends the connection, and the host comes back of the kind that the protocol requires; a host that
+// does not come back is WEDGED. Sans-I/O but for its line. Thread: one owner.
+#pragma once
+
+#include "conformance/runner.h"
+
+namespace splitnic::conformance {
+
+class UnitSuite final : public Runner {
+ public:
+  // `line` outlives this.
+  UnitSuite(Line& line, const SuiteConfig& config);
+
+  // Waits for a host, 30 time-outs at most.
+  bool is_reachable() override;
+  // BYE: the host is free again.
+  void end();
+
+ private:
+  void play(const Case& one, CaseResult& result) override;
+  std::string try_probe(std::size_t number) override;
+  EndConfig config_of_unit();
+
+  Line& line_;
+  const SuiteConfig config_;
+  UnitLink link_;
+  std::uint64_t processes_ = 0;  // that the suite has been
+};
+
+}  // namespace splitnic::conformance

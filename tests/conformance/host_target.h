@@ -1,0 +1,122 @@
+// The host as the target of the suite, in this process and with a manual clock: whenever the suite
+// waits, the host runs, and when neither has anything to do time passes. With keys the link is
+// sealed. Between the two may be a relay that breaks a rule.
+//
+//   HostTarget target({.is_keyed = true, .rule = rule});
+//   UnitSuite suite(target.line(), {});
+#pragma once
+
+#include <memory>
+
+#include "base/check.h"
+#include "conformance/unit_suite.h"
+#include "fabric_emul/session/keyed_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
+#include "host_module/host.h"
+#include "tests/conformance/relay.h"
+#include "tests/sim/fake_port.h"
+
+namespace splitnic::conformance {
+
+struct HostTargetConfig {
+  bool is_keyed = false;
+  Rule rule{};  // none: the host as it is
+};
+
+class HostTarget {
+ public:
+  explicit HostTarget(const HostTargetConfig& config)
+      : hub_({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
+        end_(hub_.add_endpoint()),
+        unit_end_(hub_.add_endpoint()),
+        tap_(lan::MacAddress{0x02, 0, 0, 0, 0, 0xA0}),
+        carrier_(unit_end_, std::nullopt, clock_, [this](base::Time until) { run(until); }) {
+    underlay_ = &end_;
+    if (config.rule) {
+      relay_ = std::make_unique<Relay>(*underlay_, config.rule);
+      underlay_ = relay_.get();
+    }
+    fabric::PeerAddress unit = unit_end_.address();
+    if (config.is_keyed) unit = put_keys();
+    line_ = config.is_keyed ? std::make_unique<Line>(carrier_, responder_.get())
+                            : std::make_unique<Line>(carrier_);
+    start(unit);
+  }
+  ~HostTarget() { host_->abandon(clock_.now()); }
+
+  Line& line() { return *line_; }
+  base::ManualClock& clock() { return clock_; }
+  // The host takes nothing and sends nothing any more.
+  void hang() { is_hanging_ = true; }
+
+ private:
+  static constexpr base::Duration kStep = std::chrono::milliseconds(1);
+  static constexpr int kStepsMax = 1000;
+
+  fabric::PeerAddress put_keys() {
+    const session::Secret own = session::random_private_key(random_);
+    const session::Secret of_unit = session::random_private_key(random_);
+    session::SessionConfig config;
+    config.private_key = own;
+    config.instance = 77;
+    config.stamp = [this] { return ++stamp_; };
+    auto keyed = std::make_unique<session::KeyedUnderlay>(*underlay_, config, clock_, random_);
+    const auto peer = keyed->allow({session::public_key_of(of_unit), {}, unit_end_.address()});
+    CHECK(peer.has_value());
+    keyed_ = std::move(keyed);
+    underlay_ = keyed_.get();
+    responder_ = std::make_unique<Responder>(of_unit, session::public_key_of(own),
+                                             session::Secret{}, random_);
+    eui64_ = fabric::Eui64(session::eui64_of(session::public_key_of(own)));
+    return *peer;
+  }
+  void start(const fabric::PeerAddress& unit) {
+    adapter_ = std::make_unique<fabric::Adapter>(
+        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random_);
+    fabric::PortConfig port;
+    port.eui64 = eui64_;
+    port.instance = 99;
+    port.mcp_min = 256;
+    const auto added = adapter_->add_port(*underlay_, port);
+    CHECK(added.has_value());
+    host::HostConfig config;
+    config.pair.node_name = "host";
+    config.addresses = [] {
+      lan::LocalAddress address;
+      address.bytes = {10, 77, 0, 1};
+      return std::vector{address};
+    };
+    host_ = std::make_unique<host::Host>(config, *adapter_, tap_, random_);
+    (*added)->connect(unit, clock_.now());
+  }
+  // Until something arrived for the suite.
+  void run(base::Time until) {
+    for (int i = 0; unit_end_.queued_batches() == 0 && clock_.now() < until; ++i) {
+      const bool made_progress = !is_hanging_ && host_->step(clock_.now(), true);
+      if (made_progress && i < kStepsMax) continue;
+      if (unit_end_.queued_batches() > 0) return;
+      i = 0;
+      clock_.set(std::min<base::Time>(until, clock_.now() + kStep));
+    }
+  }
+
+  base::ManualClock clock_;
+  base::SeededRandom random_{7};
+  std::uint64_t stamp_ = 1000;
+  fabric::Eui64 eui64_{0x20};
+  fabric::InProcessHub hub_;
+  fabric::InProcessUnderlay& end_;
+  fabric::InProcessUnderlay& unit_end_;
+  fabric::Underlay* underlay_ = nullptr;
+  std::unique_ptr<Relay> relay_;
+  std::unique_ptr<session::KeyedUnderlay> keyed_;
+  sim::FakePort tap_;
+  Carrier carrier_;
+  std::unique_ptr<Responder> responder_;
+  std::unique_ptr<Line> line_;
+  std::unique_ptr<fabric::Adapter> adapter_;
+  std::unique_ptr<host::Host> host_;
+  bool is_hanging_ = false;
+};
+
+}  // namespace splitnic::conformance
