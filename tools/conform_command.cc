@@ -1,32 +1,27 @@
 #include "tools/conform_command.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 
 #include "conformance/report/reports.h"
 #include "conformance/selection.h"
-#include "conformance/suite.h"
-#include "control/daemon/carriers.h"
-#include "fabric_emul/session/keys.h"
 #include "tools/commands.h"
+#include "tools/conform_ends.h"
 
 namespace splitnic::tools {
 namespace {
 
-namespace session = fabric::session;
+using conformance::Role;
 using conformance::Verdict;
 
 constexpr double kTimeoutMin = 0.05;
 constexpr double kTimeoutMax = 60;
 constexpr std::size_t kKeysMax = 64;
-constexpr std::size_t kPlainLines = 2;  // hosts of the suite without keys
 
 base::Result<base::Duration> parse_timeout(const std::string& text) {
   double value = 0;
@@ -62,8 +57,9 @@ base::Result<std::map<std::string, std::string>> read_skips(const std::string& p
   return skips;
 }
 
-base::Status check_patterns(const std::vector<std::string>& patterns, const std::string& option) {
-  const auto all = conformance::cases();
+base::Status check_patterns(const std::vector<std::string>& patterns, const std::string& option,
+                            Role role) {
+  const auto all = conformance::cases(role);
   for (const std::string& pattern : patterns) {
     const bool is_known = std::ranges::any_of(
         all, [&](const auto& one) { return conformance::is_named(one, pattern); });
@@ -72,77 +68,6 @@ base::Status check_patterns(const std::vector<std::string>& patterns, const std:
   }
   return {};
 }
-
-// The hosts of the suite: a carrier for each, with its keys.
-class Hosts {
- public:
-  base::Status open(const ConformOptions& options) {
-    const std::size_t count = options.key_files.empty() ? kPlainLines : options.key_files.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      auto carrier = control::connect_carrier(options.target, {.reports_limits = false});
-      if (!carrier) return carrier.error().within(options.target.text());
-      carriers_.push_back(*std::move(carrier));
-      fabric::Underlay& underlay = *carriers_.back().underlay;
-      ways_.push_back(std::make_unique<conformance::Carrier>(
-          underlay, carriers_.back().peer, clock_,
-          [this, fd = underlay.fd()](base::Time until) { wait(fd, until); }));
-      conformance::Session* keys = nullptr;
-      if (!options.key_files.empty()) {
-        auto made = session_of(options, options.key_files[i]);
-        if (!made) return made.error();
-        sessions_.push_back(*std::move(made));
-        keys = sessions_.back().get();
-      }
-      lines_.push_back(std::make_unique<conformance::Line>(*ways_.back(), keys));
-    }
-    return {};
-  }
-  std::vector<conformance::Line*> lines() const {
-    std::vector<conformance::Line*> out;
-    for (const auto& line : lines_) out.push_back(line.get());
-    return out;
-  }
-
- private:
-  void wait(int fd, base::Time until) {
-    const auto left = std::max<base::Duration>(until - clock_.now(), base::Duration{0});
-    const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
-                           .tv_nsec = left.count() % 1'000'000'000};
-    pollfd input{.fd = fd, .events = POLLIN, .revents = 0};
-    static_cast<void>(::ppoll(&input, 1, &timeout, nullptr));
-  }
-  base::Result<std::unique_ptr<conformance::Session>> session_of(const ConformOptions& options,
-                                                                 const std::string& path) {
-    conformance::HostKeys keys;
-    auto own = session::read_key_file(path);
-    if (!own) return own.error().within("--key-file");
-    keys.own = *std::move(own);
-    const auto peer = session::parse_public_key(options.peer);
-    if (!peer) return peer.error().within("--peer");
-    keys.target = *peer;
-    if (!options.psk_file.empty()) {
-      auto psk = session::read_key_file(options.psk_file);
-      if (!psk) return psk.error().within("--psk-file");
-      keys.psk = *std::move(psk);
-    }
-    if (!session::x25519(keys.own, keys.target)) return base::Error("--peer: not a usable key");
-    return std::make_unique<conformance::Session>(keys, random_, [this] { return next_stamp(); });
-  }
-  std::uint64_t next_stamp() {
-    const auto since = std::chrono::system_clock::now().time_since_epoch();
-    const auto now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
-    return stamp_ = std::max(now, stamp_ + 1);
-  }
-
-  base::SystemClock clock_;
-  base::OsRandom random_;
-  std::uint64_t stamp_ = 0;
-  std::vector<control::Carrier> carriers_;
-  std::vector<std::unique_ptr<conformance::Carrier>> ways_;
-  std::vector<std::unique_ptr<conformance::Session>> sessions_;
-  std::vector<std::unique_ptr<conformance::Line>> lines_;
-};
 
 void print_result(const conformance::CaseResult& result) {
   std::printf("%-8s %s (%s)\n", std::string(name(result.verdict)).c_str(), result.about.id.c_str(),
@@ -166,12 +91,21 @@ void print_progress(std::size_t done, std::size_t all) {
       stderr);
 }
 
-int print_list() {
-  for (const conformance::Case& one : conformance::cases()) {
+int print_list(const std::optional<Role>& role) {
+  for (const conformance::Case& one : role ? conformance::cases(*role) : conformance::all_cases()) {
     std::printf("%-36s %-12s %-10s %s\n", one.id.c_str(), one.clause.c_str(),
                 std::string(name(one.level)).c_str(), one.description.c_str());
   }
   return std::fflush(stdout) == 0 ? control::kExitOk : fail("cannot write to the standard output");
+}
+
+std::string nobody_text(const ConformOptions& options) {
+  if (options.role == Role::kHost) {
+    return "no I/O unit replies at " + options.target.text() +
+           ": is it running there, with these keys, or with --insecure-lab?";
+  }
+  return "no host came to " + options.target.text() +
+         ": does one connect to it, with these keys, or without?";
 }
 
 }  // namespace
@@ -179,11 +113,15 @@ int print_list() {
 void add_conform(CLI::App& app, ConformArguments& into) {
   auto* conform = app.add_subcommand(
       "conform", "Check an implementation of the protocol against its specification");
-  conform
-      ->add_option("--target", into.target, "The implementation: udp://ADDRESS:PORT or shm://NAME")
+  conform->add_option("--target", into.target, "An I/O unit: udp://ADDRESS:PORT or shm://NAME")
       ->type_name("ADDR");
   conform
-      ->add_option("--as", into.role, "What this command plays: host (the target is an I/O unit)")
+      ->add_option("--listen", into.listen,
+                   "Where a host is to connect to: udp://ADDRESS:PORT or shm://NAME")
+      ->type_name("ADDR");
+  conform
+      ->add_option("--as", into.role,
+                   "What this command plays: host (with --target), or iou (with --listen)")
       ->type_name("ROLE");
   conform->add_flag("--list", into.list, "Print the cases with their clauses, and stop");
   control::add_repeated(*conform, "--select", into.select,
@@ -203,7 +141,7 @@ void add_conform(CLI::App& app, ConformArguments& into) {
   conform->add_option("--html", into.html, "Write a page with the messages of each case")
       ->type_name("FILE");
   control::add_repeated(*conform, "--key-file", into.key_files,
-                        "File of a host's private key; may repeat: the suite is as many hosts",
+                        "File of the suite's private key; of a host may repeat: as many hosts",
                         "FILE");
   conform->add_option("--peer", into.peer, "Public key of the target, with --key-file")
       ->type_name("KEY");
@@ -215,13 +153,28 @@ void add_conform(CLI::App& app, ConformArguments& into) {
 
 base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
   ConformOptions out;
+  const bool is_unit = typed.role == "iou";
+  if (typed.role == "host" || is_unit) {
+    out.has_role = true;
+    out.role = is_unit ? Role::kUnit : Role::kHost;
+  }
   out.is_list = typed.list;
-  if (out.is_list) return out;
-  if (typed.target.empty()) return base::Error("conform: --target is missing");
-  if (typed.role != "host") return base::Error("conform: --as must be host");
-  auto target = control::parse_endpoint(typed.target);
-  if (!target) return target.error().within("--target");
+  if (out.is_list && (out.has_role || typed.role.empty())) return out;
+  if (typed.target.empty() && typed.listen.empty()) {
+    return base::Error("conform: --target or --listen is missing");
+  }
+  if (!out.has_role) return base::Error("conform: --as must be host or iou");
+  if (is_unit ? !typed.target.empty() : !typed.listen.empty()) {
+    return base::Error(is_unit ? "conform: --as iou takes --listen, not --target"
+                               : "conform: --as host takes --target, not --listen");
+  }
+  const std::string option = is_unit ? "--listen" : "--target";
+  auto target = control::parse_endpoint(is_unit ? typed.listen : typed.target);
+  if (!target) return target.error().within(option);
   out.target = *std::move(target);
+  if (is_unit && typed.key_files.size() > 1) {
+    return base::Error("--key-file: an I/O unit has one");
+  }
   if (typed.key_files.size() > kKeysMax) return base::Error("--key-file: more than 64 files");
   if (typed.key_files.empty() != typed.peer.empty()) {
     return base::Error(typed.peer.empty() ? "--key-file: --peer is missing"
@@ -231,7 +184,7 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
     return base::Error("--psk-file: --key-file is missing");
   }
   if (typed.key_files.empty()) {
-    if (auto lab = control::check_lab(typed.insecure_lab, "--target", out.target); !lab) {
+    if (auto lab = control::check_lab(typed.insecure_lab, option, out.target); !lab) {
       return lab.error();
     }
   } else if (out.target.is_shm()) {
@@ -243,7 +196,7 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
   const auto seed = control::number_option("--seed", typed.seed, 0, 0xFFFFFFFF);
   if (!seed) return seed.error();
   out.seed = *seed;
-  if (auto known = check_patterns(typed.select, "--select"); !known) return known.error();
+  if (auto known = check_patterns(typed.select, "--select", out.role); !known) return known.error();
   out.select = typed.select;
   if (!typed.skip.empty()) {
     auto skips = read_skips(typed.skip);
@@ -251,7 +204,7 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
     out.skips = *std::move(skips);
     std::vector<std::string> patterns;
     for (const auto& [pattern, why] : out.skips) patterns.push_back(pattern);
-    if (auto known = check_patterns(patterns, "--skip"); !known) return known.error();
+    if (auto known = check_patterns(patterns, "--skip", out.role); !known) return known.error();
   }
   std::vector<std::string> reports{typed.junit, typed.json, typed.html};
   std::erase(reports, "");
@@ -269,22 +222,18 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
 }
 
 int run_conform(const ConformOptions& options) {
-  if (options.is_list) return print_list();
+  if (options.is_list) {
+    return print_list(options.has_role ? std::optional(options.role) : std::nullopt);
+  }
   auto reports = conformance::Reports::open(
       {.junit = options.junit, .json = options.json, .html = options.html});
   if (!reports) return fail(reports.error().text());
-  Hosts hosts;
-  if (const auto opened = hosts.open(options); !opened) return fail(opened.error().text());
-  base::OsRandom random;
-  conformance::SuiteConfig config{options.timeout, options.seed, options.target.is_shm(),
-                                  random.next()};
-  const auto lines = hosts.lines();
-  conformance::Suite suite(lines, config);
-  if (!suite.is_reachable()) {
-    return fail("no I/O unit replies at " + options.target.text() +
-                ": is it running there, with these keys, or with --insecure-lab?");
-  }
-  const auto selected = conformance::select(conformance::cases(), options.select, options.skips);
+  auto ends = open_ends(options);
+  if (!ends) return fail(ends.error().text());
+  conformance::Runner& suite = (*ends)->runner();
+  if (!suite.is_reachable()) return fail(nobody_text(options));
+  const auto selected =
+      conformance::select(conformance::cases(options.role), options.select, options.skips);
   conformance::Report report{.target = options.target.text(), .seed = options.seed};
   const bool has_terminal = ::isatty(STDERR_FILENO) != 0;
   const bool shares_terminal = has_terminal && ::isatty(STDOUT_FILENO) != 0;
@@ -295,6 +244,7 @@ int run_conform(const ConformOptions& options) {
     report.results.push_back(result);
     if (has_terminal) print_progress(report.results.size(), selected.size());
   });
+  (*ends)->end();
   if (has_terminal) std::fputs("\n", stderr);
   std::puts(report.summary().c_str());
   if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");

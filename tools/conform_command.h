@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "conformance/case.h"
 #include "control/cli_app.h"
 #include "control/values.h"
 
@@ -15,7 +16,7 @@ namespace splitnic::tools {
 
 // As typed.
 struct ConformArguments {
-  std::string target, role;
+  std::string target, listen, role;
   std::vector<std::string> select;
   std::string skip, timeout = "1", seed = "1";
   std::string junit, json, html;
@@ -26,7 +27,9 @@ struct ConformArguments {
 };
 
 struct ConformOptions {
-  control::Endpoint target;
+  bool has_role = false;
+  conformance::Role role = conformance::Role::kHost;
+  control::Endpoint target;                  // of the role host; where the role iou listens
   std::vector<std::string> select;           // id, group, or a pattern with '*'
   std::map<std::string, std::string> skips;  // id or pattern, and the reason
   base::Duration timeout{};
