@@ -17,7 +17,7 @@ namespace splitnic::conformance {
 // The links that a case is about.
 enum class Links : std::uint8_t { kAny, kPlain, kKeyed };
 
-// What the suite plays.
+// The role of the suite.
 enum class Role : std::uint8_t { kHost, kUnit };
 
 struct Case {

@@ -97,7 +97,7 @@ class End {
   // While this end waits, the link of the other one stays alive too. `other` outlives this.
   void accompany(End& other) { companion_ = &other; }
   std::size_t idles() const { return idles_; }
-  // The LCNs of cells that came once more, since forget_events().
+  // The LCNs of cells of channel 0 that came once more, since forget_events().
   const std::vector<fabric::Lcn>& retransmitted() const { return retransmitted_; }
   std::string last_received() const { return last_; }
 

@@ -3,6 +3,7 @@
 
 #include "conformance/end.h"
 #include "messaging/connect.pb.h"
+#include "messaging/wire/idata.h"
 
 namespace splitnic::conformance {
 namespace {

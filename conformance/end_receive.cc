@@ -124,7 +124,7 @@ void End::take_request(unsigned channel, const CellView& view) {
     if (ahead < 0) {
       if (retransmitted_.size() == kRetransmittedMax)
         outcome_.fail("a target that does not flood", last_);
-      retransmitted_.push_back(h.lcn);
+      if (channel == 0) retransmitted_.push_back(h.lcn);
       last_ = "a retransmission";
       if (acknowledges) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
       return;

@@ -19,7 +19,7 @@ Responder::Responder(const session::Secret& own, const session::PublicKey& peer,
 
 Responder::Taken Responder::take_initiation(base::Bytes datagram) {
   if (session::type_of(datagram) != session::MessageType::kInitiation) {
-    return {{}, "no INITIATION of this version with reserved octets of 0"};
+    return {{}, "no INITIATION of this version with reserved bytes of 0"};
   }
   if (!session::has_mac1(datagram, session::MacKeys(own_.public_key))) return {{}, "a wrong mac1"};
   const base::Bytes noise = session::Initiation::noise(datagram);

@@ -59,7 +59,7 @@ class Unit final : public End {
   base::Duration reconnect() const { return link_.reconnect; }
 
   // Connection.
-  // Waits for a CONNECT_REQ with a transaction that is not answered yet.
+  // Waits for a CONNECT_REQ with a transaction that has no CONNECT_REP yet.
   std::optional<Event> await_request(std::string_view expected = "CONNECT_REQ");
   // CONNECT_REP of fresh queue pairs. `capabilities` empty: those of End.
   fabric::Mgmt reply_of(const fabric::Mgmt& request, std::string_view capabilities = {});

@@ -1,6 +1,6 @@
 // The suite as an I/O unit: runs cases against a host, one after the other. Between two cases it
-// ends the connection, and the host comes back of the kind that the protocol requires; a host that
-// does not come back is WEDGED. Sans-I/O but for its line. Thread: one owner.
+// ends the connection, and the host connects again, as the protocol requires; a host that does not
+// come back is WEDGED. Sans-I/O but for its line. Thread: one owner.
 #pragma once
 
 #include "conformance/runner.h"

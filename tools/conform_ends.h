@@ -1,5 +1,5 @@
-// What the conformance suite plays, on real carriers: the hosts of its role host, or the I/O unit
-// that waits for a host. Thread: the main thread.
+// The ends that the conformance suite plays, on real carriers: the hosts of its role host, or the
+// I/O unit that waits for a host. Thread: the main thread.
 #pragma once
 
 #include <memory>

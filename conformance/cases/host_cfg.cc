@@ -42,7 +42,7 @@ void add_requests(UnitGroup& group) {
               }
               u.expect(contexts.size() == u.requests().size(), "contexts that differ");
             });
-  group.add("set_mac", "P-CFG-15", "SET_MAC has a unicast address of 6 octets other than 0.",
+  group.add("set_mac", "P-CFG-15", "SET_MAC has a unicast address of 6 bytes other than 0.",
             [](Unit& u) {
               if (!u.attach()) return;
               for (const SeenRequest& seen : u.requests()) {
@@ -50,7 +50,7 @@ void add_requests(UnitGroup& group) {
                 cfg::SetMacRequest request;
                 u.expect(request.ParseFromString(seen.data), "data that parses");
                 u.expect(request.mac().size() == 6 && request.mac() != std::string(6, '\0'),
-                         "6 octets that are not 0");
+                         "6 bytes that are not 0");
                 u.expect(!request.mac().empty() && (request.mac()[0] & 1) == 0, "unicast");
                 return;
               }
@@ -73,6 +73,9 @@ void add_requests(UnitGroup& group) {
     const std::size_t seen = u.requests().size();
     if (u.connect()) u.await_cfg(CfgCode::kStart, seen, "START on the next connection");
   });
+}
+
+void add_repetitions(UnitGroup& group) {
   group.add("open_requests", "P-CFG-2", "At most 8 requests are open.", [](Unit& u) {
     u.replies_to_requests = false;
     if (!u.connect()) return;
@@ -82,7 +85,7 @@ void add_requests(UnitGroup& group) {
     u.expect(!contexts.empty() && contexts.size() <= kOpenMax, "1 to 8 requests");
   });
   group.add("request_is_repeated", "P-CFG-2",
-            "A request without a reply is repeated with the same octets after 500 ms, 3 tries.",
+            "A request without a reply is repeated with the same bytes after 500 ms, 3 tries.",
             [](Unit& u) {
               u.replies_to_requests = false;
               if (!u.connect()) return;
@@ -94,7 +97,7 @@ void add_requests(UnitGroup& group) {
                 if (next) tries.push_back(*next);
               }
               for (std::size_t i = 1; i < tries.size(); ++i) {
-                u.expect(tries[i].message == tries[0].message, "the same octets");
+                u.expect(tries[i].message == tries[0].message, "the same bytes");
                 u.expect(tries[i].at - tries[i - 1].at >= kRepeatMin, "500 ms between tries");
               }
               u.replies_to_requests = true;
@@ -328,6 +331,7 @@ void add_utilities(UnitGroup& group) {
 std::vector<Case> host_cfg_cases() {
   UnitGroup group("cfg");
   add_requests(group);
+  add_repetitions(group);
   add_statuses(group);
   add_bad_replies(group);
   add_served_requests(group);

@@ -23,7 +23,7 @@ std::optional<Event> next_request(Unit& u) {
   return u.await_request();
 }
 
-ByteVector octets_of(const Mgmt& mgmt) {
+ByteVector bytes_of(const Mgmt& mgmt) {
   ByteVector out(mgmt.bytes());
   fabric::emit_mgmt(out, mgmt);
   return out;
@@ -62,7 +62,7 @@ void add_requests(UnitGroup& group) {
               u.expect(theirs.eui64 == ours.peer_eui64 && theirs.instance == ours.peer_instance,
                        "EUI-64 and instance of the host's INIT");
               u.expect(theirs.peer_eui64 == ours.eui64 && theirs.peer_instance == ours.instance,
-                       "EUI-64 and instance of ours");
+                       "our EUI-64 and instance");
             });
   group.add("request_cell", "P-MGMT-1", "MGMT is in an only cell with PSN and LCN 0.", [](Unit& u) {
     const auto request = next_request(u);
@@ -87,14 +87,17 @@ void add_requests(UnitGroup& group) {
                 u.expect(max >= 256 && max <= 65536 && max % 4 == 0, "a legal MSG_MAX");
               }
             });
+}
+
+void add_attempts(UnitGroup& group) {
   group.add("request_repeated", "P-CM-2",
-            "CONNECT_REQ is repeated with the same octets, 200 ms apart.", [](Unit& u) {
+            "CONNECT_REQ is repeated with the same bytes, 200 ms apart.", [](Unit& u) {
               const auto first = next_request(u);
               if (!first) return;
               const base::Time at = u.now();
               const auto second = u.await_request("the same CONNECT_REQ once more");
               if (!second) return;
-              u.expect(octets_of(first->mgmt) == octets_of(second->mgmt), "the same octets");
+              u.expect(bytes_of(first->mgmt) == bytes_of(second->mgmt), "the same bytes");
               u.expect(u.now() - at >= kRepeatMin, "200 ms between them");
               if (u.connect()) u.expect_serving("a connection that serves");
             });
@@ -122,9 +125,9 @@ void add_replies(UnitGroup& group) {
     const auto request = next_request(u);
     if (!request) return;
     const Mgmt reply = u.reply_of(request->mgmt);
-    const ByteVector octets = octets_of(reply);
+    const ByteVector bytes = bytes_of(reply);
     if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
-    u.send_mgmt(octets);
+    u.send_mgmt(bytes);
     u.expect_ignored("a connection that serves");
   });
   group.add("pairs_in_any_order", "P-CM-4", "The pairs of CONNECT_REP may come in any order.",
@@ -230,15 +233,15 @@ void add_bad_replies(UnitGroup& group) {
 }
 
 // Bytes from `at` on of a CONNECT_REP are others: it is dropped, and CONNECT_REQ comes again.
-using ChangeOctets = std::function<void(ByteVector& payload)>;
+using ChangeBytes = std::function<void(ByteVector& payload)>;
 void add_dropped_reply(UnitGroup& group, const std::string& name, const std::string& clause,
-                       const std::string& what, ChangeOctets change) {
+                       const std::string& what, ChangeBytes change) {
   group.add(name, clause, "A CONNECT_REP with " + what + " is dropped.",
             [change = std::move(change)](Unit& u) {
               const auto request = next_request(u);
               if (!request) return;
               const Mgmt good = u.reply_of(request->mgmt);
-              ByteVector payload = octets_of(good);
+              ByteVector payload = bytes_of(good);
               change(payload);
               u.send_mgmt(payload);
               const auto again = u.await_request("CONNECT_REQ once more");
@@ -252,7 +255,7 @@ void add_dropped_reply(UnitGroup& group, const std::string& name, const std::str
             });
 }
 
-ChangeOctets octets_at(std::size_t at, std::vector<std::uint8_t> bytes) {
+ChangeBytes bytes_at(std::size_t at, std::vector<std::uint8_t> bytes) {
   return [at, bytes = std::move(bytes)](ByteVector& payload) {
     for (std::size_t i = 0; i < bytes.size(); ++i) payload.at(at + i) ^= std::byte{bytes[i]};
   };
@@ -260,21 +263,21 @@ ChangeOctets octets_at(std::size_t at, std::vector<std::uint8_t> bytes) {
 
 void add_dropped_replies(UnitGroup& group) {
   add_dropped_reply(group, "reply_other_transaction", "P-CM-1", "another transaction",
-                    octets_at(8, {1}));
+                    bytes_at(8, {1}));
   add_dropped_reply(group, "reply_other_unit", "P-MGMT-4", "the EUI-64 of another unit",
-                    octets_at(16, {1}));
+                    bytes_at(16, {1}));
   add_dropped_reply(group, "reply_other_instance", "P-MGMT-4", "the instance of another process",
-                    octets_at(24, {1}));
+                    bytes_at(24, {1}));
   add_dropped_reply(group, "reply_for_another", "P-MGMT-4", "the EUI-64 of another host",
-                    octets_at(32, {1}));
+                    bytes_at(32, {1}));
   add_dropped_reply(group, "reply_for_another_instance", "P-MGMT-4",
-                    "the instance of a host before", octets_at(40, {1}));
-  add_dropped_reply(group, "reply_other_format", "P-MGMT-3", "another format", octets_at(0, {3}));
+                    "the instance of a host before", bytes_at(40, {1}));
+  add_dropped_reply(group, "reply_other_format", "P-MGMT-3", "another format", bytes_at(0, {3}));
   add_dropped_reply(group, "reply_unknown_kind", "P-MGMT-3", "a kind that is not known",
-                    octets_at(1, {0x40}));
+                    bytes_at(1, {0x40}));
   add_dropped_reply(group, "reply_odd_mcp", "P-MGMT-3", "an MCP that is no multiple of 4",
-                    octets_at(48 + 19, {2}));
-  add_dropped_reply(group, "reply_with_more", "P-MGMT-3", "octets behind what it counts",
+                    bytes_at(48 + 19, {2}));
+  add_dropped_reply(group, "reply_with_more", "P-MGMT-3", "bytes behind what it counts",
                     [](ByteVector& payload) { payload.resize(payload.size() + 4); });
   add_dropped_reply(group, "reply_cut_off", "P-MGMT-3", "a queue pair that is cut off",
                     [](ByteVector& payload) { payload.resize(100); });
@@ -296,6 +299,10 @@ void add_rejections(UnitGroup& group) {
                 if (!next) return;
                 u.expect(next->mgmt.transaction != request->mgmt.transaction, "a new transaction");
                 u.expect(u.now() - at >= kRetryMin, "100 ms before it");
+                // A connection, so that the next wait is short again.
+                if (u.accept(next->mgmt, u.reply_of(next->mgmt)) && u.advertise()) {
+                  u.expect_serving("a connection that serves");
+                }
               });
   }
   group.add("rejected_with_garbage", "P-CM-10",
@@ -361,6 +368,7 @@ void add_ends(UnitGroup& group) {
 std::vector<Case> host_connection_cases() {
   UnitGroup group("cm");
   add_requests(group);
+  add_attempts(group);
   add_replies(group);
   add_bad_replies(group);
   add_dropped_replies(group);

@@ -53,7 +53,7 @@ void add_sent(UnitGroup& group) {
               if (!u.attach() || !u.start_nic()) return;
               const auto write = announced(u);
               if (!write || !u.expect(write->bytes.size() >= kVnetBytes + kEthernetBytes,
-                                      "a header of 12 octets and a frame")) {
+                                      "a header of 12 bytes and a frame")) {
                 return;
               }
               u.expect(write->bytes[0] == std::byte{0} && write->bytes[1] == std::byte{0},

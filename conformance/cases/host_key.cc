@@ -44,19 +44,21 @@ void respond(Unit& u) {
   u.line().responder().responds = true;
 }
 
+// A case of a connection that is up; afterwards each INITIATION gets its RESPONSE again.
+void add(UnitGroup& group, const std::string& name, const std::string& clause,
+         const std::string& description, const UnitGroup::Run& run) {
+  group
+      .add(name, clause, description,
+           [run](Unit& u) {
+             if (u.attach()) run(u);
+             u.line().responder().responds = true;
+           })
+      .links = Links::kKeyed;
+}
+
 void add_initiations(UnitGroup& group) {
-  const auto add = [&group](const std::string& name, const std::string& clause,
-                            const std::string& description, const UnitGroup::Run& run) {
-    group
-        .add(name, clause, description,
-             [run](Unit& u) {
-               if (u.attach()) run(u);
-               u.line().responder().responds = true;
-             })
-        .links = Links::kKeyed;
-  };
-  add("initiation", "P-KEY-6",
-      "INITIATION has the version, reserved octets of 0, mac1, and the host's key.", [](Unit& u) {
+  add(group, "initiation", "P-KEY-6",
+      "INITIATION has the version, reserved bytes of 0, mac1, and the host's key.", [](Unit& u) {
         const auto seen = request_rekey(u);
         if (!seen) return;
         const auto at = seen->bytes.begin() + session::Initiation::kMac2At;
@@ -65,7 +67,7 @@ void add_initiations(UnitGroup& group) {
         respond(u);
         u.expect_serving("a session that serves");
       });
-  add("initiation_repeated", "P-KEY-15",
+  add(group, "initiation_repeated", "P-KEY-15",
       "INITIATION is repeated after 100 ms, with a new ephemeral key and a greater stamp.",
       [](Unit& u) {
         const auto first = request_rekey(u);
@@ -80,7 +82,7 @@ void add_initiations(UnitGroup& group) {
         respond(u);
         u.expect_serving("a session that serves");
       });
-  add("rekey", "P-KEY-16", "The flag that requests a rekey brings new keys, which serve.",
+  add(group, "rekey", "P-KEY-16", "The flag that requests a rekey brings new keys, which serve.",
       [](Unit& u) {
         const std::uint32_t before = u.line().responder().index();
         if (!request_rekey(u)) return;
@@ -88,7 +90,7 @@ void add_initiations(UnitGroup& group) {
         u.expect_serving("a session that serves");
         u.expect(u.line().responder().index() != before, "a record under the new keys");
       });
-  add("confirms", "P-KEY-11", "The host sends a record as soon as it has the RESPONSE.",
+  add(group, "confirms", "P-KEY-11", "The host sends a record as soon as it has the RESPONSE.",
       [](Unit& u) {
         if (!request_rekey(u)) return;
         respond(u);
@@ -96,17 +98,21 @@ void add_initiations(UnitGroup& group) {
         u.listen(kQuiet);
         u.expect(u.line().responder().index() != before, "a record under the new keys");
       });
-  add("response_changed", "P-KEY-3", "A RESPONSE that does not open is dropped.", [](Unit& u) {
-    if (!request_rekey(u)) return;
-    ByteVector bad = u.line().responder().response();
-    bad[40] ^= std::byte{1};
-    session::put_macs(bad, session::MacKeys(u.line().responder().peer()), nullptr);
-    u.line().send_raw(bad);
-    if (!await_initiation(u, "INITIATION once more")) return;
-    respond(u);
-    u.expect_serving("a session that serves");
-  });
-  add("response_mac", "P-KEY-6", "A RESPONSE with a wrong mac1 is dropped.", [](Unit& u) {
+}
+
+void add_responses(UnitGroup& group) {
+  add(group, "response_changed", "P-KEY-3", "A RESPONSE that does not open is dropped.",
+      [](Unit& u) {
+        if (!request_rekey(u)) return;
+        ByteVector bad = u.line().responder().response();
+        bad[40] ^= std::byte{1};
+        session::put_macs(bad, session::MacKeys(u.line().responder().peer()), nullptr);
+        u.line().send_raw(bad);
+        if (!await_initiation(u, "INITIATION once more")) return;
+        respond(u);
+        u.expect_serving("a session that serves");
+      });
+  add(group, "response_mac", "P-KEY-6", "A RESPONSE with a wrong mac1 is dropped.", [](Unit& u) {
     if (!request_rekey(u)) return;
     ByteVector bad = u.line().responder().response();
     bad[session::Response::kMac1At] ^= std::byte{1};
@@ -115,8 +121,8 @@ void add_initiations(UnitGroup& group) {
     respond(u);
     u.expect_serving("a session that serves");
   });
-  add("cookie_obeyed", "P-KEY-18", "COOKIE puts mac2 into the next INITIATION, and begins none.",
-      [](Unit& u) {
+  add(group, "cookie_obeyed", "P-KEY-18",
+      "COOKIE puts mac2 into the next INITIATION, and begins none.", [](Unit& u) {
         const auto first = request_rekey(u);
         if (!first) return;
         const base::Time at = u.now();
@@ -165,7 +171,7 @@ void add_records(UnitGroup& group) {
                    record[15] ^= std::byte{1};
                    return record;
                  });
-  add_bad_record(group, "host_reserved", "P-KEY-5", "with reserved octets that are not 0",
+  add_bad_record(group, "host_reserved", "P-KEY-5", "with reserved bytes that are not 0",
                  [](Unit& u, const ByteVector& plain) {
                    ByteVector record = u.line().responder().seal(plain);
                    record[2] = std::byte{1};
@@ -211,6 +217,7 @@ void add_records(UnitGroup& group) {
 std::vector<Case> host_key_cases() {
   UnitGroup group("key");
   add_initiations(group);
+  add_responses(group);
   add_records(group);
   return group.take();
 }

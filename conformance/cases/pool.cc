@@ -202,8 +202,8 @@ void add_updates(SharedGroup& group) {
                return Words{0, 1, 0xFFFFFFFF};
              });
   add_update(group, "update_available",
-             "An Update of an element that was not used ends the connection.", true, [](End&) {
-               return Words{0, 0, 1};
+             "An Update of an element that was not used ends the connection.", true, [](End& h) {
+               return Words{0, h.own_pool().elements - 1, 1};
              });
   add_update(group, "update_all_available", "So does one of all elements.", true, [](End&) {
     return Words{0, 0, 0};

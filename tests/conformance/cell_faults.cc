@@ -45,26 +45,12 @@ Fault of_acks(const std::string& name, const std::string& what, const std::strin
 }
 
 // MGMT of the unit, of one kind.
-using ChangeMgmt = std::function<bool(Mgmt& mgmt)>;
 Fault of_mgmt(const std::string& name, const std::string& what, const std::string& noticed_by,
               MgmtKind kind, const std::function<ChangeMgmt()>& make) {
   return {name, what, noticed_by, false, [=] {
-            return cell_rule(
-                To::kSuite, [kind, change = make()](const CellView& view, RelayBytes& cell) {
-                  Mgmt mgmt;
-                  if (view.header.op != Op::kMgmt ||
-                      fabric::parse_mgmt(view.payload, mgmt) != fabric::MgmtError::kNone ||
-                      mgmt.kind != kind) {
-                    return true;
-                  }
-                  const std::size_t bytes = mgmt.bytes();
-                  if (!change(mgmt)) return false;
-                  if (mgmt.bytes() != bytes) return true;
-                  RelayBytes payload(bytes);
-                  fabric::emit_mgmt(payload, mgmt);
-                  std::ranges::copy(payload, cell.begin() + (view.payload.data() - cell.data()));
-                  return true;
-                });
+            return mgmt_rule(To::kSuite, [kind, change = make()](Mgmt& mgmt) {
+              return mgmt.kind != kind || change(mgmt);
+            });
           }};
 }
 Fault of_mgmt(const std::string& name, const std::string& what, const std::string& noticed_by,

@@ -1,5 +1,6 @@
 #include "tests/conformance/faults.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -80,6 +81,24 @@ Rule cell_rule(To direction, ChangeCell change) {
   };
 }
 
+Rule mgmt_rule(To direction, ChangeMgmt change) {
+  return cell_rule(direction,
+                   [change = std::move(change)](const fabric::CellView& view, RelayBytes& cell) {
+                     fabric::Mgmt mgmt;
+                     if (view.header.op != fabric::Op::kMgmt ||
+                         fabric::parse_mgmt(view.payload, mgmt) != fabric::MgmtError::kNone) {
+                       return true;
+                     }
+                     const std::size_t bytes = mgmt.bytes();
+                     if (!change(mgmt)) return false;
+                     if (mgmt.bytes() != bytes) return true;
+                     RelayBytes payload(bytes);
+                     fabric::emit_mgmt(payload, mgmt);
+                     std::ranges::copy(payload, cell.begin() + (view.payload.data() - cell.data()));
+                     return true;
+                   });
+}
+
 Rule message_rule(To direction, messaging::Function function, ChangeMessage change) {
   return cell_rule(direction, [function, change = std::move(change)](const fabric::CellView& view,
                                                                      RelayBytes& cell) {
@@ -95,7 +114,8 @@ Rule message_rule(To direction, messaging::Function function, ChangeMessage chan
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (auto* part : {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults}) {
+  for (auto* part :
+       {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults, &host_faults}) {
     auto some = part();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

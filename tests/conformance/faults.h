@@ -1,13 +1,15 @@
 // Wrong implementations: each breaks one rule of the protocol, by a filter between the suite and
-// the I/O unit (relay.h). What the unit does not check the relay repairs on its way in; what the
-// unit gets wrong the relay changes on its way out.
+// the I/O unit or the host (relay.h). What the target does not check the relay repairs on its way
+// in; what the target gets wrong the relay changes on its way out.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "conformance/case.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/init.h"
+#include "fabric_emul/wire/mgmt.h"
 #include "messaging/wire/message_header.h"
 #include "tests/conformance/relay.h"
 
@@ -20,6 +22,7 @@ struct Fault {
   bool is_keyed = false;
   // A fresh rule, which may keep state.
   std::function<Rule()> make{};
+  Role role = Role::kHost;  // of the suite: the target is an I/O unit, or a host
 };
 
 std::vector<Fault> link_faults();
@@ -27,6 +30,7 @@ std::vector<Fault> cell_faults();
 std::vector<Fault> message_faults();
 std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();
+std::vector<Fault> host_faults();
 std::vector<Fault> all_faults();
 
 // A rule of INITs in one direction: `change` may change the INIT, and returns false to drop it.
@@ -39,6 +43,9 @@ Rule flit_rule(To direction, ChangeFlit change);
 // The same of whole cells. `cell` is as it came; after `change` it is sealed again.
 using ChangeCell = std::function<bool(const fabric::CellView& view, RelayBytes& cell)>;
 Rule cell_rule(To direction, ChangeCell change);
+// Of MGMT whose length stays.
+using ChangeMgmt = std::function<bool(fabric::Mgmt& mgmt)>;
+Rule mgmt_rule(To direction, ChangeMgmt change);
 // Of messages in one cell on channel 0.
 using ChangeMessage = std::function<bool(base::MutableBytes message)>;
 Rule message_rule(To direction, messaging::Function function, ChangeMessage change);

@@ -11,6 +11,7 @@
 
 #include "conformance/selection.h"
 #include "tests/conformance/faults.h"
+#include "tests/conformance/host_target.h"
 #include "tests/conformance/unit_target.h"
 
 namespace splitnic::conformance::faults_test {
@@ -21,14 +22,24 @@ using namespace std::chrono_literals;
 // The ids of the cases that fail, or warn where the rule is a SHOULD. That the target serves nobody
 // after a case is no failure of that case.
 std::vector<std::string> noticed(const Fault& fault, const std::vector<std::string>& wanted) {
-  UnitTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
-  const auto lines = target.lines();
-  Suite suite(lines, {.timeout = 1s});
   std::vector<std::string> out;
-  suite.run(select(cases(), wanted, {}), [&](const CaseResult& result) {
-    const bool warns = result.of_case == Verdict::kWarn;
-    if (warns || is_failure(result.of_case)) out.push_back(result.about.id);
-  });
+  const auto run = [&](Runner& suite) {
+    suite.run(select(cases(fault.role), wanted, {}), [&](const CaseResult& result) {
+      const bool warns = result.of_case == Verdict::kWarn;
+      if (warns || is_failure(result.of_case)) out.push_back(result.about.id);
+    });
+  };
+  if (fault.role == Role::kHost) {
+    UnitTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
+    const auto lines = target.lines();
+    Suite suite(lines, {.timeout = 1s});
+    run(suite);
+  } else {
+    HostTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
+    UnitSuite suite(target.line(), {.timeout = 1s});
+    EXPECT_TRUE(suite.is_reachable()) << fault.name;
+    run(suite);
+  }
   return out;
 }
 
@@ -59,17 +70,21 @@ TEST_P(Faults, has_its_row_on_the_page) {
 INSTANTIATE_TEST_SUITE_P(Conformance, Faults, testing::ValuesIn(all_faults()),
                          [](const auto& one) { return one.param.name; });
 
-TEST(ConformanceFaults, there_are_sixty_and_their_names_are_unique) {
+TEST(ConformanceFaults, there_are_sixty_units_and_fifteen_hosts_and_their_names_are_unique) {
   std::set<std::string> names;
   for (const Fault& fault : all_faults()) EXPECT_TRUE(names.insert(fault.name).second);
-  EXPECT_GE(names.size(), 60U);
+  const std::size_t hosts = host_faults().size();
+  EXPECT_GE(hosts, 15U);
+  EXPECT_GE(names.size(), 60U + hosts);
 }
 
 constexpr std::string_view kHead =
     "# Faults that the conformance suite finds\n\n"
-    "Wrong implementations (`tests/conformance/faults.h`): each is the I/O unit behind a filter "
-    "that breaks one rule of the\n"
-    "protocol. The table has the number of cases of [the suite](conformance.md) that fail against "
+    "Wrong implementations (`tests/conformance/faults.h`): each is the I/O unit, or the host, "
+    "behind a "
+    "filter that breaks one rule of the\n"
+    "protocol. The tables have the number of cases of [the suite](conformance.md) that fail "
+    "against "
     "each, and the first of them; a\n"
     "case behind which the target serves nobody ends the run. It is written by `SPLITNIC_LONG=1 "
     "SPLITNIC_PUBLISH=1` in the\n"
@@ -97,24 +112,31 @@ std::vector<std::string> noticed_by_all(const Fault& fault) {
   return ids;
 }
 
-std::string page_of(const std::vector<Fault>& faults) {
+std::string table_of(const std::string& title, Role role) {
   std::string table;
-  std::size_t found = 0;
-  for (const Fault& fault : faults) {
+  std::size_t found = 0, all = 0;
+  for (const Fault& fault : all_faults()) {
+    if (fault.role != role) continue;
     const auto ids = noticed_by_all(fault);
+    ++all;
     found += ids.empty() ? 0U : 1U;
     table += row_of(fault, ids);
   }
-  return std::string(kHead) + std::to_string(found) + " of " + std::to_string(faults.size()) +
+  return "## " + title + "\n\n" + std::to_string(found) + " of " + std::to_string(all) +
          " are noticed.\n\n| fault | what is wrong | cases | noticed by |\n|---|---|---|---|\n" +
          table;
+}
+
+std::string whole_page() {
+  return std::string(kHead) + table_of("Wrong I/O units", Role::kHost) + "\n" +
+         table_of("Wrong hosts", Role::kUnit);
 }
 
 // All rows, or every tenth.
 TEST(ConformanceFaults, the_page_has_what_the_suite_notices) {
   const std::vector<Fault> faults = all_faults();
   if (std::getenv("SPLITNIC_LONG") != nullptr) {
-    const std::string text = page_of(faults);
+    const std::string text = whole_page();
     if (std::getenv("SPLITNIC_PUBLISH") != nullptr) std::ofstream(SPLITNIC_FAULTS_PAGE) << text;
     EXPECT_EQ(text, page());
     return;
