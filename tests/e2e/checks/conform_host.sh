@@ -34,7 +34,8 @@ END
 
 check_unkeyed() {
   plain
-  conforms 35 --insecure-lab --select link --select flit --select frame
+  conforms 25 --insecure-lab --select flit --select frame --select 'link.b*' --select link.silence --select link.another_instance \
+    --select 'cm.d*'
 }
 
 check_keyed() {
