@@ -70,8 +70,8 @@ void add_initiations(UnitGroup& group) {
   add(group, "initiation_repeated", "P-KEY-15",
       "INITIATION is repeated after 100 ms, with a new ephemeral key and a greater stamp.",
       [](Unit& u) {
-        const auto first = request_rekey(u);
         const base::Time at = u.now();
+        const auto first = request_rekey(u);
         const auto second = await_initiation(u, "INITIATION once more");
         if (!first || !second) return;
         u.expect(u.now() - at >= kRetryMin, "100 ms between them");
@@ -123,9 +123,9 @@ void add_responses(UnitGroup& group) {
   });
   add(group, "cookie_obeyed", "P-KEY-18",
       "COOKIE puts mac2 into the next INITIATION, and begins none.", [](Unit& u) {
+        const base::Time at = u.now();
         const auto first = request_rekey(u);
         if (!first) return;
-        const base::Time at = u.now();
         const session::Mac cookie{std::byte{7}, std::byte{9}};
         u.line().send_raw(u.line().responder().cookie(first->bytes, cookie));
         const auto second = await_initiation(u, "INITIATION once more");
