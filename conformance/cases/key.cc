@@ -148,7 +148,7 @@ void add_keys(Group& group) {
              });
   add_silent(group, "replayed", "P-KEY-7",
              "An INITIATION that is sent a second time gets no reply.", [](Host& h) {
-               const ByteVector first = agreed_initiation(h);
+               ByteVector first = agreed_initiation(h);
                confirm(h);
                return first;
              });
