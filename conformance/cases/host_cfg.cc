@@ -255,7 +255,7 @@ void add_served_requests(UnitGroup& group) {
   group.add("event_old", "P-CFG-23", "EVENT of an older generation gets status 0 too.",
             [](Unit& u) {
               if (!u.attach()) return;
-              for (const std::uint64_t generation : {9, 4, 9}) {
+              for (const std::uint64_t generation : {9U, 4U, 9U}) {
                 expect_status(u, CfgCode::kEvent, event_of(generation, true), CfgStatus::kOk);
               }
             });
