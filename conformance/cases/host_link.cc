@@ -65,6 +65,7 @@ void add_hellos(UnitGroup& group) {
                 u.expect(more->init.nonce == first->nonce, "the nonce of the HELLO before");
                 times.push_back(more->at);
               }
+              if (!u.is_good()) return;
               u.expect(times[1] - times[0] >= kRetryMin, "100 ms between two HELLO");
               u.expect(times[3] - times[2] >= 2 * kRetryMin, "more time before a later HELLO");
               expect_link(u);

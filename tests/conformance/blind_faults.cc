@@ -26,7 +26,9 @@ Fault taken(const std::string& name, const std::string& what, const std::string&
   return {name, what, noticed_by, false,
           [=] { return message_rule(To::kTarget, function, repair); }};
 }
+// Not 0 where the message is cut off before.
 std::uint32_t word(base::Bytes message, std::size_t number) {
+  if (message.size() < 4 * number + 4) return ~std::uint32_t{0};
   return base::load_be<std::uint32_t>(&message[4 * number]);
 }
 // A frame in place of the message.

@@ -27,10 +27,13 @@ Rule both(Rule first, Rule second) {
   };
 }
 
+// Not 0 where the message is cut off before.
 std::uint32_t word_of(base::Bytes message, std::size_t number) {
+  if (message.size() < 4 * number + 4) return ~std::uint32_t{0};
   return base::load_be<std::uint32_t>(&message[4 * number]);
 }
 void put_word(base::MutableBytes message, std::size_t number, std::uint32_t value) {
+  if (message.size() < 4 * number + 4) return;
   base::store_be(&message[4 * number], value);
 }
 // SendData of the same length, which nobody waits for.

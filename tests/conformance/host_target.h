@@ -87,7 +87,7 @@ class HostTarget {
       return std::vector{address};
     };
     host_ = std::make_unique<host::Host>(config, *adapter_, tap_, random_);
-    (*added)->connect(unit, clock_.now());
+    host_->add_unit(0, **added, unit, clock_.now());
   }
   // Until something arrived for the suite.
   void run(base::Time until) {

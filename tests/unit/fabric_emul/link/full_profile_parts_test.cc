@@ -1,4 +1,4 @@
-// What a link of the full profile is made of: flit credits, retry, and the choice of a lane.
+// The parts of a link of the full profile: flit credits, retry, and the choice of a lane.
 #include <gtest/gtest.h>
 
 #include <array>
