@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "base/event_log.h"
 #include "base/log_limit.h"
 #include "base/stderr_sink.h"
 
@@ -54,6 +57,14 @@ bool is_journal() {
   return stream == std::to_string(now.st_dev) + ":" + std::to_string(now.st_ino);
 }
 
+constexpr std::array kLevels = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                spdlog::level::err};
+static_assert(kLevels.size() == kLogLevels.size());
+
+std::string_view level_name(spdlog::level::level_enum level) {
+  return kLogLevels[static_cast<std::size_t>(std::ranges::find(kLevels, level) - kLevels.begin())];
+}
+
 class Log {
  public:
   Log() : sink_(std::make_shared<StderrSink>()), logger_("splitnic", sink_) {
@@ -66,8 +77,11 @@ class Log {
     }
   }
   void set_level(spdlog::level::level_enum level) { logger_.set_level(level); }
-  void write(spdlog::level::level_enum level, const std::string& line,
+  void write(spdlog::level::level_enum level, const Topic& topic, const std::string& line,
              const boost::source_location& at) {
+    if (level != spdlog::level::debug) {
+      events().add({0, std::chrono::system_clock::now(), level_name(level), topic, line});
+    }
     if (!logger_.should_log(level)) return;
     const std::lock_guard lock(mutex_);
     const bool passes =
@@ -97,9 +111,6 @@ Log& log() {
 }  // namespace
 
 bool set_log_level(std::string_view level) {
-  constexpr std::array kLevels = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                  spdlog::level::err};
-  static_assert(kLevels.size() == kLogLevels.size());
   const auto found = std::ranges::find(kLogLevels, level);
   if (found == kLogLevels.end()) return false;
   log().set_level(kLevels[static_cast<std::size_t>(found - kLogLevels.begin())]);
@@ -107,16 +118,25 @@ bool set_log_level(std::string_view level) {
 }
 
 void log_info(const std::string& line, const boost::source_location& at) {
-  log().write(spdlog::level::info, line, at);
+  log_info(Topic{}, line, at);
 }
 void log_warn(const std::string& line, const boost::source_location& at) {
-  log().write(spdlog::level::warn, line, at);
+  log_warn(Topic{}, line, at);
 }
 void log_error(const std::string& line, const boost::source_location& at) {
-  log().write(spdlog::level::err, line, at);
+  log_error(Topic{}, line, at);
 }
 void log_debug(const std::string& line, const boost::source_location& at) {
-  log().write(spdlog::level::debug, line, at);
+  log().write(spdlog::level::debug, {}, line, at);
+}
+void log_info(const Topic& topic, const std::string& line, const boost::source_location& at) {
+  log().write(spdlog::level::info, topic, line, at);
+}
+void log_warn(const Topic& topic, const std::string& line, const boost::source_location& at) {
+  log().write(spdlog::level::warn, topic, line, at);
+}
+void log_error(const Topic& topic, const std::string& line, const boost::source_location& at) {
+  log().write(spdlog::level::err, topic, line, at);
 }
 
 LogDrops log_drops() { return log().drops(); }

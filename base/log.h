@@ -1,6 +1,6 @@
 // Log lines for people: spdlog to stderr, limited by log_limit.h for each place that logs. Under
 // the journal of systemd a line begins with its priority instead of time and level, which the
-// journal adds. Never called per frame.
+// journal adds. Never called per frame. Each line but those for debugging is an event (event.h).
 //
 // A call never waits for the reader of stderr: the thread that logs writes the line at once if the
 // stream has room, and otherwise drops and counts it. A pipe that another process fills at that
