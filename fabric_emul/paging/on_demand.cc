@@ -28,8 +28,8 @@ base::Status OnDemandPages::take_out(Mrwt& table, MemoryHandle region, std::size
   std::byte* const frame = entry->att->page(page);
   if (!arena_.is_taken(frame)) return base::Error("taking a page out: it is not in the arena");
   saved_[page].assign(frame, frame + arena_.frame_bytes());
-  const base::Status bytes_processed = table.regions().set_page(region, page, nullptr);
-  if (!bytes_processed) return bytes_processed.error().within("taking a page out");
+  const base::Status taken_out = table.regions().set_page(region, page, nullptr);
+  if (!taken_out) return taken_out.error().within("taking a page out");
   arena_.release(frame);
   return {};
 }

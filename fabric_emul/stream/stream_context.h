@@ -24,6 +24,8 @@ struct StreamContext {
   CompletionQueue& recv_cq;
   Qpn qpn{};
   PdId pd{};
+  PartitionKey partition = kDefaultPartition;  // one of the adapter's
+  std::uint8_t sl = 0;
   StreamKind kind = StreamKind::kRdma;
   bool takes_dereg = false;  // the peer's Sends may deregister memory that it was given
   // Where the one remote queue pair is.
@@ -55,6 +57,8 @@ struct StreamContext {
     h.slid = link->local_lid();
     h.dqpn = remote_qpn;
     h.sqpn = qpn;
+    h.partition = partition;
+    h.sl = sl;
     return h;
   }
 };

@@ -70,6 +70,9 @@ void StreamQp::on_cell(const CellView& cell, std::size_t bytes, const Link& link
   if (h.service != Service::kStream || !is_from_peer(h, link)) {
     return context_.counters.add(StreamCounter::kDropSource);
   }
+  if (!match(context_.partition, h.partition)) {
+    return context_.counters.add(StreamCounter::kDropPartition);
+  }
   if (h.op == Op::kNak) return context_.counters.add(StreamCounter::kDropFormat);
   if (h.op == Op::kAck) {
     on_ack(cell, now);

@@ -6,9 +6,11 @@
 
 #include "base/check.h"
 #include "base/endian.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "fabric_emul/switching/hop_refusal.h"
 #include "fabric_emul/switching/path_cell.h"
+#include "fabric_emul/switching/queue_lid.h"
 #include "fabric_emul/wire/flit.h"
 
 namespace splitnic::fabric {
@@ -43,18 +45,22 @@ base::Bytes without_surroundings(base::Bytes datagram) {
 }  // namespace
 
 Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const PortConfig& hop,
-                       base::Clock& clock, base::Random& random)
+                       base::Clock& clock, base::Random& random, std::uint32_t queue,
+                       PartitionTable partitions)
     : UnderlayDecorator(carrier),
       clock_(clock),
       port_(carrier, hop, random, *this),
       switch_at_(switch_at),
-      link_(nullptr) {
+      link_(nullptr),
+      queue_(queue),
+      partitions_(std::move(partitions)) {
   CHECK(!hop.listens && hop.profile != LinkProfile::kFull);
   arrivals_.reserve(ReceivedCells::kCellsMax);
   link_ = &port_.connect(switch_at, clock_.now());
 }
 
-PeerAddress Attachment::peer(const std::string& name) {
+PeerAddress Attachment::peer(const std::string& node) {
+  const std::string name = name_of_queue(node, queue_);
   auto at = std::ranges::find(named_, name, &Named::name);
   if (at == named_.end()) at = named_.insert(at, {name, Lid()});
   resolve_at_ = clock_.now();
@@ -72,6 +78,12 @@ PeerAddress Attachment::address_of(Lid lid) const {
   const auto at = std::ranges::find(named_, lid, &Named::lid);
   if (at == named_.end()) return address_with(kIsLid, lid.value);
   return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
+}
+
+// A peer gets replies in the partition in which it was heard.
+PartitionKey Attachment::partition_to(Lid lid) const {
+  const auto at = in_partition_.find(lid);
+  return at == in_partition_.end() ? partitions_.first() : at->second;
 }
 
 std::optional<LinkLids> Attachment::lids_of(const PeerAddress& peer) const {
@@ -130,7 +142,7 @@ bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
     if (flit.header.type != FlitType::kData) {
       counters_.add(AttachmentCounter::kTxControl);
       return send_path_cell(*link_, link_->local_lid(), to, kPathQpn,
-                            without_surroundings(datagram));
+                            without_surroundings(datagram), partition_to(to));
     }
     const base::MutableBytes room = link_->reserve(flit.payload.size(), flit.header.vl);
     if (room.empty()) return false;
@@ -148,6 +160,7 @@ std::optional<Underlay::Received> Attachment::receive() {
   next_ = 0;
   const base::Time now = clock_.now();
   port_.on_time(now);
+  if (std::exchange(is_misplaced_, false)) return_port(now);
   resolve(now);
   const bool has_received = port_.receive(
       now, 1, [this](Link&, std::span<const ReceivedCell> cells) { take_cells(cells); });
@@ -166,28 +179,47 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
     } else if (header->dlid != link_->local_lid() || header->slid == Lid()) {
       counters_.add(AttachmentCounter::kRxDropLid);
     } else {
-      arrivals_.push_back({cell, header->slid});
+      arrivals_.push_back({cell, header->slid, header->partition});
     }
   }
 }
 
-// Returns nothing behind the last one. Cells of the switch itself are for this port.
+// Returns nothing behind the last one. Cells of the switch itself are for this port. The cells of
+// queue pairs have their partition checked there.
 std::optional<Underlay::Received> Attachment::next_arrival() {
-  for (; next_ < arrivals_.size() && arrivals_[next_].from == link_->remote_lid(); ++next_) {
-    const ReceivedCell& cell = arrivals_[next_].cell;
-    const auto mgmt = payload_of_path_cell(cell.bytes, kSwitchQpn, cell.crc_head_only);
-    if (mgmt)
-      on_mgmt(*mgmt);
-    else
+  while (next_ < arrivals_.size()) {
+    const Arrival& first = arrivals_[next_];
+    const bool is_of_switch = first.from == link_->remote_lid();
+    const auto payload = payload_of_path_cell(
+        first.cell.bytes, is_of_switch ? kSwitchQpn : kPathQpn, first.cell.crc_head_only);
+    if (!payload && !is_of_switch) return next_run();
+    ++next_;
+    if (!payload) {
       counters_.add(AttachmentCounter::kRxDropCell);
+    } else if (!takes_control(first)) {
+      counters_.add(AttachmentCounter::kRxDropPartition);
+    } else if (is_of_switch) {
+      on_mgmt(*payload);
+    } else {
+      return Received{*payload, payload->size(), address_of(first.from)};
+    }
   }
-  if (next_ == arrivals_.size()) return std::nullopt;
+  return std::nullopt;
+}
+
+bool Attachment::takes_control(const Arrival& arrival) {
+  const auto own = partitions_.own(arrival.partition);
+  if (!own) return false;
+  if (*own == partitions_.first())
+    in_partition_.erase(arrival.from);
+  else
+    in_partition_[arrival.from] = *own;
+  return true;
+}
+
+Underlay::Received Attachment::next_run() {
   const Arrival& first = arrivals_[next_];
   const base::Bytes cell = first.cell.bytes;
-  if (const auto control = payload_of_path_cell(cell, kPathQpn, first.cell.crc_head_only)) {
-    ++next_;
-    return Received{*control, control->size(), address_of(first.from)};
-  }
   // In the speed and shm profiles the header of its flit lies before the cell.
   const std::size_t flit_bytes = kFlitHeaderBytes + cell.size();
   std::size_t stride = flit_bytes;
@@ -256,7 +288,7 @@ void Attachment::resolve(base::Time now) {
     m.eui64 = link_->local_eui64();
     m.instance = link_->local_instance();
     m.private_data = base::as_bytes(named_[i].name);
-    send_mgmt(*link_, link_->local_lid(), link_->remote_lid(), m);
+    send_mgmt(*link_, link_->local_lid(), link_->remote_lid(), m, partitions_.first());
     resolve_at_ = now + kResolveEvery;
   }
 }
@@ -274,14 +306,36 @@ void Attachment::on_link_up(Link& link) {
     base::log_error(link.peer_name() + " is no switch: connect to it without a switch between");
     return;
   }
-  base::log_info("attached to port " + std::to_string(link.peer_port()) + " of the switch at " +
-                 link.peer_name() + " as LID " + std::to_string(link.local_lid().value));
+  if (!has_place_of_queue()) {
+    is_misplaced_ = true;
+    return;
+  }
+  base::log_info({base::EventKind::kLinkUp, link.peer_name()},
+                 "attached to port " + std::to_string(link.peer_port()) + " of the switch at " +
+                     link.peer_name() + " as LID " + std::to_string(link.local_lid().value));
   for (Named& named : named_) named.is_asked = false;
   resolve_at_ = clock_.now();
 }
 
+// Queue 0 is at the port of a node whatever its LID: in a subnet without more queues it may be any.
+bool Attachment::has_place_of_queue() const {
+  return queue_ == 0 || queue_of(link_->local_lid()) == queue_;
+}
+
+// It is another node's, which would not get in while we have it.
+void Attachment::return_port(base::Time now) {
+  base::log_warn("queue " + std::to_string(queue_) + " is not used: port " +
+                 std::to_string(link_->peer_port()) + " of the switch at " + link_->peer_name() +
+                 " is that of LID " + std::to_string(link_->local_lid().value) +
+                 ": the topology file lists a port for each queue of a node; then start again");
+  port_.send_bye(now);
+}
+
 void Attachment::on_link_down(Link& link, std::string_view why) {
-  base::log_warn("the switch at " + link.peer_name() + " is gone: " + std::string(why));
+  if (has_place_of_queue()) {
+    base::log_warn({base::EventKind::kLinkDown, link.peer_name()},
+                   "the switch at " + link.peer_name() + " is gone: " + std::string(why));
+  }
   resolve_at_ = base::kNever;
 }
 
@@ -290,7 +344,8 @@ void Attachment::on_peer_restarted(Link& /*link*/) {}
 
 void Attachment::on_refused(Link& link, InitReason reason) {
   if (!refusals_.note(reason, clock_.now())) return;
-  base::log_warn(hop_refusal("the switch at " + link.peer_name(), reason));
+  base::log_warn({base::EventKind::kRefused, link.peer_name()},
+                 hop_refusal("the switch at " + link.peer_name(), reason));
 }
 
 }  // namespace splitnic::fabric

@@ -5,9 +5,13 @@
 //   down: the cells of a datagram leave as they are; INIT and IDLE in a management cell to QP 0
 //   up:   cells are handed over by the LID that sent them, unchanged
 // The LID of the port is the switch's to assign, at INIT. A peer is named, and the switch resolves
-// the name. Thread: the data thread. docs/protocol/path.md docs/adr/0008-a-path-is-not-a-link.md
+// the name. A node with several queues has an attachment for each, which reaches the same queue of
+// its peers (queue_lid.h). Thread: the data thread. docs/protocol/path.md
+// docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,16 +30,21 @@ namespace splitnic::fabric {
 class Attachment final : public UnderlayDecorator, private LinkObserver {
  public:
   // Connects to the switch at this address of the carrier from now on. `hop` is the port that does:
-  // it does not listen, and is not of the full profile. All outlive this.
+  // it does not listen, and is not of the full profile. All outlive this. With `queue` above 0 a
+  // port of the switch that is not for such a queue is returned, and not used. `partitions` are
+  // those of the node; what is for a name leaves in the first one.
   Attachment(Underlay& carrier, const PeerAddress& switch_at, const PortConfig& hop,
-             base::Clock& clock, base::Random& random);
+             base::Clock& clock, base::Random& random, std::uint32_t queue = 0,
+             PartitionTable partitions = {});
 
-  // Returns the address that stands for the node of this name, the same each time: what is sent to
-  // it is refused until the switch has resolved the name. REQUIRES a node name.
-  PeerAddress peer(const std::string& name);
+  // Returns the address that stands for our queue of the node of this name, the same each time:
+  // what is sent to it is refused until the switch has resolved the name. REQUIRES a node name.
+  PeerAddress peer(const std::string& node);
   // For PortConfig::lids of the port above.
   std::optional<LinkLids> lids_of(const PeerAddress& peer) const;
-  bool is_attached() const { return link_->up() && link_->peer_port() != 0; }
+  bool is_attached() const {
+    return link_->up() && link_->peer_port() != 0 && has_place_of_queue();
+  }
   const Link& link() const { return *link_; }
   // Clean stop, after that of the port above: the switch may give its port to another node at once.
   void send_bye(base::Time now) { port_.send_bye(now); }
@@ -65,6 +74,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   struct Arrival {
     ReceivedCell cell;
     Lid from;
+    PartitionKey partition;
   };
 
   void on_link_up(Link& link) override;
@@ -73,14 +83,19 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void on_path_narrowed(Link& /*link*/) override { is_narrowed_ = true; }
   void on_refused(Link& link, InitReason reason) override;
 
+  bool has_place_of_queue() const;
+  void return_port(base::Time now);
   void take_cells(std::span<const ReceivedCell> cells);
   std::optional<Received> next_arrival();
+  Received next_run();
+  bool takes_control(const Arrival& arrival);
   std::size_t run_length(std::size_t stride) const;
   void on_mgmt(base::Bytes payload);
   void resolve(base::Time now);
   bool send_datagram(Lid to, base::Bytes datagram);
   Lid lid_of(const PeerAddress& peer) const;
   PeerAddress address_of(Lid lid) const;
+  PartitionKey partition_to(Lid lid) const;
 
   base::Clock& clock_;
   base::Counters<AttachmentCounter> counters_;
@@ -88,7 +103,11 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   Port port_;
   PeerAddress switch_at_;
   Link* link_;
+  const std::uint32_t queue_;
+  bool is_misplaced_ = false;  // at a port of the switch that is for something else
+  const PartitionTable partitions_;
   std::vector<Named> named_;
+  std::map<Lid, PartitionKey> in_partition_;  // peers in another one than the first
   base::Time resolve_at_ = base::kNever;
   std::vector<Arrival> arrivals_;
   std::size_t next_ = 0;  // of the arrivals

@@ -1,6 +1,6 @@
-// Cells that wait for their output port, in order, in one allocation made at start. It is filled
-// from empty and emptied before it is filled once more, so its bytes never move. Thread: the data
-// thread.
+// Cells that wait on one lane of an output port, in order, in one allocation made at start. It is
+// filled from empty and emptied before it is filled once more, so its bytes never move. Thread: the
+// data thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace splitnic::fabric {
 
 class CellQueue {
  public:
-  static constexpr std::size_t kHead = sizeof(std::uint32_t) + 1;  // of a cell: length and lane
+  static constexpr std::size_t kHead = sizeof(std::uint32_t);  // of a cell: its length
 
   // Holds cells whose bytes and heads are `bytes_max` in total, counted since it was empty. Memory
   // that no cell reaches is not touched.
@@ -24,21 +24,16 @@ class CellQueue {
   bool empty() const { return begin_ == end_; }
   std::size_t cells() const { return cells_; }
   // Copies a cell. REQUIRES room for it.
-  void push(base::Bytes cell, std::uint8_t vl) {
+  void push(base::Bytes cell) {
     CHECK(bytes_max_ - end_ >= kHead + cell.size());
     const auto size = static_cast<std::uint32_t>(cell.size());
     std::memcpy(&bytes_[end_], &size, sizeof(size));
-    bytes_[end_ + sizeof(size)] = static_cast<std::byte>(vl);
     std::memcpy(&bytes_[end_ + kHead], cell.data(), cell.size());
     end_ += kHead + cell.size();
     ++cells_;
   }
   // REQUIRES !empty(), as pop() does. Valid until the queue is empty.
   base::Bytes front() const { return {&bytes_[begin_ + kHead], front_bytes()}; }
-  std::uint8_t front_vl() const {
-    CHECK(!empty());
-    return std::to_integer<std::uint8_t>(bytes_[begin_ + sizeof(std::uint32_t)]);
-  }
   void pop() {
     begin_ += kHead + front_bytes();
     --cells_;

@@ -8,7 +8,7 @@
 namespace splitnic::fabric {
 namespace {
 
-CellHead head_of(Lid from, Lid to, Qpn qpn) {
+CellHead head_of(Lid from, Lid to, Qpn qpn, PartitionKey partition) {
   CellHead head;
   head.header.pos = Pos::kOnly;
   head.header.op = Op::kMgmt;
@@ -16,6 +16,7 @@ CellHead head_of(Lid from, Lid to, Qpn qpn) {
   head.header.dlid = to;
   head.header.slid = from;
   head.header.dqpn = head.header.sqpn = qpn;
+  head.header.partition = partition;
   return head;
 }
 
@@ -33,10 +34,11 @@ std::size_t path_cell_bytes(std::size_t payload_bytes) {
   return cell_bytes(CellHead{}, payload_bytes);
 }
 
-bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload) {
+bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload,
+                    PartitionKey partition) {
   const base::MutableBytes room = link.reserve(path_cell_bytes(payload.size()), kMgmtLane);
   if (room.empty()) return false;
-  link.commit(emit_cell(room, head_of(from, to, qpn), payload, link.crc_head_only()));
+  link.commit(emit_cell(room, head_of(from, to, qpn, partition), payload, link.crc_head_only()));
   return true;
 }
 
@@ -54,9 +56,10 @@ std::optional<base::Bytes> payload_of_path_cell(base::Bytes cell, Qpn qpn, bool 
   return cell.subspan(kMacHeaderBytes, header->payload_bytes);
 }
 
-bool send_mgmt(Link& link, Lid from, Lid to, const Mgmt& m) {
+bool send_mgmt(Link& link, Lid from, Lid to, const Mgmt& m, PartitionKey partition) {
   std::array<std::byte, kMgmtPayloadMax> bytes;
-  return send_path_cell(link, from, to, kSwitchQpn, base::Bytes(bytes).first(emit_mgmt(bytes, m)));
+  return send_path_cell(link, from, to, kSwitchQpn, base::Bytes(bytes).first(emit_mgmt(bytes, m)),
+                        partition);
 }
 
 }  // namespace splitnic::fabric

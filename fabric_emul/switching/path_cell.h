@@ -1,6 +1,7 @@
 // The management cells of the fabric's own services. On QP 0: a datagram of the link layer that
 // holds no cell (INIT, IDLE), from one end of a path to the other. On QP 1: MGMT to a switch, which
-// resolves names. Thread: the data thread. docs/protocol/path.md
+// resolves names. On QP 2: SMPs between two switches of a cable. Thread: the data thread.
+// docs/protocol/path.md docs/protocol/subnet.md
 #pragma once
 
 #include <optional>
@@ -15,6 +16,7 @@ namespace splitnic::fabric {
 
 inline constexpr Qpn kPathQpn{0};
 inline constexpr Qpn kSwitchQpn{1};
+inline constexpr Qpn kSubnetQpn{2};
 
 // The head of a received cell that a port or switch looks at before anybody else does.
 // Returns nothing if the cell has no version that we know.
@@ -24,12 +26,14 @@ std::optional<MacHeader> header_of(base::Bytes cell);
 std::size_t path_cell_bytes(std::size_t payload_bytes);
 // Sends a cell with this payload between two QPs of number `qpn`. Returns false if the link has no
 // room now. REQUIRES path_cell_bytes(payload.size()) <= link.cell_bytes_max().
-bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload);
+bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload,
+                    PartitionKey partition = kDefaultPartition);
 // Returns the payload of a cell that is a management cell for this QP and whole, CRC included;
 // otherwise nothing.
 std::optional<base::Bytes> payload_of_path_cell(base::Bytes cell, Qpn qpn, bool crc_head_only);
 
 // Sends MGMT to a switch, or its reply. Returns false if the link has no room now.
-bool send_mgmt(Link& link, Lid from, Lid to, const Mgmt& m);
+bool send_mgmt(Link& link, Lid from, Lid to, const Mgmt& m,
+               PartitionKey partition = kDefaultPartition);
 
 }  // namespace splitnic::fabric

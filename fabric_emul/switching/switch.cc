@@ -9,7 +9,8 @@
 
 namespace splitnic::fabric {
 
-Switch::Switch(SwitchPlan plan, base::Random& random) : plan_(std::move(plan)), random_(random) {}
+Switch::Switch(SwitchPlan plan, base::Random& random)
+    : plan_(std::move(plan)), table_(plan_.table), random_(random) {}
 Switch::~Switch() = default;
 
 Port& Switch::add_port(std::uint8_t number, Underlay& underlay, PortConfig config,
@@ -41,13 +42,17 @@ bool Switch::step(base::Time now) {
   return made_progress;
 }
 
-// The inputs that wait for this output are read once it is empty, one batch of each.
+// The inputs that wait for a lane of this output are read once it is empty, one batch of each.
 void Switch::drain(SwitchPort& to, bool& made_progress) {
-  if (to.waiting_cells() == 0) return to.port().flush(now_);
+  const unsigned before = to.waiting_lanes();
+  if (before == 0) return to.port().flush(now_);
   made_progress |= to.drain();
-  if (to.waiting_cells() != 0) return;
-  made_progress = true;
-  for (const auto& port : ports_) port->on_empty(to.number());
+  const unsigned emptied = before & ~to.waiting_lanes();
+  made_progress |= emptied != 0;
+  for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
+    if ((emptied >> lane & 1U) == 0) continue;
+    for (const auto& port : ports_) port->on_empty(to.number(), lane);
+  }
 }
 
 // An input reads one batch at a time while all outputs that it feeds take it.
@@ -66,7 +71,7 @@ bool Switch::receive(SwitchPort& from, base::Time now) {
   return made_progress;
 }
 
-// In this order: CRC, version, source, destination.
+// In this order: CRC, version, source, partition, destination, partition there.
 void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (check_cell_crc(cell.bytes, cell.crc_head_only) != CellError::kNone) {
     return counters_.add(SwitchCounter::kDropCrc);
@@ -76,27 +81,69 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (from.plan().is_node() && header->slid != from.plan().lid) {
     return counters_.add(SwitchCounter::kDropSource);
   }
-  if (header->dlid == plan_.lid) return on_mgmt(from, link, cell, header->slid);
-  SwitchPort* to = by_number_.at(plan_.table.port_of(header->dlid));
+  if (!from.partitions().accepts(header->partition)) {
+    return counters_.add(SwitchCounter::kDropPartition);
+  }
+  if (header->dlid == plan_.lid) return on_mgmt(from, link, cell, *header);
+  SwitchPort* to = by_number_.at(table_.port_of(header->dlid));
   if (to == nullptr) return counters_.add(SwitchCounter::kDropLid);
   if (to == &from) return counters_.add(SwitchCounter::kDropSamePort);
-  if (!to->is_up()) return counters_.add(SwitchCounter::kDropDown);
-  if (to->put(cell)) from.wait_for(to->number());
+  if (!to->partitions().forwards(header->partition)) {
+    return counters_.add(SwitchCounter::kDropPartition);
+  }
+  if (!to->carries()) return counters_.add(SwitchCounter::kDropDown);
+  const std::size_t lane = lane_of(*header);
+  if (to->put(cell, lane)) from.wait_for(to->number(), lane);
 }
 
-void Switch::on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, Lid sender) {
+std::size_t Switch::lane_of(const MacHeader& header) const {
+  return header.service == Service::kMgmt ? kManagement : plan_.lanes.at(header.sl);
+}
+
+void Switch::on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell,
+                     const MacHeader& header) {
+  const auto smp = payload_of_path_cell(cell.bytes, kSubnetQpn, cell.crc_head_only);
+  if (smp) return on_smp(from, header.slid, *smp);
   if (!from.may_ask()) return counters_.add(SwitchCounter::kDropMgmtRate);
   Mgmt m;
   const auto payload = payload_of_path_cell(cell.bytes, kSwitchQpn, cell.crc_head_only);
-  if (!payload || parse_mgmt(*payload, m) != MgmtError::kNone || !reply(link, m, sender)) {
+  if (!payload || parse_mgmt(*payload, m) != MgmtError::kNone || !reply(link, m, header)) {
     return counters_.add(SwitchCounter::kDropMgmt);
   }
   counters_.add(SwitchCounter::kMgmt);
 }
 
+// Each switch on the way of an SMP sends it as its own: so the SLID is that of the cable's other
+// end.
+void Switch::on_smp(SwitchPort& from, Lid sender, base::Bytes smp) {
+  if (from.plan().is_node() || sender != from.plan().lid) {
+    return counters_.add(SwitchCounter::kDropSubnet);
+  }
+  if (smp_receiver_ == nullptr) return counters_.add(SwitchCounter::kDropMgmt);
+  counters_.add(SwitchCounter::kMgmt);
+  smp_receiver_->on_smp(from.number(), smp);
+}
+
+bool Switch::send_smp(std::uint8_t port, base::Bytes smp) {
+  SwitchPort* to = port < by_number_.size() ? by_number_.at(port) : nullptr;
+  if (to == nullptr || to->plan().is_node() || !to->is_up()) return false;
+  const bool is_sent = path_cell_bytes(smp.size()) <= to->link()->cell_bytes_max() &&
+                       send_path_cell(*to->link(), plan_.lid, to->plan().lid, kSubnetQpn, smp);
+  counters_.add(is_sent ? SwitchCounter::kTxMgmt : SwitchCounter::kTxDropMgmt);
+  return is_sent;
+}
+
+void Switch::hold_new_links() {
+  for (const auto& port : ports_) port->hold_from_now_on();
+}
+
+void Switch::activate() {
+  for (const auto& port : ports_) port->activate();
+}
+
 // A switch knows all names of its subnet. Who wants a connection with the switch itself has left
-// out to which node.
-bool Switch::reply(Link& link, const Mgmt& request, Lid to) {
+// out to which node. A switch is a full member of all partitions.
+bool Switch::reply(Link& link, const Mgmt& request, const MacHeader& header) {
   Mgmt m;
   m.transaction = request.transaction;
   m.eui64 = link.local_eui64();
@@ -119,7 +166,7 @@ bool Switch::reply(Link& link, const Mgmt& request, Lid to) {
   } else {
     return false;
   }
-  const bool is_sent = send_mgmt(link, plan_.lid, to, m);
+  const bool is_sent = send_mgmt(link, plan_.lid, header.slid, m, as_full_member(header.partition));
   counters_.add(is_sent ? SwitchCounter::kTxMgmt : SwitchCounter::kTxDropMgmt);
   return true;
 }
@@ -137,7 +184,8 @@ void Switch::send_bye(base::Time now) {
 std::vector<Switch::PortView> Switch::ports() const {
   std::vector<PortView> all;
   for (const auto& port : ports_) {
-    all.push_back({port->number(), port->plan(), port->link(), port->rx_cells(), port->tx_cells()});
+    all.push_back({port->number(), port->plan(), port->link(), port->is_held(), port->rx_cells(),
+                   port->tx_cells()});
   }
   return all;
 }
@@ -160,6 +208,12 @@ std::size_t Switch::waiting_cells() const {
 
 void Switch::visit_counters(const base::CounterVisitor& visitor) const {
   counters_.visit(visitor);
+  for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
+    std::uint64_t cells = 0;
+    for (const auto& port : ports_) cells += port->tx_cells_of(lane);
+    const std::size_t vl = lane == kManagement ? kMgmtLane : lane;
+    visitor("switch.lane" + std::to_string(vl) + ".tx.cell", cells);
+  }
   for (const auto& port : ports_) {
     const std::string name = "switch.port" + std::to_string(port->number());
     visitor(name + ".rx.cell", port->rx_cells());

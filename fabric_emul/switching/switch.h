@@ -1,12 +1,16 @@
 // The forwarding core of a switch: cells come in by ports and leave by the port of their
 // destination LID, byte for byte as they came; what changes per hop is in the flit. One cell
-// at a time crosses to an output [S000-42]. An output that takes nothing now makes the inputs that
-// feed it wait [S000-45]: they are not read until its queue is empty, and what their carriers hold
-// meanwhile waits there, or is lost there if they lose (UDP). How long a slow receiver may do that
-// is its WaitBudget; then what waits for it is dropped.
+// at a time crosses to an output [S000-42], on the lane that its service level has here [S004-21];
+// what waits there leaves in the order of a LaneSchedule. An output that takes nothing now makes
+// the inputs that feed it wait [S000-45]: an input is not read until the lanes that have cells of
+// it are empty. Cells cannot be read out of their order, so what its carrier holds meanwhile waits
+// there, of all lanes, or is lost there if the carrier loses (UDP). How long a slow receiver may do
+// that is its WaitBudget; then what waits for it is dropped.
 //
-// A node sends with its own LID only. Cells for the switch itself are MGMT: it resolves names.
-// Sans-I/O, no allocation after add_port(). Thread: the data thread. docs/topology_file.md
+// A node sends with its own LID and in its own partitions only, and gets cells of these only. Cells
+// for the switch itself are MGMT, for it resolves names, and SMPs from the cables, which go to
+// whoever serves subnet management (fabric_emul/subnet). Sans-I/O, no allocation after add_port().
+// Thread: the data thread. docs/topology_file.md
 #pragma once
 
 #include <memory>
@@ -21,9 +25,19 @@
 #include "fabric_emul/switching/switch_counters.h"
 #include "fabric_emul/switching/switch_port.h"
 #include "fabric_emul/switching/topology.h"
+#include "fabric_emul/wire/mac_header.h"
 #include "fabric_emul/wire/mgmt.h"
 
 namespace splitnic::fabric {
+
+// Serves subnet management. Called from inside Switch::step(); may call send_smp(), set_table() and
+// activate().
+class SmpReceiver {
+ public:
+  virtual ~SmpReceiver() = default;
+  // An SMP from the switch at the cable of this port.
+  virtual void on_smp(std::uint8_t port, base::Bytes smp) = 0;
+};
 
 class Switch final {
  public:
@@ -31,6 +45,7 @@ class Switch final {
     std::uint8_t number;
     const SwitchPlan::Port& plan;
     const Link* link;  // null: nobody has come yet
+    bool is_held;
     std::uint64_t rx_cells, tx_cells;
   };
 
@@ -56,6 +71,17 @@ class Switch final {
   base::Time deadline() const;
   void send_bye(base::Time now);
 
+  // Subnet management. `to` outlives this, or is null: then SMPs are dropped.
+  void set_smp_receiver(SmpReceiver* to) { smp_receiver_ = to; }
+  // Sends one by a cable. Returns false if that is none, is down or has no room now.
+  bool send_smp(std::uint8_t port, base::Bytes smp);
+  // Replaces that of the plan: the next cell is forwarded by it.
+  void set_table(ForwardingTable table) { table_ = std::move(table); }
+  const ForwardingTable& table() const { return table_; }
+  // From now on the link of a cable that comes up carries only SMPs until activate().
+  void hold_new_links();
+  void activate();
+
   const SwitchPlan& plan() const { return plan_; }
   std::vector<PortView> ports() const;
   bool is_up() const;  // a link of it is
@@ -69,11 +95,15 @@ class Switch final {
 
   bool receive(SwitchPort& from, base::Time now);
   void on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell);
+  std::size_t lane_of(const MacHeader& header) const;
   void drain(SwitchPort& to, bool& made_progress);
-  void on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, Lid sender);
-  bool reply(Link& link, const Mgmt& request, Lid to);
+  void on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, const MacHeader& header);
+  void on_smp(SwitchPort& from, Lid sender, base::Bytes smp);
+  bool reply(Link& link, const Mgmt& request, const MacHeader& header);
 
   const SwitchPlan plan_;
+  ForwardingTable table_;
+  SmpReceiver* smp_receiver_ = nullptr;
   base::Random& random_;
   base::Counters<SwitchCounter> counters_;
   std::vector<std::unique_ptr<SwitchPort>> ports_;

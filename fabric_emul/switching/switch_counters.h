@@ -17,15 +17,18 @@ enum class SwitchCounter {
   kTxDropMgmt,  // a reply that found no room at its port
   kDropCrc,     // cell CRC, or too short for one
   kDropVersion,
-  kDropSource,    // from a node, with a LID that is not the node's
-  kDropLid,       // no port leads to this LID
-  kDropSamePort,  // it leaves where it came in: the tables of two switches differ
-  kDropMgmt,      // for the switch, and nothing that it serves
-  kDropMgmtRate,  // for the switch, and too many of its port
-  kDropDown,      // the link of its port is down
-  kDropTooLong,   // longer than the next link takes
-  kDropStalled,   // its port has made inputs wait for too long
-  kWait,          // did not fit the output at once
+  kDropSource,     // from a node, with a LID that is not the node's
+  kDropPartition,  // of which the node at its port, or at the port it leaves by, is no member
+  kDropLid,        // no port leads to this LID
+  kDropSamePort,   // it leaves where it came in: the tables of two switches differ
+  kDropMgmt,       // for the switch, and nothing that it serves
+  kDropMgmtRate,   // for the switch, and too many of its port
+  kDropSubnet,     // an SMP that is not from the switch at a cable
+  kDropDown,       // the link of its port is down, or held until the subnet manager activates it
+  kDropTooLong,    // longer than the next link takes
+  kDropStalled,    // its port has made inputs wait for too long
+  kWait,           // did not fit the output at once
+  kLinkChange,     // no cell: the link of a cable came up or went down
   kCount_
 };
 
@@ -35,12 +38,11 @@ template <>
 struct splitnic::base::CounterNames<splitnic::fabric::SwitchCounter> {
   static constexpr std::array<std::string_view,
                               static_cast<std::size_t>(splitnic::fabric::SwitchCounter::kCount_)>
-      kNames{"switch.rx.cell",      "switch.tx.cell",
-             "switch.mgmt",         "switch.tx.mgmt",
-             "switch.tx.drop.mgmt", "switch.drop.crc",
-             "switch.drop.version", "switch.drop.source",
-             "switch.drop.lid",     "switch.drop.same_port",
-             "switch.drop.mgmt",    "switch.drop.mgmt_rate",
-             "switch.drop.down",    "switch.drop.too_long",
-             "switch.drop.stalled", "switch.wait"};
+      kNames{"switch.rx.cell",        "switch.tx.cell",        "switch.mgmt",
+             "switch.tx.mgmt",        "switch.tx.drop.mgmt",   "switch.drop.crc",
+             "switch.drop.version",   "switch.drop.source",    "switch.drop.partition",
+             "switch.drop.lid",       "switch.drop.same_port", "switch.drop.mgmt",
+             "switch.drop.mgmt_rate", "switch.drop.subnet",    "switch.drop.down",
+             "switch.drop.too_long",  "switch.drop.stalled",   "switch.wait",
+             "switch.link_change"};
 };

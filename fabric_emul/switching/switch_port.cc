@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "fabric_emul/switching/hop_refusal.h"
 
@@ -39,10 +40,14 @@ SwitchPort::SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& un
                        base::Counters<SwitchCounter>& counters, const base::Time& now)
     : number_(number),
       plan_(plan.ports.at(number)),
+      partitions_(plan_.partitions),
       counters_(counters),
       now_(now),
-      queue_(inputs_of_one(plan) * kQueueBytesOfInput),
-      port_(underlay, complete(std::move(config), plan), random, *this) {}
+      port_(underlay, complete(std::move(config), plan), random, *this) {
+  for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
+    queues_.emplace_back(inputs_of_one(plan) * kQueueBytesOfInput);
+  }
+}
 
 // Who comes states the number of its port, and a switch its LID. Payload CRC: from end to end, so
 // on every hop.
@@ -59,29 +64,32 @@ PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const
   return config;
 }
 
-bool SwitchPort::put(const ReceivedCell& cell) {
+bool SwitchPort::put(const ReceivedCell& cell, std::size_t lane) {
   if (cell.bytes.size() > link_->cell_bytes_max()) {
     counters_.add(SwitchCounter::kDropTooLong);
     return false;
   }
-  if (queue_.empty() && send(cell.bytes, cell.vl)) return false;
+  if (waiting_ == 0 && send(cell.bytes, lane)) return false;
   if (budget_.is_spent()) {
     counters_.add(SwitchCounter::kDropStalled);
     return false;
   }
-  if (queue_.empty()) budget_.start(now_);
-  queue_.push(cell.bytes, cell.vl);
+  if (waiting_ == 0) budget_.start(now_);
+  queues_[lane].push(cell.bytes);
+  waiting_ |= 1U << lane;
   counters_.add(SwitchCounter::kWait);
   return true;
 }
 
-bool SwitchPort::send(base::Bytes cell, std::uint8_t vl) {
+bool SwitchPort::send(base::Bytes cell, std::size_t lane) {
+  const auto vl = lane == kManagement ? kMgmtLane : static_cast<std::uint8_t>(lane);
   const base::MutableBytes room = link_->reserve(cell.size(), vl);
   if (room.empty()) return false;
   std::memcpy(room.data(), cell.data(), cell.size());
   link_->commit(cell.size());
   counters_.add(SwitchCounter::kTxCell);
   ++tx_cells_;
+  ++tx_by_lane_[lane];
   tx_bytes_ += cell.size();
   budget_.on_taken(cell.size());
   return true;
@@ -89,14 +97,20 @@ bool SwitchPort::send(base::Bytes cell, std::uint8_t vl) {
 
 bool SwitchPort::drain() {
   port_.flush(now_);
-  if (queue_.empty()) return false;
-  if (!link_->up()) {
-    drop_queue(SwitchCounter::kDropDown);
+  if (waiting_ == 0) return false;
+  if (!carries()) {
+    drop_queues(SwitchCounter::kDropDown);
     return false;
   }
   bool made_progress = false;
-  while (!queue_.empty() && send(queue_.front(), queue_.front_vl())) {
-    queue_.pop();
+  while (waiting_ != 0) {
+    const std::size_t lane = schedule_.next(waiting_);
+    CellQueue& queue = queues_[lane];
+    const std::size_t bytes = queue.front().size();
+    if (!send(queue.front(), lane)) break;
+    schedule_.on_sent(lane, bytes);
+    queue.pop();
+    if (queue.empty()) waiting_ &= ~(1U << lane);
     made_progress = true;
   }
   if (made_progress) {
@@ -104,17 +118,24 @@ bool SwitchPort::drain() {
     return true;
   }
   budget_.on_wait(now_);
-  if (budget_.is_spent()) drop_queue(SwitchCounter::kDropStalled);
+  if (budget_.is_spent()) drop_queues(SwitchCounter::kDropStalled);
   return false;
 }
 
-void SwitchPort::drop_queue(SwitchCounter reason) {
-  counters_.add(reason, queue_.cells());
-  queue_.clear();
+void SwitchPort::drop_queues(SwitchCounter reason) {
+  counters_.add(reason, waiting_cells());
+  for (CellQueue& queue : queues_) queue.clear();
+  waiting_ = 0;
+}
+
+std::size_t SwitchPort::waiting_cells() const {
+  std::size_t cells = 0;
+  for (const CellQueue& queue : queues_) cells += queue.cells();
+  return cells;
 }
 
 base::Time SwitchPort::retry_at() const {
-  if (queue_.empty() && !port_.wants_write()) return base::kNever;
+  if (waiting_ == 0 && !port_.wants_write()) return base::kNever;
   return now_ + (budget_.is_spent() ? kRetrySpent : kRetry);
 }
 
@@ -124,31 +145,39 @@ std::string SwitchPort::label() const {
 
 void SwitchPort::on_link_up(Link& up) {
   link_ = &up;
+  is_held_ = holds_;
+  if (!plan_.is_node()) counters_.add(SwitchCounter::kLinkChange);
   budget_ = {};
   refused_by_peer_ = refused_here_ = {};
-  base::log_info(label() + ": " + up.peer_name() + " is up");
+  base::log_info({base::EventKind::kLinkUp, up.peer_name()},
+                 label() + ": " + up.peer_name() + " is up");
 }
 
 void SwitchPort::on_link_down(Link& down, std::string_view why) {
-  base::log_warn(label() + ": " + down.peer_name() + " is down: " + std::string(why));
+  if (!plan_.is_node()) counters_.add(SwitchCounter::kLinkChange);
+  base::log_warn({base::EventKind::kLinkDown, down.peer_name()},
+                 label() + ": " + down.peer_name() + " is down: " + std::string(why));
 }
 
 void SwitchPort::on_refused(Link& by, InitReason reason) {
   if (!refused_by_peer_.note(reason, now_)) return;
-  base::log_warn(label() + ": " + hop_refusal(by.peer_name(), reason));
+  base::log_warn({base::EventKind::kRefused, by.peer_name()},
+                 label() + ": " + hop_refusal(by.peer_name(), reason));
 }
 
 void SwitchPort::on_duplicate(Link& link, std::string_view from) {
   if (!refused_here_.note(InitReason::kDuplicate, now_)) return;
-  base::log_warn(label() + ": " + std::string(from) + " is refused: it has the identity of " +
-                 link.peer_name() + ", which is up: give one of them another --name");
+  base::log_warn({base::EventKind::kRefused, std::string(from)},
+                 label() + ": " + std::string(from) + " is refused: it has the identity of " +
+                     link.peer_name() + ", which is up: give one of them another --name");
 }
 
 void SwitchPort::on_unexpected(const Init& peer, const PeerAddress& from) {
   if (!refused_here_.note(InitReason::kIdentity, now_)) return;
-  base::log_warn(label() + ": " + port_.underlay().name_of(from) + " is refused: it is " +
-                 text_of(peer) + ", and the topology has " + text_of(plan_) +
-                 " here: check the addresses and the topology file at both ends");
+  base::log_warn({base::EventKind::kRefused, port_.underlay().name_of(from)},
+                 label() + ": " + port_.underlay().name_of(from) + " is refused: it is " +
+                     text_of(peer) + ", and the topology has " + text_of(plan_) +
+                     " here: check the addresses and the topology file at both ends");
 }
 
 }  // namespace splitnic::fabric

@@ -1,5 +1,6 @@
-// A port of a switch: its link, as an output the cells that wait for room there, and as an input
-// the outputs that it waits for. It logs who comes, goes and is refused. Thread: the data thread.
+// A port of a switch: its link, as an output the cells that wait for room there, a queue for each
+// lane, and as an input the lanes of outputs that it waits for. It logs who comes, goes and is
+// refused. Thread: the data thread.
 #pragma once
 
 #include <bitset>
@@ -12,6 +13,8 @@
 #include "fabric_emul/link/port.h"
 #include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/switching/cell_queue.h"
+#include "fabric_emul/switching/lane_schedule.h"
+#include "fabric_emul/switching/partition_filter.h"
 #include "fabric_emul/switching/switch_counters.h"
 #include "fabric_emul/switching/topology.h"
 #include "fabric_emul/switching/wait_budget.h"
@@ -20,7 +23,8 @@ namespace splitnic::fabric {
 
 class SwitchPort final : private LinkObserver {
  public:
-  // An input that waits reads nothing, so it adds one batch at most to a queue until that is empty.
+  // An input that waits reads nothing, so it adds one batch at most to all queues of an output
+  // until those that got cells of it are empty.
   static constexpr std::size_t kQueueBytesOfInput = ReceivedCells::kBatchBytesMax;
   static_assert(CellQueue::kHead <= kFlitHeaderBytes);  // the cells of a batch and their heads fit
 
@@ -35,28 +39,38 @@ class SwitchPort final : private LinkObserver {
 
   std::uint8_t number() const { return number_; }
   const SwitchPlan::Port& plan() const { return plan_; }
+  const PartitionFilter& partitions() const { return partitions_; }
   Port& port() { return port_; }
   const Port& port() const { return port_; }
   const Link* link() const { return link_; }  // null: nobody has come yet
+  Link* link() { return link_; }
   bool is_up() const { return link_ != nullptr && link_->up(); }
+  // Subnet management: from now on the link of a cable that comes up is held. It carries SMPs, and
+  // other cells once it is activated.
+  void hold_from_now_on() { holds_ = !plan_.is_node(); }
+  void activate() { is_held_ = false; }
+  bool is_held() const { return is_held_; }
+  bool carries() const { return is_up() && !is_held_; }
   std::uint64_t rx_cells() const { return rx_cells_; }
   std::uint64_t tx_cells() const { return tx_cells_; }
   std::uint64_t tx_bytes() const { return tx_bytes_; }
 
   // Output. Sends a cell, makes it wait or drops it, and counts which. Returns true if it waits.
   // REQUIRES is_up().
-  bool put(const ReceivedCell& cell);
+  bool put(const ReceivedCell& cell, std::size_t lane);
   // Sends what waits, as far as there is room. Returns true if any was sent.
   bool drain();
-  std::size_t waiting_cells() const { return queue_.cells(); }
+  std::size_t waiting_cells() const;
+  unsigned waiting_lanes() const { return waiting_; }  // bit n: lane n
+  std::uint64_t tx_cells_of(std::size_t lane) const { return tx_by_lane_[lane]; }
   // Nothing announces that there is room: when to try next.
   base::Time retry_at() const;
 
   // Input.
   void on_received(std::size_t cells) { rx_cells_ += cells; }
-  // It reads nothing before this output is empty.
-  void wait_for(std::uint8_t output) { waits_for_.set(output); }
-  void on_empty(std::uint8_t output) { waits_for_.reset(output); }
+  // It reads nothing before this lane of this output is empty.
+  void wait_for(std::uint8_t output, std::size_t lane) { waits_for_.set(place(output, lane)); }
+  void on_empty(std::uint8_t output, std::size_t lane) { waits_for_.reset(place(output, lane)); }
   bool may_read() const { return waits_for_.none(); }
   // Whether the switch itself serves another management cell of this port now.
   bool may_ask() { return may_ask_.take(now_); }
@@ -76,21 +90,29 @@ class SwitchPort final : private LinkObserver {
   void on_unexpected(const Init& peer, const PeerAddress& from) override;
 
   PortConfig complete(PortConfig config, const SwitchPlan& plan) const;
-  bool send(base::Bytes cell, std::uint8_t vl);
-  void drop_queue(SwitchCounter reason);
+  static std::size_t place(std::uint8_t output, std::size_t lane) {
+    return output * kSwitchLanes + lane;
+  }
+  bool send(base::Bytes cell, std::size_t lane);
+  void drop_queues(SwitchCounter reason);
   std::string label() const;
 
   const std::uint8_t number_;
   const SwitchPlan::Port& plan_;
+  const PartitionFilter partitions_;
   base::Counters<SwitchCounter>& counters_;
   const base::Time& now_;
   RefusalLog refused_by_peer_, refused_here_;
   Link* link_ = nullptr;
-  CellQueue queue_;  // that did not fit the link
+  bool holds_ = false, is_held_ = false;
+  std::vector<CellQueue> queues_;  // by lane: cells that did not fit the link
+  unsigned waiting_ = 0;           // bit n: queue n is not empty
+  LaneSchedule schedule_;
   WaitBudget budget_;
-  std::bitset<kSwitchPortsMax + 1> waits_for_;
+  std::bitset<(kSwitchPortsMax + 1) * kSwitchLanes> waits_for_;
   base::RateLimit may_ask_{kAskInterval, kAskBurst};
   std::uint64_t rx_cells_ = 0, tx_cells_ = 0, tx_bytes_ = 0;
+  std::array<std::uint64_t, kSwitchLanes> tx_by_lane_{};
   Port port_;
 };
 

@@ -8,17 +8,27 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "fabric_emul/routing/forwarding_table.h"
+#include "fabric_emul/routing/routing.h"
+#include "fabric_emul/routing/subnet_graph.h"
 #include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/limits.h"
+#include "fabric_emul/wire/partition.h"
 
 namespace splitnic::fabric {
 
 // Ports of one switch, numbered from 1.
 inline constexpr std::size_t kSwitchPortsMax = 32;
+
+// The data lane of each service level at the outputs of a switch.
+using SlToLane = std::array<std::uint8_t, kSlMax + 1>;
+inline constexpr SlToLane kLaneOfSl{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
 
 struct PortPlace {
   std::string of_switch;
@@ -30,11 +40,14 @@ struct Topology {
   struct Switch {
     std::string name;
     Lid lid;
+    SlToLane lanes = kLaneOfSl;
   };
   struct Node {
     std::string name;
     Lid lid;
     PortPlace at;
+    // Its keys. Empty, for all nodes or none: the subnet has no partitions, and all cells pass.
+    std::vector<PartitionKey> partitions = {};
   };
   struct Cable {
     PortPlace a, b;
@@ -42,37 +55,36 @@ struct Topology {
   std::vector<Switch> switches;
   std::vector<Node> nodes;
   std::vector<Cable> cables;
-};
-
-// The port by which each LID leaves; 0: none.
-class ForwardingTable {
- public:
-  std::uint8_t port_of(Lid lid) const { return ports_[lid.value]; }
-  void set(Lid lid, std::uint8_t port) { ports_[lid.value] = port; }
-
- private:
-  std::vector<std::uint8_t> ports_ = std::vector<std::uint8_t>(std::size_t{1} << 16);
+  RoutingKind routing = RoutingKind::kShortest;
 };
 
 // One switch of a subnet.
 struct SwitchPlan {
   struct Port {
-    std::string peer;            // a node or a switch; "": nothing is there
-    Lid lid;                     // of the peer
-    std::uint8_t peer_port = 0;  // of a switch, the number of its port; 0: of a node
+    std::string peer;                           // a node or a switch; "": nothing is there
+    Lid lid;                                    // of the peer
+    std::uint8_t peer_port = 0;                 // of a switch, the number of its port; 0: of a node
+    std::vector<PartitionKey> partitions = {};  // of a node, as in Topology; empty: all cells pass
     bool is_node() const { return peer_port == 0; }
   };
   std::string name;
   Lid lid;
   std::array<Port, kSwitchPortsMax + 1> ports;  // by number; 0 is not used
   ForwardingTable table;
+  SlToLane lanes = kLaneOfSl;
   std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet, by name
+  std::set<Lid> switches;                         // all of the subnet
   std::optional<Lid> lid_of(base::Bytes node) const;
 };
 
-// Routes are the shortest, by the lowest port among equals, so they do not depend on the order of
-// the topology. A LID that no path leads to has no port. An error: the topology has no such switch.
-// REQUIRES names, LIDs and places that occur once each, and ports from 1 to kSwitchPortsMax.
+// The whole subnet as routing sees it: switches and nodes have the indices that they have here.
+// REQUIRES names, LIDs and places that occur once each, ports from 1 to kSwitchPortsMax, and places
+// at switches of the topology.
+SubnetGraph graph_of(const Topology& topology);
+
+// Routes are those of topology.routing, so they do not depend on the order of the topology. A LID
+// that no route leads to has no port. An error: the topology has no such switch, or is not of the
+// form that the routing needs. REQUIRES as above.
 base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& name);
 
 }  // namespace splitnic::fabric

@@ -28,6 +28,8 @@ class Congestion {
 
   std::uint64_t window() const { return window_; }
   base::Duration rto() const;
+  // The smoothed round trip: from a cell to its acknowledgement. 0 before the first.
+  base::Duration round_trip() const { return srtt_; }
 
   void on_ack(std::uint64_t bytes_acked, std::uint64_t cells_acked, base::Time now);
   void on_rtt_sample(base::Duration rtt);

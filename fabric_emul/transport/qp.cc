@@ -121,11 +121,21 @@ bool Qp::is_from_peer(const MacHeader& header, const Link& link) const {
          header.sqpn == context_.attr.remote_qpn;
 }
 
-void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
-  if (!is_from_peer(cell.header, link)) {
+// Counts a cell that is not for this queue pair.
+bool Qp::admits(const MacHeader& header, const Link& link) {
+  if (!is_from_peer(header, link)) {
     context_.counters.add(TransportCounter::kCellDropSource);
-    return;
+    return false;
   }
+  if (!is_in_partition(header)) {
+    context_.counters.add(TransportCounter::kCellDropPartition);
+    return false;
+  }
+  return true;
+}
+
+void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
+  if (!admits(cell.header, link)) return;
   if (!may_receive()) {
     // A peer that still sends has not received the TERMINATE.
     if (context_.terminates && cell.header.op != Op::kTerminate) is_terminate_due_ = true;
@@ -145,12 +155,15 @@ void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time n
 
 std::size_t Qp::take_run(std::span<const ReceivedCell> cells, const MacHeader& before,
                          const Link& link, base::Time now) {
-  if (!context_.predicts_headers || !may_receive() || !is_from_peer(before, link)) return 0;
+  if (!context_.predicts_headers || !may_receive() || !is_from_peer(before, link) ||
+      !is_in_partition(before)) {
+    return 0;
+  }
   return responder_.take_run(cells, before, now);
 }
 
 void Qp::on_malformed(const MacHeader& header, const Link& link) {
-  if (!is_from_peer(header, link)) return context_.counters.add(TransportCounter::kCellDropSource);
+  if (!admits(header, link)) return;
   if (!may_receive()) return context_.counters.add(TransportCounter::kCellDropState);
   responder_.on_malformed(header);
 }

@@ -113,6 +113,10 @@ class Qp {
            context_.state == QpState::kSqd || context_.state == QpState::kSqe;
   }
   bool is_from_peer(const MacHeader& header, const Link& link) const;
+  bool is_in_partition(const MacHeader& header) const {
+    return match(context_.partition, header.partition);
+  }
+  bool admits(const MacHeader& header, const Link& link);
   bool can_reply() const {
     return context_.link != nullptr && context_.link->up() && !context_.link->blocked();
   }

@@ -34,7 +34,8 @@ struct QpContext {
   Qpn qpn{};
   Service service = Service::kRc;
   PdId pd{};
-  Link* link = nullptr;  // connected services: where the remote queue pair is
+  PartitionKey partition = kDefaultPartition;  // one of the adapter's
+  Link* link = nullptr;                        // connected services: where the remote queue pair is
   QpState state = QpState::kReset;
   QpAttr attr{};
   bool takes_dereg = false;         // Send with deregister ends what the peer was given
@@ -68,6 +69,7 @@ struct QpContext {
     h.slid = over.local_lid();
     h.dqpn = attr.remote_qpn;
     h.sqpn = qpn;
+    h.partition = partition;
   }
   void count_sent(std::size_t cell_bytes) {
     counters.add(TransportCounter::kTxCells);

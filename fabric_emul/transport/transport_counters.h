@@ -29,6 +29,7 @@ enum class TransportCounter {
   kCellDropQp,
   kCellDropState,
   kCellDropSource,
+  kCellDropPartition,
   kCellDropReorderFull,
   kCellDropMemory,  // it came early, and the memory of its peer is used up
   kCellDropWindow,
@@ -57,7 +58,7 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 41> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 42> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
                                                               "fabric.tx.predicted",
                                                               "fabric.rc.retransmit",
@@ -77,6 +78,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.cell.drop.qp",
                                                               "fabric.cell.drop.state",
                                                               "fabric.cell.drop.source",
+                                                              "fabric.cell.drop.partition",
                                                               "fabric.cell.drop.reorder_full",
                                                               "fabric.cell.drop.memory",
                                                               "fabric.cell.drop.window",

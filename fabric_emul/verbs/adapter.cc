@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "fabric_emul/transport/service.h"
 
@@ -38,7 +39,7 @@ Adapter::Adapter(const AdapterLimits& limits, base::Random& random, bool identit
       random_(random),
       memory_(limits.memory_entries, random, identity_keys, limits.profile, limits.att_pages),
       qps_(limits.qps, random),
-      connections_(random) {}
+      connections_(random, limits_.partitions) {}
 
 Adapter::~Adapter() = default;
 
@@ -93,7 +94,7 @@ void Adapter::destroy_cq(CqId cq) {
   cqs_[cq.value].reset();
 }
 
-base::Status Adapter::check(const CommonInit& common) {
+base::Status Adapter::check(const CommonInit& common) const {
   const auto is_depth = [](std::size_t depth) { return depth > 0 && depth <= kWorkQueueDepthMax; };
   if (!is_depth(common.send_depth) || !is_depth(common.receive_depth)) {
     return base::Error(
@@ -102,6 +103,12 @@ base::Status Adapter::check(const CommonInit& common) {
   }
   if (common.max_dest_rd_atomic > kReadsMax || common.max_rd_atomic > kReadsMax) {
     return base::Error("at most " + std::to_string(kReadsMax) + " reads can be open", EINVAL);
+  }
+  if (!limits_.partitions.has(common.partition)) {
+    return base::Error("this node is no member of partition " + text_of(common.partition), EINVAL);
+  }
+  if (common.sl > kSlMax) {
+    return base::Error("there are service levels 0 to " + std::to_string(kSlMax), EINVAL);
   }
   return {};
 }
@@ -126,6 +133,8 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.qpn = *qpn;
   context.service = init.service;
   context.pd = common.pd;
+  context.partition = common.partition;
+  context.attr.sl = common.sl;
   context.accepts_rdma = init.accepts_rdma;
   context.predicts_headers = limits_.predicts_headers;
   context.takes_dereg = common.takes_dereg;
@@ -289,8 +298,9 @@ void Adapter::on_link_up(Link& link) {
 
 void Adapter::on_refused(Link& link, InitReason reason) {
   if (!refusals_[&link].note(reason, now_)) return;
-  base::log_warn(link.peer_name() + " refuses the link: " + std::string(name(reason)) +
-                 std::string(remedy(reason)));
+  base::log_warn({base::EventKind::kRefused, link.peer_name()},
+                 link.peer_name() + " refuses the link: " + std::string(name(reason)) +
+                     std::string(remedy(reason)));
 }
 
 // A link that is down keeps its queue pairs: they continue when it is back, or time out.

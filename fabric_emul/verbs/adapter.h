@@ -36,6 +36,7 @@ struct AdapterLimits {
   std::size_t ports = 4;
   MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
   bool predicts_headers = true;  // long RDMA writes are sent and taken in runs of cells
+  PartitionTable partitions{};   // of this node: cells of others are dropped
 };
 
 // Upper limit of the depth of a completion queue.
@@ -127,7 +128,7 @@ class Adapter final : private LinkObserver {
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
   Qp* on_cell(Link& link, const ReceivedCell& cell, base::Time now);
-  static base::Status check(const CommonInit& common);
+  base::Status check(const CommonInit& common) const;
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);
   // adapter_stream.cc

@@ -49,6 +49,8 @@ base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now)
                         .recv_cq = *cqs_[common.recv_cq.value]};
   context.qpn = *qpn;
   context.pd = common.pd;
+  context.partition = common.partition;
+  context.sl = common.sl;
   context.kind = init.kind;
   context.takes_dereg = common.takes_dereg;
   StreamLimits limits;

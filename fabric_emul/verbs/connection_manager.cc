@@ -41,7 +41,7 @@ std::vector<std::byte> ConnectionManager::bytes(const Mgmt& m) {
   return out;
 }
 
-bool ConnectionManager::send(Link& link, base::Bytes payload) {
+bool ConnectionManager::send(Link& link, PartitionKey partition, base::Bytes payload) {
   CellHead head;
   MacHeader& h = head.header;
   h.pos = Pos::kOnly;
@@ -50,15 +50,19 @@ bool ConnectionManager::send(Link& link, base::Bytes payload) {
   h.dlid = link.remote_lid();
   h.slid = link.local_lid();
   h.dqpn = h.sqpn = kManagementQpn;
+  h.partition = partition;
   h.payload_bytes = static_cast<std::uint16_t>(payload.size());
   return send_cell_on(link, kMgmtLane, head, CopyOf{payload}) > 0;
 }
 
-bool ConnectionManager::send(Link& link, const Mgmt& m) { return send(link, bytes(m)); }
+bool ConnectionManager::send(Link& link, PartitionKey partition, const Mgmt& m) {
+  return send(link, partition, bytes(m));
+}
 
 ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pairs,
-                                        base::Bytes private_data, base::Time now) {
-  CHECK(link.mcp() != 0);
+                                        base::Bytes private_data, base::Time now,
+                                        PartitionKey partition) {
+  CHECK(link.mcp() != 0 && partitions_.has(partition));
   CHECK(!pairs.empty() && pairs.size() <= kMgmtPairsMax);
   const ConnectionId id(random_.next());
   Mgmt m = make(MgmtKind::kConnectReq, id, link);
@@ -68,6 +72,7 @@ ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pa
   fill_mcp(m, link);
   Connection& c = connections_[id];
   c.link = &link;
+  c.partition = partition;
   c.last = bytes(m);
   c.repeat_at = now;  // the first one leaves in this iteration
   counters_.add(ConnectionCounter::kRequests);
@@ -95,9 +100,18 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
     // Of an earlier process at either end [F-48].
     return counters_.add(ConnectionCounter::kDropPeer);
   }
-  if (m.kind == MgmtKind::kConnectReq) return on_request(link, m, now);
-  if (m.kind == MgmtKind::kDisc) return on_disc(link, m);
+  const auto own = partitions_.own(cell.header.partition);
   const auto at = connections_.find(ConnectionId(m.transaction));
+  if (!own || (at != connections_.end() && at->second.partition != *own)) {
+    counters_.add(ConnectionCounter::kDropPartition);
+    if (!own && m.kind == MgmtKind::kConnectReq) {
+      handler_->on_foreign_partition(link, cell.header.partition);
+    }
+    return;
+  }
+  m.partition = *own;
+  if (m.kind == MgmtKind::kConnectReq) return on_request(link, m);
+  if (m.kind == MgmtKind::kDisc) return on_disc(link, m, *own);
   if (at == connections_.end() || at->second.link != &link) {
     return counters_.add(ConnectionCounter::kDropState);
   }
@@ -109,19 +123,18 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
   on_reply(at, m, now);
 }
 
-void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
+void ConnectionManager::on_request(Link& link, const Mgmt& m) {
   const ConnectionId id(m.transaction);
   const auto known = connections_.find(id);
   if (known != connections_.end()) {
     if (known->second.role == Role::kPassive && known->second.link == &link &&
         known->second.state == State::kUp) {
-      send(link, known->second.last);
+      send(link, m.partition, known->second.last);
     } else {
       counters_.add(ConnectionCounter::kDropState);
     }
     return;
   }
-  static_cast<void>(now);
   Mgmt reply = make(MgmtKind::kConnectRep, id, link);
   const MgmtReject code = handler_->on_connect_request(id, link, m, reply);
   if (code != MgmtReject::kNone) {
@@ -129,7 +142,7 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
     reply.kind = MgmtKind::kConnectRej;
     reply.reject = code;
     reply.pair_count = 0;
-    send(link, reply);
+    send(link, m.partition, reply);
     return;
   }
   counters_.add(ConnectionCounter::kAccepted);
@@ -138,8 +151,9 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
   c.role = Role::kPassive;
   c.state = State::kUp;
   c.link = &link;
+  c.partition = m.partition;
   c.last = bytes(reply);
-  send(link, c.last);
+  send(link, c.partition, c.last);
 }
 
 void ConnectionManager::on_reply(Table::iterator at, const Mgmt& m, base::Time now) {
@@ -160,12 +174,12 @@ void ConnectionManager::on_reply(Table::iterator at, const Mgmt& m, base::Time n
     if (!handler_->on_connected(id, *c.link, m)) return disconnect(id, now);
     counters_.add(ConnectionCounter::kAccepted);
   }
-  send(*c.link, make(MgmtKind::kConnectRtu, id, *c.link));
+  send(*c.link, c.partition, make(MgmtKind::kConnectRtu, id, *c.link));
 }
 
-void ConnectionManager::on_disc(Link& link, const Mgmt& m) {
+void ConnectionManager::on_disc(Link& link, const Mgmt& m, PartitionKey own) {
   const ConnectionId id(m.transaction);
-  send(link, make(MgmtKind::kDiscRep, id, link));
+  send(link, own, make(MgmtKind::kDiscRep, id, link));
   const auto at = connections_.find(id);
   if (at == connections_.end() || at->second.link != &link) return;
   const bool is_news = at->second.state != State::kClosing;
@@ -184,9 +198,9 @@ void ConnectionManager::on_link_up(Link& link, base::Time now) {
   handler_->on_link_up(link);
 }
 
-void ConnectionManager::add_orphan(const Link& link, ConnectionId id) {
+void ConnectionManager::add_orphan(const Link& link, ConnectionId id, PartitionKey partition) {
   if (orphans_.size() == kOrphansMax) orphans_.pop_front();
-  orphans_.push_back({link.peer_eui64(), link.peer_instance(), id});
+  orphans_.push_back({link.peer_eui64(), link.peer_instance(), id, partition});
 }
 
 void ConnectionManager::end_orphans(Link& link, base::Time now) {
@@ -194,6 +208,7 @@ void ConnectionManager::end_orphans(Link& link, base::Time now) {
     if (orphan.peer != link.peer_eui64() || orphan.instance != link.peer_instance()) return false;
     Connection& c = connections_[orphan.id];
     c.link = &link;
+    c.partition = orphan.partition;
     c.state = State::kClosing;
     c.last = bytes(make(MgmtKind::kDisc, orphan.id, link));
     c.repeat_at = now;
@@ -213,7 +228,7 @@ void ConnectionManager::on_peer_restarted(Link& link) {
       continue;
     }
     if (at->second.state != State::kClosing) ended.push_back(at->first);
-    add_orphan(link, at->first);
+    add_orphan(link, at->first, at->second.partition);
     at = connections_.erase(at);
   }
   for (const ConnectionId id : ended) handler_->on_disconnected(id, "the peer restarted");
@@ -238,7 +253,7 @@ void ConnectionManager::on_time(base::Time now) {
       ++at;
       continue;
     }
-    if (c.link->up() && send(*c.link, c.last)) ++c.tries;
+    if (c.link->up() && send(*c.link, c.partition, c.last)) ++c.tries;
     c.repeat_at = now + (is_closing ? kDiscEvery : kRequestEvery);
     ++at;
   }

@@ -37,6 +37,8 @@ class ConnectionHandler {
   virtual void on_path_narrowed(Link& /*link*/) {}
   // Passive side: another peer of this link's EUI-64 was refused at the address `from`.
   virtual void on_duplicate(Link& /*link*/, std::string_view /*from*/) {}
+  // A connection is requested in a partition that this node is no member of: it gets no reply.
+  virtual void on_foreign_partition(Link& /*link*/, PartitionKey /*key*/) {}
   // Passive side. Accepts: fills reply.pairs, pair_count and private_data (valid until the call
   // returns to the manager) and returns kNone. A refusal may carry private data too.
   virtual MgmtReject on_connect_request(ConnectionId id, Link& link, const Mgmt& request,
@@ -52,6 +54,7 @@ class ConnectionHandler {
 enum class ConnectionCounter {
   kDropFormat,
   kDropPeer,
+  kDropPartition,
   kDropState,
   kRequests,
   kAccepted,
@@ -62,16 +65,18 @@ enum class ConnectionCounter {
 
 class ConnectionManager {
  public:
-  explicit ConnectionManager(base::Random& random) : random_(random) {}
+  // `partitions` outlive this.
+  ConnectionManager(base::Random& random, const PartitionTable& partitions)
+      : random_(random), partitions_(partitions) {}
 
   // REQUIRES a handler before the first poll of the adapter; it must outlive the manager's use.
   void set_handler(ConnectionHandler& handler) { handler_ = &handler; }
 
   // Active side: sends CONNECT_REQ over `link` until a reply comes or disconnect() is called. A
   // pair with mcp 0 gets that of the link. REQUIRES a link that was up and 1 to kMgmtPairsMax
-  // pairs.
+  // pairs, and that `partition` is one of our node.
   ConnectionId connect(Link& link, std::span<const MgmtPair> pairs, base::Bytes private_data,
-                       base::Time now);
+                       base::Time now, PartitionKey partition = kDefaultPartition);
   // Sends DISC (at most ten times, while the link is up) and forgets the connection. Unknown ids
   // are ignored.
   void disconnect(ConnectionId id, base::Time now);
@@ -94,6 +99,7 @@ class ConnectionManager {
     Role role = Role::kActive;
     State state = State::kRequested;
     Link* link = nullptr;
+    PartitionKey partition;
     std::vector<std::byte> last;  // payload that is repeated: REQ and DISC by timer, REP on request
     base::Time repeat_at = base::kNever;
     unsigned tries = 0;
@@ -105,20 +111,22 @@ class ConnectionManager {
     Eui64 peer;
     std::uint64_t instance = 0;
     ConnectionId id;
+    PartitionKey partition;
   };
   static constexpr std::size_t kOrphansMax = 256;  // the oldest are forgotten
 
-  void on_request(Link& link, const Mgmt& m, base::Time now);
+  void on_request(Link& link, const Mgmt& m);
   void on_reply(Table::iterator at, const Mgmt& m, base::Time now);
-  void on_disc(Link& link, const Mgmt& m);
+  void on_disc(Link& link, const Mgmt& m, PartitionKey own);
   Mgmt make(MgmtKind kind, ConnectionId id, const Link& link) const;
-  bool send(Link& link, base::Bytes payload);
-  bool send(Link& link, const Mgmt& m);
+  static bool send(Link& link, PartitionKey partition, base::Bytes payload);
+  static bool send(Link& link, PartitionKey partition, const Mgmt& m);
   static std::vector<std::byte> bytes(const Mgmt& m);
-  void add_orphan(const Link& link, ConnectionId id);
+  void add_orphan(const Link& link, ConnectionId id, PartitionKey partition);
   void end_orphans(Link& link, base::Time now);
 
   base::Random& random_;
+  const PartitionTable& partitions_;
   ConnectionHandler* handler_ = nullptr;
   Table connections_;
   std::deque<Orphan> orphans_;
@@ -129,8 +137,8 @@ class ConnectionManager {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::ConnectionCounter> {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "fabric.mgmt.drop.format",   "fabric.mgmt.drop.peer",   "fabric.mgmt.drop.state",
-      "fabric.connect.requests",   "fabric.connect.accepted", "fabric.connect.rejected",
-      "fabric.connect.disconnects"};
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "fabric.mgmt.drop.format", "fabric.mgmt.drop.peer",     "fabric.mgmt.drop.partition",
+      "fabric.mgmt.drop.state",  "fabric.connect.requests",   "fabric.connect.accepted",
+      "fabric.connect.rejected", "fabric.connect.disconnects"};
 };

@@ -13,6 +13,7 @@
 #include "fabric_emul/transport/work_request.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/op_table.h"
+#include "fabric_emul/wire/partition.h"
 
 namespace splitnic::fabric {
 
@@ -24,7 +25,9 @@ struct CommonInit {
   PdId pd{};
   CqId send_cq{};
   CqId recv_cq{};
-  std::size_t send_depth = 256;  // 1 to kWorkQueueDepthMax, as receive_depth
+  PartitionKey partition = kDefaultPartition;  // one of the adapter's
+  std::uint8_t sl = 0;                         // of what it sends, at most kSlMax
+  std::size_t send_depth = 256;                // 1 to kWorkQueueDepthMax, as receive_depth
   std::size_t receive_depth = 256;
   std::uint16_t mcp = 0;     // 0: of the link that it is connected over; UD needs one
   bool takes_dereg = false;  // the peer's Sends may deregister what it was given [S002-35]

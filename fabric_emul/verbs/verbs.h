@@ -8,3 +8,4 @@
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/mgmt.h"
 #include "fabric_emul/wire/op_table.h"
+#include "fabric_emul/wire/partition.h"

@@ -9,6 +9,7 @@ namespace splitnic::fabric {
 
 using Lid = base::StrongId<struct LidTag, std::uint16_t>;  // link address of a port
 using Qpn = base::StrongId<struct QpnTag, std::uint32_t>;  // queue pair number, 24 bits
+using PartitionKey = base::StrongId<struct PartitionTag, std::uint16_t>;     // partition.h
 using MemoryHandle = base::StrongId<struct MemoryHandleTag, std::uint32_t>;  // L_Key = R_Key
 using VirtualAddress = base::StrongId<struct VirtualAddressTag, std::uint64_t>;
 using PdId = base::StrongId<struct PdTag, std::uint32_t>;      // protection domain

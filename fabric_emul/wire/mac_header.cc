@@ -46,7 +46,7 @@ void MacHeader::parse(const std::byte* at, MacHeader& out) {
   out.psn = Psn(field<std::uint32_t>(w2, 32, 32));
   out.csn = field<std::uint16_t>(w2, 16, 16);
   out.payload_bytes = field<std::uint16_t>(w2, 0, 16);
-  out.partition = field<std::uint16_t>(w3, 16, 16);
+  out.partition = PartitionKey(field<std::uint16_t>(w3, 16, 16));
   out.lcn = Lcn(field<std::uint16_t>(w3, 0, 16));
 }
 
@@ -62,7 +62,7 @@ void MacHeader::emit(std::byte* at) const {
   base::store_be(at + 16,
                  placed(psn.value, 32, 32) | placed(csn, 16, 16) | placed(payload_bytes, 0, 16));
   base::store_be(at + 24,
-                 static_cast<std::uint32_t>(placed(partition, 16, 16) |
+                 static_cast<std::uint32_t>(placed(partition.value, 16, 16) |
                                             placed(static_cast<std::uint16_t>(lcn.value), 0, 16)));
 }
 

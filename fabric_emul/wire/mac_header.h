@@ -9,6 +9,7 @@
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/limits.h"
 #include "fabric_emul/wire/op_table.h"
+#include "fabric_emul/wire/partition.h"
 
 namespace splitnic::fabric {
 
@@ -33,8 +34,6 @@ inline constexpr std::uint8_t kFlagPacketCrc = 0x08;
 inline constexpr std::uint8_t kFlagRetransmission = 0x04;
 inline constexpr std::uint8_t kFlagPadMask = 0x03;
 
-inline constexpr std::uint16_t kDefaultPartition = 0xFFFF;
-
 struct MacHeader {
   std::uint8_t version = kCellVersion;  // 4 bits
   std::uint8_t sl = 0;                  // service level, 4 bits
@@ -49,7 +48,7 @@ struct MacHeader {
   Psn psn{};
   std::uint16_t csn = 0;  // cell sequence number in the packet
   std::uint16_t payload_bytes = 0;
-  std::uint16_t partition = kDefaultPartition;
+  PartitionKey partition = kDefaultPartition;  // of the sender
   Lcn lcn{};
 
   // Reads kMacHeaderBytes bytes at `at`; every bit pattern gives a value (op and service may be

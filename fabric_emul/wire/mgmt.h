@@ -12,6 +12,7 @@
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/limits.h"
 #include "fabric_emul/wire/op_table.h"
+#include "fabric_emul/wire/partition.h"
 
 namespace splitnic::fabric {
 
@@ -76,6 +77,8 @@ struct Mgmt {
   std::size_t pair_count = 0;
   std::array<MgmtPair, kMgmtPairsMax> pairs{};
   base::Bytes private_data{};  // parsed: points into the cell
+  // Not in the payload: at a receiver of CONNECT_REQ, the key of this node that takes its cell.
+  PartitionKey partition = kDefaultPartition;
 
   std::span<const MgmtPair> used_pairs() const { return {pairs.data(), pair_count}; }
   std::size_t bytes() const {

@@ -1,8 +1,9 @@
 // A hostile node at a port of a switch, and a hostile switch at an attached port: cells with any
 // head, requests for names, flits and datagrams of any bytes; a receiver that reads now and then;
 // time. Whatever comes, each cell that the switch received is accounted for once, what arrives at
-// another node is whole and has the LID of its sender's port, no input has more than a batch in a
-// queue, and an attachment takes one batch per call and hands over datagrams that walk.
+// another node is whole, has the LID of its sender's port and is of a partition of both, no input
+// has more than a batch in a queue, and an attachment takes one batch per call and hands over
+// datagrams that walk.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -27,13 +28,17 @@ using support::Input;
 
 constexpr int kStepsMax = 64;
 constexpr Lid kSwitch(1), kHostile(11), kVictim(12);
+constexpr std::array kPartitions{kDefaultPartition, PartitionKey(0x7FFF), PartitionKey(0x8001),
+                                 PartitionKey(0x8002), PartitionKey(0)};
 constexpr std::array kLids{kSwitch, kHostile, kVictim, Lid(2), Lid(20), Lid(99), Lid(0)};
 
 // The hostile node at port 1, the victim at port 2, a cable at port 3 that nobody is at.
 SwitchPlan plan() {
   Topology t;
   t.switches = {{"sw", kSwitch}, {"b", Lid(2)}};
-  t.nodes = {{"h", kHostile, {"sw", 1}}, {"v", kVictim, {"sw", 2}}, {"u", Lid(20), {"b", 2}}};
+  t.nodes = {{"h", kHostile, {"sw", 1}, {kDefaultPartition, PartitionKey(0x8001)}},
+             {"v", kVictim, {"sw", 2}, {kDefaultPartition, PartitionKey(2)}},
+             {"u", Lid(20), {"b", 2}, {kDefaultPartition}}};
   t.cables = {{{"sw", 3}, {"b", 1}}};
   return plan_of(t, "sw").value();
 }
@@ -139,6 +144,8 @@ class SwitchRun {
     head.header.slid = (what & 4U) != 0 ? lid() : kHostile;
     head.header.dlid = (what & 8U) != 0 ? lid() : kVictim;
     if ((what & 16U) != 0) head.header.version = in_.u8() & 3U;
+    if ((what & 64U) != 0) head.header.partition = in_.one_of(kPartitions);
+    if ((what & 128U) != 0) head.header.sl = in_.u8() & kSlMax;
     head.header.dqpn = Qpn(in_.u8() & 3U);
     const base::Bytes payload = in_.bytes(200);
     std::vector<std::byte> out(cell_bytes(head, payload.size()));
@@ -229,6 +236,7 @@ class SwitchRun {
   static void check_arrived(const ReceivedCell& cell, Lid from, Lid to) {
     const auto header = header_of(cell.bytes);
     CHECK(header && header->slid == from && header->dlid == to);
+    CHECK(header->partition == kDefaultPartition || to == kHostile);
     CHECK(check_cell_crc(cell.bytes, cell.crc_head_only) == CellError::kNone);
   }
   bool receive_from_attachment() {

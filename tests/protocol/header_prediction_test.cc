@@ -92,6 +92,15 @@ std::vector<Case> cases() {
   out.push_back({"destination_lid", 3, at(4, [](MacHeader& h) { h.dlid = Lid(999); })});
   out.push_back({"service", 3, at(4, [](MacHeader& h) { h.service = Service::kUc; })});
   out.push_back({"version", 3, at(4, [](MacHeader& h) { h.version = 2; })});
+  const PartitionKey foreign(0x8001), limited(0x7FFF);
+  out.push_back({"partition", 3, at(4, [=](MacHeader& h) { h.partition = foreign; })});
+  out.push_back({"two_cells_of_another_partition", 7, [=](Cells& cells, PredictionTwins&) {
+                   std::vector<std::byte> other = cells[4];
+                   change(other, [=](MacHeader& h) { h.partition = foreign; });
+                   cells.insert(cells.begin() + 4, 2, other);
+                 }});
+  out.push_back(
+      {"partition_of_a_limited_member", 6, at(4, [=](MacHeader& h) { h.partition = limited; })});
   // Nothing forbids these, so the cell is taken, by the general path; another run begins behind it.
   out.push_back({"service_level", 6, at(4, [](MacHeader& h) { h.sl = 3; })});
   out.push_back({"reserved_bits", 7, [](Cells& cells, PredictionTwins&) {

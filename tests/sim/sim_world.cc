@@ -236,16 +236,16 @@ void World::watch_pairs() {
 }
 
 void World::iterate(base::Time end) {
-  bool made_progress = false;
+  bool any_progress = false;
   for (int i = 0; i < 64; ++i) {
     const base::Time now = clock.now();
-    bool bytes_processed = host->step(now, tap.queued() > 0);
-    bytes_processed |= iou->step(now, lan.queued() > 0);
-    if (hostile) bytes_processed |= hostile->step(now);
+    bool made_progress = host->step(now, tap.queued() > 0);
+    made_progress |= iou->step(now, lan.queued() > 0);
+    if (hostile) made_progress |= hostile->step(now);
     watch_pairs();
     ++iterations;
-    made_progress |= bytes_processed;
-    if (!bytes_processed) break;
+    any_progress |= made_progress;
+    if (!made_progress) break;
   }
   const base::Time now = clock.now();
   hash_ = (hash_ ^ static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ to_lan.hash() ^
@@ -255,11 +255,11 @@ void World::iterate(base::Time end) {
   const base::Time due =
       std::min({host->deadline(), iou->deadline(), host_path_->deadline(), iou_path_->deadline(),
                 hostile ? hostile->deadline() : base::kNever});
-  idle_iterations_ = !made_progress && due <= now ? idle_iterations_ + 1 : 0;
+  idle_iterations_ = !any_progress && due <= now ? idle_iterations_ + 1 : 0;
   if (idle_iterations_ == kIdleIterationsMax)
     forbidden_.push_back("a deadline is due and nothing is done");
   const base::Time next =
-      std::max(std::min(due, end), now + std::chrono::microseconds(made_progress ? 5 : 1));
+      std::max(std::min(due, end), now + std::chrono::microseconds(any_progress ? 5 : 1));
   clock.set(std::min(next, std::max(end, now + std::chrono::microseconds(1))));
 }
 

@@ -21,6 +21,7 @@
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "tests/support/recording_underlay.h"
+#include "tests/support/test_memory.h"
 
 namespace splitnic::fabric::testing {
 
@@ -60,33 +61,6 @@ class InProcessCarrier final : public Carrier {
   base::ManualClock clock_;
 };
 
-inline std::byte pattern(std::size_t seed, std::size_t i) {
-  return static_cast<std::byte>((i * 31 + i / 251 + seed * 101 + 7) & 0xFF);
-}
-
-// A registered region of a test.
-struct Memory {
-  std::vector<std::byte> bytes;
-  MemoryHandle handle;
-  VirtualAddress start;
-
-  Sge sge(std::size_t offset = 0, std::size_t length = SIZE_MAX) const {
-    Sge s;
-    s.address = VirtualAddress(start.value + offset);
-    s.length = static_cast<std::uint32_t>(std::min(length, bytes.size() - offset));
-    s.lkey = handle;
-    return s;
-  }
-  VirtualAddress at(std::size_t offset) const { return VirtualAddress(start.value + offset); }
-  void fill(std::size_t seed) {
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern(seed, i);
-  }
-  void clear() { std::ranges::fill(bytes, std::byte{0}); }
-  bool is_zero() const {
-    return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-  }
-};
-
 struct QpPair {
   Qpn a, b;
 };
@@ -101,7 +75,8 @@ struct PairOptions {
   std::uint16_t mcp_min = kMcpMin;
   PayloadCrcMode payload_crc = PayloadCrcMode::kOn;
   LinkProfile profile = LinkProfile::kSpeed;
-  std::size_t cq_depth = 16384;  // of both completion queues of an end
+  std::vector<PartitionTable> partitions{};  // by end; of those beyond, that of `limits`
+  std::size_t cq_depth = 16384;              // of both completion queues of an end
 };
 
 // One end: an adapter, its underlay stack (carrier, tap, faults), one PD, two CQs.
@@ -122,7 +97,9 @@ class End final : private ConnectionHandler {
 
   // As the start of a process: nothing of the one before is left but its network address.
   void start() {
-    adapter = std::make_unique<Adapter>(options_.limits, random, options_.identity_keys);
+    AdapterLimits limits = options_.limits;
+    if (number_ < options_.partitions.size()) limits.partitions = options_.partitions[number_];
+    adapter = std::make_unique<Adapter>(limits, random, options_.identity_keys);
     PortConfig config;
     config.eui64 = Eui64(0x0200000000000000ULL + number_ + 1);
     config.instance = random.next() | 1;
@@ -309,7 +286,8 @@ class AdapterPair {
       pairs.push_back(
           from.adapter->describe(from.active_.back(), static_cast<std::uint8_t>(pairs.size()), 0));
     }
-    from.adapter->connections().connect(from.link(), pairs, {}, now());
+    from.adapter->connections().connect(from.link(), pairs, {}, now(),
+                                        inits.front().common.partition);
     run_until([&] { return !from.connected_.empty() || from.rejected != MgmtReject::kNone; });
     for (int i = 0; i < 4; ++i) step(now());  // RTU arrives
     std::vector<QpPair> out;

@@ -38,7 +38,7 @@ json::object meaning_of(const CellView& cell) {
                    {"sqpn", h.sqpn.value},
                    {"psn", h.psn.value},
                    {"csn", h.csn},
-                   {"partition", h.partition},
+                   {"partition", h.partition.value},
                    {"lcn", h.lcn.value},
                    {"payload", hex_of_bytes(cell.payload)}};
   if (!cell.gnh.empty()) out["gnh"] = hex_of_bytes(cell.gnh);
@@ -80,7 +80,7 @@ MacHeader header_of(const json::object& from) {
   h.sqpn = Qpn(number(from, "sqpn"));
   h.psn = Psn(number(from, "psn"));
   h.csn = number<std::uint16_t>(from, "csn");
-  h.partition = number<std::uint16_t>(from, "partition");
+  h.partition = PartitionKey(number<std::uint16_t>(from, "partition"));
   h.lcn = Lcn(number(from, "lcn"));
   return h;
 }

@@ -341,7 +341,7 @@ TEST(FullLinkTest, what_a_bad_peer_sends_is_counted_and_harms_nothing) {
   EXPECT_TRUE(w.b.up());
 }
 
-TEST(FullLinkTest, more_than_was_granted_is_dropped) {
+TEST(FullLinkTest, S000_43_more_than_was_granted_is_dropped) {
   FullLinkConfig greedy;
   greedy.peer_receive_blocks = 1000;
   Wire w;

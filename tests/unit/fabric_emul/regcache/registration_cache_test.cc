@@ -114,9 +114,9 @@ TEST_F(RegistrationCacheTest, S003_05_changed_size_and_address_end_the_old_key) 
   const MemoryHandle small = get_put(at(0, kPage));
   const MemoryHandle longer = get_put(at(0, 2 * kPage));
   EXPECT_NE(reach(small, at(0, kPage)), '\0');
-  const MemoryHandle bytes_processed = get_put(at(kPage, 2 * kPage));
+  const MemoryHandle elsewhere = get_put(at(kPage, 2 * kPage));
   EXPECT_NE(reach(longer, at(0, kPage)), '\0');
-  EXPECT_EQ(reach(bytes_processed, at(0, 3 * kPage)), '\0');
+  EXPECT_EQ(reach(elsewhere, at(0, 3 * kPage)), '\0');
   EXPECT_EQ(table_.live_count(), 1U);
 }
 

@@ -4,36 +4,25 @@
 #include <gtest/gtest.h>
 
 #include "fabric_emul/switching/path_cell.h"
+#include "fabric_emul/switching/queue_lid.h"
 #include "fabric_emul/wire/flit.h"
-#include "tests/unit/fabric_emul/switching/switch_world.h"
+#include "tests/unit/fabric_emul/switching/attached_node.h"
 
 namespace splitnic::fabric {
 namespace attachment_test {
 
 using namespace switch_world;
 
-// A node: an attachment, and the port above it.
-struct Node {
-  Node(Underlay& carrier, const PeerAddress& switch_at, std::uint64_t eui64, std::uint64_t instance,
-       bool listens, base::Clock& clock, std::size_t links_max = 4)
-      : random(eui64),
-        attachment(carrier, switch_at, link_world::config_of(eui64, instance), clock, random) {
-    PortConfig config = link_world::config_of(eui64, instance, listens);
-    config.links_max = links_max;
-    config.lids = [this](const PeerAddress& peer) { return attachment.lids_of(peer); };
-    end = std::make_unique<link_world::End>(attachment, config);
-  }
-  base::SeededRandom random;
-  Attachment attachment;
-  std::unique_ptr<link_world::End> end;
-};
-
 // Switches a and b with a cable between port 1 of each; hosts h1 and h2 at ports 2 and 3 of a, the
-// unit at port 2 of b.
+// unit at port 2 of b; queue 1 of h1 at port 4 of a, that of the unit at port 3 of b.
 Topology two_switches() {
   Topology t;
   t.switches = {{"a", Lid(1)}, {"b", Lid(2)}};
-  t.nodes = {{"h1", Lid(11), {"a", 2}}, {"h2", Lid(12), {"a", 3}}, {"unit", Lid(20), {"b", 2}}};
+  t.nodes = {{"h1", Lid(11), {"a", 2}},
+             {"h2", Lid(12), {"a", 3}},
+             {"unit", Lid(20), {"b", 2}},
+             {"h1#1", lid_of_queue(Lid(11), 1), {"a", 4}},
+             {"unit#1", lid_of_queue(Lid(20), 1), {"b", 3}}};
   t.cables = {{{"a", 1}, {"b", 1}}};
   return t;
 }
@@ -134,6 +123,40 @@ TEST_F(AttachmentTest, S000_32_cells_of_two_hosts_cross_two_switches_unchanged) 
   h1->end->port.flush(clock.now());
   settle();
   EXPECT_EQ(unit->end->cells, sent);
+}
+
+// Queue 1 of a host and of the unit, each at a port of its switch.
+TEST_F(AttachmentTest, S000_34_a_queue_reaches_the_same_queue_of_its_peer) {
+  InProcessUnderlay& at_port_4 = hub.add_endpoint();
+  InProcessUnderlay& at_port_3 = hub.add_endpoint();
+  a->add_port(4, at_port_4, link_world::config_of(0xA4, 70), nullptr, clock.now());
+  b->add_port(3, at_port_3, link_world::config_of(0xB3, 81), nullptr, clock.now());
+  h1 = std::make_unique<Node>(*at_node[0], at_port_4.address(), 0xE1, 500, false, clock, 4, 1);
+  unit = std::make_unique<Node>(unit_carrier, at_port_3.address(), 0xE0, 300, true, clock, 4, 1);
+  h1->end->port.connect(h1->attachment.peer("unit"), clock.now());
+  run(2s);
+  const Link& link = h1->end->link();
+  ASSERT_TRUE(link.up());
+  EXPECT_EQ(link.local_lid(), lid_of_queue(Lid(11), 1));
+  EXPECT_EQ(link.remote_lid(), lid_of_queue(Lid(20), 1));
+  EXPECT_EQ(node_of(link.remote_lid()), Lid(20));
+  EXPECT_EQ(link.peer_name().substr(0, 11), "unit#1 via ");
+}
+
+// A port of the switch that is another node's is free for that node at once.
+TEST_F(AttachmentTest, S000_34_a_queue_returns_a_port_that_is_not_for_it) {
+  ::testing::internal::CaptureStderr();
+  h1 = std::make_unique<Node>(*at_node[0], at_a[1]->address(), 0xE7, 700, false, clock, 4, 1);
+  h1->end->port.connect(h1->attachment.peer("unit"), clock.now());
+  run(3s);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(h1->attachment.is_attached());
+  EXPECT_NE(log.find("queue 1 is not used: port 2 of the switch"), std::string::npos) << log;
+  h1 = nullptr;
+  h1 = host(0, 0xE1, "unit");
+  run(2s);
+  EXPECT_TRUE(h1->attachment.is_attached());
+  EXPECT_TRUE(h1->end->link().up());
 }
 
 TEST_F(AttachmentTest, a_new_process_behind_the_switch_is_noticed) {

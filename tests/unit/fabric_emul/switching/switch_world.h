@@ -22,7 +22,8 @@ inline Topology star(std::size_t nodes) {
   for (std::size_t i = 1; i <= nodes; ++i) {
     topology.nodes.push_back({"n" + std::to_string(i),
                               Lid(static_cast<std::uint16_t>(10 + i)),
-                              {"sw", static_cast<std::uint8_t>(i)}});
+                              {"sw", static_cast<std::uint8_t>(i)},
+                              {}});
   }
   return topology;
 }
@@ -48,8 +49,10 @@ inline Cell cell(Lid from, Lid to, std::size_t payload_bytes = 64, unsigned seed
 
 struct World {
   explicit World(std::size_t nodes, const InProcessConfig& config = {})
-      : hub(config), sw(plan_of(star(nodes), "sw").value(), random) {
-    for (std::size_t i = 1; i <= nodes; ++i) {
+      : World(star(nodes), config) {}
+  explicit World(const Topology& topology, const InProcessConfig& config = {})
+      : hub(config), sw(plan_of(topology, "sw").value(), random) {
+    for (std::size_t i = 1; i <= topology.nodes.size(); ++i) {
       InProcessUnderlay& at_switch = hub.add_endpoint();
       InProcessUnderlay& at_node = hub.add_endpoint();
       sw.add_port(static_cast<std::uint8_t>(i), at_switch, link_world::config_of(0x100 + i, 7),

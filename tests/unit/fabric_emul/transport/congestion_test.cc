@@ -23,7 +23,9 @@ TEST(CongestionTest, S000_15_the_window_grows_to_its_limit) {
   Congestion c(kMax);
   base::Time now{};
   EXPECT_EQ(c.window(), Congestion::kWindowStart);
+  EXPECT_EQ(c.round_trip(), base::Duration{0});
   run(c, now, 10, 1ms);
+  EXPECT_EQ(c.round_trip(), 1ms);
   EXPECT_EQ(c.window(), kMax);
   run(c, now, 100, 1ms);
   EXPECT_EQ(c.window(), kMax);

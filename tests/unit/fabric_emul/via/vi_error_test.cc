@@ -20,7 +20,7 @@ ViDescriptorRef spoiled(ViSide& side, const ViDescriptor& d, std::size_t byte, u
   side.bytes(at)[byte] = std::byte(value);
   return at;
 }
-Sge bytes_processed(Sge piece, std::uint64_t by) {
+Sge shifted(Sge piece, std::uint64_t by) {
   piece.address = VirtualAddress(piece.address.value + by);
   return piece;
 }
@@ -43,12 +43,11 @@ std::vector<Wrong> wrong_descriptors() {
        [](ViSide& s, ViSide&) { return s.write(send_of({s.data(0, 100001)})); }},
       {"data_outside_registered_memory", kSend, kViProtectionError,
        [](ViSide& s, ViSide&) {
-         return s.write(
-             send_of({s.data(0, 8), bytes_processed(s.data(0, 100), s.region.bytes.size())}));
+         return s.write(send_of({s.data(0, 8), shifted(s.data(0, 100), s.region.bytes.size())}));
        }},
       {"data_past_the_end", kSend, kViProtectionError,
        [](ViSide& s, ViSide&) {
-         return s.write(send_of({bytes_processed(s.data(0, 100), s.region.bytes.size() - 99)}));
+         return s.write(send_of({shifted(s.data(0, 100), s.region.bytes.size() - 99)}));
        }},
       {"unknown_handle", kSend, kViProtectionError,
        [](ViSide& s, ViSide&) {
@@ -69,7 +68,7 @@ std::vector<Wrong> wrong_descriptors() {
        [=](ViSide& s, ViSide&) { return spoiled(s, send(s), 15, 0x80); }},
       {"receive_outside_registered_memory", kReceive, kViProtectionError | kViOpReceive,
        [](ViSide& s, ViSide&) {
-         return s.write(send_of({bytes_processed(s.data(0, 100), s.region.bytes.size())}));
+         return s.write(send_of({shifted(s.data(0, 100), s.region.bytes.size())}));
        }},
       {"segments_cross_the_end_of_the_region", kSend, kViProtectionError,
        [=](ViSide& s, ViSide&) {

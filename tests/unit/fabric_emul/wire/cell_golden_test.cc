@@ -26,7 +26,7 @@ MacHeader request_header(Op op, Pos pos, std::uint32_t psn) {
   h.dqpn = Qpn(0x11);
   h.sqpn = Qpn(0x10);
   h.psn = Psn(psn);
-  h.partition = 0x8001;
+  h.partition = PartitionKey(0x8001);
   return h;
 }
 

@@ -29,7 +29,7 @@ TEST(MacHeaderTest, S001_35_every_field_is_where_the_page_has_it) {
   EXPECT_EQ(h.psn, Psn(0x101112));
   EXPECT_EQ(h.csn, 0x1314);
   EXPECT_EQ(h.payload_bytes, 0x1516);
-  EXPECT_EQ(h.partition, 0x1718);
+  EXPECT_EQ(h.partition, PartitionKey(0x1718));
   EXPECT_EQ(h.lcn, Lcn(0x191A));
   std::array<std::byte, kMacHeaderBytes> out{};
   h.emit(out.data());

@@ -27,7 +27,7 @@ MacHeader any_header(base::Random& random) {
   h.sqpn = Qpn(static_cast<std::uint32_t>(random.below(1 << 24)));
   h.psn = Psn(static_cast<std::uint32_t>(random.below(1 << 24)));
   h.payload_bytes = static_cast<std::uint16_t>(4 * random.below(1 << 14));
-  h.partition = static_cast<std::uint16_t>(random.next());
+  h.partition = PartitionKey(static_cast<std::uint16_t>(random.next()));
   return h;
 }
 

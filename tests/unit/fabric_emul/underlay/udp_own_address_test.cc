@@ -5,8 +5,8 @@
 #include <array>
 
 #include "fabric_emul/underlay/udp_underlay.h"
-#include "link_world.h"
-#include "network_namespace.h"
+#include "tests/support/network_namespace.h"
+#include "tests/unit/fabric_emul/link/link_world.h"
 
 namespace splitnic::fabric::udp_own_address_test {
 
@@ -66,7 +66,9 @@ TEST(UdpOwnAddressTest, a_socket_that_hears_nothing_takes_another_ipv6_address) 
     run("ip address add fd09::1/64 dev d0 nodad");
     const auto client = open_udp({.connect = "[fd09::2]:4791"});
     EXPECT_EQ(host_of(*client), "[fd09::1]");
-    run("ip address del fd09::1/64 dev d0 && ip address add fd09::5/64 dev d0 nodad");
+    // The kernel gives an address out a moment before it has the local route to it.
+    run("ip address del fd09::1/64 dev d0 && ip address add fd09::5/64 dev d0 nodad && "
+        "until ip -6 route show table local | grep -q fd09::5; do sleep 0.01; done");
     client->check_own_address();
     EXPECT_EQ(host_of(*client), "[fd09::5]");
     const std::string before = own_of(*client);

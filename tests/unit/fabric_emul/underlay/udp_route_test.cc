@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fabric_emul/underlay/udp_underlay.h"
-#include "network_namespace.h"
+#include "tests/support/network_namespace.h"
 
 namespace splitnic::fabric::udp_route_test {
 

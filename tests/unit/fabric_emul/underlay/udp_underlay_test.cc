@@ -7,8 +7,8 @@
 #include <poll.h>
 
 #include "fabric_emul/underlay/udp_address.h"
-#include "link_world.h"
-#include "network_namespace.h"
+#include "tests/support/network_namespace.h"
+#include "tests/unit/fabric_emul/link/link_world.h"
 
 namespace splitnic::fabric::udp_underlay_test {
 

@@ -13,7 +13,7 @@
 #include "base/unique_fd.h"
 #include "fabric_emul/underlay/udp_address.h"
 #include "fabric_emul/underlay/udp_underlay.h"
-#include "network_namespace.h"
+#include "tests/support/network_namespace.h"
 
 namespace splitnic::fabric::udp_path_mtu_test {
 

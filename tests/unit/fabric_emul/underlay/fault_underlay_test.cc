@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "link_world.h"
+#include "tests/unit/fabric_emul/link/link_world.h"
 
 namespace splitnic::fabric::fault_underlay_test {
 

@@ -1,0 +1,44 @@
+#include "fabric_emul/routing/routing.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "fabric_emul/routing/fat_tree.h"
+#include "fabric_emul/routing/shortest_path.h"
+#include "fabric_emul/routing/up_down.h"
+
+namespace splitnic::fabric {
+namespace {
+
+constexpr auto kRoutingNames =
+    std::to_array<std::pair<RoutingKind, std::string_view>>({{RoutingKind::kShortest, "shortest"},
+                                                             {RoutingKind::kUpDown, "updown"},
+                                                             {RoutingKind::kFatTree, "fattree"}});
+
+}  // namespace
+
+std::unique_ptr<const Routing> make_routing(RoutingKind kind) {
+  switch (kind) {
+    case RoutingKind::kUpDown:
+      return std::make_unique<UpDownRouting>();
+    case RoutingKind::kFatTree:
+      return std::make_unique<FatTreeRouting>();
+    case RoutingKind::kShortest:
+      break;
+  }
+  return std::make_unique<ShortestPathRouting>();
+}
+
+std::string_view name(RoutingKind kind) {
+  return kRoutingNames.at(static_cast<std::size_t>(kind)).second;
+}
+
+std::optional<RoutingKind> parse_routing(std::string_view text) {
+  const auto* const found =
+      std::ranges::find(kRoutingNames, text, &std::pair<RoutingKind, std::string_view>::second);
+  if (found == kRoutingNames.end()) return std::nullopt;
+  return found->first;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,35 @@
+// The seam of routing algorithms: from what is up of a subnet to the forwarding table of each
+// switch. docs/topology_file.md describes the three that there are. Pure.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "fabric_emul/routing/forwarding_table.h"
+#include "fabric_emul/routing/subnet_graph.h"
+
+namespace splitnic::fabric {
+
+enum class RoutingKind : std::uint8_t { kShortest, kUpDown, kFatTree };
+
+class Routing {
+ public:
+  virtual ~Routing() = default;
+  // Returns the tables by the index of the switch. A LID that no route leads to has no port, nor
+  // has that of the switch itself. The tables follow from LIDs, ports and cables: not from the
+  // order of switches and nodes in the graph. An error: the graph is not of the form that this one
+  // is for. REQUIRES LIDs and ports that occur once, and cables that both ends have.
+  virtual base::Result<std::vector<ForwardingTable>> tables(const SubnetGraph& graph) const = 0;
+};
+
+std::unique_ptr<const Routing> make_routing(RoutingKind kind);
+
+// "shortest", "updown" or "fattree", as people type them.
+std::string_view name(RoutingKind kind);
+std::optional<RoutingKind> parse_routing(std::string_view text);
+
+}  // namespace splitnic::fabric

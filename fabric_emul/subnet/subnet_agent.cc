@@ -1,0 +1,204 @@
+#include "fabric_emul/subnet/subnet_agent.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "fabric_emul/link/link.h"
+#include "fabric_emul/subnet/table_blocks.h"
+
+namespace splitnic::fabric {
+
+SubnetAgent::SubnetAgent(Switch& of, Eui64 eui64)
+    : switch_(of), eui64_(eui64), check_(check_of(of.table())), seen_changes_(changes()) {
+  switch_.set_smp_receiver(this);
+}
+
+std::uint32_t SubnetAgent::changes() const {
+  return static_cast<std::uint32_t>(switch_.counters()[SwitchCounter::kLinkChange]);
+}
+
+std::optional<ManagerId> SubnetAgent::manager() const {
+  if (manager_ == ManagerId{} || is_silent()) return std::nullopt;
+  return manager_;
+}
+
+// TRAP repeats until the manager asks for NODE: then it knows.
+void SubnetAgent::step(base::Time now) {
+  now_ = now;
+  if (seen_changes_ != changes()) {
+    seen_changes_ = changes();
+    traps_left_ = kTraps;
+    trap_at_ = now;
+  }
+  if (traps_left_ == 0 || now < trap_at_) return;
+  --traps_left_;
+  trap_at_ = now + kTrapEvery;
+  Smp trap;
+  trap.method = SmpMethod::kTrap;
+  trap.manager = manager_;
+  trap.transaction = seen_changes_;
+  if (manager_here_ != nullptr) manager_here_->on_smp(trap);
+  trap.route = to_manager_;
+  if (trap.route.hops != 0 && send(trap)) counters_.add(SubnetCounter::kTrap);
+}
+
+bool SubnetAgent::send(Smp smp) {
+  smp.hop = 0;
+  if (smp.route.hops == 0) {
+    take(smp);
+    return true;
+  }
+  std::array<std::byte, kSmpBytesMax> bytes;
+  smp.hop = 1;
+  return switch_.send_smp(smp.route.ports[0], base::Bytes(bytes).first(emit_smp(bytes, smp)));
+}
+
+void SubnetAgent::on_smp(std::uint8_t port, base::Bytes bytes) {
+  Smp smp;
+  if (parse_smp(bytes, smp) != SmpError::kNone) return counters_.add(SubnetCounter::kDropFormat);
+  if (smp.hop == 0) return counters_.add(SubnetCounter::kDropRoute);
+  smp.route.ports[smp.hop - 1U] = port;
+  if (smp.hop < smp.route.hops) return pass_on(smp);
+  take(smp);
+}
+
+void SubnetAgent::pass_on(const Smp& smp) {
+  Smp next = smp;
+  ++next.hop;
+  std::array<std::byte, kSmpBytesMax> bytes;
+  const std::size_t size = emit_smp(bytes, next);
+  const bool is_sent = switch_.send_smp(smp.route.ports[smp.hop], base::Bytes(bytes).first(size));
+  counters_.add(is_sent ? SubnetCounter::kPassed : SubnetCounter::kDropRoute);
+}
+
+void SubnetAgent::take(const Smp& smp) {
+  if (smp.method == SmpMethod::kGet || smp.method == SmpMethod::kSet) return serve(smp);
+  if (manager_here_ == nullptr) return counters_.add(SubnetCounter::kDropRoute);
+  counters_.add(SubnetCounter::kForManager);
+  manager_here_->on_smp(smp);
+}
+
+void SubnetAgent::serve(const Smp& request) {
+  std::array<std::byte, kSmpBytesMax> body;
+  std::size_t body_bytes = 0;
+  Smp reply;
+  reply.method = SmpMethod::kReply;
+  reply.attribute = request.attribute;
+  reply.transaction = request.transaction;
+  reply.route = request.route.reversed();
+  if (request.attribute == SmpAttribute::kTable) {
+    reply.status = serve_table(request, body, body_bytes);
+  } else if (request.attribute == SmpAttribute::kManager && request.method == SmpMethod::kSet) {
+    reply.status = serve_manager(request);
+  } else if (request.attribute == SmpAttribute::kNode && request.method == SmpMethod::kGet) {
+    body_bytes = serve_node(request, body);
+  } else {
+    reply.status = SmpStatus::kBad;
+  }
+  reply.manager = manager_;
+  reply.body = base::Bytes(body).first(body_bytes);
+  counters_.add(SubnetCounter::kServed);
+  if (reply.status == SmpStatus::kRefused) counters_.add(SubnetCounter::kRefused);
+  send(reply);
+}
+
+// A switch of the topology file. Cells need not reach it by its LID: roots of a tree have no routes
+// to each other.
+bool SubnetAgent::may_manage(Lid lid) const { return switch_.plan().switches.contains(lid); }
+
+SmpStatus SubnetAgent::serve_manager(const Smp& request) {
+  if (!may_manage(request.manager.lid)) return SmpStatus::kBad;
+  if (request.manager != manager_) {
+    const bool has_one = manager_.lid != Lid() && !is_silent();
+    // A manager whose priority is another one since its restart replaces itself.
+    if (has_one && manager_.lid != request.manager.lid && is_better(manager_, request.manager)) {
+      return SmpStatus::kRefused;
+    }
+    if (manager_.lid == Lid()) switch_.hold_new_links();
+    manager_ = request.manager;
+    staged_ = {};
+    base::log_info("the subnet manager is LID " + std::to_string(manager_.lid.value) +
+                   " with priority " + std::to_string(manager_.priority));
+  }
+  heard_at_ = now_;
+  to_manager_ = request.route.reversed();
+  return SmpStatus::kDone;
+}
+
+std::size_t SubnetAgent::serve_node(const Smp& request, base::MutableBytes body) {
+  if (request.manager == manager_) traps_left_ = 0;
+  SmpNode node;
+  node.lid = switch_.plan().lid;
+  node.name = switch_.plan().name;
+  node.changes = changes();
+  node.eui64 = eui64_;
+  node.check = check_;
+  for (const Switch::PortView& port : switch_.ports()) {
+    SmpNode::PortInfo& info = node.ports[node.port_count++];
+    info.number = port.number;
+    info.lid = port.plan.lid;
+    if (port.link == nullptr) continue;
+    info.eui64 = port.link->peer_eui64();
+    if (!port.link->up()) continue;
+    info.state = port.is_held ? SmpNode::PortState::kHeld : SmpNode::PortState::kUp;
+  }
+  std::ranges::sort(node.ports.begin(), node.ports.begin() + static_cast<long>(node.port_count), {},
+                    &SmpNode::PortInfo::number);
+  return emit_smp_node(body, node);
+}
+
+SmpStatus SubnetAgent::serve_table(const Smp& request, base::MutableBytes body,
+                                   std::size_t& body_bytes) {
+  SmpTable part;
+  parse_smp_table(request.body, part);  // the SMP was parsed with it
+  SmpTable out;
+  out.block = part.block;
+  TableBlock ports;
+  SmpStatus status = SmpStatus::kDone;
+  if (request.method == SmpMethod::kGet) {
+    ports = block_of(switch_.table(), part.block);
+    out.ports = ports;
+  } else if (manager_.lid == Lid() || request.manager != manager_) {
+    status = SmpStatus::kRefused;
+  } else {
+    heard_at_ = now_;
+    status = set_part(part);
+  }
+  out.stage = part.stage;
+  out.check = check_;
+  body_bytes = emit_smp_table(body, out);
+  return status;
+}
+
+// Each part may come more than once. The table comes into force with the last one, as a whole; the
+// ports carry cells by it if no link has changed since the manager has looked.
+SmpStatus SubnetAgent::set_part(const SmpTable& part) {
+  const bool are_ports_known = std::ranges::all_of(part.ports, [&](std::byte port) {
+    const auto number = std::to_integer<std::size_t>(port);
+    return number == 0 ||
+           (number <= kSwitchPortsMax && !switch_.plan().ports.at(number).peer.empty());
+  });
+  if (!are_ports_known) return SmpStatus::kBad;
+  if (part.stage == SmpTable::Stage::kSet && part.changes != changes()) return SmpStatus::kStale;
+  if (!staged_.is_of(part)) {
+    staged_ = {};
+    staged_.stage = part.stage;
+    staged_.parts = part.parts;
+    staged_.changes = part.changes;
+    staged_.check = part.check;
+  }
+  set_block(staged_.table, part.block, part.ports);
+  staged_.has.set(part.block);
+  if (staged_.has.count() < staged_.parts) return SmpStatus::kDone;
+  const Staged complete = std::exchange(staged_, {});
+  if (check_of(complete.table) != complete.check) return SmpStatus::kStale;
+  switch_.set_table(complete.table);
+  check_ = complete.check;
+  counters_.add(SubnetCounter::kTable);
+  if (complete.stage == SmpTable::Stage::kSet) switch_.activate();
+  return SmpStatus::kDone;
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,102 @@
+// Subnet management in a switch: passes SMPs on by their route, serves those that end here, and
+// sends TRAP to its manager when a link comes up or goes down. A switch obeys one manager: the best
+// that it has heard of in the last kSilentAfter. Before the first it forwards by its topology file.
+// Sans-I/O. Thread: the data thread. docs/protocol/subnet.md
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "fabric_emul/subnet/subnet_counters.h"
+#include "fabric_emul/switching/switch.h"
+#include "fabric_emul/wire/smp.h"
+
+namespace splitnic::fabric {
+
+static_assert(kSmpPortsMax == kSwitchPortsMax);
+
+class SubnetAgent final : private SmpReceiver {
+ public:
+  // A manager that sends nothing for this long is no manager any more.
+  static constexpr base::Duration kSilentAfter = std::chrono::seconds(2);
+
+  // The manager in this switch.
+  class Manager {
+   public:
+    virtual ~Manager() = default;
+    // REPLY, or TRAP of a switch, this one among them. Called from inside Switch::step(),
+    // SubnetAgent::step() and SubnetAgent::send().
+    virtual void on_smp(const Smp& smp) = 0;
+  };
+
+  // The switch outlives this, and gets its ports before the first step(). `eui64` is that of the
+  // switch.
+  SubnetAgent(Switch& of, Eui64 eui64);
+  ~SubnetAgent() override { switch_.set_smp_receiver(nullptr); }
+  SubnetAgent(const SubnetAgent&) = delete;
+  SubnetAgent& operator=(const SubnetAgent&) = delete;
+
+  // `to` outlives this, or is replaced by null.
+  void set_manager_here(Manager* to) { manager_here_ = to; }
+  // Sends by the route of the SMP. One without hops is served here before this returns. Returns
+  // false if the first link is down or has no room.
+  bool send(Smp smp);
+
+  // Call it before each Switch::step().
+  void step(base::Time now);
+  base::Time deadline() const { return traps_left_ != 0 ? trap_at_ : base::kNever; }
+
+  // The manager that this switch obeys, and none if that is silent.
+  std::optional<ManagerId> manager() const;
+  const Switch& of() const { return switch_; }
+  base::Counters<SubnetCounter>& counters() { return counters_; }
+  const base::Counters<SubnetCounter>& counters() const { return counters_; }
+
+ private:
+  static constexpr base::Duration kTrapEvery = std::chrono::milliseconds(100);
+  static constexpr unsigned kTraps = 10;
+
+  // A table that is not complete yet.
+  struct Staged {
+    SmpTable::Stage stage = SmpTable::Stage::kNone;
+    std::uint8_t parts = 0;
+    std::uint32_t changes = 0, check = 0;
+    std::bitset<kSmpBlocksMax> has;
+    ForwardingTable table;
+    bool is_of(const SmpTable& part) const {
+      return stage == part.stage && parts == part.parts && changes == part.changes &&
+             check == part.check;
+    }
+  };
+
+  void on_smp(std::uint8_t port, base::Bytes bytes) override;
+  void pass_on(const Smp& smp);
+  void take(const Smp& smp);
+  void serve(const Smp& request);
+  SmpStatus serve_manager(const Smp& request);
+  std::size_t serve_node(const Smp& request, base::MutableBytes body);
+  SmpStatus serve_table(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);
+  SmpStatus set_part(const SmpTable& part);
+  bool is_silent() const { return now_ - heard_at_ > kSilentAfter; }
+  bool may_manage(Lid lid) const;
+  std::uint32_t changes() const;
+
+  Switch& switch_;
+  const Eui64 eui64_;
+  base::Counters<SubnetCounter> counters_;
+  Manager* manager_here_ = nullptr;
+  ManagerId manager_;
+  SmpRoute to_manager_;
+  base::Time heard_at_{};
+  std::uint32_t check_;  // of the table in force
+  Staged staged_;
+  std::uint32_t seen_changes_ = 0;
+  unsigned traps_left_ = 0;
+  base::Time trap_at_{};
+  base::Time now_{};
+};
+
+}  // namespace splitnic::fabric

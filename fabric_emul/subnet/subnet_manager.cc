@@ -1,0 +1,334 @@
+#include "fabric_emul/subnet/subnet_manager.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "fabric_emul/subnet/routes.h"
+#include "fabric_emul/subnet/table_blocks.h"
+
+namespace splitnic::fabric {
+
+SubnetManager::SubnetManager(Topology topology, const std::string& name, std::uint8_t priority,
+                             SubnetAgent& agent, base::Random& random)
+    : file_(std::move(topology)),
+      name_(name),
+      id_{agent.of().plan().lid, priority},
+      agent_(agent),
+      blocks_(blocks_of(file_)),
+      view_(file_),
+      transaction_(random.next()) {
+  CHECK(view_.find(name_) != nullptr);
+  for (auto& [of, table] : routes_of(file_)) {
+    const std::uint32_t check = check_of(table);
+    in_force_[of] = {check, std::move(table)};
+  }
+  agent_.set_manager_here(this);
+}
+
+void SubnetManager::step(base::Time now) {
+  now_ = now;
+  for (bool made_progress = true; made_progress;) {
+    made_progress = take_replies();
+    repeat();
+    const bool is_complete = std::ranges::none_of(targets_, &Target::is_waiting);
+    if (phase_ != Phase::kIdle && is_complete) {
+      advance();
+      made_progress = true;
+    }
+  }
+  if (phase_ == Phase::kIdle && now_ >= deadline()) begin_sweep();
+}
+
+base::Time SubnetManager::deadline() const {
+  if (phase_ == Phase::kIdle) {
+    return has_changed_ ? std::min(sweep_at_, begun_at_ + kSweepGapMin) : sweep_at_;
+  }
+  base::Time at = base::kNever;
+  for (const Target& target : targets_) {
+    if (target.reply) return now_;
+    if (target.is_waiting) at = std::min(at, target.repeat_at);
+  }
+  return at;
+}
+
+void SubnetManager::on_smp(const Smp& smp) {
+  if (smp.method == SmpMethod::kTrap) {
+    has_changed_ = true;
+    return;
+  }
+  const auto target = std::ranges::find_if(targets_, [&](const Target& one) {
+    return one.is_waiting && !one.reply && one.transaction == smp.transaction;
+  });
+  if (target == targets_.end()) return;
+  target->reply_body.assign(smp.body.begin(), smp.body.end());
+  target->reply = smp;
+  target->reply->body = target->reply_body;
+}
+
+// Sweep.
+
+void SubnetManager::begin_sweep() {
+  agent_.counters().add(SubnetCounter::kSweep);
+  begun_at_ = now_;
+  sweep_at_ = now_ + kSweepEvery;
+  has_changed_ = false;
+  phase_ = Phase::kSweep;
+  view_.clear();
+  targets_.clear();
+  add_target(view_.find(name_), {});
+}
+
+void SubnetManager::add_target(const Topology::Switch* is, const SmpRoute& route) {
+  if (std::ranges::find(targets_, is, &Target::is) != targets_.end()) return;
+  Target target;
+  target.is = is;
+  target.route = route;
+  targets_.push_back(std::move(target));
+  request(targets_.back());
+}
+
+// A switch first obeys, so that no other manager changes what it reports then.
+void SubnetManager::take_sweep_reply(Target& target, const Smp& reply) {
+  if (reply.status != SmpStatus::kDone) {
+    if (reply.status == SmpStatus::kRefused) stand_by(reply.manager);
+    if (reply.status == SmpStatus::kBad && silent_.insert(target.is->name).second) {
+      base::log_warn("switch " + target.is->name +
+                     " takes no subnet manager that its topology file does not have: give all "
+                     "switches the same file");
+    }
+    return;
+  }
+  if (std::exchange(target.is_obeying, true)) {
+    SmpNode node;
+    if (parse_smp_node(reply.body, node) != SmpError::kNone) return;
+    view_.on_report(*target.is, node);
+    if (silent_.erase(target.is->name) != 0) {
+      base::log_info("switch " + target.is->name + " replies to the subnet manager");
+    }
+    SmpRoute route = target.route;
+    if (route.hops == kSmpHopsMax) return;
+    ++route.hops;
+    for (const SubnetView::Neighbour& next : view_.neighbours_of(target.is->name)) {
+      route.ports[route.hops - 1U] = next.port;
+      add_target(next.is, route);  // the target may be elsewhere now
+    }
+    return;
+  }
+  request(target);
+}
+
+bool SubnetManager::has_held_port(const Target& target) const {
+  return std::ranges::any_of(view_.report_of(target.is->name)->used_ports(), [](const auto& port) {
+    return port.state == SmpNode::PortState::kHeld;
+  });
+}
+
+// Switches that did not reply are not in what is up: no entry leads to them.
+void SubnetManager::end_sweep() {
+  become_master();
+  if (view_.reports() == settled_) return end_round();
+  std::erase_if(targets_,
+                [&](const Target& target) { return view_.report_of(target.is->name) == nullptr; });
+  auto tables = routes_of(view_.up());
+  std::erase_if(targets_, [&](Target& target) {
+    const std::uint32_t check = check_of(tables[target.is->name]);
+    if (check == view_.report_of(target.is->name)->check && !has_held_port(target)) {
+      in_force_[target.is->name] = {check, std::move(tables[target.is->name])};
+      return true;
+    }
+    target.next = {check, std::move(tables[target.is->name])};
+    return false;
+  });
+  if (targets_.empty()) {
+    settled_ = view_.reports();
+    return end_round();
+  }
+  agent_.counters().add(SubnetCounter::kRound);
+  if (!begin(Phase::kRead)) advance();
+}
+
+// Tables.
+
+// Returns false if there is nothing to do.
+bool SubnetManager::begin(Phase phase) {
+  phase_ = phase;
+  for (Target& target : targets_) {
+    const SmpNode& node = *view_.report_of(target.is->name);
+    Table& in_force = in_force_[target.is->name];
+    bool is_due = true;
+    if (phase == Phase::kRead) {
+      is_due = in_force.check != node.check && target.next.check != node.check;
+      if (is_due) in_force = {node.check, {}};
+      if (target.next.check == node.check) in_force = target.next;
+    } else if (phase == Phase::kClear) {
+      Table common;
+      common.ports = common_of(in_force.ports, target.next.ports);
+      common.check = check_of(common.ports);
+      is_due = common.check != in_force.check;
+      common_[target.is->name] = std::move(common);
+    } else {
+      is_due = in_force.check != target.next.check || has_held_port(target);
+    }
+    target.block = 0;
+    target.blocks.clear();
+    if (is_due) target.blocks.assign(blocks_.begin(), blocks_.end());
+    if (is_due) request(target);
+  }
+  return std::ranges::any_of(targets_, &Target::is_waiting);
+}
+
+void SubnetManager::advance() {
+  switch (phase_) {
+    case Phase::kSweep:
+      return end_sweep();
+    case Phase::kRead:
+      if (begin(Phase::kClear)) return;
+      [[fallthrough]];
+    case Phase::kClear:
+      if (begin(Phase::kSet)) return;
+      [[fallthrough]];
+    case Phase::kSet:
+      return end_round();
+    case Phase::kIdle:
+      return;
+  }
+}
+
+void SubnetManager::end_round() {
+  phase_ = Phase::kIdle;
+  targets_.clear();
+}
+
+const SubnetManager::Table& SubnetManager::table_of(const Target& target) const {
+  return phase_ == Phase::kClear ? common_.at(target.is->name) : target.next;
+}
+
+// Each reply has the check value of the table in force: after the last part that of this one.
+void SubnetManager::take_table_reply(Target& target, const Smp& reply) {
+  SmpTable part;
+  // A switch that has been started again obeys nobody yet.
+  if (reply.status == SmpStatus::kRefused && reply.manager.lid != Lid()) {
+    return stand_by(reply.manager);
+  }
+  if (reply.status != SmpStatus::kDone || parse_smp_table(reply.body, part) != SmpError::kNone ||
+      part.block != target.blocks[target.block]) {
+    return sweep_again();
+  }
+  Table& in_force = in_force_[target.is->name];
+  if (phase_ == Phase::kRead) {
+    if (part.ports.empty()) return sweep_again();
+    set_block(in_force.ports, part.block, part.ports);
+  }
+  if (++target.block < target.blocks.size()) return request(target);
+  if (phase_ == Phase::kRead) return;
+  if (part.check != table_of(target).check) return sweep_again();
+  in_force = table_of(target);
+}
+
+// Requests.
+
+void SubnetManager::request(Target& target) {
+  target.is_waiting = true;
+  target.transaction = ++transaction_;
+  target.attempts = 0;
+  transmit(target);
+}
+
+void SubnetManager::transmit(Target& target) {
+  ++target.attempts;
+  target.repeat_at = now_ + kRepeatAfter;
+  Smp smp;
+  smp.manager = id_;
+  smp.transaction = target.transaction;
+  smp.route = target.route;
+  std::array<std::byte, kSmpTableBytes + kSmpBlockLids> body;
+  TableBlock ports;
+  if (phase_ == Phase::kSweep) {
+    smp.method = target.is_obeying ? SmpMethod::kGet : SmpMethod::kSet;
+    smp.attribute = target.is_obeying ? SmpAttribute::kNode : SmpAttribute::kManager;
+  } else {
+    SmpTable part;
+    part.block = target.blocks[target.block];
+    if (phase_ != Phase::kRead) {
+      part.stage = phase_ == Phase::kClear ? SmpTable::Stage::kClear : SmpTable::Stage::kSet;
+      part.parts = static_cast<std::uint8_t>(target.blocks.size());
+      part.changes = view_.report_of(target.is->name)->changes;
+      part.check = table_of(target).check;
+      ports = block_of(table_of(target).ports, part.block);
+      part.ports = ports;
+    }
+    smp.method = phase_ == Phase::kRead ? SmpMethod::kGet : SmpMethod::kSet;
+    smp.attribute = SmpAttribute::kTable;
+    smp.body = base::Bytes(body).first(emit_smp_table(body, part));
+  }
+  agent_.send(smp);
+}
+
+bool SubnetManager::take_replies() {
+  bool has_taken = false;
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (!targets_[i].reply) continue;
+    has_taken = true;
+    take_reply(targets_[i]);
+  }
+  return has_taken;
+}
+
+void SubnetManager::take_reply(Target& target) {
+  Smp reply = *std::exchange(target.reply, std::nullopt);
+  const std::vector<std::byte> body = std::exchange(target.reply_body, {});
+  reply.body = body;
+  target.is_waiting = false;
+  if (phase_ == Phase::kSweep) return take_sweep_reply(target, reply);
+  take_table_reply(target, reply);
+}
+
+void SubnetManager::repeat() {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    Target& target = targets_[i];
+    if (!target.is_waiting || target.reply || now_ < target.repeat_at) continue;
+    if (target.attempts == kAttempts) {
+      on_silent(target);
+    } else {
+      agent_.counters().add(SubnetCounter::kRepeat);
+      transmit(target);
+    }
+  }
+}
+
+void SubnetManager::on_silent(Target& target) {
+  agent_.counters().add(SubnetCounter::kSilent);
+  target.is_waiting = false;
+  if (silent_.insert(target.is->name).second) {
+    base::log_warn("switch " + target.is->name + " does not reply to the subnet manager");
+  }
+  if (phase_ != Phase::kSweep) sweep_again();
+}
+
+// Something is not as the sweep has found it.
+void SubnetManager::sweep_again() {
+  end_round();
+  has_changed_ = true;
+}
+
+void SubnetManager::stand_by(ManagerId master) {
+  if (!std::exchange(stands_by_, true) || is_master_) {
+    base::log_info("this switch stands by: the subnet manager is LID " +
+                   std::to_string(master.lid.value) + " with priority " +
+                   std::to_string(master.priority));
+  }
+  is_master_ = false;
+  has_changed_ = false;
+  end_round();
+}
+
+void SubnetManager::become_master() {
+  if (std::exchange(is_master_, true)) return;
+  stands_by_ = false;
+  base::log_info("this switch manages the subnet");
+}
+
+}  // namespace splitnic::fabric

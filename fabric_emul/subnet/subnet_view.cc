@@ -1,0 +1,107 @@
+#include "fabric_emul/subnet/subnet_view.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace splitnic::fabric {
+namespace {
+
+std::string lid_text(Lid lid) { return "LID " + std::to_string(lid.value); }
+
+}  // namespace
+
+SubnetView::SubnetView(const Topology& file) : file_(file) {
+  for (const Topology::Switch& one : file_.switches) switches_[one.name] = &one;
+  for (const Topology::Node& node : file_.nodes) nodes_[node.at] = &node;
+  for (const Topology::Cable& cable : file_.cables) {
+    cables_[cable.a] = cable.b;
+    cables_[cable.b] = cable.a;
+  }
+}
+
+void SubnetView::on_report(const Topology::Switch& expected, const SmpNode& node) {
+  const PortPlace whole{expected.name, 0};
+  if (node.lid != expected.lid || node.name != expected.name) {
+    return refuse(whole, node.name + " (" + lid_text(node.lid) +
+                             ") is where the topology file has " + expected.name + " (" +
+                             lid_text(expected.lid) + ")");
+  }
+  refused_.erase(whole);
+  SmpNode& report = reports_[expected.name] = node;
+  for (SmpNode::PortInfo& info : report.ports) check_port({expected.name, info.number}, info);
+}
+
+void SubnetView::check_port(const PortPlace& place, const SmpNode::PortInfo& info) {
+  if (place.port == 0 || info.state == SmpNode::PortState::kDown) return;
+  const auto expected = expected_at(place);
+  if (expected == info.lid) {
+    refused_.erase(place);
+    return;
+  }
+  refuse(place, place.of_switch + " reports " + lid_text(info.lid) + " at its port " +
+                    std::to_string(place.port) + ", where the topology file has " +
+                    (expected ? lid_text(*expected) : "nothing"));
+}
+
+std::optional<Lid> SubnetView::expected_at(const PortPlace& place) const {
+  if (const auto node = nodes_.find(place); node != nodes_.end()) return node->second->lid;
+  const auto cable = cables_.find(place);
+  if (cable == cables_.end()) return std::nullopt;
+  return switches_.at(cable->second.of_switch)->lid;
+}
+
+void SubnetView::refuse(const PortPlace& place, const std::string& line) {
+  if (!refused_.insert(place).second) return;
+  base::log_warn("refused by the subnet manager: " + line +
+                 ": start all switches with the same topology file");
+}
+
+const SmpNode* SubnetView::report_of(const std::string& name) const {
+  const auto at = reports_.find(name);
+  return at == reports_.end() ? nullptr : &at->second;
+}
+
+const Topology::Switch* SubnetView::find(const std::string& name) const {
+  const auto at = switches_.find(name);
+  return at == switches_.end() ? nullptr : at->second;
+}
+
+bool SubnetView::is_up(const PortPlace& place) const {
+  const SmpNode* report = report_of(place.of_switch);
+  if (report == nullptr) return false;
+  const auto info = std::ranges::find(report->used_ports(), place.port, &SmpNode::PortInfo::number);
+  return info != report->used_ports().end() && info->state != SmpNode::PortState::kDown &&
+         expected_at(place) == info->lid;
+}
+
+bool SubnetView::is_up(const Topology::Cable& cable) const {
+  return is_up(cable.a) && is_up(cable.b);
+}
+
+std::vector<SubnetView::Neighbour> SubnetView::neighbours_of(const std::string& name) const {
+  std::vector<Neighbour> all;
+  for (std::uint8_t port = 1; port <= kSwitchPortsMax; ++port) {
+    const auto cable = cables_.find({name, port});
+    if (cable == cables_.end() || !is_up(cable->first)) continue;
+    all.push_back({port, find(cable->second.of_switch)});
+  }
+  return all;
+}
+
+Topology SubnetView::up() const {
+  Topology out;
+  for (const Topology::Switch& one : file_.switches) {
+    if (report_of(one.name) != nullptr) out.switches.push_back(one);
+  }
+  out.routing = file_.routing;
+  for (const Topology::Node& node : file_.nodes) {
+    if (report_of(node.at.of_switch) != nullptr) out.nodes.push_back(node);
+  }
+  for (const Topology::Cable& cable : file_.cables) {
+    if (is_up(cable)) out.cables.push_back(cable);
+  }
+  return out;
+}
+
+}  // namespace splitnic::fabric

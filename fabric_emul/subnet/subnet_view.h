@@ -1,0 +1,62 @@
+// A subnet as a sweep has found it, next to what the topology file has: which switches replied,
+// which cables are up at both ends, and who is refused because the file has somebody else there.
+// Pure. Thread: the data thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fabric_emul/switching/topology.h"
+#include "fabric_emul/wire/smp.h"
+
+namespace splitnic::fabric {
+
+class SubnetView {
+ public:
+  using Reports = std::map<std::string, SmpNode>;  // by the name of the switch
+
+  // `file` outlives this.
+  explicit SubnetView(const Topology& file);
+
+  // A sweep begins: nothing is reported.
+  void clear() { reports_.clear(); }
+  // The switch that is expected at the end of the route has sent this. What does not agree with the
+  // file is refused: the report, if it is of another switch, or else the port. Each refusal is
+  // logged once, until the place is as the file has it.
+  void on_report(const Topology::Switch& expected, const SmpNode& node);
+
+  struct Neighbour {
+    std::uint8_t port;
+    const Topology::Switch* is;
+  };
+  // The switches at the cables of this one whose link is up there.
+  std::vector<Neighbour> neighbours_of(const std::string& name) const;
+  // Returns the report of this switch; null: there is none, or it is refused.
+  const SmpNode* report_of(const std::string& name) const;
+  const Topology::Switch* find(const std::string& name) const;
+  const Reports& reports() const { return reports_; }
+  const Topology& file() const { return file_; }
+  // The switches that have reported, all nodes, and the cables that are up at both ends.
+  Topology up() const;
+  bool is_up(const Topology::Cable& cable) const;
+  // Whether the link of a node's or a cable's port is up there.
+  bool is_up(const PortPlace& place) const;
+
+ private:
+  void check_port(const PortPlace& place, const SmpNode::PortInfo& info);
+  std::optional<Lid> expected_at(const PortPlace& place) const;
+  void refuse(const PortPlace& place, const std::string& line);
+
+  const Topology& file_;
+  std::map<std::string, const Topology::Switch*> switches_;
+  std::map<PortPlace, PortPlace> cables_;  // from each end to the other
+  std::map<PortPlace, const Topology::Node*> nodes_;
+  Reports reports_;
+  std::set<PortPlace> refused_;  // and logged; port 0: the switch
+};
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,212 @@
+// Subnet management with real switches in simulated time: tables come by management cells, and
+// follow what is up.
+#include <gtest/gtest.h>
+
+#include "tests/unit/fabric_emul/switching/subnet_world.h"
+
+namespace splitnic::fabric {
+namespace subnet_test {
+
+using namespace subnet_world;
+
+TEST(SubnetTest, S004_19_three_switches_get_their_tables_by_management_cells_only) {
+  World world(ring(3));
+  world.start_all("s2", true);
+  EXPECT_FALSE(world.boxes.at("s1")->sw.table().port_of(Lid(102)) != 0) << "no table yet";
+  ASSERT_TRUE(world.run_until(3s, [&] { return world.has_tables_without({}); }));
+  EXPECT_TRUE(world.all_reach());
+  for (const auto& [name, box] : world.boxes) EXPECT_EQ(world.manager_of(name), Lid(2)) << name;
+  EXPECT_TRUE(world.boxes.at("s2")->manager->is_master());
+}
+
+// The row's test: each element of the subnet is found, by datagrams that need no table.
+TEST(SubnetTest, S000_13_a_sweep_finds_each_switch_and_node) {
+  World world(ring(4));
+  world.start_all("s1", true);
+  world.run(3s);
+  const SubnetView& view = world.boxes.at("s1")->manager->view();
+  EXPECT_EQ(view.reports().size(), 4U);
+  for (const auto& cable : world.file.cables) EXPECT_TRUE(view.is_up(cable));
+  for (const auto& node : world.file.nodes) {
+    EXPECT_TRUE(view.is_up(node.at)) << node.name;
+    const auto ports = view.report_of(node.at.of_switch)->used_ports();
+    const auto at = std::ranges::find(ports, node.at.port, &SmpNode::PortInfo::number);
+    EXPECT_EQ(at->eui64, Eui64(0x5000U + node.lid.value));
+  }
+}
+
+TEST(SubnetTest, S004_19_cells_take_another_way_when_a_cable_is_cut_and_return_with_it) {
+  World world(ring(3));
+  world.start_all("s1");
+  world.run(2s);
+  ASSERT_TRUE(world.reaches("n1", "n2"));
+  world.set_cut(0, true);  // s1 - s2
+  EXPECT_FALSE(world.reaches("n1", "n2"));
+  // The keep-alive of the link notices it in 0.9 s.
+  ASSERT_TRUE(world.run_until(1200ms, [&] { return world.reaches("n1", "n2"); }));
+  EXPECT_TRUE(world.has_tables_without({0}));
+  EXPECT_TRUE(world.all_reach());
+  world.set_cut(0, false);
+  EXPECT_TRUE(world.run_until(3s, [&] { return world.has_tables_without({}); }));
+  EXPECT_TRUE(world.all_reach());
+  EXPECT_EQ(world.same_port_drops(), 0U);
+}
+
+// Roots of a tree have no routes to each other: the manager reaches them all the same.
+TEST(SubnetTest, S004_19_a_root_of_a_tree_manages_the_other_roots) {
+  for (const RoutingKind routing : {RoutingKind::kUpDown, RoutingKind::kFatTree}) {
+    Topology tree;
+    tree.routing = routing;
+    for (std::uint16_t i = 1; i <= 4; ++i) {
+      tree.switches.push_back({"s" + std::to_string(i), Lid(i)});
+      const std::string leaf = i <= 2 ? "s1" : "s2";
+      tree.nodes.push_back({"n" + std::to_string(i),
+                            Lid(static_cast<std::uint16_t>(100 + i)),
+                            {leaf, static_cast<std::uint8_t>(3 + i % 2)}});
+    }
+    tree.cables = {{{"s1", 1}, {"s3", 1}},
+                   {{"s1", 2}, {"s4", 1}},
+                   {{"s2", 1}, {"s3", 2}},
+                   {{"s2", 2}, {"s4", 2}}};
+    World world(tree);
+    world.start_all("s3");
+    world.run(2s);
+    EXPECT_EQ(world.boxes.at("s3")->manager->view().reports().size(), 4U);
+    ASSERT_TRUE(world.boxes.at("s4")->agent->manager());
+    EXPECT_EQ(world.boxes.at("s4")->agent->manager()->lid, Lid(3));
+    EXPECT_TRUE(world.all_reach());
+    world.set_cut(0, true);  // s1 - s3
+    EXPECT_TRUE(world.run_until(2s, [&] { return world.all_reach(); }));
+  }
+}
+
+TEST(SubnetTest, S004_19_nodes_that_come_and_go_change_nothing) {
+  World world(ring(3));
+  world.start_all("s1");
+  world.run(2s);
+  const Switch& at = world.boxes.at("s2")->sw;
+  const auto changes = at.counters()[SwitchCounter::kLinkChange];
+  world.nodes.at("n2")->port.send_bye(world.clock.now());
+  world.settle();
+  const auto ports = at.ports();
+  const auto of_node = std::ranges::find(ports, 3, &Switch::PortView::number);
+  ASSERT_NE(of_node, ports.end());
+  EXPECT_FALSE(of_node->link->up());
+  EXPECT_EQ(at.counters()[SwitchCounter::kLinkChange], changes);
+}
+
+TEST(SubnetTest, S004_19_a_switch_dies_and_comes_back) {
+  World world(ring(4));
+  world.start_all("s1");
+  world.run(2s);
+  world.kill("s2");
+  ASSERT_TRUE(world.run_until(1500ms, [&] { return world.reaches("n1", "n3"); }));
+  EXPECT_TRUE(world.has_tables_without({}));
+  EXPECT_FALSE(world.reaches("n1", "n2"));
+  world.start("s2");
+  EXPECT_TRUE(world.run_until(3s, [&] { return world.has_tables_without({}); }));
+  EXPECT_TRUE(world.all_reach());
+}
+
+TEST(SubnetTest, S004_19_the_standby_takes_over_when_the_manager_dies) {
+  World world(ring(3));
+  world.start("s1", 7);
+  world.start("s2", 5);
+  world.start("s3", 5);
+  world.run(3s);
+  EXPECT_TRUE(world.boxes.at("s1")->manager->is_master());
+  for (const char* name : {"s2", "s3"}) {
+    EXPECT_FALSE(world.boxes.at(name)->manager->is_master());
+    EXPECT_EQ(world.manager_of(name), Lid(1));
+  }
+  world.kill("s1");
+  ASSERT_TRUE(world.run_until(4s, [&] { return world.boxes.at("s2")->manager->is_master(); }));
+  world.run(1s);
+  EXPECT_EQ(world.manager_of("s3"), Lid(2)) << "of equal priorities, that of the lowest LID";
+  EXPECT_FALSE(world.boxes.at("s3")->manager->is_master());
+  EXPECT_TRUE(world.has_tables_without({}));
+  world.start("s1", 7);
+  ASSERT_TRUE(world.run_until(3s, [&] { return world.all_reach(); }));
+  world.run(1s);
+  EXPECT_TRUE(world.boxes.at("s1")->manager->is_master());
+  EXPECT_FALSE(world.boxes.at("s2")->manager->is_master());
+  EXPECT_EQ(world.manager_of("s3"), Lid(1));
+}
+
+TEST(SubnetTest, S004_19_a_manager_that_takes_over_reads_the_tables_that_another_one_has_set) {
+  World world(ring(4));
+  world.start_all("s1");
+  world.start("s3", 1);
+  world.run(2s);
+  world.set_cut(1, true);  // s2 - s3
+  world.run(2s);
+  ASSERT_TRUE(world.has_tables_without({1}));
+  world.kill("s1");
+  ASSERT_TRUE(world.run_until(5s, [&] { return world.boxes.at("s3")->manager->is_master(); }));
+  world.run(1s);
+  EXPECT_EQ(world.manager_of("s4"), Lid(3));
+  world.start("s1");
+  EXPECT_TRUE(world.run_until(3s, [&] { return world.has_tables_without({1}); }));
+  EXPECT_TRUE(world.all_reach());
+  EXPECT_EQ(world.same_port_drops(), 0U);
+}
+
+TEST(SubnetTest, S004_19_tables_arrive_through_a_loss_of_30_percent_of_management_cells) {
+  World world(ring(3));
+  for (auto& [place, wire] : world.wires) wire->smp_loss_ppm = 300'000;
+  world.start_all("s1", true);
+  EXPECT_TRUE(world.run_until(10s, [&] { return world.has_tables_without({}); }));
+  world.set_cut(2, true);  // s3 - s1
+  EXPECT_TRUE(world.run_until(10s, [&] { return world.has_tables_without({2}); }));
+  EXPECT_TRUE(world.run_until(5s, [&] { return world.all_reach(); }));
+  EXPECT_GT(world.count("s1", SubnetCounter::kRepeat), 0U);
+}
+
+TEST(SubnetTest, S004_19_tables_are_the_same_in_whatever_order_switches_start) {
+  std::vector<std::string> names{"s1", "s2", "s3"};
+  do {
+    World world(ring(3));
+    world.set_cut(1, true);
+    for (const std::string& name : names) {
+      world.start(name, name == "s3" ? 4 : 2, name == "s2");
+      world.run(300ms);
+    }
+    EXPECT_TRUE(world.run_until(4s, [&] { return world.has_tables_without({1}); }))
+        << names[0] << names[1] << names[2];
+    EXPECT_EQ(world.manager_of("s1"), Lid(3));
+  } while (std::ranges::next_permutation(names).found);
+}
+
+TEST(SubnetTest, P_SUBN_10_a_trap_makes_the_manager_sweep_at_once) {
+  World world(ring(4));
+  world.start_all("s1");
+  world.run(2s);
+  const Topology::Cable to_s3 = world.file.cables.at(1);  // s2 - s3
+  ASSERT_TRUE(world.boxes.at("s1")->manager->view().is_up(to_s3));
+  world.run_until(1s, [&, before = world.count("s1", SubnetCounter::kSweep)] {
+    return world.count("s1", SubnetCounter::kSweep) != before;
+  });
+  world.boxes.at("s3")->sw.send_bye(world.clock.now());
+  world.settle();
+  world.kill("s3");
+  world.run(60ms);
+  EXPECT_GT(world.count("s2", SubnetCounter::kTrap), 0U);
+  EXPECT_FALSE(world.boxes.at("s1")->manager->view().is_up(to_s3));
+  EXPECT_TRUE(world.has_tables_without({}));
+}
+
+TEST(SubnetTest, S004_19_without_changes_a_switch_is_asked_for_little) {
+  World world(ring(3));
+  world.start_all("s1");
+  world.run(2s);
+  const std::uint64_t before = world.count("s2", SubnetCounter::kServed);
+  const std::uint64_t tables = world.count("s2", SubnetCounter::kTable);
+  world.run(5s);
+  const std::uint64_t served = world.count("s2", SubnetCounter::kServed) - before;
+  EXPECT_GE(served, 18U) << "two requests for each of ten sweeps";
+  EXPECT_LE(served, 22U);
+  EXPECT_EQ(world.count("s2", SubnetCounter::kTable), tables);
+}
+
+}  // namespace subnet_test
+}  // namespace splitnic::fabric
