@@ -1,5 +1,7 @@
 #include "host_module/admin.h"
 
+#include <algorithm>
+
 #include "control/nic_request.h"
 #include "control/parse_outcome.h"
 #include "control/setting.h"
@@ -44,6 +46,7 @@ control::Snapshot Admin::snapshot() const {
 
 void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit) const {
   const fabric::Link* const link = host_->link_to(unit);
+  if (link != nullptr) add_history(peer, *link, unit);
   if (link != nullptr && link->peer_instance() != 0) {
     peer.key = link->peer_key();
     control::add_link(s, *link);
@@ -57,10 +60,26 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
   control::add_connection(s, *pair, peer.name);
 }
 
+void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::size_t unit) const {
+  const base::Time now = clock_.now();
+  peer.since = now - host_->changed_at(unit);
+  if (link.last_heard() != base::Time{}) peer.last_heard = now - link.last_heard();
+  peer.last_error = host_->last_error(unit);
+  if (!link.up() && link.refusal() != fabric::InitReason::kNone) {
+    peer.last_error = "the link is refused: " + std::string(fabric::name(link.refusal()));
+  }
+  if (host_->unit_in_use().value_or(0) != unit) return;
+  if (const auto at = host_->next_attempt()) {
+    peer.next_attempt = std::max(*at - now, base::Duration{0});
+  }
+}
+
+// The interface shows its carrier, which is off while the path to the unit is.
 void Admin::add_host(control::Snapshot& s) const {
   const lan::PortState tap = tap_->state();
-  s.lan.push_back(
-      {tap_->name(), host_->nic().lan_link() ? "up" : "down", tap.mtu, control::mac_text(tap.mac)});
+  s.lan.push_back({tap_->name(), host_->nic().has_carrier() ? "up" : "down", tap.mtu,
+                   control::mac_text(tap.mac), host_->nic().lan_speed_mbps(),
+                   host_->nic().is_lan_full_duplex()});
   host_->visit_counters([&](std::string_view name, std::uint64_t value) {
     s.counters.emplace_back(std::string(name), value);
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,7 @@ class HostDaemon final : public control::Daemon {
   std::size_t workers() const override { return workers_.size(); }
   control::Worker& worker(std::size_t queue) override { return *workers_[queue]; }
   base::Status open() override;
+  std::string summary() const override;
   control::sandbox::Needs needs() const override;
 
   HostWorker& add_worker();
@@ -111,6 +113,12 @@ base::Status HostDaemon::resolve_units() {
       all = found.error();
   }
   return all;
+}
+
+std::string HostDaemon::summary() const {
+  std::string out = options_.tap.text + " at";
+  for (const UnitOptions& unit : options_.units) out += " " + unit.text();
+  return out;
 }
 
 // The user changes the interface through the program, and its addresses are read from /proc.

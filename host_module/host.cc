@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "lan_bridge/frame/flow.h"
 #include "lan_bridge/frame/vnet_header.h"
@@ -335,8 +336,11 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
   counters_.add(follower_.is_additional() ? HostCounter::kQueueUps : HostCounter::kPairUps);
   retry_wait_ = kRetryMin;
   was_pair_up_ = true;
+  note_change(link_, "");
   last_end_.clear();
-  base::log_info(follower_.label() + "connected to the I/O unit " + pair.peer_name());
+  base::log_info({base::EventKind::kConnected, link_->peer_name()},
+                 follower_.label() + "connected to the I/O unit " + pair.peer_name() + " at " +
+                     link_->peer_name());
   tap_.set_frame_bytes_max(pair_->frame_bytes_max());
   nic_.on_pair_up(pair, now_);
 }
@@ -344,9 +348,12 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
 void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   if (pair_failed_) return;  // it ends for another reason already
   counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
-  if (why != last_end_)
-    base::log_warn(follower_.label() + "the connection to the I/O unit ended: " + why);
+  if (why != last_end_) {
+    base::log_warn({base::EventKind::kDisconnected, link_->peer_name()},
+                   follower_.label() + "the connection to the I/O unit ended: " + why);
+  }
   last_end_ = why;
+  note_change(link_, why);
   nic_.on_pair_down(now_);
   queues_ = pair_->possible();
   if (!was_pair_up_) choice_.pass_over(now_);

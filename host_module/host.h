@@ -117,6 +117,15 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   fabric::Link* link() { return link_; }  // to the unit in use; null before the first
   // The link to a unit; null: it was not added, or it is one of the others at another address.
   const fabric::Link* link_to(std::size_t unit) const { return units_[unit].link; }
+  // Since when a unit is as it is, and why it is not connected, "" if it is or was not yet.
+  // REQUIRES link_to(unit) != null.
+  base::Time changed_at(std::size_t unit) const { return units_[unit].changed_at; }
+  const std::string& last_error(std::size_t unit) const { return units_[unit].last_error; }
+  // When it connects to the unit in use once more, if the link is up.
+  std::optional<base::Time> next_attempt() const {
+    if (pair_ != nullptr || link_ == nullptr || !link_->up()) return std::nullopt;
+    return retry_at_;
+  }
   std::optional<std::size_t> unit_in_use() const { return choice_.in_use(); }
   // Uses this unit from now on, until it is silent. An error: it cannot be used.
   base::Status move_to(std::size_t unit, base::Time now);
@@ -149,9 +158,14 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   struct Unit {
     fabric::Port* port = nullptr;
     fabric::Link* link = nullptr;
+    std::optional<base::Time> lost_at{};  // none: its link is up, or was not yet
+    base::Time changed_at{};              // of its link, or of the connection over it
+    std::string last_error{};             // since it was connected last
   };
 
   // host_units.cc
+  // The link, or the connection over it, is as it is now because of `error`; "": it is well.
+  void note_change(const fabric::Link* link, std::string_view error);
   void choose_unit(base::Time now);
   void use_unit(std::size_t unit, base::Time now);
   void end_double(base::Time now);

@@ -2,9 +2,11 @@
 // its carrier while the host moves from one to the next, if that takes no longer than a connection
 // may take to begin.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "host_module/host.h"
 
@@ -14,6 +16,12 @@ namespace {
 // A unit that was not heard for this many keep-alive intervals is silent: two IDLE were lost, and
 // the replies to the HELLOs that followed. Its link is given up only later.
 constexpr int kSilentIntervals = 3;
+
+// "4.1 s"
+std::string seconds_text(base::Duration time) {
+  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
 
 base::Time silent_at(const fabric::Link& link) {
   return link.last_heard() + kSilentIntervals * link.idle();
@@ -25,6 +33,14 @@ void Host::add_unit(std::size_t unit, fabric::Port& port, const fabric::PeerAddr
                     base::Time now) {
   CHECK(units_[unit].link == nullptr);
   units_[unit] = {&port, &port.connect(address, now)};
+  units_[unit].changed_at = now;
+}
+
+void Host::note_change(const fabric::Link* link, std::string_view error) {
+  const auto unit = std::ranges::find(units_, link, &Unit::link);
+  if (link == nullptr || unit == units_.end()) return;
+  unit->changed_at = now_;
+  unit->last_error = error;
 }
 
 bool Host::is_usable(const Unit& unit, base::Time now) const {
@@ -49,7 +65,8 @@ void Host::use_unit(std::size_t unit, base::Time now) {
   if (next == link_) return;
   if (link_ != nullptr && !follower_.is_additional()) {
     counters_.add(HostCounter::kMoves);
-    base::log_warn("moving from the I/O unit " + link_->peer_name() + " to " + next->peer_name());
+    base::log_warn({base::EventKind::kMoved, next->peer_name()},
+                   "moving from the I/O unit " + link_->peer_name() + " to " + next->peer_name());
   }
   if (pair_ != nullptr) {
     const bool is_up = pair_->up();
@@ -102,11 +119,21 @@ base::Time Host::units_deadline() const {
 
 void Host::on_link_up(fabric::Link& link) {
   may_be_double_ = units_.size() > 1;
+  note_change(&link, "");
+  const auto unit = std::ranges::find(units_, &link, &Unit::link);
+  const auto lost_at =
+      unit != units_.end() ? std::exchange(unit->lost_at, std::nullopt) : std::nullopt;
   if (&link != link_) {
     if (link_ != nullptr) {
-      base::log_info(follower_.label() + "the I/O unit " + link.peer_name() + " is on standby");
+      base::log_info({base::EventKind::kStandby, link.peer_name()},
+                     follower_.label() + "the I/O unit " + link.peer_name() + " is on standby");
     }
     return;
+  }
+  if (lost_at) {
+    base::log_info({base::EventKind::kLinkUp, link.peer_name()},
+                   follower_.label() + "the I/O unit " + link.peer_name() + " is back after " +
+                       seconds_text(now_ - *lost_at));
   }
   queues_ = config_.pair.queues;  // it may be another process
   nic_.on_link_back();
@@ -115,8 +142,12 @@ void Host::on_link_up(fabric::Link& link) {
 // The pair stays for when the path is back. The interface shows that the cable is out. The flows of
 // an additional queue continue over others, so what it has not delivered must not follow later.
 void Host::on_link_down(fabric::Link& link, std::string_view why) {
-  base::log_warn(follower_.label() + "the I/O unit " + link.peer_name() +
-                 " is gone: " + std::string(why));
+  base::log_warn(
+      {base::EventKind::kLinkDown, link.peer_name()},
+      follower_.label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
+  note_change(&link, why);
+  const auto unit = std::ranges::find(units_, &link, &Unit::link);
+  if (unit != units_.end()) unit->lost_at = now_;
   if (&link != link_) return;
   nic_.on_link_lost(now_);
   if (follower_.is_additional() && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "control/parse_outcome.h"
+#include "control/values.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::host {
@@ -66,7 +68,11 @@ void NicConfig::on_move() {
 
 void NicConfig::on_tap_state(base::Time now) {
   const lan::PortState before = std::exchange(sync_.wanted, tap_.state());
+  if (sync_.wanted.mac != before.mac) {
+    report(base::EventKind::kMac, "the MAC address is " + control::mac_text(sync_.wanted.mac));
+  }
   if (sync_.wanted.mtu != before.mtu) {  // set by the user: our own changes are known at once
+    report(base::EventKind::kMtu, "the MTU is " + std::to_string(sync_.wanted.mtu));
     wanted_mtu_ = sync_.wanted.mtu;
     is_mtu_adopted_ = false;
   }
@@ -92,6 +98,11 @@ void NicConfig::pump(base::Time now) {
   follow(now);
 }
 
+// Of a change that shows on the interface; the queues have one.
+void NicConfig::report(base::EventKind kind, const std::string& text) const {
+  if (!is_additional_) base::log_info({kind, tap_.name()}, tap_.name() + ": " + text);
+}
+
 void NicConfig::send(const SyncStep& step, base::Time now) {
   sync_.on_send(now);
   const auto sent = pair_->request(step.code, step.encode(sync_),
@@ -110,7 +121,9 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
     return;
   }
   const SyncEffect effect = step.on_reply(sync_, reply);
-  if (effect.warning && !is_additional_) base::log_warn(*effect.warning);
+  if (effect.warning && !is_additional_) {
+    base::log_warn({base::EventKind::kRefused, tap_.name()}, *effect.warning);
+  }
   if (effect.lan_mac) {
     if (auto done = tap_.set_mac(*effect.lan_mac); !done) base::log_warn(done.error().text());
     sync_.wanted = tap_.state();
@@ -144,7 +157,11 @@ void NicConfig::lose_carrier(base::Time now) {
 }
 
 void NicConfig::apply_carrier() {
-  has_carrier_ = is_carrier_wanted();
+  const bool had_carrier = std::exchange(has_carrier_, is_carrier_wanted());
+  if (has_carrier_ != had_carrier) {
+    report(has_carrier_ ? base::EventKind::kCarrierOn : base::EventKind::kCarrierOff,
+           has_carrier_ ? "it has carrier" : "it has no carrier");
+  }
   if (auto done = tap_.set_carrier(has_carrier_); !done) {
     base::log_debug("carrier: " + done.error().text());
   }
@@ -168,6 +185,10 @@ bool NicConfig::follow_mtu() {
   if (mtu == sync_.wanted.mtu) return false;
   if (auto done = tap_.set_mtu(mtu); !done) base::log_warn(done.error().within("MTU").text());
   sync_.wanted = tap_.state();
+  if (sync_.wanted.mtu == mtu) {
+    report(base::EventKind::kMtu,
+           "the MTU is " + std::to_string(mtu) + (mtu == sync_.lan_mtu ? ", that of the LAN" : ""));
+  }
   return true;
 }
 

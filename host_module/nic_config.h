@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/event.h"
 #include "host_module/nic_sync.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/channel_pair.h"
@@ -52,9 +53,12 @@ class NicConfig {
   // Serves a CfgUtil request of the I/O unit: EVENT, ECHO, GET_VERSION or ANNOUNCE. Others are
   // unknown to a host.
   messaging::CfgReply on_request(const messaging::CfgRequest& request, base::Time now);
-  // Starts or stops the remote NIC without touching the interface (`splitnic set link`).
+  // Starts or stops the remote NIC and leaves the interface up, without carrier while it is stopped
+  // (`splitnic set link`).
   void set_started(bool started, base::Time now) {
     sync_.is_held_down = !started;
+    is_follow_due_ = true;
+    lose_carrier(now);
     pump(now);
   }
   // The settings that have no place on the interface (`splitnic vlan` and `splitnic ethtool`). Each
@@ -76,7 +80,9 @@ class NicConfig {
   bool take_announce() { return std::exchange(is_announce_due_, false); }
 
   bool configured() const { return sync_.phase == SyncPhase::kConfigured; }
-  bool lan_link() const { return sync_.lan_link; }
+  bool has_carrier() const { return has_carrier_; }  // the interface, as it was set last
+  std::uint32_t lan_speed_mbps() const { return sync_.lan_speed_mbps; }  // 0: unknown
+  bool is_lan_full_duplex() const { return sync_.is_lan_full_duplex; }
   std::uint32_t queues() const { return sync_.queues; }  // of the I/O unit, once configured
   std::uint32_t mtu() const { return sync_.wanted.mtu; }
   std::uint32_t features() const { return sync_.features; }
@@ -93,11 +99,14 @@ class NicConfig {
     kRefused,  // requests of others take all: the iteration that ends one calls pump()
   };
 
+  void report(base::EventKind kind, const std::string& text) const;
   void send(const SyncStep& step, base::Time now);
   void on_reply(const SyncStep& step, const messaging::CfgReply& reply);
   messaging::CfgReply on_event(const messaging::CfgRequest& request, base::Time now);
   void follow(base::Time now);
-  bool is_carrier_wanted() const { return configured() && sync_.lan_link && !is_link_lost_; }
+  bool is_carrier_wanted() const {
+    return configured() && sync_.lan_link && !is_link_lost_ && !sync_.is_held_down;
+  }
   void apply_carrier();
   void lose_carrier(base::Time now);
   void count_change(base::Time now);

@@ -152,6 +152,9 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
       typed.common, machine + "-" + (out.is_tap() ? tap->interface : std::string("host")));
   if (!common) return common.error();
   out.common = *common;
+  if (out.common.partitions.keys().size() > 1) {
+    return base::Error("--partition: a host is in one: start another host for another partition");
+  }
   if (auto units = check_units(typed, out); !units) return units.error();
   if (auto keys = check_keys(typed, out); !keys) return keys.error();
   if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {

@@ -7,11 +7,12 @@ namespace {
 
 void add_lan(control::Snapshot& s, LanNic& nic) {
   const lan::PortState lan = nic.port().state();
-  s.lan.push_back(
-      {nic.port().name(), lan.link_up ? "up" : "down", lan.mtu, control::mac_text(lan.mac)});
+  s.lan.push_back({nic.port().name(), lan.link_up ? "up" : "down", lan.mtu,
+                   control::mac_text(lan.mac), lan.speed_mbps, lan.full_duplex});
 }
 
-void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host) {
+// A host whose link is down is so since it was heard last, but for the time until that was noticed.
+void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base::Time now) {
   control::PeerInfo peer;
   peer.name = nic.label_of(host);
   peer.address = host.link().peer_name();
@@ -19,6 +20,9 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host) {
   peer.mode = control::mode_name(host.pair().mode());
   if (host.nic().mac) peer.mac = control::mac_text(*host.nic().mac);
   peer.nic = nic.number();
+  const base::Time heard = host.link().last_heard();
+  if (heard != base::Time{}) peer.last_heard = now - heard;
+  peer.since = now - (peer.state == "down" ? heard : host.attached_at());
   peer.key = host.link().peer_key();
   control::add_link(s, host.link());
   control::add_connection(s, host.pair(), peer.name);
@@ -32,11 +36,12 @@ control::Snapshot Admin::snapshot() const {
   s.role = "iou";
   s.name = options_.common.name();
   s.state = "connecting";
+  for (const control::Endpoint& at : options_.listen) s.listen.push_back(at.text());
   if (unit_ == nullptr) return s;
   s.state = unit_->hosts_up() > 0 ? "up" : "connecting";
   for (const auto& nic : unit_->nics()) {
     add_lan(s, *nic);
-    for (const auto& host : nic->hosts()) add_host(s, *nic, *host);
+    for (const auto& host : nic->hosts()) add_host(s, *nic, *host, clock_.now());
   }
   unit_->visit_counters([&](std::string_view name, std::uint64_t value) {
     s.counters.emplace_back(std::string(name), value);

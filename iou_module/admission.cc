@@ -189,8 +189,10 @@ control::KnownPeer Admission::row_of(const KnownHost& host, const AttachedHost* 
 
 // The LIDs of other ports mean nothing: they are given by link.
 std::optional<NodeLid> Admission::vouched_lid_of(const fabric::Link& link) const {
-  if (vouched_ == nullptr || vouched_->by_lid(link.remote_lid()) != &link) return std::nullopt;
-  return NodeLid{link.remote_lid().value};
+  const auto at = std::ranges::find_if(
+      vouched_, [&](const Vouched& one) { return one.port->by_lid(link.remote_lid()) == &link; });
+  if (at == vouched_.end()) return std::nullopt;
+  return NodeLid{at->node_of(link.remote_lid().value)};
 }
 
 std::optional<Credential> Admission::credential_of(const fabric::Link& link) const {
@@ -235,8 +237,10 @@ std::optional<std::string> Admission::refusal_of(const fabric::Link& link) const
     return "this host is not in the hosts file of the I/O unit";
   }
   if (known->rights.name.empty() || unit_ == nullptr) return std::nullopt;
+  const HostIdentity identity{id_of(link), link.peer_instance()};
   for (const AttachedHost* other : unit_->hosts()) {
     if (&other->link() == &link || !other->is_reachable()) continue;
+    if (other->identity() == identity) continue;  // it comes by another path
     if (known_of(other->link()) != known) continue;
     return "host " + known->rights.name + " is attached already, from " + other->link().peer_name();
   }

@@ -42,8 +42,10 @@ class Admission final : public AdmissionRule, public RightsSource {
   const KnownHosts& known() const { return *known_; }
   // A carrier over which the users of the list may attach; it outlives this.
   void add(fabric::ShmUnderlay& carrier) { shm_.push_back(&carrier); }
-  // A port that is attached to a keyed switch: it knows hosts by their LIDs. Outlives this.
-  void add_vouched(fabric::Port& port) { vouched_ = &port; }
+  // A port that is attached to a keyed switch: it knows hosts by their LIDs, and the LIDs of the
+  // queues of a host by the one that it has as a node. Outlives this.
+  using NodeOf = std::uint16_t (*)(std::uint16_t lid);
+  void add_vouched(fabric::Port& port, NodeOf node_of) { vouched_.push_back({&port, node_of}); }
   // Allows the keys that `keyed` does not have from the options. REQUIRES that all carriers are
   // added. An error: one of them is no key of a peer.
   base::Status allow_all(const std::vector<fabric::session::PublicKey>& of_options);
@@ -88,7 +90,11 @@ class Admission final : public AdmissionRule, public RightsSource {
   const HostRights others_;
   const OnRights on_rights_;
   std::vector<fabric::ShmUnderlay*> shm_;
-  fabric::Port* vouched_ = nullptr;  // null: none
+  struct Vouched {
+    fabric::Port* port;
+    NodeOf node_of;
+  };
+  std::vector<Vouched> vouched_;
   Iou* unit_ = nullptr;
   // For the end of an iteration that is not earlier: by then the hosts have been notified.
   base::Time not_before_{};

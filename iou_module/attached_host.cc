@@ -30,6 +30,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       link_(link),
       unit_queues_(config.unit_queues),
       memory_usual_(config.memory_usual),
+      partition_(config.pair.partition),
       attached_at_(now),
       rights_(config.rights),
       memory_account_(memory_of_queue(rights_, memory_usual_, unit_queues_)),

@@ -117,6 +117,7 @@ class AttachedHost final : private messaging::PairOwner {
   NicSettings& nic() { return nic_; }
   const NicSettings& nic() const { return nic_; }
   const HostRights& rights() const { return rights_; }
+  fabric::PartitionKey partition() const { return partition_; }
   const VlanLimit& vlan_limit() const { return vlan_limit_; }
   // Settings that are not permitted any more stay: NicService::enforce().
   void set_rights(HostRights rights);
@@ -255,6 +256,7 @@ class AttachedHost final : private messaging::PairOwner {
   fabric::Link& link_;
   const std::uint32_t unit_queues_;
   const std::uint64_t memory_usual_;
+  const fabric::PartitionKey partition_;
   const base::Time attached_at_;
   HostRights rights_;
   base::MemoryAccount memory_account_;

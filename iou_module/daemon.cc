@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ using Ports = std::vector<std::unique_ptr<lan::FramePort>>;
 
 // More than what all queues allocate in small pieces in an iteration. [M-1]
 constexpr std::size_t kMemoryReserve = 8 << 20;
+constexpr int kAttemptsForAll = 10;  // one per second
 
 class IouDaemon final : public control::Daemon {
  public:
@@ -39,6 +41,7 @@ class IouDaemon final : public control::Daemon {
   std::size_t workers() const override { return workers_.size(); }
   control::Worker& worker(std::size_t queue) override { return *workers_[queue]; }
   base::Status open() override;
+  std::string summary() const override;
   control::sandbox::Needs needs() const override;
   static void add_folders_of(const std::string& path, control::sandbox::Needs& to);
   bool changes_interfaces() const;
@@ -50,6 +53,7 @@ class IouDaemon final : public control::Daemon {
   std::uint32_t queues_of_endpoints() const;
   base::Result<std::vector<Ports>> open_lans(std::uint32_t queues);
   base::Result<std::vector<Ports>> open_nics(const lan::PortOptions& port, std::uint32_t queues);
+  base::Status attach();
   base::Status listen(std::size_t queues);
   void start_reloads();
 
@@ -74,8 +78,7 @@ base::Status IouDaemon::open() {
   if (known_hosts_ != nullptr) workers_[0]->set_known_hosts(known_hosts_);
   auto lans = open_lans(queues_of_endpoints());
   if (!lans) return lans.error();
-  auto attached = when_possible([this] { return workers_[0]->attach_to_switch(); });
-  if (!attached) return attached;
+  if (auto attached = attach(); !attached) return attached;
   if (auto listening = listen(lans->size()); !listening) return listening;
   queues_ = std::make_unique<QueueSet>(workers_.size());
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -84,6 +87,14 @@ base::Status IouDaemon::open() {
   }
   start_reloads();
   return {};
+}
+
+std::string IouDaemon::summary() const {
+  std::string out = "lends";
+  for (const control::PortSpec& lan : options_.lan) out += " " + lan.text;
+  for (const control::Endpoint& at : options_.listen) out += ", listens at " + at.text();
+  for (const SwitchOptions& one : options_.switches) out += ", attaches to " + one.at.text();
+  return out;
 }
 
 control::sandbox::Needs IouDaemon::needs() const {
@@ -147,6 +158,7 @@ std::uint32_t IouDaemon::queues_of_endpoints() const {
   // A capture file has one queue, which matters only to a user who has requested more.
   if (!options_.common.queues && std::ranges::any_of(options_.lan, is_file)) queues = 1;
   for (const control::Endpoint& endpoint : options_.listen) queues = queues_at(endpoint, queues);
+  for (const SwitchOptions& one : options_.switches) queues = queues_at(one.at, queues);
   return queues;
 }
 
@@ -199,11 +211,25 @@ base::Result<std::vector<Ports>> IouDaemon::open_nics(const lan::PortOptions& po
   return by_nic;
 }
 
+// Waits for the ways to all switches, and after some time for one.
+base::Status IouDaemon::attach() {
+  int attempts = 0;
+  base::Status attached =
+      when_possible([&] { return workers_[0]->attach_to_switches(attempts++ < kAttemptsForAll); });
+  for (std::size_t i = 0; i < options_.switches.size() && attached; ++i) {
+    if (workers_[0]->is_attached_to(i)) continue;
+    base::log_warn("the switch at " + options_.switches[i].at.text() +
+                   " cannot be reached: left out until the next start");
+  }
+  return attached;
+}
+
 // An address of an additional queue may be taken: then there are as many queues as before it.
 base::Status IouDaemon::listen(std::size_t queues) {
   for (std::size_t i = 0; i < queues; ++i) {
     if (i > 0) add_worker();
-    base::Status listening = workers_.back()->listen();
+    base::Status listening = workers_.back()->attach_to_switches(false);
+    if (listening) listening = workers_.back()->listen();
     if (listening) continue;
     if (i == 0) return listening;
     workers_.pop_back();

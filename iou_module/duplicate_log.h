@@ -1,6 +1,7 @@
-// When a second host of one identity is worth a line of the log. A host that was killed and started
-// again is refused for a moment, until the one before it is known to be dead; a copy of the machine
-// stays and is refused several times per second. Plain. Thread: its owner. [B-02]
+// When a host that is refused again and again, such as a second one of an identity, is worth a line
+// of the log. A host that was killed and started again is refused for a moment, until the one
+// before it is known to be dead; a copy of the machine stays and is refused several times per
+// second. Plain. Thread: its owner. [B-02]
 #pragma once
 
 #include <map>
@@ -16,8 +17,8 @@ class DuplicateLog {
   // Longer than a host waits between two attempts, also when some of them are lost.
   static constexpr base::Duration kGapMax = std::chrono::seconds(2);
 
-  // A peer with the identity of `who`, which is attached, was refused. Returns true if that is to
-  // be logged. Entries are as many as identities that are attached.
+  // A peer with the identity of `who`, which is attached, was refused, or `who` itself. Returns
+  // true if that is to be logged. Entries are as many as links.
   bool note(const void* who, base::Time now) {
     std::erase_if(entries_, [now](const auto& e) { return now - e.second.last_at >= kEvery; });
     Entry& entry = entries_.try_emplace(who, Entry{now, now, base::Time{}}).first->second;

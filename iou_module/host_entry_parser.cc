@@ -23,6 +23,8 @@ constexpr std::size_t kMacsMax = 256;
 constexpr std::size_t kBlocksMax = 64;
 constexpr std::uint64_t kVlanMax = 4094;
 constexpr std::uint64_t kLidMax = 0xBFFF;  // as in the topology file
+constexpr std::uint64_t kPartitionMax = 0xFFFF;
+constexpr std::uint64_t kSlMax = 15;
 constexpr std::uint64_t kFramesMax = 1'000'000'000;
 // The largest number is no user: chown(2) takes it for "leave as it is".
 constexpr std::uint64_t kUserMax = std::numeric_limits<std::uint32_t>::max() - 1;
@@ -51,7 +53,7 @@ class Draft {
     std::string_view name;
     Read read;
   };
-  static const std::array<Field, 16> kFields;
+  static const std::array<Field, 18> kFields;
 
   base::Status read_field(const control::TomlValue& value);
   base::Status check_together() const;
@@ -61,6 +63,8 @@ class Draft {
   base::Status read_uid(const control::TomlField& field);
   base::Status read_lid(const control::TomlField& field);
   base::Status read_nic(const control::TomlField& field);
+  base::Status read_partition(const control::TomlField& field);
+  base::Status read_sl(const control::TomlField& field);
   base::Status read_macs(const control::TomlField& field);
   base::Status read_vlans(const control::TomlField& field);
   base::Status read_pvid(const control::TomlField& field);
@@ -100,11 +104,13 @@ class Draft {
   HostEntry entry_;
 };
 
-const std::array<Draft::Field, 16> Draft::kFields = {{
+const std::array<Draft::Field, 18> Draft::kFields = {{
     {"key", &Draft::read_key},
     {"uid", &Draft::read_uid},
     {"lid", &Draft::read_lid},
     {"nic", &Draft::read_nic},
+    {"partition", &Draft::read_partition},
+    {"sl", &Draft::read_sl},
     {"macs", &Draft::read_macs},
     {"mac_count", &Draft::read_number<&HostRights::mac_count, 0, kMacsMax>},
     {"vlans", &Draft::read_vlans},
@@ -227,6 +233,32 @@ base::Status Draft::read_nic(const control::TomlField& field) {
     rights().nics.push_back(nic);
     return {};
   });
+}
+
+base::Status Draft::read_partition(const control::TomlField& field) {
+  return field.each(fabric::PartitionTable::kKeysMax,
+                    [&](const control::TomlField& element) -> base::Status {
+                      const std::string what = "a partition";
+                      const auto number = element.number(1, kPartitionMax, what);
+                      if (!number) return number.error();
+                      const fabric::PartitionKey key(static_cast<std::uint16_t>(*number));
+                      if (fabric::number_of(key) == 0)
+                        return element.is_not(what + " with a number");
+                      const bool is_there =
+                          std::ranges::any_of(rights().partitions, [&](fabric::PartitionKey other) {
+                            return fabric::number_of(other) == fabric::number_of(key);
+                          });
+                      if (is_there) return element.error(fabric::text_of(key) + " is given twice");
+                      rights().partitions.push_back(key);
+                      return {};
+                    });
+}
+
+base::Status Draft::read_sl(const control::TomlField& field) {
+  const auto sl = field.number(0, kSlMax, "a service level");
+  if (!sl) return sl.error();
+  rights().sl = static_cast<std::uint8_t>(*sl);
+  return {};
 }
 
 base::Status Draft::read_macs(const control::TomlField& field) {

@@ -4,6 +4,7 @@
 // [H-1] [H-2] [M-1] [M-3] [M-4]
 #pragma once
 
+#include <algorithm>
 #include <bitset>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "control/ip_address.h"
+#include "fabric_emul/verbs/verbs.h"
 #include "lan_bridge/frame/ethernet.h"
 
 namespace splitnic::iou {
@@ -23,6 +25,8 @@ struct HostRights {
   std::string name{};
   // NICs of the unit that it may use. Empty: all.
   std::vector<std::uint32_t> nics{};
+  // Partitions in which it may connect, limited member or full. Empty: all of the unit.
+  std::vector<fabric::PartitionKey> partitions{};
   // Addresses that only this host may have.
   std::vector<lan::MacAddress> macs{};
   // How many other unicast addresses it may have at once, its MAC included. The LAN and other hosts
@@ -35,6 +39,8 @@ struct HostRights {
   std::optional<std::uint16_t> pvid{};
   bool may_sniff = false;  // promiscuous mode: it receives the frames of all others
   bool may_forge = false;  // it sends from any source address, as a bridge does
+  // Service level of the data that the unit sends to it. Absent: that of the unit.
+  std::optional<std::uint8_t> sl{};
   // Queues, at least 1.
   std::uint32_t queues_max = 8;
   // Memory that the unit uses for it, in bytes, over all queues. Absent: as default_memory().
@@ -47,6 +53,11 @@ struct HostRights {
   // Source addresses of its datagrams. Empty: all.
   std::vector<control::Cidr> from{};
 
+  bool may_use(fabric::PartitionKey partition) const {
+    return partitions.empty() || std::ranges::any_of(partitions, [&](fabric::PartitionKey key) {
+             return fabric::number_of(key) == fabric::number_of(partition);
+           });
+  }
   friend bool operator==(const HostRights&, const HostRights&) = default;
 };
 

@@ -37,6 +37,8 @@ std::string rights_text(const HostRights& rights) {
     add(value != usual, std::string(name) + "=" + std::to_string(value));
   };
   add(!rights.nics.empty(), "nic=" + nics_text(rights.nics));
+  add_number("partitions", rights.partitions.size(), 0);
+  if (rights.sl) add(true, "sl=" + std::to_string(*rights.sl));
   add_number("macs", rights.macs.size(), 0);
   add_number("mac_count", rights.mac_count, defaults.mac_count);
   if (rights.vlans) add(true, "vlans=" + std::to_string(rights.vlans->count()));

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "fabric_emul/session/keys.h"
 #include "iou_module/command_line_rights.h"
@@ -37,7 +38,7 @@ void HostsReload::start(std::vector<Post> queues) {
 }
 
 control::Reply HostsReload::refusal(control::ReplyStatus status, const std::string& why) const {
-  base::log_error("the hosts file is not reloaded: " + why);
+  base::log_error({base::EventKind::kReloadFailed}, "the hosts file is not reloaded: " + why);
   return {status, why};
 }
 
@@ -64,7 +65,8 @@ void HostsReload::reload(const control::ReplyFunction& reply) {
                          "queue " + std::to_string(i) + " is busy or stopping: reload once more"));
   }
   known_ = *std::move(known);
-  base::log_info("hosts file " + options_.hosts_path + " reloaded: " + text);
+  base::log_info({base::EventKind::kReloaded},
+                 "hosts file " + options_.hosts_path + " reloaded: " + text);
 }
 
 }  // namespace splitnic::iou

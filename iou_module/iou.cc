@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "base/memory_reserve.h"
+#include "control/values.h"
 
 namespace splitnic::iou {
 namespace {
@@ -57,153 +59,6 @@ base::Time Iou::deadline() const {
   return at;
 }
 
-fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
-                                           const fabric::Mgmt& request, fabric::Mgmt& reply) {
-  if (messaging::queues_asked(request.private_data).queue != 0) {
-    return accept_queue(id, link, request, reply);
-  }
-  if (const auto code = check(link, request, reply); code != fabric::MgmtReject::kNone) return code;
-  attaches_.push_back({attacher_of(link), now_});
-  attach_limit(link).take(now_);
-  end_hosts_of(link);
-  LanNic& nic = *nics_[messaging::nic_asked(request.private_data)];
-  const fabric::MgmtReject code = nic.accept(id, link, request, reply, now_);
-  if (code == fabric::MgmtReject::kNoResources) counters_.add(IouCounter::kRefusedMemory);
-  return code;
-}
-
-bool Iou::has_memory_for_host() const {
-  std::size_t bytes = kMemoryOfHost + config_.host.ring_bytes;
-  for (const messaging::PoolSpec& pool : config_.host.pair.pools) {
-    bytes += std::size_t{pool.count} * pool.size;
-  }
-  return !base::is_memory_short() && base::has_memory_for(bytes);
-}
-
-// The reserve is in use. The host that came last makes room if the system has none for the reserve.
-void Iou::make_room() {
-  if (base::restore_memory_reserve()) return;
-  const auto all = hosts();
-  const auto last = std::ranges::max_element(all, {}, [](const AttachedHost* host) {
-    return host->has_ended() ? base::Time::min() : host->attached_at();
-  });
-  if (last == all.end() || (*last)->has_ended()) return;
-  counters_.add(IouCounter::kEndedMemory);
-  disconnect([&](const AttachedHost& host) { return &host == *last; },
-             "the I/O unit is short of memory", now_);
-}
-
-fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& request,
-                              fabric::Mgmt& reply) {
-  if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
-  if (const auto left = quarantine_.left(rights().id_of(link).principal(), now_);
-      left > base::Duration{0}) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
-    return refuse(IouCounter::kRefusedQuarantine,
-                  "this host is blocked after repeated remote access errors: retry in " +
-                      std::to_string(seconds) + " s",
-                  reply);
-  }
-  if (config_.admission != nullptr) {
-    if (auto why = config_.admission->refusal_of(link)) {
-      return refuse(IouCounter::kRefusedUnknown, *std::move(why), reply);
-    }
-  }
-  const std::uint32_t number = messaging::nic_asked(request.private_data);
-  if (number >= nics_.size()) {
-    return refuse(IouCounter::kRefusedNic, unknown_nic_text(number), reply);
-  }
-  if (const auto why = not_permitted(link, number)) {
-    return refuse(IouCounter::kRefusedRights, *why, reply);
-  }
-  const auto agreed =
-      messaging::agree(request.private_data, config_.host.pair, messaging::ConnectRole::kPassive);
-  if (!agreed) return refuse(IouCounter::kRefusedCapabilities, agreed.error().text(), reply);
-  const auto others = std::ranges::count_if(
-      hosts(), [&](AttachedHost* host) { return !host->has_ended() && &host->link() != &link; });
-  if (static_cast<std::size_t>(others) >= config_.hosts_max) {
-    counters_.add(IouCounter::kRefusedFull);
-    return fabric::MgmtReject::kNoResources;
-  }
-  if (is_too_often(link)) {
-    counters_.add(IouCounter::kRefusedOften);
-    return fabric::MgmtReject::kNoResources;
-  }
-  if (!has_memory_for_host()) {
-    refuse(IouCounter::kRefusedMemory, "the I/O unit is short of memory", reply);
-    return fabric::MgmtReject::kNoResources;
-  }
-  return fabric::MgmtReject::kNone;
-}
-
-const RightsSource& Iou::rights() const {
-  return config_.rights != nullptr ? *config_.rights : same_rights_;
-}
-
-std::optional<std::string> Iou::not_permitted(const fabric::Link& link, std::uint32_t nic) const {
-  const HostRights rights = this->rights().rights_of(link);
-  if (!rights.nics.empty() && std::ranges::find(rights.nics, nic) == rights.nics.end()) {
-    return "this host may not use NIC " + std::to_string(nic);
-  }
-  if (config_.queue >= rights.queues_max) {
-    return "this host may have " + std::to_string(rights.queues_max) + " queues";
-  }
-  return std::nullopt;
-}
-
-void Iou::update_rights(base::Time now) {
-  for (const auto& nic : nics_) {
-    nic->update_rights(now);
-    for (const auto& host : nic->hosts()) {
-      if (host->has_ended()) continue;
-      const auto why = not_permitted(host->link(), static_cast<std::uint32_t>(nic->number()));
-      if (!why) continue;
-      report_disconnect(*host, *why);
-      nic->end(*host, now);
-    }
-  }
-}
-
-std::string Iou::unknown_nic_text(std::uint32_t requested) const {
-  const std::size_t count = nics_.size();
-  return "there is no NIC " + std::to_string(requested) + ": the I/O unit has " +
-         (count == 1
-              ? "one NIC, --nic 0"
-              : std::to_string(count) + " NICs, --nic 0 to --nic " + std::to_string(count - 1));
-}
-
-fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link,
-                                     const fabric::Mgmt& request, fabric::Mgmt& reply) {
-  if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
-  const HostIdentity identity{rights().id_of(link), link.peer_instance()};
-  for (AttachedHost* host : hosts()) {
-    if (&host->link() == &link && !host->has_ended() && host->identity() == identity) {
-      return host->pair().accept(id, link, request, reply, now_);
-    }
-  }
-  return refuse(IouCounter::kRefusedCapabilities, "its first queue is not connected", reply);
-}
-
-bool Iou::is_too_often(const fabric::Link& link) {
-  std::erase_if(attaches_, [&](const Attach& a) { return now_ - a.at >= kAttachInterval; });
-  return !attach_limit(link).may_take(now_) || std::ranges::any_of(attaches_, [&](const Attach& a) {
-    return a.who == attacher_of(link);
-  }) || attaches_.size() >= kAttachesMax;
-}
-
-// Ports keep their links, so there are as many as slots; and as many keys, users and nodes as are
-// allowed.
-Iou::Attacher Iou::attacher_of(const fabric::Link& link) const {
-  const HostId node = rights().id_of(link);
-  if (node.proof == HostId::Proof::kNone) return {{}, &link};
-  return {node.principal(), nullptr};
-}
-
-base::RateLimit& Iou::attach_limit(const fabric::Link& link) {
-  return attach_limits_.try_emplace(attacher_of(link), kAttachIntervalOfLink, kAttachBurstOfLink)
-      .first->second;
-}
-
 // At most once per connection: the queue pair that refused the access ends with it.
 void Iou::note_refused_access(const AttachedHost& host) {
   if (!host.pair().has_refused_access()) return;
@@ -211,9 +66,10 @@ void Iou::note_refused_access(const AttachedHost& host) {
   if (config_.siblings != nullptr) config_.siblings->notify_refused(principal);
   if (!quarantine_.note(principal, now_)) return;
   counters_.add(IouCounter::kQuarantined);
-  base::log_warn("host " + host.name() + " blocked for " +
-                 std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
-                 " s after repeated remote access errors");
+  base::log_warn({base::EventKind::kRefused, host.name()},
+                 "host " + host.name() + " blocked for " +
+                     std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
+                     " s after repeated remote access errors");
 }
 
 void Iou::on_refused_access(const HostId& principal, base::Time now) {
@@ -222,7 +78,17 @@ void Iou::on_refused_access(const HostId& principal, base::Time now) {
       [&](const AttachedHost& host) { return host.identity().node.principal() == principal; });
 }
 
-// A host has one connection: a new one ends the one before.
+bool Iou::is_same_process(const AttachedHost& host, const fabric::Link& link) const {
+  return &host.link() == &link ||
+         host.identity() == HostIdentity{rights().id_of(link), link.peer_instance()};
+}
+
+// A host has one connection: a new one ends the one before, whatever path that took. A path that
+// was cut has not been silent for long enough to be down, when the host comes by another one.
+void Iou::end_former(const fabric::Link& link) {
+  end_hosts([&](const AttachedHost& host) { return is_same_process(host, link); });
+}
+
 void Iou::end_hosts_of(const fabric::Link& link) {
   end_hosts([&](const AttachedHost& host) { return &host.link() == &link; });
 }
@@ -253,7 +119,10 @@ std::size_t Iou::disconnect(const std::function<bool(const AttachedHost& host)>&
 }
 
 void Iou::report_disconnect(const AttachedHost& host, const std::string& why) {
-  if (config_.queue == 0) base::log_info("host " + host.name() + " disconnected: " + why);
+  if (config_.queue == 0) {
+    base::log_info({base::EventKind::kDisconnected, host.name()},
+                   "host " + host.name() + " disconnected: " + why);
+  }
   if (host.is_up()) {
     counters_.add(config_.queue > 0 ? IouCounter::kQueuesDown : IouCounter::kHostsDown);
   }
@@ -266,8 +135,19 @@ fabric::MgmtReject Iou::refuse(IouCounter counter, std::string why, fabric::Mgmt
   return fabric::MgmtReject::kRefused;
 }
 
+void Iou::on_link_up(fabric::Link& link) {
+  duplicates_.on_link_up(&link);
+  refusals_.on_link_up(&link);
+  foreigners_.on_link_up(&link);
+  if (links_down_.erase(&link) == 0) return;
+  base::log_info({base::EventKind::kLinkUp, link.peer_name()},
+                 "link to host " + link.peer_name() + " is up again");
+}
+
 void Iou::on_link_down(fabric::Link& link, std::string_view why) {
-  base::log_info("link to host " + link.peer_name() + " is down: " + std::string(why));
+  links_down_.insert(&link);
+  base::log_info({base::EventKind::kLinkDown, link.peer_name()},
+                 "link to host " + link.peer_name() + " is down: " + std::string(why));
 }
 
 void Iou::on_duplicate(fabric::Link& link, std::string_view from) {
@@ -277,10 +157,19 @@ void Iou::on_duplicate(fabric::Link& link, std::string_view from) {
   for (const AttachedHost* host : hosts()) {
     if (&host->link() == &link && !host->has_ended()) name.insert(0, host->name() + " at ");
   }
-  base::log_warn("a second host at " + std::string(from) + " is refused: it has the identity of " +
-                 name +
-                 ", which is connected; is one machine a copy of the other? Give one of "
-                 "them another --name");
+  base::log_warn({base::EventKind::kRefused, std::string(from)},
+                 "a second host at " + std::string(from) + " is refused: it has the identity of " +
+                     name +
+                     ", which is connected; is one machine a copy of the other? Give one of "
+                     "them another --name");
+}
+
+// It gets no reply, so its own log has no reason.
+void Iou::on_foreign_partition(fabric::Link& link, fabric::PartitionKey key) {
+  counters_.add(IouCounter::kRefusedPartition);
+  if (config_.queue > 0 || !foreigners_.note(&link, now_)) return;
+  base::log_warn("a host at " + link.peer_name() + " gets no reply: it is in partition " +
+                 fabric::text_of(key) + ", and this I/O unit is not: give both one --partition");
 }
 
 // Queue pairs are not ended in the middle of a flush, so the hosts end in the next iteration.
@@ -317,8 +206,9 @@ void Iou::on_host_up(LanNic& nic, AttachedHost& host) {
                            " attached");
   }
   counters_.add(IouCounter::kHostsUp);
-  base::log_info("host " + host.name() + " attached" +
-                 (nics_.size() == 1 ? "" : " to NIC " + std::to_string(nic.number())));
+  base::log_info({base::EventKind::kConnected, host.name()},
+                 "host " + host.name() + " attached from " + host.link().peer_name() +
+                     (nics_.size() == 1 ? "" : " to NIC " + std::to_string(nic.number())));
 }
 
 void Iou::on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) {
@@ -328,10 +218,38 @@ void Iou::on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) 
                     " detached: " + why);
   } else {
     counters_.add(IouCounter::kHostsDown);
-    base::log_info("host " + host.name() + " detached: " + why);
+    base::log_info({base::EventKind::kDisconnected, host.name()},
+                   "host " + host.name() + " detached: " + why);
   }
   note_refused_access(host);
   nic.end(host, now_);
+}
+
+void Iou::on_lan_change(const lan::FramePort& port, const lan::PortState& before,
+                        const lan::PortState& now) {
+  if (config_.queue > 0) return;
+  if (now.link_up != before.link_up) {
+    base::log_info(
+        {now.link_up ? base::EventKind::kCarrierOn : base::EventKind::kCarrierOff, port.name()},
+        port.name() + (now.link_up ? " has carrier" : " has no carrier"));
+  }
+  if (now.mtu != before.mtu) {
+    base::log_info({base::EventKind::kMtu, port.name()},
+                   port.name() + " has the MTU " + std::to_string(now.mtu));
+  }
+}
+
+void Iou::on_host_change(const AttachedHost& host, const NicSettings& before) {
+  if (config_.queue > 0) return;
+  const NicSettings& now = host.nic();
+  if (now.mac && now.mac != before.mac) {
+    base::log_info({base::EventKind::kMac, host.name()},
+                   "host " + host.name() + " has the MAC address " + control::mac_text(*now.mac));
+  }
+  if (now.mtu != before.mtu) {
+    base::log_info({base::EventKind::kMtu, host.name()},
+                   "host " + host.name() + " has the MTU " + std::to_string(now.mtu));
+  }
 }
 
 void Iou::begin_stop() {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,6 +60,7 @@ enum class IouCounter {
   kRefusedQuarantine,
   kRefusedUnknown,
   kRefusedRights,
+  kRefusedPartition,
   kRefusedDuplicate,  // a second host of one identity
   kRefusedMemory,     // by the limit of the host, or the unit itself is short of memory
   kQuarantined,
@@ -134,10 +136,11 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::uint64_t bytes_processed() const;  // of all NICs
 
   // fabric::ConnectionHandler
-  void on_link_up(fabric::Link& link) override { duplicates_.on_link_up(&link); }
+  void on_link_up(fabric::Link& link) override;
   void on_link_down(fabric::Link& link, std::string_view why) override;
   void on_path_narrowed(fabric::Link& link) override;
   void on_duplicate(fabric::Link& link, std::string_view from) override;
+  void on_foreign_partition(fabric::Link& link, fabric::PartitionKey key) override;
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                         const fabric::Mgmt& request, fabric::Mgmt& reply) override;
   bool on_connected(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&) override {
@@ -154,24 +157,31 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::string unknown_nic_text(std::uint32_t requested) const;
   const RightsSource& rights() const;
   // Returns why the rights of the host do not permit this connection, or nothing.
-  std::optional<std::string> not_permitted(const fabric::Link& link, std::uint32_t nic) const;
+  std::optional<std::string> not_permitted(const fabric::Link& link, std::uint32_t nic,
+                                           fabric::PartitionKey partition) const;
   // An additional queue of a host that is attached.
   fabric::MgmtReject accept_queue(fabric::ConnectionId id, fabric::Link& link,
                                   const fabric::Mgmt& request, fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
   base::RateLimit& attach_limit(const fabric::Link& link);
   void note_refused_access(const AttachedHost& host);
+  bool is_same_process(const AttachedHost& host, const fabric::Link& link) const;
+  void end_former(const fabric::Link& link);
   void end_hosts_of(const fabric::Link& link);
   template <class Which>
   void end_hosts(Which&& which);
   void end_hosts_of_narrowed_links();
   void report_disconnect(const AttachedHost& host, const std::string& why);
+  void report_refusal(const fabric::Link& link, fabric::MgmtReject code, const fabric::Mgmt& reply);
   bool has_memory_for_host() const;
   void make_room();
   fabric::MgmtReject refuse(IouCounter counter, std::string why, fabric::Mgmt& reply);
   // LanNicOwner
   void on_host_up(LanNic& nic, AttachedHost& host) override;
   void on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) override;
+  void on_lan_change(const lan::FramePort& port, const lan::PortState& before,
+                     const lan::PortState& now) override;
+  void on_host_change(const AttachedHost& host, const NicSettings& before) override;
 
   const IouConfig config_;
   const SameRights same_rights_;
@@ -179,6 +189,9 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   KeptLimits limits_;
   std::vector<std::unique_ptr<LanNic>> nics_;
   DuplicateLog duplicates_;
+  DuplicateLog refusals_;  // of connections, for whatever reason
+  std::set<const fabric::Link*> links_down_;
+  DuplicateLog foreigners_;                    // of other partitions
   std::vector<const fabric::Link*> narrowed_;  // since the last iteration
   bool is_stopping_ = false;
   std::string refusal_;  // the reply points to it
@@ -205,6 +218,6 @@ struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
        "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
        "iou.hosts.refused_quarantine", "iou.hosts.refused_unknown", "iou.hosts.refused_rights",
-       "iou.hosts.refused_duplicate", "iou.hosts.refused_memory", "iou.hosts.quarantined",
-       "iou.hosts.ended_memory", "iou.queues.ups", "iou.queues.downs"});
+       "iou.hosts.refused_partition", "iou.hosts.refused_duplicate", "iou.hosts.refused_memory",
+       "iou.hosts.quarantined", "iou.hosts.ended_memory", "iou.queues.ups", "iou.queues.downs"});
 };

@@ -1,7 +1,9 @@
 #include "iou_module/lan_nic.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/event.h"
 #include "base/log.h"
 
 namespace splitnic::iou {
@@ -31,6 +33,8 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
   config.unit_queues = config_.policy.queues;
   config.limits =
       config_.limits->of(config.id->principal(), config.rights, config_.policy.queues, now);
+  config.pair.partition = request.partition;
+  if (config.rights.sl) config.pair.sl = *config.rights.sl;
   config.pair.queues = messaging::queues_given(request.private_data, config.pair);
   auto host = std::make_unique<AttachedHost>(config, adapter_, link, random_, *this, now);
   const fabric::MgmtReject code = host->accept(id, request, reply);
@@ -85,8 +89,9 @@ bool LanNic::step(base::Time now) {
     host->request_announce();
     if (host->expire(now)) {
       counters_.add(LanCounter::kHostsSilent);
-      base::log_info("host " + host->name() + " removed: its link was down for " +
-                     std::to_string(AttachedHost::kAwayMax / std::chrono::seconds(1)) + " s");
+      base::log_info({base::EventKind::kDisconnected, host->name()},
+                     "host " + host->name() + " removed: its link was down for " +
+                         std::to_string(AttachedHost::kAwayMax / std::chrono::seconds(1)) + " s");
     }
   }
   hosts_.remove_ended(now);
@@ -114,8 +119,9 @@ void LanNic::on_event() {
   const bool is_news = state.link_up != state_.link_up || state.mtu != state_.mtu ||
                        state.speed_mbps != state_.speed_mbps ||
                        state.full_duplex != state_.full_duplex;
-  state_ = state;
+  const lan::PortState before = std::exchange(state_, state);
   if (!is_news) return;
+  owner_.on_lan_change(port_, before, state_);
   for (const auto& host : hosts_) host->on_lan_change(state_);
 }
 
@@ -137,7 +143,11 @@ messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
     host.events().on_init_request();
   else if (request.code != messaging::CfgCode::kEcho)
     host.events().on_other_request();
+  const NicSettings before = host.nic();
   auto reply = nic_service_.serve(host, request);
+  if (before.mac != host.nic().mac || before.mtu != host.nic().mtu) {
+    owner_.on_host_change(host, before);
+  }
   // It may have read the port's pending events, which are then no longer announced by event_fd().
   if (request.code != messaging::CfgCode::kEcho) on_event();
   return reply;

@@ -37,6 +37,11 @@ class LanNicOwner {
   virtual void on_host_up(LanNic& nic, AttachedHost& host) = 0;
   // The owner calls end() for it, now or later.
   virtual void on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) = 0;
+  // The NIC has another link state or MTU than before.
+  virtual void on_lan_change(const lan::FramePort& port, const lan::PortState& before,
+                             const lan::PortState& now) = 0;
+  // The host has set another MAC address or MTU than before.
+  virtual void on_host_change(const AttachedHost& host, const NicSettings& before) = 0;
 };
 
 class LanNic final : public HostOwner {

@@ -1,6 +1,7 @@
 // NicService: the settings of a host compared with its rights.
 #include <algorithm>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "control/values.h"
 #include "iou_module/nic_service.h"
@@ -12,8 +13,10 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
   if (settings.filter.promiscuous && !host.rights().may_sniff) {
     host.count(HostCounter::kRefusedPromiscuous);
     if (host.is_first_sniff_refusal()) {
-      base::log_warn("host " + host.name() +
-                     " may not use promiscuous mode: --grant sniff, or the hosts file, permits it");
+      base::log_warn(
+          {base::EventKind::kRefused, host.name()},
+          "host " + host.name() +
+              " may not use promiscuous mode: --grant sniff, or the hosts file, permits it");
     }
     return Refusal::kPromiscuous;
   }
@@ -35,8 +38,9 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
 void NicService::log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why) {
   host.count(HostCounter::kRefusedAddress);
   if (!host.is_new_refusal(mac)) return;
-  base::log_warn("host " + host.name() + " may not have the MAC address " + control::mac_text(mac) +
-                 ": " + remedy_of(why));
+  base::log_warn({base::EventKind::kRefused, host.name()},
+                 "host " + host.name() + " may not have the MAC address " + control::mac_text(mac) +
+                     ": " + remedy_of(why));
 }
 
 bool NicService::enforce(AttachedHost& host, bool is_new) {

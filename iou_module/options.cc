@@ -17,8 +17,7 @@ struct Arguments {
   std::vector<std::string> listen;
   std::string max_hosts = std::to_string(kMaxHostsDefault);
   std::vector<std::string> allow, allow_keys;
-  std::string attach;
-  std::string peer;
+  std::vector<std::string> attach, peers;
   std::string hosts;
   std::string lan_mtu = "keep";
   std::vector<std::string> grants;
@@ -36,13 +35,16 @@ void add_options(CLI::App& app, Arguments& into) {
       "Where hosts attach: udp://ADDRESS:PORT or shm://NAME; may repeat (default " +
           std::string(kDefaultListen) + ")",
       "ADDR");
-  app.add_option(
-         "--attach", into.attach,
-         "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME: hosts that "
-         "the switch leads to may attach, and without --listen no others")
-      ->type_name("ADDR");
-  app.add_option("--peer", into.peer, "Public key of the switch of --attach; with --key-file")
-      ->type_name("KEY");
+  control::add_repeated(
+      app, "--attach", into.attach,
+      "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME: hosts that "
+      "the switch leads to may attach, and without --listen no others; may repeat, up to " +
+          std::to_string(kSwitchesMax) + ", for several paths to each host",
+      "ADDR");
+  control::add_repeated(app, "--peer", into.peers,
+                        "Public key of the switch of --attach; with --key-file, one for each "
+                        "--attach, in its order",
+                        "KEY");
   app.add_option("--max-hosts", into.max_hosts,
                  "Maximum number of hosts (default " + into.max_hosts + ")")
       ->type_name("N");
@@ -122,41 +124,58 @@ base::Status check_listen(const Arguments& typed, IouOptions& out) {
   return {};
 }
 
-// The key of the switch, without which a keyed unit would not know to whom it listens.
-base::Status check_switch_key(const Arguments& typed, IouOptions& out) {
-  const bool is_keyed = out.common.keys.are_given() && out.attach && !out.attach->is_shm();
-  if (typed.peer.empty()) {
-    if (!is_keyed) return {};
-    return base::Error("--key-file: --peer is missing, the key of the switch at " +
-                       out.attach->text());
+// The keys of the switches, without which a keyed unit would not know to whom it listens.
+base::Status check_switch_keys(const Arguments& typed, IouOptions& out) {
+  if (!out.common.keys.are_given()) {
+    return typed.peers.empty() ? base::Status() : base::Error("--peer: --key-file is missing");
   }
-  if (!out.common.keys.are_given()) return base::Error("--peer: --key-file is missing");
-  if (!is_keyed) return base::Error("--peer: there is no switch at udp:// in --attach");
-  const auto key = fabric::session::parse_public_key(typed.peer);
-  if (!key) return key.error().within("--peer");
-  out.switch_key.push_back(*key);
-  return {};
+  std::size_t next = 0;
+  for (SwitchOptions& one : out.switches) {
+    if (one.at.is_shm()) continue;
+    if (next == typed.peers.size()) {
+      return base::Error("--key-file: --peer is missing, the key of the switch at " +
+                         one.at.text());
+    }
+    const auto key = fabric::session::parse_public_key(typed.peers[next++]);
+    if (!key) return key.error().within("--peer");
+    one.key = *key;
+  }
+  if (next == typed.peers.size()) return {};
+  return base::Error("--peer: there is no switch at udp:// in --attach for " + typed.peers[next]);
+}
+
+base::Status check_switches(const Arguments& typed, IouOptions& out) {
+  if (typed.attach.size() > kSwitchesMax) {
+    return base::Error("--attach: at most " + std::to_string(kSwitchesMax) + " switches");
+  }
+  for (const std::string& text : typed.attach) {
+    const auto at = control::parse_endpoint(text);
+    if (!at) return at.error().within("--attach");
+    if (std::ranges::find(out.switches, *at, &SwitchOptions::at) != out.switches.end()) {
+      return base::Error("--attach: " + text + " is given twice");
+    }
+    if (auto lab = control::check_lab(out.common.may_leave_machine(), "--attach", *at); !lab)
+      return lab;
+    out.switches.push_back({*at});
+  }
+  return check_switch_keys(typed, out);
 }
 
 // A host behind a switch has neither an address nor a key here: it is known by the LID of its port,
 // for which the switch vouches, if it has proven to be that switch.
 base::Status check_attach(const Arguments& typed, IouOptions& out) {
-  if (typed.attach.empty()) return check_switch_key(typed, out);
-  const auto at = control::parse_endpoint(typed.attach);
-  if (!at) return at.error().within("--attach");
+  if (auto switches = check_switches(typed, out); !switches) return switches;
+  if (typed.attach.empty()) return {};
   if (!typed.allow.empty()) {
     return base::Error("--attach: hosts behind a switch have no address: leave out --allow");
   }
   if (!typed.allow_keys.empty() && !listens_at_udp(typed)) {
     return base::Error("--attach: hosts behind a switch have no key here: leave out --allow-key");
   }
-  out.attach = *at;
-  if (auto lab = control::check_lab(out.common.may_leave_machine(), "--attach", *at); !lab)
-    return lab;
-  if (auto key = check_switch_key(typed, out); !key) return key;
-  if (!typed.hosts.empty() && !out.has_vouched_lids()) {
-    return base::Error("--hosts: " + at->text() + " is a switch without keys, which proves for " +
-                       "nobody who it is: give --key-file and --peer, or leave out --hosts");
+  for (const SwitchOptions& one : out.switches) {
+    if (typed.hosts.empty() || one.has_vouched_lids()) continue;
+    return base::Error("--hosts: " + one.at.text() + " is a switch without keys, which proves " +
+                       "for nobody who it is: give --key-file and --peer, or leave out --hosts");
   }
   return control::check_switched(typed.common, out.common);
 }

@@ -1,6 +1,7 @@
 // The command line and configuration file of splitnic-iou, as checked values. docs/CLI.md
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,12 +16,21 @@ namespace splitnic::iou {
 
 inline constexpr std::uint32_t kMaxHostsDefault = 64;
 inline constexpr std::uint32_t kMaxHostsMax = 4096;
+inline constexpr std::size_t kSwitchesMax = 4;  // that a unit is attached to
+
+// The port of a switch.
+struct SwitchOptions {
+  control::Endpoint at;
+  std::optional<fabric::session::PublicKey> key{};  // of the switch: over UDP, with keys
+
+  // Whether the LID of a host behind the switch is proven, hop by hop.
+  bool has_vouched_lids() const { return key.has_value(); }
+};
 
 struct IouOptions {
-  std::vector<control::PortSpec> lan;       // NIC 0, 1, ...; at least one
-  std::vector<control::Endpoint> listen;    // never a name; at least one, without `attach`
-  std::optional<control::Endpoint> attach;  // the port of a switch
-  std::vector<fabric::session::PublicKey> switch_key;  // with `attach` over UDP and keys: its key
+  std::vector<control::PortSpec> lan;     // NIC 0, 1, ...; at least one
+  std::vector<control::Endpoint> listen;  // never a name; at least one, without `switches`
+  std::vector<SwitchOptions> switches;
   std::uint32_t max_hosts = kMaxHostsDefault;
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
@@ -29,8 +39,9 @@ struct IouOptions {
   bool grants_forge = false;
   control::CommonOptions common;
 
-  // Whether the LID of a host behind the switch is proven, hop by hop.
-  bool has_vouched_lids() const { return !switch_key.empty(); }
+  bool has_vouched_lids() const {
+    return std::ranges::any_of(switches, &SwitchOptions::has_vouched_lids);
+  }
 };
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:

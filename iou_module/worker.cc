@@ -3,7 +3,10 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "control/sd_notify.h"
 #include "iou_module/command_line_rights.h"
@@ -31,11 +34,17 @@ std::vector<std::uint32_t> lan_interfaces(const IouOptions& options) {
   return indices;
 }
 
+fabric::AdapterLimits limits_of(const IouOptions& options) {
+  fabric::AdapterLimits limits = adapter_limits(options.max_hosts);
+  limits.ports = std::max(limits.ports, options.listen.size() + options.switches.size());
+  return limits;
+}
+
 }  // namespace
 
 IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
                      std::uint32_t queue)
-    : Worker(process, options.common, adapter_limits(options.max_hosts), queue),
+    : Worker(process, options.common, limits_of(options), queue),
       options_(options),
       admission_(keyed_, clock_, known_without_file(options), command_line_rights(options),
                  [queue](const fabric::Link& link, const HostRights& rights) {
@@ -56,18 +65,34 @@ base::Status IouWorker::listen() {
   return admission_.allow_all(options_.common.keys.peers);
 }
 
-base::Status IouWorker::attach_to_switch() {
-  if (!options_.attach) return {};
-  const control::Endpoint& at = *options_.attach;
-  const auto attached =
-      attach(at, {.has_no_gso = options_.common.has_no_gso}, "iou/attached", options_.switch_key);
+base::Status IouWorker::attach_to_switches(bool needs_all) {
+  attached_.resize(options_.switches.size());
+  base::Status all;
+  for (std::size_t i = 0; i < attached_.size(); ++i) {
+    if (attached_[i]) continue;
+    const std::string role = "iou/attached" + (i == 0 ? "" : "/" + std::to_string(i + 1));
+    auto attached = attach_to(options_.switches[i], role);
+    attached_[i] = attached.has_value();
+    if (all && !attached) all = std::move(attached);
+  }
+  return needs_all || std::ranges::none_of(attached_, std::identity()) ? all : base::Status();
+}
+
+// Each is a port of the unit, so the paths of a host to it end at different EUI-64.
+base::Status IouWorker::attach_to(const SwitchOptions& to, const std::string& role) {
+  std::span<const fabric::session::PublicKey> key;
+  if (to.key) key = {&*to.key, 1};
+  const auto attached = attach(to.at, {.has_no_gso = options_.common.has_no_gso}, role, key);
   if (!attached) return attached.error();
   fabric::PortConfig config = options_.common.port;
   config.listens = true;
   config.links_max = options_.max_hosts;
-  const auto port = add_attached_port(**attached, config, "iou/attached", at.is_shm());
+  const auto port = add_attached_port(**attached, config, role, to.at.is_shm());
   if (!port) return port.error();
-  if (options_.has_vouched_lids()) admission_.add_vouched(**port);
+  if (!to.has_vouched_lids()) return {};
+  // Queue 0 of a node has the LID of the node, whatever the others have.
+  admission_.add_vouched(
+      **port, queue() > 0 ? node_of : [](std::uint16_t lid) { return lid; });
   return {};
 }
 
@@ -124,8 +149,9 @@ base::Status IouWorker::on_port_gone(std::size_t index) {
     gone_[index] = Gone::kReported;
     nic(index).on_event();
     if (queue() == 0) {
-      base::log_warn(gone.name() +
-                     " is gone: its hosts have no link, those of other NICs continue");
+      base::log_warn(
+          {base::EventKind::kGone, gone.name()},
+          gone.name() + " is gone: its hosts have no link, those of other NICs continue");
     }
   }
   if (!gone.is_back() || gone_[index] == Gone::kBackReported) return {};
@@ -133,7 +159,10 @@ base::Status IouWorker::on_port_gone(std::size_t index) {
   if (control::has_service_manager()) {
     return base::Error(gone.name() + " is there again: starting again to use it");
   }
-  if (queue() == 0) base::log_warn(gone.name() + " is there again: start again to use it");
+  if (queue() == 0) {
+    base::log_warn({base::EventKind::kBack, gone.name()},
+                   gone.name() + " is there again: start again to use it");
+  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,10 +31,12 @@ class IouWorker final : public control::Worker {
   void replace_known_hosts(std::shared_ptr<const KnownHosts> known) {
     admission_.replace(std::move(known), clock_.now());
   }
-  // Attaches to the switch of --attach, if there is one. An error: there is no way to it.
-  base::Status attach_to_switch();
+  // Attaches to the switches of --attach that it is not attached to yet. An error: there is no way
+  // to the first of those; with `needs_all` false, only if there is a way to none.
+  base::Status attach_to_switches(bool needs_all);
+  bool is_attached_to(std::size_t number) const { return attached_.at(number); }
   // Listens at queue queue() of every --listen, and lets the known hosts attach. An error: at one
-  // of them it cannot. After attach_to_switch().
+  // of them it cannot. After attach_to_switches().
   base::Status listen();
   // Takes its queue of each LAN NIC and serves hosts, as one of `queues`; `all` has as many and
   // outlives this. REQUIRES that listen() succeeded.
@@ -64,6 +67,7 @@ class IouWorker final : public control::Worker {
 
  private:
   LanNic& nic(std::size_t index) { return *unit_->nics()[index]; }
+  base::Status attach_to(const SwitchOptions& to, const std::string& role);
   base::Status listen_at(const control::Endpoint& endpoint);
   IouConfig unit_config(std::uint32_t queues) const;
   void visit_carriers(const base::CounterVisitor& visitor) const;
@@ -71,6 +75,7 @@ class IouWorker final : public control::Worker {
   const IouOptions& options_;
   Admission admission_;
   Admin admin_;
+  std::vector<bool> attached_;  // as options_.switches
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
   std::vector<std::unique_ptr<lan::FramePort>> lans_;
   std::unique_ptr<Iou> unit_;

@@ -193,7 +193,8 @@ std::vector<ChannelView> ChannelPair::channels() const {
     const fabric::Qp* qp = adapter_.find_qp(qpn(number));
     if (qp == nullptr) continue;
     out.push_back({number, qpn(number), qp->attr().remote_qpn, fabric::name(qp->service()),
-                   fabric::name(qp->state()), config_.queue});
+                   fabric::name(qp->state()), config_.queue,
+                   qp->requester().congestion().round_trip()});
   }
   return out;
 }

@@ -88,6 +88,7 @@ struct ChannelView {  // for `splitnic show`
   fabric::Qpn qpn, peer_qpn;
   std::string_view service, state;  // "RC", "RTS"
   std::uint32_t queue = 0;
+  base::Duration round_trip{};  // from a cell to its acknowledgement, smoothed; 0: not known
 };
 
 class ChannelPair final : private MessageHandler, private FilledSink {

@@ -41,6 +41,8 @@ base::Status ChannelPair::make_channels(base::Time now) {
                                           config_.control_message_max);
   auto frame_slots = MessageChannel::frames(config_.data_message_max, config_.frame_slots);
   messages.memory = frame_slots.memory = config_.memory;
+  messages.partition = frame_slots.partition = config_.partition;
+  frame_slots.sl = config_.sl;
   const std::vector<PoolSpec> pools = as_pools(config_);
   const std::size_t receives =
       messages.receives + (is_rdma ? DataChannel::receives_max(pools) : frame_slots.receives);
@@ -65,7 +67,8 @@ base::Status ChannelPair::make_data_channel(std::span<const PoolSpec> pools, bas
     return base::Error(
         "idata form B needs exactly one pool of at most 4 MiB, its element size a multiple of 64");
   }
-  const DataChannel::Shape shape{pools, config_.window_bytes_max, config_.memory};
+  const DataChannel::Shape shape{pools, config_.window_bytes_max, config_.partition, config_.sl,
+                                 config_.memory};
   auto opened = DataChannel::open(adapter_, pd_, shape, *recv_cq_, pool_owner_, pool_user_, now);
   if (!opened) return opened.error();
   data_ = std::move(*opened);
@@ -99,7 +102,8 @@ base::Status ChannelPair::connect(fabric::Link& link, base::Time now) {
     return made;
   }
   private_data_ = encode_capabilities(config_, mode());
-  id_ = adapter_.connections().connect(link, describe(), base::as_bytes(private_data_), now);
+  id_ = adapter_.connections().connect(link, describe(), base::as_bytes(private_data_), now,
+                                       config_.partition);
   state_ = State::kConnecting;
   return {};
 }
@@ -139,6 +143,7 @@ fabric::MgmtReject ChannelPair::accept(fabric::ConnectionId id, fabric::Link& li
                                        const fabric::Mgmt& request, fabric::Mgmt& reply,
                                        base::Time now) {
   CHECK(state_ == State::kIdle);
+  if (request.partition != config_.partition) return fabric::MgmtReject::kBadParameter;
   auto agreed = agree(request.private_data, config_, ConnectRole::kPassive);
   if (!agreed) {
     private_data_ = agreed.error().text();

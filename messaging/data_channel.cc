@@ -23,6 +23,8 @@ base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& ad
   }
   fabric::QpInit init;
   init.common.pd = pd;
+  init.common.partition = shape.partition;
+  init.common.sl = shape.sl;
   init.common.recv_cq = recv_cq;
   init.common.send_depth = kPushesMax;
   init.common.receive_depth = receives_max(shape.pools);

@@ -37,7 +37,9 @@ class DataChannel {
   struct Shape {
     std::span<const PoolSpec> pools;
     std::uint64_t window_bytes_max = 2 << 20;
-    base::MemoryAccount* memory = nullptr;  // as in PairConfig
+    fabric::PartitionKey partition = fabric::kDefaultPartition;  // as in PairConfig
+    std::uint8_t sl = 0;                                         // the same
+    base::MemoryAccount* memory = nullptr;                       // the same
   };
   // Creates the queue pair, the memory of the pools and one receive per element, and adds the pools
   // to `owner`. Receives complete to `recv_cq`. The arguments outlive the channel. An error,

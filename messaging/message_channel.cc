@@ -51,6 +51,8 @@ base::Status MessageChannel::open(fabric::PdId pd, fabric::CqId recv_cq, base::T
   fabric::QpInit init;
   init.service = shape_.service;
   init.common.pd = pd;
+  init.common.partition = shape_.partition;
+  init.common.sl = shape_.sl;
   init.common.recv_cq = recv_cq;
   init.common.send_depth = shape_.sends;
   init.common.receive_depth = shape_.receives;

@@ -24,6 +24,9 @@
 
 namespace splitnic::messaging {
 
+// The service level of channel 0: by default its lane goes before those of data. [S000-41]
+inline constexpr std::uint8_t kControlSl = 3;
+
 class MessageChannel {
  public:
   struct Shape {
@@ -38,10 +41,12 @@ class MessageChannel {
     // Channel 0 carries short messages: a peer can have this much of it held back, three times
     // over, behind one that never comes.
     std::uint64_t window_bytes_max = 64 << 10;
-    base::MemoryAccount* memory = nullptr;  // as in PairConfig
+    std::uint8_t sl = 0;
+    fabric::PartitionKey partition = fabric::kDefaultPartition;  // as in PairConfig
+    base::MemoryAccount* memory = nullptr;                       // the same
   };
   static constexpr Shape control(fabric::Service service, std::size_t message_max) {
-    return {.service = service, .message_max = message_max};
+    return {.service = service, .message_max = message_max, .sl = kControlSl};
   }
   // Channel 1 of the send mode.
   static constexpr Shape frames(std::size_t message_max, std::size_t receives) {

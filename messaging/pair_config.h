@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/memory_account.h"
+#include "fabric_emul/verbs/verbs.h"
 #include "messaging/pools/pool_spec.h"
 #include "messaging/wire/idata.h"
 #include "messaging/wire/message_header.h"
@@ -38,6 +39,9 @@ struct PairConfig {
   std::uint32_t queues = 1;
   std::uint32_t queue = 0;
   std::uint64_t window_bytes_max = 2 << 20;
+  // One of the adapter's; on the passive side, before a CONNECT_REQ has arrived, any.
+  fabric::PartitionKey partition = fabric::kDefaultPartition;
+  std::uint8_t sl = 0;  // of the data that this side sends, at most fabric::kSlMax
   // The account of the peer, which outlives the connection: all that grows with the configuration
   // or by what the peer does is charged to it. Null: to nobody. [M-1]
   base::MemoryAccount* memory = nullptr;

@@ -1,11 +1,15 @@
 #include "switch_module/admin.h"
 
+#include <algorithm>
+
 namespace splitnic::fabric_switch {
 namespace {
 
-std::string state_of(const fabric::Link* link) {
-  if (link == nullptr) return "connecting";
-  return link->up() ? "up" : "down";
+// A held link is up, and carries no cells of nodes until the subnet manager has set the tables.
+std::string state_of(const fabric::Switch::PortView& port) {
+  if (port.link == nullptr) return "connecting";
+  if (!port.link->up()) return "down";
+  return port.is_held ? "held" : "up";
 }
 
 }  // namespace
@@ -20,7 +24,7 @@ control::Snapshot Admin::snapshot() const {
   for (const fabric::Switch::PortView& port : switch_->ports()) {
     control::PeerInfo peer;
     peer.name = port.plan.peer;
-    peer.state = state_of(port.link);
+    peer.state = state_of(port);
     peer.address = port.link != nullptr ? port.link->peer_name() : "";
     peer.port = port.number;
     peer.lid = port.plan.lid.value;
@@ -28,10 +32,24 @@ control::Snapshot Admin::snapshot() const {
     s.peers.push_back(std::move(peer));
     if (port.link != nullptr) control::add_link(s, *port.link);
   }
-  switch_->visit_counters([&](std::string_view name, std::uint64_t value) {
+  s.manager = manager();
+  const auto add = [&](std::string_view name, std::uint64_t value) {
     s.counters.emplace_back(std::string(name), value);
-  });
+  };
+  switch_->visit_counters(add);
+  agent_->counters().visit(add);
   return s;
+}
+
+// By the name that this switch's file has for it.
+std::optional<control::ManagerInfo> Admin::manager() const {
+  const auto obeyed = agent_->manager();
+  if (!obeyed) return std::nullopt;
+  const auto named =
+      std::ranges::find(topology_->switches, obeyed->lid, &fabric::Topology::Switch::lid);
+  return control::ManagerInfo{named != topology_->switches.end() ? named->name : "",
+                              obeyed->lid.value, obeyed->priority,
+                              obeyed->lid == switch_->plan().lid};
 }
 
 control::Reply Admin::set(const std::string&, const std::string&) {

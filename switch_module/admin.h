@@ -1,11 +1,15 @@
-// The control socket of a switch: its ports with who is there, its links and every counter. `set`
-// and `ping` are for hosts and I/O units. Thread: the data thread.
+// The control socket of a switch: its ports with who is there, its links, the subnet manager that
+// it obeys and every counter. `set` and `ping` are for hosts and I/O units. Thread: the data
+// thread.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "control/daemon/admin.h"
+#include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/switching/switch.h"
+#include "fabric_emul/switching/topology.h"
 #include "switch_module/options.h"
 
 namespace splitnic::fabric_switch {
@@ -16,15 +20,23 @@ class Admin final : public control::Admin {
   Admin(const SwitchOptions& options, base::Clock& clock, VisitCounters visit_carriers)
       : control::Admin(clock, std::move(visit_carriers)), options_(options) {}
   // Before this call the state is "connecting" and there is nothing to show.
-  void attach(const fabric::Switch& to) { switch_ = &to; }
+  void attach(const fabric::Switch& to, const fabric::SubnetAgent& agent,
+              const fabric::Topology& topology) {
+    switch_ = &to;
+    agent_ = &agent;
+    topology_ = &topology;
+  }
 
  private:
   control::Snapshot snapshot() const override;
   control::Reply set(const std::string& what, const std::string& value) override;
   base::Result<messaging::Connection*> connection_to_ping() override;
+  std::optional<control::ManagerInfo> manager() const;
 
   const SwitchOptions& options_;
   const fabric::Switch* switch_ = nullptr;
+  const fabric::SubnetAgent* agent_ = nullptr;
+  const fabric::Topology* topology_ = nullptr;
 };
 
 }  // namespace splitnic::fabric_switch

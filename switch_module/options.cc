@@ -15,6 +15,7 @@ constexpr const char* kProgram = "splitnic-switch";
 struct Arguments {
   std::vector<std::string> ports;
   std::string topology;
+  std::string manage;
   control::CommonArguments common;
 };
 
@@ -30,6 +31,13 @@ void add_options(CLI::App& app, Arguments& into) {
                  "(docs/topology_file.md)")
       ->type_name("FILE")
       ->required();
+  app.add_option(
+         "--manage", into.manage,
+         "Be a subnet manager, of this priority, 0 to 255: finds what is up and sets the tables "
+         "of all switches; of several the highest priority, then the lowest LID, is obeyed")
+      ->type_name("[=PRIORITY]")
+      ->expected(0, 1)
+      ->default_str("0");
   control::add_key_options(app, into.common.keys, "Process");
   control::add_process_options(app, into.common, "Process");
 }
@@ -77,6 +85,14 @@ base::Status check_ports(const Arguments& typed, SwitchOptions& out) {
   return {};
 }
 
+base::Status check_manage(const std::string& typed, SwitchOptions& out) {
+  if (typed.empty()) return {};
+  const auto priority = control::number_option("--manage", typed, 0, UINT8_MAX);
+  if (!priority) return priority.error();
+  out.manage = static_cast<std::uint8_t>(*priority);
+  return {};
+}
+
 base::Result<SwitchOptions> check(const Arguments& typed, const std::string& machine) {
   SwitchOptions out;
   const auto common = control::check_common_options(typed.common, machine + "-switch");
@@ -86,6 +102,7 @@ base::Result<SwitchOptions> check(const Arguments& typed, const std::string& mac
   if (!keys) return keys.error();
   out.common.keys = *std::move(keys);
   if (auto ports = check_ports(typed, out); !ports) return ports.error();
+  if (auto manage = check_manage(typed.manage, out); !manage) return manage.error();
   out.topology_path = typed.topology;
   return out;
 }

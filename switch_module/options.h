@@ -1,6 +1,8 @@
 // The command line and configuration file of splitnic-switch, as checked values. docs/CLI.md
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct PortOption {
 struct SwitchOptions {
   std::vector<PortOption> ports;  // port 1, 2, ...; all of one carrier
   std::string topology_path;
+  std::optional<std::uint8_t> manage;  // the priority of the subnet manager in this switch
   control::CommonOptions common;
 };
 

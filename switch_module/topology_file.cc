@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "control/text_file.h"
 #include "control/toml_field.h"
 #include "control/values.h"
+#include "fabric_emul/routing/routing.h"
 #include "fabric_emul/session/keys.h"
+#include "fabric_emul/switching/lane_schedule.h"
+#include "fabric_emul/switching/queue_lid.h"
+#include "switch_module/topology_partitions.h"
 
 namespace splitnic::fabric_switch {
 namespace {
@@ -37,16 +42,23 @@ class TopologyReader {
   };
   struct Entry {
     Lid lid;
-    std::optional<PortPlace> at;
+    std::vector<PortPlace> at;  // of queue 0, 1, ...
+    fabric::SlToLane lanes = fabric::kLaneOfSl;
   };
 
   base::Status read_tables(const TomlValue& tables, bool are_nodes);
   base::Result<Entry> read_entry(const TomlValue& table, bool is_node);
   base::Status read_cables(const TomlValue& cables);
+  base::Status read_routing(const TomlValue& routing);
   base::Result<Lid> read_lid(const TomlField& field);
   base::Status read_key(const TomlField& field, const std::string& name);
+  static base::Result<fabric::SlToLane> read_lanes(const TomlField& field);
   base::Result<PortPlace> read_place(const TomlField& field, std::string_view text);
+  base::Result<std::vector<PortPlace>> read_places(const TomlValue& value, const TomlField& field);
+  void add_node(const std::string& name, const Entry& entry);
   base::Status check_places() const;
+  base::Status check_routing() const;
+  base::Status check_lids_of_queues() const;
 
   Topology topology_;
   std::map<std::string, PublicKey> keys_;
@@ -55,6 +67,8 @@ class TopologyReader {
   std::map<PublicKey, control::TomlPlace> taken_keys_;
   std::map<PortPlace, control::TomlPlace> places_;
   std::vector<PlaceAt> used_;
+  std::optional<TomlField> routing_;
+  bool has_queues_ = false;  // a node has several
 };
 
 base::Result<Lid> TopologyReader::read_lid(const TomlField& field) {
@@ -79,6 +93,24 @@ base::Status TopologyReader::read_key(const TomlField& field, const std::string&
   return {};
 }
 
+// A lane for each service level, from 0.
+base::Result<fabric::SlToLane> TopologyReader::read_lanes(const TomlField& field) {
+  fabric::SlToLane lanes{};
+  std::size_t count = 0;
+  const auto read = field.each(lanes.size(), [&](const TomlField& element) -> base::Status {
+    const auto lane = element.number(0, fabric::kDataLanes - 1, "a lane");
+    if (!lane) return lane.error();
+    lanes.at(count++) = static_cast<std::uint8_t>(*lane);
+    return {};
+  });
+  if (!read) return read.error();
+  if (count < lanes.size()) {
+    return field.error("there are " + std::to_string(count) + " of " +
+                       std::to_string(lanes.size()) + " service levels");
+  }
+  return lanes;
+}
+
 // SWITCH:PORT
 base::Result<PortPlace> TopologyReader::read_place(const TomlField& field, std::string_view text) {
   const std::size_t colon = text.rfind(':');
@@ -96,6 +128,36 @@ base::Result<PortPlace> TopologyReader::read_place(const TomlField& field, std::
   }
   used_.push_back({field, place});
   return place;
+}
+
+// One place, or a list of one for each queue.
+base::Result<std::vector<PortPlace>> TopologyReader::read_places(const TomlValue& value,
+                                                                 const TomlField& field) {
+  std::vector<PortPlace> places;
+  const auto read = [&](const TomlField& one) -> base::Status {
+    const auto text = one.text("SWITCH:PORT");
+    if (!text) return text.error();
+    const auto place = read_place(one, *text);
+    if (!place) return place.error();
+    places.push_back(*place);
+    return {};
+  };
+  const bool is_list = value.kind == TomlValue::Kind::kList;
+  if (auto done = is_list ? field.each(fabric::kNodeQueuesMax, read) : read(field); !done)
+    return done.error();
+  return places;
+}
+
+// Each queue is a node with the key of the whole.
+void TopologyReader::add_node(const std::string& name, const Entry& entry) {
+  has_queues_ |= entry.at.size() > 1;
+  const auto key = keys_.find(name);
+  for (std::uint32_t queue = 0; queue < entry.at.size(); ++queue) {
+    const std::string queue_name = fabric::name_of_queue(name, queue);
+    topology_.nodes.push_back(
+        {queue_name, fabric::lid_of_queue(entry.lid, queue), entry.at[queue], {}});
+    if (key != keys_.end()) keys_.try_emplace(queue_name, key->second);
+  }
 }
 
 base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& table,
@@ -121,18 +183,21 @@ base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& 
       entry.lid = *lid;
     } else if (value.name == "key") {
       if (auto read = read_key(field, table.name); !read) return read.error();
+    } else if (value.name == "lanes" && !is_node) {
+      const auto lanes = read_lanes(field);
+      if (!lanes) return lanes.error();
+      entry.lanes = *lanes;
     } else if (value.name == "at" && is_node) {
-      const auto text = field.text("SWITCH:PORT");
-      if (!text) return text.error();
-      const auto place = read_place(field, *text);
-      if (!place) return place.error();
-      entry.at = *place;
+      auto places = read_places(value, field);
+      if (!places) return places.error();
+      entry.at = *std::move(places);
     } else {
       return control::error_at(value.name_at, context + ": there is no field " + value.name);
     }
   }
   if (entry.lid == Lid()) return control::error_at(table.name_at, context + ": lid is missing");
-  if (is_node && !entry.at) return control::error_at(table.name_at, context + ": at is missing");
+  if (is_node && entry.at.empty())
+    return control::error_at(table.name_at, context + ": at is missing");
   return entry;
 }
 
@@ -146,9 +211,9 @@ base::Status TopologyReader::read_tables(const TomlValue& tables, bool are_nodes
     const auto entry = read_entry(table, are_nodes);
     if (!entry) return entry.error();
     if (are_nodes) {
-      topology_.nodes.push_back({table.name, entry->lid, *entry->at});
+      add_node(table.name, *entry);
     } else {
-      topology_.switches.push_back({table.name, entry->lid});
+      topology_.switches.push_back({table.name, entry->lid, entry->lanes});
     }
   }
   return {};
@@ -175,34 +240,75 @@ base::Status TopologyReader::read_cables(const TomlValue& cables) {
       });
 }
 
+base::Status TopologyReader::read_routing(const TomlValue& routing) {
+  routing_.emplace(routing, "routing");
+  constexpr const char* kKinds = "shortest, updown or fattree";
+  const auto text = routing_->text(kKinds);
+  if (!text) return text.error();
+  const auto kind = fabric::parse_routing(*text);
+  if (!kind) return routing_->is_not(kKinds);
+  topology_.routing = *kind;
+  return {};
+}
+
+// The routing finds routes, or the topology is not what it is for.
+base::Status TopologyReader::check_routing() const {
+  const auto tables = fabric::make_routing(topology_.routing)->tables(fabric::graph_of(topology_));
+  if (tables) return {};
+  return routing_->error(tables.error().text());
+}
+
 base::Status TopologyReader::check_places() const {
+  std::set<std::string_view> switches;
+  for (const Topology::Switch& one : topology_.switches) switches.insert(one.name);
   for (const PlaceAt& used : used_) {
-    const bool is_known = std::ranges::any_of(
-        topology_.switches, [&](const auto& one) { return one.name == used.place.of_switch; });
-    if (!is_known) {
+    if (!switches.contains(used.place.of_switch)) {
       return used.field.error("there is no [switches." + used.place.of_switch + "]");
     }
   }
   return {};
 }
 
+// The LIDs beyond are those of queues.
+base::Status TopologyReader::check_lids_of_queues() const {
+  if (!has_queues_) return {};
+  const auto beyond = lids_.lower_bound(Lid(fabric::kNodeLids));
+  if (beyond == lids_.end()) return {};
+  return control::error_at(beyond->second, "lid: " + std::to_string(beyond->first.value) +
+                                               " is not from 1 to " +
+                                               std::to_string(fabric::kNodeLids - 1) +
+                                               ", as it must be where nodes have several queues");
+}
+
 base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
+  const TomlValue* partitions = nullptr;
   for (const TomlValue& value : file.inside) {
     const bool is_table = value.kind == TomlValue::Kind::kTable;
     base::Status read;
     if (value.name == "cables") {
       read = read_cables(value);
+    } else if (value.name == "routing") {
+      read = read_routing(value);
     } else if (is_table && (value.name == "switches" || value.name == "nodes")) {
       read = read_tables(value, value.name == "nodes");
+    } else if (is_table && value.name == "partitions") {
+      partitions = &value;
     } else {
       return control::error_at(value.name_at,
-                               "there are only cables and tables [switches.NAME] "
-                               "and [nodes.NAME] in this file");
+                               "there are only cables, routing and tables [switches.NAME], "
+                               "[nodes.NAME] and [partitions.NAME] in this file");
     }
     if (!read) return read.error();
   }
   if (auto checked = check_places(); !checked) return checked.error();
+  if (auto checked = check_lids_of_queues(); !checked) return checked.error();
+  if (partitions != nullptr) {
+    if (auto read = read_partitions(*partitions, topology_); !read) return read.error();
+  }
   if (topology_.switches.empty()) return control::error_at({1, 1}, "there is no switch");
+  if (topology_.routing == fabric::RoutingKind::kFatTree) {
+    if (auto checked = check_routing(); !checked) return checked.error();
+  }
   return TopologyFile{std::move(topology_), std::move(keys_)};
 }
 

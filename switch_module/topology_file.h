@@ -12,7 +12,7 @@
 namespace splitnic::fabric_switch {
 
 inline constexpr std::size_t kTopologyBytesMax = std::size_t{1} << 20;
-inline constexpr std::size_t kSwitchesMax = 256;
+inline constexpr std::size_t kSwitchesMax = 1024;
 inline constexpr std::size_t kNodesMax = 4096;
 
 struct TopologyFile {

@@ -1,5 +1,6 @@
 #include "switch_module/worker.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -41,8 +42,23 @@ base::Status SwitchWorker::read() {
   for (std::uint8_t number = 1; number <= fabric::kSwitchPortsMax; ++number) {
     if (auto checked = check_port(number); !checked) return checked;
   }
-  admin_.attach(*switch_);
+  agent_.emplace(*switch_, fabric::Eui64(control::node_eui64(options_.common.name(), "switch")));
+  if (options_.manage) {
+    manager_.emplace(file_.topology, options_.common.name(), *options_.manage, *agent_, random_);
+  }
+  admin_.attach(*switch_, *agent_, file_.topology);
   return {};
+}
+
+bool SwitchWorker::step(base::Time now) {
+  agent_->step(now);
+  if (manager_) manager_->step(now);
+  return switch_->step(now);
+}
+
+base::Time SwitchWorker::deadline() const {
+  const base::Time at = std::min(switch_->deadline(), agent_->deadline());
+  return manager_ ? std::min(at, manager_->deadline()) : at;
 }
 
 // Neighbours know this switch by what the file has.

@@ -1,10 +1,13 @@
-// The data thread of a switch: its carriers and the forwarding core, which its loop drives. A
-// switch has no frame ports and no queue pairs. Threads: as for control::Worker.
+// The data thread of a switch: its carriers, the forwarding core and subnet management, which its
+// loop drives. A switch has no frame ports and no queue pairs. Threads: as for control::Worker.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "control/daemon/worker.h"
+#include "fabric_emul/subnet/subnet_agent.h"
+#include "fabric_emul/subnet/subnet_manager.h"
 #include "fabric_emul/switching/switch.h"
 #include "switch_module/admin.h"
 #include "switch_module/options.h"
@@ -33,8 +36,8 @@ class SwitchWorker final : public control::Worker {
   bool reads_carrier(std::size_t index) const override {
     return switch_->may_read(numbers_[index]);
   }
-  bool step(base::Time now) override { return switch_->step(now); }
-  base::Time deadline() const override { return switch_->deadline(); }
+  bool step(base::Time now) override;
+  base::Time deadline() const override;
   std::uint64_t bytes_processed() const override { return switch_->bytes_forwarded(); }
   void begin_stop() override {}
   bool is_drained() const override { return switch_->waiting_cells() == 0; }
@@ -49,6 +52,8 @@ class SwitchWorker final : public control::Worker {
   Admin admin_;
   TopologyFile file_;
   std::unique_ptr<fabric::Switch> switch_;
+  std::optional<fabric::SubnetAgent> agent_;
+  std::optional<fabric::SubnetManager> manager_;
   std::vector<std::uint8_t> numbers_;  // of the ports, in the order of their carriers
   std::size_t opened_ = 0;             // ports of the options
 };

@@ -3,10 +3,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "messaging/cfgutil/cfgutil.pb.h"
+
 namespace splitnic::messaging {
 namespace {
 
 CfgReply no_reply() { return {CfgStatus::kOk, {}, false}; }
+
+// Of a reply that is longer than `max` bytes of data. Counters that do not fit are left out, from
+// the end; no other reply has a part that its reader can do without.
+CfgReply cut(CfgCode code, const CfgReply& reply, std::size_t max) {
+  cfg::GetStatsReply stats;
+  if (code != CfgCode::kGetStats || !stats.ParseFromString(reply.data)) {
+    return {CfgStatus::kDeviceError, {}};
+  }
+  while (stats.counters_size() > 0 && stats.ByteSizeLong() > max) {
+    stats.mutable_counters()->RemoveLast();
+  }
+  return {reply.status, stats.SerializeAsString()};
+}
 
 }  // namespace
 
@@ -64,7 +79,8 @@ bool CfgExchange::on_request(const CfgUtilRequest& message, const Execute& execu
   }
   CfgReply result = execute({message.code, message.data});
   if (CfgUtilReply::bytes(result.data.size()) > message_max_) {
-    result = {CfgStatus::kDeviceError, {}};
+    const std::size_t around = CfgUtilReply::bytes(0);
+    result = cut(message.code, result, message_max_ - std::min(message_max_, around));
   }
   queue_reply({message.context, message.code, result.status, base::as_bytes(result.data)});
   return true;

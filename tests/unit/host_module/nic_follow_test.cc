@@ -1,4 +1,7 @@
 // The interface as the remote NIC is, whatever the unit reports and does.
+#include <vector>
+
+#include "base/event_log.h"
 #include "tests/unit/host_module/nic_config_fixture.h"
 
 namespace splitnic::host {
@@ -36,6 +39,30 @@ TEST_F(NicFollowTest, M_20_the_carrier_follows_ten_times_per_second) {
   EXPECT_LE(tap_.carrier_calls - carriers, 12U);
   run_pumped(NicConfig::kFollowInterval);
   EXPECT_FALSE(tap_.carrier);
+}
+
+TEST_F(NicFollowTest, B_09_a_link_that_is_set_down_has_no_carrier) {
+  configure();
+  run_pumped(1s);
+  ASSERT_TRUE(nic_.has_carrier());
+  const std::uint64_t first = base::events().next();
+  nic_.set_started(false, harness_.clock.now());
+  EXPECT_FALSE(tap_.carrier) << "at once";
+  run_pumped(1s);
+  EXPECT_FALSE(nic_.has_carrier());
+  nic_.set_started(true, harness_.clock.now());
+  run_pumped(2 * NicConfig::kFollowInterval);
+  EXPECT_TRUE(tap_.carrier);
+  lan_has_mtu(1400);
+  run_pumped(2 * NicConfig::kFollowInterval);
+  user_sets_mac({0x02, 0, 0, 0, 0, 0x77});
+  std::vector<base::EventKind> kinds;
+  for (const auto& event : base::events().since(first, 100).events) {
+    kinds.push_back(event->topic.kind);
+    EXPECT_EQ(event->topic.about, tap_.name());
+  }
+  using enum base::EventKind;
+  EXPECT_EQ(kinds, (std::vector{kCarrierOff, kCarrierOn, kMtu, kMac}));
 }
 
 // A hostile unit ends the link and completes the next handshake at once.

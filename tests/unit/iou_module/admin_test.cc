@@ -1,6 +1,11 @@
 // The control socket of the unit reports every LAN, the host on each and every counter.
 #include "iou_module/admin.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/event_log.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness {
@@ -46,11 +51,30 @@ TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {
   const std::string json = ask(control::Command::kShow, true);
   expect_part(json, R"("lan":[{"port":"fake","link":"up","mtu":1500,"mac":"02:00:00:00:00:e0"},)"
                     R"({"port":"fake","link":"down","mtu":9000,"mac":"02:00:00:00:00:e1"}])");
-  expect_part(json, R"("mac":"02:00:00:00:01:01","nic":0})");
-  expect_part(json, R"("mac":"02:00:00:00:01:02","nic":1})");
+  expect_part(json, R"("mac":"02:00:00:00:01:01","nic":0,"since_seconds":0,)");
+  expect_part(json, R"("mac":"02:00:00:00:01:02","nic":1,"since_seconds":0,)");
   const std::string text = ask(control::Command::kShow, false);
   expect_part(text, "MAC                NIC\n");
   expect_part(text, "02:00:00:00:01:02  1\n");
+}
+
+TEST_F(AdminTest, B_10_what_happens_to_hosts_and_nics_is_an_event) {
+  using enum base::EventKind;
+  const std::uint64_t begin = base::events().next();
+  ASSERT_TRUE(attach());
+  harness.lan(1).mutable_state().link_up = false;
+  harness.lan(1).mutable_state().mtu = 9000;
+  harness.unit->nics()[1]->on_event();
+  std::vector<std::pair<base::EventKind, std::string>> seen;
+  for (const auto& event : base::events().since(begin, 100).events) {
+    seen.emplace_back(event->topic.kind, event->topic.about);
+  }
+  EXPECT_EQ(seen, (std::vector<std::pair<base::EventKind, std::string>>{{kConnected, "host1"},
+                                                                        {kMac, "host1"},
+                                                                        {kConnected, "host2"},
+                                                                        {kMac, "host2"},
+                                                                        {kCarrierOff, "fake"},
+                                                                        {kMtu, "fake"}}));
 }
 
 TEST_F(AdminTest, stats_have_each_nic_the_pairs_and_the_carriers) {

@@ -168,7 +168,7 @@ TEST_F(AdmissionTest, an_entry_is_one_host_at_a_time) {
 
 // Behind a keyed switch a host is the node at its port, whatever it states.
 TEST_F(AdmissionTest, S_56_M_8_hosts_behind_a_keyed_switch_are_known_by_their_lids) {
-  admission.add_vouched(harness.port());
+  admission.add_vouched(harness.port(), [](std::uint16_t lid) { return lid; });
   harness.run(100ms);
   const auto node = [](const TestHost& host, const std::string& name) {
     HostEntry entry{NodeLid{host.link->local_lid().value}, {}};
@@ -189,6 +189,18 @@ TEST_F(AdmissionTest, S_56_M_8_hosts_behind_a_keyed_switch_are_known_by_their_li
   replace({node(second, "lab")});
   EXPECT_FALSE(first.up());
   EXPECT_TRUE(harness.connect(second));
+}
+
+// The queues of a node have LIDs of it: rights, quarantine and budgets are those of the node.
+TEST_F(AdmissionTest, S_56_M_8_the_queues_of_a_node_behind_a_keyed_switch_are_one_host) {
+  admission.add_vouched(harness.port(), [](std::uint16_t) -> std::uint16_t { return 77; });
+  HostEntry node{NodeLid{77}, {}};
+  node.rights.name = "office";
+  admission.set_known(known({node}));
+  harness.run(100ms);
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  EXPECT_EQ(admission.rights_of(link_of(first)).name, "office");
+  EXPECT_EQ(admission.id_of(link_of(first)).number, 77U);
 }
 
 TEST_F(AdmissionTest, peers_has_a_row_for_each_known_host) {

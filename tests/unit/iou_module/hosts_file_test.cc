@@ -49,6 +49,8 @@ HostRights rights_of(const std::string& fields) {
 TEST(HostsFileTest, every_field) {
   const auto parsed = parse("[hosts.office]\nkey = \"" + kKey + R"("
 nic = [1, 0]
+partition = [0x8001, 2]
+sl = 15
 macs = ["02:00:00:00:00:10", "02:00:00:00:00:11"]
 mac_count = 1
 vlans = [0, 100, 4094]
@@ -71,6 +73,8 @@ uid = 1000
   const HostRights& r = office.rights;
   EXPECT_EQ(r.name, "office");
   EXPECT_EQ(r.nics, (std::vector<std::uint32_t>{1, 0}));
+  EXPECT_EQ(r.partitions, (std::vector{fabric::PartitionKey(0x8001), fabric::PartitionKey(2)}));
+  EXPECT_EQ(r.sl, 15);
   ASSERT_EQ(r.macs.size(), 2U);
   EXPECT_EQ(r.macs[1], (lan::MacAddress{2, 0, 0, 0, 0, 0x11}));
   EXPECT_EQ(r.mac_count, 1U);
@@ -89,7 +93,8 @@ uid = 1000
   EXPECT_TRUE(r.from[0].contains(*control::parse_ip("192.0.2.9")));
   EXPECT_EQ(r.from[1].prefix_bits, 128U);
   EXPECT_EQ(rights_text(r),
-            "nic=1,0 macs=2 mac_count=1 vlans=3 pvid=100 sniff forge queues=2 memory=16M rate=500M "
+            "nic=1,0 partitions=2 sl=15 macs=2 mac_count=1 vlans=3 pvid=100 sniff forge queues=2 "
+            "memory=16M rate=500M "
             "frames=200000 group_frames=0 from=2");
   EXPECT_EQ(std::get<UserId>(parsed->hosts[1].who).value, 1000U);
   EXPECT_EQ(parsed->hosts[1].rights.name, "a.b");
@@ -222,7 +227,7 @@ TEST(HostsFileTest, errors_of_tables_and_names) {
             "line 1, column 8: [hosts.a] has more than one of key, uid and lid");
   EXPECT_THAT(error_of("[hosts.a]\n" + key + "vlan = [1]\n"),
               HasSubstr("line 3, column 1: [hosts.a]: 'vlan' is not a field of a host: these are "
-                        "key, uid, lid, nic, macs, mac_count, vlans, pvid, sniff"));
+                        "key, uid, lid, nic, partition, sl, macs, mac_count, vlans, pvid, sniff"));
   EXPECT_EQ(error_of("[hosts.a]\n" + key + "vlans = [1]\npvid = 2\n"),
             "line 4, column 8: [hosts.a] pvid: 2 is not one of its vlans");
 }

@@ -57,20 +57,50 @@ TEST(IouOptionsTest, defaults) {
   EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-iou.sock");
 }
 
+TEST(IouOptionsTest, S004_20_a_unit_is_in_several_partitions) {
+  const auto table = [](const std::vector<std::string>& words) {
+    const auto outcome = with(words);
+    EXPECT_TRUE(outcome.options.has_value()) << outcome.text;
+    const auto keys = outcome.options->common.partitions.keys();
+    return std::vector<fabric::PartitionKey>(keys.begin(), keys.end());
+  };
+  using Keys = std::vector<fabric::PartitionKey>;
+  EXPECT_EQ(table({}), Keys{fabric::kDefaultPartition});
+  EXPECT_EQ(table({"--partition", "0x8001", "--partition", "2"}),
+            (Keys{fabric::PartitionKey(0x8001), fabric::PartitionKey(2)}));
+  for (const char* wrong : {"", "0", "0x8000", "0x10000", "-1", "0x", "x1", "1 ", "office"}) {
+    expect_refused(with({"--partition", wrong}), control::kExitUsage, "--partition: '");
+  }
+  expect_refused(with({"--partition", "0x8001", "--partition", "1"}), control::kExitUsage,
+                 "--partition: 1 is given twice");
+  std::vector<std::string> many;
+  for (int i = 1; i <= 17; ++i) many.insert(many.end(), {"--partition", std::to_string(i)});
+  expect_refused(with(many), control::kExitUsage, "--partition: more than 16");
+}
+
+TEST(IouOptionsTest, S004_21_service_level) {
+  EXPECT_EQ(with({}).options->common.pair.sl, 0);
+  EXPECT_EQ(with({"--sl", "15"}).options->common.pair.sl, 15);
+  for (const char* wrong : {"16", "-1", "high"}) {
+    expect_refused(with({"--sl", wrong}), control::kExitUsage, "--sl");
+  }
+}
+
 TEST(IouOptionsTest, S000_34_attached_to_a_switch) {
   const auto outcome =
       parse_all({"--lan", "eth1", "--attach", "udp://192.0.2.9:7500", "--insecure-lab"});
   ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
-  EXPECT_EQ(outcome.options->attach->text(), "udp://192.0.2.9:7500");
+  EXPECT_EQ(outcome.options->switches.at(0).at.text(), "udp://192.0.2.9:7500");
   EXPECT_TRUE(outcome.options->listen.empty()) << "nobody attaches at an address that is not given";
   EXPECT_EQ(outcome.options->common.queues, 1U);
   EXPECT_EQ(with({"--attach", "shm://sw"}).options->listen.size(), 1U);
-  EXPECT_FALSE(with({}).options->attach.has_value());
+  EXPECT_TRUE(with({}).options->switches.empty());
   expect_refused(with({"--attach", "udp://192.0.2.9:7500"}), 2, "--insecure-lab");
   expect_refused(with({"--attach", "shm://sw", "--hosts", "f"}), 2, "leave out --hosts");
   expect_refused(with({"--attach", "shm://sw", "--peer", "k"}), 2, "--key-file is missing");
   expect_refused(with({"--attach", "shm://sw", "--allow", "10.0.0.0/8"}), 2, "leave out --allow");
-  expect_refused(with({"--attach", "shm://sw", "--queues", "2"}), 2, "there is 1");
+  EXPECT_EQ(with({"--attach", "shm://sw", "--queues", "2"}).options->common.queues, 2U);
+  expect_refused(with({"--attach", "shm://sw", "--attach", "shm://sw"}), 2, "given twice");
   expect_refused(with({"--attach", "shm://sw", "--link-profile", "full"}), 2, "--link-profile");
   expect_refused(with({"--attach", "7500"}), 2, "--attach");
 }
@@ -190,7 +220,7 @@ TEST(IouOptionsTest, S_56_attached_to_a_switch_with_keys) {
   };
   const auto outcome = attached({"--peer", key, "--hosts", "h"});
   ASSERT_TRUE(outcome.options) << outcome.text;
-  EXPECT_EQ(outcome.options->switch_key.size(), 1U);
+  EXPECT_TRUE(outcome.options->switches.at(0).key);
   EXPECT_TRUE(outcome.options->has_vouched_lids());
   EXPECT_TRUE(outcome.options->common.keys.peers.empty()) << "no host comes to it";
   expect_refused(attached({}), 2,
@@ -201,6 +231,31 @@ TEST(IouOptionsTest, S_56_attached_to_a_switch_with_keys) {
                  "--allow-key is missing");
   expect_refused(parse_all({"--lan", "eth1", "--key-file", "k", "--allow-key", key, "--peer", key}),
                  2, "--peer: there is no switch");
+}
+
+TEST(IouOptionsTest, attached_to_several_switches) {
+  const std::string first = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  const std::string second = "AgIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  std::vector<std::string> typed{"--lan",      "eth1",
+                                 "--key-file", "k",
+                                 "--attach",   "udp://192.0.2.9:7500",
+                                 "--attach",   "shm://sw",
+                                 "--attach",   "udp://192.0.2.8:7500",
+                                 "--peer",     first};
+  expect_refused(parse_all(typed), 2,
+                 "--peer is missing, the key of the switch at udp://192.0.2.8:7500");
+  typed.insert(typed.end(), {"--peer", second});
+  const auto outcome = parse_all(typed);
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  const auto& switches = outcome.options->switches;
+  ASSERT_EQ(switches.size(), 3U);
+  EXPECT_EQ(switches[0].key->bytes[0], std::byte{1});
+  EXPECT_FALSE(switches[1].has_vouched_lids()) << "shm has no keys";
+  EXPECT_EQ(switches[2].key->bytes[0], std::byte{2});
+  typed.insert(typed.end(), {"--hosts", "h"});
+  expect_refused(parse_all(typed), 2, "shm://sw is a switch without keys");
+  typed.insert(typed.end(), {"--attach", "shm://b", "--attach", "shm://c"});
+  expect_refused(parse_all(typed), 2, "at most 4 switches");
 }
 
 TEST(IouOptionsTest, a_hosts_file_needs_keys_where_hosts_attach_over_udp) {

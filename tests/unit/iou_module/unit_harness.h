@@ -37,6 +37,7 @@ struct HostOptions {
   std::vector<messaging::PoolSpec> pools{};  // none: the default ones
   std::uint32_t queues = 1;                  // requested; only the first is ever made
   std::uint32_t queue = 0;                   // its number in CONNECT_REQ
+  fabric::PartitionKey partition = fabric::kDefaultPartition;
 };
 
 class TestHost final : public messaging::PairOwner, private fabric::ConnectionHandler {
@@ -55,6 +56,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
         pools_(options.pools),
         queues_(options.queues),
         queue_(options.queue),
+        partition_(options.partition),
         arena_(1 << 20) {
     start();
   }
@@ -65,7 +67,9 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     end();
     link = nullptr;
     adapter = std::make_unique<fabric::Adapter>(
-        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
+        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows,
+                              .partitions = fabric::PartitionTable({partition_})},
+        random);
     fabric::PortConfig port;
     port.eui64 = fabric::Eui64(eui64);
     port.instance = random.next() | 1;
@@ -82,6 +86,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     config.nic = nic;
     config.queues = queues_;
     config.queue = queue_;
+    config.partition = partition_;
     if (!pools_.empty()) config.pools = pools_;
     config.node_name = name;
     pair = std::make_unique<messaging::ChannelPair>(*adapter, config, random, *this);
@@ -172,6 +177,7 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
   const messaging::Mode mode_;
   const std::vector<messaging::PoolSpec> pools_;
   const std::uint32_t queues_, queue_;
+  const fabric::PartitionKey partition_;
   Frame arena_;
   std::size_t used_ = 0;
 };
@@ -186,6 +192,8 @@ struct HarnessConfig {
   const AdmissionRule* admission = nullptr;  // none: everybody may attach
   const RightsSource* rights = nullptr;      // null: HostRights{} for all
   NicPolicy policy{};
+  fabric::PartitionTable partitions{};
+  std::uint8_t sl = 0;
 };
 
 class UnitHarness {
@@ -214,7 +222,9 @@ class UnitHarness {
     if (unit) unit->abandon(clock.now());
     unit.reset();
     adapter = std::make_unique<fabric::Adapter>(
-        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
+        fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows,
+                              .partitions = config_.partitions},
+        random);
     fabric::PortConfig port;
     port.eui64 = fabric::Eui64(0x10);
     port.instance = random.next() | 1;
@@ -224,6 +234,7 @@ class UnitHarness {
     for (const auto& lan : lans_) ports.push_back(lan.get());
     IouConfig config;
     config.host.pair.node_name = "unit";
+    config.host.pair.sl = config_.sl;
     config.hosts_max = config_.hosts_max;
     config.host.pair.queues = config_.queues;
     config.queue = config_.queue;

@@ -9,6 +9,33 @@ namespace {
 using namespace std::chrono_literals;
 using messaging::harness::ChannelFixture;
 
+// Every cell has the level of the queue pair that sends it, ACKs too.
+TEST(ChannelLevelsTest, S004_21_channel_0_has_a_high_level_and_data_that_of_its_side) {
+  for (const Mode mode : {Mode::kRdma, Mode::kSend}) {
+    ChannelFixture harness({.unit = {.sl = 2}, .host = {.mode = mode, .sl = 1}});
+    ASSERT_TRUE(harness.connect());
+    harness.host().tap.is_recording = true;
+    int replies = 0;
+    ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "on channel 0",
+                                             [&](const CfgReply&) { ++replies; }));
+    harness.host().queue(5000);
+    harness.unit().queue(5000);
+    ASSERT_TRUE(harness.run_until(
+        [&] { return harness.unit().taken == 1 && harness.host().taken == 1 && replies == 1; }));
+    std::map<std::pair<bool, unsigned>, std::size_t> cells;  // by direction and level
+    for (const auto& cell : harness.host().tap.cells) {
+      const fabric::MacHeader header = cell.header();
+      if (header.service == fabric::Service::kMgmt) continue;
+      ++cells[{cell.sent, header.sl}];
+    }
+    EXPECT_GE((cells[{true, 1}]), 3U);
+    EXPECT_GE((cells[{false, 2}]), 3U);
+    EXPECT_EQ((cells[{true, 2}] + cells[{false, 1}] + cells[{true, 0}] + cells[{false, 0}]), 0U);
+    EXPECT_GE((cells[{true, kControlSl}]), 1U);
+    EXPECT_GE((cells[{false, kControlSl}]), 1U);
+  }
+}
+
 TEST(ChannelControl, S001_10_replies_find_their_requests) {
   ChannelFixture harness;
   ASSERT_TRUE(harness.connect());

@@ -49,6 +49,19 @@ TEST(SwitchOptionsTest, a_name_follows_from_the_machine) {
   EXPECT_EQ(outcome.options->common.name(), "box-switch");
 }
 
+TEST(SwitchOptionsTest, S004_19_a_subnet_manager_has_a_priority) {
+  const auto manage = [](const char* option) {
+    const auto outcome = parse_all({"--port", "shm://a", "--topology", "f", option});
+    EXPECT_TRUE(outcome.options) << outcome.text;
+    return outcome.options->manage;
+  };
+  EXPECT_EQ(manage("--no-gso"), std::nullopt);
+  EXPECT_EQ(manage("--manage"), 0);
+  EXPECT_EQ(manage("--manage=255"), 255);
+  expect_refused({"--port", "shm://a", "--topology", "f", "--manage=256"}, "--manage: '256'");
+  expect_refused({"--port", "shm://a", "--topology", "f", "--manage=high"}, "--manage: 'high'");
+}
+
 TEST(SwitchOptionsTest, bad_usage_is_one_line) {
   expect_refused({"--topology", "f"}, "--port");
   expect_refused({"--port", "shm://a"}, "--topology");

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "switch_module/topology_text.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::fabric_switch {
@@ -47,6 +48,37 @@ TEST(TopologyFileTest, S000_34_names_lids_and_cables) {
   EXPECT_EQ(topology.cables[0].b, (fabric::PortPlace{"b", 2}));
 }
 
+TEST(TopologyFileTest, S004_20_partitions_give_the_nodes_their_keys) {
+  using fabric::PartitionKey;
+  using Keys = std::vector<PartitionKey>;
+  const auto keys_with = [&](const std::string& tables) {
+    std::vector<Keys> all;
+    const auto file = parse_topology(kGood + tables);
+    EXPECT_TRUE(file) << file.error().text();
+    for (const auto& node : file->topology.nodes) all.push_back(node.partitions);
+    return all;
+  };
+  const std::string office = "[partitions.office]\nid = 0x8001\n";
+  const std::string lab = "[partitions.lab]\nid = 0x8002\n";
+  EXPECT_EQ(keys_with(""), (std::vector<Keys>{{}, {}}));
+  EXPECT_EQ(keys_with(office + "members = [\"host\", \"unit\"]\n" + lab + "limited = [\"host\"]\n"),
+            (std::vector<Keys>{{PartitionKey(0x8001), PartitionKey(2)}, {PartitionKey(0x8001)}}));
+  EXPECT_EQ(keys_with(office + "members = [\"unit\"]\n"),
+            (std::vector<Keys>{{fabric::kDefaultPartition}, {PartitionKey(0x8001)}}));
+}
+
+TEST(TopologyFileTest, S004_21_a_switch_has_its_own_lanes) {
+  std::string text = kGood;
+  text.replace(text.find("lid = 1"), 7,
+               "lid = 1\nlanes = [3, 2, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]");
+  const auto file = parse_topology(text);
+  ASSERT_TRUE(file) << file.error().text();
+  EXPECT_EQ(file->topology.switches[0].lanes,
+            (fabric::SlToLane{3, 2, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}));
+  EXPECT_EQ(file->topology.switches[1].lanes, fabric::kLaneOfSl);
+  EXPECT_EQ(plan_of(file->topology, "a")->lanes, file->topology.switches[0].lanes);
+}
+
 constexpr const char* kKeyed = R"([switches.a]
 lid = 1
 key = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
@@ -66,6 +98,24 @@ TEST(TopologyFileTest, S_56_keys_of_switches_and_nodes_by_their_names) {
   EXPECT_EQ(keys.at("host").bytes[0], std::byte{0});
 }
 
+// A port of a switch for each queue: as many nodes, with one key and the LIDs of one node.
+TEST(TopologyFileTest, S000_34_a_node_with_several_queues) {
+  const std::string text = std::string(kKeyed) +
+                           "[nodes.two]\nlid = 12\nat = [\"a:3\", \"a:5\"]\n" +
+                           "key = \"BBIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=\"\n";
+  const auto file = parse_topology(text).value();
+  ASSERT_EQ(file.topology.nodes.size(), 4U);
+  const auto& first = file.topology.nodes[2];
+  const auto& second = file.topology.nodes[3];
+  EXPECT_EQ(first.name, "two");
+  EXPECT_EQ(first.lid, Lid(12));
+  EXPECT_EQ(first.at, (fabric::PortPlace{"a", 3}));
+  EXPECT_EQ(second.name, "two#1");
+  EXPECT_EQ(second.lid, Lid(12 + 6144));
+  EXPECT_EQ(second.at, (fabric::PortPlace{"a", 5}));
+  EXPECT_EQ(file.keys.at("two"), file.keys.at("two#1"));
+}
+
 // Keys decide who attaches, so a file that others may write to has none that count.
 TEST(TopologyFileTest, S_56_a_file_with_keys_is_for_its_owner_alone) {
   const support::TempFolder folder;
@@ -81,6 +131,42 @@ TEST(TopologyFileTest, S_56_a_file_with_keys_is_for_its_owner_alone) {
       EXPECT_NE(open_to_others.error().text().find("chmod go-w"), std::string::npos);
     }
   }
+}
+
+TEST(TopologyFileTest, routing_is_shortest_unless_the_file_has_another) {
+  EXPECT_EQ(parse_topology(kGood).value().topology.routing, fabric::RoutingKind::kShortest);
+  for (const char* kind : {"shortest", "updown"}) {
+    const std::string text = "routing = \"" + std::string(kind) + "\"\n" + kGood;
+    EXPECT_EQ(fabric::name(parse_topology(text).value().topology.routing), kind);
+  }
+  constexpr const char* kTree = R"(routing = "fattree"
+cables = ["leaf1:1 - spine:1", "leaf2:1 - spine:2"]
+[switches]
+leaf1.lid = 1
+leaf2.lid = 2
+spine.lid = 3
+[nodes.a]
+lid = 4
+at = "leaf1:2"
+[nodes.b]
+lid = 5
+at = "leaf2:2"
+)";
+  EXPECT_EQ(parse_topology(kTree).value().topology.routing, fabric::RoutingKind::kFatTree);
+}
+
+TEST(TopologyFileTest, a_topology_as_text_is_read_back) {
+  fabric::Topology topology = parse_topology(kGood).value().topology;
+  topology.routing = fabric::RoutingKind::kUpDown;
+  topology.switches[0].name = topology.cables[0].a.of_switch = topology.nodes[0].at.of_switch =
+      "a.b";
+  const std::string text = topology_text(topology);
+  const fabric::Topology read = parse_topology(text).value().topology;
+  EXPECT_EQ(topology_text(read), text);
+  EXPECT_EQ(read.routing, topology.routing);
+  EXPECT_EQ(read.switches[0].name, "a.b");
+  EXPECT_EQ(read.nodes[1].at, (fabric::PortPlace{"b", 1}));
+  EXPECT_EQ(read.cables[0].b, (fabric::PortPlace{"b", 2}));
 }
 
 struct Bad {
@@ -109,6 +195,15 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[switches.a]\nlid = 0\n", "line 2, column 7: [switches.a] lid: 0 is not a LID from 1"},
         Bad{"[switches.a]\nlid = 65535\n", "line 2, column 7: [switches.a] lid: 65535 is not"},
         Bad{"[switches.a]\nlid = \"1\"\n", "line 2, column 7: [switches.a] lid: '1' is not"},
+        Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\nat = []\n",
+            "line 5, column 6: [nodes.n] at: the list is empty"},
+        Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\nat = [\"a:1\", \"a:1\"]\n",
+            "line 5, column 14: [nodes.n] at: a:1 is taken in line 5"},
+        Bad{"[switches.a]\nlid = 6144\n[nodes.n]\nlid = 2\nat = [\"a:1\", \"a:2\"]\n",
+            "line 2, column 7: lid: 6144 is not from 1 to 6143, as it must be where nodes have"},
+        Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\nat = [\"a:1\", \"a:2\", \"a:3\", "
+            "\"a:4\", \"a:5\", \"a:6\", \"a:7\", \"a:8\", \"a:9\"]\n",
+            "line 5, column 6: [nodes.n] at"},
         Bad{"[switches.a]\n", "line 1, column 11: [switches.a]: lid is missing"},
         Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\n",
             "line 3, column 8: [nodes.n]: at is missing"},
@@ -132,7 +227,34 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"cables = [\"a:1 - a:2\"]\n[switches.a]\nlid = 1\n",
             "line 1, column 11: cables: both ends are at the same switch"},
         Bad{"cables = \"a:1 - b:2\"\n", "line 1, column 10: cables: 'a:1 - b:2' is not a list"},
-        Bad{"ports = 3\n", "line 1, column 1: there are only cables and tables"},
+        Bad{"routing = \"fast\"\n[switches.a]\nlid = 1\n",
+            "line 1, column 11: routing: 'fast' is not shortest, updown or fattree"},
+        Bad{"routing = 1\n", "line 1, column 11: routing: 1 is not shortest, updown or fattree"},
+        Bad{"cables = [\"a:1 - b:1\"]\nrouting = \"fattree\"\n[switches.a]\nlid = 1\n[switches.b]\n"
+            "lid = 2\n[nodes.n]\nlid = 3\nat = \"a:2\"\n[nodes.m]\nlid = 4\nat = \"b:2\"\n",
+            "line 2, column 11: routing: not a fat tree: a and b both have nodes, and a cable "
+            "joins"},
+        Bad{"[switches.a]\nlid = 1\nlanes = [0, 1]\n",
+            "line 3, column 9: [switches.a] lanes: there are 2 of 16 service levels"},
+        Bad{"[switches.a]\nlid = 1\nlanes = [0, 4]\n",
+            "line 3, column 13: [switches.a] lanes: 4 is not a lane from 0 to 3"},
+        Bad{"[nodes.n]\nlanes = [0]\n", "line 2, column 1: [nodes.n]: there is no field lanes"},
+        Bad{"[partitions.p]\nmembers = []\n", "line 1, column 13: [partitions.p]: id is missing"},
+        Bad{"[partitions.p]\nid = 1\n",
+            "line 2, column 6: [partitions.p] id: 1 is not the key of the full members"},
+        Bad{"[partitions.p]\nid = 0x8000\n",
+            "line 2, column 6: [partitions.p] id: 32768 is not the key of the full members"},
+        Bad{"[partitions.p]\nid = 0x8001\n[partitions.q]\nid = 0x8001\n",
+            "line 4, column 6: [partitions.q] id: 0x8001 is taken in line 2"},
+        Bad{"[partitions.p]\nid = 0x8001\nmembers = [\"n\"]\n",
+            "line 3, column 12: [partitions.p] members: there is no [nodes.n]"},
+        Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\nat = \"a:1\"\n"
+            "[partitions.p]\nid = 0x8001\nmembers = [\"n\"]\nlimited = [\"n\"]\n",
+            "line 9, column 12: [partitions.p] limited: n is given twice"},
+        Bad{"[partitions.p]\nid = 0x8001\ncolour = 2\n",
+            "line 3, column 1: [partitions.p]: there is no field colour"},
+        Bad{"[partitions]\np = 1\n", "line 2, column 5: [partitions.p]: 1 is not a table"},
+        Bad{"ports = 3\n", "line 1, column 1: there are only cables, routing and tables"},
         Bad{"[switches]\na = 1\n", "line 2, column 5: [switches.a]: 1 is not a table"},
         Bad{"[switches.a\n", "line 1, column 12"}));
 

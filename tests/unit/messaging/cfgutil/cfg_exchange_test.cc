@@ -1,6 +1,7 @@
 // CfgUtil of one pair without a channel: both roles, message by message.
 #include "messaging/cfgutil/cfg_exchange.h"
 
+#include "messaging/cfgutil/cfgutil.pb.h"
 #include "tests/unit/messaging/wire_support.h"
 
 namespace splitnic::messaging::cfg_exchange_test {
@@ -71,6 +72,34 @@ TEST_F(CfgExchangeTest, S001_24_replies_that_wait_are_bounded) {
   EXPECT_FALSE(server.on_refused({TransactionContext(1), CfgCode::kEcho, CfgStatus::kBadSize}));
   EXPECT_FALSE(next(server).empty());
   EXPECT_TRUE(server.on_refused({TransactionContext(1), CfgCode::kEcho, CfgStatus::kBadSize}));
+}
+
+// A reply of 256 bytes has the first of 50 counters; the status is that of the server.
+TEST_F(CfgExchangeTest, P_CFG_28_counters_that_do_not_fit_are_left_out_from_the_end) {
+  cfg::GetStatsReply all;
+  for (int i = 0; i < 50; ++i) {
+    cfg::Counter& counter = *all.add_counters();
+    counter.set_name("counter." + std::to_string(i));
+    counter.set_value(static_cast<std::uint64_t>(i));
+  }
+  ASSERT_TRUE(client.request(CfgCode::kGetStats, {}, [](const CfgReply&) {}));
+  const Message request = next(client);
+  server.on_request(*CfgUtilRequest::parse(request), [&](const CfgRequest&) {
+    return CfgReply{CfgStatus::kOk, all.SerializeAsString()};
+  });
+  const Message message = next(server);
+  const auto reply = CfgUtilReply::parse(message);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, CfgStatus::kOk);
+  cfg::GetStatsReply some;
+  ASSERT_TRUE(some.ParseFromString(std::string(base::as_text(reply->data))));
+  ASSERT_GT(some.counters_size(), 5);
+  ASSERT_LT(some.counters_size(), 50);
+  for (int i = 0; i < some.counters_size(); ++i) {
+    EXPECT_EQ(some.counters(i).name(), all.counters(i).name());
+  }
+  *some.add_counters() = all.counters(some.counters_size());
+  EXPECT_GT(CfgUtilReply::bytes(some.ByteSizeLong()), 256U) << "one more would not fit";
 }
 
 TEST_F(CfgExchangeTest, what_is_longer_than_a_message_is_not_sent) {

@@ -1,0 +1,38 @@
+#include "switch_module/topology_text.h"
+
+#include <string_view>
+
+namespace splitnic::fabric_switch {
+namespace {
+
+std::string place_text(const fabric::PortPlace& place) {
+  return place.of_switch + ":" + std::to_string(place.port);
+}
+
+// A name with a dot would be a path of tables.
+std::string table_head(std::string_view tables, const std::string& name, const fabric::Lid& lid) {
+  std::string text = "[";
+  text += tables;
+  text += name.find('.') == std::string::npos ? "." + name : ".\"" + name + "\"";
+  return text + "]\nlid = " + std::to_string(lid.value) + "\n";
+}
+
+}  // namespace
+
+std::string topology_text(const fabric::Topology& topology) {
+  std::string text =
+      "routing = \"" + std::string(fabric::name(topology.routing)) + "\"\ncables = [\n";
+  for (const fabric::Topology::Cable& cable : topology.cables) {
+    text += "  \"" + place_text(cable.a) + " - " + place_text(cable.b) + "\",\n";
+  }
+  text += "]\n";
+  for (const fabric::Topology::Switch& one : topology.switches) {
+    text += table_head("switches", one.name, one.lid);
+  }
+  for (const fabric::Topology::Node& node : topology.nodes) {
+    text += table_head("nodes", node.name, node.lid) + "at = \"" + place_text(node.at) + "\"\n";
+  }
+  return text;
+}
+
+}  // namespace splitnic::fabric_switch
