@@ -1,20 +1,11 @@
 #include "control/admin.h"
 
 #include "base/bytes.h"
-#include "base/check.h"
 #include "base/endian.h"
 #include "control/admin.pb.h"
 
 namespace splitnic::control {
 namespace {
-
-std::string with_length(const google::protobuf::MessageLite& message) {
-  std::string out(kLengthBytes, '\0');
-  CHECK(message.AppendToString(&out));
-  base::store_be(reinterpret_cast<std::byte*>(out.data()),
-                 static_cast<std::uint32_t>(out.size() - kLengthBytes));
-  return out;
-}
 
 admin::Status to_wire(ReplyStatus status) {
   switch (status) {
@@ -47,6 +38,13 @@ std::optional<ReplyStatus> from_wire(admin::Status status) {
 
 }  // namespace
 
+std::string with_length(const std::string& message) {
+  std::string out(kLengthBytes, '\0');
+  base::store_be(reinterpret_cast<std::byte*>(out.data()),
+                 static_cast<std::uint32_t>(message.size()));
+  return out + message;
+}
+
 std::string encode(const Request& request) {
   admin::Request out;
   switch (request.command) {
@@ -78,8 +76,11 @@ std::string encode(const Request& request) {
       out.mutable_nic()->set_interface(request.interface);
       out.mutable_nic()->set_json(request.json);
       break;
+    case Command::kMonitor:
+      out.mutable_monitor()->set_past(request.count);
+      break;
   }
-  return with_length(out);
+  return with_length(out.SerializeAsString());
 }
 
 std::string encode(const Reply& reply) {
@@ -89,7 +90,7 @@ std::string encode(const Reply& reply) {
   admin::Reply out;
   out.set_status(to_wire(reply.status));
   out.set_text(reply.text);
-  return with_length(out);
+  return with_length(out.SerializeAsString());
 }
 
 std::optional<Request> decode_request(std::string_view bytes) {
@@ -137,6 +138,11 @@ std::optional<Request> decode_request(std::string_view bytes) {
       request.value = in.nic().value();
       request.interface = in.nic().interface();
       request.json = in.nic().json();
+      return request;
+    case admin::Request::kMonitor:
+      request.command = Command::kMonitor;
+      request.count = in.monitor().past();
+      if (request.count > kPastEventsMax) return std::nullopt;
       return request;
     case admin::Request::COMMAND_NOT_SET:
       break;

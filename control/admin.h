@@ -15,15 +15,26 @@ inline constexpr std::size_t kLengthBytes = 4;
 inline constexpr std::size_t kRequestBytesMax = 4096;
 inline constexpr std::size_t kReplyBytesMax = 4 << 20;
 inline constexpr std::uint32_t kPingCountMax = 1000;
+inline constexpr std::uint32_t kPastEventsMax = 100000;
 
-enum class Command : std::uint8_t { kShow, kStats, kSet, kPing, kReload, kPeers, kEvict, kNic };
+enum class Command : std::uint8_t {
+  kShow,
+  kStats,
+  kSet,
+  kPing,
+  kReload,
+  kPeers,
+  kEvict,
+  kNic,
+  kMonitor,
+};
 
 struct Request {
   Command command = Command::kShow;
   bool json = false;         // show, stats, peers, nic
   std::string what;          // set: "mac", "mtu", "filter", "link"; nic: as in nic_request.h
   std::string value;         // set, nic; evict: the name of the host
-  std::uint32_t count = 0;   // ping: 1..kPingCountMax
+  std::uint32_t count = 0;   // ping: 1..kPingCountMax; monitor: 0..kPastEventsMax
   std::string interface {};  // nic: the host's; empty: whichever it has
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -40,6 +51,8 @@ struct Reply {
 using ReplyFunction = std::function<void(Reply)>;
 using RequestHandler = std::function<void(Request, ReplyFunction)>;
 
+// Returns the bytes of a message with their length in front.
+std::string with_length(const std::string& message);
 // Returns the message with its length in front. A reply that is too long becomes kFailed.
 std::string encode(const Request& request);
 std::string encode(const Reply& reply);

@@ -18,7 +18,9 @@ namespace {
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-base::Error unreachable(const std::string& path, const ErrorCode& why) {
+}  // namespace
+
+base::Error unreachable(const std::string& path, const boost::system::error_code& why) {
   const std::string what = "cannot reach a program on the control socket " + path;
   if (why == asio::error::connection_refused || why.value() == ENOENT) {
     return base::Error(
@@ -30,8 +32,6 @@ base::Error unreachable(const std::string& path, const ErrorCode& why) {
   }
   return base::Error::from_errno(what, why.value());
 }
-
-}  // namespace
 
 class Client::Impl {
  public:

@@ -1,6 +1,7 @@
 // The client side of the control socket, blocking with a time limit: what `splitnic` uses.
 #pragma once
 
+#include <boost/system/error_code.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ class Client {
   std::unique_ptr<Impl> impl_;
 };
 
+// The error of connect_to_listener() (unix_socket.h), with what to do.
+base::Error unreachable(const std::string& path, const boost::system::error_code& why);
 // Returns the paths of *.sock in `folder`, in order.
 std::vector<std::string> sockets_in(const std::string& folder);
 // Returns the only *.sock in `folder`, or the only one of several at which a program listens; else

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "control/server.h"
@@ -108,7 +109,8 @@ class ControlThread::Impl {
       if (number == SIGHUP) {
         on_reload_([](const Reply&) {});  // the handler logs how it went
       } else {
-        base::log_info(std::string("stopping: ") + (number == SIGINT ? "SIGINT" : "SIGTERM"));
+        base::log_info({base::EventKind::kStopping},
+                       std::string("stopping: ") + (number == SIGINT ? "SIGINT" : "SIGTERM"));
         request_stop();
       }
       wait_for_signal();

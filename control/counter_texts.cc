@@ -112,6 +112,8 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"iou.hosts.refused_memory", "Hosts that were refused for lack of memory."},
     {"iou.hosts.refused_nic", "Hosts that requested a NIC that does not exist."},
     {"iou.hosts.refused_often", "Hosts that were refused because they connect too often."},
+    {"iou.hosts.refused_partition",
+     "Requests of hosts in a partition that the I/O unit is no member of."},
     {"iou.hosts.refused_quarantine", "Hosts that were refused because they are in quarantine."},
     {"iou.hosts.refused_rights", "Hosts that were refused for their rights."},
     {"iou.hosts.refused_stop", "Hosts that were refused because the I/O unit stops."},
@@ -214,6 +216,7 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"shm.drop", "Batches over shared memory that were dropped, by cause."},
     {"shm.refused", "Programs that were refused over shared memory, by cause."},
     {"switch.drop", "Cells that the switch dropped, by cause."},
+    {"switch.lane.tx.cell", "Cells that the switch forwarded on a lane; 15 is management."},
     {"switch.mgmt", "Management cells to the switch itself."},
     {"switch.port.rx.cell", "Cells that a port of the switch received."},
     {"switch.port.tx.cell", "Cells that a port of the switch sent."},
@@ -239,13 +242,17 @@ static_assert(std::ranges::is_sorted(kTexts, {}, &CounterText::name));
 namespace {
 
 // The name without what several of a kind add to it: the link below a path ("hop."), the number of
-// a port.
+// a port or lane.
 std::string common_name(std::string_view name) {
-  static constexpr std::string_view kHop = "hop.", kPort = "switch.port";
+  static constexpr std::string_view kHop = "hop.";
+  static constexpr std::array<std::string_view, 2> kNumbered{"switch.port", "switch.lane"};
   if (name.starts_with(kHop)) name.remove_prefix(kHop.size());
-  if (!name.starts_with(kPort)) return std::string(name);
-  const std::size_t end = name.find_first_not_of("0123456789", kPort.size());
-  return std::string(kPort) + std::string(end == name.npos ? "" : name.substr(end));
+  for (const std::string_view numbered : kNumbered) {
+    if (!name.starts_with(numbered)) continue;
+    const std::size_t end = name.find_first_not_of("0123456789", numbered.size());
+    return std::string(numbered) + std::string(end == name.npos ? "" : name.substr(end));
+  }
+  return std::string(name);
 }
 
 }  // namespace

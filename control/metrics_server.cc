@@ -2,119 +2,34 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/basic_stream.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/event_log.h"
 #include "base/log.h"
 #include "control/mailbox.h"
+#include "control/metrics_client.h"
 #include "control/metrics_text.h"
+#include "control/state_json.h"
 #include "control/unix_socket.h"
 
 namespace splitnic::control {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
 using ErrorCode = boost::system::error_code;
 using Clock = std::chrono::steady_clock;
-using AnyStream = asio::generic::stream_protocol;
-using Text = std::shared_ptr<const std::string>;
+using Client = MetricsClient::Pointer;
+using Text = MetricsClient::Text;
 
 }  // namespace
 
-class MetricsClient;
-
-// The server, as its clients see it.
-class MetricsOwner {
- public:
-  virtual ~MetricsOwner() = default;
-  virtual void want_text(const std::shared_ptr<MetricsClient>& client) = 0;
-  virtual void on_closed(const std::shared_ptr<MetricsClient>& client) = 0;
-};
-
-// One request and its response; then the connection is closed.
-class MetricsClient : public std::enable_shared_from_this<MetricsClient> {
- public:
-  MetricsClient(AnyStream::socket socket, std::weak_ptr<MetricsOwner> owner)
-      : stream_(std::move(socket)), owner_(std::move(owner)) {
-    parser_.header_limit(kMetricsRequestBytesMax);
-    parser_.body_limit(0);
-  }
-
-  void read() {
-    stream_.expires_after(kMetricsClientTime);
-    http::async_read_header(
-        stream_, buffer_, parser_,
-        [self = shared_from_this()](ErrorCode error, std::size_t) { self->on_header(error); });
-  }
-  void send(const Text& text) {
-    if (text == nullptr)
-      return respond(http::status::service_unavailable, "busy or stopping: try again\n");
-    respond(http::status::ok, *text);
-  }
-  // Nothing has been requested yet.
-  bool is_idle() const { return !has_request_; }
-  void close() {
-    stream_.close();
-    if (const auto owner = owner_.lock()) owner->on_closed(shared_from_this());
-  }
-
- private:
-  void on_header(ErrorCode error) {
-    const bool is_http = error.category() == make_error_code(http::error::bad_target).category();
-    if (error == http::error::end_of_stream || (error && !is_http)) return close();
-    has_request_ = true;
-    if (error) {
-      return respond(http::status::bad_request, "this is no HTTP request\n");
-    }
-    const auto& request = parser_.get();
-    is_head_ = request.method() == http::verb::head;
-    if (request.method() != http::verb::get && !is_head_) {
-      return respond(http::status::method_not_allowed, "only GET and HEAD\n");
-    }
-    if (request.target() != "/metrics") {
-      return respond(http::status::not_found, "the counters are at /metrics\n");
-    }
-    if (const auto owner = owner_.lock()) owner->want_text(shared_from_this());
-  }
-  void respond(http::status status, const std::string& text) {
-    response_.emplace(status, 11);
-    response_->set(http::field::content_type,
-                   status == http::status::ok ? kMetricsType : "text/plain");
-    response_->set(http::field::cache_control, "no-store");
-    if (status == http::status::method_not_allowed) response_->set(http::field::allow, "GET, HEAD");
-    response_->keep_alive(false);
-    response_->body() = is_head_ ? std::string() : text;
-    response_->prepare_payload();
-    stream_.expires_after(kMetricsClientTime);
-    http::async_write(stream_, *response_,
-                      [self = shared_from_this()](ErrorCode, std::size_t) { self->close(); });
-  }
-
-  beast::basic_stream<AnyStream> stream_;
-  std::weak_ptr<MetricsOwner> owner_;
-  beast::flat_buffer buffer_{kMetricsRequestBytesMax};
-  http::request_parser<http::empty_body> parser_;
-  std::optional<http::response<http::string_body>> response_;
-  bool has_request_ = false;
-  bool is_head_ = false;
-};
-
-class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_this<Impl> {
+class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shared_from_this<Impl> {
  public:
   Impl(asio::io_context& io, SnapshotSource source)
       : io_(io), source_(std::move(source)), mailbox_(std::make_shared<Mailbox>(io)), retry_(io) {}
@@ -126,6 +41,7 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
       accept(acceptor);
       return {};
     }
+    is_loopback_ = address.ip.is_loopback();
     const asio::ip::tcp::endpoint endpoint(address.ip, address.port);
     auto& acceptor = tcp_.emplace(io_);
     ErrorCode error;
@@ -150,37 +66,56 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
     for (const auto& client : clients) client->close();
   }
 
-  void want_text(const std::shared_ptr<MetricsClient>& client) override {
+  void want(MetricsResource::Kind what, const Client& client) override {
     const auto now = Clock::now();
-    if (text_ != nullptr && now - made_at_ < kMetricsAge) return client->send(text_);
-    waiting_.push_back(client);
+    if (snapshot_ && now - snapshot_->at < kMetricsAge) return client->send(text_of(what));
+    waiting_.emplace_back(client, what);
     // A snapshot that never came, because a data thread ended, does not hold up the next one.
     if (is_asked_ && now - asked_at_ < kMetricsClientTime) return;
     is_asked_ = true;
     asked_at_ = now;
     const bool is_posted =
         source_([mailbox = mailbox_, self = weak_from_this()](Snapshot snapshot) {
-          mailbox->post([self, snapshot = std::move(snapshot)] {
-            if (const auto server = self.lock()) server->on_snapshot(snapshot);
+          mailbox->post([self, snapshot = std::move(snapshot), at = Clock::now()] {
+            if (const auto server = self.lock()) server->on_snapshot(snapshot, at);
           });
         });
-    if (!is_posted) respond_to_all(nullptr);
+    if (is_posted) return;
+    snapshot_.reset();
+    respond_to_all();
   }
-  void on_closed(const std::shared_ptr<MetricsClient>& client) override {
-    std::erase(clients_, client);
-  }
+  void on_closed(const Client& client) override { std::erase(clients_, client); }
 
  private:
-  void on_snapshot(Snapshot snapshot) {
+  // A snapshot, and the texts that were made of it: each when it is requested first.
+  struct Made {
+    Snapshot snapshot;
+    Clock::time_point at;
+    Text metrics, state;
+  };
+
+  void on_snapshot(Snapshot snapshot, Clock::time_point at) {
     snapshot.counters.emplace_back("metrics.drop.busy", dropped_);
-    text_ = std::make_shared<const std::string>(metrics_text(snapshot));
-    made_at_ = Clock::now();
-    respond_to_all(text_);
+    snapshot_ = Made{std::move(snapshot), at, nullptr, nullptr};
+    respond_to_all();
   }
-  void respond_to_all(const Text& text) {
+  // Null without a snapshot.
+  Text text_of(MetricsResource::Kind what) {
+    if (!snapshot_) return nullptr;
+    const bool is_state = what == MetricsResource::Kind::kState;
+    Text& text = is_state ? snapshot_->state : snapshot_->metrics;
+    if (text == nullptr) {
+      text = std::make_shared<const std::string>(
+          is_state
+              ? state_json(snapshot_->snapshot, snapshot_->at.time_since_epoch(), base::events())
+              : metrics_text(snapshot_->snapshot));
+    }
+    return text;
+  }
+  void respond_to_all() {
     is_asked_ = false;
-    for (const auto& waiting : std::exchange(waiting_, {})) {
-      if (const auto client = waiting.lock()) client->send(text);
+    for (const auto& [waiting, what] : std::exchange(waiting_, {})) {
+      if (const auto client = waiting.lock()) client->send(text_of(what));
     }
   }
 
@@ -191,10 +126,8 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
       if (error == asio::error::operation_aborted || !acceptor.is_open()) return;
       if (error) return self->accept_later(acceptor, error);
       if (self->has_room()) {
-        const auto client =
-            std::make_shared<MetricsClient>(AnyStream::socket(std::move(socket)), self);
-        self->clients_.push_back(client);
-        client->read();
+        self->clients_.push_back(MetricsClient::start(MetricsClient::Socket(std::move(socket)),
+                                                      self, self->is_loopback_));
       }
       self->accept(acceptor);
     });
@@ -205,7 +138,7 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
     ++dropped_;
     const auto idle = std::ranges::find_if(clients_, [](const auto& c) { return c->is_idle(); });
     if (idle == clients_.end()) return false;
-    const std::shared_ptr<MetricsClient> oldest = *idle;
+    const Client oldest = *idle;
     oldest->close();
     return true;
   }
@@ -226,13 +159,14 @@ class MetricsServer::Impl : public MetricsOwner, public std::enable_shared_from_
   std::optional<asio::ip::tcp::acceptor> tcp_;
   asio::steady_timer retry_;
   SocketFile file_;
-  std::vector<std::shared_ptr<MetricsClient>> clients_;  // the oldest first
-  std::uint64_t dropped_ = 0;                            // clients, for want of room
-  std::vector<std::weak_ptr<MetricsClient>> waiting_;    // for the snapshot that was asked for
+  bool is_loopback_ = false;     // a TCP port that only this machine reaches
+  std::vector<Client> clients_;  // the oldest first
+  std::uint64_t dropped_ = 0;    // clients, for want of room
+  // For the snapshot that was requested, and what of it.
+  std::vector<std::pair<std::weak_ptr<MetricsClient>, MetricsResource::Kind>> waiting_;
   bool is_asked_ = false;
   Clock::time_point asked_at_;
-  Text text_;
-  Clock::time_point made_at_;
+  std::optional<Made> snapshot_;
 };
 
 base::Result<std::unique_ptr<MetricsServer>> MetricsServer::open(asio::io_context& io,

@@ -1,8 +1,8 @@
-// GET /metrics by HTTP, for Prometheus, on a Unix socket or a TCP port: docs/metrics.md. Clients
-// are not trusted: their number, the length of a request and its time are bounded, and all clients
-// of kMetricsAge share one snapshot, so that they cost the data thread at most one snapshot in that
-// time, whatever they do. Thread: open() before the io_context runs; everything else on the thread
-// that runs it.
+// GET by HTTP on a Unix socket or a TCP port: /metrics for Prometheus (docs/metrics.md), and a page
+// for people with the JSON that it reads (docs/page.md). Clients are not trusted: their number, the
+// length of a request and its time are bounded, and all clients of kMetricsAge share one snapshot,
+// so that they cost the data thread at most one snapshot in that time, whatever they do. Thread:
+// open() before the io_context runs; everything else on the thread that runs it.
 #pragma once
 
 #include <chrono>

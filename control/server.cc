@@ -1,21 +1,17 @@
 #include "control/server.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <chrono>
 #include <set>
 #include <utility>
 
 #include "base/log.h"
 #include "control/mailbox.h"
-#include "control/nic_request.h"
+#include "control/served_client.h"
 #include "control/unix_socket.h"
 
 namespace splitnic::control {
@@ -26,8 +22,6 @@ using Stream = asio::local::stream_protocol;
 using ErrorCode = boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptRetry{100};
-
-class ServedClient;
 
 // One reply to one request, from any thread. If it is destroyed without one, the client gets
 // kFailed.
@@ -46,106 +40,6 @@ class PendingReply {
   std::atomic<bool> is_sent_{false};
 };
 
-// The server, as its clients see it.
-class ClientOwner {
- public:
-  virtual ~ClientOwner() = default;
-  virtual void on_request(const std::shared_ptr<ServedClient>& client, Request request) = 0;
-  virtual void on_closed(const std::shared_ptr<ServedClient>& client) = 0;
-};
-
-// The kernel has the user who connected, whatever the process has become since.
-bool is_trusted(Stream::socket& socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
-    return false;
-  }
-  return peer.uid == 0 || peer.uid == ::geteuid();
-}
-
-// Clients that are not trusted may use these; all others change something for the users.
-bool is_only_look(const Request& request) {
-  switch (request.command) {
-    case Command::kShow:
-    case Command::kStats:
-    case Command::kPing:
-    case Command::kPeers:
-      return true;
-    case Command::kNic: {
-      const auto nic = parse_nic_request(request.what, request.value);
-      return !nic || only_looks(nic->kind);  // one that is not valid is refused by the program
-    }
-    case Command::kSet:
-    case Command::kReload:
-    case Command::kEvict:
-      return false;
-  }
-  return false;
-}
-
-// A connection of a client: length, request, reply, and the next request.
-class ServedClient : public std::enable_shared_from_this<ServedClient> {
- public:
-  ServedClient(Stream::socket socket, std::weak_ptr<ClientOwner> owner)
-      : socket_(std::move(socket)), is_trusted_(is_trusted(socket_)), owner_(std::move(owner)) {}
-
-  void read_length() {
-    in_.resize(kLengthBytes);
-    asio::async_read(socket_, asio::buffer(in_),
-                     [self = shared_from_this()](ErrorCode error, std::size_t) {
-                       if (error) return self->close();
-                       self->on_length(decode_length(self->in_));
-                     });
-  }
-
-  void send(const Reply& reply, bool close_after) {
-    out_ = encode(reply);
-    asio::async_write(socket_, asio::buffer(out_),
-                      [self = shared_from_this(), close_after](ErrorCode error, std::size_t) {
-                        if (error || close_after) return self->close();
-                        self->read_length();
-                      });
-  }
-
-  void close() {
-    ErrorCode ignored;
-    socket_.close(ignored);
-    if (const auto owner = owner_.lock()) owner->on_closed(shared_from_this());
-  }
-
- private:
-  void on_length(std::size_t bytes) {
-    if (bytes > kRequestBytesMax) {
-      return send({ReplyStatus::kBadRequest, "the request is too long"}, true);
-    }
-    in_.resize(bytes);
-    asio::async_read(socket_, asio::buffer(in_),
-                     [self = shared_from_this()](ErrorCode error, std::size_t) {
-                       if (error) return self->close();
-                       self->on_body();
-                     });
-  }
-  void on_body() {
-    auto request = decode_request(in_);
-    if (!request) return send({ReplyStatus::kBadRequest, "the request is malformed"}, true);
-    if (!is_trusted_ && !is_only_look(*request)) {
-      return send({ReplyStatus::kRefused,
-                   "not permitted: only root and the user of the program may change anything"},
-                  false);
-    }
-    if (const auto owner = owner_.lock()) {
-      owner->on_request(shared_from_this(), *std::move(request));
-    }
-  }
-
-  Stream::socket socket_;
-  const bool is_trusted_;
-  std::weak_ptr<ClientOwner> owner_;
-  std::string in_;
-  std::string out_;
-};
-
 void PendingReply::send(Reply reply) {
   if (is_sent_.exchange(true)) return;
   mailbox_->post([client = client_, reply = std::move(reply)] {
@@ -157,9 +51,10 @@ void PendingReply::send(Reply reply) {
 
 class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Server::Impl> {
  public:
-  Impl(asio::io_context& io, std::string path, RequestHandler handler)
+  Impl(asio::io_context& io, std::string path, RequestHandler handler, base::EventLog& events)
       : path_(std::move(path)),
         handler_(std::move(handler)),
+        events_(events),
         mailbox_(std::make_shared<Mailbox>(io)),
         acceptor_(io),
         accept_timer_(io) {}
@@ -181,6 +76,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   }
 
   void on_request(const std::shared_ptr<ServedClient>& client, Request request) override {
+    if (request.command == Command::kMonitor) return on_monitor(client, request.count);
     auto pending = std::make_shared<PendingReply>(mailbox_, client);
     handler_(std::move(request), [pending](Reply reply) { pending->send(std::move(reply)); });
   }
@@ -188,6 +84,15 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   const std::string& path() const { return path_; }
 
  private:
+  void on_monitor(const std::shared_ptr<ServedClient>& client, std::uint64_t past) {
+    const auto watching = std::ranges::count_if(clients_, &ServedClient::is_watching);
+    if (static_cast<std::size_t>(watching) < kWatchersMax) {
+      return client->watch(events_, mailbox_, past);
+    }
+    client->send({ReplyStatus::kRefused,
+                  std::to_string(watching) + " clients watch this program already: end one"},
+                 false);
+  }
   void accept() {
     acceptor_.async_accept([self = shared_from_this()](ErrorCode error, Stream::socket socket) {
       if (error == asio::error::operation_aborted || !self->acceptor_.is_open()) return;
@@ -195,7 +100,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
       if (self->clients_.size() < kClientsMax) {
         auto client = std::make_shared<ServedClient>(std::move(socket), self);
         self->clients_.insert(client);
-        client->read_length();
+        client->start();
       }
       self->accept();
     });
@@ -211,6 +116,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
 
   std::string path_;
   RequestHandler handler_;
+  base::EventLog& events_;
   std::shared_ptr<Mailbox> mailbox_;
   Stream::acceptor acceptor_;
   asio::steady_timer accept_timer_;
@@ -219,8 +125,8 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
 };
 
 base::Result<std::unique_ptr<Server>> Server::open(asio::io_context& io, const std::string& path,
-                                                   RequestHandler handler) {
-  auto impl = std::make_shared<Impl>(io, path, std::move(handler));
+                                                   RequestHandler handler, base::EventLog& events) {
+  auto impl = std::make_shared<Impl>(io, path, std::move(handler), events);
   if (auto opened = impl->open(); !opened) return opened.error();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

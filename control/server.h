@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/event_log.h"
 #include "base/status.h"
 #include "control/admin.h"
 
@@ -21,14 +22,16 @@ class io_context;
 namespace splitnic::control {
 
 inline constexpr std::size_t kClientsMax = 32;
+inline constexpr std::size_t kWatchersMax = 16;  // of them, so that others find room
 
 class Server {
  public:
   // Makes the folder of `path` if it is missing (one level). Clients can connect as soon as this
-  // returns.
+  // returns. Those that request monitor get what comes to `events`, which outlives the io_context's
+  // use.
   static base::Result<std::unique_ptr<Server>> open(boost::asio::io_context& io,
-                                                    const std::string& path,
-                                                    RequestHandler handler);
+                                                    const std::string& path, RequestHandler handler,
+                                                    base::EventLog& events = base::events());
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <map>
 
@@ -12,6 +13,37 @@ namespace {
 
 std::string of_queue(const std::string& text, std::optional<std::uint64_t> queue) {
   return text + (queue ? " of queue " + std::to_string(*queue) : "");
+}
+
+// "0.2 s", "59 s", "3 min 5 s", "2 h 3 min", "9 d 4 h"
+std::string span_text(base::Duration span) {
+  const auto tenths = span / std::chrono::milliseconds(100);
+  const auto seconds = tenths / 10;
+  const auto two = [](auto first, const char* unit, auto second, const char* part) {
+    return std::to_string(first) + unit + std::to_string(second) + part;
+  };
+  if (seconds < 10) return two(seconds, ".", tenths % 10, " s");
+  if (seconds < 60) return std::to_string(seconds) + " s";
+  if (seconds < 3600) return two(seconds / 60, " min ", seconds % 60, " s");
+  if (seconds < 86400) return two(seconds / 3600, " h ", seconds % 3600 / 60, " min");
+  return two(seconds / 86400, " d ", seconds % 86400 / 3600, " h");
+}
+
+std::string speed_text(const LanInfo& lan) {
+  if (lan.speed_mbps == 0) return "";
+  return std::to_string(lan.speed_mbps) + " Mbit/s" + (lan.is_full_duplex ? "" : " half duplex");
+}
+
+// Peers that are not up, and why, as far as that is known.
+std::string errors_text(const std::vector<PeerInfo>& all) {
+  std::string out;
+  for (const PeerInfo& peer : all) {
+    if (peer.last_error.empty()) continue;
+    out += (peer.name.empty() ? peer.address : peer.name) + ": " + printable(peer.last_error);
+    if (peer.next_attempt) out += "; next attempt in " + span_text(*peer.next_attempt);
+    out += "\n";
+  }
+  return out.empty() ? out : "\n" + out;
 }
 
 // A column is there if a peer has a value for it.
@@ -26,7 +58,16 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
   const auto text_of = [](const std::optional<std::uint64_t>& number) {
     return number ? std::to_string(*number) : std::string();
   };
+  const bool has_since =
+      std::ranges::any_of(all, [](const PeerInfo& p) { return p.since.has_value(); });
+  const bool has_heard =
+      std::ranges::any_of(all, [](const PeerInfo& p) { return p.last_heard.has_value(); });
+  const auto span_of = [](const std::optional<base::Duration>& span) {
+    return span ? span_text(*span) : std::string();
+  };
   std::vector<std::string> heading{"PEER", "ADDRESS", "STATE"};
+  if (has_since) heading.emplace_back("SINCE");
+  if (has_heard) heading.emplace_back("HEARD");
   if (has_ports)
     heading.insert(heading.end(), {"PORT", "LID"});
   else
@@ -37,6 +78,8 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
   TextTable peers(std::move(heading));
   for (const PeerInfo& peer : all) {
     std::vector<std::string> row{peer.name, peer.address, peer.state};
+    if (has_since) row.push_back(span_of(peer.since));
+    if (has_heard) row.push_back(span_of(peer.last_heard));
     row.push_back(has_ports ? text_of(peer.port) : peer.mode);
     row.push_back(has_ports ? text_of(peer.lid) : peer.mac);
     if (has_nics) row.push_back(text_of(peer.nic));
@@ -44,7 +87,7 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
     if (has_keys) row.push_back(peer.key);
     peers.add(std::move(row));
   }
-  return peers.text();
+  return peers.text() + errors_text(all);
 }
 
 std::string microseconds(base::Duration duration) {
@@ -92,9 +135,22 @@ void add_pool(Snapshot& snapshot, PoolInfo pool) {
 
 std::string show_text(const Snapshot& snapshot) {
   std::string out = snapshot.role + " " + snapshot.name + ": " + snapshot.state + "\n";
-  TextTable lan({"LAN", "LINK", "MTU", "MAC"});
+  if (snapshot.manager) {
+    out += "subnet manager: " + snapshot.manager->name + " (LID " +
+           std::to_string(snapshot.manager->lid) + "), priority " +
+           std::to_string(snapshot.manager->priority) +
+           (snapshot.manager->is_here ? ", in this switch\n" : "\n");
+  }
+  for (const std::string& at : snapshot.listen) out += "listens at " + at + "\n";
+  const bool has_speed =
+      std::ranges::any_of(snapshot.lan, [](const LanInfo& port) { return port.speed_mbps > 0; });
+  std::vector<std::string> lan_heading{"LAN", "LINK", "MTU", "MAC"};
+  if (has_speed) lan_heading.emplace_back("SPEED");
+  TextTable lan(std::move(lan_heading));
   for (const LanInfo& port : snapshot.lan) {
-    lan.add({port.port, port.link, std::to_string(port.mtu), port.mac});
+    std::vector<std::string> row{port.port, port.link, std::to_string(port.mtu), port.mac};
+    if (has_speed) row.push_back(speed_text(port));
+    lan.add(std::move(row));
   }
   TextTable pools({"POOL", "SIDE", "PEER", "ELEMENTS", "SIZE", "AVAILABLE", "STATES"});
   for (const PoolInfo& pool : snapshot.pools) {
@@ -106,11 +162,12 @@ std::string show_text(const Snapshot& snapshot) {
                std::to_string(pool.elements), std::to_string(pool.size),
                std::to_string(pool.available), states});
   }
-  TextTable channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE"});
+  TextTable channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE", "ROUND TRIP"});
   for (const ChannelInfo& channel : snapshot.channels) {
     channels.add({of_queue(std::to_string(channel.number), channel.queue), channel.peer,
                   std::to_string(channel.qpn), std::to_string(channel.peer_qpn), channel.service,
-                  channel.state});
+                  channel.state,
+                  channel.round_trip.count() > 0 ? microseconds(channel.round_trip) : ""});
   }
   TextTable links({"LINK", "STATE", "CELL", "LANES", "PAYLOAD CRC"});
   for (const LinkInfo& link : snapshot.links) {

@@ -16,7 +16,7 @@ namespace splitnic::control {
 
 struct PeerInfo {
   std::string name, address;
-  std::string state;  // "connecting", "up", "down"
+  std::string state;  // "connecting", "up", "down"; at a switch also "held"
   std::string mode;   // "rdma", "send"
   std::string mac;
   std::optional<std::uint64_t> nic = {};  // number of the NIC that it uses
@@ -25,6 +25,10 @@ struct PeerInfo {
   std::string key = {};  // public key, if the link is keyed
   // Of a switch: the number of its port, and the LID of the peer.
   std::optional<std::uint64_t> port = {}, lid = {};
+  std::optional<base::Duration> since = {};         // it is in this state
+  std::optional<base::Duration> last_heard = {};    // since its last flit arrived
+  std::string last_error = {};                      // why it is not up
+  std::optional<base::Duration> next_attempt = {};  // from now, to connect
 };
 
 struct PoolInfo {
@@ -41,6 +45,7 @@ struct ChannelInfo {
   std::uint64_t number = 0, qpn = 0, peer_qpn = 0;
   std::string service, state;  // "RC", "RTS"
   std::optional<std::uint64_t> queue = {};
+  base::Duration round_trip{};  // from a cell to its acknowledgement, smoothed; 0: not known
 };
 
 struct LinkInfo {
@@ -55,6 +60,15 @@ struct LanInfo {
   std::string link;  // "up", "down"
   std::uint64_t mtu = 0;
   std::string mac;
+  std::uint64_t speed_mbps = 0;  // of the card; 0: unknown
+  bool is_full_duplex = true;
+};
+
+// The subnet manager that a switch obeys.
+struct ManagerInfo {
+  std::string name;  // of the switch that it is in
+  std::uint64_t lid = 0, priority = 0;
+  bool is_here = false;
 };
 
 // `show` lists this many pools in all, and of one side of one peer, so that a peer that advertises
@@ -65,8 +79,10 @@ inline constexpr std::size_t kPoolsShownOfSide = 64;
 struct Snapshot {
   std::string role;  // "host", "iou", "switch"
   std::string name;
-  std::string state;  // of the fabric: "connecting", "up", "down"
+  std::string state;                     // of the fabric: "connecting", "up", "down"
+  std::vector<std::string> listen = {};  // where others attach
   std::vector<PeerInfo> peers;
+  std::optional<ManagerInfo> manager = {};
   std::vector<PoolInfo> pools;
   std::uint64_t pools_left_out = 0;  // beyond those shown
   std::vector<ChannelInfo> channels;

@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <chrono>
 #include <utility>
 
 #include "control/json.h"
@@ -23,6 +24,14 @@ json::object to_json(const PeerInfo& peer) {
   if (peer.queues) out["queues"] = *peer.queues;
   if (peer.port) out["port"] = *peer.port;
   if (peer.lid) out["lid"] = *peer.lid;
+  if (peer.since) out["since_seconds"] = *peer.since / std::chrono::seconds(1);
+  if (peer.last_heard) {
+    out["last_heard_milliseconds"] = *peer.last_heard / std::chrono::milliseconds(1);
+  }
+  if (!peer.last_error.empty()) out["last_error"] = json_string(peer.last_error);
+  if (peer.next_attempt) {
+    out["next_attempt_milliseconds"] = *peer.next_attempt / std::chrono::milliseconds(1);
+  }
   if (!peer.key.empty()) {
     out["keyed"] = true;
     out["key"] = json_string(peer.key);
@@ -45,10 +54,15 @@ json::object to_json(const PoolInfo& pool) {
 }
 
 json::object to_json(const LanInfo& lan) {
-  return {{"port", json_string(lan.port)},
-          {"link", json_string(lan.link)},
-          {"mtu", lan.mtu},
-          {"mac", json_string(lan.mac)}};
+  json::object out{{"port", json_string(lan.port)},
+                   {"link", json_string(lan.link)},
+                   {"mtu", lan.mtu},
+                   {"mac", json_string(lan.mac)}};
+  if (lan.speed_mbps > 0) {
+    out["speed_mbps"] = lan.speed_mbps;
+    out["duplex"] = lan.is_full_duplex ? "full" : "half";
+  }
+  return out;
 }
 
 json::object to_json(const ChannelInfo& channel) {
@@ -58,6 +72,7 @@ json::object to_json(const ChannelInfo& channel) {
   out["peer_qpn"] = channel.peer_qpn;
   out["service"] = json_string(channel.service);
   out["state"] = json_string(channel.state);
+  if (channel.round_trip.count() > 0) out["round_trip_ns"] = channel.round_trip.count();
   return out;
 }
 
@@ -85,6 +100,17 @@ std::string show_json(const Snapshot& snapshot) {
                    {"state", json_string(snapshot.state)},   {"peers", list_of(snapshot.peers)},
                    {"pools", list_of(snapshot.pools)},       {"lan", list_of(snapshot.lan)},
                    {"channels", list_of(snapshot.channels)}, {"links", list_of(snapshot.links)}};
+  if (snapshot.manager) {
+    all["manager"] = {{"name", json_string(snapshot.manager->name)},
+                      {"lid", snapshot.manager->lid},
+                      {"priority", snapshot.manager->priority},
+                      {"here", snapshot.manager->is_here}};
+  }
+  if (!snapshot.listen.empty()) {
+    json::array listen;
+    for (const std::string& at : snapshot.listen) listen.push_back(json_string(at));
+    all["listen"] = std::move(listen);
+  }
   if (snapshot.pools_left_out != 0) all["pools_left_out"] = snapshot.pools_left_out;
   return json::serialize(all) + "\n";
 }

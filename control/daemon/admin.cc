@@ -41,6 +41,8 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
       return reply(evict_all(request.value));
     case Command::kNic:
       return nic(request, std::move(reply));
+    case Command::kMonitor:  // of the control socket's server
+      return reply({ReplyStatus::kBadRequest, "monitor needs a client that stays"});
     case Command::kReload:  // of the control thread, where the program has something to reload
       return reply({ReplyStatus::kBadRequest, "reload is for the I/O unit"});
   }
@@ -174,7 +176,8 @@ void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
                     const std::string& peer) {
   for (const messaging::ChannelView& channel : connection.channels()) {
     snapshot.channels.push_back({peer, channel.number, channel.qpn.value, channel.peer_qpn.value,
-                                 std::string(channel.service), std::string(channel.state)});
+                                 std::string(channel.service), std::string(channel.state),
+                                 std::nullopt, channel.round_trip});
   }
   std::array<std::size_t, 2> shown{};  // the peer's pools, own ones
   for (const messaging::PoolView& pool : connection.pools()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 
 #include "base/log.h"
@@ -145,10 +146,32 @@ base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
   return {};
 }
 
+base::Status check_partitions(const CommonArguments& typed, CommonOptions& out) {
+  std::vector<fabric::PartitionKey> keys;
+  for (const std::string& text : typed.partitions) {
+    const auto key = parse_partition(text);
+    if (!key) return key.error().within("--partition");
+    const bool is_there = std::ranges::any_of(
+        keys, [&](auto other) { return fabric::number_of(other) == fabric::number_of(*key); });
+    if (is_there) return base::Error("--partition: " + text + " is given twice");
+    keys.push_back(*key);
+  }
+  if (keys.size() > fabric::PartitionTable::kKeysMax) {
+    return base::Error("--partition: more than " +
+                       std::to_string(fabric::PartitionTable::kKeysMax));
+  }
+  if (!keys.empty()) out.partitions = fabric::PartitionTable(std::move(keys));
+  out.pair.partition = out.partitions.first();
+  const auto sl = number_option("--sl", typed.sl, 0, fabric::kSlMax);
+  if (!sl) return sl.error();
+  out.pair.sl = static_cast<std::uint8_t>(*sl);
+  return {};
+}
+
 void add_metrics_options(CLI::App& app, CommonArguments& into, const std::string& group) {
   app.add_option("--metrics", into.metrics,
-                 "Serve the counters for Prometheus by HTTP at unix:PATH or ADDRESS:PORT (default: "
-                 "off)")
+                 "Serve the counters for Prometheus and a live page by HTTP at unix:PATH or "
+                 "ADDRESS:PORT (default: off)")
       ->type_name("ADDRESS")
       ->group(group);
   app.add_flag("--metrics-remote", into.may_have_remote_metrics,
@@ -173,6 +196,21 @@ base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
                      std::to_string(kElementsMax) + " elements of " +
                      std::to_string(kElementBytesMin) + " to " +
                      std::to_string(messaging::kIdataBytesMax) + " bytes");
+}
+
+base::Result<fabric::PartitionKey> parse_partition(const std::string& text) {
+  std::uint16_t value = 0;
+  const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
+  const char* const begin = text.data() + (is_hex ? 2 : 0);
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(begin, end, value, is_hex ? 16 : 10);
+  const fabric::PartitionKey key(value);
+  if (read.ec != std::errc() || read.ptr != end || fabric::number_of(key) == 0) {
+    return base::Error("'" + text +
+                       "' is not the key of a partition: 0x8001 to 0xffff of a full member, 0x0001 "
+                       "to 0x7fff of a limited one");
+  }
+  return key;
 }
 
 void add_process_options(CLI::App& app, CommonArguments& into, const std::string& group) {
@@ -243,6 +281,18 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   app.add_flag("--no-header-prediction", into.has_no_header_prediction,
                "Build and check the cells of a long write one by one, not in runs: slower")
       ->group(group);
+  add_repeated(app, "--partition", into.partitions,
+               "Key of a partition that this node is a member of, such as 0x8001; without the bit "
+               "0x8000 a limited member, which full ones reach only; an I/O unit may have several "
+               "(default " +
+                   fabric::text_of(fabric::kDefaultPartition) + ")",
+               "ID")
+      ->group(group);
+  app.add_option("--sl", into.sl,
+                 "Service level of the frames that this node sends, 0 to " +
+                     std::to_string(fabric::kSlMax) + " (default 0)")
+      ->type_name("N")
+      ->group(group);
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
   add_key_options(app, into.keys, group);
   app.add_option("--send-threshold", into.send_threshold,
@@ -258,6 +308,7 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   CommonOptions out;
   if (auto pair = check_pair(typed, default_name, out.pair); !pair) return pair.error();
   if (auto port = check_port(typed, out.port); !port) return port.error();
+  if (auto partitions = check_partitions(typed, out); !partitions) return partitions.error();
   if (!typed.mtu.empty()) {
     const auto mtu = number_option("--mtu", typed.mtu, lan::kMtuMin, lan::kTapMtuMax);
     if (!mtu) return mtu.error();
@@ -291,10 +342,7 @@ base::Status check_switched(const CommonArguments& typed, CommonOptions& out) {
   if (out.port.profile == fabric::LinkProfile::kFull) {
     return base::Error("--link-profile: links of a switch have the speed profile only");
   }
-  if (typed.queues != "auto" && out.queues != 1U) {
-    return base::Error("--queues: through a switch there is 1");
-  }
-  out.queues = 1;
+  if (typed.queues == "auto") out.queues = 1;
   return {};
 }
 

@@ -35,10 +35,11 @@ inline constexpr std::uint32_t kQueuesAutoMax = 4;
 inline constexpr std::uint32_t kNicsMax = 256;  // LAN NICs of one I/O unit, from 0
 
 struct CommonOptions {
-  // Mode, pools (smallest size first), send threshold and node name.
+  // Mode, pools (smallest size first), send threshold, node name and service level.
   messaging::PairConfig pair;
   // Link profile, --cell and --payload-crc. An I/O unit listens with one copy of it per --listen.
   fabric::PortConfig port;
+  fabric::PartitionTable partitions;  // the first one is also in `pair`
   std::optional<std::uint32_t> mtu;
   std::optional<std::uint32_t> queues;  // --queues; none: auto
   Processors processors;                // --cpus; none: not given
@@ -66,6 +67,8 @@ struct CommonArguments {
   std::vector<std::string> pools;
   std::string cell, mtu, name, control, metrics, capture, processors;
   std::string queues = "auto";
+  std::vector<std::string> partitions;
+  std::string sl = "0";
   std::string log_level = "info";
   bool is_busy_polling = false;
   bool has_no_gso = false;
@@ -86,11 +89,13 @@ void add_common_options(CLI::App& app, CommonArguments& into);
 base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
                                                  const std::string& default_name);
 
-// For a program that attaches to a switch: its links have no lanes yet, and there is one queue.
-// Sets the number of queues.
+// For a program that attaches to a switch: its links have no lanes yet, and there is one queue
+// unless --queues requests more, since each takes a port of the switch. Sets the number of queues.
 base::Status check_switched(const CommonArguments& typed, CommonOptions& out);
 
 base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
+// A key of 16 bits, as 0x8001 or as a decimal number, whose lower 15 bits are not 0.
+base::Result<fabric::PartitionKey> parse_partition(const std::string& text);
 
 // `allowed` are the processors of the process; none: unknown.
 // Returns the number of queues to open: --queues, or with auto one per processor up to

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "control/daemon/machine_key.h"
 #include "control/daemon/name_lookup.h"
+#include "control/parse_outcome.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/session/secret.h"
 
@@ -213,6 +214,11 @@ void Daemon::run_workers() {
   begun.wait();
   if (ready) ready = filter_calls();
   if (ready) {
+    if (const std::string what = summary(); !what.empty()) {
+      base::log_info(version_text(process_.program) + " is up as " + common_.name() +
+                     (queues == 1 ? "" : ", with " + std::to_string(queues) + " queues") + ": " +
+                     what);
+    }
     notify_ready();
   } else {
     fail(ready.error());

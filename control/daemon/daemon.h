@@ -41,6 +41,8 @@ class Daemon {
   virtual Worker& worker(std::size_t queue) = 0;
   // Opens the frame ports and the fabric of as many queues as there can be, up to queues_wanted().
   virtual base::Status open() = 0;
+  // The services of the program, for the line of the log when it is up; "": there is no such line.
+  virtual std::string summary() const { return {}; }
   // The rights that the program needs from then on; those of the control socket are added.
   virtual sandbox::Needs needs() const { return {}; }
 

@@ -6,6 +6,7 @@
 #include "control/daemon/data_loop.h"
 #include "control/identity.h"
 #include "control/sd_notify.h"
+#include "fabric_emul/switching/queue_lid.h"
 #include "messaging/connection.h"
 
 namespace splitnic::control {
@@ -13,6 +14,7 @@ namespace {
 
 fabric::AdapterLimits with_options(fabric::AdapterLimits limits, const CommonOptions& common) {
   limits.predicts_headers = common.predicts_headers;
+  limits.partitions = common.partitions;
   return limits;
 }
 
@@ -46,8 +48,11 @@ base::Result<fabric::Port*> Worker::add_port(fabric::Underlay& underlay, fabric:
 }
 
 base::Result<fabric::Attachment*> Worker::attach(
-    const Endpoint& to, const CarrierConfig& config, const std::string& role,
+    const Endpoint& first, const CarrierConfig& config, const std::string& role,
     std::span<const fabric::session::PublicKey> switch_key) {
+  const auto of_queue = first.of_queue(queue_);
+  if (!of_queue) return of_queue.error();
+  const Endpoint& to = *of_queue;
   auto carrier = connect_carrier(to, config);
   if (!carrier) return carrier.error().within("connecting to the switch at " + to.text());
   fabric::PeerAddress switch_at = carrier->peer;
@@ -67,10 +72,12 @@ base::Result<fabric::Attachment*> Worker::attach(
     switch_at = keyed->peers.front();
     hop.eui64 = fabric::Eui64(keyed->eui64);
   }
-  attachments_.push_back(
-      std::make_unique<fabric::Attachment>(*top, switch_at, hop, clock_, random_));
+  attachments_.push_back(std::make_unique<fabric::Attachment>(*top, switch_at, hop, clock_, random_,
+                                                              queue_, common_.partitions));
   return attachments_.back().get();
 }
+
+std::uint16_t Worker::node_of(std::uint16_t lid) { return fabric::node_of(fabric::Lid(lid)).value; }
 
 base::Result<fabric::Port*> Worker::add_attached_port(fabric::Attachment& attachment,
                                                       fabric::PortConfig config,

@@ -57,8 +57,9 @@ class Worker : public Module {
   // about listening; `role` distinguishes the ports of one node. An EUI-64 in `config` stays.
   base::Result<fabric::Port*> add_port(fabric::Underlay& underlay, fabric::PortConfig config,
                                        const std::string& role, bool is_shm);
-  // Connects to the port of a switch: over UDP, and with keys, to the switch with this key.
-  base::Result<fabric::Attachment*> attach(const Endpoint& to, const CarrierConfig& config,
+  // Connects to the port of a switch for this queue, of which `first` names that for queue 0: over
+  // UDP, and with keys, to the switch with this key.
+  base::Result<fabric::Attachment*> attach(const Endpoint& first, const CarrierConfig& config,
                                            const std::string& role,
                                            std::span<const fabric::session::PublicKey> switch_key);
   // Gives the adapter a port over what attach() returned: its LIDs are those of the subnet, and its
@@ -66,6 +67,9 @@ class Worker : public Module {
   base::Result<fabric::Port*> add_attached_port(fabric::Attachment& attachment,
                                                 fabric::PortConfig config, const std::string& role,
                                                 bool is_shm);
+  // Returns the LID of the node that the port with this LID belongs to, as the ports of several
+  // queues do, in a subnet in which we have several.
+  static std::uint16_t node_of(std::uint16_t lid);
   // Puts the keys of the program on a UDP carrier. REQUIRES common_.keys.are_given(). `endpoint` is
   // where the peer listens; without it the peers come to us.
   base::Result<KeyedCarrier> add_keys(fabric::Underlay& underlay,

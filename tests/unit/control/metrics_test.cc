@@ -11,6 +11,7 @@
 #include <future>
 
 #include "control/counter_texts.h"
+#include "control/metrics_resource.h"
 #include "control/metrics_server.h"
 #include "control/metrics_text.h"
 #include "tests/support/temp_folder.h"
@@ -171,7 +172,7 @@ class MetricsServerTest : public ::testing::Test {
 TEST_F(MetricsServerTest, requests_get_what_they_are_due) {
   EXPECT_THAT(get(), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(get(), HasSubstr("\r\n\r\n# HELP splitnic_"));
-  EXPECT_THAT(get("/"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(get("/other"), StartsWith("HTTP/1.1 404 "));
   auto posting = client();
   EXPECT_THAT(response_to(posting, "POST /metrics HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 405 "));
   auto head = client();
@@ -189,12 +190,34 @@ TEST_F(MetricsServerTest, clients_share_a_snapshot) {
   std::vector<Local::socket> clients;
   for (int i = 0; i < 10; ++i) {
     clients.push_back(client());
-    EXPECT_EQ(response_to(clients.back(), "GET /metrics HTTP/1.1\r\n\r\n"), "");
+    const std::string path = i % 2 == 0 ? "/metrics" : "/state.json";
+    EXPECT_EQ(response_to(clients.back(), "GET " + path + " HTTP/1.1\r\n\r\n"), "");
   }
   EXPECT_EQ(snapshots_, 1);
   ASSERT_EQ(held_.size(), 1U);
   held_[0](unit());
-  for (auto& one : clients) EXPECT_THAT(response_to(one, ""), HasSubstr("splitnic_up 1"));
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_THAT(response_to(clients[i], ""),
+                HasSubstr(i % 2 == 0 ? "splitnic_up 1" : "\"state\":\"up\""));
+  }
+}
+
+TEST_F(MetricsServerTest, the_page_needs_no_snapshot) {
+  is_busy_ = true;
+  EXPECT_THAT(get("/"), HasSubstr("Content-Type: text/html; charset=utf-8\r\n"));
+  EXPECT_THAT(get("/page.js"), HasSubstr("Content-Type: text/javascript; charset=utf-8\r\n"));
+  EXPECT_THAT(get("/page.css"), HasSubstr("Content-Type: text/css; charset=utf-8\r\n"));
+  EXPECT_THAT(get("/state.json"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_EQ(snapshots_, 1);
+}
+
+TEST_F(MetricsServerTest, every_response_carries_what_browsers_obey) {
+  for (const char* path : {"/", "/state.json", "/metrics", "/other"}) {
+    const std::string response = get(path);
+    for (const auto& [name, value] : kSecurityHeaders) {
+      EXPECT_THAT(response, HasSubstr(std::string(name) + ": " + std::string(value) + "\r\n"));
+    }
+  }
 }
 
 TEST_F(MetricsServerTest, a_queue_that_is_full_is_reported) {
@@ -213,6 +236,7 @@ TEST_F(MetricsServerTest, no_more_clients_than_the_limit) {
   }
   EXPECT_EQ(get(), "") << "closed without a response";
   ASSERT_EQ(held_.size(), 1U);
+  holds_ = false;  // on a slow machine the snapshot is too old for the last request
   held_[0](unit());
   for (auto& one : waiting) EXPECT_THAT(response_to(one, ""), HasSubstr("splitnic_up 1"));
   EXPECT_THAT(get(), StartsWith("HTTP/1.1 200 OK\r\n"));

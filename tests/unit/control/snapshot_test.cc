@@ -5,6 +5,8 @@
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <chrono>
+#include <cstdio>
 
 #include "control/json.h"
 
@@ -36,6 +38,14 @@ TEST(SnapshotTest, show_json_golden) {
       R"("links":[{"address":"192.0.2.1:40000","state":"ACTIVE","cell_bytes":1408,"lanes":1,)"
       R"("payload_crc":"on"}]})"
       "\n");
+}
+
+TEST(SnapshotTest, a_round_trip_is_shown_once_it_is_known) {
+  Snapshot s = example();
+  EXPECT_EQ(show_json(s).find("round_trip_ns"), std::string::npos);
+  s.channels[0].round_trip = std::chrono::nanoseconds(45100);
+  EXPECT_NE(show_json(s).find(R"("state":"RTS","round_trip_ns":45100})"), std::string::npos);
+  EXPECT_NE(show_text(s).find("RTS    45.1 us\n"), std::string::npos) << show_text(s);
 }
 
 TEST(SnapshotTest, queues_are_shown_where_there_are_several) {
@@ -121,11 +131,64 @@ TEST(SnapshotTest, show_text_has_aligned_tables) {
             "POOL  SIDE  PEER  ELEMENTS  SIZE  AVAILABLE  STATES\n"
             "0     own   h1    256       2048  200        POSTED=200 FILLED=56\n"
             "\n"
-            "CHANNEL  PEER  QP  PEER QP  SERVICE  STATE\n"
-            "0        h1    2   3        RC       RTS\n"
+            "CHANNEL  PEER  QP  PEER QP  SERVICE  STATE  ROUND TRIP\n"
+            "0        h1    2   3        RC       RTS    -\n"
             "\n"
             "LINK             STATE   CELL  LANES  PAYLOAD CRC\n"
             "192.0.2.1:40000  ACTIVE  1408  1      on\n");
+}
+
+TEST(SnapshotTest, B_22_since_when_and_why_not) {
+  Snapshot s = example();
+  s.listen = {"udp://0.0.0.0:7471"};
+  s.peers[0].since = std::chrono::minutes(125);
+  s.peers[0].last_heard = std::chrono::milliseconds(240);
+  s.peers.push_back({"", "udp://192.0.2.8:7471", "down", "rdma", ""});
+  s.peers[1].since = std::chrono::seconds(61);
+  s.peers[1].last_error = "refused: full";
+  s.peers[1].next_attempt = std::chrono::milliseconds(350);
+  s.lan[0].speed_mbps = 2500;
+  s.lan[0].is_full_duplex = false;
+  const std::string text = show_text(s);
+  EXPECT_THAT(text,
+              ::testing::StartsWith(
+                  "iou lab-iou: up\n"
+                  "listens at udp://0.0.0.0:7471\n"
+                  "\n"
+                  "PEER  ADDRESS               STATE  SINCE      HEARD  MODE  MAC\n"
+                  "h1    192.0.2.1:40000       up     2 h 5 min  0.2 s  rdma  02:00:00:00:00:01\n"
+                  "-     udp://192.0.2.8:7471  down   1 min 1 s  -      rdma  -\n"
+                  "\n"
+                  "udp://192.0.2.8:7471: refused: full; next attempt in 0.3 s\n"
+                  "\n"
+                  "LAN          LINK  MTU   MAC                SPEED\n"
+                  "packet:eth1  up    1500  02:00:00:00:00:aa  2500 Mbit/s half duplex\n"))
+      << text;
+  const std::string json = show_json(s);
+  EXPECT_THAT(json, ::testing::HasSubstr(R"("since_seconds":7500,"last_heard_milliseconds":240})"));
+  EXPECT_THAT(
+      json,
+      ::testing::HasSubstr(
+          R"("since_seconds":61,"last_error":"refused: full","next_attempt_milliseconds":350})"));
+  EXPECT_THAT(json, ::testing::HasSubstr(R"("speed_mbps":2500,"duplex":"half")"));
+  EXPECT_THAT(json, ::testing::HasSubstr(R"("listen":["udp://0.0.0.0:7471"])"));
+}
+
+// The largest unit, with the pools of each host: a reply takes a small part of 50 ms.
+TEST(SnapshotTest, B_09_a_unit_of_64_hosts_is_shown_at_once) {
+  Snapshot s = example();
+  for (int i = 1; i < 64; ++i) {
+    s.peers.push_back(s.peers[0]);
+    s.links.push_back(s.links[0]);
+    for (int k = 0; k < 10; ++k) s.pools.push_back(s.pools[0]);
+    for (int k = 0; k < 2; ++k) s.channels.push_back(s.channels[0]);
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const std::size_t bytes = show_text(s).size() + show_json(s).size();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  std::printf("show of 64 hosts: text and JSON, %zu bytes, in %.2f ms\n", bytes, took.count());
+  EXPECT_GT(bytes, 64U * 500U);
+  EXPECT_LT(bytes, 4U << 20U);
 }
 
 TEST(SnapshotTest, the_key_of_a_keyed_peer_is_shown) {
