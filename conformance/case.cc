@@ -6,10 +6,14 @@ namespace splitnic::conformance {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto* group : {&link_cases, &flit_cases, &cell_cases, &transport_cases, &loss_cases,
-                      &connection_cases, &message_cases, &pool_cases, &data_cases, &frame_cases,
-                      &cfg_cases, &nic_cases, &key_cases, &host_link_cases, &host_connection_cases,
-                      &host_frame_cases, &host_cfg_cases, &host_key_cases}) {
+  for (auto* group : {&link_cases,       &flit_cases,       &cell_cases,
+                      &transport_cases,  &loss_cases,       &connection_cases,
+                      &message_cases,    &pool_cases,       &data_cases,
+                      &frame_cases,      &cfg_cases,        &nic_cases,
+                      &key_cases,        &host_link_cases,  &host_connection_cases,
+                      &host_frame_cases, &host_cfg_cases,   &host_key_cases,
+                      &state_cases,      &host_state_cases, &path_link_cases,
+                      &path_cell_cases,  &path_name_cases,  &path_load_cases}) {
     auto some = group();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

@@ -10,15 +10,14 @@
 #include <vector>
 
 #include "conformance/host.h"
+#include "conformance/node.h"
+#include "conformance/role.h"
 #include "conformance/unit.h"
 
 namespace splitnic::conformance {
 
 // The links that a case is about.
 enum class Links : std::uint8_t { kAny, kPlain, kKeyed };
-
-// The role of the suite.
-enum class Role : std::uint8_t { kHost, kUnit };
 
 struct Case {
   std::string id{};           // group.name
@@ -27,13 +26,22 @@ struct Case {
   Links links = Links::kAny;
   Level level = Level::kMust;
   bool may_harm = false;                               // afterwards a new connection must be served
-  bool is_of_two = false;                              // needs a second host
+  std::size_t ends = 1;                                // hosts, or ports of a switch
   std::function<void(Host& host, Host& other)> run{};  // none: not with the suite as a host
   std::function<void(Unit& unit)> run_as_unit{};       // none: not with the suite as an I/O unit
+  std::function<void(Nodes& nodes)> run_as_nodes{};    // none: not against a switch
 
   std::string group() const { return id.substr(0, id.find('.')); }
   bool is_for(Role role) const {
-    return role == Role::kHost ? run != nullptr : run_as_unit != nullptr;
+    switch (role) {
+      case Role::kHost:
+        return run != nullptr;
+      case Role::kUnit:
+        return run_as_unit != nullptr;
+      case Role::kNodes:
+        return run_as_nodes != nullptr;
+    }
+    return false;
   }
 };
 
@@ -52,6 +60,7 @@ class GroupOf {
       all_.back().run = [run](Host& host, Host&) { run(host); };
     }
     if constexpr (std::is_base_of_v<Player, Unit>) all_.back().run_as_unit = run;
+    if constexpr (std::is_same_v<Player, Nodes>) all_.back().run_as_nodes = run;
     return all_.back();
   }
   // One after which the target must serve a new connection.
@@ -64,7 +73,7 @@ class GroupOf {
   Case& add_of_two(const std::string& name, const std::string& clause,
                    const std::string& description, std::function<void(Host&, Host&)> run) {
     all_.push_back({.id = name_ + "." + name, .clause = clause, .description = description});
-    all_.back().is_of_two = true;
+    all_.back().ends = 2;
     all_.back().run = std::move(run);
     return all_.back();
   }
@@ -78,6 +87,7 @@ class GroupOf {
 using Group = GroupOf<Host>;
 using UnitGroup = GroupOf<Unit>;
 using SharedGroup = GroupOf<End>;
+using NodesGroup = GroupOf<Nodes>;
 
 std::vector<Case> link_cases();
 std::vector<Case> flit_cases();
@@ -92,6 +102,7 @@ std::vector<Case> frame_cases();
 std::vector<Case> cfg_cases();
 std::vector<Case> nic_cases();
 std::vector<Case> key_cases();
+std::vector<Case> state_cases();
 
 // Cases of the host as the target.
 std::vector<Case> host_link_cases();
@@ -99,6 +110,13 @@ std::vector<Case> host_connection_cases();
 std::vector<Case> host_frame_cases();
 std::vector<Case> host_cfg_cases();
 std::vector<Case> host_key_cases();
+std::vector<Case> host_state_cases();
+
+// Cases of a switch as the target.
+std::vector<Case> path_link_cases();
+std::vector<Case> path_cell_cases();
+std::vector<Case> path_name_cases();
+std::vector<Case> path_load_cases();
 
 std::vector<Case> all_cases();
 // Those that this end can play.

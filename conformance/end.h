@@ -2,9 +2,9 @@
 // would have, builds any INIT, cell and message from them, right or wrong, and takes what arrives
 // apart into events. It has no state machine: what is sent and when, the case decides. Only what
 // every end must do at once happens unasked: IDLE, and ACKs, replies to probes, to CfgUtil
-// requests, and to flushes, which a case may switch off. What arrives is checked for the rules of
-// every flit and cell. After the first expectation that is not met nothing is sent or awaited any
-// more, so a case needs no branch for that. Thread: one owner. end_link.cc: INIT;
+// requests, to flushes, and to DISC, which a case may switch off. What arrives is checked for the
+// rules of every flit and cell. After the first expectation that is not met nothing is sent or
+// awaited any more, so a case needs no branch for that. Thread: one owner. end_link.cc: INIT;
 // end_connection.cc: MGMT; end_send.cc: cells, messages, writes; end_wait.cc and end_expect.cc:
 // events; end_receive.cc: what arrives; end_rules.cc: what holds for all of it.
 #pragma once
@@ -40,6 +40,10 @@ struct EndConfig {
   std::uint32_t pool_elements = 64;  // of the pool that advertise() offers
   std::uint32_t pool_element_bytes = 2048;
   std::uint32_t idata_form_in = 0;  // connect::IdataForm
+  // Behind a switch: port numbers in INIT, ours and the target's, 0 of an end node; and the LID
+  // that a neighbouring switch states from the first HELLO on.
+  std::uint8_t port = 0, target_port = 0;
+  fabric::Lid lid{};
 };
 
 // One direction pair of a connection: the numbers that come next.
@@ -95,7 +99,7 @@ class End {
   // Takes what arrives for so long.
   void listen(base::Duration span);
   // While this end waits, the link of the other one stays alive too. `other` outlives this.
-  void accompany(End& other) { companion_ = &other; }
+  void accompany(End& other) { companions_.push_back(&other); }
   std::size_t idles() const { return idles_; }
   // The LCNs of cells of channel 0 that came once more, since forget_events().
   const std::vector<fabric::Lcn>& retransmitted() const { return retransmitted_; }
@@ -181,14 +185,17 @@ class End {
   bool replies_to_probes = true;
   bool replies_to_requests = true;
   bool replies_to_flushes = true;
+  bool replies_to_disc = true;
   bool keeps_alive = true;
 
  protected:
   // The events that each role treats in its way; by default they wait.
   virtual void take_init(const Event& event) { queue(event); }
-  virtual void take_mgmt(const Event& event) { queue(event); }
+  virtual void take_mgmt(const Event& event);
   // Replies to a CfgUtilRequest. Returns whether the event waits for the case too.
   virtual bool take_cfg_request(const Event& event) = 0;
+  // Returns whether it has taken a cell as it came: then it is no event.
+  virtual bool takes_whole(base::Bytes /*cell*/) { return false; }
   virtual void set_linked(bool is_linked) { is_linked_ = is_linked; }
 
   std::optional<Event> await_until(const std::function<bool(const Event&)>& suits, base::Time until,
@@ -237,7 +244,7 @@ class End {
   std::string last_ = "nothing";
   std::size_t idles_ = 0;
   std::vector<fabric::Lcn> retransmitted_;
-  End* companion_ = nullptr;
+  std::vector<End*> companions_;
 
   std::string capabilities_;
   std::size_t message_max_ = 0;

@@ -16,6 +16,7 @@ constexpr std::uint32_t kDataMessageMax = 65536;
 constexpr std::uint16_t kReceives = 64;
 constexpr std::uint64_t kPoolAddress = 0x7F0012340000;
 constexpr std::uint32_t kPoolHandle = 0x2A01;
+constexpr fabric::Qpn kManagementQpn{1};  // P-MGMT-1
 
 }  // namespace
 
@@ -76,6 +77,7 @@ void End::send_mgmt(base::Bytes payload) {
   head.header.service = fabric::Service::kMgmt;
   head.header.dlid = target_lid_;
   head.header.slid = lid_;
+  head.header.dqpn = head.header.sqpn = kManagementQpn;
   send_cell(make(head, payload));
 }
 
@@ -83,6 +85,14 @@ void End::send(const Mgmt& mgmt) {
   ByteVector payload(mgmt.bytes());
   fabric::emit_mgmt(payload, mgmt);
   send_mgmt(payload);
+}
+
+void End::take_mgmt(const Event& event) {
+  if (event.mgmt.kind == MgmtKind::kDisc) {
+    if (replies_to_disc) send(mgmt(MgmtKind::kDiscRep, event.mgmt.transaction));
+    if (event.mgmt.transaction == transaction_) is_connected_ = false;
+  }
+  queue(event);
 }
 
 bool End::adopt(const Mgmt& theirs) {

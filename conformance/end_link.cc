@@ -13,6 +13,7 @@ constexpr std::uint32_t kProgramVersion = 0x00010000;
 constexpr std::uint16_t kLanes = 0x800F;
 constexpr std::uint32_t kReceiveBuffer = 4 << 20;
 constexpr int kRepliesMax = 100;  // a case ends in time, whatever the target sends
+constexpr base::Duration kCaseMin = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -22,8 +23,9 @@ End::End(Line& line, const EndConfig& config, base::Random& random, Outcome& out
       config_(config),
       random_(random),
       outcome_(outcome),
-      until_(line.now() + kRepliesMax * config.timeout),
+      until_(line.now() + std::max<base::Duration>(kRepliesMax * config.timeout, kCaseMin)),
       context_(random.next() >> 2) {
+  lid_ = config.lid;
   const std::size_t stride = std::min<std::size_t>(
       line.carrier().datagram_bytes_max() - fabric::kSessionReserveBytes, fabric::kBatchBytesMax);
   mcp_ = static_cast<std::uint16_t>((stride - fabric::kStrideOverhead) & ~std::size_t{3});
@@ -39,6 +41,7 @@ Init End::init(InitStep step) {
   init.lanes_mask = kLanes;
   init.mcp_max = mcp_;
   init.flit_payload_max = static_cast<std::uint16_t>(mcp_ + fabric::kCellOverheadMax);
+  init.port = config_.port;
   init.receive_buffer_bytes = kReceiveBuffer;
   init.eui64 = config_.eui64;
   init.instance = instance_;

@@ -50,7 +50,7 @@ void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
       ++idles_;
       return;
     case fabric::FlitType::kData:
-      if (!check_data_flit(flit.header)) return;
+      if (!check_data_flit(flit.header) || takes_whole(flit.payload)) return;
       return take_cell(flit.payload, config_.crc_head_only, datagram_bytes);
     default:
       outcome_.fail("flits of the profile of the link",
@@ -64,7 +64,9 @@ void End::take_init_flit(const fabric::FlitView& flit, std::size_t datagram_byte
   if (error != fabric::InitError::kNone) {
     return outcome_.fail("an INIT that is valid", "one that is not: " + std::string(name(error)));
   }
-  if (!rule(event.init.port == 0, "the port number 0 in INIT of an end node")) return;
+  if (!rule(event.init.port == config_.target_port,
+            "INIT with the number of its port, 0 of an end node"))
+    return;
   if (event.init.step == fabric::InitStep::kProbeReply) event.kind = EventKind::kProbe;
   if (event.init.step != fabric::InitStep::kProbe) return take_init(event);
   if (!replies_to_probes || target_instance_ == 0) return;

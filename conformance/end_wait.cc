@@ -53,10 +53,10 @@ bool End::pump(base::Time until) {
   std::optional<ByteVector> datagram;
   while (!datagram) {
     base::Time due = std::min(until, idle_at());
-    if (companion_ != nullptr) due = std::min(due, companion_->idle_at());
+    for (const End* other : companions_) due = std::min(due, other->idle_at());
     datagram = line_.receive(due);
     keep_alive();
-    if (companion_ != nullptr) companion_->keep_alive();
+    for (End* other : companions_) other->keep_alive();
     if (!datagram && now() >= until) return false;
   }
   kept_bytes_ += datagram->size();

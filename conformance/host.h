@@ -10,7 +10,7 @@
 
 namespace splitnic::conformance {
 
-class Host final : public End {
+class Host : public End {
  public:
   using End::End;
 

@@ -8,6 +8,7 @@
 #include "conformance/carrier.h"
 #include "conformance/responder.h"
 #include "conformance/session.h"
+#include "conformance/states/observer.h"
 #include "conformance/transcript.h"
 
 namespace splitnic::conformance {
@@ -28,9 +29,15 @@ class Line {
   Carrier& carrier() { return carrier_; }
   base::Time now() { return carrier_.now(); }
 
+  // Shows what passes to this observer too, which outlives this or is replaced by nullptr.
+  void observe(Observer* observer) { observer_ = observer; }
+
   // A new transcript, and nothing that has arrived before.
   void begin();
   Transcript& transcript() { return transcript_; }
+  // The same, and the host on this line is another process from now on; one with keys agrees on
+  // new ones. `timeout`: of one reply. Returns false if no RESPONSE is good.
+  bool begin_process(base::Duration timeout);
 
   // Agrees on new keys: repeats the INITIATION until `until`, with the cookie of a target that
   // requires one. Returns false if no RESPONSE is good.
@@ -49,11 +56,16 @@ class Line {
   std::optional<std::vector<std::byte>> receive_raw(base::Time until);
 
  private:
+  void put(base::Bytes datagram);
+  std::optional<base::Bytes> take(base::Time until);
+  void note(Direction direction, base::Bytes datagram);
+
   Carrier& carrier_;
   Records* records_ = nullptr;
   Session* session_ = nullptr;
   Responder* responder_ = nullptr;
   Transcript transcript_;
+  Observer* observer_ = nullptr;
   base::Time last_sent_{};
 };
 

@@ -15,6 +15,15 @@ std::uint64_t seed_of(std::string_view name, std::uint64_t seed) {
   return hash;
 }
 
+Runner::~Runner() {
+  for (const Observed& one : observed_) one.line->observe(nullptr);
+}
+
+void Runner::observe(Line& line) {
+  observed_.push_back({&line, std::make_unique<Observer>(coverage_, role_)});
+  line.observe(observed_.back().observer.get());
+}
+
 CaseResult Runner::run_one(const Case& one) {
   CaseResult result{.about = one};
   play(one, result);
@@ -45,7 +54,10 @@ void Runner::run(const std::vector<Selected>& selected, const OnResult& on_resul
     if (why.empty() && one.about.links == Links::kPlain && is_keyed_)
       why = "for links without keys";
     if (why.empty() && one.about.links == Links::kKeyed && !is_keyed_) why = "for links with keys";
-    if (why.empty() && one.about.is_of_two && ends_ < 2) why = "needs a second host";
+    if (why.empty() && one.about.ends > ends_) {
+      why = role_ == Role::kHost ? "needs a second host"
+                                 : "needs " + std::to_string(one.about.ends) + " ports";
+    }
     if (why.empty()) {
       on_result(run_one(one.about));
       continue;

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "conformance/case.h"
+#include "conformance/states/coverage.h"
 
 namespace splitnic::conformance {
 
@@ -42,17 +44,20 @@ std::uint64_t seed_of(std::string_view name, std::uint64_t seed);
 
 class Runner {
  public:
-  virtual ~Runner() = default;
+  virtual ~Runner();
 
   // Whether anybody replies to the first INIT or INITIATION.
   virtual bool is_reachable() = 0;
   // Calls `on_result` after each case.
   using OnResult = std::function<void(const CaseResult&)>;
   void run(const std::vector<Selected>& selected, const OnResult& on_result);
+  // The edges that the cases have driven the target over until now.
+  const Coverage& coverage() const { return coverage_; }
 
  protected:
   // `ends`: how many ends the suite may play at a time.
-  Runner(bool is_keyed, std::size_t ends) : is_keyed_(is_keyed), ends_(ends) {}
+  Runner(Role role, bool is_keyed, std::size_t ends)
+      : is_keyed_(is_keyed), ends_(ends), role_(role), coverage_(role, is_keyed) {}
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -61,6 +66,8 @@ class Runner {
   // Returns "" if the target serves a new connection, else what it did. `number` counts the probes
   // after one case: with several ends each of them makes one.
   virtual std::string try_probe(std::size_t number) = 0;
+  // Counts what passes on this line, which outlives this.
+  void observe(Line& line);
 
  private:
   CaseResult run_one(const Case& one);
@@ -68,6 +75,13 @@ class Runner {
 
   const bool is_keyed_;
   const std::size_t ends_;
+  const Role role_;
+  Coverage coverage_;
+  struct Observed {
+    Line* line;
+    std::unique_ptr<Observer> observer;
+  };
+  std::vector<Observed> observed_;
   bool is_wedged_ = false;
 };
 

@@ -8,16 +8,16 @@
 namespace splitnic::conformance {
 namespace {
 
-constexpr int kAgreeTimeouts = 5;  // a target may limit the rate of handshakes
 constexpr base::Duration kHelloEvery = std::chrono::milliseconds(100);
 
 }  // namespace
 
 Suite::Suite(std::span<Line* const> lines, const SuiteConfig& config)
-    : Runner(!lines.empty() && lines.front()->is_keyed(), lines.size()),
+    : Runner(Role::kHost, !lines.empty() && lines.front()->is_keyed(), lines.size()),
       lines_(lines.begin(), lines.end()),
       config_(config) {
   CHECK(!lines_.empty());
+  for (Line* const line : lines_) observe(*line);
 }
 
 // A host with a key has the EUI-64 of its key, and may have only that. Two processes never have one
@@ -38,16 +38,9 @@ EndConfig Suite::host_config(Line& line, std::string_view of) {
   return config;
 }
 
-bool Suite::begin_process(Line& line) {
-  line.begin();
-  if (!line.is_keyed()) return true;
-  line.session().begin_process();
-  return line.agree(line.now() + kAgreeTimeouts * config_.timeout);
-}
-
 std::string Suite::try_probe(std::size_t number) {
   Line& line = *lines_[(next_line_ + number) % lines_.size()];
-  if (!begin_process(line)) return "no RESPONSE to INITIATION";
+  if (!line.begin_process(config_.timeout)) return "no RESPONSE to INITIATION";
   Outcome outcome;
   const EndConfig config = host_config(line, "probe");
   base::SeededRandom random(config.process);
@@ -59,7 +52,7 @@ std::string Suite::try_probe(std::size_t number) {
 
 bool Suite::is_reachable() {
   Line& line = *lines_.front();
-  if (!begin_process(line)) return false;
+  if (!line.begin_process(config_.timeout)) return false;
   base::SeededRandom random(config_.seed);
   Outcome outcome;
   Host host(line, host_config(line, "probe"), random, outcome);
@@ -75,27 +68,29 @@ void Suite::play(const Case& one, CaseResult& result) {
   Line& line = *lines_[next_line_ % lines_.size()];
   Line& other_line = *lines_[(next_line_ + 1) % lines_.size()];
   next_line_ = (next_line_ + 1) % lines_.size();
+  const bool is_of_two = one.ends > 1;
   const base::Time begin = line.now();
   base::SeededRandom random(seed_of(one.id, config_.seed));
   Outcome outcome(one.level);
-  if (!begin_process(line) || (one.is_of_two && !begin_process(other_line))) {
+  if (!line.begin_process(config_.timeout) ||
+      (is_of_two && !other_line.begin_process(config_.timeout))) {
     outcome.fail("RESPONSE to INITIATION", "nothing that is one");
   }
   Host host(line, host_config(line, one.id), random, outcome);
   Host other(other_line, host_config(other_line, one.id + "#2"), random, outcome);
-  if (one.is_of_two) {
+  if (is_of_two) {
     host.accompany(other);
     other.accompany(host);
   }
   if (outcome.is_good()) one.run(host, other);
   host.leave();
-  if (one.is_of_two) other.leave();
+  if (is_of_two) other.leave();
   result.verdict = outcome.verdict();
   result.expected = outcome.expected();
   result.received = outcome.received();
   result.took = line.now() - begin;
   result.transcript = line.transcript();
-  if (one.is_of_two) result.transcript.merge(other_line.transcript());
+  if (is_of_two) result.transcript.merge(other_line.transcript());
 }
 
 }  // namespace splitnic::conformance

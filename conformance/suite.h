@@ -23,8 +23,6 @@ class Suite final : public Runner {
   void play(const Case& one, CaseResult& result) override;
   std::string try_probe(std::size_t number) override;
   EndConfig host_config(Line& line, std::string_view of);
-  // Begins a new process on a line: with new keys, where it has keys.
-  bool begin_process(Line& line);
 
   const std::vector<Line*> lines_;
   const SuiteConfig config_;

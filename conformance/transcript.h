@@ -19,7 +19,7 @@ struct Exchanged {
   Direction direction = Direction::kSent;
   base::Duration at{};  // since the case began
   std::vector<std::byte> bytes;
-  unsigned host = 0;  // 1: the second one of a case of two
+  unsigned host = 0;  // 1: the second end of the case
 };
 
 class Transcript {
@@ -37,11 +37,11 @@ class Transcript {
     bytes_ += datagram.size();
     all_.push_back({direction, now - begin_, {datagram.begin(), datagram.end()}});
   }
-  // Those of the second host too, in the order of time.
-  void merge(const Transcript& second) {
+  // Those of another end of the suite too, in the order of time. `number`: 1 is the second end.
+  void merge(const Transcript& second, unsigned number = 1) {
     for (Exchanged one : second.all_) {
       one.at += second.begin_ - begin_;
-      one.host = 1;
+      one.host = number;
       all_.push_back(std::move(one));
     }
     std::ranges::stable_sort(all_, {}, &Exchanged::at);

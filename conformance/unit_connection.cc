@@ -31,12 +31,8 @@ void Unit::take_mgmt(const Event& event) {
       if (rep_.empty() || theirs.transaction != transaction_) return queue(event);
       if (replies_to_repeats) send_mgmt(rep_);
       return;
-    case MgmtKind::kDisc:
-      send(mgmt(MgmtKind::kDiscRep, theirs.transaction));
-      if (theirs.transaction == transaction_) is_connected_ = false;
-      return queue(event);
     default:
-      return queue(event);
+      return End::take_mgmt(event);
   }
 }
 

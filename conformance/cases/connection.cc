@@ -2,6 +2,7 @@
 // docs/protocol/channels.md#capabilities
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
@@ -326,6 +327,16 @@ void add_agreements(Group& group) {
               const auto stats = h.request(messaging::CfgCode::kGetStats, {});
               if (stats) h.expect(stats->data.size() + 24 <= 256, "a reply of at most 256 bytes");
             });
+  group.add("short_stats", "P-CFG-28", "GET_STATS has the counters that fit MSG_MAX.", [](Host& h) {
+    if (!h.link()) return;
+    Mgmt request =
+        changed_request(h, [](Host&, Mgmt&, Capabilities& mine) { mine.set_msg_max(0, 256); });
+    const auto reply = ask(h, request, MgmtKind::kConnectRep);
+    if (!reply || !h.adopt(*reply)) return;
+    messaging::cfg::GetStatsReply stats;
+    const auto got = expect_status(h, messaging::CfgCode::kGetStats, {}, messaging::CfgStatus::kOk);
+    if (read(h, got, stats)) h.expect(stats.counters_size() > 0, "counters");
+  });
 }
 
 }  // namespace

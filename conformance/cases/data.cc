@@ -127,8 +127,11 @@ void add_elements(SharedGroup& group) {
           returned += range.count;
         }
         h.expect(returned > 0 && returned <= used, "as many elements as were used");
-        write_element(h, pool, (*update)[0].first, bytes);
-        h.expect_ignored("an element that may be written once more");
+        const std::uint32_t again = (*update)[0].first;
+        for (std::uint32_t i = 0; i < returned && h.is_good(); ++i) {
+          write_element(h, pool, (again + i) % used, bytes);
+        }
+        h.expect_ignored("elements that may be written once more");
       });
   group.add_harmful("used_element", "P-MEM-8",
                     "An element that was not returned is not filled a second time.", [](End& h) {

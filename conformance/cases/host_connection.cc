@@ -359,6 +359,7 @@ void add_ends(UnitGroup& group) {
               if (!u.attach()) return;
               u.send(u.mgmt(MgmtKind::kDiscRep, u.transaction()));
               u.send(u.mgmt(MgmtKind::kConnectRtu, u.transaction()));
+              u.send(u.mgmt(MgmtKind::kConnectRtu, u.random().next()));
               u.expect_ignored("a connection that stays");
             });
 }

@@ -12,22 +12,11 @@ namespace splitnic::conformance {
 namespace {
 
 using messaging::CfgCode;
-using messaging::CfgStatus;
 using messaging::Function;
 using messaging::PoolElementIdata;
 using messaging::PoolRecord;
 
 constexpr std::string_view kEverybody = "\xFF\xFF\xFF\xFF\xFF\xFF";
-
-// Asks the host to announce its addresses. Returns the write of the first frame; a host without an
-// address sends none.
-std::optional<Event> announced(Unit& u) {
-  u.forget_events();
-  if (!expect_status(u, CfgCode::kAnnounce, {}, CfgStatus::kOk)) return {};
-  auto write = u.await(EventKind::kWrite, {});
-  if (!write) u.outcome().skip("the host sent no frame: its interface needs an address");
-  return write;
-}
 
 void add_sent(UnitGroup& group) {
   group.add("host_writes", "P-DATA-5",

@@ -318,6 +318,21 @@ void add_new_keys(Group& group) {
              h.expect_ignored("a session that serves under the keys from before");
            })
       .links = Links::kKeyed;
+  group
+      .add("replaced_keys", "P-KEY-11",
+           "A second INITIATION ends the keys of the first, which no record has confirmed.",
+           [](Host& h) {
+             if (!h.attach() || !expect_no_response(h, "RESPONSE to a good INITIATION")) return;
+             Line& line = h.line();
+             std::uint64_t nonce = 0;
+             const ByteVector lost = line.session().seal(probe_datagram(h, nonce));
+             if (!expect_no_response(h, "RESPONSE to a good INITIATION")) return;
+             line.send_raw(lost);
+             confirm(h);
+             h.expect_ignored("a session that serves under the last keys");
+             h.expect(h.waiting(EventKind::kProbe) == 0, "no reply under the keys before");
+           })
+      .links = Links::kKeyed;
 }
 
 }  // namespace

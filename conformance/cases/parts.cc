@@ -87,6 +87,41 @@ std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
   return ack;
 }
 
+std::optional<Event> announced(Unit& u) {
+  u.forget_events();
+  if (!expect_status(u, messaging::CfgCode::kAnnounce, {}, messaging::CfgStatus::kOk)) return {};
+  auto write = u.await(EventKind::kWrite, {});
+  if (!write) u.outcome().skip("the host sent no frame: its interface needs an address");
+  return write;
+}
+
+std::optional<Event> provoke_disc(End& h) {
+  h.replies_to_disc = false;
+  h.forget_events();
+  const std::uint32_t last = h.own_pool().elements - 1;
+  h.send_message(message(messaging::Function::kBufferRecvPoolUpdate, messaging::kUnsolicited,
+                         {h.own_pool().pool.value, last, 1}));
+  return h.await_if(
+      [&h](const Event& e) {
+        return e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDisc &&
+               e.mgmt.transaction == h.transaction();
+      },
+      "DISC after an error that ends the connection");
+}
+
+bool silence(End& h) {
+  using namespace std::chrono_literals;
+  constexpr base::Duration kSilent = 1200ms;  // P-LINK-14: 900 ms
+  constexpr base::Duration kIdles = 450ms;    // P-LINK-13: one every 200 ms
+  h.keeps_alive = h.replies_to_probes = false;
+  h.listen(kSilent);
+  const std::size_t idles = h.idles();
+  h.forget_events();
+  h.listen(kIdles);
+  return h.expect(h.idles() == idles && h.waiting(EventKind::kAck) == 0,
+                  "nothing but INIT on a link that is silent");
+}
+
 bool attach_both(End& a, End& b) {
   return a.attach() && a.start_nic() && b.attach() && b.start_nic();
 }

@@ -47,6 +47,14 @@ std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
 bool attach_both(End& a, End& b);
 // The target writes this frame into a pool of the host. Returns the write.
 std::optional<Event> expect_frame(End& host, const ByteVector& sent);
+// Asks the host to announce its addresses. Returns the write of the first frame; without one the
+// case is skipped: a host without an address sends none.
+std::optional<Event> announced(Unit& unit);
+// An error that ends the connection: returns the DISC of the target, which gets no reply.
+std::optional<Event> provoke_disc(End& host);
+// The target hears nothing for longer than a link stays UP, and sends nothing but INIT then.
+// REQUIRES a link.
+bool silence(End& host);
 // Skips the case unless the target takes messages of this length.
 bool can_send(End& host, std::size_t message_bytes);
 // The target's pool with the fewest elements: half of it is used up soonest. REQUIRES an attached

@@ -25,6 +25,7 @@ table { border-collapse: collapse; } td, th { padding: .15rem .8rem .15rem 0; te
 details { border-top: 1px solid #8884; padding: .3rem 0; } summary { cursor: pointer; }
 .v { display: inline-block; min-width: 6.5em; font-weight: 600; }
 .PASS { color: #1a7f37; } .FAIL, .WEDGED { color: #cf222e; } .REJECTED, .WARN { color: #9a6700; } .SKIP { color: #6e7781; }
+a { color: inherit; text-decoration: none; } a.FAIL, a.WEDGED { color: #cf222e; font-weight: 600; }
 .c { color: #6e7781; } svg { width: 100%; height: auto; font: 12px ui-monospace, monospace; }
 svg text { fill: currentColor; } svg line, svg path { stroke: currentColor; fill: none; }
 pre { font: 12px/1.35 ui-monospace, monospace; white-space: pre-wrap; margin: .2rem 0 .6rem 1rem; }
@@ -47,7 +48,7 @@ std::string arrow(const Exchanged& one, const std::string& label, int y) {
 }
 
 std::string label_of(const Exchanged& one, const Decoded& decoded) {
-  return one.host == 0 ? decoded.label : "second host: " + decoded.label;
+  return one.host == 0 ? decoded.label : fmt::format("end {}: {}", one.host + 1, decoded.label);
 }
 
 std::string diagram(const Transcript& transcript, const std::vector<Decoded>& decoded) {
@@ -105,7 +106,7 @@ std::string section(const CaseResult& result) {
 }
 
 std::string summary_table(const Report& report) {
-  std::string out = "<table><tr>";
+  std::string out = "<table><tbody><tr>";
   constexpr std::array kAll{Verdict::kPass,     Verdict::kFail,   Verdict::kWarn,
                             Verdict::kRejected, Verdict::kWedged, Verdict::kSkip};
   for (const Verdict verdict : kAll) {
@@ -113,7 +114,45 @@ std::string summary_table(const Report& report) {
   }
   out += "</tr><tr>";
   for (const Verdict verdict : kAll) out += fmt::format("<td>{}</td>", report.count(verdict));
-  return out + "</tr></table>\n";
+  return out + "</tr></tbody></table>\n";
+}
+
+std::string clauses_table(const Report& report) {
+  std::string out =
+      "<h2 id=\"clauses\">Clauses</h2>\n"
+      "<table><thead><tr><th>clause</th><th>verdict</th><th>cases</th></tr></thead><tbody>\n";
+  for (const ClauseResult& one : report.clauses()) {
+    out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>", escaped(one.clause),
+                       name(one.verdict), name(one.verdict));
+    for (const CaseResult* const result : one.cases) {
+      out += fmt::format("<a class=\"{}\" href=\"#{}\">{}</a> ", name(result->verdict),
+                         escaped(result->about.id), escaped(result->about.id));
+    }
+    out += "</td></tr>\n";
+  }
+  return out + "</tbody></table>\n";
+}
+
+std::string states_table(const Report& report) {
+  if (report.coverage.empty()) return {};
+  std::string out = fmt::format(
+      "<h2 id=\"states\">States</h2>\n<p>The target was driven over {} % of the edges of the "
+      "specification's tables that its peer can drive and see.</p>\n"
+      "<table><thead><tr><th>table</th><th>edges</th><th>states</th></tr></thead><tbody>\n",
+      Coverage::percent_of(report.coverage));
+  for (const TableCoverage& one : report.coverage) {
+    out += fmt::format(
+        "<tr><td>{} <span class=\"c\">{}</span></td><td>{} of {}</td><td>{} of {}</td></tr>\n",
+        escaped(one.table->name), escaped(one.table->page), one.reached, one.total,
+        one.states_reached, one.states);
+  }
+  out += "</tbody></table>\n<details><summary>Edges that were not reached</summary><ul>\n";
+  for (const TableCoverage& one : report.coverage) {
+    for (const TableCoverage::Missing& missing : one.missing) {
+      out += fmt::format("<li>{}: {}</li>\n", escaped(one.table->name), escaped(missing.text()));
+    }
+  }
+  return out + "</ul></details>\n";
 }
 
 }  // namespace
@@ -123,7 +162,7 @@ std::string html_of(const Report& report) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Conformance of {}"
       "</title><style>{}</style></head><body>\n<h1>Conformance of {}</h1>\n<p>{}; seed {}.</p>\n",
       escaped(report.target), kStyle, escaped(report.target), report.summary(), report.seed);
-  out += summary_table(report);
+  out += summary_table(report) + clauses_table(report) + states_table(report);
   std::string group;
   for (const CaseResult& result : report.results) {
     if (result.about.group() != group) {

@@ -28,11 +28,36 @@ boost::json::object object_of(const CaseResult& result) {
   return out;
 }
 
+boost::json::object object_of(const ClauseResult& clause) {
+  boost::json::array ids;
+  for (const CaseResult* const one : clause.cases)
+    ids.push_back(boost::json::string(one->about.id));
+  return {{"clause", clause.clause}, {"verdict", name(clause.verdict)}, {"cases", ids}};
+}
+
+boost::json::object object_of(const TableCoverage& one) {
+  boost::json::array missing;
+  for (const TableCoverage::Missing& edge : one.missing) {
+    missing.push_back(boost::json::object{{"from", edge.edge->from},
+                                          {"event", edge.edge->event},
+                                          {"to", edge.edge->to},
+                                          {"counts", !edge.is_out_of_reach},
+                                          {"why", edge.why}});
+  }
+  return {{"table", one.table->name}, {"page", one.table->page},
+          {"edges", one.total},       {"reached", one.reached},
+          {"states", one.states},     {"states_reached", one.states_reached},
+          {"not_reached", missing}};
+}
+
 }  // namespace
 
 std::string json_of(const Report& report) {
   boost::json::array cases;
   for (const CaseResult& result : report.results) cases.push_back(object_of(result));
+  boost::json::array clauses, states;
+  for (const ClauseResult& clause : report.clauses()) clauses.push_back(object_of(clause));
+  for (const TableCoverage& table : report.coverage) states.push_back(object_of(table));
   const boost::json::object out{{"target", report.target},
                                 {"seed", report.seed},
                                 {"passed", report.count(Verdict::kPass)},
@@ -41,7 +66,9 @@ std::string json_of(const Report& report) {
                                 {"rejected", report.count(Verdict::kRejected)},
                                 {"wedged", report.count(Verdict::kWedged)},
                                 {"skipped", report.count(Verdict::kSkip)},
-                                {"cases", cases}};
+                                {"cases", cases},
+                                {"clauses", clauses},
+                                {"states", states}};
   return boost::json::serialize(out) + "\n";
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
 
 namespace splitnic::conformance {
 
@@ -22,6 +25,50 @@ std::string Report::summary() const {
       "{} cases: {} passed, {} failed, {} warned, {} rejected, {} wedged, {} skipped",
       results.size(), count(Verdict::kPass), count(Verdict::kFail), count(Verdict::kWarn),
       count(Verdict::kRejected), count(Verdict::kWedged), count(Verdict::kSkip));
+}
+
+namespace {
+
+// The worst is the largest.
+int rank_of(Verdict verdict) {
+  constexpr std::array kFromBest{Verdict::kSkip,     Verdict::kPass,   Verdict::kWarn,
+                                 Verdict::kRejected, Verdict::kWedged, Verdict::kFail};
+  return static_cast<int>(std::ranges::find(kFromBest, verdict) - kFromBest.begin());
+}
+
+// "P-RC-9" is before "P-RC-10".
+std::pair<std::string, unsigned long> order_of(const std::string& clause) {
+  const std::size_t dash = clause.rfind('-');
+  return {clause.substr(0, dash), std::strtoul(clause.c_str() + dash + 1, nullptr, 10)};
+}
+
+}  // namespace
+
+std::vector<ClauseResult> Report::clauses() const {
+  std::map<std::pair<std::string, unsigned long>, ClauseResult> all;
+  for (const CaseResult& result : results) {
+    ClauseResult& one = all[order_of(result.about.clause)];
+    one.clause = result.about.clause;
+    one.cases.push_back(&result);
+    if (rank_of(result.verdict) > rank_of(one.verdict)) one.verdict = result.verdict;
+  }
+  std::vector<ClauseResult> out;
+  out.reserve(all.size());
+  for (auto& [order, one] : all) out.push_back(std::move(one));
+  return out;
+}
+
+std::string text_of(const std::vector<TableCoverage>& coverage, bool lists_missing) {
+  std::string out;
+  for (const TableCoverage& one : coverage) {
+    out += fmt::format("states   {}: {} of {} edges, {} of {} states\n", one.table->name,
+                       one.reached, one.total, one.states_reached, one.states);
+    for (const TableCoverage::Missing& missing : one.missing) {
+      if (!lists_missing || missing.is_out_of_reach) continue;
+      out += fmt::format("         not reached: {}\n", missing.text());
+    }
+  }
+  return out;
 }
 
 std::string escaped(std::string_view text) {

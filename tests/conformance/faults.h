@@ -22,7 +22,9 @@ struct Fault {
   bool is_keyed = false;
   // A fresh rule, which may keep state.
   std::function<Rule()> make{};
-  Role role = Role::kHost;  // of the suite: the target is an I/O unit, or a host
+  Role role = Role::kHost;  // of the suite
+  // Of a switch: the same for each of its ports.
+  std::function<Rule(std::size_t port)> at_port{};
 };
 
 std::vector<Fault> link_faults();
@@ -31,6 +33,7 @@ std::vector<Fault> message_faults();
 std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();
 std::vector<Fault> host_faults();
+std::vector<Fault> switch_faults();
 std::vector<Fault> all_faults();
 
 // A rule of INITs in one direction: `change` may change the INIT, and returns false to drop it.

@@ -12,6 +12,7 @@
 #include "conformance/selection.h"
 #include "tests/conformance/faults.h"
 #include "tests/conformance/host_target.h"
+#include "tests/conformance/switch_target.h"
 #include "tests/conformance/unit_target.h"
 
 namespace splitnic::conformance::faults_test {
@@ -33,6 +34,11 @@ std::vector<std::string> noticed(const Fault& fault, const std::vector<std::stri
     UnitTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
     const auto lines = target.lines();
     Suite suite(lines, {.timeout = 1s});
+    run(suite);
+  } else if (fault.role == Role::kNodes) {
+    SwitchTarget target({.is_keyed = fault.is_keyed, .rule_at = fault.at_port});
+    const auto lines = target.lines();
+    SwitchSuite suite(lines, {.timeout = 1s});
     run(suite);
   } else {
     HostTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
@@ -70,20 +76,21 @@ TEST_P(Faults, has_its_row_on_the_page) {
 INSTANTIATE_TEST_SUITE_P(Conformance, Faults, testing::ValuesIn(all_faults()),
                          [](const auto& one) { return one.param.name; });
 
-TEST(ConformanceFaults, there_are_sixty_units_and_fifteen_hosts_and_their_names_are_unique) {
+TEST(ConformanceFaults, there_are_enough_of_each_target_and_their_names_are_unique) {
   std::set<std::string> names;
   for (const Fault& fault : all_faults()) EXPECT_TRUE(names.insert(fault.name).second);
   const std::size_t hosts = host_faults().size();
+  const std::size_t switches = switch_faults().size();
   EXPECT_GE(hosts, 15U);
-  EXPECT_GE(names.size(), 60U + hosts);
+  EXPECT_GE(switches, 20U);
+  EXPECT_GE(names.size(), 60U + hosts + switches);
 }
 
 constexpr std::string_view kHead =
     "# Faults that the conformance suite finds\n\n"
-    "Wrong implementations (`tests/conformance/faults.h`): each is the I/O unit, or the host, "
-    "behind a "
-    "filter that breaks one rule of the\n"
-    "protocol. The tables have the number of cases of [the suite](conformance.md) that fail "
+    "Wrong implementations (`tests/conformance/faults.h`): each is the I/O unit, the host or the "
+    "switch, behind a filter that breaks one rule of\n"
+    "the protocol. The tables have the number of cases of [the suite](conformance.md) that fail "
     "against "
     "each, and the first of them; a\n"
     "case behind which the target serves nobody ends the run. It is written by `SPLITNIC_LONG=1 "
@@ -129,7 +136,7 @@ std::string table_of(const std::string& title, Role role) {
 
 std::string whole_page() {
   return std::string(kHead) + table_of("Wrong I/O units", Role::kHost) + "\n" +
-         table_of("Wrong hosts", Role::kUnit);
+         table_of("Wrong hosts", Role::kUnit) + "\n" + table_of("Wrong switches", Role::kNodes);
 }
 
 // All rows, or every tenth.

@@ -20,6 +20,7 @@ inline Report run(UnitTarget& target, const std::vector<std::string>& wanted = {
   Suite suite(lines, {.timeout = timeout, .run = run_number});
   suite.run(select(cases(), wanted, skips),
             [&](const CaseResult& result) { report.results.push_back(result); });
+  report.coverage = suite.coverage().tables();
   return report;
 }
 

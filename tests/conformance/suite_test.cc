@@ -11,6 +11,7 @@
 #include "conformance/report/report.h"
 #include "conformance/report/reports.h"
 #include "conformance/selection.h"
+#include "tests/conformance/not_reached.h"
 #include "tests/conformance/run_suite.h"
 
 namespace splitnic::conformance::suite_test {
@@ -23,7 +24,8 @@ TEST(ConformanceSuite, every_case_passes_against_the_unit) {
   UnitTarget target({});
   const Report report = run(target);
   EXPECT_EQ(failures_of(report), "");
-  EXPECT_GE(report.count(Verdict::kPass), 300U);
+  EXPECT_GE(report.count(Verdict::kPass), 310U);
+  EXPECT_EQ(not_reached(report), "");
   EXPECT_TRUE(report.is_good());
 }
 
@@ -31,7 +33,12 @@ TEST(ConformanceSuite, every_case_passes_against_the_keyed_unit) {
   UnitTarget target({.is_keyed = true});
   const Report report = run(target);
   EXPECT_EQ(failures_of(report), "");
-  EXPECT_GE(report.count(Verdict::kPass), 340U);
+  EXPECT_GE(report.count(Verdict::kPass), 350U);
+  EXPECT_EQ(
+      not_reached(report),
+      "keys at the responder: previous to ended, 10 s: it takes ten seconds\n"
+      "keys at the responder: current to ended, 180 s, 2^28 records: it takes three minutes\n");
+  EXPECT_GE(Coverage::percent_of(report.coverage), 95U);
 }
 
 // Each flit in a separate datagram, as another implementation may send them.
@@ -167,6 +174,67 @@ TEST(ConformanceReport, the_page_has_every_message_of_a_case_as_an_arrow) {
   std::size_t arrows = 0;
   for (std::size_t at = 0; (at = page.find("<path ", at)) != std::string::npos; ++at) ++arrows;
   EXPECT_EQ(arrows, report.results[0].transcript.all().size());
+}
+
+TEST(ConformanceReport, clauses_have_the_worst_verdict_of_their_cases_in_the_order_of_their_ids) {
+  Report report;
+  const auto add = [&report](const char* id, const char* clause, Verdict verdict) {
+    CaseResult result{.verdict = verdict};
+    result.about.id = id;
+    result.about.clause = clause;
+    report.results.push_back(result);
+  };
+  add("a.1", "P-RC-10", Verdict::kPass);
+  add("a.2", "P-RC-9", Verdict::kSkip);
+  add("a.3", "P-RC-10", Verdict::kFail);
+  add("a.4", "P-RC-10", Verdict::kWarn);
+  add("a.5", "P-ACK-2", Verdict::kSkip);
+  add("a.6", "P-ACK-2", Verdict::kPass);
+  const auto clauses = report.clauses();
+  ASSERT_EQ(clauses.size(), 3U);
+  EXPECT_EQ(clauses[0].clause, "P-ACK-2");
+  EXPECT_EQ(clauses[0].verdict, Verdict::kPass);
+  EXPECT_EQ(clauses[1].clause, "P-RC-9");
+  EXPECT_EQ(clauses[1].verdict, Verdict::kSkip);
+  EXPECT_EQ(clauses[2].verdict, Verdict::kFail);
+  EXPECT_EQ(clauses[2].cases.size(), 3U);
+  EXPECT_THAT(html_of(report), HasSubstr("href=\"#a.3\""));
+  EXPECT_THAT(json_of(report),
+              HasSubstr(R"({"clause":"P-RC-9","verdict":"SKIP","cases":["a.2"]})"));
+}
+
+// A run of one case drives the target over some edges, and reports the others as missing.
+TEST(ConformanceReport, edges_that_a_run_has_not_reached_are_reported_with_the_reason) {
+  UnitTarget target({});
+  const Report report = run(target, {"cfg.echo"});
+  const std::string text = text_of(report.coverage, true);
+  EXPECT_THAT(text, HasSubstr("states   link: 2 of 9 edges"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("UP to SILENT, nothing heard for too long (speed, shm): no case of this run"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("the passive side")));
+  EXPECT_THAT(json_of(report), HasSubstr("an I/O unit is the passive side"));
+  EXPECT_THAT(html_of(report), HasSubstr("<td>2 of 9</td>"));
+  EXPECT_LT(Coverage::percent_of(report.coverage), 50U);
+}
+
+// A target that never replies to DISC does not show that it has taken it.
+TEST(ConformanceReport, an_edge_whose_effect_was_not_seen_was_not_reached) {
+  UnitTarget silent({.rule = [](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::CellView cell;
+    fabric::Mgmt mgmt;
+    return to != To::kSuite || fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+           flit.header.type != fabric::FlitType::kData ||
+           fabric::parse_cell(flit.payload, cell) != fabric::CellError::kNone ||
+           fabric::parse_mgmt(cell.payload, mgmt) != fabric::MgmtError::kNone ||
+           mgmt.kind != fabric::MgmtKind::kDiscRep;
+  }});
+  const Report without = run(silent, {"cm.disc"}, {}, 100ms);
+  EXPECT_THAT(not_reached(without), HasSubstr("connection: UP to none, DISC:"));
+  UnitTarget good({});
+  EXPECT_THAT(not_reached(run(good, {"cm.disc"})),
+              testing::Not(HasSubstr("connection: UP to none, DISC:")));
 }
 
 TEST(ConformanceReport, text_of_a_target_is_escaped) {

@@ -1,0 +1,120 @@
+// Edges of the state tables, with a host as the target. docs/protocol/states.json
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::MgmtKind;
+
+constexpr base::Duration kAfterBye = 400ms;
+
+void idle(Unit& u) {
+  u.send_flit(
+      {.type = fabric::FlitType::kIdle, .vl = fabric::kMgmtLane, .ctl = fabric::kFlitHeaderCrcOnly},
+      {});
+}
+
+bool silent_host(Unit& u) {
+  if (!u.attach()) return false;
+  u.replies_to_hello = false;
+  return silence(u);
+}
+
+// The suite is another instance, without BYE, and has a new connection. CONNECT_REQ of the link
+// before may have come in the meantime.
+bool restart(Unit& u) {
+  u.begin_instance();
+  if (!u.await_link()) return false;
+  u.forget_events();
+  return u.connect();
+}
+
+void expect_new_connection(Unit& u) {
+  u.keeps_alive = u.replies_to_hello = true;
+  if (u.connect()) u.expect_serving("a connection that serves");
+}
+
+void add_silence(UnitGroup& group) {
+  group.add("host_silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
+            [](Unit& u) {
+              if (!silent_host(u)) return;
+              u.keeps_alive = true;
+              idle(u);
+              u.expect_ignored("the connection of before");
+            });
+  group.add("host_silence_then_ready", "P-INIT-9",
+            "READY of the same instance ends the silence of a link, and its connection serves.",
+            [](Unit& u) {
+              if (!silent_host(u)) return;
+              u.replies_to_hello = true;
+              u.await_seen(fabric::InitStep::kHello, u.inits().size(), "HELLO");
+              u.keeps_alive = true;
+              u.expect_ignored("the connection of before");
+            });
+  group.add("host_silence_then_bye", "P-INIT-15", "BYE ends a silent link too.", [](Unit& u) {
+    if (!silent_host(u)) return;
+    u.end_link();
+    idle(u);
+    const std::size_t idles = u.idles();
+    u.listen(kAfterBye);
+    u.expect(u.idles() == idles, "nothing but INIT behind BYE");
+    expect_new_connection(u);
+  });
+  group.add("host_silence_then_another_instance", "P-INIT-11",
+            "READY of another instance ends a silent link, and a new connection serves.",
+            [](Unit& u) {
+              if (!silent_host(u)) return;
+              u.begin_instance();
+              expect_new_connection(u);
+            });
+}
+
+void add_requests(UnitGroup& group) {
+  group.add("disc_of_a_request", "P-CM-11", "DISC ends a CONNECT_REQ that has no reply yet.",
+            [](Unit& u) {
+              if (!u.await_link()) return;
+              const auto request = u.await_request();
+              if (!request) return;
+              u.send(u.mgmt(MgmtKind::kDisc, request->mgmt.transaction));
+              u.await_if(
+                  [](const Event& e) {
+                    return e.kind == EventKind::kMgmt && e.mgmt.kind == MgmtKind::kDiscRep;
+                  },
+                  "DISC_REP");
+              u.forget_events();
+              const auto next = u.await_request("another CONNECT_REQ");
+              if (!next) return;
+              u.expect(next->mgmt.transaction != request->mgmt.transaction, "a new transaction");
+            });
+  group.add("restart_of_a_request", "P-INIT-11",
+            "READY of another instance ends a CONNECT_REQ that has no reply yet.", [](Unit& u) {
+              if (!u.await_link()) return;
+              const auto request = u.await_request();
+              if (!request) return;
+              if (!restart(u)) return;
+              u.expect(u.transaction() != request->mgmt.transaction, "a new transaction");
+              u.expect_serving("a connection that serves");
+            });
+  group.add_harmful("host_restart_when_closing", "P-INIT-11",
+                    "READY of another instance ends a connection whose DISC has no reply yet.",
+                    [](Unit& u) {
+                      if (!u.attach() || !provoke_disc(u)) return;
+                      if (!restart(u)) return;
+                      u.expect_serving("a connection that serves");
+                      u.listen(kAfterBye);
+                      u.expect(u.waiting(EventKind::kMgmt) == 0, "no DISC of the one before");
+                    });
+}
+
+}  // namespace
+
+std::vector<Case> host_state_cases() {
+  UnitGroup group("state");
+  add_silence(group);
+  add_requests(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,234 @@
+// Edges of the state tables that the cases of the other groups do not pass: ends of connections,
+// silence, and elements whose Update comes early. docs/protocol/states.json
+#include <algorithm>
+#include <iterator>
+
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::InitStep;
+using fabric::Mgmt;
+using fabric::MgmtKind;
+using messaging::Function;
+using messaging::PoolRecord;
+
+constexpr unsigned kDiscsMax = 10;
+constexpr base::Duration kNoDisc = 250ms;     // 100 ms apart
+constexpr base::Duration kCrossing = 20ms;    // of a DISC that was sent before the reply
+constexpr base::Duration kTriesMin = 4500ms;  // 5 s, with room for the clock of the target
+constexpr base::Duration kTriesMax = 9s;
+
+std::function<bool(const Event&)> is_of(MgmtKind kind, std::uint64_t transaction) {
+  return [=](const Event& e) {
+    return e.kind == EventKind::kMgmt && e.mgmt.kind == kind && e.mgmt.transaction == transaction;
+  };
+}
+
+void expect_no_disc(End& h, std::string_view expected) {
+  h.listen(kNoDisc);
+  h.expect(std::ranges::none_of(h.events(), is_of(MgmtKind::kDisc, h.transaction())), expected);
+}
+
+void add_closing(SharedGroup& group) {
+  group.add_harmful("disc_ten_times", "P-CM-11",
+                    "DISC without a reply is sent ten times, and then the connection is gone.",
+                    [](End& h) {
+                      if (!h.attach() || !provoke_disc(h)) return;
+                      for (unsigned i = 1; i < kDiscsMax && h.is_good(); ++i) {
+                        h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "ten DISC");
+                      }
+                      expect_no_disc(h, "no DISC after the tenth");
+                    });
+  group.add_harmful("disc_replied", "P-CM-11", "After DISC_REP no DISC is sent.", [](End& h) {
+    if (!h.attach() || !provoke_disc(h)) return;
+    h.send(h.mgmt(MgmtKind::kDiscRep, h.transaction()));
+    h.listen(kCrossing);
+    h.forget_events();
+    expect_no_disc(h, "no DISC after DISC_REP");
+  });
+  group.add_harmful("disc_crosses", "P-CM-11", "Two DISC that cross: each gets DISC_REP.",
+                    [](End& h) {
+                      if (!h.attach() || !provoke_disc(h)) return;
+                      h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
+                      if (!h.await_if(is_of(MgmtKind::kDiscRep, h.transaction()), "DISC_REP"))
+                        return;
+                      h.forget_events();
+                      expect_no_disc(h, "no DISC after the peer's");
+                    });
+  group.add_harmful(
+      "closing_drops", "P-CM-1",
+      "A connection that ends takes no CONNECT_REQ, CONNECT_REP or CONNECT_REJ.", [](End& h) {
+        if (!h.attach() || !provoke_disc(h)) return;
+        const std::string mine = h.capabilities();
+        for (const MgmtKind kind :
+             {MgmtKind::kConnectReq, MgmtKind::kConnectRep, MgmtKind::kConnectRej}) {
+          Mgmt m = h.mgmt(kind, h.transaction());
+          if (kind == MgmtKind::kConnectRej) {
+            m.reject = fabric::MgmtReject::kRefused;
+          } else {
+            h.describe(m, mine);
+          }
+          h.send(m);
+          const auto next = h.await_if(
+              [&h](const Event& e) {
+                return e.kind == EventKind::kMgmt && e.mgmt.transaction == h.transaction();
+              },
+              "DISC once more");
+          if (next) h.expect(next->mgmt.kind == MgmtKind::kDisc, "no reply but DISC");
+        }
+        h.send(h.mgmt(MgmtKind::kDiscRep, h.transaction()));
+      });
+}
+
+void add_tries(SharedGroup& group) {
+  group.add_harmful(
+      "tries", "P-RC-9",
+      "A cell that is never acknowledged ends the connection, after 5 s at least.", [](End& h) {
+        if (!h.attach()) return;
+        h.acknowledges = false;
+        const auto context = h.next_context();
+        h.send_message(echo_message(context, 8));
+        if (!h.await_reply(context)) return;
+        const base::Time at = h.now();
+        const auto disc = h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "DISC", kTriesMax);
+        if (disc) h.expect(h.now() - at >= kTriesMin, "5 s before it");
+      });
+}
+
+void add_silence(Group& group) {
+  group.add("silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
+            [](Host& h) {
+              if (!h.attach() || !silence(h)) return;
+              h.keeps_alive = true;
+              h.send_flit({.type = fabric::FlitType::kIdle,
+                           .vl = fabric::kMgmtLane,
+                           .ctl = fabric::kFlitHeaderCrcOnly},
+                          {});
+              h.expect_ignored("the connection of before");
+            });
+  group.add("silence_then_hello", "P-INIT-10",
+            "HELLO of the same instance ends the silence of a link, and its connection serves.",
+            [](Host& h) {
+              if (!h.attach() || !silence(h)) return;
+              h.send(h.init(InitStep::kHello));
+              const auto reply = h.await_init("READY");
+              if (!reply || !h.expect(reply->step == InitStep::kReady, "READY")) return;
+              h.keeps_alive = true;
+              h.expect_ignored("the connection of before");
+            });
+  group.add("silence_then_bye", "P-INIT-15", "BYE ends a silent link too.", [](Host& h) {
+    if (!h.attach() || !silence(h)) return;
+    h.send(h.init(InitStep::kBye));
+    h.send_request(h.next_context(), messaging::CfgCode::kEcho, {});
+    h.send(h.init(InitStep::kHello));
+    const auto reply = h.await_init("READY");
+    if (reply) h.expect(reply->step == InitStep::kReady, "READY: the instance is known");
+    h.expect(h.waiting(EventKind::kAck) == 0, "no ACK of a cell behind BYE");
+  });
+  group.add("silence_then_another_instance", "P-INIT-8",
+            "A new instance ends the connections of a silent one.", [](Host& h) {
+              if (!h.attach() || !silence(h)) return;
+              h.begin_instance(h.config().instance ^ 0x100);
+              if (!h.link()) return;
+              h.keeps_alive = true;
+              h.forget_events();
+              h.expect_ended("no reply on a connection of the instance before");
+            });
+  group.add_harmful("restart_when_closing", "P-INIT-8",
+                    "A new instance ends a connection whose DISC has no reply yet.", [](Host& h) {
+                      if (!h.attach() || !provoke_disc(h)) return;
+                      h.begin_instance(h.config().instance ^ 0x100);
+                      if (!h.link()) return;
+                      h.forget_events();
+                      expect_no_disc(h, "no DISC of the instance before");
+                    });
+}
+
+// One element, so that the target has to use it twice.
+PoolRecord one_element() {
+  return {messaging::PoolRef(9),
+          1,
+          2048,
+          fabric::MemoryHandle(0x3B09),
+          fabric::VirtualAddress(0x7D0000000000),
+          0};
+}
+
+bool offer_one_element(End& h) {
+  const PoolRecord pool = one_element();
+  std::array<std::byte, messaging::BufferRecvPool::bytes(1)> offer{};
+  messaging::BufferRecvPool::emit(messaging::kUnsolicited, std::span(&pool, 1), offer);
+  h.send_message(offer);
+  h.send_message(message(Function::kBufferPoolFlushRequest, h.next_context(), {0}));
+  return h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply").has_value();
+}
+
+// `write` makes the target write, and returns the write.
+void expect_two_writes(End& h, const std::function<std::optional<Event>()>& write, bool is_early) {
+  if (!offer_one_element(h)) return;
+  h.acknowledges = !is_early;
+  const auto first = write();
+  if (!first) return;
+  h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, {9, 0, 1}));
+  if (!is_early) h.acknowledges = true;
+  const auto second = write();
+  if (!second) return;
+  h.expect(second->target.address == one_element().address, "a write into the same element");
+  h.acknowledges = true;
+  h.expect_serving("a connection that serves");
+}
+
+void add_elements(Group& group, UnitGroup& of_unit) {
+  struct Kind {
+    std::string name, clause, description;
+    bool is_early;
+  };
+  for (const Kind& kind :
+       {Kind{"element_returned", "P-POOL-10",
+             "An Update makes an element available, which is used once more.", false},
+        Kind{"element_overtaken", "P-POOL-12",
+             "An Update that overtakes the ACK of a write makes its element "
+             "available too.",
+             true}}) {
+    group.add_of_two(kind.name, kind.clause, kind.description, [kind](Host& a, Host& b) {
+      if (!attach_both(a, b)) return;
+      unsigned number = 0;
+      expect_two_writes(
+          b,
+          [&] {
+            write_element(a, small_pool(a), number, frame(b.mac(), a.mac(), 60, number));
+            ++number;
+            return b.await(EventKind::kWrite, "an RDMA write");
+          },
+          kind.is_early);
+    });
+    of_unit.add("host_" + kind.name, kind.clause, kind.description, [kind](Unit& u) {
+      if (!u.attach() || !u.start_nic()) return;
+      expect_two_writes(
+          u, [&u] { return announced(u); }, kind.is_early);
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<Case> state_cases() {
+  SharedGroup shared("state");
+  add_closing(shared);
+  add_tries(shared);
+  Group group("state");
+  UnitGroup of_unit("state");
+  add_silence(group);
+  add_elements(group, of_unit);
+  std::vector<Case> all = shared.take();
+  for (std::vector<Case> some : {group.take(), of_unit.take()}) {
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace splitnic::conformance

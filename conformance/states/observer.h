@@ -1,0 +1,38 @@
+// The observer of one line: takes its datagrams apart and shows them to all watches. What is not
+// valid is not shown: it has no effect on a state. Thread: one owner.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "conformance/states/watch.h"
+
+namespace splitnic::conformance {
+
+class Observer {
+ public:
+  // `coverage` outlives this.
+  Observer(Coverage& coverage, Role role);
+
+  void begin_process(base::Time now);
+  // A datagram of flits, without its record.
+  void on_flits(Direction direction, base::Time now, base::Bytes datagram);
+  // Any datagram on a keyed line, as it is on the carrier.
+  void on_carrier(Direction direction, base::Time now, base::Bytes datagram);
+
+ private:
+  void show(const Seen& seen);
+  void on_cell(Seen& seen, base::Bytes bytes, bool crc_head_only);
+
+  std::vector<std::unique_ptr<Watch>> watches_;
+  // The Send that has begun, by direction and queue pair.
+  struct Partial {
+    std::uint32_t next_csn = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::map<std::pair<Direction, std::uint32_t>, Partial> partial_;
+};
+
+}  // namespace splitnic::conformance
