@@ -23,13 +23,14 @@ struct ConformArguments {
   std::vector<std::string> key_files;
   std::string peer, psk_file;
   bool insecure_lab = false;
-  bool list = false;
+  bool list = false, print_topology = false;
 };
 
 struct ConformOptions {
   bool has_role = false;
   conformance::Role role = conformance::Role::kHost;
   control::Endpoint target;                  // of the role host; where the role iou listens
+  std::vector<control::Endpoint> ports;      // of the role switch, from port 1 on
   std::vector<std::string> select;           // id, group, or a pattern with '*'
   std::map<std::string, std::string> skips;  // id or pattern, and the reason
   base::Duration timeout{};
@@ -37,7 +38,9 @@ struct ConformOptions {
   std::string junit, json, html;
   std::vector<std::string> key_files;
   std::string peer, psk_file;
-  bool is_list = false;
+  bool is_list = false, prints_topology = false;
+
+  std::string target_text() const;  // for people
 };
 
 void add_conform(CLI::App& app, ConformArguments& into);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/suite.h"
+#include "conformance/switch_suite.h"
 #include "conformance/unit_suite.h"
 #include "control/daemon/carriers.h"
 #include "fabric_emul/session/keys.h"
@@ -49,34 +50,36 @@ base::Result<conformance::HostKeys> keys_of(const ConformOptions& options,
   return keys;
 }
 
-// The hosts of the suite: a carrier for each, with its keys.
-class Hosts final : public ConformEnds {
+// Lines that connect: a carrier for each, with its keys.
+class Lines {
  public:
-  base::Status open(const ConformOptions& options) {
-    const std::size_t count = options.key_files.empty() ? kPlainLines : options.key_files.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      auto carrier = control::connect_carrier(options.target, {.reports_limits = false});
-      if (!carrier) return carrier.error().within(options.target.text());
-      carriers_.push_back(*std::move(carrier));
-      fabric::Underlay& underlay = *carriers_.back().underlay;
-      ways_.push_back(std::make_unique<conformance::Carrier>(
-          underlay, carriers_.back().peer, clock_,
-          [this, fd = underlay.fd()](base::Time until) { wait_for(fd, until - clock_.now()); }));
-      conformance::Session* keys = nullptr;
-      if (!options.key_files.empty()) {
-        auto made = session_of(options, options.key_files[i]);
-        if (!made) return made.error();
-        sessions_.push_back(*std::move(made));
-        keys = sessions_.back().get();
-      }
-      lines_.push_back(std::make_unique<conformance::Line>(*ways_.back(), keys));
+  // `number`: of the key file, if there are any.
+  base::Status add(const ConformOptions& options, const control::Endpoint& target,
+                   std::size_t number) {
+    auto carrier = control::connect_carrier(target, {.reports_limits = false});
+    if (!carrier) return carrier.error().within(target.text());
+    carriers_.push_back(*std::move(carrier));
+    fabric::Underlay& underlay = *carriers_.back().underlay;
+    ways_.push_back(std::make_unique<conformance::Carrier>(
+        underlay, carriers_.back().peer, clock_,
+        [this, fd = underlay.fd()](base::Time until) { wait_for(fd, until - clock_.now()); }));
+    conformance::Session* keys = nullptr;
+    if (!options.key_files.empty()) {
+      auto made = session_of(options, options.key_files.at(number));
+      if (!made) return made.error();
+      sessions_.push_back(*std::move(made));
+      keys = sessions_.back().get();
     }
-    std::vector<conformance::Line*> lines;
-    for (const auto& line : lines_) lines.push_back(line.get());
-    suite_.emplace(lines, config_of(options, random_));
+    lines_.push_back(std::make_unique<conformance::Line>(*ways_.back(), keys));
     return {};
   }
-  conformance::Runner& runner() override { return *suite_; }
+  std::vector<conformance::Line*> all() const {
+    std::vector<conformance::Line*> lines;
+    lines.reserve(lines_.size());
+    for (const auto& line : lines_) lines.push_back(line.get());
+    return lines;
+  }
+  base::Random& random() { return random_; }
 
  private:
   base::Result<std::unique_ptr<conformance::Session>> session_of(const ConformOptions& options,
@@ -99,7 +102,41 @@ class Hosts final : public ConformEnds {
   std::vector<std::unique_ptr<conformance::Carrier>> ways_;
   std::vector<std::unique_ptr<conformance::Session>> sessions_;
   std::vector<std::unique_ptr<conformance::Line>> lines_;
+};
+
+// The hosts of the suite, all at one I/O unit.
+class Hosts final : public ConformEnds {
+ public:
+  base::Status open(const ConformOptions& options) {
+    const std::size_t count = options.key_files.empty() ? kPlainLines : options.key_files.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (auto added = lines_.add(options, options.target, i); !added) return added;
+    }
+    suite_.emplace(lines_.all(), config_of(options, lines_.random()));
+    return {};
+  }
+  conformance::Runner& runner() override { return *suite_; }
+
+ private:
+  Lines lines_;
   std::optional<conformance::Suite> suite_;
+};
+
+// The nodes around a switch: one line at each port.
+class Around final : public ConformEnds {
+ public:
+  base::Status open(const ConformOptions& options) {
+    for (std::size_t i = 0; i < options.ports.size(); ++i) {
+      if (auto added = lines_.add(options, options.ports[i], i); !added) return added;
+    }
+    suite_.emplace(lines_.all(), config_of(options, lines_.random()));
+    return {};
+  }
+  conformance::Runner& runner() override { return *suite_; }
+
+ private:
+  Lines lines_;
+  std::optional<conformance::SwitchSuite> suite_;
 };
 
 // The I/O unit of the suite: one carrier, which takes whoever comes.
@@ -145,8 +182,30 @@ base::Result<std::unique_ptr<ConformEnds>> opened(const ConformOptions& options)
 }  // namespace
 
 base::Result<std::unique_ptr<ConformEnds>> open_ends(const ConformOptions& options) {
-  return options.role == conformance::Role::kHost ? opened<Hosts>(options)
-                                                  : opened<UnitEnd>(options);
+  switch (options.role) {
+    case conformance::Role::kHost:
+      return opened<Hosts>(options);
+    case conformance::Role::kUnit:
+      return opened<UnitEnd>(options);
+    case conformance::Role::kNodes:
+      break;
+  }
+  return opened<Around>(options);
+}
+
+base::Result<std::string> topology_of(const ConformOptions& options) {
+  std::vector<session::PublicKey> keys;
+  for (const std::string& path : options.key_files) {
+    const auto own = session::read_key_file(path);
+    if (!own) return own.error().within("--key-file");
+    keys.push_back(session::public_key_of(*own));
+  }
+  if (!keys.empty()) {
+    const auto peer = session::parse_public_key(options.peer);
+    if (!peer) return peer.error().within("--peer");
+    keys.push_back(*peer);
+  }
+  return {boost::system::in_place_value, conformance::switch_topology(options.ports.size(), keys)};
 }
 
 }  // namespace splitnic::tools

@@ -1,5 +1,5 @@
 // `splitnic` shows and changes a running program through its control socket, makes keys, measures
-// the fabric, and checks implementations of the protocol. docs/CLI.md
+// the fabric, simulates fabrics, and checks implementations of the protocol. docs/CLI.md
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -13,7 +13,10 @@
 #include "tools/conform_command.h"
 #include "tools/doctor.h"
 #include "tools/key_commands.h"
+#include "tools/monitor_command.h"
 #include "tools/nic_commands.h"
+#include "tools/sim_command.h"
+#include "tools/sim_options.h"
 #include "tools/stats_command.h"
 
 namespace {
@@ -29,9 +32,11 @@ struct Arguments {
   std::string count = "5";
   std::string key_file;
   tools::StatsArguments stats;
+  tools::MonitorArguments monitor;
   tools::NicArguments nic;
   tools::BenchArguments bench;
   tools::ConformArguments conform;
+  tools::SimArguments sim;
 };
 
 void add_socket_option(CLI::App& command, Arguments& into) {
@@ -50,6 +55,9 @@ void add_commands(CLI::App& app, Arguments& into) {
       ->type_name("NODE");
   show->add_flag("-j,--json", into.json, "As JSON, one object per program");
   auto* stats = tools::add_stats(app, into.stats);
+  auto* monitor = tools::add_monitor(app, into.monitor);
+  monitor->add_option("node", into.node, "Its --name (default: every program in /run/splitnic)")
+      ->type_name("NODE");
   auto* set = app.add_subcommand("set", "Change the NIC (on the host side)");
   set->add_option("what", into.what, "mac, mtu, filter or link")->required()->type_name("");
   set->add_option("value", into.value, "A MAC; a number; promisc or normal; up or down")
@@ -79,7 +87,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   evict->add_option("name", into.value, "Its name, as peers prints it")
       ->required()
       ->type_name("NAME");
-  for (CLI::App* command : {show, stats, set, move, doctor, ping, peers, reload, evict}) {
+  for (CLI::App* command : {show, stats, monitor, set, move, doctor, ping, peers, reload, evict}) {
     add_socket_option(*command, into);
   }
   for (CLI::App* command : tools::add_nic_commands(app, into.nic)) {
@@ -97,6 +105,7 @@ void add_commands(CLI::App& app, Arguments& into) {
       ->type_name("FILE");
   tools::add_bench(app, into.bench);
   tools::add_conform(app, into.conform);
+  tools::add_sim(app, into.sim);
 }
 
 using tools::bad_usage;
@@ -131,7 +140,7 @@ int run_move(const Arguments& typed) {
   return tools::ask_and_print(typed.socket, request);
 }
 
-// The program that show and reload name.
+// The program that show, monitor and reload name.
 splitnic::base::Result<std::string> socket_of(const std::string& command, const Arguments& typed) {
   using splitnic::base::Error;
   if (typed.node.empty()) return {boost::system::in_place_value, typed.socket};
@@ -161,6 +170,12 @@ int run_show(const Arguments& typed) {
   return tools::ask_all_and_print(*socket, request);
 }
 
+int run_monitor(const Arguments& typed) {
+  const auto socket = socket_of("monitor", typed);
+  if (!socket) return bad_usage(socket.error().text());
+  return tools::run_monitor(*socket, typed.monitor);
+}
+
 int run_evict(const Arguments& typed) {
   if (typed.value.empty()) return bad_usage("evict: the name is empty");
   control::Request request;
@@ -188,7 +203,12 @@ int run(const std::string& command, const Arguments& typed) {
     const auto options = tools::check_conform(typed.conform);
     return options ? tools::run_conform(*options) : bad_usage(options.error().text());
   }
+  if (command == "sim") {
+    const auto options = tools::check_sim(typed.sim);
+    return options ? tools::run_sim(*options) : bad_usage(options.error().text());
+  }
   if (command == "show") return run_show(typed);
+  if (command == "monitor") return run_monitor(typed);
   if (command == "stats") return tools::run_stats(typed.socket, typed.stats);
   control::Request request;
   request.command = control::Command::kPeers;
@@ -209,8 +229,8 @@ int main(int argc, char** argv) {
   Arguments typed;
   const auto app = control::make_app(
       "splitnic",
-      "Show and change a running splitnic program; make keys; measure the fabric; check "
-      "implementations of the protocol.");
+      "Show and change a running splitnic program; make keys; measure the fabric; simulate a "
+      "fabric; check implementations of the protocol.");
   add_commands(*app, typed);
   if (argc == 2 && std::string_view(argv[1]) == "help") {
     std::fputs(app->help().c_str(), stdout);

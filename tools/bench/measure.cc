@@ -32,9 +32,7 @@ base::Status stream(FabricEnd& end, const Run& run, double seconds, Row& row) {
     while (end.open() < slots) end.post(Word::kCount);
     end.transmit();
     const std::size_t known = end.sent();
-    if (auto bytes_processed = end.iterate_until([&] { return end.sent() > known; });
-        !bytes_processed)
-      return bytes_processed;
+    if (auto sent = end.iterate_until([&] { return end.sent() > known; }); !sent) return sent;
   }
   if (auto rest = end.iterate_until([&] { return end.open() == 0; }); !rest) return rest;
   row.messages = end.sent() - before;

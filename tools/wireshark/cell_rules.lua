@@ -69,9 +69,14 @@ local function are_extensions_wrong(tvb, c)
   return at ~= stop
 end
 
+-- An INIT of a path may be a probe of it, as long as the path takes (docs/protocol/path.md).
+local function is_path_init(tvb, c)
+  return c.op == 0x18 and c.dqpn == 0 and c.sqpn == 0 and c.ext_words == 0 and c.bytes >= 88 and tvb(28, 1):bitfield(0, 4) == 4
+end
+
 local function is_length_wrong(tvb, c)
   local bytes = 28 + 4 * c.ext_words + c.bytes + c.flags % 4 + (has(c, 0x08) and 4 or 0) + 4
-  local bounds = PAYLOAD[c.op] or {0, 65532}
+  local bounds = not is_path_init(tvb, c) and PAYLOAD[c.op] or {0, 65532}
   return bytes ~= tvb:len() or (c.bytes + c.flags) % 4 ~= 0 or c.bytes < bounds[1] or c.bytes > bounds[2]
 end
 

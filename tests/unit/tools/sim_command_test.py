@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""splitnic sim, as people use it. Argument: the program."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as tree
+
+PROGRAM = sys.argv.pop(1)
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, "sim", *arguments], capture_output=True, text=True, check=False)
+
+
+class SimCommandTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def make(self, form):
+        made = run("--make", form)
+        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        path = self.path(form.replace(":", "_") + ".toml")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(made.stdout)
+        return path
+
+    def simulate(self, path, *options):
+        """The exit status, what was printed on stderr, and the JSON."""
+        out = self.path("out.json")
+        done = run(path, "--json", out, *options)
+        with open(out, encoding="ascii") as file:
+            found = json.load(file)
+        cells = found["cells"]
+        self.assertEqual(cells["sent"], cells["delivered"] + cells["in_flight"] + sum(cells["lost"].values()))
+        return done, found
+
+    def test_a_ring_by_updown_and_by_shortest_paths(self):
+        ring = self.make("ring:4")
+        done, found = self.simulate(ring, "--workload", "all-to-all", "--duration", "200us")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((found["routing"], found["deadlock"], found["cells"]["in_flight"]), ("updown", [], 0))
+        self.assertIn("deadlock    none", done.stdout)
+        done, found = self.simulate(ring, "--routing", "shortest", "--workload", "uniform", "--duration", "60s")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"\Asplitnic: deadlock: sw\d:2 waits for sw\d:2 .*--routing updown.*\n\Z")
+        self.assertEqual(sorted(found["deadlock"]), ["sw1:2", "sw2:2", "sw3:2", "sw4:2"])
+
+    def test_a_tree_with_a_failed_spine(self):
+        fat = self.make("fattree:4")
+        picture = self.path("out.svg")
+        done, found = self.simulate(fat, "--workload", "uniform", "--fail", "spine0@50us", "--duration", "400us")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((found["switches"], found["nodes"], found["cables"]), (20, 16, 32))
+        lost = found["cells"]["lost"]
+        self.assertGreater(lost["in_switch"], 0)
+        self.assertEqual((lost["no_route"], lost["hop_limit"], found["deadlock"]), (0, 0, []))
+        self.assertEqual(sum(not link["up"] for link in found["links"]), 8)
+        # Another failure, and a repair before the end.
+        done, found = self.simulate(fat, "--fail", "spine0@50us", "--repair", "spine0@250us", "--fail", "p0e0:3@100us",
+                                    "--duration", "400us", "--svg", picture)
+        self.assertEqual((done.returncode, done.stderr, found["deadlock"]), (0, "", []))
+        down = [link["from"] for link in found["links"] if not link["up"]]
+        self.assertEqual(sorted(down), ["p0a0:1", "p0e0:3"])
+        root = tree.parse(picture).getroot()
+        self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+        names = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("spine3", names)
+        with open(picture, encoding="ascii") as file:
+            self.assertNotIn("href", file.read())
+
+    def test_the_same_seed_writes_the_same_bytes(self):
+        mesh = self.make("mesh:3x3")
+        texts = []
+        for seed in ("5", "5", "6"):
+            self.simulate(mesh, "--workload", "uniform", "--seed", seed, "--duration", "100us")
+            with open(self.path("out.json"), encoding="ascii") as file:
+                texts.append(file.read().replace('"seed":6', '"seed":5'))
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_a_slower_link_and_options_of_the_switches(self):
+        mesh = self.make("mesh:1x2")
+        _, fast = self.simulate(mesh, "--workload", "permutation", "--load", "1", "--duration", "1ms")
+        _, slow = self.simulate(mesh, "--workload", "permutation", "--load", "1", "--duration", "1ms", "--rate", "1G",
+                                "--store-and-forward", "--delay", "1us", "--switch-delay", "2us", "--cell", "125")
+        # Three links of 1 us and 1 us per cell, two switches of 2 us.
+        self.assertEqual(slow["latency_ns"]["longest"], 10000)
+        self.assertLess(fast["latency_ns"]["longest"], 1000)
+
+    def test_what_is_wrong_is_one_line(self):
+        ring = self.make("ring:4")
+        for options, status, text in [
+                (("--fail", "sw9@1us"), 1, "--fail: there is no switch sw9"),
+                (("--fail", "sw1:4@1us"), 1, "nothing is at port 4 of sw1"),
+                (("--routing", "fattree"), 1, "not a fat tree: sw1 and sw2"),
+                (("--workload", "incast:9"), 1, "incast of 9 senders: there are 4 nodes"),
+                (("--json", "/nonexistent/x"), 1, "--json /nonexistent/x")]:
+            done = run(ring, *options)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (status, 1), done.stderr)
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
