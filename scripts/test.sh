@@ -6,7 +6,7 @@
 #   scripts/test.sh FOLDER        the unit tests of one folder and the tidy tests, in the preset dev: after each edit.
 #                                 FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy. It is built
 #                                 and tested as the caller; sudo is used for missing packages, and for the tests of
-#                                 lan_bridge and fabric_emul/link
+#                                 lan_bridge and fabric_emul/underlay
 # The steps:
 #   check    -O1, no sanitizer: every unit, protocol, simulator, corpus, end-to-end and report test
 #   release  the programs as they are installed (-O3, LTO): end-to-end tests, seeds, loss sweep, reports
@@ -103,12 +103,12 @@ folder_programs() {
 run_programs() { run_ctest dev "$cores" -L "^($(IFS='|' && echo "$*"))\$"; }
 
 # The programs whose tests make network namespaces.
-needs_sudo() { [[ $1 == lan_tests || $1 == link_tests ]] && [ "$(id -u)" -ne 0 ]; }
+needs_sudo() { [[ $1 == lan_tests || $1 == underlay_tests ]] && [ "$(id -u)" -ne 0 ]; }
 
 # run_as_root PROGRAM...: runs their tests through sudo, and leaves build/dev to the caller.
 run_as_root() {
   if ! command -v sudo >/dev/null; then
-    echo "test.sh: the tests of lan_bridge and fabric_emul/link make network namespaces: run this as root, or install sudo" >&2
+    echo "test.sh: the tests of lan_bridge and fabric_emul/underlay make network namespaces: run this as root, or install sudo" >&2
     return 1
   fi
   # shellcheck disable=SC2317  # run_ctest calls it

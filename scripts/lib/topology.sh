@@ -21,6 +21,8 @@ topology_begin() {
   work=$(mktemp -d "${TMPDIR:-/tmp}/splitnic.XXXXXXXX")
   # nginx and dnsmasq may give up root: they must reach their files.
   chmod 755 "$work"
+  # What a program that is killed leaves among its temporary files goes with the folder.
+  export TMPDIR=$work
   trap topology_exit EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM

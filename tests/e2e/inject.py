@@ -4,17 +4,20 @@
   inject.py PID CALL...       a CALL is NUMBER[:ARGUMENT...], an argument a number or a text, which becomes its address
                               Prints a line "NUMBER RESULT" for each; x86-64 only
 
-The main thread is stopped by ptrace, makes the calls from where it stands, and continues as if nothing had happened.
+The main thread is stopped by ptrace, makes the calls, and continues as if nothing had happened. The other threads run meanwhile,
+so the instruction is written where none of them comes by: to the entry point of the program, which has been left for good.
 """
 import ctypes
 import os
 import signal
+import struct
 import sys
 
 ATTACH, CONT, PEEK, POKE, GETREGS, SETREGS, DETACH = 16, 7, 1, 4, 12, 13, 17
 NAMES = ("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base gs_base"
          " ds es fs gs").split()
 SYSCALL_AND_STOP = 0xCC050F  # syscall; int3
+AT_ENTRY = 9
 BELOW_THE_STACK = 4096
 ARGUMENTS = ("rdi", "rsi", "rdx", "r10", "r8", "r9")
 
@@ -63,8 +66,14 @@ def poke_text(pid, address, text):
         ptrace(POKE, pid, address + at, int.from_bytes(data[at:at + 8].ljust(8, b"\0"), "little"))
 
 
-def make_call(pid, before, number, arguments):
+def entry_point(pid):
+    with open(f"/proc/{pid}/auxv", "rb") as file:
+        return dict(struct.iter_unpack("QQ", file.read()))[AT_ENTRY]
+
+
+def make_call(pid, before, code_at, number, arguments):
     registers = copy(before)
+    registers.rip = code_at
     registers.rax, registers.orig_rax = number, 2**64 - 1
     free = before.rsp - BELOW_THE_STACK
     for name, argument in zip(ARGUMENTS, arguments):
@@ -87,12 +96,13 @@ def main():
     if stopped_by(pid) != signal.SIGSTOP:
         sys.exit("not stopped")
     before = registers_of(pid)
-    code = ptrace(PEEK, pid, before.rip)
-    ptrace(POKE, pid, before.rip, code & ~0xFFFFFF | SYSCALL_AND_STOP)
+    code_at = entry_point(pid)
+    code = ptrace(PEEK, pid, code_at)
+    ptrace(POKE, pid, code_at, code & ~0xFFFFFF | SYSCALL_AND_STOP)
     for call in sys.argv[2:]:
         number, *arguments = call.split(":")
-        print(number, make_call(pid, before, int(number), arguments))
-    ptrace(POKE, pid, before.rip, code)
+        print(number, make_call(pid, before, code_at, int(number), arguments))
+    ptrace(POKE, pid, code_at, code)
     set_registers(pid, before)
     ptrace(DETACH, pid)
 

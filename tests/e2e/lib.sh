@@ -25,7 +25,9 @@ iou_address=10.99.0.2:7471  # what hosts connect to
 listen_at=                  # what the unit listens at, if that is not the same
 attach_at=                  # the port of a switch that the unit attaches to in place of that
 next_to_host=unit           # whose key each has, if links are keyed: behind a switch that of the switch
+next_to_second=unit
 next_to_unit=
+host_via= second_via=       # the port of a switch that each host attaches to
 fabric=udp                  # or shm
 shm_address=e2e             # what hosts connect to then
 port_option=                # of the LAN port, with a comma before it
@@ -70,8 +72,12 @@ option_of() {
 }
 host_option() { option_of host "$@"; }
 
-# queues_of host|iou: as requested, or one per processor, up to 4.
-queues_of() { option_of "$1" --queues "$(($(nproc) < 4 ? $(nproc) : 4))"; }
+# queues_of host|iou: as requested, or one per processor, up to 4; behind a switch one.
+queues_of() {
+  local auto=$(($(nproc) < 4 ? $(nproc) : 4))
+  [ "$switches" = 0 ] || auto=1
+  option_of "$1" --queues "$auto"
+}
 
 queues_up() { ask "$1" show --json | "$python" -c 'import json, sys
 print(*sorted({c.get("queue", 0) for c in json.load(sys.stdin)["channels"] if c["state"] == "RTS"}))'; }
@@ -90,6 +96,7 @@ fail() {
 
 start_iou() {
   local lan=$port:lan0$port_option missing identity where
+  bring_up_switches
   missing_of iou_options more_iou_options
   identity_of unit "${iou_options[@]}" "$@"
   [ "$port" = tap ] && lan=tap:tap0
@@ -102,18 +109,20 @@ start_iou() {
 
 start_host() {
   local missing identity
+  bring_up_switches
   missing_of host_options more_host_options
   identity_of host "${host_options[@]}" "$@"
-  start host "$ns_host" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" --tap nic0 "${identity[@]}" \
+  start host "$ns_host" "$bin/splitnic-host" --connect "$(way_of "$host_via")" --tap nic0 "${identity[@]}" \
     --name "$host_name" --control "$work/host.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 
 # After make_second.
 start_second() {
   local missing identity
+  bring_up_switches
   missing_of host_options more_host_options
   identity_of second "${host_options[@]}" "$@"
-  start host2 "$ns_second" "$bin/splitnic-host" --connect "udp://$iou_address" --tap nic0 "${identity[@]}" \
+  start host2 "$ns_second" "$bin/splitnic-host" --connect "$(way_of "$second_via")" --tap nic0 "${identity[@]}" \
     --name "$second_name" --control "$work/host2.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 
@@ -136,8 +145,14 @@ identity_of() {
         identity+=(--allow-key "$(public host)" --allow-key "$(public second)")
       fi
       ;;
-    *) identity+=(--peer "$(public "$next_to_host")") ;;
+    host) identity+=(--peer "$(public "$next_to_host")") ;;
+    *) identity+=(--peer "$(public "$next_to_second")") ;;
   esac
+}
+
+# way_of PORT_OF_A_SWITCH: what a host connects to.
+way_of() {
+  if [ -n "$1" ]; then echo "udp://unit:1?via=$1"; else endpoint "$iou_address"; fi
 }
 
 endpoint() {

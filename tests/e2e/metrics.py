@@ -83,6 +83,7 @@ def dashboard(board, *metrics):
 def attack(address, port, count):
     seeded = random.Random(1)
     kinds = [b"", b"GET", b"GET /metrics HTTP/1.1\r\nHost: ", b"\x16\x03\x01\x02\x00\x01" * 50, b"GET /metrics HTTP/1.1\r\n\r\n",
+             b"GET / HTTP/1.1\r\n\r\n", b"GET /state.json HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET / HTTP/1.1\r\nHost: evil\r\n\r\n",
              b"GET /" + b"x" * 9000, b"POST /metrics HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n"]
     clients = []
     print("attacking", flush=True)

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # Traffic that the checks send through nic0, and how they check it; sourced by run.sh after lib.sh.
-#   ping_all NS ADDRESS COUNT [INTERVAL [OPTIONS of ping]]   none may be lost
+#   ping_all NS ADDRESS COUNT [INTERVAL [OPTIONS of ping]]   none may be lost; without INTERVAL each goes when the one before has its
+#                                     reply. ping spins while it waits for 10 ms or less, so intervals are longer
 #   files_both_ways MIB               by curl from nginx, each side serving once; equal SHA-256
-#   begin_pings NAME NS ADDRESS [OPTIONS of ping]   as NAME in the background, one each 5 ms; returns after the first reply
+#   begin_pings NAME NS ADDRESS [OPTIONS of ping]   as NAME in the background, one each 12 ms; returns after the first reply
 #   end_pings NAME [OTHERS]           none of them was lost, of OTHERS that were sent from there meanwhile neither
 #   stream FROM_NS TO_NS ADDRESS FILE one TCP connection that carries FILE; equal SHA-256
 #   replay FROM_NS FROM_IF TO_NS TO_IF LABEL [WINDOW]   the frames of tool.py make, byte for byte and in order; with
@@ -19,9 +20,10 @@
 #   static_neighbours                 nor asks who has an address; both keep theirs
 
 ping_all() {
-  local out before
+  local out before interval=(-f)
+  [ $# -lt 4 ] || interval=(-i "$4")
   before=$(echo_replies "$1")
-  out=$(in_ns "$1" ping -q -c "$3" -i "${4:-0.005}" -W 2 "${@:5}" "$2") || true
+  out=$(in_ns "$1" ping -q -c "$3" "${interval[@]}" -W 2 "${@:5}" "$2") || true
   sed -n 's/^\([0-9]* packets.*\), time.*/'"$2"': \1/p; s/^rtt /'"$2"': rtt /p' <<<"$out"
   # ping itself gives up on the last reply after twice its longest round trip, which load may exceed.
   wait_until 3 has_replies "$1" $((before + $3)) || fail "ping $2 lost some"
@@ -30,7 +32,7 @@ ping_all() {
 declare -gA pinging_from=() replies_before=()
 begin_pings() {
   pinging_from[$1]=$2 replies_before[$1]=$(echo_replies "$2")
-  start "$1" "$2" ping -q -i 0.005 -W 2 "${@:4}" "$3"
+  start "$1" "$2" ping -q -i 0.012 -W 2 "${@:4}" "$3"
   wait_until 5 has_replies "$2" $((replies_before[$1] + 1)) || fail "no reply to $1"
 }
 

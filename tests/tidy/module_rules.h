@@ -16,10 +16,29 @@ inline constexpr std::array<std::string_view, 2> kModules = {"host_module", "iou
 inline constexpr auto kAdapterCalls = std::to_array<std::string_view>(
     {"connections", "deadline", "poll", "ports", "receive", "transmit", "visit_counters"});
 
-inline constexpr auto kFabricNames = std::to_array<std::string_view>(
-    {"Adapter", "AdapterLimits", "ConnectionHandler", "ConnectionId", "Eui64", "InitReason", "Link",
-     "Mgmt", "MgmtReject", "MrwtProfile", "PeerAddress", "Port", "PortConfig", "ShmUnderlay",
-     "UdpAddress", "Underlay", "UnderlayDecorator", "name", "session"});
+inline constexpr auto kFabricNames = std::to_array<std::string_view>({"Adapter",
+                                                                      "AdapterLimits",
+                                                                      "ConnectionHandler",
+                                                                      "ConnectionId",
+                                                                      "Eui64",
+                                                                      "InitReason",
+                                                                      "Link",
+                                                                      "Mgmt",
+                                                                      "MgmtReject",
+                                                                      "MrwtProfile",
+                                                                      "PartitionKey",
+                                                                      "PartitionTable",
+                                                                      "PeerAddress",
+                                                                      "Port",
+                                                                      "PortConfig",
+                                                                      "ShmUnderlay",
+                                                                      "UdpAddress",
+                                                                      "Underlay",
+                                                                      "UnderlayDecorator",
+                                                                      "name",
+                                                                      "number_of",
+                                                                      "session",
+                                                                      "text_of"});
 
 // Functions of the adapter and of its memory, by whatever name a module has the object. A pair of
 // messaging registers the frames of its owner.

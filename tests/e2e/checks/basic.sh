@@ -8,7 +8,7 @@ check_ping() {
   local ns_address
   for ns_address in "$ns_host 10.77.0.2" "$ns_host fd77::2" "$ns_lan 10.77.0.1" "$ns_lan fd77::1"; do
     wait_until 3 in_ns "${ns_address% *}" ping -q -c 1 -W 1 "${ns_address#* }" >/dev/null
-    ping_all "${ns_address% *}" "${ns_address#* }" 1000 0.001
+    ping_all "${ns_address% *}" "${ns_address#* }" 1000
   done
 }
 

@@ -30,6 +30,8 @@ for channel in shown["channels"]:
 assert shown["links"][0]["state"] == "UP" and shown["links"][0]["cell_bytes"] == cell_bytes, shown["links"]
 lan = shown["lan"][0]
 assert lan["link"] == "up" and lan["mtu"] == 1500 and lan["port"], lan
+assert 0 <= peer["since_seconds"] < 600 and 0 <= peer["last_heard_milliseconds"] < 60000 and "last_error" not in peer, peer
+assert ("listen" in shown) == (sys.argv[1] == "iou"), shown.get("listen")
 ' "$who" "$queues" "$(host_option --cell 1364)" || fail "show --json of $who"
     ask "$who" show | has up || fail "show of $who"
     ask "$who" stats --json | "$python" -c '
@@ -129,6 +131,23 @@ check_stop() {
   gone || fail "the adopted nic0 is still there after SIGTERM"
 }
 no_peers() { ask iou show --json | "$python" -c 'import json, sys; sys.exit(len(json.load(sys.stdin)["peers"]))'; }
+
+# `show` of the host when its unit is gone, and when it is back. [B-09] [B-22]
+shows() { ask host show --json | "$python" -c "import json, sys
+shown = json.load(sys.stdin)
+peer, lan = shown['peers'][0], shown['lan'][0]
+sys.exit(not ($1))"; }
+check_gone() {
+  bring_up
+  shows "lan['link'] == 'up' and peer['state'] == 'up'" || fail "up: $(ask host show)"
+  stop iou KILL
+  within "the host shows that the unit is gone" 3000 shows "peer['state'] == 'down' and lan['link'] == 'down' and peer['last_error']"
+  ask host show | has "nothing heard from the peer" || fail "no reason: $(ask host show)"
+  wait_until 5 shows "peer['since_seconds'] >= 1 and peer['last_heard_milliseconds'] >= 2000" || fail "since: $(ask host show --json)"
+  start_iou
+  nic_up
+  shows "peer['state'] == 'up' and lan['link'] == 'up' and 'last_error' not in peer" || fail "back: $(ask host show)"
+}
 
 # Before anybody is connected both respond, and SIGTERM ends them at once.
 check_alone() {

@@ -45,8 +45,8 @@ print(*(peer["state"] for peer in json.load(sys.stdin)["peers"]))'; }
 states_are() { [ "$(states)" = "$1" ]; }
 reply() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }
 
-# A ping every 10 ms, until pings_end WHAT BOUND: prints the longest time without a reply; fails above the bound.
-pings_begin() { start pinger "$ns_host" ping -D -i 0.01 -W 1 10.77.0.2; sleep 0.5; }
+# A ping every 12 ms, until pings_end WHAT BOUND: prints the longest time without a reply; fails above the bound.
+pings_begin() { start pinger "$ns_host" ping -D -i 0.012 -W 1 10.77.0.2; sleep 0.5; }
 pings_end() {
   sleep 0.5
   stop pinger INT

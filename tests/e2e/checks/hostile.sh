@@ -16,7 +16,7 @@ check_host() {
   ping_all "$ns_host" 10.77.0.2 200
   ping_all "$ns_lan" 10.77.0.1 200
   files_both_ways 8
-  while running hostile && [ $(($(milliseconds) - began)) -lt $((1000 * seconds + 30000)) ]; do ping_all "$ns_host" 10.77.0.2 100; done
+  while running hostile && [ $(($(milliseconds) - began)) -lt $((1000 * seconds + 30000)) ]; do ping_all "$ns_host" 10.77.0.2 50 0.012; done
   stop hostile || fail "the hostile host failed: $(cat "$work/hostile.log")"
   tail -n 1 "$work/hostile.log"
   equal "pairs of the other host that ended" "$(counter host host.pair.downs)$(counter host host.queue.downs)" 00

@@ -55,6 +55,20 @@ verify_pages() {
   echo "pages rendered without a warning"
 }
 
+# From a topology to results, and each option in the page.
+verify_simulator() {
+  local option
+  "$bin/splitnic" sim --make fattree:4 >"$work/tree.toml" || fail "no topology is made"
+  "$bin/splitnic" sim "$work/tree.toml" --fail spine0@50us --duration 200us --json "$work/sim.json" --svg "$work/sim.svg" >"$work/sim.log" ||
+    fail "the simulation fails"
+  grep -q '^deadlock *none' "$work/sim.log" || fail "a tree has a deadlock: $(cat "$work/sim.log")"
+  [ -s "$work/sim.json" ] && grep -q '</svg>' "$work/sim.svg" || fail "the simulator writes no results"
+  for option in $("$bin/splitnic" sim --help | grep -oE -- '^ *--[a-z-]+'); do
+    groff -man -Tascii -P-c -P-b -P-u "$(find "$root" -name splitnic.1)" | has -e "$option" || fail "$option is not in the page"
+  done
+  echo "simulated"
+}
+
 # completes WORDS... : what bash offers for the last of the words, in one line.
 completes() {
   bash -c '. "$0/share/bash-completion/completions/splitnic" && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _splitnic &&
@@ -119,6 +133,7 @@ check_installed() {
   done
   verify_units
   verify_pages
+  verify_simulator
   make_keys unit host
   under_manager iou "$ns_iou" "lan = [\"$port:lan0\"]" "listen = [\"udp://$iou_address\"]" "key-file = \"$work/unit.key\"" \
     "allow-key = [\"$(public host)\"]"

@@ -44,11 +44,12 @@ check_hostile() {
   wait_until 5 grep -q attacking "$work/clients.log" || fail "no clients: $(cat "$work/clients.log")"
   local before after
   before=$(counter iou lan.rx.frames)
-  ping_all "$ns_host" 10.77.0.2 400
+  ping_all "$ns_host" 10.77.0.2 150 0.012
   after=$(counter iou lan.rx.frames)
-  [ "$after" -ge $((before + 400)) ] || fail "the counters stand still"
+  [ "$after" -ge $((before + 150)) ] || fail "the counters stand still"
   running clients || fail "the attack has ended: $(cat "$work/clients.log")"
   stop clients TERM 5
   within "metrics after the attack" 7000 metrics_of iou
   metrics_of iou | has '^splitnic_up 1$' || fail "not served after the attack"
+  in_ns "$ns_iou" curl -sS --max-time 5 http://127.0.0.1:9477/state.json | has '"state":"up"' || fail "no state after the attack"
 }

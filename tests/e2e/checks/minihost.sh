@@ -20,8 +20,8 @@ check_attaches() {
   silence_interface "$ns_host" nic0
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0
   wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
-  ping_all "$ns_host" 10.77.0.2 200 0.01
-  ping_all "$ns_lan" 10.77.0.1 200 0.01
+  ping_all "$ns_host" 10.77.0.2 200 0.012
+  ping_all "$ns_lan" 10.77.0.1 200 0.012
   ping_all "$ns_host" 10.77.0.2 50 0.02 -s 1472
   # A page from a server of the LAN, and one of the host.
   files_both_ways 1
@@ -34,7 +34,7 @@ check_attaches() {
   stop iou TERM 2 || fail "the unit did not stop cleanly"
   start_iou
   wait_until 15 has_come_up 2 || fail "it does not attach to a unit that was restarted"
-  ping_all "$ns_host" 10.77.0.2 100 0.01
+  ping_all "$ns_host" 10.77.0.2 100 0.012
   stop mini || fail "the host failed: $(cat "$work/mini.log")"
   cat "$work/mini.log"
 }

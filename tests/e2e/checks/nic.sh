@@ -24,7 +24,7 @@ check_link() {
   ip -n "$ns_lan" link set lan0 down
   within "no link" 2000 row_is "Link detected" no
   nic -i | has "firmware-version: splitnic-iou .*, protocol 1 of 1" || fail "-i: $(nic -i)"
-  nic -i | has "bus-info: udp://$iou_address" || fail "-i: $(nic -i)"
+  nic -i | has "bus-info: udp://${host_via:-$iou_address}" || fail "-i: $(nic -i)"
   nic --json | "$python" -c 'import json, sys
 found = json.load(sys.stdin)
 assert found["link-detected"] is False and found["duplex"] == "Full", found' || fail "ethtool --json"

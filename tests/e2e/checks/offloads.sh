@@ -14,8 +14,8 @@ mean_frame() {
 # useful_set: leaves the mean lengths of the frames sent in to_lan and to_host, of: TCP over IPv4, IPv6, UDP.
 useful_set() {
   to_lan=() to_host=()
-  ping_all "$ns_host" 10.77.0.2 20 0.002 >/dev/null
-  ping_all "$ns_lan" fd77::1 20 0.002 >/dev/null
+  ping_all "$ns_host" 10.77.0.2 20 >/dev/null
+  ping_all "$ns_lan" fd77::1 20 >/dev/null
   local address
   for address in 10.77.0.2 fd77::2; do
     mean_frame "$ns_host" nic0 stream "$ns_host" "$ns_lan" $address "$work/www/blob" && to_lan+=("$mean")

@@ -33,7 +33,7 @@ forged_reports() {
   wait_until 5 takes_reports "$ns_iou" "$host" "$forged" || fail "the unit's kernel did not take the reports"
   wait_until 5 takes_reports "$ns_host" "$unit" "$forged" || fail "the host's kernel did not take the reports"
   begin_pings pings_to_host "$ns_lan" 10.77.0.1 -s 1400
-  ping_all "$ns_host" 10.77.0.2 600 0.005 -s 1400
+  ping_all "$ns_host" 10.77.0.2 250 0.012 -s 1400
   end_pings pings_to_host
   for who in reports_to_unit reports_to_host; do
     wait_until 10 process_ended "${pid_of[$who]}" || fail "the stranger does not end"

@@ -33,7 +33,7 @@ print_results() {
 begin_traffic() {
   serve_iperf "$ns_lan" 10.77.0.2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
-  start pinging "$ns_host" ping -D -i 0.01 10.77.0.2
+  start pinging "$ns_host" ping -D -i 0.012 10.77.0.2
   declare -gA results=()
   index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
   addresses=$(ip -n "$ns_host" -o addr show dev nic0 | sort)

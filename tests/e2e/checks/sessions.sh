@@ -31,7 +31,7 @@ move_to() {
 begin_load() {
   serve_iperf "$ns_lan" 10.77.0.2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
-  start pinging "$ns_host" ping -D -i 0.01 10.77.0.2
+  start pinging "$ns_host" ping -D -i 0.012 10.77.0.2
 }
 
 # The connections are the same as before: nothing was set up again.

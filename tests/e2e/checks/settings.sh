@@ -158,8 +158,10 @@ check_promisc() {
   ask host set filter normal || fail "set filter normal"
   soon_strangers_are "after set filter normal" 0
   ask host set link down || fail "set link down"
-  within "set link down" 3000 carrier_or_silence
+  within "set link down" 3000 carrier_is "$ns_host" nic0 0
+  ask host show --json | has '"link":"down"' || fail "show of a link that is set down: $(ask host show)"
+  in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null && fail "frames pass over a link that is set down"
   ask host set link up || fail "set link up"
-  within "set link up" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  within "set link up" 3000 carrier_is "$ns_host" nic0 1
+  within "frames after set link up" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
 }
-carrier_or_silence() { ! in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }

@@ -22,22 +22,15 @@ make_switches() {
   ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
   silence_interface "$ns_iou" lan0
   {
-    [ "$1" = 1 ] || echo 'cables = ["sw1:2 - sw2:1"]'
+    [ "$1" = 1 ] || printf 'routing = "updown"\ncables = ["sw1:2 - sw2:1"]\n'
     entry switches.sw1 1 '' sw1
     [ "$1" = 1 ] || entry switches.sw2 2 '' sw2
     entry nodes.hosta 11 sw1:1 host
     entry nodes.unit 10 "sw$1:2" unit
   } >"$work/fabric.toml"
   next_to_host=sw1 next_to_unit=sw$1
-  iou_address='unit:1?via=10.96.1.2:7500'
+  host_via=10.96.1.2:7500
   attach_at=udp://10.96.2.2:7502
-}
-
-# entry TABLE LID PLACE KEY: of the topology file.
-entry() {
-  printf '[%s]\nlid = %s\n' "$1" "$2"
-  [ -z "$3" ] || printf 'at = "%s"\n' "$3"
-  [ "$links" = plain ] || { make_keys "$4" && printf 'key = "%s"\n' "$(public "$4")"; }
 }
 
 # start_switch NUMBER COUNT
@@ -207,6 +200,50 @@ check_rights() {
 }
 reply_of_lan() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2; }
 
+both_attached() { ask iou peers | has -E "^a .*up" && ask iou peers | has -E "^c .*up"; }
+
+# Unit b is in two partitions, host a in one of them and host c, a limited member, in the other.
+check_partitions() {
+  make_switches 1
+  ns_second=sn$$-e
+  host_namespace "$ns_second" && veth_between "$ns_second" fab0 "$ns_sw1" p3 || fail "no second host"
+  ip -n "$ns_second" addr add 10.96.4.1/24 dev fab0
+  ip -n "$ns_sw1" addr add 10.96.4.2/24 dev p3
+  make_keys host second unit
+  {
+    entry nodes.hostc 12 sw1:3 second
+    printf '[partitions.office]\nid = 0x8001\nmembers = ["hosta", "unit"]\n'
+    printf '[partitions.lab]\nid = 0x8002\nmembers = ["unit"]\nlimited = ["hostc"]\n'
+  } >>"$work/fabric.toml"
+  printf '[hosts.a]\nlid = 11\nsl = 1\n[hosts.c]\nlid = 12\npartition = [0x8002]\nsl = 2\n' >"$work/hosts.toml"
+  start switch1 "$ns_sw1" "$bin/splitnic-switch" --port udp://10.96.1.2:7500 --port udp://10.96.2.2:7502 --port udp://10.96.4.2:7504 \
+    --topology "$work/fabric.toml" --name sw1 --control "$work/switch1.sock" --key-file "$work/sw1.key"
+  iou_options=(--partition 0x8001 --partition 0x8002 --hosts "$work/hosts.toml")
+  start_iou
+  # Host a also names c, which is no unit and in no partition with it: nothing of that arrives there.
+  start_host --partition 0x8001 --sl 5 --connect 'udp://hostc:1?via=10.96.1.2:7500' --peer "$(public sw1)"
+  second_via=10.96.4.2:7504 next_to_second=sw1 second_name=hostc start_second --partition 0x0002
+  nic_up
+  wait_up host2
+  within "both are attached" 10000 both_attached
+  ip -n "$ns_second" addr add 10.77.0.3/24 dev nic0 && ip -n "$ns_second" link set nic0 up || fail "nic0 of c cannot be set up"
+  local ns
+  for ns in "$ns_host" "$ns_second"; do within "the LAN responds to $ns" 10000 in_ns "$ns" ping -q -c 3 -i 0.05 -W 0.3 10.77.0.2; done
+  within "what a sends to c is dropped" 10000 counts switch1 switch.drop.partition 1
+  equal "control cells of a at c" "$(counter host2 path.rx.drop.partition)" 0
+  # Data from a on the lane of level 5, to a and c on those of the hosts file, channel 0 on lane 3.
+  local lane
+  for lane in 1 2 3 15; do within "cells on lane $lane" 10000 counts switch1 "switch.lane$lane.tx.cell" 2; done
+  # A host that states a partition which is not its own does not get beyond its port.
+  stop host TERM
+  local before
+  before=$(counter switch1 switch.drop.partition)
+  start_host --partition 0x8002
+  within "cells in a partition of others are dropped" 10000 counts switch1 switch.drop.partition $((before + 2))
+  ! is_up host || fail "up in a partition of others"
+  within "the other host is up" 10000 is_up host2
+}
+
 # A node that stops gives its port back at once, also to somebody else.
 check_replaced() {
   plain
@@ -242,7 +279,8 @@ check_shm() {
   plain
   topology_three || fail "the test hosts cannot be made"
   fabric=shm
-  printf '[switches.sw1]\nlid = 1\n[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.unit]\nlid = 10\nat = "sw1:2"\n' >"$work/fabric.toml"
+  printf 'routing = "fattree"\n[switches.sw1]\nlid = 1\n[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.unit]\nlid = 10\nat = "sw1:2"\n' \
+    >"$work/fabric.toml"
   start switch1 "$ns_iou" "$bin/splitnic-switch" --port shm://one --port shm://two --topology "$work/fabric.toml" --name sw1 \
     --control "$work/switch1.sock"
   attach_at=shm://two
@@ -260,6 +298,9 @@ check_refused() {
   local run=(ip netns exec "$ns_iou" "$bin/splitnic-switch" --topology "$file" --control "$work/s.sock" --insecure-lab)
   printf '[switches.sw1]\nlid = 1\n[nodes.a]\nlid = 1\nat = "sw1:1"\n' >"$file"
   refuses 1 "line 4, column 7: [nodes.a] lid: 1 is taken in line 2" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500
+  printf 'routing = "%s"\ncables = ["sw1:2 - sw2:2"]\n[switches]\nsw1.lid = 1\nsw2.lid = 2\n[nodes]\na = {lid = 3, at = "sw1:1"}\n%s' \
+    fattree 'b = {lid = 4, at = "sw2:1"}' >"$file"
+  refuses 1 "line 1, column 11: routing: not a fat tree: sw1 and sw2 both have nodes" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500
   printf '[switches.sw1]\nlid = 1\n[nodes.a]\nlid = 2\nat = "sw1:2"\n' >"$file"
   refuses 1 "--port: a is at port 2" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500
   refuses 1 "there is no [switches.other]" "${run[@]}" --name other --port udp://127.0.0.1:7500

@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# Three fabric switches in a ring, keyed, two of them with a subnet manager, each in a separate network namespace:
+#   $ns_host fab0 -- port 1 of sw1, port 1 of sw3 -- fab0 $ns_iou lan0 -- lan0 $ns_lan
+#   cables: sw1:2 - sw3:2 (c13), sw1:3 - sw2:1 (c12), sw2:2 - sw3:3 (c23)
+
+# shellcheck source=tests/e2e/checks/switches.sh
+. "$(dirname "${BASH_SOURCE[0]}")/switches.sh"
+
+# cable A B: a wire between the namespaces of two switches.
+cable() {
+  local a=ns_sw$1 b=ns_sw$2
+  veth_between "${!a}" "c$1$2" "${!b}" "c$1$2" || fail "no wire"
+  ip -n "${!a}" addr add "10.96.$1$2.1/24" dev "c$1$2"
+  ip -n "${!b}" addr add "10.96.$1$2.2/24" dev "c$1$2"
+}
+
+make_ring() {
+  ns_host=sn$$-a ns_iou=sn$$-b ns_lan=sn$$-c ns_sw1=sn$$-s ns_sw2=sn$$-t ns_sw3=sn$$-u
+  local ns
+  for ns in "$ns_host" "$ns_iou" "$ns_lan" "$ns_sw1" "$ns_sw2" "$ns_sw3"; do host_namespace "$ns" || fail "no namespace"; done
+  veth_between "$ns_host" fab0 "$ns_sw1" p1 && veth_between "$ns_sw3" p9 "$ns_iou" fab0 &&
+    veth_between "$ns_iou" lan0 "$ns_lan" lan0 || fail "no wire"
+  ip -n "$ns_host" addr add 10.96.1.1/24 dev fab0
+  ip -n "$ns_sw1" addr add 10.96.1.2/24 dev p1
+  ip -n "$ns_sw3" addr add 10.96.2.2/24 dev p9
+  ip -n "$ns_iou" addr add 10.96.2.1/24 dev fab0
+  ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
+  silence_interface "$ns_iou" lan0
+  cable 1 3
+  cable 1 2
+  cable 2 3
+  {
+    echo 'cables = ["sw1:2 - sw3:2", "sw1:3 - sw2:1", "sw2:2 - sw3:3"]'
+    entry switches.sw1 1 '' sw1
+    entry switches.sw2 2 '' sw2
+    entry switches.sw3 3 '' sw3
+    entry nodes.hosta 11 sw1:1 host
+    entry nodes.unit 10 sw3:1 unit
+  } >"$work/fabric.toml"
+  next_to_host=sw1 next_to_unit=sw3
+  iou_address='unit:1?via=10.96.1.2:7500'
+  attach_at=udp://10.96.2.2:7502
+}
+
+# ring_switch NUMBER [OPTION...]
+ring_switch() {
+  local i=$1 ns=ns_sw$1
+  local -a ports
+  shift
+  case $i in
+    1) ports=(udp://10.96.1.2:7500 udp://10.96.13.1:7513 udp://10.96.12.1:7512) ;;
+    2) ports=(udp://10.96.12.1:7512,connect udp://10.96.23.1:7523) ;;
+    3) ports=(udp://10.96.2.2:7502 udp://10.96.13.1:7513,connect udp://10.96.23.1:7523,connect) ;;
+  esac
+  start "switch$i" "${!ns}" "$bin/splitnic-switch" "${ports[@]/#/--port=}" --topology "$work/fabric.toml" --name "sw$i" \
+    --control "$work/switch$i.sock" --key-file "$work/sw$i.key" "$@"
+}
+
+# managed_by NUMBER SWITCH...: do these switches obey the manager of that number?
+managed_by() {
+  local number=$1 name
+  shift
+  for name in "$@"; do ask "$name" show 2>/dev/null | has "^subnet manager: sw$number (LID $number), priority" || return 1; done
+}
+
+# ports_are SWITCH STATE NUMBER: does the switch have this many ports in this state?
+ports_are() {
+  [ "$(ask "$1" show --json | "$python" -c 'import json, sys
+print(sum(peer["state"] == sys.argv[1] for peer in json.load(sys.stdin)["peers"]))' "$2")" = "$3" ]
+}
+
+replies_since() { [ "$(grep -c "time=" "$work/ping.log")" -gt $(($1 + 20)) ]; }
+replies() { grep -c "time=" "$work/ping.log"; }
+
+# longest_gap: prints the longest time between two replies, of the pings so far.
+longest_gap() {
+  "$python" -c 'import re, sys
+at = [float(t) for t in re.findall(r"^\[([0-9.]+)\].*time=", sys.stdin.read(), re.M)]
+print("longest time without a reply: %.0f ms" % (1000 * max(b - a for a, b in zip(at, at[1:]))))' <"$work/ping.log"
+}
+
+check_ring() {
+  make_ring
+  ring_switch 1
+  ring_switch 2 --manage=5
+  ring_switch 3 --manage
+  start_iou && start_host
+  nic_up
+  within "all obey the manager of sw2" 8000 managed_by 2 switch1 switch2 switch3
+  within "all cables are up" 8000 ports_are switch1 up 3
+  within "all cables are up" 8000 ports_are switch2 up 2
+  start ping "$ns_host" ping -D -i 0.02 -W 1 10.77.0.2
+  serve_iperf "$ns_lan" 10.77.0.2
+  start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
+  within "TCP flows" 5000 moved_since "$(in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes)"
+  local before
+  before=$(counter switch2 switch.tx.cell)
+  ip -n "$ns_sw1" link set c13 down
+  within "TCP flows by sw2" 15000 counts switch2 switch.tx.cell $((before + 3000))
+  within "pings have replies" 15000 replies_since "$(replies)"
+  longest_gap
+  running client || fail "the TCP connection did not survive"
+  ip -n "$ns_sw1" link set c13 up
+  within "the cable carries cells" 8000 ports_are switch1 up 3
+  # Its manager dies; the cables of the new process carry cells when the tables are right.
+  stop switch2 KILL
+  within "all obey the manager of sw3" 10000 managed_by 3 switch1 switch3
+  within "pings have replies" 15000 replies_since "$(replies)"
+  ring_switch 2 --manage=5
+  within "all obey the manager of sw2 again" 10000 managed_by 2 switch1 switch2 switch3
+  within "all cables are up" 10000 ports_are switch1 up 3
+  within "TCP flows" 15000 moved_since "$(in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes)"
+  running client || fail "the TCP connection did not survive"
+  longest_gap
+}
