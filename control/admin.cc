@@ -79,6 +79,9 @@ std::string encode(const Request& request) {
     case Command::kMonitor:
       out.mutable_monitor()->set_past(request.count);
       break;
+    case Command::kTopology:
+      out.mutable_topology()->set_form(request.what);
+      break;
   }
   return with_length(out.SerializeAsString());
 }
@@ -143,6 +146,10 @@ std::optional<Request> decode_request(std::string_view bytes) {
       request.command = Command::kMonitor;
       request.count = in.monitor().past();
       if (request.count > kPastEventsMax) return std::nullopt;
+      return request;
+    case admin::Request::kTopology:
+      request.command = Command::kTopology;
+      request.what = in.topology().form();
       return request;
     case admin::Request::COMMAND_NOT_SET:
       break;

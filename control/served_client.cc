@@ -35,6 +35,7 @@ bool is_only_look(const Request& request) {
     case Command::kPing:
     case Command::kPeers:
     case Command::kMonitor:
+    case Command::kTopology:
       return true;
     case Command::kNic: {
       const auto nic = parse_nic_request(request.what, request.value);

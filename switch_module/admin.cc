@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "switch_module/fabric_map.h"
+
 namespace splitnic::fabric_switch {
 namespace {
 
@@ -50,6 +52,19 @@ std::optional<control::ManagerInfo> Admin::manager() const {
   return control::ManagerInfo{named != topology_->switches.end() ? named->name : "",
                               obeyed->lid.value, obeyed->priority,
                               obeyed->lid == switch_->plan().lid};
+}
+
+base::Result<control::FabricMap> Admin::fabric_map() const {
+  if (manages_ != nullptr && manages_->is_master()) {
+    return map_of(*topology_, manages_->found(), options_.common.name());
+  }
+  const auto obeyed = switch_ != nullptr ? manager() : std::nullopt;
+  if (!obeyed) {
+    return base::Error(
+        "no subnet manager is heard, so nobody has looked: start a switch with --manage");
+  }
+  return base::Error("the subnet manager in force is that of " + obeyed->name +
+                     ": show topology there");
 }
 
 control::Reply Admin::set(const std::string&, const std::string&) {

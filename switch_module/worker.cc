@@ -46,7 +46,7 @@ base::Status SwitchWorker::read() {
   if (options_.manage) {
     manager_.emplace(file_.topology, options_.common.name(), *options_.manage, *agent_, random_);
   }
-  admin_.attach(*switch_, *agent_, file_.topology);
+  admin_.attach(*switch_, *agent_, file_.topology, manager_ ? &*manager_ : nullptr);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "control/client.h"
 #include "control/parse_outcome.h"
 #include "control/unix_socket.h"
+#include "control/values.h"
 
 namespace splitnic::tools {
 
@@ -27,6 +28,16 @@ base::Result<control::Client> connect(const std::string& socket) {
   const auto found = control::only_socket_in(control::kControlFolder);
   if (!found) return found.error();
   return control::Client::connect(*found);
+}
+
+base::Result<std::string> socket_of(const std::string& command, const std::string& node,
+                                    const std::string& socket) {
+  if (node.empty()) return {boost::system::in_place_value, socket};
+  if (!socket.empty()) return base::Error(command + ": give the name or --control, not both");
+  if (!control::is_node_name(node)) {
+    return base::Error(command + ": '" + node + "' is not the --name of a program");
+  }
+  return {boost::system::in_place_value, node};
 }
 
 namespace {

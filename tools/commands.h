@@ -15,6 +15,10 @@ inline constexpr base::Duration kNicReplyTimeout = std::chrono::seconds(15);
 
 // With an empty `socket`, connects to the only one there is.
 base::Result<control::Client> connect(const std::string& socket);
+// The program that is named by its --name or by --control; "": neither is given. An error states
+// what is wrong in what was typed for `command`.
+base::Result<std::string> socket_of(const std::string& command, const std::string& node,
+                                    const std::string& socket);
 int ask_and_print(const std::string& socket, const control::Request& request,
                   base::Duration timeout = kReplyTimeout);
 // Prints the reply of the program `socket`, or, with "", of every program in the default folder

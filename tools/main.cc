@@ -18,6 +18,7 @@
 #include "tools/sim_command.h"
 #include "tools/sim_options.h"
 #include "tools/stats_command.h"
+#include "tools/topology_command.h"
 
 namespace {
 
@@ -32,6 +33,7 @@ struct Arguments {
   std::string count = "5";
   std::string key_file;
   tools::StatsArguments stats;
+  tools::TopologyArguments topology;
   tools::MonitorArguments monitor;
   tools::NicArguments nic;
   tools::BenchArguments bench;
@@ -54,6 +56,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   show->add_option("node", into.node, "Its --name (default: every program in /run/splitnic)")
       ->type_name("NODE");
   show->add_flag("-j,--json", into.json, "As JSON, one object per program");
+  tools::add_topology(*show, into.topology);
   auto* stats = tools::add_stats(app, into.stats);
   auto* monitor = tools::add_monitor(app, into.monitor);
   monitor->add_option("node", into.node, "Its --name (default: every program in /run/splitnic)")
@@ -140,21 +143,8 @@ int run_move(const Arguments& typed) {
   return tools::ask_and_print(typed.socket, request);
 }
 
-// The program that show, monitor and reload name.
-splitnic::base::Result<std::string> socket_of(const std::string& command, const Arguments& typed) {
-  using splitnic::base::Error;
-  if (typed.node.empty()) return {boost::system::in_place_value, typed.socket};
-  if (!typed.socket.empty()) {
-    return Error(command + ": give the name or --control, not both");
-  }
-  if (!control::is_node_name(typed.node)) {
-    return Error(command + ": '" + typed.node + "' is not the --name of a program");
-  }
-  return {boost::system::in_place_value, typed.node};
-}
-
 int run_reload(const Arguments& typed) {
-  const auto socket = socket_of("reload", typed);
+  const auto socket = tools::socket_of("reload", typed.node, typed.socket);
   if (!socket) return bad_usage(socket.error().text());
   control::Request request;
   request.command = control::Command::kReload;
@@ -162,7 +152,7 @@ int run_reload(const Arguments& typed) {
 }
 
 int run_show(const Arguments& typed) {
-  const auto socket = socket_of("show", typed);
+  const auto socket = tools::socket_of("show", typed.node, typed.socket);
   if (!socket) return bad_usage(socket.error().text());
   control::Request request;
   request.command = control::Command::kShow;
@@ -171,7 +161,7 @@ int run_show(const Arguments& typed) {
 }
 
 int run_monitor(const Arguments& typed) {
-  const auto socket = socket_of("monitor", typed);
+  const auto socket = tools::socket_of("monitor", typed.node, typed.socket);
   if (!socket) return bad_usage(socket.error().text());
   return tools::run_monitor(*socket, typed.monitor);
 }
@@ -207,6 +197,7 @@ int run(const std::string& command, const Arguments& typed) {
     const auto options = tools::check_sim(typed.sim);
     return options ? tools::run_sim(*options) : bad_usage(options.error().text());
   }
+  if (command == "show topology") return tools::run_topology(typed.topology);
   if (command == "show") return run_show(typed);
   if (command == "monitor") return run_monitor(typed);
   if (command == "stats") return tools::run_stats(typed.socket, typed.stats);
@@ -214,6 +205,16 @@ int run(const std::string& command, const Arguments& typed) {
   request.command = control::Command::kPeers;
   request.json = typed.json;
   return tools::ask_and_print(typed.socket, request);
+}
+
+// The names of the commands as typed, such as "show topology".
+std::string command_of(const CLI::App& app) {
+  std::string out;
+  for (auto typed = app.get_subcommands(); !typed.empty();
+       typed = typed.front()->get_subcommands()) {
+    out += (out.empty() ? "" : " ") + typed.front()->get_name();
+  }
+  return out;
 }
 
 // CLI11 would only report that a command is missing.
@@ -243,5 +244,5 @@ int main(int argc, char** argv) {
     std::fputs(refusal->text.c_str(), refusal->exit_code == control::kExitOk ? stdout : stderr);
     return refusal->exit_code;
   }
-  return run(app->get_subcommands().front()->get_name(), typed);
+  return run(command_of(*app), typed);
 }

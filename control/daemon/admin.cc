@@ -41,6 +41,8 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
       return reply(evict_all(request.value));
     case Command::kNic:
       return nic(request, std::move(reply));
+    case Command::kTopology:
+      return reply(topology(request.what));
     case Command::kMonitor:  // of the control socket's server
       return reply({ReplyStatus::kBadRequest, "monitor needs a client that stays"});
     case Command::kReload:  // of the control thread, where the program has something to reload
@@ -143,6 +145,18 @@ void Admin::nic(const Request&, ReplyFunction reply) {
 
 base::Result<KnownPeers> Admin::known_peers() const {
   return base::Error("peers is for the I/O unit");
+}
+
+base::Result<FabricMap> Admin::fabric_map() const {
+  return base::Error("show topology is for a switch");
+}
+
+Reply Admin::topology(const std::string& form) const {
+  const auto as = parse_fabric_map_form(form);
+  if (!as) return {ReplyStatus::kBadRequest, "the topology is shown as text, json or dot"};
+  const auto map = fabric_map();
+  if (!map) return {ReplyStatus::kRefused, map.error().text()};
+  return {ReplyStatus::kOk, fabric_map_text(*map, *as)};
 }
 
 base::Status Admin::evict(const std::string&) { return base::Error("evict is for the I/O unit"); }

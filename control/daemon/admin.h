@@ -1,5 +1,6 @@
-// Serves the requests of the control socket: show, stats, set, ping, peers, evict and nic. Both
-// programs handle them here and differ in what they report, what may be set and whom they ping.
+// Serves the requests of the control socket: show, stats, set, ping, peers, evict, nic and
+// topology. The programs handle them here and differ in what they report, what may be set and whom
+// they ping.
 // Each worker has an Admin, which reports and sets what its queue has; that of queue 0 gets the
 // requests and reaches the others by their command queues, one after the other. Thread: the data
 // thread of its worker.
@@ -16,6 +17,7 @@
 #include "base/status.h"
 #include "control/admin.h"
 #include "control/command_queue.h"
+#include "control/fabric_map.h"
 #include "control/known_peers.h"
 #include "control/snapshot.h"
 #include "fabric_emul/link/link.h"
@@ -64,6 +66,8 @@ class Admin {
   virtual base::Status evict(const std::string& name);
   // Of queue 0: about the NIC at the I/O unit. For the host.
   virtual void nic(const Request& request, ReplyFunction reply);
+  // The subnet as the subnet manager here has found it. For a switch.
+  virtual base::Result<FabricMap> fabric_map() const;
   // Runs the command with the Admin of queue `queue`, 1 or more, in its thread. Of queue 0; from
   // any thread.
   Posted post_to(std::size_t queue, std::function<void(Admin&)> command) const;
@@ -86,6 +90,7 @@ class Admin {
   void collect(const std::shared_ptr<Collection>& into, std::size_t next) const;
   // Adds what this queue has.
   void add_to(Collection& into, std::uint64_t queue) const;
+  Reply topology(const std::string& form) const;
   Reply set_all(const std::string& what, const std::string& value);
   Reply evict_all(const std::string& name);
   // Posts to each other queue. Returns kOk, or kFailed if one is busy.

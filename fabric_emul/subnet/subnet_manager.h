@@ -45,6 +45,10 @@ class SubnetManager final : private SubnetAgent::Manager {
   bool is_master() const { return is_master_; }
   // The findings of the last sweep so far.
   const SubnetView& view() const { return view_; }
+  // The reports of the last sweep that has ended, or of the last after which all tables were right.
+  const SubnetView::Reports& found() const {
+    return phase_ == Phase::kSweep ? settled_ : view_.reports();
+  }
 
  private:
   enum class Phase : std::uint8_t { kIdle, kSweep, kRead, kClear, kSet };

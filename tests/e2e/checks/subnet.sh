@@ -79,6 +79,14 @@ at = [float(t) for t in re.findall(r"^\[([0-9.]+)\].*time=", sys.stdin.read(), r
 print("longest time without a reply: %.0f ms" % (1000 * max(b - a for a, b in zip(at, at[1:]))))' <"$work/ping.log"
 }
 
+# the_map_has KIND STATE...: the states of the nodes or cables in the map of the manager in sw2, in the order of the file.
+the_map_has() {
+  local kind=$1
+  shift
+  [ "$("$bin/splitnic" show topology --json --control "$work/switch2.sock" | "$python" -c 'import json, sys
+print(*[one["state"] for one in json.load(sys.stdin)[sys.argv[1]]])' "$kind")" = "$*" ]
+}
+
 check_ring() {
   make_ring
   ring_switch 1
@@ -89,6 +97,11 @@ check_ring() {
   within "all obey the manager of sw2" 8000 managed_by 2 switch1 switch2 switch3
   within "all cables are up" 8000 ports_are switch1 up 3
   within "all cables are up" 8000 ports_are switch2 up 2
+  within "the map has all" 4000 the_map_has cables up up up
+  the_map_has switches up up up && the_map_has nodes up up || fail "the map lacks something"
+  "$bin/splitnic" show topology --dot --control "$work/switch2.sock" | has '"switch sw1" -- "switch sw3"' || fail "no map"
+  ! "$bin/splitnic" show topology --control "$work/switch1.sock" >"$work/map" 2>&1 &&
+    has "the subnet manager in force is that of sw2" <"$work/map" || fail "sw1 has a map"
   start ping "$ns_host" ping -D -i 0.02 -W 1 10.77.0.2
   serve_iperf "$ns_lan" 10.77.0.2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
@@ -98,6 +111,7 @@ check_ring() {
   ip -n "$ns_sw1" link set c13 down
   within "TCP flows by sw2" 15000 counts switch2 switch.tx.cell $((before + 3000))
   within "pings have replies" 15000 replies_since "$(replies)"
+  within "the map has the cable as down" 2000 the_map_has cables down up up
   longest_gap
   running client || fail "the TCP connection did not survive"
   ip -n "$ns_sw1" link set c13 up

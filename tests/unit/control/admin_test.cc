@@ -16,7 +16,8 @@ TEST(AdminTest, requests_round_trip) {
   Request peers{Command::kPeers, true, "", "", 0};
   Request evict{Command::kEvict, false, "", "office", 0};
   Request nic{Command::kNic, true, "vlan-add", "10", 0, "nic0"};
-  for (const Request& request : {show, stats, set, ping, reload, peers, evict, nic}) {
+  Request topology{Command::kTopology, false, "dot", "", 0};
+  for (const Request& request : {show, stats, set, ping, reload, peers, evict, nic, topology}) {
     const std::string framed = encode(request);
     EXPECT_EQ(decode_length(framed), framed.size() - kLengthBytes);
     EXPECT_EQ(decode_request(body(framed)), request);

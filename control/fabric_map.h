@@ -1,0 +1,47 @@
+// The map of a fabric, which `splitnic show topology` prints: switches, nodes and cables of a
+// subnet with their states, as values, and their forms: a text for people, JSON (docs/CLI.md), and
+// the language of Graphviz. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace splitnic::control {
+
+struct FabricMap {
+  struct Place {
+    std::string of_switch;
+    std::uint64_t port = 0;
+  };
+  struct Switch {
+    std::string name;
+    std::uint64_t lid = 0;
+    std::string state;  // "up" or "silent"
+  };
+  struct Node {
+    std::string name;
+    std::uint64_t lid = 0;
+    Place at;
+    std::string state;  // as of a cable, but for "held"
+  };
+  struct Cable {
+    Place a, b;
+    std::string state;  // "up", "held", "down", "refused", or "unknown": no switch reports it
+  };
+  std::string manager;  // the name of its switch
+  std::vector<Switch> switches;
+  std::vector<Node> nodes;
+  std::vector<Cable> cables;
+};
+
+enum class FabricMapForm : std::uint8_t { kText, kJson, kDot };
+// "text", "json" or "dot".
+std::string_view name(FabricMapForm form);
+std::optional<FabricMapForm> parse_fabric_map_form(std::string_view text);
+
+std::string fabric_map_text(const FabricMap& map, FabricMapForm form);
+
+}  // namespace splitnic::control

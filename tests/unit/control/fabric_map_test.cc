@@ -1,0 +1,55 @@
+// The forms of the map of a fabric.
+#include "control/fabric_map.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace splitnic::control {
+namespace fabric_map_test {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+FabricMap ring_of_two() {
+  return {.manager = "sw1",
+          .switches = {{"sw1", 1, "up"}, {"sw2", 2, "silent"}},
+          .nodes = {{"host \"a\"\n", 11, {"sw1", 3}, "up"}},
+          .cables = {{{"sw1", 1}, {"sw2", 2}, "down"}}};
+}
+
+TEST(FabricMapTest, S004_19_as_a_table) {
+  EXPECT_EQ(fabric_map_text(ring_of_two(), FabricMapForm::kText),
+            "subnet manager: sw1\n"
+            "\nswitch  lid  state\nsw1     1    up\nsw2     2    silent\n"
+            "\nnode       lid  at     state\nhost \"a\"?  11   sw1:3  up\n"
+            "\ncable  to     state\nsw1:1  sw2:2  down\n");
+}
+
+TEST(FabricMapTest, S004_19_as_json) {
+  EXPECT_EQ(fabric_map_text(ring_of_two(), FabricMapForm::kJson),
+            R"({"manager":"sw1","switches":[{"name":"sw1","lid":1,"state":"up"},)"
+            R"({"name":"sw2","lid":2,"state":"silent"}],)"
+            R"("nodes":[{"name":"host \"a\"\n","lid":11,"at":"sw1:3","state":"up"}],)"
+            R"("cables":[{"ends":["sw1:1","sw2:2"],"state":"down"}]})"
+            "\n");
+}
+
+TEST(FabricMapTest, S004_19_as_a_graph) {
+  const std::string dot = fabric_map_text(ring_of_two(), FabricMapForm::kDot);
+  EXPECT_THAT(dot, HasSubstr(R"x("switch sw1" [shape=box, label="sw1 (LID 1)", penwidth=2];)x"));
+  EXPECT_THAT(dot, HasSubstr(R"("switch sw1" -- "switch sw2" [style=dashed, color=red, )"
+                             R"(label="down", taillabel="1", headlabel="2"];)"));
+  EXPECT_THAT(dot, HasSubstr(R"x(label="host \"a\"? (LID 11)")x")) << "a quote is escaped";
+  EXPECT_THAT(dot, Not(HasSubstr("label=\"up\"")));
+}
+
+TEST(FabricMapTest, forms_by_name) {
+  for (const auto form : {FabricMapForm::kText, FabricMapForm::kJson, FabricMapForm::kDot}) {
+    EXPECT_EQ(parse_fabric_map_form(name(form)), form);
+  }
+  EXPECT_FALSE(parse_fabric_map_form("svg").has_value());
+  EXPECT_FALSE(parse_fabric_map_form("").has_value());
+}
+
+}  // namespace fabric_map_test
+}  // namespace splitnic::control
