@@ -5,30 +5,22 @@
 #     --only    those checks, as of ctest -R
 # Prints a line for each check: passed, FAILED, or "does not apply" with the reason, from not_behind_switches.txt. Exit status 1
 # if one failed. About 10 minutes each, 6 with --only over_packet. Needs root.
-set -uo pipefail
-export LC_ALL=C.UTF-8
-build=build/release only='^E2e_'
-while [[ ${1:-} =~ ^--(build|only)$ ]] && [ $# -gt 1 ]; do
-  printf -v "${1#--}" %s "$2"
-  shift 2
-done
-counts=("$@")
+here=$(dirname "${BASH_SOURCE[0]}")
+. "$here/suite_options.sh"
+counts=("${words[@]}")
 [ ${#counts[@]} -gt 0 ] || counts=(1 2)
-reasons=$(dirname "${BASH_SOURCE[0]}")/not_behind_switches.txt
+reasons=$here/not_behind_switches.txt
 status=0
 for count in "${counts[@]}"; do
   log=$(mktemp)
   left_out=$(sed -nE "s/^(both|$count) +([^ ]+) .*/\2/p" "$reasons" | paste -sd'|')
-  SPLITNIC_SWITCHES=$count ctest --test-dir "$build" -L '^e2e$' -R "$only" -E "$left_out" --no-tests=error --output-on-failure \
-    >"$log" || status=1
+  failed=0
+  SPLITNIC_SWITCHES=$count run_checks "$log" -E "$left_out" || failed=1
   sed -nE "s/^.*Test +#[0-9]+: ([^ ]+) \.+ *Passed.*/$count  passed  \1/p; s/^.*Test +#[0-9]+: ([^ ]+) \.+\**(Failed|Timeout|Skipped).*/$count  FAILED  \1/p" \
     "$log"
   sed -nE "s/^(both|$count) +([^ ]+) +(.*)/$count  does not apply  \2: \3/p" "$reasons"
-  if grep -qE "FAILED|Skipped" "$log"; then
-    status=1
-    echo "see $log"
-  else
-    rm "$log"
-  fi
+  grep -qE "FAILED|Skipped" "$log" && failed=1
+  [ $failed = 0 ] || status=1
+  keep_or_remove "$log" $failed
 done
 exit $status

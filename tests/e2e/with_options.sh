@@ -9,14 +9,8 @@
 #               that are about keys.
 # Prints a line for each; exit status 1 if a check failed or was skipped, and names the file with the reason. About 9
 # minutes a switch, 5 with --only over_packet. Needs root.
-set -uo pipefail
-export LC_ALL=C.UTF-8
-build=build/release only='^E2e_'
-while [[ ${1:-} =~ ^--(build|only)$ ]] && [ $# -gt 1 ]; do
-  printf -v "${1#--}" %s "$2"
-  shift 2
-done
-switches=("$@")
+. "$(dirname "${BASH_SOURCE[0]}")/suite_options.sh"
+switches=("${words[@]}")
 [ ${#switches[@]} -gt 0 ] || switches=("--queues 1" "--queues 2" --busy-poll --no-uso --no-gso --no-header-prediction "--payload-crc on" "--cell 256" --insecure-lab)
 status=0
 for switch in "${switches[@]}"; do
@@ -25,16 +19,13 @@ for switch in "${switches[@]}"; do
   case $switch in --no-uso) unit= ;; esac
   log=$(mktemp)
   failed=0
-  SPLITNIC_HOST_OPTIONS=$switch SPLITNIC_IOU_OPTIONS=$unit \
-    ctest --test-dir "$build" -L '^e2e$' -R "$only" --no-tests=error --output-on-failure >"$log" || failed=1
+  SPLITNIC_HOST_OPTIONS=$switch SPLITNIC_IOU_OPTIONS=$unit run_checks "$log" || failed=1
   grep -q 'Skipped' "$log" && failed=1
   echo "$switch: $(sed -nE 's/^(.*tests passed.*out of.*)$/\1/p; s/^Total Test time \(real\) = *(.*)/\1/p' "$log" | paste -sd,)"
   if [ $failed = 1 ]; then
     status=1
     sed -n '/tests FAILED/,$p' "$log"
-    echo "see $log"
-  else
-    rm "$log"
   fi
+  keep_or_remove "$log" $failed
 done
 exit $status
