@@ -1,7 +1,6 @@
 #include "fabric_emul/stream/stream_receiver.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/wc.h"
@@ -27,12 +26,7 @@ StreamReceiver::StreamReceiver(StreamContext& context, StreamSender& sender, Rea
       rq_(limits.depth) {}
 
 base::Status StreamReceiver::post(const RecvWr& wr, base::Time now) {
-  if (rq_.full()) return base::Error("the receive queue is full", ENOMEM);
-  RecvWqe w{.wr_id = wr.wr_id, .scatter = {}};
-  if (!w.scatter.assign(wr.scatter)) {
-    return base::Error("too many pieces in the scatter list", EINVAL);
-  }
-  rq_.push(w);
+  if (auto posted = rq_.post(wr); !posted) return posted;
   if (context_.state != QpState::kRts) return {};
   if (rq_.size() == 1) acks_due_ = std::max(acks_due_, 1U);  // the peer may be waiting for it
   catch_up(now);
@@ -46,10 +40,6 @@ void StreamReceiver::start(StreamNumber first, Psn psn) {
   window_.start(first);
   expected_psn_ = psn;
   last_psn_ = psn - 1;
-}
-
-std::uint16_t StreamReceiver::receive_credits() const {
-  return static_cast<std::uint16_t>(std::min<std::size_t>(rq_.size(), 0xFFFF));
 }
 
 void StreamReceiver::on_cell(const CellView& cell, std::uint32_t bytes, base::Time now) {
@@ -223,14 +213,7 @@ void StreamReceiver::flush() {
   reads_.for_each([&](const ReadResponse& response) {
     context_.mrwt.one_touch().spend(response.source.handle, context_.qpn, response.psn);
   });
-  while (!rq_.empty()) {
-    Wc wc;
-    wc.wr_id = rq_.front().wr_id;
-    wc.status = WcStatus::kFlushed;
-    wc.op = WcOp::kReceive;
-    rq_.pop();
-    context_.complete(context_.recv_cq, wc);
-  }
+  rq_.flush([this](const Wc& wc) { context_.complete(context_.recv_cq, wc); });
   acks_due_ = 0;
 }
 

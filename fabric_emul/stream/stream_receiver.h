@@ -11,13 +11,12 @@
 
 #include <optional>
 
-#include "base/ring.h"
 #include "base/status.h"
 #include "fabric_emul/stream/read_queue.h"
 #include "fabric_emul/stream/receive_window.h"
 #include "fabric_emul/stream/stream_context.h"
 #include "fabric_emul/stream/stream_sender.h"
-#include "fabric_emul/transport/work_request.h"
+#include "fabric_emul/transport/receive_queue.h"
 
 namespace splitnic::fabric {
 
@@ -43,13 +42,9 @@ class StreamReceiver {
   void flush();
 
   const ReceiveWindow& window() const { return window_; }
-  std::uint16_t receive_credits() const;
+  std::uint16_t receive_credits() const { return rq_.credits(); }
 
  private:
-  struct RecvWqe {
-    std::uint64_t wr_id = 0;
-    SgeList scatter;
-  };
   // The packet whose cells are being taken in order.
   struct Open {
     bool is_active = false;
@@ -85,7 +80,7 @@ class StreamReceiver {
   ReadQueue& reads_;
   StreamReceiveLimits limits_;
   ReceiveWindow window_;
-  base::Ring<RecvWqe> rq_;
+  ReceiveQueue rq_;
   Open open_;
   Psn expected_psn_;
   Psn last_psn_;  // of the last cell in order

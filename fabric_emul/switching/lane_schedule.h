@@ -3,7 +3,8 @@
 // that waits has a part of its share left; a cell is sent whole, and what it took beyond counts in
 // the next round. So a lane that waits gets its share of each round, whatever the others send, and
 // one that sends less than its share waits for nothing but the cell before. Deficit round robin
-// (Shreedhar and Varghese, 1995) with an order of the queues. Pure. [S000-40] [S000-41]
+// (Shreedhar and Varghese, 1995) with an order of the queues. LaneArbiter of the full profile has
+// strict priorities instead, without bytes or shares. Pure. [S000-40] [S000-41]
 #pragma once
 
 #include <algorithm>

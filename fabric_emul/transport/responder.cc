@@ -1,8 +1,5 @@
 #include "fabric_emul/transport/responder.h"
 
-#include <algorithm>
-#include <cerrno>
-
 #include "base/check.h"
 #include "fabric_emul/transport/service.h"
 
@@ -12,19 +9,8 @@ Responder::Responder(QpContext& context, const ResponderLimits& limits)
     : context_(context), limits_(limits), rq_(limits.depth) {}
 
 std::size_t Responder::table_bytes(Service service, const ResponderLimits& limits) {
-  return base::Ring<RecvWqe>::bytes_of(limits.depth) +
+  return ReceiveQueue::bytes_of(limits.depth) +
          (is_acknowledged(service) ? ReorderBuffer::table_bytes(kWindowCells) : 0);
-}
-
-base::Status Responder::post(const RecvWr& wr) {
-  if (rq_.full()) return base::Error("the receive queue is full", ENOMEM);
-  RecvWqe w;
-  w.wr_id = wr.wr_id;
-  if (!w.scatter.assign(wr.scatter)) {
-    return base::Error("too many pieces in the scatter list", EINVAL);
-  }
-  rq_.push(w);
-  return {};
 }
 
 void Responder::start() {
@@ -38,10 +24,6 @@ void Responder::start() {
   nak_.reset();
   is_nak_sent_ = is_packet_refused_ = is_skipping_ = false;
   responses_ = ResponseQueue(context_.attr.max_dest_rd_atomic);
-}
-
-std::uint16_t Responder::receive_credits() const {
-  return static_cast<std::uint16_t>(std::min<std::size_t>(rq_.size(), 0xFFFF));
 }
 
 void Responder::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
@@ -183,14 +165,7 @@ void Responder::on_ud(const CellView& cell) {
 }
 
 void Responder::flush() {
-  while (!rq_.empty()) {
-    Wc wc;
-    wc.wr_id = rq_.front().wr_id;
-    wc.status = WcStatus::kFlushed;
-    wc.op = WcOp::kReceive;
-    rq_.pop();
-    context_.complete(context_.recv_cq, wc);
-  }
+  rq_.flush([this](const Wc& wc) { context_.complete(context_.recv_cq, wc); });
   open_ = Open{};
   forget_responses();
   nak_.reset();

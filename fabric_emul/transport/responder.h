@@ -15,13 +15,12 @@
 #include <optional>
 #include <span>
 
-#include "base/ring.h"
 #include "base/status.h"
 #include "fabric_emul/link/received_cells.h"
 #include "fabric_emul/transport/qp_context.h"
+#include "fabric_emul/transport/receive_queue.h"
 #include "fabric_emul/transport/reorder_buffer.h"
 #include "fabric_emul/transport/response_queue.h"
-#include "fabric_emul/transport/work_request.h"
 #include "fabric_emul/wire/cell.h"
 
 namespace splitnic::fabric {
@@ -39,7 +38,7 @@ class Responder {
   // At most, without cells that came early.
   static std::size_t table_bytes(Service service, const ResponderLimits& limits);
 
-  base::Status post(const RecvWr& wr);
+  base::Status post(const RecvWr& wr) { return rq_.post(wr); }
   // INIT -> RTR: expected numbers begin at the attributes' start values.
   void start();
   // One cell of this queue pair. `raw` are its bytes, which are copied when it came early.
@@ -56,7 +55,7 @@ class Responder {
   base::Time deadline() const { return ack_at_; }
   void flush();
 
-  std::uint16_t receive_credits() const;
+  std::uint16_t receive_credits() const { return rq_.credits(); }
   // Cells of a packet were placed, and its last is still to come.
   bool is_receiving() const { return open_.is_active; }
   // RDMA writes that are whole in memory, whether or not their completions were polled.
@@ -70,10 +69,6 @@ class Responder {
   bool has_responses_due() const { return responses_.has_due(); }
 
  private:
-  struct RecvWqe {
-    std::uint64_t wr_id = 0;
-    SgeList scatter;
-  };
   // The packet whose cells are arriving.
   struct Open {
     bool is_active = false;
@@ -145,7 +140,7 @@ class Responder {
 
   QpContext& context_;
   ResponderLimits limits_;
-  base::Ring<RecvWqe> rq_;
+  ReceiveQueue rq_;
   std::unique_ptr<ReorderBuffer> early_;  // created when the first cell comes early
   Open open_;
   ResponseQueue responses_{0};

@@ -131,7 +131,7 @@ Responder::Step Responder::place(const CellView& cell) {
 }
 
 Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset) {
-  RecvWqe& w = rq_.front();
+  const RecvWqe& w = rq_.front();
   if (offset + cell.payload.size() > w.scatter.bytes) {
     complete_receive(cell, WcStatus::kLocalLength);
     if (is_acknowledged(context_.service)) context_.fault = WcStatus::kLocalLength;

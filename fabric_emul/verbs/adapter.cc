@@ -6,6 +6,7 @@
 #include "base/event.h"
 #include "base/log.h"
 #include "fabric_emul/transport/service.h"
+#include "fabric_emul/verbs/context_of.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -126,18 +127,12 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
   const auto qpn = pick_qpn(now);
   if (!qpn) return base::Error("the adapter has no queue pair left");
-  QpContext context{.mrwt = memory_,
-                    .counters = counters_,
-                    .send_cq = *cqs_[common.send_cq.value],
-                    .recv_cq = *cqs_[common.recv_cq.value]};
-  context.qpn = *qpn;
+  auto context = context_of<QpContext>(common, *qpn, memory_, counters_,
+                                       *cqs_[common.send_cq.value], *cqs_[common.recv_cq.value]);
   context.service = init.service;
-  context.pd = common.pd;
-  context.partition = common.partition;
   context.attr.sl = common.sl;
   context.accepts_rdma = init.accepts_rdma;
   context.predicts_headers = limits_.predicts_headers;
-  context.takes_dereg = common.takes_dereg;
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;
   // Where cells pass switches, only the packet CRC is end to end.

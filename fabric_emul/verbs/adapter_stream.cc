@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "fabric_emul/verbs/adapter.h"
+#include "fabric_emul/verbs/context_of.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -43,16 +44,11 @@ base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now)
   CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
   const auto qpn = pick_qpn(now);
   if (!qpn) return base::Error("the adapter has no queue pair left");
-  StreamContext context{.mrwt = memory_,
-                        .counters = stream_counters_,
-                        .send_cq = *cqs_[common.send_cq.value],
-                        .recv_cq = *cqs_[common.recv_cq.value]};
-  context.qpn = *qpn;
-  context.pd = common.pd;
-  context.partition = common.partition;
+  auto context =
+      context_of<StreamContext>(common, *qpn, memory_, stream_counters_,
+                                *cqs_[common.send_cq.value], *cqs_[common.recv_cq.value]);
   context.sl = common.sl;
   context.kind = init.kind;
-  context.takes_dereg = common.takes_dereg;
   StreamLimits limits;
   limits.send.depth = common.send_depth;
   limits.send.max_rd_atomic = common.max_rd_atomic;

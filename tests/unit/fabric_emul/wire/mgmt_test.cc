@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "fabric_emul/wire/cell.h"
-#include "tests/unit/fabric_emul/wire/golden.h"
+#include "tests/unit/fabric_emul/wire/codec.h"
 
 namespace splitnic::fabric {
 namespace mgmt_test {
@@ -74,16 +74,8 @@ constexpr Sample kSamples[] = {{MgmtKind::kConnectReq, golden::kConnectReq},
                                {MgmtKind::kDisc, golden::kDisc},
                                {MgmtKind::kDiscRep, golden::kDiscRep}};
 
-Bytes bytes(const Mgmt& m) {
-  Bytes out(m.bytes());
-  EXPECT_EQ(emit_mgmt(out, m), out.size());
-  return out;
-}
-
-MgmtError error_of(const Bytes& in) {
-  Mgmt out;
-  return parse_mgmt(in, out);
-}
+Bytes bytes(const Mgmt& m) { return golden::emitted(m, emit_mgmt); }
+MgmtError error_of(const Bytes& in) { return golden::error_of(in, parse_mgmt); }
 
 void expect_equal(const Mgmt& a, const Mgmt& b) {
   EXPECT_EQ(a.kind, b.kind);

@@ -6,23 +6,15 @@
 #include <vector>
 
 #include "fabric_emul/wire/cell.h"
-#include "tests/unit/fabric_emul/wire/golden.h"
+#include "tests/unit/fabric_emul/wire/codec.h"
 
 namespace splitnic::fabric {
 namespace smp_test {
 
 using golden::Bytes;
 
-Bytes bytes_of(const Smp& smp) {
-  Bytes out(smp.bytes());
-  EXPECT_EQ(emit_smp(out, smp), out.size());
-  return out;
-}
-
-SmpError error_of(const Bytes& bytes) {
-  Smp out;
-  return parse_smp(bytes, out);
-}
+Bytes bytes_of(const Smp& smp) { return golden::emitted(smp, emit_smp); }
+SmpError error_of(const Bytes& bytes) { return golden::error_of(bytes, parse_smp); }
 
 // The cells of docs/protocol/subnet.md.
 std::string cell_of(Lid from, Lid to, const Smp& smp) {
