@@ -73,15 +73,19 @@ std::optional<SentEvents> decode_events(std::string_view bytes) {
   return sent;
 }
 
-boost::json::object event_json(const base::Event& event) {
-  const std::string time = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                                       fmt::gmtime(seconds_of(event.at)), part_of_second(event.at));
-  return {{"number", event.number},
-          {"time", time},
-          {"event", std::string(base::name(event.topic.kind))},
-          {"about", json_string(event.topic.about)},
-          {"level", std::string(event.level)},
-          {"text", json_string(event.text)}};
+boost::json::object event_json(const base::Event& event, EventTime form) {
+  boost::json::object out{{"number", event.number}};
+  if (form == EventTime::kText) {
+    out["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds_of(event.at)),
+                              part_of_second(event.at));
+  } else {
+    out["milliseconds"] = milliseconds_of(event.at);
+  }
+  out["event"] = base::name(event.topic.kind);
+  out["about"] = json_string(event.topic.about);
+  out["level"] = event.level;
+  out["text"] = json_string(event.text);
+  return out;
 }
 
 std::string event_text(const std::string& program, const base::Event& event) {

@@ -26,8 +26,11 @@ struct SentEvents {
 // version does not know is kNote.
 std::optional<SentEvents> decode_events(std::string_view bytes);
 
-// {"number":…,"time":"2026-01-31T12:00:00.123Z","event":…,"about":…,"level":…,"text":…}
-boost::json::object event_json(const base::Event& event);
+// When an event was, in JSON: "time":"2026-01-31T12:00:00.123Z", or "milliseconds":N since 1970,
+// UTC.
+enum class EventTime : std::uint8_t { kText, kMilliseconds };
+// {"number":…,TIME,"event":…,"about":…,"level":…,"text":…}
+boost::json::object event_json(const base::Event& event, EventTime form);
 // Returns "12:00:00.123 PROGRAM connected hA: TEXT", in the time zone of this machine, without a
 // newline.
 std::string event_text(const std::string& program, const base::Event& event);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "control/counter_texts.h"
+#include "control/event_stream.h"
 #include "control/json.h"
 
 namespace splitnic::control {
@@ -39,13 +40,7 @@ std::string newest(const base::EventLog& events) {
   const std::uint64_t next = events.next();
   boost::json::array out;
   for (const auto& event : events.since(next - std::min(next, kEventsShown), kEventsShown).events) {
-    const auto time = std::chrono::floor<std::chrono::milliseconds>(event->at).time_since_epoch();
-    out.push_back({{"number", event->number},
-                   {"milliseconds", time.count()},
-                   {"event", base::name(event->topic.kind)},
-                   {"about", json_string(event->topic.about)},
-                   {"level", event->level},
-                   {"text", json_string(event->text)}});
+    out.push_back(event_json(*event, EventTime::kMilliseconds));
   }
   return boost::json::serialize(out);
 }

@@ -126,7 +126,8 @@ class Monitor {
   void print(const std::string& program, const base::Event& event) const {
     if (is_json_) {
       boost::json::object line{{"program", control::json_string(program)}};
-      for (const auto& field : control::event_json(event)) line.insert(field);
+      const auto fields = control::event_json(event, control::EventTime::kText);
+      for (const auto& field : fields) line.insert(field);
       std::printf("%s\n", boost::json::serialize(line).c_str());
     } else {
       std::printf("%s\n", control::event_text(program, event).c_str());

@@ -65,7 +65,7 @@ TEST(EventStreamTest, bytes_that_are_no_message_and_words_of_later_versions) {
 TEST(EventStreamTest, json_and_text) {
   base::Event one = event("host \"hA\" \xff");
   one.number = 7;
-  EXPECT_EQ(boost::json::serialize(event_json(one)),
+  EXPECT_EQ(boost::json::serialize(event_json(one, EventTime::kText)),
             "{\"number\":7,\"time\":\"2026-01-31T12:00:00.123Z\",\"event\":\"refused\","
             "\"about\":\"hA\",\"level\":\"warn\",\"text\":\"host \\\"hA\\\" \xef\xbf\xbd\"}");
   EXPECT_THAT(event_text("unit", event("no")),

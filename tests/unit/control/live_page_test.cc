@@ -8,6 +8,7 @@
 
 #include "control/metrics_resource.h"
 #include "control/state_json.h"
+#include "tests/unit/control/unit_snapshot.h"
 
 namespace splitnic::control {
 namespace live_page_test {
@@ -55,13 +56,9 @@ TEST(PageTest, nothing_inline_and_nothing_from_elsewhere) {
 }
 
 Snapshot unit() {
-  Snapshot s;
-  s.role = "iou";
-  s.name = "unit";
-  s.state = "up";
   PeerInfo peer;
   peer.name = "a\xFF\"<script>";
-  s.peers.push_back(peer);
+  Snapshot s = unit_snapshot(peer);
   s.counters = {{"lan1.rx.drop.vlan", 2}, {"lan1.rx.drop.vlan", 3}, {"lan.rx.drop.no_host", 0}};
   return s;
 }

@@ -15,6 +15,7 @@
 #include "control/metrics_server.h"
 #include "control/metrics_text.h"
 #include "tests/support/temp_folder.h"
+#include "tests/unit/control/unit_snapshot.h"
 
 namespace splitnic::control {
 namespace metrics_test {
@@ -26,16 +27,12 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 Snapshot unit() {
-  Snapshot s;
-  s.role = "iou";
-  s.name = "unit";
-  s.state = "up";
   PeerInfo peer;
   peer.name = "a.b";
   peer.address = "192.0.2.1:\"\\\n";
   peer.state = "up";
   peer.nic = 1;
-  s.peers.push_back(peer);
+  Snapshot s = unit_snapshot(peer);
   s.lan.push_back({"packet:eth1", "down", 1500, ""});
   s.counters = {{"lan.rx.frames", 1},
                 {"lan1.rx.frames", 20},
