@@ -49,10 +49,6 @@ control::Snapshot Admin::snapshot() const {
   return s;
 }
 
-control::Reply Admin::set(const std::string&, const std::string&) {
-  return {control::ReplyStatus::kBadRequest, "set is for the host side"};
-}
-
 base::Result<messaging::Connection*> Admin::connection_to_ping() {
   if (unit_ != nullptr) {
     for (AttachedHost* host : unit_->hosts()) {

@@ -25,7 +25,6 @@ class Admin final : public control::Admin {
 
  private:
   control::Snapshot snapshot() const override;
-  control::Reply set(const std::string& what, const std::string& value) override;
   base::Result<control::KnownPeers> known_peers() const override { return admission_.peers(); }
   base::Status evict(const std::string& name) override {
     return admission_.evict(name, clock_.now());

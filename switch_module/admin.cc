@@ -67,10 +67,6 @@ base::Result<control::FabricMap> Admin::fabric_map() const {
                      ": show topology there");
 }
 
-control::Reply Admin::set(const std::string&, const std::string&) {
-  return {control::ReplyStatus::kBadRequest, "set is for the host side"};
-}
-
 base::Result<messaging::Connection*> Admin::connection_to_ping() {
   return base::Error("a switch has no connections: ping from a host or an I/O unit");
 }

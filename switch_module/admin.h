@@ -32,7 +32,6 @@ class Admin final : public control::Admin {
 
  private:
   control::Snapshot snapshot() const override;
-  control::Reply set(const std::string& what, const std::string& value) override;
   base::Result<messaging::Connection*> connection_to_ping() override;
   base::Result<control::FabricMap> fabric_map() const override;
   std::optional<control::ManagerInfo> manager() const;

@@ -143,6 +143,10 @@ void Admin::nic(const Request&, ReplyFunction reply) {
   respond({ReplyStatus::kBadRequest, "ethtool and vlan are for the host"});
 }
 
+Reply Admin::set(const std::string&, const std::string&) {
+  return {ReplyStatus::kBadRequest, "set is for the host side"};
+}
+
 base::Result<KnownPeers> Admin::known_peers() const {
   return base::Error("peers is for the I/O unit");
 }

@@ -58,8 +58,8 @@ class Admin {
  protected:
   // The program's state, with the counters of the module. Works before the module exists.
   virtual Snapshot snapshot() const = 0;
-  // Of queue 0; `set link` then comes to every queue.
-  virtual Reply set(const std::string& what, const std::string& value) = 0;
+  // Of queue 0; `set link` then comes to every queue. For the host.
+  virtual Reply set(const std::string& what, const std::string& value);
   // The hosts that this queue knows, and the end of one by its name; an error explains why there is
   // none. For the I/O unit.
   virtual base::Result<KnownPeers> known_peers() const;
