@@ -1,11 +1,13 @@
 // Endpoints of values.h.
+#include "base/host_port.h"
+#include "base/parse_number.h"
 #include "control/values.h"
 
 namespace splitnic::control {
 namespace {
 
 constexpr std::size_t kHostNameMax = 253;
-constexpr std::uint32_t kPortMax = 65535;
+constexpr std::uint16_t kPortMax = 65535;
 constexpr const char* kEndpointForm =
     "udp://ADDRESS:PORT, udp://[V6ADDRESS]:PORT or shm://NAME (PORT 1 to 65535)";
 
@@ -27,17 +29,15 @@ bool is_host_name(std::string_view text) {
 
 base::Result<Endpoint> parse_udp(const std::string& text, std::string_view rest) {
   Endpoint endpoint;
-  const std::size_t colon = rest.rfind(':');
-  if (colon == std::string_view::npos) return bad_endpoint(text);
-  const auto port = parse_number(rest.substr(colon + 1), kPortMax);
-  if (!port || *port == 0) return bad_endpoint(text);
-  endpoint.port = static_cast<std::uint16_t>(*port);
+  const auto split = base::split_host_port(rest);
+  if (!split) return bad_endpoint(text);
+  const auto port = base::parse_number<std::uint16_t>(split->port, 1, kPortMax);
+  if (!port) return bad_endpoint(text);
+  endpoint.port = *port;
 
-  std::string_view host = rest.substr(0, colon);
-  const bool is_bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (is_bracketed) host = host.substr(1, host.size() - 2);
+  std::string_view host = split->host;
   endpoint.host = host;
-  const std::size_t percent = is_bracketed ? host.find('%') : std::string_view::npos;
+  const std::size_t percent = split->is_bracketed ? host.find('%') : std::string_view::npos;
   if (percent != std::string_view::npos) {
     endpoint.zone = host.substr(percent + 1);
     if (!is_interface_name(endpoint.zone)) return bad_endpoint(text);
@@ -45,9 +45,9 @@ base::Result<Endpoint> parse_udp(const std::string& text, std::string_view rest)
   }
   endpoint.ip = parse_ip(host);
   const bool looks_v6 = host.find(':') != std::string_view::npos;
-  if (looks_v6 != is_bracketed) return bad_endpoint(text);
+  if (looks_v6 != split->is_bracketed) return bad_endpoint(text);
   if (endpoint.ip) return endpoint;
-  if (is_bracketed || !is_host_name(host)) return bad_endpoint(text);
+  if (split->is_bracketed || !is_host_name(host)) return bad_endpoint(text);
   return endpoint;
 }
 

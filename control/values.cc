@@ -1,9 +1,10 @@
 #include "control/values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <vector>
+
+#include "base/parse_number.h"
 
 namespace splitnic::control {
 namespace {
@@ -33,6 +34,8 @@ std::vector<std::string> split(std::string_view text, char at) {
 
 base::Result<PortSpec> parse_file_port(const std::string& text, const std::string& rest) {
   constexpr const char* kForm = "file:IN.pcap,OUT.pcap[,loop][,speed=X]";
+  constexpr std::string_view kSpeed = "speed=";
+  constexpr double kSpeedMax = 1e9;
   PortSpec port;
   port.kind = PortSpec::Kind::kFile;
   port.text = text;
@@ -41,17 +44,15 @@ base::Result<PortSpec> parse_file_port(const std::string& text, const std::strin
   port.input = parts[0];
   port.output = parts[1];
   for (std::size_t i = 2; i < parts.size(); ++i) {
-    const std::string& part = parts[i];
+    const std::string_view part = parts[i];
     if (part == "loop") {
       port.is_looped = true;
       continue;
     }
-    if (!part.starts_with("speed=")) return not_a(text, kForm);
-    const char* end = part.data() + part.size();
-    const auto [stop, error] = std::from_chars(part.data() + 6, end, port.speed);
-    if (error != std::errc() || stop != end || !(port.speed > 0 && port.speed < 1e9)) {
-      return not_a(text, kForm);
-    }
+    if (!part.starts_with(kSpeed)) return not_a(text, kForm);
+    const auto speed = base::parse_number<double>(part.substr(kSpeed.size()), 0, kSpeedMax);
+    if (!speed || *speed == 0 || *speed == kSpeedMax) return not_a(text, kForm);
+    port.speed = *speed;
   }
   return port;
 }
@@ -76,17 +77,15 @@ base::Result<PortSpec> parse_pcap_port(const std::string& text, const std::strin
     return base::Error("'" + option + "' of '" + text +
                        "' is neither inject=packet nor inject=pcap");
   }
-  return parse_interface_port(PortSpec::Kind::kPcap, text, rest.substr(0, comma));
+  auto port = parse_interface_port(PortSpec::Kind::kPcap, text, rest.substr(0, comma));
+  if (port && option == "inject=pcap") port->injection = lan::Injection::kPcap;
+  return port;
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || stop != end || value > max) return std::nullopt;
-  return value;
+  return base::parse_number<std::uint64_t>(text, 0, max);
 }
 
 bool is_interface_name(std::string_view text) {
@@ -131,10 +130,10 @@ std::string mac_text(const lan::MacAddress& mac) {
 
 base::Result<PortSpec> parse_lan_port(const std::string& text) {
   const std::size_t colon = text.find(':');
-  const std::string kind = colon == std::string::npos ? "" : text.substr(0, colon);
+  const std::string kind = colon == std::string::npos ? "pcap" : text.substr(0, colon);
   const std::string rest = colon == std::string::npos ? text : text.substr(colon + 1);
   if (kind == "file") return parse_file_port(text, rest);
-  if (kind == "pcap" || kind.empty()) return parse_pcap_port(text, rest);
+  if (kind == "pcap") return parse_pcap_port(text, rest);
   if (kind == "packet") return parse_interface_port(PortSpec::Kind::kPacket, text, rest);
   if (kind == "tap") return parse_interface_port(PortSpec::Kind::kTap, text, rest);
   return not_a(text, "pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");

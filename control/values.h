@@ -11,10 +11,12 @@
 #include "base/status.h"
 #include "control/ip_address.h"
 #include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/ports/port_spec.h"
 
 namespace splitnic::control {
 
 using base::is_node_name;
+using lan::PortSpec;
 
 // udp://ADDRESS:PORT, udp://[V6]:PORT, udp://[V6%ZONE]:PORT, udp://NAME:PORT, shm://NAME
 struct Endpoint {
@@ -46,18 +48,6 @@ base::Status check_lab(bool is_insecure_lab, const std::string& option, const En
 base::Result<lan::MacAddress> parse_mac(const std::string& text);
 std::string mac_text(const lan::MacAddress& mac);
 
-// Where frames come from and go to.
-struct PortSpec {
-  enum class Kind : std::uint8_t { kPcap, kPacket, kTap, kFile };
-  Kind kind = Kind::kPcap;
-  std::string text;        // as typed
-  std::string interface;   // pcap, packet, tap
-  std::string input;       // file; one of the two may be empty
-  std::string output;      // file
-  bool is_looped = false;  // file: ",loop"
-  double speed = 0;        // file: ",speed=X"; 0: as fast as it is read
-  friend bool operator==(const PortSpec&, const PortSpec&) = default;
-};
 // [pcap:]IF[,inject=packet|pcap], packet:IF, tap:NAME, file:IN,OUT[,loop][,speed=X]
 base::Result<PortSpec> parse_lan_port(const std::string& text);
 // NAME or file:IN,OUT[,loop][,speed=X]

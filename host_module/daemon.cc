@@ -142,7 +142,7 @@ base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t g
     lan::PortOptions file;
     file.mtu = tap.mtu;
     file.mac = tap.mac;
-    return lan::open_queues(options_.tap.text, file, clock_, queues);
+    return lan::open_queues(options_.tap, file, clock_, queues);
   }
   auto opened = lan::TapPort::open_queues(tap, queues);
   if (!opened) return opened.error();

@@ -200,7 +200,7 @@ base::Result<std::vector<Ports>> IouDaemon::open_nics(const lan::PortOptions& po
   std::vector<Ports> by_nic;
   std::optional<base::Error> missing;
   for (const control::PortSpec& spec : options_.lan) {
-    auto opened = lan::open_queues(spec.text, port, clock_, queues);
+    auto opened = lan::open_queues(spec, port, clock_, queues);
     if (!opened && !passes_later(opened.error())) return opened.error();
     if (!opened) missing = opened.error();
     by_nic.push_back(opened ? *std::move(opened) : Ports());

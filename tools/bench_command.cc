@@ -6,12 +6,12 @@
 #include <array>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <memory>
 
+#include "base/parse_number.h"
 #include "base/unique_fd.h"
 #include "control/daemon/carriers.h"
 #include "tools/bench/measure.h"
@@ -33,13 +33,9 @@ base::Result<bench::Op> parse_op(const std::string& text) {
 }
 
 base::Result<double> parse_seconds(const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || at != end || !(value >= kSecondsMin && value <= kSecondsMax)) {
-    return base::Error("--seconds: '" + text + "' is not a number from 0.001 to 3600");
-  }
-  return value;
+  const auto value = base::parse_number(text, kSecondsMin, kSecondsMax);
+  if (!value) return base::Error("--seconds: '" + text + "' is not a number from 0.001 to 3600");
+  return *value;
 }
 
 base::Result<control::Carrier> open_carrier(const BenchOptions& options) {

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 
+#include "base/parse_number.h"
 #include "conformance/selection.h"
 #include "conformance/switch_suite.h"
 #include "tools/conform_command.h"
@@ -19,13 +19,9 @@ constexpr double kTimeoutMax = 60;
 constexpr std::size_t kKeysMax = 64;
 
 base::Result<base::Duration> parse_timeout(const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || at != end || !(value >= kTimeoutMin && value <= kTimeoutMax)) {
-    return base::Error("--timeout: '" + text + "' is not a number from 0.05 to 60");
-  }
-  return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(value));
+  const auto value = base::parse_number(text, kTimeoutMin, kTimeoutMax);
+  if (!value) return base::Error("--timeout: '" + text + "' is not a number from 0.05 to 60");
+  return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(*value));
 }
 
 // One line per case: its id or a pattern, and behind the first blank the reason.

@@ -1,13 +1,13 @@
 #include "tools/sim_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "base/parse_number.h"
 #include "control/values.h"
 #include "fabric_emul/switching/topology.h"
 
@@ -30,11 +30,10 @@ std::optional<double> parse_with_unit(std::string_view text, std::span<const Sim
   const auto unit =
       std::ranges::find_if(units, [&](const SimUnit& one) { return text.ends_with(one.text); });
   if (unit == units.end()) return std::nullopt;
-  double number = 0;
-  const char* const end = text.data() + text.size() - unit->text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || at != end || !std::isfinite(number)) return std::nullopt;
-  return number * unit->value;
+  constexpr double kMax = std::numeric_limits<double>::max();
+  text.remove_suffix(unit->text.size());
+  const auto number = base::parse_number(text, -kMax, kMax);
+  return number ? std::optional(*number * unit->value) : std::nullopt;
 }
 
 constexpr double kSecond = 1e12;  // in picoseconds

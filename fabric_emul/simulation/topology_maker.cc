@@ -1,24 +1,15 @@
 #include "fabric_emul/simulation/topology_maker.h"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <system_error>
+
+#include "base/parse_number.h"
 
 namespace splitnic::fabric::simulation {
 namespace {
 
 constexpr std::uint32_t kSideMax = 1024;
-
-std::optional<std::uint32_t> number_in(std::string_view text, std::uint32_t min,
-                                       std::uint32_t max) {
-  std::uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || at != end || number < min || number > max) return std::nullopt;
-  return number;
-}
 
 PortPlace place(const std::string& of_switch, std::uint32_t port) {
   return {of_switch, static_cast<std::uint8_t>(port)};
@@ -109,9 +100,11 @@ Topology mesh(std::uint32_t rows, std::uint32_t columns) {
 
 base::Result<Topology> make_fat_tree(std::string_view numbers) {
   const std::size_t colon = numbers.find(':');
-  const auto k = number_in(numbers.substr(0, colon), 4, kSwitchPortsMax);
+  const auto k = base::parse_number<std::uint32_t>(numbers.substr(0, colon), 4, kSwitchPortsMax);
   const auto pods =
-      colon == std::string_view::npos ? k : number_in(numbers.substr(colon + 1), 2, k.value_or(0));
+      colon == std::string_view::npos
+          ? k
+          : base::parse_number<std::uint32_t>(numbers.substr(colon + 1), 2, k.value_or(0));
   if (!k || *k % 2 != 0 || !pods) {
     return base::Error("fattree:K has an even K from 4 to " + std::to_string(kSwitchPortsMax) +
                        ", fattree:K:PODS up to K pods and at least 2");
@@ -121,9 +114,10 @@ base::Result<Topology> make_fat_tree(std::string_view numbers) {
 
 base::Result<Topology> make_mesh(std::string_view numbers) {
   const std::size_t by = numbers.find('x');
-  const auto rows = number_in(numbers.substr(0, by), 1, kSideMax);
-  const auto columns =
-      by == std::string_view::npos ? std::nullopt : number_in(numbers.substr(by + 1), 2, kSideMax);
+  const auto rows = base::parse_number<std::uint32_t>(numbers.substr(0, by), 1, kSideMax);
+  const auto columns = by == std::string_view::npos
+                           ? std::nullopt
+                           : base::parse_number<std::uint32_t>(numbers.substr(by + 1), 2, kSideMax);
   if (!rows || !columns || *rows * *columns > kSideMax) {
     return base::Error("mesh:RxC has 1 row and 2 columns at least, and at most " +
                        std::to_string(kSideMax) + " switches");
@@ -141,7 +135,7 @@ base::Result<Topology> make_topology(std::string_view text) {
   if (form == "fattree") return make_fat_tree(numbers);
   if (form == "mesh") return make_mesh(numbers);
   if (form == "ring") {
-    const auto count = number_in(numbers, 3, kSideMax);
+    const auto count = base::parse_number<std::uint32_t>(numbers, 3, kSideMax);
     if (count) return ring(*count);
     return base::Error("ring:N has from 3 to " + std::to_string(kSideMax) + " switches");
   }

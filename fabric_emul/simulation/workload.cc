@@ -1,10 +1,11 @@
 #include "fabric_emul/simulation/workload.h"
 
 #include <array>
-#include <charconv>
+#include <limits>
 #include <string>
-#include <system_error>
 #include <utility>
+
+#include "base/parse_number.h"
 
 namespace splitnic::fabric::simulation {
 namespace {
@@ -27,6 +28,10 @@ constexpr auto kWorkloads =
 
 constexpr std::uint32_t kPercentMax = 100;
 
+constexpr std::uint32_t max_of(Kind kind) {
+  return kind == Kind::kHotspot ? kPercentMax : std::numeric_limits<std::uint32_t>::max();
+}
+
 }  // namespace
 
 base::Result<Workload> parse_workload(std::string_view text) {
@@ -37,12 +42,10 @@ base::Result<Workload> parse_workload(std::string_view text) {
     if (text.substr(0, colon) != known.text) continue;
     Workload workload{.kind = known.kind, .parameter = known.parameter};
     if (colon == std::string_view::npos) return workload;
-    const char* const end = parameter.data() + parameter.size();
-    const auto [at, error] = std::from_chars(parameter.data(), end, workload.parameter);
-    if (known.has_parameter && error == std::errc() && at == end && workload.parameter != 0 &&
-        (known.kind != Kind::kHotspot || workload.parameter <= kPercentMax)) {
-      return workload;
-    }
+    const auto number = base::parse_number<std::uint32_t>(parameter, 1, max_of(known.kind));
+    if (!known.has_parameter || !number) continue;
+    workload.parameter = *number;
+    return workload;
   }
   return base::Error("'" + std::string(text) +
                      "' is not all-to-all, permutation, uniform, incast[:SENDERS] or "

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/host_port.h"
 #include "base/log.h"
 #include "fabric_emul/underlay/udp_address.h"
 #include "fabric_emul/underlay/udp_route.h"
@@ -48,31 +49,14 @@ bool is_v4_path(const PeerAddress& address) {
   return IN6_IS_ADDR_V4MAPPED(&native.v6().sin6_addr);
 }
 
-// "host:port", "[v6]:port", ":port", "host"
-bool split_text(std::string_view text, std::string& host, std::string& port) {
-  if (!text.empty() && text.front() == '[') {
-    const auto close = text.find(']');
-    if (close == std::string_view::npos) return false;
-    host = text.substr(1, close - 1);
-    const std::string_view rest = text.substr(close + 1);
-    if (rest.size() < 2 || rest.front() != ':') return false;
-    port = rest.substr(1);
-    return true;
-  }
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos || text.find(':') != colon) return false;
-  host = text.substr(0, colon);
-  port = text.substr(colon + 1);
-  return !port.empty();
-}
-
 base::Result<PeerAddress> look_up(std::string_view text, int family, bool to_bind) {
-  std::string host;
-  std::string port;
-  if (!split_text(text, host, port)) {
+  const auto split = base::split_host_port(text);
+  if (!split) {
     return base::Error(
         fmt::format("\"{}\" is not an address: write host:port or [IPv6 address]:port", text));
   }
+  const std::string host(split->host);
+  const std::string port(split->port);
   if (host.empty() && !to_bind) {
     return base::Error(fmt::format("\"{}\" names no host", text));
   }

@@ -16,15 +16,11 @@
 
 #include "base/unique_fd.h"
 #include "lan_bridge/ports/capture_port.h"
+#include "lan_bridge/ports/port_spec.h"
 
 struct pcap;
 
 namespace splitnic::lan {
-
-enum class Injection : std::uint8_t {
-  kPacket,  // through a packet socket; as kPcap, and logged, if the kernel has no vnet header
-  kPcap,    // pcap_inject()
-};
 
 struct PcapOptions {
   std::string interface;

@@ -1,20 +1,17 @@
-// Opens a port by its specification on the command line: pcap:IF[,inject=packet|pcap] (or without
-// "pcap:"), packet:IF, tap:NAME, or file:IN.pcap,OUT.pcap[,loop][,speed=X], where either name may
-// be empty.
+// Opens a port of any kind.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "lan_bridge/frame_port.h"
 #include "lan_bridge/ports/fabric_filter.h"
-#include "lan_bridge/ports/file_port.h"
+#include "lan_bridge/ports/port_spec.h"
 
 namespace splitnic::lan {
 
@@ -30,22 +27,15 @@ struct PortOptions {
   std::optional<MacAddress> mac = {};        // tap, file
 };
 
-// Returns the port, or an error of one line with the cause and the remedy. `clock` outlives the
-// port.
-base::Result<std::unique_ptr<FramePort>> open_port(const std::string& spec,
-                                                   const PortOptions& options, base::Clock& clock);
-
-// The same port with up to `queues` queues, for one thread each; the kernel spreads flows over
-// them. Queue 0 is as from open_port(). Each of the others is a port that observes the interface
-// and changes nothing of it: set_mac(), set_mtu(), set_carrier() and set_promiscuous() have no
-// effect and succeed. Returns fewer queues where the interface or the kernel has no more (a capture
-// file has one), which is logged once. REQUIRES queues > 0.
-base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(const std::string& spec,
+// Returns the port with up to `queues` queues, for one thread each; the kernel spreads flows over
+// them. Each queue but the first is a port that observes the interface and changes nothing of it:
+// set_mac(), set_mtu(), set_carrier() and set_promiscuous() have no effect and succeed. Returns
+// fewer queues where the interface or the kernel has no more (a capture file has one), which is
+// logged once. An error is one line with the cause and the remedy. `clock` outlives the ports.
+// REQUIRES queues > 0 and a name or an interface in `spec`.
+base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(const PortSpec& spec,
                                                                   const PortOptions& options,
                                                                   base::Clock& clock,
                                                                   std::uint32_t queues);
-
-// Parses the part after "file:". A name cannot contain a comma.
-base::Result<FileOptions> parse_file_spec(std::string_view spec);
 
 }  // namespace splitnic::lan

@@ -145,8 +145,15 @@ TEST(ValuesTest, lan_port) {
     EXPECT_EQ(port.interface, "eth1");
     EXPECT_EQ(port.text, text);
   }
-  EXPECT_EQ(parse_lan_port("pcap:eth1,inject=tap").error().text(),
-            "'inject=tap' of 'pcap:eth1,inject=tap' is neither inject=packet nor inject=pcap");
+  EXPECT_EQ(parse_lan_port("eth1,inject=packet")->injection, lan::Injection::kPacket);
+  EXPECT_EQ(parse_lan_port("eth1,inject=pcap")->injection, lan::Injection::kPcap);
+  for (const std::string option : {"", "inject", "inject=", "inject=tap", "inject=pcap,", "loop"}) {
+    const std::string text = "pcap:eth1," + option;
+    EXPECT_EQ(parse_lan_port(text).error().text(),
+              "'" + option + "' of '" + text + "' is neither inject=packet nor inject=pcap");
+  }
+  EXPECT_EQ(parse_lan_port("wifi:x").error().text(),
+            "'wifi:x' is not pcap:IF, packet:IF, tap:NAME or file:IN.pcap,OUT.pcap");
   EXPECT_EQ(parse_lan_port("packet:eth1.7")->kind, PortSpec::Kind::kPacket);
   EXPECT_EQ(parse_lan_port("packet:eth1.7")->interface, "eth1.7");
   EXPECT_EQ(parse_lan_port("tap:lan0")->kind, PortSpec::Kind::kTap);
@@ -172,6 +179,7 @@ TEST(ValuesTest, lan_port) {
                            "averylonginterface",
                            "..",
                            "usb:eth1",
+                           ":eth1",
                            "file:",
                            "file:a",
                            "file:,",
@@ -179,6 +187,8 @@ TEST(ValuesTest, lan_port) {
                            "file:a,b,speed=",
                            "file:a,b,speed=0",
                            "file:a,b,speed=-1",
+                           "file:a,b,speed=1x",
+                           "file:a,b,speed=nan",
                            "file:a,b,speed=fast"}) {
     EXPECT_FALSE(parse_lan_port(text).has_value()) << text;
   }

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "lan_bridge/ports/port_factory.h"
+#include "tests/support/open_lan_port.h"
 #include "tests/support/shm_folder.h"
 
 namespace splitnic::host {
@@ -29,7 +29,7 @@ class WorkerTest : public ::testing::Test {
   }
   static UnitOptions unit(const char* at) { return {control::parse_endpoint(at).value(), ""}; }
   std::unique_ptr<lan::FramePort> file() {
-    return lan::open_port(options_.tap.text, {}, clock_).value();
+    return support::open_lan_port(options_.tap.text, {}, clock_).value();
   }
   static control::Carrier listen(const char* at) {
     return control::listen_carrier(control::parse_endpoint(at).value(), {}).value();

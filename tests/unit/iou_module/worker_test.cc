@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "lan_bridge/ports/port_factory.h"
+#include "tests/support/open_lan_port.h"
 #include "tests/support/shm_folder.h"
 
 namespace splitnic::iou {
@@ -79,7 +79,7 @@ TEST_F(WorkerTest, it_serves_its_queue_of_each_lan_once_started) {
   ASSERT_TRUE(worker.listen());
   std::vector<std::unique_ptr<lan::FramePort>> lans;
   for (const char* out : {"a.pcap", "b.pcap"}) {
-    lans.push_back(lan::open_port("file:," + folder_.path(out), {}, clock_).value());
+    lans.push_back(support::open_lan_port("file:," + folder_.path(out), {}, clock_).value());
   }
   lan::FramePort* const second = lans[1].get();
   QueueSet queues(2);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/endian.h"
+#include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/tap_port.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
@@ -172,6 +173,22 @@ inline Bytes icmp(bool is_ip6) {
   const auto l3 = parse_frame(frame_builder::ethernet_of(frame))->l3_offset + VnetHeader::kBytes;
   frame[l3 + (is_ip6 ? 6 : 9)] = std::byte{static_cast<unsigned char>(is_ip6 ? 58 : 1)};
   return frame;
+}
+
+// Opens the TAP nic0 with four queues, of which the kernel refuses all but the first: frames of
+// every flow arrive there. Returns the log.
+inline std::string use_one_of_four_queues() {
+  ::testing::internal::CaptureStderr();
+  const Taps taps = open_taps({.name = "nic0"}, 4);
+  std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(times(log, "nic0: 1 of 4 queues are in use"), 1) << log;
+  EXPECT_EQ(taps.size(), 1U);
+  port_harness::run("ip link set nic0 up");
+  const auto stack = *PacketPort::open({.interface = "nic0"});
+  const auto sent = frames_of(flows_of_every_kind(4), 2);
+  port_harness::write_all(*stack, sent);
+  EXPECT_EQ(port_harness::Inbox(*taps[0]).take(sent.size()).size(), sent.size());
+  return log;
 }
 
 }  // namespace splitnic::lan::queue_harness

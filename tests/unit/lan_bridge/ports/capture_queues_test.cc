@@ -8,7 +8,7 @@
 
 #include "lan_bridge/ports/absent_port.h"
 #include "lan_bridge/ports/packet_port.h"
-#include "lan_bridge/ports/port_factory.h"
+#include "tests/support/open_lan_port.h"
 #include "tests/support/refuse_call.h"
 #include "tests/unit/lan_bridge/queue_harness.h"
 
@@ -22,7 +22,7 @@ using namespace queue_harness;
 base::SystemClock system_clock;
 
 Ports open_ports(const std::string& spec, std::uint32_t queues, const PortOptions& options = {}) {
-  auto ports = open_queues(spec, options, system_clock, queues);
+  auto ports = support::open_lan_queues(spec, options, system_clock, queues);
   EXPECT_TRUE(ports) << ports.error().text();
   return std::move(*ports);
 }
@@ -242,12 +242,12 @@ TEST(CaptureQueuesTest, a_kernel_that_refuses_the_group_leaves_one_queue_and_one
 
 TEST(CaptureQueuesTest, one_queue_of_a_file_and_a_specification_that_is_none) {
   ::testing::internal::CaptureStderr();
-  const Ports ports = open_ports("file:,", 4);
+  const Ports ports = open_queues({.kind = PortSpec::Kind::kFile}, {}, system_clock, 4).value();
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(ports.size(), 1U);
   EXPECT_NE(log.find("1 of 4 queues is in use: a capture file has one"), std::string::npos) << log;
-  EXPECT_FALSE(open_queues("nothing:x", {}, system_clock, 2));
-  EXPECT_FALSE(open_queues("packet:nope0", {}, system_clock, 2));
+  EXPECT_FALSE(support::open_lan_queues("nothing:x", {}, system_clock, 2));
+  EXPECT_FALSE(support::open_lan_queues("packet:nope0", {}, system_clock, 2));
 }
 
 }  // namespace splitnic::lan::capture_queues_test

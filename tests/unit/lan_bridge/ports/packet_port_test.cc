@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lan_bridge/ports/port_factory.h"
+#include "tests/support/open_lan_port.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::packet_port_test {
@@ -223,13 +223,13 @@ TEST(PacketPortTest, a_port_on_a_lan_nic_begins_with_the_mtu_asked_for) {
     base::SystemClock clock;
     std::uint32_t mtu = 1400;
     for (const std::string spec : {"pcap:va", "packet:va", "va"}) {
-      const auto port = open_port(spec, {.mtu = ++mtu}, clock);
+      const auto port = support::open_lan_port(spec, {.mtu = ++mtu}, clock);
       ASSERT_TRUE(port) << port.error().text();
       EXPECT_EQ((*port)->state().mtu, mtu);
       run("ip link show va | grep -q 'mtu " + std::to_string(mtu) + "'");
-      ASSERT_TRUE(open_port(spec, {}, clock));  // not requested: it stays
+      ASSERT_TRUE(support::open_lan_port(spec, {}, clock));  // not requested: it stays
       run("ip link show va | grep -q 'mtu " + std::to_string(mtu) + "'");
-      const auto refused = open_port(spec, {.mtu = 70000}, clock);
+      const auto refused = support::open_lan_port(spec, {.mtu = 70000}, clock);
       ASSERT_FALSE(refused);
       const std::string text = refused.error().text();
       EXPECT_TRUE(text.starts_with("va: setting the MTU: the kernel refused: ")) << text;

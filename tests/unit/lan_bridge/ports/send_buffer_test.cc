@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lan_bridge/ports/packet_port.h"
-#include "lan_bridge/ports/port_factory.h"
+#include "tests/support/open_lan_port.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::send_buffer_test {
@@ -28,7 +28,7 @@ TEST(SendBufferTest, S001_08_it_is_short_while_several_hosts_share_the_port) {
   on_veth([] {
     base::SystemClock clock;
     for (const std::string spec : {"packet:va", "pcap:va", "pcap:va,inject=pcap"}) {
-      const auto port = *open_port(spec, {}, clock);
+      const auto port = *support::open_lan_port(spec, {}, clock);
       EXPECT_EQ(send_buffer_of(*port), 1 << 20) << spec;
       for (int round = 0; round < 2; ++round) {
         port->share_output(true);

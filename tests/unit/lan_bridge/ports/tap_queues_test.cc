@@ -241,16 +241,7 @@ TEST(TapQueuesTest, a_queue_that_the_kernel_refuses_is_reported_once_and_the_oth
   in_namespace([] {
     splitnic::support::refuse_call(SYS_ioctl, 1, TUNSETQUEUE, splitnic::support::Next::kHasAnyOf,
                                    ~0U);
-    ::testing::internal::CaptureStderr();
-    const Taps taps = open_taps({.name = "nic0"}, 4);
-    const std::string log = ::testing::internal::GetCapturedStderr();
-    EXPECT_EQ(times(log, "nic0: 1 of 4 queues are in use"), 1) << log;
-    ASSERT_EQ(taps.size(), 1U);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
-    const auto sent = frames_of(flows_of_every_kind(4), 2);
-    write_all(*stack, sent);
-    EXPECT_EQ(Inbox(*taps[0]).take(sent.size()).size(), sent.size());
+    use_one_of_four_queues();
   });
 }
 
