@@ -48,4 +48,9 @@ CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<st
   return app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
 }
 
+CLI::Option* add_switch_off(CLI::App& app, const std::string& name, bool& into,
+                            const std::string& help) {
+  return app.add_flag_callback(name, [&into] { into = false; }, help);
+}
+
 }  // namespace splitnic::control

@@ -24,4 +24,8 @@ std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* ar
 CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& into,
                           const std::string& help, const std::string& type);
 
+// Adds an option without a value that clears `into`.
+CLI::Option* add_switch_off(CLI::App& app, const std::string& name, bool& into,
+                            const std::string& help);
+
 }  // namespace splitnic::control

@@ -158,7 +158,7 @@ lan::TapOptions HostDaemon::tap_options(std::uint32_t gso_bytes_max) const {
   tap.mac = is_given ? options_.mac.given : control::stable_mac(options_.common.name());
   tap.keeps_adopted_mac = !is_given;  // across a restart the address stays as the user set it
   tap.gso_max = gso_bytes_max;
-  if (options_.has_no_uso) tap.offloads &= ~lan::kOffloadUso;
+  if (!options_.has_uso) tap.offloads &= ~lan::kOffloadUso;
   tap.has_carrier = false;
   return tap;
 }

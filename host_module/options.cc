@@ -12,7 +12,7 @@ struct Arguments {
   std::string failback = "60";
   std::string tap = "nic0";
   bool keeps_tap = false;
-  bool has_no_uso = false;
+  bool has_uso = true;
   std::string fabric_device;
   std::string nic = "0";
   std::string mac;
@@ -52,7 +52,7 @@ void add_options(CLI::App& app, Arguments& into) {
          "--idle-release", into.idle_release,
          "Return memory of an idle NIC to the machine after this many seconds (default 0: never)")
       ->type_name("SECONDS");
-  app.add_flag("--no-uso", into.has_no_uso,
+  control::add_switch_off(app, "--no-uso", into.has_uso,
                "Use no UDP segmentation offload (USO) on the interface");
   control::add_common_options(app, into.common);
 }
@@ -168,7 +168,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
   const auto nic = control::number_option("--nic", typed.nic, 0, control::kNicsMax - 1);
   if (!nic) return nic.error();
   out.nic = *nic;
-  out.has_no_uso = typed.has_no_uso;
+  out.has_uso = typed.has_uso;
   const auto mac = check_mac(typed.mac);
   if (!mac) return mac.error();
   out.mac = *mac;

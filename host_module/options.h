@@ -35,7 +35,7 @@ struct HostOptions {
   std::optional<std::uint32_t> failback;  // seconds; none: never
   control::PortSpec tap;                  // kind kTap or kFile
   bool keeps_tap = false;
-  bool has_no_uso = false;    // the interface has no UDP segmentation offload
+  bool has_uso = true;        // the interface has UDP segmentation offload
   std::string fabric_device;  // "": none
   std::uint32_t nic = 0;
   MacChoice mac;

@@ -53,7 +53,7 @@ base::Result<HostWorker::Way> HostWorker::open_way(std::size_t unit, const contr
   const control::CarrierConfig carrying{
       .bind_device = options_.fabric_device,
       .own_device = options_.is_tap() ? options_.tap.interface : "",
-      .has_no_gso = options_.common.has_no_gso,
+      .uses_gso = options_.common.uses_gso,
       .reports_limits = queue() == 0 && unit == 0};
   return options_.units[unit].node.empty() ? connect_to_unit(unit, at, carrying)
                                            : attach_to_switch(unit, at, carrying);

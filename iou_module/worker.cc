@@ -82,7 +82,7 @@ base::Status IouWorker::attach_to_switches(bool needs_all) {
 base::Status IouWorker::attach_to(const SwitchOptions& to, const std::string& role) {
   std::span<const fabric::session::PublicKey> key;
   if (to.key) key = {&*to.key, 1};
-  const auto attached = attach(to.at, {.has_no_gso = options_.common.has_no_gso}, role, key);
+  const auto attached = attach(to.at, {.uses_gso = options_.common.uses_gso}, role, key);
   if (!attached) return attached.error();
   fabric::PortConfig config = options_.common.port;
   config.listens = true;
@@ -97,7 +97,7 @@ base::Status IouWorker::attach_to(const SwitchOptions& to, const std::string& ro
 }
 
 base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
-  auto carrier = control::listen_carrier(endpoint, {.has_no_gso = options_.common.has_no_gso,
+  auto carrier = control::listen_carrier(endpoint, {.uses_gso = options_.common.uses_gso,
                                                     .reports_limits = queue() == 0,
                                                     .without_interfaces = lan_interfaces(options_),
                                                     .clients_max = options_.max_hosts,

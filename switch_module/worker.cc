@@ -106,7 +106,7 @@ base::Status SwitchWorker::open() {
 
 base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port) {
   const control::CarrierConfig carrying{
-      .has_no_gso = options_.common.has_no_gso, .reports_limits = number == 1, .clients_max = 1};
+      .uses_gso = options_.common.uses_gso, .reports_limits = number == 1, .clients_max = 1};
   const std::string name = "port " + std::to_string(number) + " at " + port.at.text();
   auto carrier = port.connects ? control::connect_carrier(port.at, carrying)
                                : control::listen_carrier(port.at, carrying);

@@ -8,7 +8,7 @@ namespace {
 base::Result<Carrier> open_udp(fabric::UdpConfig udp, const CarrierConfig& config) {
   udp.bind_device = config.bind_device;
   udp.own_device = config.own_device;
-  udp.segment = udp.gather = !config.has_no_gso;
+  udp.segment = udp.gather = config.uses_gso;
   udp.reports_limits = config.reports_limits;
   auto opened = fabric::UdpUnderlay::open(udp);
   if (!opened) return opened.error();

@@ -23,7 +23,7 @@ namespace splitnic::control {
 struct CarrierConfig {
   std::string bind_device{};   // UDP: the interface to stay on; "": any
   std::string own_device{};    // UDP: the interface whose frames are carried, never used; "": none
-  bool has_no_gso = false;     // UDP: one datagram per system call
+  bool uses_gso = true;        // UDP: or one datagram per system call
   bool reports_limits = true;  // UDP: logs what the system lacks; once per process is enough
   // UDP, listening: interfaces whose datagrams are not taken; as in UdpConfig.
   std::vector<std::uint32_t> without_interfaces = {};

@@ -216,14 +216,14 @@ base::Result<fabric::PartitionKey> parse_partition(const std::string& text) {
 void add_process_options(CLI::App& app, CommonArguments& into, const std::string& group) {
   app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: lower latency")
       ->group(group);
-  app.add_flag("--no-gso", into.has_no_gso,
+  add_switch_off(app, "--no-gso", into.uses_gso,
                "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
       ->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
   app.add_flag("--insecure-lab", into.is_insecure_lab,
                "Allow UDP without keys, on loopback too (shm needs none)")
       ->group(group);
-  app.add_flag("--no-sandbox", into.has_no_sandbox,
+  add_switch_off(app, "--no-sandbox", into.is_sandboxed,
                "Keep all privileges and system calls while running, to look for a fault")
       ->group(group);
   app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
@@ -278,7 +278,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                  "(default: no thread is bound)")
       ->type_name("LIST")
       ->group(group);
-  app.add_flag("--no-header-prediction", into.has_no_header_prediction,
+  add_switch_off(app, "--no-header-prediction", into.predicts_headers,
                "Build and check the cells of a long write one by one, not in runs: slower")
       ->group(group);
   add_repeated(app, "--partition", into.partitions,
@@ -330,10 +330,10 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   }
   out.log_level = typed.log_level;
   out.is_busy_polling = typed.is_busy_polling;
-  out.has_no_gso = typed.has_no_gso;
-  out.predicts_headers = !typed.has_no_header_prediction;
+  out.uses_gso = typed.uses_gso;
+  out.predicts_headers = typed.predicts_headers;
   out.is_insecure_lab = typed.is_insecure_lab;
-  out.has_no_sandbox = typed.has_no_sandbox;
+  out.is_sandboxed = typed.is_sandboxed;
   out.capture_path = typed.capture;
   return out;
 }

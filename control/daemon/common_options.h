@@ -44,10 +44,10 @@ struct CommonOptions {
   std::optional<std::uint32_t> queues;  // --queues; none: auto
   Processors processors;                // --cpus; none: not given
   bool is_busy_polling = false;
-  bool has_no_gso = false;  // neither UDP_SEGMENT nor UDP_GRO
+  bool uses_gso = true;  // UDP_SEGMENT and UDP_GRO
   bool predicts_headers = true;
   bool is_insecure_lab = false;
-  bool has_no_sandbox = false;
+  bool is_sandboxed = true;
   KeyOptions keys;
   std::string control_path;
   std::optional<MetricsAddress> metrics;
@@ -71,10 +71,10 @@ struct CommonArguments {
   std::string sl = "0";
   std::string log_level = "info";
   bool is_busy_polling = false;
-  bool has_no_gso = false;
-  bool has_no_header_prediction = false;
+  bool uses_gso = true;
+  bool predicts_headers = true;
   bool is_insecure_lab = false;
-  bool has_no_sandbox = false;
+  bool is_sandboxed = true;
   bool may_have_remote_metrics = false;
   std::string send_threshold = "0";
   KeyArguments keys;

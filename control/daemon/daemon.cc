@@ -151,7 +151,7 @@ sandbox::Needs Daemon::all_needs() const {
 }
 
 base::Status Daemon::give_up_privileges() {
-  if (common_.has_no_sandbox) {
+  if (!common_.is_sandboxed) {
     base::log_warn("--no-sandbox: the program keeps its privileges while it runs");
   } else if (!sandbox::kIsBuilt) {
     base::log_info("this build, for tests, has no sandbox");

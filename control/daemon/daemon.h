@@ -85,7 +85,7 @@ class Daemon {
   bool wait_to_retry(const base::Error& error, bool is_first);
   bool serve_until(const std::function<bool()>& is_over);
   base::Status serve_metrics();
-  bool has_sandbox() const { return sandbox::kIsBuilt && !common_.has_no_sandbox; }
+  bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
   sandbox::Needs all_needs() const;
   base::Status give_up_privileges();
   base::Status filter_calls() const;

@@ -134,8 +134,8 @@ TEST_F(CarriersTest, options_reach_the_underlay) {
     return dynamic_cast<const fabric::UdpUnderlay&>(*opened->underlay).segments();
   };
   EXPECT_TRUE(segments(listen_carrier(loopback(), {})));
-  EXPECT_FALSE(segments(listen_carrier(loopback(), {.has_no_gso = true})));
-  EXPECT_FALSE(segments(connect_carrier(endpoint("udp://127.0.0.1:7"), {.has_no_gso = true})));
+  EXPECT_FALSE(segments(listen_carrier(loopback(), {.uses_gso = false})));
+  EXPECT_FALSE(segments(connect_carrier(endpoint("udp://127.0.0.1:7"), {.uses_gso = false})));
 
   const Carrier listener = listen_carrier(endpoint("shm://lab"), {.clients_max = 1}).value();
   const Carrier one = connect_carrier(endpoint("shm://lab"), {}).value();

@@ -163,7 +163,7 @@ class DaemonTest : public ::testing::Test {
   DaemonTest() {
     common_.control_path = folder_.path("d.sock");
     common_.queues = 3;
-    common_.has_no_sandbox = true;  // it would hold for the tests, too
+    common_.is_sandboxed = false;  // it would hold for the tests, too
   }
 
   void start() {
