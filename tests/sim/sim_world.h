@@ -10,14 +10,14 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/underlay/fault_underlay.h"
-#include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
 #include "iou_module/iou.h"
 #include "tests/sim/fake_port.h"
 #include "tests/sim/hostile_host.h"
 #include "tests/sim/ledger.h"
 #include "tests/sim/pool_canary.h"
+#include "tests/support/fault_underlay.h"
+#include "tests/support/in_process_underlay.h"
 
 namespace splitnic::sim {
 

@@ -317,9 +317,6 @@ inline Findings check_unused_permissions(const SourceTree& tree) {
 
 // Headers that the product itself does not include.
 inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
-    // Parts of the harnesses.
-    "fabric_emul/underlay/fault_underlay.h",
-    "fabric_emul/underlay/in_process_underlay.h",
     // Offered by libraries to their users (docs/libraries.md).
     "fabric_emul/paging/io_consumer.h",
     "fabric_emul/paging/on_demand.h",

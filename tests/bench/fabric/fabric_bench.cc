@@ -21,12 +21,12 @@
 #include <string>
 #include <string_view>
 
-#include "fabric_emul/underlay/fault_underlay.h"
 #include "fabric_emul/underlay/shm_underlay.h"
 #include "fabric_emul/underlay/udp_underlay.h"
 #include "tests/bench/fabric/bench_options.h"
 #include "tests/bench/fabric/datagrams.h"
 #include "tests/bench/fabric/two_ends.h"
+#include "tests/support/fault_underlay.h"
 #include "tools/bench/measure.h"
 
 namespace splitnic::bench {

@@ -1,4 +1,4 @@
-#include "fabric_emul/underlay/fault_underlay.h"
+#include "tests/support/fault_underlay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
