@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "conformance/case.h"
+#include "conformance/cases/link_parts.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -11,7 +12,6 @@ using fabric::Init;
 using fabric::InitReason;
 using fabric::InitStep;
 
-constexpr base::Duration kIdleMax = 700ms;
 constexpr base::Duration kNoReply = 60ms;
 constexpr base::Duration kRetryMin = 40ms;  // 100 ms; the suite may have read the first late
 
@@ -173,11 +173,7 @@ void add_refusals(UnitGroup& group) {
 void add_probes(UnitGroup& group) {
   group.add("probed", "P-INIT-31", "A PROBE gets a PROBE_REPLY that echoes its nonce.",
             [](Unit& u) {
-              if (!u.attach()) return;
-              const Init probe = u.init(InitStep::kProbe);
-              u.send(probe);
-              const auto reply = u.await(EventKind::kProbe, "PROBE_REPLY");
-              if (reply) u.expect(reply->init.echo == probe.nonce, "the nonce of PROBE");
+              if (u.attach()) expect_probe_reply(u);
             });
   group.add("probe_of_another", "P-INIT-31", "A PROBE of another instance is dropped.",
             [](Unit& u) {
@@ -217,10 +213,7 @@ void add_ends(UnitGroup& group) {
               u.expect(u.waiting(EventKind::kInit) == 0, "no reply to it");
             });
   group.add("host_idles", "P-LINK-13", "A host that has nothing to send sends IDLE.", [](Unit& u) {
-    if (!u.attach()) return;
-    const std::size_t before = u.idles();
-    u.listen(kIdleMax);
-    u.expect(u.idles() > before, "IDLE within 700 ms");
+    if (u.attach()) expect_idle(u);
   });
   group.add(
       "silence", "P-LINK-15",

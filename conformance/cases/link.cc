@@ -2,16 +2,14 @@
 #include <array>
 
 #include "conformance/case.h"
+#include "conformance/cases/link_parts.h"
 
 namespace splitnic::conformance {
 namespace {
 
-using namespace std::chrono_literals;
 using fabric::Init;
 using fabric::InitReason;
 using fabric::InitStep;
-
-constexpr base::Duration kIdleMax = 700ms;
 
 ByteVector init_flit(const Init& init, std::uint8_t ctl = 0) {
   std::array<std::byte, fabric::kInitBytes> payload{};
@@ -22,13 +20,7 @@ ByteVector init_flit(const Init& init, std::uint8_t ctl = 0) {
   return datagram;
 }
 
-std::optional<Init> hello(Host& h) {
-  const Init sent = h.init(InitStep::kHello);
-  h.send(sent);
-  const auto reply = h.await_init("a reply to HELLO");
-  if (!reply || !h.expect(reply->echo == sent.nonce, "a reply that echoes the nonce")) return {};
-  return reply;
-}
+std::optional<Init> hello(Host& h) { return reply_to_hello(h, h.init(InitStep::kHello)); }
 
 void expect_refused(Host& h, const Init& wrong, InitReason reason) {
   h.send(wrong);
@@ -275,11 +267,7 @@ void add_datagrams(Group& group) {
 void add_life(Group& group) {
   group.add("probe_reply", "P-INIT-31", "A path probe gets a reply that echoes its nonce.",
             [](Host& h) {
-              if (!h.link()) return;
-              const Init probe = h.init(InitStep::kProbe);
-              h.send(probe);
-              const auto reply = h.await(EventKind::kProbe, "PROBE_REPLY");
-              if (reply) h.expect(reply->init.echo == probe.nonce, "the nonce of the probe");
+              if (h.link()) expect_probe_reply(h);
             });
   group.add("long_probe_short_reply", "P-INIT-31", "The reply to a long probe is short.",
             [](Host& h) {
@@ -306,9 +294,7 @@ void add_life(Group& group) {
               if (reply) h.expect(reply->init.echo == good.nonce, "a reply to our instance only");
             });
   group.add("idle", "P-LINK-13", "A link on which nothing is sent gets IDLE.", [](Host& h) {
-    if (!h.link()) return;
-    h.listen(kIdleMax);
-    h.expect(h.idles() > 0, "IDLE within 700 ms");
+    if (h.link()) expect_idle(h);
   });
 }
 

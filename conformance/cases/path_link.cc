@@ -2,32 +2,22 @@
 #include <utility>
 
 #include "conformance/case.h"
+#include "conformance/cases/link_parts.h"
 #include "conformance/switch_suite.h"
 
 namespace splitnic::conformance {
 namespace {
 
-using namespace std::chrono_literals;
 using fabric::Init;
 using fabric::InitReason;
 using fabric::InitStep;
-
-constexpr base::Duration kIdleMax = 700ms;
-
-// The reply to this HELLO.
-std::optional<Init> reply_to(Node& n, const Init& hello) {
-  n.send(hello);
-  const auto reply = n.await_init("a reply to HELLO");
-  if (!reply || !n.expect(reply->echo == hello.nonce, "a reply that echoes the nonce")) return {};
-  return reply;
-}
 
 // The reply to the step behind CHALLENGE. `change` has changed HELLO the same way.
 using ChangeInit = std::function<void(Init&)>;
 std::optional<Init> handshake(Node& n, const ChangeInit& change) {
   Init hello = n.init(InitStep::kHello);
   change(hello);
-  auto reply = reply_to(n, hello);
+  auto reply = reply_to_hello(n, hello);
   if (!reply || reply->step != InitStep::kChallenge) return reply;
   Init proof = n.init(InitStep::kAnswer);
   change(proof);
@@ -66,7 +56,7 @@ void add_terms(NodesGroup& group) {
   group.add("port_number", "P-PATH-4", "CHALLENGE and READY have the number of the port.",
             [](Nodes& nodes) {
               Node& n = nodes.at(1);
-              const auto challenge = reply_to(n, n.init(InitStep::kHello));
+              const auto challenge = reply_to_hello(n, n.init(InitStep::kHello));
               if (challenge) n.expect(challenge->port == 1, "port 1 in CHALLENGE");
               const auto ready = handshake(n, [](Init&) {});
               if (ready) n.expect(ready->port == 1, "port 1 in READY");
@@ -128,18 +118,12 @@ void add_life(NodesGroup& group) {
   group.add("idle", "P-LINK-13", "A switch sends IDLE on a link on which nothing is sent.",
             [](Nodes& nodes) {
               Node& n = nodes.at(1);
-              if (!n.link()) return;
-              n.listen(kIdleMax);
-              n.expect(n.idles() > 0, "IDLE within 700 ms");
+              if (n.link()) expect_idle(n);
             });
   group.add("probe", "P-INIT-31", "A path probe gets a reply that echoes its nonce.",
             [](Nodes& nodes) {
               Node& n = nodes.at(1);
-              if (!n.link()) return;
-              const Init probe = n.init(InitStep::kProbe);
-              n.send(probe);
-              const auto reply = n.await(EventKind::kProbe, "PROBE_REPLY");
-              if (reply) n.expect(reply->init.echo == probe.nonce, "the nonce of the probe");
+              if (n.link()) expect_probe_reply(n);
             });
   group
       .add("restarted_node", "P-INIT-8", "A node that was started again gets its cells.",

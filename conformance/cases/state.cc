@@ -5,18 +5,17 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/limits.h"
 
 namespace splitnic::conformance {
 namespace {
 
 using namespace std::chrono_literals;
 using fabric::InitStep;
-using fabric::Mgmt;
 using fabric::MgmtKind;
 using messaging::Function;
 using messaging::PoolRecord;
 
-constexpr unsigned kDiscsMax = 10;
 constexpr base::Duration kNoDisc = 250ms;     // 100 ms apart
 constexpr base::Duration kCrossing = 20ms;    // of a DISC that was sent before the reply
 constexpr base::Duration kTriesMin = 4500ms;  // 5 s, with room for the clock of the target
@@ -66,7 +65,7 @@ void add_closing(SharedGroup& group) {
         const std::string mine = h.capabilities();
         for (const MgmtKind kind :
              {MgmtKind::kConnectReq, MgmtKind::kConnectRep, MgmtKind::kConnectRej}) {
-          Mgmt m = h.mgmt(kind, h.transaction());
+          fabric::Mgmt m = h.mgmt(kind, h.transaction());
           if (kind == MgmtKind::kConnectRej) {
             m.reject = fabric::MgmtReject::kRefused;
           } else {

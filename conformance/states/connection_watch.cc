@@ -1,6 +1,7 @@
 // The connections of the target. docs/protocol/mgmt.md#connection
 #include <map>
 
+#include "conformance/limits.h"
 #include "conformance/states/watch.h"
 
 namespace splitnic::conformance {
@@ -12,7 +13,6 @@ using fabric::Mgmt;
 using fabric::MgmtKind;
 
 constexpr base::Duration kNoDisc = 180ms;  // DISC is repeated every 100 ms
-constexpr unsigned kDiscsMax = 10;
 constexpr std::size_t kConnectionsMax = 1024;
 
 class ConnectionWatch final : public Watch {

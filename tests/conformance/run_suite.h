@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "conformance/report/report.h"
 #include "conformance/selection.h"
+#include "tests/conformance/run_cases.h"
 #include "tests/conformance/unit_target.h"
 
 namespace splitnic::conformance {
@@ -15,23 +15,9 @@ namespace splitnic::conformance {
 inline Report run(UnitTarget& target, const std::vector<std::string>& wanted = {},
                   const std::map<std::string, std::string>& skips = {},
                   base::Duration timeout = std::chrono::seconds(1), std::uint64_t run_number = 0) {
-  Report report{.target = "in process"};
   const auto lines = target.lines();
   Suite suite(lines, {.timeout = timeout, .run = run_number});
-  suite.run(select(cases(), wanted, skips),
-            [&](const CaseResult& result) { report.results.push_back(result); });
-  report.coverage = suite.coverage().tables();
-  return report;
-}
-
-inline std::string failures_of(const Report& report) {
-  std::string text;
-  for (const CaseResult& result : report.results) {
-    if (result.verdict == Verdict::kPass || result.verdict == Verdict::kSkip) continue;
-    text += result.about.id + " " + std::string(name(result.verdict)) + ": expected " +
-            result.expected + "; received " + result.received + "\n";
-  }
-  return text;
+  return run_cases(suite, select(cases(), wanted, skips));
 }
 
 }  // namespace splitnic::conformance

@@ -5,13 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "conformance/report/decode.h"
 #include "conformance/report/report.h"
 #include "conformance/report/reports.h"
 #include "conformance/selection.h"
-#include "tests/conformance/not_reached.h"
+#include "tests/conformance/dying_target.h"
 #include "tests/conformance/run_suite.h"
 
 namespace splitnic::conformance::suite_test {
@@ -24,21 +22,17 @@ TEST(ConformanceSuite, every_case_passes_against_the_unit) {
   UnitTarget target({});
   const Report report = run(target);
   EXPECT_EQ(failures_of(report), "");
-  EXPECT_GE(report.count(Verdict::kPass), 310U);
-  EXPECT_EQ(not_reached(report), "");
-  EXPECT_TRUE(report.is_good());
+  expect_complete(report, 310);
 }
 
 TEST(ConformanceSuite, every_case_passes_against_the_keyed_unit) {
   UnitTarget target({.is_keyed = true});
   const Report report = run(target);
   EXPECT_EQ(failures_of(report), "");
-  EXPECT_GE(report.count(Verdict::kPass), 350U);
-  EXPECT_EQ(
-      not_reached(report),
+  expect_complete(
+      report, 350,
       "keys at the responder: previous to ended, 10 s: it takes ten seconds\n"
       "keys at the responder: current to ended, 180 s, 2^28 records: it takes three minutes\n");
-  EXPECT_GE(Coverage::percent_of(report.coverage), 95U);
 }
 
 // Each flit in a separate datagram, as another implementation may send them.
@@ -48,23 +42,15 @@ TEST(ConformanceSuite, every_case_passes_through_a_relay_that_changes_nothing) {
 }
 
 TEST(ConformanceSuite, ids_are_unique_and_every_case_has_a_clause) {
-  std::set<std::string> ids;
-  for (const Case& one : cases()) {
-    EXPECT_TRUE(ids.insert(one.id).second) << one.id;
-    EXPECT_TRUE(one.clause.starts_with("P-")) << one.id;
-    EXPECT_TRUE(one.description.ends_with(".")) << one.id;
-  }
-  EXPECT_GE(ids.size(), 300U);
+  expect_described(cases());
+  EXPECT_GE(cases().size(), 300U);
 }
 
 TEST(ConformanceSuite, the_same_seed_sends_the_same_bytes) {
   UnitTarget one({}), two({});
   const Report first = run(one, {"rc.early"});
   const Report second = run(two, {"rc.early"});
-  const auto& a = first.results.at(0).transcript.all();
-  const auto& b = second.results.at(0).transcript.all();
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].bytes, b[i].bytes) << i;
+  expect_same_bytes(first, second);
 }
 
 TEST(ConformanceSuite, a_silent_target_fails_every_case_and_the_rest_is_skipped) {
@@ -127,23 +113,9 @@ TEST(ConformanceSuite, a_flood_ends_the_case_and_not_the_run) {
 
 // A target that dies of one case: the verdict is WEDGED.
 TEST(ConformanceSuite, a_target_that_serves_nobody_afterwards_is_wedged) {
-  bool is_dead = false;
-  UnitTarget target({.rule = [&](To to, RelayBytes& datagram) {
-    fabric::FlitView flit;
-    fabric::CellView cell;
-    if (to == To::kTarget && fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
-        flit.header.type == fabric::FlitType::kData &&
-        fabric::parse_cell(flit.payload, cell) == fabric::CellError::kNone &&
-        cell.header.op == fabric::Op::kTerminate) {
-      is_dead = true;
-    }
-    return !is_dead;
-  }});
+  UnitTarget target({.rule = dies_of_terminate()});
   const Report report = run(target, {"loss.terminate", "cfg.echo"}, {}, 100ms);
-  ASSERT_EQ(report.results.size(), 2U);
-  EXPECT_EQ(report.results[0].verdict, Verdict::kWedged);
-  EXPECT_EQ(report.results[1].verdict, Verdict::kSkip);
-  EXPECT_FALSE(report.is_good());
+  expect_wedged(report);
 }
 
 TEST(ConformanceSuite, cases_are_selected_and_skipped) {

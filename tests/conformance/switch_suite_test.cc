@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "conformance/report/report.h"
 #include "conformance/selection.h"
+#include "tests/conformance/run_cases.h"
 #include "tests/conformance/switch_target.h"
 
 namespace splitnic::conformance::switch_suite_test {
@@ -16,23 +16,9 @@ using namespace std::chrono_literals;
 
 Report run(std::vector<Line*> lines, const std::vector<std::string>& wanted = {},
            std::uint64_t run_number = 0) {
-  Report report{.target = "in process"};
   SwitchSuite suite(lines, {.timeout = 1s, .run = run_number});
   EXPECT_TRUE(suite.is_reachable());
-  suite.run(select(cases(Role::kNodes), wanted, {}),
-            [&](const CaseResult& result) { report.results.push_back(result); });
-  report.coverage = suite.coverage().tables();
-  return report;
-}
-
-std::string not_passed(const Report& report) {
-  std::string text;
-  for (const CaseResult& result : report.results) {
-    if (result.verdict == Verdict::kPass || result.expected.starts_with("for links")) continue;
-    text += result.about.id + " " + std::string(name(result.verdict)) + ": expected " +
-            result.expected + "; received " + result.received + "\n";
-  }
-  return text;
+  return run_cases(suite, select(cases(Role::kNodes), wanted, {}));
 }
 
 TEST(ConformanceSwitchSuite, every_case_passes_against_the_switch) {

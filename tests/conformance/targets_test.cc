@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "tests/conformance/dying_target.h"
 #include "tests/conformance/run_suite.h"
 
 namespace splitnic::conformance::targets_test {
@@ -110,12 +111,7 @@ TEST(ConformanceTargets, a_short_timeout_waits_long_enough_for_a_repetition) {
 TEST(ConformanceTargets, a_target_that_refuses_everybody_is_not_good) {
   bool is_refusing = false;
   const Rule see = [&](To to, RelayBytes& datagram) {
-    fabric::FlitView flit;
-    fabric::CellView cell;
-    if (to == To::kTarget && fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
-        fabric::parse_cell(flit.payload, cell) == fabric::CellError::kNone) {
-      is_refusing |= cell.header.op == fabric::Op::kTerminate;
-    }
+    is_refusing |= to == To::kTarget && is_terminate(datagram);
     return true;
   };
   const Rule refuse = [&](To to, RelayBytes& datagram) {
