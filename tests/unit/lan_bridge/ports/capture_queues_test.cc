@@ -241,8 +241,10 @@ TEST(CaptureQueuesTest, a_kernel_that_refuses_the_group_leaves_one_queue_and_one
 }
 
 TEST(CaptureQueuesTest, one_queue_of_a_file_and_a_specification_that_is_none) {
+  PortSpec file;
+  file.kind = PortSpec::Kind::kFile;
   ::testing::internal::CaptureStderr();
-  const Ports ports = open_queues({.kind = PortSpec::Kind::kFile}, {}, system_clock, 4).value();
+  const Ports ports = open_queues(file, {}, system_clock, 4).value();
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(ports.size(), 1U);
   EXPECT_NE(log.find("1 of 4 queues is in use: a capture file has one"), std::string::npos) << log;
