@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "control/client.h"
+#include "tests/support/log_lines.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/control/daemon/event_port.h"
 
@@ -188,9 +189,8 @@ class DaemonTest : public ::testing::Test {
   }
   int end() {
     EXPECT_EQ(ended_.wait_for(kPatience), std::future_status::ready);
-    const int status = ended_.get();
-    log_ = ::testing::internal::GetCapturedStderr();
-    return status;
+    stderr_ = ::testing::internal::GetCapturedStderr();
+    return ended_.get();
   }
   int stop() {
     EXPECT_EQ(::kill(::getpid(), SIGTERM), 0);
@@ -203,7 +203,8 @@ class DaemonTest : public ::testing::Test {
   bool may_reload_ = false;
   std::unique_ptr<TestDaemon> daemon_;
   std::future<int> ended_;
-  std::string log_;
+  const support::LogLines log_;
+  std::string stderr_;
 };
 
 TEST_F(DaemonTest, counters_of_all_workers_are_summed_and_links_have_their_queue) {
@@ -310,7 +311,7 @@ TEST_F(DaemonTest, an_error_of_any_worker_stops_all_with_status_1_and_one_line) 
     stats();
     daemon_->worker(queue).delete_port();
     EXPECT_EQ(end(), 1);
-    EXPECT_THAT(log_, HasSubstr("test: tap:test was deleted: start again\n"));
+    EXPECT_THAT(stderr_, HasSubstr("test: tap:test was deleted: start again\n"));
     for (std::size_t i = 0; i < 3; ++i) {
       const auto& ends = daemon_->worker(i).ends();
       ASSERT_FALSE(ends.empty());
@@ -365,7 +366,7 @@ TEST_F(DaemonTest, with_cpus_each_thread_is_bound_to_its_processor) {
   for (std::uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(daemon_->worker(i).allowed(), Processors{all.back()}) << i;
   }
-  EXPECT_THAT(log_, HasSubstr("3 data threads share 1 of the processors"));
+  EXPECT_THAT(log_.text(), HasSubstr("3 data threads share 1 of the processors"));
 }
 
 TEST_F(DaemonTest, with_a_processor_that_is_not_there_the_thread_is_not_bound) {
@@ -377,8 +378,8 @@ TEST_F(DaemonTest, with_a_processor_that_is_not_there_the_thread_is_not_bound) {
   EXPECT_EQ(stop(), 0);
   EXPECT_EQ(daemon_->worker(0).allowed(), Processors{all.front()});
   EXPECT_EQ(daemon_->worker(1).allowed(), all);
-  EXPECT_THAT(log_, HasSubstr("queue 1 is not bound: binding to processor 1023"));
-  EXPECT_THAT(log_, Not(HasSubstr("queue 2 is not bound")));
+  EXPECT_THAT(log_.text(), HasSubstr("queue 1 is not bound: binding to processor 1023"));
+  EXPECT_THAT(log_.text(), Not(HasSubstr("queue 2 is not bound")));
 }
 
 TEST_F(DaemonTest, there_are_no_more_queues_than_ports_of_the_endpoint) {
