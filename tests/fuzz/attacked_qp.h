@@ -64,6 +64,20 @@ class AttackedQp {
     settle();
   }
   base::Time now() { return pair_.now(); }
+  // Ends the queue pair: all that is posted completes, which take_completions() takes. Then it and
+  // its protection domain are gone.
+  template <class Take>
+  void end(Take&& take_completions) {
+    fabric::Adapter& adapter = *victim_.adapter;
+    if (qp().state() != fabric::QpState::kErr) {
+      CHECK(adapter.modify_qp(qpn(), fabric::QpState::kErr, 0, {}).has_value());
+    }
+    victim_.drain();
+    take_completions();
+    adapter.destroy_qp(qpn(), now());
+    adapter.free_pd(victim_.pd);
+    CHECK(adapter.qp_count() == 0);
+  }
 
   // Calls f(const TappedCell&) for each cell that end a has sent since the last call.
   template <class F>

@@ -301,16 +301,11 @@ class RequesterRun {
     reads_.erase(read);
   }
   void end() {
-    Adapter& adapter = *qp_.victim().adapter;
-    if (qp_.qp().state() != QpState::kErr) {
-      CHECK(adapter.modify_qp(qp_.qpn(), QpState::kErr, 0, {}).has_value());
-    }
-    qp_.victim().drain();
-    take_completions();
-    CHECK(posted_.empty());
-    adapter.destroy_qp(qp_.qpn(), qp_.now());
-    adapter.free_pd(qp_.victim().pd);
-    CHECK(qp_.memory().live_count() == 0 && adapter.qp_count() == 0);
+    qp_.end([this] {
+      take_completions();
+      CHECK(posted_.empty());
+    });
+    CHECK(qp_.memory().live_count() == 0);
     memory_.check();
   }
 

@@ -282,17 +282,12 @@ class ResponderRun {
     for (const std::byte b : cell.payload) CHECK(b != kSecret);
   }
   void end() {
-    Adapter& adapter = *qp_.victim().adapter;
-    if (qp_.qp().state() != QpState::kErr) {
-      CHECK(adapter.modify_qp(qp_.qpn(), QpState::kErr, 0, {}).has_value());
-    }
-    qp_.victim().drain();
-    take_completions();
-    CHECK(posted_.empty());
-    adapter.destroy_qp(qp_.qpn(), qp_.now());
-    adapter.free_pd(qp_.victim().pd);
-    adapter.free_pd(other_pd_);
-    CHECK(qp_.memory().live_count() == 0 && adapter.qp_count() == 0);
+    qp_.end([this] {
+      take_completions();
+      CHECK(posted_.empty());
+    });
+    qp_.victim().adapter->free_pd(other_pd_);
+    CHECK(qp_.memory().live_count() == 0);
     memory_.check();
   }
 

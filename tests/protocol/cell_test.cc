@@ -3,6 +3,7 @@
 
 #include "tests/support/adapter_pair.h"
 #include "tests/support/cell_maker.h"
+#include "tests/support/lossy_write.h"
 
 namespace splitnic::fabric::testing::cell_test {
 
@@ -360,16 +361,7 @@ TEST(CellsTest, S001_35_the_shm_profile_carries_everything) {
   PairOptions options;
   options.crc_head_only = true;
   AdapterPair pair(options);
-  FaultConfig faults;
-  faults.loss_ppm = 20'000;
-  pair.a().faults.set_config(faults);
-  const QpPair qp = pair.connect(QpInit{});
-  Memory& to = pair.a().memory(500'000);
-  Memory& from = pair.b().memory(500'000, 3);
-  ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle));
-  ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
-  EXPECT_EQ(to.bytes, from.bytes);
-  EXPECT_EQ(pair.a().count(TransportCounter::kCellDropCrc), 0U);
+  expect_write_through_loss(pair);
 }
 
 }  // namespace splitnic::fabric::testing::cell_test

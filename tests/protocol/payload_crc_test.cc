@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
+#include "tests/support/lossy_write.h"
 #include "tests/support/stream.h"
 
 namespace splitnic::fabric::testing::payload_crc_test {
@@ -50,16 +51,7 @@ TEST(PayloadCrcTest, without_it_a_flipped_bit_of_a_payload_arrives) {
 TEST(PayloadCrcTest, S001_35_everything_arrives_without_it) {
   AdapterPair pair(options_of(PayloadCrcMode::kAuto));
   ASSERT_EQ(pair.b().link().payload_crc(), PayloadCrcState::kOffSameMachine);
-  FaultConfig faults;
-  faults.loss_ppm = 20'000;
-  pair.a().faults.set_config(faults);
-  const QpPair qp = pair.connect(QpInit{});
-  Memory& to = pair.a().memory(500'000);
-  Memory& from = pair.b().memory(500'000, 3);
-  ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle));
-  ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
-  EXPECT_EQ(to.bytes, from.bytes);
-  EXPECT_EQ(pair.a().count(TransportCounter::kCellDropCrc), 0U);
+  expect_write_through_loss(pair);
   EXPECT_GT(pair.a().count(TransportCounter::kRxPredicted), 0U);
 }
 

@@ -77,7 +77,9 @@ TEST(TextRules, banned_words) {
   for (const std::string& word : {std::string("TO") + "DO", std::string("FIX") + "ME"}) {
     EXPECT_EQ(check_banned_words({{"docs/a.md", "fine\nnot yet: " + word + "(a)\n"}}).size(), 1U);
   }
-  EXPECT_TRUE(check_banned_words({{"docs/a.md", "a todo list; mkstemp a.XXXXXX\n"}}).empty());
+  EXPECT_TRUE(
+      check_banned_words({{"docs/a.md", "a " + std::string("to") + "do list; mkstemp a.XXXXXX\n"}})
+          .empty());
 }
 
 TEST(TextRules, machine_paths) {
@@ -93,16 +95,16 @@ TEST(TextRules, ids_must_be_rows) {
   const auto count = [&](const std::string& text) {
     return check_clause_tags({page, {"base/a.cc", text}}).size();
   };
+  // In pieces: whoever looks through the tree for ids of rows finds none that is missing.
+  const std::string missing = "99";
   EXPECT_EQ(count("// checked here [S001-37, X-38]\n"), 0U);
-  EXPECT_EQ(count("// [S001-37 to S001"
-                  "-99]\n"),
-            1U);
+  EXPECT_EQ(count("// [S001-37 to S001-" + missing + "]\n"), 1U);
   EXPECT_EQ(count("// [X-39] [X-38]\n"), 1U);
   EXPECT_EQ(count("// [IBA C9-92] and a[i-01]\n"), 0U);
   EXPECT_EQ(count("TEST(A, S001_37_and_X_38) {\n"), 0U);
-  EXPECT_EQ(count("TEST_F(A, b_S001_77_and_S001_37) {\n"), 1U);
+  EXPECT_EQ(count("TEST_F(A, b_S001_" + missing + "_and_S001_37) {\n"), 1U);
   EXPECT_EQ(count("TEST(A, T_25_limit) {\n"), 1U);
-  EXPECT_EQ(count("int S001_77 = 0;\n"), 0U);
+  EXPECT_EQ(count("int S001_" + missing + " = 0;\n"), 0U);
   const SourceFile operation{"docs/operation.md", "| Id |\n|---|\n| B-19 | mended | x |\n"};
   EXPECT_EQ(
       check_clause_tags({operation, {"base/a.cc", "TEST(A, B_19_speed) {\n// [B-19]\n"}}).size(),
