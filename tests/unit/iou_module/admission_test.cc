@@ -203,6 +203,19 @@ TEST_F(AdmissionTest, S_56_M_8_the_queues_of_a_node_behind_a_keyed_switch_are_on
   EXPECT_EQ(admission.id_of(link_of(first)).number, 77U);
 }
 
+// The LID of a link without a switch is only a number of that link.
+TEST_F(AdmissionTest, M_8_a_link_of_a_port_without_a_switch_is_not_known_by_its_lid) {
+  fabric::Port& behind_a_switch = *second.adapter->ports().front();  // another port than the unit's
+  admission.add_vouched(behind_a_switch, [](std::uint16_t) -> std::uint16_t { return 77; });
+  HostEntry node{NodeLid{77}, {}};
+  node.rights.name = "node";
+  admission.set_known(known({entry(1, "office", 1), node}));
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  EXPECT_EQ(admission.rights_of(link_of(first)).name, "office");
+  EXPECT_EQ(admission.id_of(link_of(first)).proof, HostId::Proof::kUser);
+  EXPECT_EQ(row("node").state, "absent");
+}
+
 TEST_F(AdmissionTest, peers_has_a_row_for_each_known_host) {
   ASSERT_TRUE(harness.attach(first, mac_number(1)));
   const Frame frame = frame_of(kPeer, mac_number(1));

@@ -150,12 +150,12 @@ TEST_F(AttachmentTest, S000_34_a_queue_returns_a_port_that_is_not_for_it) {
   h1->end->port.connect(h1->attachment.peer("unit"), clock.now());
   run(3s);
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_FALSE(h1->attachment.is_attached());
+  ASSERT_FALSE(h1->attachment.is_attached());
   EXPECT_NE(log.find("queue 1 is not used: port 2 of the switch"), std::string::npos) << log;
   h1 = nullptr;
   h1 = host(0, 0xE1, "unit");
   run(2s);
-  EXPECT_TRUE(h1->attachment.is_attached());
+  ASSERT_TRUE(h1->attachment.is_attached());
   EXPECT_TRUE(h1->end->link().up());
 }
 
