@@ -58,7 +58,7 @@ inline std::string not_reached(const Report& report) {
   return text;
 }
 
-// At least so many cases have passed, and no edge is missing but these.
+// At least this many cases have passed, and no edge is missing but these.
 inline void expect_complete(const Report& report, std::size_t passed_min,
                             const std::string& missing = {}) {
   EXPECT_GE(report.count(Verdict::kPass), passed_min);
