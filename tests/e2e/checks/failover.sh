@@ -45,18 +45,6 @@ print(*(peer["state"] for peer in json.load(sys.stdin)["peers"]))'; }
 states_are() { [ "$(states)" = "$1" ]; }
 reply() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }
 
-# A ping every 12 ms, until pings_end WHAT BOUND: prints the longest time without a reply; fails above the bound.
-pings_begin() { start pinger "$ns_host" ping -D -i 0.012 -W 1 10.77.0.2; sleep 0.5; }
-pings_end() {
-  sleep 0.5
-  stop pinger INT
-  local gap
-  gap=$(sed -n 's/^\[\([0-9.]*\)\] .* icmp_seq=.* time=.*/\1/p' "$work/pinger.log" |
-    awk 'NR > 1 && $1 - last > gap { gap = $1 - last } { last = $1 } END { printf "%d", gap * 1000 }')
-  echo "$1: $gap ms without traffic"
-  [ "$gap" -gt 0 ] && [ "$gap" -le "$2" ] || fail "$1: $gap ms without traffic, more than $2"
-}
-
 check_killed() {
   bring_up_two --failback 1
   within "the other unit is on standby" 3000 states_are "up standby"

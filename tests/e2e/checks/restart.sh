@@ -113,3 +113,25 @@ kill_both() {
   esac
 }
 check_both() { under_traffic $cycles kill_both; }
+
+# restarted_cleanly WHO: as `systemctl restart` and an upgrade do it. nic0 stays the same interface; three times.
+restarted_cleanly() {
+  local round
+  for round in 1 2 3; do
+    pings_begin
+    stop "$1" TERM || fail "$1 did not stop cleanly"
+    "start_$1"
+    pings_end "clean restart of $1, round $round" 500
+  done
+}
+
+check_clean() {
+  host_options+=(--keep-tap)
+  bring_up
+  index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
+  addresses=$(ip -n "$ns_host" -o addr show dev nic0 | sort)
+  restarted_cleanly host
+  restarted_cleanly iou
+  equal "the index of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
+  equal "the addresses of nic0" "$(ip -n "$ns_host" -o addr show dev nic0 | sort)" "$addresses"
+}
