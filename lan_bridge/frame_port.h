@@ -76,6 +76,8 @@ class FramePort {
   // Returns true if an interface of that name was there again, and up, as of the last state(). The
   // port does not use it. REQUIRES is_gone().
   virtual bool is_back() const { return false; }
+  // Returns true if the interface is in another network namespace than the program.
+  virtual bool is_elsewhere() const { return false; }
   virtual base::Status set_mtu(std::uint32_t mtu) = 0;
   virtual base::Status set_mac(const MacAddress& mac) = 0;
   virtual base::Status set_promiscuous(bool on) = 0;

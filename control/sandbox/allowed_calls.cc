@@ -26,13 +26,14 @@ AllowedCall socket_call() {
            {1, kSocketType, {SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET}}}};
 }
 
-// TAP: carrier, offloads, queues, and the end. Speed and index of interfaces. Asio: no blocking.
+// TAP: carrier, offloads, queues, where it is, and the end. Speed and index of interfaces. Asio: no
+// blocking.
 AllowedCall ioctl_call() {
   return {SYS_ioctl,
           {{1,
             kWhole,
-            {TUNSETCARRIER, TUNSETOFFLOAD, TUNSETQUEUE, TUNSETPERSIST, SIOCETHTOOL, SIOCGIFINDEX,
-             FIONBIO}}}};
+            {TUNSETCARRIER, TUNSETOFFLOAD, TUNSETQUEUE, TUNSETPERSIST, TUNGETIFF, TUNGETDEVNETNS,
+             SIOCETHTOOL, SIOCGIFINDEX, FIONBIO}}}};
 }
 
 // To netlink only: whatever its length is by then, no packet socket moves to another interface.
@@ -48,7 +49,7 @@ std::vector<AllowedCall> allowed_calls(bool opens_files, bool accepts_shm) {
   // Frames and datagrams, the control socket, netlink, the log.
   add(out, {SYS_read, SYS_write, SYS_recvmsg, SYS_recvfrom, SYS_sendmsg, SYS_sendmmsg, SYS_sendto,
             SYS_connect, SYS_getsockname, SYS_getsockopt, SYS_setsockopt, SYS_accept, SYS_fcntl,
-            SYS_close, SYS_newfstatat, SYS_lseek, SYS_ftruncate});
+            SYS_close, SYS_dup3, SYS_newfstatat, SYS_lseek, SYS_ftruncate});
   // Waiting.
   add(out, {SYS_ppoll, SYS_epoll_ctl, SYS_timerfd_settime, SYS_sched_yield, SYS_clock_gettime});
   // Memory, locks, signals, identity, the end of threads.

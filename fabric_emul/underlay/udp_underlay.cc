@@ -49,7 +49,8 @@ bool is_v4_path(const PeerAddress& address) {
   return IN6_IS_ADDR_V4MAPPED(&native.v6().sin6_addr);
 }
 
-base::Result<PeerAddress> look_up(std::string_view text, int family, bool to_bind) {
+base::Result<std::vector<PeerAddress>> look_up_all(std::string_view text, int family,
+                                                   bool to_bind) {
   const auto split = base::split_host_port(text);
   if (!split) {
     return base::Error(
@@ -70,15 +71,28 @@ base::Result<PeerAddress> look_up(std::string_view text, int family, bool to_bin
     const std::string why = code == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(code);
     return base::Error(fmt::format("no address found for \"{}\": {}", text, why), EHOSTUNREACH);
   }
-  const PeerAddress address = UdpAddress(*found->ai_addr, found->ai_addrlen).peer();
+  std::vector<PeerAddress> addresses;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    addresses.push_back(UdpAddress(*at->ai_addr, at->ai_addrlen).peer());
+  }
   freeaddrinfo(found);
-  return address;
+  return addresses;
+}
+
+base::Result<PeerAddress> look_up(std::string_view text, int family, bool to_bind) {
+  const auto all = look_up_all(text, family, to_bind);
+  if (!all) return all.error();
+  return all->front();
 }
 
 }  // namespace
 
 base::Result<PeerAddress> UdpUnderlay::resolve(std::string_view text, int family) {
   return look_up(text, family, false);
+}
+
+base::Result<std::vector<PeerAddress>> UdpUnderlay::resolve_all(std::string_view text) {
+  return look_up_all(text, AF_UNSPEC, false);
 }
 
 base::Result<std::unique_ptr<UdpUnderlay>> UdpUnderlay::open(const UdpConfig& config) {
@@ -94,7 +108,7 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
   if (!config.connect.empty()) {
     const auto peer = resolve(config.connect);
     if (!peer) return peer.error();
-    connected_to_ = *peer;
+    connected_to_ = peer_ = *peer;
     family = UdpAddress(*peer).family();
   }
   if (!config.bind.empty()) {
@@ -105,6 +119,8 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
   if (base::Status status = open_socket(family); !status) return status;
   set_buffers(config);
   segment_ = config.segment;
+  buffer_bytes_ = config.buffer_bytes;
+  gathers_ = config.gather;
   if (config.gather && !set_option(fd_.get(), SOL_UDP, UDP_GRO, 1) && config.reports_limits) {
     base::log_warn("this kernel has no UDP_GRO: datagrams come one by one");
   }
@@ -204,17 +220,19 @@ PeerAddress UdpUnderlay::local_address() const {
 }
 
 PathKind UdpUnderlay::path_kind(const PeerAddress& to) const {
-  const auto way = find_way_out(UdpAddress(to), UdpAddress(local_address()), bind_device_);
+  const auto way = find_way_out(UdpAddress(actual(to)), UdpAddress(local_address()), bind_device_);
   return way && way->is_memory ? PathKind::kMemory : PathKind::kNetwork;
 }
 
 std::size_t UdpUnderlay::datagram_bytes_max(const PeerAddress& to) const {
-  const auto way = find_way_out(UdpAddress(to), UdpAddress(local_address()), bind_device_);
-  const Headers& headers = is_v4_path(to) ? kHeadersV4 : kHeadersV6;
+  const auto way = find_way_out(UdpAddress(actual(to)), UdpAddress(local_address()), bind_device_);
+  const Headers& headers = is_v4_path(actual(to)) ? kHeadersV4 : kHeadersV6;
   const std::size_t mtu = std::min(way ? way->mtu : kMtuFallback, headers.packet_bytes_max);
   return mtu > headers.bytes ? mtu - headers.bytes : 0;
 }
 
-std::string UdpUnderlay::name_of(const PeerAddress& peer) const { return UdpAddress(peer).text(); }
+std::string UdpUnderlay::name_of(const PeerAddress& peer) const {
+  return UdpAddress(actual(peer)).text();
+}
 
 }  // namespace splitnic::fabric

@@ -3,6 +3,8 @@
 // never fragmented (DF). EMSGSIZE refuses those that the interface does not carry; what ICMP
 // reports about the path refuses none. [H-6] Set-up in udp_underlay.cc, datapath in udp_batch.cc.
 // A connected socket whose own address has left the machine takes another one: udp_own_address.cc.
+// Where the peer has moved, the owner leads the socket there; the layers above know the peer by the
+// address that it had first.
 // Thread: one owner, the data thread.
 #pragma once
 
@@ -49,9 +51,14 @@ class UdpUnderlay final : public Underlay {
   static base::Result<std::unique_ptr<UdpUnderlay>> open(const UdpConfig& config);
   // Resolves "host:port", also names and service names. AF_UNSPEC takes the first address found.
   static base::Result<PeerAddress> resolve(std::string_view text, int family = AF_UNSPEC);
+  // The same with all addresses, IPv4 and IPv6, in the order in which to try them; never none.
+  static base::Result<std::vector<PeerAddress>> resolve_all(std::string_view text);
 
-  // Returns the address of the other end. REQUIRES config.connect.
+  // Returns the address that the layers above know the other end by. REQUIRES config.connect.
   const PeerAddress& connected_to() const { return connected_to_; }
+  // From now on the other end is there; the descriptor and connected_to() stay the same. Asks the
+  // system. An error has changed nothing. REQUIRES config.connect, config.bind empty.
+  base::Status move_to(const PeerAddress& peer);
   // Returns our address, with the port that the system chose.
   PeerAddress local_address() const;
   bool segments() const { return segment_; }
@@ -89,6 +96,9 @@ class UdpUnderlay final : public Underlay {
   bool take_own_address();
   bool connect_again();
   bool leaves_by_own_device() const;
+  const PeerAddress& actual(const PeerAddress& to) const {
+    return to == connected_to_ ? peer_ : to;
+  }
   // udp_batch.cc
   template <class Call>
   auto call_again(Call&& call);
@@ -109,7 +119,10 @@ class UdpUnderlay final : public Underlay {
   bool is_bound_ = false;      // to an address of the configuration
   bool segment_ = true;
   PeerAddress connected_to_;
+  PeerAddress peer_;  // where that is now
   std::string bind_device_, own_device_;
+  std::size_t buffer_bytes_ = 0;  // as configured
+  bool gathers_ = true;
   std::size_t receive_buffer_bytes_ = 0;
   Resume resume_;
   bool is_too_long_reported_ = false;

@@ -4,11 +4,13 @@
 #include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
+#include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 
 #include <array>
@@ -106,20 +108,32 @@ std::optional<LinkInfo> parse_link(const nlmsghdr* message) {
   return info;
 }
 
-nlmsghdr* begin_request(RequestBuffer& buffer, std::uint16_t type, unsigned index) {
+nlmsghdr* begin_request(RequestBuffer& buffer, std::uint16_t type, unsigned index,
+                        std::optional<std::uint32_t> namespace_id = std::nullopt) {
   nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
   request->nlmsg_type = type;
   request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
   auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
   head->ifi_family = AF_UNSPEC;
   head->ifi_index = static_cast<int>(index);
+  if (namespace_id) mnl_attr_put_u32(request, IFLA_TARGET_NETNSID, *namespace_id);
   return request;
+}
+
+int on_namespace_attribute(const nlattr* attribute, void* data) {
+  if (mnl_attr_get_type(attribute) == NETNSA_NSID) {
+    static_cast<LinkInfo*>(data)->namespace_id = mnl_attr_get_u32(attribute);
+  }
+  return MNL_CB_OK;
 }
 
 int on_reply(const nlmsghdr* message, void* data) {
   auto* reply = static_cast<LinkInfo*>(data);
   if (reply != nullptr && message->nlmsg_type == RTM_NEWLINK) {
     if (auto info = parse_link(message)) *reply = *info;
+  }
+  if (reply != nullptr && message->nlmsg_type == RTM_NEWNSID) {
+    mnl_attr_parse(message, sizeof(rtgenmsg), on_namespace_attribute, reply);
   }
   return MNL_CB_OK;
 }
@@ -158,13 +172,18 @@ base::Status NetlinkLink::query(mnl_socket* socket, nlmsghdr* request, LinkInfo*
 }
 
 base::Result<std::optional<LinkInfo>> NetlinkLink::find(const std::string& name) {
-  auto socket = open_socket(0);
+  const auto socket = open_socket(0);
   if (!socket) return socket.error();
+  return find(socket->get(), name, std::nullopt);
+}
+
+base::Result<std::optional<LinkInfo>> NetlinkLink::find(mnl_socket* socket, const std::string& name,
+                                                        std::optional<std::uint32_t> namespace_id) {
   RequestBuffer buffer{};
-  nlmsghdr* request = begin_request(buffer, RTM_GETLINK, 0);
+  nlmsghdr* request = begin_request(buffer, RTM_GETLINK, 0, namespace_id);
   mnl_attr_put_strz(request, IFLA_IFNAME, name.c_str());
   LinkInfo info;
-  const base::Status status = query(socket->get(), request, &info);
+  const base::Status status = query(socket, request, &info);
   if (status) return std::optional<LinkInfo>(info);
   if (status.error().errno_value() == ENODEV) return std::optional<LinkInfo>();
   return status.error().within("looking for the interface " + name);
@@ -205,6 +224,8 @@ base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open_sockets() {
   if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) < 0) {
     return base::Error::from_errno("opening a netlink socket", errno);
   }
+  struct stat home {};
+  if (::stat("/proc/thread-self/ns/net", &home) == 0) link->home_ = home.st_ino;
   link->ioctl_socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   return link;
 }
@@ -222,9 +243,9 @@ const PortState& NetlinkLink::refresh() {
   return info_.state;
 }
 
-void NetlinkLink::read_events() {
-  const auto on_event = [](const nlmsghdr* message, void* data) {
-    auto& self = *static_cast<NetlinkLink*>(data);
+void NetlinkLink::on_events(const char* data, std::size_t bytes) {
+  const auto on_event = [](const nlmsghdr* message, void* self_data) {
+    auto& self = *static_cast<NetlinkLink*>(self_data);
     const auto info = parse_link(message);
     if (!info) return MNL_CB_OK;
     if (self.is_gone_) {
@@ -240,23 +261,14 @@ void NetlinkLink::read_events() {
     }
     return MNL_CB_OK;
   };
-  for (;;) {
-    const ssize_t n = mnl_socket_recvfrom(events_.get(), buffer_.data(), buffer_.size());
-    if (n > 0) {
-      mnl_cb_run(buffer_.data(), static_cast<std::size_t>(n), 0, 0, on_event, this);
-    } else if (n < 0 && errno == ENOBUFS) {
-      query_state();  // events were lost
-    } else if (n == 0 || errno != EINTR) {
-      return;
-    }
-  }
+  mnl_cb_run(data, bytes, 0, 0, on_event, this);
 }
 
 void NetlinkLink::query_state() {
   RequestBuffer buffer{};
   LinkInfo info;
   const base::Status status =
-      query(requests_.get(), begin_request(buffer, RTM_GETLINK, info_.index), &info);
+      query(requests_.get(), begin_request(buffer, RTM_GETLINK, info_.index, namespace_id_), &info);
   if (status) {
     update(info);
   } else if (status.error().errno_value() == ENODEV) {
@@ -265,7 +277,15 @@ void NetlinkLink::query_state() {
   }
 }
 
+// The kernel takes settings only in the namespace of the socket.
+base::Error NetlinkLink::not_here(const char* what) const {
+  return base::Error(
+      info_.name + ": setting " + what + ": it is in another network namespace: set it there",
+      EXDEV);
+}
+
 int NetlinkLink::ethtool(void* command) {
+  if (is_elsewhere()) return -1;
   ifreq request{};
   std::strncpy(request.ifr_name, info_.name.c_str(), IFNAMSIZ - 1);
   request.ifr_data = static_cast<char*>(command);
@@ -273,6 +293,7 @@ int NetlinkLink::ethtool(void* command) {
 }
 
 base::Status NetlinkLink::set_speed(std::uint32_t mbps, bool is_full_duplex) {
+  if (is_elsewhere()) return not_here("the speed");
   ethtool_cmd command{};
   command.cmd = ETHTOOL_GSET;
   if (ethtool(&command) == 0) {
@@ -297,6 +318,7 @@ void NetlinkLink::update(const LinkInfo& info) {
 
 base::Status NetlinkLink::change(std::uint16_t attribute, const void* data, std::size_t bytes,
                                  const char* what) {
+  if (is_elsewhere()) return not_here(what);
   RequestBuffer buffer{};
   nlmsghdr* request = begin_request(buffer, RTM_NEWLINK, info_.index);
   if (!mnl_attr_put_check(request, buffer.size(), attribute, bytes, data)) {
@@ -321,6 +343,7 @@ base::Status NetlinkLink::set_gso_max(std::uint32_t bytes) {
 }
 
 base::Status NetlinkLink::set_flag(unsigned flag, bool on, const char* what) {
+  if (is_elsewhere()) return not_here(what);
   RequestBuffer buffer{};
   nlmsghdr* request = begin_request(buffer, RTM_NEWLINK, info_.index);
   auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_get_payload(request));
@@ -338,7 +361,8 @@ base::Status NetlinkLink::set_promiscuous(bool on) {
 std::uint64_t NetlinkLink::tx_dropped() {
   RequestBuffer buffer{};
   LinkInfo info;
-  if (!query(requests_.get(), begin_request(buffer, RTM_GETLINK, info_.index), &info)) return 0;
+  nlmsghdr* request = begin_request(buffer, RTM_GETLINK, info_.index, namespace_id_);
+  if (!query(requests_.get(), request, &info)) return 0;
   return info.tx_dropped;
 }
 

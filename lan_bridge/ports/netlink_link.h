@@ -25,6 +25,8 @@ struct LinkInfo {
   PortState state;
   std::uint64_t tx_dropped = 0;
   std::uint32_t tap_queues = 0;  // that programs hold, of a TAP with several; else 0
+  std::uint32_t namespace_id =
+      ~0U;  // of a reply about a network namespace: its number, if it has one
 };
 
 class NetlinkLink {
@@ -38,6 +40,16 @@ class NetlinkLink {
   static base::Result<std::unique_ptr<NetlinkLink>> expect(const std::string& name);
   NetlinkLink(const NetlinkLink&) = delete;
   NetlinkLink& operator=(const NetlinkLink&) = delete;
+
+  // Hears of interfaces in other network namespaces too, from now on, so that it can follow one.
+  // Without CAP_NET_BROADCAST it does not.
+  void listen_everywhere();
+  // After the interface has left: follows it where it is now, by the name that it has there. What
+  // it reports continues; only the namespace that the sockets are in can be changed. An error: it
+  // cannot be followed there.
+  base::Status follow(const base::UniqueFd& network_namespace, const std::string& name);
+  // Whether the interface is in another namespace than the sockets.
+  bool is_elsewhere() const { return namespace_id_.has_value(); }
 
   int event_fd() const;  // readable when state() may have changed
   unsigned index() const { return info_.index; }
@@ -77,18 +89,26 @@ class NetlinkLink {
   static base::Result<std::unique_ptr<NetlinkLink>> open_sockets();
   static base::Result<Socket> open_socket(unsigned groups);
   static base::Status query(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply);
+  static base::Result<std::optional<LinkInfo>> find(mnl_socket* socket, const std::string& name,
+                                                    std::optional<std::uint32_t> namespace_id);
+  base::Result<std::uint32_t> id_of(const base::UniqueFd& network_namespace);
+  void on_events(const char* data, std::size_t bytes);
   base::Status set_flag(unsigned flag, bool on, const char* what);
   base::Status change(std::uint16_t attribute, const void* data, std::size_t bytes,
                       const char* what);
   void read_events();
   void query_state();
   void update(const LinkInfo& info);
+  base::Error not_here(const char* what) const;
   int ethtool(void* command);
 
   Socket events_;
   Socket requests_;
   base::UniqueFd ioctl_socket_;
   LinkInfo info_;
+  std::optional<std::uint32_t> namespace_id_{};  // as the sockets' namespace numbers it
+  std::uint64_t home_ = 0;                       // the inode of that namespace
+  bool listens_everywhere_ = false;
   bool is_gone_ = false;
   bool is_back_ = false;
   std::vector<char> buffer_;

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "lan_bridge/frame/offload.h"
+#include "lan_bridge/frame/vnet_header.h"
 
 #ifndef TUN_F_USO4
 #define TUN_F_USO4 0x20
@@ -26,6 +27,16 @@ unsigned long tun_flags(std::uint32_t mask) {
 }
 
 }  // namespace
+
+base::Status set_tap_header(int tap_fd) {
+  int header = kVnetHeaderBytes;
+  int little_endian = 1;
+  if (::ioctl(tap_fd, TUNSETVNETHDRSZ, &header) < 0 ||
+      ::ioctl(tap_fd, TUNSETVNETLE, &little_endian) < 0) {
+    return base::Error::from_errno("setting the TAP's frame header", errno);
+  }
+  return {};
+}
 
 std::uint32_t probe_tap_offloads(int tap_fd) {
   constexpr std::uint32_t kTcp = kOffloadChecksum | kOffloadTso4 | kOffloadTso6;

@@ -73,12 +73,7 @@ base::Result<base::UniqueFd> attach_as(const TapOptions& options, bool exists,
   request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | no_carrier | several);
   if (::ioctl(fd.get(), TUNSETIFF, &request) < 0)
     return explain_attach(options.name, errno, exists);
-  int header = kVnetHeaderBytes;
-  int little_endian = 1;
-  if (::ioctl(fd.get(), TUNSETVNETHDRSZ, &header) < 0 ||
-      ::ioctl(fd.get(), TUNSETVNETLE, &little_endian) < 0) {
-    return base::Error::from_errno(options.name + ": setting the TAP's frame header", errno);
-  }
+  if (auto set = set_tap_header(fd.get()); !set) return set.error().within(options.name);
   return fd;
 }
 
@@ -115,13 +110,20 @@ base::Result<std::unique_ptr<TapPort>> TapPort::open(const TapOptions& options) 
 
 base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_queues(const TapOptions& options,
                                                                          std::uint32_t queues) {
+  if (options.fd >= 0) return open_passed(options);
   if (auto status = check_name(options.name); !status) return status.error();
   auto found = NetlinkLink::find(options.name);
   if (!found) return found.error();
   const bool exists = found->has_value();
-  if (exists && (options.alias.empty() || (*found)->alias != options.alias)) {
+  if (options.adopts && !exists) {
+    return base::Error(options.name + ": no such interface: ip tuntap add dev " + options.name +
+                           " mode tap vnet_hdr",
+                       ENODEV);
+  }
+  if (exists && !options.adopts && (options.alias.empty() || (*found)->alias != options.alias)) {
     return base::Error(options.name + ": the interface exists and is not ours (its alias is \"" +
-                           (*found)->alias + "\"): choose another name or remove it",
+                           (*found)->alias +
+                           "\"): choose another name, remove it, or give --tap-adopt",
                        EEXIST);
   }
   // A TAP with several queues can be attached to by any number of programs.
@@ -180,9 +182,12 @@ TapPort::TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<N
                  bool is_adopted, QueueRole role)
     : LinkPort("tap:" + options.name, std::move(link), role),
       fd_(std::move(fd)),
-      keep_(options.keep || observes()),
+      keep_(options.keep || options.adopts || observes()),
       is_adopted_(is_adopted),
+      adopts_(options.adopts),
+      is_elsewhere_(options.is_elsewhere),
       carrier_wanted_(options.has_carrier) {
+  link_->listen_everywhere();
   if (is_adopted && !observes()) kernel_drops_before_ = link_->tx_dropped();
 }
 
@@ -197,7 +202,7 @@ base::Status TapPort::configure(const TapOptions& options) {
   if (!is_adopted_ && !options.alias.empty()) {
     if (auto status = link_->set_alias(options.alias); !status) return status;
   }
-  if (::ioctl(fd_.get(), TUNSETPERSIST, 1UL) < 0) {
+  if (!adopts_ && ::ioctl(fd_.get(), TUNSETPERSIST, 1UL) < 0) {
     return base::Error::from_errno(options.name + ": making the TAP persistent", errno);
   }
   const bool keeps_mac = is_adopted_ && options.keeps_adopted_mac;
@@ -205,9 +210,15 @@ base::Status TapPort::configure(const TapOptions& options) {
     if (auto status = link_->set_mac(*options.mac); !status) return status;
   }
   if (auto status = begin_with_mtu(options.mtu); !status) return status;
-  if (options.gso_max != 0) {
-    if (auto status = link_->set_gso_max(options.gso_max); !status) return status;
-  }
+  return set_gso_max(options);
+}
+
+// Without it the port splits the super-frames that are too long.
+base::Status TapPort::set_gso_max(const TapOptions& options) {
+  if (options.gso_max == 0) return {};
+  const auto status = link_->set_gso_max(options.gso_max);
+  if (status || !adopts_) return status;
+  base::log_info(status.error().text() + ": the longest super-frames are split");
   return {};
 }
 
@@ -279,7 +290,11 @@ bool TapPort::send_one(base::Bytes frame) {
 }
 
 PortState TapPort::state() {
-  const PortState now = link_->state();
+  PortState now = link_->state();
+  if (link_->is_gone()) {
+    find_again();
+    now = link_->last_state();
+  }
   if (observes()) return now;
   // The carrier could not be set while the TAP was down.
   if (now.admin_up && now.link_up != carrier_wanted_ && set_carrier(carrier_wanted_)) {
@@ -297,7 +312,11 @@ base::Status TapPort::set_carrier(bool up) {
   carrier_wanted_ = up;
   int value = up ? 1 : 0;
   const int error = ::ioctl(fd_.get(), TUNSETCARRIER, &value) == 0 ? 0 : errno;
-  const bool is_up = link_->refresh().admin_up;
+  bool is_up = link_->refresh().admin_up;
+  if (link_->is_gone()) {
+    find_again();
+    is_up = link_->last_state().admin_up;
+  }
   if (error == 0 || !is_up) return {};
   return base::Error::from_errno(name_ + ": setting the carrier", error);
 }

@@ -3,6 +3,11 @@
 // adopts it after a crash, if it has the expected alias and no other program holds it. It is
 // created down; its addresses are up to the user.
 //
+// A TAP that somebody else made, or that is passed as a descriptor, stays as it is found: it gets
+// no alias, and is never removed. A TAP that is moved to another network namespace is followed: its
+// descriptor stays good. Then it goes with the program, since the next start would not find it, and
+// only the user there can set its MTU and the like.
+//
 // A TAP with several queues is one port per queue, and a frame of the stack goes to the queue of
 // its flow (steering.h). Queue 0 owns the TAP. Each of the others has its own descriptor and
 // events, and begins detached: the kernel gives it no frame, so its input is never ready, while
@@ -30,6 +35,9 @@ struct TapOptions {
   std::uint32_t gso_max = 0;       // longest super-frame of the stack, in IP bytes; 0: as it is
   std::uint32_t offloads = kOffloadsAll;  // no others, whatever the kernel supports
   bool has_carrier = true;                // at the start; set_carrier() changes it
+  bool adopts = false;        // the TAP is there, whoever made it: no alias is asked or set
+  int fd = -1;                // the TAP's descriptor, which the port takes; -1: none. Adopts
+  bool is_elsewhere = false;  // the caller is in another network namespace than the program
 };
 
 class TapPort final : public LinkPort {
@@ -58,13 +66,17 @@ class TapPort final : public LinkPort {
   // needs the same mask for what it writes.
   base::Status set_offloads(std::uint32_t mask) override;
   bool is_adopted() const { return is_adopted_; }
+  bool is_elsewhere() const override { return is_elsewhere_ || link_->is_elsewhere(); }
 
  private:
   TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
           bool is_adopted, QueueRole role);
   static base::Result<std::unique_ptr<TapPort>> open_next(const TapOptions& options,
                                                           const TapPort& owner);
+  static base::Result<std::vector<std::unique_ptr<TapPort>>> open_passed(const TapOptions& options);
   base::Status configure(const TapOptions& options);
+  base::Status set_gso_max(const TapOptions& options);
+  void find_again();
   void drop_waiting();
   std::uint64_t kernel_drops() const override;
   bool send_one(base::Bytes frame) override;
@@ -72,6 +84,8 @@ class TapPort final : public LinkPort {
   base::UniqueFd fd_;
   bool keep_;
   bool is_adopted_;
+  bool adopts_;
+  bool is_elsewhere_;
   bool carrier_wanted_;
   bool is_attached_ = true;
   std::uint64_t kernel_drops_before_ = 0;  // of the TAP that was adopted

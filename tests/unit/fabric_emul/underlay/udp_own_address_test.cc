@@ -117,4 +117,29 @@ TEST(UdpOwnAddressTest, the_socket_never_takes_the_carried_interface) {
   }
 }
 
+TEST(UdpOwnAddressTest, B_07_the_other_end_moves_also_to_the_other_family) {
+  const auto first = open_udp({.bind = "127.0.0.1:0"});
+  const auto second = open_udp({.bind = "[::1]:0"});
+  const auto client = open_udp({.connect = first->name_of(first->local_address())});
+  const PeerAddress known_as = client->connected_to();
+  const int descriptor = client->fd();
+  EXPECT_EQ(send_batch(*client), Status::kSent);
+  EXPECT_TRUE(first->receive());
+
+  ASSERT_TRUE(client->move_to(second->local_address()));
+  EXPECT_EQ(client->fd(), descriptor);
+  EXPECT_EQ(client->connected_to(), known_as);
+  EXPECT_EQ(client->name_of(known_as), second->name_of(second->local_address()));
+  EXPECT_EQ(send_batch(*client), Status::kSent);
+  const auto received = second->receive();
+  ASSERT_TRUE(received);
+  EXPECT_EQ(second->send(received->from, pattern(100, 1), 100), Status::kSent);
+  const auto reply = client->receive();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->from, known_as);
+  EXPECT_EQ(client->path_kind(known_as), PathKind::kMemory);
+  // The loopback's MTU, less the headers of IPv6 and UDP.
+  EXPECT_EQ(client->datagram_bytes_max(known_as), 65536U - 48U);
+}
+
 }  // namespace splitnic::fabric::udp_own_address_test

@@ -1,0 +1,118 @@
+// A NetlinkLink whose interface was moved to another network namespace: queries carry the number of
+// that namespace, and events carry the number of theirs.
+#include <libmnl/libmnl.h>
+#include <linux/net_namespace.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "lan_bridge/ports/netlink_link.h"
+
+namespace splitnic::lan {
+namespace {
+
+constexpr std::uint32_t kNoId = ~0U;  // a namespace without one; in a request: any
+using NamespaceRequest = std::array<char, 256>;
+
+nlmsghdr* begin_namespace_request(NamespaceRequest& buffer, std::uint16_t type, int file) {
+  nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
+  request->nlmsg_type = type;
+  request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+  auto* head = static_cast<rtgenmsg*>(mnl_nlmsg_put_extra_header(request, sizeof(rtgenmsg)));
+  head->rtgen_family = AF_UNSPEC;
+  mnl_attr_put_u32(request, NETNSA_FD, static_cast<std::uint32_t>(file));
+  return request;
+}
+
+// The namespace that a message of a socket that listens everywhere is from; none: its own.
+std::optional<std::uint32_t> namespace_of(msghdr& message) {
+  for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level != SOL_NETLINK || at->cmsg_type != NETLINK_LISTEN_ALL_NSID) continue;
+    std::uint32_t id = 0;
+    std::memcpy(&id, CMSG_DATA(at), sizeof id);
+    if (id != kNoId) return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void NetlinkLink::listen_everywhere() {
+  const int on = 1;
+  listens_everywhere_ =
+      ::setsockopt(event_fd(), SOL_NETLINK, NETLINK_LISTEN_ALL_NSID, &on, sizeof on) == 0;
+}
+
+base::Result<std::uint32_t> NetlinkLink::id_of(const base::UniqueFd& network_namespace) {
+  NamespaceRequest buffer{};
+  LinkInfo reply;
+  const auto ask = [&] {
+    return query(requests_.get(),
+                 begin_namespace_request(buffer, RTM_GETNSID, network_namespace.get()), &reply);
+  };
+  if (auto asked = ask(); !asked) return asked.error();
+  if (reply.namespace_id != kNoId) return reply.namespace_id;
+  nlmsghdr* request = begin_namespace_request(buffer, RTM_NEWNSID, network_namespace.get());
+  mnl_attr_put_u32(request, NETNSA_NSID, kNoId);
+  if (auto numbered = query(requests_.get(), request, nullptr); !numbered) return numbered.error();
+  if (auto asked = ask(); !asked) return asked.error();
+  return reply.namespace_id;
+}
+
+base::Status NetlinkLink::follow(const base::UniqueFd& network_namespace, const std::string& name) {
+  struct stat there {};
+  if (::fstat(network_namespace.get(), &there) != 0) {
+    return base::Error::from_errno("following " + name, errno);
+  }
+  std::optional<std::uint32_t> id;
+  if (there.st_ino != home_) {
+    if (!listens_everywhere_) {
+      return base::Error(name +
+                             ": it is in another network namespace, which takes "
+                             "CAP_NET_BROADCAST to follow",
+                         EPERM);
+    }
+    const auto numbered = id_of(network_namespace);
+    if (!numbered) return numbered.error().within("following " + name);
+    id = *numbered;
+  }
+  const auto found = find(requests_.get(), name, id);
+  if (!found) return found.error();
+  if (!*found) return base::Error(name + ": no such interface", ENODEV);
+  namespace_id_ = id;
+  is_gone_ = is_back_ = false;
+  update(**found);
+  return {};
+}
+
+void NetlinkLink::read_events() {
+  for (;;) {
+    iovec io{buffer_.data(), buffer_.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
+    sockaddr_nl from{};
+    msghdr message{};
+    message.msg_name = &from;
+    message.msg_namelen = sizeof from;
+    message.msg_iov = &io;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t n = ::recvmsg(event_fd(), &message, 0);
+    const bool is_whole = n > 0 && (message.msg_flags & MSG_TRUNC) == 0 && from.nl_pid == 0;
+    if (is_whole) {
+      if (namespace_of(message) != namespace_id_) continue;
+      on_events(buffer_.data(), static_cast<std::size_t>(n));
+    } else if (n > 0 || (n < 0 && errno == ENOBUFS)) {
+      query_state();  // events were lost
+    } else if (n == 0 || errno != EINTR) {
+      return;
+    }
+  }
+}
+
+}  // namespace splitnic::lan
