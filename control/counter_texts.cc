@@ -81,6 +81,8 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"host.tx.frames", "Frames that the interface sent to the I/O unit."},
     {"host.tx.lost", "Frames that were in flight when a connection ended."},
     {"host.tx.wait", "Times that frames waited because the I/O unit had no free element."},
+    {"host.unit.addresses",
+     "Times that an I/O unit was looked for at another address of its name."},
     {"host.unit.moves", "Times that the host moved to another I/O unit."},
     {"iou.allow.drop", "Datagrams from addresses that --allow does not name."},
     {"iou.from_host.broadcast", "Broadcast frames from hosts."},

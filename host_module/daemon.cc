@@ -13,6 +13,7 @@
 #include "control/identity.h"
 #include "control/sandbox/sandbox.h"
 #include "host_module/worker.h"
+#include "lan_bridge/ports/net_namespace.h"
 #include "lan_bridge/ports/port_factory.h"
 #include "lan_bridge/ports/tap_port.h"
 
@@ -41,13 +42,17 @@ class HostDaemon final : public control::Daemon {
 
   HostWorker& add_worker();
   base::Result<std::uint32_t> open_fabric();
+  base::Status open_lookups();
   base::Status resolve_units();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
+  using Taps = std::vector<std::unique_ptr<lan::TapPort>>;
+  base::Result<Taps> open_taps(const lan::TapOptions& tap, std::uint32_t queues) const;
   lan::TapOptions tap_options(std::uint32_t gso_bytes_max) const;
 
   const HostOptions& options_;
   base::SystemClock clock_;
-  HostWorker::Endpoints at_;  // where the I/O units are
+  std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per I/O unit
+  HostWorker::Endpoints at_;                                   // where the I/O units are
   std::vector<std::unique_ptr<HostWorker>> workers_;
 };
 
@@ -58,6 +63,7 @@ HostWorker& HostDaemon::add_worker() {
 }
 
 base::Status HostDaemon::open() {
+  if (auto opened = open_lookups(); !opened) return opened;
   // One send call carries a GSO packet: 45 datagrams at MTU 1500.
   const auto call_bytes = open_fabric();
   if (!call_bytes) return call_bytes.error();
@@ -78,6 +84,7 @@ base::Status HostDaemon::open() {
     if (i > 0) followers.push_back(workers_[i].get());
   }
   workers_.front()->lead(std::move(followers));
+  workers_.front()->follow_names(std::move(lookups_));
   return {};
 }
 
@@ -100,6 +107,19 @@ base::Result<std::uint32_t> HostDaemon::open_fabric() {
   return call_bytes;
 }
 
+base::Status HostDaemon::open_lookups() {
+  for (std::size_t i = 0; i < options_.units.size(); ++i) {
+    auto lookup = options_.units[i].is_announced
+                      ? control::NameLookup::open_announced(
+                            options_.common.keys.peers[i],
+                            options_.is_here() ? options_.tap.interface : "", has_sandbox())
+                      : control::NameLookup::open(options_.units[i].connect, has_sandbox());
+    if (!lookup) return lookup.error();
+    lookups_.push_back(*std::move(lookup));
+  }
+  return {};
+}
+
 // All queues connect to one address of a name. One that led nowhere is looked up once more. An
 // error: the first, of those that have none.
 base::Status HostDaemon::resolve_units() {
@@ -107,7 +127,7 @@ base::Status HostDaemon::resolve_units() {
   for (std::size_t i = 0; i < at_.size(); ++i) {
     if (workers_.front()->has_way(i)) continue;
     at_[i].reset();
-    if (auto found = resolved(options_.units[i].connect); found)
+    if (auto found = resolved(*lookups_[i]); found)
       at_[i] = *std::move(found);
     else if (all)
       all = found.error();
@@ -144,15 +164,29 @@ base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t g
     file.mac = tap.mac;
     return lan::open_queues(options_.tap, file, clock_, queues);
   }
-  auto opened = lan::TapPort::open_queues(tap, queues);
+  if (options_.tap_fd >= 0) queues = 1;
+  auto opened = when_possible([&] { return open_taps(tap, queues); });
   if (!opened) return opened.error();
   return Ports(std::make_move_iterator(opened->begin()), std::make_move_iterator(opened->end()));
+}
+
+base::Result<HostDaemon::Taps> HostDaemon::open_taps(const lan::TapOptions& tap,
+                                                     std::uint32_t queues) const {
+  if (options_.net_namespace.empty()) return lan::TapPort::open_queues(tap, queues);
+  const auto there = lan::NetNamespace::open(options_.net_namespace);
+  if (!there) return there.error().within("--netns");
+  const auto entered = there->enter();
+  if (!entered) return entered.error().within("--netns");
+  return lan::TapPort::open_queues(tap, queues);
 }
 
 lan::TapOptions HostDaemon::tap_options(std::uint32_t gso_bytes_max) const {
   lan::TapOptions tap;
   tap.name = options_.tap.interface;
   tap.keep = options_.keeps_tap;
+  tap.adopts = options_.adopts_tap;
+  tap.fd = options_.tap_fd;
+  tap.is_elsewhere = !options_.net_namespace.empty();
   tap.mtu = options_.common.mtu.value_or(0);
   const bool is_given = options_.mac.kind == MacChoice::Kind::kGiven;
   tap.mac = is_given ? options_.mac.given : control::stable_mac(options_.common.name());

@@ -65,7 +65,8 @@ enum class HostCounter {
   kReleased,  // bytes of pools and ring, while idle
   kQueueUps,  // connections of additional queues
   kQueueDowns,
-  kMoves,  // to another I/O unit
+  kMoves,      // to another I/O unit
+  kAddresses,  // a unit is looked for at another address of its name
   kCount_
 };
 
@@ -129,6 +130,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::optional<std::size_t> unit_in_use() const { return choice_.in_use(); }
   // Uses this unit from now on, until it is silent. An error: it cannot be used.
   base::Status move_to(std::size_t unit, base::Time now);
+  // A unit is looked for at another address of its name from now on.
+  void on_unit_moved() { counters_.add(HostCounter::kAddresses); }
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of frames so far, both ways.
   std::uint64_t bytes_processed() const {
@@ -224,5 +227,6 @@ struct splitnic::base::CounterNames<splitnic::host::HostCounter> {
       {"host.tx.frames", "host.tx.bytes", "host.tx.announced", "host.tx.drop.too_long",
        "host.tx.drop.ended", "host.tx.lost", "host.rx.frames", "host.rx.bytes", "host.rx.drop.vnet",
        "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs",
-       "host.idle.released", "host.queue.ups", "host.queue.downs", "host.unit.moves"});
+       "host.idle.released", "host.queue.ups", "host.queue.downs", "host.unit.moves",
+       "host.unit.addresses"});
 };

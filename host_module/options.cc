@@ -1,11 +1,15 @@
 #include "host_module/options.h"
 
 #include "control/cli_app.h"
+#include "control/daemon/mdns.h"
 
 namespace splitnic::host {
 namespace {
 
 constexpr const char* kProgram = "splitnic-host";
+const std::string kAny = "any";
+constexpr std::uint32_t kTapFdMin = 3;  // behind stdin, stdout and stderr
+constexpr std::uint32_t kTapFdMax = 65535;
 
 struct Arguments {
   std::vector<std::string> connect;
@@ -13,6 +17,9 @@ struct Arguments {
   std::string tap = "nic0";
   bool keeps_tap = false;
   bool has_uso = true;
+  bool adopts_tap = false;
+  std::string tap_fd;
+  std::string net_namespace;
   std::string fabric_device;
   std::string nic = "0";
   std::string mac;
@@ -25,7 +32,9 @@ void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(
       app, "--connect", into.connect,
       "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME; through a fabric "
-      "switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; may repeat, up to 4, in "
+      "switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; any: where a unit with a key "
+      "of --peer "
+      "announces itself; may repeat, up to 4, in "
       "order of preference: the next one takes over when the one in use is silent",
       "ADDR")
       ->required();
@@ -37,6 +46,14 @@ void add_options(CLI::App& app, Arguments& into) {
                  "The interface to create (default nic0), or file:IN.pcap,OUT.pcap")
       ->type_name("NAME");
   app.add_flag("--keep-tap", into.keeps_tap, "Keep the interface after a clean stop");
+  app.add_flag("--tap-adopt", into.adopts_tap,
+               "Use an interface that is there, whoever made it, and leave it there");
+  app.add_option("--tap-fd", into.tap_fd,
+                 "The descriptor of the interface, with which the program was started")
+      ->type_name("FD");
+  app.add_option("--netns", into.net_namespace,
+                 "The network namespace of the interface, as ip netns names it, or a path")
+      ->type_name("NAME");
   app.add_option("--fabric-dev", into.fabric_device, "Keep the fabric on this interface")
       ->type_name("IF");
   control::add_repeated(app, "--peer", into.peers,
@@ -114,7 +131,37 @@ base::Result<UnitOptions> check_connect(const std::string& typed) {
   return unit;
 }
 
+// --connect any: the I/O units whose keys are given, in their order.
+base::Status check_announced(const Arguments& typed, HostOptions& out) {
+  if (!control::kHasMdns) {
+    return base::Error(
+        "--connect any: this build finds no I/O units: build it with "
+        "libavahi-core-dev, or give their addresses");
+  }
+  if (typed.common.keys.key_file.empty() || typed.peers.empty()) {
+    return base::Error(
+        "--connect any: give --key-file, and --peer with the key of each I/O unit "
+        "that may be used");
+  }
+  if (typed.peers.size() > kUnitsMax) {
+    return base::Error("--peer: at most " + std::to_string(kUnitsMax) + " I/O units");
+  }
+  UnitOptions unit;
+  unit.is_announced = true;
+  out.units.assign(typed.peers.size(), unit);
+  return {};
+}
+
+base::Status check_failback(const Arguments& typed, HostOptions& out) {
+  if (typed.failback == "never") return {};
+  const auto failback = control::number_option("--failback", typed.failback, 0, kFailbackMax);
+  if (!failback) return base::Error(failback.error().text() + ", or never");
+  out.failback = *failback;
+  return {};
+}
+
 base::Status check_units(const Arguments& typed, HostOptions& out) {
+  if (typed.connect == std::vector{kAny}) return check_announced(typed, out);
   if (typed.connect.size() > kUnitsMax) {
     return base::Error("--connect: at most " + std::to_string(kUnitsMax) + " I/O units");
   }
@@ -132,36 +179,57 @@ base::Status check_units(const Arguments& typed, HostOptions& out) {
     }
     out.units.push_back(*std::move(unit));
   }
-  if (typed.failback == "never") return {};
-  const auto failback = control::number_option("--failback", typed.failback, 0, kFailbackMax);
-  if (!failback) return base::Error(failback.error().text() + ", or never");
-  out.failback = *failback;
+  return {};
+}
+
+base::Status check_tap(const Arguments& typed, HostOptions& out) {
+  const auto tap = control::parse_tap(typed.tap);
+  if (!tap) return tap.error().within("--tap");
+  out.tap = *tap;
+  out.keeps_tap = typed.keeps_tap;
+  out.adopts_tap = typed.adopts_tap || !typed.tap_fd.empty();
+  out.net_namespace = typed.net_namespace;
+  const auto needs_interface = [&](bool is_given, const char* option) -> base::Status {
+    if (!is_given || out.is_tap()) return {};
+    return base::Error(std::string(option) + ": --tap is not an interface");
+  };
+  const bool has_fd = !typed.tap_fd.empty();
+  for (const auto& [is_given, option] :
+       {std::pair{typed.keeps_tap, "--keep-tap"}, std::pair{typed.adopts_tap, "--tap-adopt"},
+        std::pair{has_fd, "--tap-fd"}, std::pair{!typed.net_namespace.empty(), "--netns"}}) {
+    if (auto needed = needs_interface(is_given, option); !needed) return needed;
+  }
+  if (!has_fd) return {};
+  if (!out.net_namespace.empty()) {
+    return base::Error(
+        "--tap-fd: the descriptor leads to the interface wherever it is: leave "
+        "--netns out");
+  }
+  const auto fd = control::number_option("--tap-fd", typed.tap_fd, kTapFdMin, kTapFdMax);
+  if (!fd) return fd.error();
+  out.tap_fd = static_cast<int>(*fd);
   return {};
 }
 
 // Every error here is bad usage.
 base::Result<HostOptions> check(const Arguments& typed, const std::string& machine) {
   HostOptions out;
-  const auto tap = control::parse_tap(typed.tap);
-  if (!tap) return tap.error().within("--tap");
-  out.tap = *tap;
-  out.keeps_tap = typed.keeps_tap;
-  if (typed.keeps_tap && !out.is_tap()) return base::Error("--keep-tap: --tap is not an interface");
-
+  if (auto tap = check_tap(typed, out); !tap) return tap.error();
   const auto common = control::check_common_options(
-      typed.common, machine + "-" + (out.is_tap() ? tap->interface : std::string("host")));
+      typed.common, machine + "-" + (out.is_tap() ? out.tap.interface : std::string("host")));
   if (!common) return common.error();
   out.common = *common;
   if (out.common.partitions.keys().size() > 1) {
     return base::Error("--partition: a host is in one: start another host for another partition");
   }
   if (auto units = check_units(typed, out); !units) return units.error();
+  if (auto failback = check_failback(typed, out); !failback) return failback.error();
   if (auto keys = check_keys(typed, out); !keys) return keys.error();
   if (!typed.fabric_device.empty() && !control::is_interface_name(typed.fabric_device)) {
     return base::Error("--fabric-dev: '" + typed.fabric_device +
                        "' cannot be the name of an interface");
   }
-  if (out.is_tap() && typed.fabric_device == tap->interface) {
+  if (out.is_here() && typed.fabric_device == out.tap.interface) {
     return base::Error("--fabric-dev: the fabric cannot run over the interface it makes");
   }
   out.fabric_device = typed.fabric_device;
@@ -182,6 +250,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
 }  // namespace
 
 std::string UnitOptions::text() const {
+  if (is_announced) return kAny;
   if (node.empty()) return connect.text();
   if (connect.is_shm()) return "shm://" + node + std::string(kVia) + connect.host;
   return "udp://" + node + ":1" + std::string(kVia) + connect.udp_text();

@@ -24,7 +24,8 @@ struct MacChoice {
 // An I/O unit, as --connect names it.
 struct UnitOptions {
   control::Endpoint connect;  // may be a name, to be resolved; with `node`, a port of a switch
-  std::string node;           // the name of the I/O unit on the fabric; "": it is at `connect`
+  std::string node{};         // the name of the I/O unit on the fabric; "": it is at `connect`
+  bool is_announced = false;  // it is where it announces itself; `connect` is empty
 
   std::string text() const;  // as one types it
 };
@@ -36,6 +37,9 @@ struct HostOptions {
   control::PortSpec tap;                  // kind kTap or kFile
   bool keeps_tap = false;
   bool has_uso = true;        // the interface has UDP segmentation offload
+  bool adopts_tap = false;    // the interface is there, whoever made it
+  int tap_fd = -1;            // its descriptor, which the program was started with; -1: none
+  std::string net_namespace;  // of the interface, as lan::NetNamespace::open() takes it; "": ours
   std::string fabric_device;  // "": none
   std::uint32_t nic = 0;
   MacChoice mac;
@@ -43,6 +47,8 @@ struct HostOptions {
   control::CommonOptions common;
 
   bool is_tap() const { return tap.kind == control::PortSpec::Kind::kTap; }
+  // Whether it is an interface of the program's network namespace, as far as the options know.
+  bool is_here() const { return is_tap() && net_namespace.empty() && tap_fd < 0; }
 };
 
 inline constexpr std::uint32_t kIdleReleaseMax = 86400;

@@ -30,6 +30,7 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
 
 base::Result<std::uint32_t> HostWorker::open_fabric(const Endpoints& at, bool needs_all) {
   ways_.resize(options_.units.size());
+  at_ = at;
   std::optional<base::Error> first_error;
   std::optional<std::size_t> call_bytes;
   for (std::size_t i = 0; i < ways_.size(); ++i) {
@@ -52,7 +53,7 @@ base::Result<std::uint32_t> HostWorker::open_fabric(const Endpoints& at, bool ne
 base::Result<HostWorker::Way> HostWorker::open_way(std::size_t unit, const control::Endpoint& at) {
   const control::CarrierConfig carrying{
       .bind_device = options_.fabric_device,
-      .own_device = options_.is_tap() ? options_.tap.interface : "",
+      .own_device = options_.is_here() ? options_.tap.interface : "",
       .uses_gso = options_.common.uses_gso,
       .reports_limits = queue() == 0 && unit == 0};
   return options_.units[unit].node.empty() ? connect_to_unit(unit, at, carrying)
@@ -62,7 +63,7 @@ base::Result<HostWorker::Way> HostWorker::open_way(std::size_t unit, const contr
 // The fabric must not run over the interface that it makes.
 base::Status HostWorker::check_route(const control::Carrier& carrier,
                                      const UnitOptions& unit) const {
-  if (!options_.is_tap() || interface_of(carrier.local) != options_.tap.interface) return {};
+  if (!options_.is_here() || interface_of(carrier.local) != options_.tap.interface) return {};
   return base::Error("the route to " + unit.connect.text() + " leads through " +
                      options_.tap.interface +
                      " itself: give the fabric a separate route, or --fabric-dev");
@@ -81,7 +82,9 @@ base::Result<HostWorker::Way> HostWorker::attach_to_switch(std::size_t unit,
   for (std::size_t i = 0; i < unit; ++i) {
     const Way& shared = ways_[i];
     if (!shared.address_of || options_.units[i].connect != to.connect) continue;
-    return Way{shared.port, shared.address_of(to.node), shared.neighbour, shared.address_of};
+    Way way = shared;
+    way.address = shared.address_of(to.node);
+    return way;
   }
   const auto attached = attach(at, carrying, "host", key_of(unit));
   if (!attached) return attached.error();
@@ -89,8 +92,12 @@ base::Result<HostWorker::Way> HostWorker::attach_to_switch(std::size_t unit,
   const auto port =
       add_attached_port(**attached, options_.common.port, "host", to.connect.is_shm());
   if (!port) return port.error();
-  return Way{*port, (*attached)->peer(to.node), (*attached)->link().address(),
-             [at = *attached](const std::string& node) { return at->peer(node); }};
+  return Way{*port,
+             (*attached)->peer(to.node),
+             (*attached)->link().address(),
+             [at = *attached](const std::string& node) { return at->peer(node); },
+             &(*attached)->link(),
+             carriers_.all().size() - 1};
 }
 
 base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,
@@ -105,6 +112,7 @@ base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,
   way.address = carrier->peer;
   const auto underlay = carriers_.add(*std::move(carrier), at->text());
   if (!underlay) return underlay.error();
+  way.carrier = carriers_.all().size() - 1;
   fabric::PortConfig config = options_.common.port;
   fabric::Underlay* top = *underlay;
   if (options_.common.keys.are_given()) {
@@ -137,7 +145,11 @@ void HostWorker::connect(std::size_t unit, base::Time now) {
 
 // Nothing is sent to an endpoint before the I/O unit has reported that it has this queue: it may be
 // somebody else's.
-void HostWorker::follow(const QueueZero& state) {
+void HostWorker::follow(const QueueZero& state, const Endpoints& at) {
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    if (ways_[i].port == nullptr || !at[i] || at[i] == at_[i]) continue;
+    if (auto led = lead_way(i, *at[i]); !led) base::log_warn(led.error().text());
+  }
   if (state.is_configured && queue() < state.queues) connect(state.unit_number, clock_.now());
   host_->follow(state);
 }
@@ -146,13 +158,15 @@ void HostWorker::follow(const QueueZero& state) {
 void HostWorker::notify_followers(base::Time now) {
   notify_again_at_ = base::kNever;
   const QueueZero state = host_->queue_zero();
-  if (state == notified_) return;
+  if (state == notified_ && !has_moved_) return;
   bool is_notified = true;
   for (HostWorker* follower : followers_) {
-    is_notified &= follower->commands().post([follower, state] { follower->follow(state); });
+    is_notified &=
+        follower->commands().post([follower, state, at = at_] { follower->follow(state, at); });
   }
   if (is_notified) {
     notified_ = state;
+    has_moved_ = false;
   } else {
     notify_again_at_ = now + kNotifyAgain;
   }
@@ -169,19 +183,64 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
   config.mtu = options_.common.mtu;
   config.idle_release = std::chrono::seconds(options_.idle_release);
   if (options_.is_tap() && queue() == 0) {
-    config.addresses = [name = options_.tap.interface] { return local_addresses(name); };
+    config.addresses = [this] {
+      if (tap_->is_elsewhere()) return std::vector<lan::LocalAddress>();
+      return local_addresses(options_.tap.interface);
+    };
   }
   return config;
 }
 
 bool HostWorker::step(base::Time now) {
   const bool made_progress = host_->step(now, is_readable_);
+  if (!names_.empty()) follow_names(now);
   notify_followers(now);
   if (now >= silent_at_) {
     silent_at_ = base::kNever;
     warn_of_silence();
   }
   return made_progress;
+}
+
+void HostWorker::follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups) {
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    const bool has_name = options_.units[i].connect.is_name() && has_way(i);
+    const auto shares = [&](const Way& way) { return way.port == ways_[i].port; };
+    if (!has_name || std::any_of(ways_.begin(), ways_.begin() + static_cast<long>(i), shares)) {
+      continue;
+    }
+    names_.add(i, std::move(lookups[i]), *at_[i], clock_.now());
+  }
+}
+
+// A hop to a switch is what its name is about. Two intervals without a datagram: then HELLO begins.
+bool HostWorker::is_heard(std::size_t unit, base::Time now) const {
+  const Way& way = ways_[unit];
+  const fabric::Link* const link = way.hop != nullptr ? way.hop : host_->link_to(unit);
+  return link == nullptr || (link->up() && now < link->last_heard() + 2 * link->idle());
+}
+
+void HostWorker::follow_names(base::Time now) {
+  const auto heard = [this, now](std::size_t unit) { return is_heard(unit, now); };
+  while (const auto move = names_.next(heard, now)) {
+    if (const auto led = lead_way(move->unit, move->to); !led) {
+      base::log_debug(led.error().text());
+      names_.on_failed(move->unit);
+      continue;
+    }
+    has_moved_ = true;
+    host_->on_unit_moved();
+    base::log_debug("the I/O unit " + options_.units[move->unit].text() + " is looked for at " +
+                    move->to.text());
+  }
+}
+
+base::Status HostWorker::lead_way(std::size_t unit, const control::Endpoint& to) {
+  const auto at = to.of_queue(queue());
+  if (!at) return at.error();
+  if (auto led = carriers_.move(ways_[unit].carrier, *at); !led) return led;
+  at_[unit] = to;
+  return {};
 }
 
 // Nothing has been heard since the start; the attempts continue.

@@ -16,6 +16,7 @@
 #include "host_module/admin.h"
 #include "host_module/host.h"
 #include "host_module/options.h"
+#include "host_module/unit_names.h"
 
 namespace splitnic::host {
 
@@ -41,6 +42,9 @@ class HostWorker final : public control::Worker {
   // outlive its thread.
   void lead(std::vector<HostWorker*> followers) { followers_ = std::move(followers); }
 
+  // Follows the names of the I/O units from now on, one for each; queue 0 only, after start().
+  void follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups);
+
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }
   lan::FramePort& port(std::size_t) override { return *tap_; }
@@ -49,7 +53,9 @@ class HostWorker final : public control::Worker {
   void on_port_event(std::size_t, base::Time now) override { host_->on_tap_event(now); }
   void set_readable(std::size_t, bool is_readable) override { is_readable_ = is_readable; }
   bool step(base::Time now) override;
-  base::Time deadline() const override { return std::min(host_->deadline(), notify_again_at_); }
+  base::Time deadline() const override {
+    return std::min({host_->deadline(), notify_again_at_, names_.deadline()});
+  }
   std::uint64_t bytes_processed() const override { return host_->bytes_processed(); }
   void begin_stop() override { host_->begin_stop(); }
   bool is_drained() const override { return host_->is_drained(); }
@@ -63,6 +69,8 @@ class HostWorker final : public control::Worker {
     fabric::PeerAddress neighbour{};  // with keys: whose key it is, of the I/O unit or a switch
     // Through a switch: of any node behind it.
     std::function<fabric::PeerAddress(const std::string& node)> address_of{};
+    const fabric::Link* hop = nullptr;  // the same: to that switch
+    std::size_t carrier = 0;            // in the order of carriers_
   };
 
   base::Result<Way> open_way(std::size_t unit, const control::Endpoint& at);
@@ -78,17 +86,23 @@ class HostWorker final : public control::Worker {
   void warn_of_silence(const Way& way, const fabric::Link& link) const;
   void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
-  void follow(const QueueZero& state);
+  void follow(const QueueZero& state, const Endpoints& at);
+  bool is_heard(std::size_t unit, base::Time now) const;
+  void follow_names(base::Time now);
+  base::Status lead_way(std::size_t unit, const control::Endpoint& to);
 
   const HostOptions& options_;
   Admin admin_;
   std::vector<Way> ways_;  // as options_.units
+  Endpoints at_;           // where they lead now
+  UnitNames names_;
   std::unique_ptr<lan::FramePort> tap_;
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;
   base::Time silent_at_ = base::kNever;
   std::vector<HostWorker*> followers_;
-  QueueZero notified_;  // to the followers
+  QueueZero notified_;      // to the followers
+  bool has_moved_ = false;  // a way, of which they have not heard
   base::Time notify_again_at_ = base::kNever;
 };
 

@@ -13,8 +13,10 @@
 #include "base/memory_reserve.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
+#include "control/daemon/mdns.h"
 #include "control/identity.h"
 #include "control/sandbox/sandbox.h"
+#include "fabric_emul/session/keys.h"
 #include "iou_module/hosts_reload.h"
 #include "iou_module/worker.h"
 #include "lan_bridge/ports/absent_port.h"
@@ -56,11 +58,14 @@ class IouDaemon final : public control::Daemon {
   base::Status attach();
   base::Status listen(std::size_t queues);
   void start_reloads();
+  base::Status begin_announcer();
+  base::Status announce();
 
   const IouOptions& options_;
   base::SystemClock clock_;
   HostsReload hosts_;
   HostsReload::Known known_hosts_;  // at the start; null without --hosts
+  std::unique_ptr<control::SideProcess> announcer_;
   std::unique_ptr<QueueSet> queues_;
   std::vector<std::unique_ptr<IouWorker>> workers_;
 };
@@ -72,6 +77,7 @@ void IouDaemon::add_worker() {
 }
 
 base::Status IouDaemon::open() {
+  if (auto begun = begin_announcer(); !begun) return begun;
   auto known = hosts_.load();
   if (!known) return known.error();
   known_hosts_ = *std::move(known);
@@ -86,7 +92,26 @@ base::Status IouDaemon::open() {
                        *queues_);
   }
   start_reloads();
+  return announce();
+}
+
+// Before any key is read.
+base::Status IouDaemon::begin_announcer() {
+  if (!options_.is_announced) return {};
+  auto begun = control::SideProcess::begin("splitnic-mdns", has_sandbox(), control::announce_unit);
+  if (!begun) return begun.error();
+  announcer_ = *std::move(begun);
   return {};
+}
+
+base::Status IouDaemon::announce() {
+  if (announcer_ == nullptr) return {};
+  const auto own = fabric::session::read_key_file(options_.common.keys.key_file);
+  if (!own) return own.error().within("--key-file");
+  const control::Announcement unit{options_.common.name(), options_.announced()->port,
+                                   control::key_hash(fabric::session::public_key_of(*own))};
+  if (announcer_->send(unit.packet())) return {};
+  return base::Error("--announce: the process that announces the unit has ended");
 }
 
 std::string IouDaemon::summary() const {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "control/cli_app.h"
+#include "control/daemon/mdns.h"
 #include "fabric_emul/session/keys.h"
 
 namespace splitnic::iou {
@@ -21,6 +22,7 @@ struct Arguments {
   std::string hosts;
   std::string lan_mtu = "keep";
   std::vector<std::string> grants;
+  bool is_announced = false;
   control::CommonArguments common;
 };
 
@@ -61,6 +63,10 @@ void add_options(CLI::App& app, Arguments& into) {
          "--lan-mtu", into.lan_mtu,
          "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
       ->type_name("RULE");
+  app.add_flag(
+      "--announce", into.is_announced,
+      "Announce the unit on the local network by multicast DNS: its name, its port and the "
+      "hash of its public key; hosts find it with --connect any");
   control::add_repeated(
       app, "--grant", into.grants,
       "Rights of every host: sniff (promiscuous mode), forge (any source address), or sniff,forge "
@@ -204,6 +210,21 @@ base::Status check_once(std::span<const fabric::session::PublicKey> keys) {
   return {};
 }
 
+base::Status check_announce(const Arguments& typed, IouOptions& out) {
+  out.is_announced = typed.is_announced;
+  if (!typed.is_announced) return {};
+  if (!control::kHasMdns) {
+    return base::Error("--announce: this build cannot: build it with libavahi-core-dev");
+  }
+  if (!out.common.keys.are_given()) {
+    return base::Error("--announce: --key-file is missing: hosts find the unit by its key");
+  }
+  if (out.announced() == out.listen.end()) {
+    return base::Error("--announce: there is no udp:// in --listen for hosts to attach at");
+  }
+  return {};
+}
+
 base::Result<IouOptions> check(const Arguments& typed, const std::string& machine) {
   IouOptions out;
   const auto common = control::check_common_options(typed.common, machine + "-iou");
@@ -219,6 +240,7 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
   if (auto listen = check_listen(typed, out); !listen) return listen.error();
   if (auto attach = check_attach(typed, out); !attach) return attach.error();
   if (auto known = check_hosts(typed, out); !known) return known.error();
+  if (auto announce = check_announce(typed, out); !announce) return announce.error();
   const auto hosts = control::number_option("--max-hosts", typed.max_hosts, 1, kMaxHostsMax);
   if (!hosts) return hosts.error();
   out.max_hosts = *hosts;

@@ -35,10 +35,15 @@ struct IouOptions {
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
   std::string hosts_path;            // --hosts; "": no file
+  bool is_announced = false;         // --announce: on the local network, with the first UDP port
   bool grants_sniff = false;         // --grant, to every host that is in no hosts file
   bool grants_forge = false;
   control::CommonOptions common;
 
+  // The endpoint that is announced; end() of `listen` if none is at UDP.
+  std::vector<control::Endpoint>::const_iterator announced() const {
+    return std::ranges::find(listen, control::Endpoint::Kind::kUdp, &control::Endpoint::kind);
+  }
   bool has_vouched_lids() const {
     return std::ranges::any_of(switches, &SwitchOptions::has_vouched_lids);
   }

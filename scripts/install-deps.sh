@@ -10,7 +10,7 @@ set -euo pipefail
 build=(g++ cmake ninja-build ccache lld pkg-config git
   libboost1.81-dev libprotobuf-dev protobuf-compiler libssl-dev libpcap-dev libisal-dev
   libcli11-dev libspdlog-dev libfmt-dev libmnl-dev libtomlplusplus-dev libgtest-dev libgmock-dev
-  librapidcheck-dev libfabric-dev)
+  librapidcheck-dev libfabric-dev libavahi-core-dev)
 # Intel's library is packaged for this architecture only; without it OpenSSL does its work.
 [ "$(dpkg --print-architecture)" = amd64 ] && build+=(libipsec-mb-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)

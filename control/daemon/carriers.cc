@@ -68,6 +68,12 @@ base::Result<fabric::Underlay*> Carriers::add(Carrier carrier, const std::string
   return captures_.back().get();
 }
 
+base::Status Carriers::move(std::size_t carrier, const Endpoint& to) {
+  const auto address = fabric::UdpUnderlay::resolve(to.udp_text());
+  if (!address) return address.error();
+  return carriers_[carrier].udp->move_to(*address);
+}
+
 void Carriers::visit_counters(const base::CounterVisitor& visitor) const {
   for (const Carrier& carrier : carriers_) {
     if (carrier.shm != nullptr) carrier.shm->counters().visit(visitor);

@@ -54,6 +54,9 @@ class Carriers {
   // Takes the carrier and returns the underlay for the adapter: its capture, or itself. `name` is
   // that of the capture's interface. All captures are in one file, which is made by the first.
   base::Result<fabric::Underlay*> add(Carrier carrier, const std::string& name);
+  // The other end of this carrier is at another address from now on. An error has changed nothing.
+  // REQUIRES a carrier of connect_carrier() over UDP, and an address in place of a name.
+  base::Status move(std::size_t carrier, const Endpoint& to);
   // Descriptors that the data thread waits on.
   const std::vector<Carrier>& all() const { return carriers_; }
   void visit_counters(const base::CounterVisitor& visitor) const;

@@ -15,7 +15,6 @@
 
 #include "base/log.h"
 #include "control/daemon/machine_key.h"
-#include "control/daemon/name_lookup.h"
 #include "control/parse_outcome.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/session/secret.h"
@@ -122,12 +121,15 @@ bool Daemon::serve_until(const std::function<bool()>& is_over) {
   return !control_->stop_requested();
 }
 
-base::Result<Endpoint> Daemon::resolved(const Endpoint& endpoint) {
-  const NameLookup lookup(endpoint);
-  if (!serve_until([&lookup] { return lookup.is_done(); })) {
-    return base::Error("stopped while the name of " + endpoint.text() + " was looked up");
+base::Result<Endpoint> Daemon::resolved(NameLookup& lookup) {
+  lookup.request();
+  std::optional<NameLookup::Found> found;
+  const auto is_found = [&] { return (found = lookup.take()).has_value(); };
+  if (!serve_until(is_found)) {
+    return base::Error("stopped while the name of " + lookup.text() + " was looked up");
   }
-  return lookup.result();
+  if (!*found) return found->error();
+  return (*found)->front();
 }
 
 base::Status Daemon::serve_metrics() {

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "control/control_thread.h"
 #include "control/daemon/common_options.h"
+#include "control/daemon/name_lookup.h"
 #include "control/daemon/processors.h"
 #include "control/daemon/worker.h"
 #include "control/sandbox/sandbox.h"
@@ -68,9 +69,11 @@ class Daemon {
   // for a name. [B-05] [B-06]
   static bool passes_later(const base::Error& error);
 
-  // Returns the endpoint with an address in place of its name, if it has one. Clients and signals
-  // are served while the name is looked up. An error: no address, or a stop was requested.
-  base::Result<Endpoint> resolved(const Endpoint& endpoint);
+  // Returns the endpoint with an address in place of its name: the first that is found. Clients and
+  // signals are served while the name is looked up. An error: no address, or a stop was requested.
+  base::Result<Endpoint> resolved(NameLookup& lookup);
+  // Whether the program gives up privileges.
+  bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
 
   const Process& process() const { return process_; }
   std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }
@@ -85,7 +88,6 @@ class Daemon {
   bool wait_to_retry(const base::Error& error, bool is_first);
   bool serve_until(const std::function<bool()>& is_over);
   base::Status serve_metrics();
-  bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
   sandbox::Needs all_needs() const;
   base::Status give_up_privileges();
   base::Status filter_calls() const;

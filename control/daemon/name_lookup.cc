@@ -1,48 +1,95 @@
 #include "control/daemon/name_lookup.h"
 
-#include <atomic>
-#include <system_error>
-#include <thread>
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <csignal>
+#include <sstream>
+#include <string>
 #include <utility>
 
+#include "control/daemon/mdns.h"
+#include "fabric_emul/session/keys.h"
 #include "fabric_emul/underlay/udp_address.h"
 #include "fabric_emul/underlay/udp_underlay.h"
 
 namespace splitnic::control {
 namespace {
 
-base::Result<Endpoint> look_up(const Endpoint& endpoint) {
-  const auto found = fabric::UdpUnderlay::resolve(endpoint.udp_text());
-  if (!found) return found.error().within("connecting to " + endpoint.text());
-  return parse_endpoint("udp://" + fabric::UdpAddress(*found).text());
+constexpr std::string_view kNone = "none\n";  // then the error; else one "ADDRESS:PORT" per line
+
+std::string look_up(const std::string& name_and_port) {
+  const auto found = fabric::UdpUnderlay::resolve_all(name_and_port);
+  if (!found) return std::string(kNone) + found.error().text();
+  std::string lines;
+  for (std::size_t i = 0; i < found->size() && i < NameLookup::kAddressesMax; ++i) {
+    lines += fabric::UdpAddress((*found)[i]).text() + "\n";
+  }
+  return lines;
+}
+
+void serve(SideProcess::Channel channel) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a lookup may take long
+  while (const auto name_and_port = channel.receive()) channel.send(look_up(*name_and_port));
 }
 
 }  // namespace
 
-struct NameLookup::Shared {
-  base::Result<Endpoint> result = Endpoint();
-  std::atomic<bool> is_done{false};
-};
-
-NameLookup::NameLookup(const Endpoint& endpoint) : shared_(std::make_shared<Shared>()) {
-  if (!endpoint.is_name()) {
-    shared_->result = endpoint;
-    shared_->is_done = true;
-    return;
+base::Result<std::unique_ptr<NameLookup>> NameLookup::open(const Endpoint& endpoint,
+                                                           bool is_restricted) {
+  std::unique_ptr<SideProcess> process;
+  if (endpoint.is_name()) {
+    auto begun = SideProcess::begin("splitnic-names", is_restricted, serve);
+    if (!begun) return begun.error();
+    process = *std::move(begun);
   }
-  const auto run = [shared = shared_, endpoint] {
-    shared->result = look_up(endpoint);
-    shared->is_done.store(true, std::memory_order_release);
-  };
-  try {
-    std::thread(run).detach();
-  } catch (const std::system_error&) {
-    run();  // without another thread, the caller waits
-  }
+  std::unique_ptr<NameLookup> lookup(new NameLookup(
+      endpoint.text(), endpoint.is_shm() ? "" : endpoint.udp_text(), std::move(process)));
+  lookup->endpoint_ = endpoint;
+  return lookup;
 }
 
-bool NameLookup::is_done() const { return shared_->is_done.load(std::memory_order_acquire); }
+base::Result<std::unique_ptr<NameLookup>> NameLookup::open_announced(
+    const fabric::session::PublicKey& key, const std::string& not_on, bool is_restricted) {
+  auto begun = SideProcess::begin(
+      "splitnic-mdns", is_restricted,
+      [not_on](SideProcess::Channel channel) { find_units(channel, not_on, kAddressesMax); });
+  if (!begun) return begun.error();
+  const std::string text = "any I/O unit with the key " + fabric::session::base64_of(key.bytes);
+  return std::unique_ptr<NameLookup>(new NameLookup(text, key_hash(key), *std::move(begun)));
+}
 
-base::Result<Endpoint> NameLookup::result() const { return shared_->result; }
+void NameLookup::request() {
+  if (is_requested_) return;
+  is_requested_ = true;
+  if (process_ != nullptr) process_->send(query_);
+}
+
+std::optional<NameLookup::Found> NameLookup::take() {
+  if (!is_requested_) return std::nullopt;
+  if (process_ == nullptr) {
+    is_requested_ = false;
+    return std::vector{endpoint_};
+  }
+  const auto packet = process_->receive();
+  if (!packet && process_->is_alive()) return std::nullopt;
+  is_requested_ = false;
+  if (packet) return read(*packet);
+  return base::Error("the process that looks up " + text_ + " has ended: start again");
+}
+
+NameLookup::Found NameLookup::read(const std::string& packet) const {
+  if (packet.starts_with(kNone)) {
+    return base::Error("connecting to " + text_ + ": " + packet.substr(kNone.size()), EHOSTUNREACH);
+  }
+  std::vector<Endpoint> found;
+  std::istringstream lines(packet);
+  for (std::string line; std::getline(lines, line) && found.size() < kAddressesMax;) {
+    auto endpoint = parse_endpoint("udp://" + line);
+    if (endpoint && endpoint->ip) found.push_back(*std::move(endpoint));
+  }
+  if (!found.empty()) return found;
+  return base::Error("connecting to " + text_ + ": no address found", EHOSTUNREACH);
+}
 
 }  // namespace splitnic::control

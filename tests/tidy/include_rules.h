@@ -100,6 +100,7 @@ struct ThirdPartyRule {
 inline const std::vector<ThirdPartyRule>& third_party_rules() {
   static const std::vector<ThirdPartyRule> kRules = {
       {"Asio", std::regex("boost/(asio|beast).*"), {"control/", "tools/monitor_command.cc"}},
+      {"Avahi", std::regex("avahi-(core|common)/.*"), {"control/daemon/mdns_avahi.cc"}},
       {"libpcap",
        std::regex("pcap(\\.h|/.*)"),
        {"lan_bridge/ports/pcap_port.cc", "lan_bridge/ports/file_port.cc"}},

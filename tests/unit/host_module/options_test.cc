@@ -8,33 +8,12 @@
 #include <fstream>
 
 #include "lan_bridge/frame_ring.h"
+#include "tests/unit/host_module/parsed_options.h"
 
 namespace splitnic::host {
 namespace options_test {
 
-using control::ParseOutcome;
 using ::testing::HasSubstr;
-
-ParseOutcome<HostOptions> parse_all(const std::vector<std::string>& words) {
-  std::vector<const char*> argv = {"splitnic-host"};
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  return parse(static_cast<int>(argv.size()), argv.data(), "lab");
-}
-
-// With an I/O unit that needs nothing else.
-ParseOutcome<HostOptions> with(std::vector<std::string> words) {
-  words.insert(words.begin(), {"--connect", "shm://x"});
-  return parse_all(words);
-}
-
-void expect_refused(const ParseOutcome<HostOptions>& outcome, int exit_code,
-                    const std::string& part) {
-  EXPECT_FALSE(outcome.options.has_value());
-  EXPECT_EQ(outcome.exit_code, exit_code);
-  EXPECT_THAT(outcome.text, HasSubstr(part));
-  EXPECT_THAT(outcome.text, ::testing::StartsWith("splitnic-host: "));
-  EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << "one line: " << outcome.text;
-}
 
 class ConfigFile {
  public:
@@ -248,7 +227,7 @@ TEST(HostOptionsTest, help_and_version) {
         "--busy-poll",    "--mtu",          "--name",      "--insecure-lab", "--send-threshold",
         "--control",      "--config",       "--log-level", "--capture",      "--version",
         "--link-profile", "--idle-release", "--cpus",      "--key-file",     "--psk-file",
-        "--peer",         "--failback"}) {
+        "--peer",         "--failback",     "--netns",     "--tap-adopt",    "--tap-fd"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});

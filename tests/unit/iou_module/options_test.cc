@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "control/daemon/mdns.h"
 #include "iou_module/command_line_rights.h"
 #include "lan_bridge/frame_ring.h"
 
@@ -55,6 +56,28 @@ TEST(IouOptionsTest, defaults) {
   EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{1024, 2048}, {64, 65536}}));
   EXPECT_EQ(o.common.name(), "lab-iou");
   EXPECT_EQ(o.common.control_path, "/run/splitnic/lab-iou.sock");
+}
+
+TEST(IouOptionsTest, B_07_a_unit_announces_a_udp_port_with_keys) {
+  const std::vector<std::string> keyed = {"--key-file", "k", "--allow-key",
+                                          "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="};
+  const auto with_keys = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), keyed.begin(), keyed.end());
+    return parse_all(words);
+  };
+  if (!control::kHasMdns) {
+    expect_refused(with_keys({"--lan", "eth1", "--announce"}), 2, "libavahi-core-dev");
+    return;
+  }
+  EXPECT_FALSE(with_keys({"--lan", "eth1"}).options->is_announced);
+  const auto outcome = with_keys(
+      {"--lan", "eth1", "--announce", "--listen", "shm://x", "--listen", "udp://192.0.2.7:7480"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_TRUE(outcome.options->is_announced);
+  EXPECT_EQ(outcome.options->announced()->port, 7480);
+  expect_refused(with_keys({"--lan", "eth1", "--announce", "--listen", "shm://x"}), 2,
+                 "--announce: there is no udp://");
+  expect_refused(with({"--announce"}), 2, "--announce: --key-file is missing");
 }
 
 TEST(IouOptionsTest, S004_20_a_unit_is_in_several_partitions) {

@@ -1,0 +1,45 @@
+#include <array>
+#include <sstream>
+
+#include "control/daemon/mdns.h"
+#include "control/values.h"
+
+namespace splitnic::control {
+namespace {
+
+constexpr std::size_t kHashBytes = 16;
+constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::uint64_t kPortMax = 65535;
+
+bool is_hash(const std::string& text) {
+  return text.size() == 2 * kHashBytes && text.find_first_not_of(kDigits) == std::string::npos;
+}
+
+}  // namespace
+
+std::string key_hash(const fabric::session::PublicKey& key) {
+  const auto whole = fabric::session::sha256({key.bytes});
+  std::string out;
+  for (std::size_t i = 0; i < kHashBytes; ++i) {
+    const auto byte = std::to_integer<unsigned>(whole[i]);
+    out += {kDigits[byte / kDigits.size()], kDigits[byte % kDigits.size()]};
+  }
+  return out;
+}
+
+std::string Announcement::packet() const {
+  return name + "\n" + std::to_string(port) + "\n" + key_hash + "\n";
+}
+
+std::optional<Announcement> Announcement::read(const std::string& packet) {
+  std::istringstream lines(packet);
+  std::array<std::string, 3> line;
+  for (std::string& each : line) {
+    if (!std::getline(lines, each)) return std::nullopt;
+  }
+  const auto port = parse_number(line[1], kPortMax);
+  if (!is_node_name(line[0]) || !port || *port == 0 || !is_hash(line[2])) return std::nullopt;
+  return Announcement{line[0], static_cast<std::uint16_t>(*port), line[2]};
+}
+
+}  // namespace splitnic::control

@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# The name in --connect leads to another address while the host runs.
+
+# names LINE...: the /etc/hosts of the host.
+names() {
+  { echo "127.0.0.1 localhost" && printf '%s\n' "$@"; } >"$work/hosts"
+}
+
+start_named_host() {
+  identity_of host
+  # shellcheck disable=SC2016 # for that shell
+  start host "$ns_host" unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$work/hosts" \
+    "$bin/splitnic-host" --connect udp://unit.example:7471 --tap nic0 "${identity[@]}" --name "$host_name" --control "$work/host.sock" "$@"
+}
+
+reply() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }
+looked_for_at() { ask host show --json | has -F "$1"; }
+
+# unit_moves_to OLD NEW NAME_LINE: the unit has another address, and its name leads there.
+unit_moves_to() {
+  ip -n "$ns_iou" addr del "$1" dev fab0 && ip -n "$ns_iou" addr add "$2" dev fab0 "${@:4}" || fail "no new address"
+  names "$3"
+}
+
+check_moves() {
+  topology_three || fail "the test hosts cannot be made"
+  listen_at=0.0.0.0:7471
+  start_iou
+  names "10.99.0.2 unit.example"
+  start_named_host
+  nic_up
+  pings_begin
+  unit_moves_to 10.99.0.2/24 10.99.0.8/24 "10.99.0.8 unit.example"
+  within "traffic by the new address" 3000 looked_for_at "10.99.0.8:7471"
+  within "a reply" 2000 reply
+  pings_end "the name moved to another address" 1000
+  counts host host.unit.addresses 1 || fail "not counted"
+  equal "connections that ended" "$(counter host host.pair.downs)" 0
+}
+
+# Of two addresses the first leads nowhere; then the name leads to an address of the other family.
+check_families() {
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_host" addr add fd99::1/64 dev fab0 nodad
+  ip -n "$ns_iou" addr add fd99::2/64 dev fab0 nodad
+  listen_at='[::]:7471'
+  start_iou
+  names "fd99::66 unit.example" "10.99.0.2 unit.example" "10.99.0.77 unit.example"
+  start_named_host
+  nic_up
+  looked_for_at 10.99.0.2:7471 || fail "not at the IPv4 address: $(ask host show)"
+  pings_begin
+  unit_moves_to 10.99.0.2/24 fd99::3/64 "fd99::3 unit.example" nodad
+  within "traffic by IPv6" 3000 looked_for_at '[fd99::3]:7471'
+  within "a reply" 2000 reply
+  pings_end "from IPv4 to IPv6" 1000
+  pings_begin
+  unit_moves_to fd99::3/64 10.99.0.9/24 "10.99.0.9 unit.example"
+  within "traffic by IPv4" 3000 looked_for_at 10.99.0.9:7471
+  within "a reply" 2000 reply
+  pings_end "from IPv6 to IPv4" 1000
+}
+
+# A name without an address, and a resolver that ends, change nothing for a unit that is heard.
+check_lost() {
+  topology_three || fail "the test hosts cannot be made"
+  listen_at=0.0.0.0:7471
+  start_iou
+  names "10.99.0.2 unit.example"
+  start_named_host
+  nic_up
+  local resolver
+  resolver=$(pgrep -P "${pid_of[host]}" -x splitnic-names) || fail "no process looks names up"
+  equal "capabilities of the resolver" "$(awk '/^Cap(Prm|Eff|Bnd)/ { print $2 }' "/proc/$resolver/status" | sort -u)" 0000000000000000
+  equal "descriptors of the resolver" "$(find "/proc/$resolver/fd" -mindepth 1 | wc -l)" 4
+  pings_begin
+  names
+  ip -n "$ns_iou" link set fab0 down
+  sleep 0.7
+  ip -n "$ns_iou" link set fab0 up
+  within "traffic by the same address" 3000 reply
+  kill -KILL "$resolver"
+  sleep 0.3
+  pings_end "no name for some time" 3000
+  reply || fail "no traffic without the resolver"
+}

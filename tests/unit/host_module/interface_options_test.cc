@@ -1,0 +1,61 @@
+// Options about interfaces that are elsewhere, and about I/O units that announce themselves.
+#include <gtest/gtest.h>
+
+#include "control/daemon/mdns.h"
+#include "tests/unit/host_module/parsed_options.h"
+
+namespace splitnic::host {
+namespace options_test {
+namespace {
+
+constexpr const char* kUnitKey = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+
+}  // namespace
+
+TEST(HostOptionsTest, B_08_interfaces_of_others_and_elsewhere) {
+  const auto adopted = with({"--tap-adopt"});
+  ASSERT_TRUE(adopted.options) << adopted.text;
+  EXPECT_TRUE(adopted.options->adopts_tap);
+  EXPECT_TRUE(adopted.options->is_here());
+  const auto passed = with({"--tap-fd", "9"});
+  ASSERT_TRUE(passed.options) << passed.text;
+  EXPECT_EQ(passed.options->tap_fd, 9);
+  EXPECT_TRUE(passed.options->adopts_tap);
+  EXPECT_FALSE(passed.options->is_here());
+  const auto elsewhere = with({"--netns", "pod"});
+  ASSERT_TRUE(elsewhere.options) << elsewhere.text;
+  EXPECT_EQ(elsewhere.options->net_namespace, "pod");
+  EXPECT_FALSE(elsewhere.options->is_here());
+  // Another interface of that name may carry the fabric.
+  EXPECT_TRUE(with({"--netns", "pod", "--fabric-dev", "nic0"}).options);
+  for (const char* fd : {"2", "-1", "x", "65536"}) {
+    expect_refused(with({"--tap-fd", fd}), 2, "--tap-fd");
+  }
+  expect_refused(with({"--tap-fd", "9", "--netns", "pod"}), 2, "leave --netns out");
+  expect_refused(with({"--tap", "file:a,b", "--tap-adopt"}), 2, "--tap-adopt: --tap is not");
+  expect_refused(with({"--tap", "file:a,b", "--tap-fd", "9"}), 2, "--tap-fd: --tap is not");
+  expect_refused(with({"--tap", "file:a,b", "--netns", "pod"}), 2, "--netns: --tap is not");
+}
+
+TEST(HostOptionsTest, B_07_any_unit_whose_key_is_known) {
+  if (!control::kHasMdns) {
+    expect_refused(parse_all({"--connect", "any"}), 2, "libavahi-core-dev");
+    return;
+  }
+  const std::string other = "AAIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+  std::vector<std::string> typed = {"--connect", "any", "--key-file", "k", "--peer", kUnitKey};
+  const auto one = parse_all(typed);
+  ASSERT_TRUE(one.options) << one.text;
+  ASSERT_EQ(one.options->units.size(), 1U);
+  EXPECT_TRUE(one.options->units[0].is_announced);
+  EXPECT_EQ(one.options->units[0].text(), "any");
+  typed.insert(typed.end(), {"--peer", other});
+  EXPECT_EQ(parse_all(typed).options->units.size(), 2U);
+  typed.insert(typed.end(), {"--connect", "shm://x"});
+  expect_refused(parse_all(typed), 2, "--connect");
+  expect_refused(parse_all({"--connect", "any"}), 2, "--connect any: give --key-file");
+  expect_refused(parse_all({"--connect", "any", "--insecure-lab"}), 2, "--connect any");
+}
+
+}  // namespace options_test
+}  // namespace splitnic::host
