@@ -86,6 +86,7 @@ class ControlThread::Impl {
     }
   }
 
+  void post(std::function<void()> function) { asio::post(io_, std::move(function)); }
   bool stop_requested() const { return stop_.load(std::memory_order_acquire); }
   int stop_fd() const { return stop_event_.get(); }
   void request_stop() {
@@ -148,6 +149,7 @@ base::Status ControlThread::start(std::function<void()> first) {
   return impl_->start(std::move(first));
 }
 void ControlThread::serve_for(base::Duration time) { impl_->serve_for(time); }
+void ControlThread::post(std::function<void()> function) { impl_->post(std::move(function)); }
 bool ControlThread::stop_requested() const { return impl_->stop_requested(); }
 int ControlThread::stop_fd() const { return impl_->stop_fd(); }
 void ControlThread::request_stop() { impl_->request_stop(); }

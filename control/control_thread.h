@@ -43,6 +43,8 @@ class ControlThread {
   ControlThread& operator=(const ControlThread&) = delete;
 
   // Any thread.
+  // Runs the function on the control thread, if that comes to it before it ends.
+  void post(std::function<void()> function);
   bool stop_requested() const;
   int stop_fd() const;  // readable once a stop was requested; do not read it
   void request_stop();

@@ -82,15 +82,20 @@ void Admin::collect(const std::shared_ptr<Collection>& into, std::size_t next) c
     if (is_posted) return;
   }
   if (into->done) return into->done(std::move(into->all));
-  const bool is_json = into->request.json;
-  if (into->request.command == Command::kPeers) {
-    return into->reply({ReplyStatus::kOk,
-                        is_json ? known_peers_json(into->known) : known_peers_text(into->known)});
+  if (!run_) return make_reply(*into);
+  run_([into] { make_reply(*into); });
+}
+
+void Admin::make_reply(Collection& of) {
+  const bool is_json = of.request.json;
+  if (of.request.command == Command::kPeers) {
+    return of.reply(
+        {ReplyStatus::kOk, is_json ? known_peers_json(of.known) : known_peers_text(of.known)});
   }
-  if (into->request.command == Command::kShow) {
-    return into->reply({ReplyStatus::kOk, is_json ? show_json(into->all) : show_text(into->all)});
+  if (of.request.command == Command::kShow) {
+    return of.reply({ReplyStatus::kOk, is_json ? show_json(of.all) : show_text(of.all)});
   }
-  into->reply({ReplyStatus::kOk, is_json ? stats_json(into->all) : stats_text(into->all)});
+  of.reply({ReplyStatus::kOk, is_json ? stats_json(of.all) : stats_text(of.all)});
 }
 
 void Admin::add_to(Collection& into, std::uint64_t queue) const {

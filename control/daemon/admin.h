@@ -47,6 +47,10 @@ class Admin {
   // For queue 0, before it handles requests: the workers of queues 1, 2, ..., which outlive their
   // use here.
   void set_others(std::vector<Other> others) { others_ = std::move(others); }
+  // Runs a function in a thread that handles no frames. Without it the last queue makes the text of
+  // a reply itself, which takes longer than the snapshot.
+  using Run = std::function<void(std::function<void()>)>;
+  void set_text_thread(Run run) { run_ = std::move(run); }
 
   // Replies once every queue has added to the reply, or once the echoes of a ping have ended; with
   // one queue, a reply but that of a ping is there when this returns. What a queue that has stopped
@@ -88,6 +92,7 @@ class Admin {
   void collect_report(const std::shared_ptr<Collection>& into) const;
   Snapshot report() const;
   void collect(const std::shared_ptr<Collection>& into, std::size_t next) const;
+  static void make_reply(Collection& of);
   // Adds what this queue has.
   void add_to(Collection& into, std::uint64_t queue) const;
   Reply topology(const std::string& form) const;
@@ -100,6 +105,7 @@ class Admin {
 
   VisitCounters visit_carriers_;
   std::vector<Other> others_;
+  Run run_;
 };
 
 // Adds the channels and pools of a connection to `peer`.

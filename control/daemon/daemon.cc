@@ -74,6 +74,8 @@ base::Status Daemon::start() {
       reload_handler());
   if (!control) return control.error();
   control_ = *std::move(control);
+  worker(0).admin().set_text_thread(
+      [this](std::function<void()> function) { control_->post(std::move(function)); });
   if (auto serving = serve_metrics(); !serving) return serving;
   if (auto opened = open(); !opened) return opened;
   std::vector<Admin::Other> others;
