@@ -65,7 +65,7 @@ measure() { # N FILE
   for i in $(seq "$1"); do open_host "$i" || { echo "host $i does not come up" >&2 && return 1; }; done
   for i in $(seq "$busy"); do options+=(--host "sn$$-h$i"); done
   measured "$python" "$bench/hosts_measure.py" "${options[@]}" --lan "$ns_lan" --iou "$ns_iou" --pid "${pid_of[iou]}" \
-    --hosts "$1" --seconds "$seconds" >"$2"
+    --hosts "$1" --splitnic "$bin/splitnic" --control "$work/iou.sock" --seconds "$seconds" >"$2"
 }
 
 # Hosts first, all of them at once. A second signal would break off a clean stop.

@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
 """Measures the busy hosts of one I/O unit for hosts.sh; prints a line "name value" for each metric.
 
-  hosts_measure.py --host NS... --lan NS --iou NS --pid PID --hosts N [--seconds S]
+  hosts_measure.py --host NS... --lan NS --iou NS --pid PID --hosts N --splitnic FILE --control SOCKET [--seconds S]
   --host: of each busy host; --pid: of the I/O unit; --hosts: how many are attached, the idle ones included
 
 Of each run WAY (to_lan, to_host; heavy_..., narrow_... from two busy hosts on): tcp_WAY Mbit/s of all, cpu_WAY CPU
 seconds per GB, jain_WAY Jain's index, least_WAY and most_WAY: that host's part to an even part; first_WAY: the first
-host's, which is the heavy one. pss_idle_mib and pss_after_mib: memory of the unit.
+host's, which is the heavy one. pss_idle_mib and pss_after_mib: memory of the unit. show_ms and show_most_ms: `splitnic show` of
+the unit from start to end, under load; snapshot_us: processor time of the unit's data thread for one, without load.
 """
 import argparse
 import contextlib
 import json
+import statistics
 import subprocess
 import time
+from concurrent import futures
 
-from measuring import ADDRESS, Failed, in_namespace, iperf_server, machine_busy_seconds, main, output_of, pss_mib, twice
+from measuring import (ADDRESS, Failed, in_namespace, iperf_server, machine_busy_seconds, main, output_of, pss_mib,
+                       thread_seconds, twice)
 
 FIRST_PORT = 5201
 HEAVY_STREAMS = 8
+SHOW_EVERY = 0.05  # s
+SNAPSHOTS_FOR = 2  # s
 # A queue longer than the socket's buffer: what the LAN does not take waits at the unit and is not lost behind it.
 NARROW = ("rate", "1gbit", "burst", "128kb", "limit", "64mb")
 
@@ -89,10 +95,45 @@ def narrow(args):
         output_of(args.iou, "tc", "qdisc", "del", "dev", "lan0", "root", timeout=5)
 
 
+def show(args):
+    """Seconds that the command takes."""
+    began = time.perf_counter()
+    subprocess.run([args.splitnic, "show", "--control", args.control], check=True, stdout=subprocess.DEVNULL, timeout=10)
+    return time.perf_counter() - began
+
+
+def show_under_load(args):
+    times = []
+    with futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_twice, args, "to_lan")
+        time.sleep(0.3)
+        while not running.done():
+            times.append(show(args))
+            time.sleep(SHOW_EVERY)
+        running.result()
+    return {"show_ms": 1e3 * statistics.median(times), "show_most_ms": 1e3 * max(times)}
+
+
+def snapshot_us(args):
+    def used(with_show):
+        before, shows, end = thread_seconds(args.pid), 0, time.monotonic() + SNAPSHOTS_FOR
+        while time.monotonic() < end:
+            if with_show:
+                show(args)
+                shows += 1
+            time.sleep(SHOW_EVERY)
+        return thread_seconds(args.pid) - before, shows
+    idle, _ = used(False)
+    busy, shows = used(True)
+    return 1e6 * max(0.0, busy - idle) / shows
+
+
 def measure(args):
     found = {"hosts": args.hosts, "busy": len(args.host)}
     time.sleep(1)
     found["pss_idle_mib"] = pss_mib(args.pid)
+    found["snapshot_us"] = snapshot_us(args)
+    found.update(show_under_load(args))
     found.update(run_twice(args, "to_lan"))
     found.update(run_twice(args, "to_host", reverse=True))
     found["pss_after_mib"] = pss_mib(args.pid)
@@ -106,7 +147,7 @@ def measure(args):
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--host", action="append", required=True)
-    for name in ("--lan", "--iou"):
+    for name in ("--lan", "--iou", "--splitnic", "--control"):
         parser.add_argument(name, required=True)
     for name in ("--pid", "--hosts"):
         parser.add_argument(name, type=int, required=True)

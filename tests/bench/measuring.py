@@ -70,6 +70,12 @@ def machine_busy_seconds():
         return busy_seconds(stat.read())
 
 
+def thread_seconds(pid):
+    """Processor time of the main thread, which is the data thread of queue 0."""
+    with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as text:
+        return int(text.read().split()[0]) / 1e9
+
+
 def pss_mib(pid):
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
         return sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) / 1024

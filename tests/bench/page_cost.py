@@ -1,34 +1,39 @@
-"""The measuring part of page_cost.sh. `page_cost.py read INTERVAL` is an open page and a scraper, in the namespace of the caller."""
+"""The measuring part of page_cost.sh. `page_cost.py read INTERVAL PATH...` reads pages in the namespace of the caller."""
 import json
+import math
+import os
 import statistics
 import subprocess
 import sys
 import time
 import urllib.request
 
-from measuring import ADDRESS, Failed, in_namespace, iperf_server, output_of
+from measuring import ADDRESS, Failed, Server, in_namespace, iperf_server, output_of, thread_seconds
 
 URL = "http://127.0.0.1:9477"
 SNAPSHOTS_PER_SECOND = 10
+CONFIDENCE = 0.95
+ROUND_TRIPS = os.path.join(os.path.dirname(__file__), "round_trips.py")
+METRICS = ("throughput, Gbit/s", "data thread of the I/O unit, s/GB", "data thread of the host, s/GB", "round trip, us")
 
 
-def read(interval):
+def read(interval, *paths):
     while True:
         began = time.monotonic()
-        for path in ("/state.json", "/metrics"):
+        for path in paths:
             with urllib.request.urlopen(URL + path, timeout=5) as response:
                 response.read()
         time.sleep(max(0.0, float(interval) - (time.monotonic() - began)))
 
 
-class Page:
-    """Open in these namespaces while the block runs."""
+class Watched:
+    """These commands run while the block does: who reads, shows or watches."""
 
-    def __init__(self, *namespaces, interval=1.0):
-        self.commands = [in_namespace(ns, sys.executable, __file__, "read", str(interval)) for ns in namespaces]
+    def __init__(self, *commands):
+        self.commands = commands
 
     def __enter__(self):
-        self.readers = [subprocess.Popen(command) for command in self.commands]
+        self.readers = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in self.commands]
 
     def __exit__(self, *_):
         ended = [reader.poll() for reader in self.readers]
@@ -36,13 +41,19 @@ class Page:
             reader.kill()
             reader.wait()
         if any(status is not None for status in ended):
-            raise Failed("the reader has ended")
+            raise Failed("a reader has ended")
 
 
-def thread_seconds(pid):
-    """Processor time of the main thread, which is the data thread of queue 0."""
-    with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as text:
-        return int(text.read().split()[0]) / 1e9
+def reader(ns, *paths, interval=1.0):
+    return in_namespace(ns, sys.executable, __file__, "read", str(interval), *paths)
+
+
+def watchers(host, unit, splitnic, work):
+    """What is on in each variant, at both programs."""
+    metrics = [reader(ns, "/metrics") for ns in (host, unit)]
+    page = [reader(ns, "/state.json") for ns in (host, unit)]
+    monitor = [[splitnic, "monitor", "--control", f"{work}/{name}.sock"] for name in ("host", "iou")]
+    return {"metrics": metrics, "page": page, "monitor": monitor, "all three": metrics + page + monitor}
 
 
 def run(host, lan, pids, seconds):
@@ -51,32 +62,64 @@ def run(host, lan, pids, seconds):
         result = json.loads(output_of(host, "iperf3", "-J", "-c", ADDRESS, "-t", str(seconds), timeout=seconds + 20))
         after = [thread_seconds(pid) for pid in pids]
     moved = result["end"]["sum_received"]["bytes"] / 1e9
-    return [moved * 8 / seconds, *((b - a) / moved for a, b in zip(before, after))]
+    with Server(lan, "listening", sys.executable, ROUND_TRIPS, "serve", ADDRESS):
+        times = output_of(host, sys.executable, ROUND_TRIPS, "ask", ADDRESS, "1", timeout=20)
+    return [moved * 8 / seconds, *((b - a) / moved for a, b in zip(before, after)), float(times.split()[0])]
 
 
-def snapshot_seconds(unit, pid, seconds):
+def median_with_range(ratios):
+    """The median, and the range that it is in with CONFIDENCE, by order statistics: whatever the distribution. With too few
+    values for that, all of their range."""
+    ordered = sorted(ratios)
+    count = len(ordered)
+    least = 0
+    below = 0.0  # the chance that fewer than least + 1 of them are below the median
+    while True:
+        below += math.comb(count, least) / 2 ** count
+        if 2 * below > 1 - CONFIDENCE or least + 1 > (count - 1) // 2:
+            break
+        least += 1
+    least = max(0, least - 1)
+    return statistics.median(ordered), ordered[least], ordered[count - 1 - least]
+
+
+def line_of(name, metric, without, with_it):
+    """One line: how much more with it, in each round against the run before it."""
+    middle, least, greatest = (100 * (ratio - 1) for ratio in
+                               median_with_range([b / a for a, b in zip(without, with_it)]))
+    return (f"{name}: {metric}: {statistics.median(without):.3f} without, {statistics.median(with_it):.3f} with: "
+            f"{middle:+.2f} % ({least:+.2f} to {greatest:+.2f})")
+
+
+def idle_cost(pid, seconds, *commands):
+    """Processor time of the data thread per second that these commands take, without traffic: exact on a busy machine too."""
     def used():
         before = thread_seconds(pid)
         time.sleep(seconds)
         return (thread_seconds(pid) - before) / seconds
     idle = used()
-    with Page(unit, interval=1 / SNAPSHOTS_PER_SECOND):
+    with Watched(*commands):
         time.sleep(1)
-        return (used() - idle) / SNAPSHOTS_PER_SECOND
+        return used() - idle
 
 
-def main(host, unit, lan, pid_host, pid_unit, seconds, rounds):
-    results = {"closed": [], "open": []}
+def main(host, unit, lan, pid_host, pid_unit, splitnic, work, seconds, rounds):
+    variants = watchers(host, unit, splitnic, work)
+    results = {name: ([], []) for name in variants}
     for _ in range(int(rounds)):
-        results["closed"].append(run(host, lan, (pid_unit, pid_host), int(seconds)))
-        with Page(host, unit):
-            results["open"].append(run(host, lan, (pid_unit, pid_host), int(seconds)))
-    medians = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in results.items()}
-    for i, what in enumerate(("throughput, Gbit/s", "data thread of the I/O unit, s/GB", "data thread of the host, s/GB")):
-        closed, opened = medians["closed"][i], medians["open"][i]
-        print(f"{what}: {closed:.3f} closed, {opened:.3f} open: {100 * (opened / closed - 1):+.2f} %")
-    cost = snapshot_seconds(unit, pid_unit, int(seconds))
-    print(f"one snapshot: {1e6 * cost:.0f} us of the I/O unit's data thread: {100 * cost:.3f} % of it with one per second")
+        for name, commands in variants.items():
+            without, with_it = results[name]
+            without.append(run(host, lan, (pid_unit, pid_host), int(seconds)))
+            with Watched(*commands):
+                with_it.append(run(host, lan, (pid_unit, pid_host), int(seconds)))
+    for name, (without, with_it) in results.items():
+        for metric, a, b in zip(METRICS, zip(*without), zip(*with_it)):
+            print(line_of(name, metric, a, b))
+    often = reader(unit, "/state.json", interval=1 / SNAPSHOTS_PER_SECOND)
+    snapshot = idle_cost(pid_unit, int(seconds), often) / SNAPSHOTS_PER_SECOND
+    print(f"one snapshot: {1e6 * snapshot:.0f} us of the I/O unit's data thread, without traffic")
+    for what, pid in (("I/O unit", pid_unit), ("host", pid_host)):
+        print(f"all three, without traffic: {100 * idle_cost(pid, int(seconds), *variants['all three']):+.4f} % of the data thread of the {what}")
 
 
 if __name__ == "__main__":
