@@ -26,14 +26,14 @@ AllowedCall socket_call() {
            {1, kSocketType, {SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET}}}};
 }
 
-// TAP: carrier, offloads, queues, where it is, and the end. Speed and index of interfaces. Asio: no
-// blocking.
+// TAP: carrier, offloads, queues, where it is, and the end. Interfaces: speed and index, and flags,
+// by which libpcap finds out whether one that went down exists. Asio: no blocking.
 AllowedCall ioctl_call() {
   return {SYS_ioctl,
           {{1,
             kWhole,
             {TUNSETCARRIER, TUNSETOFFLOAD, TUNSETQUEUE, TUNSETPERSIST, TUNGETIFF, TUNGETDEVNETNS,
-             SIOCETHTOOL, SIOCGIFINDEX, FIONBIO}}}};
+             SIOCETHTOOL, SIOCGIFINDEX, SIOCGIFFLAGS, FIONBIO}}}};
 }
 
 // To netlink only: whatever its length is by then, no packet socket moves to another interface.

@@ -17,7 +17,7 @@
 #   counters WHO NAME...              the program's counters of these names at one moment (0 if it has none of a name)
 #   counter WHO NAME                  the same of one name
 #   counts WHO NAME NUMBER            has that counter reached the number?
-#   pings_begin, pings_end WHAT MILLISECONDS   a ping every 12 ms: prints the longest time without a reply; fails above that
+#   pings_begin, pings_end WHAT MILLISECONDS   a ping every 12 ms: prints the longest time without a reply and leaves it in $gap; fails above that
 #   fail TEXT                         prints the logs and ends the check
 #   within WHAT MILLISECONDS COMMAND  until it succeeds; prints how long it took, fails after that time
 
@@ -296,7 +296,6 @@ pings_begin() { start pinger "$ns_host" ping -D -i 0.012 -W 1 10.77.0.2; sleep 0
 pings_end() {
   sleep 0.5
   stop pinger INT
-  local gap
   gap=$(sed -n 's/^\[\([0-9.]*\)\] .* icmp_seq=.* time=.*/\1/p' "$work/pinger.log" |
     awk 'NR > 1 && $1 - last > gap { gap = $1 - last } { last = $1 } END { printf "%d", gap * 1000 }')
   echo "$1: $gap ms without traffic"

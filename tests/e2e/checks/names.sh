@@ -6,11 +6,13 @@ names() {
   { echo "127.0.0.1 localhost" && printf '%s\n' "$@"; } >"$work/hosts"
 }
 
+# start_named_host [ADDR]
 start_named_host() {
+  local to=${1:-udp://unit.example:7471}
   identity_of host
   # shellcheck disable=SC2016 # for that shell
   start host "$ns_host" unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$work/hosts" \
-    "$bin/splitnic-host" --connect udp://unit.example:7471 --tap nic0 "${identity[@]}" --name "$host_name" --control "$work/host.sock" "$@"
+    "$bin/splitnic-host" --connect "$to" --tap nic0 "${identity[@]}" --name "$host_name" --control "$work/host.sock"
 }
 
 reply() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }
@@ -84,3 +86,23 @@ check_lost() {
   pings_end "no name for some time" 3000
   reply || fail "no traffic without the resolver"
 }
+
+# The name of the switch before the unit.
+check_switch() {
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  printf '[switches.sw1]\nlid = 1\n[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.unit]\nlid = 10\nat = "sw1:2"\n' >"$work/fabric.toml"
+  start switch1 "$ns_iou" "$bin/splitnic-switch" --name sw1 --topology "$work/fabric.toml" --insecure-lab --control "$work/switch1.sock" \
+    --port udp://0.0.0.0:7501 --port udp://0.0.0.0:7502
+  attach_at=udp://127.0.0.1:7502
+  start_iou
+  names "10.99.0.2 switch.example"
+  start_named_host 'udp://unit:1?via=switch.example:7501'
+  nic_up
+  pings_begin
+  unit_moves_to 10.99.0.2/24 10.99.0.8/24 "10.99.0.8 switch.example"
+  within "a reply by the new address" 5000 reply_again
+  pings_end "the name of a switch moved to another address" 2000
+  counts host host.unit.addresses 1 || fail "not counted"
+}
+reply_again() { counts host host.unit.addresses 1 && reply; }
