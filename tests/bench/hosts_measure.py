@@ -23,7 +23,7 @@ from measuring import (ADDRESS, Failed, in_namespace, iperf_server, machine_busy
 FIRST_PORT = 5201
 HEAVY_STREAMS = 8
 SHOW_EVERY = 0.05  # s
-SNAPSHOTS_FOR = 2  # s
+SNAPSHOT_WINDOWS, WINDOW = 5, 1  # s
 # A queue longer than the socket's buffer: what the LAN does not take waits at the unit and is not lost behind it.
 NARROW = ("rate", "1gbit", "burst", "128kb", "limit", "64mb")
 
@@ -115,17 +115,22 @@ def show_under_load(args):
 
 
 def snapshot_us(args):
-    def used(with_show):
-        before, shows, end = thread_seconds(args.pid), 0, time.monotonic() + SNAPSHOTS_FOR
+    """The median of several windows, each compared with the idle one before it."""
+    def used(seconds, with_show):
+        before, shows, end = thread_seconds(args.pid), 0, time.monotonic() + seconds
         while time.monotonic() < end:
             if with_show:
                 show(args)
                 shows += 1
-            time.sleep(SHOW_EVERY)
+            else:
+                time.sleep(SHOW_EVERY)
         return thread_seconds(args.pid) - before, shows
-    idle, _ = used(False)
-    busy, shows = used(True)
-    return 1e6 * max(0.0, busy - idle) / shows
+    found = []
+    for _ in range(SNAPSHOT_WINDOWS):
+        idle, _ = used(WINDOW, False)
+        busy, shows = used(WINDOW, True)
+        found.append((busy - idle) / shows)
+    return 1e6 * statistics.median(found)
 
 
 def measure(args):
