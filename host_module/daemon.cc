@@ -1,6 +1,7 @@
 #include "host_module/daemon.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -47,6 +48,7 @@ class HostDaemon final : public control::Daemon {
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
   using Taps = std::vector<std::unique_ptr<lan::TapPort>>;
   base::Result<Taps> open_taps(const lan::TapOptions& tap, std::uint32_t queues) const;
+  static base::Result<Taps> open_taps_here(const lan::TapOptions& tap, std::uint32_t queues);
   lan::TapOptions tap_options(std::uint32_t gso_bytes_max) const;
 
   const HostOptions& options_;
@@ -172,12 +174,19 @@ base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t g
 
 base::Result<HostDaemon::Taps> HostDaemon::open_taps(const lan::TapOptions& tap,
                                                      std::uint32_t queues) const {
-  if (options_.net_namespace.empty()) return lan::TapPort::open_queues(tap, queues);
+  if (options_.net_namespace.empty()) return open_taps_here(tap, queues);
   const auto there = lan::NetNamespace::open(options_.net_namespace);
   if (!there) return there.error().within("--netns");
   const auto entered = there->enter();
   if (!entered) return entered.error().within("--netns");
-  return lan::TapPort::open_queues(tap, queues);
+  return open_taps_here(tap, queues);
+}
+
+base::Result<HostDaemon::Taps> HostDaemon::open_taps_here(const lan::TapOptions& tap,
+                                                          std::uint32_t queues) {
+  auto opened = lan::TapPort::open_queues(tap, queues);
+  if (opened || opened.error().errno_value() != EEXIST) return opened;
+  return base::Error(opened.error().text() + "; --tap-adopt uses it as it is", EEXIST);
 }
 
 lan::TapOptions HostDaemon::tap_options(std::uint32_t gso_bytes_max) const {

@@ -122,8 +122,7 @@ base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_queues(const T
   }
   if (exists && !options.adopts && (options.alias.empty() || (*found)->alias != options.alias)) {
     return base::Error(options.name + ": the interface exists and is not ours (its alias is \"" +
-                           (*found)->alias +
-                           "\"): choose another name, remove it, or give --tap-adopt",
+                           (*found)->alias + "\"): choose another name or remove it",
                        EEXIST);
   }
   // A TAP with several queues can be attached to by any number of programs.

@@ -70,7 +70,7 @@ check_adopted() {
   topology_three || fail "the test hosts cannot be made"
   plain
   start_iou
-  refuses 1 "is not ours" ip netns exec "$ns_iou" "$bin/splitnic-host" --connect shm://x --tap fab0 --control "$work/x.sock"
+  refuses 1 "; --tap-adopt uses it as it is" ip netns exec "$ns_iou" "$bin/splitnic-host" --connect shm://x --tap fab0 --control "$work/x.sock"
   start_host --tap-adopt
   wait_until 5 log_has host "nic0: no such interface: ip tuntap add dev nic0 mode tap vnet_hdr; waiting" || fail "it does not wait"
   stop host TERM
