@@ -16,6 +16,10 @@ class Translator {
   // `address` is brought in if it is out. REQUIRES length > 0 and no wrap. Called on the path.
   virtual AccessResult translate(VirtualAddress address, std::uint64_t length,
                                  AccessKind kind) noexcept = 0;
+  // Whether the owner of the address space may let a peer use the range so: the check of a bind
+  // [S000-06] [S000-21]. `rights` are those of the window.
+  virtual bool may_bind(VirtualAddress address, std::uint64_t length,
+                        std::uint8_t rights) const noexcept = 0;
 };
 
 }  // namespace splitnic::fabric

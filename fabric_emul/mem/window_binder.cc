@@ -82,12 +82,15 @@ std::optional<AccessCheck> WindowBinder::bind_reserved(PdId pd, MemoryHandle win
                                                        std::uint64_t length, std::uint8_t rights,
                                                        Qpn bound_qp) {
   const std::optional<std::uint32_t> index = entries_.find(window);
-  if (!index || entries_[*index].type != EntryType::kWindow || entries_[*index].length != 0) {
-    return AccessCheck::kA;
-  }
+  if (!index || entries_[*index].type != EntryType::kWindow) return AccessCheck::kA;
   if (entries_[*index].pd != pd) return AccessCheck::kC;
   if (const auto refused = check_bind(pd, region, address, length)) return refused;
   if ((rights & ~kAccessRights) != 0) return AccessCheck::kF;
+  const MrwtEntry& parent = entries_[entries_.key_of(region).index];
+  if (parent.space != nullptr && !parent.space->may_bind(address, length, rights)) {
+    return AccessCheck::kF;
+  }
+  if (entries_[*index].length > 0 && clear_window(pd, window)) return AccessCheck::kA;
   fill_window(*index, region, address, length, rights, bound_qp);
   return std::nullopt;
 }
@@ -107,6 +110,14 @@ std::optional<AccessCheck> WindowBinder::clear_window(PdId pd, MemoryHandle wind
   entry.pd = pd;
   entry.parent_index = *index;
   return std::nullopt;
+}
+
+std::optional<AccessCheck> WindowBinder::disassociate(PdId pd, MemoryHandle window) {
+  const std::optional<std::uint32_t> index = entries_.find(window);
+  if (index && entries_[*index].type == EntryType::kWindow && entries_[*index].length == 0) {
+    return AccessCheck::kE;
+  }
+  return clear_window(pd, window);
 }
 
 base::Status WindowBinder::unbind(MemoryHandle window) {

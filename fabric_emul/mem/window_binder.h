@@ -33,14 +33,18 @@ class WindowBinder {
   // For bind and unbind work requests: the handle is known when they are posted and works from the
   // time when the bind has run [S000-06]. The entry counts as live; unbind() gives it up too.
   base::Result<MemoryHandle> reserve_window(PdId pd);
-  // Fills a reserved window of this PD, or changes nothing and returns the letter of the check that
-  // refuses it (a: `window` is not a reserved one; f: unknown rights).
+  // Associates a reserved or bound window of this PD with the range, in place of the range that it
+  // had, or changes nothing and returns the letter of the check that refuses it (a: `window` is
+  // none; f: unknown rights, or the owner of the address space may not give them).
   std::optional<AccessCheck> bind_reserved(PdId pd, MemoryHandle window, MemoryHandle region,
                                            VirtualAddress address, std::uint64_t length,
                                            std::uint8_t rights, Qpn bound_qp);
   // Makes a bound window of this PD a reserved one again, under the same handle; the letter if it
-  // is none [S000-22].
+  // is no window [S000-22].
   std::optional<AccessCheck> clear_window(PdId pd, MemoryHandle window);
+
+  // The same for an unbind work request, which refuses a window without a range too (e) [S000-06].
+  std::optional<AccessCheck> disassociate(PdId pd, MemoryHandle window);
 
   base::Status unbind(MemoryHandle window);
   // Ends a window of this PD; the letter if it is none.

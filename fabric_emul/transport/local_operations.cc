@@ -58,7 +58,7 @@ LocalOperations::Step LocalOperations::run(WrOp op, base::Time now) {
                                               work.length, work.rights, work.bound_qp);
     if (!refused && work.is_one_touch) context_.mrwt.one_touch().enable(work.window);
   } else {
-    refused = context_.mrwt.windows().unbind_of(context_.pd, work.window);
+    refused = context_.mrwt.windows().disassociate(context_.pd, work.window);
   }
   if (refused) return Step::kFailed;
   work_.pop_front();

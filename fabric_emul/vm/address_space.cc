@@ -59,4 +59,14 @@ AccessResult AddressSpace::translate(VirtualAddress address, std::uint64_t lengt
   return {vmm_.at(first.at), AccessCheck::kA, static_cast<std::uint32_t>(run)};
 }
 
+bool AddressSpace::may_bind(VirtualAddress address, std::uint64_t length,
+                            std::uint8_t rights) const noexcept {
+  if (segments_ == nullptr) return true;
+  unsigned protection = 0;
+  if ((rights & kRemoteRead) != 0) protection |= kPageRead;
+  if ((rights & kRemoteWrite) != 0) protection |= kPageWrite;
+  return segments_->allows(EffectiveAddress(address.value), length,
+                           static_cast<std::uint8_t>(protection));
+}
+
 }  // namespace splitnic::fabric

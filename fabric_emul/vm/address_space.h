@@ -30,6 +30,9 @@ class AddressSpace final : public Translator {
 
   AccessResult translate(VirtualAddress address, std::uint64_t length,
                          AccessKind kind) noexcept override;
+  // Virtual addresses are those of kernel processes, which may bind all of them.
+  bool may_bind(VirtualAddress address, std::uint64_t length,
+                std::uint8_t rights) const noexcept override;
 
  private:
   Translation look_up(std::uint64_t address, std::uint8_t protection) const noexcept;

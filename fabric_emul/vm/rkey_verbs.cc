@@ -15,13 +15,6 @@ std::uint64_t value_of(const LocalAddress& address) {
   return std::visit([](const auto& kind) { return kind.value; }, address);
 }
 
-std::uint8_t protection_for(std::uint8_t rights) {
-  unsigned bits = 0;
-  if ((rights & kRemoteRead) != 0) bits |= kPageRead;
-  if ((rights & kRemoteWrite) != 0) bits |= kPageWrite;
-  return static_cast<std::uint8_t>(bits);
-}
-
 }  // namespace
 
 base::Result<std::vector<MemoryHandle>> AdapterDriver::allocate_rkeys(ProcessId caller,
@@ -70,7 +63,6 @@ base::Status AdapterDriver::bind_rkey(ProcessId caller, MemoryHandle key, const 
   if (!region) return region.error().within("binding a key");
   const VirtualAddress start(value_of(range.address));
   CHECK(!windows.check_bind(common->pd, *region, start, range.length));
-  CHECK(!windows.clear_window(common->pd, key));
   CHECK(!windows.bind_reserved(common->pd, key, *region, start, range.length, range.rights, Qpn{}));
   if (range.is_one_touch) adapter_.memory().one_touch().enable(key);
   return {};
@@ -97,7 +89,7 @@ base::Result<MemoryHandle> AdapterDriver::region_for(const Common& common,
     return invalid("the range passes the end of the address space");
   }
   if (const auto* const at = std::get_if<EffectiveAddress>(&range.address)) {
-    if (!common.segments.allows(*at, range.length, protection_for(range.rights))) {
+    if (!common.effective.may_bind(VirtualAddress(start), range.length, range.rights)) {
       return invalid("the caller may not access the range so");
     }
     return common.effective_key;

@@ -133,11 +133,50 @@ TEST_F(LocalWorkTest, S000_06_what_may_not_be_bound_is_refused_and_stays_as_it_i
   LocalWork bound = bind_of(region, 100, 13);
   EXPECT_EQ(post(bound), WcStatus::kSuccess);
   bound.address = region.at(0);
-  bound.length = 4096;
-  EXPECT_EQ(post(bound), WcStatus::kBind) << "it is bound already";
+  bound.length = 4097;
+  EXPECT_EQ(post(bound), WcStatus::kBind) << "beyond the region";
   EXPECT_EQ(table().start_of(bound.window), region.at(100));
   EXPECT_EQ(table().length_of(bound.window), 13U);
   EXPECT_EQ(table().entry(region.handle)->windows_bound, 1U);
+}
+
+// One key, one range after the other: the work requests change its association.
+TEST_F(LocalWorkTest, S000_06_a_bind_moves_a_key_to_another_range_and_an_unbind_keeps_the_key) {
+  Memory& first = pair_.b().memory(4096, 0, kLocalRead | kLocalWrite | kWindowBind);
+  Memory& second = pair_.b().memory(4096, 0, kLocalRead | kLocalWrite | kWindowBind);
+  const std::size_t live = table().live_count() + 1;
+  LocalWork bind = bind_of(first, 100, 13);
+  const auto run = [&](WrOp op) {
+    pair_.b().sent.clear();
+    EXPECT_TRUE(post_local(pair_.b(), qp_.b, op, bind));
+    EXPECT_TRUE(pair_.run_until([&] { return !pair_.b().sent.empty(); }));
+    return pair_.b().sent[0].status;
+  };
+  // A refused access ends the queue pair, so each is tried on the table.
+  const auto may_write = [&](VirtualAddress at, std::uint64_t bytes) {
+    return table()
+        .access(bind.window, at, bytes, AccessKind::kRemoteWrite, pair_.b().pd, qp_.b)
+        .ok();
+  };
+  ASSERT_EQ(run(WrOp::kBind), WcStatus::kSuccess);
+  EXPECT_EQ(write_from_a(bind.window, first.at(100), 13), WcStatus::kSuccess);
+  bind.region = second.handle;
+  bind.address = second.at(7);
+  bind.length = 5;
+  ASSERT_EQ(run(WrOp::kBind), WcStatus::kSuccess);
+  EXPECT_EQ(write_from_a(bind.window, second.at(7), 5), WcStatus::kSuccess);
+  EXPECT_FALSE(may_write(first.at(100), 13)) << "no more where it was";
+  EXPECT_EQ(table().entry(first.handle)->windows_bound, 0U);
+  EXPECT_EQ(table().entry(second.handle)->windows_bound, 1U);
+  ASSERT_EQ(run(WrOp::kUnbind), WcStatus::kSuccess);
+  EXPECT_FALSE(may_write(second.at(7), 5));
+  EXPECT_EQ(table().live_count(), live) << "the key is still allocated";
+  bind.region = first.handle;
+  bind.address = first.at(0);
+  ASSERT_EQ(run(WrOp::kBind), WcStatus::kSuccess);
+  EXPECT_EQ(write_from_a(bind.window, first.at(0), 5), WcStatus::kSuccess) << "and once more";
+  ASSERT_EQ(run(WrOp::kUnbind), WcStatus::kSuccess);
+  EXPECT_EQ(run(WrOp::kUnbind), WcStatus::kBind) << "it has no range";
 }
 
 TEST_F(LocalWorkTest, S000_06_each_runs_once_however_often_its_neighbours_are_sent) {
@@ -157,8 +196,8 @@ TEST_F(LocalWorkTest, S000_06_each_runs_once_however_often_its_neighbours_are_se
     Memory& to = pair.a().memory(5000);
     Mrwt& table = pair.b().adapter->memory();
     const std::size_t live = table.live_count();
+    const MemoryHandle window = table.windows().reserve_window(pair.b().pd).value();
     for (std::uint64_t i = 0; i < 50; ++i) {
-      const MemoryHandle window = table.windows().reserve_window(pair.b().pd).value();
       const LocalWork bind{.window = window,
                            .region = from.handle,
                            .address = from.start,
@@ -174,7 +213,8 @@ TEST_F(LocalWorkTest, S000_06_each_runs_once_however_often_its_neighbours_are_se
       ASSERT_EQ(pair.b().sent[i].status, WcStatus::kSuccess) << i;
       ASSERT_EQ(pair.b().sent[i].wr_id, i);
     }
-    EXPECT_EQ(table.live_count(), live);
+    EXPECT_EQ(table.live_count(), live + 1);
+    EXPECT_EQ(table.length_of(window), 0U);
   }
 }
 

@@ -91,7 +91,10 @@ TEST_F(LocalOperationsTest, S000_06_a_window_works_from_its_bind_to_its_unbind) 
   EXPECT_EQ(write_through(bind.window), '-');
   EXPECT_EQ(local_.run(WrOp::kUnbind, kNow), Step::kDone);
   EXPECT_NE(write_through(bind.window), '-');
-  EXPECT_EQ(table_.entry(bind.window), nullptr);
+  ASSERT_NE(table_.entry(bind.window), nullptr) << "the key stays";
+  EXPECT_FALSE(table_.entry(bind.window)->is_valid);
+  local_.push({.window = bind.window});
+  EXPECT_EQ(local_.run(WrOp::kUnbind, kNow), Step::kFailed) << "it has no range";
 }
 
 TEST_F(LocalOperationsTest, S000_06_each_run_takes_the_oldest) {

@@ -77,6 +77,26 @@ TEST_P(RkeyVerbsTest, S000_20_any_bytes_and_no_entry_into_the_kernel) {
   EXPECT_GT(driver.entries(), entries);
 }
 
+// The bind of a work request, which names the implicit region, asks the segment table as well.
+TEST_P(RkeyVerbsTest, S000_06_a_bind_in_queue_order_gives_no_more_than_the_segments_do) {
+  const EffectiveAddress at = node.memory(user, 1);
+  const EffectiveAddress read_only = node.memory(user, 1, 1, 2, kPageRead);
+  const EffectiveAddress foreign = node.memory(other, 1);
+  const MemoryHandle key = node.bound_key(user, at, 100);
+  const MemoryHandle region = driver.effective_key(user).value();
+  const auto bind = [&](EffectiveAddress from, std::uint64_t length, std::uint8_t rights) {
+    return adapter.memory().windows().bind_reserved(adapter.memory().entry(key)->pd, key, region,
+                                                    VirtualAddress(from.value), length, rights,
+                                                    Qpn{});
+  };
+  EXPECT_EQ(bind(foreign, 1, kRemoteRead), AccessCheck::kF);
+  EXPECT_EQ(bind(at, kVmPageBytes + 1, kRemoteRead), AccessCheck::kF);
+  EXPECT_EQ(bind(read_only, 1, kRemoteWrite), AccessCheck::kF);
+  EXPECT_EQ(remote(key, at, 100), '-') << "bound as it was";
+  EXPECT_EQ(bind(read_only, 1, kRemoteRead), std::nullopt);
+  EXPECT_NE(remote(key, at, 100), '-');
+}
+
 TEST_P(RkeyVerbsTest, S000_21_what_a_user_process_may_not_bind) {
   const EffectiveAddress at = node.memory(user, 1);
   const EffectiveAddress read_only = node.memory(user, 1, 1, 2, kPageRead);
