@@ -30,7 +30,7 @@ base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
   }
   enter_state(to);
   if (to == QpState::kReset) {
-    requester_.flush();
+    flush_sends();
     responder_.flush();
     context_.fault.reset();
     context_.terminates.reset();
@@ -214,7 +214,7 @@ void Qp::settle() {
   }
   if (context_.has_send_fault && may_send()) {
     enter_state(QpState::kSqe);
-    requester_.flush();
+    flush_sends();
   }
   settle_drain();
 }
@@ -232,7 +232,7 @@ void Qp::enter_error() {
   if (context_.state == QpState::kErr) return;
   enter_state(QpState::kErr);
   context_.counters.add(TransportCounter::kQpErrors);
-  requester_.flush();
+  flush_sends();
   responder_.flush();
 }
 

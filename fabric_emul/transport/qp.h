@@ -13,6 +13,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "fabric_emul/transport/requester.h"
 #include "fabric_emul/transport/responder.h"
@@ -75,6 +76,8 @@ class Qp {
     return requester_.has_unsent() || responder_.has_reply_due() ||
            responder_.has_responses_due() || is_terminate_due_ || deadline() != base::kNever;
   }
+  // The adapter forgets it: no end-to-end context may use it any more.
+  ~Qp();
   // To ERR at once: everything queued completes as flushed, in order [T-16].
   void enter_error();
   // Connected services: where the remote queue pair is. Between INIT and RTR.
@@ -83,6 +86,17 @@ class Qp {
     context_.checks_packet_crc = peer_sends_packet_crc;
   }
   void set_receive_credits(std::uint16_t credits) { peer_credits_ = credits; }
+
+  // RD, qp_rd.cc. The calls of an end-to-end context, for the message that is in flight on it.
+  std::size_t emit_rd(Link& link, const EePlace& place);
+  void on_rd_result(WcStatus status);
+  void on_rd_rnr(base::Duration wait, base::Time now);
+  void on_rd_response(const CellView& cell);
+  // Takes a request that is the next of a context, and returns its result. A response's payload is
+  // left in `response`.
+  RdResult execute_rd(const CellView& cell, std::vector<std::byte>& response);
+  // Takes an IPv6 datagram that a filter has selected, Raw. qp_raw.cc
+  void on_raw(const CellView& cell);
 
   Qpn qpn() const { return context_.qpn; }
   Service service() const { return context_.service; }
@@ -125,6 +139,8 @@ class Qp {
   void settle();
   void settle_drain();
   void enter_state(QpState to);
+  void flush_sends();
+  unsigned transmit_rd(base::Time now);
   base::Status post(const SendWr& wr);
   // qp_terminate.cc
   void send_terminate();
@@ -152,15 +168,25 @@ unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
   if (!may_send()) return sent;
   if (is_connected(context_.service)) {
     if (context_.link->up()) sent += requester_.transmit(*context_.link, now, cells_max - sent);
+  } else if (context_.service == Service::kRd) {
+    sent += transmit_rd(now);
   } else {
     // Packets have one cell each, so none is started in SQD.
-    while (sent < cells_max && requester_.has_unsent() && context_.state == QpState::kRts) {
+    while (sent < cells_max && requester_.has_unsent() && context_.state == QpState::kRts &&
+           !context_.has_send_fault) {
+      if (requester_.is_local_next()) {
+        if (!requester_.run_next_local(now)) break;
+        continue;
+      }
       Link* link = by_lid(requester_.next_destination());
       if (link == nullptr) {
         requester_.drop_next();
         continue;
       }
-      if (requester_.transmit(*link, now, 1) == 0) break;
+      const bool is_sent = context_.service == Service::kRaw
+                               ? requester_.send_raw(*link)
+                               : requester_.transmit(*link, now, 1) > 0;
+      if (!is_sent) break;
       ++sent;
     }
   }

@@ -16,6 +16,7 @@ struct AttrRule {
 
 // The attributes that may change while the queue pair sends.
 constexpr AttrMask kRcWhileSending = kAttrRights | kAttrMinRnrTimer | kAttrAckInterval;
+constexpr AttrMask kRdWhileSending = kAttrRights | kAttrMinRnrTimer;
 
 // A change that is not listed carries no attributes.
 constexpr auto kAttrRules = std::to_array<AttrRule>({
@@ -48,6 +49,22 @@ constexpr auto kAttrRules = std::to_array<AttrRule>({
     {Service::kUd, QpState::kInit, QpState::kRtr, kAttrMcp, kAttrSl},
     {Service::kUd, QpState::kRtr, QpState::kRts, kAttrSendPsn, 0},
     {Service::kUd, QpState::kSqd, QpState::kSqd, 0, kAttrSl},
+
+    {Service::kRd, QpState::kReset, QpState::kInit, kAttrRights | kAttrSl, 0},
+    {Service::kRd, QpState::kInit, QpState::kInit, 0, kAttrRights | kAttrSl},
+    {Service::kRd, QpState::kInit, QpState::kRtr, kAttrMcp | kAttrMinRnrTimer,
+     kAttrRights | kAttrSl | kAttrMaxDestRdAtomic},
+    {Service::kRd, QpState::kRtr, QpState::kRts, kAttrRnrRetry, kRdWhileSending | kAttrMaxRdAtomic},
+    {Service::kRd, QpState::kRts, QpState::kRts, 0, kRdWhileSending},
+    {Service::kRd, QpState::kSqd, QpState::kRts, 0, kRdWhileSending | kAttrMaxRdAtomic},
+    {Service::kRd, QpState::kSqd, QpState::kSqd, 0, kRdWhileSending | kAttrSl | kAttrRnrRetry},
+    {Service::kRd, QpState::kSqe, QpState::kRts, 0, kRdWhileSending},
+
+    {Service::kRaw, QpState::kReset, QpState::kInit, kAttrSl, 0},
+    {Service::kRaw, QpState::kInit, QpState::kInit, 0, kAttrSl},
+    {Service::kRaw, QpState::kInit, QpState::kRtr, kAttrMcp, kAttrSl},
+    {Service::kRaw, QpState::kRtr, QpState::kRts, kAttrSendPsn, 0},
+    {Service::kRaw, QpState::kSqd, QpState::kSqd, 0, kAttrSl},
 });
 
 constexpr bool rules_are_sound() {

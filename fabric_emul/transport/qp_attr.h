@@ -75,9 +75,10 @@ inline constexpr std::array<std::string_view, kQpAttrs> kQpAttrNames = {
     "max_rd_atomic"};
 static_assert(kAttrMaxRdAtomic == AttrMask{1} << (kQpAttrs - 1), "every attribute has a name");
 
-// RC, UC and UD have queue pairs that change state by modify; every other service is refused.
+// The services whose queue pairs change state by modify; every other one is refused.
 constexpr bool has_modify(Service service) {
-  return service == Service::kRc || service == Service::kUc || service == Service::kUd;
+  return service == Service::kRc || service == Service::kUc || service == Service::kRd ||
+         service == Service::kUd || service == Service::kRaw;
 }
 
 // The attributes that a change must and may carry. Both are 0 where the change is illegal or

@@ -26,6 +26,8 @@ inline constexpr std::size_t kWindowCells = 4096;
 // The same limit in bytes, as a number of congestion windows.
 inline constexpr std::size_t kSpanWindows = 3;
 
+class EeTable;
+
 struct QpContext {
   Mrwt& mrwt;
   base::Counters<TransportCounter>& counters;
@@ -38,13 +40,15 @@ struct QpContext {
   Link* link = nullptr;                        // connected services: where the remote queue pair is
   QpState state = QpState::kReset;
   QpAttr attr{};
+  EeTable* contexts = nullptr;      // RD: those of the adapter
   bool takes_dereg = false;         // Send with deregister ends what the peer was given
   bool accepts_rdma = true;         // an adapter may refuse incoming RDMA [S000-01]
+  bool has_datagram_rdma = false;   // UD: sends and takes RDMA writes of one cell
   bool predicts_headers = true;     // long RDMA writes are sent and taken in runs
   bool sets_packet_crc = false;     // the cells we send carry flag P, docs/protocol/cell.md#crcs
   bool checks_packet_crc = false;   // the peer sets flag P
   std::optional<WcStatus> fault{};  // set by requester or responder: the queue pair goes to ERR
-  bool has_send_fault = false;      // UC, UD: the send queue goes to SQE
+  bool has_send_fault = false;      // all but RC: the send queue goes to SQE
   bool has_drain_fault = false;     // the send queue goes to SQD [S002-32]
   bool registers_in_queue = false;  // Enable Send Queue based registration [S002-29]
   FailureOption failure_option = FailureOption::kReactive;

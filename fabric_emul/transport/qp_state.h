@@ -29,7 +29,7 @@ enum class QpState : std::uint8_t {
   kRtr,    // ready to receive: cells are taken and acknowledged
   kRts,    // ready to send as well
   kSqd,    // send queue draining or drained: nothing new is sent
-  kSqe,    // send queue in error (UC, UD): receiving continues
+  kSqe,    // send queue in error (not RC): receiving continues
   kErr,    // everything posted completes as flushed; only RESET leads out
   kCount_
 };
@@ -79,7 +79,9 @@ static_assert(!is_legal(QpState::kReset, QpState::kRts));
 
 // The state of a queue pair after a send has failed locally.
 constexpr QpState state_after_send_error(Service service) {
-  return service == Service::kUc || service == Service::kUd ? QpState::kSqe : QpState::kErr;
+  const bool continues = service == Service::kUc || service == Service::kRd ||
+                         service == Service::kUd || service == Service::kRaw;
+  return continues ? QpState::kSqe : QpState::kErr;
 }
 static_assert(state_after_send_error(Service::kRc) == QpState::kErr);
 

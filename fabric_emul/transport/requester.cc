@@ -19,7 +19,7 @@ Requester::Requester(QpContext& context, const RequesterLimits& limits)
 
 std::size_t Requester::table_bytes(Service service, const RequesterLimits& limits) {
   return base::Ring<Wqe>::bytes_of(limits.depth) +
-         (is_acknowledged(service) ? base::Ring<CellRecords::Record>::bytes_of(kWindowCells) : 0);
+         (has_own_sequence(service) ? base::Ring<CellRecords::Record>::bytes_of(kWindowCells) : 0);
 }
 
 // Which operations the service has, and in which form.
@@ -28,24 +28,37 @@ base::Status Requester::check_service(const SendWr& wr, std::uint64_t bytes) con
     if (auto checked = LocalOperations::check(wr); !checked) return checked;
   }
   if (!is_connected(context_.service)) {
-    if (wr.destination_qpn.value == 0) {
-      return base::Error("a connectionless post needs a destination", EINVAL);
-    }
-    if (cells_of(bytes, context_.attr.mcp) > 1) {
-      return base::Error("longer than the one cell of a connectionless channel", EMSGSIZE);
-    }
-    if (wr.op != WrOp::kSend) {
-      return base::Error("RDMA is not allowed on this service", EINVAL);
-    }
+    if (auto checked = check_connectionless(wr, bytes); !checked) return checked;
   }
-  if (wr.op == WrOp::kSendDereg && context_.service != Service::kRc) {
+  if (wr.op == WrOp::kSendDereg && !op_info(Op::kSendDereg, context_.service).allowed) {
     return base::Error("this service has no Send with deregister", EINVAL);
   }
   return is_responded(wr.op) ? check_responded(wr, bytes) : base::Status{};
 }
 
+base::Status Requester::check_connectionless(const SendWr& wr, std::uint64_t bytes) const {
+  if (is_local(wr.op)) return {};
+  const bool is_raw = context_.service == Service::kRaw;
+  if (!is_raw && wr.destination_qpn.value == 0) {
+    return base::Error("a connectionless post needs a destination", EINVAL);
+  }
+  if (cells_of(bytes, context_.attr.mcp) > 1) {
+    return base::Error("longer than the one cell of a connectionless channel", EMSGSIZE);
+  }
+  const OpInfo& info = op_info(is_raw ? Op::kRaw : wire_op(wr.op), context_.service);
+  if (!info.allowed || (info.allowed_by_option && !context_.has_datagram_rdma) ||
+      (is_raw && wr.op != WrOp::kSend)) {
+    return base::Error("this operation is not allowed on this service", EINVAL);
+  }
+  if (is_raw && (bytes < kGnhBytes || wr.idata)) {
+    return base::Error("a Raw queue pair sends whole IPv6 datagrams, without immediate data",
+                       EINVAL);
+  }
+  return context_.service == Service::kRd ? check_context(wr, bytes) : base::Status{};
+}
+
 base::Status Requester::check_responded(const SendWr& wr, std::uint64_t bytes) const {
-  if (context_.service != Service::kRc) {
+  if (!op_info(wire_op(wr.op), context_.service).allowed) {
     return base::Error("this service has no RDMA read and no FetchOp", EINVAL);
   }
   if (context_.attr.max_rd_atomic == 0) {
@@ -69,6 +82,7 @@ base::Status Requester::post(const SendWr& wr) {
   w.fetch_op = wr.fetch_op;
   w.destination_lid = is_to_peer ? context_.attr.remote_lid : wr.destination_lid;
   w.destination_qpn = is_to_peer ? context_.attr.remote_qpn : wr.destination_qpn;
+  w.destination_ee = wr.destination_ee;
   if (is_local(wr.op) && !makes_region(wr.op)) local_.push(wr.local);
   queue_.push(w);
   return {};
@@ -95,7 +109,7 @@ void Requester::start(std::uint16_t receive_credits) {
   rnr_until_ = base::Time{};
   rnr_tries_ = 0;
   timer_.reset_tries();
-  if (!is_acknowledged(context_.service)) return;
+  if (!has_own_sequence(context_.service)) return;
   std::uint64_t window = limits_.window_bytes_max;
   if (context_.link != nullptr && context_.link->peer_receive_buffer() > 0) {
     window = std::min<std::uint64_t>(window, context_.link->peer_receive_buffer() / 2);
@@ -150,7 +164,7 @@ void Requester::fail_at(std::uint64_t no, WcStatus status) {
 // The local memory of work request `no` failed its checks [S002-19].
 void Requester::fail_local_access(std::uint64_t no) {
   blamed_ = Failure{no, WcStatus::kLocalProtection};
-  if (is_acknowledged(context_.service)) {
+  if (has_own_sequence(context_.service)) {
     context_.fault = WcStatus::kLocalProtection;
   } else {
     context_.has_send_fault = true;
@@ -159,7 +173,7 @@ void Requester::fail_local_access(std::uint64_t no) {
 
 // The table has refused the bind or unbind `no`.
 void Requester::fail_local_work(std::uint64_t no) {
-  if (is_acknowledged(context_.service)) return fail_at(no, WcStatus::kBind);
+  if (has_own_sequence(context_.service)) return fail_at(no, WcStatus::kBind);
   complete_front(WcStatus::kBind);
   context_.has_send_fault = true;
 }
@@ -170,7 +184,7 @@ void Requester::fail_registration(std::uint64_t no, WcStatus status) {
   if (context_.failure_option == FailureOption::kAnticipatory) {
     blamed_ = Failure{no, status};
     context_.fault = status;
-    if (is_acknowledged(context_.service)) context_.terminates = local_.last_key();
+    if (has_own_sequence(context_.service)) context_.terminates = local_.last_key();
   } else {
     ending_ = Failure{no, status, true};
     context_.has_drain_fault = true;
@@ -200,6 +214,7 @@ void Requester::flush() {
   credits_.release_all();
   una_no_ = queue_.head_no();
   next_csn_ = 0;
+  is_in_flight_ = false;
   timer_.disarm();
 }
 

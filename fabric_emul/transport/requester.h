@@ -11,7 +11,8 @@
 // to try again, ReadTracker the outstanding responses, LocalOperations the work that sends nothing.
 // The requester decides what happens next. Files: requester.cc posts, completes and fails,
 // requester_send.cc makes cells, requester_run.cc those of a long RDMA write in runs,
-// requester_ack.cc takes replies and timeouts.
+// requester_ack.cc takes replies and timeouts, requester_rd.cc and requester_raw.cc have what only
+// those services do.
 // Thread: the data thread.
 #pragma once
 
@@ -31,6 +32,13 @@
 #include "fabric_emul/wire/cell.h"
 
 namespace splitnic::fabric {
+
+// The place of a message in the order of an end-to-end context.
+struct EePlace {
+  Psn psn;
+  std::uint32_t context = 0;  // its number at the receiving node
+  std::uint8_t flags = 0;
+};
 
 struct RequesterLimits {
   std::size_t depth = 256;                             // work requests
@@ -73,8 +81,29 @@ class Requester {
   // recorded: that one completes with its own status.
   void flush();
 
+  // RD, requester_rd.cc: one message at a time is in flight, on an end-to-end context. Returns the
+  // context that the next one needs; none while one is in flight, or must wait, or there is none.
+  // Runs what sends nothing and comes first.
+  std::optional<EeId> next_context(base::Time now);
+  // Sends the message in flight, or the next one, as the cell that `place` describes. Returns its
+  // bytes, or 0 when the link has no room now or the local memory failed its checks.
+  std::size_t emit_rd(Link& link, const EePlace& place);
+  // The result of the message in flight. An error ends the send queue.
+  void on_rd_result(WcStatus status);
+  // Its receiver has no receive posted: it goes back to the queue for `wait` at least.
+  void on_rd_rnr(base::Duration wait, base::Time now);
+  // Takes its response. Returns the result.
+  WcStatus take_rd_response(const CellView& cell);
+
   // Where the next fresh packet of a connectionless queue goes. REQUIRES has_unsent().
   Lid next_destination() { return queue_.next().destination_lid; }
+  // Connectionless services: the next work request sends nothing. REQUIRES has_unsent().
+  bool is_local_next() { return is_local(queue_.next().op); }
+  // Runs it. Returns false when it waits or has failed.
+  bool run_next_local(base::Time now) { return run_local(now); }
+  // Raw, requester_raw.cc: sends the next datagram. Returns false when the link has no room now, or
+  // when it is no IPv6 datagram; then the send queue ends.
+  bool send_raw(Link& link);
   // Completes a connectionless packet that no link leads to without sending it, as the service
   // allows.
   void drop_next() {
@@ -101,6 +130,7 @@ class Requester {
     AtomicExt fetch_op;
     Lid destination_lid;
     Qpn destination_qpn;
+    EeId destination_ee;
     VaMh region{};  // that it registers
     std::uint32_t region_at = 0;
     bool is_registered = false;
@@ -117,6 +147,8 @@ class Requester {
 
   // requester.cc
   base::Status check_service(const SendWr& wr, std::uint64_t bytes) const;
+  base::Status check_connectionless(const SendWr& wr, std::uint64_t bytes) const;
+  base::Status check_context(const SendWr& wr, std::uint64_t bytes) const;
   base::Status check_responded(const SendWr& wr, std::uint64_t bytes) const;
   void complete_front(WcStatus status);
   void complete_acknowledged();
@@ -146,6 +178,8 @@ class Requester {
                    std::uint8_t flags) const;
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, std::uint8_t flags);
   std::size_t emit_request(Link& link, const Wqe& w, std::uint32_t from, std::uint8_t flags);
+  std::size_t emit_raw(Link& link, std::uint64_t no);
+  void fail_send(std::uint64_t no, WcStatus status);
 
   // requester_run.cc
   bool is_in_run() const;
@@ -180,6 +214,7 @@ class Requester {
   std::uint32_t cells_since_ack_request_ = 0;
   base::Time rnr_until_{};
   unsigned rnr_tries_ = 0;
+  bool is_in_flight_ = false;  // RD: queue_.front() is
   // A work request that failed while some before it are not complete; it takes effect when they
   // are.
   std::optional<Failure> ending_;

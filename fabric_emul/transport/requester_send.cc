@@ -66,7 +66,7 @@ bool Requester::retransmit_lost(Link& link, base::Time now) {
 // [S000-16], receive credits, open reads, the fence, and its local memory [S002-19].
 bool Requester::may_start(Wqe& w) {
   if (!w.is_started && context_.state == QpState::kSqd) return false;
-  if (is_acknowledged(context_.service)) {
+  if (has_own_sequence(context_.service)) {
     if (queue_.next_no() - queue_.head_no() >= context_.attr.max_outstanding) return false;
     if (!credits_.permits(w)) return false;
     if (!w.is_started && is_responded(w.op) &&
@@ -87,7 +87,7 @@ bool Requester::may_start(Wqe& w) {
 // An ACK is requested where sending has to stop, at each quarter of the window, and on every cell
 // with K = 1. docs/protocol/ack.md
 bool Requester::wants_ack(const Wqe& w, std::uint32_t csn) const {
-  if (!is_acknowledged(context_.service)) return false;
+  if (!has_own_sequence(context_.service)) return false;
   if (context_.attr.ack_interval <= 1) return true;
   if (csn + 1 == w.cells) {
     const std::uint64_t after = queue_.next_no() + 1;
@@ -107,7 +107,7 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   const std::uint64_t no = queue_.next_no();
   Wqe& w = queue_.next();
   if (is_local(w.op)) return run_local(now);
-  const bool acknowledged = is_acknowledged(context_.service);
+  const bool acknowledged = has_own_sequence(context_.service);
   if (acknowledged &&
       (records_.full() || !window_has_room(std::uint64_t{context_.attr.mcp} + kStrideOverhead))) {
     return false;
@@ -158,7 +158,7 @@ bool Requester::run_local(base::Time now) {
     w.first_lcn = records_.next();
   }
   queue_.advance();
-  if (is_acknowledged(context_.service)) {
+  if (has_own_sequence(context_.service)) {
     complete_acknowledged();
   } else {
     complete_front(WcStatus::kSuccess);
@@ -195,7 +195,7 @@ void Requester::fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const
   h.psn = w.psn;
   h.csn = static_cast<std::uint16_t>(csn);
   h.flags = flags;
-  h.lcn = is_acknowledged(context_.service) ? w.first_lcn + csn : Lcn();
+  h.lcn = has_own_sequence(context_.service) ? w.first_lcn + csn : Lcn();
   h.payload_bytes =
       is_responded(w.op) ? std::uint16_t{0} : payload_of(w.gather.bytes, csn, context_.attr.mcp);
   const bool has_crc = context_.sets_packet_crc && is_connected(context_.service);
@@ -251,6 +251,7 @@ std::size_t Requester::emit_request(Link& link, const Wqe& w, std::uint32_t from
   const std::uint64_t skipped = std::uint64_t{from} * context_.attr.mcp;
   CellHead head;
   fill_header(head.header, w, 0, link, flags);
+  head.ee = head_.ee;  // RD
   head.va_mh = VaMh{VirtualAddress(w.remote_address.value + skipped), w.remote_handle,
                     static_cast<std::uint32_t>(w.gather.bytes - skipped)};
   if (w.op == WrOp::kFetchOp) head.atomic = &w.fetch_op;

@@ -10,7 +10,7 @@ Responder::Responder(QpContext& context, const ResponderLimits& limits)
 
 std::size_t Responder::table_bytes(Service service, const ResponderLimits& limits) {
   return ReceiveQueue::bytes_of(limits.depth) +
-         (is_acknowledged(service) ? ReorderBuffer::table_bytes(kWindowCells) : 0);
+         (has_own_sequence(service) ? ReorderBuffer::table_bytes(kWindowCells) : 0);
 }
 
 void Responder::start() {
@@ -44,7 +44,7 @@ void Responder::on_cell(const CellView& cell, base::Bytes raw, Link& link, base:
 // A malformed cell is fatal on an acknowledged service if it is the next cell, and dropped
 // otherwise.
 void Responder::on_malformed(const MacHeader& header) {
-  const bool is_next = is_acknowledged(context_.service) && header.lcn == expected_lcn_;
+  const bool is_next = has_own_sequence(context_.service) && header.lcn == expected_lcn_;
   if (!is_next || is_refusing()) return context_.counters.add(TransportCounter::kCellDropFormat);
   nak_ = Nak{AckCode::kInvalidRequest, header.psn, header.csn, kSubFormat};
 }
@@ -150,8 +150,18 @@ void Responder::on_uc(const CellView& cell) {
   is_skipping_ = true;
 }
 
+// Each cell is a packet of one cell, whatever came before it.
+void Responder::begin_single(const CellView& cell) {
+  open_ = Open{};
+  expected_psn_ = cell.header.psn;
+  expected_csn_ = 0;
+}
+
 void Responder::on_ud(const CellView& cell) {
-  if (cell.header.op != Op::kSend) {  // RDMA write is an option that no queue pair takes
+  if (cell.header.op == Op::kRdmaWrite && context_.has_datagram_rdma) {
+    return take_datagram_write(cell);
+  }
+  if (cell.header.op != Op::kSend) {  // RDMA write is an option
     return context_.counters.add(TransportCounter::kCellDropFormat);
   }
   if (rq_.empty()) return context_.counters.add(TransportCounter::kDropUdNoReceive);
@@ -159,6 +169,25 @@ void Responder::on_ud(const CellView& cell) {
     // The queue pair continues [T-18].
     return context_.counters.add(TransportCounter::kDropUdLength);
   }
+  take_datagram(cell);
+}
+
+// The queue pair continues, whatever it refuses [S000-53].
+void Responder::take_datagram_write(const CellView& cell) {
+  begin_single(cell);
+  if (!context_.accepts_rdma || (context_.attr.rights & kRemoteWrite) == 0) {
+    return context_.counters.add(TransportCounter::kDropAccess);
+  }
+  if (check_length(cell) != Step::kTaken) {
+    return context_.counters.add(TransportCounter::kDropUdLength);
+  }
+  static_cast<void>(execute(cell));  // a refusal is counted there
+  open_ = Open{};
+  context_.has_refused_access = false;
+}
+
+// REQUIRES a posted receive that has room.
+void Responder::take_datagram(const CellView& cell) {
   open_packet(cell);
   if (place_send(cell, 0) == Step::kTaken) complete_receive(cell, WcStatus::kSuccess);
   open_ = Open{};

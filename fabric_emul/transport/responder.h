@@ -7,13 +7,15 @@
 // [S004-05]. A refused cell changes no memory. Files: responder.cc orders cells,
 // responder_execute.cc checks and places them, responder_reply.cc acknowledges,
 // responder_response.cc serves RDMA reads and FetchOps, responder_run.cc takes the cells of a long
-// RDMA write in runs. Thread: the data thread.
+// RDMA write in runs, responder_rd.cc and responder_raw.cc have what only those services do.
+// Thread: the data thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/status.h"
 #include "fabric_emul/link/received_cells.h"
@@ -30,6 +32,14 @@ struct ResponderLimits {
   std::size_t reorder_bytes_max = 2 << 20;
   base::Duration ack_delay = std::chrono::microseconds(50);
   unsigned bitmap_words_max = kAckBitmapWordsMax;
+};
+
+// The result of a request on RD.
+struct RdResult {
+  AckCode code = AckCode::kAck;
+  std::uint16_t detail = 0;
+  std::uint16_t receive_credits = 0;
+  bool has_response = false;
 };
 
 class Responder {
@@ -50,6 +60,11 @@ class Responder {
                        base::Time now);
   // A cell for this queue pair whose CRC is right and whose format is not.
   void on_malformed(const MacHeader& header);
+  // RD, responder_rd.cc: one request, which is the next of its end-to-end context. A response's
+  // payload is left in `response`.
+  RdResult take_rd(const CellView& cell, std::vector<std::byte>& response);
+  // Raw, responder_raw.cc.
+  void on_raw(const CellView& cell);
   // After a batch: sends the NAK or ACK that is due.
   void end_batch(Link& link, base::Time now);
   base::Time deadline() const { return ack_at_; }
@@ -102,6 +117,9 @@ class Responder {
   void on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
   void on_uc(const CellView& cell);
   void on_ud(const CellView& cell);
+  void begin_single(const CellView& cell);
+  void take_datagram(const CellView& cell);
+  void take_datagram_write(const CellView& cell);
   bool take_rc(const CellView& cell, Link& link, base::Time now);
   void keep_early(const CellView& cell, base::Bytes raw, std::size_t distance);
   // responder_run.cc
@@ -130,7 +148,10 @@ class Responder {
   Step check_request(const CellView& cell);
   Step execute_request(const CellView& cell);
   void retransmit_response(const CellView& cell);
+  std::uint64_t fetch(const CellView& cell);
   bool send_response(Link& link, Response& response);
+  // responder_rd.cc
+  Step respond_rd(const CellView& cell, std::vector<std::byte>& response);
   void forget_responses();
   bool copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to);
   std::uint32_t range_crc(const Response& response) const;
@@ -158,6 +179,7 @@ class Responder {
   bool is_skipping_ = false;        // UC: cells are dropped up to the next first one
   std::optional<Nak> nak_;
   base::Time ack_at_ = base::kNever;
+  std::vector<std::byte> datagram_;  // Raw: scratch
 };
 
 }  // namespace splitnic::fabric

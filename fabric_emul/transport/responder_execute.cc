@@ -134,12 +134,12 @@ Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset
   const RecvWqe& w = rq_.front();
   if (offset + cell.payload.size() > w.scatter.bytes) {
     complete_receive(cell, WcStatus::kLocalLength);
-    if (is_acknowledged(context_.service)) context_.fault = WcStatus::kLocalLength;
+    if (has_own_sequence(context_.service)) context_.fault = WcStatus::kLocalLength;
     return refuse(cell, AckCode::kInvalidRequest, kSubLength);
   }
   if (!scatter(context_.mrwt, context_.pd, w.scatter.span(), offset, cell.payload).ok()) {
     complete_receive(cell, WcStatus::kLocalProtection);
-    if (is_acknowledged(context_.service)) context_.fault = WcStatus::kLocalProtection;
+    if (has_own_sequence(context_.service)) context_.fault = WcStatus::kLocalProtection;
     return refuse(cell, AckCode::kRemoteOperational, 0);
   }
   return Step::kTaken;
@@ -167,7 +167,7 @@ Responder::Step Responder::finish_packet(const CellView& cell) {
     expected_csn_ = 0;
     open_ = Open{};
     if (early_ != nullptr) early_->clear();
-    if (!is_acknowledged(context_.service)) return Step::kDrop;
+    if (!has_own_sequence(context_.service)) return Step::kDrop;
     is_packet_refused_ = true;
     refuse_sequence();
     return Step::kNak;
@@ -214,6 +214,7 @@ void Responder::complete_receive(const CellView& cell, WcStatus status) {
   wc.address = open_.target.address;
   wc.source_lid = cell.header.slid;
   wc.source_qpn = cell.header.sqpn;
+  wc.source_ee = EeId(cell.ee.value_or(0));
   rq_.pop();
   context_.complete(context_.recv_cq, wc);
 }

@@ -47,7 +47,7 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
 }
 
 void Responder::end_batch(Link& link, base::Time now) {
-  if (!is_acknowledged(context_.service)) return;
+  if (!has_own_sequence(context_.service)) return;
   if (nak_) {
     const bool fatal = is_refusing();
     if (fatal && responses_.has_due()) return;  // responses to earlier requests come first

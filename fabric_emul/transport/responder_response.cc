@@ -75,6 +75,15 @@ Responder::Step Responder::check_request(const CellView& cell) {
   return touch(cell);
 }
 
+// Executes a FetchOp and returns the old value. REQUIRES that check_request() passed.
+std::uint64_t Responder::fetch(const CellView& cell) {
+  const AccessResult word =
+      context_.mrwt.access(cell.va_mh->handle, cell.va_mh->address, kWordBytes,
+                           AccessKind::kRemoteWrite, context_.pd, context_.qpn);
+  const auto operation = AtomicExt::parse(cell.atomic_ext);
+  return exchange(word.at, *operation);
+}
+
 Responder::Step Responder::execute_request(const CellView& cell) {
   if (const Step s = check_request(cell); s != Step::kTaken) return s;
   open_packet(cell);
@@ -85,11 +94,7 @@ Responder::Step Responder::execute_request(const CellView& cell) {
     const std::uint32_t mcp = context_.attr.mcp;
     response.cells = std::max<std::uint32_t>(1, (response.target.length + mcp - 1) / mcp);
   } else {
-    const auto fetch = AtomicExt::parse(cell.atomic_ext);
-    const AccessResult word =
-        context_.mrwt.access(response.target.handle, response.target.address, kWordBytes,
-                             AccessKind::kRemoteWrite, context_.pd, context_.qpn);
-    response.value = exchange(word.at, *fetch);
+    response.value = fetch(cell);
   }
   // A one-touch window stays usable only for the retransmission of a response that is kept [M-10].
   if (const auto forgotten = responses_.push(response)) {

@@ -6,6 +6,9 @@
 namespace splitnic::fabric {
 
 constexpr bool is_connected(Service s) { return s == Service::kRc || s == Service::kUc; }
-constexpr bool is_acknowledged(Service s) { return s == Service::kRc; }
+constexpr bool is_acknowledged(Service s) { return s == Service::kRc || s == Service::kRd; }
+// The queue pair itself numbers its cells, repeats and acknowledges them. On RD the end-to-end
+// context does.
+constexpr bool has_own_sequence(Service s) { return s == Service::kRc; }
 
 }  // namespace splitnic::fabric

@@ -51,6 +51,12 @@ enum class TransportCounter {
   kQpDrained,
   kTxTerminate,
   kRxTerminate,
+  kCellDropEe,     // of a context that does not exist
+  kEeErrors,       // contexts that have ended
+  kDropRawHeader,  // no IPv6 header, or one that is not that of the payload
+  kDropRawFilter,  // no queue pair has registered it
+  kDropRawNoReceive,
+  kDropRawLength,
   kCount_
 };
 
@@ -58,7 +64,7 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 42> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 48> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
                                                               "fabric.tx.predicted",
                                                               "fabric.rc.retransmit",
@@ -99,5 +105,11 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.read.again",
                                                               "fabric.qp.drained",
                                                               "fabric.tx.terminate",
-                                                              "fabric.rx.terminate"};
+                                                              "fabric.rx.terminate",
+                                                              "fabric.cell.drop.ee",
+                                                              "fabric.ee.error",
+                                                              "fabric.raw.drop.header",
+                                                              "fabric.raw.drop.filter",
+                                                              "fabric.raw.drop.no_receive",
+                                                              "fabric.raw.drop.length"};
 };

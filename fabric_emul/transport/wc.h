@@ -94,6 +94,7 @@ struct Wc {
   MemoryHandle ended;      // kReceive: the key that the peer's Send has deregistered, 0 if none
   Lid source_lid;          // connectionless receive
   Qpn source_qpn;
+  EeId source_ee;  // RD: our context with the sender's node
 };
 
 // The completions that one poll of a completion queue takes. A larger batch costs more to construct

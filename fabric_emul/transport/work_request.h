@@ -8,11 +8,15 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/strong_id.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/wire/extensions.h"
 #include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
+
+// The number of an end-to-end context at one of its nodes; 0 is none.
+using EeId = base::StrongId<struct EeTag, std::uint32_t>;
 
 inline constexpr std::size_t kSgeMax = 4;  // pieces of one gather or scatter list
 inline constexpr std::uint64_t kPacketBytesMax = 1ULL << 31;
@@ -46,7 +50,7 @@ enum class FailureOption : std::uint8_t {
 // The parameters of a local work request.
 struct LocalWork {
   base::Duration delay{};  // kDelay: later work requests of this queue wait this long
-  MemoryHandle window{};   // kBind: from reserve_window(); kUnbind: the window that ends
+  MemoryHandle window{};   // kBind, kUnbind: the key that gets the range, or loses it
   MemoryHandle region{};   // kBind: the region, the range in it, and the rights
   VirtualAddress address{};
   std::uint64_t length = 0;
@@ -71,8 +75,9 @@ struct SendWr {
   AtomicExt fetch_op{};  // FetchOp: compare-and-swap: operand1 old, operand2 new
   LocalWork local{};
   bool is_fenced = false;  // starts when no response is outstanding
-  Lid destination_lid;     // connectionless services only [S001-32]
-  Qpn destination_qpn;     // 0 = none: the post is refused
+  Lid destination_lid;     // UD and Raw [S001-32]
+  EeId destination_ee{};   // RD: the context that leads to the node of the destination [S000-12]
+  Qpn destination_qpn;     // UD and RD; 0 = none: the post is refused
 };
 
 struct RecvWr {

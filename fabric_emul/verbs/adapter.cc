@@ -45,9 +45,13 @@ Adapter::Adapter(const AdapterLimits& limits, base::Random& random, bool identit
 Adapter::~Adapter() = default;
 
 base::Result<Port*> Adapter::add_port(Underlay& underlay, const PortConfig& config) {
-  if (ports_.size() >= limits_.ports) {
+  if (ports_.size() - (loopback_ ? 2 : 0) >= limits_.ports) {
     return base::Error("the adapter has no room for another port");
   }
+  return insert_port(underlay, config);
+}
+
+base::Result<Port*> Adapter::insert_port(Underlay& underlay, const PortConfig& config) {
   for (const auto& port : ports_) {
     // A node has one identity to all peers that it connects to, each over a port.
     const bool is_listener = config.listens || port->config().listens;
@@ -122,7 +126,10 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
                        EINVAL);
   }
   if (!has_modify(init.service)) {
-    return base::Error("no queue pair of this service can be made", EINVAL);
+    return base::Error(init.service == Service::kStream
+                           ? "a queue pair of service STREAM is made by create_stream()"
+                           : "no queue pair of this service can be made",
+                       EINVAL);
   }
   CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
   const auto qpn = pick_qpn(now);
@@ -132,6 +139,8 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.service = init.service;
   context.attr.sl = common.sl;
   context.accepts_rdma = init.accepts_rdma;
+  context.has_datagram_rdma = init.service == Service::kUd && init.has_datagram_rdma;
+  if (init.service == Service::kRd) context.contexts = &ees_;
   context.predicts_headers = limits_.predicts_headers;
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;
@@ -188,6 +197,7 @@ void Adapter::destroy_qp(Qpn qpn, base::Time now) {
   Qp* qp = qps_.find(qpn);
   if (qp == nullptr && streams_.erase(qpn) == 0) return;
   std::erase(active_, qp);
+  raw_filters_.remove(qpn);
   qps_.erase(qpn, now);
 }
 
@@ -288,6 +298,12 @@ void Adapter::on_link_up(Link& link) {
     if (qp.link() == &link) qp.on_link_back(now_);
   });
   on_stream_link_back(link);
+  ees_.for_each([&](EeContext& ee) {
+    if (ee.link() == &link) ee.on_link_back(now_);
+  });
+  if (loopback_ && loopback_->far() != nullptr) {
+    connections_.set_loopback(*loopback_->near, *loopback_->far());
+  }
   connections_.on_link_up(link, now_);
 }
 
@@ -307,6 +323,9 @@ void Adapter::on_link_down(Link& link, std::string_view why) {
 void Adapter::on_peer_restarted(Link& link) {
   qps_.for_each([&](Qp& qp) {
     if (qp.link() == &link) qp.enter_error();
+  });
+  ees_.for_each([&](EeContext& ee) {
+    if (ee.link() == &link) ee.end(WcStatus::kRetryExceeded);
   });
   end_streams(link);
   connections_.on_peer_restarted(link);

@@ -8,7 +8,8 @@
 // Random given must outlive the adapter. Thread: the data thread.
 //
 // Files: adapter.cc creates and connects, adapter_iteration.cc is the iteration, adapter_stream.cc
-// has the streams, adapter_register.cc registration through the send queue.
+// has the streams, adapter_register.cc registration through the send queue, adapter_loopback.cc the
+// way to its own queue pairs, adapter_rd.cc what RD and Raw need beyond queue pairs.
 #pragma once
 
 #include <map>
@@ -21,9 +22,12 @@
 #include "fabric_emul/link/port.h"
 #include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/stream/stream_qp.h"
+#include "fabric_emul/transport/ee_table.h"
 #include "fabric_emul/verbs/connection_manager.h"
+#include "fabric_emul/verbs/loopback.h"
 #include "fabric_emul/verbs/qp_init.h"
 #include "fabric_emul/verbs/qp_table.h"
+#include "fabric_emul/verbs/raw_filters.h"
 #include "fabric_emul/verbs/verbs.h"
 
 namespace splitnic::fabric {
@@ -34,6 +38,7 @@ struct AdapterLimits {
   std::size_t att_pages = kAttPagesDefault;  // of the translation tables of all regions
   std::size_t cqs = 1024;
   std::size_t ports = 4;
+  std::size_t ee_contexts = 256;
   MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
   bool predicts_headers = true;  // long RDMA writes are sent and taken in runs of cells
   PartitionTable partitions{};   // of this node: cells of others are dropped
@@ -42,7 +47,7 @@ struct AdapterLimits {
 // Upper limit of the depth of a completion queue.
 inline constexpr std::size_t kCqDepthMax = std::size_t{1} << 22;
 
-class Adapter final : private LinkObserver {
+class Adapter final : private LinkObserver, private RdQueuePairs {
  public:
   Adapter(const AdapterLimits& limits, base::Random& random, bool identity_keys = false);
   ~Adapter() override;
@@ -92,12 +97,35 @@ class Adapter final : private LinkObserver {
   Qp* find_qp(Qpn qpn) { return qps_.find(qpn); }
   std::size_t qp_count() const { return qps_.size() + streams_.size(); }
 
+  // One end of an end-to-end context: each pair of nodes needs one, which all their RD queue pairs
+  // share [S000-12]. Its two ends are described in CONNECT and connected as queue pairs are.
+  base::Result<EeId> create_ee(const EeInit& init);
+  MgmtPair describe_ee(EeId id, std::uint8_t channel);  // REQUIRES that it exists
+  // Returns an error and changes nothing if one of the two is no end-to-end context, or if it is
+  // connected or has ended.
+  base::Status connect_ee(const MgmtPair& mine, const MgmtPair& theirs, Link& link);
+  EeContext* find_ee(EeId id) { return ees_.find(id); }
+  std::size_t ee_count() const { return ees_.size(); }
+  // Messages in flight complete as flushed, and their queue pairs go to SQE.
+  void destroy_ee(EeId id);
+  // IPv6 datagrams that match go to this Raw queue pair until it is destroyed [S000-14].
+  base::Status add_raw_filter(Qpn qpn, const RawFilter& filter);
+
   // The description of a queue pair for CONNECT. Its start numbers were drawn at creation.
   MgmtPair describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max);
   // Takes the queue pair from RESET or INIT to RTS with the peer's description, over this link.
   // Returns an error and changes nothing if the services differ or the queue pair is connected
   // [S000-11].
   base::Status connect_qp(const MgmtPair& mine, const MgmtPair& theirs, Link& link);
+
+  // Makes the way to the adapter's own queue pairs, once, and returns the link to connect() over;
+  // CONNECT then comes in at this adapter's handler, over the other end of that link. It is up
+  // after some iterations, and on_link_up() is called for both ends. Takes no port of the limits.
+  base::Result<Link*> open_loopback(base::Time now);
+  // Takes two queue pairs of this adapter, of one connected service, from RESET or INIT to RTS,
+  // each bound to the other [S000-11]. Returns an error and changes nothing if the loopback is not
+  // up, if the services differ or if one of them is connected.
+  base::Status connect_local(Qpn one, Qpn other);
 
   ConnectionManager& connections() { return connections_; }
 
@@ -127,8 +155,17 @@ class Adapter final : private LinkObserver {
   }
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
+  // adapter_rd.cc
+  Qp* find_rd(Qpn qpn) override;
+  void wake(Qp& qp) override { activate(qp); }
+  void on_service_cell(Link& link, const CellView& cell, CellError error, base::Time now);
+  void on_raw_cell(const CellView& cell);
+  void poll_ees(base::Time now);
+  void transmit_ees(base::Time now);
+  base::Time ees_deadline() const;
   Qp* on_cell(Link& link, const ReceivedCell& cell, base::Time now);
   base::Status check(const CommonInit& common) const;
+  base::Result<Port*> insert_port(Underlay& underlay, const PortConfig& config);
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);
   // adapter_stream.cc
@@ -152,11 +189,14 @@ class Adapter final : private LinkObserver {
   Mrwt memory_;
   base::Counters<TransportCounter> counters_;
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
+  EeTable ees_;  // outlives the queue pairs
+  RawFilters raw_filters_;
   QpTable qps_;
   base::Counters<StreamCounter> stream_counters_;
   std::map<Qpn, std::unique_ptr<StreamQp>> streams_;
   std::vector<Qp*> active_;
-  std::size_t next_active_ = 0;  // sends first in the next iteration
+  std::size_t next_active_ = 0;         // sends first in the next iteration
+  std::unique_ptr<Loopback> loopback_;  // outlives its ports
   std::vector<std::unique_ptr<Port>> ports_;
   ConnectionManager connections_;
   std::uint32_t last_pd_ = 0;

@@ -12,6 +12,14 @@ constexpr unsigned kCellsPerRound = 256;
 // Rounds of all queue pairs before the adapter receives once more.
 constexpr unsigned kRoundsPerIteration = 8;
 
+// The services whose cells have another way than to the queue pair of their number.
+constexpr unsigned kOtherServices = 1U << static_cast<unsigned>(Service::kMgmt) |
+                                    1U << static_cast<unsigned>(Service::kRd) |
+                                    1U << static_cast<unsigned>(Service::kRaw);
+constexpr bool has_other_way(Service service) {
+  return (kOtherServices >> static_cast<unsigned>(service) & 1U) != 0;
+}
+
 }  // namespace
 
 bool Adapter::poll(base::Time now, unsigned batches_max) {
@@ -35,6 +43,7 @@ bool Adapter::receive(base::Time now, unsigned batches_max) {
     qp->end_batch(now);
   }
   if (!streams_.empty()) poll_streams(now);
+  if (!ees_.empty()) poll_ees(now);
   return made_progress;
 }
 
@@ -54,6 +63,7 @@ void Adapter::transmit(base::Time now) {
   }
   has_more_ = has_more;
   if (!streams_.empty()) has_more_ |= transmit_streams(now);
+  if (!ees_.empty()) transmit_ees(now);
   if (count > 0) next_active_ = (next_active_ + 1) % count;
   std::erase_if(active_, [](Qp* qp) {
     if (qp->is_active()) return false;
@@ -64,6 +74,7 @@ void Adapter::transmit(base::Time now) {
     port->flush(now);
     has_more_ |= port->take_room();
   }
+  if (loopback_) has_more_ |= loopback_->has_traffic();
 }
 
 void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now) {
@@ -92,11 +103,8 @@ Qp* Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
     counters_.add(TransportCounter::kCellDropSource);
     return nullptr;
   }
-  if (cell.header.service == Service::kMgmt) {
-    if (error != CellError::kNone)
-      counters_.add(TransportCounter::kCellDropFormat);
-    else
-      connections_.on_cell(link, cell, now);
+  if (has_other_way(cell.header.service)) {
+    on_service_cell(link, cell, error, now);
     return nullptr;
   }
   Qp* qp = qps_.find(cell.header.dqpn);
@@ -115,6 +123,7 @@ Qp* Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
 base::Time Adapter::deadline() const {
   if (has_more_) return now_;
   base::Time at = std::min(connections_.deadline(), streams_deadline());
+  if (!ees_.empty()) at = std::min(at, ees_deadline());
   for (const auto& port : ports_) at = std::min(at, port->deadline());
   for (const Qp* qp : active_) at = std::min(at, qp->deadline());
   return at;

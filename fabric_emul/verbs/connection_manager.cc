@@ -70,7 +70,7 @@ ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pa
   std::ranges::copy(pairs, m.pairs.begin());
   m.private_data = private_data;
   fill_mcp(m, link);
-  Connection& c = connections_[id];
+  Connection& c = connections_[{id, Role::kActive}];
   c.link = &link;
   c.partition = partition;
   c.last = bytes(m);
@@ -79,8 +79,17 @@ ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pa
   return id;
 }
 
+ConnectionManager::Table::iterator ConnectionManager::find(ConnectionId id, const Link& link) {
+  const auto active = connections_.find({id, Role::kActive});
+  if (active != connections_.end() && active->second.link == &link) return active;
+  const auto passive = connections_.find({id, Role::kPassive});
+  return passive != connections_.end() ? passive : active;
+}
+
+// Over the loopback the active side disconnects, and its DISC ends the other.
 void ConnectionManager::disconnect(ConnectionId id, base::Time now) {
-  const auto at = connections_.find(id);
+  auto at = connections_.find({id, Role::kActive});
+  if (at == connections_.end()) at = connections_.find({id, Role::kPassive});
   if (at == connections_.end() || at->second.state == State::kClosing) return;
   Connection& c = at->second;
   counters_.add(ConnectionCounter::kDisconnects);
@@ -101,7 +110,7 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
     return counters_.add(ConnectionCounter::kDropPeer);
   }
   const auto own = partitions_.own(cell.header.partition);
-  const auto at = connections_.find(ConnectionId(m.transaction));
+  const auto at = find(ConnectionId(m.transaction), link);
   if (!own || (at != connections_.end() && at->second.partition != *own)) {
     counters_.add(ConnectionCounter::kDropPartition);
     if (!own && m.kind == MgmtKind::kConnectReq) {
@@ -125,9 +134,11 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
 
 void ConnectionManager::on_request(Link& link, const Mgmt& m) {
   const ConnectionId id(m.transaction);
-  const auto known = connections_.find(id);
-  if (known != connections_.end()) {
-    if (known->second.role == Role::kPassive && known->second.link == &link &&
+  const auto known = find(id, link);
+  const bool is_from_here = known != connections_.end() && known->second.link != &link &&
+                            is_ours(link) && is_ours(*known->second.link);
+  if (known != connections_.end() && !is_from_here) {
+    if (known->first.role == Role::kPassive && known->second.link == &link &&
         known->second.state == State::kUp) {
       send(link, m.partition, known->second.last);
     } else {
@@ -147,8 +158,7 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m) {
   }
   counters_.add(ConnectionCounter::kAccepted);
   fill_mcp(reply, link);
-  Connection& c = connections_[id];
-  c.role = Role::kPassive;
+  Connection& c = connections_[{id, Role::kPassive}];
   c.state = State::kUp;
   c.link = &link;
   c.partition = m.partition;
@@ -158,8 +168,8 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m) {
 
 void ConnectionManager::on_reply(Table::iterator at, const Mgmt& m, base::Time now) {
   Connection& c = at->second;
-  const ConnectionId id = at->first;
-  if (c.role != Role::kActive || (c.state != State::kRequested && c.state != State::kUp)) {
+  const ConnectionId id = at->first.id;
+  if (at->first.role != Role::kActive || (c.state != State::kRequested && c.state != State::kUp)) {
     return counters_.add(ConnectionCounter::kDropState);
   }
   if (m.kind == MgmtKind::kConnectRej) {
@@ -180,7 +190,7 @@ void ConnectionManager::on_reply(Table::iterator at, const Mgmt& m, base::Time n
 void ConnectionManager::on_disc(Link& link, const Mgmt& m, PartitionKey own) {
   const ConnectionId id(m.transaction);
   send(link, own, make(MgmtKind::kDiscRep, id, link));
-  const auto at = connections_.find(id);
+  const auto at = find(id, link);
   if (at == connections_.end() || at->second.link != &link) return;
   const bool is_news = at->second.state != State::kClosing;
   connections_.erase(at);
@@ -189,7 +199,7 @@ void ConnectionManager::on_disc(Link& link, const Mgmt& m, PartitionKey own) {
 }
 
 void ConnectionManager::on_link_up(Link& link, base::Time now) {
-  for (auto& [id, c] : connections_) {
+  for (auto& [key, c] : connections_) {
     if (c.link != &link || (c.repeat_at == base::kNever && c.state != State::kClosing)) continue;
     c.repeat_at = now;
     c.tries = 0;
@@ -206,7 +216,7 @@ void ConnectionManager::add_orphan(const Link& link, ConnectionId id, PartitionK
 void ConnectionManager::end_orphans(Link& link, base::Time now) {
   std::erase_if(orphans_, [&](const Orphan& orphan) {
     if (orphan.peer != link.peer_eui64() || orphan.instance != link.peer_instance()) return false;
-    Connection& c = connections_[orphan.id];
+    Connection& c = connections_[{orphan.id, Role::kActive}];
     c.link = &link;
     c.partition = orphan.partition;
     c.state = State::kClosing;
@@ -227,8 +237,8 @@ void ConnectionManager::on_peer_restarted(Link& link) {
       ++at;
       continue;
     }
-    if (at->second.state != State::kClosing) ended.push_back(at->first);
-    add_orphan(link, at->first, at->second.partition);
+    if (at->second.state != State::kClosing) ended.push_back(at->first.id);
+    add_orphan(link, at->first.id, at->second.partition);
     at = connections_.erase(at);
   }
   for (const ConnectionId id : ended) handler_->on_disconnected(id, "the peer restarted");
@@ -261,7 +271,7 @@ void ConnectionManager::on_time(base::Time now) {
 
 base::Time ConnectionManager::deadline() const {
   base::Time at = base::kNever;
-  for (const auto& [id, c] : connections_) at = std::min(at, c.repeat_at);
+  for (const auto& [key, c] : connections_) at = std::min(at, c.repeat_at);
   return at;
 }
 

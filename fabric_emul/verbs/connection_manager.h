@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -88,6 +89,9 @@ class ConnectionManager {
   void on_duplicate(Link& link, std::string_view from) { handler_->on_duplicate(link, from); }
   void on_peer_restarted(Link& link);
   void on_time(base::Time now);
+  // Two links that are the ends of one way inside this adapter, where connections may have both
+  // sides.
+  void set_loopback(const Link& near, const Link& far) { loopback_ = {&near, &far}; }
   base::Time deadline() const;
   void visit_counters(const base::CounterVisitor& visitor) const { counters_.visit(visitor); }
   std::size_t size() const { return connections_.size(); }
@@ -96,7 +100,6 @@ class ConnectionManager {
   enum class Role : std::uint8_t { kActive, kPassive };
   enum class State : std::uint8_t { kRequested, kUp, kClosing };
   struct Connection {
-    Role role = Role::kActive;
     State state = State::kRequested;
     Link* link = nullptr;
     PartitionKey partition;
@@ -104,7 +107,13 @@ class ConnectionManager {
     base::Time repeat_at = base::kNever;
     unsigned tries = 0;
   };
-  using Table = std::map<ConnectionId, Connection>;
+  // Over the loopback of an adapter both sides of a connection are here, with one id.
+  struct Key {
+    ConnectionId id;
+    Role role = Role::kActive;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  using Table = std::map<Key, Connection>;
   // A connection that ended when another process took the place of its peer. If the peer is alive
   // and returns, it gets DISC: otherwise it would send in vain until its retries are over. [B-03]
   struct Orphan {
@@ -119,6 +128,11 @@ class ConnectionManager {
   void on_reply(Table::iterator at, const Mgmt& m, base::Time now);
   void on_disc(Link& link, const Mgmt& m, PartitionKey own);
   Mgmt make(MgmtKind kind, ConnectionId id, const Link& link) const;
+  // The connection of this id that has `link`, or else one that has another link, or end().
+  Table::iterator find(ConnectionId id, const Link& link);
+  bool is_ours(const Link& link) const {
+    return &link == loopback_.first || &link == loopback_.second;
+  }
   static bool send(Link& link, PartitionKey partition, base::Bytes payload);
   static bool send(Link& link, PartitionKey partition, const Mgmt& m);
   static std::vector<std::byte> bytes(const Mgmt& m);
@@ -129,6 +143,7 @@ class ConnectionManager {
   const PartitionTable& partitions_;
   ConnectionHandler* handler_ = nullptr;
   Table connections_;
+  std::pair<const Link*, const Link*> loopback_{};
   std::deque<Orphan> orphans_;
   base::Counters<ConnectionCounter> counters_;
 };

@@ -49,7 +49,8 @@ struct QpInit {
   std::uint32_t max_outstanding = 0;  // packets, at most kPsnWindowMax; 0: send_depth [S000-16]
   std::uint16_t ack_interval = 64;    // an ACK after this many cells
   bool accepts_rdma = true;
-  bool registers_in_queue = false;                          // post_register() is taken [S002-29]
+  bool has_datagram_rdma = false;   // UD: RDMA writes of one cell are sent and taken
+  bool registers_in_queue = false;  // post_register() is taken [S002-29]
   FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
   bool packet_crc = false;
   bool selective_repeat = true;  // false: go-back-N

@@ -137,7 +137,7 @@ TEST(AdapterTest, S000_01_the_service_is_fixed_at_creation) {
   EXPECT_FALSE(pair.a().adapter->connect_qp(mine, theirs, pair.a().link()));
   EXPECT_EQ(pair.a().qp(uc).service(), Service::kUc);
   EXPECT_EQ(pair.a().qp(uc).state(), QpState::kInit);
-  EXPECT_FALSE(pair.a().adapter->create_qp({.service = Service::kRaw}, pair.now()));
+  EXPECT_FALSE(pair.a().adapter->create_qp({.service = Service::kStream}, pair.now()));
 }
 
 TEST(AdapterTest, S000_11_a_second_connect_is_refused_and_changes_nothing) {

@@ -53,7 +53,7 @@ inline const std::vector<FolderRule>& folder_rules() {
         "fabric_emul/transport"}},
       {"fabric_emul/verbs",
        {"base", "fabric_emul/wire", "fabric_emul/mem", "fabric_emul/link", "fabric_emul/transport",
-        "fabric_emul/stream"}},
+        "fabric_emul/stream", "fabric_emul/underlay"}},
       {"fabric_emul/via", {"base", "fabric_emul/verbs"}},
       {"fabric_emul/vm",
        {"base", kIds, "fabric_emul/mem", "fabric_emul/paging", "fabric_emul/verbs"}},

@@ -121,6 +121,9 @@ TEST(QpAttrTest, T_14_the_way_up_sets_all_that_the_service_needs) {
   EXPECT_EQ(way_up(Service::kUc), kAttrRights | kAttrSl | kAttrRemoteLid | kAttrRemoteQpn |
                                       kAttrMcp | kAttrReceivePsn | kAttrSendPsn);
   EXPECT_EQ(way_up(Service::kUd), kAttrSl | kAttrMcp | kAttrSendPsn);
+  EXPECT_EQ(way_up(Service::kRaw), way_up(Service::kUd));
+  EXPECT_EQ(way_up(Service::kRd),
+            kAttrRights | kAttrSl | kAttrMcp | kAttrMinRnrTimer | kAttrRnrRetry);
 }
 
 TEST(QpAttrTest, S000_11_a_connected_pair_cannot_be_given_another_peer) {
@@ -143,8 +146,8 @@ TEST(QpAttrTest, T_14_leaving_to_reset_or_err_takes_no_attributes) {
 }
 
 TEST(QpAttrTest, services_without_queue_pair_states_are_refused) {
-  for (const Service service : {Service::kRd, Service::kRaw, Service::kStream, Service::kIscsi,
-                                Service::kMgmt, static_cast<Service>(9)}) {
+  for (const Service service :
+       {Service::kStream, Service::kIscsi, Service::kMgmt, static_cast<Service>(9)}) {
     for (std::size_t to = 0; to < kQpStates; ++to) {
       expect_refused(service, QpState::kReset, state(to), 0, {});
     }

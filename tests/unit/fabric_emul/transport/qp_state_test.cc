@@ -47,6 +47,8 @@ TEST(QpStateTest, T_14_no_modify_leads_to_sqe_and_rc_never_enters_it) {
   EXPECT_EQ(state_after_send_error(Service::kRc), QpState::kErr);
   EXPECT_EQ(state_after_send_error(Service::kUc), QpState::kSqe);
   EXPECT_EQ(state_after_send_error(Service::kUd), QpState::kSqe);
+  EXPECT_EQ(state_after_send_error(Service::kRd), QpState::kSqe);
+  EXPECT_EQ(state_after_send_error(Service::kRaw), QpState::kSqe);
 }
 
 TEST(QpStateTest, every_state_leads_to_reset_and_only_reset_leads_out_of_err) {
