@@ -1,7 +1,7 @@
 // One end of an end-to-end context: the order in which the RD queue pairs of one node send messages
 // to those of another, and the replies to them. Every queue pair of both nodes shares it [S000-12].
 //
-// The sending half gives each message a PSN, keeps a record of it until its own reply has come, and
+// The sending half gives each message a PSN, keeps a record of it until its reply has come, and
 // repeats it until then. The receiving half takes messages in PSN order, has their queue pairs
 // execute them, and keeps the results of the newest kEeWindow: a repeated message gets its result
 // once more and is not executed again. A result is of one message only, so that no queue pair waits
@@ -54,7 +54,7 @@ class EeContext {
  public:
   enum class State : std::uint8_t { kCreated, kReady, kEnded };
 
-  // What it is given outlives it.
+  // The references outlive it.
   EeContext(EeId id, const EeInit& init, Psn start_psn, RdQueuePairs& queue_pairs,
             base::Counters<TransportCounter>& counters);
   EeContext(const EeContext&) = delete;

@@ -95,7 +95,7 @@ class Qp {
   // Takes a request that is the next of a context, and returns its result. A response's payload is
   // left in `response`.
   RdResult execute_rd(const CellView& cell, std::vector<std::byte>& response);
-  // Takes an IPv6 datagram that a filter has selected, Raw. qp_raw.cc
+  // Takes an IPv6 datagram that a filter has selected, Raw.
   void on_raw(const CellView& cell);
 
   Qpn qpn() const { return context_.qpn; }

@@ -1,4 +1,4 @@
-// Queue pairs that are connected to others of their own adapter, and the number of queue pairs that
+// Queue pairs that are connected to others of the same adapter, and the number of queue pairs that
 // RC needs.
 #include <gtest/gtest.h>
 

@@ -246,7 +246,7 @@ TEST(RdTest, S000_12_a_queue_pair_that_is_destroyed_in_flight_holds_nobody_up) {
   EXPECT_EQ(mesh.context(0, 1).in_flight(), 0U);
 }
 
-// A lost reply: the request comes once more and is answered from what is kept.
+// A lost reply: the request comes once more and gets the result that is kept.
 TEST(RdTest, S000_12_a_repeated_fetchop_is_executed_once) {
   RdMesh mesh(2);
   const Qpn from = mesh.make(0);

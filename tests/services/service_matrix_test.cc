@@ -27,7 +27,7 @@ constexpr auto kRows = std::to_array<Row>({{Service::kRc, "xxxxxxxx"},
 // One pair of queue pairs of a service, and what each operation needs.
 class Pair {
  public:
-  explicit Pair(Service service, bool has_option) : service_(service) {
+  Pair(Service service, bool has_option) {
     QpInit near = mesh_.node(0).init(service);
     QpInit far = mesh_.node(1).init(service);
     for (QpInit* init : {&near, &far}) {
@@ -82,7 +82,7 @@ class Pair {
     mesh_.node(0).sent.clear();
   }
   base::Status post(WrOp op) { return mesh_.node(0).adapter.post_send(from_, request(op)); }
-  // What the operation did at its destination.
+  // Whether the operation is done at its destination.
   bool has_effect(WrOp op) {
     mesh_.run_for(1ms);
     const MrwtEntry* window = mesh_.node(0).adapter.memory().entry(key_);
@@ -108,7 +108,6 @@ class Pair {
   QpState state() { return mesh_.state(0, from_); }
 
  private:
-  Service service_;
   RdMesh mesh_{2};
   Memory& mine_ = mesh_.node(0).memory(kGnhBytes, 3);
   Memory& theirs_ = mesh_.node(1).memory(kGnhBytes, 4);
