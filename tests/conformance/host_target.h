@@ -11,10 +11,10 @@
 #include "base/check.h"
 #include "conformance/unit_suite.h"
 #include "fabric_emul/session/keyed_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
 #include "tests/conformance/relay.h"
 #include "tests/sim/fake_port.h"
-#include "tests/support/in_process_underlay.h"
 
 namespace splitnic::conformance {
 

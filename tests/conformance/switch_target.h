@@ -15,9 +15,9 @@
 #include "conformance/switch_suite.h"
 #include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/switching/switch.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "switch_module/topology_file.h"
 #include "tests/conformance/relay.h"
-#include "tests/support/in_process_underlay.h"
 
 namespace splitnic::conformance {
 

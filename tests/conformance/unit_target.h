@@ -13,10 +13,10 @@
 #include "base/check.h"
 #include "conformance/suite.h"
 #include "fabric_emul/session/keyed_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "iou_module/iou.h"
 #include "tests/conformance/relay.h"
 #include "tests/sim/fake_port.h"
-#include "tests/support/in_process_underlay.h"
 
 namespace splitnic::conformance {
 

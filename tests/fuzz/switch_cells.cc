@@ -13,10 +13,10 @@
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/switching/switch.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
 #include "tests/fuzz/targets.h"
-#include "tests/support/in_process_underlay.h"
 #include "tests/support/input.h"
 
 namespace splitnic::fuzz {

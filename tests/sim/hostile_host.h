@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/random.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "lan_bridge/frame/ethernet.h"
 #include "messaging/wire/cfg_util.h"
-#include "tests/support/in_process_underlay.h"
 #include "tests/support/lying_peer.h"
 
 namespace splitnic::sim {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
 #include "iou_module/iou.h"
 #include "tests/sim/fake_port.h"
@@ -17,7 +18,6 @@
 #include "tests/sim/ledger.h"
 #include "tests/sim/pool_canary.h"
 #include "tests/support/fault_underlay.h"
-#include "tests/support/in_process_underlay.h"
 
 namespace splitnic::sim {
 

@@ -13,10 +13,10 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "messaging/channel_pair.h"
 #include "tests/support/fault_underlay.h"
-#include "tests/support/in_process_underlay.h"
 #include "tests/support/recording_underlay.h"
 
 namespace splitnic::messaging::harness {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "tests/support/in_process_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 
 namespace splitnic::sim {
 namespace {

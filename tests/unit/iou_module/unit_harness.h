@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "iou_module/iou.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "tests/sim/fake_port.h"
 #include "tests/support/fault_underlay.h"
-#include "tests/support/in_process_underlay.h"
 #include "tests/unit/iou_module/frame_maker.h"
 #include "tests/unit/iou_module/user_underlay.h"
 

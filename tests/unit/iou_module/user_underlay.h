@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
-#include "tests/support/in_process_underlay.h"
 
 namespace splitnic::iou::harness {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fabric_emul/session/keys.h"
-#include "tests/support/in_process_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::control {

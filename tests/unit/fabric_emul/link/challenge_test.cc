@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tests/support/in_process_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 
 namespace splitnic::fabric::challenge_test {
 

@@ -13,8 +13,8 @@
 #include "base/endian.h"
 #include "base/random.h"
 #include "fabric_emul/link/port.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "tests/support/fault_underlay.h"
-#include "tests/support/in_process_underlay.h"
 
 namespace splitnic::fabric::link_world {
 

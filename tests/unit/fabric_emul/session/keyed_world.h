@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "fabric_emul/session/keyed_underlay.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
 #include "tests/support/fault_underlay.h"
-#include "tests/support/in_process_underlay.h"
 #include "tests/unit/fabric_emul/session/session_support.h"
 
 namespace splitnic::fabric::session {

@@ -4,7 +4,6 @@
 // its endpoints.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,8 +11,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/check.h"
-#include "base/endian.h"
 #include "fabric_emul/underlay/underlay.h"
 
 namespace splitnic::fabric {
@@ -80,75 +77,5 @@ class InProcessHub {
   InProcessConfig config_;
   std::vector<std::unique_ptr<InProcessUnderlay>> endpoints_;
 };
-
-inline std::uint32_t in_process_number_of(const PeerAddress& address) {
-  return base::load_be<std::uint32_t>(address.bytes.data());
-}
-
-inline PeerAddress InProcessHub::address_of(std::uint32_t number) {
-  PeerAddress address;
-  base::store_be(address.bytes.data(), number);
-  return address;
-}
-
-inline InProcessUnderlay& InProcessHub::add_endpoint() {
-  const auto number = static_cast<std::uint32_t>(endpoints_.size() + 1);
-  endpoints_.push_back(std::unique_ptr<InProcessUnderlay>(new InProcessUnderlay(*this, number)));
-  return *endpoints_.back();
-}
-
-inline InProcessUnderlay* InProcessHub::find(const PeerAddress& address) {
-  const std::uint32_t number = in_process_number_of(address);
-  return number >= 1 && number <= endpoints_.size() ? endpoints_[number - 1].get() : nullptr;
-}
-
-inline InProcessUnderlay::InProcessUnderlay(InProcessHub& hub, std::uint32_t number)
-    : hub_(hub),
-      address_(InProcessHub::address_of(number)),
-      ring_(hub.config_.batch_queue_max + 1) {}
-
-inline Underlay::SendStatus InProcessUnderlay::send(const PeerAddress& to, base::Bytes bytes,
-                                                    std::size_t stride) {
-  CHECK(stride > 0 && bytes.size() <= batch_bytes_max());
-  if (std::min(stride, bytes.size()) > hub_.config_.datagram_bytes_max) {
-    return SendStatus::kTooLong;
-  }
-  InProcessUnderlay* peer = hub_.find(to);
-  if (peer == nullptr || !peer->plugged_ || !plugged_) return SendStatus::kRefused;
-  if (peer->put(address_, bytes, stride)) return SendStatus::kSent;
-  return hub_.config_.drops_when_full ? SendStatus::kSent : SendStatus::kBlocked;
-}
-
-inline bool InProcessUnderlay::put(const PeerAddress& from, base::Bytes bytes, std::size_t stride) {
-  if (count_ >= ring_.size() - 1) return false;
-  Batch& batch = ring_[(first_ + count_++) % ring_.size()];
-  batch.bytes.assign(bytes.begin(), bytes.end());
-  batch.stride = stride;
-  batch.from = from;
-  return true;
-}
-
-inline std::optional<Underlay::Received> InProcessUnderlay::receive() {
-  if (count_ == 0) return std::nullopt;
-  // The slot is not written again before the next call: put() leaves one slot free.
-  const Batch& batch = ring_[first_];
-  first_ = (first_ + 1) % ring_.size();
-  --count_;
-  return Received{batch.bytes, batch.stride, batch.from};
-}
-
-inline void InProcessUnderlay::clear() { count_ = 0; }
-
-inline std::size_t InProcessUnderlay::datagram_bytes_max(const PeerAddress&) const {
-  return hub_.config_.datagram_bytes_max;
-}
-
-inline std::size_t InProcessUnderlay::receive_buffer_bytes() const {
-  return hub_.config_.receive_buffer_bytes;
-}
-
-inline std::string InProcessUnderlay::name_of(const PeerAddress& peer) const {
-  return "endpoint " + std::to_string(in_process_number_of(peer));
-}
 
 }  // namespace splitnic::fabric
