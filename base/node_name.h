@@ -32,4 +32,15 @@ inline std::string clean_node_name(std::string_view text) {
   return name;
 }
 
+inline constexpr std::size_t kProgramNameMax = 64;
+
+// Returns the name and version of a program as a peer states them, cut to kProgramNameMax bytes,
+// with '_' for every byte that is not printable ASCII: safe in a log line and on a terminal.
+inline std::string clean_program_name(std::string_view text) {
+  std::string name(text.substr(0, kProgramNameMax));
+  std::ranges::replace_if(
+      name, [](char c) { return c < ' ' || c > '~'; }, '_');
+  return name;
+}
+
 }  // namespace splitnic::base

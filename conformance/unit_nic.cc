@@ -48,7 +48,8 @@ std::optional<std::string> data_of(const SeenRequest& request, const std::string
       return reply.SerializeAsString();
     }
     case CfgCode::kSetMac:
-    case CfgCode::kEcho:  // the reply has the field of the request
+    case CfgCode::kEcho:  // the reply has the fields of the request
+    case CfgCode::kSetCoalesce:
       return request.data;
     case CfgCode::kGetMac: {
       cfg::GetMacReply reply;

@@ -95,6 +95,8 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"iou.from_host.frames", "Frames that came from hosts."},
     {"iou.from_host.multicast", "Multicast frames from hosts."},
     {"iou.from_host.refused_address", "Requests for an address that the host may not have."},
+    {"iou.from_host.refused_level",
+     "Requests for service levels by a host whose level its rights set."},
     {"iou.from_host.refused_promiscuous",
      "Requests for promiscuous mode that the host may not have."},
     {"iou.from_host.refused_vlan", "Requests for a VLAN that the host may not have."},

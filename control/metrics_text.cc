@@ -19,6 +19,7 @@ struct Family {
   std::string_view type;
   std::string help;
   std::map<std::string, std::uint64_t> samples;  // by their labels
+  bool is_time = false;                          // samples are nanoseconds, printed as seconds
 };
 using Families = std::map<std::string, Family>;
 
@@ -44,8 +45,32 @@ std::string labels_text(const Labels& labels) {
 void add(Families& to, const std::string& name, std::string_view type, std::string help,
          const Labels& labels, std::uint64_t value) {
   Family& family =
-      to.try_emplace("splitnic_" + name, Family{type, std::move(help), {}}).first->second;
+      to.try_emplace("splitnic_" + name, Family{type, std::move(help), {}, false}).first->second;
   family.samples[labels_text(labels)] += value;
+}
+
+// Several channels of a peer, such as those of several queues: the longest counts.
+void add_round_trip(Families& to, const ChannelInfo& channel) {
+  if (channel.round_trip.count() <= 0) return;
+  Family& family =
+      to.try_emplace("splitnic_round_trip_seconds",
+                     Family{"gauge",
+                            "Smoothed time from a cell to its acknowledgement, the longest of the "
+                            "channels of that number.",
+                            {},
+                            true})
+          .first->second;
+  std::uint64_t& value = family.samples[labels_text(
+      {{"peer", channel.peer}, {"channel", std::to_string(channel.number)}})];
+  value = std::max(value, static_cast<std::uint64_t>(channel.round_trip.count()));
+}
+
+// "0.000012345" of 12345.
+std::string seconds_text(std::uint64_t nanoseconds) {
+  constexpr std::uint64_t kPerSecond = 1'000'000'000;
+  std::string fraction = std::to_string(nanoseconds % kPerSecond);
+  fraction.insert(0, 9 - fraction.size(), '0');
+  return std::to_string(nanoseconds / kPerSecond) + "." + fraction;
 }
 
 // "lan1.rx.frames": 1, and the name becomes "lan.rx.frames".
@@ -119,6 +144,7 @@ void add_state(Families& to, const Snapshot& snapshot) {
         lan.link == "up" ? 1 : 0);
     add(to, "lan_mtu_bytes", "gauge", "MTU of the NIC.", labels, lan.mtu);
   }
+  for (const ChannelInfo& channel : snapshot.channels) add_round_trip(to, channel);
   for (const PoolInfo& pool : snapshot.pools) {
     for (const auto& [state, count] : pool.elements_by_state) {
       add(to, "pool_elements", "gauge",
@@ -143,7 +169,11 @@ std::string metrics_text(const Snapshot& snapshot) {
     out.append("# HELP ").append(name).append(" ").append(family.help);
     out.append("\n# TYPE ").append(name).append(" ").append(family.type).append("\n");
     for (const auto& [labels, value] : family.samples) {
-      out.append(name).append(labels).append(" ").append(std::to_string(value)).append("\n");
+      out.append(name)
+          .append(labels)
+          .append(" ")
+          .append(family.is_time ? seconds_text(value) : std::to_string(value))
+          .append("\n");
     }
   }
   return out;

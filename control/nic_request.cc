@@ -14,6 +14,14 @@ using Kind = NicRequest::Kind;
 
 constexpr std::size_t kGroupBytesMax = 32;
 constexpr std::uint32_t kVlanMax = 4094;
+constexpr std::uint32_t kQueuesMax = 8;
+constexpr std::uint32_t kCoalesceMicrosecondsMax = 100'000;
+constexpr std::uint32_t kCoalesceFramesMax = 1024;
+constexpr std::uint32_t kCoalesceBytesMax = 1 << 20;
+constexpr std::uint32_t kPriorityMax = 7;
+constexpr std::uint32_t kCodePointMax = 63;
+constexpr std::uint32_t kLevelMax = 15;
+constexpr std::size_t kQosChangesMax = 72;  // all priorities and DSCPs
 
 constexpr auto kFeatures = std::to_array<Feature>({
     {lan::kOffloadChecksum, "tx-checksumming", "tx"},
@@ -40,6 +48,17 @@ constexpr auto kWords = std::to_array<Word>({
     {"vlan-add", Kind::kVlanAdd},
     {"vlan-del", Kind::kVlanDel},
     {"pvid", Kind::kPvid},
+    {"set-channels", Kind::kSetChannels},
+    {"coalescing", Kind::kCoalescing},
+    {"set-coalescing", Kind::kSetCoalescing},
+    {"qos", Kind::kQos},
+    {"set-qos", Kind::kSetQos},
+    {"clear-qos", Kind::kClearQos},
+    {"list", Kind::kList},
+    {"filter", Kind::kFilter},
+    {"filter-add", Kind::kFilterAdd},
+    {"filter-del", Kind::kFilterDel},
+    {"filter-multicast", Kind::kFilterGroups},
 });
 
 // "tso off uso on"
@@ -67,6 +86,81 @@ base::Status read_features(const std::string& text, NicRequest& out) {
   return {};
 }
 
+// "combined 2"
+base::Status read_channels(const std::string& text, NicRequest& out) {
+  std::istringstream words(text);
+  std::string name;
+  std::string value;
+  std::string more;
+  words >> name >> value;
+  if (name != "combined" || words >> more) return base::Error("-L: combined and a number");
+  const auto queues = number_option("-L: combined", value, 1, kQueuesMax);
+  if (!queues) return queues.error();
+  out.queues = *queues;
+  return {};
+}
+
+// "adaptive-rx off rx-usecs 50 rx-frames 16"
+base::Status read_coalescing(const std::string& text, NicRequest& out) {
+  NicRequest::CoalescingChange& change = out.coalescing;
+  std::istringstream words(text);
+  std::string name;
+  std::string value;
+  while (words >> name) {
+    words >> value;
+    if (!words) return base::Error("-C: " + name + " has no value");
+    if (name == "adaptive-rx") {
+      if (value != "on" && value != "off") return base::Error("-C: adaptive-rx is on or off");
+      change.is_adaptive = value == "on";
+      continue;
+    }
+    const bool is_time = name == "rx-usecs";
+    const bool is_count = name == "rx-frames";
+    if (!is_time && !is_count && name != "rx-bytes") {
+      return base::Error("-C: '" + name +
+                         "' is none of adaptive-rx, rx-usecs, rx-frames and rx-bytes");
+    }
+    const std::uint32_t most = is_time    ? kCoalesceMicrosecondsMax
+                               : is_count ? kCoalesceFramesMax
+                                          : kCoalesceBytesMax;
+    const auto number = number_option("-C: " + name, value, 0, most);
+    if (!number) return number.error();
+    (is_time ? change.microseconds : is_count ? change.frames : change.bytes) = *number;
+  }
+  if (change == NicRequest::CoalescingChange{}) {
+    return base::Error("-C: adaptive-rx on|off, rx-usecs N, rx-frames N or rx-bytes N");
+  }
+  return {};
+}
+
+// "pcp 5 3 dscp 46 none"
+base::Status read_qos(const std::string& text, NicRequest& out) {
+  std::istringstream words(text);
+  std::string name;
+  std::string number;
+  std::string level;
+  while (words >> name) {
+    words >> number >> level;
+    if (!words || (name != "pcp" && name != "dscp")) {
+      return base::Error("qos: pcp PRIORITY LEVEL or dscp NUMBER LEVEL, and more of them");
+    }
+    NicRequest::QosChange change{.is_code_point = name == "dscp"};
+    const auto which = number_option("qos: " + name, number, 0,
+                                     change.is_code_point ? kCodePointMax : kPriorityMax);
+    if (!which) return which.error();
+    change.number = static_cast<std::uint8_t>(*which);
+    if (level != "none") {
+      const auto to = number_option("qos: the level", level, 0, kLevelMax);
+      if (!to) return to.error();
+      change.level = static_cast<std::uint8_t>(*to);
+    }
+    out.qos.push_back(change);
+    if (out.qos.size() > kQosChangesMax) return base::Error("qos: too many at once");
+  }
+  if (out.qos.empty()) return base::Error("qos: pcp PRIORITY LEVEL or dscp NUMBER LEVEL");
+  return {};
+}
+
 }  // namespace
 
 std::span<const Feature> nic_features() { return kFeatures; }
@@ -80,6 +174,10 @@ bool only_looks(Kind kind) {
     case Kind::kFeatures:
     case Kind::kStatistics:
     case Kind::kVlans:
+    case Kind::kCoalescing:
+    case Kind::kQos:
+    case Kind::kList:
+    case Kind::kFilter:
       return true;
     case Kind::kSetFeatures:
     case Kind::kClearStatistics:
@@ -87,6 +185,13 @@ bool only_looks(Kind kind) {
     case Kind::kVlanAdd:
     case Kind::kVlanDel:
     case Kind::kPvid:
+    case Kind::kSetChannels:
+    case Kind::kSetCoalescing:
+    case Kind::kSetQos:
+    case Kind::kClearQos:
+    case Kind::kFilterAdd:
+    case Kind::kFilterDel:
+    case Kind::kFilterGroups:
       return false;
   }
   return false;
@@ -114,6 +219,30 @@ base::Result<NicRequest> parse_nic_request(const std::string& what, const std::s
       out.vlan = static_cast<std::uint16_t>(*id);
       return out;
     }
+    case Kind::kFilterAdd:
+    case Kind::kFilterDel: {
+      const auto mac = parse_any_mac(value);
+      if (!mac) return mac.error();
+      if (*mac == lan::MacAddress{} || lan::is_broadcast(*mac)) {
+        return base::Error("filter: " + value + " is no address of one NIC or of a group");
+      }
+      out.mac = *mac;
+      return out;
+    }
+    case Kind::kFilterGroups:
+      if (value != "all" && value != "listed")
+        return base::Error("filter: multicast all or listed");
+      out.all_multicast = value == "all";
+      return out;
+    case Kind::kSetChannels:
+      if (auto read = read_channels(value, out); !read) return read.error();
+      return out;
+    case Kind::kSetCoalescing:
+      if (auto read = read_coalescing(value, out); !read) return read.error();
+      return out;
+    case Kind::kSetQos:
+      if (auto read = read_qos(value, out); !read) return read.error();
+      return out;
     default:
       if (!value.empty()) return base::Error("'" + value + "' is one word too many");
       return out;

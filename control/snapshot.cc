@@ -53,6 +53,8 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
   const bool has_queues =
       std::ranges::any_of(all, [](const PeerInfo& p) { return p.queues.has_value(); });
   const bool has_keys = std::ranges::any_of(all, [](const PeerInfo& p) { return !p.key.empty(); });
+  const bool has_programs =
+      std::ranges::any_of(all, [](const PeerInfo& p) { return !p.program.empty(); });
   const bool has_ports =
       std::ranges::any_of(all, [](const PeerInfo& p) { return p.port.has_value(); });
   const auto text_of = [](const std::optional<std::uint64_t>& number) {
@@ -74,6 +76,7 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
     heading.insert(heading.end(), {"MODE", "MAC"});
   if (has_nics) heading.emplace_back("NIC");
   if (has_queues) heading.emplace_back("QUEUES");
+  if (has_programs) heading.emplace_back("PROGRAM");
   if (has_keys) heading.emplace_back("KEY");
   TextTable peers(std::move(heading));
   for (const PeerInfo& peer : all) {
@@ -84,6 +87,7 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
     row.push_back(has_ports ? text_of(peer.lid) : peer.mac);
     if (has_nics) row.push_back(text_of(peer.nic));
     if (has_queues) row.push_back(text_of(peer.queues));
+    if (has_programs) row.push_back(peer.program);
     if (has_keys) row.push_back(peer.key);
     peers.add(std::move(row));
   }
@@ -135,6 +139,7 @@ void add_pool(Snapshot& snapshot, PoolInfo pool) {
 
 std::string show_text(const Snapshot& snapshot) {
   std::string out = snapshot.role + " " + snapshot.name + ": " + snapshot.state + "\n";
+  if (!snapshot.program.empty()) out += "runs " + snapshot.program + "\n";
   if (snapshot.manager) {
     out += "subnet manager: " + snapshot.manager->name + " (LID " +
            std::to_string(snapshot.manager->lid) + "), priority " +

@@ -22,7 +22,8 @@ struct PeerInfo {
   std::optional<std::uint64_t> nic = {};  // number of the NIC that it uses
   // Number of queues that are up for it, where the program has several.
   std::optional<std::uint64_t> queues = {};
-  std::string key = {};  // public key, if the link is keyed
+  std::string key = {};      // public key, if the link is keyed
+  std::string program = {};  // name and version, as the peer states them
   // Of a switch: the number of its port, and the LID of the peer.
   std::optional<std::uint64_t> port = {}, lid = {};
   std::optional<base::Duration> since = {};         // it is in this state
@@ -79,6 +80,7 @@ inline constexpr std::size_t kPoolsShownOfSide = 64;
 struct Snapshot {
   std::string role;  // "host", "iou", "switch"
   std::string name;
+  std::string program = {};              // name and version
   std::string state;                     // of the fabric: "connecting", "up", "down"
   std::vector<std::string> listen = {};  // where others attach
   std::vector<PeerInfo> peers;

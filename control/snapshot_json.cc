@@ -32,6 +32,7 @@ json::object to_json(const PeerInfo& peer) {
   if (peer.next_attempt) {
     out["next_attempt_milliseconds"] = *peer.next_attempt / std::chrono::milliseconds(1);
   }
+  if (!peer.program.empty()) out["program"] = json_string(peer.program);
   if (!peer.key.empty()) {
     out["keyed"] = true;
     out["key"] = json_string(peer.key);
@@ -100,6 +101,7 @@ std::string show_json(const Snapshot& snapshot) {
                    {"state", json_string(snapshot.state)},   {"peers", list_of(snapshot.peers)},
                    {"pools", list_of(snapshot.pools)},       {"lan", list_of(snapshot.lan)},
                    {"channels", list_of(snapshot.channels)}, {"links", list_of(snapshot.links)}};
+  if (!snapshot.program.empty()) all["program"] = json_string(snapshot.program);
   if (snapshot.manager) {
     all["manager"] = {{"name", json_string(snapshot.manager->name)},
                       {"lid", snapshot.manager->lid},

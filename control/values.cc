@@ -105,7 +105,7 @@ base::Result<std::uint32_t> number_option(const std::string& option, const std::
   return static_cast<std::uint32_t>(*number);
 }
 
-base::Result<lan::MacAddress> parse_mac(const std::string& text) {
+base::Result<lan::MacAddress> parse_any_mac(const std::string& text) {
   constexpr const char* kForm = "a MAC address like 02:00:00:00:00:01";
   lan::MacAddress mac{};
   if (text.size() != 3 * mac.size() - 1) return not_a(text, kForm);
@@ -115,7 +115,12 @@ base::Result<lan::MacAddress> parse_mac(const std::string& text) {
     if (!high || !low || (i > 0 && text[3 * i - 1] != ':')) return not_a(text, kForm);
     mac[i] = static_cast<std::uint8_t>(*high << 4 | *low);
   }
-  if ((mac[0] & 1U) != 0 || mac == lan::MacAddress{}) {
+  return mac;
+}
+
+base::Result<lan::MacAddress> parse_mac(const std::string& text) {
+  const auto mac = parse_any_mac(text);
+  if (mac && (lan::is_multicast(*mac) || *mac == lan::MacAddress{})) {
     return not_a(text, "a MAC address that one NIC can have (it is a group address or zero)");
   }
   return mac;

@@ -46,6 +46,8 @@ base::Status check_lab(bool is_insecure_lab, const std::string& option, const En
 // Six pairs of hex digits with ':' between; an address that one NIC can have (neither group nor
 // zero).
 base::Result<lan::MacAddress> parse_mac(const std::string& text);
+// The same, of any address.
+base::Result<lan::MacAddress> parse_any_mac(const std::string& text);
 std::string mac_text(const lan::MacAddress& mac);
 
 // [pcap:]IF[,inject=packet|pcap], packet:IF, tap:NAME, file:IN,OUT[,loop][,speed=X]

@@ -31,6 +31,7 @@ control::Snapshot Admin::snapshot() const {
   control::Snapshot s;
   s.role = "host";
   s.name = options_.common.name();
+  s.program = control::version_text("splitnic-host");
   s.state = state();
   for (std::size_t i = 0; i < options_.units.size(); ++i) {
     control::PeerInfo peer;
@@ -57,6 +58,7 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
   if (pair == nullptr) return;
   peer.mode = control::mode_name(pair->mode());
   peer.name = pair->peer_name();
+  peer.program = pair->peer_program();
   control::add_connection(s, *pair, peer.name);
 }
 

@@ -5,15 +5,11 @@
 #include "base/check.h"
 #include "base/event.h"
 #include "base/log.h"
-#include "lan_bridge/frame/flow.h"
-#include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::host {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::size_t kBatch = 64;           // frames per read
-constexpr std::size_t kRxBatchesMax = 8;     // per iteration: all receive slots of the send mode
 constexpr base::Duration kRetryMin = 100ms;  // after a pair failed or was refused; doubled
 constexpr base::Duration kRetryMax = 1s;
 // Below this rate a NIC is idle. Some elements of each pool keep their memory, so that a broadcast
@@ -30,14 +26,13 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       tap_(tap),
       random_(random),
       tx_memory_(config.tx_ring_bytes, base::PageMemory::Pages::kHuge),
-      pending_(kBatch),
-      queues_(config.pair.queues),
+      pending_(kFramesPerBatch),
       units_(config.units),
       choice_(config.units, config.failback),
       follower_(config.queue),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu, config.queue > 0}) {
-  rx_.reserve(kBatch);
+  rx_.reserve(kFramesPerBatch);
   adapter_.connections().set_handler(*this);
 }
 
@@ -56,25 +51,12 @@ bool Host::step(base::Time now, bool tap_readable) {
   return made_progress;
 }
 
-bool Host::move_frames(base::Time now, bool tap_readable) {
-  bool made_progress = pair_->poll(now);
-  if (pair_->up()) {
-    made_progress |= move_rx(now);
-    made_progress |= move_tx(now, tap_readable && !is_stopping_);
-    nic_.pump(now);
-  } else if (is_stopping_) {
-    made_progress |= move_rx(now);
-  }
-  if (is_stopping_ && pair_->up() && pending_.empty()) pair_->begin_close();
-  return made_progress;
-}
-
 void Host::keep_connected(base::Time now) {
   if (pair_failed_) {
     pair_failed_ = false;
     end_pair(now);
     retry_at_ = now + retry_wait_;
-    retry_wait_ = std::min(2 * retry_wait_, kRetryMax);
+    retry_wait_ = std::clamp(2 * retry_wait_, kRetryMin, kRetryMax);
   }
   if (pair_ != nullptr || !may_connect(now)) return;
   make_pair();
@@ -93,7 +75,7 @@ bool Host::may_connect(base::Time now) const {
 
 QueueZero Host::queue_zero() const {
   if (link_ == nullptr || !nic_up()) return {};
-  return {true, nic_.queues(), link_->peer_eui64(), link_->peer_instance(), *choice_.in_use()};
+  return {true, nic_.queues_used(), link_->peer_eui64(), link_->peer_instance(), *choice_.in_use()};
 }
 
 // A connection that is up stays while queue 0 has none: what is on the way is still delivered.
@@ -102,6 +84,10 @@ void Host::follow(const QueueZero& state) {
   if (state.is_configured && units_[state.unit_number].link != nullptr) {
     choice_.pin(state.unit_number);
     use_unit(state.unit_number, now_);
+  }
+  if (state.is_configured && pair_ != nullptr && config_.queue >= state.queues) {
+    return renew_connection("the user of the host has it use " + std::to_string(state.queues) +
+                            " queues");
   }
   if (!state.is_configured || link_ == nullptr || !link_->up() ||
       follower_.is_unit_of_queue_zero(*link_)) {
@@ -113,6 +99,34 @@ void Host::follow(const QueueZero& state) {
     base::log_warn(follower_.label() + link_->peer_name() +
                    " is not the I/O unit of queue 0: not used; does another program listen there?");
   }
+}
+
+// Frames in flight are lost and counted. The interface keeps its carrier.
+void Host::renew_connection(const std::string& why) {
+  if (pair_ == nullptr || pair_failed_) return;
+  base::log_info(follower_.label() + "the connection to the I/O unit ends: " + why);
+  if (was_pair_up_) {
+    counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
+  }
+  nic_.on_move();
+  pair_failed_ = true;
+  retry_wait_ = base::Duration{0};
+}
+
+// Each has a queue of the connection, as far as the peer grants queues.
+std::vector<std::uint8_t> Host::levels_to_use() const {
+  std::vector<std::uint8_t> levels = nic_.qos().levels();
+  const bool has_queues = config_.pair.mode == messaging::Mode::kRdma;
+  levels.resize(has_queues ? std::min<std::size_t>(levels.size(), queues_possible_ - 1) : 0);
+  return levels;
+}
+
+void Host::use_service_levels() {
+  if (pair_ == nullptr || !pair_->up()) return;
+  if (pair_->levels() != levels_to_use()) {
+    return renew_connection("its service levels are others");
+  }
+  qos_queues_ = messaging::QosQueues(nic_.qos(), pair_->levels());
 }
 
 void Host::attach_queue(base::Time now) {
@@ -138,120 +152,12 @@ void Host::make_pair() {
   const base::MutableBytes arena = tx_memory_.span();
   tx_ring_ = std::make_unique<lan::FrameRing>(arena, config_.tx_frames_max);
   messaging::PairConfig pair = config_.pair;
-  pair.queues = queues_;
+  pair.levels = levels_to_use();
+  pair.queues = std::max(std::min(config_.pair.queues, queues_possible_),
+                         static_cast<std::uint32_t>(1 + pair.levels.size()));
   pair_ = std::make_unique<messaging::Connection>(adapter_, pair, random_, *this);
   const auto registered = pair_->register_frames(arena);
   CHECK(registered.has_value());
-}
-
-// Elements -> the port, all that arrived: in send mode a frame that stays would take the slot of
-// the next one.
-bool Host::move_rx(base::Time now) {
-  bool made_progress = false;
-  for (std::size_t batch = 0; batch < kRxBatchesMax; ++batch) {
-    if (rx_done_ == rx_.size()) {
-      rx_.resize(kBatch);
-      rx_.resize(pair_->receive(rx_));
-      rx_done_ = 0;
-    }
-    if (rx_.empty()) break;
-    made_progress |= write_received(now);
-    if (rx_blocked_) break;
-  }
-  return made_progress;
-}
-
-// A frame that the port cannot take now stays in its element, and the peer waits for the element.
-bool Host::write_received(base::Time now) {
-  bool made_progress = false;
-  rx_blocked_ = false;
-  std::array<base::Bytes, kBatch> out;
-  while (rx_done_ < rx_.size()) {
-    // The header is rebuilt before every attempt: the peer may still write to the element
-    // [S002-19].
-    std::size_t count = 0;
-    const std::size_t first = rx_done_;
-    for (; first + count < rx_.size(); ++count) {
-      messaging::ReceivedFrame& frame = rx_[first + count];
-      if (lan::rebuild(frame.bytes, tap_.offloads(), nic_.mtu()) != lan::VnetVerdict::kGood) break;
-      out[count] = frame.bytes;
-    }
-    const std::size_t written = count > 0 ? tap_.write({out.data(), count}) : 0;
-    for (std::size_t i = 0; i < written; ++i) {
-      counters_.add(HostCounter::kRxFrames);
-      counters_.add(HostCounter::kRxBytes, rx_[rx_done_].bytes.size());
-      pair_->release(rx_[rx_done_++], now);
-    }
-    made_progress |= written > 0;
-    if (written < count) {
-      rx_blocked_ = true;
-      return made_progress;
-    }
-    if (rx_done_ < rx_.size()) {  // the one that did not pass
-      counters_.add(HostCounter::kRxDropVnet);
-      pair_->release(rx_[rx_done_++], now);
-      made_progress = true;
-    }
-  }
-  return made_progress;
-}
-
-bool Host::push_pending(base::Time now) {
-  while (!pending_.empty()) {
-    const base::Bytes frame = pending_.front();
-    const std::uint32_t flow = pair_->queues() == 1 ? 0 : lan::flow_of(frame);
-    if (!pair_->push(frame, flow, now)) {
-      counters_.add(HostCounter::kWait);
-      return false;
-    }
-    counters_.add(HostCounter::kTxFrames);
-    counters_.add(HostCounter::kTxBytes, frame.size());
-    pending_.pop();
-  }
-  return true;
-}
-
-// A gratuitous ARP or an unsolicited neighbour advertisement for each address. REQUIRES that
-// nothing is pending.
-void Host::announce() {
-  if (!config_.addresses) return;
-  for (const lan::LocalAddress& address : config_.addresses()) {
-    const base::MutableBytes room =
-        pending_.full() ? base::MutableBytes{} : tx_ring_->reserve(lan::kAnnounceBytesMax);
-    if (room.empty()) return;
-    const base::MutableBytes frame = lan::emit_announcement(room, nic_.mac(), address);
-    tx_ring_->commit(frame.data() + frame.size());
-    pending_.push(frame);
-    counters_.add(HostCounter::kTxAnnounced);
-  }
-}
-
-// The port -> elements. A frame is read only when everything read before it was pushed, and when
-// the remote NIC is configured: before that it would drop every frame.
-bool Host::move_tx(base::Time now, bool tap_readable) {
-  bool made_progress = false;
-  for (std::size_t done = pair_->take_completed(); done > 0; --done) {
-    tx_ring_->release();
-    made_progress = true;
-  }
-  if (!push_pending(now) || !nic_.configured()) return made_progress;
-  if (!is_stopping_ && nic_.take_announce()) {
-    announce();
-    if (!push_pending(now)) return made_progress;
-  }
-  if (!tap_readable || !wants_tap_input()) return made_progress;
-  std::array<base::Bytes, kBatch> frames;
-  const lan::ReadBatch batch = tap_.read(*tx_ring_, frames);
-  for (std::size_t i = 0; i < batch.frames; ++i) {
-    if (frames[i].size() > pair_->frame_bytes_max()) {
-      counters_.add(HostCounter::kTxDropTooLong);
-      tx_ring_->discard(frames[i].data() + frames[i].size());
-      continue;
-    }
-    pending_.push(frames[i]);
-  }
-  push_pending(now);
-  return made_progress || batch.frames > 0;
 }
 
 // Releases memory at the end of each idle period again: the little traffic has touched other
@@ -342,6 +248,7 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
                  follower_.label() + "connected to the I/O unit " + pair.peer_name() + " at " +
                      link_->peer_name());
   tap_.set_frame_bytes_max(pair_->frame_bytes_max());
+  qos_queues_ = messaging::QosQueues(nic_.qos(), pair_->levels());
   nic_.on_pair_up(pair, now_);
 }
 
@@ -355,7 +262,7 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   last_end_ = why;
   note_change(link_, why);
   nic_.on_pair_down(now_);
-  queues_ = pair_->possible();
+  if (pair_->possible() < pair_->queues()) queues_possible_ = pair_->possible();
   if (!was_pair_up_) choice_.pass_over(now_);
   pair_failed_ = true;
 }

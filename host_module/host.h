@@ -70,6 +70,8 @@ enum class HostCounter {
   kCount_
 };
 
+inline constexpr std::size_t kFramesPerBatch = 64;  // that are read or written at once
+
 class Host final : public fabric::ConnectionHandler, public messaging::PairOwner {
  public:
   // `tap` and `adapter` outlive the host; the adapter has its port already.
@@ -115,6 +117,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool nic_up() const { return pair_up() && nic_.configured(); }
   messaging::Connection* pair() { return pair_.get(); }
   NicConfig& nic() { return nic_; }
+  // nic().qos() may be another map: if it has other levels the host connects again, with a queue
+  // for each.
+  void use_service_levels();
   fabric::Link* link() { return link_; }  // to the unit in use; null before the first
   // The link to a unit; null: it was not added, or it is one of the others at another address.
   const fabric::Link* link_to(std::size_t unit) const { return units_[unit].link; }
@@ -177,11 +182,14 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
 
   void keep_connected(base::Time now);
   void end_pair(base::Time now);
+  void renew_connection(const std::string& why);
   void make_pair();
+  std::vector<std::uint8_t> levels_to_use() const;
   bool move_frames(base::Time now, bool tap_readable);
   bool move_rx(base::Time now);  // elements -> TAP
   bool write_received(base::Time now);
   bool move_tx(base::Time now, bool tap_readable);  // TAP -> elements
+  bool push(base::Bytes frame, base::Time now);
   bool push_pending(base::Time now);
   void announce();
   void watch_idle(base::Time now);
@@ -200,7 +208,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool rx_blocked_ = false;
   bool is_stopping_ = false;
   std::unique_ptr<messaging::Connection> pair_;
-  std::uint32_t queues_;  // to request: fewer than configured once the peer has granted fewer
+  // Channel pairs that the peer grants a connection, as far as is known.
+  std::uint32_t queues_possible_ = messaging::kQueuesMax;
+  messaging::QosQueues qos_queues_;
   bool pair_failed_ = false;
   bool was_pair_up_ = false;
   std::vector<Unit> units_;

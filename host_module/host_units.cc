@@ -78,7 +78,7 @@ void Host::use_unit(std::size_t unit, base::Time now) {
   }
   pair_failed_ = false;
   link_ = next;
-  queues_ = config_.pair.queues;
+  queues_possible_ = messaging::kQueuesMax;
   last_end_.clear();
   retry_at_ = now;
   nic_.on_link_back();
@@ -135,7 +135,7 @@ void Host::on_link_up(fabric::Link& link) {
                    follower_.label() + "the I/O unit " + link.peer_name() + " is back after " +
                        seconds_text(now_ - *lost_at));
   }
-  queues_ = config_.pair.queues;  // it may be another process
+  queues_possible_ = messaging::kQueuesMax;  // it may be another process
   nic_.on_link_back();
 }
 

@@ -7,6 +7,7 @@
 // thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -66,6 +67,15 @@ class NicConfig {
   // they are requested when there is a connection.
   void on_vlan(std::uint16_t id, bool is_listed, bool is_done);
   void on_pvid(std::uint16_t id, bool is_done) { sync_.vlans.set_pvid(id, is_done); }
+  void on_filter(const UserFilter& filter, bool is_done) {
+    sync_.user_filter = filter;
+    if (is_done) sync_.acknowledged.filter = filter_with(filter);
+  }
+  void on_queues(std::uint32_t queues, bool is_done) { sync_.queues_wanted.set(queues, is_done); }
+  void on_coalescing(const messaging::Coalescing& value, bool is_done) {
+    sync_.coalescing.set(value, is_done);
+  }
+  void on_qos(const messaging::QosMap& map, bool is_done) { sync_.qos.set(map, is_done); }
   base::Status set_offloads_off(std::uint32_t off, bool is_done);
   // The interface uses none of these offloads, from now until set_offloads_off().
   base::Status limit_offloads(std::uint32_t off);
@@ -84,6 +94,18 @@ class NicConfig {
   std::uint32_t lan_speed_mbps() const { return sync_.lan_speed_mbps; }  // 0: unknown
   bool is_lan_full_duplex() const { return sync_.is_lan_full_duplex; }
   std::uint32_t queues() const { return sync_.queues; }  // of the I/O unit, once configured
+  // Of these, how many the host uses; the user may have limited them.
+  std::uint32_t queues_used() const {
+    const std::uint32_t wanted = sync_.queues_wanted.value();
+    return wanted == 0 ? sync_.queues : std::min(wanted, sync_.queues);
+  }
+  const UserFilter& user_filter() const { return sync_.user_filter; }
+  // The whole filter with these lists, promiscuous as far as the I/O unit permits it.
+  FilterSetting filter_with(const UserFilter& filter) const {
+    return {filter, sync_.wanted.promiscuous && !sync_.is_promiscuous_refused};
+  }
+  messaging::Coalescing coalescing() const { return sync_.coalescing.value(); }
+  messaging::QosMap qos() const { return sync_.qos.value(); }
   std::uint32_t mtu() const { return sync_.wanted.mtu; }
   std::uint32_t features() const { return sync_.features; }
   const lan::MacAddress& mac() const { return sync_.wanted.mac; }

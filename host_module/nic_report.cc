@@ -1,6 +1,7 @@
 #include "host_module/nic_report.h"
 
 #include <algorithm>
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -33,7 +34,36 @@ void NicReport::add(const std::string& name, std::uint64_t value) {
   }
 }
 
+std::string NicReport::nics_text() const {
+  control::TextTable table({"NIC", "LINK", "MTU", "MAC", "SPEED", "IN USE"});
+  for (const ReportedNic& nic : nics) {
+    const std::string speed =
+        std::to_string(nic.speed_mbps) + " Mbit/s" + (nic.is_full_duplex ? "" : " half duplex");
+    table.add({std::to_string(nic.number), nic.is_up ? "up" : "down", std::to_string(nic.mtu),
+               nic.mac, nic.speed_mbps == 0 ? "" : speed, nic.is_in_use ? "yes" : "no"});
+  }
+  return table.text().substr(1);  // without the empty line in front
+}
+
+std::string NicReport::nics_json() const {
+  boost::json::array all;
+  for (const ReportedNic& nic : nics) {
+    boost::json::object one{{"number", nic.number},
+                            {"link", nic.is_up ? "up" : "down"},
+                            {"mtu", nic.mtu},
+                            {"mac", control::json_string(nic.mac)},
+                            {"in_use", nic.is_in_use}};
+    if (nic.speed_mbps > 0) {
+      one["speed_mbps"] = nic.speed_mbps;
+      one["duplex"] = nic.is_full_duplex ? "full" : "half";
+    }
+    all.push_back(std::move(one));
+  }
+  return boost::json::serialize(boost::json::object{{"nics", std::move(all)}}) + "\n";
+}
+
 std::string NicReport::text() const {
+  if (!nics.empty()) return nics_text();
   std::string out = heading.empty() ? "" : heading + ":\n";
   for (const auto& [name, value] : rows) {
     const std::string shown = std::visit([](const auto& v) { return text_of(v); }, value);
@@ -43,6 +73,7 @@ std::string NicReport::text() const {
 }
 
 std::string NicReport::json() const {
+  if (!nics.empty()) return nics_json();
   boost::json::object all;
   for (const auto& [name, value] : rows) {
     const auto key = control::json_string(key_of(name));

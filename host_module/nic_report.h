@@ -10,10 +10,20 @@
 
 namespace splitnic::host {
 
+// A NIC that the I/O unit lends.
+struct ReportedNic {
+  std::uint64_t number = 0, mtu = 0, speed_mbps = 0;  // speed 0: unknown
+  std::string mac;
+  bool is_up = false, is_full_duplex = true, is_in_use = false;
+};
+
 struct NicReport {
   std::string heading;
   std::string indent = "\t";
   std::vector<std::pair<std::string, std::variant<std::string, std::uint64_t, bool>>> rows{};
+
+  // If there are some they are the report, as a table or as {"nics":[...]}.
+  std::vector<ReportedNic> nics{};
 
   // Adds to the number in the row `name`, which is made if there is none.
   void add(const std::string& name, std::uint64_t value);
@@ -21,6 +31,10 @@ struct NicReport {
   std::string text() const;
   // Returns one line; the keys are the names in lower case, with '-' for blanks.
   std::string json() const;
+
+ private:
+  std::string nics_text() const;
+  std::string nics_json() const;
 };
 
 }  // namespace splitnic::host

@@ -1,10 +1,9 @@
 #include "host_module/nic_run.h"
 
-#include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 
-#include "control/values.h"
+#include "host_module/request_data.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::host {
@@ -26,12 +25,6 @@ std::string group_data(const std::string& group) {
   cfg::GetStatsRequest request;  // CLEAR_STATS has the same one field
   request.set_group(group);
   return request.SerializeAsString();
-}
-
-std::string list_of(const std::vector<std::uint16_t>& ids) {
-  std::string out;
-  for (const std::uint16_t id : ids) out += (out.empty() ? "" : " ") + std::to_string(id);
-  return out.empty() ? "all" : out;
 }
 
 }  // namespace
@@ -80,18 +73,13 @@ base::Status NicRun::plan(Host& host) {
     case Kind::kChannels:
     case Kind::kFeatures:
     case Kind::kVlans:
+    case Kind::kCoalescing:
+    case Kind::kQos:
+    case Kind::kFilter:
       return {};  // the host knows
-    case Kind::kSetFeatures: {
-      const std::uint32_t off =
-          (host.nic().offloads_off() | request_.features_off) & ~request_.features_on;
-      if (auto done = host.nic().limit_offloads(host.nic().offloads_off() | off); !done) {
-        return done;
-      }
-      cfg::SetOffloadsRequest mask;
-      mask.set_mask(lan::offloads_in_force(host.nic().features() & ~off));
-      steps_ = {{CfgCode::kSetOffloads, mask.SerializeAsString()}};
+    case Kind::kList:
+      if (is_first) steps_ = {{CfgCode::kListNics}};
       return {};
-    }
     case Kind::kStatistics:
       if (request_.group.empty())
         steps_ = {{CfgCode::kQueryStats}};
@@ -104,6 +92,55 @@ base::Status NicRun::plan(Host& host) {
     case Kind::kReset:
       steps_ = {{CfgCode::kReset}};
       return {};
+    default:
+      return plan_setting(host);
+  }
+}
+
+base::Status NicRun::plan_setting(Host& host) {
+  switch (request_.kind) {
+    case Kind::kFilterAdd:
+    case Kind::kFilterDel:
+    case Kind::kFilterGroups: {
+      const auto filter = filter_of(host);
+      if (!filter) {
+        return base::Error("a list has " + std::to_string(UserFilter::kEntriesMax) +
+                           " addresses at most");
+      }
+      steps_ = {{CfgCode::kSetFilter, filter_data(host.nic().filter_with(*filter))}};
+      return {};
+    }
+    case Kind::kSetChannels:
+      if (queue_ > 0) return {};  // queue 0 has the others follow
+      if (request_.queues > host.nic().queues()) {
+        return base::Error("the I/O unit has " + std::to_string(host.nic().queues()) + " queues");
+      }
+      steps_ = {{CfgCode::kSetQueues, queues_data(request_.queues)}};
+      return {};
+    case Kind::kSetCoalescing:
+      steps_ = {{CfgCode::kSetCoalesce, coalescing_data(coalescing_of(host))}};
+      return {};
+    case Kind::kSetQos:
+    case Kind::kClearQos: {
+      const messaging::QosMap map = qos_of(host);
+      if (map.levels().size() > messaging::QosMap::kLevelsMax) {
+        return base::Error("there may be " + std::to_string(messaging::QosMap::kLevelsMax) +
+                           " different levels at once");
+      }
+      steps_ = {{CfgCode::kSetQos, qos_data(map)}};
+      return {};
+    }
+    case Kind::kSetFeatures: {
+      const std::uint32_t off =
+          (host.nic().offloads_off() | request_.features_off) & ~request_.features_on;
+      if (auto done = host.nic().limit_offloads(host.nic().offloads_off() | off); !done) {
+        return done;
+      }
+      cfg::SetOffloadsRequest mask;
+      mask.set_mask(lan::offloads_in_force(host.nic().features() & ~off));
+      steps_ = {{CfgCode::kSetOffloads, mask.SerializeAsString()}};
+      return {};
+    }
     case Kind::kVlanAdd:
       steps_ = {{CfgCode::kVlanAdd, vlan_data(request_.vlan)}};
       return {};
@@ -113,8 +150,39 @@ base::Status NicRun::plan(Host& host) {
     case Kind::kPvid:
       steps_ = {{CfgCode::kSetPvid, vlan_data(request_.vlan)}};
       return {};
+    default:
+      return {};
   }
-  return {};
+}
+
+// The settings of this queue with what the user changes. None: the list is full.
+std::optional<UserFilter> NicRun::filter_of(Host& host) const {
+  UserFilter filter = host.nic().user_filter();
+  if (request_.kind == Kind::kFilterAdd && !filter.add(request_.mac)) return std::nullopt;
+  if (request_.kind == Kind::kFilterDel) filter.remove(request_.mac);
+  if (request_.kind == Kind::kFilterGroups) filter.all_multicast = request_.all_multicast;
+  return filter;
+}
+
+messaging::Coalescing NicRun::coalescing_of(Host& host) const {
+  const auto& change = request_.coalescing;
+  messaging::Coalescing out = host.nic().coalescing();
+  out.microseconds = change.microseconds.value_or(out.microseconds);
+  out.frames = change.frames.value_or(out.frames);
+  out.bytes = change.bytes.value_or(out.bytes);
+  out.is_adaptive = change.is_adaptive.value_or(out.is_adaptive);
+  return out;
+}
+
+messaging::QosMap NicRun::qos_of(Host& host) const {
+  if (request_.kind == Kind::kClearQos) return {};
+  messaging::QosMap map = host.nic().qos();
+  for (const auto& change : request_.qos) {
+    std::uint8_t& level =
+        change.is_code_point ? map.code_points.at(change.number) : map.priorities.at(change.number);
+    level = change.level.value_or(messaging::QosMap::kNone);
+  }
+  return map;
 }
 
 void NicRun::send_next(Host& host) {
@@ -140,106 +208,6 @@ void NicRun::on_reply(Host& host, const Step& step, const CfgReply& got) {
   send_next(host);
 }
 
-// Returns false if the data is malformed.
-bool NicRun::report(const Step& step, const std::string& data) {
-  switch (step.code) {
-    case CfgCode::kGetLink: {
-      cfg::GetLinkReply reply;
-      if (!reply.ParseFromString(data)) return false;
-      const std::uint32_t speed = reply.link().speed_mbps();
-      report_.rows.emplace_back("Speed", speed == 0 ? "Unknown!" : std::to_string(speed) + "Mb/s");
-      report_.rows.emplace_back("Duplex",
-                                std::string(reply.link().full_duplex() ? "Full" : "Half"));
-      report_.rows.emplace_back("Link detected", reply.link().up());
-      return true;
-    }
-    case CfgCode::kGetMac: {
-      cfg::GetMacReply reply;
-      if (!reply.ParseFromString(data)) return false;
-      lan::MacAddress mac{};
-      if (!reply.mac().empty() && reply.mac().size() != mac.size()) return false;
-      std::memcpy(mac.data(), reply.mac().data(), reply.mac().size());
-      report_.rows.emplace_back("Address at the I/O unit",
-                                reply.mac().empty() ? "none" : control::mac_text(mac));
-      return true;
-    }
-    case CfgCode::kGetVersion: {
-      cfg::GetVersionReply reply;
-      if (!reply.ParseFromString(data)) return false;
-      report_.rows.emplace_back("firmware-version", reply.program() + ", protocol " +
-                                                        std::to_string(reply.version()) + " of " +
-                                                        std::to_string(reply.version_highest()));
-      return true;
-    }
-    case CfgCode::kQueryStats: {
-      cfg::QueryStatsReply reply;
-      if (!reply.ParseFromString(data)) return false;
-      constexpr int kGroupsMax = 16;  // each is a request
-      for (int i = 0; i < std::min(reply.groups_size(), kGroupsMax); ++i) {
-        steps_.push_back({CfgCode::kGetStats, group_data(reply.groups(i))});
-      }
-      return true;
-    }
-    case CfgCode::kGetStats: {
-      cfg::GetStatsReply reply;
-      if (!reply.ParseFromString(data)) return false;
-      for (const cfg::Counter& counter : reply.counters()) {
-        report_.add(counter.name(), counter.value());
-      }
-      return true;
-    }
-    default:
-      return true;
-  }
-}
-
-// Reports the interface and what the I/O unit granted, for which no request is needed.
-void NicRun::report_known(Host& host) {
-  const NicConfig& nic = host.nic();
-  switch (request_.kind) {
-    case Kind::kLink:
-      report_.heading = "Settings for " + program_.interface;
-      return;
-    case Kind::kDriver:
-      report_.indent.clear();
-      report_.rows = {{"driver", std::string("splitnic")},
-                      {"version", program_.version},
-                      {"bus-info", program_.unit}};
-      return;
-    case Kind::kAddress:
-      report_.indent.clear();
-      report_.rows = {{"Permanent address", control::mac_text(nic.lan_mac())}};
-      return;
-    case Kind::kChannels:
-      report_.heading = "Channel parameters for " + program_.interface;
-      report_.rows = {{"Maximum", std::uint64_t{nic.queues()}}};
-      return;
-    case Kind::kFeatures: {
-      report_.heading = "Features for " + program_.interface;
-      const std::uint32_t in_force = lan::offloads_in_force(nic.features() & ~nic.offloads_off());
-      for (const control::Feature& feature : control::nic_features()) {
-        const bool is_granted = (nic.features() & feature.bit) != 0;
-        report_.rows.emplace_back(std::string(feature.name),
-                                  std::string((in_force & feature.bit) != 0 ? "on"
-                                              : is_granted                  ? "off"
-                                                                            : "off [fixed]"));
-      }
-      return;
-    }
-    case Kind::kStatistics:
-      report_.heading = "NIC statistics";
-      report_.indent = "     ";
-      return;
-    case Kind::kVlans:
-      report_.heading = "VLANs of " + program_.interface;
-      report_.rows = {{"Listed", list_of(nic.vlans())},
-                      {"Access VLAN", nic.pvid() == 0 ? "none" : std::to_string(nic.pvid())}};
-      return;
-    default:
-      return;
-  }
-}
-
 // Keeps what this queue requests of its next connection, too.
 void NicRun::keep(Host& host, bool is_done) {
   switch (request_.kind) {
@@ -258,6 +226,20 @@ void NicRun::keep(Host& host, bool is_done) {
     case Kind::kReset:
       if (is_done) host.nic().on_reset();
       return;
+    case Kind::kFilterAdd:
+    case Kind::kFilterDel:
+    case Kind::kFilterGroups:
+      if (const auto filter = filter_of(host)) host.nic().on_filter(*filter, is_done);
+      return;
+    case Kind::kSetChannels:
+      if (queue_ == 0) host.nic().on_queues(request_.queues, is_done);
+      return;
+    case Kind::kSetCoalescing:
+      return host.nic().on_coalescing(coalescing_of(host), is_done);
+    case Kind::kSetQos:
+    case Kind::kClearQos:
+      host.nic().on_qos(qos_of(host), is_done);
+      return host.use_service_levels();
     default:
       return;
   }
@@ -297,8 +279,11 @@ void NicRun::fail(const std::string& why) {
 }
 
 void NicRun::finish() {
+  if (request_.kind == Kind::kQos && report_.rows.empty()) {
+    report_.rows.emplace_back("Levels", std::string("none"));
+  }
   if (request_.kind == Kind::kChannels) report_.rows.emplace_back("Connected", queues_up_);
-  if (report_.rows.empty()) return reply_({ReplyStatus::kOk, ""});
+  if (report_.rows.empty() && report_.nics.empty()) return reply_({ReplyStatus::kOk, ""});
   reply_({ReplyStatus::kOk, program_.is_json ? report_.json() : report_.text()});
 }
 

@@ -7,6 +7,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "control/daemon/admin.h"
@@ -46,10 +48,18 @@ class NicRun : public std::enable_shared_from_this<NicRun> {
   void run_on(Host& host);
   void next_queue();
   base::Status plan(Host& host);
+  base::Status plan_setting(Host& host);
+  std::optional<UserFilter> filter_of(Host& host) const;
+  messaging::Coalescing coalescing_of(Host& host) const;
+  messaging::QosMap qos_of(Host& host) const;
   void send_next(Host& host);
   void on_reply(Host& host, const Step& step, const messaging::CfgReply& got);
   bool report(const Step& step, const std::string& data);
+  template <class Nics>
+  bool report_nics(const Nics& nics);
   void report_known(Host& host);
+  void add_levels(const std::string& of, std::span<const std::uint8_t> in_force,
+                  std::span<const std::uint8_t> wanted);
   void keep(Host& host, bool is_done);
   void refuse(const Step& step, messaging::CfgStatus status);
   void fail(const std::string& why);

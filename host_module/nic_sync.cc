@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "host_module/request_data.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::host {
@@ -70,9 +71,13 @@ SyncEffect on_compare(NicSync& s, const CfgReply& reply) {
   cfg::GetStateReply got;
   if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) &&
       got.digest() == s.wanted_state().digest()) {
-    s.acknowledged = {s.wanted.mac, s.wanted.mtu, s.wanted.promiscuous, s.acknowledged.offloads,
+    s.acknowledged = {s.wanted.mac, s.wanted.mtu,
+                      FilterSetting{s.user_filter, s.wanted.promiscuous}, s.acknowledged.offloads,
                       std::nullopt};
     s.vlans.acknowledge_all();
+    s.queues_wanted.acknowledge();
+    s.coalescing.acknowledge();
+    s.qos.acknowledge();
   }
   return {};
 }
@@ -146,31 +151,44 @@ SyncEffect on_mtu(NicSync& s, const CfgReply& reply) {
   return {.is_lan_mtu_known = true};
 }
 
+// While promiscuous mode is refused, the lists of the user are requested without it.
 bool is_filter_due(const NicSync& s, base::Time now) {
-  return may_set(s) && s.acknowledged.promiscuous != s.wanted.promiscuous &&
-         (!s.wanted.promiscuous || now >= s.filter_at);
+  if (!may_set(s)) return false;
+  const FilterSetting whole{s.user_filter, s.wanted.promiscuous};
+  if (s.acknowledged.filter == whole) return false;
+  if (!s.wanted.promiscuous || now >= s.filter_at) return true;
+  const FilterSetting lists{s.user_filter, false};
+  return s.acknowledged.filter != lists &&
+         (s.acknowledged.filter.has_value() || !s.user_filter.is_default());
 }
 
-std::string encode_filter(const NicSync& s) {
-  cfg::SetFilterRequest request;
-  request.mutable_filter()->set_promiscuous(s.wanted.promiscuous);
-  request.mutable_filter()->set_all_multicast(true);
-  return request.SerializeAsString();
-}
+std::string encode_filter(const NicSync& s) { return filter_data(s.sent_filter); }
 
 // Without promiscuous mode all else works. It is requested again later: the rights may change.
-SyncEffect on_filter(NicSync& s, const CfgReply& reply) {
-  if (reply.status != CfgStatus::kNotPermitted || !s.sent.promiscuous) {
-    s.acknowledged.promiscuous = s.sent.promiscuous;
-    s.is_promiscuous_refused = false;
-    return {};
-  }
+SyncEffect on_promiscuous_refused(NicSync& s) {
   s.filter_at = s.sent_at + kPromiscuousRetryAfter;
   if (std::exchange(s.is_promiscuous_refused, true)) return {};
   return {.warning =
               "the I/O unit does not permit promiscuous mode: a bridge over the interface, "
               "or a capture on it, gets the frames for this host only; start splitnic-iou "
               "with --grant sniff,forge (or --max-hosts 1), or grant it in its hosts file"};
+}
+
+// The rights may have changed since the user had the addresses added.
+SyncEffect on_filter(NicSync& s, const CfgReply& reply) {
+  cfg::SetFilterReply got;
+  const bool has_reason = got.ParseFromString(reply.data) && got.refusal() != cfg::UNSPECIFIED;
+  const bool is_of_mode = !has_reason || got.refusal() == cfg::PROMISCUOUS;
+  const bool is_refused = reply.status == CfgStatus::kNotPermitted;
+  if (is_refused && s.sent_filter.promiscuous && is_of_mode) return on_promiscuous_refused(s);
+  if (is_refused && !s.sent_filter.user.unicast.empty()) {
+    s.user_filter.unicast.clear();
+    return {.warning = "the I/O unit refused the list of addresses: " +
+                       text_of(has_reason ? got.refusal() : cfg::UNSPECIFIED)};
+  }
+  s.acknowledged.filter = s.sent_filter;
+  if (s.sent_filter.promiscuous) s.is_promiscuous_refused = false;
+  return {};
 }
 
 bool are_offloads_due(const NicSync& s, base::Time) {
@@ -233,6 +251,41 @@ SyncEffect on_pvid(NicSync& s, const CfgReply& reply) {
                      std::string(name(reply.status))};
 }
 
+// A setting of the user that the I/O unit refuses is reported once and given up.
+template <class Value>
+SyncEffect settle(UserSetting<Value>& setting, const CfgReply& reply, const std::string& what) {
+  if (reply.status == CfgStatus::kOk) {
+    setting.acknowledge();
+    return {};
+  }
+  setting.forget();
+  return {.warning = "the I/O unit refused " + what + ": " + std::string(name(reply.status))};
+}
+
+bool are_queues_due(const NicSync& s, base::Time) { return may_set(s) && s.queues_wanted.is_due(); }
+std::string encode_queues(const NicSync& s) { return queues_data(s.queues_wanted.value()); }
+// The digest has the number that the unit granted.
+SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
+  cfg::SetQueuesReply got;
+  SyncEffect effect = settle(s.queues_wanted, reply, "the number of queues");
+  if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) && got.queues() > 0) {
+    s.queues_wanted.set(got.queues(), true);
+  }
+  return effect;
+}
+
+bool is_coalescing_due(const NicSync& s, base::Time) { return may_set(s) && s.coalescing.is_due(); }
+std::string encode_coalescing(const NicSync& s) { return coalescing_data(s.coalescing.value()); }
+SyncEffect on_coalescing(NicSync& s, const CfgReply& reply) {
+  return settle(s.coalescing, reply, "coalescing");
+}
+
+bool is_qos_due(const NicSync& s, base::Time) { return may_set(s) && s.qos.is_due(); }
+std::string encode_qos(const NicSync& s) { return qos_data(s.qos.value()); }
+SyncEffect on_qos(NicSync& s, const CfgReply& reply) {
+  return settle(s.qos, reply, "the service levels");
+}
+
 bool is_start_due(const NicSync& s, base::Time) {
   return may_set(s) && s.is_started_wanted() && s.acknowledged.started != true;
 }
@@ -256,6 +309,9 @@ constexpr auto kSteps = std::to_array<SyncStep>({
     {CfgCode::kVlanAdd, is_vlan_add_due, encode_vlan_add, on_vlan_add},
     {CfgCode::kVlanDel, is_vlan_del_due, encode_vlan_del, on_vlan_del},
     {CfgCode::kSetPvid, is_pvid_due, encode_pvid, on_pvid},
+    {CfgCode::kSetQueues, are_queues_due, encode_queues, on_queues},
+    {CfgCode::kSetCoalesce, is_coalescing_due, encode_coalescing, on_coalescing},
+    {CfgCode::kSetQos, is_qos_due, encode_qos, on_qos},
     {CfgCode::kStart, is_start_due, nothing, on_started},
     {CfgCode::kStop, is_stop_due, nothing, on_started},
 });
@@ -274,18 +330,23 @@ messaging::NicState NicSync::wanted_state() const {
   messaging::NicState state;
   state.mac = wanted.mac;
   state.promiscuous = wanted.promiscuous;
-  state.all_multicast = true;
+  state.all_multicast = user_filter.all_multicast;
+  state.unicast = user_filter.unicast;
+  state.multicast = user_filter.multicast;
   state.mtu = wanted.mtu;
   state.offloads = features;
   state.vlans = vlans.list();
   state.pvid = vlans.pvid();
+  state.queues = queues_wanted.value();
+  state.coalescing = coalescing.value();
+  state.qos = qos.value();
   return state;
 }
 
 void NicSync::begin() {
   phase = SyncPhase::kInit;
   acknowledged = {};
-  vlans.begin();
+  begin_user_settings();
   refused_mac.reset();
   init_at = {};
   mac_at = base::kNever;

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "base/clock.h"
+#include "host_module/user_filter.h"
+#include "host_module/user_setting.h"
 #include "host_module/vlan_sync.h"
 #include "lan_bridge/frame/mtu.h"
 #include "lan_bridge/frame/offload.h"
@@ -32,7 +34,7 @@ struct NicSync {
   struct Acknowledged {
     std::optional<lan::MacAddress> mac{};
     std::optional<std::uint32_t> mtu{};
-    std::optional<bool> promiscuous{};
+    std::optional<FilterSetting> filter{};
     std::optional<std::uint32_t> offloads{};  // INIT_NIC turns on what it grants
     std::optional<bool> started = false;      // INIT_NIC stops it
   };
@@ -47,6 +49,11 @@ struct NicSync {
   std::uint32_t features = 0;      // that the I/O unit granted
   std::uint32_t offloads_off = 0;  // by the user: `splitnic ethtool -K`
   VlanSync vlans{};                // by the user: `splitnic vlan`
+  // By the user: `splitnic ethtool -L` (at queue 0; 0: all) and -C, and `splitnic qos`.
+  UserSetting<std::uint32_t> queues_wanted{};
+  UserSetting<messaging::Coalescing> coalescing{};
+  UserSetting<messaging::QosMap> qos{};
+  UserFilter user_filter{};  // by the user: `splitnic filter`
   bool lan_link = false;
   std::uint32_t lan_speed_mbps = 0;  // 0: not known
   bool is_lan_full_duplex = true;
@@ -60,7 +67,8 @@ struct NicSync {
   base::Time filter_at{};               // when refused promiscuous mode is requested again
   // The open request.
   std::uint16_t sent_vlan = 0;  // that it adds or removes
-  lan::PortState sent{};        // `wanted` when it was sent, with is_started_wanted() as admin_up
+  FilterSetting sent_filter{};
+  lan::PortState sent{};  // `wanted` when it was sent, with is_started_wanted() as admin_up
   base::Time sent_at{};
 
   bool is_started_wanted() const { return wanted.admin_up && !is_held_down; }
@@ -70,6 +78,7 @@ struct NicSync {
     sent = wanted;
     sent.admin_up = is_started_wanted();
     sent_at = now;
+    sent_filter = {user_filter, wanted.promiscuous && now >= filter_at};
     sent_vlan = vlans.to_add().value_or(vlans.to_remove().value_or(0));
   }
   // The NIC was reset: everything is sent once more.
@@ -77,7 +86,13 @@ struct NicSync {
     phase = SyncPhase::kSync;
     acknowledged = {};
     acknowledged.offloads = features;
+    begin_user_settings();
+  }
+  void begin_user_settings() {
     vlans.begin();
+    queues_wanted.begin();
+    coalescing.begin();
+    qos.begin();
   }
   // Our settings that the I/O unit should have, once INIT_NIC has turned all offloads on.
   messaging::NicState wanted_state() const;

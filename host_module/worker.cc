@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "control/parse_outcome.h"
 #include "host_module/local_addresses.h"
 #include "host_module/route_check.h"
 
@@ -176,6 +177,7 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
   HostConfig config;
   config.pair = pair_config(queues);
   config.pair.nic = options_.nic;
+  config.pair.program = control::version_text("splitnic-host");
   config.queue = queue();
   config.units = ways_.size();
   if (options_.failback) config.failback = std::chrono::seconds(*options_.failback);

@@ -1,5 +1,6 @@
 #include "iou_module/admin.h"
 
+#include "control/parse_outcome.h"
 #include "control/values.h"
 
 namespace splitnic::iou {
@@ -19,6 +20,7 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base:
   peer.state = host.pair().up() ? host.link().up() ? "up" : "down" : "connecting";
   peer.mode = control::mode_name(host.pair().mode());
   if (host.nic().mac) peer.mac = control::mac_text(*host.nic().mac);
+  peer.program = host.pair().peer_program();
   peer.nic = nic.number();
   const base::Time heard = host.link().last_heard();
   if (heard != base::Time{}) peer.last_heard = now - heard;
@@ -35,6 +37,7 @@ control::Snapshot Admin::snapshot() const {
   control::Snapshot s;
   s.role = "iou";
   s.name = options_.common.name();
+  s.program = control::version_text("splitnic-iou");
   s.state = "connecting";
   for (const control::Endpoint& at : options_.listen) s.listen.push_back(at.text());
   if (unit_ == nullptr) return s;

@@ -7,6 +7,7 @@
 #include "lan_bridge/frame/checksum.h"
 #include "lan_bridge/frame/flow.h"
 #include "lan_bridge/frame/segment.h"
+#include "lan_bridge/frame/traffic_class.h"
 #include "lan_bridge/frame/vnet_header.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -126,7 +127,7 @@ bool AttachedHost::expire(base::Time now) {
 }
 
 base::Time AttachedHost::deadline() const {
-  base::Time at = std::min(pair_.deadline(), held_until_);
+  base::Time at = std::min({pair_.deadline(), held_until_, coalescer_.deadline()});
   if (may_report()) at = std::min(at, events_.not_before());
   if (away_since_ != base::kNever) at = std::min(at, away_since_ + kAwayMax);
   return at;
@@ -159,7 +160,10 @@ void AttachedHost::request_announce() {
       !pair_.request(messaging::CfgCode::kAnnounce, {}, [](const auto&) {}).has_value();
 }
 
-void AttachedHost::on_pair_up(messaging::ChannelPair&) { owner_.on_host_up(*this); }
+void AttachedHost::on_pair_up(messaging::ChannelPair&) {
+  on_delivery_settings();
+  owner_.on_host_up(*this);
+}
 
 void AttachedHost::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   owner_.on_host_down(*this, why);
@@ -256,7 +260,16 @@ void AttachedHost::queue_split(base::Bytes frame) {
 }
 
 bool AttachedHost::push(base::Bytes frame, base::Time now) {
-  return pair_.push(frame, pair_.queues() == 1 ? 0 : lan::flow_of(frame), now);
+  if (pair_.queues() == 1) return pair_.push(frame, 0, now);
+  if (!qos_queues_.is_on()) return pair_.push(frame, lan::flow_of(frame), now);
+  const lan::TrafficClass found = lan::class_of(frame);
+  return pair_.push_on(qos_queues_.queue_of(found.priority, found.code_point), frame, now);
+}
+
+// A connection knows the levels of its queues once it is up.
+void AttachedHost::on_delivery_settings() {
+  coalescer_.set(nic_.coalescing);
+  qos_queues_ = messaging::QosQueues(nic_.qos, pair_.levels());
 }
 
 bool AttachedHost::pump(base::Time now) {
@@ -269,10 +282,14 @@ bool AttachedHost::pump(base::Time now) {
     if (now < held_until_) return made_progress;
     held_until_ = base::kNever;
   }
+  if (coalescer_.is_on() && coalescer_.holds(pending_.size(), pending_bytes_, now)) {
+    return made_progress;
+  }
   while (!pending_.empty() && push(pending_.front(), now)) {
     counters_.add(HostCounter::kToHostFrames);
     counters_.add(HostCounter::kToHostBytes, pending_.front().size());
     rmon_.count_to_host(pending_.front());
+    pending_bytes_ -= pending_.front().size();
     pending_.pop();
     made_progress = true;
   }

@@ -20,6 +20,7 @@
 #include "base/random.h"
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
+#include "iou_module/coalescer.h"
 #include "iou_module/deficit_round_robin.h"
 #include "iou_module/event_state.h"
 #include "iou_module/host_id.h"
@@ -70,7 +71,8 @@ enum class HostCounter {
   kRefusedAddress,  // SET_MAC or SET_FILTER with an address that it may not have
   kRefusedPromiscuous,
   kRefusedVlan,
-  kBusy,  // requests beyond HostLimits::kRequestsPerSecond
+  kRefusedLevel,  // SET_QOS of a host whose service level its rights set
+  kBusy,          // requests beyond HostLimits::kRequestsPerSecond
   kCount_
 };
 
@@ -185,6 +187,8 @@ class AttachedHost final : private messaging::PairOwner {
   EventState& events() { return events_; }
 
   // -- frames for it --
+  // Its coalescing or its service levels in nic() are others, or may be.
+  void on_delivery_settings();
   // Returns true if a frame with this destination is for this host. False while it is away: nothing
   // is queued then.
   bool wants(const lan::MacAddress& destination) const {
@@ -244,7 +248,10 @@ class AttachedHost final : private messaging::PairOwner {
   bool may_report() const { return events_.is_due() && is_reachable(); }
   void queue_fitting(base::Bytes frame);
   void queue_split(base::Bytes frame);
-  void enqueue(base::Bytes frame) { pending_.push(frame); }
+  void enqueue(base::Bytes frame) {
+    pending_.push(frame);
+    pending_bytes_ += frame.size();
+  }
   bool push(base::Bytes frame, base::Time now);
   // messaging::PairOwner
   void on_pair_up(messaging::ChannelPair& pair) override;
@@ -284,6 +291,9 @@ class AttachedHost final : private messaging::PairOwner {
   base::PageMemory memory_;
   lan::FrameRing ring_;
   base::Ring<base::Bytes> pending_;  // frames in the ring, not pushed yet
+  std::size_t pending_bytes_ = 0;
+  Coalescer coalescer_;
+  messaging::QosQueues qos_queues_;
   messaging::Connection pair_;
   base::Status made_;    // the ring; without it the host is refused
   std::string refusal_;  // the reply points to it
@@ -316,5 +326,6 @@ struct splitnic::base::CounterNames<splitnic::iou::HostCounter> {
                                        "iou.from_host.refused_address",
                                        "iou.from_host.refused_promiscuous",
                                        "iou.from_host.refused_vlan",
+                                       "iou.from_host.refused_level",
                                        "iou.from_host.busy"});
 };

@@ -182,6 +182,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   void on_lan_change(const lan::FramePort& port, const lan::PortState& before,
                      const lan::PortState& now) override;
   void on_host_change(const AttachedHost& host, const NicSettings& before) override;
+  std::vector<ListedNic> nics_for(const AttachedHost& host) override;
 
   const IouConfig config_;
   const SameRights same_rights_;

@@ -125,6 +125,19 @@ std::optional<std::string> Iou::not_permitted(const fabric::Link& link, std::uin
   return std::nullopt;
 }
 
+std::vector<ListedNic> Iou::nics_for(const AttachedHost& host) {
+  const std::vector<std::uint32_t>& permitted = host.rights().nics;
+  std::vector<ListedNic> all;
+  for (const auto& nic : nics_) {
+    const auto number = static_cast<std::uint32_t>(nic->number());
+    if (!permitted.empty() && std::ranges::find(permitted, number) == permitted.end()) continue;
+    const bool is_in_use = std::ranges::any_of(
+        nic->hosts(), [&](const auto& attached) { return attached.get() == &host; });
+    all.push_back({number, nic->port().state(), is_in_use});
+  }
+  return all;
+}
+
 void Iou::update_rights(base::Time now) {
   for (const auto& nic : nics_) {
     nic->update_rights(now);

@@ -17,7 +17,8 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
       owner_(owner),
       state_(port.state()),
       hosts_(config.number, config.siblings, random.next()),
-      nic_service_(port, config.policy, hosts_, *config.rights),
+      nic_service_(port, config.policy, hosts_, *config.rights,
+                   [&owner](const AttachedHost& host) { return owner.nics_for(host); }),
       rx_(port, hosts_, counters_),
       tx_(port, hosts_, counters_) {
   if (auto attached = port.attach_queue(true); !attached) base::log_warn(attached.error().text());
@@ -34,7 +35,10 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
   config.limits =
       config_.limits->of(config.id->principal(), config.rights, config_.policy.queues, now);
   config.pair.partition = request.partition;
-  if (config.rights.sl) config.pair.sl = *config.rights.sl;
+  if (config.rights.sl) {  // of all of its data, so additional queues would have it too
+    config.pair.sl = *config.rights.sl;
+    config.pair.queues = 1;
+  }
   config.pair.queues = messaging::queues_given(request.private_data, config.pair);
   auto host = std::make_unique<AttachedHost>(config, adapter_, link, random_, *this, now);
   const fabric::MgmtReject code = host->accept(id, request, reply);

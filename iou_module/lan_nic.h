@@ -42,6 +42,8 @@ class LanNicOwner {
                              const lan::PortState& now) = 0;
   // The host has set another MAC address or MTU than before.
   virtual void on_host_change(const AttachedHost& host, const NicSettings& before) = 0;
+  // Returns the NICs that the host may use.
+  virtual std::vector<ListedNic> nics_for(const AttachedHost& host) = 0;
 };
 
 class LanNic final : public HostOwner {

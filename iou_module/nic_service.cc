@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/parse_outcome.h"
+#include "iou_module/cfg_data.h"
 #include "lan_bridge/frame/mtu.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -15,21 +16,6 @@ using messaging::CfgReply;
 using messaging::CfgRequest;
 using messaging::CfgStatus;
 
-// An unknown field belongs to a later version and is ignored. A known field with another type is an
-// error: Protobuf would treat it as absent.
-bool has_bad_type(const google::protobuf::Message& message) {
-  const auto& others = message.GetReflection()->GetUnknownFields(message);
-  for (int i = 0; i < others.field_count(); ++i) {
-    if (message.GetDescriptor()->FindFieldByNumber(others.field(i).number()) != nullptr)
-      return true;
-  }
-  return false;
-}
-bool parse(const CfgRequest& request, google::protobuf::Message& out) {
-  return request.data.size() <= messaging::kMsgMaxMost &&
-         out.ParseFromArray(request.data.data(), static_cast<int>(request.data.size())) &&
-         !has_bad_type(out);
-}
 bool has_no_fields(CfgCode code) {
   switch (code) {
     case CfgCode::kGetMac:
@@ -40,12 +26,12 @@ bool has_no_fields(CfgCode code) {
     case CfgCode::kGetLink:
     case CfgCode::kGetVersion:
     case CfgCode::kGetState:
+    case CfgCode::kListNics:
       return true;
     default:
       return false;
   }
 }
-CfgReply refuse(CfgStatus status) { return {status, {}}; }
 // `Reply` has a field for the reason.
 template <class Reply>
 CfgReply not_permitted(Refusal why) {
@@ -54,10 +40,6 @@ CfgReply not_permitted(Refusal why) {
   Reply reply;
   reply.set_refusal(static_cast<cfg::Refusal>(why));
   return {CfgStatus::kNotPermitted, reply.SerializeAsString()};
-}
-template <class Message>
-CfgReply ok(const Message& message) {
-  return {CfgStatus::kOk, message.SerializeAsString()};
 }
 std::string bytes(const lan::MacAddress& mac) {
   return {reinterpret_cast<const char*>(mac.data()), mac.size()};
@@ -136,6 +118,12 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
       reply.set_mask(host.nic().features);
       return ok(reply);
     }
+    case CfgCode::kSetQueues:
+      return set_queues(host, request);
+    case CfgCode::kSetCoalesce:
+      return set_coalesce(host, request);
+    case CfgCode::kSetQos:
+      return set_qos(host, request);
     default:
       return refuse(CfgStatus::kUnknown);
   }
@@ -165,8 +153,12 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   reply.mutable_link()->set_full_duplex(state.full_duplex);
   reply.set_features_granted(host.nic().features);
   reply.set_filter_entries_max(AttachedHost::kFilterEntries);
-  reply.set_queues_max(std::min(policy_.queues, host.rights().queues_max));
+  reply.set_queues_max(queues_of(host));
   return ok(reply);
+}
+
+std::uint32_t NicService::queues_of(const AttachedHost& host) const {
+  return std::min(policy_.queues, host.rights().queues_max);
 }
 
 CfgReply NicService::set_mac(AttachedHost& host, const CfgRequest& request) {
@@ -263,6 +255,7 @@ void NicService::reset(AttachedHost& host) {
   fresh.vlans.set_pvid(host.vlan_limit().pvid_default());
   host.set_started(false);
   host.nic() = fresh;
+  host.on_delivery_settings();
 }
 
 CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {
@@ -306,9 +299,27 @@ CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {
       reply.set_digest(host.nic().state().digest());
       return ok(reply);
     }
+    case CfgCode::kListNics:
+      return list_nics(host);
     default:
       return refuse(CfgStatus::kUnknown);
   }
+}
+
+// The host learns nothing of NICs that its rights do not name.
+CfgReply NicService::list_nics(const AttachedHost& host) {
+  cfg::ListNicsReply reply;
+  for (const ListedNic& nic : nics_for_(host)) {
+    cfg::ListedNic& listed = *reply.add_nics();
+    listed.set_number(nic.number);
+    listed.set_mac(bytes(nic.state.mac));
+    listed.set_mtu(nic.state.mtu);
+    listed.mutable_link()->set_up(nic.state.link_up);
+    listed.mutable_link()->set_speed_mbps(nic.state.speed_mbps);
+    listed.mutable_link()->set_full_duplex(nic.state.full_duplex);
+    listed.set_in_use(nic.is_in_use);
+  }
+  return ok(reply);
 }
 
 CfgReply NicService::get_stats(AttachedHost& host, const CfgRequest& request) {

@@ -6,6 +6,11 @@
 // docs/nic_service.md#init_nic Thread: the data thread.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "iou_module/address_policy.h"
 #include "iou_module/host_table.h"
 #include "iou_module/mtu_follower.h"
@@ -18,12 +23,26 @@ struct NicPolicy {
   std::uint32_t queues = 1;  // of the I/O unit; each has its own NIC service
 };
 
+// A NIC of the I/O unit, as a host sees it that may use it.
+struct ListedNic {
+  std::uint32_t number = 0;
+  lan::PortState state{};
+  bool is_in_use = false;  // by this host
+};
+
 class NicService {
  public:
+  using NicsFor = std::function<std::vector<ListedNic>(const AttachedHost& host)>;
+
   // `lan`, `hosts` and `rights` outlive it.
   NicService(lan::FramePort& lan, const NicPolicy& policy, HostTable& hosts,
-             const RightsSource& rights)
-      : lan_(lan), policy_(policy), hosts_(hosts), addresses_(hosts, rights), mtu_(lan, hosts) {}
+             const RightsSource& rights, NicsFor nics_for)
+      : lan_(lan),
+        policy_(policy),
+        hosts_(hosts),
+        nics_for_(std::move(nics_for)),
+        addresses_(hosts, rights),
+        mtu_(lan, hosts) {}
 
   messaging::CfgReply serve(AttachedHost& host, const messaging::CfgRequest& request);
   // Brings the settings of a host within its rights. Returns true if something was taken away.
@@ -42,7 +61,12 @@ class NicService {
   messaging::CfgReply set_filter(AttachedHost& host, const messaging::CfgRequest& request);
   messaging::CfgReply set_mtu(AttachedHost& host, const messaging::CfgRequest& request);
   messaging::CfgReply vlan(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply set_queues(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply set_coalesce(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply set_qos(AttachedHost& host, const messaging::CfgRequest& request);
+  messaging::CfgReply list_nics(const AttachedHost& host);
   void reset(AttachedHost& host);
+  std::uint32_t queues_of(const AttachedHost& host) const;
   // Returns why the host may not have these settings, or nothing.
   std::optional<Refusal> check(AttachedHost& host, const NicSettings& settings);
   void log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why);
@@ -51,6 +75,7 @@ class NicService {
   lan::FramePort& lan_;
   NicPolicy policy_;
   HostTable& hosts_;  // of this NIC
+  NicsFor nics_for_;
   AddressPolicy addresses_;
   MtuFollower mtu_;
 };

@@ -34,6 +34,9 @@ struct NicSettings {
   std::uint32_t features = 0;    // of these, what SET_OFFLOADS left on
   std::uint32_t mtu = 0;         // in force for this host: the LAN's or less
   std::uint32_t mtu_wanted = 0;  // in SET_MTU; 0: none. Granted as soon as the LAN allows it
+  std::uint32_t queues = 0;      // of SET_QUEUES; 0: all that it has
+  messaging::Coalescing coalescing{};
+  messaging::QosMap qos{};  // as requested
 
   bool owns(const lan::MacAddress& address) const {
     return (mac && *mac == address) || std::ranges::binary_search(filter.unicast, address);
@@ -69,6 +72,9 @@ struct NicSettings {
     s.pvid = vlans.pvid();
     s.mtu = mtu;
     s.offloads = features;
+    s.queues = queues;
+    s.coalescing = coalescing;
+    s.qos = qos;
     return s;
   }
 };

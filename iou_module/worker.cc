@@ -8,6 +8,7 @@
 
 #include "base/event.h"
 #include "base/log.h"
+#include "control/parse_outcome.h"
 #include "control/sd_notify.h"
 #include "iou_module/command_line_rights.h"
 #include "iou_module/host_rights_text.h"
@@ -175,6 +176,8 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   config.policy.mtu_follows = options_.follows_lan_mtu && queue() == 0;
   config.policy.queues = queues;
   config.host.pair = pair_config(queues);
+  config.host.pair.program = control::version_text("splitnic-iou");
+  config.host.pair.queues = 1 + messaging::QosMap::kLevelsMax;
   config.host.memory_usual = default_memory(options_.common.pair.pools);
   return config;
 }

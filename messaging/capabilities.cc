@@ -72,6 +72,7 @@ base::Result<Agreement> agree(base::Bytes private_data, const PairConfig& config
       .form_in = agreed_form(coded(config.idata_form), theirs.idata_form_out()),
       .form_out = agreed_form(theirs.idata_form_in(), connect::IDATA_FORM_OFFSET_LENGTH),
       .peer_name = base::clean_node_name(theirs.node_name()),
+      .peer_program = base::clean_program_name(theirs.program()),
       .peer_queues = std::max(theirs.queues(), 1U),
   };
 }
@@ -88,8 +89,11 @@ std::string encode_capabilities(const PairConfig& config, Mode mode) {
   mine.set_node_name(config.node_name.substr(0, base::kNodeNameMax));
   mine.set_queues(config.queues);
   mine.set_queue(config.queue);
-  mine.set_program("splitnic");
+  mine.set_program(config.program.substr(0, base::kProgramNameMax));
   mine.set_nic(config.nic);
+  if (config.queue > 0 && config.queue <= config.levels.size()) {
+    mine.set_level(config.levels[config.queue - 1]);
+  }
   return mine.SerializeAsString();
 }
 
@@ -101,7 +105,10 @@ std::uint32_t nic_asked(base::Bytes private_data) {
 QueuesAsked queues_asked(base::Bytes private_data) {
   connect::Capabilities theirs;
   if (!parse(private_data, theirs)) return {};
-  return {std::max(theirs.queues(), 1U), theirs.queue(), theirs.mode() == connect::MODE_SEND};
+  QueuesAsked asked{std::max(theirs.queues(), 1U), theirs.queue(),
+                    theirs.mode() == connect::MODE_SEND};
+  if (theirs.has_level()) asked.level = theirs.level();
+  return asked;
 }
 
 }  // namespace splitnic::messaging

@@ -27,6 +27,7 @@ struct Agreement {
   std::optional<IdataForm> form_in{};   // of the peer's writes into our pools
   std::optional<IdataForm> form_out{};  // of our writes into the peer's pools
   std::string peer_name{};              // safe to log
+  std::string peer_program{};           // likewise
   std::uint32_t peer_queues = 1;
 };
 
@@ -45,6 +46,7 @@ struct QueuesAsked {
   std::uint32_t queues = 1;
   std::uint32_t queue = 0;
   bool is_send_mode = false;
+  std::optional<std::uint32_t> level{};  // service level of this pair, of any value
 };
 QueuesAsked queues_asked(base::Bytes private_data);
 

@@ -161,7 +161,8 @@ class ChannelPair final : private MessageHandler, private FilledSink {
 
   // -- views --
   const std::string& peer_name() const { return agreed_.peer_name; }  // node name from CONNECT
-  std::uint32_t peer_queues() const { return agreed_.peer_queues; }   // active side: pairs granted
+  const std::string& peer_program() const { return agreed_.peer_program; }  // with its version
+  std::uint32_t peer_queues() const { return agreed_.peer_queues; }  // active side: pairs granted
   Mode mode() const { return agreed_.mode; }
   fabric::Qpn qpn(unsigned channel) const;
   // Returns the cell payload of channel 1 in bytes, or 0 before it is connected.

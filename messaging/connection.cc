@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "messaging/cfgutil/qos_map.h"
 
 namespace splitnic::messaging {
 namespace {
@@ -42,6 +43,7 @@ Connection::Connection(fabric::Adapter& adapter, const PairConfig& config, base:
                        PairOwner& owner)
     : adapter_(adapter),
       config_(share_of(config, config.queues)),
+      levels_(config_.levels),
       random_(random),
       owner_(owner),
       pairs_(config.queues),
@@ -56,6 +58,9 @@ Connection::~Connection() = default;
 base::Status Connection::make_pair(std::uint32_t queue) {
   PairConfig config = config_;
   config.queue = queue;
+  if (queue != 0 && queue <= levels_.size() && levels_[queue - 1] != QosMap::kNone) {
+    config.sl = levels_[queue - 1];
+  }
   if (queue != 0) {
     config.control_message_max = std::min(config.control_message_max, kAdditionalMessageMax);
   }
@@ -133,13 +138,23 @@ fabric::MgmtReject Connection::accept_additional(const QueuesAsked& asked, fabri
   const bool is_due = asked.queues == queues() && asked.queue < queues() && !asked.is_send_mode &&
                       pairs_[asked.queue] == nullptr && first().connection().value != 0 &&
                       !is_down_;
-  if (!is_due) return fabric::MgmtReject::kRefused;
+  if (!is_due || !take_level(asked)) return fabric::MgmtReject::kRefused;
   auto code = fabric::MgmtReject::kNoResources;
   if (make_pair(asked.queue)) code = pairs_[asked.queue]->accept(id, link, request, reply, now);
   if (code != fabric::MgmtReject::kNone) {
     fail("queue " + std::to_string(asked.queue) + " was refused: " + std::string(name(code)));
   }
   return code;
+}
+
+// Returns false if there is no such level. A queue without one has that of the configuration, and
+// carries no frames by their class.
+bool Connection::take_level(const QueuesAsked& asked) {
+  if (!asked.level) return true;
+  if (*asked.level > fabric::kSlMax) return false;
+  levels_.resize(queues() - 1, QosMap::kNone);
+  levels_[asked.queue - 1] = static_cast<std::uint8_t>(*asked.level);
+  return true;
 }
 
 void Connection::fail(const std::string& why) {
@@ -178,7 +193,10 @@ void Connection::close(base::Time now) {
 }
 
 bool Connection::push_by_flow(base::Bytes frame, std::uint32_t flow, base::Time now) {
-  const auto queue = static_cast<std::size_t>((std::uint64_t{flow} * queues()) >> 32);
+  return push_on(static_cast<std::size_t>((std::uint64_t{flow} * queues()) >> 32), frame, now);
+}
+
+bool Connection::push_on(std::size_t queue, base::Bytes frame, base::Time now) {
   if (!up() || order_.full() || !pairs_[queue]->push(frame, now)) return false;
   order_.push(static_cast<std::uint8_t>(queue));
   return true;

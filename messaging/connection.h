@@ -56,6 +56,10 @@ class Connection final : private PairOwner {
   // some.
   std::uint32_t possible() const { return possible_; }
 
+  // Returns the service levels of queue 1, 2 and so on, as both sides know them; empty if there is
+  // one queue or the active side named none.
+  const std::vector<std::uint8_t>& levels() const { return levels_; }
+
   // The rest is as in ChannelPair, for all pairs.
   base::Status register_frames(base::MutableBytes arena);
   base::Status connect(fabric::Link& link, base::Time now) { return first().connect(link, now); }
@@ -77,6 +81,8 @@ class Connection final : private PairOwner {
   bool push(base::Bytes frame, std::uint32_t flow, base::Time now) {
     return pairs_.size() == 1 ? first().push(frame, now) : push_by_flow(frame, flow, now);
   }
+  // The same on the pair of this number. REQUIRES queue < queues() and queues() > 1.
+  bool push_on(std::size_t queue, base::Bytes frame, base::Time now);
   std::size_t frame_bytes_max() const;
   // Counts in the order of push() over all pairs: a push that completed waits for earlier ones on
   // other pairs.
@@ -100,6 +106,7 @@ class Connection final : private PairOwner {
   std::size_t release_idle(std::uint32_t keep);
 
   const std::string& peer_name() const { return first().peer_name(); }
+  const std::string& peer_program() const { return first().peer_program(); }
   Mode mode() const { return first().mode(); }
   std::uint16_t cell_payload_max() const { return first().cell_payload_max(); }
   bool has_refused_access() const;
@@ -117,6 +124,7 @@ class Connection final : private PairOwner {
   fabric::MgmtReject accept_additional(const QueuesAsked& asked, fabric::ConnectionId id,
                                        fabric::Link& link, const fabric::Mgmt& request,
                                        fabric::Mgmt& reply, base::Time now);
+  bool take_level(const QueuesAsked& asked);
   std::size_t index_of(fabric::ConnectionId id) const;
   // Calls visitor(ChannelPair&) for each pair that exists.
   template <class Visitor>
@@ -137,6 +145,7 @@ class Connection final : private PairOwner {
 
   fabric::Adapter& adapter_;
   const PairConfig config_;  // of one pair
+  std::vector<std::uint8_t> levels_;
   base::Random& random_;
   PairOwner& owner_;
   base::MutableBytes frames_;

@@ -33,7 +33,8 @@ struct PairConfig {
   // For pools that the peer requests with BufferRecvPoolGet; 0: no such pools.
   std::uint32_t grant_bytes_max = 4 << 20;
   std::string node_name{};
-  std::uint32_t nic = 0;  // active side: number of the NIC of the I/O unit
+  std::string program = "splitnic";  // name and version, for the peer's user
+  std::uint32_t nic = 0;             // active side: number of the NIC of the I/O unit
   // The number of pairs of this connection and the number of this one (connection.h). On the
   // passive side, before a CONNECT_REQ has arrived, `queues` is the maximum that it accepts.
   std::uint32_t queues = 1;
@@ -42,6 +43,8 @@ struct PairConfig {
   // One of the adapter's; on the passive side, before a CONNECT_REQ has arrived, any.
   fabric::PartitionKey partition = fabric::kDefaultPartition;
   std::uint8_t sl = 0;  // of the data that this side sends, at most fabric::kSlMax
+  // Active side: the level of the data of both sides on queue 1, 2 and so on, in place of `sl`.
+  std::vector<std::uint8_t> levels{};
   // The account of the peer, which outlives the connection: all that grows with the configuration
   // or by what the peer does is charged to it. Null: to nobody. [M-1]
   base::MemoryAccount* memory = nullptr;

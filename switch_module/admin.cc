@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/parse_outcome.h"
 #include "switch_module/fabric_map.h"
 
 namespace splitnic::fabric_switch {
@@ -20,6 +21,7 @@ control::Snapshot Admin::snapshot() const {
   control::Snapshot s;
   s.role = "switch";
   s.name = options_.common.name();
+  s.program = control::version_text("splitnic-switch");
   s.state = "connecting";
   if (switch_ == nullptr) return s;
   if (switch_->is_up()) s.state = "up";

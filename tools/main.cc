@@ -182,6 +182,9 @@ int run(const std::string& command, const Arguments& typed) {
   if (command == "reload") return run_reload(typed);
   if (command == "ethtool") return tools::run_ethtool(typed.socket, typed.nic);
   if (command == "vlan") return tools::run_vlan(typed.socket, typed.nic);
+  if (command == "qos") return tools::run_qos(typed.socket, typed.nic);
+  if (command == "filter") return tools::run_filter(typed.socket, typed.nic);
+  if (command == "list") return tools::run_list(typed.socket, typed.nic);
   if (command == "evict") return run_evict(typed);
   if (command == "keygen") return tools::make_key(typed.key_file);
   if (command == "pubkey") return tools::print_public_key(typed.key_file);

@@ -32,21 +32,27 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-}  // namespace
-
-std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
+CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
   auto* ethtool = app.add_subcommand(
       "ethtool", "The NIC at the I/O unit, as ethtool shows one: speed, duplex, link and address");
   ethtool->add_option("interface", into.interface, "The interface of the host")
       ->required()
       ->type_name("NAME");
-  ethtool->add_option("words", into.words, "Of -S: a group; of -K: FEATURE on|off ...")
+  ethtool
+      ->add_option("words", into.words,
+                   "Of -S: a group; of -K: FEATURE on|off ...; of -L and -C: NAME VALUE ...")
       ->type_name("...");
   auto* forms = ethtool->add_option_group("Instead of the link");
   forms->require_option(0, 1);
   forms->add_flag("-i,--driver", into.driver, "Versions of both programs");
   forms->add_flag("-P,--show-permaddr", into.address, "The card's own address");
   forms->add_flag("-l,--show-channels", into.channels, "Queues");
+  forms->add_flag("-L,--set-channels", into.set_channels, "How many queues are used: combined N");
+  forms->add_flag("-c,--show-coalesce", into.coalescing,
+                  "How long frames of the LAN wait for others before they are delivered");
+  forms->add_flag("-C,--coalesce", into.set_coalescing,
+                  "Change that: adaptive-rx on|off, rx-usecs N (0 to 100000), rx-frames N (0 to "
+                  "1024), rx-bytes N (0 to 1048576)");
   forms->add_flag("-k,--show-features", into.features, "Offloads in force between both ends");
   forms->add_flag("-K,--features", into.set_features,
                   "Switch offloads between both ends: tx, tso, tso6, uso");
@@ -58,6 +64,13 @@ std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
   forms->add_flag("--reset", into.reset,
                   "Restore the values of a new NIC; the host then sets it up as it was");
   ethtool->add_flag("-j,--json", into.json, "As one JSON object");
+  return ethtool;
+}
+
+}  // namespace
+
+std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
+  CLI::App* const ethtool = add_ethtool(app, into);
   auto* vlan = app.add_subcommand(
       "vlan",
       "The VLANs that the NIC at the I/O unit passes to this host; without more, lists them");
@@ -69,13 +82,46 @@ std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
                    "VLAN (0: none)")
       ->type_name("add|del|pvid ID");
   vlan->add_flag("-j,--json", into.json, "As one JSON object");
-  return {ethtool, vlan};
+  auto* qos = app.add_subcommand(
+      "qos",
+      "The service levels of the host's frames by 802.1p priority and DSCP, in both directions; "
+      "without more, lists them");
+  qos->add_option("interface", into.interface, "The interface of the host")
+      ->required()
+      ->type_name("NAME");
+  qos->add_option("words", into.words,
+                  "set pcp PRIORITY LEVEL or dscp NUMBER LEVEL, and more of them: up to 3 "
+                  "different levels of 0 to 15, or none; clear: none has a level")
+      ->type_name("set|clear ...");
+  qos->add_flag("-j,--json", into.json, "As one JSON object");
+  auto* filter = app.add_subcommand(
+      "filter",
+      "The addresses that the NIC at the I/O unit receives for this host besides the interface's "
+      "own; without more, lists them");
+  filter->add_option("interface", into.interface, "The interface of the host")
+      ->required()
+      ->type_name("NAME");
+  filter
+      ->add_option("words", into.words,
+                   "add MAC or del MAC: an address or a group; multicast all or listed: all "
+                   "groups pass, or those of the list")
+      ->type_name("add|del|multicast ...");
+  filter->add_flag("-j,--json", into.json, "As one JSON object");
+  auto* list =
+      app.add_subcommand("list", "The NICs that the I/O unit of a host lends to it, by number");
+  list->add_option("interface", into.interface, "The interface of the host (default: its only one)")
+      ->type_name("NAME");
+  list->add_flag("-j,--json", into.json, "As one JSON object");
+  return {ethtool, vlan, filter, qos, list};
 }
 
 int run_ethtool(const std::string& socket, const NicArguments& typed) {
   const char* what = typed.driver             ? "driver"
                      : typed.address          ? "address"
                      : typed.channels         ? "channels"
+                     : typed.set_channels     ? "set-channels"
+                     : typed.coalescing       ? "coalescing"
+                     : typed.set_coalescing   ? "set-coalescing"
                      : typed.features         ? "features"
                      : typed.set_features     ? "set-features"
                      : typed.statistics       ? "statistics"
@@ -83,6 +129,28 @@ int run_ethtool(const std::string& socket, const NicArguments& typed) {
                      : typed.reset            ? "reset"
                                               : "link";
   return ask_nic(socket, typed, what, joined(typed.words));
+}
+
+int run_qos(const std::string& socket, const NicArguments& typed) {
+  if (typed.words.empty()) return ask_nic(socket, typed, "qos", "");
+  const std::string& verb = typed.words.front();
+  if (verb != "set" && verb != "clear")
+    return bad_usage("qos: set pcp|dscp NUMBER LEVEL, or clear");
+  return ask_nic(socket, typed, verb + "-qos",
+                 joined({typed.words.begin() + 1, typed.words.end()}));
+}
+
+int run_list(const std::string& socket, const NicArguments& typed) {
+  return ask_nic(socket, typed, "list", "");
+}
+
+int run_filter(const std::string& socket, const NicArguments& typed) {
+  if (typed.words.empty()) return ask_nic(socket, typed, "filter", "");
+  const std::string& verb = typed.words.front();
+  if ((verb != "add" && verb != "del" && verb != "multicast") || typed.words.size() != 2) {
+    return bad_usage("filter: add MAC, del MAC, or multicast all|listed");
+  }
+  return ask_nic(socket, typed, "filter-" + verb, typed.words.back());
 }
 
 int run_vlan(const std::string& socket, const NicArguments& typed) {

@@ -1,4 +1,6 @@
 // CfgUtil requests. docs/protocol/cfgutil.md#cfgutil, docs/nic_service.md
+#include <algorithm>
+
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
@@ -138,12 +140,6 @@ void add_values(Group& group) {
              code(0x00070001), {}, CfgStatus::kUnknown);
   add_status(group, "code_zero", "P-CFG-1", "The code 0 gets status 1.", code(0), {},
              CfgStatus::kUnknown);
-  add_status(group, "set_queues", "P-CFG-1", "The reserved code SET_QUEUES gets status 1.",
-             CfgCode::kSetQueues, {}, CfgStatus::kUnknown);
-  add_status(group, "set_coalesce", "P-CFG-1", "The reserved code SET_COALESCE gets status 1.",
-             CfgCode::kSetCoalesce, {}, CfgStatus::kUnknown);
-  add_status(group, "set_qos", "P-CFG-1", "The reserved code SET_QOS gets status 1.",
-             CfgCode::kSetQos, {}, CfgStatus::kUnknown);
   add_status(group, "event_to_unit", "P-CFG-10", "EVENT is not for the I/O unit: status 1.",
              CfgCode::kEvent, {}, CfgStatus::kUnknown);
   add_status(group, "garbage", "P-CFG-5", "Data that is no Protobuf gets status 3.",
@@ -152,6 +148,94 @@ void add_values(Group& group) {
              CfgCode::kSetMac, "\x08\x01", CfgStatus::kBadValue);
   add_status(group, "unknown_field", "P-CFG-5", "A field that is not known is skipped.",
              CfgCode::kEcho, "\xF8\x7F\x05", CfgStatus::kOk);
+}
+
+// Returns the reply to a request that an I/O unit need not serve, or nothing: the case is over.
+std::optional<messaging::CfgUtilReply> ask_option(Host& h, CfgCode code, const std::string& data) {
+  if (!h.attach()) return std::nullopt;
+  auto reply = h.request(code, data);
+  if (reply && reply->status == CfgStatus::kUnknown) {
+    h.outcome().skip("the I/O unit does not serve this option (status 1)");
+    return std::nullopt;
+  }
+  return reply;
+}
+
+// A value out of range gets status 3 where the option is served.
+void add_bad_option(Group& group, const std::string& name, const std::string& clause,
+                    const std::string& description, CfgCode code, const std::string& data) {
+  group.add(name, clause, description, [=](Host& h) {
+    const auto reply = ask_option(h, code, data);
+    if (!reply) return;
+    if (reply->status != CfgStatus::kBadValue) {
+      h.outcome().miss("status 3", "status " + std::string(messaging::name(reply->status)));
+    }
+    h.expect_ignored("a connection that stays");
+  });
+}
+
+void add_delivery(Group& group) {
+  const auto queues = [](std::uint32_t count) {
+    return data_of<cfg::SetQueuesRequest>([&](auto& m) { m.set_queues(count); });
+  };
+  group.add("set_queues", "P-CFG-29", "SET_QUEUES replies with no more than was requested.",
+            [queues](Host& h) {
+              const auto got = ask_option(h, CfgCode::kSetQueues, queues(2));
+              cfg::SetQueuesReply reply;
+              if (got && read(h, got, reply)) {
+                h.expect(reply.queues() == 1 || reply.queues() == 2, "1 or 2 queues");
+              }
+            });
+  add_bad_option(group, "set_queues_zero", "P-CFG-29", "SET_QUEUES of 0 gets status 3.",
+                 CfgCode::kSetQueues, {});
+  add_bad_option(group, "set_queues_nine", "P-CFG-29", "SET_QUEUES of 9 gets status 3.",
+                 CfgCode::kSetQueues, queues(9));
+  group.add(
+      "set_coalesce", "P-CFG-30", "SET_COALESCE replies with the values in force.", [](Host& h) {
+        const auto got =
+            ask_option(h, CfgCode::kSetCoalesce, data_of<cfg::SetCoalesceRequest>([](auto& m) {
+                         m.set_microseconds(50);
+                         m.set_frames(16);
+                       }));
+        cfg::SetCoalesceReply reply;
+        if (got && read(h, got, reply)) {
+          h.expect(reply.microseconds() == 50 && reply.frames() == 16, "the same values");
+        }
+      });
+  add_bad_option(group, "set_coalesce_long", "P-CFG-30",
+                 "SET_COALESCE of more than 100 ms gets status 3.", CfgCode::kSetCoalesce,
+                 data_of<cfg::SetCoalesceRequest>([](auto& m) { m.set_microseconds(100'001); }));
+  group.add(
+      "set_qos", "P-CFG-31",
+      "SET_QOS on a connection with one queue has no level of its map in force.", [](Host& h) {
+        const auto got =
+            ask_option(h, CfgCode::kSetQos, data_of<cfg::SetQosRequest>([](auto& m) {
+                         m.set_priorities(std::string(5, '\xFF') + '\x03' + std::string(2, '\xFF'));
+                       }));
+        cfg::SetQosReply reply;
+        if (!got || got->status == CfgStatus::kNotPermitted || !read(h, got, reply)) return;
+        const auto is_mapped = [](char level) { return level != '\xFF'; };
+        h.expect(std::ranges::none_of(reply.priorities(), is_mapped), "no level in force");
+      });
+  add_bad_option(group, "set_qos_short", "P-CFG-31", "SET_QOS of 7 priorities gets status 3.",
+                 CfgCode::kSetQos,
+                 data_of<cfg::SetQosRequest>([](auto& m) { m.set_priorities(std::string(7, 1)); }));
+  add_bad_option(group, "set_qos_level", "P-CFG-31", "SET_QOS of a level of 16 gets status 3.",
+                 CfgCode::kSetQos, data_of<cfg::SetQosRequest>([](auto& m) {
+                   m.set_priorities(std::string(8, 16));
+                 }));
+}
+
+void add_list(Group& group) {
+  group.add("list_nics", "P-CFG-33", "LIST_NICS has the NIC of the connection.", [](Host& h) {
+    const auto got = ask_option(h, CfgCode::kListNics, {});
+    cfg::ListNicsReply reply;
+    if (!got || !read(h, got, reply)) return;
+    h.expect(std::ranges::count_if(reply.nics(), [](const auto& n) { return n.in_use(); }) == 1,
+             "one NIC that is in use");
+    h.expect(std::ranges::all_of(reply.nics(), [](const auto& n) { return n.mac().size() == 6; }),
+             "addresses of 6 bytes");
+  });
 }
 
 void add_nic_values(Group& group) {
@@ -206,6 +290,8 @@ std::vector<Case> cfg_cases() {
   add_open_requests(group);
   add_busy(group);
   add_values(group);
+  add_delivery(group);
+  add_list(group);
   add_nic_values(group);
   return group.take();
 }

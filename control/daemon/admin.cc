@@ -145,7 +145,7 @@ Posted Admin::post_to(std::size_t queue, std::function<void(Admin&)> command) co
 
 void Admin::nic(const Request&, ReplyFunction reply) {
   const ReplyFunction respond = std::move(reply);
-  respond({ReplyStatus::kBadRequest, "ethtool and vlan are for the host"});
+  respond({ReplyStatus::kBadRequest, "ethtool, vlan, filter, qos and list are for the host"});
 }
 
 Reply Admin::set(const std::string&, const std::string&) {

@@ -46,6 +46,15 @@ std::string NicState::bytes() const {
   put(out, pvid);
   put(out, mtu);
   put(out, offloads);
+  // An I/O unit that does not serve these three settings has the same digest without them.
+  if (queues == 0 && coalescing == Coalescing{} && qos.empty()) return out;
+  put(out, queues);
+  put(out, coalescing.microseconds);
+  put(out, coalescing.frames);
+  put(out, coalescing.bytes);
+  put(out, static_cast<std::uint8_t>(coalescing.is_adaptive));
+  out.append(qos.priorities.begin(), qos.priorities.end());
+  out.append(qos.code_points.begin(), qos.code_points.end());
   return out;
 }
 

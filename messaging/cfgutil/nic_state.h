@@ -8,7 +8,27 @@
 #include <string>
 #include <vector>
 
+#include "messaging/cfgutil/qos_map.h"
+
 namespace splitnic::messaging {
+
+// When frames of the LAN are delivered to a host (SET_COALESCE): once the first of them has waited
+// for `microseconds`, or `frames` or `bytes` of them wait. docs/nic_service.md#coalescing
+struct Coalescing {
+  static constexpr std::uint32_t kMicrosecondsMax = 100'000;
+  static constexpr std::uint32_t kFramesMax = 1024;
+  static constexpr std::uint32_t kBytesMax = 1 << 20;
+
+  std::uint32_t microseconds = 0;  // 0: at once
+  std::uint32_t frames = 0;        // 0: no limit
+  std::uint32_t bytes = 0;         // with the virtio-net header; 0: no limit
+  bool is_adaptive = false;        // a frame that comes alone is delivered at once
+
+  bool is_valid() const {
+    return microseconds <= kMicrosecondsMax && frames <= kFramesMax && bytes <= kBytesMax;
+  }
+  friend bool operator==(const Coalescing&, const Coalescing&) = default;
+};
 
 struct NicState {
   using Mac = std::array<std::uint8_t, 6>;
@@ -24,6 +44,9 @@ struct NicState {
   std::uint16_t pvid = 0;
   std::uint32_t mtu = 0;
   std::uint64_t offloads = 0;  // feature bits in force
+  std::uint32_t queues = 0;    // as SET_QUEUES has set it; 0: it has not
+  Coalescing coalescing{};
+  QosMap qos{};
 
   // Returns the bytes over which the digest is computed.
   std::string bytes() const;

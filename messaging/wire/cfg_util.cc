@@ -13,9 +13,9 @@ constexpr auto kMacConfigNames = std::to_array<std::string_view>(
      "VLAN_ADD", "VLAN_DEL", "SET_PVID", "SET_OFFLOADS", "SET_QUEUES", "SET_COALESCE", "SET_QOS"});
 constexpr auto kUtilityNames =
     std::to_array<std::string_view>({"GET_STATS", "QUERY_STATS", "CLEAR_STATS", "GET_LINK", "ECHO",
-                                     "GET_VERSION", "EVENT", "ANNOUNCE", "GET_STATE"});
+                                     "GET_VERSION", "EVENT", "ANNOUNCE", "GET_STATE", "LIST_NICS"});
 static_assert(kMacConfigNames.size() == (static_cast<std::uint32_t>(CfgCode::kSetQos) & 0xFFFFU));
-static_assert(kUtilityNames.size() == (static_cast<std::uint32_t>(CfgCode::kGetState) & 0xFFFFU));
+static_assert(kUtilityNames.size() == (static_cast<std::uint32_t>(CfgCode::kListNics) & 0xFFFFU));
 constexpr auto kStatusNames =
     std::to_array<std::string_view>({"OK", "unknown family or code", "bad size", "bad value",
                                      "not permitted", "busy", "device error", "version"});

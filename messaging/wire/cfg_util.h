@@ -37,6 +37,7 @@ enum class CfgCode : std::uint32_t {
   kEvent = 0x0002'0007,
   kAnnounce = 0x0002'0008,
   kGetState = 0x0002'0009,
+  kListNics = 0x0002'000A,
 };
 // "SET_MAC"; "unknown" for any other value.
 std::string_view name(CfgCode code);

@@ -292,7 +292,9 @@ class CfgRun {
   sim::FakePort lan_{kNicMac};
   iou::HostTable hosts_;
   Owner owner_;
-  iou::NicService service_{lan_, {}, hosts_, rights_};
+  iou::NicService service_{lan_, {}, hosts_, rights_, [](const iou::AttachedHost&) {
+                             return std::vector<iou::ListedNic>{{}};
+                           }};
   std::vector<std::unique_ptr<Server>> servers_;
 };
 

@@ -38,5 +38,73 @@ TEST(NicRunSim, a_queue_that_is_left_out_is_reported) {
   EXPECT_THAT(reply.text, HasSubstr("queue 1 is busy or stopping"));
 }
 
+// Runs the request on a host with one queue, and returns the text of the reply.
+std::string ask(World& world, const std::string& what, const std::string& value) {
+  const auto request = control::parse_nic_request(what, value);
+  EXPECT_TRUE(request) << request.error().text();
+  std::optional<control::Reply> reply;
+  host::NicRun::start(
+      *request, {"nic0", "1", "unit", false}, *world.host,
+      [](std::size_t, const host::NicRun::WithHost&) { return Posted::kNoQueue; },
+      [&](const control::Reply& got) { reply = got; });
+  EXPECT_TRUE(world.run_until(2s, [&] { return reply.has_value(); }));
+  EXPECT_EQ(reply->status, control::ReplyStatus::kOk) << reply->text;
+  return reply->text;
+}
+
+std::vector<std::uint8_t> levels_of(World& world) { return world.host->pair()->levels(); }
+
+TEST(NicRunSim, S001_49_other_service_levels_make_another_connection_with_a_queue_for_each) {
+  World world({.seed = 3, .iou_pair = {.queues = 4}});
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  ask(world, "set-qos", "pcp 5 7 dscp 46 3");
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected() && !levels_of(world).empty(); }));
+  const std::vector<std::uint8_t> levels{3, 7};
+  EXPECT_EQ(levels_of(world), levels);
+  EXPECT_EQ(world.iou->hosts().back()->pair().levels(), levels);
+  EXPECT_EQ(world.counter("host.pair.ups"), 2U);
+  EXPECT_TRUE(world.host->nic().has_carrier());
+  EXPECT_THAT(ask(world, "qos", ""), HasSubstr("pcp 5: 7\n\tdscp 46: 3\n"));
+  world.mark();
+  for (int i = 0; i < 20; ++i) world.send_to_lan(200);
+  for (int i = 0; i < 20; ++i) world.send_to_host(200);
+  EXPECT_TRUE(world.run_until(2s, [&] { return world.all_arrived(); }));
+  // The same levels for other frames need no other connection.
+  ask(world, "set-qos", "pcp 6 7");
+  world.run(100ms);
+  EXPECT_EQ(world.counter("host.pair.ups"), 2U);
+  ask(world, "clear-qos", "");
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected() && levels_of(world).empty(); }));
+  EXPECT_EQ(world.counter("host.pair.ups"), 3U);
+}
+
+TEST(NicRunSim, S001_49_a_unit_that_grants_one_queue_has_no_level_in_force) {
+  World world({.seed = 3});
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  ask(world, "set-qos", "pcp 5 7");
+  ASSERT_TRUE(world.run_until(
+      5s, [&] { return world.connected() && world.counter("host.pair.ups") == 2; }));
+  EXPECT_THAT(ask(world, "qos", ""), HasSubstr("pcp 5: 7 [not in force]"));
+}
+
+TEST(NicRunSim, S001_49_a_new_unit_gets_the_coalescing_again) {
+  World world({.seed = 3});
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  ask(world, "set-coalescing", "rx-usecs 50 adaptive-rx on");
+  ask(world, "set-coalescing", "rx-frames 8");
+  const messaging::Coalescing expected{50, 8, 0, true};
+  EXPECT_EQ(world.iou->hosts().at(0)->nic().coalescing, expected);
+  world.restart_iou();
+  ASSERT_TRUE(world.run_until(5s, [&] { return world.connected(); }));
+  EXPECT_EQ(world.iou->hosts().back()->nic().coalescing, expected);
+  EXPECT_THAT(ask(world, "coalescing", ""), HasSubstr("Adaptive RX: on\n\trx-usecs: 50"));
+}
+
+TEST(NicRunSim, S001_49_the_nics_of_the_unit_are_listed) {
+  World world({.seed = 3});
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  EXPECT_THAT(ask(world, "list", ""), HasSubstr("0    up    1500"));
+}
+
 }  // namespace nic_run_sim
 }  // namespace splitnic::sim

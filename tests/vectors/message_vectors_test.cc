@@ -258,6 +258,15 @@ NicState state_of(const json::object& from) {
   if (from.contains("pvid")) state.pvid = number<std::uint16_t>(from, "pvid");
   if (from.contains("mtu")) state.mtu = number(from, "mtu");
   if (from.contains("offloads")) state.offloads = number64(from, "offloads");
+  if (from.contains("queues")) state.queues = number(from, "queues");
+  if (from.contains("microseconds")) state.coalescing.microseconds = number(from, "microseconds");
+  if (from.contains("frames")) state.coalescing.frames = number(from, "frames");
+  if (from.contains("bytes")) state.coalescing.bytes = number(from, "bytes");
+  state.coalescing.is_adaptive = flag("adaptive");
+  if (from.contains("priorities")) {
+    const OwnedBytes levels = bytes_of_hex(std::string(from.at("priorities").as_string()));
+    state.qos = QosMap::parse(base::as_text(levels), {}).value();
+  }
   return state;
 }
 

@@ -164,7 +164,7 @@ def of_protobuf(vector, _):
             return
         if isinstance(value, dict):
             for part, item in value.items():
-                take({"link": "link.", "counters": "counter."}.get(name, "") + part, item)
+                take({"link": "link.", "counters": "counter.", "nics": "listed."}.get(name.rsplit(".", 1)[-1], "") + part, item)
             return
         last = name.rsplit(".", 1)[-1]
         if isinstance(value, bool):

@@ -12,7 +12,8 @@ from codec import unwords, wide
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs/protocol/vectors"
 CODES = {"InitNic": 0x10001, "SetMac": 0x10002, "SetFilter": 0x10004, "SetMtu": 0x10005, "VlanAdd": 0x10009, "SetOffloads": 0x1000C,
-         "GetStats": 0x20001, "QueryStats": 0x20002, "Echo": 0x20005, "GetVersion": 0x20006, "Event": 0x20007, "GetState": 0x20009}
+         "GetStats": 0x20001, "QueryStats": 0x20002, "Echo": 0x20005, "GetVersion": 0x20006, "Event": 0x20007, "GetState": 0x20009,
+         "SetQueues": 0x1000D, "SetCoalesce": 0x1000E, "SetQos": 0x1000F, "ListNics": 0x2000A}
 # The errors of dropped flits, which a receiver skips without harm to the others.
 SKIPPED = {"an unknown type is skipped": "flit.type", "an IDLE with payload is skipped": "flit.payload"}
 

@@ -11,6 +11,7 @@ local cfgutil = {
     [0x0001000E] = "SET_COALESCE", [0x0001000F] = "SET_QOS", [0x00020001] = "GET_STATS", [0x00020002] = "QUERY_STATS",
     [0x00020003] = "CLEAR_STATS", [0x00020004] = "GET_LINK", [0x00020005] = "ECHO", [0x00020006] = "GET_VERSION",
     [0x00020007] = "EVENT", [0x00020008] = "ANNOUNCE", [0x00020009] = "GET_STATE",
+    [0x0002000A] = "LIST_NICS",
   },
   status = {[0] = "OK", "unknown", "bad_size", "bad_value", "not_permitted", "busy", "device_error", "version"},
 }
@@ -38,6 +39,12 @@ local group = {one("group", "text", "Group of statistics")}
 local echo = {one("data", "bytes", "Data of ECHO")}
 local counter = {"Counter", {one("counter.name", "text", "Counter"), one("counter.value", "fixed64", "Value")}}
 
+local queues = {one("queues", "int", "Queues to use")}
+local coalescing = {
+  one("microseconds", "int", "Microseconds"), one("frames", "int", "Frames"), one("bytes", "int", "Bytes"), one("adaptive", "bool", "Adaptive"),
+}
+local levels = {one("priorities", "bytes", "Levels of priorities"), one("code_points", "bytes", "Levels of DSCPs")}
+
 cfgutil.data = {
   ["INIT_NIC request"] = {one("node_name", "text", "Node name"), [3] = one("features_wanted", "fixed64", "Features wanted", base.HEX)},
   ["INIT_NIC reply"] = {
@@ -50,6 +57,13 @@ cfgutil.data = {
   ["SET_MTU request"] = {mtu}, ["SET_MTU reply"] = {mtu},
   ["VLAN_ADD request"] = vlan, ["VLAN_DEL request"] = vlan, ["SET_PVID request"] = vlan,
   ["SET_OFFLOADS request"] = mask, ["SET_OFFLOADS reply"] = mask,
+  ["SET_QUEUES request"] = queues, ["SET_QUEUES reply"] = queues,
+  ["SET_COALESCE request"] = coalescing, ["SET_COALESCE reply"] = coalescing,
+  ["SET_QOS request"] = levels, ["SET_QOS reply"] = levels,
+  ["LIST_NICS reply"] = {{"NIC", {
+    one("listed.number", "int", "Number"), one("listed.mac", "mac", "MAC address"), one("listed.mtu", "int", "MTU"), link,
+    one("listed.in_use", "bool", "In use"),
+  }}},
   ["GET_STATS request"] = group, ["GET_STATS reply"] = {counter}, ["CLEAR_STATS request"] = group,
   ["QUERY_STATS reply"] = {one("groups", "text", "Group of statistics there is")},
   ["GET_LINK reply"] = {link}, ["ECHO request"] = echo, ["ECHO reply"] = echo,

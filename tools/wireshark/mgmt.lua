@@ -40,11 +40,12 @@ field("uint32", "cap.queues", "Queues")
 field("uint32", "cap.queue", "Queue")
 field("string", "cap.program", "Program")
 field("uint32", "cap.nic", "NIC")
+field("uint32", "cap.level", "Service level")
 
 local CAPABILITIES = {
   {"cap.mode", "int"}, {"cap.version_lowest", "int"}, {"cap.version_highest", "int"}, [5] = {"cap.msg_max", "packed"},
   [6] = {"cap.idata_form_in", "int"}, [7] = {"cap.idata_form_out", "int"}, [8] = {"cap.node_name", "text"},
-  [10] = {"cap.queues", "int"}, [11] = {"cap.queue", "int"}, [12] = {"cap.program", "text"}, [13] = {"cap.nic", "int"},
+  [10] = {"cap.queues", "int"}, [11] = {"cap.queue", "int"}, [12] = {"cap.program", "text"}, [13] = {"cap.nic", "int"}, [14] = {"cap.level", "int"},
 }
 local PAIR = {
   {"mgmt.channel", 1}, {"mgmt.service", 1}, {"mgmt.flags", 2}, {"", 1}, {"mgmt.qpn", 3}, {"", 1}, {"mgmt.peer_qpn", 3}, {"", 1},

@@ -10,11 +10,14 @@ FILTER = {1: ("unicast", "*bytes"), 2: ("multicast", "*bytes"), 3: ("promiscuous
           5: ("no_unicast", "bool"), 6: ("no_multicast", "bool"), 7: ("no_broadcast", "bool")}
 COUNTER = {1: ("name", "bytes"), 2: ("value", "fixed64")}
 MAC, VLAN, MASK, ECHO, NONE = {1: ("mac", "bytes")}, {1: ("vlan_id", "int")}, {1: ("mask", "fixed64")}, {1: ("data", "bytes")}, {}
-GROUP = {1: ("group", "bytes")}
+GROUP, QUEUES = {1: ("group", "bytes")}, {1: ("queues", "int")}
+COALESCING = {1: ("microseconds", "int"), 2: ("frames", "int"), 3: ("bytes", "int"), 4: ("adaptive", "bool")}
+LEVELS = {1: ("priorities", "bytes"), 2: ("code_points", "bytes")}
+LISTED_NIC = {1: ("number", "int"), 2: ("mac", "bytes"), 3: ("mtu", "int"), 4: ("link", LINK), 5: ("in_use", "bool")}
 MESSAGES = {
     "Capabilities": {1: ("mode", "int"), 2: ("version_lowest", "int"), 3: ("version_highest", "int"), 5: ("msg_max", "packed"),
                      6: ("idata_form_in", "int"), 7: ("idata_form_out", "int"), 8: ("node_name", "bytes"), 10: ("queues", "int"),
-                     11: ("queue", "int"), 12: ("program", "bytes"), 13: ("nic", "int")},
+                     11: ("queue", "int"), 12: ("program", "bytes"), 13: ("nic", "int"), 14: ("level", "int")},
     "InitNicRequest": {1: ("node_name", "bytes"), 3: ("features_wanted", "fixed64")},
     "InitNicReply": {1: ("mac", "bytes"), 2: ("mtu", "int"), 3: ("mtu_min", "int"), 4: ("mtu_max", "int"), 5: ("link", LINK),
                      6: ("features_granted", "fixed64"), 7: ("filter_entries_max", "int"), 8: ("queues_max", "int")},
@@ -26,6 +29,8 @@ MESSAGES = {
     "ClearStatsRequest": GROUP, "GetLinkReply": {1: ("link", LINK)}, "EchoRequest": ECHO, "EchoReply": ECHO,
     "GetVersionReply": {1: ("version", "int"), 2: ("version_highest", "int"), 3: ("program", "bytes")},
     "EventRequest": {1: ("generation", "fixed64"), 2: ("link", LINK), 3: ("mtu", "int")}, "GetStateReply": {1: ("digest", "bytes")},
+    "SetQueuesRequest": QUEUES, "SetQueuesReply": QUEUES, "SetCoalesceRequest": COALESCING, "SetCoalesceReply": COALESCING,
+    "SetQosRequest": LEVELS, "SetQosReply": LEVELS, "ListNicsRequest": NONE, "ListNicsReply": {1: ("nics", ("*", LISTED_NIC))},
 }
 
 

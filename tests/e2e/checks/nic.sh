@@ -208,5 +208,93 @@ check_refusals() {
   refuses 2 "one word too many" "$bin/splitnic" ethtool nic0 -i 7 --control "$work/host.sock"
   start_iou
   wait_until 3 test -S "$work/iou.sock" || fail "no control socket"
-  refuses 1 "ethtool and vlan are for the host" "$bin/splitnic" ethtool lan0 --control "$work/iou.sock"
+  refuses 1 "ethtool, vlan, filter, qos and list are for the host" "$bin/splitnic" ethtool lan0 --control "$work/iou.sock"
+}
+
+queues_are() { [ "$(queues_up host)" = "$1" ]; }
+
+check_set_channels() {
+  iou_options=(--queues 2) host_options=(--queues 2)
+  bring_up
+  within "two queues" 5000 queues_are "0 1"
+  refuses 1 "the I/O unit has 2 queues" "$bin/splitnic" ethtool nic0 -L combined 3 --control "$work/host.sock"
+  nic -L combined 1 || fail "-L combined 1"
+  within "one queue" 5000 has_queues 0
+  equal "channels" "$(row Connected -l)" 1
+  ping_all "$ns_host" 10.77.0.2 50
+  equal "the pair of queue 0" "$(counter host host.pair.downs)" 0
+  # A unit that has restarted gets the number again.
+  stop iou KILL
+  start_iou
+  nic_up
+  sleep 0.3
+  has_queues 0 || fail "queues after a restart: $(queues_up host)"
+  nic -L combined 2 || fail "-L combined 2"
+  within "two queues again" 5000 has_queues "0 1"
+  ping_all "$ns_lan" 10.77.0.1 50
+}
+
+# The shortest round trip of 5 from the LAN's machine, in microseconds.
+shortest_ping() { in_ns "$ns_host" ping -c 5 -i 0.1 10.77.0.2 | sed -n 's,^rtt [^=]*= \([0-9]*\)\.\([0-9]*\)/.*,\1\2,p' | sed 's/^0*//'; }
+
+check_coalescing() {
+  bring_up
+  equal "without coalescing" "$(row rx-usecs -c)" 0
+  nic -C rx-usecs 20000 || fail "-C rx-usecs"
+  local waiting alone
+  waiting=$(shortest_ping)
+  [ "$waiting" -ge 20000 ] || fail "a reply waits for $waiting us, not 20000"
+  nic -C adaptive-rx on || fail "-C adaptive-rx"
+  alone=$(shortest_ping)
+  [ "$alone" -lt 15000 ] || fail "a reply that comes alone waits for $alone us"
+  echo "shortest round trip: $waiting us with rx-usecs 20000, $alone us with adaptive-rx"
+  nic -C adaptive-rx off rx-frames 1 || fail "-C rx-frames"
+  [ "$(shortest_ping)" -lt 15000 ] || fail "one frame is not enough"
+  nic -c | has "rx-usecs: 20000" || fail "-c: $(nic -c)"
+  nic -c --json | has '"adaptive-rx":"off","rx-usecs":20000,"rx-frames":1,"rx-bytes":0' || fail "-c: $(nic -c --json)"
+  refuses 2 "from 0 to 100000" "$bin/splitnic" ethtool nic0 -C rx-usecs 100001 --control "$work/host.sock"
+}
+
+lane_1() { counter switch1 switch.lane1.tx.cell; }
+
+# Behind a switch: what the map names takes the lane of its level there, in both directions.
+check_qos() {
+  bring_up
+  ping_all "$ns_host" 10.77.0.2 20
+  local before named
+  before=$(lane_1)
+  ask host qos nic0 set dscp 46 1 || fail "qos set"
+  within "the connection with that level" 5000 in_force
+  ping_all "$ns_host" 10.77.0.2 20
+  equal "cells of other frames on lane 1" "$(lane_1)" "$before"
+  in_ns "$ns_host" ping -q -c 20 -i 0.01 -Q 0xb8 10.77.0.2 >/dev/null || fail "a ping with DSCP 46"
+  named=$(($(lane_1) - before))
+  [ "$named" -ge 40 ] || fail "20 requests and 20 replies are $named cells on lane 1"
+  echo "cells on lane 1: $named for 20 requests with DSCP 46 and their replies"
+  carrier_is "$ns_host" nic0 1 || fail "nic0 has lost its carrier"
+  refuses 1 "3 different levels" "$bin/splitnic" qos nic0 set pcp 1 1 pcp 2 2 pcp 3 5 pcp 4 6 --control "$work/host.sock"
+  ask host qos nic0 clear || fail "qos clear"
+  within "the connection without levels" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 -Q 0xb8 10.77.0.2
+  ask host qos nic0 | has "Levels: none" || fail "qos: $(ask host qos nic0)"
+}
+in_force() { ask host qos nic0 | has "dscp 46: 1$"; }
+
+check_list() {
+  topology_three || fail "the test hosts cannot be made"
+  make_second_lan
+  ip -n "$ns_iou" link set lan1 mtu 1400
+  start_iou --lan "$port:lan1" && start_host
+  nic_up
+  ask host list nic0 | tee "$work/list" | has "^0  *up  *1500 .* yes$" || fail "NIC 0: $(cat "$work/list")"
+  has "^1  *up  *1400 *$(in_ns "$ns_iou" cat /sys/class/net/lan1/address) .* no$" <"$work/list" || fail "NIC 1: $(cat "$work/list")"
+  ask host list --json | "$python" -c 'import json, sys
+nics = json.load(sys.stdin)["nics"]
+assert [(n["number"], n["mtu"], n["in_use"]) for n in nics] == [(0, 1500, True), (1, 1400, False)], nics' || fail "list --json"
+  refuses 1 "list are for the host" "$bin/splitnic" list --control "$work/iou.sock"
+  # Both ends show the versions of both.
+  local program
+  program=$("$bin/splitnic-iou" --version)
+  ask host show | has "runs splitnic-host " || fail "show: $(ask host show)"
+  equal "the unit's program" "$(ask host show --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["peers"][0]["program"])')" "$program"
+  ask iou show | has "splitnic-host [0-9]" || fail "show of the unit: $(ask iou show)"
 }

@@ -165,3 +165,35 @@ check_promisc() {
   within "set link up" 3000 carrier_is "$ns_host" nic0 1
   within "frames after set link up" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
 }
+
+group_arrives() {
+  begin_taking "$ns_host" nic0 100
+  in_ns "$ns_lan" ping -q -I lan0 -c 3 -i 0.01 -W 0.1 224.0.0.77 >/dev/null
+  in_ns "$ns_lan" ping -q -c 1 -W 5 10.77.0.1 >/dev/null
+  sleep 0.1
+  stop taker INT
+  [ "$(taken_of 01:00:5e:00:00:4d)" -ge 3 ]
+}
+
+# An address that no interface has and a list of groups, without promiscuous mode.
+check_filter() {
+  bring_up
+  ip -n "$ns_lan" neigh add 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
+  strangers_are 0 || fail "frames for others: $strangers"
+  ask host filter nic0 add 02:00:00:00:00:99 || fail "filter add"
+  soon_strangers_are "listed" 5
+  ask host filter nic0 | has "Unicast: 02:00:00:00:00:99" || fail "filter: $(ask host filter nic0)"
+  stop iou KILL
+  start_iou
+  nic_up
+  soon_strangers_are "listed, at another unit" 5
+  ask host filter nic0 del 02:00:00:00:00:99 || fail "filter del"
+  soon_strangers_are "not listed" 0
+  group_arrives || fail "a group does not arrive"
+  ask host filter nic0 multicast listed || fail "filter multicast listed"
+  group_arrives && fail "a group that is not listed arrives"
+  ask host filter nic0 add 01:00:5e:00:00:4d || fail "filter add of a group"
+  group_arrives || fail "a listed group does not arrive"
+  refuses 1 "does not permit SET_FILTER" "$bin/splitnic" filter nic0 add "$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)" --control "$work/host.sock"
+  refuses 2 "no address of one NIC" "$bin/splitnic" filter nic0 add ff:ff:ff:ff:ff:ff --control "$work/host.sock"
+}

@@ -44,6 +44,20 @@ Snapshot unit() {
   return s;
 }
 
+TEST(MetricsText, S001_49_round_trips_in_seconds) {
+  Snapshot s = unit();
+  s.channels = {{"a", 1, 2, 3, "RC", "RTS", 0, std::chrono::nanoseconds(12345)},
+                {"a", 1, 4, 5, "RC", "RTS", 1, std::chrono::milliseconds(1500)},
+                {"a", 0, 6, 7, "RC", "RTS", 0}};
+  const std::string text = metrics_text(s);
+  EXPECT_THAT(text,
+              HasSubstr("# TYPE splitnic_round_trip_seconds gauge\n"
+                        "splitnic_round_trip_seconds{peer=\"a\",channel=\"1\"} 1.500000000\n"));
+  EXPECT_THAT(text, Not(HasSubstr("channel=\"0\""))) << "not known yet";
+  s.channels.erase(s.channels.begin() + 1);
+  EXPECT_THAT(metrics_text(s), HasSubstr("channel=\"1\"} 0.000012345\n"));
+}
+
 TEST(MetricsText, a_host_takes_no_series_of_another_by_its_name) {
   Snapshot s = unit();
   s.peers[0].name = "a";

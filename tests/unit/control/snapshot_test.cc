@@ -48,6 +48,17 @@ TEST(SnapshotTest, a_round_trip_is_shown_once_it_is_known) {
   EXPECT_NE(show_text(s).find("RTS    45.1 us\n"), std::string::npos) << show_text(s);
 }
 
+TEST(SnapshotTest, S001_49_versions_of_both_ends) {
+  Snapshot s = example();
+  EXPECT_EQ(show_text(s).find("PROGRAM"), std::string::npos);
+  s.program = "splitnic-iou 0.1.0";
+  s.peers[0].program = "splitnic-host 0.2.0";
+  EXPECT_NE(show_json(s).find(R"("program":"splitnic-host 0.2.0")"), std::string::npos);
+  EXPECT_NE(show_json(s).find(R"("program":"splitnic-iou 0.1.0")"), std::string::npos);
+  EXPECT_NE(show_text(s).find("runs splitnic-iou 0.1.0\n"), std::string::npos) << show_text(s);
+  EXPECT_NE(show_text(s).find("splitnic-host 0.2.0\n"), std::string::npos) << show_text(s);
+}
+
 TEST(SnapshotTest, queues_are_shown_where_there_are_several) {
   Snapshot s = example();
   s.pools[0].queue = 1;

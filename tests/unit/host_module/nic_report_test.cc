@@ -14,6 +14,21 @@ TEST(NicReportTest, text_and_json) {
   EXPECT_EQ(report.json(), "{\"speed\":\"1000Mb/s\",\"link-detected\":true,\"queues\":2}\n");
 }
 
+TEST(NicReportTest, S001_49_nics_are_a_table_or_a_list) {
+  NicReport report;
+  report.nics = {{0, 1500, 1000, "02:00:00:00:00:01", true, true, true},
+                 {1, 9000, 0, "02:00:00:00:00:02", false, true, false}};
+  EXPECT_EQ(report.text(),
+            "NIC  LINK  MTU   MAC                SPEED        IN USE\n"
+            "0    up    1500  02:00:00:00:00:01  1000 Mbit/s  yes\n"
+            "1    down  9000  02:00:00:00:00:02  -            no\n");
+  EXPECT_EQ(
+      report.json(),
+      "{\"nics\":[{\"number\":0,\"link\":\"up\",\"mtu\":1500,\"mac\":\"02:00:00:00:00:01\","
+      "\"in_use\":true,\"speed_mbps\":1000,\"duplex\":\"full\"},{\"number\":1,\"link\":\"down\","
+      "\"mtu\":9000,\"mac\":\"02:00:00:00:00:02\",\"in_use\":false}]}\n");
+}
+
 TEST(NicReportTest, numbers_of_one_name_are_added_up) {
   NicReport report;
   report.add("iou.to_host.frames", 3);

@@ -67,7 +67,7 @@ class NicSyncTest : public ::testing::Test {
 TEST_F(NicSyncTest, S001_25_each_code_has_one_row) {
   std::set<CfgCode> codes;
   for (const SyncStep& row : sync_steps()) EXPECT_TRUE(codes.insert(row.code).second);
-  EXPECT_EQ(codes.size(), 11U);
+  EXPECT_EQ(codes.size(), 14U);
 }
 
 TEST_F(NicSyncTest, S001_25_the_order_of_a_new_connection) {
@@ -220,6 +220,46 @@ TEST_F(NicSyncTest, S001_25_a_vlan_that_is_refused_is_given_up) {
   EXPECT_EQ(send(), std::nullopt);
   EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>{10});
   EXPECT_EQ(sync.vlans.pvid(), 0);
+}
+
+TEST_F(NicSyncTest, S001_49_the_delivery_is_requested_only_if_the_user_has_set_it) {
+  acknowledge_all();
+  EXPECT_FALSE(send().has_value());
+  sync.coalescing.set({.microseconds = 50}, true);
+  sync.qos.set({}, false);
+  EXPECT_EQ(send(), CfgCode::kSetQos);
+  reply();
+  EXPECT_FALSE(send().has_value());
+  sync.begin();
+  init_and_compare();
+  std::vector<CfgCode> order;
+  while (const auto code = send()) {
+    order.push_back(*code);
+    reply();
+  }
+  EXPECT_EQ(std::ranges::count(order, CfgCode::kSetCoalesce), 1);
+  EXPECT_EQ(std::ranges::count(order, CfgCode::kSetQos), 1);
+  EXPECT_EQ(std::ranges::count(order, CfgCode::kSetQueues), 0);
+}
+
+TEST_F(NicSyncTest, S001_49_a_setting_that_the_unit_refuses_is_given_up) {
+  acknowledge_all();
+  sync.coalescing.set({.microseconds = 50}, false);
+  ASSERT_EQ(send(), CfgCode::kSetCoalesce);
+  EXPECT_TRUE(reply(CfgStatus::kUnknown).warning.has_value());
+  EXPECT_FALSE(send().has_value());
+  EXPECT_EQ(sync.wanted_state().coalescing, messaging::Coalescing{});
+}
+
+TEST_F(NicSyncTest, S001_49_fewer_queues_may_be_granted) {
+  acknowledge_all();
+  sync.queues_wanted.set(4, false);
+  ASSERT_EQ(send(), CfgCode::kSetQueues);
+  messaging::cfg::SetQueuesReply granted;
+  granted.set_queues(2);
+  reply(CfgStatus::kOk, granted.SerializeAsString());
+  EXPECT_FALSE(send().has_value());
+  EXPECT_EQ(sync.wanted_state().queues, 2U) << "as in the digest of the unit";
 }
 
 TEST_F(NicSyncTest, S001_25_vlans_are_part_of_the_digest) {

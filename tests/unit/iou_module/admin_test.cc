@@ -54,8 +54,8 @@ TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {
   expect_part(json, R"("mac":"02:00:00:00:01:01","nic":0,"since_seconds":0,)");
   expect_part(json, R"("mac":"02:00:00:00:01:02","nic":1,"since_seconds":0,)");
   const std::string text = ask(control::Command::kShow, false);
-  expect_part(text, "MAC                NIC\n");
-  expect_part(text, "02:00:00:00:01:02  1\n");
+  expect_part(text, "MAC                NIC  PROGRAM\n");
+  expect_part(text, "02:00:00:00:01:02  1    splitnic\n");
 }
 
 TEST_F(AdminTest, B_10_what_happens_to_hosts_and_nics_is_an_event) {

@@ -44,16 +44,16 @@ struct P43 : testing::Test {
 };
 using RequestsP43Test = P43;
 
-constexpr auto kReplied =
-    std::to_array({CfgCode::kInitNic, CfgCode::kSetMac, CfgCode::kGetMac, CfgCode::kSetFilter,
-                   CfgCode::kSetMtu, CfgCode::kStart, CfgCode::kStop, CfgCode::kReset,
-                   CfgCode::kVlanAdd, CfgCode::kVlanDel, CfgCode::kSetPvid, CfgCode::kSetOffloads,
-                   CfgCode::kGetStats, CfgCode::kQueryStats, CfgCode::kClearStats,
-                   CfgCode::kGetLink, CfgCode::kEcho, CfgCode::kGetVersion, CfgCode::kGetState});
+constexpr auto kReplied = std::to_array(
+    {CfgCode::kInitNic,   CfgCode::kSetMac,      CfgCode::kGetMac,     CfgCode::kSetFilter,
+     CfgCode::kSetMtu,    CfgCode::kStart,       CfgCode::kStop,       CfgCode::kReset,
+     CfgCode::kVlanAdd,   CfgCode::kVlanDel,     CfgCode::kSetPvid,    CfgCode::kSetOffloads,
+     CfgCode::kSetQueues, CfgCode::kSetCoalesce, CfgCode::kSetQos,     CfgCode::kListNics,
+     CfgCode::kGetStats,  CfgCode::kQueryStats,  CfgCode::kClearStats, CfgCode::kGetLink,
+     CfgCode::kEcho,      CfgCode::kGetVersion,  CfgCode::kGetState});
 constexpr auto kNotReplied =
-    std::to_array({CfgCode::kSetQueues, CfgCode::kSetCoalesce, CfgCode::kSetQos, CfgCode::kEvent,
-                   CfgCode::kAnnounce, CfgCode{}, CfgCode{0x0001'0010}, CfgCode{0x0002'000A},
-                   CfgCode{0x0003'0001}, CfgCode{0xFFFF'FFFF}});
+    std::to_array({CfgCode::kEvent, CfgCode::kAnnounce, CfgCode{}, CfgCode{0x0001'0010},
+                   CfgCode{0x0002'000B}, CfgCode{0x0003'0001}, CfgCode{0xFFFF'FFFF}});
 
 TEST_F(RequestsP43Test, P_43_what_does_not_parse_or_is_too_long_is_refused) {
   const std::string long_field = "\x7a" + std::string("\x80\x80\x40") + std::string(1 << 20, 'x');
@@ -73,12 +73,14 @@ TEST_F(RequestsP43Test, P_43_what_does_not_parse_or_is_too_long_is_refused) {
 TEST_F(RequestsP43Test, P_43_a_field_of_another_type_is_refused) {
   const std::string number_as_bytes("\x0a\x01\x05", 3);
   const std::string bytes_as_number("\x08\x05", 2);
-  for (const CfgCode code : {CfgCode::kSetMtu, CfgCode::kVlanAdd, CfgCode::kVlanDel,
-                             CfgCode::kSetPvid, CfgCode::kSetOffloads}) {
+  for (const CfgCode code :
+       {CfgCode::kSetMtu, CfgCode::kVlanAdd, CfgCode::kVlanDel, CfgCode::kSetPvid,
+        CfgCode::kSetOffloads, CfgCode::kSetQueues, CfgCode::kSetCoalesce}) {
     is_refused(code, number_as_bytes);
   }
-  for (const CfgCode code : {CfgCode::kSetMac, CfgCode::kSetFilter, CfgCode::kInitNic,
-                             CfgCode::kEcho, CfgCode::kGetStats, CfgCode::kClearStats}) {
+  for (const CfgCode code :
+       {CfgCode::kSetMac, CfgCode::kSetFilter, CfgCode::kInitNic, CfgCode::kSetQos, CfgCode::kEcho,
+        CfgCode::kGetStats, CfgCode::kClearStats}) {
     is_refused(code, bytes_as_number);
   }
   is_refused(CfgCode::kSetFilter, std::string("\x0a\x02\x08\x05", 4));  // inside of the filter

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "base/endian.h"
 #include "fabric_emul/wire/cell.h"
@@ -195,6 +196,44 @@ TEST_F(ConnectionTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
     if (name == "msg.tx.writes") writes += value;
   });
   EXPECT_EQ(writes, 400U);
+}
+
+TEST_F(ConnectionTest, P_CH_18_both_sides_send_a_queue_with_its_level) {
+  host.config.levels = {5, 9};
+  ASSERT_TRUE(connect(3));
+  const std::vector<std::uint8_t> levels{5, 9};
+  std::map<std::uint32_t, std::set<int>> seen;  // levels by queue pair, of data
+  const auto watch = [&](const Side& to) {
+    return [&](base::Bytes datagram) {
+      fabric::FlitWalker walker(datagram);
+      fabric::FlitView flit;
+      while (walker.next(flit) == fabric::FlitWalker::Step::kFlit) {
+        if (flit.header.type != fabric::FlitType::kData) continue;
+        const auto header = fabric::MacHeader::parse(flit.payload.data());
+        for (std::uint32_t queue = 0; queue < 3; ++queue) {
+          if (header.dqpn == to.data_qpn(queue)) seen[queue].insert(header.sl);
+        }
+      }
+      return false;
+    };
+  };
+  EXPECT_EQ(host.connection->levels(), levels);
+  EXPECT_EQ(unit.connection->levels(), levels);
+  unit.faults.drop_received(watch(unit));
+  host.faults.drop_received(watch(host));
+  for (const std::uint32_t flow : {0U, 0x60000000U, 0xF0000000U}) {
+    ASSERT_TRUE(host.push(flow, 1));
+    ASSERT_TRUE(unit.push(flow, 1));
+  }
+  ASSERT_TRUE(run_until([&] { return unit.got.size() == 3 && host.got.size() == 3; }));
+  EXPECT_EQ(seen[0], std::set<int>{0});
+  EXPECT_EQ(seen[1], std::set<int>{5});
+  EXPECT_EQ(seen[2], std::set<int>{9});
+}
+
+TEST_F(ConnectionTest, P_CH_18_a_level_that_there_is_not_is_refused) {
+  host.config.levels = {16};
+  EXPECT_FALSE(connect(2));
 }
 
 TEST_F(ConnectionTest, L_27_a_queue_that_loses_does_not_hold_another) {

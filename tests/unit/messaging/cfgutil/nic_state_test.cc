@@ -43,6 +43,18 @@ TEST(NicState, golden_bytes_and_digest) {
             "7f9c9e31ac8256ca2f258583df262dbc7d6f68f2a03043d5c99a4ae5a7396ce9");
 }
 
+TEST(NicState, P_CFG_21_delivery_is_there_only_if_it_is_set) {
+  NicState state = configured();
+  const std::string without = state.bytes();
+  state.queues = 2;
+  state.coalescing = {50, 16, 9000, true};
+  state.qos.priorities[5] = 3;
+  ASSERT_EQ(state.bytes().size(), 144U);
+  EXPECT_EQ(state.bytes().substr(0, without.size()), without);
+  EXPECT_EQ(hex(state.digest()),
+            "3dff718270258d871b2046a55fa2b39be31fe1f2ba707b2450bc7d8767d04388");
+}
+
 TEST(NicState, the_order_of_lists_does_not_matter_and_every_field_does) {
   const std::string digest = configured().digest();
   NicState state = configured();
@@ -66,6 +78,13 @@ TEST(NicState, the_order_of_lists_does_not_matter_and_every_field_does) {
   EXPECT_TRUE(differs([](NicState& s) { s.pvid = 0; }));
   EXPECT_TRUE(differs([](NicState& s) { s.mtu = 9000; }));
   EXPECT_TRUE(differs([](NicState& s) { s.offloads = 0; }));
+  EXPECT_TRUE(differs([](NicState& s) { s.queues = 1; }));
+  EXPECT_TRUE(differs([](NicState& s) { s.coalescing.microseconds = 1; }));
+  EXPECT_TRUE(differs([](NicState& s) { s.coalescing.frames = 1; }));
+  EXPECT_TRUE(differs([](NicState& s) { s.coalescing.bytes = 1; }));
+  EXPECT_TRUE(differs([](NicState& s) { s.coalescing.is_adaptive = true; }));
+  EXPECT_TRUE(differs([](NicState& s) { s.qos.priorities[0] = 1; }));
+  EXPECT_TRUE(differs([](NicState& s) { s.qos.code_points[46] = 1; }));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "messaging/pools/pool_user.h"
 
+#include "base/random.h"
 #include "tests/unit/messaging/pools/pool_support.h"
 
 namespace splitnic::messaging::pool_user_test {

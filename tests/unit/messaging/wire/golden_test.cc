@@ -160,8 +160,9 @@ TEST(GoldenTest, names_are_spelled_as_on_the_wire) {
   EXPECT_EQ(name(CfgCode::kInitNic), "INIT_NIC");
   EXPECT_EQ(name(CfgCode::kSetQos), "SET_QOS");
   EXPECT_EQ(name(CfgCode::kGetState), "GET_STATE");
+  EXPECT_EQ(name(CfgCode::kListNics), "LIST_NICS");
   EXPECT_EQ(name(CfgCode{0x00020000}), "unknown");
-  EXPECT_EQ(name(CfgCode{0x0002000A}), "unknown");
+  EXPECT_EQ(name(CfgCode{0x0002000B}), "unknown");
   EXPECT_EQ(name(CfgStatus::kVersion), "version");
   EXPECT_EQ(name(DropReason::kTooLong), "too_long");
 }

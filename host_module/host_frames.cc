@@ -1,0 +1,146 @@
+// The frames of a host: from the interface to the I/O unit, and back.
+#include <algorithm>
+#include <array>
+
+#include "host_module/host.h"
+#include "lan_bridge/frame/flow.h"
+#include "lan_bridge/frame/traffic_class.h"
+#include "lan_bridge/frame/vnet_header.h"
+
+namespace splitnic::host {
+namespace {
+
+constexpr std::size_t kRxBatchesMax = 8;  // per iteration: all receive slots of the send mode
+
+}  // namespace
+
+bool Host::move_frames(base::Time now, bool tap_readable) {
+  bool made_progress = pair_->poll(now);
+  if (pair_->up()) {
+    made_progress |= move_rx(now);
+    made_progress |= move_tx(now, tap_readable && !is_stopping_);
+    nic_.pump(now);
+  } else if (is_stopping_) {
+    made_progress |= move_rx(now);
+  }
+  if (is_stopping_ && pair_->up() && pending_.empty()) pair_->begin_close();
+  return made_progress;
+}
+
+// Elements -> the port, all that arrived: in send mode a frame that stays would take the slot of
+// the next one.
+bool Host::move_rx(base::Time now) {
+  bool made_progress = false;
+  for (std::size_t batch = 0; batch < kRxBatchesMax; ++batch) {
+    if (rx_done_ == rx_.size()) {
+      rx_.resize(kFramesPerBatch);
+      rx_.resize(pair_->receive(rx_));
+      rx_done_ = 0;
+    }
+    if (rx_.empty()) break;
+    made_progress |= write_received(now);
+    if (rx_blocked_) break;
+  }
+  return made_progress;
+}
+
+// A frame that the port cannot take now stays in its element, and the peer waits for the element.
+bool Host::write_received(base::Time now) {
+  bool made_progress = false;
+  rx_blocked_ = false;
+  std::array<base::Bytes, kFramesPerBatch> out;
+  while (rx_done_ < rx_.size()) {
+    // The header is rebuilt before every attempt: the peer may still write to the element
+    // [S002-19].
+    std::size_t count = 0;
+    const std::size_t first = rx_done_;
+    for (; first + count < rx_.size(); ++count) {
+      messaging::ReceivedFrame& frame = rx_[first + count];
+      if (lan::rebuild(frame.bytes, tap_.offloads(), nic_.mtu()) != lan::VnetVerdict::kGood) break;
+      out[count] = frame.bytes;
+    }
+    const std::size_t written = count > 0 ? tap_.write({out.data(), count}) : 0;
+    for (std::size_t i = 0; i < written; ++i) {
+      counters_.add(HostCounter::kRxFrames);
+      counters_.add(HostCounter::kRxBytes, rx_[rx_done_].bytes.size());
+      pair_->release(rx_[rx_done_++], now);
+    }
+    made_progress |= written > 0;
+    if (written < count) {
+      rx_blocked_ = true;
+      return made_progress;
+    }
+    if (rx_done_ < rx_.size()) {  // the one that did not pass
+      counters_.add(HostCounter::kRxDropVnet);
+      pair_->release(rx_[rx_done_++], now);
+      made_progress = true;
+    }
+  }
+  return made_progress;
+}
+
+bool Host::push(base::Bytes frame, base::Time now) {
+  if (pair_->queues() == 1) return pair_->push(frame, 0, now);
+  if (!qos_queues_.is_on()) return pair_->push(frame, lan::flow_of(frame), now);
+  const lan::TrafficClass found = lan::class_of(frame);
+  return pair_->push_on(qos_queues_.queue_of(found.priority, found.code_point), frame, now);
+}
+
+bool Host::push_pending(base::Time now) {
+  while (!pending_.empty()) {
+    const base::Bytes frame = pending_.front();
+    if (!push(frame, now)) {
+      counters_.add(HostCounter::kWait);
+      return false;
+    }
+    counters_.add(HostCounter::kTxFrames);
+    counters_.add(HostCounter::kTxBytes, frame.size());
+    pending_.pop();
+  }
+  return true;
+}
+
+// A gratuitous ARP or an unsolicited neighbour advertisement for each address. REQUIRES that
+// nothing is pending.
+void Host::announce() {
+  if (!config_.addresses) return;
+  for (const lan::LocalAddress& address : config_.addresses()) {
+    const base::MutableBytes room =
+        pending_.full() ? base::MutableBytes{} : tx_ring_->reserve(lan::kAnnounceBytesMax);
+    if (room.empty()) return;
+    const base::MutableBytes frame = lan::emit_announcement(room, nic_.mac(), address);
+    tx_ring_->commit(frame.data() + frame.size());
+    pending_.push(frame);
+    counters_.add(HostCounter::kTxAnnounced);
+  }
+}
+
+// The port -> elements. A frame is read only when everything read before it was pushed, and when
+// the remote NIC is configured: before that it would drop every frame.
+bool Host::move_tx(base::Time now, bool tap_readable) {
+  bool made_progress = false;
+  for (std::size_t done = pair_->take_completed(); done > 0; --done) {
+    tx_ring_->release();
+    made_progress = true;
+  }
+  if (!push_pending(now) || !nic_.configured()) return made_progress;
+  if (!is_stopping_ && nic_.take_announce()) {
+    announce();
+    if (!push_pending(now)) return made_progress;
+  }
+  if (!tap_readable || !wants_tap_input()) return made_progress;
+  std::array<base::Bytes, kFramesPerBatch> frames;
+  const lan::ReadBatch batch = tap_.read(*tx_ring_, frames);
+  for (std::size_t i = 0; i < batch.frames; ++i) {
+    if (frames[i].size() > pair_->frame_bytes_max()) {
+      counters_.add(HostCounter::kTxDropTooLong);
+      tx_ring_->discard(frames[i].data() + frames[i].size());
+      continue;
+    }
+    pending_.push(frames[i]);
+  }
+  push_pending(now);
+  return made_progress || batch.frames > 0;
+}
+
+}  // namespace splitnic::host

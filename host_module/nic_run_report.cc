@@ -1,0 +1,184 @@
+// NicRun: what the host knows of its NIC and what the I/O unit replies, as rows of the report.
+#include <algorithm>
+#include <cstring>
+
+#include "control/values.h"
+#include "host_module/nic_run.h"
+#include "messaging/cfgutil/cfgutil.pb.h"
+
+namespace splitnic::host {
+
+namespace cfg = messaging::cfg;
+using messaging::CfgCode;
+
+namespace {
+
+std::string list_of(const std::vector<std::uint16_t>& ids) {
+  std::string out;
+  for (const std::uint16_t id : ids) out += (out.empty() ? "" : " ") + std::to_string(id);
+  return out.empty() ? "all" : out;
+}
+
+std::string list_of(const std::vector<lan::MacAddress>& macs) {
+  std::string out;
+  for (const lan::MacAddress& mac : macs) out += (out.empty() ? "" : " ") + control::mac_text(mac);
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
+// Returns false if the data is malformed.
+bool NicRun::report(const Step& step, const std::string& data) {
+  switch (step.code) {
+    case CfgCode::kGetLink: {
+      cfg::GetLinkReply reply;
+      if (!reply.ParseFromString(data)) return false;
+      const std::uint32_t speed = reply.link().speed_mbps();
+      report_.rows.emplace_back("Speed", speed == 0 ? "Unknown!" : std::to_string(speed) + "Mb/s");
+      report_.rows.emplace_back("Duplex",
+                                std::string(reply.link().full_duplex() ? "Full" : "Half"));
+      report_.rows.emplace_back("Link detected", reply.link().up());
+      return true;
+    }
+    case CfgCode::kGetMac: {
+      cfg::GetMacReply reply;
+      if (!reply.ParseFromString(data)) return false;
+      lan::MacAddress mac{};
+      if (!reply.mac().empty() && reply.mac().size() != mac.size()) return false;
+      std::memcpy(mac.data(), reply.mac().data(), reply.mac().size());
+      report_.rows.emplace_back("Address at the I/O unit",
+                                reply.mac().empty() ? "none" : control::mac_text(mac));
+      return true;
+    }
+    case CfgCode::kGetVersion: {
+      cfg::GetVersionReply reply;
+      if (!reply.ParseFromString(data)) return false;
+      report_.rows.emplace_back("firmware-version", reply.program() + ", protocol " +
+                                                        std::to_string(reply.version()) + " of " +
+                                                        std::to_string(reply.version_highest()));
+      return true;
+    }
+    case CfgCode::kListNics: {
+      cfg::ListNicsReply reply;
+      if (!reply.ParseFromString(data)) return false;
+      return report_nics(reply.nics());
+    }
+    case CfgCode::kQueryStats: {
+      cfg::QueryStatsReply reply;
+      if (!reply.ParseFromString(data)) return false;
+      constexpr int kGroupsMax = 16;  // each is a request
+      for (int i = 0; i < std::min(reply.groups_size(), kGroupsMax); ++i) {
+        steps_.push_back({CfgCode::kGetStats, group_data(reply.groups(i))});
+      }
+      return true;
+    }
+    case CfgCode::kGetStats: {
+      cfg::GetStatsReply reply;
+      if (!reply.ParseFromString(data)) return false;
+      for (const cfg::Counter& counter : reply.counters()) {
+        report_.add(counter.name(), counter.value());
+      }
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+template <class Nics>
+bool NicRun::report_nics(const Nics& nics) {
+  constexpr std::size_t kNicsMax = 64;
+  for (const auto& nic : nics) {
+    lan::MacAddress mac{};
+    if (nic.mac().size() != mac.size() || report_.nics.size() == kNicsMax) return false;
+    std::memcpy(mac.data(), nic.mac().data(), nic.mac().size());
+    report_.nics.push_back({nic.number(), nic.mtu(), nic.link().speed_mbps(),
+                            control::mac_text(mac), nic.link().up(), nic.link().full_duplex(),
+                            nic.in_use()});
+  }
+  return true;
+}
+
+// Reports the interface and what the I/O unit granted, for which no request is needed.
+void NicRun::report_known(Host& host) {
+  const NicConfig& nic = host.nic();
+  switch (request_.kind) {
+    case Kind::kLink:
+      report_.heading = "Settings for " + program_.interface;
+      return;
+    case Kind::kDriver:
+      report_.indent.clear();
+      report_.rows = {{"driver", std::string("splitnic")},
+                      {"version", program_.version},
+                      {"bus-info", program_.unit}};
+      return;
+    case Kind::kAddress:
+      report_.indent.clear();
+      report_.rows = {{"Permanent address", control::mac_text(nic.lan_mac())}};
+      return;
+    case Kind::kChannels:
+      report_.heading = "Channel parameters for " + program_.interface;
+      report_.rows = {{"Maximum", std::uint64_t{nic.queues()}}};
+      return;
+    case Kind::kFeatures: {
+      report_.heading = "Features for " + program_.interface;
+      const std::uint32_t in_force = lan::offloads_in_force(nic.features() & ~nic.offloads_off());
+      for (const control::Feature& feature : control::nic_features()) {
+        const bool is_granted = (nic.features() & feature.bit) != 0;
+        report_.rows.emplace_back(std::string(feature.name),
+                                  std::string((in_force & feature.bit) != 0 ? "on"
+                                              : is_granted                  ? "off"
+                                                                            : "off [fixed]"));
+      }
+      return;
+    }
+    case Kind::kStatistics:
+      report_.heading = "NIC statistics";
+      report_.indent = "     ";
+      return;
+    case Kind::kVlans:
+      report_.heading = "VLANs of " + program_.interface;
+      report_.rows = {{"Listed", list_of(nic.vlans())},
+                      {"Access VLAN", nic.pvid() == 0 ? "none" : std::to_string(nic.pvid())}};
+      return;
+    case Kind::kFilter:
+      report_.heading = "Filter of " + program_.interface;
+      report_.rows = {
+          {"Unicast", list_of(nic.user_filter().unicast)},
+          {"Multicast", list_of(nic.user_filter().multicast)},
+          {"Other groups", std::string(nic.user_filter().all_multicast ? "yes" : "no")}};
+      return;
+    case Kind::kCoalescing: {
+      const messaging::Coalescing coalescing = nic.coalescing();
+      report_.heading = "Coalesce parameters for " + program_.interface;
+      report_.rows = {{"Adaptive RX", std::string(coalescing.is_adaptive ? "on" : "off")},
+                      {"rx-usecs", std::uint64_t{coalescing.microseconds}},
+                      {"rx-frames", std::uint64_t{coalescing.frames}},
+                      {"rx-bytes", std::uint64_t{coalescing.bytes}}};
+      return;
+    }
+    case Kind::kQos: {
+      report_.heading = "Service levels of " + program_.interface;
+      const messaging::QosMap map =
+          messaging::QosQueues::in_force(nic.qos(), host.pair()->levels());
+      add_levels("pcp ", map.priorities, nic.qos().priorities);
+      add_levels("dscp ", map.code_points, nic.qos().code_points);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+// One row per frame class with a level, and whether a queue of the connection has it.
+void NicRun::add_levels(const std::string& of, std::span<const std::uint8_t> in_force,
+                        std::span<const std::uint8_t> wanted) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] == messaging::QosMap::kNone) continue;
+    const bool is_in_force = in_force[i] == wanted[i];
+    report_.rows.emplace_back(of + std::to_string(i),
+                              std::to_string(wanted[i]) + (is_in_force ? "" : " [not in force]"));
+  }
+}
+
+}  // namespace splitnic::host
