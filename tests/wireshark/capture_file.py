@@ -48,9 +48,9 @@ def full_flits(cell, lane, lsn, step=1, size=128):
             for i, part in enumerate(parts)]
 
 
-def mgmt_cell(payload, slid=1, dlid=2):
+def mgmt_cell(payload, slid=1, dlid=2, qpn=1):
     return cells.encode_cell({"pos": cells.ONLY, "op": cells.MGMT, "dlid": dlid, "slid": slid, "service": cells.MANAGEMENT,
-                              "dqpn": 1, "sqpn": 1, "psn": 0, "csn": 0, "lcn": 0, "payload": payload.hex()})
+                              "dqpn": qpn, "sqpn": qpn, "psn": 0, "csn": 0, "lcn": 0, "payload": payload.hex()})
 
 
 class Side:

@@ -10,6 +10,8 @@ INIT_STEPS = ["", "hello", "challenge", "answer", "ready", "refuse", "bye", "pro
 FLAG_BITS = {"ack_request": 0x80, "idata": 0x40, "solicited": 0x20, "global": 0x10, "packet_crc": 0x08, "retransmission": 0x04}
 CTL_BITS = {"sof": 0x80, "eof": 0x40, "header_crc": 0x20, "cell_crc_head": 0x10}
 MGMT_KINDS = ["", "CONNECT_REQ", "CONNECT_REP", "CONNECT_RTU", "CONNECT_REJ", "DISC", "DISC_REP", "RESOLVE", "RESOLVED"]
+SMP_METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
+SMP_ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER"]
 # Names of CfgUtil whose fields hold text, which vectors have as bytes.
 TEXT = {"node_name", "program", "group", "groups", "name"}
 OPTIONAL_OF_CELL = {
@@ -124,6 +126,28 @@ def of_mgmt(vector, _):
     return fields
 
 
+def of_smp(vector, _):
+    meaning = dict(vector["meaning"])
+    method, attribute, route = meaning.pop("method"), meaning.pop("attribute"), meaning.pop("route")
+    node, table = meaning.pop("node", None), meaning.pop("table", None)
+    fields = {f"smp.{name}": [number(value)] for name, value in meaning.items()}
+    fields.update({"smp.method": [SMP_METHODS.index(method)], "smp.attribute": [SMP_ATTRIBUTES.index(attribute)],
+                   "smp.hops": [len(route)], "smp.route": [bytes(route).hex()] if route else []})
+    ports = node.pop("ports") if node else []
+    if node:
+        fields.update({f"smp.node.{name}": [value if name == "name" else number(value)] for name, value in node.items()})
+        fields.update({"smp.node.ports": [len(ports)], "smp.node.name_bytes": [len(node["name"])]})
+    if table:
+        octets, stage = table.pop("ports"), table.pop("stage")
+        fields.update({f"smp.table.{name}": [value] for name, value in table.items()})
+        fields.update({"smp.table.stage": [["", "clear", "set"].index(stage)], "smp.table.ports": [octets] if octets else []})
+    fields["smp.port"], fields["smp.port.state"] = ([port[name] for port in ports] for name in ("number", "state"))
+    fields["smp.port.state"] = [["down", "up", "held"].index(state) for state in fields["smp.port.state"]]
+    for name in ("lid", "eui64"):
+        fields[f"smp.port.{name}"] = [number(port[name]) for port in ports]
+    return fields
+
+
 def of_message(vector, _):
     meaning = dict(vector["meaning"])
     function, context = meaning.pop("function"), meaning.pop("context")
@@ -181,7 +205,7 @@ def of_protobuf(vector, _):
 
 
 FUNCTIONS = {"datagram": of_datagram, "flit": of_flit, "init": of_init, "cell": of_cell, "terminate": of_terminate, "mgmt": of_mgmt,
-             "message": of_message, "idata": of_idata, "vnet": of_vnet, "protobuf": of_protobuf}
+             "smp": of_smp, "message": of_message, "idata": of_idata, "vnet": of_vnet, "protobuf": of_protobuf}
 
 
 def is_same(shown, expected):

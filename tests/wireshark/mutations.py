@@ -7,7 +7,7 @@ from capture_file import data_flit
 from codec import crc32c, put, unwords
 
 COUNT = 1500
-FORMS = ["cell", "datagram", "flit", "idata", "init", "message", "mgmt", "protobuf", "session", "terminate", "vnet"]
+FORMS = ["cell", "datagram", "flit", "idata", "init", "message", "mgmt", "protobuf", "session", "smp", "terminate", "vnet"]
 
 
 def changed(data, draw):

@@ -86,6 +86,8 @@ class Packets:
             return data_flit(data)
         if form == "mgmt":
             return data_flit(mgmt_cell(data))
+        if form == "smp":
+            return data_flit(mgmt_cell(data, qpn=2))
         if form == "message":
             return self.form_a.message("active", data)
         if form == "terminate":

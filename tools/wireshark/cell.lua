@@ -4,7 +4,7 @@
 local use = ...
 local registry, crc32c, rules, extensions = use("registry"), use("crc32c"), use("cell_rules"), use("extensions")
 local connection, packet, sequence = use("connection"), use("packet"), use("sequence")
-local mgmt, terminate, message, frame = use("mgmt"), use("terminate"), use("message"), use("frame")
+local mgmt, smp, terminate, message, frame = use("mgmt"), use("smp"), use("terminate"), use("message"), use("frame")
 local f, field, visit = registry.f, registry.field, registry.context
 
 local POS = {[0] = "middle", "last", "first", "only"}
@@ -86,7 +86,10 @@ end
 local function dissect_payload(tvb, tree, c)
   if c.op == 0x18 then
     -- Queue pair 0: a datagram of the path (docs/protocol/path.md).
-    return c.dqpn == 0 and c.sqpn == 0 and use("flit").of_path(tvb, tree) or mgmt.dissect(tvb, tree, c)
+    if c.dqpn == 0 and c.sqpn == 0 then return use("flit").of_path(tvb, tree) or mgmt.dissect(tvb, tree, c) end
+    -- Queue pair 2: subnet management.
+    if c.dqpn == 2 and c.sqpn == 2 then return smp.dissect(tvb, tree) end
+    return mgmt.dissect(tvb, tree, c)
   end
   if c.op == 0x12 then return terminate.dissect(tvb, tree) end
   local is_packet = c.op <= 2 and c.service <= 1

@@ -13,6 +13,7 @@ import messages
 import mgmt
 import protobuf
 import session
+import smp
 from codec import Bad, put, unwide, unwords
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "docs/protocol/vectors"
@@ -36,6 +37,7 @@ CODECS = {
     "vnet": (lambda data, _: messages.decode_vnet(data), lambda meaning, _: messages.encode_vnet(meaning)),
     "protobuf": (lambda data, vector: protobuf.decode(vector["type"], data),
                  lambda meaning, vector: protobuf.encode(vector["type"], meaning)),
+    "smp": (lambda data, _: smp.decode_smp(data), lambda meaning, _: smp.encode_smp(meaning)),
     "digest": (None, lambda meaning, _: digest.digest(meaning)),
 }
 

@@ -1,0 +1,84 @@
+"""SMPs: the payload of docs/protocol/subnet.md."""
+from codec import Bad, get, put, unwide, wide
+
+METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
+ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER"]
+STATES = ["down", "up", "held"]
+STAGES = ["", "clear", "set"]
+NAME_OCTETS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+
+
+def encode_node(node):
+    name = node["name"].encode()
+    out = (put(node["lid"], 2) + put(len(node["ports"]), 1) + put(len(name), 1) + put(node["changes"], 4) + put(unwide(node["eui64"]), 8) +
+           put(node["check"], 4) + name)
+    for port in node["ports"]:
+        out += put(port["number"], 1) + put(STATES.index(port["state"]), 1) + put(port["lid"], 2) + put(unwide(port["eui64"]), 8)
+    return out
+
+
+def decode_node(body):
+    if len(body) < 20:
+        raise Bad("body")
+    count, octets = body[2], body[3]
+    name = body[20:20 + octets]
+    if count > 32 or len(body) != 20 + octets + 12 * count or not 1 <= octets <= 64 or name[:1] == b"." or not NAME_OCTETS.issuperset(name):
+        raise Bad("body")
+    ports, last = [], 0
+    for at in range(20 + octets, len(body), 12):
+        number, state = body[at], body[at + 1]
+        if not last < number <= 32 or state >= len(STATES):
+            raise Bad("body")
+        last = number
+        ports.append({"number": number, "state": STATES[state], "lid": get(body, at + 2, 2), "eui64": wide(get(body, at + 4, 8))})
+    return {"lid": get(body, 0, 2), "name": name.decode(), "changes": get(body, 4, 4), "eui64": wide(get(body, 8, 8)),
+            "check": get(body, 16, 4), "ports": ports}
+
+
+def encode_table(table):
+    return (put(table["block"], 2) + put(STAGES.index(table["stage"]), 1) + put(table["parts"], 1) + put(table["changes"], 4) +
+            put(table["check"], 4) + bytes.fromhex(table["ports"]))
+
+
+def decode_table(body, method):
+    if len(body) not in (12, 268) or get(body, 0, 2) > 191 or body[2] >= len(STAGES) or body[3] > 192:
+        raise Bad("body")
+    table = {"block": get(body, 0, 2), "stage": STAGES[body[2]], "parts": body[3], "changes": get(body, 4, 4), "check": get(body, 8, 4),
+             "ports": body[12:].hex()}
+    sets = bool(table["stage"]) and table["parts"] > 0
+    if method != "REPLY" and (sets != (method == "SET") or sets != bool(table["ports"])):
+        raise Bad("body")
+    return table
+
+
+def encode_smp(smp):
+    body = encode_node(smp["node"]) if "node" in smp else encode_table(smp["table"]) if "table" in smp else b""
+    return (put(1, 1) + put(METHODS.index(smp["method"]), 1) + put(ATTRIBUTES.index(smp["attribute"]), 1) + put(smp["status"], 1) +
+            put(smp["manager"], 2) + put(smp["priority"], 1) + bytes(1) + put(unwide(smp["transaction"]), 8) + put(len(smp["route"]), 1) +
+            put(smp["hop"], 1) + put(len(body), 2) + bytes(smp["route"]) + body)
+
+
+def decode_smp(data):
+    if len(data) < 20:
+        raise Bad("short")
+    if data[0] != 1 or not 1 <= data[1] <= 4 or not 1 <= data[2] <= 3 or data[3] > 3 or (data[3] and data[1] != 3):
+        raise Bad("format")
+    method, attribute, hops, hop = METHODS[data[1]], ATTRIBUTES[data[2]], data[16], data[17]
+    if hops > 64 or hop > hops:
+        raise Bad("route")
+    if len(data) < 20 + hops:
+        raise Bad("short")
+    if len(data) != 20 + hops + get(data, 18, 2):
+        raise Bad("length")
+    route, body = list(data[20:20 + hops]), data[20 + hops:]
+    if not all(1 <= port <= 32 for port in route):
+        raise Bad("route")
+    smp = {"method": method, "attribute": attribute, "status": data[3], "manager": get(data, 4, 2), "priority": data[6],
+           "transaction": wide(get(data, 8, 8)), "hop": hop, "route": route}
+    if attribute == "TABLE" and method != "TRAP":
+        smp["table"] = decode_table(body, method)
+    elif attribute == "NODE" and method == "REPLY" and data[3] == 0:
+        smp["node"] = decode_node(body)
+    elif body:
+        raise Bad("body")
+    return smp

@@ -1,0 +1,143 @@
+-- SMPs: subnet management between two switches of a cable (docs/protocol/subnet.md).
+local use = ...
+local registry, exchange = use("registry"), use("exchange")
+local f, field = registry.f, registry.field
+
+local METHOD = {"GET", "SET", "REPLY", "TRAP"}
+local ATTRIBUTE = {"NODE", "TABLE", "MANAGER"}
+local STATUS = {[0] = "done", "refused", "stale", "bad"}
+local STATE = {[0] = "down", "up", "held"}
+local STAGE = {[0] = "none", "clear", "set"}
+field("uint8", "smp.format", "Format")
+field("uint8", "smp.method", "Method", base.DEC, METHOD)
+field("uint8", "smp.attribute", "Attribute", base.DEC, ATTRIBUTE)
+field("uint8", "smp.status", "Status", base.DEC, STATUS)
+field("uint16", "smp.manager", "LID of the manager")
+field("uint8", "smp.priority", "Priority of the manager")
+field("uint64", "smp.transaction", "Transaction", base.HEX)
+field("uint8", "smp.hops", "Hops")
+field("uint8", "smp.hop", "Hop")
+field("uint16", "smp.body_bytes", "Bytes of body")
+field("bytes", "smp.route", "Route")
+field("uint16", "smp.node.lid", "LID of the switch")
+field("uint8", "smp.node.ports", "Ports")
+field("uint8", "smp.node.name_bytes", "Bytes of the name")
+field("uint32", "smp.node.changes", "Changes")
+field("uint64", "smp.node.eui64", "EUI-64 of the switch", base.HEX)
+field("uint32", "smp.node.check", "Check", base.HEX)
+field("string", "smp.node.name", "Name")
+field("uint8", "smp.port", "Port")
+field("uint8", "smp.port.state", "State", base.DEC, STATE)
+field("uint16", "smp.port.lid", "LID of the peer")
+field("uint64", "smp.port.eui64", "EUI-64 of the peer", base.HEX)
+field("uint16", "smp.table.block", "Block")
+field("uint8", "smp.table.stage", "Stage", base.DEC, STAGE)
+field("uint8", "smp.table.parts", "Parts")
+field("uint32", "smp.table.changes", "Changes")
+field("uint32", "smp.table.check", "Check", base.HEX)
+field("bytes", "smp.table.ports", "Ports of the LIDs")
+
+local REPLY, TRAP = 3, 4
+local NODE, TABLE = 1, 2
+local NODE_BYTES, PORT_BYTES, TABLE_BYTES, BLOCK = 20, 12, 12, 256
+
+-- A name begins with no dot, and has letters, digits and "._-".
+local function is_node(tvb, at)
+  local size = tvb:len() - at
+  if size < NODE_BYTES then return false end
+  local count, octets = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
+  if count > 32 or size ~= NODE_BYTES + octets + PORT_BYTES * count or octets == 0 or octets > 64 then return false end
+  if not tvb:raw(at + NODE_BYTES, octets):match("^[%w_-][%w._-]*$") then return false end
+  local last = 0
+  for port = at + NODE_BYTES + octets, tvb:len() - 1, PORT_BYTES do
+    local number = tvb(port, 1):uint()
+    if number <= last or number > 32 or not STATE[tvb(port + 1, 1):uint()] then return false end
+    last = number
+  end
+  return true
+end
+
+local function is_table(tvb, at, method)
+  local size = tvb:len() - at
+  if size ~= TABLE_BYTES and size ~= TABLE_BYTES + BLOCK then return false end
+  local stage, parts = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
+  if tvb(at, 2):uint() > 191 or not STAGE[stage] or parts > 192 then return false end
+  local sets = stage ~= 0 and parts ~= 0
+  return method == REPLY or (sets == (method == 2) and sets == (size > TABLE_BYTES))
+end
+
+-- "node", "table" or nothing: the body that this SMP has to have.
+local function body_of(method, attribute, status)
+  if attribute == TABLE and method ~= TRAP then return "table" end
+  return attribute == NODE and method == REPLY and status == 0 and "node" or nil
+end
+
+local function cause_of(tvb)
+  if tvb:len() < 20 then return "short" end
+  local method, attribute, status = tvb(1, 1):uint(), tvb(2, 1):uint(), tvb(3, 1):uint()
+  if tvb(0, 1):uint() ~= 1 or not METHOD[method] or not ATTRIBUTE[attribute] or not STATUS[status] then return "format" end
+  if status ~= 0 and method ~= REPLY then return "format" end
+  local hops, at = tvb(16, 1):uint(), 20 + tvb(16, 1):uint()
+  if hops > 64 or tvb(17, 1):uint() > hops then return "route" end
+  if tvb:len() < at then return "short" end
+  if tvb:len() ~= at + tvb(18, 2):uint() then return "length" end
+  for i = 20, at - 1 do
+    local port = tvb(i, 1):uint()
+    if port == 0 or port > 32 then return "route" end
+  end
+  local body = body_of(method, attribute, status)
+  local is_right = body == "node" and is_node(tvb, at) or body == "table" and is_table(tvb, at, method)
+  if not is_right and (body or tvb:len() > at) then return "body" end
+end
+
+local function dissect_node(tvb, at, tree)
+  local count, octets = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
+  at = registry.add_all(tree, tvb, at, {
+    {"smp.node.lid", 2}, {"smp.node.ports", 1}, {"smp.node.name_bytes", 1}, {"smp.node.changes", 4}, {"smp.node.eui64", 8},
+    {"smp.node.check", 4}, {"smp.node.name", octets},
+  })
+  for _ = 1, count do
+    local port = tree:add(tvb(at, PORT_BYTES), string.format("Port %d: %s", tvb(at, 1):uint(), STATE[tvb(at + 1, 1):uint()]))
+    at = registry.add_all(port, tvb, at, {{"smp.port", 1}, {"smp.port.state", 1}, {"smp.port.lid", 2}, {"smp.port.eui64", 8}})
+  end
+end
+
+local function dissect_table(tvb, at, tree)
+  registry.add_all(tree, tvb, at, {
+    {"smp.table.block", 2}, {"smp.table.stage", 1}, {"smp.table.parts", 1}, {"smp.table.changes", 4}, {"smp.table.check", 4},
+  })
+  if tvb:len() > at + TABLE_BYTES then tree:add(f["smp.table.ports"], tvb(at + TABLE_BYTES)) end
+end
+
+local smp = {}
+
+function smp.dissect(tvb, parent)
+  if not tvb then return registry.refuse(parent, "smp.short") end
+  local cause = cause_of(tvb)
+  local tree = parent:add(tvb(), "SMP")
+  if tvb:len() >= 20 then
+    registry.add_all(tree, tvb, 0, {
+      {"smp.format", 1}, {"smp.method", 1}, {"smp.attribute", 1}, {"smp.status", 1}, {"smp.manager", 2}, {"smp.priority", 1}, {"", 1},
+      {"smp.transaction", 8}, {"smp.hops", 1}, {"smp.hop", 1}, {"smp.body_bytes", 2},
+    })
+  end
+  if cause then
+    registry.refuse(tree, "smp." .. cause)
+    return "SMP?"
+  end
+  local method, attribute, status = tvb(1, 1):uint(), tvb(2, 1):uint(), tvb(3, 1):uint()
+  local hops, text = tvb(16, 1):uint(), METHOD[method] .. " " .. ATTRIBUTE[attribute]
+  tree:append_text(" " .. text)
+  if hops > 0 then tree:add(f["smp.route"], tvb(20, hops)) end
+  local body = body_of(method, attribute, status)
+  if body == "node" then dissect_node(tvb, 20 + hops, tree) end
+  if body == "table" then dissect_table(tvb, 20 + hops, tree) end
+  if status ~= 0 then registry.note(tree, "refusal", "The switch replies: " .. STATUS[status]) end
+  -- An SMP is sent on by each switch of its way: it is one request on each of them.
+  local key = string.format("smp %d %s", attribute, tostring(tvb(8, 8):bytes()))
+  if method < REPLY then exchange.request(tree, key) end
+  if method == REPLY then exchange.reply(tree, key) end
+  return text
+end
+
+return smp
