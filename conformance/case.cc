@@ -13,7 +13,10 @@ std::vector<Case> all_cases() {
                       &key_cases,        &host_link_cases,  &host_connection_cases,
                       &host_frame_cases, &host_cfg_cases,   &host_key_cases,
                       &state_cases,      &host_state_cases, &path_link_cases,
-                      &path_cell_cases,  &path_name_cases,  &path_load_cases}) {
+                      &path_cell_cases,  &path_name_cases,  &path_load_cases, &path_partition_cases,
+                      &manager_sweep_cases, &manager_table_cases, &manager_reply_cases,
+                      &manager_standby_cases, &agent_route_cases, &agent_drop_cases,
+                      &agent_table_cases}) {
     auto some = group();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

@@ -16,6 +16,8 @@
 
 namespace splitnic::conformance {
 
+class Subnet;
+
 // The links that a case is about.
 enum class Links : std::uint8_t { kAny, kPlain, kKeyed };
 
@@ -30,6 +32,7 @@ struct Case {
   std::function<void(Host& host, Host& other)> run{};  // none: not with the suite as a host
   std::function<void(Unit& unit)> run_as_unit{};       // none: not with the suite as an I/O unit
   std::function<void(Nodes& nodes)> run_as_nodes{};    // none: not against a switch
+  std::function<void(Subnet& subnet)> run_as_subnet{};  // none: not against a manager
 
   std::string group() const { return id.substr(0, id.find('.')); }
   bool is_for(Role role) const {
@@ -40,6 +43,8 @@ struct Case {
         return run_as_unit != nullptr;
       case Role::kNodes:
         return run_as_nodes != nullptr;
+      case Role::kSubnet:
+        return run_as_subnet != nullptr;
     }
     return false;
   }
@@ -61,6 +66,10 @@ class GroupOf {
     }
     if constexpr (std::is_base_of_v<Player, Unit>) all_.back().run_as_unit = run;
     if constexpr (std::is_same_v<Player, Nodes>) all_.back().run_as_nodes = run;
+    if constexpr (std::is_same_v<Player, Subnet>) {
+      all_.back().run_as_subnet = run;
+      all_.back().ends = kManagerPorts;
+    }
     return all_.back();
   }
   // One after which the target must serve a new connection.
@@ -88,6 +97,7 @@ using Group = GroupOf<Host>;
 using UnitGroup = GroupOf<Unit>;
 using SharedGroup = GroupOf<End>;
 using NodesGroup = GroupOf<Nodes>;
+using SubnetGroup = GroupOf<Subnet>;
 
 std::vector<Case> link_cases();
 std::vector<Case> flit_cases();
@@ -117,6 +127,16 @@ std::vector<Case> path_link_cases();
 std::vector<Case> path_cell_cases();
 std::vector<Case> path_name_cases();
 std::vector<Case> path_load_cases();
+std::vector<Case> path_partition_cases();
+
+// Cases of a switch that manages as the target.
+std::vector<Case> manager_sweep_cases();
+std::vector<Case> manager_table_cases();
+std::vector<Case> manager_reply_cases();
+std::vector<Case> manager_standby_cases();
+std::vector<Case> agent_route_cases();
+std::vector<Case> agent_drop_cases();
+std::vector<Case> agent_table_cases();
 
 std::vector<Case> all_cases();
 // Those that this end can play.

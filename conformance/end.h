@@ -195,7 +195,9 @@ class End {
   // Replies to a CfgUtilRequest. Returns whether the event waits for the case too.
   virtual bool take_cfg_request(const Event& event) = 0;
   // Returns whether it has taken a cell as it came: then it is no event.
-  virtual bool takes_whole(base::Bytes /*cell*/) { return false; }
+  virtual bool takes_whole(const fabric::FlitHeader& /*flit*/, base::Bytes /*cell*/) {
+    return false;
+  }
   virtual void set_linked(bool is_linked) { is_linked_ = is_linked; }
 
   std::optional<Event> await_until(const std::function<bool(const Event&)>& suits, base::Time until,

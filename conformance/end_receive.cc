@@ -50,7 +50,7 @@ void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
       ++idles_;
       return;
     case fabric::FlitType::kData:
-      if (!check_data_flit(flit.header) || takes_whole(flit.payload)) return;
+      if (!check_data_flit(flit.header) || takes_whole(flit.header, flit.payload)) return;
       return take_cell(flit.payload, config_.crc_head_only, datagram_bytes);
     default:
       outcome_.fail("flits of the profile of the link",

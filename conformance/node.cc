@@ -6,6 +6,7 @@ namespace splitnic::conformance {
 namespace {
 
 constexpr std::size_t kCellsKept = 8192;  // more are a flood
+constexpr fabric::Qpn kSubnetQpn{2};      // P-SUBN-1
 
 }  // namespace
 
@@ -39,13 +40,50 @@ ByteVector Node::cell_to(fabric::Lid to, std::size_t payload_bytes, unsigned num
 }
 
 // MGMT of the switch itself is an event, as at any end.
-bool Node::takes_whole(base::Bytes cell) {
+bool Node::takes_whole(const fabric::FlitHeader& flit, base::Bytes cell) {
   if (cell.size() < fabric::kCellBytesMin) return false;
   const auto header = fabric::MacHeader::parse(cell.data());
+  if (on_smp_ && header.op == fabric::Op::kMgmt && header.dqpn == kSubnetQpn) {
+    return take_smp(flit, cell);
+  }
   const bool is_of_switch = header.op == fabric::Op::kMgmt && header.slid == target_lid();
   if (is_linked() && is_of_switch) return false;
   if (cells_.size() < kCellsKept) cells_.emplace_back(cell.begin(), cell.end());
   return true;
+}
+
+// [P-SUBN-1]
+bool Node::take_smp(const fabric::FlitHeader& flit, base::Bytes cell) {
+  fabric::CellView view;
+  const fabric::CellError error = fabric::parse_cell(cell, view);
+  const fabric::MacHeader& h = view.header;
+  const bool is_right =
+      rule(error == fabric::CellError::kNone, "SMPs in cells that are valid") &&
+      rule(h.slid == target_lid() && h.dlid == lid(), "SMPs with the LIDs of both switches") &&
+      rule(h.sqpn == kSubnetQpn && h.service == fabric::Service::kMgmt, "SMPs from QP 2") &&
+      rule(h.psn == fabric::Psn() && h.lcn == fabric::Lcn() && h.csn == 0,
+           "SMPs with PSN, LCN and CSN 0") &&
+      rule(flit.vl == fabric::kMgmtLane, "SMPs on lane 15");
+  if (is_right) on_smp_(view.payload);
+  return true;
+}
+
+fabric::CellHead Node::smp_head() const {
+  fabric::CellHead head;
+  head.header.op = fabric::Op::kMgmt;
+  head.header.pos = fabric::Pos::kOnly;
+  head.header.service = fabric::Service::kMgmt;
+  head.header.dlid = target_lid();
+  head.header.slid = lid();
+  head.header.dqpn = head.header.sqpn = kSubnetQpn;
+  return head;
+}
+
+void Node::send_smp(const fabric::CellHead& head, base::Bytes smp) {
+  send_flit({.type = fabric::FlitType::kData,
+             .vl = fabric::kMgmtLane,
+             .ctl = fabric::kFlitSof | fabric::kFlitEof | fabric::kFlitHeaderCrcOnly},
+            make(head, smp));
 }
 
 std::optional<ByteVector> Node::await_cell(std::string_view expected) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "conformance/host.h"
@@ -35,9 +37,18 @@ class Node final : public Host {
                                   std::string_view expected);
   fabric::Mgmt question(fabric::MgmtKind kind, std::string_view private_data);
 
- private:
-  bool takes_whole(base::Bytes cell) override;
+  // Subnet management. From now on what arrives for QP 2 is checked for the rules of each cell with
+  // an SMP, and its payload is handed over.
+  void set_on_smp(std::function<void(base::Bytes smp)> on_smp) { on_smp_ = std::move(on_smp); }
+  // The head of a cell with an SMP for the switch.
+  fabric::CellHead smp_head() const;
+  void send_smp(const fabric::CellHead& head, base::Bytes smp);
 
+ private:
+  bool takes_whole(const fabric::FlitHeader& flit, base::Bytes cell) override;
+  bool take_smp(const fabric::FlitHeader& flit, base::Bytes cell);
+
+  std::function<void(base::Bytes smp)> on_smp_;
   std::deque<ByteVector> cells_;
 };
 

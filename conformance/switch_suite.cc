@@ -3,25 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/check.h"
 #include "conformance/case.h"
-#include "fabric_emul/session/keys.h"
-#include "fabric_emul/session/peer.h"
 
 namespace splitnic::conformance {
-namespace {
-
-constexpr std::uint64_t kLocalBit = std::uint64_t{2} << 56;
-constexpr std::uint64_t kLowBits = (std::uint64_t{1} << 56) - 1;
-
-std::string key_line(const std::vector<session::PublicKey>& keys, std::size_t number) {
-  if (keys.empty()) return {};
-  return "key = \"" + session::base64_of(keys.at(number).bytes) + "\"\n";
-}
-
-}  // namespace
 
 fabric::Lid lid_at(std::size_t port) {
   return port == kCablePort ? kNeighbourLid : fabric::Lid(static_cast<std::uint16_t>(10 + port));
@@ -30,6 +16,28 @@ fabric::Lid lid_at(std::size_t port) {
 std::string name_at(std::size_t port) {
   return port == kCablePort ? "neighbour" : "node" + std::to_string(port);
 }
+
+namespace {
+
+constexpr std::size_t kPartitionPorts = 3;  // of the nodes that are members
+
+std::string partitions(bool has_cable) {
+  const std::string_view far = has_cable ? R"(, "far")" : "";
+  return fmt::format(R"([partitions.default]
+id = {}
+members = ["node1", "node2", "node3"{}]
+[partitions.red]
+id = {}
+members = ["node1"]
+limited = ["node2"]
+[partitions.blue]
+id = {}
+limited = ["node2", "node3"]
+)",
+                     fabric::kDefaultPartition.value, far, kRed.value, kBlue.value);
+}
+
+}  // namespace
 
 std::string switch_topology(std::size_t ports, const std::vector<session::PublicKey>& keys) {
   CHECK(ports >= 1 && ports <= kSwitchPorts && (keys.empty() || keys.size() == ports + 1));
@@ -50,80 +58,38 @@ std::string switch_topology(std::size_t ports, const std::vector<session::Public
   }
   if (has_cable)
     text += fmt::format("[nodes.far]\nlid = {}\nat = \"neighbour:2\"\n", kFarLid.value);
+  if (ports >= kPartitionPorts) text += partitions(has_cable);
   return text;
 }
 
 SwitchSuite::SwitchSuite(std::span<Line* const> lines, const SuiteConfig& config)
-    : Runner(Role::kNodes, !lines.empty() && lines.front()->is_keyed(), lines.size()),
-      lines_(lines.begin(), lines.end()),
-      config_(config) {
-  CHECK(!lines_.empty() && lines_.size() <= kSwitchPorts);
+    : PortsSuite(Role::kNodes, lines, config) {
+  CHECK(lines.size() <= kSwitchPorts);
 }
 
-// A port has one peer: without keys its identity is the same in every run.
-EndConfig SwitchSuite::config_of(std::size_t port) {
-  Line& line = *lines_.at(port - 1);
-  base::SeededRandom of_process(seed_of("process", config_.seed ^ config_.run) + processes_++);
-  EndConfig config;
-  config.eui64 = line.is_keyed()
-                     ? fabric::Eui64(session::eui64_of(line.session().public_key()))
-                     : fabric::Eui64(kLocalBit | (seed_of(name_at(port), 1) & kLowBits));
-  config.process = of_process.next();
-  config.instance = of_process.next() | 1;
-  config.timeout = config_.timeout;
-  config.target_port = static_cast<std::uint8_t>(port);
-  if (port == kCablePort) {
-    config.port = 1;
-    config.lid = kNeighbourLid;
-  }
-  return config;
+PortsSuite::Place SwitchSuite::place_at(std::size_t port) const {
+  return {name_at(port), port == kCablePort ? kNeighbourLid : fabric::Lid()};
 }
 
 bool SwitchSuite::is_reachable() { return try_probe(0).empty(); }
 
 std::string SwitchSuite::try_probe(std::size_t number) {
-  const std::size_t port = number % lines_.size() + 1;
-  Line& line = *lines_[port - 1];
-  if (!line.begin_process(config_.timeout)) return "no RESPONSE to INITIATION";
+  const std::size_t port = number % lines().size() + 1;
+  Line& line = *lines()[port - 1];
+  if (!line.begin_process(config().timeout)) return "no RESPONSE to INITIATION";
   Outcome outcome;
-  const EndConfig config = config_of(port);
-  base::SeededRandom random(config.process);
-  Node node(line, config, random, outcome);
+  const EndConfig of_port = config_of(port);
+  base::SeededRandom random(of_port.process);
+  Node node(line, of_port, random, outcome);
   const bool is_good =
       node.link() && node.ask(fabric::MgmtKind::kResolve, name_at(1), "RESOLVED").has_value();
   node.leave();
   return is_good ? std::string() : outcome.expected() + ": " + outcome.received();
 }
 
-void SwitchSuite::play(const Case& one, CaseResult& result) {
-  const base::Time begin = lines_.front()->now();
-  base::SeededRandom random(seed_of(one.id, config_.seed));
-  Outcome outcome(one.level);
-  std::vector<std::unique_ptr<Node>> nodes;
-  std::vector<Node*> all;
-  for (std::size_t port = 1; port <= one.ends; ++port) {
-    if (!lines_[port - 1]->begin_process(config_.timeout)) {
-      outcome.fail("RESPONSE to INITIATION", "nothing that is one");
-    }
-    nodes.push_back(std::make_unique<Node>(*lines_[port - 1], config_of(port), random, outcome));
-    all.push_back(nodes.back().get());
-  }
-  for (Node* const node : all) {
-    for (Node* const other : all) {
-      if (other != node) node->accompany(*other);
-    }
-  }
-  Nodes of_case(all);
-  if (outcome.is_good()) one.run_as_nodes(of_case);
-  for (Node* const node : all) node->leave();
-  result.verdict = outcome.verdict();
-  result.expected = outcome.expected();
-  result.received = outcome.received();
-  result.took = lines_.front()->now() - begin;
-  result.transcript = lines_.front()->transcript();
-  for (std::size_t i = 1; i < one.ends; ++i) {
-    result.transcript.merge(lines_[i]->transcript(), static_cast<unsigned>(i));
-  }
+void SwitchSuite::run_case(const Case& one, const std::vector<Node*>& ends) {
+  Nodes nodes(ends);
+  one.run_as_nodes(nodes);
 }
 
 }  // namespace splitnic::conformance

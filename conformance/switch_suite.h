@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/runner.h"
-#include "fabric_emul/session/crypto.h"
+#include "conformance/ports_suite.h"
 
 namespace splitnic::conformance {
 
@@ -18,6 +17,9 @@ inline constexpr fabric::Lid kSwitchLid{1};     // of the tested switch
 inline constexpr fabric::Lid kNeighbourLid{2};
 inline constexpr fabric::Lid kFarLid{20};  // of a node at the neighbour
 inline constexpr std::string_view kSwitchName = "switch";
+// Next to the default partition: node1 is a full member of the first one and node2 a limited one,
+// both node2 and node3 are limited ones of the second.
+inline constexpr fabric::PartitionKey kRed{0x8001}, kBlue{0x8002};
 
 // The LID at a port, and its name: "node1" to "node3", "neighbour".
 fabric::Lid lid_at(std::size_t port);
@@ -28,7 +30,7 @@ std::string name_at(std::size_t port);
 // REQUIRES 1 to kSwitchPorts ports, and no keys or one more than ports.
 std::string switch_topology(std::size_t ports, const std::vector<session::PublicKey>& keys);
 
-class SwitchSuite final : public Runner {
+class SwitchSuite final : public PortsSuite {
  public:
   // A line for each port of the switch, from port 1 on. All outlive this. REQUIRES 1 to
   // kSwitchPorts lines.
@@ -37,13 +39,9 @@ class SwitchSuite final : public Runner {
   bool is_reachable() override;
 
  private:
-  void play(const Case& one, CaseResult& result) override;
+  Place place_at(std::size_t port) const override;
+  void run_case(const Case& one, const std::vector<Node*>& ends) override;
   std::string try_probe(std::size_t number) override;
-  EndConfig config_of(std::size_t port);
-
-  const std::vector<Line*> lines_;
-  const SuiteConfig config_;
-  std::uint64_t processes_ = 0;  // that the suite has been
 };
 
 }  // namespace splitnic::conformance

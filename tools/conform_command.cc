@@ -54,7 +54,7 @@ int print_topology(const ConformOptions& options) {
 }
 
 std::string nobody_text(const ConformOptions& options) {
-  if (options.role == Role::kNodes) {
+  if (options.role == Role::kNodes || options.role == Role::kSubnet) {
     return "no switch replies at " + options.ports.front().text() +
            ": is it running there, with the topology of --print-topology, and with these keys, or "
            "with --insecure-lab?";

@@ -30,7 +30,7 @@ struct ConformOptions {
   bool has_role = false;
   conformance::Role role = conformance::Role::kHost;
   control::Endpoint target;                  // of the role host; where the role iou listens
-  std::vector<control::Endpoint> ports;      // of the role switch, from port 1 on
+  std::vector<control::Endpoint> ports;      // of a switch, from port 1 on
   std::vector<std::string> select;           // id, group, or a pattern with '*'
   std::map<std::string, std::string> skips;  // id or pattern, and the reason
   base::Duration timeout{};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/manager_suite.h"
 #include "conformance/suite.h"
 #include "conformance/switch_suite.h"
 #include "conformance/unit_suite.h"
@@ -122,7 +123,8 @@ class Hosts final : public ConformEnds {
   std::optional<conformance::Suite> suite_;
 };
 
-// The nodes around a switch: one line at each port.
+// What is around a switch: one line at each port.
+template <class Suite>
 class Around final : public ConformEnds {
  public:
   base::Status open(const ConformOptions& options) {
@@ -136,7 +138,7 @@ class Around final : public ConformEnds {
 
  private:
   Lines lines_;
-  std::optional<conformance::SwitchSuite> suite_;
+  std::optional<Suite> suite_;
 };
 
 // The I/O unit of the suite: one carrier, which takes whoever comes.
@@ -188,9 +190,11 @@ base::Result<std::unique_ptr<ConformEnds>> open_ends(const ConformOptions& optio
     case conformance::Role::kUnit:
       return opened<UnitEnd>(options);
     case conformance::Role::kNodes:
+      return opened<Around<conformance::SwitchSuite>>(options);
+    case conformance::Role::kSubnet:
       break;
   }
-  return opened<Around>(options);
+  return opened<Around<conformance::ManagerSuite>>(options);
 }
 
 base::Result<std::string> topology_of(const ConformOptions& options) {
@@ -205,7 +209,10 @@ base::Result<std::string> topology_of(const ConformOptions& options) {
     if (!peer) return peer.error().within("--peer");
     keys.push_back(*peer);
   }
-  return {boost::system::in_place_value, conformance::switch_topology(options.ports.size(), keys)};
+  return {boost::system::in_place_value,
+          options.role == conformance::Role::kSubnet
+              ? conformance::manager_topology(keys)
+              : conformance::switch_topology(options.ports.size(), keys)};
 }
 
 }  // namespace splitnic::tools

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include "base/parse_number.h"
 #include "conformance/selection.h"
+#include "conformance/subnet.h"
 #include "conformance/switch_suite.h"
 #include "tools/conform_command.h"
 
@@ -17,6 +19,12 @@ using conformance::Role;
 constexpr double kTimeoutMin = 0.05;
 constexpr double kTimeoutMax = 60;
 constexpr std::size_t kKeysMax = 64;
+
+// What the suite plays, as --as names it.
+constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles{
+    {{"host", Role::kHost}, {"iou", Role::kUnit}, {"switch", Role::kNodes}, {"manager", Role::kSubnet}}};
+
+bool has_ports(Role role) { return role == Role::kNodes || role == Role::kSubnet; }
 
 base::Result<base::Duration> parse_timeout(const std::string& text) {
   const auto value = base::parse_number(text, kTimeoutMin, kTimeoutMax);
@@ -61,7 +69,7 @@ base::Status check_patterns(const std::vector<std::string>& patterns, const std:
 }
 
 // The ports of a switch, separated by commas; behind the first one udp:// may be left out.
-base::Result<std::vector<control::Endpoint>> parse_ports(const std::string& typed) {
+base::Result<std::vector<control::Endpoint>> parse_ports(const std::string& typed, Role role) {
   std::vector<control::Endpoint> ports;
   for (std::size_t at = 0; at <= typed.size();) {
     const std::size_t end = std::min(typed.find(',', at), typed.size());
@@ -77,6 +85,10 @@ base::Result<std::vector<control::Endpoint>> parse_ports(const std::string& type
     return base::Error(fmt::format("--target: {} ports, and a switch is checked at {}",
                                    ports.size(), conformance::kSwitchPorts));
   }
+  if (role == Role::kSubnet && ports.size() != conformance::kManagerPorts) {
+    return base::Error(fmt::format("--target: {} ports, and a switch that manages is checked at {}",
+                                   ports.size(), conformance::kManagerPorts));
+  }
   return ports;
 }
 
@@ -85,7 +97,7 @@ base::Status check_keys(const ConformArguments& typed, const ConformOptions& opt
   if (options.role == Role::kUnit && keys > 1)
     return base::Error("--key-file: an I/O unit has one");
   if (keys > kKeysMax) return base::Error("--key-file: more than 64 files");
-  if (options.role == Role::kNodes && keys > 0 && keys != options.ports.size()) {
+  if (has_ports(options.role) && keys > 0 && keys != options.ports.size()) {
     return base::Error("--key-file: as many as ports are needed, in their order");
   }
   if (typed.key_files.empty() != typed.peer.empty()) {
@@ -118,8 +130,8 @@ void add_conform(CLI::App& app, ConformArguments& into) {
   conform
       ->add_option(
           "--as", into.role,
-          "What this command plays: host (with --target), iou (with --listen), or switch: the "
-          "nodes around a switch (with --target)")
+          "What this command plays: host (with --target), iou (with --listen), switch: the nodes "
+          "around a switch (with --target), or manager: the switches around one that manages")
       ->type_name("ROLE");
   conform->add_flag("--list", into.list, "Print the cases with their clauses, and stop");
   conform->add_flag("--print-topology", into.print_topology,
@@ -155,25 +167,23 @@ void add_conform(CLI::App& app, ConformArguments& into) {
 
 base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
   ConformOptions out;
-  const bool is_unit = typed.role == "iou";
-  const bool is_switch = typed.role == "switch";
-  if (typed.role == "host" || is_unit || is_switch) {
-    out.has_role = true;
-    out.role = is_unit ? Role::kUnit : is_switch ? Role::kNodes : Role::kHost;
-  }
+  const auto role = std::ranges::find(kRoles, typed.role, &decltype(kRoles)::value_type::first);
+  out.has_role = role != kRoles.end();
+  if (out.has_role) out.role = role->second;
+  const bool is_unit = out.has_role && out.role == Role::kUnit;
   out.is_list = typed.list;
   if (out.is_list && (out.has_role || typed.role.empty())) return out;
   if (typed.target.empty() && typed.listen.empty()) {
     return base::Error("conform: --target or --listen is missing");
   }
-  if (!out.has_role) return base::Error("conform: --as must be host, iou or switch");
+  if (!out.has_role) return base::Error("conform: --as must be host, iou, switch or manager");
   if (is_unit ? !typed.target.empty() : !typed.listen.empty()) {
     return base::Error(is_unit ? "conform: --as iou takes --listen, not --target"
                                : "conform: --as " + typed.role + " takes --target, not --listen");
   }
   const std::string option = is_unit ? "--listen" : "--target";
-  if (is_switch) {
-    auto ports = parse_ports(typed.target);
+  if (has_ports(out.role)) {
+    auto ports = parse_ports(typed.target, out.role);
     if (!ports) return ports.error();
     out.ports = *std::move(ports);
     out.target = out.ports.front();
@@ -187,7 +197,9 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
   out.peer = typed.peer;
   out.prints_topology = typed.print_topology;
   if (out.prints_topology) {
-    if (!is_switch) return base::Error("--print-topology: is for --as switch");
+    if (!has_ports(out.role)) {
+      return base::Error("--print-topology: is for --as switch and --as manager");
+    }
     return out;
   }
   if (typed.key_files.empty()) {

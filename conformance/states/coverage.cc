@@ -24,7 +24,8 @@ bool Coverage::has(std::string_view table, std::string_view edge) const {
 
 std::vector<TableCoverage> Coverage::tables() const {
   std::vector<TableCoverage> out;
-  if (role_ == Role::kNodes) return out;  // a switch has no state of a node
+  // A switch has no state of a node.
+  if (role_ == Role::kNodes || role_ == Role::kSubnet) return out;
   for (const StateTable& table : state_tables()) {
     if (table.is_keyed && !is_keyed_) continue;
     TableCoverage one{.table = &table};

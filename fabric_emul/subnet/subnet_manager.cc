@@ -59,9 +59,8 @@ void SubnetManager::on_smp(const Smp& smp) {
     has_changed_ = true;
     return;
   }
-  const auto target = std::ranges::find_if(targets_, [&](const Target& one) {
-    return one.is_waiting && !one.reply && one.transaction == smp.transaction;
-  });
+  const auto target = std::ranges::find_if(
+      targets_, [&](const Target& one) { return is_reply_of(one, smp); });
   if (target == targets_.end()) return;
   target->reply_body.assign(smp.body.begin(), smp.body.end());
   target->reply = smp;
@@ -237,18 +236,30 @@ void SubnetManager::request(Target& target) {
   transmit(target);
 }
 
+SmpAttribute SubnetManager::attribute_of(const Target& target) const {
+  if (phase_ != Phase::kSweep) return SmpAttribute::kTable;
+  return target.is_obeying ? SmpAttribute::kNode : SmpAttribute::kManager;
+}
+
+// A switch on the way knows the transactions that it passes on, and could guess others: each switch
+// writes by which port a reply came, so one of another switch has another route [P-SUBN-12].
+bool SubnetManager::is_reply_of(const Target& target, const Smp& reply) const {
+  return target.is_waiting && !target.reply && target.transaction == reply.transaction &&
+         attribute_of(target) == reply.attribute && target.route == reply.route.reversed();
+}
+
 void SubnetManager::transmit(Target& target) {
   ++target.attempts;
   target.repeat_at = now_ + kRepeatAfter;
   Smp smp;
   smp.manager = id_;
+  smp.attribute = attribute_of(target);
   smp.transaction = target.transaction;
   smp.route = target.route;
   std::array<std::byte, kSmpTableBytes + kSmpBlockLids> body;
   TableBlock ports;
   if (phase_ == Phase::kSweep) {
     smp.method = target.is_obeying ? SmpMethod::kGet : SmpMethod::kSet;
-    smp.attribute = target.is_obeying ? SmpAttribute::kNode : SmpAttribute::kManager;
   } else {
     SmpTable part;
     part.block = target.blocks[target.block];
@@ -261,7 +272,6 @@ void SubnetManager::transmit(Target& target) {
       part.ports = ports;
     }
     smp.method = phase_ == Phase::kRead ? SmpMethod::kGet : SmpMethod::kSet;
-    smp.attribute = SmpAttribute::kTable;
     smp.body = base::Bytes(body).first(emit_smp_table(body, part));
   }
   agent_.send(smp);

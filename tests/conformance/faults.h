@@ -34,6 +34,7 @@ std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();
 std::vector<Fault> host_faults();
 std::vector<Fault> switch_faults();
+std::vector<Fault> manager_faults();
 std::vector<Fault> all_faults();
 
 // A rule of INITs in one direction: `change` may change the INIT, and returns false to drop it.

@@ -12,6 +12,7 @@
 #include "conformance/selection.h"
 #include "tests/conformance/faults.h"
 #include "tests/conformance/host_target.h"
+#include "tests/conformance/manager_target.h"
 #include "tests/conformance/switch_target.h"
 #include "tests/conformance/unit_target.h"
 
@@ -39,6 +40,11 @@ std::vector<std::string> noticed(const Fault& fault, const std::vector<std::stri
     SwitchTarget target({.is_keyed = fault.is_keyed, .rule_at = fault.at_port});
     const auto lines = target.lines();
     SwitchSuite suite(lines, {.timeout = 1s});
+    run(suite);
+  } else if (fault.role == Role::kSubnet) {
+    ManagerTarget target({.is_keyed = fault.is_keyed, .rule_at = fault.at_port});
+    const auto lines = target.lines();
+    ManagerSuite suite(lines, {.timeout = 1s});
     run(suite);
   } else {
     HostTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
@@ -83,7 +89,9 @@ TEST(ConformanceFaults, there_are_enough_of_each_target_and_their_names_are_uniq
   const std::size_t switches = switch_faults().size();
   EXPECT_GE(hosts, 15U);
   EXPECT_GE(switches, 20U);
-  EXPECT_GE(names.size(), 60U + hosts + switches);
+  const std::size_t managers = manager_faults().size();
+  EXPECT_GE(managers, 20U);
+  EXPECT_GE(names.size(), 60U + hosts + switches + managers);
 }
 
 constexpr std::string_view kHead =
@@ -136,7 +144,8 @@ std::string table_of(const std::string& title, Role role) {
 
 std::string whole_page() {
   return std::string(kHead) + table_of("Wrong I/O units", Role::kHost) + "\n" +
-         table_of("Wrong hosts", Role::kUnit) + "\n" + table_of("Wrong switches", Role::kNodes);
+         table_of("Wrong hosts", Role::kUnit) + "\n" + table_of("Wrong switches", Role::kNodes) +
+         "\n" + table_of("Wrong managers", Role::kSubnet);
 }
 
 // All rows, or every tenth.

@@ -1,111 +1,19 @@
-// A switch as the target of the suite, in this process and with a manual clock: it has the topology
-// that the suite requires. With keys every port is sealed. Between a port and the suite may be a
-// relay that breaks a rule.
+// A switch as the target of the suite, in this process: it has the topology that the suite requires.
 //
 //   SwitchTarget target({.is_keyed = true, .rule_at = rule_at});
 //   SwitchSuite suite(target.lines(), {});
 #pragma once
 
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <vector>
-
-#include "base/check.h"
 #include "conformance/switch_suite.h"
-#include "fabric_emul/session/keyed_underlay.h"
-#include "fabric_emul/switching/switch.h"
-#include "fabric_emul/underlay/in_process_underlay.h"
-#include "switch_module/topology_file.h"
-#include "tests/conformance/relay.h"
+#include "tests/conformance/ports_target.h"
 
 namespace splitnic::conformance {
 
-struct SwitchTargetConfig {
-  bool is_keyed = false;
-  std::function<Rule(std::size_t port)> rule_at{};  // none: the switch as it is
-};
-
-class SwitchTarget {
+class SwitchTarget final : public PortsTarget {
  public:
-  explicit SwitchTarget(const SwitchTargetConfig& config)
-      : hub_({.datagram_bytes_max = 1472, .batch_queue_max = 4096}), switch_(plan(), random_) {
-    switch_key_ = session::random_private_key(random_);
-    for (std::size_t port = 1; port <= kSwitchPorts; ++port) add_port(config, port);
-  }
-
-  std::vector<Line*> lines() const {
-    std::vector<Line*> out;
-    for (const auto& line : lines_) out.push_back(line.get());
-    return out;
-  }
-
- private:
-  static constexpr base::Duration kStep = std::chrono::milliseconds(1);
-  static constexpr int kStepsMax = 1000;
-
-  // As splitnic-switch reads it.
-  static fabric::SwitchPlan plan() {
-    const auto file = fabric_switch::parse_topology(switch_topology(kSwitchPorts, {}));
-    CHECK(file.has_value());
-    return fabric::plan_of(file->topology, std::string(kSwitchName)).value();
-  }
-
-  void add_port(const SwitchTargetConfig& config, std::size_t port) {
-    fabric::InProcessUnderlay& at_switch = hub_.add_endpoint();
-    fabric::InProcessUnderlay& end = hub_.add_endpoint();
-    fabric::Underlay* underlay = &at_switch;
-    if (config.rule_at) {
-      relays_.push_back(std::make_unique<Relay>(*underlay, config.rule_at(port)));
-      underlay = relays_.back().get();
-    }
-    fabric::PortConfig port_config;
-    port_config.eui64 = fabric::Eui64(0x100 + port);
-    port_config.instance = 99;
-    port_config.mcp_min = 256;
-    Session* keys = nullptr;
-    if (config.is_keyed) {
-      const session::Secret of_node = session::random_private_key(random_);
-      session::SessionConfig sessions;
-      sessions.private_key = switch_key_;
-      sessions.instance = 77;
-      keyed_.push_back(
-          std::make_unique<session::KeyedUnderlay>(*underlay, sessions, clock_, random_));
-      CHECK(keyed_.back()->allow({session::public_key_of(of_node), {}, {}}).has_value());
-      underlay = keyed_.back().get();
-      port_config.eui64 = fabric::Eui64(session::eui64_of(session::public_key_of(switch_key_)));
-      sessions_.push_back(
-          std::make_unique<Session>(HostKeys{of_node, session::public_key_of(switch_key_), {}},
-                                    random_, [this] { return ++stamp_; }));
-      keys = sessions_.back().get();
-    }
-    switch_.add_port(static_cast<std::uint8_t>(port), *underlay, port_config, nullptr,
-                     clock_.now());
-    carriers_.push_back(std::make_unique<Carrier>(
-        end, at_switch.address(), clock_, [this, &end](base::Time until) { run(end, until); }));
-    lines_.push_back(std::make_unique<Line>(*carriers_.back(), keys));
-  }
-  // Until something arrived for the suite.
-  void run(fabric::InProcessUnderlay& end, base::Time until) {
-    for (int i = 0; end.queued_batches() == 0 && clock_.now() < until; ++i) {
-      if (switch_.step(clock_.now()) && i < kStepsMax) continue;
-      if (end.queued_batches() > 0) return;
-      i = 0;
-      clock_.set(std::min<base::Time>(until, clock_.now() + kStep));
-    }
-  }
-
-  base::ManualClock clock_;
-  base::SeededRandom random_{7};
-  std::uint64_t stamp_ = 1000;
-  fabric::InProcessHub hub_;
-  fabric::Switch switch_;
-  session::Secret switch_key_;
-  std::vector<std::unique_ptr<Relay>> relays_;
-  std::vector<std::unique_ptr<session::KeyedUnderlay>> keyed_;
-  std::vector<std::unique_ptr<Session>> sessions_;
-  std::vector<std::unique_ptr<Carrier>> carriers_;
-  std::vector<std::unique_ptr<Line>> lines_;
+  explicit SwitchTarget(const PortsTargetConfig& config)
+      : PortsTarget(switch_topology(kSwitchPorts, {}), std::string(kSwitchName), kSwitchPorts,
+                    config) {}
 };
 
 }  // namespace splitnic::conformance

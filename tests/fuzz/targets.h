@@ -30,6 +30,7 @@ void channel_pair(base::Bytes in);  // messages and RDMA writes of a connected h
 void cfg_util(base::Bytes in);      // CfgUtil requests of two hosts, to the NIC service
 void connection(base::Bytes in);    // MGMT cells, to the connection manager
 void switch_cells(base::Bytes in);  // cells and datagrams, to a switch and to an attached port
+void subnet_smps(base::Bytes in);   // SMPs of two switches, to a switch that manages
 void shm_ring(base::Bytes in);      // the other process of a ring in shared memory
 
 struct Target {
@@ -53,6 +54,7 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"cfg_util", cfg_util},
                                       {"connection", connection},
                                       {"switch_cells", switch_cells},
+                                      {"subnet_smps", subnet_smps},
                                       {"shm_ring", shm_ring}};
 
 }  // namespace splitnic::fuzz

@@ -62,17 +62,18 @@ check_shared_memory() {
   grep -q '^SKIP *link.idle ' "$work/conform.log" || fail "the skip file is not obeyed"
 }
 
-# start_tested_switch OPTIONS...: with the topology that the suite requires, four ports, and the namespaces of a host and a unit.
+# start_tested_switch ROLE NAME PORTS OPTIONS...: with the topology that the suite requires, and the namespaces of a host and a unit.
 start_tested_switch() {
-  local at=${iou_address%:*} ports=() number
+  local at=${iou_address%:*} ports=() number role=$1 name=$2 count=$3
+  shift 3
   tested=
-  for number in 1 2 3 4; do
+  for number in $(seq "$count"); do
     ports+=(--port "udp://$at:$((7500 + number))")
     tested+=${tested:+,}udp://$at:$((7500 + number))
   done
-  "$bin/splitnic" conform --as switch --target "$tested" --print-topology "${suite_keys[@]}" >"$work/fabric.toml" ||
+  "$bin/splitnic" conform --as "$role" --target "$tested" --print-topology "${suite_keys[@]}" >"$work/fabric.toml" ||
     fail "no topology"
-  start switch "$ns_iou" "$bin/splitnic-switch" --name switch --topology "$work/fabric.toml" "${ports[@]}" \
+  start switch "$ns_iou" "$bin/splitnic-switch" --name "$name" --topology "$work/fabric.toml" "${ports[@]}" \
     --control "$work/switch.sock" "$@"
   wait_until 5 test -S "$work/switch.sock" || fail "the switch does not start"
 }
@@ -81,8 +82,8 @@ check_switch() {
   plain
   topology_three || fail "the test hosts cannot be made"
   suite_keys=()
-  start_tested_switch --insecure-lab
-  conforms 65 --as switch --target "$tested" --insecure-lab
+  start_tested_switch switch switch 4 --insecure-lab
+  conforms 78 --as switch --target "$tested" --insecure-lab
 }
 
 check_keyed_switch() {
@@ -91,6 +92,17 @@ check_keyed_switch() {
   make_keys sw north east south cable
   suite_keys=(--peer "$(public sw)" --key-file "$work/north.key" --key-file "$work/east.key" --key-file "$work/south.key"
     --key-file "$work/cable.key")
-  start_tested_switch --key-file "$work/sw.key"
-  conforms 66 --as switch --target "$tested" "${suite_keys[@]}"
+  start_tested_switch switch switch 4 --key-file "$work/sw.key"
+  conforms 79 --as switch --target "$tested" "${suite_keys[@]}"
+}
+
+# The group "agent" and the sweep: a few seconds. All cases run in one process (tests/conformance).
+check_manager() {
+  keyed
+  topology_three || fail "the test hosts cannot be made"
+  make_keys sw east west node
+  suite_keys=(--peer "$(public sw)" --key-file "$work/east.key" --key-file "$work/west.key" --key-file "$work/node.key")
+  start_tested_switch manager manager 3 --manage=100 --key-file "$work/sw.key"
+  conforms 40 --as manager --target "$tested" "${suite_keys[@]}" --select agent --select 'manager.cable_*' --select manager.held_port \
+    --select manager.clear_before_set --select manager.each_switch --select manager.refused_by_far --select manager.handover
 }

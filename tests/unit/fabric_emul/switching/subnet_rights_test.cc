@@ -2,6 +2,9 @@
 // topology file is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/unit/fabric_emul/switching/subnet_world.h"
 
 namespace splitnic::fabric {
@@ -205,6 +208,54 @@ TEST(SubnetRightsTest, P_SUBN_2_what_no_route_explains_is_dropped) {
   EXPECT_EQ(world.count("s2", SubnetCounter::kDropFormat) - formats, 3U);
   EXPECT_EQ(world.manager_of("s2"), Lid(1));
   EXPECT_TRUE(world.nodes.at("n2")->cells.empty());
+}
+
+// Takes the SMPs of a switch in place of its agent.
+struct Tap final : SmpReceiver {
+  void on_smp(std::uint8_t /*port*/, base::Bytes bytes) override {
+    Smp smp;
+    ASSERT_EQ(parse_smp(bytes, smp), SmpError::kNone);
+    smp.body = {};
+    kept.push_back(smp);
+  }
+  std::vector<Smp> kept;
+};
+
+// s2 is silent; s3, which passes SMPs of the ring on, replies for it.
+TEST(SubnetRightsTest, P_SUBN_12_a_reply_comes_by_the_way_of_its_request_and_is_about_the_same) {
+  Tap tap;
+  World world(ring(3));
+  world.start_all("s1");
+  world.run(2s);
+  world.boxes.at("s2")->sw.set_smp_receiver(&tap);
+  ASSERT_TRUE(world.run_until(1s, [&] { return !tap.kept.empty(); }));
+  const Smp request = tap.kept.front();
+  ASSERT_EQ(request.attribute, SmpAttribute::kManager);
+  Smp reply = request;
+  reply.method = SmpMethod::kReply;
+  reply.hop = 1;
+  const auto send = [&](const char* from, std::uint8_t port) {
+    std::array<std::byte, kSmpBytesMax> bytes;
+    const auto size = emit_smp(bytes, reply);
+    EXPECT_TRUE(world.boxes.at(from)->sw.send_smp(port, base::Bytes(bytes).first(size)));
+    world.run(80ms);
+  };
+  const auto repeats = [&] {
+    return std::ranges::all_of(
+        tap.kept, [&](const Smp& one) { return one.transaction == request.transaction; });
+  };
+  send("s3", 1);  // as s2, by the cable of s3
+  EXPECT_TRUE(repeats());
+  const std::size_t asked = tap.kept.size();
+  reply.attribute = SmpAttribute::kNode;
+  reply.status = SmpStatus::kBad;
+  send("s2", 2);  // about something else
+  EXPECT_TRUE(repeats());
+  EXPECT_GT(tap.kept.size(), asked);
+  reply.attribute = request.attribute;
+  reply.status = SmpStatus::kDone;
+  send("s2", 2);
+  EXPECT_EQ(tap.kept.back().attribute, SmpAttribute::kNode) << "the next request";
 }
 
 }  // namespace subnet_rights_test

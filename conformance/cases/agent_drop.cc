@@ -1,0 +1,225 @@
+// SMPs that the tested switch must drop: not whole, by a way that there is not, from somebody who
+// may not send them. docs/protocol/subnet.md#rejected
+#include <algorithm>
+
+#include "conformance/case.h"
+#include "conformance/cases/subnet_parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::SmpAttribute;
+using fabric::SmpMethod;
+
+constexpr std::uint64_t kDropped = 0xD0'0000'0001;
+constexpr std::size_t kTransactionAt = 8;
+
+// A GET NODE to the target with the transaction of what must be dropped, as octets.
+ByteVector good_request() {
+  OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0});
+  get.smp.transaction = kDropped;
+  get.smp.hop = 1;
+  return get.bytes();
+}
+
+// What was sent gets no reply and goes nowhere: the reply to a good request is the next thing.
+void expect_dropped(Subnet& s) {
+  const auto reply =
+      s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0}),
+            "a reply to the good request behind it");
+  if (!reply) return;
+  s.listen(10ms);
+  const bool is_replied = std::ranges::any_of(
+      s.taken(), [](const OwnedSmp& one) { return one.smp.transaction == kDropped; });
+  s.expect(!is_replied, "no reply to what is dropped");
+  s.expect(s.find([](const Asked& one) { return one.smp.smp.transaction == kDropped; }) == nullptr,
+           "nothing at another cable");
+}
+
+using Change = std::function<void(ByteVector& smp)>;
+void add_dropped(SubnetGroup& group, const std::string& name, const std::string& what,
+                 Change change) {
+  group.add(name, "P-SUBN-2", what + " is dropped.", [change = std::move(change)](Subnet& s) {
+    if (!s.begin()) return;
+    ByteVector smp = good_request();
+    change(smp);
+    Node& east = s.end(kEastPort);
+    for (int i = 0; i < 3; ++i) east.send_smp(east.smp_head(), smp);
+    expect_dropped(s);
+  });
+}
+
+Change octet(std::size_t at, unsigned value) {
+  return [=](ByteVector& smp) { smp.at(at) = static_cast<std::byte>(value); };
+}
+
+void add_formats(SubnetGroup& group) {
+  add_dropped(group, "format", "An SMP of another format", octet(0, 2));
+  add_dropped(group, "method_0", "An SMP of method 0", octet(1, 0));
+  add_dropped(group, "method_5", "An SMP of an unknown method", octet(1, 5));
+  add_dropped(group, "attribute_0", "An SMP of attribute 0", octet(2, 0));
+  add_dropped(group, "attribute_4", "An SMP of an unknown attribute", octet(2, 4));
+  add_dropped(group, "status_of_a_request", "A request with a status", octet(3, 1));
+  add_dropped(group, "hops_65", "An SMP with 65 hops", [](ByteVector& smp) {
+    smp.at(16) = std::byte{65};
+    smp.insert(smp.end(), 64, std::byte{1});
+  });
+  add_dropped(group, "no_hops", "An SMP without a route", [](ByteVector& smp) {
+    smp.at(16) = smp.at(17) = std::byte{0};
+    smp.pop_back();
+  });
+  add_dropped(group, "hop_0", "An SMP with hop 0", octet(17, 0));
+  add_dropped(group, "hop_beyond", "An SMP with a hop beyond its hops", octet(17, 2));
+  add_dropped(group, "port_0", "An SMP with port 0 in its route", octet(20, 0));
+  add_dropped(group, "port_33", "An SMP with port 33 in its route", octet(20, 33));
+  add_dropped(group, "longer", "An SMP that is longer than its counts",
+              [](ByteVector& smp) { smp.resize(smp.size() + 4); });
+  add_dropped(group, "shorter", "An SMP that is shorter than its counts", octet(19, 4));
+  add_dropped(group, "cut", "An SMP whose fixed part is cut", [](ByteVector& smp) { smp.resize(8); });
+  add_dropped(group, "node_with_a_body", "GET NODE with a body", [](ByteVector& smp) {
+    smp.at(19) = std::byte{12};
+    smp.resize(smp.size() + 12);
+  });
+  const auto with_table = [](SmpMethod method, auto change) {
+    return [=](ByteVector& smp) {
+      OwnedSmp set = table_part(PlayedSwitch::Table(PlayedSwitch::kLids), 0,
+                                {.stage = fabric::SmpTable::Stage::kClear, .parts = 1});
+      set.smp.method = method;
+      set.smp.transaction = kDropped;
+      set.smp.hop = 1;
+      change(set.body);
+      smp = set.bytes();
+    };
+  };
+  const auto body_octet = [](std::size_t at, unsigned value) {
+    return [=](ByteVector& body) { body.at(at) = static_cast<std::byte>(value); };
+  };
+  add_dropped(group, "block_192", "SET TABLE of block 192",
+              with_table(SmpMethod::kSet, body_octet(1, 192)));
+  add_dropped(group, "stage_3", "SET TABLE of an unknown stage",
+              with_table(SmpMethod::kSet, body_octet(2, 3)));
+  add_dropped(group, "stage_0", "SET TABLE without a stage",
+              with_table(SmpMethod::kSet, body_octet(2, 0)));
+  add_dropped(group, "parts_0", "SET TABLE of no parts",
+              with_table(SmpMethod::kSet, body_octet(3, 0)));
+  add_dropped(group, "parts_193", "SET TABLE of 193 parts",
+              with_table(SmpMethod::kSet, body_octet(3, 193)));
+  add_dropped(group, "table_cut", "SET TABLE with a block that is cut",
+              with_table(SmpMethod::kSet, [](ByteVector& body) { body.resize(body.size() - 4); }));
+  add_dropped(group, "get_with_ports", "GET TABLE with ports",
+              with_table(SmpMethod::kGet, body_octet(2, 0)));
+}
+
+void add_ways(SubnetGroup& group) {
+  const auto by_port = [](std::uint8_t port) {
+    return [=](ByteVector& smp) {
+      smp.at(16) = std::byte{2};
+      smp.push_back(static_cast<std::byte>(port));
+    };
+  };
+  add_dropped(group, "way_to_a_node", "An SMP whose next port is that of a node", by_port(kNodePort));
+  add_dropped(group, "way_to_nothing", "An SMP whose next port has nothing", by_port(7));
+  group.add("way_down", "P-SUBN-2", "An SMP whose next link is down is dropped.", [by_port](Subnet& s) {
+    if (!s.begin()) return;
+    Node& west = s.end(kWestPort);
+    west.send(west.init(fabric::InitStep::kBye));
+    west.begin_instance(west.config().instance ^ 0x100);
+    s.listen(10ms);
+    ByteVector smp = good_request();
+    by_port(kWestPort)(smp);
+    s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
+    expect_dropped(s);
+  });
+  group.add("from_a_node", "P-SUBN-3", "An SMP from the port of a node is dropped.", [](Subnet& s) {
+    if (!s.begin()) return;
+    OwnedSmp set = Subnet::request(SmpMethod::kSet, SmpAttribute::kManager, {kEastLid, UINT8_MAX});
+    set.smp.hop = 1;
+    set.smp.transaction = kDropped;
+    for (int i = 0; i < 3; ++i) s.node().send_smp(s.node().smp_head(), set.bytes());
+    fabric::CellHead as_switch = s.node().smp_head();
+    as_switch.header.slid = kEastLid;
+    s.node().send_smp(as_switch, set.bytes());
+    expect_dropped(s);
+    const auto get = s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kManager, {kEastLid, 0}),
+                           "a reply that names the manager");
+    if (get) s.expect(get->smp.manager == s.manager(), "the manager as before");
+  });
+  for (const fabric::Lid lid : {kWestLid, kManagerLid, kNearNodeLid, fabric::Lid(77)}) {
+    group.add("source_" + std::to_string(lid.value), "P-SUBN-3",
+              "An SMP with an SLID that is not the switch at the cable is dropped.",
+              [lid](Subnet& s) {
+                if (!s.begin()) return;
+                Node& east = s.end(kEastPort);
+                fabric::CellHead head = east.smp_head();
+                head.header.slid = lid;
+                for (int i = 0; i < 3; ++i) east.send_smp(head, good_request());
+                expect_dropped(s);
+              });
+  }
+  group.add("through_the_tables", "P-SUBN-1", "An SMP to the LID of another switch is no SMP of this one.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              Node& east = s.end(kEastPort);
+              fabric::CellHead head = east.smp_head();
+              head.header.dlid = kEastLid;  // it would go back where it came from
+              for (int i = 0; i < 3; ++i) east.send_smp(head, good_request());
+              expect_dropped(s);
+            });
+  group.add("reserved", "P-SUBN-2", "Reserved bits are ignored.", [](Subnet& s) {
+    if (!s.begin()) return;
+    ByteVector smp = good_request();
+    smp.at(7) = std::byte{0xFF};
+    s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
+    s.await("a reply", [&] {
+      return std::ranges::any_of(
+          s.taken(), [](const OwnedSmp& one) { return one.smp.transaction == kDropped; });
+    });
+  });
+  group.add("transaction", "P-SUBN-1", "REPLY repeats the transaction, whatever it is.", [](Subnet& s) {
+    if (!s.begin()) return;
+    for (const std::uint64_t number : {std::uint64_t{0}, UINT64_MAX}) {
+      ByteVector smp = good_request();
+      for (std::size_t i = 0; i < 8; ++i) {
+        smp.at(kTransactionAt + i) = static_cast<std::byte>(number >> 56);
+      }
+      s.forget_taken();
+      s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
+      s.await("a reply with the transaction", [&] {
+        return std::ranges::any_of(s.taken(), [number](const OwnedSmp& one) {
+          return one.smp.method == SmpMethod::kReply && one.smp.transaction == number;
+        });
+      });
+    }
+  });
+  group
+      .add_harmful("garbage", "P-SUBN-2", "SMPs of any octets are survived.",
+                   [](Subnet& s) {
+                     if (!s.begin()) return;
+                     Node& east = s.end(kEastPort);
+                     for (int i = 0; i < 1000; ++i) {
+                       ByteVector smp = good_request();
+                       for (int k = 0; k < 3; ++k) {
+                         smp.at(east.random().below(static_cast<std::uint32_t>(smp.size()))) =
+                             static_cast<std::byte>(east.random().next32());
+                       }
+                       smp.at(1) = static_cast<std::byte>(1 + i % 2 * 2);  // GET and REPLY
+                       east.send_smp(east.smp_head(), smp);
+                       if (i % 50 == 0) s.listen(1ms);
+                     }
+                     s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0}),
+                           "a reply to a good request");
+                   })
+      .level = Level::kRobustness;
+}
+
+}  // namespace
+
+std::vector<Case> agent_drop_cases() {
+  SubnetGroup group("agent");
+  add_formats(group);
+  add_ways(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

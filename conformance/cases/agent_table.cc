@@ -1,0 +1,221 @@
+// Tables that the suite sets at the tested switch as a better manager. docs/protocol/subnet.md
+#include <algorithm>
+#include <array>
+
+#include "conformance/case.h"
+#include "conformance/cases/subnet_parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::Lid;
+using fabric::SmpStatus;
+using fabric::SmpTable;
+using Stage = SmpTable::Stage;
+using Table = PlayedSwitch::Table;
+
+// A table that the manager would not have set: it leads east to the far node.
+Table table_to_east() {
+  Table table(PlayedSwitch::kLids);
+  table.at(kNearNodeLid.value) = std::byte{kNodePort};
+  table.at(kFarNodeLid.value) = std::byte{kEastPort};
+  return table;
+}
+
+// The suite manages, and has read NODE.
+std::optional<fabric::SmpNode> manage(Subnet& s) {
+  if (!s.begin() || !obtain(s)) return std::nullopt;
+  s.listen(20ms);
+  return node_of_target(s);
+}
+
+bool expect_set(Subnet& s, const Table& table, Stage stage, std::uint32_t changes,
+                SmpStatus expected) {
+  const auto status = set_table(s, table, stage, changes);
+  return status && s.expect(*status == expected, "status " + std::string(name(expected)));
+}
+
+bool expect_table(Subnet& s, const Table& table, std::string_view expected) {
+  const auto now = s.own_table();
+  return now && s.expect(*now == table, expected);
+}
+
+// A cell of the near node arrives at this cable.
+void expect_way(Subnet& s, Lid to, std::size_t port) {
+  const ByteVector cell = s.node().cell_to(to, 64, 5);
+  s.node().send_cell(cell);
+  s.end(port).expect_cell(cell, "the cell of a node at the cable of the table");
+}
+
+void add_force(SubnetGroup& group) {
+  group.add("sets_a_table", "P-SUBN-6", "Cells follow a table when it is in force.", [](Subnet& s) {
+    const auto node = manage(s);
+    if (!node) return;
+    if (!expect_set(s, table_to_east(), Stage::kSet, node->changes, SmpStatus::kDone)) return;
+    expect_table(s, table_to_east(), "the table that was set");
+    expect_way(s, kFarNodeLid, kEastPort);
+    Table west = table_to_east();
+    west.at(kFarNodeLid.value) = std::byte{kWestPort};
+    if (!expect_set(s, west, Stage::kSet, node->changes, SmpStatus::kDone)) return;
+    expect_way(s, kFarNodeLid, kWestPort);
+  });
+  group.add("stage_clear", "P-SUBN-6", "A table of stage clear comes into force too.", [](Subnet& s) {
+    const auto node = manage(s);
+    if (!node) return;
+    if (!expect_set(s, table_to_east(), Stage::kClear, node->changes, SmpStatus::kDone)) return;
+    expect_table(s, table_to_east(), "the table of stage clear");
+  });
+  group.add("half_a_table", "P-SUBN-6", "A table of which a part is missing is not in force.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              const auto before = node ? s.own_table() : std::nullopt;
+              if (!before) return;
+              const auto reply = s.ask(
+                  table_part(table_to_east(), 1,
+                             {.stage = Stage::kSet, .parts = 2, .changes = node->changes}),
+                  "a reply to the first part");
+              expect_status(s, reply, SmpStatus::kDone, *better_than_target(s));
+              expect_table(s, *before, "the table as it was");
+            });
+  group.add("part_twice", "P-SUBN-6", "A part that comes twice counts once.", [](Subnet& s) {
+    const auto node = manage(s);
+    const auto before = node ? s.own_table() : std::nullopt;
+    if (!before) return;
+    const SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = node->changes};
+    for (int i = 0; i < 2; ++i) {
+      const auto reply = s.ask(table_part(table_to_east(), 0, about), "a reply to the part");
+      expect_status(s, reply, SmpStatus::kDone, *better_than_target(s));
+    }
+    expect_table(s, *before, "the table as it was");
+    s.ask(table_part(table_to_east(), 1, about), "a reply to the other part");
+    expect_table(s, table_to_east(), "the whole table");
+  });
+  group.add("parts_in_any_order", "P-SUBN-6", "Parts may come in any order.", [](Subnet& s) {
+    const auto node = manage(s);
+    if (!node) return;
+    const SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = node->changes};
+    for (const std::uint16_t block : std::array<std::uint16_t, 2>{1, 0}) {
+      const auto reply = s.ask(table_part(table_to_east(), block, about), "a reply to the part");
+      expect_status(s, reply, SmpStatus::kDone, *better_than_target(s));
+    }
+    expect_table(s, table_to_east(), "the whole table");
+  });
+  group.add("parts_of_two_tables", "P-SUBN-6", "Parts of two tables make none.", [](Subnet& s) {
+    const auto node = manage(s);
+    const auto before = node ? s.own_table() : std::nullopt;
+    if (!before) return;
+    SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = node->changes};
+    s.ask(table_part(table_to_east(), 0, about), "a reply to the part");
+    about.check = 0xBAD;
+    s.ask(table_part(table_to_east(), 1, about), "a reply to the part of another table");
+    expect_table(s, *before, "the table as it was");
+  });
+  group.add("wrong_check", "P-SUBN-6", "A table with a wrong check is stale, and not in force.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              const auto before = node ? s.own_table() : std::nullopt;
+              if (!before) return;
+              const auto reply = s.ask(
+                  table_part(table_to_east(), 0, {.stage = Stage::kSet, .parts = 1,
+                                                  .changes = node->changes, .check = 0xBAD}),
+                  "a reply to SET TABLE");
+              expect_status(s, reply, SmpStatus::kStale, *better_than_target(s));
+              expect_table(s, *before, "the table as it was");
+            });
+  group.add("old_changes", "P-SUBN-6", "Stage set with the changes of before is stale.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              const auto before = node ? s.own_table() : std::nullopt;
+              if (!before) return;
+              expect_set(s, table_to_east(), Stage::kSet, node->changes - 1, SmpStatus::kStale);
+              expect_table(s, *before, "the table as it was");
+            });
+  group.add("unknown_port", "P-SUBN-2", "A table with a port that the file has nothing at is bad.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              const auto before = node ? s.own_table() : std::nullopt;
+              if (!before) return;
+              Table table = table_to_east();
+              table.at(kWestNodeLid.value) = std::byte{9};
+              const SmpTable about{.stage = Stage::kSet, .parts = 1, .changes = node->changes};
+              const auto reply = s.ask(table_part(table, 0, about), "a reply to SET TABLE");
+              expect_status(s, reply, SmpStatus::kBad, *better_than_target(s));
+              expect_table(s, *before, "the table as it was");
+            });
+  group.add("table_of_nobody", "P-SUBN-5", "SET TABLE of a manager that was replaced is refused.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              if (!node) return;
+              const fabric::ManagerId low{kFarSwitchLid, 0};
+              expect_status(s, set_manager(s, low), SmpStatus::kDone, low);
+              const SmpTable about{.stage = Stage::kClear, .parts = 1};
+              const auto reply = s.ask(table_part(table_to_east(), 0, about), "a reply to SET TABLE");
+              if (reply) s.expect(reply->smp.status == SmpStatus::kRefused, "status refused");
+            });
+  group.add("tables_stay", "P-SUBN-6", "A table stays while its manager is silent.", [](Subnet& s) {
+    const auto node = manage(s);
+    if (!node) return;
+    if (!expect_set(s, table_to_east(), Stage::kSet, node->changes, SmpStatus::kDone)) return;
+    s.listen(500ms);
+    expect_table(s, table_to_east(), "the table that was set");
+  });
+}
+
+void add_held(SubnetGroup& group) {
+  group.add("held", "P-SUBN-9", "A cable that comes up carries no cells before stage set.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              if (!node) return;
+              Table table = table_to_east();
+              table.at(kFarNodeLid.value) = std::byte{kWestPort};
+              if (!expect_set(s, table, Stage::kSet, node->changes, SmpStatus::kDone)) return;
+              Node& west = s.end(kWestPort);
+              west.send(west.init(fabric::InitStep::kBye));
+              west.begin_instance(west.config().instance ^ 0x100);
+              s.listen(10ms);
+              if (!west.link()) return;
+              const auto held = node_of_target(s);
+              if (!held) return;
+              const auto port = std::ranges::find(held->used_ports(), kWestPort,
+                                                  &fabric::SmpNode::PortInfo::number);
+              s.expect(port != held->used_ports().end() &&
+                           port->state == fabric::SmpNode::PortState::kHeld,
+                       "state held of the port");
+              s.node().send_cell(s.node().cell_to(kFarNodeLid, 64, 6));
+              s.listen(20ms);
+              s.expect(west.cells() == 0, "no cell at a cable that is held");
+              keep(s);
+              expect_set(s, table, Stage::kSet, held->changes, SmpStatus::kDone);
+              expect_way(s, kFarNodeLid, kWestPort);
+            });
+  group.add("held_after_clear", "P-SUBN-9", "Stage clear does not end it that a cable is held.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              if (!node) return;
+              Node& west = s.end(kWestPort);
+              west.send(west.init(fabric::InitStep::kBye));
+              west.begin_instance(west.config().instance ^ 0x100);
+              s.listen(10ms);
+              if (!west.link()) return;
+              const auto held = node_of_target(s);
+              if (!held) return;
+              Table table = table_to_east();
+              table.at(kFarNodeLid.value) = std::byte{kWestPort};
+              if (!expect_set(s, table, Stage::kClear, held->changes, SmpStatus::kDone)) return;
+              s.node().send_cell(s.node().cell_to(kFarNodeLid, 64, 6));
+              s.listen(20ms);
+              s.expect(west.cells() == 0, "no cell at a cable that is held");
+            });
+}
+
+}  // namespace
+
+std::vector<Case> agent_table_cases() {
+  SubnetGroup group("agent");
+  add_force(group);
+  add_held(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

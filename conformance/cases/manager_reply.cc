@@ -1,0 +1,257 @@
+// Replies that a manager must not take, and what it must not use. docs/protocol/subnet.md#sweep
+#include <algorithm>
+
+#include "conformance/case.h"
+#include "conformance/subnet.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::Lid;
+using fabric::SmpAttribute;
+using fabric::SmpNode;
+using fabric::SmpStatus;
+
+constexpr base::Duration kSettles = 3s;
+
+bool await_right(Subnet& s) {
+  return s.await("tables that follow from what is up", [&] { return s.are_tables_right(); },
+                 kSettles);
+}
+
+// The next reply of a switch that `suits` is changed, or sent otherwise, once. Then the manager
+// must have found the change that has made it sweep.
+using Spoil = std::function<unsigned(Subnet& s, const Asked& one, OwnedSmp& reply)>;
+Case& add_spoiled(SubnetGroup& group, const std::string& name, const std::string& clause,
+                  const std::string& what, const Subnet::Is& suits, Spoil spoil) {
+  return group.add_harmful(name, clause, what, [suits, spoil = std::move(spoil)](Subnet& s) {
+    if (!s.begin()) return;
+    bool is_spoiled = false;
+    s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+      if (is_spoiled || !suits(one)) return 1;
+      is_spoiled = true;
+      return spoil(s, one, reply);
+    };
+    s.set_cable("east", 3, PlayedPort::State::kDown);
+    if (!s.await("a request of that kind", [&] { return is_spoiled; }, kSettles)) return;
+    await_right(s);
+  });
+}
+
+bool is_east_node(const Asked& one) { return one.at == "east" && one.is_node(); }
+
+// It is repeated with the same transaction: what came was no reply to it.
+Case& add_ignored(SubnetGroup& group, const std::string& name, const std::string& clause,
+                  const std::string& what, const Subnet::Is& suits, Spoil spoil) {
+  return group.add(name, clause, what + " is no reply: the request is repeated.",
+                   [suits, spoil = std::move(spoil)](Subnet& s) {
+                     if (!s.begin()) return;
+                     std::optional<std::uint64_t> transaction;
+                     bool is_repeated = false;
+                     s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+                       is_repeated |= transaction == one.smp.smp.transaction && suits(one);
+                       if (transaction || !suits(one)) return 1;
+                       transaction = one.smp.smp.transaction;
+                       return spoil(s, one, reply);
+                     };
+                     s.await("the request once more", [&] { return is_repeated; });
+                     s.on_reply = {};
+                     await_right(s);
+                   });
+}
+
+void add_replies(SubnetGroup& group) {
+  add_ignored(group, "other_transaction", "P-SUBN-12", "A REPLY with another transaction",
+              is_east_node, [](Subnet&, const Asked&, OwnedSmp& reply) {
+                reply.smp.transaction ^= 0x8000'0000'0000'0000U;
+                return 1U;
+              });
+  add_ignored(group, "other_attribute", "P-SUBN-12", "A REPLY with another attribute",
+              is_east_node, [](Subnet&, const Asked&, OwnedSmp& reply) {
+                reply.smp.attribute = SmpAttribute::kManager;
+                reply.body.clear();
+                return 1U;
+              });
+  add_ignored(group, "first_reply_of_another_attribute", "P-SUBN-12",
+              "A REPLY of NODE to SET MANAGER",
+              [](const Asked& one) { return one.at == "east" && one.is_first(); },
+              [](Subnet& s, const Asked&, OwnedSmp& reply) {
+                const SmpNode node = s.at("east").node();
+                reply.smp.attribute = SmpAttribute::kNode;
+                reply.body.resize(node.bytes());
+                fabric::emit_smp_node(reply.body, node);
+                return 1U;
+              });
+  add_ignored(group, "other_way", "P-SUBN-12", "A REPLY of another switch, by another cable",
+              is_east_node, [](Subnet& s, const Asked&, OwnedSmp& reply) {
+                s.send("west", reply);
+                return 0U;
+              });
+  add_ignored(group, "longer_way", "P-SUBN-12", "A REPLY by a way that its request did not take",
+              is_east_node, [](Subnet& s, const Asked&, OwnedSmp& reply) {
+                reply.smp.route.hops = 2;
+                reply.smp.route.ports[0] = 1;
+                reply.smp.route.ports[1] = 1;
+                s.send("far", reply);
+                return 0U;
+              });
+  add_ignored(group, "trap_with_its_transaction", "P-SUBN-12", "A TRAP with the transaction",
+              is_east_node, [](Subnet&, const Asked&, OwnedSmp& reply) {
+                reply.smp.method = fabric::SmpMethod::kTrap;
+                reply.body.clear();
+                return 1U;
+              });
+  const auto add_cut = [&](const std::string& name, const std::string& what,
+                           std::function<void(ByteVector & body)> change) {
+    add_ignored(group, name, "P-SUBN-2", what, is_east_node,
+                [change = std::move(change)](Subnet&, const Asked&, OwnedSmp& reply) {
+                  change(reply.body);
+                  return 1U;
+                });
+  };
+  add_cut("node_without_body", "A REPLY with no body of NODE", [](ByteVector& b) { b.clear(); });
+  add_cut("node_cut", "A REPLY with a body of NODE that is cut", [](ByteVector& b) { b.pop_back(); });
+  add_cut("node_ports", "A REPLY with more ports than the body has",
+          [](ByteVector& b) { b.at(2) = std::byte{32}; });
+  add_cut("node_port_33", "A REPLY with a port of number 33", [](ByteVector& b) {
+    b.at(b.size() - 12) = std::byte{33};
+  });
+  add_cut("node_port_twice", "A REPLY with a port twice", [](ByteVector& b) {
+    b.at(b.size() - 12) = b.at(b.size() - 24);
+  });
+  add_cut("node_port_state", "A REPLY with an unknown state of a port",
+          [](ByteVector& b) { b.at(b.size() - 11) = std::byte{3}; });
+  add_cut("node_name", "A REPLY whose name has a control character",
+          [](ByteVector& b) { b.at(fabric::kSmpNodeBytes) = std::byte{7}; });
+  add_spoiled(group, "twice", "P-SUBN-12", "A REPLY that comes twice changes nothing more.",
+              [](const Asked&) { return true; },
+              [](Subnet&, const Asked&, OwnedSmp&) { return 2U; });
+  group.add("late", "P-SUBN-12", "A REPLY of an earlier sweep changes nothing.", [](Subnet& s) {
+    if (!s.begin()) return;
+    std::optional<OwnedSmp> kept;
+    s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+      if (!kept && is_east_node(one)) kept = reply;
+      return 1;
+    };
+    if (!s.await("GET NODE", [&] { return kept.has_value(); })) return;
+    s.set_cable("east", 3, PlayedPort::State::kDown);
+    if (!await_right(s)) return;
+    s.forget();
+    for (int i = 0; i < 100; ++i) {
+      s.send("east", *kept);
+      s.listen(5ms);
+    }
+    s.expect(s.are_tables_right(), "tables that follow from what is up now");
+    s.expect(s.count([](const Asked& one) { return one.sets_table(); }) == 0, "no table for it");
+  });
+  group.add("table_of_another_block", "P-SUBN-12", "A REPLY with another block is not taken for it.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              bool is_spoiled = false;
+              s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+                if (is_spoiled || !one.is_read()) return 1;
+                is_spoiled = true;
+                reply.body.at(1) ^= std::byte{1};
+                return 1;
+              };
+              s.at("far").table.at(kEastNodeLid.value) = std::byte{2};
+              s.send_trap("far");
+              s.await("GET TABLE", [&] { return is_spoiled; }, kSettles);
+              await_right(s);
+            });
+  for (const SmpStatus status : {SmpStatus::kBad, SmpStatus::kStale}) {
+    group.add("first_" + std::string(name(status)), "P-SUBN-14",
+              "A switch that replies " + std::string(name(status)) + " to SET MANAGER is left out.",
+              [status](Subnet& s) {
+                if (!s.begin()) return;
+                s.at("far").is_right = false;
+                s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+                  if (one.at == "far" && one.is_first()) reply.smp.status = status;
+                  return 1;
+                };
+                await_right(s);
+              });
+  }
+  group.add_harmful("reply_flood", "P-SUBN-12", "Thousands of replies to nothing change nothing.",
+                    [](Subnet& s) {
+                      if (!s.begin()) return;
+                      OwnedSmp reply = s.at("east").serve(
+                          Subnet::request(fabric::SmpMethod::kGet, SmpAttribute::kNode, {}).smp);
+                      reply.smp.route.hops = 1;
+                      reply.smp.route.ports[0] = 1;
+                      for (int i = 0; i < 4000; ++i) {
+                        reply.smp.transaction = s.end(kEastPort).random().next();
+                        s.send("east", reply);
+                        if (i % 50 == 0) s.listen(1ms);
+                      }
+                      s.listen(50ms);
+                      s.set_cable("east", 3, PlayedPort::State::kDown);
+                      await_right(s);
+                    });
+}
+
+// A switch or port that the file has otherwise is not used, and nothing leads there.
+void add_contradictions(SubnetGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& what,
+                       std::function<void(Subnet & s)> change) {
+    group.add(name, "P-SUBN-7", what + " is not used.", [change = std::move(change)](Subnet& s) {
+      if (!s.begin()) return;
+      change(s);
+      s.send_trap("far");
+      s.send_trap("west");
+      s.listen(50ms);
+      await_right(s);
+      s.expect_own_table_right();
+    });
+  };
+  add("node_other_lid", "A switch with another LID than the file has", [](Subnet& s) {
+    s.at("far").lid = Lid(77);
+    s.at("far").is_right = false;
+  });
+  add("node_lid_of_another", "A switch with the LID of another one", [](Subnet& s) {
+    s.at("far").lid = kWestLid;
+    s.at("far").is_right = false;
+  });
+  add("node_other_name", "A switch with another name than the file has", [](Subnet& s) {
+    s.at("far").is_right = false;
+    s.on_reply = [](const Asked& one, OwnedSmp& reply) -> unsigned {
+      SmpNode node;
+      if (one.at != "far" || !one.is_node() ||
+          fabric::parse_smp_node(reply.body, node) != fabric::SmpError::kNone) {
+        return 1;
+      }
+      node.name = "near";
+      reply.body.resize(node.bytes());
+      fabric::emit_smp_node(reply.body, node);
+      return 1;
+    };
+  });
+  add("port_other_lid", "A port with another LID at its cable", [](Subnet& s) {
+    s.at("west").find(3)->lid = Lid(77);
+    s.at("west").find(3)->is_right = false;
+  });
+  add("port_crossed", "A port that has the LID of another cable", [](Subnet& s) {
+    s.at("west").find(3)->lid = kEastLid;
+    s.at("west").find(3)->is_right = false;
+  });
+  add("port_unknown", "A port that the file has nothing at", [](Subnet& s) {
+    s.at("west").ports.push_back({.number = 9, .peer = "far", .peer_port = 2, .lid = kFarSwitchLid,
+                                  .is_right = false});
+  });
+  add("port_missing", "A cable whose port is not reported", [](Subnet& s) {
+    std::erase_if(s.at("west").ports, [](const PlayedPort& p) { return p.number == 2; });
+    s.at("east").find(2)->is_right = false;
+  });
+}
+
+}  // namespace
+
+std::vector<Case> manager_reply_cases() {
+  SubnetGroup group("manager");
+  add_replies(group);
+  add_contradictions(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,167 @@
+// Several managers: who yields, who stands by, who takes over. docs/protocol/subnet.md#managers
+#include <algorithm>
+
+#include "conformance/case.h"
+#include "conformance/cases/subnet_parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::ManagerId;
+using fabric::SmpStatus;
+
+constexpr base::Duration kSilentAfter = 2s;
+constexpr base::Duration kTakesOver = 4s;
+
+bool is_of_manager(const Asked& one) { return one.smp.smp.manager.lid == kManagerLid; }
+bool sets_table(const Asked& one) { return is_of_manager(one) && one.sets_table(); }
+
+// Makes a switch refuse the target from now on.
+void refuse(PlayedSwitch& at, ManagerId better) { at.manager = better; }
+
+void add_refused(SubnetGroup& group) {
+  for (const std::string name : {"east", "far"}) {
+    group.add("refused_by_" + name, "P-SUBN-15",
+              "A manager whose SET MANAGER is refused sets no table, and tries again.",
+              [name](Subnet& s) {
+                if (!s.begin()) return;
+                const auto better = better_than_target(s);
+                if (!better) return;
+                refuse(s.at(name), *better);
+                const auto is_refused = [&](const Asked& one) {
+                  return one.at == name && one.is_first();
+                };
+                if (!s.await("SET MANAGER", [&] { return s.find(is_refused) != nullptr; })) return;
+                s.listen(20ms);
+                s.forget();
+                s.set_cable("east", 2, PlayedPort::State::kDown);
+                s.listen(1200ms);
+                s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
+                s.expect(s.count(is_refused) > 0, "SET MANAGER with the next sweep");
+                s.at(name).manager = *s.manager();
+                s.await("tables when it is obeyed again", [&] { return s.are_tables_right(); }, 3s);
+              });
+  }
+  group.add("table_refused", "P-SUBN-15", "A manager whose table is refused sets no other one.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto better = better_than_target(s);
+              if (!better) return;
+              std::optional<base::Time> refused;
+              s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+                if (one.at == "west" && one.sets_table()) {
+                  refuse(s.at("west"), *better);
+                  reply.smp.status = SmpStatus::kRefused;
+                  reply.smp.manager = *better;
+                  refused = one.when;
+                }
+                return 1;
+              };
+              s.set_cable("east", 2, PlayedPort::State::kDown);
+              if (!s.await("a table for west", [&] { return refused.has_value(); }, 3s)) return;
+              s.listen(60ms);
+              s.forget();
+              s.listen(1200ms);
+              s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
+            });
+}
+
+void add_other(SubnetGroup& group) {
+  group.add("yields", "P-SUBN-15", "A manager yields to a better one: no table of it follows.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              s.listen(100ms);
+              s.forget();
+              s.set_cable("east", 2, PlayedPort::State::kDown);
+              for (int i = 0; i < 6 && s.is_good(); ++i) {
+                s.listen(250ms);
+                keep(s);
+              }
+              s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
+              s.expect(s.count([](const Asked& one) {
+                         return is_of_manager(one) && one.at != "east" && one.is_node();
+                       }) == 0,
+                       "no sweep beyond its switch");
+            });
+  group.add("yields_to_lower_lid", "P-SUBN-5", "Of equal priority the manager of the lower LID is better.",
+            [](Subnet& s) {
+              if (!s.begin() || !s.manager()) return;
+              const ManagerId same{kEastLid, s.manager()->priority};
+              expect_status(s, set_manager(s, same), SmpStatus::kDone, same);
+              s.listen(100ms);
+              expect_status(s, set_manager(s, same), SmpStatus::kDone, same);
+            });
+  group.add("takes_over", "P-SUBN-15", "It manages again when the better one is silent.", [](Subnet& s) {
+    if (!s.begin() || !obtain(s)) return;
+    s.set_cable("east", 2, PlayedPort::State::kDown);
+    s.forget();
+    s.await("tables when the better manager is silent",
+            [&] { return s.count(sets_table) > 0 && s.are_tables_right(); }, kTakesOver);
+  });
+  group.add("not_before_2_s", "P-SUBN-5", "A switch obeys its manager for 2 s of silence.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              const base::Time at = s.now();
+              s.listen(20ms);
+              s.forget();
+              if (!s.await("a sweep of the manager that takes over",
+                           [&] { return s.find(is_of_manager) != nullptr; }, kTakesOver)) {
+                return;
+              }
+              s.expect(s.find(is_of_manager)->when - at > kSilentAfter - 50ms, "2 s of silence");
+            });
+  group.add("handover", "P-SUBN-5", "A manager of another priority replaces itself, and may be worse.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              s.listen(20ms);
+              s.forget();
+              const ManagerId low{kFarSwitchLid, 0};
+              expect_status(s, set_manager(s, low), SmpStatus::kDone, low);
+              s.await("a sweep of the manager that is better now",
+                      [&] { return s.find(is_of_manager) != nullptr; }, kSilentAfter - 500ms);
+            });
+  group.add("worse_is_refused", "P-SUBN-5", "A switch refuses a worse manager, and names its own.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto status = set_manager(s, {kFarSwitchLid, 0});
+              expect_status(s, status, SmpStatus::kRefused, *s.manager());
+              s.await("sweeps as before", [&] { return s.find(is_of_manager) != nullptr; });
+            });
+  group.add("equal_is_refused", "P-SUBN-5", "Of equal priority the manager of the higher LID is worse.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto status = set_manager(s, {kFarSwitchLid, s.manager()->priority});
+              expect_status(s, status, SmpStatus::kRefused, *s.manager());
+            });
+  group.add("unknown_manager", "P-SUBN-2", "A manager whose LID is no switch of the file gets bad.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              for (const fabric::Lid lid : {fabric::Lid(77), fabric::Lid(0), kFarNodeLid}) {
+                expect_status(s, set_manager(s, {lid, UINT8_MAX}), SmpStatus::kBad, *s.manager());
+              }
+            });
+  group.add("table_of_a_worse", "P-SUBN-5", "A table of a manager that it does not obey is refused.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto before = s.own_table();
+              if (!before) return;
+              OwnedSmp set = table_part(PlayedSwitch::Table(PlayedSwitch::kLids), 0,
+                                        {.stage = fabric::SmpTable::Stage::kClear, .parts = 1});
+              set.smp.manager = {kFarSwitchLid, 0};
+              const auto reply = s.ask(set, "a reply to SET TABLE");
+              expect_status(s, reply, SmpStatus::kRefused, *s.manager());
+              s.expect(s.own_table() == before, "the table as it was");
+            });
+}
+
+}  // namespace
+
+std::vector<Case> manager_standby_cases() {
+  SubnetGroup group("manager");
+  add_refused(group);
+  add_other(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

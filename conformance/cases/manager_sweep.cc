@@ -1,0 +1,278 @@
+// The sweep of a manager: whom it asks, by which way, how often. docs/protocol/subnet.md#sweep
+#include <algorithm>
+#include <map>
+
+#include "conformance/case.h"
+#include "conformance/subnet.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::SmpTable;
+using State = PlayedPort::State;
+
+constexpr base::Duration kSweepEvery = 500ms;
+constexpr base::Duration kLate = 250ms;  // a busy machine
+constexpr base::Duration kRepeatAfter = 50ms;
+constexpr base::Duration kEarly = 25ms;
+constexpr std::size_t kAttempts = 12;
+
+bool is_to(const Asked& one, std::string_view name) { return one.at == name; }
+
+// The requests that are repetitions of one: the first one that `is` names.
+std::vector<Asked> repetitions(Subnet& s, const Subnet::Is& is) {
+  std::vector<Asked> all;
+  const Asked* const first = s.find(is);
+  if (first == nullptr) return all;
+  for (const Asked& one : s.asked()) {
+    if (one.smp.smp.transaction == first->smp.smp.transaction && one.at == first->at)
+      all.push_back(one);
+  }
+  return all;
+}
+
+void add_order(SubnetGroup& group) {
+  group.add("obey_first", "P-SUBN-11", "A switch gets SET MANAGER before any other request.",
+            [](Subnet& s) {
+              if (!s.link()) return;
+              const auto all_asked = [&] {
+                return s.count([](const Asked& one) { return one.is_node(); }) >= 3;
+              };
+              if (!s.await("GET NODE for each switch", all_asked, 5s)) return;
+              for (const std::string name : {"east", "west", "far"}) {
+                const Asked* const first = s.find([&](const Asked& one) { return is_to(one, name); });
+                s.expect(first != nullptr && first->is_first(), "SET MANAGER as the first request");
+              }
+            });
+  group.add("each_switch", "P-SUBN-11", "A sweep asks each switch that is up for NODE.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              for (const std::string name : {"east", "west", "far"}) {
+                const auto is_asked = [&] {
+                  return s.find([&](const Asked& one) { return is_to(one, name) && one.is_node(); });
+                };
+                s.await("GET NODE for " + name, [&] { return is_asked() != nullptr; });
+              }
+            });
+  group.add("identity", "P-SUBN-11", "The manager of each request is the LID of the switch it is in.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              s.expect(s.manager() && s.manager()->lid == kManagerLid, "the manager's LID");
+              for (const std::string name : {"east", "west", "far"}) {
+                s.expect(s.at(name).manager == s.manager(), "a manager that all obey");
+              }
+            });
+  group.add("way_of_two_links", "P-SUBN-4", "The route to the far switch leads over two cables.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto is_far = [](const Asked& one) { return is_to(one, "far"); };
+              if (!s.await("a request to the far switch", [&] { return s.find(is_far) != nullptr; }))
+                return;
+              const fabric::Smp& smp = s.find(is_far)->smp.smp;
+              s.expect(smp.route.hops == 2 && smp.hop == 2, "a route of two hops");
+            });
+  group.add("own_switch", "P-SUBN-11", "The switch of the manager has the table too.",
+            [](Subnet& s) {
+              if (s.begin()) s.expect_own_table_right();
+            });
+}
+
+void add_times(SubnetGroup& group) {
+  group.add("repeats", "P-SUBN-12",
+            "A request without REPLY is repeated after 50 ms with the same transaction and body.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              s.at("west").replies = false;
+              s.forget();
+              const auto is_west = [](const Asked& one) { return is_to(one, "west"); };
+              if (!s.await("three repetitions", [&] { return repetitions(s, is_west).size() > 3; }))
+                return;
+              const auto all = repetitions(s, is_west);
+              for (std::size_t i = 1; i < all.size(); ++i) {
+                const base::Duration gap = all[i].when - all[i - 1].when;
+                s.expect(all[i].smp.bytes() == all[0].smp.bytes(), "the same request");
+                s.expect(gap > kEarly && gap < kRepeatAfter + kLate, "50 ms between repetitions");
+              }
+            });
+  group.add("attempts", "P-SUBN-12", "A request is sent 12 times at most.", [](Subnet& s) {
+    if (!s.begin()) return;
+    s.at("west").replies = false;
+    s.forget();
+    const auto is_west = [](const Asked& one) { return is_to(one, "west"); };
+    const auto has_another = [&] {
+      return s.find([&](const Asked& one) {
+        return is_west(one) && one.smp.smp.transaction !=
+                                   s.find(is_west)->smp.smp.transaction;
+      }) != nullptr;
+    };
+    if (!s.await("another request to a silent switch", has_another, 3s)) return;
+    const std::size_t sent = repetitions(s, is_west).size();
+    s.expect(sent >= 2 && sent <= kAttempts, "12 attempts at most");
+  });
+  group
+      .add("attempts_all", "P-SUBN-12", "A switch that replies to the 12th attempt is reached.",
+           [](Subnet& s) {
+             if (!s.begin()) return;
+             s.forget();
+             std::size_t dropped = 0;
+             s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
+               return is_to(one, "west") && ++dropped < kAttempts ? 0U : 1U;
+             };
+             const auto is_node = [&] {
+               return s.find([](const Asked& one) { return is_to(one, "west") && one.is_node(); }) !=
+                      nullptr;
+             };
+             s.await("GET NODE behind a reply to the last attempt", is_node, 2s);
+           })
+      .level = Level::kShould;
+  group.add("sweeps", "P-SUBN-13", "It sweeps every 500 ms.", [](Subnet& s) {
+    if (!s.begin()) return;
+    const auto is_east = [](const Asked& one) { return is_to(one, "east") && one.is_first(); };
+    s.listen(3 * kSweepEvery);
+    std::vector<base::Time> at;
+    for (const Asked& one : s.asked()) {
+      if (is_east(one)) at.push_back(one.when);
+    }
+    if (!s.expect(at.size() >= 2, "two sweeps within 1.5 s")) return;
+    s.expect(at.back() - at[at.size() - 2] < kSweepEvery + kLate, "a sweep after 500 ms");
+  });
+  group.add("settled_subnet", "P-SUBN-16", "A table that is right is neither read nor set again.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              s.listen(50ms);
+              s.forget();
+              s.listen(2 * kSweepEvery + kLate);
+              s.expect(s.count([](const Asked& one) { return one.is_node(); }) > 0, "a sweep");
+              s.expect(s.count([](const Asked& one) {
+                         return one.is_read() || one.sets_table();
+                       }) == 0,
+                       "no request for a table");
+            });
+  for (const std::string name : {"east", "far"}) {
+    group.add("trap_of_" + name, "P-SUBN-13", "TRAP of a switch makes it sweep at once.",
+              [name](Subnet& s) {
+                if (!s.begin()) return;
+                s.listen(2 * kSweepEvery);  // the sweeps of the start are over
+                const auto is_first = [&](const Asked& one) { return one.is_first(); };
+                s.forget();
+                s.await("a sweep", [&] { return s.find(is_first) != nullptr; });
+                s.listen(50ms);
+                s.forget();
+                s.send_trap(name);
+                const bool has_swept = s.wait_for([&] { return s.find(is_first) != nullptr; }, 200ms);
+                s.expect(has_swept, "a sweep within 200 ms of TRAP");
+              });
+  }
+  group.add_harmful("trap_flood", "P-SUBN-13", "TRAPs without end cause a sweep every 10 ms at most.",
+                    [](Subnet& s) {
+                      if (!s.begin()) return;
+                      s.forget();
+                      const base::Time begin = s.now();
+                      for (int i = 0; i < 200; ++i) {
+                        for (int k = 0; k < 5; ++k) s.send_trap("east");
+                        s.listen(1ms);
+                      }
+                      const auto passed = static_cast<std::size_t>((s.now() - begin) / 10ms);
+                      const std::size_t sweeps = s.count(
+                          [](const Asked& one) { return is_to(one, "east") && one.is_first(); });
+                      s.expect(sweeps > 0, "sweeps");
+                      s.expect(sweeps <= passed + 2, "10 ms between sweeps at least");
+                    });
+}
+
+void add_changes(SubnetGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& what,
+                       std::function<void(Subnet & s)> change) {
+    group.add(name, "P-SUBN-14", what + ": tables follow.", [change = std::move(change)](Subnet& s) {
+      if (!s.begin()) return;
+      change(s);
+      s.await("tables that follow from what is up", [&] { return s.are_tables_right(); }, 3s);
+      s.expect_own_table_right();
+    });
+  };
+  add("cable_down", "A cable goes down", [](Subnet& s) { s.set_cable("east", 3, State::kDown); });
+  add("cable_between_neighbours", "The cable of the two neighbours goes down",
+      [](Subnet& s) { s.set_cable("east", 2, State::kDown); });
+  add("two_cables_down", "Two cables go down, and the far switch with them", [](Subnet& s) {
+    s.set_cable("east", 3, State::kDown);
+    s.set_cable("west", 3, State::kDown);
+  });
+  add("cable_at_one_end", "A cable is up at one end only", [](Subnet& s) {
+    s.at("west").change(2, State::kDown);
+    s.send_trap("west");
+  });
+  add("cable_at_the_near_end", "A cable is up at the far end only", [](Subnet& s) {
+    s.at("east").change(3, State::kDown);
+    s.send_trap("east");
+  });
+  add("own_cable_down", "A cable of the manager goes down", [](Subnet& s) {
+    s.end(kWestPort).send(s.end(kWestPort).init(fabric::InitStep::kBye));
+    s.end(kWestPort).begin_instance(s.end(kWestPort).config().instance ^ 0x100);
+    s.at("west").change(1, State::kDown);
+  });
+  add("silent_switch", "A switch replies no more", [](Subnet& s) {
+    s.at("west").replies = false;
+    s.send_trap("east");
+  });
+  add("silent_switch_returns", "A switch that was silent replies again", [](Subnet& s) {
+    s.at("west").replies = false;
+    s.send_trap("east");
+    if (!s.await("tables without it", [&] { return s.are_tables_right(); }, 3s)) return;
+    s.at("west").replies = true;
+  });
+  add("cable_back", "A cable goes down and comes back", [](Subnet& s) {
+    s.set_cable("east", 3, State::kDown);
+    if (!s.await("tables without it", [&] { return s.are_tables_right(); }, 3s)) return;
+    s.set_cable("east", 3, State::kHeld);
+  });
+  group.add("held_port", "P-SUBN-16", "A cable that came back is held until its switches are set.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              s.set_cable("east", 2, State::kDown);
+              s.listen(20ms);
+              s.set_cable("east", 2, State::kHeld);
+              s.await("stage set at both ends of the cable",
+                      [&] { return !s.at("east").has_held_port() && !s.at("west").has_held_port(); },
+                      3s);
+            });
+  group.add("lost_table", "P-SUBN-16", "A switch whose table is another one gets its table again.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              s.at("far").table = PlayedSwitch::Table(PlayedSwitch::kLids);
+              s.send_trap("far");
+              s.await("the table again", [&] { return s.are_tables_right(); }, 3s);
+            });
+  group.add("restarted_switch", "P-SUBN-16", "A switch that was started again gets its table.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              PlayedSwitch& far = s.at("far");
+              far.table = PlayedSwitch::Table(PlayedSwitch::kLids);
+              far.manager = {};
+              far.changes = 0;
+              s.await("the table again",
+                      [&] { return s.are_tables_right() && far.manager == s.manager(); }, 3s);
+            });
+  group
+      .add("replaced_switch", "P-SUBN-14", "A switch with another EUI-64 at the same place is set.",
+           [](Subnet& s) {
+             if (!s.begin()) return;
+             PlayedSwitch& far = s.at("far");
+             far.eui64 = fabric::Eui64(0x0200'0000'0000'7777);
+             far.table = PlayedSwitch::Table(PlayedSwitch::kLids);
+             far.manager = {};
+             s.await("its table", [&] { return s.are_tables_right(); }, 3s);
+           });
+}
+
+}  // namespace
+
+std::vector<Case> manager_sweep_cases() {
+  SubnetGroup group("manager");
+  add_order(group);
+  add_times(group);
+  add_changes(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,79 @@
+#include "conformance/cases/subnet_parts.h"
+
+#include <algorithm>
+#include <array>
+
+namespace splitnic::conformance {
+
+using fabric::ManagerId;
+using fabric::SmpAttribute;
+using fabric::SmpMethod;
+using fabric::SmpStatus;
+using fabric::SmpTable;
+
+std::optional<ManagerId> better_than_target(Subnet& s) {
+  if (!s.manager()) return std::nullopt;
+  if (s.manager()->priority == UINT8_MAX) {
+    s.outcome().skip("the manager has the highest priority: start it with a lower one");
+    return std::nullopt;
+  }
+  return ManagerId{kFarSwitchLid, UINT8_MAX};
+}
+
+std::optional<OwnedSmp> set_manager(Subnet& s, ManagerId id) {
+  return s.ask(Subnet::request(SmpMethod::kSet, SmpAttribute::kManager, id),
+               "a reply to SET MANAGER");
+}
+
+bool obtain(Subnet& s) {
+  const auto better = better_than_target(s);
+  return better && expect_status(s, set_manager(s, *better), SmpStatus::kDone, *better);
+}
+
+void keep(Subnet& s) { obtain(s); }
+
+bool expect_status(Subnet& s, const std::optional<OwnedSmp>& reply, SmpStatus status,
+                   ManagerId manager) {
+  if (!reply) return false;
+  return s.expect(reply->smp.status == status, "status " + std::string(name(status))) &&
+         s.expect(reply->smp.manager == manager, "the manager that the switch obeys");
+}
+
+std::optional<fabric::SmpNode> node_of_target(Subnet& s) {
+  const auto better = better_than_target(s);
+  if (!better) return std::nullopt;
+  const auto reply = s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, *better),
+                           "a reply to GET NODE");
+  fabric::SmpNode node;
+  if (!reply || !s.expect(fabric::parse_smp_node(reply->body, node) == fabric::SmpError::kNone,
+                          "a body of NODE")) {
+    return std::nullopt;
+  }
+  return node;
+}
+
+OwnedSmp table_part(const PlayedSwitch::Table& table, std::uint16_t block, const SmpTable& about) {
+  OwnedSmp set = Subnet::request(SmpMethod::kSet, SmpAttribute::kTable, {kFarSwitchLid, UINT8_MAX});
+  SmpTable part = about;
+  part.block = block;
+  part.ports = base::Bytes(table).subspan(block * fabric::kSmpBlockLids, fabric::kSmpBlockLids);
+  if (part.check == 0) part.check = PlayedSwitch::check_of(table);
+  set.body.resize(part.bytes());
+  fabric::emit_smp_table(set.body, part);
+  return set;
+}
+
+std::optional<SmpStatus> set_table(Subnet& s, const PlayedSwitch::Table& table,
+                                   SmpTable::Stage stage, std::uint32_t changes) {
+  std::optional<SmpStatus> status;
+  for (const std::uint16_t block : std::array<std::uint16_t, 2>{0, 1}) {
+    const auto reply = s.ask(
+        table_part(table, block, {.stage = stage, .parts = 2, .changes = changes}),
+        "a reply to SET TABLE");
+    if (!reply) return std::nullopt;
+    status = reply->smp.status;
+  }
+  return status;
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,45 @@
+// The suite around a target with several ports: an end on each of its lines, which links as a node
+// or a switch does. What the ends play, the roles know (switch_suite.h, manager_suite.h).
+// Sans-I/O but for its lines. Thread: one owner.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "conformance/runner.h"
+#include "fabric_emul/session/crypto.h"
+
+namespace splitnic::conformance {
+
+// Behind a table of a topology file: `key = "..."` of key number `number`, or nothing without keys.
+std::string key_line(const std::vector<session::PublicKey>& keys, std::size_t number);
+
+class PortsSuite : public Runner {
+ protected:
+  // A line for each port of the target, from port 1 on. All outlive this. REQUIRES a line.
+  PortsSuite(Role role, std::span<Line* const> lines, const SuiteConfig& config);
+
+  // What is at a port: its name, and of a switch its LID.
+  struct Place {
+    std::string name;
+    fabric::Lid lid{};
+  };
+  virtual Place place_at(std::size_t port) const = 0;
+  // Plays the case with the ends of its ports, from port 1 on.
+  virtual void run_case(const Case& one, const std::vector<Node*>& ends) = 0;
+
+  EndConfig config_of(std::size_t port);
+  const std::vector<Line*>& lines() const { return lines_; }
+  const SuiteConfig& config() const { return config_; }
+
+ private:
+  void play(const Case& one, CaseResult& result) override;
+
+  const std::vector<Line*> lines_;
+  const SuiteConfig config_;
+  std::uint64_t processes_ = 0;  // that the suite has been
+};
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,139 @@
+// Which tables follow from what is up: an own walk, by distances only. docs/protocol/subnet.md
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "conformance/subnet.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::Lid;
+
+// Where each LID of the topology is: its switch, and the port there; 0: the switch itself.
+struct Home {
+  Lid lid;
+  std::string_view of;
+  std::uint8_t port;
+};
+constexpr std::array kHomes{
+    Home{kManagerLid, kManagerName, 0},     Home{kNearNodeLid, kManagerName, kNodePort},
+    Home{kEastLid, "east", 0},              Home{kEastNodeLid, "east", 4},
+    Home{kWestLid, "west", 0},              Home{kWestNodeLid, "west", 4},
+    Home{kFarSwitchLid, "far", 0},          Home{kFarNodeLid, "far", 3}};
+
+const Home* home_of(Lid lid) {
+  const auto at = std::ranges::find(kHomes, lid, &Home::lid);
+  return at == kHomes.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+bool Subnet::is_used(const std::string& name) const {
+  const auto at = switches_.find(name);
+  return at == switches_.end() || (at->second.replies && at->second.is_right);
+}
+
+std::vector<PlayedPort> Subnet::own_ports() const {
+  std::vector<PlayedPort> ports;
+  for (const auto& [name, one] : switches_) {
+    for (const PlayedPort& port : one.ports) {
+      if (port.peer != kManagerName || !ends_[port.peer_port - 1U]->is_linked()) continue;
+      ports.push_back({.number = port.peer_port, .peer = name, .peer_port = port.number});
+    }
+  }
+  return ports;
+}
+
+std::vector<std::pair<std::uint8_t, std::string>> Subnet::neighbours(const std::string& of) const {
+  std::vector<std::pair<std::uint8_t, std::string>> out;
+  if (!is_used(of)) return out;
+  const bool is_target = of == kManagerName;
+  const std::vector<PlayedPort> ports = is_target ? own_ports() : switches_.at(of).ports;
+  for (const PlayedPort& port : ports) {
+    if (port.peer_port == 0 || !port.is_up() || !port.is_right || !is_used(port.peer)) continue;
+    if (port.peer == kManagerName) {
+      if (ends_[port.peer_port - 1U]->is_linked()) out.emplace_back(port.number, port.peer);
+      continue;
+    }
+    const PlayedPort* const back = switches_.at(port.peer).find(port.peer_port);
+    if (back->is_up() && back->is_right) out.emplace_back(port.number, port.peer);
+  }
+  return out;
+}
+
+Subnet::Distances Subnet::distances_to(const std::string& to) const {
+  Distances found{{to, 0}};
+  std::vector<std::string> reached{to};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const std::string at = reached[i];
+    for (const auto& [port, peer] : neighbours(at)) {
+      if (found.emplace(peer, found.at(at) + 1).second) reached.push_back(peer);
+    }
+  }
+  return found;
+}
+
+bool Subnet::is_entry_right(const std::string& of, std::uint8_t port, Lid lid) {
+  const Home* const home = home_of(lid);
+  if (home == nullptr) return port == 0;
+  const std::string to(home->of);
+  if (to == of) return port == home->port;
+  const Distances distances = distances_to(to);
+  if (!is_used(to) || !distances.contains(of)) return port == 0;
+  return std::ranges::any_of(neighbours(of), [&](const auto& next) {
+    return next.first == port && distances.at(next.second) + 1 == distances.at(of);
+  });
+}
+
+bool Subnet::are_tables_right() {
+  const Distances reached = distances_to(std::string(kManagerName));
+  return std::ranges::all_of(switches_, [&](const auto& one) {
+    const auto& [name, its] = one;
+    if (!reached.contains(name)) return true;
+    for (const Home& home : kHomes) {
+      if (!is_entry_right(name, its.port_of(home.lid), home.lid)) return false;
+    }
+    const auto entries = static_cast<std::size_t>(PlayedSwitch::kLids) -
+                         static_cast<std::size_t>(std::ranges::count(its.table, std::byte{0}));
+    const auto of_file = static_cast<std::size_t>(std::ranges::count_if(
+        kHomes, [&](const Home& home) { return its.port_of(home.lid) != 0; }));
+    return entries == of_file;
+  });
+}
+
+std::optional<PlayedSwitch::Table> Subnet::own_table() {
+  PlayedSwitch::Table table(PlayedSwitch::kLids);
+  for (const std::uint16_t block : std::array<std::uint16_t, 2>{0, 1}) {
+    OwnedSmp get = request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kTable, {kEastLid, 0});
+    fabric::SmpTable part;
+    part.block = block;
+    get.body.resize(part.bytes());
+    fabric::emit_smp_table(get.body, part);
+    const auto reply = ask(get, "a block of the table in force");
+    if (!reply) return std::nullopt;
+    const fabric::SmpTable got = reply->table();
+    const bool is_good = reply->smp.status == fabric::SmpStatus::kDone && got.block == block &&
+                         got.ports.size() == fabric::kSmpBlockLids;
+    if (!expect(is_good, "the block that was asked for")) return std::nullopt;
+    std::ranges::copy(got.ports, table.begin() + static_cast<std::ptrdiff_t>(
+                                                     block * fabric::kSmpBlockLids));
+    const bool is_last = block == 1;
+    if (is_last && !expect(got.check == PlayedSwitch::check_of(table), "the check of the table")) {
+      return std::nullopt;
+    }
+  }
+  return table;
+}
+
+bool Subnet::expect_own_table_right() {
+  const auto table = own_table();
+  if (!table) return false;
+  const bool is_right = std::ranges::all_of(kHomes, [&](const Home& home) {
+    const auto port = std::to_integer<std::uint8_t>(table->at(home.lid.value));
+    return is_entry_right(std::string(kManagerName), port, home.lid);
+  });
+  return expect(is_right, "a table of the switch itself that follows from what is up");
+}
+
+}  // namespace splitnic::conformance

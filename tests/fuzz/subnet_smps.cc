@@ -1,0 +1,282 @@
+// Two hostile switches at the cables of a switch that manages: SMPs of any bytes, and well-formed
+// ones with any numbers; replies to the requests of the manager, right or changed, late or by the
+// other cable; a hostile manager; links that end; time. Whatever comes, the table in force has only
+// ports of the topology, the manager obeyed is one of its switches, what the sweep has found is in
+// the file, the process does not spin, and what parses is written as the same bytes.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "fabric_emul/subnet/subnet_agent.h"
+#include "fabric_emul/subnet/subnet_manager.h"
+#include "fabric_emul/subnet/table_blocks.h"
+#include "fabric_emul/switching/switch.h"
+#include "fabric_emul/underlay/in_process_underlay.h"
+#include "fabric_emul/wire/smp.h"
+#include "tests/fuzz/targets.h"
+#include "tests/support/input.h"
+
+namespace splitnic::fuzz {
+namespace {
+
+using namespace fabric;
+using namespace std::chrono_literals;
+using support::Input;
+
+constexpr int kStepsMax = 48;
+constexpr std::size_t kKept = 8;  // requests that have no reply yet
+constexpr std::array kLids{Lid(1), Lid(2), Lid(3), Lid(11), Lid(12), Lid(300), Lid(99), Lid(0)};
+
+// A triangle: sw:1 - b:1, sw:2 - c:1, b:2 - c:2; nodes at port 3 of each.
+Topology topology() {
+  Topology t;
+  t.switches = {{"sw", Lid(1)}, {"b", Lid(2)}, {"c", Lid(3)}};
+  t.nodes = {{"n", Lid(11), {"sw", 3}}, {"m", Lid(12), {"b", 3}}, {"o", Lid(300), {"c", 3}}};
+  t.cables = {{{"sw", 1}, {"b", 1}}, {{"sw", 2}, {"c", 1}}, {{"b", 2}, {"c", 2}}};
+  return t;
+}
+
+PortConfig config(std::uint64_t number, std::uint64_t instance) {
+  PortConfig out;
+  out.eui64 = Eui64(number);
+  out.instance = instance;
+  return out;
+}
+
+// An SMP is written as the bytes that it was parsed from, but for the reserved octet.
+void check_both_ways(base::Bytes bytes, const Smp& smp) {
+  std::array<std::byte, kSmpBytesMax> out;
+  CHECK(emit_smp(out, smp) == bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) CHECK(i == 7 || out[i] == bytes[i]);
+}
+
+// A hostile switch at one cable, which keeps what comes.
+class Hostile final : private SmpReceiver {
+ public:
+  Hostile(const std::string& name, std::uint64_t instance, base::Random& random)
+      : sw(plan_of(topology(), name).value(), random), instance_(instance) {
+    sw.set_smp_receiver(this);
+  }
+  void attach(Underlay& at, const PeerAddress& to, base::Time now) {
+    sw.add_port(1, at, config(instance_, instance_), &to, now);
+  }
+
+  Switch sw;
+  std::deque<std::vector<std::byte>> kept;  // requests, as they came
+
+ private:
+  void on_smp(std::uint8_t /*port*/, base::Bytes bytes) override {
+    Smp smp;
+    CHECK(parse_smp(bytes, smp) == SmpError::kNone && smp.hop != 0);
+    if (smp.method != SmpMethod::kGet && smp.method != SmpMethod::kSet) return;
+    kept.emplace_back(bytes.begin(), bytes.end());
+    if (kept.size() > kKept) kept.pop_front();
+  }
+
+  const std::uint64_t instance_;
+};
+
+class SubnetRun {
+ public:
+  explicit SubnetRun(base::Bytes bytes) : in_(bytes) {
+    for (std::uint8_t port = 1; port <= 3; ++port) {
+      ends_.push_back(&hub_.add_endpoint());
+      sw_.add_port(port, *ends_.back(), config(100U + port, 1), nullptr, now());
+    }
+    agent_.emplace(sw_, Eui64(1));
+    manager_.emplace(topology(), "sw", in_.u8(), *agent_, random_);
+    for (std::size_t i = 0; i < hostile_.size(); ++i) {
+      hostile_[i]->attach(hub_.add_endpoint(), ends_[i]->address(), now());
+    }
+    for (int i = 0; i < 30; ++i) run();
+  }
+  void all() {
+    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+      step();
+      run();
+      check();
+    }
+  }
+
+ private:
+  base::Time now() { return clock_.now(); }
+
+  void step() {
+    const std::uint8_t choice = in_.u8();
+    Hostile& from = *hostile_[(choice >> 3) % hostile_.size()];
+    switch (choice % 6) {
+      case 0:
+        return send(from, in_.bytes(255));
+      case 1:
+        return send_smp(from);
+      case 2:
+      case 3:
+        return reply(from, *hostile_[(choice >> 4) % hostile_.size()]);
+      case 4:
+        return clock_.advance(1ms * (choice >> 3) * (choice >> 3) * 2);
+      default:
+        from.sw.send_bye(now());
+    }
+  }
+  static void send(Hostile& from, base::Bytes bytes) {
+    if (!bytes.empty()) from.sw.send_smp(1, bytes);
+  }
+  void send(Hostile& from, Smp smp) {
+    std::array<std::byte, kSmpBytesMax> bytes;
+    std::size_t size = emit_smp(bytes, smp);
+    const std::uint8_t spoils = in_.u8();
+    if ((spoils & 1U) != 0) bytes[in_.below(size)] ^= std::byte{in_.u8()};
+    if ((spoils & 2U) != 0) size = in_.below(size + 1);
+    send(from, base::Bytes(bytes).first(size));
+  }
+
+  // Any SMP, of a hostile manager or of nobody.
+  void send_smp(Hostile& from) {
+    Smp smp;
+    smp.method = static_cast<SmpMethod>(1 + in_.below(4));
+    smp.attribute = static_cast<SmpAttribute>(1 + in_.below(3));
+    smp.manager = {in_.one_of(kLids), in_.u8()};
+    smp.transaction = in_.u8();
+    smp.route.hops = static_cast<std::uint8_t>(1 + in_.below(4));
+    smp.hop = static_cast<std::uint8_t>(in_.below(smp.route.hops + 1U));
+    for (std::size_t i = 0; i < smp.route.hops; ++i) {
+      smp.route.ports[i] = static_cast<std::uint8_t>(1 + in_.below(4));
+    }
+    std::array<std::byte, kSmpBytesMax> body;
+    const bool has_table = smp.attribute == SmpAttribute::kTable && smp.method != SmpMethod::kTrap;
+    if (has_table) smp.body = base::Bytes(body).first(table_body(body, smp.method));
+    send(from, smp);
+  }
+  std::size_t table_body(base::MutableBytes body, SmpMethod method) {
+    SmpTable part;
+    TableBlock ports{};
+    part.block = static_cast<std::uint16_t>(in_.below(3));
+    if (method == SmpMethod::kGet) return emit_smp_table(body, part);
+    part.stage = static_cast<SmpTable::Stage>(1 + in_.below(2));
+    part.parts = static_cast<std::uint8_t>(1 + in_.below(2));
+    part.changes = in_.u8();
+    for (const Lid lid : kLids) {
+      if (lid.value / kSmpBlockLids == part.block) {
+        ports[lid.value % kSmpBlockLids] = static_cast<std::byte>(in_.below(5));
+      }
+    }
+    // The check of a table of this block alone, or any.
+    ForwardingTable table;
+    set_block(table, part.block, ports);
+    part.check = in_.flag() ? check_of(table) : in_.u8();
+    part.ports = ports;
+    return emit_smp_table(body, part);
+  }
+
+  // To a request that came to `of`, by the cable of `from`.
+  void reply(Hostile& from, Hostile& of) {
+    if (of.kept.empty()) return;
+    const std::uint8_t what = in_.u8();
+    const std::vector<std::byte> bytes = of.kept[in_.below(of.kept.size())];
+    Smp request;
+    CHECK(parse_smp(bytes, request) == SmpError::kNone);
+    Smp smp;
+    smp.method = SmpMethod::kReply;
+    smp.attribute = (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(3))
+                                     : request.attribute;
+    smp.status = (what & 2U) != 0 ? static_cast<SmpStatus>(in_.below(4)) : SmpStatus::kDone;
+    smp.manager = (what & 4U) != 0 ? ManagerId{in_.one_of(kLids), in_.u8()} : request.manager;
+    smp.transaction = request.transaction + ((what & 8U) != 0 ? in_.u8() : 0U);
+    smp.route = request.route.reversed();
+    smp.hop = 1;
+    std::array<std::byte, kSmpBytesMax> body;
+    if (smp.attribute == SmpAttribute::kNode && smp.status == SmpStatus::kDone) {
+      smp.body = base::Bytes(body).first(node_body(body, of.sw.plan(), what));
+    } else if (smp.attribute == SmpAttribute::kTable) {
+      smp.body = base::Bytes(body).first(reply_body(body, request));
+    }
+    send(from, smp);
+  }
+  std::size_t node_body(base::MutableBytes body, const SwitchPlan& plan, std::uint8_t what) {
+    SmpNode node;
+    node.lid = (what & 16U) != 0 ? in_.one_of(kLids) : plan.lid;
+    node.name = (what & 32U) != 0 ? "x" : plan.name;
+    node.changes = in_.u8();
+    node.check = in_.u8();
+    for (std::uint8_t port = 1; port <= 4; ++port) {
+      const std::uint8_t state = in_.u8();
+      if ((state & 128U) != 0) continue;
+      SmpNode::PortInfo& info = node.ports[node.port_count++];
+      info.number = port;
+      info.state = static_cast<SmpNode::PortState>(state % 3);
+      info.lid = (state & 64U) != 0 ? in_.one_of(kLids) : plan.ports.at(port).lid;
+    }
+    return emit_smp_node(body, node);
+  }
+  std::size_t reply_body(base::MutableBytes body, const Smp& request) {
+    SmpTable part;
+    if (request.attribute == SmpAttribute::kTable) {
+      CHECK(parse_smp_table(request.body, part) == SmpError::kNone);
+    }
+    TableBlock ports{};
+    if (in_.flag()) part.check = in_.u8();
+    part.ports = {};
+    if (request.method == SmpMethod::kGet) {
+      for (const Lid lid : kLids) ports[lid.value % kSmpBlockLids] = std::byte{in_.u8()};
+      part.ports = ports;
+    }
+    return emit_smp_table(body, part);
+  }
+
+  void run() {
+    for (int i = 0; i < 4; ++i) {
+      agent_->step(now());
+      manager_->step(now());
+      sw_.step(now());
+      for (const auto& one : hostile_) one->sw.step(now());
+    }
+  }
+  void check() {
+    // A sweep may begin, and its first request stay in this switch: then it waits.
+    for (int i = 0; i < 3; ++i) manager_->step(now());
+    CHECK(manager_->deadline() > now());
+    if (const auto obeyed = agent_->manager()) {
+      CHECK(sw_.plan().switches.contains(obeyed->lid));
+    }
+    for (std::uint16_t block = 0; block < 3; ++block) {
+      for (const std::byte port : block_of(sw_.table(), block)) {
+        CHECK(std::to_integer<std::size_t>(port) <= 3);
+      }
+    }
+    for (const auto& [name, node] : manager_->view().reports()) {
+      const Topology::Switch* is = manager_->view().find(name);
+      CHECK(is != nullptr && is->lid == node.lid && is->name == node.name);
+    }
+    const auto up = manager_->view().up();
+    CHECK(up.cables.size() <= 3 && up.switches.size() <= 3);
+  }
+
+  Input in_;
+  base::ManualClock clock_;
+  base::SeededRandom random_{1};
+  InProcessHub hub_{{.batch_queue_max = 64}};
+  std::vector<InProcessUnderlay*> ends_{};  // of the switch, by port
+  Switch sw_{plan_of(topology(), "sw").value(), random_};
+  std::array<std::unique_ptr<Hostile>, 2> hostile_{std::make_unique<Hostile>("b", 2, random_),
+                                                   std::make_unique<Hostile>("c", 3, random_)};
+  std::optional<SubnetAgent> agent_;
+  std::optional<SubnetManager> manager_;
+};
+
+}  // namespace
+
+// The bytes as an SMP, and then as steps of one byte and more.
+void subnet_smps(base::Bytes in) {
+  [[maybe_unused]] static const bool is_quiet = base::set_log_level("error");
+  Smp smp;
+  if (parse_smp(in, smp) == SmpError::kNone) check_both_ways(in, smp);
+  SubnetRun(in).all();
+}
+
+}  // namespace splitnic::fuzz
