@@ -18,7 +18,7 @@ tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn
   wireguard-go wireguard-tools
   libfabric-bin linux-perf
   python3 python3-cryptography groff-base cmark-gfm python3-jsonschema python3-prometheus-client systemd
-  lintian systemd-container zsh fish chromium-headless-shell)
+  lintian systemd-container zsh fish chromium-headless-shell poppler-utils)
 package=(dpkg-dev debhelper)
 
 wanted=("${build[@]}" "${package[@]}" "${demo[@]}" "${tests[@]}")
