@@ -1,5 +1,6 @@
 // `splitnic` shows and changes a running program through its control socket, makes keys, measures
-// the fabric, simulates fabrics, and checks implementations of the protocol. docs/CLI.md
+// the fabric, simulates fabrics, decrypts captures, and checks implementations of the protocol.
+// docs/CLI.md
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "tools/bench_command.h"
 #include "tools/commands.h"
 #include "tools/conform_command.h"
+#include "tools/decrypt_command.h"
 #include "tools/doctor.h"
 #include "tools/key_commands.h"
 #include "tools/monitor_command.h"
@@ -38,6 +40,7 @@ struct Arguments {
   tools::NicArguments nic;
   tools::BenchArguments bench;
   tools::ConformArguments conform;
+  tools::DecryptArguments decrypt;
   tools::SimArguments sim;
 };
 
@@ -90,7 +93,8 @@ void add_commands(CLI::App& app, Arguments& into) {
   evict->add_option("name", into.value, "Its name, as peers prints it")
       ->required()
       ->type_name("NAME");
-  for (CLI::App* command : {show, stats, monitor, set, move, doctor, ping, peers, reload, evict}) {
+  for (CLI::App* command :
+       {show, stats, monitor, set, move, doctor, ping, peers, reload, evict}) {
     add_socket_option(*command, into);
   }
   for (CLI::App* command : tools::add_nic_commands(app, into.nic)) {
@@ -109,6 +113,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   tools::add_bench(app, into.bench);
   tools::add_conform(app, into.conform);
   tools::add_sim(app, into.sim);
+  tools::add_decrypt(app, into.decrypt);
 }
 
 using tools::bad_usage;
@@ -186,6 +191,7 @@ int run(const std::string& command, const Arguments& typed) {
   if (command == "filter") return tools::run_filter(typed.socket, typed.nic);
   if (command == "list") return tools::run_list(typed.socket, typed.nic);
   if (command == "evict") return run_evict(typed);
+  if (command == "decrypt") return tools::run_decrypt(typed.decrypt);
   if (command == "keygen") return tools::make_key(typed.key_file);
   if (command == "pubkey") return tools::print_public_key(typed.key_file);
   if (command == "bench") {
@@ -234,7 +240,7 @@ int main(int argc, char** argv) {
   const auto app = control::make_app(
       "splitnic",
       "Show and change a running splitnic program; make keys; measure the fabric; simulate a "
-      "fabric; check implementations of the protocol.");
+      "fabric; decrypt captures; check implementations of the protocol.");
   add_commands(*app, typed);
   if (argc == 2 && std::string_view(argv[1]) == "help") {
     std::fputs(app->help().c_str(), stdout);

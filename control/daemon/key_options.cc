@@ -15,6 +15,11 @@ void add_key_options(CLI::App& app, KeyArguments& into, const std::string& group
                  "File of a pre-shared key, the same at both ends (default: none)")
       ->type_name("FILE")
       ->group(group);
+  app.add_option("--key-log", into.key_log,
+                 "Append the keys of all records to this file, for splitnic decrypt: whoever reads "
+                 "it reads the traffic (default: none)")
+      ->type_name("FILE")
+      ->group(group);
 }
 
 base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std::string& option,
@@ -23,9 +28,11 @@ base::Result<KeyOptions> check_key_options(const KeyArguments& typed, const std:
   KeyOptions out;
   out.key_file = typed.key_file;
   out.psk_file = typed.psk_file;
+  out.key_log = typed.key_log;
   if (!out.are_given()) {
     if (!peers.empty()) return base::Error(option + ": --key-file is missing");
     if (!typed.psk_file.empty()) return base::Error("--psk-file: --key-file is missing");
+    if (!typed.key_log.empty()) return base::Error("--key-log: --key-file is missing");
     return out;
   }
   if (peers.empty() && !may_be_empty) return base::Error("--key-file: " + option + " is missing");

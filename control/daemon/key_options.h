@@ -15,12 +15,13 @@ class App;
 namespace splitnic::control {
 
 struct KeyArguments {
-  std::string key_file, psk_file;
+  std::string key_file, psk_file, key_log;
 };
 
 struct KeyOptions {
   std::string key_file;  // own private key; "": no keys
   std::string psk_file;  // pre-shared key, with every peer; "": none
+  std::string key_log;   // gets the keys of records; "": none
   // Host: the I/O units, or the switches before them, as --connect; I/O unit: its hosts; switch:
   // none, the topology has them.
   std::vector<fabric::session::PublicKey> peers;
@@ -28,7 +29,7 @@ struct KeyOptions {
   bool are_given() const { return !key_file.empty(); }
 };
 
-// Adds --key-file and --psk-file.
+// Adds --key-file, --psk-file and --key-log.
 void add_key_options(CLI::App& app, KeyArguments& into, const std::string& group);
 // `peers` are the values of `option`; they `may_be_empty` if peers are named elsewhere, too. The
 // files are read when the program opens its fabric.

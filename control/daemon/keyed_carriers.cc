@@ -22,12 +22,20 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
     if (!read) return read.error().within("--psk-file");
     psk_ = *read;
   }
+  if (!options_.key_log.empty() && !key_log_) {
+    auto opened = KeyLogFile::open(options_.key_log);
+    if (!opened) return opened.error().within("--key-log");
+    key_log_.emplace(*std::move(opened));
+  }
   session::SessionConfig config;
   config.private_key = *own;
   config.instance = instance_;
   config.provider = session::best_aead_provider();
   config.stamp = [this] { return stamps_.next(); };
   config.may_be_at = may_be_at_;
+  if (key_log_) {
+    config.log_key = [this](const session::KeyLogEntry& entry) { key_log_->add(entry); };
+  }
   auto made = std::make_unique<session::KeyedUnderlay>(below, config, clock_, random_);
   KeyedCarrier carrier{made.get(),
                        {},

@@ -16,6 +16,7 @@
 #include "base/counters.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "control/daemon/key_log_file.h"
 #include "control/daemon/key_options.h"
 #include "control/daemon/stamps.h"
 #include "fabric_emul/session/keyed_underlay.h"
@@ -75,6 +76,7 @@ class KeyedCarriers {
   base::Random& random_;
   Stamps stamps_;
   fabric::session::Secret psk_;  // all zero: none
+  std::optional<KeyLogFile> key_log_;
   std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
   std::vector<std::unique_ptr<fabric::session::KeyedUnderlay>> keyed_;
   std::vector<fabric::session::KeyedUnderlay*> listening_;

@@ -96,6 +96,10 @@ base::Result<KeyedCarrier> Worker::add_keys(fabric::Underlay& underlay,
     base::log_info("links are keyed, by " +
                    std::string(name_of(fabric::session::best_aead_provider())) +
                    "; the public key of this node is " + keyed->public_key);
+    if (!common_.keys.key_log.empty()) {
+      base::log_warn("--key-log: whoever reads " + common_.keys.key_log +
+                     " can read the traffic of all links: delete it when it is no longer needed");
+    }
   }
   return keyed;
 }

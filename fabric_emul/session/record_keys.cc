@@ -19,6 +19,9 @@ RecordKeys::RecordKeys(const SessionConfig& config, const TransportKeys& keys, O
   CHECK(sealing_ && opening_);
   sealing_->set_key(keys.send);
   opening_->set_key(keys.receive);
+  if (!config.log_key) return;
+  config.log_key({origin_.local.value(), keys.receive});
+  config.log_key({origin_.remote, keys.send});
 }
 
 bool RecordKeys::wants_rekey(base::Time now) const {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "fabric_emul/session/aead.h"
 #include "fabric_emul/session/crypto.h"
+#include "fabric_emul/session/key_log.h"
 #include "fabric_emul/session/secret.h"
 #include "fabric_emul/underlay/underlay.h"
 
@@ -32,6 +33,8 @@ struct SessionConfig {
   std::uint64_t instance = 0;  // of this process
   AeadProvider provider = AeadProvider::kOpenSsl;
   RecordLimits records;
+  // Takes the keys of the records of each handshake, of both directions. Empty: nobody gets them.
+  std::function<void(const KeyLogEntry&)> log_key = {};
 
   // Initiator.
   // Returns a number that is greater than all before it, also those of earlier processes with this

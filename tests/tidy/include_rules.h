@@ -84,7 +84,7 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"tools",
        {"base", "control", "control/daemon", "conformance", "switch_module", "fabric_emul/routing",
         "fabric_emul/session", "fabric_emul/simulation", "fabric_emul/switching",
-        "fabric_emul/underlay", "fabric_emul/verbs"}},
+        "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge/frame"}},
   };
   return kRules;
 }
@@ -103,7 +103,7 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"Avahi", std::regex("avahi-(core|common)/.*"), {"control/daemon/mdns_avahi.cc"}},
       {"libpcap",
        std::regex("pcap(\\.h|/.*)"),
-       {"lan_bridge/ports/pcap_port.cc", "lan_bridge/ports/file_port.cc"}},
+       {"lan_bridge/ports/pcap_port.cc", "lan_bridge/ports/file_port.cc", "tools/capture_file.cc"}},
       {"Protobuf", std::regex("google/protobuf/.*"), {}},
       // The modules send and serve CfgUtil requests: its values reach their sources, never their
       // headers.

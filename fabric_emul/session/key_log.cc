@@ -1,0 +1,99 @@
+#include "fabric_emul/session/key_log.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/check.h"
+#include "base/endian.h"
+#include "fabric_emul/session/messages.h"
+
+namespace splitnic::fabric::session {
+namespace {
+
+constexpr std::string_view kWord = "RECORD ";
+constexpr std::size_t kIndexDigits = 8;
+constexpr std::size_t kLineBytes = kWord.size() + kIndexDigits + 1 + 2 * kKeyBytes;
+
+void put_hex(std::string& to, base::Bytes bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (const std::byte byte : bytes) {
+    const auto value = std::to_integer<unsigned>(byte);
+    to += kDigits[value >> 4];
+    to += kDigits[value & 15U];
+  }
+}
+
+bool parse_hex(std::string_view text, base::MutableBytes out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint8_t value = 0;
+    const char* const begin = text.data() + 2 * i;
+    const auto read = std::from_chars(begin, begin + 2, value, 16);
+    if (read.ec != std::errc() || read.ptr != begin + 2) return false;
+    out[i] = std::byte{value};
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string text_of(const KeyLogEntry& entry) {
+  std::string line(kWord);
+  std::array<std::byte, 4> index{};
+  base::store_be(index.data(), entry.index);
+  put_hex(line, index);
+  line += ' ';
+  put_hex(line, entry.key.bytes());
+  return line + "\n";
+}
+
+std::optional<KeyLogEntry> parse_key_log_line(std::string_view line) {
+  if (line.size() != kLineBytes || !line.starts_with(kWord)) return std::nullopt;
+  line.remove_prefix(kWord.size());
+  std::array<std::byte, 4> index{};
+  KeyLogEntry entry;
+  if (line[kIndexDigits] != ' ' || !parse_hex(line, index) ||
+      !parse_hex(line.substr(kIndexDigits + 1), entry.key.mutable_bytes())) {
+    return std::nullopt;
+  }
+  entry.index = base::load_be<std::uint32_t>(index.data());
+  return entry;
+}
+
+void RecordOpener::add(const KeyLogEntry& entry) {
+  Key key{make_aead(best_aead_provider()), {}};
+  CHECK(key.aead != nullptr);
+  key.aead->set_key(entry.key);
+  keys_.emplace(entry.index, std::move(key));
+}
+
+RecordOpener::Opened RecordOpener::open(base::Bytes datagram, std::vector<std::byte>& plain) {
+  const auto type = type_of(datagram);
+  if (!type || *type != MessageType::kData) return Opened::kNotRecord;
+  const auto [begin, end] = keys_.equal_range(Data::receiver(datagram));
+  if (begin == end) return Opened::kNoKey;
+  const std::uint64_t counter = Data::counter(datagram);
+  plain.resize(datagram.size() - kDataOverheadBytes);
+  for (auto at = begin; at != end; ++at) {
+    Key& key = at->second;
+    if (!key.aead->open(plain, Data::sealed(datagram), nonce_of(counter), Data::header(datagram))) {
+      continue;
+    }
+    const bool is_new = key.window.accept(counter) != ReplayWindow::Verdict::kRefused;
+    return is_new ? Opened::kGood : Opened::kReplay;
+  }
+  return Opened::kTag;
+}
+
+std::size_t first_record_bytes(base::Bytes datagram) {
+  const auto type = type_of(datagram);
+  if (!type || *type != MessageType::kData) return datagram.size();
+  std::array<std::byte, kDataOverheadBytes> next{};
+  begin_data(next, Data::flags(datagram), Data::receiver(datagram), Data::counter(datagram) + 1);
+  const base::Bytes header = Data::header(next);
+  const base::Bytes rest = datagram.subspan(kDataOverheadBytes);
+  const auto found = std::search(rest.begin(), rest.end(), header.begin(), header.end());
+  return kDataOverheadBytes + static_cast<std::size_t>(found - rest.begin());
+}
+
+}  // namespace splitnic::fabric::session
