@@ -157,15 +157,26 @@ std::string show_text(const Snapshot& snapshot) {
     if (has_speed) row.push_back(speed_text(port));
     lan.add(std::move(row));
   }
-  TextTable pools({"POOL", "SIDE", "PEER", "ELEMENTS", "SIZE", "AVAILABLE", "STATES"});
+  const bool has_context = std::ranges::any_of(
+      snapshot.pools, [](const PoolInfo& pool) { return !pool.context.empty(); });
+  std::vector<std::string> pool_heading{"POOL", "SIDE",      "PEER",  "ELEMENTS",
+                                        "SIZE", "AVAILABLE", "STATES"};
+  if (has_context) pool_heading.emplace_back("FOR");
+  TextTable pools(std::move(pool_heading));
   for (const PoolInfo& pool : snapshot.pools) {
     std::string states;
     for (const auto& [state, count] : pool.elements_by_state) {
       states += (states.empty() ? "" : " ") + state + "=" + std::to_string(count);
     }
-    pools.add({of_queue(std::to_string(pool.ref), pool.queue), pool.side, pool.peer,
-               std::to_string(pool.elements), std::to_string(pool.size),
-               std::to_string(pool.available), states});
+    std::vector<std::string> row{of_queue(std::to_string(pool.ref), pool.queue),
+                                 pool.side,
+                                 pool.peer,
+                                 std::to_string(pool.elements),
+                                 std::to_string(pool.size),
+                                 std::to_string(pool.available),
+                                 states};
+    if (has_context) row.push_back(pool.context);
+    pools.add(std::move(row));
   }
   TextTable channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE", "ROUND TRIP"});
   for (const ChannelInfo& channel : snapshot.channels) {

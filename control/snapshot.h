@@ -30,6 +30,9 @@ struct PeerInfo {
   std::optional<base::Duration> last_heard = {};    // since its last flit arrived
   std::string last_error = {};                      // why it is not up
   std::optional<base::Duration> next_attempt = {};  // from now, to connect
+  // Of a connection: "1", "2" or "separate"; and of rdma mode how writes into the own pools and
+  // into those of the peer are indicated: "pool", "offset" or "message".
+  std::string channels = {}, idata_in = {}, idata_out = {};
 };
 
 struct PoolInfo {
@@ -38,7 +41,9 @@ struct PoolInfo {
   std::string side;  // "own": we receive into it; "peer": we push into it
   // Elements by the names of their states, where they are known.
   std::vector<std::pair<std::string, std::uint64_t>> elements_by_state;
-  std::optional<std::uint64_t> queue = {};  // where the program has several
+  std::optional<std::uint64_t> queue = {};   // where the program has several
+  std::optional<std::uint64_t> frames = {};  // that arrived in it, since it was made
+  std::string context = {};                  // the flows that it is for, as --pool has them
 };
 
 struct ChannelInfo {

@@ -37,6 +37,9 @@ json::object to_json(const PeerInfo& peer) {
     out["keyed"] = true;
     out["key"] = json_string(peer.key);
   }
+  if (!peer.channels.empty()) out["channels"] = json_string(peer.channels);
+  if (!peer.idata_in.empty()) out["idata_in"] = json_string(peer.idata_in);
+  if (!peer.idata_out.empty()) out["idata_out"] = json_string(peer.idata_out);
   return out;
 }
 
@@ -48,6 +51,8 @@ json::object to_json(const PoolInfo& pool) {
                    {"peer", json_string(pool.peer)},
                    {"side", json_string(pool.side)}};
   if (pool.queue) out["queue"] = *pool.queue;
+  if (pool.frames) out["frames"] = *pool.frames;
+  if (!pool.context.empty()) out["context"] = json_string(pool.context);
   json::object states;
   for (const auto& [state, count] : pool.elements_by_state) states[json_string(state)] = count;
   out["states"] = std::move(states);

@@ -59,7 +59,7 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
   peer.mode = control::mode_name(pair->mode());
   peer.name = pair->peer_name();
   peer.program = pair->peer_program();
-  control::add_connection(s, *pair, peer.name);
+  control::add_connection(s, *pair, peer);
 }
 
 void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::size_t unit) const {

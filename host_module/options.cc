@@ -2,6 +2,7 @@
 
 #include "control/cli_app.h"
 #include "control/daemon/mdns.h"
+#include "control/daemon/pool_options.h"
 
 namespace splitnic::host {
 namespace {
@@ -23,6 +24,7 @@ struct Arguments {
   std::string fabric_device;
   std::string nic = "0";
   std::string mac;
+  std::string channels = "2";
   std::vector<std::string> peers;
   std::string idle_release = "0";
   control::CommonArguments common;
@@ -70,7 +72,11 @@ void add_options(CLI::App& app, Arguments& into) {
          "Return memory of an idle NIC to the machine after this many seconds (default 0: never)")
       ->type_name("SECONDS");
   control::add_switch_off(app, "--no-uso", into.has_uso,
-               "Use no UDP segmentation offload (USO) on the interface");
+                          "Use no UDP segmentation offload (USO) on the interface");
+  app.add_option("--channels", into.channels,
+                 "Channels of the connection: 2; 1 for messages and frames, in rdma mode; or "
+                 "separate, a connection for each of two, in send mode (default 2)")
+      ->type_name("1|2|separate");
   control::add_common_options(app, into.common);
 }
 
@@ -219,6 +225,9 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
       typed.common, machine + "-" + (out.is_tap() ? out.tap.interface : std::string("host")));
   if (!common) return common.error();
   out.common = *common;
+  if (auto channels = control::check_channels(typed.channels, out.common.pair); !channels) {
+    return channels.error();
+  }
   if (out.common.partitions.keys().size() > 1) {
     return base::Error("--partition: a host is in one: start another host for another partition");
   }

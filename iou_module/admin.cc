@@ -27,7 +27,7 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base:
   peer.since = now - (peer.state == "down" ? heard : host.attached_at());
   peer.key = host.link().peer_key();
   control::add_link(s, host.link());
-  control::add_connection(s, host.pair(), peer.name);
+  control::add_connection(s, host.pair(), peer);
   s.peers.push_back(std::move(peer));
 }
 
@@ -50,6 +50,21 @@ control::Snapshot Admin::snapshot() const {
     s.counters.emplace_back(std::string(name), value);
   });
   return s;
+}
+
+base::Result<messaging::Connection*> Admin::connection_of(const std::string& peer) {
+  std::vector<messaging::Connection*> found;
+  if (unit_ != nullptr) {
+    for (const auto& nic : unit_->nics()) {
+      for (const auto& host : nic->hosts()) {
+        if (host->has_ended() || !host->pair().up()) continue;
+        if (peer.empty() || nic->label_of(*host) == peer) found.push_back(&host->pair());
+      }
+    }
+  }
+  if (found.size() == 1) return found.front();
+  if (!found.empty()) return base::Error("there are several hosts: name one with --peer");
+  return base::Error(peer.empty() ? "no host is attached" : "no host '" + peer + "' is attached");
 }
 
 base::Result<messaging::Connection*> Admin::connection_to_ping() {

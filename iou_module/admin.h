@@ -30,6 +30,7 @@ class Admin final : public control::Admin {
     return admission_.evict(name, clock_.now());
   }
   base::Result<messaging::Connection*> connection_to_ping() override;
+  base::Result<messaging::Connection*> connection_of(const std::string& peer) override;
 
   const IouOptions& options_;
   Admission& admission_;

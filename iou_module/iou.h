@@ -159,9 +159,9 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   // Returns why the rights of the host do not permit this connection, or nothing.
   std::optional<std::string> not_permitted(const fabric::Link& link, std::uint32_t nic,
                                            fabric::PartitionKey partition) const;
-  // An additional queue of a host that is attached.
-  fabric::MgmtReject accept_queue(fabric::ConnectionId id, fabric::Link& link,
-                                  const fabric::Mgmt& request, fabric::Mgmt& reply);
+  // An additional queue, or the second channel, of a host that is attached.
+  fabric::MgmtReject accept_additional(fabric::ConnectionId id, fabric::Link& link,
+                                       const fabric::Mgmt& request, fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
   base::RateLimit& attach_limit(const fabric::Link& link);
   void note_refused_access(const AttachedHost& host);

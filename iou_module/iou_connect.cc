@@ -10,8 +10,8 @@ namespace splitnic::iou {
 
 fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                            const fabric::Mgmt& request, fabric::Mgmt& reply) {
-  if (messaging::queues_asked(request.private_data).queue != 0) {
-    return accept_queue(id, link, request, reply);
+  if (messaging::queues_asked(request.private_data).is_additional()) {
+    return accept_additional(id, link, request, reply);
   }
   if (const auto code = check(link, request, reply); code != fabric::MgmtReject::kNone) {
     report_refusal(link, code, reply);
@@ -160,8 +160,8 @@ std::string Iou::unknown_nic_text(std::uint32_t requested) const {
               : std::to_string(count) + " NICs, --nic 0 to --nic " + std::to_string(count - 1));
 }
 
-fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link,
-                                     const fabric::Mgmt& request, fabric::Mgmt& reply) {
+fabric::MgmtReject Iou::accept_additional(fabric::ConnectionId id, fabric::Link& link,
+                                          const fabric::Mgmt& request, fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
   const HostIdentity identity{rights().id_of(link), link.peer_instance()};
   for (AttachedHost* host : hosts()) {
@@ -169,7 +169,8 @@ fabric::MgmtReject Iou::accept_queue(fabric::ConnectionId id, fabric::Link& link
       return host->pair().accept(id, link, request, reply, now_);
     }
   }
-  return refuse(IouCounter::kRefusedCapabilities, "its first queue is not connected", reply);
+  return refuse(IouCounter::kRefusedCapabilities, "its first queue or channel is not connected",
+                reply);
 }
 
 bool Iou::is_too_often(const fabric::Link& link) {

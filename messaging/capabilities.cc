@@ -32,6 +32,35 @@ std::optional<IdataForm> agreed_form(connect::IdataForm owner_in, connect::Idata
   return std::nullopt;
 }
 
+connect::Channels coded(Channels channels) {
+  if (channels == Channels::kTwo) return connect::CHANNELS_TWO;
+  return channels == Channels::kOne ? connect::CHANNELS_ONE : connect::CHANNELS_SEPARATE;
+}
+
+// Nothing for an arrangement that does not exist, or not in this mode. [S001-51]
+std::optional<Channels> channels_of(const connect::Capabilities& theirs) {
+  if (theirs.channels() == connect::CHANNELS_TWO) return Channels::kTwo;
+  const bool is_rdma = theirs.mode() == connect::MODE_RDMA;
+  if (theirs.channels() == connect::CHANNELS_ONE && is_rdma) return Channels::kOne;
+  if (theirs.channels() == connect::CHANNELS_SEPARATE && !is_rdma) return Channels::kSeparate;
+  return std::nullopt;
+}
+
+bool contexts_select(const PairConfig& config) {
+  return std::ranges::any_of(config.pools, [](const PoolSpec& pool) { return pool.context != 0; });
+}
+
+base::Status check_contexts(const connect::Capabilities& theirs, const PairConfig& config) {
+  const bool is_rdma = theirs.mode() == connect::MODE_RDMA;
+  if (is_rdma && contexts_select(config) && theirs.context_out() != connect::POOL_CONTEXT_FLOW) {
+    return base::Error("the other side places no frames by pool context: give --pool without one");
+  }
+  if (theirs.context_in() == connect::POOL_CONTEXT_FLOW && config.flow_context_of == nullptr) {
+    return base::Error("this side places no frames by pool context");
+  }
+  return {};
+}
+
 bool is_message_max(std::uint32_t bytes) {
   return bytes >= kMsgMaxLeast && bytes <= kMsgMaxMost && bytes % 4 == 0;
 }
@@ -55,7 +84,12 @@ base::Status check(const connect::Capabilities& theirs, const PairConfig& config
     return base::Error("a message length that is not a multiple of 4 from " +
                        std::to_string(kMsgMaxLeast) + " to " + std::to_string(kMsgMaxMost));
   }
-  return {};
+  const auto channels = channels_of(theirs);
+  if (!channels) return base::Error("an arrangement of channels that this mode does not have");
+  if (role == ConnectRole::kActive && *channels != config.channels) {
+    return base::Error("the other side does not have these channels: leave --channels out");
+  }
+  return check_contexts(theirs, config);
 }
 
 }  // namespace
@@ -74,10 +108,13 @@ base::Result<Agreement> agree(base::Bytes private_data, const PairConfig& config
       .peer_name = base::clean_node_name(theirs.node_name()),
       .peer_program = base::clean_program_name(theirs.program()),
       .peer_queues = std::max(theirs.queues(), 1U),
+      .channels = *channels_of(theirs),
+      .peer_contexts_select = theirs.context_in() == connect::POOL_CONTEXT_FLOW,
   };
 }
 
-std::string encode_capabilities(const PairConfig& config, Mode mode) {
+std::string encode_capabilities(const PairConfig& config, Mode mode, Channels channels,
+                                unsigned channel) {
   connect::Capabilities mine;
   mine.set_mode(coded(mode));
   mine.set_version_lowest(kVersion);
@@ -94,6 +131,10 @@ std::string encode_capabilities(const PairConfig& config, Mode mode) {
   if (config.queue > 0 && config.queue <= config.levels.size()) {
     mine.set_level(config.levels[config.queue - 1]);
   }
+  mine.set_channels(coded(channels));
+  mine.set_channel(channel);
+  if (contexts_select(config)) mine.set_context_in(connect::POOL_CONTEXT_FLOW);
+  if (config.flow_context_of != nullptr) mine.set_context_out(connect::POOL_CONTEXT_FLOW);
   return mine.SerializeAsString();
 }
 
@@ -107,6 +148,7 @@ QueuesAsked queues_asked(base::Bytes private_data) {
   if (!parse(private_data, theirs)) return {};
   QueuesAsked asked{std::max(theirs.queues(), 1U), theirs.queue(),
                     theirs.mode() == connect::MODE_SEND};
+  if (theirs.channels() == connect::CHANNELS_SEPARATE) asked.channel = theirs.channel();
   if (theirs.has_level()) asked.level = theirs.level();
   return asked;
 }

@@ -29,23 +29,31 @@ struct Agreement {
   std::string peer_name{};              // safe to log
   std::string peer_program{};           // likewise
   std::uint32_t peer_queues = 1;
+  Channels channels = Channels::kTwo;
+  bool peer_contexts_select = false;  // the contexts of the peer's pools select flows
 };
 
 // Returns the agreement with a peer that sent this private data, or the line with which to refuse.
 // The passive side calls this before it builds a pair, since it allocates nothing but strings.
 base::Result<Agreement> agree(base::Bytes private_data, const PairConfig& config, ConnectRole role);
-// Returns our private data; `mode` is the one in use.
-std::string encode_capabilities(const PairConfig& config, Mode mode);
+// Returns our private data; mode and arrangement are those in use. `channel` is the one that the
+// connection is for, if each has one.
+std::string encode_capabilities(const PairConfig& config, Mode mode,
+                                Channels channels = Channels::kTwo, unsigned channel = 0);
 
 // Returns the number of the NIC that a CONNECT_REQ with this private data asks for; 0 if it names
 // none.
 std::uint32_t nic_asked(base::Bytes private_data);
 
-// How many pairs a CONNECT_REQ asks for, and which of them it is for.
+// How many pairs a CONNECT_REQ asks for, and which of them, and which channel, it is for.
 struct QueuesAsked {
+  // Whether it adds to a connection that is there.
+  bool is_additional() const { return queue != 0 || channel != 0; }
+
   std::uint32_t queues = 1;
   std::uint32_t queue = 0;
   bool is_send_mode = false;
+  std::uint32_t channel = 0;
   std::optional<std::uint32_t> level{};  // service level of this pair, of any value
 };
 QueuesAsked queues_asked(base::Bytes private_data);

@@ -22,6 +22,9 @@ using Kind = MessageChannel::Kind;
 
 // Returns true if a send completed, or the error that broke a channel.
 base::Result<bool> ChannelPair::poll_sends() {
+  if (has_one_channel()) {
+    return control_->poll_sends_and_writes([this] { data_->on_written(); });
+  }
   auto control = control_->poll_sends();
   if (!control) return control;
   auto frames = data_ != nullptr ? data_->poll_sends() : by_send_->poll_sends();
@@ -35,7 +38,9 @@ bool ChannelPair::poll_receives(base::Time now) {
   for (std::size_t n; (n = adapter_.poll_cq(*recv_cq_, wcs)) > 0;) {
     made_progress = true;
     for (std::size_t i = 0; i < n; ++i) {
-      if (wcs[i].qpn == control_->qpn())
+      if (has_one_channel())
+        take_single(wcs[i], now);
+      else if (wcs[i].qpn == control_->qpn())
         take_message(*control_, dispatch_, wcs[i], now);
       else if (data_ != nullptr)
         take_write(wcs[i], now);
@@ -78,6 +83,14 @@ void ChannelPair::take_write(const fabric::Wc& wc, base::Time now) {
   counters_.add(PairCounter::kWriteRx);
   arrived_.push({data_->memory(*filled), filled->pool.value, filled->element, filled->count,
                  Where::kElement});
+}
+
+// The receive that an indication consumed is posted again at once: the peer's credit waits for no
+// reader [S001-51].
+void ChannelPair::take_single(const fabric::Wc& wc, base::Time now) {
+  if (!wc.has_idata) return take_message(*control_, dispatch_, wc, now);
+  if (const auto posted = control_->drop(wc); !posted) return fail(posted.error().text());
+  take_write(wc, now);
 }
 
 // A message of channel 0 indicated this element [S001-21].
@@ -138,7 +151,7 @@ bool ChannelPair::push(base::Bytes frame, base::Time now) {
   if (frame.size() <= std::min<std::size_t>(config_.send_threshold, control_->frame_bytes_max())) {
     return data_->is_quiet() && push_by_message(*control_, piece);
   }
-  return control_->open_sends(Kind::kFrame) == 0 && push_by_write(piece, now);
+  return control_->open_sends(Kind::kFrame) == 0 && push_by_write(frame, piece, now);
 }
 
 bool ChannelPair::push_by_message(MessageChannel& channel, const fabric::Sge& frame) {
@@ -147,12 +160,14 @@ bool ChannelPair::push_by_message(MessageChannel& channel, const fabric::Sge& fr
   return true;
 }
 
-bool ChannelPair::push_by_write(const fabric::Sge& frame, base::Time now) {
-  switch (data_->push(frame, control_->open_sends(Kind::kIndication) > 0)) {
+bool ChannelPair::push_by_write(base::Bytes frame, const fabric::Sge& piece, base::Time now) {
+  const std::uint64_t flow_context =
+      pool_user_.has_selecting_pools() ? config_.flow_context_of(frame) : 0;
+  switch (data_->push(piece, control_->open_sends(Kind::kIndication) > 0, flow_context)) {
     case DataChannel::Push::kTaken:
       break;
     case DataChannel::Push::kNoElement:
-      if (shortage_.on_wait(now) && pool_user_.request_more(frame.length, kRequestPackets)) {
+      if (shortage_.on_wait(now) && pool_user_.request_more(piece.length, kRequestPackets)) {
         counters_.add(PairCounter::kAsked);
       }
       return false;

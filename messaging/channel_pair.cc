@@ -26,7 +26,7 @@ ChannelPair::ChannelPair(fabric::Adapter& adapter, const PairConfig& config, bas
     : adapter_(adapter),
       config_(config),
       owner_(owner),
-      agreed_{.mode = config.mode, .peer_name = "unknown"},
+      agreed_{.mode = config.mode, .peer_name = "unknown", .channels = config.channels},
       pd_(adapter.alloc_pd()),
       contexts_(random.next()),
       pool_owner_({.form = config.idata_form}, contexts_, drops_),
@@ -51,15 +51,15 @@ void ChannelPair::fail(const std::string& why) {
   owner_.on_pair_down(*this, why);
 }
 
-void ChannelPair::on_rejected(fabric::MgmtReject code, base::Bytes private_data) {
+void ChannelPair::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
+                              base::Bytes private_data) {
   std::string why = "refused: " + std::string(fabric::name(code));
   if (!private_data.empty()) why += " (" + clean_line(base::as_text(private_data)) + ")";
-  id_ = fabric::ConnectionId(0);
-  fail(why);
+  on_disconnected(id, why);
 }
 
-void ChannelPair::on_disconnected(std::string_view why) {
-  id_ = fabric::ConnectionId(0);
+void ChannelPair::on_disconnected(fabric::ConnectionId id, std::string_view why) {
+  (id == data_id_ ? data_id_ : id_) = fabric::ConnectionId(0);
   fail(std::string(why));
 }
 
@@ -77,9 +77,12 @@ bool ChannelPair::is_drained() const {
 }
 
 void ChannelPair::close(base::Time now) {
-  if (id_.value != 0) adapter_.connections().disconnect(id_, now);
+  for (fabric::ConnectionId* const id : {&data_id_, &id_}) {
+    if (id->value != 0) adapter_.connections().disconnect(*id, now);
+    *id = fabric::ConnectionId(0);
+  }
   state_ = State::kIdle;
-  id_ = fabric::ConnectionId(0);
+  link_ = nullptr;
   cfg_.fail_requests();
   pool_owner_.close_all();
   pool_user_.close_all();
@@ -126,7 +129,9 @@ bool ChannelPair::poll(base::Time now) {
     return true;
   }
   pool_control_.on_time(now);
-  if (state_ == State::kConnected && (by_send_ != nullptr || !pool_user_.empty())) {
+  if (link_ != nullptr) connect_data(now);
+  const bool is_joined = state_ == State::kConnected && !awaits_data_;
+  if (is_joined && (by_send_ != nullptr || !pool_user_.empty())) {
     state_ = State::kUp;
     owner_.on_pair_up(*this);
     made_progress = true;
@@ -156,7 +161,7 @@ std::size_t ChannelPair::release_idle(std::uint32_t keep) {
 
 fabric::Qpn ChannelPair::qpn(unsigned channel) const {
   if (control_ == nullptr) return {};
-  if (channel == 0) return control_->qpn();
+  if (channel == 0 || has_one_channel()) return control_->qpn();
   return by_send_ != nullptr ? by_send_->qpn() : data_->qpn();
 }
 
@@ -177,11 +182,13 @@ std::vector<PoolView> ChannelPair::pools() const {
   std::vector<PoolView> out;
   pool_owner_.visit([&](const OwnerPoolView& v) {
     out.push_back({v.record.pool.value, v.record.elements, v.record.element_bytes, v.posted, true,
-                   v.filled, v.record.handle, v.record.address, config_.queue});
+                   v.filled, v.record.handle, v.record.address, config_.queue,
+                   v.record.pool_context, v.indicated, v.state != PoolState::kAdvertised});
   });
   pool_user_.visit([&](const UserPoolView& v) {
     out.push_back({v.record.pool.value, v.record.elements, v.record.element_bytes, v.available,
-                   false, v.writing, v.record.handle, v.record.address, config_.queue});
+                   false, v.writing, v.record.handle, v.record.address, config_.queue,
+                   v.record.pool_context, 0, v.is_flushing});
   });
   return out;
 }
@@ -189,7 +196,7 @@ std::vector<PoolView> ChannelPair::pools() const {
 std::vector<ChannelView> ChannelPair::channels() const {
   std::vector<ChannelView> out;
   if (control_ == nullptr) return out;
-  for (std::uint8_t number = 0; number < 2; ++number) {
+  for (std::uint8_t number = 0; number < (has_one_channel() ? 1 : 2); ++number) {
     const fabric::Qp* qp = adapter_.find_qp(qpn(number));
     if (qp == nullptr) continue;
     out.push_back({number, qpn(number), qp->attr().remote_qpn, fabric::name(qp->service()),

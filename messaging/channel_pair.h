@@ -7,6 +7,8 @@
 //   until earlier ones on another way have completed, so each direction keeps its order.
 //   send mode: UC on both channels; SendData on channel 1, no pools [S001-26]. Loss is tolerated: a
 //   frame that finds no slot is dropped and counted.
+// Other arrangements of the channels are chosen by the active side [S001-51]: one channel for
+// messages and writes in rdma mode, a connection for each channel in send mode.
 //
 // Thread: the data thread. Nothing here sleeps or does I/O; the owner calls poll() once per loop
 // iteration, after Adapter::receive and before Adapter::transmit. A failed completion, a protocol
@@ -81,6 +83,9 @@ struct PoolView {  // for `splitnic show`
   fabric::MemoryHandle handle;
   fabric::VirtualAddress address;
   std::uint32_t queue = 0;
+  std::uint64_t context = 0;
+  std::uint64_t frames = 0;  // ours: writes into it since it was made
+  bool is_ending = false;    // it is being flushed
 };
 
 struct ChannelView {  // for `splitnic show`
@@ -108,14 +113,18 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   base::Status connect(fabric::Link& link, base::Time now);
   // Active side: the outcomes, forwarded by the module's ConnectionHandler.
   bool on_connected(fabric::Link& link, const fabric::Mgmt& reply);
-  void on_rejected(fabric::MgmtReject code, base::Bytes private_data);
-  void on_disconnected(std::string_view why);
+  void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes private_data);
+  void on_disconnected(fabric::ConnectionId id, std::string_view why);
   // Passive side: fills in the reply, or returns the code with which to refuse, with the reason as
   // its private data (kRefused: a mode or version that we do not support; kNoResources: memory or
   // tables are used up).
   fabric::MgmtReject accept(fabric::ConnectionId id, fabric::Link& link,
                             const fabric::Mgmt& request, fabric::Mgmt& reply, base::Time now);
+  // Passive side, separate connections: the one of channel 1, after accept() of channel 0.
+  fabric::MgmtReject accept_data(fabric::ConnectionId id, fabric::Link& link,
+                                 const fabric::Mgmt& request, fabric::Mgmt& reply);
   fabric::ConnectionId connection() const { return id_; }
+  bool has(fabric::ConnectionId id) const { return id.value != 0 && (id == id_ || id == data_id_); }
   bool up() const { return state_ == State::kUp; }
   // Begins an orderly end: nothing more is pushed, and the pools of both sides are flushed
   // [S001-16]. Continue to call poll() until is_drained(), for at most about 200 ms; then close().
@@ -123,7 +132,8 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   bool is_drained() const;
   // Disconnects and releases everything immediately. on_pair_down is not called.
   void close(base::Time now);
-  // Ends pools while the connection continues: ours, or the peer's [S001-16] [S001-17].
+  // Ends pools while the connection continues: ours, or the peer's [S001-16] [S001-17]. Unknown
+  // ones are skipped.
   void flush(std::span<const std::uint32_t> pool_refs, bool ours);
 
   // -- frames --
@@ -172,6 +182,8 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   std::vector<PoolView> pools() const;
   std::vector<ChannelView> channels() const;
   void visit_counters(const base::CounterVisitor& visitor) const;
+  // The terms of the connection; until they are agreed, our own mode and channels.
+  const Agreement& agreement() const { return agreed_; }
   // The memory of our pools, for checks of what the peer writes.
   std::vector<base::MutableBytes> TEST_pool_memory();
   // Sends these bytes unchanged on channel 0, as a faulty peer would.
@@ -195,10 +207,16 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   base::Status make_data_channel(std::span<const PoolSpec> pools, base::Time now);
   void adopt(Agreement agreed);
   void apply_limits();
-  bool join(fabric::Link& link, const fabric::Mgmt& theirs);
-  std::array<fabric::MgmtPair, 2> describe();
+  // The channels of a connection, as bits.
+  enum : unsigned { kChannel0 = 1, kChannel1 = 2 };
+  unsigned channels_of_first() const;
+  bool join(fabric::Link& link, const fabric::Mgmt& theirs, unsigned channels);
+  std::vector<fabric::MgmtPair> describe(unsigned channels);
+  void fill(fabric::Mgmt& reply, const fabric::Mgmt& request, unsigned channels);
+  void connect_data(base::Time now);
 
   // channel_pair.cc
+  bool has_one_channel() const { return agreed_.channels == Channels::kOne; }
   bool is_alive() const {
     return state_ == State::kConnected || state_ == State::kUp || state_ == State::kClosing;
   }
@@ -211,8 +229,9 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   void take_message(MessageChannel& channel, MessageDispatch& dispatch, const fabric::Wc& wc,
                     base::Time now);
   void take_write(const fabric::Wc& wc, base::Time now);
+  void take_single(const fabric::Wc& wc, base::Time now);
   bool push_by_message(MessageChannel& channel, const fabric::Sge& frame);
-  bool push_by_write(const fabric::Sge& frame, base::Time now);
+  bool push_by_write(base::Bytes frame, const fabric::Sge& piece, base::Time now);
   void on_filled(const FilledElement& filled) override;
   bool is_reader_slow() const;
   void grant_buffer_requests();
@@ -239,6 +258,9 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   Agreement agreed_;  // until CONNECT: our own mode
   fabric::PdId pd_;
   fabric::ConnectionId id_;
+  fabric::ConnectionId data_id_;  // separate connections: that of channel 1
+  bool awaits_data_ = false;      // separate connections: channel 1 is not connected yet
+  fabric::Link* link_ = nullptr;  // active side: channel 1 is to be connected over it
   std::string private_data_;   // of our CONNECT cell; outlives the call of the connection manager
   base::MutableBytes frames_;  // registered by register_frames()
   fabric::MemoryHandle frames_handle_;

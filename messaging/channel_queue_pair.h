@@ -25,8 +25,8 @@ class ChannelQueuePair {
   bool is_open() const { return is_open_; }
   fabric::Qpn qpn() const { return qpn_; }
 
-  // Calls on_completed() for each send that completed, in order. Returns true if there was one, or
-  // the error that broke the channel.
+  // Calls on_completed(const fabric::Wc&) for each send that completed, in order. Returns true if
+  // there was one, or the error that broke the channel.
   template <class OnCompleted>
   base::Result<bool> poll_sends(OnCompleted&& on_completed);
   // Describes a completion that breaks the channel.
@@ -48,7 +48,7 @@ base::Result<bool> ChannelQueuePair::poll_sends(OnCompleted&& on_completed) {
     made_progress = true;
     for (std::size_t i = 0; i < n; ++i) {
       if (wcs[i].status != fabric::WcStatus::kSuccess) return error_of(wcs[i].status);
-      on_completed();
+      on_completed(wcs[i]);
     }
   }
   return made_progress;

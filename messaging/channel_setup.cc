@@ -37,12 +37,17 @@ base::Status ChannelPair::register_frames(base::MutableBytes arena) {
 
 base::Status ChannelPair::make_channels(base::Time now) {
   const bool is_rdma = mode() == Mode::kRdma;
-  auto messages = MessageChannel::control(is_rdma ? fabric::Service::kRc : fabric::Service::kUc,
-                                          config_.control_message_max);
+  auto messages =
+      has_one_channel()
+          ? MessageChannel::single(config_.control_message_max, DataChannel::kPushesMax,
+                                   config_.window_bytes_max)
+          : MessageChannel::control(is_rdma ? fabric::Service::kRc : fabric::Service::kUc,
+                                    config_.control_message_max);
   auto frame_slots = MessageChannel::frames(config_.data_message_max, config_.frame_slots);
   messages.memory = frame_slots.memory = config_.memory;
   messages.partition = frame_slots.partition = config_.partition;
   frame_slots.sl = config_.sl;
+  if (has_one_channel()) messages.sl = config_.sl;
   const std::vector<PoolSpec> pools = as_pools(config_);
   const std::size_t receives =
       messages.receives + (is_rdma ? DataChannel::receives_max(pools) : frame_slots.receives);
@@ -67,23 +72,37 @@ base::Status ChannelPair::make_data_channel(std::span<const PoolSpec> pools, bas
     return base::Error(
         "idata form B needs exactly one pool of at most 4 MiB, its element size a multiple of 64");
   }
-  const DataChannel::Shape shape{pools, config_.window_bytes_max, config_.partition, config_.sl,
-                                 config_.memory};
+  const DataChannel::Shape shape{
+      pools,      config_.window_bytes_max, config_.partition,
+      config_.sl, config_.memory,           has_one_channel() ? &control_->queue_pair() : nullptr};
   auto opened = DataChannel::open(adapter_, pd_, shape, *recv_cq_, pool_owner_, pool_user_, now);
   if (!opened) return opened.error();
   data_ = std::move(*opened);
   return {};
 }
 
-std::array<fabric::MgmtPair, 2> ChannelPair::describe() {
-  return {adapter_.describe(qpn(0), 0, config_.control_message_max),
-          adapter_.describe(qpn(1), 1, by_send_ != nullptr ? config_.data_message_max : 0)};
+// The channels that the first connection has: both, or one by the arrangement.
+unsigned ChannelPair::channels_of_first() const {
+  return agreed_.channels == Channels::kTwo ? kChannel0 | kChannel1 : kChannel0;
+}
+
+std::vector<fabric::MgmtPair> ChannelPair::describe(unsigned channels) {
+  std::vector<fabric::MgmtPair> pairs;
+  if ((channels & kChannel0) != 0) {
+    pairs.push_back(adapter_.describe(qpn(0), 0, config_.control_message_max));
+  }
+  if ((channels & kChannel1) != 0) {
+    const std::uint32_t message_max = by_send_ != nullptr ? config_.data_message_max : 0;
+    pairs.push_back(adapter_.describe(qpn(1), 1, message_max));
+  }
+  return pairs;
 }
 
 void ChannelPair::adopt(Agreement agreed) {
   agreed_ = std::move(agreed);
   pool_owner_.set_form(agreed_.form_in);
   pool_user_.set_form(agreed_.form_out);
+  pool_user_.set_contexts_select(agreed_.peer_contexts_select);
 }
 
 // Applies the agreed limits to the channels that were made.
@@ -101,42 +120,58 @@ base::Status ChannelPair::connect(fabric::Link& link, base::Time now) {
     close(now);
     return made;
   }
-  private_data_ = encode_capabilities(config_, mode());
-  id_ = adapter_.connections().connect(link, describe(), base::as_bytes(private_data_), now,
-                                       config_.partition);
+  private_data_ = encode_capabilities(config_, mode(), agreed_.channels);
+  id_ = adapter_.connections().connect(link, describe(channels_of_first()),
+                                       base::as_bytes(private_data_), now, config_.partition);
   state_ = State::kConnecting;
   return {};
 }
 
-// Connects our queue pairs to those of the peer: channel 0 and channel 1, in any order, with the
-// services that follow from the mode.
-bool ChannelPair::join(fabric::Link& link, const fabric::Mgmt& theirs) {
-  const auto mine = describe();
+// Connects our queue pairs to those of the peer: these channels, in any order, with the services
+// that follow from the mode.
+bool ChannelPair::join(fabric::Link& link, const fabric::Mgmt& theirs, unsigned channels) {
+  const auto mine = describe(channels);
   unsigned joined = 0;
   for (const fabric::MgmtPair& pair : theirs.used_pairs()) {
-    if (pair.channel > 1 || pair.service != mine[pair.channel].service) return false;
+    const auto same = std::ranges::find(mine, pair.channel, &fabric::MgmtPair::channel);
+    if (same == mine.end() || pair.service != same->service) return false;
     if ((joined & (1U << pair.channel)) != 0) return false;
-    if (!adapter_.connect_qp(mine[pair.channel], pair, link)) return false;
+    if (!adapter_.connect_qp(*same, pair, link)) return false;
     joined |= 1U << pair.channel;
   }
-  return joined == 3;
+  return joined == channels;
 }
 
 bool ChannelPair::on_connected(fabric::Link& link, const fabric::Mgmt& reply) {
-  if (state_ != State::kConnecting) return false;
+  const bool is_of_data = state_ == State::kConnected && awaits_data_;
+  if (state_ != State::kConnecting && !is_of_data) return false;
   auto agreed = agree(reply.private_data, config_, ConnectRole::kActive);
   if (!agreed) {
     fail(agreed.error().text());
     return false;
   }
-  adopt(std::move(*agreed));
-  if (!join(link, reply)) {
+  if (!is_of_data) adopt(std::move(*agreed));
+  if (!join(link, reply, is_of_data ? kChannel1 : channels_of_first())) {
     fail("the I/O unit's reply does not match the request");
     return false;
   }
+  if (is_of_data) {
+    awaits_data_ = false;
+    return true;
+  }
   apply_limits();
   state_ = State::kConnected;
+  awaits_data_ = agreed_.channels == Channels::kSeparate;
+  if (awaits_data_) link_ = &link;
   return true;
+}
+
+// Not in the callback of the adapter that completes the first connection.
+void ChannelPair::connect_data(base::Time now) {
+  fabric::Link& link = *std::exchange(link_, nullptr);
+  private_data_ = encode_capabilities(config_, mode(), agreed_.channels, 1);
+  data_id_ = adapter_.connections().connect(link, describe(kChannel1),
+                                            base::as_bytes(private_data_), now, config_.partition);
 }
 
 fabric::MgmtReject ChannelPair::accept(fabric::ConnectionId id, fabric::Link& link,
@@ -156,11 +191,35 @@ fabric::MgmtReject ChannelPair::accept(fabric::ConnectionId id, fabric::Link& li
     reply.private_data = base::as_bytes(private_data_);
     return fabric::MgmtReject::kNoResources;
   }
-  if (!join(link, request)) return fabric::MgmtReject::kBadParameter;
+  if (!join(link, request, channels_of_first())) return fabric::MgmtReject::kBadParameter;
   id_ = id;
   apply_limits();
-  private_data_ = encode_capabilities(config_, mode());
-  const auto mine = describe();
+  fill(reply, request, channels_of_first());
+  state_ = State::kConnected;
+  awaits_data_ = agreed_.channels == Channels::kSeparate;
+  return fabric::MgmtReject::kNone;
+}
+
+fabric::MgmtReject ChannelPair::accept_data(fabric::ConnectionId id, fabric::Link& link,
+                                            const fabric::Mgmt& request, fabric::Mgmt& reply) {
+  const auto agreed = agree(request.private_data, config_, ConnectRole::kPassive);
+  const bool is_due = state_ == State::kConnected && awaits_data_ && data_id_.value == 0 &&
+                      agreed && agreed->channels == Channels::kSeparate;
+  if (!is_due) return fabric::MgmtReject::kRefused;
+  if (request.partition != config_.partition || !join(link, request, kChannel1)) {
+    return fabric::MgmtReject::kBadParameter;
+  }
+  data_id_ = id;
+  awaits_data_ = false;
+  fill(reply, request, kChannel1);
+  return fabric::MgmtReject::kNone;
+}
+
+// Describes these channels and their counterparts in the reply.
+void ChannelPair::fill(fabric::Mgmt& reply, const fabric::Mgmt& request, unsigned channels) {
+  private_data_ =
+      encode_capabilities(config_, mode(), agreed_.channels, (channels & kChannel0) != 0 ? 0 : 1);
+  const auto mine = describe(channels);
   reply.pair_count = mine.size();
   for (std::size_t i = 0; i < mine.size(); ++i) {
     reply.pairs[i] = mine[i];
@@ -169,8 +228,6 @@ fabric::MgmtReject ChannelPair::accept(fabric::ConnectionId id, fabric::Link& li
     }
   }
   reply.private_data = base::as_bytes(private_data_);
-  state_ = State::kConnected;
-  return fabric::MgmtReject::kNone;
 }
 
 }  // namespace splitnic::messaging

@@ -76,8 +76,7 @@ base::Status Connection::register_frames(base::MutableBytes arena) {
 
 std::size_t Connection::index_of(fabric::ConnectionId id) const {
   std::size_t i = 0;
-  while (i < pairs_.size() &&
-         (id.value == 0 || pairs_[i] == nullptr || pairs_[i]->connection() != id)) {
+  while (i < pairs_.size() && (pairs_[i] == nullptr || !pairs_[i]->has(id))) {
     ++i;
   }
   return i;
@@ -106,12 +105,12 @@ void Connection::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
   if (queue != 0 && code == fabric::MgmtReject::kNoResources) {
     possible_ = std::min(possible_, static_cast<std::uint32_t>(queue));
   }
-  pairs_[queue]->on_rejected(code, private_data);
+  pairs_[queue]->on_rejected(id, code, private_data);
 }
 
 void Connection::on_disconnected(fabric::ConnectionId id, std::string_view why) {
   const std::size_t queue = index_of(id);
-  if (queue < pairs_.size()) pairs_[queue]->on_disconnected(why);
+  if (queue < pairs_.size()) pairs_[queue]->on_disconnected(id, why);
 }
 
 void Connection::connect_additional(base::Time now) {
@@ -128,8 +127,9 @@ fabric::MgmtReject Connection::accept(fabric::ConnectionId id, fabric::Link& lin
                                       const fabric::Mgmt& request, fabric::Mgmt& reply,
                                       base::Time now) {
   const QueuesAsked asked = queues_asked(request.private_data);
-  return asked.queue == 0 ? first().accept(id, link, request, reply, now)
-                          : accept_additional(asked, id, link, request, reply, now);
+  if (asked.queue != 0) return accept_additional(asked, id, link, request, reply, now);
+  if (asked.channel != 0) return first().accept_data(id, link, request, reply);
+  return first().accept(id, link, request, reply, now);
 }
 
 fabric::MgmtReject Connection::accept_additional(const QueuesAsked& asked, fabric::ConnectionId id,
@@ -200,6 +200,30 @@ bool Connection::push_on(std::size_t queue, base::Bytes frame, base::Time now) {
   if (!up() || order_.full() || !pairs_[queue]->push(frame, now)) return false;
   order_.push(static_cast<std::uint8_t>(queue));
   return true;
+}
+
+base::Status Connection::flush(std::uint32_t pool, bool ours) {
+  if (!up()) return base::Error("not connected");
+  bool is_known = false;
+  bool has_other = false;
+  for (const PoolView& view : first().pools()) {
+    if (view.ours != ours || view.is_ending) continue;
+    if (view.ref == pool)
+      is_known = true;
+    else
+      has_other = has_other || view.context == 0;
+  }
+  const std::string whose = ours ? "own" : "peer's";
+  if (!is_known) {
+    return base::Error("there is no pool " + std::to_string(pool) + " among the " + whose +
+                       " ones, or it is ending: see splitnic show");
+  }
+  if (!has_other) {
+    return base::Error("pool " + std::to_string(pool) + " is the last of the " + whose +
+                       " ones that takes any frame");
+  }
+  first().flush({&pool, 1}, ours);
+  return {};
 }
 
 std::size_t Connection::frame_bytes_max() const {

@@ -104,10 +104,14 @@ class Connection final : private PairOwner {
     return first().request(code, data, std::move(done));
   }
   std::size_t release_idle(std::uint32_t keep);
+  // Ends one pool of the first pair while the connection continues: ours, or the peer's. Refuses an
+  // unknown one, one that is ending, and the last one that takes any frame. [S001-16]
+  base::Status flush(std::uint32_t pool, bool ours);
 
   const std::string& peer_name() const { return first().peer_name(); }
   const std::string& peer_program() const { return first().peer_program(); }
   Mode mode() const { return first().mode(); }
+  const Agreement& agreement() const { return first().agreement(); }
   std::uint16_t cell_payload_max() const { return first().cell_payload_max(); }
   bool has_refused_access() const;
   std::vector<PoolView> pools() const;

@@ -17,20 +17,11 @@ base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& ad
                                                              fabric::PdId pd, const Shape& shape,
                                                              fabric::CqId recv_cq, PoolOwner& owner,
                                                              PoolUser& user, base::Time now) {
-  std::unique_ptr<DataChannel> channel(new DataChannel(adapter, owner, user, shape.memory));
+  std::unique_ptr<DataChannel> channel(new DataChannel(adapter, owner, user, shape));
   if (!channel->charge_.add(2 * base::Ring<Write>::bytes_of(kPushesMax))) {
     return base::account_error();
   }
-  fabric::QpInit init;
-  init.common.pd = pd;
-  init.common.partition = shape.partition;
-  init.common.sl = shape.sl;
-  init.common.recv_cq = recv_cq;
-  init.common.send_depth = kPushesMax;
-  init.common.receive_depth = receives_max(shape.pools);
-  init.common.memory = shape.memory;
-  init.window_bytes_max = shape.window_bytes_max;
-  auto made = channel->qp_.open(init, now);
+  auto made = channel->open_own(pd, shape, recv_cq, now);
   for (std::size_t i = 0; made && i < shape.pools.size(); ++i) {
     made = channel->add_pool(pd, shape.pools[i], kUnsolicited);
   }
@@ -41,11 +32,27 @@ base::Result<std::unique_ptr<DataChannel>> DataChannel::open(fabric::Adapter& ad
   return channel;
 }
 
+base::Status DataChannel::open_own(fabric::PdId pd, const Shape& shape, fabric::CqId recv_cq,
+                                   base::Time now) {
+  if (own_ == nullptr) return {};
+  fabric::QpInit init;
+  init.common.pd = pd;
+  init.common.partition = shape.partition;
+  init.common.sl = shape.sl;
+  init.common.recv_cq = recv_cq;
+  init.common.send_depth = kPushesMax;
+  init.common.receive_depth = receives_max(shape.pools);
+  init.common.memory = shape.memory;
+  init.window_bytes_max = shape.window_bytes_max;
+  return own_->open(init, now);
+}
+
 DataChannel::Pool::Pool(const PoolOwner& owner_in, const PoolSpec& spec, base::PageMemory memory_in,
                         base::MemoryCharge charge_in)
     : owner(owner_in), charge(std::move(charge_in)), memory(std::move(memory_in)) {
   shape.elements = spec.count;
   shape.element_bytes = spec.size;
+  shape.pool_context = spec.context;
 }
 
 // A write to several elements needs all of them posted; a write of zero bytes needs the one that it
@@ -93,11 +100,11 @@ base::Status DataChannel::add_pool(fabric::PdId pd, const PoolSpec& spec,
   auto memory = base::PageMemory::make(bytes, base::PageMemory::Pages::kHuge);
   if (!memory) return memory.error().within("memory of a pool");
   auto pool = std::make_unique<Pool>(owner_, spec, *std::move(memory), std::move(charge));
-  receives_wanted_ += spec.count;
+  receives_wanted_ += receives_for(spec.count);
   auto made = top_up();
   if (made) made = expose(pd, *pool);
   if (!made) {
-    receives_wanted_ -= spec.count;
+    receives_wanted_ -= receives_for(spec.count);
     return made.error().within("memory of a pool");
   }
   const PoolRef ref = owner_.add(pool->shape, context);
@@ -140,7 +147,7 @@ void DataChannel::end_pool(const ClosedPool& closed) {
     CHECK(adapter_.memory().windows().unbind(pool.shape.handle).has_value());
     CHECK(adapter_.memory().regions().deregister(pool.region).has_value());
     pool.has_ended = true;
-    receives_wanted_ -= pool.shape.elements;
+    receives_wanted_ -= receives_for(pool.shape.elements);
     ++ended_;
   });
   sweep();
@@ -155,12 +162,14 @@ void DataChannel::sweep() {
   });
 }
 
-DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_open) {
+DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_open,
+                                    std::uint64_t flow_context) {
   if (leases_.full() || indications_.size() + leases_.size() >= kPushesMax) return Push::kNoRoom;
-  const auto lease = user_.take(frame.length);
+  const auto lease = user_.take(frame.length, flow_context);
   if (!lease) return Push::kNoElement;
   const bool must_wait = indications_open || unindicated_ > 0 || !indications_.empty();
   fabric::SendWr wr;
+  wr.wr_id = write_id_;
   wr.op = fabric::WrOp::kRdmaWrite;
   wr.gather = {&frame, 1};
   wr.remote_address = lease->address;
@@ -175,19 +184,20 @@ DataChannel::Push DataChannel::push(const fabric::Sge& frame, bool indications_o
   return Push::kTaken;
 }
 
-// A write that failed stays in flight, since nothing shows whether it arrived.
 base::Result<bool> DataChannel::poll_sends() {
-  return qp_.poll_sends([this] {
-    const Write write = leases_.front();
-    leases_.pop();
-    ++completed_;
-    if (write.lease.idata) {
-      user_.on_written(write.lease);
-    } else {
-      --unindicated_;
-      indications_.push(write);
-    }
-  });
+  return qp_.poll_sends([this](const fabric::Wc&) { on_written(); });
+}
+
+void DataChannel::on_written() {
+  const Write write = leases_.front();
+  leases_.pop();
+  ++completed_;
+  if (write.lease.idata) {
+    user_.on_written(write.lease);
+  } else {
+    --unindicated_;
+    indications_.push(write);
+  }
 }
 
 std::optional<ConsumedRecord> DataChannel::next_indication() {
@@ -200,7 +210,7 @@ std::optional<ConsumedRecord> DataChannel::next_indication() {
 
 base::Result<Parsed<FilledElement>> DataChannel::take(const fabric::Wc& wc, base::Time now) {
   if (wc.status != fabric::WcStatus::kSuccess) return qp_.error_of(wc.status);
-  --receives_posted_;
+  receives_posted_ -= receives_for(1);
   Parsed<FilledElement> filled = DropReason::kRole;  // a Send: not on this channel [S001-27]
   if (wc.has_idata) filled = owner_.on_idata(wc.idata, wc.bytes, wc.address, now);
   if (!filled) {

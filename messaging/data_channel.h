@@ -1,9 +1,10 @@
 // Channel 1 of the rdma mode: it writes frames from registered memory into the peer's pools by RDMA
 // write, and receives the indications of the peer's writes into ours. It carries no messages
-// [S001-27]. It owns the memory of our pools.
+// [S001-27]. It owns the memory of our pools. Where a pair has one channel, it shares the queue
+// pair of the messages, whose receives the indications then consume [S001-51].
 //
-// Invariant: one zero-length receive is posted for each element that the peer may write to, so the
-// peer never receives an RNR NAK. docs/protocol/data.md#idata
+// Invariant, with a queue pair for itself: one zero-length receive is posted for each element that
+// the peer may write to, so the peer never receives an RNR NAK. docs/protocol/data.md#idata
 // Thread: the data thread.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "base/status.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "messaging/channel_queue_pair.h"
+#include "messaging/message_channel.h"
 #include "messaging/pools/grant_budget.h"
 #include "messaging/pools/pool_owner.h"
 #include "messaging/pools/pool_spec.h"
@@ -40,7 +42,9 @@ class DataChannel {
     fabric::PartitionKey partition = fabric::kDefaultPartition;  // as in PairConfig
     std::uint8_t sl = 0;                                         // the same
     base::MemoryAccount* memory = nullptr;                       // the same
+    ChannelQueuePair* shared = nullptr;  // of the messages, which outlives the channel; null: none
   };
+  static constexpr std::size_t kPushesMax = 1280;
   // Creates the queue pair, the memory of the pools and one receive per element, and adds the pools
   // to `owner`. Receives complete to `recv_cq`. The arguments outlive the channel. An error,
   // ENOMEM: no memory is left.
@@ -58,7 +62,8 @@ class DataChannel {
   // for those that a message indicates (`indications_open`: some are sent and not acknowledged), so
   // that frames keep their order.
   enum class Push : std::uint8_t { kTaken, kNoElement, kNoRoom };
-  Push push(const fabric::Sge& frame, bool indications_open);
+  // `flow_context`: of the frame, if the peer's pools have contexts.
+  Push push(const fabric::Sge& frame, bool indications_open, std::uint64_t flow_context = 0);
   std::size_t take_completed() { return std::exchange(completed_, 0); }
   std::size_t in_flight() const { return leases_.size(); }
   // Returns true if no write is in flight and none waits to be indicated.
@@ -68,10 +73,14 @@ class DataChannel {
   std::optional<ConsumedRecord> next_indication();
 
   // Takes completions of writes. Returns true if there was one, or the error that broke the
-  // channel.
+  // channel. REQUIRES a queue pair for itself.
   base::Result<bool> poll_sends();
-  // Takes a completed receive of this queue pair. Returns the element that it indicates, the reason
-  // why the indication is dropped, or the error that broke the channel.
+  // The oldest write has completed. A write that failed stays in flight, since nothing shows
+  // whether it arrived.
+  void on_written();
+  // Takes a completed receive with an indication, or of this channel's queue pair. Returns the
+  // element that it indicates, the reason why the indication is dropped, or the error that broke
+  // the channel.
   base::Result<Parsed<FilledElement>> take(const fabric::Wc& wc, base::Time now);
   // Returns the bytes of a filled element. REQUIRES that the owner knows it.
   base::MutableBytes memory(const FilledElement& filled);
@@ -89,7 +98,9 @@ class DataChannel {
   // indicated.
   std::size_t release_idle(std::uint32_t keep);
   // Destroys the queue pair; call it outside of the adapter's callbacks.
-  void close(base::Time now) { qp_.close(now); }
+  void close(base::Time now) {
+    if (own_) own_->close(now);
+  }
 
  private:
   // Memory of one pool. Only elements that are posted may be written to [S001-14].
@@ -112,28 +123,32 @@ class DataChannel {
     ElementLease lease;
     std::uint32_t bytes = 0;
   };
-  DataChannel(fabric::Adapter& adapter, PoolOwner& owner, PoolUser& user,
-              base::MemoryAccount* account)
+  DataChannel(fabric::Adapter& adapter, PoolOwner& owner, PoolUser& user, const Shape& shape)
       : adapter_(adapter),
         owner_(owner),
         user_(user),
-        account_(account),
-        charge_(account),
-        qp_(adapter, 1),
+        account_(shape.memory),
+        charge_(shape.memory),
+        own_(shape.shared == nullptr ? std::make_unique<ChannelQueuePair>(adapter, 1) : nullptr),
+        qp_(shape.shared == nullptr ? *own_ : *shape.shared),
+        write_id_(shape.shared == nullptr ? 0 : MessageChannel::kWriteId),
         leases_(kPushesMax),
         indications_(kPushesMax) {}
   base::Status expose(fabric::PdId pd, Pool& pool);
+  // The receives that this channel posts for a number of elements.
+  std::size_t receives_for(std::size_t elements) const { return own_ ? elements : 0; }
+  base::Status open_own(fabric::PdId pd, const Shape& shape, fabric::CqId recv_cq, base::Time now);
   base::Status top_up();
   void sweep();
-
-  static constexpr std::size_t kPushesMax = 1280;
 
   fabric::Adapter& adapter_;
   PoolOwner& owner_;
   PoolUser& user_;
   base::MemoryAccount* const account_;
-  base::MemoryCharge charge_;  // of the rings
-  ChannelQueuePair qp_;
+  base::MemoryCharge charge_;                    // of the rings
+  const std::unique_ptr<ChannelQueuePair> own_;  // null: it shares that of the messages
+  ChannelQueuePair& qp_;
+  const std::uint64_t write_id_;
   PoolTable<Pool> pools_;
   std::size_t receives_wanted_ = 0;  // elements of all pools that the peer may use
   std::size_t receives_posted_ = 0;

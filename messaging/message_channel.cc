@@ -54,9 +54,9 @@ base::Status MessageChannel::open(fabric::PdId pd, fabric::CqId recv_cq, base::T
   init.common.partition = shape_.partition;
   init.common.sl = shape_.sl;
   init.common.recv_cq = recv_cq;
-  init.common.send_depth = shape_.sends;
+  init.common.send_depth = shape_.sends + shape_.writes;
   init.common.receive_depth = shape_.receives;
-  init.accepts_rdma = false;
+  init.accepts_rdma = shape_.writes > 0;
   init.window_bytes_max = shape_.window_bytes_max;
   init.common.memory = shape_.memory;
   if (auto opened = qp_.open(init, now); !opened) return opened;
@@ -120,13 +120,15 @@ base::Status MessageChannel::post_send(std::span<const fabric::Sge> gather, Kind
 }
 
 base::Result<bool> MessageChannel::poll_sends() {
-  return qp_.poll_sends([this] {
-    const Kind kind = kinds_[oldest_send_];
-    oldest_send_ = (oldest_send_ + 1) % shape_.sends;
-    --open_sends_;
-    --open_by_kind_[static_cast<std::size_t>(kind)];
-    if (kind == Kind::kFrame) ++completed_frames_;
-  });
+  return qp_.poll_sends([this](const fabric::Wc&) { on_sent(); });
+}
+
+void MessageChannel::on_sent() {
+  const Kind kind = kinds_[oldest_send_];
+  oldest_send_ = (oldest_send_ + 1) % shape_.sends;
+  --open_sends_;
+  --open_by_kind_[static_cast<std::size_t>(kind)];
+  if (kind == Kind::kFrame) ++completed_frames_;
 }
 
 }  // namespace splitnic::messaging

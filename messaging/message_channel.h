@@ -38,6 +38,9 @@ class MessageChannel {
     std::size_t sends = 32;
     std::size_t reserved_sends = 8;  // for Update and Flush
     bool sends_frames_only = false;
+    // RDMA writes that a data channel has in flight on this queue pair; 0: it has no writes, and
+    // refuses those of the peer.
+    std::size_t writes = 0;
     // Channel 0 carries short messages: a peer can have this much of it held back, three times
     // over, behind one that never comes.
     std::uint64_t window_bytes_max = 64 << 10;
@@ -47,6 +50,14 @@ class MessageChannel {
   };
   static constexpr Shape control(fabric::Service service, std::size_t message_max) {
     return {.service = service, .message_max = message_max, .sl = kControlSl};
+  }
+  // The only channel of a pair: a write with idata consumes a receive, so there are more of them.
+  static constexpr Shape single(std::size_t message_max, std::size_t writes,
+                                std::uint64_t window_bytes_max) {
+    return {.message_max = message_max,
+            .receives = 256,
+            .writes = writes,
+            .window_bytes_max = window_bytes_max};
   }
   // Channel 1 of the send mode.
   static constexpr Shape frames(std::size_t message_max, std::size_t receives) {
@@ -72,6 +83,8 @@ class MessageChannel {
   MessageChannel& operator=(const MessageChannel&) = delete;
 
   fabric::Qpn qpn() const { return qp_.qpn(); }
+  // For the data channel that shares it.
+  ChannelQueuePair& queue_pair() { return qp_; }
   const Shape& shape() const { return shape_; }
   // The longest message that both sides accept.
   std::size_t message_max() const { return message_max_; }
@@ -92,6 +105,11 @@ class MessageChannel {
 
   // Takes completions of Sends. Returns true if there was one, or the error that broke the channel.
   base::Result<bool> poll_sends();
+  // The same where a data channel shares the queue pair: calls on_written() for each completion of
+  // a write, whose id is kWriteId.
+  template <class OnWritten>
+  base::Result<bool> poll_sends_and_writes(OnWritten&& on_written);
+  static constexpr std::uint64_t kWriteId = ~std::uint64_t{0};
   // Takes a completed receive of this queue pair: calls handle(MutableBytes, slot) once, which
   // returns true to keep the slot until release(); it may do so only while may_keep(). Returns the
   // error that broke the channel, if there is one.
@@ -120,6 +138,7 @@ class MessageChannel {
             handle_};
   }
   base::Status post_send(std::span<const fabric::Sge> gather, Kind kind);
+  void on_sent();
 
   static constexpr std::size_t kKinds = 3;
 
@@ -139,6 +158,16 @@ class MessageChannel {
   std::array<std::size_t, kKinds> open_by_kind_{};
   std::size_t completed_frames_ = 0;
 };
+
+template <class OnWritten>
+base::Result<bool> MessageChannel::poll_sends_and_writes(OnWritten&& on_written) {
+  return qp_.poll_sends([&](const fabric::Wc& wc) {
+    if (wc.wr_id == kWriteId)
+      on_written();
+    else
+      on_sent();
+  });
+}
 
 template <class Handle>
 base::Status MessageChannel::take(const fabric::Wc& wc, Handle&& handle) {

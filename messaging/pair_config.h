@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/memory_account.h"
 #include "fabric_emul/verbs/verbs.h"
 #include "messaging/pools/pool_spec.h"
@@ -17,9 +18,17 @@ namespace splitnic::messaging {
 
 enum class Mode : std::uint8_t { kRdma, kSend };
 
+// How the channels of a pair are connected. docs/protocol/channels.md#arrangements [S001-51]
+enum class Channels : std::uint8_t {
+  kTwo,       // both in one connection
+  kOne,       // rdma mode: channel 0 carries everything
+  kSeparate,  // send mode: a connection for each
+};
+
 struct PairConfig {
-  Mode mode = Mode::kRdma;        // requested by the active side
-  bool follows_peer_mode = true;  // passive side: either mode; false: only `mode`
+  Mode mode = Mode::kRdma;             // requested by the active side
+  bool follows_peer_mode = true;       // passive side: either mode; false: only `mode`
+  Channels channels = Channels::kTwo;  // active side; the passive side follows
   std::vector<PoolSpec> pools{kDefaultPools.begin(),
                               kDefaultPools.end()};  // > 256 elements: several pools
   std::uint32_t send_threshold = 0;  // rdma mode: frames up to this go as SendData on channel 0
@@ -30,6 +39,9 @@ struct PairConfig {
   // How the peer indicates writes into our pools; none: by message only. Form B needs exactly one
   // pool of at most 4 MiB, its element size a multiple of 64.
   std::optional<IdataForm> idata_form = IdataForm::kPoolElement;
+  // Returns the source port, destination port and source address of a frame, as pool contexts have
+  // them. Null: this side does not place frames by pool context. [S001-52]
+  std::uint64_t (*flow_context_of)(base::Bytes frame) = nullptr;
   // For pools that the peer requests with BufferRecvPoolGet; 0: no such pools.
   std::uint32_t grant_bytes_max = 4 << 20;
   std::string node_name{};

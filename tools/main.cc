@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "control/cli_app.h"
+#include "control/flush_request.h"
 #include "control/setting.h"
 #include "control/unix_socket.h"
 #include "control/values.h"
@@ -33,6 +34,8 @@ struct Arguments {
   std::string what, value;
   std::string node;
   std::string count = "5";
+  std::string flush_pool, flush_queue = "0";
+  control::FlushRequest flush;
   std::string key_file;
   tools::StatsArguments stats;
   tools::TopologyArguments topology;
@@ -50,6 +53,22 @@ void add_socket_option(CLI::App& command, Arguments& into) {
                   "Control socket of the program, or its --name (default: the only one in "
                   "/run/splitnic)")
       ->type_name("PATH");
+}
+
+CLI::App* add_flush(CLI::App& app, Arguments& into) {
+  auto* flush = app.add_subcommand(
+      "flush",
+      "End one receive pool while the connection continues: the peer stops using it, and its "
+      "memory is released");
+  flush->add_option("pool", into.flush_pool, "Its number, as show prints it")
+      ->required()
+      ->type_name("POOL");
+  flush->add_flag("--theirs", into.flush.is_of_peer, "A pool of the peer (side peer of show)");
+  flush->add_option("--queue", into.flush_queue, "The queue that has it (default 0)")
+      ->type_name("I");
+  flush->add_option("--peer", into.flush.peer, "At an I/O unit: the host (default: the only one)")
+      ->type_name("NAME");
+  return flush;
 }
 
 void add_commands(CLI::App& app, Arguments& into) {
@@ -73,6 +92,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   move->add_option("unit", into.value, "As --connect names it, or its number in that order, from 1")
       ->required()
       ->type_name("UNIT");
+  auto* flush = add_flush(app, into);
   auto* doctor = app.add_subcommand(
       "doctor", "What keeps a host or I/O unit of this machine from working, and what to do");
   doctor
@@ -94,7 +114,7 @@ void add_commands(CLI::App& app, Arguments& into) {
       ->required()
       ->type_name("NAME");
   for (CLI::App* command :
-       {show, stats, monitor, set, move, doctor, ping, peers, reload, evict}) {
+       {show, stats, monitor, set, move, flush, doctor, ping, peers, reload, evict}) {
     add_socket_option(*command, into);
   }
   for (CLI::App* command : tools::add_nic_commands(app, into.nic)) {
@@ -148,6 +168,24 @@ int run_move(const Arguments& typed) {
   return tools::ask_and_print(typed.socket, request);
 }
 
+int run_flush(const Arguments& typed) {
+  control::FlushRequest flush = typed.flush;
+  const auto pool = control::number_option("flush: POOL", typed.flush_pool, 0, UINT32_MAX);
+  if (!pool) return bad_usage(pool.error().text());
+  const auto queue = control::number_option("--queue", typed.flush_queue, 0, UINT32_MAX);
+  if (!queue) return bad_usage(queue.error().text());
+  if (flush.peer.find(' ') != std::string::npos) {
+    return bad_usage("--peer: '" + flush.peer + "' is not the name of a host");
+  }
+  flush.pool = *pool;
+  flush.queue = *queue;
+  control::Request request;
+  request.command = control::Command::kSet;
+  request.what = control::kFlushSetting;
+  request.value = control::text_of(flush);
+  return tools::ask_and_print(typed.socket, request);
+}
+
 int run_reload(const Arguments& typed) {
   const auto socket = tools::socket_of("reload", typed.node, typed.socket);
   if (!socket) return bad_usage(socket.error().text());
@@ -182,6 +220,7 @@ int run_evict(const Arguments& typed) {
 int run(const std::string& command, const Arguments& typed) {
   if (command == "set") return run_set(typed);
   if (command == "move") return run_move(typed);
+  if (command == "flush") return run_flush(typed);
   if (command == "doctor") return tools::run_doctor(typed.socket, typed.value);
   if (command == "ping") return run_ping(typed);
   if (command == "reload") return run_reload(typed);

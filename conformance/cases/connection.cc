@@ -238,6 +238,51 @@ void add_all_dropped(Group& group) {
                       bytes_at(40, {0x55, 0x66}));
 }
 
+// The reply to a CONNECT_REQ with one channel: it is taken as it is, or refused.
+void connect_one_channel(Host& h) {
+  if (!h.link()) return;
+  Mgmt request = changed_request(h, [](Host&, Mgmt& m, Capabilities& c) {
+    m.pair_count = 1;
+    c.set_channels(messaging::connect::CHANNELS_ONE);
+  });
+  const auto event = h.ask(request);
+  if (!event) return;
+  const Mgmt& reply = event->mgmt;
+  if (reply.kind == MgmtKind::kConnectRej) {
+    h.expect(reply.reject == MgmtReject::kRefused || reply.reject == MgmtReject::kBadParameter,
+             "the code refused or bad parameter");
+    return;
+  }
+  if (!h.expect(reply.kind == MgmtKind::kConnectRep, "CONNECT_REP or CONNECT_REJ")) return;
+  Capabilities theirs;
+  theirs.ParseFromArray(reply.private_data.data(), static_cast<int>(reply.private_data.size()));
+  h.expect(reply.pair_count == 1 && reply.pairs[0].channel == 0, "channel 0 alone");
+  h.expect(theirs.channels() == messaging::connect::CHANNELS_ONE, "the arrangement of the request");
+}
+
+void add_arrangements(Group& group) {
+  using namespace messaging::connect;
+  const auto refused = MgmtReject::kRefused;
+  group.add("one_channel", "P-CH-18", "One channel is taken and repeated, or refused.",
+            connect_one_channel);
+  add_refused_request(
+      group, "channels_unknown", "P-CH-18", "an arrangement that does not exist", refused,
+      [](Host&, Mgmt&, Capabilities& c) { c.set_channels(static_cast<Channels>(7)); });
+  add_refused_request(group, "separate_in_rdma", "P-CH-18", "separate connections in mode rdma",
+                      refused,
+                      [](Host&, Mgmt&, Capabilities& c) { c.set_channels(CHANNELS_SEPARATE); });
+  add_refused_request(group, "second_channel_alone", "P-CH-20",
+                      "channel 1 of separate connections without the first", refused,
+                      [](Host&, Mgmt& m, Capabilities& c) {
+                        m.pairs[0].service = fabric::Service::kUc;
+                        m.pairs[0].channel = 1;
+                        m.pair_count = 1;
+                        c.set_mode(MODE_SEND);
+                        c.set_channels(CHANNELS_SEPARATE);
+                        c.set_channel(1);
+                      });
+}
+
 void add_capabilities(Group& group) {
   const auto refused = MgmtReject::kRefused;
   add_refused_request(group, "one_pair", "P-CH-1", "one queue pair only", MgmtReject::kBadParameter,
@@ -271,6 +316,7 @@ void add_capabilities(Group& group) {
                         c.set_queues(2);
                         c.set_queue(1);
                       });
+  add_arrangements(group);
 }
 
 void add_agreements(Group& group) {

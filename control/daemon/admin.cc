@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "control/daemon/echo_run.h"
+#include "control/daemon/pool_options.h"
 #include "control/sandbox/refused_calls.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -27,6 +28,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
     case Command::kStats:
       return collect_report(std::make_shared<Collection>(Collection{request, std::move(reply)}));
     case Command::kSet:
+      if (request.what == kFlushSetting) return flush(request.value, std::move(reply));
       return reply(set_all(request.what, request.value));
     case Command::kPing:
       return ping(request.count, std::move(reply));
@@ -106,6 +108,36 @@ void Admin::add_to(Collection& into, std::uint64_t queue) const {
   Snapshot part = report();
   set_queue(part, queue);
   add_queue(into.all, part);
+}
+
+// A pool belongs to one queue.
+void Admin::flush(const std::string& request, ReplyFunction reply) {
+  const ReplyFunction respond = std::move(reply);
+  const auto parsed = parse_flush_request(request);
+  if (!parsed) return respond({ReplyStatus::kBadRequest, parsed.error().text()});
+  if (parsed->queue == 0) return respond(flush_here(*parsed));
+  const FlushRequest wanted = *parsed;
+  const Posted posted =
+      post_to(wanted.queue, [wanted, respond](Admin& admin) { respond(admin.flush_here(wanted)); });
+  const std::string queue = "queue " + std::to_string(wanted.queue);
+  if (posted == Posted::kNoQueue) {
+    respond({ReplyStatus::kRefused, "there is no " + queue});
+  } else if (posted == Posted::kBusy) {
+    respond({ReplyStatus::kFailed, queue + " is busy or stopping: try again"});
+  }
+}
+
+base::Result<messaging::Connection*> Admin::connection_of(const std::string&) {
+  return connection_to_ping();
+}
+
+Reply Admin::flush_here(const FlushRequest& request) {
+  const auto connection = connection_of(request.peer);
+  if (!connection) return {ReplyStatus::kRefused, connection.error().text()};
+  if (auto begun = (*connection)->flush(request.pool, !request.is_of_peer); !begun) {
+    return {ReplyStatus::kRefused, begun.error().text()};
+  }
+  return {ReplyStatus::kOk, ""};
 }
 
 // The MAC, the MTU and the filter belong to the interface, which the other queues observe. The link
@@ -195,8 +227,14 @@ bool Admin::send_echo(const std::string& data, std::function<void(bool)> done) {
   return sent.has_value();
 }
 
-void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
-                    const std::string& peer) {
+void add_connection(Snapshot& snapshot, const messaging::Connection& connection, PeerInfo& info) {
+  const std::string& peer = info.name;
+  const messaging::Agreement& agreement = connection.agreement();
+  info.channels = channels_name(agreement.channels);
+  if (agreement.mode == messaging::Mode::kRdma) {
+    info.idata_in = idata_name(agreement.form_in);
+    info.idata_out = idata_name(agreement.form_out);
+  }
   for (const messaging::ChannelView& channel : connection.channels()) {
     snapshot.channels.push_back({peer, channel.number, channel.qpn.value, channel.peer_qpn.value,
                                  std::string(channel.service), std::string(channel.state),
@@ -208,18 +246,20 @@ void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
       ++snapshot.pools_left_out;
       continue;
     }
-    PoolInfo info;
-    info.ref = pool.ref;
-    info.elements = pool.elements;
-    info.size = pool.size;
-    info.available = pool.available;
-    info.peer = peer;
-    info.side = pool.ours ? "own" : "peer";
-    info.elements_by_state = {
+    PoolInfo shown_as;
+    shown_as.ref = pool.ref;
+    shown_as.elements = pool.elements;
+    shown_as.size = pool.size;
+    shown_as.available = pool.available;
+    shown_as.peer = peer;
+    shown_as.side = pool.ours ? "own" : "peer";
+    shown_as.elements_by_state = {
         {pool.ours ? "posted" : "available", pool.available},
         {pool.ours ? "filled" : "writing", pool.in_use},
         {pool.ours ? "released" : "consumed", pool.elements - pool.available - pool.in_use}};
-    add_pool(snapshot, std::move(info));
+    if (pool.ours) shown_as.frames = pool.frames;
+    if (pool.context != 0) shown_as.context = pool_context_text(pool.context);
+    add_pool(snapshot, std::move(shown_as));
   }
 }
 

@@ -1,9 +1,8 @@
-// Serves the requests of the control socket: show, stats, set, ping, peers, evict, nic and
+// Serves the requests of the control socket: show, stats, set, flush, ping, peers, evict, nic and
 // topology. The programs handle them here and differ in what they report, what may be set and whom
-// they ping.
-// Each worker has an Admin, which reports and sets what its queue has; that of queue 0 gets the
-// requests and reaches the others by their command queues, one after the other. Thread: the data
-// thread of its worker.
+// they ping. Each worker has an Admin, which reports and sets what its queue has; that of queue 0
+// gets the requests and reaches the others by their command queues, one after the other. Thread:
+// the data thread of its worker.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "control/admin.h"
 #include "control/command_queue.h"
 #include "control/fabric_map.h"
+#include "control/flush_request.h"
 #include "control/known_peers.h"
 #include "control/snapshot.h"
 #include "fabric_emul/link/link.h"
@@ -77,6 +77,9 @@ class Admin {
   Posted post_to(std::size_t queue, std::function<void(Admin&)> command) const;
   // Returns the connection to send the next ECHO over; an error explains why there is none.
   virtual base::Result<messaging::Connection*> connection_to_ping() = 0;
+  // Returns the connection whose pool is to end: at an I/O unit that of the host of this name, or
+  // of the only one if it is empty. An error explains why there is none.
+  virtual base::Result<messaging::Connection*> connection_of(const std::string& peer);
 
   base::Clock& clock_;
 
@@ -96,6 +99,8 @@ class Admin {
   // Adds what this queue has.
   void add_to(Collection& into, std::uint64_t queue) const;
   Reply topology(const std::string& form) const;
+  void flush(const std::string& request, ReplyFunction reply);
+  Reply flush_here(const FlushRequest& request);
   Reply set_all(const std::string& what, const std::string& value);
   Reply evict_all(const std::string& name);
   // Posts to each other queue. Returns kOk, or kFailed if one is busy.
@@ -108,9 +113,8 @@ class Admin {
   Run run_;
 };
 
-// Adds the channels and pools of a connection to `peer`.
-void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
-                    const std::string& peer);
+// Adds what was agreed with `peer`, by its name, and the channels and pools of its connection.
+void add_connection(Snapshot& snapshot, const messaging::Connection& connection, PeerInfo& peer);
 void add_link(Snapshot& snapshot, const fabric::Link& link);
 const char* mode_name(messaging::Mode mode);
 

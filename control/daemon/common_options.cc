@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "control/cli_app.h"
+#include "control/daemon/pool_options.h"
 #include "control/unix_socket.h"
 #include "control/values.h"
 #include "lan_bridge/frame/mtu.h"
@@ -23,9 +24,6 @@ std::size_t different(Processors processors) {
   return static_cast<std::size_t>(end - processors.begin());
 }
 
-constexpr std::uint32_t kElementsMax = messaging::kIdataPools * messaging::kIdataElements;
-constexpr std::uint64_t kPoolBytesMax = std::uint64_t{1} << 32;
-
 struct PayloadCrcName {
   std::string_view name;
   fabric::PayloadCrcMode mode;
@@ -34,39 +32,6 @@ constexpr auto kPayloadCrcModes =
     std::to_array<PayloadCrcName>({{"on", fabric::PayloadCrcMode::kOn},
                                    {"off", fabric::PayloadCrcMode::kOff},
                                    {"auto", fabric::PayloadCrcMode::kAuto}});
-
-base::Result<std::vector<messaging::PoolSpec>> check_pools(const std::vector<std::string>& typed) {
-  using messaging::PoolSpec;
-  std::vector<PoolSpec> pools;
-  std::uint64_t references = 0;
-  std::uint64_t bytes = 0;
-  for (const std::string& text : typed) {
-    const auto pool = parse_pool(text);
-    if (!pool) return pool.error().within("--pool");
-    references += (pool->count + messaging::kIdataElements - 1) / messaging::kIdataElements;
-    bytes += std::uint64_t{pool->count} * pool->size;
-    pools.push_back(*pool);
-  }
-  if (references > messaging::kIdataPools) {
-    return base::Error("--pool: more than " + std::to_string(messaging::kIdataPools) +
-                       " pools of " + std::to_string(messaging::kIdataElements) +
-                       " elements in all");
-  }
-  if (bytes > kPoolBytesMax) return base::Error("--pool: more than 4 GiB in all");
-  std::stable_sort(pools.begin(), pools.end(),
-                   [](const PoolSpec& a, const PoolSpec& b) { return a.size < b.size; });
-  if (pools.empty()) pools.assign(messaging::kDefaultPools.begin(), messaging::kDefaultPools.end());
-  return pools;
-}
-
-std::string default_pools_text() {
-  std::string text;
-  for (const messaging::PoolSpec& pool : messaging::kDefaultPools) {
-    text += (text.empty() ? "" : " and ") + std::to_string(pool.count) + "x" +
-            std::to_string(pool.size);
-  }
-  return text;
-}
 
 // As a sentence lists them: "debug, info, warn and error".
 std::string log_levels(const std::string& before_last) {
@@ -87,9 +52,7 @@ base::Status check_pair(const CommonArguments& typed, const std::string& default
   out.mode = typed.mode == "send" ? messaging::Mode::kSend : messaging::Mode::kRdma;
   out.follows_peer_mode = !is_mode_given;
 
-  auto pools = check_pools(typed.pools);
-  if (!pools) return pools.error();
-  out.pools = *std::move(pools);
+  if (auto pools = check_pools(typed.pools, typed.idata, out); !pools) return pools.error();
 
   const auto threshold =
       number_option("--send-threshold", typed.send_threshold, 0, kSendThresholdMax);
@@ -181,23 +144,6 @@ void add_metrics_options(CLI::App& app, CommonArguments& into, const std::string
 
 }  // namespace
 
-base::Result<messaging::PoolSpec> parse_pool(const std::string& text) {
-  const std::size_t x = text.find('x');
-  if (x != std::string::npos) {
-    const std::string_view whole = text;
-    const auto count = parse_number(whole.substr(0, x), kElementsMax);
-    const auto size = parse_number(whole.substr(x + 1), messaging::kIdataBytesMax);
-    if (count && *count > 0 && size && *size >= kElementBytesMin) {
-      return messaging::PoolSpec{static_cast<std::uint32_t>(*count),
-                                 static_cast<std::uint32_t>(*size)};
-    }
-  }
-  return base::Error("'" + text + "' is not COUNTxSIZE like 1024x2048, with 1 to " +
-                     std::to_string(kElementsMax) + " elements of " +
-                     std::to_string(kElementBytesMin) + " to " +
-                     std::to_string(messaging::kIdataBytesMax) + " bytes");
-}
-
 base::Result<fabric::PartitionKey> parse_partition(const std::string& text) {
   std::uint16_t value = 0;
   const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
@@ -249,7 +195,16 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
       ->type_name("MODE")
       ->group(group);
   add_repeated(app, "--pool", into.pools,
-               "Receive elements; may repeat (default " + default_pools_text() + ")", "COUNTxSIZE")
+               "Receive elements; may repeat (default " + default_pools_text() +
+                   "); with a context, such as 64x2048,source-port=443, for the frames that it "
+                   "selects: source-port=N, destination-port=N, source=ADDRESS",
+               "COUNTxSIZE")
+      ->group(group);
+  app.add_option("--idata", into.idata,
+                 "How the peer indicates what it wrote into the pools of this side: pool: by "
+                 "number of pool and element; offset: by offset in the only pool; message: by "
+                 "messages on channel 0 (default pool)")
+      ->type_name("pool|offset|message")
       ->group(group);
   app.add_option("--cell", into.cell, "Maximum cell payload (default: from the path MTU)")
       ->type_name("BYTES")

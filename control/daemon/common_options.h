@@ -29,7 +29,6 @@ inline constexpr std::uint16_t kCellPayloadMin = 256;
 inline constexpr std::uint32_t kSendThresholdMax =
     messaging::SendData::data_max(messaging::kMsgMaxControl) - lan::VnetHeader::kBytes;
 static_assert(kSendThresholdMax == 4068);  // as in the manual pages
-inline constexpr std::uint32_t kElementBytesMin = 64;
 // Data threads of one program with --queues auto: one per processor, and no more than this.
 inline constexpr std::uint32_t kQueuesAutoMax = 4;
 inline constexpr std::uint32_t kNicsMax = 256;  // LAN NICs of one I/O unit, from 0
@@ -65,6 +64,7 @@ struct CommonArguments {
   std::string link_profile = "speed";
   std::string payload_crc = "auto";
   std::vector<std::string> pools;
+  std::string idata = "pool";
   std::string cell, mtu, name, control, metrics, capture, processors;
   std::string queues = "auto";
   std::vector<std::string> partitions;
@@ -93,7 +93,6 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
 // unless --queues requests more, since each takes a port of the switch. Sets the number of queues.
 base::Status check_switched(const CommonArguments& typed, CommonOptions& out);
 
-base::Result<messaging::PoolSpec> parse_pool(const std::string& text);  // COUNTxSIZE
 // A key of 16 bits, as 0x8001 or as a decimal number, whose lower 15 bits are not 0.
 base::Result<fabric::PartitionKey> parse_partition(const std::string& text);
 

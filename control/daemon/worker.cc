@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "control/daemon/data_loop.h"
+#include "control/daemon/pool_options.h"
 #include "control/identity.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/switching/queue_lid.h"
@@ -113,6 +114,7 @@ void Worker::visit_carrier_counters(const base::CounterVisitor& visitor) const {
 messaging::PairConfig Worker::pair_config(std::uint32_t queues) const {
   messaging::PairConfig config = messaging::share_of(common_.pair, queues);
   config.queues = 1;
+  config.flow_context_of = &flow_context_of;
   return config;
 }
 

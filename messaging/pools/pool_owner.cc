@@ -226,7 +226,7 @@ bool PoolOwner::knows(PoolRef ref) const {
 void PoolOwner::visit(const std::function<void(const OwnerPoolView&)>& visitor) const {
   pools_.visit([&](const Pool& pool) {
     visitor({pool.record, pool.state, pool.posted, pool.filled,
-             static_cast<std::uint32_t>(pool.released.size())});
+             static_cast<std::uint32_t>(pool.released.size()), pool.indicated});
   });
 }
 

@@ -71,6 +71,7 @@ struct OwnerPoolView {  // for `show`
   PoolRecord record;
   PoolState state{};
   std::uint32_t posted = 0, filled = 0, released = 0;
+  std::uint64_t indicated = 0;  // writes into the pool since it was made
 };
 
 class PoolOwner {
@@ -163,6 +164,7 @@ class PoolOwner {
     base::Ring<std::uint32_t> released;  // in the order of release
     std::uint32_t posted = 0;
     std::uint32_t filled = 0;
+    std::uint64_t indicated = 0;
     std::size_t size_class = 0;
     base::Time update_due = base::kNever;
   };

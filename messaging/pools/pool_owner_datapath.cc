@@ -89,6 +89,7 @@ void PoolOwner::fill(Pool& pool, std::uint32_t first, std::uint32_t count, base:
   }
   pool.posted -= count;
   pool.filled += count;
+  ++pool.indicated;
   SizeClass& sizes = classes_[pool.size_class];
   sizes.posted -= count;
   if (sizes.posted != 0) {

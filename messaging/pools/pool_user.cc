@@ -39,19 +39,39 @@ Verdict PoolUser::check(const BufferRecvPool& message) const {
   if (pools_.size() + message.size() > config_.pools_max) return DropReason::kRange;
   std::uint64_t elements = elements_;
   for (std::size_t i = 0; i < message.size(); ++i) elements += message[i].elements;
-  if (elements > config_.elements_max || has_too_many_sizes(message)) return DropReason::kRange;
+  if (elements > config_.elements_max || has_too_many_sizes(message) ||
+      has_too_many_contexts(message)) {
+    return DropReason::kRange;
+  }
   if (const Verdict verdict = check_references(message); !verdict) return verdict;
   return check_extents(message);
 }
 
 bool PoolUser::has_too_many_sizes(const BufferRecvPool& message) const {
   std::vector<std::uint32_t> sizes;
-  for (const SizeClass& c : classes_) sizes.push_back(c.element_bytes);
+  const auto note = [&](const SizeClass& c) {
+    if (std::ranges::find(sizes, c.element_bytes) == sizes.end()) sizes.push_back(c.element_bytes);
+  };
+  std::ranges::for_each(classes_, note);
+  for (const Selecting& s : selecting_) std::ranges::for_each(s.classes, note);
   for (std::size_t i = 0; i < message.size() && sizes.size() <= config_.sizes_max; ++i) {
     const std::uint32_t size = message[i].element_bytes;
     if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
   }
   return sizes.size() > config_.sizes_max;
+}
+
+bool PoolUser::has_too_many_contexts(const BufferRecvPool& message) const {
+  if (!contexts_select_) return false;
+  std::vector<std::uint64_t> contexts;
+  for (const Selecting& s : selecting_) contexts.push_back(s.context);
+  for (std::size_t i = 0; i < message.size() && contexts.size() <= config_.contexts_max; ++i) {
+    const std::uint64_t context = message[i].pool_context;
+    if (context != 0 && std::ranges::find(contexts, context) == contexts.end()) {
+      contexts.push_back(context);
+    }
+  }
+  return contexts.size() > config_.contexts_max;
 }
 
 // Each names a pool that is not in use, and no other names it.
@@ -92,16 +112,32 @@ Verdict PoolUser::check_extents(const BufferRecvPool& message) const {
   return {};
 }
 
+// Null: no pool of its context is in use.
+std::vector<PoolUser::SizeClass>* PoolUser::classes_of(const PoolRecord& record) {
+  if (!contexts_select_ || record.pool_context == 0) return &classes_;
+  const auto at = std::ranges::find(selecting_, record.pool_context, &Selecting::context);
+  return at == selecting_.end() ? nullptr : &at->classes;
+}
+
+std::vector<PoolUser::SizeClass>& PoolUser::make_classes_of(const PoolRecord& record) {
+  if (auto* const classes = classes_of(record); classes != nullptr) return *classes;
+  const auto at = std::ranges::find_if(selecting_, [&](const Selecting& s) {
+    return fields_selected(s.context) < fields_selected(record.pool_context);
+  });
+  return selecting_.insert(at, Selecting{record.pool_context, {}})->classes;
+}
+
 void PoolUser::add(const PoolRecord& record) {
   Pool& pool = pools_.insert(record.pool, std::make_unique<Pool>(record, stamp_));
   elements_ += record.elements;
   extents_.emplace(start_of(record), record.address.value + record.total_bytes());
+  std::vector<SizeClass>& classes = make_classes_of(record);
   const auto at = std::lower_bound(
-      classes_.begin(), classes_.end(), record.element_bytes,
+      classes.begin(), classes.end(), record.element_bytes,
       [](const SizeClass& c, std::uint32_t bytes) { return c.element_bytes < bytes; });
-  const bool is_new = at == classes_.end() || at->element_bytes != record.element_bytes;
+  const bool is_new = at == classes.end() || at->element_bytes != record.element_bytes;
   SizeClass& sizes =
-      is_new ? *classes_.insert(at, SizeClass{record.element_bytes, {}, 0, 0, 0}) : *at;
+      is_new ? *classes.insert(at, SizeClass{record.element_bytes, {}, 0, 0, 0}) : *at;
   sizes.pools.push_back(&pool);
   sizes.available += record.elements;
   sizes.total += record.elements;
@@ -115,9 +151,10 @@ void PoolUser::leave_class(Pool& pool) {
   sizes->current = 0;
   sizes->available -= pool.available.size();
   sizes->total -= pool.record.elements;
-  if (sizes->pools.empty()) {
-    classes_.erase(classes_.begin() + (sizes - classes_.data()));
-  }
+  if (!sizes->pools.empty()) return;
+  std::vector<SizeClass>& classes = *classes_of(pool.record);
+  classes.erase(classes.begin() + (sizes - classes.data()));
+  std::erase_if(selecting_, [](const Selecting& s) { return s.classes.empty(); });
 }
 
 // Of a pool that is erased.
@@ -181,6 +218,7 @@ void PoolUser::request_flush_all() {
 
 void PoolUser::close_all() {
   classes_.clear();
+  selecting_.clear();
   pools_.erase_if([](const Pool&) { return true; });
   elements_ = 0;
   extents_.clear();

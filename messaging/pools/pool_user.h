@@ -32,6 +32,7 @@
 #include "messaging/wire/buffer_recv_pool_get.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 #include "messaging/wire/context_source.h"
+#include "messaging/wire/flow_context.h"
 
 namespace splitnic::messaging {
 
@@ -70,6 +71,7 @@ struct PoolUserConfig {
   // are what --pool and later grants of a peer come to. [P-42]
   std::size_t pools_max = kIdataPools + GrantBudget::kPoolsMax;
   std::size_t sizes_max = 16;  // different element sizes: take() searches them in order
+  std::size_t contexts_max = kFlowContextsMax;  // the same, where contexts select flows
   std::uint64_t elements_max =
       std::uint64_t{kIdataPools} * kIdataElements + GrantBudget::kElementsMax;
   base::MemoryAccount* memory = nullptr;  // as in PairConfig; beyond it: refused as `memory`
@@ -87,12 +89,17 @@ class PoolUser {
 
   // Sets the form in which our writes are indicated, once it is agreed.
   void set_form(std::optional<IdataForm> form) { config_.form = form; }
+  // The contexts of pools select flows, by agreement. REQUIRES that no pool is known. [S001-52]
+  void set_contexts_select(bool they_do) { contexts_select_ = they_do; }
 
   // -- data path --
   // Leases the smallest free element that holds `bytes` (>= 1). The last quarter of a size is
   // reserved for frames that need this size. Returns nothing if the caller has to wait for the next
-  // Update.
-  std::optional<ElementLease> take(std::uint32_t bytes);
+  // Update. Where contexts select flows, a frame of this context goes to a pool that selects it, if
+  // one has a free element, or to one that selects every frame.
+  std::optional<ElementLease> take(std::uint32_t bytes, std::uint64_t flow_context = 0);
+  // Whether a pool selects some flows only, so that take() needs the context of a frame.
+  bool has_selecting_pools() const { return !selecting_.empty(); }
   // The write of this lease has completed, successfully or not; if a message indicates it, the
   // message was passed to channel 0. An Update that overtook the ACK may have returned the element
   // before.
@@ -169,7 +176,14 @@ class PoolUser {
     std::uint64_t total = 0;
   };
 
+  // The pools of one context, which selects some flows.
+  struct Selecting {
+    std::uint64_t context = 0;
+    std::vector<SizeClass> classes;
+  };
+
   // pool_user_datapath.cc
+  std::optional<ElementLease> take_selected(std::uint32_t bytes, std::uint64_t flow_context);
   ElementLease lease_from(SizeClass& sizes, std::uint32_t bytes);
   std::optional<std::uint32_t> idata_for(const Pool& pool, std::uint32_t element,
                                          std::uint32_t bytes) const;
@@ -183,6 +197,9 @@ class PoolUser {
   Verdict check_references(const BufferRecvPool& message) const;
   Verdict check_extents(const BufferRecvPool& message) const;
   bool has_too_many_sizes(const BufferRecvPool& message) const;
+  bool has_too_many_contexts(const BufferRecvPool& message) const;
+  std::vector<SizeClass>* classes_of(const PoolRecord& record);
+  std::vector<SizeClass>& make_classes_of(const PoolRecord& record);
   void add(const PoolRecord& record);
   void leave_class(Pool& pool);
   void forget(const PoolRecord& record);
@@ -197,10 +214,13 @@ class PoolUser {
   base::Counters<PoolCounter> counters_;
   PoolTable<Pool> pools_;
   std::map<Start, std::uint64_t>
-      extents_;                     // the memory of the pools: where each begins, and its end
-  std::vector<SizeClass> classes_;  // by element size; without pools that are being flushed
-  std::uint64_t elements_ = 0;      // of all pools
-  base::MemoryCharge charge_;       // of all pools
+      extents_;  // the memory of the pools: where each begins, and its end
+  // By element size; without pools that are being flushed.
+  std::vector<SizeClass> classes_;
+  std::vector<Selecting> selecting_;  // the most selective first; such pools are not in classes_
+  bool contexts_select_ = false;
+  std::uint64_t elements_ = 0;  // of all pools
+  base::MemoryCharge charge_;   // of all pools
   std::uint64_t stamp_ = 0;
   std::uint64_t check_ = 0;
   bool is_waiting_ = false;

@@ -10,8 +10,11 @@
 
 namespace splitnic::messaging {
 
-std::optional<ElementLease> PoolUser::take(std::uint32_t bytes) {
+std::optional<ElementLease> PoolUser::take(std::uint32_t bytes, std::uint64_t flow_context) {
   CHECK(bytes != 0);
+  if (!selecting_.empty()) {
+    if (auto lease = take_selected(bytes, flow_context)) return lease;
+  }
   bool is_smallest = true;
   for (SizeClass& sizes : classes_) {
     if (sizes.element_bytes < bytes) continue;
@@ -24,6 +27,19 @@ std::optional<ElementLease> PoolUser::take(std::uint32_t bytes) {
   }
   if (!is_waiting_) counters_.add(PoolCounter::kWait);
   is_waiting_ = true;
+  return std::nullopt;
+}
+
+std::optional<ElementLease> PoolUser::take_selected(std::uint32_t bytes,
+                                                    std::uint64_t flow_context) {
+  for (Selecting& selecting : selecting_) {
+    if (!selects(selecting.context, flow_context)) continue;
+    for (SizeClass& sizes : selecting.classes) {
+      if (sizes.element_bytes < bytes || sizes.available == 0) continue;
+      is_waiting_ = false;
+      return lease_from(sizes, bytes);
+    }
+  }
   return std::nullopt;
 }
 
@@ -106,7 +122,9 @@ void PoolUser::make_available(Pool& pool, std::uint32_t index, UserEvent event) 
 }
 
 PoolUser::SizeClass* PoolUser::class_of(const Pool& pool) {
-  for (SizeClass& sizes : classes_) {
+  std::vector<SizeClass>* const classes = classes_of(pool.record);
+  if (classes == nullptr) return nullptr;
+  for (SizeClass& sizes : *classes) {
     if (sizes.element_bytes == pool.record.element_bytes) return &sizes;
   }
   return nullptr;

@@ -113,8 +113,8 @@ class Victim final : public harness::PairSide {
     return false;
   }
   void on_rejected(fabric::ConnectionId, fabric::MgmtReject, base::Bytes) override {}
-  void on_disconnected(fabric::ConnectionId, std::string_view why) override {
-    pair->on_disconnected(why);
+  void on_disconnected(fabric::ConnectionId id, std::string_view why) override {
+    pair->on_disconnected(id, why);
   }
 
   std::deque<Held> held_;

@@ -200,19 +200,22 @@ class ChannelSide final : public PairSide {
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& from,
                                         const fabric::Mgmt& request, fabric::Mgmt& reply) override {
     if (!pair) return fabric::MgmtReject::kRefused;
+    if (queues_asked(request.private_data).is_additional()) {
+      return pair->accept_data(id, from, request, reply);
+    }
     if (pair->connection().value != 0) make_pair();
     return pair->accept(id, from, request, reply, clock_.now());
   }
   bool on_connected(fabric::ConnectionId, fabric::Link& to, const fabric::Mgmt& reply) override {
     return pair && pair->on_connected(to, reply);
   }
-  void on_rejected(fabric::ConnectionId, fabric::MgmtReject code, base::Bytes data) override {
+  void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
     refused = code;
     refusal = std::string(base::as_text(data));
-    if (pair) pair->on_rejected(code, data);
+    if (pair) pair->on_rejected(id, code, data);
   }
-  void on_disconnected(fabric::ConnectionId, std::string_view why) override {
-    if (pair) pair->on_disconnected(why);
+  void on_disconnected(fabric::ConnectionId id, std::string_view why) override {
+    if (pair) pair->on_disconnected(id, why);
   }
 
   std::vector<std::byte> arena_;

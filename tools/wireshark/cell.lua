@@ -79,7 +79,7 @@ end
 
 -- What a whole packet of Sends or of an RDMA write holds.
 local function dissect_packet(tvb, tree, c)
-  if c.op == 2 then return c.channel ~= 0 and frame.of_write(tvb, tree, c) end
+  if c.op == 2 then return (c.channel ~= 0 or connection.has_one_channel(c)) and frame.of_write(tvb, tree, c) end
   return message.dissect(tvb, tree, c)
 end
 

@@ -46,6 +46,12 @@ end
 function connection.sender(c) return c.from and c.from.side or c.to and c.to.peer end
 function connection.receiver(c) return c.to and c.to.side or c.from and c.from.peer end
 
+-- Whether channel 0 carries RDMA writes too (P-CH-19).
+function connection.has_one_channel(c)
+  local side = connection.sender(c)
+  return side ~= nil and side.caps ~= nil and side.caps.channels == 1
+end
+
 -- The element of one of `side`'s pools that an address lies in, or nil: pool reference, element index, the offset in it.
 function connection.element_at(side, address)
   for ref, pool in pairs(side and side.pools or {}) do

@@ -63,7 +63,7 @@ local function add_element(tree, c)
   end
 end
 
--- A whole packet of RDMA writes on channel 1.
+-- A whole packet of RDMA writes.
 function frame.of_write(tvb, tree, c)
   if c.channel == 255 and not looks_like(tvb) then return nil end
   if c.va then add_element(tree, c) end

@@ -41,11 +41,16 @@ field("uint32", "cap.queue", "Queue")
 field("string", "cap.program", "Program")
 field("uint32", "cap.nic", "NIC")
 field("uint32", "cap.level", "Service level")
+field("uint32", "cap.channels", "Channels", base.DEC, {[0] = "two", "one", "separate connections"})
+field("uint32", "cap.channel", "Channel of this connection")
+field("uint32", "cap.context_in", "Contexts of the sender's pools", base.DEC, {[0] = "opaque", "select flows"})
+field("uint32", "cap.context_out", "Contexts that the sender places frames by", base.DEC, {[0] = "none", "those that select flows"})
 
 local CAPABILITIES = {
   {"cap.mode", "int"}, {"cap.version_lowest", "int"}, {"cap.version_highest", "int"}, [5] = {"cap.msg_max", "packed"},
   [6] = {"cap.idata_form_in", "int"}, [7] = {"cap.idata_form_out", "int"}, [8] = {"cap.node_name", "text"},
-  [10] = {"cap.queues", "int"}, [11] = {"cap.queue", "int"}, [12] = {"cap.program", "text"}, [13] = {"cap.nic", "int"}, [14] = {"cap.level", "int"},
+  [10] = {"cap.queues", "int"}, [11] = {"cap.queue", "int"}, [12] = {"cap.program", "text"}, [13] = {"cap.nic", "int"},
+  [14] = {"cap.channels", "int"}, [15] = {"cap.channel", "int"}, [16] = {"cap.context_in", "int"}, [17] = {"cap.context_out", "int"}, [18] = {"cap.level", "int"},
 }
 local PAIR = {
   {"mgmt.channel", 1}, {"mgmt.service", 1}, {"mgmt.flags", 2}, {"", 1}, {"mgmt.qpn", 3}, {"", 1}, {"mgmt.peer_qpn", 3}, {"", 1},
@@ -88,13 +93,15 @@ local function dissect_pairs(tvb, tree, count)
   return list
 end
 
--- A CONNECT_REJ has text, RESOLVE a name, a CONNECT of two channels the capabilities of its sender.
+-- A CONNECT_REJ has text, RESOLVE a name, a CONNECT of channels the capabilities of its sender.
 local function dissect_private(tvb, at, tree, kind)
   if at >= tvb:len() then return {} end
   tree:add(f["mgmt.private"], tvb(at))
   if kind > 2 then return {} end
   local values = protobuf.dissect(tvb(at):tvb(), tree, CAPABILITIES)
-  return {idata_form_in = values["cap.idata_form_in"], idata_form_out = values["cap.idata_form_out"]}
+  return {
+    idata_form_in = values["cap.idata_form_in"], idata_form_out = values["cap.idata_form_out"], channels = values["cap.channels"],
+  }
 end
 
 local mgmt = {}

@@ -17,7 +17,8 @@ LISTED_NIC = {1: ("number", "int"), 2: ("mac", "bytes"), 3: ("mtu", "int"), 4: (
 MESSAGES = {
     "Capabilities": {1: ("mode", "int"), 2: ("version_lowest", "int"), 3: ("version_highest", "int"), 5: ("msg_max", "packed"),
                      6: ("idata_form_in", "int"), 7: ("idata_form_out", "int"), 8: ("node_name", "bytes"), 10: ("queues", "int"),
-                     11: ("queue", "int"), 12: ("program", "bytes"), 13: ("nic", "int"), 14: ("level", "int")},
+                     11: ("queue", "int"), 12: ("program", "bytes"), 13: ("nic", "int"), 14: ("channels", "int"),
+                     15: ("channel", "int"), 16: ("context_in", "int"), 17: ("context_out", "int"), 18: ("level", "int")},
     "InitNicRequest": {1: ("node_name", "bytes"), 3: ("features_wanted", "fixed64")},
     "InitNicReply": {1: ("mac", "bytes"), 2: ("mtu", "int"), 3: ("mtu_min", "int"), 4: ("mtu_max", "int"), 5: ("link", LINK),
                      6: ("features_granted", "fixed64"), 7: ("filter_entries_max", "int"), 8: ("queues_max", "int")},

@@ -10,7 +10,7 @@ bad_in() { tshark -X "lua_script:$script" -r "$1" -Y splitnic.bad 2>>"$work/tsha
 # of NAME: the count that decrypt printed.
 of() { sed -n "s/^$1: //p" "$work/decrypt.out"; }
 
-# The host's capture, and one of the wire. The host is killed, and has other keys then.
+# The host's capture, and one of the wire. The host is killed, and has other keys and one channel then.
 check_pings() {
   host_options=(--queues 1 --capture "$work/host.pcapng" --key-log "$work/host.keys") iou_options=(--queues 1)
   topology_three || fail "the test hosts cannot be made"
@@ -22,6 +22,7 @@ check_pings() {
   equal "mode of the key log" "$(stat -c %a "$work/host.keys")" 600
   ping_all "$ns_host" 10.77.0.2 20 0.01 -s 3000
   stop host KILL
+  host_options+=(--channels 1)
   start_host
   nic_up
   ping_all "$ns_host" 10.77.0.2 20 0.01 -s 3000

@@ -34,7 +34,7 @@ TEST(QueuesTest, P_43_an_additional_queue_needs_the_first) {
   ASSERT_TRUE(harness.run_until([&] { return other.up(); }, 1s));
   host.connect();  // another host's first is not its own
   ASSERT_TRUE(harness.run_until([&] { return !host.refusal.empty(); }, 1s));
-  EXPECT_NE(host.refusal.find("its first queue is not connected"), std::string::npos);
+  EXPECT_NE(host.refusal.find("its first queue or channel is not connected"), std::string::npos);
   EXPECT_EQ(harness.unit->hosts().size(), 1U);
   EXPECT_TRUE(other.up());
 }

@@ -157,10 +157,10 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
     return pair && pair->connection() == id && pair->on_connected(over, reply);
   }
   void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes data) override {
-    if (pair && pair->connection() == id) pair->on_rejected(code, data);
+    if (pair && pair->connection() == id) pair->on_rejected(id, code, data);
   }
-  void on_disconnected(fabric::ConnectionId, std::string_view why) override {
-    if (pair) pair->on_disconnected(why);
+  void on_disconnected(fabric::ConnectionId id, std::string_view why) override {
+    if (pair) pair->on_disconnected(id, why);
   }
   void on_pair_up(messaging::ChannelPair&) override {}
   void on_pair_down(messaging::ChannelPair&, const std::string& why) override { refusal = why; }

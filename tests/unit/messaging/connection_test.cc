@@ -198,7 +198,7 @@ TEST_F(ConnectionTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
   EXPECT_EQ(writes, 400U);
 }
 
-TEST_F(ConnectionTest, P_CH_18_both_sides_send_a_queue_with_its_level) {
+TEST_F(ConnectionTest, P_CH_22_both_sides_send_a_queue_with_its_level) {
   host.config.levels = {5, 9};
   ASSERT_TRUE(connect(3));
   const std::vector<std::uint8_t> levels{5, 9};
@@ -231,7 +231,7 @@ TEST_F(ConnectionTest, P_CH_18_both_sides_send_a_queue_with_its_level) {
   EXPECT_EQ(seen[2], std::set<int>{9});
 }
 
-TEST_F(ConnectionTest, P_CH_18_a_level_that_there_is_not_is_refused) {
+TEST_F(ConnectionTest, P_CH_22_a_level_that_there_is_not_is_refused) {
   host.config.levels = {16};
   EXPECT_FALSE(connect(2));
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "control/daemon/pool_options.h"
+
 namespace splitnic::control {
 namespace {
 

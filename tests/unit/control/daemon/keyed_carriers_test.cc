@@ -21,7 +21,8 @@ session::Secret secret_of(std::uint64_t number) {
 // is at the other, whatever the hosts file becomes.
 TEST(KeyedCarriersTest, S_56_hosts_have_no_sessions_on_a_carrier_that_connects) {
   const support::TempFolder folder;
-  KeyOptions options{folder.path("own.key"), "", {}};
+  KeyOptions options;
+  options.key_file = folder.path("own.key");
   ASSERT_TRUE(session::write_key_file(options.key_file, secret_of(1)));
   base::ManualClock clock;
   base::SeededRandom random(5);
