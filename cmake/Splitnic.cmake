@@ -74,9 +74,10 @@ if(SPLITNIC_SANITIZE)
     target_compile_definitions(splitnic_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__>)
   endif()
   if(SPLITNIC_SANITIZE MATCHES thread)
-    # gcc 12's TSan does not model fences; Asio's are only needed between its own queues.
-    target_compile_definitions(splitnic_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
-    target_compile_options(splitnic_flags INTERFACE -Wno-tsan)
+    # TSan does not model fences; Asio's are only needed between its own queues. gcc warns of them.
+    target_compile_definitions(splitnic_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK
+                               $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_THREAD__>)
+    target_compile_options(splitnic_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   endif()
 endif()
 # What guides libFuzzer is in the libraries only: it would make the tests' own code, which is not optimised, half as fast.
@@ -128,7 +129,7 @@ endfunction()
 
 # splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [DEPENDS libs...] [DEFINITIONS definitions...] [LABELS labels...]):
 # one program of every *_test.cc below tests/FOLDER. ctest knows each test by its own name; its labels are the given
-# ones (unit if there are none) and NAME. The target thread_tests builds all programs with the label threads.
+# ones (unit if there are none), gtest and NAME. The target thread_tests builds all programs with the label threads.
 # The libraries under test are built as the preset defines; the tests' own code is built quickly rather than made fast, unless
 # the program is OPTIMIZED.
 if(BUILD_TESTING)
@@ -187,7 +188,7 @@ function(splitnic_tests name folder)
   # gtest_discover_tests() takes no list as the value of a property.
   set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
   file(CONFIGURE OUTPUT ${labels_file} @ONLY CONTENT
-    "if(@name@_TESTS)\n  set_tests_properties(\${@name@_TESTS} PROPERTIES LABELS \"@arg_LABELS@;@name@\")\nendif()\n")
+    "if(@name@_TESTS)\n  set_tests_properties(\${@name@_TESTS} PROPERTIES LABELS \"@arg_LABELS@;gtest;@name@\")\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()
 

@@ -42,16 +42,30 @@ one_failed() {
   echo "FAILED: $1" | tee -a "$SPLITNIC_FAILURES"
 }
 
-# run_ctest PRESET JOBS ARGUMENTS...: runs tests of build/PRESET, JOBS at once, and counts each by its own status:
-# ctest's summary takes a skipped test for a passed one. The result is in the counts; the status is always 0. ctest shows
-# nothing of a test that passes: its lines "note: ..." are printed afterwards, with how many tests had each.
+# run_ctest PRESET JOBS ARGUMENTS...: runs tests of build/PRESET, JOBS at once, one process each.
 run_ctest() {
   local preset=$1 jobs=$2 junit="$PWD/build/$1/ctest.xml"
   shift 2
   rm -f "$junit"
   timed "$preset: ctest $*" ctest --test-dir "build/$preset" --output-on-failure --progress -j"$jobs" \
     --no-tests=error --output-junit "$junit" "$@" || true
-  local total ran
+  count_results "$preset" "$junit"
+}
+
+# run_gtest PRESET JOBS ARGUMENTS...: the same for tests of GoogleTest only, many in one process (gtest-groups).
+run_gtest() {
+  local preset=$1 jobs=$2 junit="$PWD/build/$1/gtest.xml"
+  shift 2
+  rm -f "$junit"
+  timed "$preset: gtest $*" scripts/lib/gtest-groups "build/$preset" "$jobs" "$junit" -L '^gtest$' "$@" || true
+  count_results "$preset" "$junit"
+}
+
+# count_results PRESET JUNIT: counts each test by its own status: ctest's summary takes a skipped test for a passed one.
+# The result is in the counts; the status is always 0. Nothing of a test that passes has been printed: its lines
+# "note: ..." are printed here, with how many tests had each.
+count_results() {
+  local preset=$1 junit=$2 total ran
   total=$(grep -cE '^[[:space:]]*<testcase ' "$junit" 2>/dev/null) || total=0
   ran=$(grep -cE '^[[:space:]]*<testcase .* status="run"' "$junit" 2>/dev/null) || ran=0
   if [ "$total" -eq 0 ]; then
