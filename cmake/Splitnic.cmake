@@ -109,6 +109,13 @@ function(splitnic_precompiled_header name)
 endfunction()
 splitnic_precompiled_header(splitnic_headers HEADERS ${splitnic_common_headers} OPTIONS ${splitnic_library_options})
 
+# splitnic_batches(NAME SIZE): the compiler takes SIZE sources of a target in one run.
+function(splitnic_batches name size)
+  if(size GREATER 1)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
+endfunction()
+
 # splitnic_library(NAME [DEPENDS libs...]): every .cc of this folder (and of its sub-folders that have
 # no own CMakeLists.txt), except main.cc.
 function(splitnic_library name)
@@ -122,9 +129,7 @@ function(splitnic_library name)
   target_link_libraries(${name} PUBLIC splitnic_flags ${arg_DEPENDS})
   target_compile_options(${name} PRIVATE ${splitnic_library_options})
   target_precompile_headers(${name} REUSE_FROM splitnic_headers)
-  if(SPLITNIC_LIBRARY_BATCH GREATER 1)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${SPLITNIC_LIBRARY_BATCH})
-  endif()
+  splitnic_batches(${name} ${SPLITNIC_LIBRARY_BATCH})
 endfunction()
 
 # splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [DEPENDS libs...] [DEFINITIONS definitions...] [LABELS labels...]):
@@ -177,9 +182,7 @@ function(splitnic_tests name folder)
     target_precompile_headers(${name} REUSE_FROM splitnic_test_headers)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  if(SPLITNIC_TEST_BATCH GREATER 1)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${SPLITNIC_TEST_BATCH})
-  endif()
+  splitnic_batches(${name} ${SPLITNIC_TEST_BATCH})
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(thread_tests ${name})
   endif()
