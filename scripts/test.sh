@@ -12,6 +12,7 @@
 #   release  the programs as they are installed (-O3, LTO): end-to-end tests, seeds, loss sweep, reports
 #   asan     AddressSanitizer and UndefinedBehaviorSanitizer, every test but those labelled e2e or bench
 #   tsan     ThreadSanitizer, the tests labelled threads
+# In the steps asan and tsan up to 25 unit tests share a process; in all others each has its own.
 # Needs no git and no HOME. A skipped, disabled or unbuilt test counts as failed. Last line: "N passed, N failed".
 set -uo pipefail
 export LC_ALL=C.UTF-8
