@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+LIBRARY = "library"
 CLANG_TIDY = """#!/usr/bin/env python3
 import pathlib, sys
 if "--version" in sys.argv:
@@ -24,8 +25,8 @@ class ClangTidy(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.tree = pathlib.Path(folder.name).resolve() / "tree"
         self.caches = 0
-        for path, text in {"base/a.h": "", "base/a.cc": '#include "base/a.h"\n', "base/b.cc": "int b;\n", ".clang-tidy": "",
-                           "bin/clang-tidy": CLANG_TIDY}.items():
+        for path, text in {f"{LIBRARY}/a.h": "", f"{LIBRARY}/a.cc": f'#include "{LIBRARY}/a.h"\n', f"{LIBRARY}/b.cc": "int b;\n",
+                           ".clang-tidy": "", "bin/clang-tidy": CLANG_TIDY}.items():
             self.write(path, text)
         (self.tree / "bin/clang-tidy").chmod(0o755)
         (self.tree / "scripts/lib").mkdir(parents=True)
@@ -38,7 +39,7 @@ class ClangTidy(unittest.TestCase):
 
     def use_flags(self, flags):
         self.write("build/lint/compile_commands.json", json.dumps(
-            [{"file": f"{self.tree}/{path}", "command": f"clang++ {flags} -o x.o -c {path}"} for path in ("base/a.cc", "base/b.cc")]))
+            [{"file": str(path), "command": f"clang++ {flags} -o x.o -c {path}"} for path in (self.tree / LIBRARY).glob("*.cc")]))
 
     def run_script(self, *options, fails=False):
         """The number of sources that are checked, in a machine that knows no result."""
@@ -65,9 +66,9 @@ class ClangTidy(unittest.TestCase):
 
     def test_a_change_of_a_source_or_header_is_checked(self):
         self.run_script("--record")
-        self.write("base/b.cc", "int c;\n")
+        self.write(f"{LIBRARY}/b.cc", "int c;\n")
         self.assertEqual(self.run_script(), 1)
-        self.write("base/a.h", "int a;\n")
+        self.write(f"{LIBRARY}/a.h", "int a;\n")
         self.assertEqual(self.run_script(), 2)
 
     def test_a_change_of_the_flags_the_checks_or_the_version_is_checked(self):
@@ -82,7 +83,7 @@ class ClangTidy(unittest.TestCase):
         self.assertEqual(self.run_script(), 2)
 
     def test_a_finding_is_not_recorded(self):
-        self.write("base/a.cc", "BUG\n")
+        self.write(f"{LIBRARY}/a.cc", "BUG\n")
         self.run_script("--record", fails=True)
         self.assertEqual(self.run_script(fails=True), 1)
 
