@@ -1,4 +1,5 @@
-// Tests that end in every way, for gtest_groups_test.py. ctest does not run them as tests of the project.
+// Tests that end in every way, for gtest_groups_test.py. ctest does not run them as tests of the
+// project.
 #include <gtest/gtest.h>
 
 #include <chrono>
