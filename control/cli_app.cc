@@ -50,7 +50,8 @@ CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<st
 
 CLI::Option* add_switch_off(CLI::App& app, const std::string& name, bool& into,
                             const std::string& help) {
-  return app.add_flag_callback(name, [&into] { into = false; }, help);
+  return app.add_flag_callback(
+      name, [&into] { into = false; }, help);
 }
 
 }  // namespace splitnic::control

@@ -162,15 +162,16 @@ base::Result<fabric::PartitionKey> parse_partition(const std::string& text) {
 void add_process_options(CLI::App& app, CommonArguments& into, const std::string& group) {
   app.add_flag("--busy-poll", into.is_busy_polling, "Spin instead of sleeping: lower latency")
       ->group(group);
-  add_switch_off(app, "--no-gso", into.uses_gso,
-               "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
+  add_switch_off(
+      app, "--no-gso", into.uses_gso,
+      "Send and receive each fabric datagram separately, without UDP_SEGMENT and UDP_GRO")
       ->group(group);
   app.add_option("--name", into.name, "Name of this node")->type_name("NODE")->group(group);
   app.add_flag("--insecure-lab", into.is_insecure_lab,
                "Allow UDP without keys, on loopback too (shm needs none)")
       ->group(group);
   add_switch_off(app, "--no-sandbox", into.is_sandboxed,
-               "Keep all privileges and system calls while running, to look for a fault")
+                 "Keep all privileges and system calls while running, to look for a fault")
       ->group(group);
   app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
       ->type_name("PATH")
@@ -234,7 +235,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
       ->type_name("LIST")
       ->group(group);
   add_switch_off(app, "--no-header-prediction", into.predicts_headers,
-               "Build and check the cells of a long write one by one, not in runs: slower")
+                 "Build and check the cells of a long write one by one, not in runs: slower")
       ->group(group);
   add_repeated(app, "--partition", into.partitions,
                "Key of a partition that this node is a member of, such as 0x8001; without the bit "
