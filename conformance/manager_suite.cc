@@ -61,8 +61,8 @@ std::string ManagerSuite::try_probe(std::size_t number) {
     std::size_t smps = 0;
     node.set_on_smp([&](base::Bytes) { ++smps; });
     if (node.link()) {
-      OwnedSmp get = Subnet::request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kNode,
-                                     {kEastLid, 0});
+      OwnedSmp get =
+          Subnet::request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kNode, {kEastLid, 0});
       get.smp.hop = 1;
       node.send_smp(node.smp_head(), get.bytes());
       for (const base::Time until = node.now() + config().timeout;

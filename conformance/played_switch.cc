@@ -81,8 +81,8 @@ OwnedSmp PlayedSwitch::serve(const Smp& request) {
     out.block = part.block;
     out.stage = part.stage;
     if (request.method == SmpMethod::kGet) {
-      out.ports = base::Bytes(table).subspan(part.block * fabric::kSmpBlockLids,
-                                             fabric::kSmpBlockLids);
+      out.ports =
+          base::Bytes(table).subspan(part.block * fabric::kSmpBlockLids, fabric::kSmpBlockLids);
     } else if (manager.lid == fabric::Lid() || manager != request.manager) {
       reply.smp.status = SmpStatus::kRefused;
     } else {
@@ -119,8 +119,8 @@ SmpStatus PlayedSwitch::set_part(const SmpTable& part) {
     staged_->about = part;
     staged_->about.ports = {};
   }
-  std::ranges::copy(part.ports, staged_->table.begin() +
-                                    static_cast<std::ptrdiff_t>(part.block * fabric::kSmpBlockLids));
+  std::ranges::copy(part.ports, staged_->table.begin() + static_cast<std::ptrdiff_t>(
+                                                             part.block * fabric::kSmpBlockLids));
   staged_->has.set(part.block);
   if (staged_->has.count() < part.parts) return SmpStatus::kDone;
   const Table complete = std::move(staged_->table);

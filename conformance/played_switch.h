@@ -57,7 +57,7 @@ struct PlayedSwitch {
   fabric::ManagerId manager{};
   fabric::SmpRoute to_manager{};
   bool replies = true;
-  bool is_right = true;               // false: it contradicts the topology file
+  bool is_right = true;                // false: it contradicts the topology file
   std::uint32_t reported_changes = 0;  // in the last reply to GET NODE
   std::uint64_t tables_set = 0;        // stage set came into force
 

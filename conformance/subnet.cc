@@ -17,10 +17,10 @@ using fabric::SmpMethod;
 using fabric::SmpTable;
 using State = PlayedPort::State;
 
-constexpr base::Duration kSlice = 1ms;       // at one end, while all of them wait
-constexpr base::Duration kTakesOver = 5s;    // P-SUBN-5: 2 s of silence, a sweep, and time to set
-constexpr std::size_t kReservedAt = 7;       // of an SMP
-constexpr std::size_t kAskedMax = 20'000;    // more are a flood
+constexpr base::Duration kSlice = 1ms;     // at one end, while all of them wait
+constexpr base::Duration kTakesOver = 5s;  // P-SUBN-5: 2 s of silence, a sweep, and time to set
+constexpr std::size_t kReservedAt = 7;     // of an SMP
+constexpr std::size_t kAskedMax = 20'000;  // more are a flood
 constexpr std::uint64_t kEui64 = 0x0200'0000'0000'0E00;
 constexpr std::string_view kNode;
 
@@ -44,14 +44,16 @@ PlayedPort port_of(std::uint8_t number, std::string_view peer, std::uint8_t peer
 std::map<std::string, PlayedSwitch> whole_subnet() {
   const auto number = [](std::size_t of) { return static_cast<std::uint8_t>(of); };
   std::map<std::string, PlayedSwitch> all;
-  all.emplace("east", switch_of("east", kEastLid,
-                                {port_of(1, kManagerName, number(kEastPort), kManagerLid),
-                                 port_of(2, "west", 2, kWestLid), port_of(3, "far", 1, kFarSwitchLid),
-                                 port_of(4, kNode, 0, kEastNodeLid)}));
-  all.emplace("west", switch_of("west", kWestLid,
-                                {port_of(1, kManagerName, number(kWestPort), kManagerLid),
-                                 port_of(2, "east", 2, kEastLid), port_of(3, "far", 2, kFarSwitchLid),
-                                 port_of(4, kNode, 0, kWestNodeLid)}));
+  all.emplace("east",
+              switch_of("east", kEastLid,
+                        {port_of(1, kManagerName, number(kEastPort), kManagerLid),
+                         port_of(2, "west", 2, kWestLid), port_of(3, "far", 1, kFarSwitchLid),
+                         port_of(4, kNode, 0, kEastNodeLid)}));
+  all.emplace("west",
+              switch_of("west", kWestLid,
+                        {port_of(1, kManagerName, number(kWestPort), kManagerLid),
+                         port_of(2, "east", 2, kEastLid), port_of(3, "far", 2, kFarSwitchLid),
+                         port_of(4, kNode, 0, kWestNodeLid)}));
   all.emplace("far", switch_of("far", kFarSwitchLid,
                                {port_of(1, "east", 3, kEastLid), port_of(2, "west", 3, kWestLid),
                                 port_of(3, kNode, 0, kFarNodeLid)}));
@@ -74,9 +76,10 @@ bool Subnet::link() {
 bool Subnet::begin() {
   if (!link()) return false;
   const auto is_settled = [this] {
-    return std::ranges::all_of(switches_, [](const auto& one) {
-             return one.second.tables_set > 0 && !one.second.has_held_port();
-           }) &&
+    return std::ranges::all_of(switches_,
+                               [](const auto& one) {
+                                 return one.second.tables_set > 0 && !one.second.has_held_port();
+                               }) &&
            are_tables_right();
   };
   if (!await("tables for all switches that follow from what is up", is_settled, kTakesOver)) {
@@ -97,10 +100,9 @@ void Subnet::leave() {
 
 bool Subnet::expect(bool is_met, std::string_view expected) {
   if (!is_met) {
-    const std::string last =
-        asked_.empty() ? "no request"
-                       : std::to_string(asked_.size()) + " requests, the last one to " +
-                             asked_.back().at;
+    const std::string last = asked_.empty() ? "no request"
+                                            : std::to_string(asked_.size()) +
+                                                  " requests, the last one to " + asked_.back().at;
     outcome().miss(std::string(expected), last);
   }
   return is_good();
@@ -166,8 +168,8 @@ void Subnet::deliver(PlayedSwitch& to, std::uint8_t in_port, Smp smp) {
 void Subnet::send_by(PlayedSwitch& from, std::uint8_t port, const Smp& smp) {
   const PlayedPort* const by = from.find(port);
   if (by == nullptr || by->peer_port == 0) {
-    return outcome().fail("SMPs by ports of cables", "one by port " + std::to_string(port) +
-                                                         " of " + from.name);
+    return outcome().fail("SMPs by ports of cables",
+                          "one by port " + std::to_string(port) + " of " + from.name);
   }
   if (!by->is_up()) return;
   if (by->peer != kManagerName) return deliver(at(by->peer), by->peer_port, smp);
@@ -245,8 +247,7 @@ std::optional<OwnedSmp> Subnet::ask(OwnedSmp request, std::string_view expected)
   const auto is_reply = [&](const OwnedSmp& one) {
     return one.smp.method == SmpMethod::kReply && one.smp.transaction == request.smp.transaction;
   };
-  const bool has_come =
-      await(expected, [&] { return std::ranges::any_of(taken_, is_reply); });
+  const bool has_come = await(expected, [&] { return std::ranges::any_of(taken_, is_reply); });
   if (!has_come) return std::nullopt;
   const auto at = std::ranges::find_if(taken_, is_reply);
   OwnedSmp reply = *at;

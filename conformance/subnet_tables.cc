@@ -17,10 +17,10 @@ struct Home {
   std::uint8_t port;
 };
 constexpr std::array kHomes{
-    Home{kManagerLid, kManagerName, 0},     Home{kNearNodeLid, kManagerName, kNodePort},
-    Home{kEastLid, "east", 0},              Home{kEastNodeLid, "east", 4},
-    Home{kWestLid, "west", 0},              Home{kWestNodeLid, "west", 4},
-    Home{kFarSwitchLid, "far", 0},          Home{kFarNodeLid, "far", 3}};
+    Home{kManagerLid, kManagerName, 0}, Home{kNearNodeLid, kManagerName, kNodePort},
+    Home{kEastLid, "east", 0},          Home{kEastNodeLid, "east", 4},
+    Home{kWestLid, "west", 0},          Home{kWestNodeLid, "west", 4},
+    Home{kFarSwitchLid, "far", 0},      Home{kFarNodeLid, "far", 3}};
 
 const Home* home_of(Lid lid) {
   const auto at = std::ranges::find(kHomes, lid, &Home::lid);
@@ -116,8 +116,8 @@ std::optional<PlayedSwitch::Table> Subnet::own_table() {
     const bool is_good = reply->smp.status == fabric::SmpStatus::kDone && got.block == block &&
                          got.ports.size() == fabric::kSmpBlockLids;
     if (!expect(is_good, "the block that was asked for")) return std::nullopt;
-    std::ranges::copy(got.ports, table.begin() + static_cast<std::ptrdiff_t>(
-                                                     block * fabric::kSmpBlockLids));
+    std::ranges::copy(got.ports,
+                      table.begin() + static_cast<std::ptrdiff_t>(block * fabric::kSmpBlockLids));
     const bool is_last = block == 1;
     if (is_last && !expect(got.check == PlayedSwitch::check_of(table), "the check of the table")) {
       return std::nullopt;

@@ -21,8 +21,10 @@ constexpr double kTimeoutMax = 60;
 constexpr std::size_t kKeysMax = 64;
 
 // What the suite plays, as --as names it.
-constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles{
-    {{"host", Role::kHost}, {"iou", Role::kUnit}, {"switch", Role::kNodes}, {"manager", Role::kSubnet}}};
+constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles{{{"host", Role::kHost},
+                                                                   {"iou", Role::kUnit},
+                                                                   {"switch", Role::kNodes},
+                                                                   {"manager", Role::kSubnet}}};
 
 bool has_ports(Role role) { return role == Role::kNodes || role == Role::kSubnet; }
 

@@ -25,9 +25,8 @@ ByteVector good_request() {
 
 // What was sent gets no reply and goes nowhere: the reply to a good request is the next thing.
 void expect_dropped(Subnet& s) {
-  const auto reply =
-      s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0}),
-            "a reply to the good request behind it");
+  const auto reply = s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0}),
+                           "a reply to the good request behind it");
   if (!reply) return;
   s.listen(10ms);
   const bool is_replied = std::ranges::any_of(
@@ -76,7 +75,8 @@ void add_formats(SubnetGroup& group) {
   add_dropped(group, "longer", "An SMP that is longer than its counts",
               [](ByteVector& smp) { smp.resize(smp.size() + 4); });
   add_dropped(group, "shorter", "An SMP that is shorter than its counts", octet(19, 4));
-  add_dropped(group, "cut", "An SMP whose fixed part is cut", [](ByteVector& smp) { smp.resize(8); });
+  add_dropped(group, "cut", "An SMP whose fixed part is cut",
+              [](ByteVector& smp) { smp.resize(8); });
   add_dropped(group, "node_with_a_body", "GET NODE with a body", [](ByteVector& smp) {
     smp.at(19) = std::byte{12};
     smp.resize(smp.size() + 12);
@@ -118,19 +118,21 @@ void add_ways(SubnetGroup& group) {
       smp.push_back(static_cast<std::byte>(port));
     };
   };
-  add_dropped(group, "way_to_a_node", "An SMP whose next port is that of a node", by_port(kNodePort));
+  add_dropped(group, "way_to_a_node", "An SMP whose next port is that of a node",
+              by_port(kNodePort));
   add_dropped(group, "way_to_nothing", "An SMP whose next port has nothing", by_port(7));
-  group.add("way_down", "P-SUBN-2", "An SMP whose next link is down is dropped.", [by_port](Subnet& s) {
-    if (!s.begin()) return;
-    Node& west = s.end(kWestPort);
-    west.send(west.init(fabric::InitStep::kBye));
-    west.begin_instance(west.config().instance ^ 0x100);
-    s.listen(10ms);
-    ByteVector smp = good_request();
-    by_port(kWestPort)(smp);
-    s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
-    expect_dropped(s);
-  });
+  group.add("way_down", "P-SUBN-2", "An SMP whose next link is down is dropped.",
+            [by_port](Subnet& s) {
+              if (!s.begin()) return;
+              Node& west = s.end(kWestPort);
+              west.send(west.init(fabric::InitStep::kBye));
+              west.begin_instance(west.config().instance ^ 0x100);
+              s.listen(10ms);
+              ByteVector smp = good_request();
+              by_port(kWestPort)(smp);
+              s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
+              expect_dropped(s);
+            });
   group.add("from_a_node", "P-SUBN-3", "An SMP from the port of a node is dropped.", [](Subnet& s) {
     if (!s.begin()) return;
     OwnedSmp set = Subnet::request(SmpMethod::kSet, SmpAttribute::kManager, {kEastLid, UINT8_MAX});
@@ -157,8 +159,8 @@ void add_ways(SubnetGroup& group) {
                 expect_dropped(s);
               });
   }
-  group.add("through_the_tables", "P-SUBN-1", "An SMP to the LID of another switch is no SMP of this one.",
-            [](Subnet& s) {
+  group.add("through_the_tables", "P-SUBN-1",
+            "An SMP to the LID of another switch is no SMP of this one.", [](Subnet& s) {
               if (!s.begin()) return;
               Node& east = s.end(kEastPort);
               fabric::CellHead head = east.smp_head();
@@ -176,22 +178,23 @@ void add_ways(SubnetGroup& group) {
           s.taken(), [](const OwnedSmp& one) { return one.smp.transaction == kDropped; });
     });
   });
-  group.add("transaction", "P-SUBN-1", "REPLY repeats the transaction, whatever it is.", [](Subnet& s) {
-    if (!s.begin()) return;
-    for (const std::uint64_t number : {std::uint64_t{0}, UINT64_MAX}) {
-      ByteVector smp = good_request();
-      for (std::size_t i = 0; i < 8; ++i) {
-        smp.at(kTransactionAt + i) = static_cast<std::byte>(number >> 56);
-      }
-      s.forget_taken();
-      s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
-      s.await("a reply with the transaction", [&] {
-        return std::ranges::any_of(s.taken(), [number](const OwnedSmp& one) {
-          return one.smp.method == SmpMethod::kReply && one.smp.transaction == number;
-        });
-      });
-    }
-  });
+  group.add("transaction", "P-SUBN-1", "REPLY repeats the transaction, whatever it is.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              for (const std::uint64_t number : {std::uint64_t{0}, UINT64_MAX}) {
+                ByteVector smp = good_request();
+                for (std::size_t i = 0; i < 8; ++i) {
+                  smp.at(kTransactionAt + i) = static_cast<std::byte>(number >> 56);
+                }
+                s.forget_taken();
+                s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
+                s.await("a reply with the transaction", [&] {
+                  return std::ranges::any_of(s.taken(), [number](const OwnedSmp& one) {
+                    return one.smp.method == SmpMethod::kReply && one.smp.transaction == number;
+                  });
+                });
+              }
+            });
   group
       .add_harmful("garbage", "P-SUBN-2", "SMPs of any octets are survived.",
                    [](Subnet& s) {

@@ -38,7 +38,8 @@ void add_node(SubnetGroup& group) {
     if (!s.begin()) return;
     const auto node = node_of_target(s);
     if (!node) return;
-    s.expect(node->lid == kManagerLid && node->name == kManagerName, "the LID and name of the switch");
+    s.expect(node->lid == kManagerLid && node->name == kManagerName,
+             "the LID and name of the switch");
     s.expect(node->port_count == kManagerPorts, "three ports");
     expect_port(s, *node, kEastPort, State::kUp, kEastLid);
     expect_port(s, *node, kWestPort, State::kUp, kWestLid);
@@ -50,7 +51,8 @@ void add_node(SubnetGroup& group) {
     if (!node) return;
     for (const std::size_t port : {kEastPort, kWestPort, kNodePort}) {
       const SmpNode::PortInfo* const info = port_of(*node, port);
-      s.expect(info != nullptr && info->eui64 == s.end(port).config().eui64, "the EUI-64 of the peer");
+      s.expect(info != nullptr && info->eui64 == s.end(port).config().eui64,
+               "the EUI-64 of the peer");
     }
   });
   group.add("node_check", "P-SUBN-1", "The check of NODE is that of the table in force.",
@@ -60,8 +62,8 @@ void add_node(SubnetGroup& group) {
               const auto node = table ? node_of_target(s) : std::nullopt;
               if (node) s.expect(node->check == PlayedSwitch::check_of(*table), "the check");
             });
-  group.add("node_changes", "P-SUBN-1", "The changes of NODE count links of cables, and not those of nodes.",
-            [](Subnet& s) {
+  group.add("node_changes", "P-SUBN-1",
+            "The changes of NODE count links of cables, and not those of nodes.", [](Subnet& s) {
               if (!s.begin()) return;
               const auto first = node_of_target(s);
               if (!first) return;
@@ -81,11 +83,13 @@ void add_node(SubnetGroup& group) {
   group.add("unserved", "P-SUBN-2", "What is not served gets status bad.", [](Subnet& s) {
     if (!s.begin()) return;
     const auto manager = *s.manager();
-    expect_status(s, s.ask(Subnet::request(SmpMethod::kSet, SmpAttribute::kNode, {kEastLid, 0}),
-                           "a reply to SET NODE"),
+    expect_status(s,
+                  s.ask(Subnet::request(SmpMethod::kSet, SmpAttribute::kNode, {kEastLid, 0}),
+                        "a reply to SET NODE"),
                   SmpStatus::kBad, manager);
-    expect_status(s, s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kManager, {kEastLid, 0}),
-                           "a reply to GET MANAGER"),
+    expect_status(s,
+                  s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kManager, {kEastLid, 0}),
+                        "a reply to GET MANAGER"),
                   SmpStatus::kBad, manager);
   });
 }
@@ -99,21 +103,22 @@ void add_routes(SubnetGroup& group) {
               if (!reply) return;
               s.expect(reply->smp.route.hops == 1 && reply->smp.hop == 1, "a route of one hop");
             });
-  group.add("reply_of_two_links", "P-SUBN-4", "A request over two links is replied to over both.",
-            [](Subnet& s) {
-              if (!s.begin()) return;
-              OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kFarSwitchLid, 0});
-              get.smp.transaction = 4711;
-              get.smp.route.hops = 2;
-              get.smp.route.ports[0] = 1;
-              get.smp.route.ports[1] = 1;
-              s.send("far", get);
-              s.await("the reply at the far switch", [&] {
-                return std::ranges::any_of(s.taken(), [](const OwnedSmp& one) {
-                  return one.smp.transaction == 4711 && one.smp.route.hops == 2 && one.smp.hop == 2;
-                });
-              });
-            });
+  group.add(
+      "reply_of_two_links", "P-SUBN-4", "A request over two links is replied to over both.",
+      [](Subnet& s) {
+        if (!s.begin()) return;
+        OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kFarSwitchLid, 0});
+        get.smp.transaction = 4711;
+        get.smp.route.hops = 2;
+        get.smp.route.ports[0] = 1;
+        get.smp.route.ports[1] = 1;
+        s.send("far", get);
+        s.await("the reply at the far switch", [&] {
+          return std::ranges::any_of(s.taken(), [](const OwnedSmp& one) {
+            return one.smp.transaction == 4711 && one.smp.route.hops == 2 && one.smp.hop == 2;
+          });
+        });
+      });
   group.add("passes_on", "P-SUBN-4", "An SMP of another switch is passed on by its route.",
             [](Subnet& s) {
               if (!s.begin()) return;
@@ -126,7 +131,8 @@ void add_routes(SubnetGroup& group) {
               const auto is_it = [](const Asked& one) {
                 return one.at == "west" && one.smp.smp.transaction == 815;
               };
-              if (!s.await("it at the other cable", [&] { return s.find(is_it) != nullptr; })) return;
+              if (!s.await("it at the other cable", [&] { return s.find(is_it) != nullptr; }))
+                return;
               const fabric::Smp& smp = s.find(is_it)->smp.smp;
               s.expect(smp.hop == 2, "one hop more");
               s.expect(smp.route.ports[0] == kEastPort, "the port that it came in by");

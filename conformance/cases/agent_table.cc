@@ -60,21 +60,23 @@ void add_force(SubnetGroup& group) {
     if (!expect_set(s, west, Stage::kSet, node->changes, SmpStatus::kDone)) return;
     expect_way(s, kFarNodeLid, kWestPort);
   });
-  group.add("stage_clear", "P-SUBN-6", "A table of stage clear comes into force too.", [](Subnet& s) {
-    const auto node = manage(s);
-    if (!node) return;
-    if (!expect_set(s, table_to_east(), Stage::kClear, node->changes, SmpStatus::kDone)) return;
-    expect_table(s, table_to_east(), "the table of stage clear");
-  });
+  group.add("stage_clear", "P-SUBN-6", "A table of stage clear comes into force too.",
+            [](Subnet& s) {
+              const auto node = manage(s);
+              if (!node) return;
+              if (!expect_set(s, table_to_east(), Stage::kClear, node->changes, SmpStatus::kDone))
+                return;
+              expect_table(s, table_to_east(), "the table of stage clear");
+            });
   group.add("half_a_table", "P-SUBN-6", "A table of which a part is missing is not in force.",
             [](Subnet& s) {
               const auto node = manage(s);
               const auto before = node ? s.own_table() : std::nullopt;
               if (!before) return;
-              const auto reply = s.ask(
-                  table_part(table_to_east(), 1,
-                             {.stage = Stage::kSet, .parts = 2, .changes = node->changes}),
-                  "a reply to the first part");
+              const auto reply =
+                  s.ask(table_part(table_to_east(), 1,
+                                   {.stage = Stage::kSet, .parts = 2, .changes = node->changes}),
+                        "a reply to the first part");
               expect_status(s, reply, SmpStatus::kDone, *better_than_target(s));
               expect_table(s, *before, "the table as it was");
             });
@@ -117,8 +119,9 @@ void add_force(SubnetGroup& group) {
               const auto before = node ? s.own_table() : std::nullopt;
               if (!before) return;
               const auto reply = s.ask(
-                  table_part(table_to_east(), 0, {.stage = Stage::kSet, .parts = 1,
-                                                  .changes = node->changes, .check = 0xBAD}),
+                  table_part(
+                      table_to_east(), 0,
+                      {.stage = Stage::kSet, .parts = 1, .changes = node->changes, .check = 0xBAD}),
                   "a reply to SET TABLE");
               expect_status(s, reply, SmpStatus::kStale, *better_than_target(s));
               expect_table(s, *before, "the table as it was");
@@ -150,7 +153,8 @@ void add_force(SubnetGroup& group) {
               const fabric::ManagerId low{kFarSwitchLid, 0};
               expect_status(s, set_manager(s, low), SmpStatus::kDone, low);
               const SmpTable about{.stage = Stage::kClear, .parts = 1};
-              const auto reply = s.ask(table_part(table_to_east(), 0, about), "a reply to SET TABLE");
+              const auto reply =
+                  s.ask(table_part(table_to_east(), 0, about), "a reply to SET TABLE");
               if (reply) s.expect(reply->smp.status == SmpStatus::kRefused, "status refused");
             });
   group.add("tables_stay", "P-SUBN-6", "A table stays while its manager is silent.", [](Subnet& s) {

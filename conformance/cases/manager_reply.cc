@@ -16,8 +16,8 @@ using fabric::SmpStatus;
 constexpr base::Duration kSettles = 3s;
 
 bool await_right(Subnet& s) {
-  return s.await("tables that follow from what is up", [&] { return s.are_tables_right(); },
-                 kSettles);
+  return s.await(
+      "tables that follow from what is up", [&] { return s.are_tables_right(); }, kSettles);
 }
 
 // The next reply of a switch that `suits` is changed, or sent otherwise, once. Then the manager
@@ -34,7 +34,9 @@ Case& add_spoiled(SubnetGroup& group, const std::string& name, const std::string
       return spoil(s, one, reply);
     };
     s.set_cable("east", 3, PlayedPort::State::kDown);
-    if (!s.await("a request of that kind", [&] { return is_spoiled; }, kSettles)) return;
+    if (!s.await(
+            "a request of that kind", [&] { return is_spoiled; }, kSettles))
+      return;
     await_right(s);
   });
 }
@@ -67,22 +69,22 @@ void add_replies(SubnetGroup& group) {
                 reply.smp.transaction ^= 0x8000'0000'0000'0000U;
                 return 1U;
               });
-  add_ignored(group, "other_attribute", "P-SUBN-12", "A REPLY with another attribute",
-              is_east_node, [](Subnet&, const Asked&, OwnedSmp& reply) {
+  add_ignored(group, "other_attribute", "P-SUBN-12", "A REPLY with another attribute", is_east_node,
+              [](Subnet&, const Asked&, OwnedSmp& reply) {
                 reply.smp.attribute = SmpAttribute::kManager;
                 reply.body.clear();
                 return 1U;
               });
-  add_ignored(group, "first_reply_of_another_attribute", "P-SUBN-12",
-              "A REPLY of NODE to SET MANAGER",
-              [](const Asked& one) { return one.at == "east" && one.is_first(); },
-              [](Subnet& s, const Asked&, OwnedSmp& reply) {
-                const SmpNode node = s.at("east").node();
-                reply.smp.attribute = SmpAttribute::kNode;
-                reply.body.resize(node.bytes());
-                fabric::emit_smp_node(reply.body, node);
-                return 1U;
-              });
+  add_ignored(
+      group, "first_reply_of_another_attribute", "P-SUBN-12", "A REPLY of NODE to SET MANAGER",
+      [](const Asked& one) { return one.at == "east" && one.is_first(); },
+      [](Subnet& s, const Asked&, OwnedSmp& reply) {
+        const SmpNode node = s.at("east").node();
+        reply.smp.attribute = SmpAttribute::kNode;
+        reply.body.resize(node.bytes());
+        fabric::emit_smp_node(reply.body, node);
+        return 1U;
+      });
   add_ignored(group, "other_way", "P-SUBN-12", "A REPLY of another switch, by another cable",
               is_east_node, [](Subnet& s, const Asked&, OwnedSmp& reply) {
                 s.send("west", reply);
@@ -111,22 +113,21 @@ void add_replies(SubnetGroup& group) {
                 });
   };
   add_cut("node_without_body", "A REPLY with no body of NODE", [](ByteVector& b) { b.clear(); });
-  add_cut("node_cut", "A REPLY with a body of NODE that is cut", [](ByteVector& b) { b.pop_back(); });
+  add_cut("node_cut", "A REPLY with a body of NODE that is cut",
+          [](ByteVector& b) { b.pop_back(); });
   add_cut("node_ports", "A REPLY with more ports than the body has",
           [](ByteVector& b) { b.at(2) = std::byte{32}; });
-  add_cut("node_port_33", "A REPLY with a port of number 33", [](ByteVector& b) {
-    b.at(b.size() - 12) = std::byte{33};
-  });
-  add_cut("node_port_twice", "A REPLY with a port twice", [](ByteVector& b) {
-    b.at(b.size() - 12) = b.at(b.size() - 24);
-  });
+  add_cut("node_port_33", "A REPLY with a port of number 33",
+          [](ByteVector& b) { b.at(b.size() - 12) = std::byte{33}; });
+  add_cut("node_port_twice", "A REPLY with a port twice",
+          [](ByteVector& b) { b.at(b.size() - 12) = b.at(b.size() - 24); });
   add_cut("node_port_state", "A REPLY with an unknown state of a port",
           [](ByteVector& b) { b.at(b.size() - 11) = std::byte{3}; });
   add_cut("node_name", "A REPLY whose name has a control character",
           [](ByteVector& b) { b.at(fabric::kSmpNodeBytes) = std::byte{7}; });
-  add_spoiled(group, "twice", "P-SUBN-12", "A REPLY that comes twice changes nothing more.",
-              [](const Asked&) { return true; },
-              [](Subnet&, const Asked&, OwnedSmp&) { return 2U; });
+  add_spoiled(
+      group, "twice", "P-SUBN-12", "A REPLY that comes twice changes nothing more.",
+      [](const Asked&) { return true; }, [](Subnet&, const Asked&, OwnedSmp&) { return 2U; });
   group.add("late", "P-SUBN-12", "A REPLY of an earlier sweep changes nothing.", [](Subnet& s) {
     if (!s.begin()) return;
     std::optional<OwnedSmp> kept;
@@ -145,8 +146,8 @@ void add_replies(SubnetGroup& group) {
     s.expect(s.are_tables_right(), "tables that follow from what is up now");
     s.expect(s.count([](const Asked& one) { return one.sets_table(); }) == 0, "no table for it");
   });
-  group.add("table_of_another_block", "P-SUBN-12", "A REPLY with another block is not taken for it.",
-            [](Subnet& s) {
+  group.add("table_of_another_block", "P-SUBN-12",
+            "A REPLY with another block is not taken for it.", [](Subnet& s) {
               if (!s.begin()) return;
               bool is_spoiled = false;
               s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
@@ -157,7 +158,8 @@ void add_replies(SubnetGroup& group) {
               };
               s.at("far").table.at(kEastNodeLid.value) = std::byte{2};
               s.send_trap("far");
-              s.await("GET TABLE", [&] { return is_spoiled; }, kSettles);
+              s.await(
+                  "GET TABLE", [&] { return is_spoiled; }, kSettles);
               await_right(s);
             });
   for (const SmpStatus status : {SmpStatus::kBad, SmpStatus::kStale}) {
@@ -236,8 +238,8 @@ void add_contradictions(SubnetGroup& group) {
     s.at("west").find(3)->is_right = false;
   });
   add("port_unknown", "A port that the file has nothing at", [](Subnet& s) {
-    s.at("west").ports.push_back({.number = 9, .peer = "far", .peer_port = 2, .lid = kFarSwitchLid,
-                                  .is_right = false});
+    s.at("west").ports.push_back(
+        {.number = 9, .peer = "far", .peer_port = 2, .lid = kFarSwitchLid, .is_right = false});
   });
   add("port_missing", "A cable whose port is not reported", [](Subnet& s) {
     std::erase_if(s.at("west").ports, [](const PlayedPort& p) { return p.number == 2; });

@@ -40,7 +40,8 @@ void add_refused(SubnetGroup& group) {
                 s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
                 s.expect(s.count(is_refused) > 0, "SET MANAGER with the next sweep");
                 s.at(name).manager = *s.manager();
-                s.await("tables when it is obeyed again", [&] { return s.are_tables_right(); }, 3s);
+                s.await(
+                    "tables when it is obeyed again", [&] { return s.are_tables_right(); }, 3s);
               });
   }
   group.add("table_refused", "P-SUBN-15", "A manager whose table is refused sets no other one.",
@@ -59,7 +60,9 @@ void add_refused(SubnetGroup& group) {
                 return 1;
               };
               s.set_cable("east", 2, PlayedPort::State::kDown);
-              if (!s.await("a table for west", [&] { return refused.has_value(); }, 3s)) return;
+              if (!s.await(
+                      "a table for west", [&] { return refused.has_value(); }, 3s))
+                return;
               s.listen(60ms);
               s.forget();
               s.listen(1200ms);
@@ -80,46 +83,50 @@ void add_other(SubnetGroup& group) {
               }
               s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
               s.expect(s.count([](const Asked& one) {
-                         return is_of_manager(one) && one.at != "east" && one.is_node();
-                       }) == 0,
+                return is_of_manager(one) && one.at != "east" && one.is_node();
+              }) == 0,
                        "no sweep beyond its switch");
             });
-  group.add("yields_to_lower_lid", "P-SUBN-5", "Of equal priority the manager of the lower LID is better.",
-            [](Subnet& s) {
+  group.add("yields_to_lower_lid", "P-SUBN-5",
+            "Of equal priority the manager of the lower LID is better.", [](Subnet& s) {
               if (!s.begin() || !s.manager()) return;
               const ManagerId same{kEastLid, s.manager()->priority};
               expect_status(s, set_manager(s, same), SmpStatus::kDone, same);
               s.listen(100ms);
               expect_status(s, set_manager(s, same), SmpStatus::kDone, same);
             });
-  group.add("takes_over", "P-SUBN-15", "It manages again when the better one is silent.", [](Subnet& s) {
-    if (!s.begin() || !obtain(s)) return;
-    s.set_cable("east", 2, PlayedPort::State::kDown);
-    s.forget();
-    s.await("tables when the better manager is silent",
-            [&] { return s.count(sets_table) > 0 && s.are_tables_right(); }, kTakesOver);
-  });
+  group.add("takes_over", "P-SUBN-15", "It manages again when the better one is silent.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              s.set_cable("east", 2, PlayedPort::State::kDown);
+              s.forget();
+              s.await(
+                  "tables when the better manager is silent",
+                  [&] { return s.count(sets_table) > 0 && s.are_tables_right(); }, kTakesOver);
+            });
   group.add("not_before_2_s", "P-SUBN-5", "A switch obeys its manager for 2 s of silence.",
             [](Subnet& s) {
               if (!s.begin() || !obtain(s)) return;
               const base::Time at = s.now();
               s.listen(20ms);
               s.forget();
-              if (!s.await("a sweep of the manager that takes over",
-                           [&] { return s.find(is_of_manager) != nullptr; }, kTakesOver)) {
+              if (!s.await(
+                      "a sweep of the manager that takes over",
+                      [&] { return s.find(is_of_manager) != nullptr; }, kTakesOver)) {
                 return;
               }
               s.expect(s.find(is_of_manager)->when - at > kSilentAfter - 50ms, "2 s of silence");
             });
-  group.add("handover", "P-SUBN-5", "A manager of another priority replaces itself, and may be worse.",
-            [](Subnet& s) {
+  group.add("handover", "P-SUBN-5",
+            "A manager of another priority replaces itself, and may be worse.", [](Subnet& s) {
               if (!s.begin() || !obtain(s)) return;
               s.listen(20ms);
               s.forget();
               const ManagerId low{kFarSwitchLid, 0};
               expect_status(s, set_manager(s, low), SmpStatus::kDone, low);
-              s.await("a sweep of the manager that is better now",
-                      [&] { return s.find(is_of_manager) != nullptr; }, kSilentAfter - 500ms);
+              s.await(
+                  "a sweep of the manager that is better now",
+                  [&] { return s.find(is_of_manager) != nullptr; }, kSilentAfter - 500ms);
             });
   group.add("worse_is_refused", "P-SUBN-5", "A switch refuses a worse manager, and names its own.",
             [](Subnet& s) {
@@ -128,8 +135,8 @@ void add_other(SubnetGroup& group) {
               expect_status(s, status, SmpStatus::kRefused, *s.manager());
               s.await("sweeps as before", [&] { return s.find(is_of_manager) != nullptr; });
             });
-  group.add("equal_is_refused", "P-SUBN-5", "Of equal priority the manager of the higher LID is worse.",
-            [](Subnet& s) {
+  group.add("equal_is_refused", "P-SUBN-5",
+            "Of equal priority the manager of the higher LID is worse.", [](Subnet& s) {
               if (!s.begin()) return;
               const auto status = set_manager(s, {kFarSwitchLid, s.manager()->priority});
               expect_status(s, status, SmpStatus::kRefused, *s.manager());
@@ -141,8 +148,8 @@ void add_other(SubnetGroup& group) {
                 expect_status(s, set_manager(s, {lid, UINT8_MAX}), SmpStatus::kBad, *s.manager());
               }
             });
-  group.add("table_of_a_worse", "P-SUBN-5", "A table of a manager that it does not obey is refused.",
-            [](Subnet& s) {
+  group.add("table_of_a_worse", "P-SUBN-5",
+            "A table of a manager that it does not obey is refused.", [](Subnet& s) {
               if (!s.begin()) return;
               const auto before = s.own_table();
               if (!before) return;

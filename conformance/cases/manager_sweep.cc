@@ -41,37 +41,39 @@ void add_order(SubnetGroup& group) {
               };
               if (!s.await("GET NODE for each switch", all_asked, 5s)) return;
               for (const std::string name : {"east", "west", "far"}) {
-                const Asked* const first = s.find([&](const Asked& one) { return is_to(one, name); });
+                const Asked* const first =
+                    s.find([&](const Asked& one) { return is_to(one, name); });
                 s.expect(first != nullptr && first->is_first(), "SET MANAGER as the first request");
               }
             });
-  group.add("each_switch", "P-SUBN-11", "A sweep asks each switch that is up for NODE.",
-            [](Subnet& s) {
-              if (!s.begin()) return;
-              for (const std::string name : {"east", "west", "far"}) {
-                const auto is_asked = [&] {
-                  return s.find([&](const Asked& one) { return is_to(one, name) && one.is_node(); });
-                };
-                s.await("GET NODE for " + name, [&] { return is_asked() != nullptr; });
-              }
-            });
-  group.add("identity", "P-SUBN-11", "The manager of each request is the LID of the switch it is in.",
-            [](Subnet& s) {
+  group.add(
+      "each_switch", "P-SUBN-11", "A sweep asks each switch that is up for NODE.", [](Subnet& s) {
+        if (!s.begin()) return;
+        for (const std::string name : {"east", "west", "far"}) {
+          const auto is_asked = [&] {
+            return s.find([&](const Asked& one) { return is_to(one, name) && one.is_node(); });
+          };
+          s.await("GET NODE for " + name, [&] { return is_asked() != nullptr; });
+        }
+      });
+  group.add("identity", "P-SUBN-11",
+            "The manager of each request is the LID of the switch it is in.", [](Subnet& s) {
               if (!s.begin()) return;
               s.expect(s.manager() && s.manager()->lid == kManagerLid, "the manager's LID");
               for (const std::string name : {"east", "west", "far"}) {
                 s.expect(s.at(name).manager == s.manager(), "a manager that all obey");
               }
             });
-  group.add("way_of_two_links", "P-SUBN-4", "The route to the far switch leads over two cables.",
-            [](Subnet& s) {
-              if (!s.begin()) return;
-              const auto is_far = [](const Asked& one) { return is_to(one, "far"); };
-              if (!s.await("a request to the far switch", [&] { return s.find(is_far) != nullptr; }))
-                return;
-              const fabric::Smp& smp = s.find(is_far)->smp.smp;
-              s.expect(smp.route.hops == 2 && smp.hop == 2, "a route of two hops");
-            });
+  group.add(
+      "way_of_two_links", "P-SUBN-4", "The route to the far switch leads over two cables.",
+      [](Subnet& s) {
+        if (!s.begin()) return;
+        const auto is_far = [](const Asked& one) { return is_to(one, "far"); };
+        if (!s.await("a request to the far switch", [&] { return s.find(is_far) != nullptr; }))
+          return;
+        const fabric::Smp& smp = s.find(is_far)->smp.smp;
+        s.expect(smp.route.hops == 2 && smp.hop == 2, "a route of two hops");
+      });
   group.add("own_switch", "P-SUBN-11", "The switch of the manager has the table too.",
             [](Subnet& s) {
               if (s.begin()) s.expect_own_table_right();
@@ -102,8 +104,7 @@ void add_times(SubnetGroup& group) {
     const auto is_west = [](const Asked& one) { return is_to(one, "west"); };
     const auto has_another = [&] {
       return s.find([&](const Asked& one) {
-        return is_west(one) && one.smp.smp.transaction !=
-                                   s.find(is_west)->smp.smp.transaction;
+        return is_west(one) && one.smp.smp.transaction != s.find(is_west)->smp.smp.transaction;
       }) != nullptr;
     };
     if (!s.await("another request to a silent switch", has_another, 3s)) return;
@@ -120,8 +121,9 @@ void add_times(SubnetGroup& group) {
                return is_to(one, "west") && ++dropped < kAttempts ? 0U : 1U;
              };
              const auto is_node = [&] {
-               return s.find([](const Asked& one) { return is_to(one, "west") && one.is_node(); }) !=
-                      nullptr;
+               return s.find([](const Asked& one) {
+                 return is_to(one, "west") && one.is_node();
+               }) != nullptr;
              };
              s.await("GET NODE behind a reply to the last attempt", is_node, 2s);
            })
@@ -144,10 +146,9 @@ void add_times(SubnetGroup& group) {
               s.forget();
               s.listen(2 * kSweepEvery + kLate);
               s.expect(s.count([](const Asked& one) { return one.is_node(); }) > 0, "a sweep");
-              s.expect(s.count([](const Asked& one) {
-                         return one.is_read() || one.sets_table();
-                       }) == 0,
-                       "no request for a table");
+              s.expect(
+                  s.count([](const Asked& one) { return one.is_read() || one.sets_table(); }) == 0,
+                  "no request for a table");
             });
   for (const std::string name : {"east", "far"}) {
     group.add("trap_of_" + name, "P-SUBN-13", "TRAP of a switch makes it sweep at once.",
@@ -160,12 +161,13 @@ void add_times(SubnetGroup& group) {
                 s.listen(50ms);
                 s.forget();
                 s.send_trap(name);
-                const bool has_swept = s.wait_for([&] { return s.find(is_first) != nullptr; }, 200ms);
+                const bool has_swept =
+                    s.wait_for([&] { return s.find(is_first) != nullptr; }, 200ms);
                 s.expect(has_swept, "a sweep within 200 ms of TRAP");
               });
   }
-  group.add_harmful("trap_flood", "P-SUBN-13", "TRAPs without end cause a sweep every 10 ms at most.",
-                    [](Subnet& s) {
+  group.add_harmful("trap_flood", "P-SUBN-13",
+                    "TRAPs without end cause a sweep every 10 ms at most.", [](Subnet& s) {
                       if (!s.begin()) return;
                       s.forget();
                       const base::Time begin = s.now();
@@ -184,12 +186,14 @@ void add_times(SubnetGroup& group) {
 void add_changes(SubnetGroup& group) {
   const auto add = [&](const std::string& name, const std::string& what,
                        std::function<void(Subnet & s)> change) {
-    group.add(name, "P-SUBN-14", what + ": tables follow.", [change = std::move(change)](Subnet& s) {
-      if (!s.begin()) return;
-      change(s);
-      s.await("tables that follow from what is up", [&] { return s.are_tables_right(); }, 3s);
-      s.expect_own_table_right();
-    });
+    group.add(name, "P-SUBN-14", what + ": tables follow.",
+              [change = std::move(change)](Subnet& s) {
+                if (!s.begin()) return;
+                change(s);
+                s.await(
+                    "tables that follow from what is up", [&] { return s.are_tables_right(); }, 3s);
+                s.expect_own_table_right();
+              });
   };
   add("cable_down", "A cable goes down", [](Subnet& s) { s.set_cable("east", 3, State::kDown); });
   add("cable_between_neighbours", "The cable of the two neighbours goes down",
@@ -218,12 +222,16 @@ void add_changes(SubnetGroup& group) {
   add("silent_switch_returns", "A switch that was silent replies again", [](Subnet& s) {
     s.at("west").replies = false;
     s.send_trap("east");
-    if (!s.await("tables without it", [&] { return s.are_tables_right(); }, 3s)) return;
+    if (!s.await(
+            "tables without it", [&] { return s.are_tables_right(); }, 3s))
+      return;
     s.at("west").replies = true;
   });
   add("cable_back", "A cable goes down and comes back", [](Subnet& s) {
     s.set_cable("east", 3, State::kDown);
-    if (!s.await("tables without it", [&] { return s.are_tables_right(); }, 3s)) return;
+    if (!s.await(
+            "tables without it", [&] { return s.are_tables_right(); }, 3s))
+      return;
     s.set_cable("east", 3, State::kHeld);
   });
   group.add("held_port", "P-SUBN-16", "A cable that came back is held until its switches are set.",
@@ -232,16 +240,18 @@ void add_changes(SubnetGroup& group) {
               s.set_cable("east", 2, State::kDown);
               s.listen(20ms);
               s.set_cable("east", 2, State::kHeld);
-              s.await("stage set at both ends of the cable",
-                      [&] { return !s.at("east").has_held_port() && !s.at("west").has_held_port(); },
-                      3s);
+              s.await(
+                  "stage set at both ends of the cable",
+                  [&] { return !s.at("east").has_held_port() && !s.at("west").has_held_port(); },
+                  3s);
             });
   group.add("lost_table", "P-SUBN-16", "A switch whose table is another one gets its table again.",
             [](Subnet& s) {
               if (!s.begin()) return;
               s.at("far").table = PlayedSwitch::Table(PlayedSwitch::kLids);
               s.send_trap("far");
-              s.await("the table again", [&] { return s.are_tables_right(); }, 3s);
+              s.await(
+                  "the table again", [&] { return s.are_tables_right(); }, 3s);
             });
   group.add("restarted_switch", "P-SUBN-16", "A switch that was started again gets its table.",
             [](Subnet& s) {
@@ -250,19 +260,20 @@ void add_changes(SubnetGroup& group) {
               far.table = PlayedSwitch::Table(PlayedSwitch::kLids);
               far.manager = {};
               far.changes = 0;
-              s.await("the table again",
-                      [&] { return s.are_tables_right() && far.manager == s.manager(); }, 3s);
+              s.await(
+                  "the table again",
+                  [&] { return s.are_tables_right() && far.manager == s.manager(); }, 3s);
             });
-  group
-      .add("replaced_switch", "P-SUBN-14", "A switch with another EUI-64 at the same place is set.",
-           [](Subnet& s) {
-             if (!s.begin()) return;
-             PlayedSwitch& far = s.at("far");
-             far.eui64 = fabric::Eui64(0x0200'0000'0000'7777);
-             far.table = PlayedSwitch::Table(PlayedSwitch::kLids);
-             far.manager = {};
-             s.await("its table", [&] { return s.are_tables_right(); }, 3s);
-           });
+  group.add("replaced_switch", "P-SUBN-14",
+            "A switch with another EUI-64 at the same place is set.", [](Subnet& s) {
+              if (!s.begin()) return;
+              PlayedSwitch& far = s.at("far");
+              far.eui64 = fabric::Eui64(0x0200'0000'0000'7777);
+              far.table = PlayedSwitch::Table(PlayedSwitch::kLids);
+              far.manager = {};
+              s.await(
+                  "its table", [&] { return s.are_tables_right(); }, 3s);
+            });
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ PlayedSwitch::Table sent_table(Subnet& s, const std::string& to, Stage stage) {
 }
 
 bool await_right(Subnet& s) {
-  return s.await("tables that follow from what is up", [&] { return s.are_tables_right(); }, 3s);
+  return s.await(
+      "tables that follow from what is up", [&] { return s.are_tables_right(); }, 3s);
 }
 
 void add_blocks(SubnetGroup& group) {
@@ -56,9 +57,8 @@ void add_blocks(SubnetGroup& group) {
               if (!s.begin()) return;
               s.set_cable("east", 3, State::kDown);
               if (!await_right(s)) return;
-              const Asked* const set = s.find([](const Asked& one) {
-                return one.at == "east" && sets(one);
-              });
+              const Asked* const set =
+                  s.find([](const Asked& one) { return one.at == "east" && sets(one); });
               if (!s.expect(set != nullptr, "stage set at a switch whose table changes")) return;
               s.expect(set->smp.table().check ==
                            PlayedSwitch::check_of(sent_table(s, "east", Stage::kSet)),
@@ -71,16 +71,20 @@ void add_blocks(SubnetGroup& group) {
               s.at("far").table.at(77) = std::byte{1};
               s.send_trap("far");
               if (!await_right(s)) return;
-              const auto is_read = [](const Asked& one) { return one.at == "far" && one.is_read(); };
+              const auto is_read = [](const Asked& one) {
+                return one.at == "far" && one.is_read();
+              };
               s.expect(s.count(is_read) >= 2, "GET TABLE for both blocks");
             });
-  group.add("entries_out_of_range", "P-SUBN-14", "An entry for a LID that the file has not is taken away.",
-            [](Subnet& s) {
-              if (!s.begin()) return;
-              s.at("far").table.at(1000) = std::byte{2};
-              s.send_trap("far");
-              await_right(s);
-            })
+  group
+      .add("entries_out_of_range", "P-SUBN-14",
+           "An entry for a LID that the file has not is taken away.",
+           [](Subnet& s) {
+             if (!s.begin()) return;
+             s.at("far").table.at(1000) = std::byte{2};
+             s.send_trap("far");
+             await_right(s);
+           })
       .level = Level::kShould;
 }
 
@@ -101,8 +105,8 @@ void add_stages(SubnetGroup& group) {
                   return;
               }
             });
-  group.add("clear_before_set", "P-SUBN-8", "No switch gets stage set before all have replied to clear.",
-            [](Subnet& s) {
+  group.add("clear_before_set", "P-SUBN-8",
+            "No switch gets stage set before all have replied to clear.", [](Subnet& s) {
               if (!s.begin()) return;
               std::optional<base::Time> replied;
               std::size_t held_back = 0;
@@ -118,14 +122,15 @@ void add_stages(SubnetGroup& group) {
               const Asked* const set = s.find(sets);
               s.expect(set != nullptr && set->when >= *replied, "stage set behind the last reply");
             });
-  group.add("clear_stale", "P-SUBN-8", "A switch that is stale in stage clear: no stage set follows.",
-            [](Subnet& s) {
+  group.add("clear_stale", "P-SUBN-8",
+            "A switch that is stale in stage clear: no stage set follows.", [](Subnet& s) {
               if (!s.begin()) return;
               bool was_stale = false;
               std::size_t sets_between = 0;
               s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
                 if (was_stale && sets(one)) {
-                  const bool has_swept = s.find([](const Asked& a) { return a.is_node(); }) != nullptr;
+                  const bool has_swept =
+                      s.find([](const Asked& a) { return a.is_node(); }) != nullptr;
                   sets_between += has_swept ? 0U : 1U;
                 }
                 if (!was_stale && one.at == "west" && clears(one)) {
@@ -140,8 +145,8 @@ void add_stages(SubnetGroup& group) {
               s.expect(was_stale, "stage clear at west");
               s.expect(sets_between == 0, "a sweep before stage set");
             });
-  group.add("clear_never_replied", "P-SUBN-8", "A switch that is silent in stage clear is left out.",
-            [](Subnet& s) {
+  group.add("clear_never_replied", "P-SUBN-8",
+            "A switch that is silent in stage clear is left out.", [](Subnet& s) {
               if (!s.begin()) return;
               s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
                 if (one.at == "west" && clears(one)) s.at("west").replies = false;
@@ -151,8 +156,8 @@ void add_stages(SubnetGroup& group) {
               s.await("stage clear at west", [&] { return !s.at("west").replies; });
               await_right(s);
             });
-  group.add("set_stale", "P-SUBN-14", "A switch that is stale in stage set is asked for NODE again.",
-            [](Subnet& s) {
+  group.add("set_stale", "P-SUBN-14",
+            "A switch that is stale in stage set is asked for NODE again.", [](Subnet& s) {
               if (!s.begin()) return;
               bool was_stale = false;
               s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
@@ -165,24 +170,27 @@ void add_stages(SubnetGroup& group) {
                 return 1;
               };
               s.set_cable("east", 3, State::kDown);
-              s.await("stage set at east", [&] { return was_stale; }, 3s);
+              s.await(
+                  "stage set at east", [&] { return was_stale; }, 3s);
               await_right(s);
             });
-  group.add("change_between", "P-SUBN-14", "A cable goes down between clear and set.", [](Subnet& s) {
-    if (!s.begin()) return;
-    bool has_changed = false;
-    s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
-      if (!has_changed && clears(one)) {
-        has_changed = true;
-        s.at("west").change(3, State::kDown);
-        s.at("far").change(2, State::kDown);
-      }
-      return 1;
-    };
-    s.set_cable("east", 2, State::kDown);
-    s.await("stage clear", [&] { return has_changed; }, 3s);
-    await_right(s);
-  });
+  group.add("change_between", "P-SUBN-14", "A cable goes down between clear and set.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              bool has_changed = false;
+              s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
+                if (!has_changed && clears(one)) {
+                  has_changed = true;
+                  s.at("west").change(3, State::kDown);
+                  s.at("far").change(2, State::kDown);
+                }
+                return 1;
+              };
+              s.set_cable("east", 2, State::kDown);
+              s.await(
+                  "stage clear", [&] { return has_changed; }, 3s);
+              await_right(s);
+            });
   group.add("part_lost", "P-SUBN-12", "A part whose reply is lost is set again.", [](Subnet& s) {
     if (!s.begin()) return;
     std::size_t dropped = 0;

@@ -140,7 +140,8 @@ void add_replies(NodesGroup& group) {
              if (!limited) return;
              nodes.at(2).expect(limited->header.partition == kRed, "the key of a full member");
              const auto full = ask(nodes.at(1), kRed, "a reply to a full member");
-             if (full) nodes.at(1).expect(full->header.partition == kRed, "the key of a full member");
+             if (full)
+               nodes.at(1).expect(full->header.partition == kRed, "the key of a full member");
            })
       .ends = 3;
   group

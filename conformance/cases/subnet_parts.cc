@@ -42,8 +42,8 @@ bool expect_status(Subnet& s, const std::optional<OwnedSmp>& reply, SmpStatus st
 std::optional<fabric::SmpNode> node_of_target(Subnet& s) {
   const auto better = better_than_target(s);
   if (!better) return std::nullopt;
-  const auto reply = s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, *better),
-                           "a reply to GET NODE");
+  const auto reply =
+      s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, *better), "a reply to GET NODE");
   fabric::SmpNode node;
   if (!reply || !s.expect(fabric::parse_smp_node(reply->body, node) == fabric::SmpError::kNone,
                           "a body of NODE")) {
@@ -67,9 +67,9 @@ std::optional<SmpStatus> set_table(Subnet& s, const PlayedSwitch::Table& table,
                                    SmpTable::Stage stage, std::uint32_t changes) {
   std::optional<SmpStatus> status;
   for (const std::uint16_t block : std::array<std::uint16_t, 2>{0, 1}) {
-    const auto reply = s.ask(
-        table_part(table, block, {.stage = stage, .parts = 2, .changes = changes}),
-        "a reply to SET TABLE");
+    const auto reply =
+        s.ask(table_part(table, block, {.stage = stage, .parts = 2, .changes = changes}),
+              "a reply to SET TABLE");
     if (!reply) return std::nullopt;
     status = reply->smp.status;
   }

@@ -59,8 +59,8 @@ void SubnetManager::on_smp(const Smp& smp) {
     has_changed_ = true;
     return;
   }
-  const auto target = std::ranges::find_if(
-      targets_, [&](const Target& one) { return is_reply_of(one, smp); });
+  const auto target =
+      std::ranges::find_if(targets_, [&](const Target& one) { return is_reply_of(one, smp); });
   if (target == targets_.end()) return;
   target->reply_body.assign(smp.body.begin(), smp.body.end());
   target->reply = smp;

@@ -148,13 +148,13 @@ void add_requests(std::vector<Fault>& all) {
       return true;
     });
   }));
-  all.push_back(fault_of("manager_source", "SMPs have the SLID of another switch",
-                         "manager.each_switch", [] {
-                           return cell_rule(To::kSuite, [](const CellView& view, RelayBytes& cell) {
-                             if (view.header.dqpn == kSubnetQpn) base::store_be(&cell[6], Lid(9).value);
-                             return true;
-                           });
-                         }));
+  all.push_back(
+      fault_of("manager_source", "SMPs have the SLID of another switch", "manager.each_switch", [] {
+        return cell_rule(To::kSuite, [](const CellView& view, RelayBytes& cell) {
+          if (view.header.dqpn == kSubnetQpn) base::store_be(&cell[6], Lid(9).value);
+          return true;
+        });
+      }));
   all.push_back(fault_of("manager_no_repetition", "a request is sent once", "manager.repeats", [] {
     return smp_rule(To::kSuite, [known = std::make_shared<Known>()](OwnedSmp& one) {
       if (!is_request(one)) return true;
@@ -163,38 +163,39 @@ void add_requests(std::vector<Fault>& all) {
       return true;
     });
   }));
-  all.push_back(fault_of("manager_new_transaction", "a repetition has another transaction",
-                         "manager.repeats", [] {
-                           return smp_rule(To::kSuite, [known = std::make_shared<Known>()](
-                                                           OwnedSmp& one) {
-                             if (!is_request(one)) return true;
-                             if (known->has(one.smp.transaction)) one.smp.transaction ^= 1U << 31;
-                             known->add(one.smp.transaction);
+  all.push_back(fault_of(
+      "manager_new_transaction", "a repetition has another transaction", "manager.repeats", [] {
+        return smp_rule(To::kSuite, [known = std::make_shared<Known>()](OwnedSmp& one) {
+          if (!is_request(one)) return true;
+          if (known->has(one.smp.transaction)) one.smp.transaction ^= 1U << 31;
+          known->add(one.smp.transaction);
+          return true;
+        });
+      }));
+  all.push_back(
+      fault_of("manager_twice", "each request is sent twice at once", "manager.repeats", [] {
+        return flit_rule(To::kSuite,
+                         [](fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind) {
+                           CellView view;
+                           if (fabric::parse_cell(cell, view) != fabric::CellError::kNone ||
+                               view.header.dqpn != kSubnetQpn) {
                              return true;
-                           });
-                         }));
-  all.push_back(fault_of("manager_twice", "each request is sent twice at once", "manager.repeats", [] {
-    return flit_rule(To::kSuite, [](fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind) {
-      CellView view;
-      if (fabric::parse_cell(cell, view) != fabric::CellError::kNone ||
-          view.header.dqpn != kSubnetQpn) {
-        return true;
-      }
-      behind.resize(fabric::kFlitHeaderBytes + cell.size());
-      fabric::emit_flit(behind, header, cell);
-      return true;
-    });
-  }));
+                           }
+                           behind.resize(fabric::kFlitHeaderBytes + cell.size());
+                           fabric::emit_flit(behind, header, cell);
+                           return true;
+                         });
+      }));
   all.push_back(of_smps("manager_one_stage", "stage clear is sent as stage set",
-                        "manager.clear_before_set", out, parts([](SmpTable& part) {
-                          part.stage = SmpTable::Stage::kSet;
-                        })));
+                        "manager.clear_before_set", out,
+                        parts([](SmpTable& part) { part.stage = SmpTable::Stage::kSet; })));
   static const ByteVector kNothing(fabric::kSmpBlockLids);
   all.push_back(of_smps("manager_clears_all", "stage clear takes all entries away",
                         "manager.clear_has_the_common", out, parts([](SmpTable& part) {
                           if (part.stage != SmpTable::Stage::kClear) return;
                           part.ports = kNothing;
-                          part.check = PlayedSwitch::check_of(PlayedSwitch::Table(PlayedSwitch::kLids));
+                          part.check =
+                              PlayedSwitch::check_of(PlayedSwitch::Table(PlayedSwitch::kLids));
                         })));
   all.push_back(of_smps("manager_wrong_check", "the check of a table is another one",
                         "manager.check", out, parts([](SmpTable& part) { ++part.check; })));
@@ -223,15 +224,8 @@ void add_findings(std::vector<Fault>& all) {
                         })));
   all.push_back(of_smps("manager_one_end", "a cable that one end reports up is used",
                         "manager.cable_at_one_end", in, nodes([](SmpNode& node) {
-                          if (node.name != "far") return;
+                          if (node.name != "west") return;
                           for (auto& port : node.ports) port.state = SmpNode::PortState::kUp;
-                        })));
-  all.push_back(of_smps("manager_no_held", "a port that is held counts as up",
-                        "manager.held_port", in, nodes([](SmpNode& node) {
-                          for (auto& port : node.ports) {
-                            if (port.state == SmpNode::PortState::kHeld)
-                              port.state = SmpNode::PortState::kUp;
-                          }
                         })));
   all.push_back(of_smps("manager_any_lid", "the LID that a switch reports is not compared",
                         "manager.node_other_lid", in, nodes([](SmpNode& node) {
@@ -256,7 +250,8 @@ void add_findings(std::vector<Fault>& all) {
                              return true;
                            });
                            const Rule in_rule = smp_rule(To::kTarget, [known](OwnedSmp& one) {
-                             const std::uint64_t other = one.smp.transaction ^ (std::uint64_t{1} << 63);
+                             const std::uint64_t other =
+                                 one.smp.transaction ^ (std::uint64_t{1} << 63);
                              if (is_reply(one) && known->has(other)) one.smp.transaction = other;
                              return true;
                            });
@@ -283,24 +278,28 @@ void add_findings(std::vector<Fault>& all) {
                              return out(to, datagram) && in_rule(to, datagram);
                            });
                          }));
-  all.push_back(of_smps("manager_never_refused", "a refusal counts as done", "manager.refused_by_east",
-                        in, statuses(SmpAttribute::kManager, SmpStatus::kRefused, SmpStatus::kDone)));
-  all.push_back(of_smps("manager_never_stale", "a stale switch counts as done", "manager.clear_stale",
-                        in, statuses(SmpAttribute::kTable, SmpStatus::kStale, SmpStatus::kDone)));
+  all.push_back(of_smps("manager_never_refused", "a refusal counts as done",
+                        "manager.refused_by_east", in,
+                        statuses(SmpAttribute::kManager, SmpStatus::kRefused, SmpStatus::kDone)));
+  all.push_back(of_smps("manager_never_stale", "a stale switch counts as done",
+                        "manager.clear_stale", in,
+                        statuses(SmpAttribute::kTable, SmpStatus::kStale, SmpStatus::kDone)));
   all.push_back(of_smps("manager_never_bad", "a switch that replies bad is managed",
                         "manager.first_bad", in,
                         statuses(SmpAttribute::kManager, SmpStatus::kBad, SmpStatus::kDone)));
 }
 
 void add_agent_checks(std::vector<Fault>& all) {
-  all.push_back(fault_of("agent_any_source", "the SLID of an SMP is not compared", "agent.source_3", [] {
-    return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {
-      if (view.header.dqpn == kSubnetQpn && view.header.slid != kEastLid)
-        base::store_be(&cell[6], kEastLid.value);
-      return true;
-    });
-  }));
-  all.push_back(of_octet("agent_any_format", "SMPs of any format are served", "agent.format", 0, 1));
+  all.push_back(
+      fault_of("agent_any_source", "the SLID of an SMP is not compared", "agent.source_3", [] {
+        return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {
+          if (view.header.dqpn == kSubnetQpn && view.header.slid != kEastLid)
+            base::store_be(&cell[6], kEastLid.value);
+          return true;
+        });
+      }));
+  all.push_back(
+      of_octet("agent_any_format", "SMPs of any format are served", "agent.format", 0, 1));
   const auto repaired = [&](const std::string& name, const std::string& what,
                             const std::string& noticed_by, ChangePayload change) {
     all.push_back(fault_of(name, what, noticed_by, [change = std::move(change)] {
@@ -329,8 +328,8 @@ void add_agent_checks(std::vector<Fault>& all) {
   repaired("agent_any_length", "octets behind the body are ignored", "agent.longer",
            [](RelayBytes& p) {
              if (p.size() < 20) return true;
-             const std::size_t bytes = 20 + std::to_integer<std::size_t>(p[16]) +
-                                       base::load_be<std::uint16_t>(&p[18]);
+             const std::size_t bytes =
+                 20 + std::to_integer<std::size_t>(p[16]) + base::load_be<std::uint16_t>(&p[18]);
              if (p.size() > bytes) p.resize(bytes);
              return true;
            });
@@ -339,9 +338,8 @@ void add_agent_checks(std::vector<Fault>& all) {
   repaired("agent_32_hops", "a route of more than 32 hops is dropped", "agent.64_hops",
            [](RelayBytes& p) { return p.size() < 17 || std::to_integer<unsigned>(p[16]) <= 32; });
   all.push_back(of_smps("agent_half_tables", "a table is in force with its first part",
-                        "agent.half_a_table", To::kTarget, parts([](SmpTable& part) {
-                          part.parts = 1;
-                        })));
+                        "agent.half_a_table", To::kTarget,
+                        parts([](SmpTable& part) { part.parts = 1; })));
 }
 
 void add_agent_replies(std::vector<Fault>& all) {
@@ -354,8 +352,8 @@ void add_agent_replies(std::vector<Fault>& all) {
             SmpAttribute::kManager, SmpStatus::kRefused);
   of_status("agent_any_manager", "a manager that the file has not is obeyed",
             "manager.unknown_manager", SmpAttribute::kManager, SmpStatus::kBad);
-  of_status("agent_tables_of_all", "a table of a worse manager is taken", "manager.table_of_a_worse",
-            SmpAttribute::kTable, SmpStatus::kRefused);
+  of_status("agent_tables_of_all", "a table of a worse manager is taken",
+            "manager.table_of_a_worse", SmpAttribute::kTable, SmpStatus::kRefused);
   of_status("agent_any_check", "a table with a wrong check is taken", "agent.wrong_check",
             SmpAttribute::kTable, SmpStatus::kStale);
   of_status("agent_any_entry", "a table with an unknown port is taken", "agent.unknown_port",
@@ -379,8 +377,8 @@ void add_agent_replies(std::vector<Fault>& all) {
       return true;
     });
   }));
-  all.push_back(of_smps("agent_trap_number", "TRAP has another number of changes", "agent.trap", out,
-                        [](OwnedSmp& one) {
+  all.push_back(of_smps("agent_trap_number", "TRAP has another number of changes", "agent.trap",
+                        out, [](OwnedSmp& one) {
                           if (one.smp.method == SmpMethod::kTrap) ++one.smp.transaction;
                           return true;
                         }));
@@ -388,7 +386,8 @@ void add_agent_replies(std::vector<Fault>& all) {
                            const std::string& noticed_by, ChangeNode change) {
     all.push_back(of_smps(name, what, noticed_by, out, nodes(std::move(change))));
   };
-  of_node("agent_lid", "NODE has another LID", "agent.node", [](SmpNode& node) { node.lid = Lid(6); });
+  of_node("agent_lid", "NODE has another LID", "agent.node",
+          [](SmpNode& node) { node.lid = Lid(6); });
   of_node("agent_check", "the check of NODE is another one", "agent.node_check",
           [](SmpNode& node) { ++node.check; });
   of_node("agent_changes", "the changes of NODE count nothing", "agent.node_changes",
@@ -410,16 +409,18 @@ void add_agent_replies(std::vector<Fault>& all) {
     one.smp.route.ports[0] = 7;
     return true;
   });
-  passed("agent_keeps_the_hop", "an SMP that is passed on has the hop of before", [](OwnedSmp& one) {
-    one.smp.hop = 1;
-    return true;
-  });
+  passed("agent_keeps_the_hop", "an SMP that is passed on has the hop of before",
+         [](OwnedSmp& one) {
+           one.smp.hop = 1;
+           return true;
+         });
   passed("agent_manages_all", "an SMP that is passed on gets the manager of the switch",
          [](OwnedSmp& one) {
            one.smp.manager.priority = 9;
            return true;
          });
-  passed("agent_passes_nothing", "SMPs of others are not passed on", [](OwnedSmp&) { return false; });
+  passed("agent_passes_nothing", "SMPs of others are not passed on",
+         [](OwnedSmp&) { return false; });
 }
 
 }  // namespace

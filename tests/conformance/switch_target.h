@@ -1,4 +1,5 @@
-// A switch as the target of the suite, in this process: it has the topology that the suite requires.
+// A switch as the target of the suite, in this process: it has the topology that the suite
+// requires.
 //
 //   SwitchTarget target({.is_keyed = true, .rule_at = rule_at});
 //   SwitchSuite suite(target.lines(), {});

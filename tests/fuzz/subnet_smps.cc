@@ -183,8 +183,8 @@ class SubnetRun {
     CHECK(parse_smp(bytes, request) == SmpError::kNone);
     Smp smp;
     smp.method = SmpMethod::kReply;
-    smp.attribute = (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(3))
-                                     : request.attribute;
+    smp.attribute =
+        (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(3)) : request.attribute;
     smp.status = (what & 2U) != 0 ? static_cast<SmpStatus>(in_.below(4)) : SmpStatus::kDone;
     smp.manager = (what & 4U) != 0 ? ManagerId{in_.one_of(kLids), in_.u8()} : request.manager;
     smp.transaction = request.transaction + ((what & 8U) != 0 ? in_.u8() : 0U);

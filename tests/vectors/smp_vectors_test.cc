@@ -36,21 +36,14 @@ json::object meaning_of(const SmpNode& node) {
                                  {"lid", port.lid.value},
                                  {"eui64", wide(port.eui64.value)}});
   }
-  return {{"lid", node.lid.value},
-          {"name", node.name},
-          {"changes", node.changes},
-          {"eui64", wide(node.eui64.value)},
-          {"check", node.check},
-          {"ports", ports}};
+  return {{"lid", node.lid.value},           {"name", node.name},   {"changes", node.changes},
+          {"eui64", wide(node.eui64.value)}, {"check", node.check}, {"ports", ports}};
 }
 
 json::object meaning_of(const SmpTable& table) {
-  return {{"block", table.block},
-          {"stage", name_of(kStages, table.stage)},
-          {"parts", table.parts},
-          {"changes", table.changes},
-          {"check", table.check},
-          {"ports", hex_of_bytes(table.ports)}};
+  return {{"block", table.block}, {"stage", name_of(kStages, table.stage)},
+          {"parts", table.parts}, {"changes", table.changes},
+          {"check", table.check}, {"ports", hex_of_bytes(table.ports)}};
 }
 
 json::object meaning_of(const Smp& smp) {
@@ -87,10 +80,10 @@ OwnedBytes body_of(const json::object& from) {
     node.check = number(about, "check");
     for (const json::value& one : about.at("ports").as_array()) {
       const json::object& port = one.as_object();
-      node.ports.at(node.port_count++) = {
-          number<std::uint8_t>(port, "number"),
-          value_of<SmpNode::PortState>(kStates, port, "state"),
-          Lid(number<std::uint16_t>(port, "lid")), Eui64(number64(port, "eui64"))};
+      node.ports.at(node.port_count++) = {number<std::uint8_t>(port, "number"),
+                                          value_of<SmpNode::PortState>(kStates, port, "state"),
+                                          Lid(number<std::uint16_t>(port, "lid")),
+                                          Eui64(number64(port, "eui64"))};
     }
     OwnedBytes out(node.bytes());
     emit_smp_node(out, node);
