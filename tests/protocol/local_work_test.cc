@@ -254,9 +254,19 @@ TEST_F(LocalWorkTest, S000_07_L_15_a_delay_that_ends_while_the_link_is_down_wait
   EXPECT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 1; }));
 }
 
-TEST_F(LocalWorkTest, S000_06_connectionless_queues_have_none) {
+TEST_F(LocalWorkTest, S000_06_connectionless_queues_run_it_in_order_too) {
   const Qpn ud = pair_.make_ud(pair_.b());
-  EXPECT_FALSE(post_local(pair_.b(), ud, WrOp::kDelay, {.delay = 1ms}));
+  Memory& region = pair_.b().memory(64, 0, kLocalRead | kLocalWrite | kWindowBind);
+  const LocalWork bind = bind_of(region, 0, 64);
+  ASSERT_TRUE(post_local(pair_.b(), ud, WrOp::kDelay, {.delay = 5ms}, 1));
+  ASSERT_TRUE(post_local(pair_.b(), ud, WrOp::kBind, bind, 2));
+  pair_.run_for(4ms);
+  EXPECT_TRUE(pair_.b().sent.empty());
+  EXPECT_FALSE(table().entry(bind.window)->is_valid);
+  ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 2; }));
+  EXPECT_EQ(pair_.b().sent[0].op, WcOp::kDelay);
+  EXPECT_EQ(pair_.b().sent[1].status, WcStatus::kSuccess);
+  EXPECT_TRUE(table().entry(bind.window)->is_valid);
   EXPECT_FALSE(post_local(pair_.b(), qp_.b, WrOp::kDelay, {.delay = -1ms}));
 }
 
