@@ -13,7 +13,7 @@ using frame_builder::make_frame;
 constexpr std::size_t kIp = VnetHeader::kBytes + kEthernetBytes;
 
 TEST(TrafficClassTest, S001_49_the_dscp_of_both_versions_of_ip) {
-  for (const std::uint8_t dscp : {0, 1, 46, 63}) {
+  for (const unsigned dscp : {0U, 1U, 46U, 63U}) {
     Bytes ip4 = make_frame({});
     ip4[kIp + 1] = static_cast<std::byte>(dscp << 2 | 3);  // and both bits of ECN
     EXPECT_EQ(class_of(ip4).code_point, dscp);
