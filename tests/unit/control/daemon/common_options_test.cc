@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "control/cli_app.h"
 #include "control/daemon/pool_options.h"
 
 namespace splitnic::control {
@@ -98,6 +101,16 @@ TEST(CommonOptionsTest, cpus_are_used_as_given) {
   EXPECT_EQ(binding_of(common, 2).log, "") << "2 queues";
   EXPECT_THAT(binding_of(common, 4).log, HasSubstr("a longer --cpus"));
   EXPECT_THAT(binding_of(common, 3).log, HasSubstr("3 data threads share 2 of the processors"));
+}
+
+TEST(CommonOptionsTest, an_option_that_switches_off_clears_what_is_on) {
+  const auto app = make_app("test", "");
+  CommonArguments typed;
+  add_process_options(*app, typed, "");
+  const std::array<const char*, 2> line{"test", "--no-gso"};
+  ASSERT_FALSE(run_parser(*app, static_cast<int>(line.size()), line.data()));
+  EXPECT_FALSE(typed.uses_gso);
+  EXPECT_TRUE(typed.is_sandboxed);
 }
 
 TEST(CommonOptionsTest, payload_crc) {
