@@ -11,6 +11,7 @@ bool AddressChoice::is_lookup_due(bool is_heard, base::Time now) {
   }
   if (!silent_since_) {
     silent_since_ = tried_since_ = look_up_at_ = now;
+    try_for_ = kTryFor;
   }
   if (is_looking_up_ || now < look_up_at_) return false;
   is_looking_up_ = true;
@@ -25,9 +26,10 @@ std::optional<Endpoint> AddressChoice::on_found(const std::vector<Endpoint>& fou
   if (found.empty()) return std::nullopt;
   const auto at = std::ranges::find(found, in_use_);
   if (at != found.end()) {
-    const bool may_stay = found.size() == 1 || now - tried_since_ < kTryFor;
+    const bool may_stay = found.size() == 1 || now - tried_since_ < try_for_;
     if (may_stay && !must_move_) return std::nullopt;
     in_use_ = at + 1 == found.end() ? found.front() : *(at + 1);
+    try_for_ = std::min(2 * try_for_, kTryMax);
   } else {
     in_use_ = found.front();
   }

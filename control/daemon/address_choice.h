@@ -1,8 +1,8 @@
 // Which of the addresses of a name a peer is looked for at, and when the name is looked up. As long
 // as the peer is heard nothing changes. When it is silent the name is looked up at once and again
 // every kLookUpEvery (after the first minute kLookUpLater), an address that the name has no more is
-// left at once, and of several each is tried for kTryFor, one after the other. Pure: facts and time
-// come in. Thread: its owner.
+// left at once, and of several each is tried for kTryFor, the next for twice as long, up to
+// kTryMax. Pure: facts and time come in. Thread: its owner.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,8 @@ class AddressChoice {
   static constexpr base::Duration kLookUpLater = std::chrono::seconds(5);
   static constexpr base::Duration kOftenFor = std::chrono::minutes(1);
   static constexpr base::Duration kTryFor = std::chrono::seconds(1);
+  // More than the longest wait between two attempts of a handshake: docs/protocol/session.md.
+  static constexpr base::Duration kTryMax = std::chrono::seconds(4);
 
   // `first` is in use.
   AddressChoice(Endpoint first, base::Time now) : in_use_(std::move(first)), tried_since_(now) {}
@@ -42,6 +44,7 @@ class AddressChoice {
   base::Time tried_since_;
   std::optional<base::Time> silent_since_{};
   base::Time look_up_at_{};
+  base::Duration try_for_ = kTryFor;
   bool is_looking_up_ = false;
   bool must_move_ = false;
 };

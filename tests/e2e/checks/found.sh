@@ -47,7 +47,7 @@ check_finds() {
   ip -n "$ns_iou" addr del 10.99.0.2/24 dev fab0 && ip -n "$ns_iou" addr add 10.99.0.8/24 dev fab0 || fail "no other address"
   start_iou --announce
   within "found at another address" 15000 looked_for_at 10.99.0.8:7471
-  within "traffic by it" 5000 reply
+  within "traffic by it" 12000 reply
   equal "attempts at the stranger" "$(counter iou_stranger session.rx.initiation)" 0
 }
 

@@ -36,11 +36,11 @@ TEST(AddressChoiceTest, B_07_an_address_that_the_name_has_no_more_is_left_at_onc
 TEST(AddressChoiceTest, B_07_each_address_has_its_time_in_turn) {
   AddressChoice choice(kFirst, kStart);
   std::vector<Endpoint> used;
-  for (base::Time now = kStart; now < kStart + 3500ms; now += 50ms) {
+  for (base::Time now = kStart; now < kStart + 12s; now += 50ms) {
     if (!choice.is_lookup_due(false, now)) continue;
     if (const auto next = choice.on_found({kFirst, kSecond, kThird}, now)) used.push_back(*next);
   }
-  EXPECT_EQ(used, (std::vector{kSecond, kThird, kFirst}));
+  EXPECT_EQ(used, (std::vector{kSecond, kThird, kFirst, kSecond}));
 }
 
 TEST(AddressChoiceTest, B_07_one_address_and_none_change_nothing) {
