@@ -115,7 +115,7 @@ SmpStatus PlayedSwitch::set_part(const SmpTable& part) {
            other.changes == part.changes && other.check == part.check;
   };
   if (!staged_ || !is_of(staged_->about)) {
-    staged_.emplace();
+    staged_ = Staged{};
     staged_->about = part;
     staged_->about.ports = {};
   }

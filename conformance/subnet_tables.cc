@@ -89,7 +89,8 @@ bool Subnet::is_entry_right(const std::string& of, std::uint8_t port, Lid lid) {
 bool Subnet::are_tables_right() {
   const Distances reached = distances_to(std::string(kManagerName));
   return std::ranges::all_of(switches_, [&](const auto& one) {
-    const auto& [name, its] = one;
+    const std::string& name = one.first;
+    const PlayedSwitch& its = one.second;
     if (!reached.contains(name)) return true;
     for (const Home& home : kHomes) {
       if (!is_entry_right(name, its.port_of(home.lid), home.lid)) return false;
