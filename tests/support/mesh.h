@@ -13,9 +13,9 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/underlay/fault_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/verbs/adapter.h"
+#include "tests/support/fault_underlay.h"
 #include "tests/support/test_memory.h"
 
 namespace splitnic::fabric::testing {
