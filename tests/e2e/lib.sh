@@ -293,8 +293,12 @@ within() {
 }
 
 pings_begin() { start pinger "$ns_host" ping -D -i 0.012 -W 1 10.77.0.2; sleep 0.5; }
+pings_replied() { grep -c ' time=' "$work/pinger.log"; }
+pings_have() { [ "$(pings_replied)" -ge "$1" ]; }
+# The replies must flow again before it ends: what is lost until then is part of the gap.
 pings_end() {
   sleep 0.5
+  wait_until $(($2 / 1000 + 1)) pings_have $(($(pings_replied) + 20)) || fail "$1: no replies within $2 ms"
   stop pinger INT
   gap=$(sed -n 's/^\[\([0-9.]*\)\] .* icmp_seq=.* time=.*/\1/p' "$work/pinger.log" |
     awk 'NR > 1 && $1 - last > gap { gap = $1 - last } { last = $1 } END { printf "%d", gap * 1000 }')
