@@ -73,7 +73,7 @@ struct PlayedSwitch {
     return std::to_integer<std::uint8_t>(table.at(of.value));
   }
 
-  // What a right agent replies to GET or SET that has come by this route.
+  // Returns the reply of a right agent to GET or SET that has come by this route.
   OwnedSmp serve(const fabric::Smp& request);
   fabric::SmpNode node() const;
 

@@ -21,7 +21,7 @@ class PortsSuite : public Runner {
   // A line for each port of the target, from port 1 on. All outlive this. REQUIRES a line.
   PortsSuite(Role role, std::span<Line* const> lines, const SuiteConfig& config);
 
-  // What is at a port: its name, and of a switch its LID.
+  // A neighbour at a port: its name, and of a switch its LID.
   struct Place {
     std::string name;
     fabric::Lid lid{};

@@ -2,7 +2,7 @@
 // its ports 1 and 2, "far" behind both of them, and a node at port 3. SMPs take their route from
 // switch to switch as in a real one, and the tested switch is a part of the way. Each request of
 // the manager is kept, and replied to as a right agent would, unless the case changes the reply.
-// What every SMP of the target must have is checked whatever the case is about. Thread: one owner.
+// The rules for every SMP of the target are checked whatever the case is about. Thread: one owner.
 // docs/protocol/subnet.md
 #pragma once
 

@@ -15,7 +15,7 @@ using fabric::SmpMethod;
 constexpr std::uint64_t kDropped = 0xD0'0000'0001;
 constexpr std::size_t kTransactionAt = 8;
 
-// A GET NODE to the target with the transaction of what must be dropped, as octets.
+// A GET NODE to the target with the transaction of what must be dropped, as bytes.
 ByteVector good_request() {
   OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0});
   get.smp.transaction = kDropped;
@@ -23,7 +23,7 @@ ByteVector good_request() {
   return get.bytes();
 }
 
-// What was sent gets no reply and goes nowhere: the reply to a good request is the next thing.
+// The SMP before gets no reply and goes nowhere: the reply to a good request is the next thing.
 void expect_dropped(Subnet& s) {
   const auto reply = s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0}),
                            "a reply to the good request behind it");
@@ -49,17 +49,17 @@ void add_dropped(SubnetGroup& group, const std::string& name, const std::string&
   });
 }
 
-Change octet(std::size_t at, unsigned value) {
+Change byte(std::size_t at, unsigned value) {
   return [=](ByteVector& smp) { smp.at(at) = static_cast<std::byte>(value); };
 }
 
 void add_formats(SubnetGroup& group) {
-  add_dropped(group, "format", "An SMP of another format", octet(0, 2));
-  add_dropped(group, "method_0", "An SMP of method 0", octet(1, 0));
-  add_dropped(group, "method_5", "An SMP of an unknown method", octet(1, 5));
-  add_dropped(group, "attribute_0", "An SMP of attribute 0", octet(2, 0));
-  add_dropped(group, "attribute_4", "An SMP of an unknown attribute", octet(2, 4));
-  add_dropped(group, "status_of_a_request", "A request with a status", octet(3, 1));
+  add_dropped(group, "format", "An SMP of another format", byte(0, 2));
+  add_dropped(group, "method_0", "An SMP of method 0", byte(1, 0));
+  add_dropped(group, "method_5", "An SMP of an unknown method", byte(1, 5));
+  add_dropped(group, "attribute_0", "An SMP of attribute 0", byte(2, 0));
+  add_dropped(group, "attribute_4", "An SMP of an unknown attribute", byte(2, 4));
+  add_dropped(group, "status_of_a_request", "A request with a status", byte(3, 1));
   add_dropped(group, "hops_65", "An SMP with 65 hops", [](ByteVector& smp) {
     smp.at(16) = std::byte{65};
     smp.insert(smp.end(), 64, std::byte{1});
@@ -68,13 +68,13 @@ void add_formats(SubnetGroup& group) {
     smp.at(16) = smp.at(17) = std::byte{0};
     smp.pop_back();
   });
-  add_dropped(group, "hop_0", "An SMP with hop 0", octet(17, 0));
-  add_dropped(group, "hop_beyond", "An SMP with a hop beyond its hops", octet(17, 2));
-  add_dropped(group, "port_0", "An SMP with port 0 in its route", octet(20, 0));
-  add_dropped(group, "port_33", "An SMP with port 33 in its route", octet(20, 33));
+  add_dropped(group, "hop_0", "An SMP with hop 0", byte(17, 0));
+  add_dropped(group, "hop_beyond", "An SMP with a hop beyond its hops", byte(17, 2));
+  add_dropped(group, "port_0", "An SMP with port 0 in its route", byte(20, 0));
+  add_dropped(group, "port_33", "An SMP with port 33 in its route", byte(20, 33));
   add_dropped(group, "longer", "An SMP that is longer than its counts",
               [](ByteVector& smp) { smp.resize(smp.size() + 4); });
-  add_dropped(group, "shorter", "An SMP that is shorter than its counts", octet(19, 4));
+  add_dropped(group, "shorter", "An SMP that is shorter than its counts", byte(19, 4));
   add_dropped(group, "cut", "An SMP whose fixed part is cut",
               [](ByteVector& smp) { smp.resize(8); });
   add_dropped(group, "node_with_a_body", "GET NODE with a body", [](ByteVector& smp) {
@@ -92,23 +92,23 @@ void add_formats(SubnetGroup& group) {
       smp = set.bytes();
     };
   };
-  const auto body_octet = [](std::size_t at, unsigned value) {
+  const auto body_byte = [](std::size_t at, unsigned value) {
     return [=](ByteVector& body) { body.at(at) = static_cast<std::byte>(value); };
   };
   add_dropped(group, "block_192", "SET TABLE of block 192",
-              with_table(SmpMethod::kSet, body_octet(1, 192)));
+              with_table(SmpMethod::kSet, body_byte(1, 192)));
   add_dropped(group, "stage_3", "SET TABLE of an unknown stage",
-              with_table(SmpMethod::kSet, body_octet(2, 3)));
+              with_table(SmpMethod::kSet, body_byte(2, 3)));
   add_dropped(group, "stage_0", "SET TABLE without a stage",
-              with_table(SmpMethod::kSet, body_octet(2, 0)));
+              with_table(SmpMethod::kSet, body_byte(2, 0)));
   add_dropped(group, "parts_0", "SET TABLE of no parts",
-              with_table(SmpMethod::kSet, body_octet(3, 0)));
+              with_table(SmpMethod::kSet, body_byte(3, 0)));
   add_dropped(group, "parts_193", "SET TABLE of 193 parts",
-              with_table(SmpMethod::kSet, body_octet(3, 193)));
+              with_table(SmpMethod::kSet, body_byte(3, 193)));
   add_dropped(group, "table_cut", "SET TABLE with a block that is cut",
               with_table(SmpMethod::kSet, [](ByteVector& body) { body.resize(body.size() - 4); }));
   add_dropped(group, "get_with_ports", "GET TABLE with ports",
-              with_table(SmpMethod::kGet, body_octet(2, 0)));
+              with_table(SmpMethod::kGet, body_byte(2, 0)));
 }
 
 void add_ways(SubnetGroup& group) {
@@ -133,6 +133,9 @@ void add_ways(SubnetGroup& group) {
               s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
               expect_dropped(s);
             });
+}
+
+void add_sources(SubnetGroup& group) {
   group.add("from_a_node", "P-SUBN-3", "An SMP from the port of a node is dropped.", [](Subnet& s) {
     if (!s.begin()) return;
     OwnedSmp set = Subnet::request(SmpMethod::kSet, SmpAttribute::kManager, {kEastLid, UINT8_MAX});
@@ -168,6 +171,9 @@ void add_ways(SubnetGroup& group) {
               for (int i = 0; i < 3; ++i) east.send_smp(head, good_request());
               expect_dropped(s);
             });
+}
+
+void add_fields(SubnetGroup& group) {
   group.add("reserved", "P-SUBN-2", "Reserved bits are ignored.", [](Subnet& s) {
     if (!s.begin()) return;
     ByteVector smp = good_request();
@@ -196,7 +202,7 @@ void add_ways(SubnetGroup& group) {
               }
             });
   group
-      .add_harmful("garbage", "P-SUBN-2", "SMPs of any octets are survived.",
+      .add_harmful("garbage", "P-SUBN-2", "SMPs of any bytes are survived.",
                    [](Subnet& s) {
                      if (!s.begin()) return;
                      Node& east = s.end(kEastPort);
@@ -222,6 +228,8 @@ std::vector<Case> agent_drop_cases() {
   SubnetGroup group("agent");
   add_formats(group);
   add_ways(group);
+  add_sources(group);
+  add_fields(group);
   return group.take();
 }
 

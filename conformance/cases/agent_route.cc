@@ -143,6 +143,9 @@ void add_routes(SubnetGroup& group) {
                 });
               });
             });
+}
+
+void add_long_routes(SubnetGroup& group) {
   group.add("back_by_the_same_cable", "P-SUBN-4", "A route may lead back by the cable it came by.",
             [](Subnet& s) {
               if (!s.begin()) return;
@@ -234,6 +237,7 @@ std::vector<Case> agent_route_cases() {
   SubnetGroup group("agent");
   add_node(group);
   add_routes(group);
+  add_long_routes(group);
   add_traps(group);
   return group.take();
 }

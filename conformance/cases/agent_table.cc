@@ -103,6 +103,9 @@ void add_force(SubnetGroup& group) {
     }
     expect_table(s, table_to_east(), "the whole table");
   });
+}
+
+void add_wrong_tables(SubnetGroup& group) {
   group.add("parts_of_two_tables", "P-SUBN-6", "Parts of two tables make none.", [](Subnet& s) {
     const auto node = manage(s);
     const auto before = node ? s.own_table() : std::nullopt;
@@ -218,6 +221,7 @@ void add_held(SubnetGroup& group) {
 std::vector<Case> agent_table_cases() {
   SubnetGroup group("agent");
   add_force(group);
+  add_wrong_tables(group);
   add_held(group);
   return group.take();
 }

@@ -125,6 +125,9 @@ void add_replies(SubnetGroup& group) {
           [](ByteVector& b) { b.at(b.size() - 11) = std::byte{3}; });
   add_cut("node_name", "A REPLY whose name has a control character",
           [](ByteVector& b) { b.at(fabric::kSmpNodeBytes) = std::byte{7}; });
+}
+
+void add_late_replies(SubnetGroup& group) {
   add_spoiled(
       group, "twice", "P-SUBN-12", "A REPLY that comes twice changes nothing more.",
       [](const Asked&) { return true; }, [](Subnet&, const Asked&, OwnedSmp&) { return 2U; });
@@ -252,6 +255,7 @@ void add_contradictions(SubnetGroup& group) {
 std::vector<Case> manager_reply_cases() {
   SubnetGroup group("manager");
   add_replies(group);
+  add_late_replies(group);
   add_contradictions(group);
   return group.take();
 }

@@ -117,6 +117,9 @@ void add_other(SubnetGroup& group) {
               }
               s.expect(s.find(is_of_manager)->when - at > kSilentAfter - 50ms, "2 s of silence");
             });
+}
+
+void add_replaced(SubnetGroup& group) {
   group.add("handover", "P-SUBN-5",
             "A manager of another priority replaces itself, and may be worse.", [](Subnet& s) {
               if (!s.begin() || !obtain(s)) return;
@@ -168,6 +171,7 @@ std::vector<Case> manager_standby_cases() {
   SubnetGroup group("manager");
   add_refused(group);
   add_other(group);
+  add_replaced(group);
   return group.take();
 }
 

@@ -139,6 +139,9 @@ void add_times(SubnetGroup& group) {
     if (!s.expect(at.size() >= 2, "two sweeps within 1.5 s")) return;
     s.expect(at.back() - at[at.size() - 2] < kSweepEvery + kLate, "a sweep after 500 ms");
   });
+}
+
+void add_causes(SubnetGroup& group) {
   group.add("settled_subnet", "P-SUBN-16", "A table that is right is neither read nor set again.",
             [](Subnet& s) {
               if (!s.begin()) return;
@@ -234,6 +237,9 @@ void add_changes(SubnetGroup& group) {
       return;
     s.set_cable("east", 3, State::kHeld);
   });
+}
+
+void add_restarts(SubnetGroup& group) {
   group.add("held_port", "P-SUBN-16", "A cable that came back is held until its switches are set.",
             [](Subnet& s) {
               if (!s.begin()) return;
@@ -282,7 +288,9 @@ std::vector<Case> manager_sweep_cases() {
   SubnetGroup group("manager");
   add_order(group);
   add_times(group);
+  add_causes(group);
   add_changes(group);
+  add_restarts(group);
   return group.take();
 }
 

@@ -156,6 +156,9 @@ void add_stages(SubnetGroup& group) {
               s.await("stage clear at west", [&] { return !s.at("west").replies; });
               await_right(s);
             });
+}
+
+void add_stage_set(SubnetGroup& group) {
   group.add("set_stale", "P-SUBN-14",
             "A switch that is stale in stage set is asked for NODE again.", [](Subnet& s) {
               if (!s.begin()) return;
@@ -209,6 +212,7 @@ std::vector<Case> manager_table_cases() {
   SubnetGroup group("manager");
   add_blocks(group);
   add_stages(group);
+  add_stage_set(group);
   return group.take();
 }
 

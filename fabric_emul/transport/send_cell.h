@@ -4,6 +4,7 @@
 // copied twice and nothing is allocated. Thread: the data thread. docs/protocol/cell.md
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -57,7 +58,7 @@ struct CopyOf {
   base::Bytes payload;
   bool operator()(const CellRoom& room) const {
     CHECK(room.payload.size() == payload.size());
-    std::memcpy(room.payload.data(), payload.data(), payload.size());
+    std::ranges::copy(payload, room.payload.begin());
     return true;
   }
 };

@@ -44,7 +44,8 @@ TEST(ConformanceUnitSuite, every_case_passes_against_the_keyed_host) {
 TEST(ConformanceUnitSuite, ids_are_unique_in_all_roles_and_every_case_is_for_one) {
   expect_described(all_cases());
   for (const Case& one : all_cases()) {
-    EXPECT_TRUE(one.is_for(Role::kHost) || one.is_for(Role::kUnit) || one.is_for(Role::kNodes))
+    EXPECT_TRUE(one.is_for(Role::kHost) || one.is_for(Role::kUnit) || one.is_for(Role::kNodes) ||
+                one.is_for(Role::kSubnet))
         << one.id;
   }
 }

@@ -41,7 +41,6 @@ TEST_F(QueueRegistration, S002_29_refused_unless_the_queue_pair_was_made_for_it)
 TEST_F(QueueRegistration, S002_30_what_no_registration_takes_is_refused_when_it_is_posted) {
   const QpPair qp = pair_.connect(registering());
   const Qpn young = pair_.b().create_qp(registering());
-  const Qpn ud = pair_.make_ud(pair_.b(), registering());
   std::vector<std::byte> memory(64);
   Memory& message = pair_.b().memory(20);
   const std::size_t live = table().live_count();
@@ -56,7 +55,6 @@ TEST_F(QueueRegistration, S002_30_what_no_registration_takes_is_refused_when_it_
   crooked.pages.length = 100;
   EXPECT_FALSE(post_register(b, qp.b, crooked)) << "one page too many";
   EXPECT_FALSE(post_register(b, young, span_region(memory))) << "not in RTS";
-  EXPECT_FALSE(post_register(b, ud, span_region(memory))) << "a connectionless queue";
   EXPECT_FALSE(post_register_send(b, qp.b, span_region(memory), {message.sge()}, 5))
       << "16 bytes do not fit behind the fifth of 20";
   SendWr wr;
