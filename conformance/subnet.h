@@ -55,7 +55,7 @@ class Subnet {
   bool link();
   // The same, and the target has set tables that follow from what is up; then nothing is kept yet.
   bool begin();
-  // What a case has made of the tested switch is taken back, as far as the suite can.
+  // Undoes the changes of a case at the tested switch, as far as the suite can.
   void leave();
 
   PlayedSwitch& at(const std::string& name) { return switches_.at(name); }
@@ -65,7 +65,7 @@ class Subnet {
   bool is_good() const { return ends_.front()->is_good(); }
   bool expect(bool is_met, std::string_view expected);
   Outcome& outcome() { return ends_.front()->outcome(); }
-  // What arrives at any end is dealt with until it holds. Returns whether it does.
+  // Deals with all that arrives at any end until it holds. Returns whether it does.
   bool wait_for(const std::function<bool()>& holds, base::Duration at_most);
   // The same for the time-out of a reply, or `at_least`; that it does not hold ends the case.
   bool await(std::string_view expected, const std::function<bool()>& holds,
@@ -91,7 +91,7 @@ class Subnet {
                           fabric::ManagerId manager);
   // Sends it with a fresh transaction from east. The reply.
   std::optional<OwnedSmp> ask(OwnedSmp request, std::string_view expected);
-  // What came to a switch of the suite that is no request: replies to the suite, and TRAP.
+  // All that came to a switch of the suite and is no request: replies to the suite, and TRAP.
   const std::vector<OwnedSmp>& taken() const { return taken_; }
   void forget_taken() { taken_.clear(); }
   // TRAP of a switch that obeys.

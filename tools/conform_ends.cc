@@ -123,7 +123,7 @@ class Hosts final : public ConformEnds {
   std::optional<conformance::Suite> suite_;
 };
 
-// What is around a switch: one line at each port.
+// The neighbours of a switch: one line at each port.
 template <class Suite>
 class Around final : public ConformEnds {
  public:

@@ -20,7 +20,7 @@ constexpr double kTimeoutMin = 0.05;
 constexpr double kTimeoutMax = 60;
 constexpr std::size_t kKeysMax = 64;
 
-// What the suite plays, as --as names it.
+// The roles of the suite, as --as names them.
 constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles{{{"host", Role::kHost},
                                                                    {"iou", Role::kUnit},
                                                                    {"switch", Role::kNodes},

@@ -93,7 +93,7 @@ class SubnetManager final : private SubnetAgent::Manager {
   void stand_by(ManagerId master);
   void become_master();
 
-  // What the request of this phase to the switch is about.
+  // The subject of the request of this phase to the switch.
   SmpAttribute attribute_of(const Target& target) const;
   // Whether this is what the target waits for, and came by the way that the request took.
   bool is_reply_of(const Target& target, const Smp& reply) const;

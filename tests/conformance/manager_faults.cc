@@ -206,7 +206,7 @@ void add_agent_checks(std::vector<Fault>& all) {
              if (p.size() > 3 && p[1] == std::byte{1}) p[3] = std::byte{0};
              return true;
            });
-  repaired("agent_any_length", "octets behind the body are ignored", "agent.longer",
+  repaired("agent_any_length", "bytes behind the body are ignored", "agent.longer",
            [](RelayBytes& p) {
              if (p.size() < 20) return true;
              const std::size_t bytes =

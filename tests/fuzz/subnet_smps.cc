@@ -49,7 +49,7 @@ PortConfig config(std::uint64_t number, std::uint64_t instance) {
   return out;
 }
 
-// An SMP is written as the bytes that it was parsed from, but for the reserved octet.
+// An SMP is written as the bytes that it was parsed from, but for the reserved byte.
 void check_both_ways(base::Bytes bytes, const Smp& smp) {
   std::array<std::byte, kSmpBytesMax> out;
   CHECK(emit_smp(out, smp) == bytes.size());

@@ -138,9 +138,9 @@ def of_smp(vector, _):
         fields.update({f"smp.node.{name}": [value if name == "name" else number(value)] for name, value in node.items()})
         fields.update({"smp.node.ports": [len(ports)], "smp.node.name_bytes": [len(node["name"])]})
     if table:
-        octets, stage = table.pop("ports"), table.pop("stage")
+        entries, stage = table.pop("ports"), table.pop("stage")
         fields.update({f"smp.table.{name}": [value] for name, value in table.items()})
-        fields.update({"smp.table.stage": [["", "clear", "set"].index(stage)], "smp.table.ports": [octets] if octets else []})
+        fields.update({"smp.table.stage": [["", "clear", "set"].index(stage)], "smp.table.ports": [entries] if entries else []})
     fields["smp.port"], fields["smp.port.state"] = ([port[name] for port in ports] for name in ("number", "state"))
     fields["smp.port.state"] = [["down", "up", "held"].index(state) for state in fields["smp.port.state"]]
     for name in ("lid", "eui64"):

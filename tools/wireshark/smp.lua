@@ -45,11 +45,11 @@ local NODE_BYTES, PORT_BYTES, TABLE_BYTES, BLOCK = 20, 12, 12, 256
 local function is_node(tvb, at)
   local size = tvb:len() - at
   if size < NODE_BYTES then return false end
-  local count, octets = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
-  if count > 32 or size ~= NODE_BYTES + octets + PORT_BYTES * count or octets == 0 or octets > 64 then return false end
-  if not tvb:raw(at + NODE_BYTES, octets):match("^[%w_-][%w._-]*$") then return false end
+  local count, name_bytes = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
+  if count > 32 or size ~= NODE_BYTES + name_bytes + PORT_BYTES * count or name_bytes == 0 or name_bytes > 64 then return false end
+  if not tvb:raw(at + NODE_BYTES, name_bytes):match("^[%w_-][%w._-]*$") then return false end
   local last = 0
-  for port = at + NODE_BYTES + octets, tvb:len() - 1, PORT_BYTES do
+  for port = at + NODE_BYTES + name_bytes, tvb:len() - 1, PORT_BYTES do
     local number = tvb(port, 1):uint()
     if number <= last or number > 32 or not STATE[tvb(port + 1, 1):uint()] then return false end
     last = number
@@ -91,10 +91,10 @@ local function cause_of(tvb)
 end
 
 local function dissect_node(tvb, at, tree)
-  local count, octets = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
+  local count, name_bytes = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
   at = registry.add_all(tree, tvb, at, {
     {"smp.node.lid", 2}, {"smp.node.ports", 1}, {"smp.node.name_bytes", 1}, {"smp.node.changes", 4}, {"smp.node.eui64", 8},
-    {"smp.node.check", 4}, {"smp.node.name", octets},
+    {"smp.node.check", 4}, {"smp.node.name", name_bytes},
   })
   for _ = 1, count do
     local port = tree:add(tvb(at, PORT_BYTES), string.format("Port %d: %s", tvb(at, 1):uint(), STATE[tvb(at + 1, 1):uint()]))

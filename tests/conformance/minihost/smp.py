@@ -5,7 +5,7 @@ METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
 ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER"]
 STATES = ["down", "up", "held"]
 STAGES = ["", "clear", "set"]
-NAME_OCTETS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+NAME_CHARACTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 
 
 def encode_node(node):
@@ -20,12 +20,12 @@ def encode_node(node):
 def decode_node(body):
     if len(body) < 20:
         raise Bad("body")
-    count, octets = body[2], body[3]
-    name = body[20:20 + octets]
-    if count > 32 or len(body) != 20 + octets + 12 * count or not 1 <= octets <= 64 or name[:1] == b"." or not NAME_OCTETS.issuperset(name):
+    count, name_bytes = body[2], body[3]
+    name = body[20:20 + name_bytes]
+    if count > 32 or len(body) != 20 + name_bytes + 12 * count or not 1 <= name_bytes <= 64 or name[:1] == b"." or not NAME_CHARACTERS.issuperset(name):
         raise Bad("body")
     ports, last = [], 0
-    for at in range(20 + octets, len(body), 12):
+    for at in range(20 + name_bytes, len(body), 12):
         number, state = body[at], body[at + 1]
         if not last < number <= 32 or state >= len(STATES):
             raise Bad("body")
