@@ -6,7 +6,6 @@
 #include "control/daemon/data_loop.h"
 #include "control/daemon/pool_options.h"
 #include "control/identity.h"
-#include "control/sd_notify.h"
 #include "fabric_emul/switching/queue_lid.h"
 #include "messaging/connection.h"
 
@@ -132,9 +131,7 @@ void Worker::begin_thread(std::optional<std::uint32_t> processor) const {
 
 base::Status Worker::run(const ControlThread& control, bool never_sleeps) {
   DataLoop loop(*this, adapter_, carriers_, control, commands_, clock_, never_sleeps);
-  if (const auto interval = watchdog_interval(); interval && queue_ == 0) {
-    loop.report_alive(*interval);
-  }
+  if (watchdog_interval_ && queue_ == 0) loop.report_alive(*watchdog_interval_);
   base::Status ended = loop.run();
   commands_.close();  // their requests get their replies now
   stop(clock_.now());

@@ -22,6 +22,7 @@
 #include "control/daemon/common_options.h"
 #include "control/daemon/keyed_carriers.h"
 #include "control/daemon/module.h"
+#include "control/sd_notify.h"
 #include "fabric_emul/link/siphash.h"
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/verbs/adapter.h"
@@ -92,6 +93,8 @@ class Worker : public Module {
 
  private:
   const std::uint32_t queue_;
+  // Read before there is a sandbox, which refuses the call for the number of the process.
+  const std::optional<base::Duration> watchdog_interval_ = watchdog_interval();
   CommandQueue commands_;
 };
 

@@ -19,7 +19,9 @@ own_cgroups() {
 boot() {
   mount -t tmpfs -o mode=755 tmpfs /run && mkdir -p /run/lock /run/netns || return 1
   own_cgroups
-  systemd-nspawn --quiet --directory="$1" --register=no --keep-unit --private-network --capability=all --bind=/dev/net/tun \
+  # udev gives this mode to the device of a real machine.
+  mknod "$work/tun" c 10 200 && chmod 666 "$work/tun" || return 1
+  systemd-nspawn --quiet --directory="$1" --register=no --keep-unit --private-network --capability=all --bind="$work/tun:/dev/net/tun" \
     --system-call-filter='bpf' --console=pipe --boot systemd.unit=basic.target systemd.firstboot=no </dev/null >"$work/boot.log" 2>&1 &
   nspawn=$!
   wait_until 40 is_booted || fail "systemd does not come up: $(cat "$work/boot.log")"

@@ -165,6 +165,7 @@ check_services() {
   ping_lan 50 || fail "frames are lost"
   has_given_up splitnic-iou@unit
   has_given_up splitnic-host@nic0
+  ! inside journalctl -q | has 'the sandbox refused' || fail "the sandbox refuses what the services need"
   equal "enabled" "$(state_of splitnic-host@nic0)" enabled
 }
 
