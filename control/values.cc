@@ -119,7 +119,7 @@ base::Result<lan::MacAddress> parse_any_mac(const std::string& text) {
 }
 
 base::Result<lan::MacAddress> parse_mac(const std::string& text) {
-  const auto mac = parse_any_mac(text);
+  auto mac = parse_any_mac(text);
   if (mac && (lan::is_multicast(*mac) || *mac == lan::MacAddress{})) {
     return not_a(text, "a MAC address that one NIC can have (it is a group address or zero)");
   }

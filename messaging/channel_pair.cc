@@ -196,7 +196,8 @@ std::vector<PoolView> ChannelPair::pools() const {
 std::vector<ChannelView> ChannelPair::channels() const {
   std::vector<ChannelView> out;
   if (control_ == nullptr) return out;
-  for (std::uint8_t number = 0; number < (has_one_channel() ? 1 : 2); ++number) {
+  const std::uint8_t count = has_one_channel() ? 1 : 2;
+  for (std::uint8_t number = 0; number < count; ++number) {
     const fabric::Qp* qp = adapter_.find_qp(qpn(number));
     if (qp == nullptr) continue;
     out.push_back({number, qpn(number), qp->attr().remote_qpn, fabric::name(qp->service()),

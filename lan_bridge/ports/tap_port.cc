@@ -215,7 +215,7 @@ base::Status TapPort::configure(const TapOptions& options) {
 // Without it the port splits the super-frames that are too long.
 base::Status TapPort::set_gso_max(const TapOptions& options) {
   if (options.gso_max == 0) return {};
-  const auto status = link_->set_gso_max(options.gso_max);
+  auto status = link_->set_gso_max(options.gso_max);
   if (status || !adopts_) return status;
   base::log_info(status.error().text() + ": the longest super-frames are split");
   return {};
