@@ -116,7 +116,7 @@ void Admin::flush(const std::string& request, ReplyFunction reply) {
   const auto parsed = parse_flush_request(request);
   if (!parsed) return respond({ReplyStatus::kBadRequest, parsed.error().text()});
   if (parsed->queue == 0) return respond(flush_here(*parsed));
-  const FlushRequest wanted = *parsed;
+  const FlushRequest& wanted = *parsed;
   const Posted posted =
       post_to(wanted.queue, [wanted, respond](Admin& admin) { respond(admin.flush_here(wanted)); });
   const std::string queue = "queue " + std::to_string(wanted.queue);
