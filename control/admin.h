@@ -33,7 +33,8 @@ enum class Command : std::uint8_t {
 struct Request {
   Command command = Command::kShow;
   bool json = false;         // show, stats, peers, nic
-  std::string what;          // set: "mac", "mtu", "filter", "link"; nic: as in nic_request.h; topology: fabric_map.h
+  std::string what;          // set: "mac", "mtu", "filter", "link"; nic: nic_request.h;
+                             // topology: fabric_map.h
   std::string value;         // set, nic; evict: the name of the host
   std::uint32_t count = 0;   // ping: 1..kPingCountMax; monitor: 0..kPastEventsMax
   std::string interface {};  // nic: the host's; empty: whichever it has

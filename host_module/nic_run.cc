@@ -21,13 +21,13 @@ std::string vlan_data(std::uint16_t id) {
   return request.SerializeAsString();
 }
 
-std::string group_data(const std::string& group) {
+}  // namespace
+
+std::string NicRun::group_data(const std::string& group) {
   cfg::GetStatsRequest request;  // CLEAR_STATS has the same one field
   request.set_group(group);
   return request.SerializeAsString();
 }
-
-}  // namespace
 
 void NicRun::start(const control::NicRequest& request, Program program, Host& host,
                    OnQueue on_queue, control::ReplyFunction reply) {

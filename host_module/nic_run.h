@@ -54,6 +54,8 @@ class NicRun : public std::enable_shared_from_this<NicRun> {
   messaging::QosMap qos_of(Host& host) const;
   void send_next(Host& host);
   void on_reply(Host& host, const Step& step, const messaging::CfgReply& got);
+  // Returns the data of a request that is about a group of statistics.
+  static std::string group_data(const std::string& group);
   bool report(const Step& step, const std::string& data);
   template <class Nics>
   bool report_nics(const Nics& nics);
