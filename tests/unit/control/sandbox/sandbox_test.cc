@@ -98,6 +98,11 @@ TEST(SandboxTest, M_9_files_are_reached_by_the_rules_only) {
             0);
 }
 
+// ThreadSanitizer starts a thread in the child. If the filter comes while that thread begins, with
+// its signals blocked, the kernel ends the process, and later it makes calls that are counted. The
+// programs that are built with ThreadSanitizer have no sandbox (kIsBuilt).
+#ifndef __SANITIZE_THREAD__
+
 bool is_refused(long result) { return result == -1 && errno == EPERM; }
 
 // Also in a thread that is there when the filter comes.
@@ -140,6 +145,8 @@ TEST(SandboxTest, M_9_S_61_forbidden_calls_fail_are_counted_and_the_program_cont
   EXPECT_NE(log.find(line), std::string::npos) << log;
   EXPECT_EQ(log.find(line), log.rfind(line)) << "once: " << log;
 }
+
+#endif
 
 }  // namespace sandbox_test
 }  // namespace splitnic::control::sandbox
