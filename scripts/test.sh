@@ -21,7 +21,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 
 # Folders of unit tests, relative to tests/ (and to tests/unit/ for those below it), one per line.
-test_folders() { find tests -name '*_test.cc' -printf '%h\n' | sed -E 's|^tests/(unit/)?||' | sort -u; }
+folders_of_tests() { find tests -name '*_test.cc' -printf '%h\n' | sed -E 's|^tests/(unit/)?||' | sort -u; }
 
 # is_within FOLDER NAME: FOLDER is NAME, or a path that has NAME in it.
 is_within() { [[ /$1/ == */$2/* ]]; }
@@ -38,10 +38,10 @@ read_arguments() {
         found=0
         while read -r folder; do
           if is_within "$folder" "$name"; then folders+=("$folder") found=1; fi
-        done < <(test_folders)
+        done < <(folders_of_tests)
         if [ $found = 0 ]; then
           echo "test.sh: '$name' is no step (check ${all_steps[*]} all) and no folder of tests" \
-            "($(test_folders | paste -sd' '))" >&2
+            "($(folders_of_tests | paste -sd' '))" >&2
           exit 2
         fi
         ;;
@@ -71,27 +71,30 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 cores=$(nproc)
 e2e='^(e2e|e2e_pass)$'
 
+# Of each step: build_STEP, and test_STEP, which counts what it runs.
+build_check() { build check; }
+build_release() { build release; }
+build_asan() { build asan; }
+build_tsan() { build tsan thread_tests; }
+
 # An end-to-end test waits most of its time: three per processor run at once.
-run_check() {
-  build check || return 1
+test_check() {
   run_ctest check "$cores" -LE "$e2e"
   run_ctest check $((3 * cores)) -L "$e2e"
 }
 
-run_release() {
-  build release || return 1
+test_release() {
   run_ctest release "$cores" -LE "$e2e"
   run_ctest release $((3 * cores)) -L "$e2e"
 }
 
 # A process of a sanitized program takes long to start: its tests share processes. In the step check each has its own.
-run_asan() {
-  build asan || return 1
+test_asan() {
   run_gtest asan "$cores"
   run_ctest asan "$cores" -LE '^(gtest|e2e|bench)$'
 }
 
-run_tsan() { build tsan thread_tests && run_gtest tsan "$cores" -L '^threads$'; }
+test_tsan() { run_gtest tsan "$cores" -L '^threads$'; }
 
 # Prints the programs of $folders: of each, the program whose own folder is the closest above it.
 folder_programs() {
@@ -105,6 +108,9 @@ folder_programs() {
     printf '%s\n' "$best_program"
   done
 }
+
+# Those, and the program of the tidy tests.
+programs_of_folders() { { folder_programs && echo tidy_tests; } | sort -u; }
 
 run_programs() { run_ctest dev "$cores" -L "^($(IFS='|' && echo "$*"))\$"; }
 
@@ -124,22 +130,63 @@ run_as_root() {
   sudo -- chown -R "$(id -u):$(id -g)" build/dev
 }
 
-run_folders() {
+build_folders() {
   configure dev || return 1
-  local programs of_root=() of_caller=() program
-  mapfile -t programs < <({ folder_programs && echo tidy_tests; } | sort -u)
-  compile dev "${programs[@]}" || return 1
-  for program in "${programs[@]}"; do
+  local programs
+  mapfile -t programs < <(programs_of_folders)
+  compile dev "${programs[@]}"
+}
+
+test_folders() {
+  local of_root=() of_caller=() program
+  for program in $(programs_of_folders); do
     if needs_sudo "$program"; then of_root+=("$program"); else of_caller+=("$program"); fi
   done
   run_programs "${of_caller[@]}"
   [ ${#of_root[@]} -eq 0 ] || run_as_root "${of_root[@]}"
 }
 
-if timed "install-deps" scripts/install-deps.sh; then
-  for step in "${steps[@]}"; do
-    "run_$step" || one_failed "$step"
+# build_ahead STEP...: builds them with the processor time that the tests of earlier steps leave. It prints the status of each
+# build; its output is $ahead/STEP.
+build_ahead() {
+  local step
+  chrt --idle --pid 0 "$BASHPID"
+  for step in "$@"; do
+    "build_$step" >"$ahead/$step" 2>&1 </dev/null
+    echo $?
   done
+}
+
+# build_and_test STEP...: the first is built, then all the others are built ahead.
+build_and_test() {
+  local step status statuses
+  ahead=$(mktemp -d) || return 1
+  mkfifo "$ahead/statuses"
+  for step in "$@"; do
+    status=0
+    if [ -z "${ahead_group:-}" ]; then
+      "build_$step" || status=$?
+      set -m  # a process group for all that is built ahead
+      build_ahead "${@:2}" >"$ahead/statuses" &
+      ahead_group=$!
+      set +m
+      trap 'kill -- -"$ahead_group" 2>/dev/null; rm -rf "$ahead"' EXIT
+      exec {statuses}<"$ahead/statuses"
+    else
+      echo "== $step: what was built ahead"
+      read -r status <&"$statuses" || status=1
+      cat "$ahead/$step"
+    fi
+    if [ "$status" -eq 0 ]; then
+      "test_$step" || one_failed "$step"
+    else
+      one_failed "$step: build"
+    fi
+  done
+}
+
+if timed "install-deps" scripts/install-deps.sh; then
+  build_and_test "${steps[@]}"
 else
   one_failed "install-deps"
 fi
