@@ -36,9 +36,9 @@ void expect_dropped(Subnet& s) {
            "nothing at another cable");
 }
 
-using Change = std::function<void(ByteVector& smp)>;
+using ChangeSmp = std::function<void(ByteVector& smp)>;
 void add_dropped(SubnetGroup& group, const std::string& name, const std::string& what,
-                 Change change) {
+                 ChangeSmp change) {
   group.add(name, "P-SUBN-2", what + " is dropped.", [change = std::move(change)](Subnet& s) {
     if (!s.begin()) return;
     ByteVector smp = good_request();
@@ -49,7 +49,7 @@ void add_dropped(SubnetGroup& group, const std::string& name, const std::string&
   });
 }
 
-Change byte(std::size_t at, unsigned value) {
+ChangeSmp byte(std::size_t at, unsigned value) {
   return [=](ByteVector& smp) { smp.at(at) = static_cast<std::byte>(value); };
 }
 

@@ -12,12 +12,12 @@ using fabric::CellHead;
 using fabric::Op;
 using fabric::Pos;
 
-using Change = std::function<void(const End& host, ByteVector& cell)>;
+using ChangeCell = std::function<void(const End& host, ByteVector& cell)>;
 
 // The next cell of channel 0, an ECHO, changed: it is dropped silently, and as it should be it is
 // the next one still.
 void add_dropped(SharedGroup& group, const std::string& name, const std::string& clause,
-                 const std::string& description, Change change) {
+                 const std::string& description, ChangeCell change) {
   group.add(name, clause, description, [change = std::move(change)](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
@@ -32,7 +32,7 @@ void add_dropped(SharedGroup& group, const std::string& name, const std::string&
 
 // The same, and the target sends NAK 0x61: the header of the cell is usable.
 void add_refused(SharedGroup& group, const std::string& name, const std::string& clause,
-                 const std::string& description, Change change) {
+                 const std::string& description, ChangeCell change) {
   group.add_harmful(name, clause, description, [change = std::move(change)](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
@@ -60,7 +60,7 @@ void add_taken(SharedGroup& group, const std::string& name, const std::string& c
   });
 }
 
-Change patched(std::size_t at, const std::vector<std::uint8_t>& bytes) {
+ChangeCell patched(std::size_t at, const std::vector<std::uint8_t>& bytes) {
   return [=](const End& h, ByteVector& cell) { patch(h, cell, at, bytes); };
 }
 
@@ -98,7 +98,7 @@ void add_all_dropped(SharedGroup& group) {
               });
 }
 
-void add_all_refused(SharedGroup& group) {
+void add_all_dropped_or_refused(SharedGroup& group) {
   add_refused(group, "op_unknown", "P-CELL-11",
               "The next cell with an unknown operation gets NAK 0x61.", patched(1, {0xFF}));
   add_refused(group, "op_of_another_service", "P-CELL-11",
@@ -201,7 +201,7 @@ std::vector<Case> cell_cases() {
   SharedGroup group("cell");
   add_all_refused_behind_a_first(group);
   add_all_dropped(group);
-  add_all_refused(group);
+  add_all_dropped_or_refused(group);
   add_all_taken(group);
   return group.take();
 }

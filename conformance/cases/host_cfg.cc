@@ -16,12 +16,12 @@ using messaging::CfgCode;
 using messaging::CfgStatus;
 using messaging::Function;
 
-constexpr base::Duration kRepeatMin = 250ms;  // 500 ms; the suite may have read the first late
+constexpr base::Duration kCfgRepeatMin = 250ms;  // 500 ms; the suite may have read the first late
 constexpr base::Duration kOpenFor = 300ms;
 constexpr std::size_t kOpenMax = 8;
 constexpr std::size_t kTriesMax = 3;
 
-void add_requests(UnitGroup& group) {
+void add_cfg_requests(UnitGroup& group) {
   group.add("first_request", "P-CFG-12", "The host requests INIT_NIC first, with VNET.",
             [](Unit& u) {
               if (!u.connect()) return;
@@ -98,7 +98,7 @@ void add_repetitions(UnitGroup& group) {
               }
               for (std::size_t i = 1; i < tries.size(); ++i) {
                 u.expect(tries[i].message == tries[0].message, "the same bytes");
-                u.expect(tries[i].at - tries[i - 1].at >= kRepeatMin, "500 ms between tries");
+                u.expect(tries[i].at - tries[i - 1].at >= kCfgRepeatMin, "500 ms between tries");
               }
               u.replies_to_requests = true;
               if (u.is_good()) u.reply(tries[0]);
@@ -157,7 +157,7 @@ void add_statuses(UnitGroup& group) {
             });
 }
 
-void add_bad_replies(UnitGroup& group) {
+void add_bad_cfg_replies(UnitGroup& group) {
   add_reply(group, "reply_other_context", "P-CFG-8",
             "A reply with another context is no reply: the request is repeated.", true,
             [](Unit& u, const SeenRequest& request) {
@@ -330,10 +330,10 @@ void add_utilities(UnitGroup& group) {
 
 std::vector<Case> host_cfg_cases() {
   UnitGroup group("cfg");
-  add_requests(group);
+  add_cfg_requests(group);
   add_repetitions(group);
   add_statuses(group);
-  add_bad_replies(group);
+  add_bad_cfg_replies(group);
   add_served_requests(group);
   add_utilities(group);
   return group.take();

@@ -14,8 +14,9 @@ using fabric::MgmtKind;
 using fabric::MgmtReject;
 using messaging::connect::Capabilities;
 
-constexpr base::Duration kRetryMin = 80ms;    // 100 ms, with room for the clock of the target
-constexpr base::Duration kRepeatMin = 100ms;  // 200 ms; the suite may have read the first late
+constexpr base::Duration kConnectRetryMin = 80ms;  // 100 ms, with room for the clock of the target
+constexpr base::Duration kRequestRepeatMin =
+    100ms;  // 200 ms; the suite may have read the first late
 
 // The next CONNECT_REQ of the host, which no other case has seen.
 std::optional<Event> next_request(Unit& u) {
@@ -39,7 +40,7 @@ std::optional<Event> await_kind(Unit& u, MgmtKind kind, std::uint64_t transactio
       expected);
 }
 
-void add_requests(UnitGroup& group) {
+void add_connect_requests(UnitGroup& group) {
   group.add("request_pairs", "P-CH-1", "CONNECT_REQ has two RC queue pairs, channels 0 and 1.",
             [](Unit& u) {
               const auto request = next_request(u);
@@ -98,7 +99,7 @@ void add_attempts(UnitGroup& group) {
               const auto second = u.await_request("the same CONNECT_REQ once more");
               if (!second) return;
               u.expect(bytes_of(first->mgmt) == bytes_of(second->mgmt), "the same bytes");
-              u.expect(u.now() - at >= kRepeatMin, "200 ms between them");
+              u.expect(u.now() - at >= kRequestRepeatMin, "200 ms between them");
               if (u.connect()) u.expect_serving("a connection that serves");
             });
   group.add("fresh_numbers", "P-CM-7", "A new connection has other queue pair numbers.",
@@ -143,7 +144,7 @@ void add_replies(UnitGroup& group) {
             "A host requests nothing before the unit has advertised a pool.", [](Unit& u) {
               const auto request = next_request(u);
               if (!request || !u.accept(request->mgmt, u.reply_of(request->mgmt))) return;
-              u.listen(kRepeatMin);
+              u.listen(kRequestRepeatMin);
               u.expect(u.requests().empty(), "no CfgUtilRequest before a pool");
               if (u.advertise()) u.expect_serving("a connection that serves");
             });
@@ -200,7 +201,7 @@ void add_bad_reply(UnitGroup& group, const std::string& name, const std::string&
                     });
 }
 
-void add_bad_replies(UnitGroup& group) {
+void add_bad_connect_replies(UnitGroup& group) {
   add_bad_reply(group, "reply_of_one_pair", "P-CH-1", "one queue pair",
                 [](Mgmt& m, Capabilities&) { m.pair_count = 1; });
   add_bad_reply(group, "reply_of_uc", "P-CH-1", "UC in mode rdma", [](Mgmt& m, Capabilities&) {
@@ -255,7 +256,7 @@ void add_dropped_reply(UnitGroup& group, const std::string& name, const std::str
             });
 }
 
-ChangeBytes bytes_at(std::size_t at, std::vector<std::uint8_t> bytes) {
+ChangeBytes reply_bytes_at(std::size_t at, std::vector<std::uint8_t> bytes) {
   return [at, bytes = std::move(bytes)](ByteVector& payload) {
     for (std::size_t i = 0; i < bytes.size(); ++i) payload.at(at + i) ^= std::byte{bytes[i]};
   };
@@ -263,20 +264,21 @@ ChangeBytes bytes_at(std::size_t at, std::vector<std::uint8_t> bytes) {
 
 void add_dropped_replies(UnitGroup& group) {
   add_dropped_reply(group, "reply_other_transaction", "P-CM-1", "another transaction",
-                    bytes_at(8, {1}));
+                    reply_bytes_at(8, {1}));
   add_dropped_reply(group, "reply_other_unit", "P-MGMT-4", "the EUI-64 of another unit",
-                    bytes_at(16, {1}));
+                    reply_bytes_at(16, {1}));
   add_dropped_reply(group, "reply_other_instance", "P-MGMT-4", "the instance of another process",
-                    bytes_at(24, {1}));
+                    reply_bytes_at(24, {1}));
   add_dropped_reply(group, "reply_for_another", "P-MGMT-4", "the EUI-64 of another host",
-                    bytes_at(32, {1}));
+                    reply_bytes_at(32, {1}));
   add_dropped_reply(group, "reply_for_another_instance", "P-MGMT-4",
-                    "the instance of a host before", bytes_at(40, {1}));
-  add_dropped_reply(group, "reply_other_format", "P-MGMT-3", "another format", bytes_at(0, {3}));
+                    "the instance of a host before", reply_bytes_at(40, {1}));
+  add_dropped_reply(group, "reply_other_format", "P-MGMT-3", "another format",
+                    reply_bytes_at(0, {3}));
   add_dropped_reply(group, "reply_unknown_kind", "P-MGMT-3", "a kind that is not known",
-                    bytes_at(1, {0x40}));
+                    reply_bytes_at(1, {0x40}));
   add_dropped_reply(group, "reply_odd_mcp", "P-MGMT-3", "an MCP that is no multiple of 4",
-                    bytes_at(48 + 19, {2}));
+                    reply_bytes_at(48 + 19, {2}));
   add_dropped_reply(group, "reply_with_more", "P-MGMT-3", "bytes behind what it counts",
                     [](ByteVector& payload) { payload.resize(payload.size() + 4); });
   add_dropped_reply(group, "reply_cut_off", "P-MGMT-3", "a queue pair that is cut off",
@@ -298,7 +300,7 @@ void add_rejections(UnitGroup& group) {
                 const auto next = u.await_request("another CONNECT_REQ");
                 if (!next) return;
                 u.expect(next->mgmt.transaction != request->mgmt.transaction, "a new transaction");
-                u.expect(u.now() - at >= kRetryMin, "100 ms before it");
+                u.expect(u.now() - at >= kConnectRetryMin, "100 ms before it");
                 // A connection, so that the next wait is short again.
                 if (u.accept(next->mgmt, u.reply_of(next->mgmt)) && u.advertise()) {
                   u.expect_serving("a connection that serves");
@@ -334,7 +336,7 @@ void add_rejections(UnitGroup& group) {
             });
 }
 
-void add_ends(UnitGroup& group) {
+void add_host_ends(UnitGroup& group) {
   group.add("disconnected", "P-ERR-8",
             "DISC gets DISC_REP; the host waits 100 ms at least and connects again.", [](Unit& u) {
               if (!u.attach()) return;
@@ -344,7 +346,7 @@ void add_ends(UnitGroup& group) {
               const auto next = u.await_request("another CONNECT_REQ");
               if (!next) return;
               u.expect(next->mgmt.transaction != u.transaction(), "a new transaction");
-              u.expect(u.now() - at >= kRetryMin, "100 ms before it");
+              u.expect(u.now() - at >= kConnectRetryMin, "100 ms before it");
             });
   group.add("disc_of_another", "P-CM-11", "DISC of an unknown transaction gets DISC_REP too.",
             [](Unit& u) {
@@ -368,13 +370,13 @@ void add_ends(UnitGroup& group) {
 
 std::vector<Case> host_connection_cases() {
   UnitGroup group("cm");
-  add_requests(group);
+  add_connect_requests(group);
   add_attempts(group);
   add_replies(group);
-  add_bad_replies(group);
+  add_bad_connect_replies(group);
   add_dropped_replies(group);
   add_rejections(group);
-  add_ends(group);
+  add_host_ends(group);
   return group.take();
 }
 

@@ -11,8 +11,9 @@ namespace {
 using namespace std::chrono_literals;
 using session::MessageType;
 
-constexpr base::Duration kRetryMin = 80ms;  // 100 ms, with room for the clock of the target
-constexpr base::Duration kQuiet = 60ms;
+constexpr base::Duration kHandshakeRetryMin =
+    80ms;  // 100 ms, with room for the clock of the target
+constexpr base::Duration kHandshakeQuiet = 60ms;
 constexpr std::uint8_t kRekey = 0x01;
 
 // The next INITIATION, which gets no reply. Another datagram of a handshake is none.
@@ -74,7 +75,7 @@ void add_initiations(UnitGroup& group) {
         const auto first = request_rekey(u);
         const auto second = await_initiation(u, "INITIATION once more");
         if (!first || !second) return;
-        u.expect(u.now() - at >= kRetryMin, "100 ms between them");
+        u.expect(u.now() - at >= kHandshakeRetryMin, "100 ms between them");
         u.expect(!std::ranges::equal(first->ephemeral(), second->ephemeral()),
                  "a new ephemeral key");
         u.expect(second->payload.stamp > first->payload.stamp, "a greater stamp");
@@ -95,7 +96,7 @@ void add_initiations(UnitGroup& group) {
         if (!request_rekey(u)) return;
         respond(u);
         const std::uint32_t before = u.line().responder().index();
-        u.listen(kQuiet);
+        u.listen(kHandshakeQuiet);
         u.expect(u.line().responder().index() != before, "a record under the new keys");
       });
 }
@@ -133,7 +134,7 @@ void add_responses(UnitGroup& group) {
         ByteVector proven = second->bytes;
         session::put_macs(proven, session::MacKeys(u.line().responder().public_key()), &cookie);
         u.expect(proven == second->bytes, "mac2 of the cookie");
-        u.expect(u.now() - at >= kRetryMin, "100 ms between them");
+        u.expect(u.now() - at >= kHandshakeRetryMin, "100 ms between them");
         respond(u);
         u.expect_serving("a session that serves");
       });

@@ -13,7 +13,7 @@ using fabric::InitReason;
 using fabric::InitStep;
 
 constexpr base::Duration kNoReply = 60ms;
-constexpr base::Duration kRetryMin = 40ms;  // 100 ms; the suite may have read the first late
+constexpr base::Duration kHelloRetryMin = 40ms;  // 100 ms; the suite may have read the first late
 
 // The link ends, and the next HELLO gets no reply.
 std::optional<Init> next_hello(Unit& u) {
@@ -66,8 +66,8 @@ void add_hellos(UnitGroup& group) {
                 times.push_back(more->at);
               }
               if (!u.is_good()) return;
-              u.expect(times[1] - times[0] >= kRetryMin, "100 ms between two HELLO");
-              u.expect(times[3] - times[2] >= 2 * kRetryMin, "more time before a later HELLO");
+              u.expect(times[1] - times[0] >= kHelloRetryMin, "100 ms between two HELLO");
+              u.expect(times[3] - times[2] >= 2 * kHelloRetryMin, "more time before a later HELLO");
               expect_link(u);
             });
   group.add("instance_stays", "P-INIT-4", "The instance stays as long as the host lives.",
@@ -105,9 +105,9 @@ void add_hellos(UnitGroup& group) {
 }
 
 // A READY that the host must not take: it repeats HELLO.
-using ChangeInit = std::function<void(Unit& u, Init& init)>;
+using ChangeUnitInit = std::function<void(Unit& u, Init& init)>;
 Case& add_bad_ready(UnitGroup& group, const std::string& name, const std::string& clause,
-                    const std::string& what, ChangeInit change) {
+                    const std::string& what, ChangeUnitInit change) {
   return group.add_harmful(name, clause, "A READY with " + what + " is not taken.",
                            [change = std::move(change)](Unit& u) {
                              const auto hello = next_hello(u);
@@ -186,7 +186,7 @@ void add_probes(UnitGroup& group) {
             });
 }
 
-void add_ends(UnitGroup& group) {
+void add_link_ends(UnitGroup& group) {
   group.add("bye_comes_back", "P-INIT-15", "After BYE the host links and connects again.",
             [](Unit& u) {
               if (!u.connect()) return;
@@ -247,7 +247,7 @@ std::vector<Case> host_link_cases() {
   add_bad_readies(group);
   add_refusals(group);
   add_probes(group);
-  add_ends(group);
+  add_link_ends(group);
   return group.take();
 }
 

@@ -71,7 +71,7 @@ void add_silence(UnitGroup& group) {
             });
 }
 
-void add_requests(UnitGroup& group) {
+void add_state_requests(UnitGroup& group) {
   group.add("disc_of_a_request", "P-CM-11", "DISC ends a CONNECT_REQ that has no reply yet.",
             [](Unit& u) {
               if (!u.await_link()) return;
@@ -113,7 +113,7 @@ void add_requests(UnitGroup& group) {
 std::vector<Case> host_state_cases() {
   UnitGroup group("state");
   add_silence(group);
-  add_requests(group);
+  add_state_requests(group);
   return group.take();
 }
 

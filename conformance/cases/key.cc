@@ -45,9 +45,9 @@ void confirm(Host& h) {
 }
 
 // A datagram that gets no reply at all, and harms no session.
-using Make = std::function<ByteVector(Host&)>;
+using MakeDatagram = std::function<ByteVector(Host&)>;
 void add_silent(Group& group, const std::string& name, const std::string& clause,
-                const std::string& description, Make make) {
+                const std::string& description, MakeDatagram make) {
   Case& added = group.add(name, clause, description, [make = std::move(make)](Host& h) {
     h.line().send_raw(make(h));
     if (!expect_no_response(h, "no reply to it, and RESPONSE to a good INITIATION")) return;
@@ -82,7 +82,7 @@ void put_macs_again(Host& h, ByteVector& message) {
   session::put_macs(message, session::MacKeys(h.line().session().target()), nullptr);
 }
 
-Make changed(std::size_t at, bool with_good_mac) {
+MakeDatagram changed(std::size_t at, bool with_good_mac) {
   return [=](Host& h) {
     ByteVector message = initiation(h);
     message.at(at) ^= std::byte{1};

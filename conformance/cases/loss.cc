@@ -143,7 +143,7 @@ void add_bad_acks(SharedGroup& group) {
   unknown.level = Level::kRobustness;
 }
 
-void add_ends(SharedGroup& group) {
+void add_loss_ends(SharedGroup& group) {
   group.add_harmful("nak_ends", "P-RC-14", "A NAK 0x61 of a packet in flight ends the connection.",
                     [](End& h) {
                       if (!h.attach()) return;
@@ -177,7 +177,7 @@ std::vector<Case> loss_cases() {
   add_loss(group);
   add_naks(group);
   add_bad_acks(group);
-  add_ends(group);
+  add_loss_ends(group);
   return group.take();
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "conformance/case.h"
+#include "conformance/cases/subnet_parts.h"
 #include "conformance/subnet.h"
 
 namespace splitnic::conformance {
@@ -14,11 +15,6 @@ using fabric::SmpNode;
 using fabric::SmpStatus;
 
 constexpr base::Duration kSettles = 3s;
-
-bool await_right(Subnet& s) {
-  return s.await(
-      "tables that follow from what is up", [&] { return s.are_tables_right(); }, kSettles);
-}
 
 // The next reply of a switch that `suits` is changed, or sent otherwise, once. Then the manager
 // must have found the change that has made it sweep.

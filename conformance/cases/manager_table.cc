@@ -3,6 +3,7 @@
 #include <set>
 
 #include "conformance/case.h"
+#include "conformance/cases/subnet_parts.h"
 #include "conformance/subnet.h"
 
 namespace splitnic::conformance {
@@ -28,11 +29,6 @@ PlayedSwitch::Table sent_table(Subnet& s, const std::string& to, Stage stage) {
                                                       part.block * fabric::kSmpBlockLids));
   }
   return table;
-}
-
-bool await_right(Subnet& s) {
-  return s.await(
-      "tables that follow from what is up", [&] { return s.are_tables_right(); }, 3s);
 }
 
 void add_blocks(SubnetGroup& group) {

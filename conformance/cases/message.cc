@@ -6,11 +6,11 @@ namespace splitnic::conformance {
 namespace {
 
 using messaging::Function;
-using Make = std::function<ByteVector(End&)>;
+using MakeMessage = std::function<ByteVector(End&)>;
 
 // A message that is dropped whole: it gets no reply, and counts as an error.
 void add_dropped(SharedGroup& group, const std::string& name, const std::string& clause,
-                 const std::string& description, Make make) {
+                 const std::string& description, MakeMessage make) {
   group.add(name, clause, description, [make = std::move(make)](End& h) {
     if (!h.attach()) return;
     h.forget_events();
@@ -21,7 +21,7 @@ void add_dropped(SharedGroup& group, const std::string& name, const std::string&
 
 // A reply to no open request: its context alone is wrong, which is no error of the peer.
 void add_reply_to_nothing(SharedGroup& group, const std::string& name, const std::string& what,
-                          Make make) {
+                          MakeMessage make) {
   group.add(name, "P-CH-16", what + " to no open request does not end the connection.",
             [make = std::move(make)](End& h) {
               if (!h.attach()) return;

@@ -15,9 +15,9 @@ using fabric::Op;
 constexpr std::size_t kPayload = 64;
 
 // A cell that `make` builds goes from node 1 to node 2 as it is.
-using Make = std::function<ByteVector(Nodes& nodes)>;
+using MakeCell = std::function<ByteVector(Nodes& nodes)>;
 Case& add_forwarded(NodesGroup& group, const std::string& name, const std::string& what,
-                    Make make) {
+                    MakeCell make) {
   Case& added = group.add(name, "P-PATH-1", what + " is forwarded with all of its bytes.",
                           [make = std::move(make)](Nodes& nodes) {
                             if (!nodes.link()) return;
@@ -31,7 +31,7 @@ Case& add_forwarded(NodesGroup& group, const std::string& name, const std::strin
 
 // The cell that `make` builds is dropped: the good one behind it is the first that arrives.
 Case& add_dropped(NodesGroup& group, const std::string& name, const std::string& clause,
-                  const std::string& what, Make make) {
+                  const std::string& what, MakeCell make) {
   Case& added =
       group.add(name, clause, what + " is dropped.", [make = std::move(make)](Nodes& nodes) {
         if (!nodes.link()) return;
@@ -188,7 +188,7 @@ void add_drops(NodesGroup& group) {
       .ends = 3;
 }
 
-void add_cable(NodesGroup& group) {
+void add_cable_cells(NodesGroup& group) {
   group
       .add("to_the_far_node", "P-PATH-1", "A cell to a node behind the cable leaves by the cable.",
            [](Nodes& nodes) {
@@ -238,7 +238,7 @@ std::vector<Case> path_cell_cases() {
   add_whole(group);
   add_many(group);
   add_drops(group);
-  add_cable(group);
+  add_cable_cells(group);
   return group.take();
 }
 

@@ -7,14 +7,14 @@ namespace {
 
 using fabric::PartitionKey;
 
-constexpr std::size_t kPayload = 64;
+constexpr std::size_t kPartitionPayload = 64;
 constexpr PartitionKey kRedLimited = fabric::as_limited_member(kRed);
 constexpr PartitionKey kBlueLimited = fabric::as_limited_member(kBlue);
 
 ByteVector cell_of(Node& from, fabric::Lid to, PartitionKey key, unsigned number) {
   fabric::CellHead head = from.head_to(to);
   head.header.partition = key;
-  return Node::cell_with(head, kPayload, number);
+  return Node::cell_with(head, kPartitionPayload, number);
 }
 
 void add_forwarded(NodesGroup& group, const std::string& name, const std::string& what,
@@ -66,7 +66,7 @@ void add_nodes(NodesGroup& group) {
               PartitionKey(0x8ABC));
 }
 
-void add_cable(NodesGroup& group) {
+void add_partition_cable(NodesGroup& group) {
   group
       .add("partition_from_a_cable", "P-PART-7",
            "From a cable a cell passes to the nodes of its partition, and to no other.",
@@ -77,7 +77,7 @@ void add_cable(NodesGroup& group) {
                fabric::CellHead head = cable.head_to(lid_at(to));
                head.header.slid = kFarLid;
                head.header.partition = key;
-               ByteVector cell = Node::cell_with(head, kPayload, number);
+               ByteVector cell = Node::cell_with(head, kPartitionPayload, number);
                cable.send_cell(cell);
                return cell;
              };
@@ -162,7 +162,7 @@ void add_replies(NodesGroup& group) {
 std::vector<Case> path_partition_cases() {
   NodesGroup group("path");
   add_nodes(group);
-  add_cable(group);
+  add_partition_cable(group);
   add_replies(group);
   return group.take();
 }

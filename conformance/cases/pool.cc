@@ -64,9 +64,9 @@ void expect_frame_in(End& a, End& b, const PoolRecord& pool) {
 }
 
 // A BufferRecvPool that is dropped whole.
-using Change = std::function<void(PoolRecord&)>;
+using ChangeRecord = std::function<void(PoolRecord&)>;
 void add_bad_pool(SharedGroup& group, const std::string& name, const std::string& what,
-                  Change change) {
+                  ChangeRecord change) {
   group.add(name, "P-POOL-3", "A pool with " + what + " is dropped.",
             [change = std::move(change)](End& h) {
               if (!h.attach()) return;

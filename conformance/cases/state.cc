@@ -19,7 +19,7 @@ using messaging::PoolRecord;
 constexpr base::Duration kNoDisc = 250ms;     // 100 ms apart
 constexpr base::Duration kCrossing = 20ms;    // of a DISC that was sent before the reply
 constexpr base::Duration kTriesMin = 4500ms;  // 5 s, with room for the clock of the target
-constexpr base::Duration kTriesMax = 9s;
+constexpr base::Duration kTriesTime = 9s;
 
 std::function<bool(const Event&)> is_of(MgmtKind kind, std::uint64_t transaction) {
   return [=](const Event& e) {
@@ -93,7 +93,7 @@ void add_tries(SharedGroup& group) {
         h.send_message(echo_message(context, 8));
         if (!h.await_reply(context)) return;
         const base::Time at = h.now();
-        const auto disc = h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "DISC", kTriesMax);
+        const auto disc = h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "DISC", kTriesTime);
         if (disc) h.expect(h.now() - at >= kTriesMin, "5 s before it");
       });
 }

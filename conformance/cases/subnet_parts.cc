@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 namespace splitnic::conformance {
 
@@ -10,6 +11,12 @@ using fabric::SmpAttribute;
 using fabric::SmpMethod;
 using fabric::SmpStatus;
 using fabric::SmpTable;
+
+bool await_right(Subnet& s) {
+  return s.await(
+      "tables that follow from what is up", [&] { return s.are_tables_right(); },
+      std::chrono::seconds{3});
+}
 
 std::optional<ManagerId> better_than_target(Subnet& s) {
   if (!s.manager()) return std::nullopt;

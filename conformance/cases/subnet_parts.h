@@ -8,6 +8,8 @@
 
 namespace splitnic::conformance {
 
+// Waits, 3 s at most, until the tables of all played switches follow from what is up.
+bool await_right(Subnet& s);
 // A manager of the suite that the target must obey, of far: its LID is the highest one, so the
 // target takes over when its priority is low. None: the target has the highest priority, and the
 // case is skipped.

@@ -179,7 +179,7 @@ void add_long_messages(SharedGroup& group) {
   reordered.level = Level::kShould;
 }
 
-void add_all_refused(SharedGroup& group) {
+void add_refused_sequences(SharedGroup& group) {
   add_refused(group, "psn_jumps", "P-RC-12", "The next cell with another PSN gets NAK 0x61.",
               [](End& h) {
                 CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
@@ -290,7 +290,7 @@ std::vector<Case> transport_cases() {
   add_acks(group);
   add_gaps(group);
   add_long_messages(group);
-  add_all_refused(group);
+  add_refused_sequences(group);
   add_refused_operations(group);
   return group.take();
 }

@@ -17,7 +17,7 @@ using messaging::Function;
 Fault of_flits(const std::string& name, const std::string& what, const ChangeFlit& change) {
   return {name, what, "cfg.echo", false, [=] { return flit_rule(To::kSuite, change); }};
 }
-Fault of_cells(const std::string& name, const std::string& what, const ChangeCell& change) {
+Fault of_sent_cells(const std::string& name, const std::string& what, const ChangeCell& change) {
   return {name, what, "cfg.echo", false, [=] { return cell_rule(To::kSuite, change); }};
 }
 // The relay repairs what the unit would drop.
@@ -27,7 +27,7 @@ Fault taken(const std::string& name, const std::string& what, const std::string&
           [=] { return message_rule(To::kTarget, function, repair); }};
 }
 // Not 0 where the message is cut off before.
-std::uint32_t word(base::Bytes message, std::size_t number) {
+std::uint32_t sent_word(base::Bytes message, std::size_t number) {
   if (message.size() < 4 * number + 4) return ~std::uint32_t{0};
   return base::load_be<std::uint32_t>(&message[4 * number]);
 }
@@ -37,7 +37,7 @@ void become_frame(base::MutableBytes message) {
   base::store_be(&message[12], static_cast<std::uint32_t>(message.size() - 16));
 }
 
-void add_flits(std::vector<Fault>& all) {
+void add_sent_flits(std::vector<Fault>& all) {
   const auto ctl = [](std::uint8_t bits) {
     return [bits](fabric::FlitHeader& header, RelayBytes&, RelayBytes&) {
       header.ctl ^= bits;
@@ -69,7 +69,7 @@ void add_flits(std::vector<Fault>& all) {
                          }));
 }
 
-void add_cells(std::vector<Fault>& all) {
+void add_sent_cells(std::vector<Fault>& all) {
   const auto patched = [](std::size_t at, std::uint8_t byte) {
     return [=](const CellView&, RelayBytes& cell) {
       cell[at] ^= std::byte{byte};
@@ -77,31 +77,33 @@ void add_cells(std::vector<Fault>& all) {
     };
   };
   all.push_back(
-      of_cells("other_slid_sent", "cells come from another link address", patched(7, 0x40)));
-  all.push_back(of_cells("other_dlid_sent", "cells go to another link address", patched(5, 0x40)));
-  all.push_back(of_cells("reserved_sent", "a reserved bit of cells is sent", patched(12, 1)));
+      of_sent_cells("other_slid_sent", "cells come from another link address", patched(7, 0x40)));
   all.push_back(
-      of_cells("ack_numbered", "ACKs have an LCN", [](const CellView& view, RelayBytes& cell) {
+      of_sent_cells("other_dlid_sent", "cells go to another link address", patched(5, 0x40)));
+  all.push_back(of_sent_cells("reserved_sent", "a reserved bit of cells is sent", patched(12, 1)));
+  all.push_back(
+      of_sent_cells("ack_numbered", "ACKs have an LCN", [](const CellView& view, RelayBytes& cell) {
         if (view.header.op == Op::kAck) cell[27] ^= std::byte{1};
         return true;
       }));
   all.push_back(
-      of_cells("mgmt_numbered", "MGMT has a PSN", [](const CellView& view, RelayBytes& cell) {
+      of_sent_cells("mgmt_numbered", "MGMT has a PSN", [](const CellView& view, RelayBytes& cell) {
         if (view.header.op == Op::kMgmt) cell[19] ^= std::byte{1};
         return true;
       }));
 }
 
-void add_taken(std::vector<Fault>& all) {
+void add_taken_messages(std::vector<Fault>& all) {
   all.push_back(taken("pool_unchecked", "a pool of 0 elements is taken", "pool.no_elements",
                       Function::kBufferRecvPool, [](base::MutableBytes message) {
-                        if (word(message, 4) == 0) base::store_be(&message[16], std::uint32_t{16});
+                        if (sent_word(message, 4) == 0)
+                          base::store_be(&message[16], std::uint32_t{16});
                         return true;
                       }));
   all.push_back(taken("indicate_unchecked", "BufferRDMAIndicate of 0 elements is taken",
                       "data.indicate_no_elements", Function::kBufferRdmaIndicate,
                       [](base::MutableBytes message) {
-                        if (word(message, 5) == 0) become_frame(message);
+                        if (sent_word(message, 5) == 0) become_frame(message);
                         return true;
                       }));
   all.push_back(taken("length_unchecked", "BufferRDMAIndicate that is cut off is taken",
@@ -116,15 +118,15 @@ void add_taken(std::vector<Fault>& all) {
                         if (message[3] == std::byte{2}) become_frame(message);
                         return true;
                       }));
-  all.push_back(taken("half_a_message", "of a message with one bad record the good one is taken",
-                      "pool.named_twice", Function::kBufferRecvPool,
-                      [](base::MutableBytes message) {
-                        if (message.size() == 76 && word(message, 3) == word(message, 11)) {
-                          base::store_be(&message[44], word(message, 3) + 1);
-                          base::store_be(&message[56], word(message, 6) + 1);
-                        }
-                        return true;
-                      }));
+  all.push_back(
+      taken("half_a_message", "of a message with one bad record the good one is taken",
+            "pool.named_twice", Function::kBufferRecvPool, [](base::MutableBytes message) {
+              if (message.size() == 76 && sent_word(message, 3) == sent_word(message, 11)) {
+                base::store_be(&message[44], sent_word(message, 3) + 1);
+                base::store_be(&message[56], sent_word(message, 6) + 1);
+              }
+              return true;
+            }));
   all.push_back(
       {"idata_unchecked", "the size in idata is not compared", "data.idata_size_larger", false, [] {
          return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {
@@ -189,9 +191,9 @@ void add_ends(std::vector<Fault>& all) {
 
 std::vector<Fault> blind_faults() {
   std::vector<Fault> all;
-  add_flits(all);
-  add_cells(all);
-  add_taken(all);
+  add_sent_flits(all);
+  add_sent_cells(all);
+  add_taken_messages(all);
   add_ends(all);
   return all;
 }

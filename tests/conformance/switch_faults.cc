@@ -29,8 +29,8 @@ Fault of_inits(const std::string& name, const std::string& what, const std::stri
                To to, ChangeInit change) {
   return at_ports(name, what, noticed_by, [=](std::size_t) { return init_rule(to, change); });
 }
-Fault of_cells(const std::string& name, const std::string& what, const std::string& noticed_by,
-               To to, ChangeCell change) {
+Fault of_switched_cells(const std::string& name, const std::string& what,
+                        const std::string& noticed_by, To to, ChangeCell change) {
   return at_ports(name, what, noticed_by, [=](std::size_t) { return cell_rule(to, change); });
 }
 Fault of_mgmt(const std::string& name, const std::string& what, const std::string& noticed_by,
@@ -115,35 +115,38 @@ void add_links(std::vector<Fault>& all) {
 
 void add_forwarding(std::vector<Fault>& all) {
   const To out = To::kSuite;
-  all.push_back(of_cells("switch_payload", "a byte of the payload is changed", "payload_of_63", out,
-                         [](const CellView& view, RelayBytes& cell) {
-                           if (is_forwarded(view) && view.payload.size() > 1) {
-                             cell.at(fabric::kMacHeaderBytes + 1) ^= std::byte{1};
-                           }
-                           return true;
-                         }));
+  all.push_back(of_switched_cells("switch_payload", "a byte of the payload is changed",
+                                  "payload_of_63", out, [](const CellView& view, RelayBytes& cell) {
+                                    if (is_forwarded(view) && view.payload.size() > 1) {
+                                      cell.at(fabric::kMacHeaderBytes + 1) ^= std::byte{1};
+                                    }
+                                    return true;
+                                  }));
+  all.push_back(of_switched_cells("switch_lane", "the service level is changed", "service_level",
+                                  out, patched(0, 2)));
+  all.push_back(of_switched_cells("switch_reserved", "reserved bits are cleared", "reserved_bits",
+                                  out, [](const CellView& view, RelayBytes& cell) {
+                                    if (is_forwarded(view)) cell.at(12) = std::byte{0};
+                                    return true;
+                                  }));
+  all.push_back(of_switched_cells("switch_sequence", "the PSN is changed", "payload_of_0", out,
+                                  patched(19, 1)));
   all.push_back(
-      of_cells("switch_lane", "the service level is changed", "service_level", out, patched(0, 2)));
-  all.push_back(of_cells("switch_reserved", "reserved bits are cleared", "reserved_bits", out,
-                         [](const CellView& view, RelayBytes& cell) {
-                           if (is_forwarded(view)) cell.at(12) = std::byte{0};
-                           return true;
-                         }));
+      of_switched_cells("switch_knows_operations", "cells with an unknown operation are dropped",
+                        "unknown_operation", To::kTarget, [](const CellView&, RelayBytes& cell) {
+                          CellView view;
+                          return fabric::parse_cell(cell, view) != fabric::CellError::kOp;
+                        }));
   all.push_back(
-      of_cells("switch_sequence", "the PSN is changed", "payload_of_0", out, patched(19, 1)));
-  all.push_back(of_cells("switch_knows_operations", "cells with an unknown operation are dropped",
-                         "unknown_operation", To::kTarget, [](const CellView&, RelayBytes& cell) {
-                           CellView view;
-                           return fabric::parse_cell(cell, view) != fabric::CellError::kOp;
-                         }));
-  all.push_back(of_cells("switch_short_control", "control cells are no longer than MGMT",
-                         "control_cell", To::kTarget, [](const CellView& view, RelayBytes&) {
-                           return view.header.op != Op::kMgmt || view.header.payload_bytes <= 1024;
-                         }));
-  all.push_back(of_cells("switch_long_only", "cells without a payload are dropped", "payload_of_0",
-                         To::kTarget, [](const CellView& view, RelayBytes&) {
-                           return view.header.op != Op::kSend || view.header.payload_bytes > 0;
-                         }));
+      of_switched_cells("switch_short_control", "control cells are no longer than MGMT",
+                        "control_cell", To::kTarget, [](const CellView& view, RelayBytes&) {
+                          return view.header.op != Op::kMgmt || view.header.payload_bytes <= 1024;
+                        }));
+  all.push_back(
+      of_switched_cells("switch_long_only", "cells without a payload are dropped", "payload_of_0",
+                        To::kTarget, [](const CellView& view, RelayBytes&) {
+                          return view.header.op != Op::kSend || view.header.payload_bytes > 0;
+                        }));
   all.push_back(at_ports("switch_twice", "cells are forwarded twice", "one_port", [](std::size_t) {
     return flit_rule(To::kSuite,
                      [](fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind) {
@@ -170,18 +173,19 @@ void add_taken(std::vector<Fault>& all) {
           return true;
         });
       }));
-  all.push_back(of_cells("switch_any_version", "cells of any version are taken", "version",
-                         To::kTarget, [](const CellView&, RelayBytes& cell) {
-                           cell[0] = (cell[0] & std::byte{0x0F}) | std::byte{0x10};
-                           return true;
-                         }));
-  all.push_back(of_cells("switch_default_route", "a cell to an unknown LID goes to node 2",
-                         "unknown_lid", To::kTarget, [](const CellView& view, RelayBytes& cell) {
-                           if (view.header.dlid.value > 100) {
-                             base::store_be(&cell[4], lid_at(2).value);
-                           }
-                           return true;
-                         }));
+  all.push_back(of_switched_cells("switch_any_version", "cells of any version are taken", "version",
+                                  To::kTarget, [](const CellView&, RelayBytes& cell) {
+                                    cell[0] = (cell[0] & std::byte{0x0F}) | std::byte{0x10};
+                                    return true;
+                                  }));
+  all.push_back(of_switched_cells("switch_default_route", "a cell to an unknown LID goes to node 2",
+                                  "unknown_lid", To::kTarget,
+                                  [](const CellView& view, RelayBytes& cell) {
+                                    if (view.header.dlid.value > 100) {
+                                      base::store_be(&cell[4], lid_at(2).value);
+                                    }
+                                    return true;
+                                  }));
   all.push_back(at_ports("switch_any_source", "a node may send with any LID", "source_of_another",
                          [](std::size_t port) {
                            return cell_rule(To::kTarget, [port](const CellView&, RelayBytes& cell) {

@@ -27,7 +27,7 @@ using iou::HostRights;
 using lan::MacAddress;
 using support::Input;
 
-constexpr int kStepsMax = 64;
+constexpr int kCfgUtilStepsMax = 64;
 constexpr std::uint32_t kLanMtu = 9000;
 constexpr MacAddress kNicMac{0x02, 0, 0, 0, 0, 0xE0};
 constexpr std::uint32_t kOffered = lan::kOffloadChecksum | lan::kOffloadTso4 | lan::kOffloadTso6 |
@@ -131,7 +131,7 @@ class CfgRun {
     }
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kCfgUtilStepsMax; ++steps) {
       step(in_.u8());
       check();
     }

@@ -19,7 +19,7 @@ using namespace messaging;
 using namespace std::chrono_literals;
 using support::Input;
 
-constexpr int kStepsMax = 96;
+constexpr int kChannelPairStepsMax = 96;
 constexpr std::size_t kArenaBytes = 8192;
 constexpr std::size_t kMessageMax = 512;
 constexpr std::size_t kDataMessageMax = 2048;
@@ -137,7 +137,7 @@ class ChannelRun {
     CHECK(run_until([&] { return unit_.pair->up(); }, 1s));
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kChannelPairStepsMax; ++steps) {
       step(in_.u8());
       check();
     }

@@ -17,7 +17,7 @@ using namespace fabric;
 using namespace std::chrono_literals;
 using support::Input;
 
-constexpr int kStepsMax = 96;
+constexpr int kConnectionStepsMax = 96;
 constexpr std::size_t kConnectionsMax = 4;  // that our side accepts
 
 enum class Phase : std::uint8_t { kRequested, kUp, kEnded };
@@ -135,7 +135,7 @@ class ConnectionRun {
   explicit ConnectionRun(base::Bytes bytes)
       : in_(bytes), pair_(options()), victim_(pair_.a()), recorder_(victim_) {}
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kConnectionStepsMax; ++steps) {
       step(in_.u8());
       run();
     }
@@ -240,7 +240,7 @@ class ConnectionRun {
   }
 
   // Those that live, and a disconnect per step that the peer has not confirmed.
-  static constexpr std::size_t kKeptMax = kConnectionsMax + kStepsMax;
+  static constexpr std::size_t kKeptMax = kConnectionsMax + kConnectionStepsMax;
 
   Input in_;
   testing::AdapterPair pair_;

@@ -23,7 +23,7 @@ namespace {
 using namespace fabric;
 using support::Input;
 
-constexpr int kStepsMax = 128;
+constexpr int kPortInitStepsMax = 128;
 constexpr std::size_t kAddresses = 5;
 constexpr std::size_t kLinksMax = 3;
 constexpr std::size_t kDatagramBytes = 1472;
@@ -94,7 +94,7 @@ class PortRun final : private LinkObserver {
     take_sent();
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kPortInitStepsMax; ++steps) {
       step();
       run();
       check();

@@ -19,7 +19,7 @@ using namespace fabric;
 using support::Input;
 using namespace std::chrono_literals;
 
-constexpr int kStepsMax = 128;
+constexpr int kRequesterStepsMax = 128;
 constexpr std::size_t kSinks = 6;
 constexpr std::size_t kSinkBytes = 256;
 constexpr std::size_t kSourceBytes = 512;
@@ -48,7 +48,7 @@ class RequesterRun {
     }
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kRequesterStepsMax; ++steps) {
       step();
       check();
     }

@@ -15,7 +15,7 @@ namespace {
 using namespace fabric;
 using support::Input;
 
-constexpr int kStepsMax = 128;
+constexpr int kResponderStepsMax = 128;
 constexpr std::size_t kSlots = 6;
 constexpr std::size_t kSlotBytes = 96;
 constexpr std::byte kSecret{0xEE};  // of what the peer may not read: no cell of it has this byte
@@ -34,7 +34,7 @@ class ResponderRun {
     for (std::size_t i = 0; i < 2; ++i) post_receive();
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) step();
+    for (int steps = 0; !in_.empty() && steps < kResponderStepsMax; ++steps) step();
     qp_.deliver();
     check();
     end();

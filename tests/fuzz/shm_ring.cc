@@ -23,7 +23,7 @@ using fabric::kShmStep;
 using fabric::ShmRing;
 using support::Input;
 
-constexpr int kStepsMax = 64;
+constexpr int kShmRingStepsMax = 64;
 constexpr std::size_t kRingBytes = 128 << 10;
 constexpr std::size_t kGuardBytes = 256;
 constexpr std::byte kGuard{0xEE};
@@ -43,7 +43,7 @@ class RingRun {
     std::memset(ring_.data(), 0, ring_.size());
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kShmRingStepsMax; ++steps) {
       step(in_.u8());
       check();
     }

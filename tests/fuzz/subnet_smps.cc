@@ -29,9 +29,9 @@ using namespace fabric;
 using namespace std::chrono_literals;
 using support::Input;
 
-constexpr int kStepsMax = 48;
+constexpr int kSubnetSmpsStepsMax = 48;
 constexpr std::size_t kKept = 8;  // requests that have no reply yet
-constexpr std::array kLids{Lid(1), Lid(2), Lid(3), Lid(11), Lid(12), Lid(300), Lid(99), Lid(0)};
+constexpr std::array kSmpLids{Lid(1), Lid(2), Lid(3), Lid(11), Lid(12), Lid(300), Lid(99), Lid(0)};
 
 // A triangle: sw:1 - b:1, sw:2 - c:1, b:2 - c:2; nodes at port 3 of each.
 Topology topology() {
@@ -97,7 +97,7 @@ class SubnetRun {
     for (int i = 0; i < 30; ++i) run();
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kSubnetSmpsStepsMax; ++steps) {
       step();
       run();
       check();
@@ -141,7 +141,7 @@ class SubnetRun {
     Smp smp;
     smp.method = static_cast<SmpMethod>(1 + in_.below(4));
     smp.attribute = static_cast<SmpAttribute>(1 + in_.below(3));
-    smp.manager = {in_.one_of(kLids), in_.u8()};
+    smp.manager = {in_.one_of(kSmpLids), in_.u8()};
     smp.transaction = in_.u8();
     smp.route.hops = static_cast<std::uint8_t>(1 + in_.below(4));
     smp.hop = static_cast<std::uint8_t>(in_.below(smp.route.hops + 1U));
@@ -161,7 +161,7 @@ class SubnetRun {
     part.stage = static_cast<SmpTable::Stage>(1 + in_.below(2));
     part.parts = static_cast<std::uint8_t>(1 + in_.below(2));
     part.changes = in_.u8();
-    for (const Lid lid : kLids) {
+    for (const Lid lid : kSmpLids) {
       if (lid.value / kSmpBlockLids == part.block) {
         ports[lid.value % kSmpBlockLids] = static_cast<std::byte>(in_.below(5));
       }
@@ -186,7 +186,7 @@ class SubnetRun {
     smp.attribute =
         (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(3)) : request.attribute;
     smp.status = (what & 2U) != 0 ? static_cast<SmpStatus>(in_.below(4)) : SmpStatus::kDone;
-    smp.manager = (what & 4U) != 0 ? ManagerId{in_.one_of(kLids), in_.u8()} : request.manager;
+    smp.manager = (what & 4U) != 0 ? ManagerId{in_.one_of(kSmpLids), in_.u8()} : request.manager;
     smp.transaction = request.transaction + ((what & 8U) != 0 ? in_.u8() : 0U);
     smp.route = request.route.reversed();
     smp.hop = 1;
@@ -200,7 +200,7 @@ class SubnetRun {
   }
   std::size_t node_body(base::MutableBytes body, const SwitchPlan& plan, std::uint8_t what) {
     SmpNode node;
-    node.lid = (what & 16U) != 0 ? in_.one_of(kLids) : plan.lid;
+    node.lid = (what & 16U) != 0 ? in_.one_of(kSmpLids) : plan.lid;
     node.name = (what & 32U) != 0 ? "x" : plan.name;
     node.changes = in_.u8();
     node.check = in_.u8();
@@ -210,7 +210,7 @@ class SubnetRun {
       SmpNode::PortInfo& info = node.ports[node.port_count++];
       info.number = port;
       info.state = static_cast<SmpNode::PortState>(state % 3);
-      info.lid = (state & 64U) != 0 ? in_.one_of(kLids) : plan.ports.at(port).lid;
+      info.lid = (state & 64U) != 0 ? in_.one_of(kSmpLids) : plan.ports.at(port).lid;
     }
     return emit_smp_node(body, node);
   }
@@ -223,7 +223,7 @@ class SubnetRun {
     if (in_.flag()) part.check = in_.u8();
     part.ports = {};
     if (request.method == SmpMethod::kGet) {
-      for (const Lid lid : kLids) ports[lid.value % kSmpBlockLids] = std::byte{in_.u8()};
+      for (const Lid lid : kSmpLids) ports[lid.value % kSmpBlockLids] = std::byte{in_.u8()};
       part.ports = ports;
     }
     return emit_smp_table(body, part);

@@ -26,7 +26,7 @@ using namespace fabric;
 using namespace std::chrono_literals;
 using support::Input;
 
-constexpr int kStepsMax = 64;
+constexpr int kSwitchCellsStepsMax = 64;
 constexpr Lid kSwitch(1), kHostile(11), kVictim(12);
 constexpr std::array kPartitions{kDefaultPartition, PartitionKey(0x7FFF), PartitionKey(0x8001),
                                  PartitionKey(0x8002), PartitionKey(0)};
@@ -88,7 +88,7 @@ class SwitchRun {
     CHECK(attachment_.is_attached());
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kSwitchCellsStepsMax; ++steps) {
       step();
       run();
       check();
