@@ -10,7 +10,7 @@
 # The steps:
 #   check    -O1, no sanitizer: every unit, protocol, simulator, corpus, end-to-end and report test
 #   release  the programs as they are installed (-O3, LTO): end-to-end tests, seeds, loss sweep, reports
-#   asan     AddressSanitizer and UndefinedBehaviorSanitizer, every test but those labelled e2e or bench
+#   asan     AddressSanitizer and UndefinedBehaviorSanitizer, every test but those labelled e2e, bench or once
 #   tsan     ThreadSanitizer, the tests labelled threads
 # In the steps asan and tsan up to 25 unit tests share a process; in all others each has its own.
 # Needs no git and no HOME. A skipped, disabled or unbuilt test counts as failed. Last line: "N passed, N failed".
@@ -91,7 +91,7 @@ test_release() {
 # A process of a sanitized program takes long to start: its tests share processes. In the step check each has its own.
 test_asan() {
   run_gtest asan "$cores"
-  run_ctest asan "$cores" -LE '^(gtest|e2e|bench)$'
+  run_ctest asan "$cores" -LE '^(gtest|e2e|bench|once)$'
 }
 
 test_tsan() { run_gtest tsan "$cores" -L '^threads$'; }
