@@ -132,11 +132,11 @@ function(splitnic_library name)
   splitnic_batches(${name} ${SPLITNIC_LIBRARY_BATCH})
 endfunction()
 
-# splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [DEPENDS libs...] [DEFINITIONS definitions...] [LABELS labels...]):
-# one program of every *_test.cc below tests/FOLDER. ctest knows each test by its own name; its labels are the given
+# splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [COST seconds] [DEPENDS libs...] [DEFINITIONS definitions...]
+# [LABELS labels...]): one program of every *_test.cc below tests/FOLDER. ctest knows each test by its own name; its labels are the given
 # ones (unit if there are none), gtest and NAME. The target thread_tests builds all programs with the label threads.
 # The libraries under test are built as the preset defines; the tests' own code is built quickly rather than made fast, unless
-# the program is OPTIMIZED.
+# the program is OPTIMIZED. The programs of the highest COST, that of their longest test in the step asan, begin.
 if(BUILD_TESTING)
   include(GoogleTest)
   find_package(GTest REQUIRED)
@@ -152,7 +152,7 @@ function(splitnic_tests name folder)
   if(NOT SPLITNIC_UNIT_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "NO_RECURSE;OPTIMIZED" "" "DEPENDS;DEFINITIONS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "NO_RECURSE;OPTIMIZED" "COST" "DEPENDS;DEFINITIONS;LABELS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${name}: splitnic_tests() does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -187,7 +187,10 @@ function(splitnic_tests name folder)
     add_dependencies(thread_tests ${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY splitnic_test_folders "${folder}=${name}")
-  gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+  if(NOT arg_COST)
+    set(arg_COST 0)
+  endif()
+  gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 COST ${arg_COST} DISCOVERY_TIMEOUT 60)
   # gtest_discover_tests() takes no list as the value of a property.
   set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
   file(CONFIGURE OUTPUT ${labels_file} @ONLY CONTENT

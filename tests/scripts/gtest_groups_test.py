@@ -4,6 +4,7 @@
   gtest_groups_test.py PATH-OF-GROUPS_SAMPLE [unittest options]
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,13 +22,13 @@ class GtestGroups(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_tests(self, names, properties=""):
+    def run_tests(self, names, properties="", jobs="2", program=lambda name: SAMPLE):
         lines = []
-        for name in names:
-            lines.append(f'add_test("{name}" "{SAMPLE}" "--gtest_filter={name}")')
-            lines.append(f'set_tests_properties("{name}" PROPERTIES TIMEOUT 2 WORKING_DIRECTORY "{self.folder}" {properties})')
+        for number, name in enumerate(names):
+            lines.append(f'add_test("{name}" "{program(name)}" "--gtest_filter={name}")')
+            lines.append(f'set_tests_properties("{name}" PROPERTIES TIMEOUT 2 WORKING_DIRECTORY "{self.folder}" {properties.format(number=number)})')
         (self.folder / "CTestTestfile.cmake").write_text("\n".join(lines))
-        return subprocess.run([ROOT / "scripts/lib/gtest-groups", self.folder, "2", self.folder / "junit.xml"],
+        return subprocess.run([ROOT / "scripts/lib/gtest-groups", self.folder, jobs, self.folder / "junit.xml"],
                               capture_output=True, text=True, check=False)
 
     def results_of(self, names, properties=""):
@@ -76,6 +77,17 @@ class GtestGroups(unittest.TestCase):
     def test_a_disabled_test_has_failed(self):
         results = self.results_of(GOOD, "DISABLED ON")
         self.assertEqual(set(results.values()), {("fail", "disabled\n")})
+
+    def test_the_longest_program_begins(self):
+        def program(name):
+            link = self.folder / name
+            link.unlink(missing_ok=True)
+            link.symlink_to(SAMPLE)
+            return link
+
+        for properties, order in ("", GOOD), ("COST {number}", GOOD[::-1]):
+            done = self.run_tests(GOOD, properties, "1", program)
+            self.assertEqual(re.findall("1 tests of (.*)", done.stdout), order, done.stderr)
 
     def test_a_property_that_only_ctest_knows_is_refused(self):
         done = self.run_tests(GOOD, "RUN_SERIAL ON")
