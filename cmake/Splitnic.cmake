@@ -96,14 +96,14 @@ endif()
 # headers and batches of sources hide a missing include.
 set(splitnic_common_headers
   <algorithm> <array> <bit> <cerrno> <chrono> <cstddef> <cstdint> <cstring> <deque> <functional> <map> <memory>
-  <optional> <span> <string> <string_view> <utility> <vector> <boost/system/result.hpp>)
+  <optional> <span> <string> <string_view> <utility> <vector> <boost/system/result.hpp> ${CMAKE_SOURCE_DIR}/cmake/formatting.h)
 
 # splitnic_precompiled_header(NAME HEADERS headers... [OPTIONS options...]): a library whose precompiled header others
 # take with REUSE_FROM. They must be compiled with the same options.
 function(splitnic_precompiled_header name)
   cmake_parse_arguments(arg "" "" "HEADERS;OPTIONS" ${ARGN})
   add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/cmake/precompiled.cc)
-  target_link_libraries(${name} PRIVATE splitnic_flags Boost::headers)
+  target_link_libraries(${name} PRIVATE splitnic_flags Boost::headers fmt::fmt)
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
