@@ -1,2 +1,2 @@
-// The precompiled headers (Splitnic.cmake) need a source to be compiled with; it contains nothing
-// else.
+// The precompiled headers (Splitnic.cmake) need a source to be compiled with.
+#include "cmake/formatting.h"
