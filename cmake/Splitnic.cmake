@@ -109,6 +109,17 @@ function(splitnic_precompiled_header name)
 endfunction()
 splitnic_precompiled_header(splitnic_headers HEADERS ${splitnic_common_headers} OPTIONS ${splitnic_library_options})
 
+# Where programs are optimised when they are linked, each program compiles its libraries once more. A library that is
+# OFF_DATA_PATH, with no code that runs per frame or cell, is compiled once, for all programs.
+set(splitnic_cold_headers splitnic_headers)
+set(splitnic_cold_options)
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  set(splitnic_cold_headers splitnic_headers_off_data_path)
+  set(splitnic_cold_options -O2 -fno-lto)
+  splitnic_precompiled_header(${splitnic_cold_headers} HEADERS ${splitnic_common_headers}
+                              OPTIONS ${splitnic_library_options} ${splitnic_cold_options})
+endif()
+
 # splitnic_batches(NAME SIZE): the compiler takes SIZE sources of a target in one run.
 function(splitnic_batches name size)
   if(size GREATER 1)
@@ -116,10 +127,10 @@ function(splitnic_batches name size)
   endif()
 endfunction()
 
-# splitnic_library(NAME [DEPENDS libs...]): every .cc of this folder (and of its sub-folders that have
-# no own CMakeLists.txt), except main.cc.
+# splitnic_library(NAME [OFF_DATA_PATH] [DEPENDS libs...] [EXCLUDE patterns...]): every .cc of this folder (and of its
+# sub-folders that have no own CMakeLists.txt), except main.cc.
 function(splitnic_library name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "OFF_DATA_PATH" "" "DEPENDS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   foreach(pattern ${arg_EXCLUDE})
@@ -128,7 +139,12 @@ function(splitnic_library name)
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC splitnic_flags ${arg_DEPENDS})
   target_compile_options(${name} PRIVATE ${splitnic_library_options})
-  target_precompile_headers(${name} REUSE_FROM splitnic_headers)
+  if(arg_OFF_DATA_PATH)
+    target_compile_options(${name} PRIVATE ${splitnic_cold_options})
+    target_precompile_headers(${name} REUSE_FROM ${splitnic_cold_headers})
+  else()
+    target_precompile_headers(${name} REUSE_FROM splitnic_headers)
+  endif()
   splitnic_batches(${name} ${SPLITNIC_LIBRARY_BATCH})
 endfunction()
 
