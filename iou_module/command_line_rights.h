@@ -3,8 +3,8 @@
 // they need to be bridges or to capture. docs/nic_service.md#rights [H-2]
 #pragma once
 
-#include "iou_module/attached_host.h"
 #include "iou_module/host_rights.h"
+#include "iou_module/nic_settings.h"
 #include "iou_module/options.h"
 
 namespace splitnic::iou {
@@ -16,7 +16,7 @@ inline HostRights command_line_rights(const IouOptions& options) {
   rights.may_forge = is_alone || options.grants_forge;
   if (is_alone) {
     rights.group_frames_per_second = 0;
-    rights.mac_count = AttachedHost::kFilterEntries;
+    rights.mac_count = Filter::kEntriesMax;
   }
   return rights;
 }

@@ -16,7 +16,7 @@ void HostTable::remove_ended(base::Time now) {
     if (!host->has_ended()) return false;
     host->close(now);
     ended.push_back(host->identity().node);
-    removed_.merge(host->counters());
+    removed_.merge(host->stats().counters);
     host->pair().visit_counters([this](std::string_view name, std::uint64_t value) {
       removed_pairs_.try_emplace(std::string(name)).first->second += value;
     });
@@ -199,7 +199,7 @@ void HostTable::distribute_to_sniffers(base::Bytes frame, const AttachedHost& ex
 
 void HostTable::visit_sums(const base::CounterVisitor& visitor) const {
   base::Counters<HostCounter> sums = removed_;
-  for (const auto& host : hosts_) sums.merge(host->counters());
+  for (const auto& host : hosts_) sums.merge(host->stats().counters);
   sums.visit(visitor);
   neighbours_.counters().visit(visitor);
 }
@@ -213,8 +213,8 @@ void HostTable::visit_hosts(const base::CounterVisitor& visitor) const {
     const auto of_host = [&](std::string_view name, std::uint64_t value) {
       visitor("host." + label + "." + std::string(name), value);
     };
-    host->counters().visit(of_host);
-    host->rmon().counters().visit(of_host);
+    host->stats().counters.visit(of_host);
+    host->stats().rmon.counters().visit(of_host);
   }
 }
 

@@ -89,13 +89,12 @@ bool LanNic::step(base::Time now) {
   made_progress |= rx_.step(now);
   for (const auto& host : hosts_) {
     if (is_stopping_) host->begin_close();
-    host->report_lan(state_, now);
-    host->request_announce();
+    host->notify(state_, now);
     if (host->expire(now)) {
       counters_.add(LanCounter::kHostsSilent);
       base::log_info({base::EventKind::kDisconnected, host->name()},
                      "host " + host->name() + " removed: its link was down for " +
-                         std::to_string(AttachedHost::kAwayMax / std::chrono::seconds(1)) + " s");
+                         std::to_string(HostLife::kAwayMax / std::chrono::seconds(1)) + " s");
     }
   }
   hosts_.remove_ended(now);
@@ -130,7 +129,7 @@ void LanNic::on_event() {
 }
 
 void LanNic::on_host_up(AttachedHost& host) {
-  host.set_announce_due();
+  host.notifier().set_announce_due();
   owner_.on_host_up(*this, host);
 }
 
@@ -144,9 +143,9 @@ messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
                                            const messaging::CfgRequest& request) {
   if (request.code != messaging::CfgCode::kEcho) host.set_changed();
   if (request.code == messaging::CfgCode::kInitNic)
-    host.events().on_init_request();
+    host.notifier().events().on_init_request();
   else if (request.code != messaging::CfgCode::kEcho)
-    host.events().on_other_request();
+    host.notifier().events().on_other_request();
   const NicSettings before = host.nic();
   auto reply = nic_service_.serve(host, request);
   if (before.mac != host.nic().mac || before.mtu != host.nic().mtu) {

@@ -25,7 +25,7 @@ bool LanRx::wants_input() const {
   bool has_reader = false;
   for (const auto& host : hosts_) {
     if (!host->nic().started || !host->is_reachable()) continue;
-    if (!host->idle() || host->ring().reserve().empty()) return false;
+    if (!host->tx_queue().empty() || host->tx_queue().ring().reserve().empty()) return false;
     has_reader = true;
   }
   return has_reader;
@@ -55,15 +55,16 @@ bool LanRx::pump_hosts(base::Time now) {
 void LanRx::observe_room(base::Time now) {
   now_ = now;
   AttachedHost* sole = hosts_.sole_up();
-  const bool is_full = sole != nullptr && sole->link().up() && sole->ring().reserve().empty();
+  const bool is_full =
+      sole != nullptr && sole->link().up() && sole->tx_queue().ring().reserve().empty();
   full_since_ = is_full ? std::min(full_since_, now) : base::kNever;
 }
 
 // Returns the number of frames that were read.
 std::size_t LanRx::read() {
   AttachedHost* sole = hosts_.sole_up();
-  const bool is_direct = sole != nullptr && !sole->ring().reserve().empty();
-  lan::FrameRing& ring = is_direct ? sole->ring() : scratch_;
+  const bool is_direct = sole != nullptr && !sole->tx_queue().ring().reserve().empty();
+  lan::FrameRing& ring = is_direct ? sole->tx_queue().ring() : scratch_;
   std::array<base::Bytes, kBatch> frames;
   const lan::ReadBatch batch = port_.read(ring, frames);
   bool is_copying = false;  // from the first frame that does not fit where it lies

@@ -34,12 +34,12 @@ bool check(AttachedHost& host, base::MutableBytes frame, const lan::WireCost& co
   if (!host.rights().may_forge && !nic.owns(lan::source_mac(ethernet))) {
     return drop(HostCounter::kDropSpoof);
   }
-  const VlanLimit& vlans = host.vlan_limit();
+  const VlanLimit& vlans = host.allowance().vlans();
   if (vlans.is_restricted() && !vlans.passes(frame, nic.vlans.pvid())) {
     return drop(HostCounter::kDropVlanSent);
   }
   const bool is_group = lan::is_multicast(lan::destination_mac(ethernet));
-  const HostMeter::Verdict verdict = host.meter().take(is_group, cost, now);
+  const HostMeter::Verdict verdict = host.allowance().meter().take(is_group, cost, now);
   if (verdict != HostMeter::Verdict::kPass) return drop(reason_of(verdict));
   return true;
 }

@@ -12,7 +12,7 @@ namespace splitnic::iou {
 std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& settings) {
   if (settings.filter.promiscuous && !host.rights().may_sniff) {
     host.count(HostCounter::kRefusedPromiscuous);
-    if (host.is_first_sniff_refusal()) {
+    if (host.allowance().is_first_sniff_refusal()) {
       base::log_warn(
           {base::EventKind::kRefused, host.name()},
           "host " + host.name() +
@@ -37,7 +37,7 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
 // Once for each address: a host asks for it again and again.
 void NicService::log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why) {
   host.count(HostCounter::kRefusedAddress);
-  if (!host.is_new_refusal(mac)) return;
+  if (!host.allowance().is_new_refusal(mac)) return;
   base::log_warn({base::EventKind::kRefused, host.name()},
                  "host " + host.name() + " may not have the MAC address " + control::mac_text(mac) +
                      ": " + remedy_of(why));
@@ -59,7 +59,7 @@ bool NicService::enforce(AttachedHost& host, bool is_new) {
   }
   if (AddressPolicy::excess(host, nic) > 0) nic.mac.reset();
   nic.filter.promiscuous = nic.filter.promiscuous && host.rights().may_sniff;
-  const VlanLimit& limit = host.vlan_limit();
+  const VlanLimit& limit = host.allowance().vlans();
   for (const std::uint16_t id : nic.vlans.list()) {
     if (!limit.may_use(id)) nic.vlans.remove(id);
   }

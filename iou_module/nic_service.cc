@@ -59,7 +59,7 @@ bool is_usable(const lan::MacAddress& mac) {
 template <class List, class Check>
 bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to, bool& overflow) {
   to.clear();
-  overflow = static_cast<std::size_t>(from.size()) > AttachedHost::kFilterEntries;
+  overflow = static_cast<std::size_t>(from.size()) > Filter::kEntriesMax;
   for (const std::string& field : from) {
     const auto mac = mac_of(field);
     if (!mac || !is_good(*mac)) return false;
@@ -152,7 +152,7 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
   reply.mutable_link()->set_speed_mbps(state.speed_mbps);
   reply.mutable_link()->set_full_duplex(state.full_duplex);
   reply.set_features_granted(host.nic().features);
-  reply.set_filter_entries_max(AttachedHost::kFilterEntries);
+  reply.set_filter_entries_max(Filter::kEntriesMax);
   reply.set_queues_max(queues_of(host));
   return ok(reply);
 }
@@ -230,7 +230,7 @@ CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
   if (!parse(request, ask) || ask.vlan_id() > VlanRules::kIdMax)
     return refuse(CfgStatus::kBadValue);
   const auto id = static_cast<std::uint16_t>(ask.vlan_id());
-  const VlanLimit& limit = host.vlan_limit();
+  const VlanLimit& limit = host.allowance().vlans();
   const bool is_permitted = request.code == CfgCode::kSetPvid   ? limit.may_set_pvid(id)
                             : request.code == CfgCode::kVlanAdd ? limit.may_use(id)
                                                                 : true;
@@ -252,7 +252,7 @@ void NicService::reset(AttachedHost& host) {
   NicSettings fresh;
   fresh.granted = fresh.features = host.nic().granted;
   fresh.mtu = lan_.state().mtu;
-  fresh.vlans.set_pvid(host.vlan_limit().pvid_default());
+  fresh.vlans.set_pvid(host.allowance().vlans().pvid_default());
   host.set_started(false);
   host.nic() = fresh;
   host.on_delivery_settings();

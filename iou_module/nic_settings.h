@@ -16,6 +16,10 @@ namespace splitnic::iou {
 
 // The receive filter of a host. Before its first SET_FILTER all multicast passes.
 struct Filter {
+  // A longer list of multicast addresses becomes all-multicast, one of unicast addresses is
+  // refused.
+  static constexpr std::size_t kEntriesMax = 256;
+
   std::vector<lan::MacAddress> unicast;    // sorted, each once
   std::vector<lan::MacAddress> multicast;  // likewise
   bool promiscuous = false;

@@ -20,7 +20,7 @@ bool is_drop(std::string_view name) {
 // Visits the counters of the group that only grow.
 void visit_counters(const AttachedHost& host, std::string_view group,
                     const base::CounterVisitor& visitor) {
-  if (group == "rmon") return host.rmon().counters().visit(visitor);
+  if (group == "rmon") return host.stats().rmon.counters().visit(visitor);
   const auto wanted = [&](std::string_view name, std::uint64_t value) {
     const bool is_ours = group == "drops"    ? is_drop(name)
                          : group == "pools"  ? name.starts_with("pool.")
@@ -29,7 +29,7 @@ void visit_counters(const AttachedHost& host, std::string_view group,
                                                    !name.starts_with("msg.") && !is_drop(name);
     if (is_ours) visitor(name, value);
   };
-  host.counters().visit(wanted);
+  host.stats().counters.visit(wanted);
   host.pair().visit_counters(wanted);
 }
 
@@ -55,7 +55,7 @@ void visit_pools(const AttachedHost& host, bool ours, const base::CounterVisitor
 }
 
 void visit_queues(const AttachedHost& host, const base::CounterVisitor& visitor) {
-  visitor("queue.to_host.waiting", host.waiting());
+  visitor("queue.to_host.waiting", host.tx_queue().size());
   visitor("queue.to_host.in_flight", host.pair().pushes_in_flight());
   visitor("queue.from_host.waiting", host.pair().unreceived() + host.received().size());
 }
@@ -71,7 +71,7 @@ bool visit_stats(const AttachedHost& host, std::string_view group,
   if (group.empty()) group = "basic";
   if (!exists(group)) return false;
   visit_counters(host, group, [&](std::string_view name, std::uint64_t value) {
-    visitor(name, host.baseline().since(name, value));
+    visitor(name, host.stats().baseline.since(name, value));
   });
   if (group == "queues") visit_queues(host, visitor);
   if (group == "pools") {
@@ -86,7 +86,7 @@ bool clear_stats(AttachedHost& host, std::string_view group) {
   for (const std::string_view each : kStatsGroups) {
     if (!group.empty() && each != group) continue;
     visit_counters(host, each, [&](std::string_view name, std::uint64_t value) {
-      host.baseline().set(name, value);
+      host.stats().baseline.set(name, value);
     });
   }
   return true;

@@ -11,6 +11,7 @@
 #include "control/parse_outcome.h"
 #include "control/sd_notify.h"
 #include "iou_module/command_line_rights.h"
+#include "iou_module/host_memory.h"
 #include "iou_module/host_rights_text.h"
 
 namespace splitnic::iou {

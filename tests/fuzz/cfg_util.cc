@@ -125,7 +125,7 @@ class CfgRun {
       auto host = std::make_unique<AttachedHost>(config, *pair_.a().adapter, pair_.a().link(i),
                                                  random_, owner_, now_);
       host->nic().mtu = kLanMtu;
-      host->nic().vlans.set_pvid(host->vlan_limit().pvid_default());
+      host->nic().vlans.set_pvid(host->allowance().vlans().pvid_default());
       hosts_.add(std::move(host));
       servers_.push_back(std::make_unique<Server>(service_, hosts_[i]));
     }
@@ -271,8 +271,8 @@ class CfgRun {
     CHECK(iou::AddressPolicy::excess(host, nic) == 0);
     CHECK(rights.may_forge || !nic.owns(kNicMac));
     CHECK(!nic.filter.promiscuous || rights.may_sniff);
-    CHECK(nic.filter.unicast.size() <= AttachedHost::kFilterEntries);
-    CHECK(nic.filter.multicast.size() <= AttachedHost::kFilterEntries);
+    CHECK(nic.filter.unicast.size() <= iou::Filter::kEntriesMax);
+    CHECK(nic.filter.multicast.size() <= iou::Filter::kEntriesMax);
     CHECK(std::ranges::is_sorted(nic.filter.unicast));
     CHECK(!nic.mac || !lan::is_multicast(*nic.mac));
     CHECK(nic.mtu <= kLanMtu && nic.mtu >= lan::kRequestedMtuMin);
@@ -280,8 +280,8 @@ class CfgRun {
     CHECK(!nic.started || (nic.granted & lan::kOffloadVnet) != 0);
     CHECK(nic.granted == 0 || (nic.features & lan::kOffloadVnet) != 0);
     if (!rights.vlans) return;
-    for (const std::uint16_t id : nic.vlans.list()) CHECK(host.vlan_limit().may_use(id));
-    CHECK(host.vlan_limit().may_set_pvid(nic.vlans.pvid()));
+    for (const std::uint16_t id : nic.vlans.list()) CHECK(host.allowance().vlans().may_use(id));
+    CHECK(host.allowance().vlans().may_set_pvid(nic.vlans.pvid()));
   }
 
   Input in_;

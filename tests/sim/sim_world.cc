@@ -273,7 +273,7 @@ bool World::quiet() const {
          host->pair()->pushes_in_flight() == 0 && is_host_up() &&
          std::ranges::all_of(iou->hosts(), [](const auto& s) {
            return s->identity().node.eui64 != kHostEui64 ||
-                  (s->idle() && s->pair().pushes_in_flight() == 0);
+                  (s->tx_queue().empty() && s->pair().pushes_in_flight() == 0);
          });
 }
 
@@ -318,7 +318,7 @@ void World::collect_forbidden() {
   for (const auto& s : iou->hosts()) {
     if (s->identity().node.eui64 != kHostEui64) continue;
     s->pair().visit_counters(look);
-    s->counters().visit(look);
+    s->stats().counters.visit(look);
   }
 }
 

@@ -1,5 +1,6 @@
 // The memory that the unit uses for a host, and a unit that is short of memory.
 #include "base/memory_reserve.h"
+#include "iou_module/host_memory.h"
 #include "messaging/wire/buffer_recv_pool.h"
 #include "tests/support/address_space.h"
 #include "tests/support/child.h"
@@ -19,7 +20,9 @@ class MemoryTest : public testing::Test {
         HarnessConfig{.rights = source.get(), .policy = {.queues = queues}});
     host = &harness->add_host();
   }
-  const base::MemoryAccount& account() { return harness->unit->hosts().at(0)->memory_account(); }
+  const base::MemoryAccount& account() {
+    return harness->unit->hosts().at(0)->allowance().memory();
+  }
   // The memory of a host that does nothing.
   std::uint64_t idle_use() {
     start(64 * kMiB);
@@ -110,7 +113,7 @@ TEST_F(MemoryTest, M_1_a_changed_limit_holds_from_then_on) {
   unit.unit->update_rights(unit.clock.now());
   unit.run(1ms);
   EXPECT_TRUE(one.up()) << "what is in use stays";
-  EXPECT_EQ(unit.unit->hosts().at(0)->memory_account().limit(), 2 * kMiB);
+  EXPECT_EQ(unit.unit->hosts().at(0)->allowance().memory().limit(), 2 * kMiB);
   EXPECT_FALSE(unit.connect(one));
   rights.memory = 64 * kMiB;
   EXPECT_TRUE(unit.connect(one));

@@ -117,7 +117,7 @@ TEST_F(RequestsP43Test, P_43_a_value_that_cannot_be_is_refused) {
 
 TEST_F(RequestsP43Test, P_43_a_list_with_one_bad_entry_is_refused_whole) {
   const std::string group = bytes({0x01, 0, 0x5E, 0, 0, 2});
-  for (const std::size_t length : {std::size_t{3}, AttachedHost::kFilterEntries + 10}) {
+  for (const std::size_t length : {std::size_t{3}, Filter::kEntriesMax + 10}) {
     for (const std::string& bad : {std::string(5, 'a'), std::string(), std::string(300, 'b')}) {
       for (const bool is_unicast : {true, false}) {
         cfg::SetFilterRequest ask;

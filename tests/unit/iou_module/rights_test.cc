@@ -31,7 +31,7 @@ TEST_F(RightsTest, H_2_a_unicast_list_that_is_too_long_is_refused_and_not_widene
   source.rights[1].mac_count = 1000;
   attach_both();
   std::vector<lan::MacAddress> list;
-  for (unsigned i = 0; i <= AttachedHost::kFilterEntries; ++i) {
+  for (unsigned i = 0; i <= Filter::kEntriesMax; ++i) {
     list.push_back({0x02, 0, 0, 0, static_cast<std::uint8_t>(2 + i / 256),
                     static_cast<std::uint8_t>(i % 256)});
   }
