@@ -29,7 +29,7 @@ void add_host(control::KnownPeer& row, const AttachedHost& host) {
   row.rx_bytes = host.stats().counters[HostCounter::kFromHostBytes];
   row.tx_bytes = host.stats().counters[HostCounter::kToHostBytes];
   row.queues = host.is_reachable() ? 1 : 0;
-  row.memory_bytes = host.allowance().memory().used();
+  row.memory_bytes = host.allowance().memory_account().used();
 }
 
 }  // namespace

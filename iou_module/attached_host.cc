@@ -26,18 +26,18 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       allowance_(config.rights, config.unit_queues, config.memory_usual, config.limits),
       now_(now),
       stopped_since_(now),
-      charge_(&allowance_.memory()),
+      charge_(&allowance_.memory_account()),
       tx_queue_(nic_, allowance_.vlans(), stats_.counters, config.frames_max),
       notifier_([this](messaging::CfgCode code, const std::string& data, messaging::CfgDone done) {
         return pair_.request(code, data, std::move(done));
       }),
-      pair_(adapter, charged_to(allowance_.memory(), config.pair), random, *this),
+      pair_(adapter, charged_to(allowance_.memory_account(), config.pair), random, *this),
       made_(make_ring(config)) {}
 
 base::Status AttachedHost::make_ring(const AttachedHostConfig& config) {
   if (!charge_.add(kObjectBytes + config.ring_bytes)) return base::account_error();
   if (auto allocated = tx_queue_.allocate(config.ring_bytes); !allocated) return allocated;
-  return pair_.register_frames(tx_queue_.memory());
+  return pair_.register_frames(tx_queue_.arena());
 }
 
 fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::Mgmt& request,

@@ -31,8 +31,8 @@ class HostAllowance {
   void set_rights(HostRights rights);
   const VlanLimit& vlans() const { return vlans_; }
   // Of this connection; pieces of it are charged to the account.
-  base::MemoryAccount& memory() { return memory_; }
-  const base::MemoryAccount& memory() const { return memory_; }
+  base::MemoryAccount& memory_account() { return memory_; }
+  const base::MemoryAccount& memory_account() const { return memory_; }
   // Why a connection got no memory, for the host: its own limit, or the unit has none.
   std::string memory_refusal() const;
   HostMeter& meter() { return limits_->meter; }

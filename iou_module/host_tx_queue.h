@@ -30,7 +30,7 @@ class HostTxQueue {
 
   // Without memory, as at first, nothing can be queued. REQUIRES bytes >= 2 * lan::kFrameReserve.
   base::Status allocate(std::size_t bytes);
-  base::MutableBytes memory() const { return memory_.span(); }
+  base::MutableBytes arena() const { return memory_.span(); }
   // A reader may read into it, and then queues or discards each frame in the order of the ring.
   lan::FrameRing& ring() { return ring_; }
 

@@ -26,21 +26,21 @@ int passing(HostAllowance& allowance, int frames, base::Time now) {
 
 TEST(HostAllowanceTest, M_1_memory_is_the_part_of_a_queue_and_follows_the_rights) {
   HostAllowance allowance({}, 4, 64 * kMiB, nullptr);
-  EXPECT_EQ(allowance.memory().limit(), 16 * kMiB);
-  ASSERT_TRUE(allowance.memory().take(10 * kMiB));
+  EXPECT_EQ(allowance.memory_account().limit(), 16 * kMiB);
+  ASSERT_TRUE(allowance.memory_account().take(10 * kMiB));
   allowance.set_rights({.queues_max = 2, .memory_max = 8 * kMiB});
-  EXPECT_EQ(allowance.memory().limit(), 4 * kMiB);
-  EXPECT_EQ(allowance.memory().used(), 10 * kMiB) << "memory in use stays";
-  EXPECT_FALSE(allowance.memory().take(1));
+  EXPECT_EQ(allowance.memory_account().limit(), 4 * kMiB);
+  EXPECT_EQ(allowance.memory_account().used(), 10 * kMiB) << "memory in use stays";
+  EXPECT_FALSE(allowance.memory_account().take(1));
   allowance.set_rights({});
-  EXPECT_EQ(allowance.memory().limit(), 16 * kMiB);
-  allowance.memory().give(10 * kMiB);
+  EXPECT_EQ(allowance.memory_account().limit(), 16 * kMiB);
+  allowance.memory_account().give(10 * kMiB);
 }
 
 TEST(HostAllowanceTest, M_1_a_refusal_names_the_limit_that_was_reached) {
   HostAllowance allowance({.memory_max = 3 * kMiB}, 1, 64 * kMiB, nullptr);
   EXPECT_EQ(allowance.memory_refusal(), "the I/O unit is short of memory, or of table entries");
-  EXPECT_FALSE(allowance.memory().take(3 * kMiB + 1));
+  EXPECT_FALSE(allowance.memory_account().take(3 * kMiB + 1));
   EXPECT_TRUE(allowance.memory_refusal().starts_with("this host may use 3072 KiB"))
       << allowance.memory_refusal();
 }

@@ -21,7 +21,7 @@ class MemoryTest : public testing::Test {
     host = &harness->add_host();
   }
   const base::MemoryAccount& account() {
-    return harness->unit->hosts().at(0)->allowance().memory();
+    return harness->unit->hosts().at(0)->allowance().memory_account();
   }
   // The memory of a host that does nothing.
   std::uint64_t idle_use() {
@@ -113,7 +113,7 @@ TEST_F(MemoryTest, M_1_a_changed_limit_holds_from_then_on) {
   unit.unit->update_rights(unit.clock.now());
   unit.run(1ms);
   EXPECT_TRUE(one.up()) << "what is in use stays";
-  EXPECT_EQ(unit.unit->hosts().at(0)->allowance().memory().limit(), 2 * kMiB);
+  EXPECT_EQ(unit.unit->hosts().at(0)->allowance().memory_account().limit(), 2 * kMiB);
   EXPECT_FALSE(unit.connect(one));
   rights.memory = 64 * kMiB;
   EXPECT_TRUE(unit.connect(one));
