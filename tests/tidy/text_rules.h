@@ -89,6 +89,19 @@ inline Findings check_machine_paths(const SourceTree& tree) {
                       "a path of one machine");
 }
 
+// A test that cannot run where it is fails: one that skips itself shows nothing, and nobody
+// notices. The sample of tests/scripts is of tests that do not pass.
+inline Findings check_skipped_tests(const SourceTree& tree) {
+  const std::vector<std::string> words = {std::string("GTEST_") + "SKIP",
+                                          std::string("DISABLED") + "_"};
+  SourceTree tests;
+  std::ranges::copy_if(tree, std::back_inserter(tests), [](const SourceFile& file) {
+    return file.is_cpp() && file.below("tests") && !file.below("tests/scripts");
+  });
+  return find_pattern(tests, words, "\\b(" + words[0] + "|" + words[1] + ")",
+                      "a test that is skipped or disabled");
+}
+
 inline constexpr std::array<std::string_view, 3> kIdPages = {
     "docs/REQUIREMENTS.md", "docs/security.md", "docs/operation.md"};
 

@@ -23,6 +23,15 @@ TEST(TextRules, file_length) {
   EXPECT_TRUE(check_lengths({{"docs/a.md", repeated("text\n", 401)}}).empty());
 }
 
+TEST(TextRules, a_test_does_not_skip_itself) {
+  const std::string skips = std::string("  if (!is_root) GTEST_") + "SKIP();\n";
+  const std::string disabled = std::string("TEST(A, DISABLED") + "_b) {}\n";
+  EXPECT_EQ(check_skipped_tests({{"tests/unit/a_test.cc", skips}}).size(), 1U);
+  EXPECT_EQ(check_skipped_tests({{"tests/unit/a_test.cc", disabled}}).size(), 1U);
+  EXPECT_TRUE(check_skipped_tests({{"tests/scripts/groups_sample.cc", skips + disabled}}).empty());
+  EXPECT_TRUE(check_skipped_tests({{"tests/unit/a_test.cc", "int skip = 0;\n"}}).empty());
+}
+
 TEST(TextRules, function_length_wherever_the_function_stands) {
   const std::string fits = function_of_lines(70);
   const std::string longer = function_of_lines(71);

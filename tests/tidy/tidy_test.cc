@@ -54,6 +54,7 @@ TEST(Tidy, every_file_includes_what_it_uses) { EXPECT_CLEAN(check_used_names(tre
 TEST(Tidy, files_and_functions_are_short) { EXPECT_CLEAN(check_lengths(tree())); }
 TEST(Tidy, headers_have_guards) { EXPECT_CLEAN(check_header_guards(tree())); }
 TEST(Tidy, nothing_is_left_for_later_in_the_text) { EXPECT_CLEAN(check_banned_words(tree())); }
+TEST(Tidy, no_test_skips_itself) { EXPECT_CLEAN(check_skipped_tests(tree())); }
 TEST(Tidy, no_path_of_one_machine) { EXPECT_CLEAN(check_machine_paths(tree())); }
 TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_references(tree())); }
 TEST(Tidy, the_folder_table_is_that_of_the_rules) {

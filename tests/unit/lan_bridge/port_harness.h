@@ -1,40 +1,34 @@
-// For tests of ports on real interfaces: a network namespace of the test's own, which vanishes with
-// it, and an inbox that reads what a port receives.
+// For tests of ports on real interfaces: network namespaces, and an inbox that reads what a port
+// receives.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sched.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lan_bridge/frame/segment.h"
 #include "lan_bridge/frame_port.h"
+#include "tests/support/network_namespace.h"
 #include "tests/unit/lan_bridge/frame_builder.h"
 
 namespace splitnic::lan::port_harness {
 
 using frame_builder::Bytes;
 
-inline void run(const std::string& command) {
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-}
+using support::run;
 
-// Runs `body` in a fresh network namespace: namespaces belong to threads, and this one goes with
-// its thread.
+// As support::in_namespace(), and without the frames that IPv6 sends on new interfaces.
 inline void in_namespace(const std::function<void()>& body) {
-  std::thread([&] {
-    ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << "these tests need root";
+  support::in_namespace([&] {
     run("echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6");
     body();
-  }).join();
+  });
 }
 // The same with a veth pair va - vb in it, both up.
 inline void on_veth(const std::function<void()>& body, const std::string& mtu = "1500") {

@@ -11,8 +11,8 @@
 namespace splitnic::fabric::udp_own_address_test {
 
 using link_world::pattern;
-using support::in_namespace;
 using support::run;
+using support::with_silent_neighbour;
 using Status = Underlay::SendStatus;
 
 std::unique_ptr<UdpUnderlay> open_udp(const UdpConfig& config) {
@@ -33,7 +33,7 @@ Status send_batch(UdpUnderlay& client) {
 
 TEST(UdpOwnAddressTest, sends_continue_from_another_address) {
   for (const bool segment : {true, false}) {
-    EXPECT_TRUE(in_namespace([segment] {
+    with_silent_neighbour([segment] {
       const auto client = open_udp({.connect = "10.9.9.2:4791", .segment = segment});
       EXPECT_EQ(send_batch(*client), Status::kSent);
       EXPECT_EQ(host_of(*client), "10.9.9.1");
@@ -56,13 +56,13 @@ TEST(UdpOwnAddressTest, sends_continue_from_another_address) {
       EXPECT_EQ(host_of(*client), "10.9.9.6");
       EXPECT_EQ(send_batch(*client), Status::kSent);
       EXPECT_EQ(client->segments(), segment);
-    })) << "this test needs root";
+    });
   }
 }
 
 // The kernel continues to send from an IPv6 address that is gone, and no reply finds it.
 TEST(UdpOwnAddressTest, a_socket_that_hears_nothing_takes_another_ipv6_address) {
-  EXPECT_TRUE(in_namespace([] {
+  with_silent_neighbour([] {
     run("ip address add fd09::1/64 dev d0 nodad");
     const auto client = open_udp({.connect = "[fd09::2]:4791"});
     EXPECT_EQ(host_of(*client), "[fd09::1]");
@@ -74,22 +74,22 @@ TEST(UdpOwnAddressTest, a_socket_that_hears_nothing_takes_another_ipv6_address) 
     const std::string before = own_of(*client);
     client->check_own_address();
     EXPECT_EQ(own_of(*client), before);
-  }));
+  });
 }
 
 TEST(UdpOwnAddressTest, an_address_of_the_configuration_stays) {
-  EXPECT_TRUE(in_namespace([] {
+  with_silent_neighbour([] {
     const auto client = open_udp({.bind = "10.9.9.1:0", .connect = "10.9.9.2:4791"});
     const std::string before = own_of(*client);
     run("ip address del 10.9.9.1/24 dev d0 && ip address add 10.9.9.5/24 dev d0");
     client->check_own_address();
     EXPECT_EQ(send_batch(*client), Status::kRefused);
     EXPECT_EQ(own_of(*client), before);
-  }));
+  });
 }
 
 TEST(UdpOwnAddressTest, the_socket_stays_on_its_interface) {
-  EXPECT_TRUE(in_namespace([] {
+  with_silent_neighbour([] {
     const auto client = open_udp({.connect = "10.9.9.2:4791", .bind_device = "d0"});
     run("ip address del 10.9.9.1/24 dev d0 && ip address add 10.9.9.5/24 dev d0");
     EXPECT_EQ(send_batch(*client), Status::kSent);
@@ -98,14 +98,14 @@ TEST(UdpOwnAddressTest, the_socket_stays_on_its_interface) {
     socklen_t bytes = device.size();
     ASSERT_EQ(getsockopt(client->fd(), SOL_SOCKET, SO_BINDTODEVICE, device.data(), &bytes), 0);
     EXPECT_STREQ(device.data(), "d0");
-  }));
+  });
 }
 
 // The way that is left leads through the interface that the carrier makes: the fabric would run
 // over itself.
 TEST(UdpOwnAddressTest, the_socket_never_takes_the_carried_interface) {
   for (const std::string own_device : {"", "t0"}) {
-    EXPECT_TRUE(in_namespace([&own_device] {
+    with_silent_neighbour([&own_device] {
       run("ip link add t0 type bridge && ip address add 10.8.8.1/24 dev t0 && ip link set t0 up");
       run("ip route add default dev t0");
       const auto client = open_udp({.connect = "10.9.9.2:4791", .own_device = own_device});
@@ -113,7 +113,7 @@ TEST(UdpOwnAddressTest, the_socket_never_takes_the_carried_interface) {
       run("ip address del 10.9.9.1/24 dev d0");
       EXPECT_EQ(send_batch(*client), own_device.empty() ? Status::kSent : Status::kRefused);
       EXPECT_EQ(host_of(*client), own_device.empty() ? "10.8.8.1" : "0.0.0.0");
-    }));
+    });
   }
 }
 

@@ -17,8 +17,8 @@
 
 namespace splitnic::fabric::udp_path_mtu_test {
 
-using support::in_namespace;
 using support::run;
+using support::with_silent_neighbour;
 using Status = Underlay::SendStatus;
 
 std::unique_ptr<UdpUnderlay> open_udp(const UdpConfig& config) {
@@ -127,7 +127,7 @@ int kernel_path_mtu(const UdpAddress& to) {
 }
 
 TEST(UdpPathMtuTest, it_is_that_of_the_way_out) {
-  const bool made = in_namespace([] {
+  with_silent_neighbour([] {
     run("ip address add fd00:9::1/64 dev d0 nodad");
     UdpConfig config;
     config.connect = "10.9.9.2:4791";
@@ -155,12 +155,11 @@ TEST(UdpPathMtuTest, it_is_that_of_the_way_out) {
               Status::kRefused);
     EXPECT_EQ(anyone->datagram_bytes_max(*UdpUnderlay::resolve("[2001:db8::9]:4791")), 1232U);
   });
-  if (!made) GTEST_SKIP() << "needs root, ip and tc";
 }
 
 // It is the administrator who configures the MTU of a route, so that one counts.
 TEST(UdpPathMtuTest, a_route_may_have_a_smaller_one) {
-  const bool made = in_namespace([] {
+  with_silent_neighbour([] {
     run("ip address add fd00:9::1/64 dev d0 nodad && ip link set d1 address 02:00:00:00:00:02");
     run("ip route add 10.6.6.0/24 via 10.9.9.2 mtu 1300 && ip route add 10.7.7.0/24 via 10.9.9.2 "
         "mtu 9000 && ip -6 route add fd00:6::/64 via fd00:9::2 mtu 1300");
@@ -180,7 +179,6 @@ TEST(UdpPathMtuTest, a_route_may_have_a_smaller_one) {
     EXPECT_EQ(kernel_path_mtu(UdpAddress(client->connected_to())), 600);
     EXPECT_EQ(bytes_to("10.6.6.1:4791"), 1272U);
   });
-  if (!made) GTEST_SKIP() << "needs root, ip and tc";
 }
 
 // A forger needs the addresses and one port: that of a listener, or both of a connected socket.
@@ -217,23 +215,20 @@ void expect_deaf_to_reports(const char* own, const char* peer, std::uint16_t mtu
 }
 
 TEST(UdpPathMtuTest, H_6_icmp_changes_nothing_over_ipv4) {
-  const bool made =
-      in_namespace([] { expect_deaf_to_reports("10.9.9.1", "10.9.9.2:4791", 68, 552, 1472); });
-  if (!made) GTEST_SKIP() << "needs root, ip and tc";
+  with_silent_neighbour([] { expect_deaf_to_reports("10.9.9.1", "10.9.9.2:4791", 68, 552, 1472); });
 }
 
 TEST(UdpPathMtuTest, H_6_icmp_changes_nothing_over_ipv6) {
-  const bool made = in_namespace([] {
+  with_silent_neighbour([] {
     run("ip address add fd00:9::1/64 dev d0 nodad && "
         "ip neigh add fd00:9::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent");
     expect_deaf_to_reports("[fd00:9::1]", "[fd00:9::2]:4791", 1280, 1280, 1452);
   });
-  if (!made) GTEST_SKIP() << "needs root, ip and tc";
 }
 
 // A listener of both families sends IPv4 as well.
 TEST(UdpPathMtuTest, H_6_icmp_changes_nothing_over_ipv4_on_an_ipv6_socket) {
-  const bool made = in_namespace([] {
+  with_silent_neighbour([] {
     UdpConfig config;
     config.bind = ":7471";
     const auto listener = open_udp(config);
@@ -245,7 +240,6 @@ TEST(UdpPathMtuTest, H_6_icmp_changes_nothing_over_ipv4_on_an_ipv6_socket) {
     const std::vector<std::byte> batch(30 * 1472);
     EXPECT_EQ(listener->send(mapped, batch, 1472), Status::kSent);
   });
-  if (!made) GTEST_SKIP() << "needs root, ip and tc";
 }
 
 }  // namespace splitnic::fabric::udp_path_mtu_test

@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
-#include <sched.h>
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "fabric_emul/underlay/udp_underlay.h"
@@ -28,8 +26,7 @@ std::vector<std::string> in_memory_of(const UdpConfig& config,
 }
 
 TEST(UdpRouteTest, veth_and_loopback_are_memory_and_nothing_else_is) {
-  std::thread([] {
-    ASSERT_EQ(unshare(CLONE_NEWNET), 0) << "this test needs root";
+  support::in_namespace([] {
     run("ip link set lo up && ip link add d0 type veth peer name d1");
     run("ip address add 10.9.9.1/24 dev d0 && ip address add fd00:9::1/64 dev d0 nodad");
     run("ip link set d0 up && ip link set d1 up");
@@ -63,7 +60,7 @@ TEST(UdpRouteTest, veth_and_loopback_are_memory_and_nothing_else_is) {
     UdpConfig of_address;
     of_address.bind = "10.8.8.1:0";
     EXPECT_EQ(in_memory_of(of_address, {"192.0.2.1:1"}), std::vector<std::string>{"192.0.2.1:1"});
-  }).join();
+  });
 }
 
 }  // namespace splitnic::fabric::udp_route_test
