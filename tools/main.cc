@@ -55,6 +55,11 @@ void add_socket_option(CLI::App& command, Arguments& into) {
       ->type_name("PATH");
 }
 
+void add_node(CLI::App& command, Arguments& into, const std::string& by_default) {
+  command.add_option("node", into.node, "Its --name (default: " + by_default + ")")
+      ->type_name("NODE");
+}
+
 CLI::App* add_flush(CLI::App& app, Arguments& into) {
   auto* flush = app.add_subcommand(
       "flush",
@@ -75,14 +80,12 @@ void add_commands(CLI::App& app, Arguments& into) {
   app.require_subcommand(1);
   auto* show = app.add_subcommand(
       "show", "Role, peers, state, channels, pools, LAN ports, links, of every program here");
-  show->add_option("node", into.node, "Its --name (default: every program in /run/splitnic)")
-      ->type_name("NODE");
+  add_node(*show, into, "every program in /run/splitnic");
   show->add_flag("-j,--json", into.json, "As JSON, one object per program");
   tools::add_topology(*show, into.topology);
   auto* stats = tools::add_stats(app, into.stats);
   auto* monitor = tools::add_monitor(app, into.monitor);
-  monitor->add_option("node", into.node, "Its --name (default: every program in /run/splitnic)")
-      ->type_name("NODE");
+  add_node(*monitor, into, "every program in /run/splitnic");
   auto* set = app.add_subcommand("set", "Change the NIC (on the host side)");
   set->add_option("what", into.what, "mac, mtu, filter or link")->required()->type_name("");
   set->add_option("value", into.value, "A MAC; a number; promisc or normal; up or down")
@@ -104,8 +107,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   peers->add_flag("-j,--json", into.json, "As JSON");
   auto* reload = app.add_subcommand(
       "reload", "Read the hosts file of the I/O unit again; with an error nothing changes");
-  reload->add_option("node", into.node, "Its --name (default: the only program there is)")
-      ->type_name("NODE");
+  add_node(*reload, into, "the only program there is");
   auto* evict = app.add_subcommand(
       "evict",
       "Disconnect a host of the I/O unit and erase its session keys. It may come back: to keep it "

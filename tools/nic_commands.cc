@@ -32,12 +32,20 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
+void add_interface(CLI::App& command, NicArguments& into) {
+  command.add_option("interface", into.interface, "The interface of the host")
+      ->required()
+      ->type_name("NAME");
+}
+
+void add_json(CLI::App& command, NicArguments& into) {
+  command.add_flag("-j,--json", into.json, "As one JSON object");
+}
+
 CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
   auto* ethtool = app.add_subcommand(
       "ethtool", "The NIC at the I/O unit, as ethtool shows one: speed, duplex, link and address");
-  ethtool->add_option("interface", into.interface, "The interface of the host")
-      ->required()
-      ->type_name("NAME");
+  add_interface(*ethtool, into);
   ethtool
       ->add_option("words", into.words,
                    "Of -S: a group; of -K: FEATURE on|off ...; of -L and -C: NAME VALUE ...")
@@ -63,7 +71,7 @@ CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
                   "Set them to 0, or those of a group; other hosts keep theirs");
   forms->add_flag("--reset", into.reset,
                   "Restore the values of a new NIC; the host then sets it up as it was");
-  ethtool->add_flag("-j,--json", into.json, "As one JSON object");
+  add_json(*ethtool, into);
   return ethtool;
 }
 
@@ -74,44 +82,38 @@ std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
   auto* vlan = app.add_subcommand(
       "vlan",
       "The VLANs that the NIC at the I/O unit passes to this host; without more, lists them");
-  vlan->add_option("interface", into.interface, "The interface of the host")
-      ->required()
-      ->type_name("NAME");
+  add_interface(*vlan, into);
   vlan->add_option("words", into.words,
                    "add ID or del ID: the list (empty: all); pvid ID: untagged frames are of this "
                    "VLAN (0: none)")
       ->type_name("add|del|pvid ID");
-  vlan->add_flag("-j,--json", into.json, "As one JSON object");
+  add_json(*vlan, into);
   auto* qos = app.add_subcommand(
       "qos",
       "The service levels of the host's frames by 802.1p priority and DSCP, in both directions; "
       "without more, lists them");
-  qos->add_option("interface", into.interface, "The interface of the host")
-      ->required()
-      ->type_name("NAME");
+  add_interface(*qos, into);
   qos->add_option("words", into.words,
                   "set pcp PRIORITY LEVEL or dscp NUMBER LEVEL, and more of them: up to 3 "
                   "different levels of 0 to 15, or none; clear: none has a level")
       ->type_name("set|clear ...");
-  qos->add_flag("-j,--json", into.json, "As one JSON object");
+  add_json(*qos, into);
   auto* filter = app.add_subcommand(
       "filter",
       "The addresses that the NIC at the I/O unit receives for this host besides the interface's "
       "own; without more, lists them");
-  filter->add_option("interface", into.interface, "The interface of the host")
-      ->required()
-      ->type_name("NAME");
+  add_interface(*filter, into);
   filter
       ->add_option("words", into.words,
                    "add MAC or del MAC: an address or a group; multicast all or listed: all "
                    "groups pass, or those of the list")
       ->type_name("add|del|multicast ...");
-  filter->add_flag("-j,--json", into.json, "As one JSON object");
+  add_json(*filter, into);
   auto* list =
       app.add_subcommand("list", "The NICs that the I/O unit of a host lends to it, by number");
   list->add_option("interface", into.interface, "The interface of the host (default: its only one)")
       ->type_name("NAME");
-  list->add_flag("-j,--json", into.json, "As one JSON object");
+  add_json(*list, into);
   return {ethtool, vlan, filter, qos, list};
 }
 

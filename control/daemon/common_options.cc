@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "base/named_value.h"
 #include "control/cli_app.h"
 #include "control/daemon/pool_options.h"
 #include "control/unix_socket.h"
@@ -24,14 +25,10 @@ std::size_t different(Processors processors) {
   return static_cast<std::size_t>(end - processors.begin());
 }
 
-struct PayloadCrcName {
-  std::string_view name;
-  fabric::PayloadCrcMode mode;
-};
-constexpr auto kPayloadCrcModes =
-    std::to_array<PayloadCrcName>({{"on", fabric::PayloadCrcMode::kOn},
-                                   {"off", fabric::PayloadCrcMode::kOff},
-                                   {"auto", fabric::PayloadCrcMode::kAuto}});
+constexpr auto kPayloadCrcModes = std::to_array<base::NamedValue<fabric::PayloadCrcMode>>(
+    {{"on", fabric::PayloadCrcMode::kOn},
+     {"off", fabric::PayloadCrcMode::kOff},
+     {"auto", fabric::PayloadCrcMode::kAuto}});
 
 // As a sentence lists them: "debug, info, warn and error".
 std::string log_levels(const std::string& before_last) {
@@ -85,11 +82,11 @@ base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
     out.profile = fabric::LinkProfile::kFull;
     out.full = fabric::full_between_processes();
   }
-  const auto mode = std::ranges::find(kPayloadCrcModes, typed.payload_crc, &PayloadCrcName::name);
-  if (mode == kPayloadCrcModes.end()) {
+  const auto mode = base::value_named(kPayloadCrcModes, typed.payload_crc);
+  if (!mode) {
     return base::Error("--payload-crc: '" + typed.payload_crc + "' is none of on, off and auto");
   }
-  out.payload_crc = mode->mode;
+  out.payload_crc = *mode;
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/named_value.h"
 #include "control/ip_address.h"
 #include "control/values.h"
 #include "lan_bridge/frame/flow_fields.h"
@@ -28,23 +29,14 @@ struct ContextField {
 constexpr auto kContextFields = std::to_array<ContextField>(
     {{"source-port", 65535, 48}, {"destination-port", 65535, 32}, {"source", 0xFFFF'FFFF, 0}});
 
-struct IdataName {
-  std::string_view name;
-  std::optional<messaging::IdataForm> form;
-};
-constexpr auto kIdataNames =
-    std::to_array<IdataName>({{"pool", messaging::IdataForm::kPoolElement},
-                              {"offset", messaging::IdataForm::kOffsetLength},
-                              {"message", std::nullopt}});
-
-struct ChannelsName {
-  std::string_view name;
-  messaging::Channels channels;
-};
-constexpr auto kChannelsNames =
-    std::to_array<ChannelsName>({{"1", messaging::Channels::kOne},
-                                 {"2", messaging::Channels::kTwo},
-                                 {"separate", messaging::Channels::kSeparate}});
+constexpr auto kIdataForms = std::to_array<base::NamedValue<std::optional<messaging::IdataForm>>>(
+    {{"pool", messaging::IdataForm::kPoolElement},
+     {"offset", messaging::IdataForm::kOffsetLength},
+     {"message", std::nullopt}});
+constexpr auto kChannels = std::to_array<base::NamedValue<messaging::Channels>>(
+    {{"1", messaging::Channels::kOne},
+     {"2", messaging::Channels::kTwo},
+     {"separate", messaging::Channels::kSeparate}});
 
 // Nothing if it is no value of this field, or 0.
 std::optional<std::uint64_t> parse_field(const ContextField& field, std::string_view value) {
@@ -189,11 +181,11 @@ base::Status check_pools(const std::vector<std::string>& typed, const std::strin
   std::stable_sort(pools.begin(), pools.end(),
                    [](const PoolSpec& a, const PoolSpec& b) { return a.size < b.size; });
 
-  const auto named = std::ranges::find(kIdataNames, idata, &IdataName::name);
-  if (named == kIdataNames.end()) {
+  const auto form = base::value_named(kIdataForms, idata);
+  if (!form) {
     return base::Error("--idata: '" + idata + "' is none of pool, offset and message");
   }
-  out.idata_form = named->form;
+  out.idata_form = *form;
   if (out.idata_form == messaging::IdataForm::kOffsetLength) {
     if (pools.empty()) pools = {kOffsetPool};
     if (!suits_offset(pools)) {
@@ -208,26 +200,26 @@ base::Status check_pools(const std::vector<std::string>& typed, const std::strin
 }
 
 const char* idata_name(std::optional<messaging::IdataForm> form) {
-  return std::ranges::find(kIdataNames, form, &IdataName::form)->name.data();
+  return base::name_of(kIdataForms, form);
 }
 
 base::Status check_channels(const std::string& typed, messaging::PairConfig& out) {
-  const auto named = std::ranges::find(kChannelsNames, typed, &ChannelsName::name);
-  if (named == kChannelsNames.end()) {
+  const auto channels = base::value_named(kChannels, typed);
+  if (!channels) {
     return base::Error("--channels: '" + typed + "' is none of 1, 2 and separate");
   }
-  if (named->channels == messaging::Channels::kOne && out.mode != messaging::Mode::kRdma) {
+  if (*channels == messaging::Channels::kOne && out.mode != messaging::Mode::kRdma) {
     return base::Error("--channels: 1 is for --mode rdma");
   }
-  if (named->channels == messaging::Channels::kSeparate && out.mode != messaging::Mode::kSend) {
+  if (*channels == messaging::Channels::kSeparate && out.mode != messaging::Mode::kSend) {
     return base::Error("--channels: separate is for --mode send");
   }
-  out.channels = named->channels;
+  out.channels = *channels;
   return {};
 }
 
 const char* channels_name(messaging::Channels channels) {
-  return std::ranges::find(kChannelsNames, channels, &ChannelsName::channels)->name.data();
+  return base::name_of(kChannels, channels);
 }
 
 std::uint64_t flow_context_of(base::Bytes frame) {
