@@ -2,6 +2,7 @@
 
 #include "base/endian.h"
 #include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame/frame_layout.h"
 #include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::lan {
@@ -31,10 +32,9 @@ std::uint64_t word64(base::Bytes frame, std::size_t at) {
 }  // namespace
 
 std::uint32_t flow_of(base::Bytes frame) {
-  if (frame.size() < VnetHeader::kBytes) return 0;
-  const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
-  const auto layout = parse_frame(ethernet);
+  const auto layout = layout_of(frame);
   if (!layout) return 0;
+  const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
   Mixer mixer;
   mixer.add(word64(ethernet, 0));
   mixer.add(base::load_be<std::uint32_t>(ethernet.data() + 8));

@@ -2,16 +2,16 @@
 
 #include "base/endian.h"
 #include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame/frame_layout.h"
 #include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::lan {
 
 FlowFields flow_fields_of(base::Bytes frame) {
   FlowFields fields;
-  if (frame.size() < VnetHeader::kBytes) return fields;
-  const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
-  const auto layout = parse_frame(ethernet);
+  const auto layout = layout_of(frame);
   if (!layout) return fields;
+  const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
   if (layout->l3 == L3::kIp4) {
     fields.source_address = base::load_be<std::uint32_t>(ethernet.data() + layout->l3_offset + 12);
   }

@@ -2,16 +2,16 @@
 
 #include "base/endian.h"
 #include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame/frame_layout.h"
 #include "lan_bridge/frame/vnet_header.h"
 
 namespace splitnic::lan {
 
 TrafficClass class_of(base::Bytes frame) {
   TrafficClass found;
-  if (frame.size() < VnetHeader::kBytes) return found;
-  const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
-  const auto layout = parse_frame(ethernet);
+  const auto layout = layout_of(frame);
   if (!layout) return found;
+  const base::Bytes ethernet = frame.subspan(VnetHeader::kBytes);
   if (layout->tags > 0) found.priority = static_cast<std::uint8_t>(layout->tci >> 13);
   if (layout->l3 == L3::kOther) return found;
   // Version and header length, or version, traffic class and flow label.
