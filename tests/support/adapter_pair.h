@@ -21,6 +21,7 @@
 #include "fabric_emul/verbs/adapter.h"
 #include "tests/support/fault_underlay.h"
 #include "tests/support/recording_underlay.h"
+#include "tests/support/run_loop.h"
 #include "tests/support/test_memory.h"
 
 namespace splitnic::fabric::testing {
@@ -250,7 +251,7 @@ class End final : private ConnectionHandler {
   std::vector<Qpn> active_, connected_;
 };
 
-class AdapterPair {
+class AdapterPair : public support::RunLoop<AdapterPair> {
  public:
   explicit AdapterPair(const PairOptions& options = {})
       : AdapterPair(options, std::make_unique<InProcessCarrier>(options.hub, options.ends)) {}
@@ -353,18 +354,6 @@ class AdapterPair {
     if (next <= before) ++idle_steps_with_past_deadline;
     next = std::min(next, until);
     if (next != base::kNever) carrier_->wait(next);
-  }
-  bool run_until(const std::function<bool()>& done,
-                 base::Duration limit = std::chrono::seconds(20)) {
-    const base::Time until = now() + limit;
-    while (!done()) {
-      if (now() >= until) return false;
-      step(until);
-    }
-    return true;
-  }
-  void run_for(base::Duration duration) {
-    static_cast<void>(run_until([] { return false; }, duration));
   }
 
   // Steps without work although the deadline had passed. More than a few indicate a busy loop.

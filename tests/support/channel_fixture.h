@@ -251,6 +251,14 @@ class ChannelFixture : public PairHarness<ChannelSide> {
         },
         limit);
   }
+  // The host requests an ECHO, whose reply counts in echo_replies. Returns false if it cannot.
+  bool request_echo() {
+    const auto requested = host().pair->request(
+        CfgCode::kEcho, "x", [this](const CfgReply& reply) { echo_replies += reply.replied; });
+    return requested.has_value();
+  }
+
+  int echo_replies = 0;
 };
 
 }  // namespace splitnic::messaging::harness

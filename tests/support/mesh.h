@@ -16,6 +16,7 @@
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "tests/support/fault_underlay.h"
+#include "tests/support/run_loop.h"
 #include "tests/support/test_memory.h"
 
 namespace splitnic::fabric::testing {
@@ -115,7 +116,7 @@ class MeshNode final : public ConnectionHandler {
   std::deque<Memory> memories_;
 };
 
-class Mesh {
+class Mesh : public support::RunLoop<Mesh> {
  public:
   explicit Mesh(std::size_t nodes, const AdapterLimits& limits = {}) {
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -136,20 +137,6 @@ class Mesh {
   base::Time now() { return clock_.now(); }
   InProcessUnderlay& endpoint(std::size_t i) { return *endpoints_[i]; }
 
-  bool run_until(const std::function<bool()>& done,
-                 base::Duration limit = std::chrono::seconds(20)) {
-    const base::Time until = now() + limit;
-    while (!done()) {
-      if (now() >= until) return false;
-      step(until);
-    }
-    return true;
-  }
-  void run_for(base::Duration duration) {
-    static_cast<void>(run_until([] { return false; }, duration));
-  }
-
- private:
   void step(base::Time until) {
     bool made_progress = false;
     for (auto& n : nodes_) made_progress |= n->poll();
@@ -161,6 +148,7 @@ class Mesh {
     clock_.set(std::max(next, clock_.now()));
   }
 
+ private:
   InProcessHub hub_;
   base::ManualClock clock_;
   std::vector<InProcessUnderlay*> endpoints_;

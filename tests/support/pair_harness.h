@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "messaging/channel_pair.h"
 #include "tests/support/fault_underlay.h"
 #include "tests/support/recording_underlay.h"
+#include "tests/support/run_loop.h"
 
 namespace splitnic::messaging::harness {
 
@@ -69,7 +69,7 @@ struct HarnessConfig {
 };
 
 template <class Side>
-class PairHarness {
+class PairHarness : public support::RunLoop<PairHarness<Side>> {
  public:
   explicit PairHarness(const HarnessConfig& config = {}) : hub_(config.hub) {
     for (std::size_t i = 0; i < 2; ++i) {
@@ -88,9 +88,10 @@ class PairHarness {
   void link_up() {
     if (host().link != nullptr) return;
     host().port->connect(endpoints_[0]->address(), clock.now());
-    CHECK(run_until([&] { return host().link != nullptr && unit().link != nullptr; }));
+    CHECK(this->run_until([&] { return host().link != nullptr && unit().link != nullptr; }));
   }
-  void iterate(base::Time until = base::kNever) {
+  base::Time now() { return clock.now(); }
+  void step(base::Time until = base::kNever) {
     bool made_progress = false;
     for (auto& side : sides_) made_progress |= side->step(clock.now());
     for (auto* endpoint : endpoints_) made_progress |= endpoint->queued_batches() > 0;
@@ -101,18 +102,6 @@ class PairHarness {
       next = std::min({next, side->deadline(), side->faults.deadline()});
     }
     if (next != base::kNever) clock.set(std::max(next, clock.now()));
-  }
-  bool run_until(const std::function<bool()>& done,
-                 base::Duration limit = std::chrono::seconds(20)) {
-    const base::Time until = clock.now() + limit;
-    while (!done()) {
-      if (clock.now() >= until) return false;
-      iterate(until);
-    }
-    return true;
-  }
-  void run_for(base::Duration span) {
-    static_cast<void>(run_until([] { return false; }, span));
   }
 
   base::ManualClock clock;

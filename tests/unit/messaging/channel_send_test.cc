@@ -37,12 +37,10 @@ TEST(ChannelSend, S001_26_no_ack_is_seen_and_every_frame_is_one_send) {
     harness.side(i).queue(65520);
     harness.side(i).queue(65519);
   }
-  int replies = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
-                                           [&](const CfgReply& r) { replies += r.replied; }));
+  ASSERT_TRUE(harness.request_echo());
   ASSERT_TRUE(harness.deliver());
   harness.run_for(1s);
-  EXPECT_EQ(replies, 1);
+  EXPECT_EQ(harness.echo_replies, 1);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_TRUE(harness.side(i).wrong.empty());
     EXPECT_EQ(harness.side(i).gaps, 0U);

@@ -108,10 +108,8 @@ TEST(ChannelThreshold, a_frame_that_finds_no_slot_is_dropped_and_counted) {
   EXPECT_EQ(harness.unit().held.size(), 64U);
   EXPECT_EQ(harness.unit().count("msg.drop.no_slot"), 36U);
   // Channel 0 continues, and held frames do not change.
-  int replies = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
-                                           [&](const CfgReply& r) { replies += r.replied; }));
-  ASSERT_TRUE(harness.run_until([&] { return replies == 1; }, 400ms));
+  ASSERT_TRUE(harness.request_echo());
+  ASSERT_TRUE(harness.run_until([&] { return harness.echo_replies == 1; }, 400ms));
   EXPECT_TRUE(harness.unit().wrong.empty());
   harness.unit().release_held();
   harness.unit().holds = false;

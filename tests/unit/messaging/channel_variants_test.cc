@@ -47,12 +47,10 @@ TEST(ChannelVariants, S001_51_one_channel_carries_messages_and_frames_in_order) 
       harness.side(i).faults.set_config({.loss_ppm = 10000, .reorder_ppm = 20000});
     }
     queue_both_ways(harness, 3000);
-    int replies = 0;
-    ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
-                                             [&](const CfgReply& r) { replies += r.replied; }));
+    ASSERT_TRUE(harness.request_echo());
     ASSERT_TRUE(harness.deliver());
     harness.run_for(1s);
-    EXPECT_EQ(replies, 1);
+    EXPECT_EQ(harness.echo_replies, 1);
     for (std::size_t i = 0; i < 2; ++i) {
       ChannelSide& side = harness.side(i);
       EXPECT_TRUE(side.wrong.empty()) << side.wrong.front();
@@ -71,10 +69,8 @@ TEST(ChannelVariants, S001_51_a_reader_that_holds_its_elements_stops_no_message_
   harness.unit().holds = true;
   for (int n = 0; n < 600; ++n) harness.host().queue(1500);
   ASSERT_TRUE(harness.run_until([&] { return harness.unit().held.size() == 512; }));
-  int replies = 0;
-  ASSERT_TRUE(harness.host().pair->request(CfgCode::kEcho, "x",
-                                           [&](const CfgReply& r) { replies += r.replied; }));
-  ASSERT_TRUE(harness.run_until([&] { return replies == 1; }, 1s));
+  ASSERT_TRUE(harness.request_echo());
+  ASSERT_TRUE(harness.run_until([&] { return harness.echo_replies == 1; }, 1s));
   harness.unit().holds = false;
   harness.unit().release_held();
   ASSERT_TRUE(harness.deliver());
