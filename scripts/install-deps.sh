@@ -5,6 +5,7 @@
 #   scripts/install-deps.sh            everything (build, demo, tests)
 #   scripts/install-deps.sh --build    only what a build needs
 #   scripts/install-deps.sh --package  that, and what makes packages of it
+#   scripts/install-deps.sh --demo     what a build and scripts/demo.sh need
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache lld pkg-config git

@@ -24,13 +24,18 @@ unit_moves_to() {
   names "$3"
 }
 
-check_moves() {
+# A host and a unit that it knows by name.
+connected_by_name() {
   topology_three || fail "the test hosts cannot be made"
   listen_at=0.0.0.0:7471
   start_iou
   names "10.99.0.2 unit.example"
   start_named_host
   nic_up
+}
+
+check_moves() {
+  connected_by_name
   pings_begin
   unit_moves_to 10.99.0.2/24 10.99.0.8/24 "10.99.0.8 unit.example"
   within "traffic by the new address" 3000 looked_for_at "10.99.0.8:7471"
@@ -65,12 +70,7 @@ check_families() {
 
 # A name without an address, and a resolver that ends, change nothing for a unit that is heard.
 check_lost() {
-  topology_three || fail "the test hosts cannot be made"
-  listen_at=0.0.0.0:7471
-  start_iou
-  names "10.99.0.2 unit.example"
-  start_named_host
-  nic_up
+  connected_by_name
   local resolver
   resolver=$(pgrep -P "${pid_of[host]}" -x splitnic-names) || fail "no process looks names up"
   equal "capabilities of the resolver" "$(awk '/^Cap(Prm|Eff|Bnd)/ { print $2 }' "/proc/$resolver/status" | sort -u)" 0000000000000000
