@@ -1,5 +1,5 @@
 """Cells with their extensions, TERMINATE and MGMT (docs/protocol/cell.md, ack.md, terminate.md, mgmt.md)."""
-from codec import Bad, crc32c, get, pad4, put, unwide, wide
+from codec import Bad, Malformed, crc32c, get, pad4, put, unwide, wide
 
 SEND, SEND_DEREG, WRITE, READ_REQ, READ_RESP, FETCHOP_REQ, FETCHOP_RESP, RAW, ISCSI = 0, 1, 2, 3, 4, 5, 6, 8, 9
 ACK, NAK, TERMINATE, MGMT = 0x10, 0x11, 0x12, 0x18
@@ -127,7 +127,19 @@ def decode_cell(data, head_only=False):
         raise Bad("crc")
     if data[0] >> 4 != 1:
         raise Bad("version")
-    op, service, pos, flags, csn = data[1] & 63, data[8] >> 4, data[1] >> 6, data[2], get(data, 20, 2)
+    cell = {"version": 1, "sl": data[0] & 15, "pos": data[1] >> 6, "op": data[1] & 63, "flags": data[2] & 0xFC, "dlid": get(data, 4, 2),
+            "slid": get(data, 6, 2), "service": data[8] >> 4, "stripe": data[8] & 15, "dqpn": get(data, 9, 3), "sqpn": get(data, 13, 3),
+            "psn": get(data, 17, 3), "csn": get(data, 20, 2), "partition": get(data, 24, 2), "lcn": get(data, 26, 2)}
+    try:
+        _decode_rest(data, cell, head, end)
+    except Bad as bad:
+        raise Malformed(bad.args[0], cell) from None
+    return cell
+
+
+def _decode_rest(data, cell, head, end):
+    """The checks from `op` on."""
+    op, service, pos, flags, csn = cell["op"], cell["service"], cell["pos"], data[2], cell["csn"]
     services, several = ALLOWED.get(op, ((), ()))
     if service not in services:
         raise Bad("op")
@@ -135,9 +147,6 @@ def decode_cell(data, head_only=False):
         raise Bad("position")
     if flags & FLAG_I and op not in (SEND, SEND_DEREG, WRITE) or flags & FLAG_P and (pos in (FIRST, MIDDLE) or op in (ACK, NAK)):
         raise Bad("flags")
-    cell = {"version": 1, "sl": data[0] & 15, "pos": pos, "op": op, "flags": flags & 0xFC, "dlid": get(data, 4, 2),
-            "slid": get(data, 6, 2), "service": service, "stripe": data[8] & 15, "dqpn": get(data, 9, 3), "sqpn": get(data, 13, 3),
-            "psn": get(data, 17, 3), "csn": csn, "partition": get(data, 24, 2), "lcn": get(data, 26, 2)}
     _decode_extensions(data[28:head], cell)
     size, trailer = get(data, 22, 2), 4 if flags & FLAG_P else 0
     least, most = PAYLOADS.get(op, (0, 65532))
@@ -146,4 +155,3 @@ def decode_cell(data, head_only=False):
     cell["payload"] = data[head:head + size].hex()
     if trailer:
         cell["packet_crc"] = get(data, end - 4, 4)
-    return cell

@@ -5,6 +5,14 @@ class Bad(Exception):
     """Something received that the protocol refuses; the text is the name of the cause in docs/protocol."""
 
 
+class Malformed(Bad):
+    """A cell whose CRC is right and whose header can be read: `head` has its numbers (P-RC-23)."""
+
+    def __init__(self, reason, head):
+        super().__init__(reason)
+        self.head = head
+
+
 def _table():
     table = []
     for value in range(256):

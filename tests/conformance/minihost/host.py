@@ -16,12 +16,14 @@ from rc import QueuePair
 ELEMENTS, ELEMENT_SIZE, MSG_MAX, RECEIVES = 128, 2048, 4096, 64
 FRAMES_WAITING_MAX = 256
 DISC_EVERY, DISC_TIMES = 0.1, 10
+ERRORS_MAX, ERRORS_WITHIN = 8, 60  # P-CH-16
 
 
 class Control:
     """Channel 0: the consumer of its queue pair."""
 
     takes_writes = False
+    send_max = MSG_MAX
 
     def __init__(self, on_message):
         self.on_send = on_message
@@ -56,6 +58,7 @@ class Host:
         self.user = PoolUser()
         self.control, self.data = QueuePair(self.link, Control(self.on_message)), QueuePair(self.link, self.owner)
         self.kept = {}  # replies that we sent, by context
+        self.errors = []  # of the peer: when they came
 
     # Link.
 
@@ -64,6 +67,7 @@ class Host:
             self.connect_at = now
 
     def on_link_ended(self, now):
+        self.closing = None
         self.end(now, "the link ended")
 
     def end(self, now, why):
@@ -115,6 +119,8 @@ class Host:
             return None
         if message["kind"] == "DISC":
             self.send_mgmt(now, "DISC_REP", transaction=unwide(message["transaction"]))
+            if self.closing and unwide(message["transaction"]) == self.closing[0]:
+                self.closing = None  # the two have crossed
         if unwide(message["transaction"]) != self.transaction or self.state == "NONE":
             return self.count("drop mgmt.state")
         kind = message["kind"]
@@ -131,9 +137,16 @@ class Host:
 
     def on_accepted(self, message):
         theirs = {pair["channel"]: pair for pair in message["pairs"]}
-        agreed = protobuf.decode("Capabilities", bytes.fromhex(message["private"]))
+        try:
+            agreed = protobuf.decode("Capabilities", bytes.fromhex(message["private"]))
+        except Bad:
+            return False
+        longest = agreed.get("msg_max", [])
+        # Two channels as we asked for, and contexts that select no flows: we place no frame by them.
         suits = (set(theirs) == {0, 1} and all(pair["service"] == cells.RC for pair in theirs.values()) and agreed.get("mode") == 1 and
-                 len(agreed.get("msg_max", [])) >= 2 and agreed.get("idata_form_in", 0) != 1)
+                 agreed.get("version_lowest", 0) <= 1 <= agreed.get("version_highest", 0) and len(longest) == 2 and
+                 all(256 <= octets <= 65536 and octets % 4 == 0 for octets in longest) and
+                 agreed.get("channels", 0) == 0 and agreed.get("context_in", 0) == 0)
         if not suits:
             return False
         self.msg_max, self.writes_idata = min(MSG_MAX, agreed["msg_max"][0]), agreed.get("idata_form_in", 0) == 0
@@ -159,6 +172,11 @@ class Host:
                 return pair.on_cell(now, cell)
         return self.count("drop cell.qp")
 
+    def on_malformed(self, _now, head):
+        for pair in (self.control, self.data):
+            if pair.qpn == head["dqpn"]:
+                pair.on_malformed(head)
+
     # Messages.
 
     def send_message(self, message):
@@ -172,7 +190,7 @@ class Host:
             refusal = messages.refusal_of(data, str(bad))
             if refusal:
                 self.send_message(refusal)
-            return self.count(f"drop msg.{bad}")
+            return self.on_error(str(bad))
         function = message["function"]
         self.count(f"got {function}")
         reason = None
@@ -182,11 +200,15 @@ class Host:
                 self.is_up = True
                 self.nic.begin()
         elif function == "BufferRecvPoolUpdate":
-            reason = self.user.on_update(message)
+            reason = self.user.on_update(message, self.owner.pool)
             if reason in ("state", "range"):
                 self.control.has_failed = f"an Update with {reason}"
         elif function == "BufferPoolFlushRequest":
-            self.on_flush(message)
+            reason = self.on_flush(message)
+        elif function == "BufferPoolFlushReply":
+            reason = "context"  # we request none
+        elif function == "BufferRDMAIndicate":
+            reason = self.owner.on_indicate(message, self.user.pools)
         elif function == "CfgUtilReply":
             reason = self.nic.on_reply(time.monotonic(), message)
             if self.nic.is_started and self.nic.log[-1].startswith("START"):
@@ -198,19 +220,33 @@ class Host:
             while len(self.kept) > 8:
                 del self.kept[next(iter(self.kept))]
             self.send_message(reply)
+            if self.nic.takes_announce():
+                self.from_interface(self.announcement())
         elif function == "SendData":
             self.on_frame(bytes.fromhex(message["data"]))
         if reason:
-            self.count(f"drop msg.{reason}")
+            self.on_error(reason)
         return None
 
+    def on_error(self, reason):
+        """A message or an indication of the peer that was dropped. The eighth within a minute ends the connection (P-CH-16)."""
+        self.count(f"drop msg.{reason}")
+        if reason == "context":
+            return
+        now = time.monotonic()
+        self.errors = [at for at in self.errors if now - at < ERRORS_WITHIN] + [now]
+        if len(self.errors) >= ERRORS_MAX:
+            self.control.has_failed = f"{ERRORS_MAX} errors of the peer"
+
     def on_flush(self, message):
-        if unwide(message["context"]) & FLUSH_OF_RECEIVER:
-            if any(record["pool"] == self.owner.pool for record in message["records"]):
-                self.owner.is_bound = False
-            self.send_message({"function": "BufferPoolFlushReply", "context": message["context"]})
-        else:
-            self.user.on_flush(message)
+        """Returns the reason to count it as an error, or None; it gets its reply all the same."""
+        if not unwide(message["context"]) & FLUSH_OF_RECEIVER:
+            return self.user.on_flush(message)
+        is_known = self.owner.is_bound and all(record["pool"] == self.owner.pool for record in message["records"])
+        if any(record["pool"] == self.owner.pool for record in message["records"]):
+            self.owner.is_bound = False
+        self.send_message({"function": "BufferPoolFlushReply", "context": message["context"]})
+        return None if is_known else "pool"
 
     # Frames.
 
@@ -220,6 +256,11 @@ class Host:
             return self.count("drop frame.vnet")
         self.count("frames from the LAN")
         return self.write_frame(frame[12:])
+
+    def announcement(self):
+        """RARP of our own address to everybody: switches on the way learn where it is."""
+        mac = bytes.fromhex(self.nic.mac)
+        return b"\xff" * 6 + mac + bytes.fromhex("8035 0001 0800 06 04 0003") + mac + bytes(4) + mac + bytes(4 + 18)
 
     def from_interface(self, frame):
         if not (self.is_up and self.nic.is_started) or len(self.frames) >= FRAMES_WAITING_MAX:
@@ -259,6 +300,8 @@ class Host:
             for message in (self.owner.update(now), self.user.flush_reply(), self.nic.next_message(now)):
                 if message:
                     self.send_message(message)
+        while self.owner.errors:
+            self.on_error(self.owner.errors.pop())
         for pair in (self.control, self.data):
             pair.end_batch(now)
             pair.on_time(now)

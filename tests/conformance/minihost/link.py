@@ -1,17 +1,18 @@
 """The client's end of a link in the speed profile (docs/protocol/init.md, flit.md): INIT, keep-alive, cells in flits.
 
-Sans-I/O: datagrams and times come in, datagrams leave by send(). The owner has on_link_up(now), on_link_ended(now) and
-on_cell(now, cell).
+Sans-I/O: datagrams and times come in, datagrams leave by send(). The owner has on_link_up(now), on_link_ended(now),
+on_cell(now, cell) and on_malformed(now, head).
 """
 import secrets
 
 import cells
 import flits
-from codec import Bad, unwide, wide
+from codec import Bad, Malformed, unwide, wide
 
 CONNECTING, UP, SILENT = "CONNECTING", "UP", "SILENT"
 IDLE_AFTER, DOUBT_AFTER, SILENCE_AFTER = 0.2, 0.4, 0.9
 HELLO_MIN, HELLO_MAX = 0.1, 1.0
+MCP_MIN = 256  # that this host requires (P-INIT-12)
 
 
 def random64():
@@ -82,11 +83,17 @@ class Link:
         self._heard(now)
         try:
             cell = cells.decode_cell(bytes.fromhex(flit["payload"]))
+        except Malformed as bad:
+            self.drop(f"cell {bad}")
+            return self.owner.on_malformed(now, bad.head) if self._is_of_link(bad.head) else None
         except Bad as bad:
             return self.drop(f"cell {bad}")
-        if (cell["dlid"], cell["slid"]) != (self.lid, self.peer_lid):
+        if not self._is_of_link(cell):
             return self.drop("source")
         return self.owner.on_cell(now, cell)
+
+    def _is_of_link(self, cell):
+        return (cell["dlid"], cell["slid"]) == (self.lid, self.peer_lid)
 
     def _heard(self, now):
         self.heard_at = now
@@ -133,6 +140,7 @@ class Link:
         if not self._is_echo(init):
             return self.drop("challenge")
         suits = (init["profile"] == "speed" and init["cell_crc"] == 0 and init["payload_crc"] == 0 and init["offered_lid"] != 0 and
+                 init["mcp"] >= MCP_MIN and
                  init["program_version"] >> 24 == 0 and unwide(init["eui64"]) not in (0, self.eui64))
         if not suits:
             return self.drop("init")

@@ -1,13 +1,13 @@
 """Configuration of the NIC by CfgUtil (docs/protocol/cfgutil.md): what a host sends after each connect, and its replies."""
 import protobuf
-from codec import unwide, wide
+from codec import Bad, unwide, wide
 from digest import digest
 
 OK, UNKNOWN, BAD_VALUE, BUSY = 0, 1, 3, 5
 RETRY, TRIES = 0.5, 3
 VNET = 1 << 6
 CODES = {"INIT_NIC": (1, 1), "SET_MAC": (1, 2), "SET_FILTER": (1, 4), "SET_MTU": (1, 5), "START": (1, 6), "SET_OFFLOADS": (1, 12),
-         "GET_STATS": (2, 1), "ECHO": (2, 5), "EVENT": (2, 7), "ANNOUNCE": (2, 8), "GET_STATE": (2, 9)}
+         "GET_STATS": (2, 1), "ECHO": (2, 5), "GET_VERSION": (2, 6), "EVENT": (2, 7), "ANNOUNCE": (2, 8), "GET_STATE": (2, 9)}
 
 
 class Nic:
@@ -16,6 +16,7 @@ class Nic:
     def __init__(self, mac, mtu, name, contexts):
         self.mac, self.mtu, self.name, self.contexts = mac, mtu, name, contexts
         self.waiting, self.open, self.is_started, self.generation, self.link_up, self.log = [], None, False, 0, False, []
+        self.is_asked_to_announce = False
 
     def begin(self):
         self.is_started, self.open, self.generation = False, None, 0
@@ -55,30 +56,56 @@ class Nic:
         code, self.open = self.waiting.pop(0)[0], None
         self.log.append(f"{code}: status {reply['status']}")
         data = bytes.fromhex(reply["data"])
-        if code == "INIT_NIC" and reply["status"] == OK:
+        try:
+            self._take(code, reply["status"], data)
+        except Bad as bad:
+            self.log.append(f"{code}: the data is no message of Protobuf ({bad})")
+        return None
+
+    def _take(self, code, status, data):
+        if code == "INIT_NIC" and status == OK:
             granted = protobuf.decode("InitNicReply", data)
             self.link_up = granted["link"].get("up", False) if "link" in granted else False
             self.mtu = min(self.mtu, granted.get("mtu_max", self.mtu))
             self.waiting = [("GET_STATE", None, None)]
         elif code == "GET_STATE":
-            known = reply["status"] == OK and protobuf.decode("GetStateReply", data).get("digest") == digest(self.state()).hex()
-            self.waiting = [] if known else [
+            self.waiting = [] if status == OK and self._is_own_digest(data) else [
                 ("SET_MAC", "SetMacRequest", {"mac": self.mac}), ("SET_FILTER", "SetFilterRequest", {"filter": {"all_multicast": True}}),
                 ("SET_MTU", "SetMtuRequest", {"mtu": self.mtu}), ("SET_OFFLOADS", "SetOffloadsRequest", {"mask": wide(VNET)})]
             self.waiting.append(("START", None, None))
         elif code == "START":
-            self.is_started = reply["status"] == OK
-        return None
+            self.is_started = status == OK
+
+    def _is_own_digest(self, data):
+        try:
+            return protobuf.decode("GetStateReply", data).get("digest") == digest(self.state()).hex()
+        except Bad:
+            return False
+
+    def takes_announce(self):
+        """Whether ANNOUNCE has come since the last call."""
+        is_asked, self.is_asked_to_announce = self.is_asked_to_announce, False
+        return is_asked
 
     def on_request(self, request):
         """The reply to a request of the I/O unit."""
         code, status, data = (request["family"], request["code"]), OK, ""
+        octets = bytes.fromhex(request["data"])
+        try:
+            event = protobuf.decode("EventRequest", octets) if code == CODES["EVENT"] else {}
+            if code == CODES["ECHO"]:
+                protobuf.decode("EchoRequest", octets)
+        except Bad:
+            return dict(request, function="CfgUtilReply", status=BAD_VALUE, data="")
         if code == CODES["EVENT"]:
-            event = protobuf.decode("EventRequest", bytes.fromhex(request["data"]))
             if unwide(event.get("generation", "0x0")) > self.generation:
                 self.generation, self.link_up = unwide(event["generation"]), event.get("link", {}).get("up", False)
         elif code == CODES["ECHO"]:
             data = request["data"]  # the reply has the same field
-        elif code != CODES["ANNOUNCE"]:
+        elif code == CODES["GET_VERSION"]:
+            data = protobuf.encode("GetVersionReply", {"version": 1, "version_highest": 1, "program": b"minihost".hex()}).hex()
+        elif code == CODES["ANNOUNCE"]:
+            self.is_asked_to_announce = True
+        else:
             status = UNKNOWN
         return {"function": "CfgUtilReply", "context": request["context"], "family": code[0], "code": code[1], "status": status, "data": data}

@@ -14,6 +14,7 @@ class PoolOwner:
     """Our pool. POSTED, FILLED, RELEASED and RETURNED as in the table; the peer may write POSTED and RETURNED."""
 
     takes_writes = True
+    send_max = 65536  # what comes is dropped as `role`
 
     def __init__(self, elements, element_size, on_frame):
         self.elements, self.size, self.on_frame = elements, element_size, on_frame
@@ -22,7 +23,7 @@ class PoolOwner:
         self.memory = bytearray(elements * element_size)
         self.state = ["POSTED"] * elements
         self.posted_receives = elements
-        self.is_bound, self.update_at, self.errors = True, None, []
+        self.is_bound, self.update_at, self.errors = True, None, []  # errors: of the peer, until somebody takes them
 
     def advertisement(self):
         record = {"pool": self.pool, "elements": self.elements, "element_size": self.size, "handle": self.handle,
@@ -71,6 +72,25 @@ class PoolOwner:
     def _drop(self, reason):
         self.posted_receives += 1
         self.errors.append(reason)
+
+    def on_indicate(self, message, pools_of_peer):
+        """BufferRDMAIndicate. Returns the reason to drop it, or None."""
+        named = []
+        for record in message["records"]:
+            first, count, stored = record["first"], record["count"], record["stored"]
+            if record["pool"] != self.pool or not self.is_bound:
+                return "role" if record["pool"] in pools_of_peer else "pool"
+            if first + count > self.elements or not (count - 1) * self.size < stored <= count * self.size:
+                return "range"
+            named += range(first, first + count)
+        if len(set(named)) != len(named) or any(self.state[index] not in ("POSTED", "RETURNED") for index in named):
+            return "state"
+        for record in message["records"]:
+            at = record["first"] * self.size
+            frame = bytes(self.memory[at:at + record["stored"]])
+            self.state[record["first"]:record["first"] + record["count"]] = ["RELEASED"] * record["count"]
+            self.on_frame(frame)
+        return None
 
     # Update.
 
@@ -150,12 +170,12 @@ class PoolUser:
     def address_of(pool, element):
         return unwide(pool["record"]["address"]) + element * pool["record"]["element_size"]
 
-    def on_update(self, message):
+    def on_update(self, message, own_pool):
         named = []
         for record in message["records"]:
             pool = self.pools.get(record["pool"])
             if pool is None:
-                return "pool"
+                return "role" if record["pool"] == own_pool else "pool"
             if pool["is_flushed"]:
                 return "state"
             elements, first = pool["record"]["elements"], record["first"]
@@ -173,11 +193,14 @@ class PoolUser:
         return None
 
     def on_flush(self, message):
+        """Returns `pool` if one is not known; the request gets its reply all the same (P-POOL-18)."""
         references = [record["pool"] for record in message["records"]]
+        reason = None if all(reference in self.pools for reference in references) else "pool"
         for reference in references:
             if reference in self.pools:
                 self.pools[reference]["is_flushed"] = True
         self.flushes.append((message["context"], references))
+        return reason
 
     def flush_reply(self):
         """The reply whose pools have none of our writes in flight any more, or None."""

@@ -1,6 +1,6 @@
 """A queue pair of RC (docs/protocol/transport.md, ack.md): requester and responder. Sans-I/O.
 
-The consumer has on_send(payload), on_write(address, length, idata) at the end of a packet, check_write(handle, address, length),
+The consumer has send_max, the octets of its receives, on_send(payload), on_write(address, length, idata) at the end of a packet, check_write(handle, address, length),
 which returns a letter or None, place(handle, address, payload), and receives(), the number of posted receives.
 """
 import collections
@@ -154,6 +154,9 @@ class QueuePair:
         if cell["op"] in (cells.ACK, cells.NAK):
             self._on_reply(now, cell)
             return
+        if cell["op"] == cells.TERMINATE:
+            self.has_failed = "TERMINATE"
+            return
         distance = ahead(cell["lcn"], self.lcn, 16)
         self.ack_due = True
         if distance > 0:
@@ -164,6 +167,12 @@ class QueuePair:
             return
         while self.lcn in self.early and self._take(self.early.pop(self.lcn)):
             pass
+
+    def on_malformed(self, head):
+        """NAK 0x61 if it is the next one (P-RC-23)."""
+        if (self.is_open and not self.has_failed and head["op"] not in (cells.ACK, cells.NAK) and head["service"] == cells.RC and
+                head["sqpn"] == self.peer_qpn and head["lcn"] == self.lcn):
+            self.nak = (0x61, SUB_OPERATION, head["psn"], head["csn"])
 
     def _take(self, cell):
         nak = self._refusal(cell)
@@ -187,6 +196,13 @@ class QueuePair:
         if is_write and not self.consumer.takes_writes:
             return 0x61, SUB_RDMA
         if size > self.mcp if ends else size != self.mcp:
+            return 0x61, SUB_LENGTH
+        if cell["pos"] == cells.LAST and size == 0:
+            return 0x61, SUB_LENGTH
+        known = self.open["idata"] if self.open else None
+        if known is not None and cell.get("idata", known) != known:
+            return 0x61, SUB_OPERATION
+        if not is_write and cell["csn"] * self.mcp + size > self.consumer.send_max:
             return 0x61, SUB_LENGTH
         if is_write:
             target = cell["va_mh"] if begins else self.open["va_mh"]

@@ -12,6 +12,7 @@ PACKETS, MCP, STEP = 120, 64, 0.0005
 
 class Consumer:
     takes_writes = False
+    send_max = 500
 
     def __init__(self):
         self.got = []
