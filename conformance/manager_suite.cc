@@ -45,37 +45,22 @@ PortsSuite::Place ManagerSuite::place_at(std::size_t port) const {
   return {"near_node"};
 }
 
-// A switch that replies to INIT at its ports: whether it manages is for the cases to find.
-bool ManagerSuite::is_reachable() { return try_probe(0).empty(); }
-
-std::string ManagerSuite::try_probe(std::size_t number) {
-  const std::size_t port = number % lines().size() + 1;
-  Line& line = *lines()[port - 1];
-  if (!line.begin_process(config().timeout)) return "no RESPONSE to INITIATION";
-  Outcome outcome;
-  const EndConfig of_port = config_of(port);
-  base::SeededRandom random(of_port.process);
-  Node node(line, of_port, random, outcome);
-  if (port != kNodePort) {
-    // It manages, or obeys the suite: a request gets its reply.
-    std::size_t smps = 0;
-    node.set_on_smp([&](base::Bytes) { ++smps; });
-    if (node.link()) {
-      OwnedSmp get =
-          Subnet::request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kNode, {kEastLid, 0});
-      get.smp.hop = 1;
-      node.send_smp(node.smp_head(), get.bytes());
-      for (const base::Time until = node.now() + config().timeout;
-           smps == 0 && node.now() < until && node.is_good();) {
-        node.listen(std::chrono::milliseconds(1));
-      }
-      node.expect(smps > 0, "an SMP");
-    }
-  } else {
-    node.link();
+// A switch that replies to INIT at its ports: whether it manages is for the cases to find. At a
+// cable it manages, or obeys the suite: a request gets its reply.
+bool ManagerSuite::probe(Node& node, std::size_t port) {
+  if (!node.link() || port == kNodePort) return node.is_good();
+  std::size_t smps = 0;
+  node.set_on_smp([&](base::Bytes) { ++smps; });
+  OwnedSmp get =
+      Subnet::request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kNode, {kEastLid, 0});
+  get.smp.hop = 1;
+  node.send_smp(node.smp_head(), get.bytes());
+  for (const base::Time until = node.now() + config().timeout;
+       smps == 0 && node.now() < until && node.is_good();) {
+    node.listen(std::chrono::milliseconds(1));
   }
-  node.leave();
-  return outcome.is_good() ? std::string() : outcome.expected() + ": " + outcome.received();
+  node.set_on_smp({});
+  return node.expect(smps > 0, "an SMP");
 }
 
 void ManagerSuite::run_case(const Case& one, const std::vector<Node*>& ends) {

@@ -21,12 +21,10 @@ class ManagerSuite final : public PortsSuite {
   // lines.
   ManagerSuite(std::span<Line* const> lines, const SuiteConfig& config);
 
-  bool is_reachable() override;
-
  private:
   Place place_at(std::size_t port) const override;
   void run_case(const Case& one, const std::vector<Node*>& ends) override;
-  std::string try_probe(std::size_t number) override;
+  bool probe(Node& node, std::size_t port) override;
 };
 
 }  // namespace splitnic::conformance

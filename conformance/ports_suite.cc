@@ -44,6 +44,21 @@ EndConfig PortsSuite::config_of(std::size_t port) {
   return config;
 }
 
+bool PortsSuite::is_reachable() { return try_probe(0).empty(); }
+
+std::string PortsSuite::try_probe(std::size_t number) {
+  const std::size_t port = number % lines_.size() + 1;
+  Line& line = *lines_[port - 1];
+  if (!line.begin_process(config_.timeout)) return "no RESPONSE to INITIATION";
+  Outcome outcome;
+  const EndConfig of_port = config_of(port);
+  base::SeededRandom random(of_port.process);
+  Node node(line, of_port, random, outcome);
+  const bool is_good = probe(node, port) && outcome.is_good();
+  node.leave();
+  return is_good ? std::string() : outcome.expected() + ": " + outcome.received();
+}
+
 void PortsSuite::play(const Case& one, CaseResult& result) {
   const base::Time begin = lines_.front()->now();
   base::SeededRandom random(seed_of(one.id, config_.seed));

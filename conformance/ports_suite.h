@@ -17,6 +17,10 @@ namespace splitnic::conformance {
 std::string key_line(const std::vector<session::PublicKey>& keys, std::size_t number);
 
 class PortsSuite : public Runner {
+ public:
+  // Whether the first port serves as a probe demands.
+  bool is_reachable() override;
+
  protected:
   // A line for each port of the target, from port 1 on. All outlive this. REQUIRES a line.
   PortsSuite(Role role, std::span<Line* const> lines, const SuiteConfig& config);
@@ -27,15 +31,17 @@ class PortsSuite : public Runner {
     fabric::Lid lid{};
   };
   virtual Place place_at(std::size_t port) const = 0;
+  // Links the node and returns whether the target serves it at this port.
+  virtual bool probe(Node& node, std::size_t port) = 0;
   // Plays the case with the ends of its ports, from port 1 on.
   virtual void run_case(const Case& one, const std::vector<Node*>& ends) = 0;
 
-  EndConfig config_of(std::size_t port);
-  const std::vector<Line*>& lines() const { return lines_; }
   const SuiteConfig& config() const { return config_; }
 
  private:
+  std::string try_probe(std::size_t number) override;
   void play(const Case& one, CaseResult& result) override;
+  EndConfig config_of(std::size_t port);
 
   const std::vector<Line*> lines_;
   const SuiteConfig config_;

@@ -71,20 +71,8 @@ PortsSuite::Place SwitchSuite::place_at(std::size_t port) const {
   return {name_at(port), port == kCablePort ? kNeighbourLid : fabric::Lid()};
 }
 
-bool SwitchSuite::is_reachable() { return try_probe(0).empty(); }
-
-std::string SwitchSuite::try_probe(std::size_t number) {
-  const std::size_t port = number % lines().size() + 1;
-  Line& line = *lines()[port - 1];
-  if (!line.begin_process(config().timeout)) return "no RESPONSE to INITIATION";
-  Outcome outcome;
-  const EndConfig of_port = config_of(port);
-  base::SeededRandom random(of_port.process);
-  Node node(line, of_port, random, outcome);
-  const bool is_good =
-      node.link() && node.ask(fabric::MgmtKind::kResolve, name_at(1), "RESOLVED").has_value();
-  node.leave();
-  return is_good ? std::string() : outcome.expected() + ": " + outcome.received();
+bool SwitchSuite::probe(Node& node, std::size_t) {
+  return node.link() && node.ask(fabric::MgmtKind::kResolve, name_at(1), "RESOLVED").has_value();
 }
 
 void SwitchSuite::run_case(const Case& one, const std::vector<Node*>& ends) {

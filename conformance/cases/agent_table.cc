@@ -30,6 +30,18 @@ std::optional<fabric::SmpNode> manage(Subnet& s) {
   return node_of_target(s);
 }
 
+// The same, with the table that the target has then.
+struct Managed {
+  fabric::SmpNode node;
+  Table table;
+};
+std::optional<Managed> managed(Subnet& s) {
+  const auto node = manage(s);
+  const auto table = node ? s.own_table() : std::nullopt;
+  if (!table) return std::nullopt;
+  return Managed{*node, *table};
+}
+
 bool expect_set(Subnet& s, const Table& table, Stage stage, std::uint32_t changes,
                 SmpStatus expected) {
   const auto status = set_table(s, table, stage, changes);
@@ -70,26 +82,24 @@ void add_force(SubnetGroup& group) {
             });
   group.add("half_a_table", "P-SUBN-6", "A table of which a part is missing is not in force.",
             [](Subnet& s) {
-              const auto node = manage(s);
-              const auto before = node ? s.own_table() : std::nullopt;
+              const auto before = managed(s);
               if (!before) return;
-              const auto reply =
-                  s.ask(table_part(table_to_east(), 1,
-                                   {.stage = Stage::kSet, .parts = 2, .changes = node->changes}),
-                        "a reply to the first part");
+              const auto reply = s.ask(
+                  table_part(table_to_east(), 1,
+                             {.stage = Stage::kSet, .parts = 2, .changes = before->node.changes}),
+                  "a reply to the first part");
               expect_status(s, reply, SmpStatus::kDone, *better_than_target(s));
-              expect_table(s, *before, "the table as it was");
+              expect_table(s, before->table, "the table as it was");
             });
   group.add("part_twice", "P-SUBN-6", "A part that comes twice counts once.", [](Subnet& s) {
-    const auto node = manage(s);
-    const auto before = node ? s.own_table() : std::nullopt;
+    const auto before = managed(s);
     if (!before) return;
-    const SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = node->changes};
+    const SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = before->node.changes};
     for (int i = 0; i < 2; ++i) {
       const auto reply = s.ask(table_part(table_to_east(), 0, about), "a reply to the part");
       expect_status(s, reply, SmpStatus::kDone, *better_than_target(s));
     }
-    expect_table(s, *before, "the table as it was");
+    expect_table(s, before->table, "the table as it was");
     s.ask(table_part(table_to_east(), 1, about), "a reply to the other part");
     expect_table(s, table_to_east(), "the whole table");
   });
@@ -107,47 +117,45 @@ void add_force(SubnetGroup& group) {
 
 void add_wrong_tables(SubnetGroup& group) {
   group.add("parts_of_two_tables", "P-SUBN-6", "Parts of two tables make none.", [](Subnet& s) {
-    const auto node = manage(s);
-    const auto before = node ? s.own_table() : std::nullopt;
+    const auto before = managed(s);
     if (!before) return;
-    SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = node->changes};
+    SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = before->node.changes};
     s.ask(table_part(table_to_east(), 0, about), "a reply to the part");
     about.check = 0xBAD;
     s.ask(table_part(table_to_east(), 1, about), "a reply to the part of another table");
-    expect_table(s, *before, "the table as it was");
+    expect_table(s, before->table, "the table as it was");
   });
   group.add("wrong_check", "P-SUBN-6", "A table with a wrong check is stale, and not in force.",
             [](Subnet& s) {
-              const auto node = manage(s);
-              const auto before = node ? s.own_table() : std::nullopt;
+              const auto before = managed(s);
               if (!before) return;
-              const auto reply = s.ask(
-                  table_part(
-                      table_to_east(), 0,
-                      {.stage = Stage::kSet, .parts = 1, .changes = node->changes, .check = 0xBAD}),
-                  "a reply to SET TABLE");
+              const auto reply = s.ask(table_part(table_to_east(), 0,
+                                                  {.stage = Stage::kSet,
+                                                   .parts = 1,
+                                                   .changes = before->node.changes,
+                                                   .check = 0xBAD}),
+                                       "a reply to SET TABLE");
               expect_status(s, reply, SmpStatus::kStale, *better_than_target(s));
-              expect_table(s, *before, "the table as it was");
+              expect_table(s, before->table, "the table as it was");
             });
-  group.add("old_changes", "P-SUBN-6", "Stage set with the changes of before is stale.",
-            [](Subnet& s) {
-              const auto node = manage(s);
-              const auto before = node ? s.own_table() : std::nullopt;
-              if (!before) return;
-              expect_set(s, table_to_east(), Stage::kSet, node->changes - 1, SmpStatus::kStale);
-              expect_table(s, *before, "the table as it was");
-            });
+  group.add(
+      "old_changes", "P-SUBN-6", "Stage set with the changes of before is stale.", [](Subnet& s) {
+        const auto before = managed(s);
+        if (!before) return;
+        expect_set(s, table_to_east(), Stage::kSet, before->node.changes - 1, SmpStatus::kStale);
+        expect_table(s, before->table, "the table as it was");
+      });
   group.add("unknown_port", "P-SUBN-2", "A table with a port that the file has nothing at is bad.",
             [](Subnet& s) {
-              const auto node = manage(s);
-              const auto before = node ? s.own_table() : std::nullopt;
+              const auto before = managed(s);
               if (!before) return;
               Table table = table_to_east();
               table.at(kWestNodeLid.value) = std::byte{9};
-              const SmpTable about{.stage = Stage::kSet, .parts = 1, .changes = node->changes};
+              const SmpTable about{
+                  .stage = Stage::kSet, .parts = 1, .changes = before->node.changes};
               const auto reply = s.ask(table_part(table, 0, about), "a reply to SET TABLE");
               expect_status(s, reply, SmpStatus::kBad, *better_than_target(s));
-              expect_table(s, *before, "the table as it was");
+              expect_table(s, before->table, "the table as it was");
             });
   group.add("table_of_nobody", "P-SUBN-5", "SET TABLE of a manager that was replaced is refused.",
             [](Subnet& s) {
