@@ -13,6 +13,7 @@ using fabric::InitReason;
 using fabric::InitStep;
 
 constexpr base::Duration kNoReply = 60ms;
+constexpr base::Duration kListen = 5ms;
 constexpr base::Duration kHelloRetryMin = 40ms;  // 100 ms; the suite may have read the first late
 
 // The link ends, and the next HELLO gets no reply.
@@ -25,10 +26,17 @@ std::optional<Init> next_hello(Unit& u) {
   return seen->init;
 }
 
-// The link comes up once more, and a connection serves.
+// The link comes up once more: the host sends on it. That a connection serves is for other groups,
+// so that a host under construction can be checked from its first part on.
 void expect_link(Unit& u) {
   u.replies_to_hello = true;
-  if (u.connect()) u.expect_serving("a connection that serves");
+  if (!u.await_link()) return;
+  const std::size_t idles = u.idles();
+  for (const base::Time until = u.now() + u.config().timeout;
+       u.is_good() && u.idles() == idles && u.waiting(EventKind::kMgmt) == 0 && u.now() < until;) {
+    u.listen(kListen);
+  }
+  u.expect(u.idles() > idles || u.waiting(EventKind::kMgmt) > 0, "IDLE or MGMT on the link");
 }
 
 std::size_t count(const Unit& u, InitStep step, std::size_t since) {
