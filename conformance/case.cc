@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "conformance/cases/variant.h"
+
 namespace splitnic::conformance {
 
 std::vector<Case> all_cases() {
@@ -16,12 +18,14 @@ std::vector<Case> all_cases() {
                       &pool_cases,
                       &data_cases,
                       &frame_cases,
+                      &variant_cases,
                       &cfg_cases,
                       &nic_cases,
                       &key_cases,
                       &host_link_cases,
                       &host_connection_cases,
                       &host_frame_cases,
+                      &host_variant_cases,
                       &host_cfg_cases,
                       &host_key_cases,
                       &state_cases,

@@ -39,11 +39,24 @@ struct EndConfig {
   base::Duration timeout{};          // of one reply
   std::uint32_t pool_elements = 64;  // of the pool that advertise() offers
   std::uint32_t pool_element_bytes = 2048;
-  std::uint32_t idata_form_in = 0;  // connect::IdataForm
   // Behind a switch: port numbers in INIT, ours and the target's, 0 of an end node; and the LID
   // that a neighbouring switch states from the first HELLO on.
   std::uint8_t port = 0, target_port = 0;
   fabric::Lid lid{};
+};
+
+// The agreement that an end asks for; by default the one that every target has. A case changes it
+// before it connects. docs/protocol/channels.md#arrangements
+struct Terms {
+  enum class Channels : std::uint8_t {
+    kTwo,
+    kOne,       // channel 0 carries the data too
+    kSeparate,  // mode send: a connection for each
+  };
+  Channels channels = Channels::kTwo;
+  unsigned connecting = 0;          // kSeparate: the channel of the next CONNECT
+  std::uint32_t idata_form_in = 0;  // connect::IdataForm, of writes into our pools
+  bool selects_flows = false;       // by the contexts of our pools
 };
 
 // One direction pair of a connection: the numbers that come next.
@@ -127,11 +140,14 @@ class End {
   void send_mgmt(base::Bytes payload);
   // Puts other capabilities into a message that describe() has filled in.
   void put_capabilities(fabric::Mgmt& into, std::string_view capabilities);
+  // Whether the next CONNECT is for this channel.
+  bool offers(unsigned channel) const;
   // Takes the numbers of the target's CONNECT_REQ or CONNECT_REP.
   bool adopt(const fabric::Mgmt& theirs);
   // Link, CONNECT and pools both ways.
   virtual bool attach() = 0;
   bool advertise();
+  bool advertise(std::span<const messaging::PoolRecord> pools);
   // Frames pass afterwards. REQUIRES an attached end.
   virtual bool start_nic() = 0;
   // An address that no other end of the suite has.
@@ -140,6 +156,8 @@ class End {
   virtual void leave() = 0;
   std::uint64_t transaction() const { return transaction_; }
   Channel& channel(unsigned number) { return channels_.at(number); }
+  // The number of the channel that carries data: 1, or 0 where there is one channel.
+  unsigned data() const { return terms.channels == Terms::Channels::kOne ? 0 : 1; }
   const std::vector<messaging::PoolRecord>& pools() const { return pools_; }
   messaging::PoolRecord own_pool() const;
   // The longest message on channel 0 that both sides take.
@@ -178,9 +196,10 @@ class End {
   // cell that was refused nor the next one.
   bool expect_ended_by(const Event& nak, std::string_view expected);
 
-  // RDMA writes on channel 1.
+  // RDMA writes on the channel of data.
   void write(const fabric::VaMh& target, base::Bytes bytes, std::optional<std::uint32_t> idata);
 
+  Terms terms;
   bool acknowledges = true;
   bool replies_to_probes = true;
   bool replies_to_requests = true;

@@ -33,28 +33,35 @@ Mgmt End::mgmt(MgmtKind kind, std::uint64_t transaction) const {
 
 std::string End::capabilities() const {
   messaging::connect::Capabilities mine;
-  mine.set_mode(messaging::connect::MODE_RDMA);
+  const bool is_separate = terms.channels == Terms::Channels::kSeparate;
+  mine.set_mode(is_separate ? messaging::connect::MODE_SEND : messaging::connect::MODE_RDMA);
   mine.set_version_lowest(1);
   mine.set_version_highest(1);
   mine.add_msg_max(kMessageMax);
   mine.add_msg_max(kDataMessageMax);
-  mine.set_idata_form_in(static_cast<messaging::connect::IdataForm>(config_.idata_form_in));
+  mine.set_idata_form_in(static_cast<messaging::connect::IdataForm>(terms.idata_form_in));
   mine.set_idata_form_out(messaging::connect::IDATA_FORM_POOL_ELEMENT);
   mine.set_node_name("conform");
   mine.set_queues(1);
+  mine.set_channels(static_cast<messaging::connect::Channels>(terms.channels));
+  if (is_separate) mine.set_channel(terms.connecting);
+  if (terms.selects_flows) mine.set_context_in(messaging::connect::POOL_CONTEXT_FLOW);
   return mine.SerializeAsString();
 }
 
 void End::describe(Mgmt& m, std::string_view capabilities) {
-  m.pair_count = channels_.size();
-  for (std::size_t i = 0; i < channels_.size(); ++i) {
+  const bool is_separate = terms.channels == Terms::Channels::kSeparate;
+  m.pair_count = 0;
+  if (!is_separate || terms.connecting == 0) channels_ = {};
+  for (unsigned i = 0; i < channels_.size(); ++i) {
+    if (!offers(i)) continue;
     Channel& channel = channels_[i];
-    channel = Channel{};
-    channel.own = fabric::Qpn(static_cast<std::uint32_t>((random_.next32() & 0x7FFFFE) + 1 + i));
+    channel.own = fabric::Qpn((random_.next32() & 0x7FFFFE) + 1 + i);
     channel.psn = fabric::Psn(random_.next32());
     channel.lcn = fabric::Lcn(random_.next32());
-    fabric::MgmtPair& pair = m.pairs[i];
+    fabric::MgmtPair& pair = m.pairs[m.pair_count++];
     pair.channel = static_cast<std::uint8_t>(i);
+    pair.service = is_separate ? fabric::Service::kUc : fabric::Service::kRc;
     pair.qpn = channel.own;
     pair.start_psn = channel.psn;
     pair.start_lcn = channel.lcn;
@@ -64,6 +71,18 @@ void End::describe(Mgmt& m, std::string_view capabilities) {
   }
   put_capabilities(m, capabilities);
   pools_.clear();
+}
+
+bool End::offers(unsigned channel) const {
+  switch (terms.channels) {
+    case Terms::Channels::kTwo:
+      return channel < 2;
+    case Terms::Channels::kOne:
+      return channel == 0;
+    case Terms::Channels::kSeparate:
+      return channel == terms.connecting;
+  }
+  return false;
 }
 
 void End::put_capabilities(Mgmt& m, std::string_view capabilities) {
@@ -98,7 +117,8 @@ void End::take_mgmt(const Event& event) {
 bool End::adopt(const Mgmt& theirs) {
   const std::string in = " in " + std::string(name(theirs.kind));
   const bool names_ours = theirs.kind == MgmtKind::kConnectRep;
-  unsigned joined = 0;
+  unsigned joined = 0, offered = 0;
+  for (unsigned i = 0; i < channels_.size(); ++i) offered |= offers(i) ? 1U << i : 0U;
   for (const fabric::MgmtPair& pair : theirs.used_pairs()) {
     if (!expect(pair.channel < 2 && pair.qpn != fabric::Qpn() && pair.mcp >= fabric::kMcpMin,
                 "a queue pair for each channel" + in)) {
@@ -116,7 +136,7 @@ bool End::adopt(const Mgmt& theirs) {
     channel.expected_lcn = pair.start_lcn;
     joined |= 1U << pair.channel;
   }
-  is_connected_ = joined == 3;
+  is_connected_ = joined == offered;
   namespace connect = messaging::connect;
   connect::Capabilities mine, others;
   const bool is_read = mine.ParseFromString(capabilities_) &&
@@ -126,7 +146,7 @@ bool End::adopt(const Mgmt& theirs) {
   if (!expect(is_read, "capabilities that parse, with MSG_MAX" + in)) return false;
   message_max_ = std::min(mine.msg_max(0), others.msg_max(0));
   writes_idata_ = others.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT;
-  return expect(is_connected_, "both channels" + in);
+  return expect(is_connected_, "the channels of the request" + in);
 }
 
 messaging::PoolRecord End::own_pool() const {
@@ -140,8 +160,12 @@ messaging::PoolRecord End::own_pool() const {
 
 bool End::advertise() {
   const messaging::PoolRecord record = own_pool();
-  std::array<std::byte, messaging::BufferRecvPool::bytes(1)> message{};
-  messaging::BufferRecvPool::emit(messaging::kUnsolicited, std::span(&record, 1), message);
+  return advertise(std::span(&record, 1));
+}
+
+bool End::advertise(std::span<const messaging::PoolRecord> pools) {
+  ByteVector message(messaging::BufferRecvPool::bytes(pools.size()));
+  messaging::BufferRecvPool::emit(messaging::kUnsolicited, pools, message);
   send_message(message);
   return await_message(messaging::Function::kBufferRecvPool, "BufferRecvPool of the target")
       .has_value();

@@ -11,6 +11,7 @@ using fabric::CellView;
 using fabric::FlitHeader;
 using fabric::MacHeader;
 using fabric::Op;
+using fabric::Service;
 
 constexpr std::uint8_t kReservedCtl = 0x0F;
 constexpr std::size_t kReservedAt = 12;  // the first bytes of the words 3 and 4 of a MAC header
@@ -70,7 +71,7 @@ bool End::check_mgmt(const MacHeader& header, const fabric::Mgmt& mgmt) {
               "MGMT with the identities of both ends");
 }
 
-// [P-CH-7] [P-CH-8] [P-CELL-5] [P-CELL-6] [P-RC-12]
+// [P-CH-7] [P-CH-8] [P-CH-19] [P-CELL-5] [P-CELL-6] [P-RC-12]
 bool End::check_request(unsigned channel, const CellView& view) {
   const Channel& c = channels_[channel];
   const MacHeader& h = view.header;
@@ -79,7 +80,8 @@ bool End::check_request(unsigned channel, const CellView& view) {
   const bool is_full =
       fabric::is_last(h.pos) ? bytes <= c.mcp && (bytes > 0 || h.csn == 0) : bytes == c.mcp;
   return rule(h.service == c.service, "cells of the service of their queue pair") &&
-         rule(is_write == (channel == 1), "Sends on channel 0 and RDMA writes on channel 1") &&
+         rule(channel == (is_write ? data() : 0) || (!is_write && c.service == Service::kUc),
+              "Sends on channel 0 and RDMA writes on the channel of data") &&
          rule(h.csn == 0 || h.op == c.op, "one operation per packet") &&
          rule(is_full, "cells of MCP bytes, but for the last one of a packet") &&
          rule(view.va_mh.has_value() == (is_write && h.csn == 0), "VA/MH in the first cell");

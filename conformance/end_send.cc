@@ -102,16 +102,16 @@ void End::send_message(base::Bytes message, unsigned channel) {
 }
 
 void End::write(const fabric::VaMh& target, base::Bytes bytes, std::optional<std::uint32_t> idata) {
-  const std::size_t mcp = channels_[1].mcp;
+  const std::size_t mcp = channels_[data()].mcp;
   if (!is_good() || mcp == 0) return;
   const auto cells =
       static_cast<std::uint32_t>(std::max<std::size_t>(1, (bytes.size() + mcp - 1) / mcp));
   for (std::uint32_t csn = 0; csn < cells; ++csn) {
     const Pos pos = fabric::position_of(csn, cells);
-    CellHead head = cell(1, Op::kRdmaWrite, pos, static_cast<std::uint16_t>(csn));
+    CellHead head = cell(data(), Op::kRdmaWrite, pos, static_cast<std::uint16_t>(csn));
     if (csn == 0) head.va_mh = target;
     if (fabric::is_last(pos)) head.idata = idata;
-    put(1, head, bytes.subspan(csn * mcp, std::min(mcp, bytes.size() - csn * mcp)));
+    put(data(), head, bytes.subspan(csn * mcp, std::min(mcp, bytes.size() - csn * mcp)));
   }
 }
 

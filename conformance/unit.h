@@ -59,7 +59,8 @@ class Unit final : public End {
   base::Duration reconnect() const { return link_.reconnect; }
 
   // Connection.
-  // Waits for a CONNECT_REQ with a transaction that has no CONNECT_REP yet.
+  // Waits for a CONNECT_REQ with a transaction that has no CONNECT_REP yet, and follows its
+  // arrangement of the channels.
   std::optional<Event> await_request(std::string_view expected = "CONNECT_REQ");
   // CONNECT_REP of fresh queue pairs. `capabilities` empty: those of End.
   fabric::Mgmt reply_of(const fabric::Mgmt& request, std::string_view capabilities = {});
@@ -84,12 +85,15 @@ class Unit final : public End {
   // The reply of an I/O unit that grants what is requested.
   void reply(const SeenRequest& request);
 
+  // Whether a host that asks for the mode send is served: by default the case is skipped.
+  bool serves_mode_send = false;
   bool replies_to_hello = true;
   bool replies_to_repeats = true;  // CONNECT_REQ
   // In place of the reply to a request. Returns false if the usual reply is to be sent.
   std::function<bool(const SeenRequest&)> on_request;
 
  private:
+  void follow(const fabric::Mgmt& request);
   void take_init(const Event& event) override;
   void take_mgmt(const Event& event) override;
   bool take_cfg_request(const Event& event) override;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "conformance/unit.h"
+#include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -37,7 +38,27 @@ void Unit::take_mgmt(const Event& event) {
 }
 
 std::optional<Event> Unit::await_request(std::string_view expected) {
-  return await_until(is_request, now() + link_.reconnect, expected);
+  auto request = await_until(is_request, now() + link_.reconnect, expected);
+  if (request) follow(request->mgmt);
+  if (!is_good()) return std::nullopt;
+  return request;
+}
+
+// [P-CH-18]
+void Unit::follow(const Mgmt& request) {
+  namespace connect = messaging::connect;
+  connect::Capabilities theirs;
+  if (!theirs.ParseFromArray(request.private_data.data(),
+                             static_cast<int>(request.private_data.size()))) {
+    return;  // a case looks at them
+  }
+  if (theirs.mode() == connect::MODE_SEND && !serves_mode_send) {
+    return outcome().skip("the host asks for the mode send");
+  }
+  terms.channels = theirs.channels() == connect::CHANNELS_ONE        ? Terms::Channels::kOne
+                   : theirs.channels() == connect::CHANNELS_SEPARATE ? Terms::Channels::kSeparate
+                                                                     : Terms::Channels::kTwo;
+  terms.connecting = theirs.channel();
 }
 
 Mgmt Unit::reply_of(const Mgmt& request, std::string_view capabilities) {

@@ -205,6 +205,12 @@ void add_delivery(Group& group) {
   add_bad_option(group, "set_coalesce_long", "P-CFG-30",
                  "SET_COALESCE of more than 100 ms gets status 3.", CfgCode::kSetCoalesce,
                  data_of<cfg::SetCoalesceRequest>([](auto& m) { m.set_microseconds(100'001); }));
+  add_bad_option(group, "set_coalesce_frames", "P-CFG-30",
+                 "SET_COALESCE of more than 1024 frames gets status 3.", CfgCode::kSetCoalesce,
+                 data_of<cfg::SetCoalesceRequest>([](auto& m) { m.set_frames(1025); }));
+  add_bad_option(group, "set_coalesce_bytes", "P-CFG-30",
+                 "SET_COALESCE of more than 1048576 bytes gets status 3.", CfgCode::kSetCoalesce,
+                 data_of<cfg::SetCoalesceRequest>([](auto& m) { m.set_bytes(1'048'577); }));
   group.add(
       "set_qos", "P-CFG-31",
       "SET_QOS on a connection with one queue has no level of its map in force.", [](Host& h) {
@@ -224,6 +230,10 @@ void add_delivery(Group& group) {
                  CfgCode::kSetQos, data_of<cfg::SetQosRequest>([](auto& m) {
                    m.set_priorities(std::string(8, 16));
                  }));
+  add_bad_option(group, "set_qos_four_levels", "P-CFG-31",
+                 "SET_QOS with four different levels gets status 3.", CfgCode::kSetQos,
+                 data_of<cfg::SetQosRequest>(
+                     [](auto& m) { m.set_priorities("\x01\x02\x03\x04\xFF\xFF\xFF\xFF"); }));
 }
 
 void add_list(Group& group) {

@@ -54,20 +54,20 @@ void add_bad_idata(SharedGroup& group, const std::string& name, const std::strin
 using MakeTarget = std::function<VaMh(const PoolRecord&)>;
 void add_refused_access(SharedGroup& group, const std::string& name, const std::string& what,
                         const std::string& letters, MakeTarget make) {
-  group.add_harmful(name, "P-MEM-1", "A write " + what + " is refused with NAK 0x62.",
-                    [letters, make = std::move(make)](End& h) {
-                      if (!h.attach()) return;
-                      const VaMh target = make(small_pool(h));
-                      const fabric::Psn psn = h.channel(1).psn;
-                      h.write(target, ByteVector(target.length), {});
-                      const auto nak = h.expect_nak(1, AckCode::kRemoteAccess, "NAK remote access");
-                      if (!nak) return;
-                      h.expect(nak->header.psn == psn, "the PSN of the write");
-                      h.expect(
-                          letters.find(static_cast<char>(nak->ack.detail)) != std::string::npos,
-                          "the letter of the check that failed, one of " + letters);
-                      h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
-                    });
+  group.add_harmful(
+      name, "P-MEM-1", "A write " + what + " is refused with NAK 0x62.",
+      [letters, make = std::move(make)](End& h) {
+        if (!h.attach()) return;
+        const VaMh target = make(small_pool(h));
+        const fabric::Psn psn = h.channel(h.data()).psn;
+        h.write(target, ByteVector(target.length), {});
+        const auto nak = h.expect_nak(h.data(), AckCode::kRemoteAccess, "NAK remote access");
+        if (!nak) return;
+        h.expect(nak->header.psn == psn, "the PSN of the write");
+        h.expect(letters.find(static_cast<char>(nak->ack.detail)) != std::string::npos,
+                 "the letter of the check that failed, one of " + letters);
+        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+      });
 }
 
 void add_writes(SharedGroup& group) {
@@ -82,15 +82,14 @@ void add_writes(SharedGroup& group) {
     const PoolRecord pool = small_pool(h);
     const ByteVector bytes = frame(kNobody, h.mac(), 61);
     if (!has_room(h, pool, bytes.size())) return;
-    auto head = h.cell(1, fabric::Op::kRdmaWrite, fabric::Pos::kOnly);
+    auto head = h.cell(h.data(), fabric::Op::kRdmaWrite, fabric::Pos::kOnly);
     head.va_mh = element_of(pool, 0, bytes.size());
     if (h.writes_idata()) head.idata = idata_of(pool.pool, 0, bytes.size());
     ByteVector cell = h.make(head, bytes);
     patch(h, cell, cell.size() - fabric::kCrcBytes - 3, {0xFF, 0xFF, 0xFF});
     h.send_cell(cell);
-    h.advance(1, fabric::Pos::kOnly);
-    h.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
-               "an ACK");
+    h.advance(h.data(), fabric::Pos::kOnly);
+    h.await_if(is_ack_of_data(h), "an ACK");
     h.expect_ignored("a write that is taken");
   });
   group.add("long_write", "P-RC-1", "A write of several cells is acknowledged.", [](End& h) {
@@ -133,26 +132,25 @@ void add_elements(SharedGroup& group) {
         }
         h.expect_ignored("elements that may be written once more");
       });
-  group.add_harmful("used_element", "P-MEM-8",
-                    "An element that was not returned is not filled a second time.", [](End& h) {
-                      if (!h.attach() || !h.start_nic()) return;
-                      const PoolRecord pool = small_pool(h);
-                      const ByteVector bytes = frame(kNobody, h.mac(), 60);
-                      write_element(h, pool, 0, bytes);
-                      h.expect_serving("a target that has taken the frame");
-                      const bool is_returned =
-                          std::ranges::count_if(h.events(), [](const Event& e) {
-                            return e.kind == EventKind::kMessage &&
-                                   e.function() == Function::kBufferRecvPoolUpdate;
-                          }) > 0;
-                      if (is_returned)
-                        return h.outcome().skip("the target returns each element at once");
-                      h.write(element_of(pool, 0, bytes.size()), bytes, {});
-                      const auto nak = h.expect_nak(1, AckCode::kRemoteAccess, "NAK remote access");
-                      if (!nak) return;
-                      h.expect(nak->ack.detail == 'f', "the letter f");
-                      h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
-                    });
+  group.add_harmful(
+      "used_element", "P-MEM-8", "An element that was not returned is not filled a second time.",
+      [](End& h) {
+        if (!h.attach() || !h.start_nic()) return;
+        const PoolRecord pool = small_pool(h);
+        const ByteVector bytes = frame(kNobody, h.mac(), 60);
+        write_element(h, pool, 0, bytes);
+        h.expect_serving("a target that has taken the frame");
+        const bool is_returned = std::ranges::count_if(h.events(), [](const Event& e) {
+                                   return e.kind == EventKind::kMessage &&
+                                          e.function() == Function::kBufferRecvPoolUpdate;
+                                 }) > 0;
+        if (is_returned) return h.outcome().skip("the target returns each element at once");
+        h.write(element_of(pool, 0, bytes.size()), bytes, {});
+        const auto nak = h.expect_nak(h.data(), AckCode::kRemoteAccess, "NAK remote access");
+        if (!nak) return;
+        h.expect(nak->ack.detail == 'f', "the letter f");
+        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+      });
 }
 
 void add_indications(SharedGroup& group) {
@@ -172,23 +170,21 @@ void add_indications(SharedGroup& group) {
   add_bad_idata(
       group, "idata_size_smaller", "fewer bytes than were written",
       [](const PoolRecord& p, std::uint32_t element) { return idata_of(p.pool, element, 71); });
-  group.add_of_two(
-      "indicate", "P-DATA-10", "A write without idata is indicated by BufferRDMAIndicate.",
-      [](End& a, End& b) {
-        if (!attach_both(a, b)) return;
-        const PoolRecord pool = small_pool(a);
-        const ByteVector sent = frame(b.mac(), a.mac(), 60);
-        if (!has_room(a, pool, sent.size())) return;
-        const std::uint32_t element = pool.elements - 1;
-        a.write(element_of(pool, element, sent.size()), sent, {});
-        a.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
-                   "an ACK of the write");
-        a.send_message(
-            message(Function::kBufferRdmaIndicate, messaging::kUnsolicited,
-                    {pool.pool.value, element, 1, static_cast<std::uint32_t>(sent.size())}));
-        a.expect_ignored("an indication that is taken");
-        expect_frame(b, sent);
-      });
+  group.add_of_two("indicate", "P-DATA-10",
+                   "A write without idata is indicated by BufferRDMAIndicate.", [](End& a, End& b) {
+                     if (!attach_both(a, b)) return;
+                     const PoolRecord pool = small_pool(a);
+                     const ByteVector sent = frame(b.mac(), a.mac(), 60);
+                     if (!has_room(a, pool, sent.size())) return;
+                     const std::uint32_t element = pool.elements - 1;
+                     a.write(element_of(pool, element, sent.size()), sent, {});
+                     a.await_if(is_ack_of_data(a), "an ACK of the write");
+                     a.send_message(message(
+                         Function::kBufferRdmaIndicate, messaging::kUnsolicited,
+                         {pool.pool.value, element, 1, static_cast<std::uint32_t>(sent.size())}));
+                     a.expect_ignored("an indication that is taken");
+                     expect_frame(b, sent);
+                   });
 }
 
 void add_bad_indications(SharedGroup& group) {
@@ -266,11 +262,11 @@ void add_access(SharedGroup& group) {
                       if (!h.attach()) return;
                       const PoolRecord pool = small_pool(h);
                       h.write(element_of(pool, 0, 128), ByteVector(64), {});
-                      h.expect_nak(1, AckCode::kInvalidRequest, "NAK invalid request");
+                      h.expect_nak(h.data(), AckCode::kInvalidRequest, "NAK invalid request");
                     });
   group.add_harmful("send_on_channel_1", "P-CH-7",
                     "A Send on channel 1 of the mode rdma is refused or dropped.", [](End& h) {
-                      if (!h.attach()) return;
+                      if (!h.attach() || !has_two_channels(h)) return;
                       const auto context = h.next_context();
                       h.send_message(echo_message(context, 8), 1);
                       const auto reply = h.await_if(

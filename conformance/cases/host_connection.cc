@@ -41,8 +41,8 @@ std::optional<Event> await_kind(Unit& u, MgmtKind kind, std::uint64_t transactio
 }
 
 void add_connect_requests(UnitGroup& group) {
-  group.add("request_pairs", "P-CH-1", "CONNECT_REQ has two RC queue pairs, channels 0 and 1.",
-            [](Unit& u) {
+  group.add("request_pairs", "P-CH-1",
+            "CONNECT_REQ has an RC queue pair for each channel of its arrangement.", [](Unit& u) {
               const auto request = next_request(u);
               if (!request) return;
               unsigned channels = 0;
@@ -52,7 +52,9 @@ void add_connect_requests(UnitGroup& group) {
                 u.expect(pair.mcp >= 256, "an MCP of at least 256");
                 u.expect(pair.receive_credits > 0, "receive credits");
               }
-              u.expect(request->mgmt.pair_count == 2 && channels == 3, "channels 0 and 1");
+              const bool is_one = u.terms.channels == Terms::Channels::kOne;
+              u.expect(request->mgmt.pair_count == (is_one ? 1 : 2) && channels == (is_one ? 1 : 3),
+                       "channels 0 and 1, or channel 0 alone");
             });
   group.add("request_identity", "P-MGMT-4", "CONNECT_REQ has the identities of the link.",
             [](Unit& u) {
@@ -102,17 +104,17 @@ void add_attempts(UnitGroup& group) {
               u.expect(u.now() - at >= kRequestRepeatMin, "200 ms between them");
               if (u.connect()) u.expect_serving("a connection that serves");
             });
-  group.add("fresh_numbers", "P-CM-7", "A new connection has other queue pair numbers.",
-            [](Unit& u) {
-              if (!u.attach()) return;
-              const std::array before{u.channel(0).peer, u.channel(1).peer};
-              u.leave();
-              if (!u.connect()) return;
-              for (const fabric::Qpn old : before) {
-                u.expect(u.channel(0).peer != old && u.channel(1).peer != old,
-                         "no number of the connection before");
-              }
-            });
+  group.add(
+      "fresh_numbers", "P-CM-7", "A new connection has other queue pair numbers.", [](Unit& u) {
+        if (!u.attach()) return;
+        const std::array before{u.channel(0).peer, u.channel(1).peer};
+        u.leave();
+        if (!u.connect()) return;
+        for (const fabric::Qpn old : before) {
+          u.expect(old == fabric::Qpn() || (u.channel(0).peer != old && u.channel(1).peer != old),
+                   "no number of the connection before");
+        }
+      });
 }
 
 void add_replies(UnitGroup& group) {
@@ -128,6 +130,7 @@ void add_replies(UnitGroup& group) {
     const Mgmt reply = u.reply_of(request->mgmt);
     const ByteVector bytes = bytes_of(reply);
     if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
+    u.expect_serving("a connection that serves");
     u.send_mgmt(bytes);
     u.expect_ignored("a connection that serves");
   });
@@ -135,6 +138,7 @@ void add_replies(UnitGroup& group) {
             [](Unit& u) {
               const auto request = next_request(u);
               if (!request) return;
+              if (!has_two_channels(u)) return;
               Mgmt reply = u.reply_of(request->mgmt);
               std::swap(reply.pairs[0], reply.pairs[1]);
               if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
@@ -182,7 +186,7 @@ void add_replies(UnitGroup& group) {
 }
 
 // A CONNECT_REP that does not suit: the host ends the attempt with DISC, and begins another.
-using ChangeReply = std::function<void(Mgmt& reply, Capabilities& ours)>;
+using ChangeReply = std::function<void(Unit& u, Mgmt& reply, Capabilities& ours)>;
 void add_bad_reply(UnitGroup& group, const std::string& name, const std::string& clause,
                    const std::string& what, ChangeReply change) {
   group.add_harmful(name, clause, "A CONNECT_REP with " + what + " does not suit: DISC.",
@@ -192,7 +196,7 @@ void add_bad_reply(UnitGroup& group, const std::string& name, const std::string&
                       Capabilities ours;
                       ours.ParseFromString(u.capabilities());
                       Mgmt reply = u.reply_of(request->mgmt);
-                      change(reply, ours);
+                      change(u, reply, ours);
                       const std::string text = ours.SerializeAsString();
                       reply.private_data = base::as_bytes(text);
                       u.send(reply);
@@ -203,25 +207,28 @@ void add_bad_reply(UnitGroup& group, const std::string& name, const std::string&
 
 void add_bad_connect_replies(UnitGroup& group) {
   add_bad_reply(group, "reply_of_one_pair", "P-CH-1", "one queue pair",
-                [](Mgmt& m, Capabilities&) { m.pair_count = 1; });
-  add_bad_reply(group, "reply_of_uc", "P-CH-1", "UC in mode rdma", [](Mgmt& m, Capabilities&) {
-    m.pairs[0].service = m.pairs[1].service = fabric::Service::kUc;
-  });
+                [](Unit& u, Mgmt& m, Capabilities&) {
+                  if (has_two_channels(u)) m.pair_count = 1;
+                });
+  add_bad_reply(group, "reply_of_uc", "P-CH-1", "UC in mode rdma",
+                [](Unit&, Mgmt& m, Capabilities&) {
+                  m.pairs[0].service = m.pairs[1].service = fabric::Service::kUc;
+                });
   add_bad_reply(group, "reply_other_mode", "P-CH-3", "another mode",
-                [](Mgmt&, Capabilities& c) { c.set_mode(messaging::connect::MODE_SEND); });
+                [](Unit&, Mgmt&, Capabilities& c) { c.set_mode(messaging::connect::MODE_SEND); });
   add_bad_reply(group, "reply_no_mode", "P-CH-3", "no mode",
-                [](Mgmt&, Capabilities& c) { c.clear_mode(); });
+                [](Unit&, Mgmt&, Capabilities& c) { c.clear_mode(); });
   add_bad_reply(group, "reply_later_version", "P-CH-4", "later versions only",
-                [](Mgmt&, Capabilities& c) {
+                [](Unit&, Mgmt&, Capabilities& c) {
                   c.set_version_lowest(2);
                   c.set_version_highest(3);
                 });
   add_bad_reply(group, "reply_no_msg_max", "P-CH-4", "no MSG_MAX",
-                [](Mgmt&, Capabilities& c) { c.clear_msg_max(); });
+                [](Unit&, Mgmt&, Capabilities& c) { c.clear_msg_max(); });
   for (const std::uint32_t bytes : {0U, 252U, 258U, 65540U}) {
     add_bad_reply(group, "reply_msg_max_" + std::to_string(bytes), "P-CH-4",
                   "a MSG_MAX of " + std::to_string(bytes),
-                  [bytes](Mgmt&, Capabilities& c) { c.set_msg_max(0, bytes); });
+                  [bytes](Unit&, Mgmt&, Capabilities& c) { c.set_msg_max(0, bytes); });
   }
   group.add_harmful(
       "reply_garbage", "P-CH-4",

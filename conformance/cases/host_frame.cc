@@ -90,8 +90,7 @@ void add_frames(UnitGroup& group, const std::string& name, const std::string& cl
     for (std::uint32_t i = 0; i < used && u.is_good(); ++i) {
       u.write(element_of(pool, i, bytes.size()), bytes,
               PoolElementIdata::encode(pool.pool, i, static_cast<std::uint32_t>(bytes.size())));
-      u.await_if([](const Event& e) { return e.kind == EventKind::kAck && e.channel == 1; },
-                 "an ACK");
+      u.await_if(is_ack_of_data(u), "an ACK");
     }
     const auto event = u.await_message(Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
     if (!event) return;

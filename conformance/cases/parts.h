@@ -43,6 +43,14 @@ fabric::VaMh element_of(const messaging::PoolRecord& pool, std::uint32_t element
 // ACK of the last cell.
 std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
                                    std::uint32_t element, const ByteVector& bytes);
+// An ACK of a write.
+inline std::function<bool(const Event&)> is_ack_of_data(const End& host) {
+  return [channel = host.data()](const Event& e) {
+    return e.kind == EventKind::kAck && e.channel == channel;
+  };
+}
+// Skips the case on a connection of one channel: its subject are the roles of two.
+bool has_two_channels(End& host);
 // Attaches both and starts their NICs.
 bool attach_both(End& a, End& b);
 // The target writes this frame into a pool of the host. Returns the write.

@@ -256,7 +256,7 @@ void add_flushes(SharedGroup& group) {
                       const PoolRecord pool = h.pools().at(0);
                       if (!flush(h, {pool.pool.value}, true)) return;
                       h.write({pool.address, pool.handle, 64}, ByteVector(64), {});
-                      h.expect_nak(1, fabric::AckCode::kRemoteAccess, "NAK remote access");
+                      h.expect_nak(h.data(), fabric::AckCode::kRemoteAccess, "NAK remote access");
                     });
   group.add("flush_of_one_leaves_others", "P-POOL-17",
             "A flush of one pool of the target leaves the others.", [](End& h) {
@@ -268,7 +268,7 @@ void add_flushes(SharedGroup& group) {
               h.write({other.address, other.handle, 64}, ByteVector(64),
                       messaging::PoolElementIdata::encode(other.pool, 0, 64));
               const auto ack = h.await(EventKind::kAck, "an ACK of the write");
-              if (ack) h.expect(ack->channel == 1, "an ACK on channel 1");
+              if (ack) h.expect(ack->channel == h.data(), "an ACK on the channel of data");
             });
 }
 

@@ -15,7 +15,8 @@ using fabric::Pos;
 constexpr std::size_t kLongBytes = 3000;  // of a message in several cells
 
 void skip_if_reads_are_served(End& h) {
-  if (h.channel(1).reads_served > 0) h.outcome().skip("the target serves reads and FetchOps");
+  if (h.channel(h.data()).reads_served > 0)
+    h.outcome().skip("the target serves reads and FetchOps");
 }
 
 ByteVector payload_of(std::size_t bytes) { return ByteVector(bytes, std::byte{0x5A}); }
@@ -251,6 +252,7 @@ void add_refused_operations(SharedGroup& group) {
       });
   add_refused(group, "write_on_channel_0", "P-CH-8", "An RDMA write on channel 0 gets NAK 0x61.",
               [](End& h) {
+                has_two_channels(h);
                 CellHead head = h.cell(0, Op::kRdmaWrite, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
                 h.put(0, head, payload_of(64));
@@ -259,20 +261,20 @@ void add_refused_operations(SharedGroup& group) {
   add_refused(group, "read", "P-RC-42",
               "An RDMA read, which the target does not serve, gets NAK 0x61.", [](End& h) {
                 skip_if_reads_are_served(h);
-                CellHead head = h.cell(1, Op::kRdmaReadReq, Pos::kOnly);
+                CellHead head = h.cell(h.data(), Op::kRdmaReadReq, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
-                h.put(1, head, {});
-                return 1U;
+                h.put(h.data(), head, {});
+                return h.data();
               });
   add_refused(group, "fetchop", "P-RC-42",
               "A FetchOp, which the target does not serve, gets NAK 0x61.", [](End& h) {
                 skip_if_reads_are_served(h);
                 const fabric::AtomicExt add{fabric::FetchOp::kFetchAdd, 1, 0};
-                CellHead head = h.cell(1, Op::kFetchOpReq, Pos::kOnly);
+                CellHead head = h.cell(h.data(), Op::kFetchOpReq, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 8};
                 head.atomic = &add;
-                h.put(1, head, {});
-                return 1U;
+                h.put(h.data(), head, {});
+                return h.data();
               });
   add_refused(group, "send_dereg", "P-RC-25",
               "A SEND_DEREG, which the target does not take, gets NAK 0x61.", [](End& h) {

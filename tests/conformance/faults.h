@@ -35,6 +35,7 @@ std::vector<Fault> key_faults();
 std::vector<Fault> host_faults();
 std::vector<Fault> switch_faults();
 std::vector<Fault> manager_faults();
+std::vector<Fault> variant_faults();  // of I/O units and hosts
 std::vector<Fault> all_faults();
 
 // A rule of INITs in one direction: `change` may change the INIT, and returns false to drop it.

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "conformance/unit_suite.h"
+#include "control/daemon/pool_options.h"
 #include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
@@ -21,6 +22,7 @@ namespace splitnic::conformance {
 struct HostTargetConfig {
   bool is_keyed = false;
   Rule rule{};  // none: the host as it is
+  messaging::Channels channels = messaging::Channels::kTwo;
 };
 
 class HostTarget {
@@ -40,7 +42,7 @@ class HostTarget {
     if (config.is_keyed) unit = put_keys();
     line_ = config.is_keyed ? std::make_unique<Line>(carrier_, responder_.get())
                             : std::make_unique<Line>(carrier_);
-    start(unit);
+    start(unit, config);
   }
   ~HostTarget() { host_->abandon(clock_.now()); }
 
@@ -70,7 +72,7 @@ class HostTarget {
     eui64_ = fabric::Eui64(session::eui64_of(session::public_key_of(own)));
     return *peer;
   }
-  void start(const fabric::PeerAddress& unit) {
+  void start(const fabric::PeerAddress& unit, const HostTargetConfig& target) {
     adapter_ = std::make_unique<fabric::Adapter>(
         fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random_);
     fabric::PortConfig port;
@@ -81,6 +83,11 @@ class HostTarget {
     CHECK(added.has_value());
     host::HostConfig config;
     config.pair.node_name = "host";
+    config.pair.channels = target.channels;
+    config.pair.flow_context_of = &control::flow_context_of;
+    if (target.channels == messaging::Channels::kSeparate) {
+      config.pair.mode = messaging::Mode::kSend;
+    }
     config.addresses = [] {
       lan::LocalAddress address;
       address.bytes = {10, 77, 0, 1};

@@ -41,6 +41,56 @@ TEST(ConformanceUnitSuite, every_case_passes_against_the_keyed_host) {
       "session at the initiator: KEYED to none, 180 s, 2^28 records: it takes three minutes\n");
 }
 
+// Cases of two channels are skipped, all others are the same.
+TEST(ConformanceUnitSuite, S001_51_a_host_that_asks_for_one_channel_passes_what_applies) {
+  HostTarget target({.channels = messaging::Channels::kOne});
+  const Report report =
+      run(target, {"cm", "rc", "pool", "data", "frame", "variant", "loss.terminate"});
+  std::set<std::string> skipped;
+  for (const CaseResult& one : report.results) {
+    if (one.verdict == Verdict::kSkip) {
+      skipped.insert(one.about.id);
+    } else {
+      EXPECT_EQ(one.verdict, Verdict::kPass) << one.about.id << ": " << one.expected;
+    }
+  }
+  EXPECT_TRUE(skipped.contains("data.send_on_channel_1"));
+  EXPECT_LE(skipped.size(), 6U);
+}
+
+TEST(ConformanceUnitSuite, S001_51_a_host_that_asks_for_separate_connections_is_served) {
+  HostTarget target({.channels = messaging::Channels::kSeparate});
+  const Report report = run(target, {"variant.host_separate", "cm.ready_to_use"});
+  ASSERT_EQ(report.results.size(), 2U);
+  for (const CaseResult& one : report.results) {
+    const bool is_for_it = one.about.id == "variant.host_separate";
+    EXPECT_EQ(one.verdict, is_for_it ? Verdict::kPass : Verdict::kSkip)
+        << one.about.id << ": " << one.expected << "; " << one.received;
+  }
+}
+
+// Its CONNECT_REQ never come: the author of a host begins with the link.
+TEST(ConformanceUnitSuite, a_host_with_a_link_alone_passes_the_cases_of_the_link) {
+  const RelayBytes idle = [] {
+    RelayBytes out(fabric::kFlitHeaderBytes);
+    const fabric::FlitHeader header{.type = fabric::FlitType::kIdle,
+                                    .vl = fabric::kMgmtLane,
+                                    .ctl = fabric::kFlitHeaderCrcOnly};
+    out.resize(fabric::emit_flit(out, header, {}));
+    return out;
+  }();
+  HostTarget target({.rule = [idle](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    const bool is_cell = fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+                         flit.header.type == fabric::FlitType::kData;
+    if (to == To::kSuite && is_cell) datagram = idle;
+    return true;
+  }});
+  const Report report = run(target, {"link.hello*", "link.proof", "link.ready_other*"}, 200ms);
+  EXPECT_EQ(not_passed(report), "");
+  EXPECT_GE(report.results.size(), 7U);
+}
+
 TEST(ConformanceUnitSuite, ids_are_unique_in_all_roles_and_every_case_is_for_one) {
   expect_described(all_cases());
   for (const Case& one : all_cases()) {

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "conformance/suite.h"
+#include "control/daemon/pool_options.h"
 #include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "iou_module/iou.h"
@@ -88,6 +89,7 @@ class UnitTarget {
     config.host.pair.pools = {{64, 2048}, {8, 65536}};
     config.host.pair.idata_form = target.idata_form;
     config.host.pair.control_message_max = target.message_max;
+    config.host.pair.flow_context_of = &control::flow_context_of;
     config.host.ring_bytes = 256 << 10;
     lan::FramePort* const lan = &lan_;
     unit_ = std::make_unique<iou::Iou>(config, *adapter_, std::span(&lan, 1), random_);

@@ -1,0 +1,142 @@
+// Variants of a connection, with a host as the target. docs/protocol/channels.md
+#include <algorithm>
+
+#include "conformance/cases/parts.h"
+#include "conformance/cases/variant.h"
+#include "messaging/connect.pb.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::Mgmt;
+using fabric::MgmtKind;
+using messaging::Function;
+using messaging::connect::Capabilities;
+
+constexpr base::Duration kNoWrite = 200ms;
+
+// CONNECT_REQ of the host and CONNECT_REP of these terms. Returns the capabilities of the host.
+std::optional<Capabilities> agree(Unit& u, const Terms& terms) {
+  if (!u.await_link()) return std::nullopt;
+  const auto request = u.await_request();
+  if (!request) return std::nullopt;
+  u.terms.idata_form_in = terms.idata_form_in;
+  u.terms.selects_flows = terms.selects_flows;
+  Capabilities theirs;
+  const base::Bytes bytes = request->mgmt.private_data;
+  theirs.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  if (!u.accept(request->mgmt, u.reply_of(request->mgmt))) return std::nullopt;
+  return theirs;
+}
+
+bool start(Unit& u) {
+  u.await_cfg(messaging::CfgCode::kStart, 0, {});
+  return u.start_nic();
+}
+
+std::optional<Event> await_disc(Unit& u, std::string_view expected) {
+  return u.await_if(
+      [](const Event& e) { return e.kind == EventKind::kMgmt && e.mgmt.kind == MgmtKind::kDisc; },
+      expected);
+}
+
+void add_idata(UnitGroup& group) {
+  group.add("host_idata_offset", "P-CH-6",
+            "The host uses form B where both sides have it, and otherwise a message.", [](Unit& u) {
+              const auto theirs =
+                  agree(u, {.idata_form_in = messaging::connect::IDATA_FORM_OFFSET_LENGTH});
+              if (!theirs || !u.advertise() || !start(u)) return;
+              const auto write = announced(u);
+              if (!write) return;
+              if (theirs->idata_form_out() == messaging::connect::IDATA_FORM_OFFSET_LENGTH) {
+                u.expect(has_form_b(*write, u.own_pool()), "offset and length in idata");
+                return;
+              }
+              u.expect(!write->idata, "no idata");
+              u.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+            });
+}
+
+void add_contexts(UnitGroup& group) {
+  group.add(
+      "host_context_only", "P-CH-21",
+      "The host refuses contexts that select flows, or writes no other frame into their pools.",
+      [](Unit& u) {
+        const auto theirs = agree(u, {.selects_flows = true});
+        if (!theirs) return;
+        if (theirs->context_out() != messaging::connect::POOL_CONTEXT_FLOW) {
+          await_disc(u, "DISC of a host that does not place frames by contexts");
+          return;
+        }
+        const auto pools = two_pools(u, kTo8080);
+        if (!u.advertise({&pools[1], 1}) || !start(u)) return;
+        u.forget_events();
+        if (!expect_status(u, messaging::CfgCode::kAnnounce, {}, messaging::CfgStatus::kOk)) {
+          return;
+        }
+        u.listen(kNoWrite);
+        u.expect(u.waiting(EventKind::kWrite) == 0, "no write into the pool of a flow");
+      });
+}
+
+void add_flush(UnitGroup& group) {
+  group.add("host_flush_of_one", "P-POOL-16",
+            "After a flush of one pool of the unit the host writes into the other.", [](Unit& u) {
+              if (!agree(u, {})) return;
+              const auto pools = two_pools(u, 0);
+              if (!u.advertise(pools) || !start(u)) return;
+              u.send_message(message(Function::kBufferPoolFlushRequest, u.next_context(), {0}));
+              u.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+              const auto write = announced(u);
+              if (!write) return;
+              u.expect(write->target.handle == pools[1].handle, "a write into the pool that stays");
+            });
+}
+
+void add_arrangements(UnitGroup& group) {
+  group.add_harmful("host_other_arrangement", "P-CH-18",
+                    "A CONNECT_REP with another arrangement does not suit: DISC.", [](Unit& u) {
+                      if (!u.await_link()) return;
+                      const auto request = u.await_request();
+                      if (!request) return;
+                      Capabilities ours;
+                      ours.ParseFromString(u.capabilities());
+                      const bool is_one = u.terms.channels == Terms::Channels::kOne;
+                      ours.set_channels(is_one ? messaging::connect::CHANNELS_TWO
+                                               : messaging::connect::CHANNELS_ONE);
+                      u.send(u.reply_of(request->mgmt, ours.SerializeAsString()));
+                      await_disc(u, "DISC of the attempt");
+                    });
+  group.add("host_separate", "P-CH-20",
+            "A host that asks for separate connections makes both, and is served.", [](Unit& u) {
+              u.serves_mode_send = true;
+              if (!u.await_link()) return;
+              for (const unsigned channel : {0U, 1U}) {
+                const auto request = u.await_request();
+                if (!request) return;
+                if (u.terms.channels != Terms::Channels::kSeparate) {
+                  return u.outcome().skip("the host does not ask for separate connections");
+                }
+                if (!u.expect(u.terms.connecting == channel, "channel 0, and then channel 1") ||
+                    !u.accept(request->mgmt, u.reply_of(request->mgmt))) {
+                  return;
+                }
+              }
+              u.await_cfg(messaging::CfgCode::kInitNic, 0, "INIT_NIC");
+              u.expect_serving("a connection that serves");
+            });
+}
+
+}  // namespace
+
+std::vector<Case> host_variant_cases() {
+  UnitGroup group("variant");
+  add_idata(group);
+  add_contexts(group);
+  add_flush(group);
+  add_arrangements(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

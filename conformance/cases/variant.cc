@@ -1,0 +1,250 @@
+// Variants of a connection, with an I/O unit as the target: arrangements of the channels, forms of
+// idata, contexts that select flows, and pools of which one ends. docs/protocol/channels.md
+#include "conformance/cases/variant.h"
+
+#include <algorithm>
+
+#include "conformance/cases/cfg_requests.h"
+#include "messaging/connect.pb.h"
+
+namespace splitnic::conformance {
+
+std::vector<messaging::PoolRecord> two_pools(const End& end, std::uint64_t context) {
+  messaging::PoolRecord second = end.own_pool();
+  second.pool = messaging::PoolRef(1);
+  second.handle = fabric::MemoryHandle(second.handle.value + 1);
+  second.address = fabric::VirtualAddress(second.address.value + (std::uint64_t{1} << 32));
+  second.pool_context = context;
+  return {end.own_pool(), second};
+}
+
+bool has_form_b(const Event& write, const messaging::PoolRecord& pool) {
+  if (!write.idata) return false;
+  const auto at = messaging::OffsetLengthIdata::decode(*write.idata);
+  return pool.address.value + at.offset == write.target.address.value &&
+         at.bytes == write.bytes.size();
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::Mgmt;
+using fabric::MgmtKind;
+using fabric::MgmtReject;
+using messaging::Function;
+using messaging::connect::Capabilities;
+
+constexpr base::Duration kNoReply = 300ms;
+
+// A connection with the terms of the host. One that is refused as a variant that the target does
+// not have keeps the clause too: the case is skipped. Returns the capabilities of the target.
+std::optional<Capabilities> agree(Host& h, const std::string& variant) {
+  Mgmt request = h.request(h.capabilities());
+  const auto event = h.ask(request);
+  if (!event) return std::nullopt;
+  const Mgmt& reply = event->mgmt;
+  if (reply.kind == MgmtKind::kConnectRej) {
+    h.expect(reply.reject == MgmtReject::kRefused || reply.reject == MgmtReject::kBadParameter,
+             "the code refused or bad parameter");
+    h.outcome().skip("the target does not have " + variant);
+    return std::nullopt;
+  }
+  Capabilities theirs;
+  theirs.ParseFromArray(reply.private_data.data(), static_cast<int>(reply.private_data.size()));
+  const bool is_reply =
+      h.expect(reply.kind == MgmtKind::kConnectRep, "CONNECT_REP") && h.adopt(reply) &&
+      h.expect(static_cast<int>(theirs.channels()) == static_cast<int>(h.terms.channels),
+               "the arrangement of the request");
+  if (!is_reply) return std::nullopt;
+  return theirs;
+}
+
+bool attach_with(Host& h, const std::string& variant) {
+  return h.link() && agree(h, variant) && h.advertise();
+}
+
+// Both connections of separate channels.
+bool connect_separate(Host& h) {
+  h.terms.channels = Terms::Channels::kSeparate;
+  if (!h.link()) return false;
+  for (const unsigned channel : {0U, 1U}) {
+    h.terms.connecting = channel;
+    if (!agree(h, "separate connections")) return false;
+    h.expect(h.channel(channel).service == fabric::Service::kUc, "service UC");
+  }
+  return h.is_good();
+}
+
+// A frame of host a for b, by the pools of the target.
+ByteVector send_frame(Host& a, const Host& b, unsigned number) {
+  const ByteVector sent = frame(b.mac(), a.mac(), 60, number);
+  write_element(a, small_pool(a), number, sent);
+  return sent;
+}
+
+void add_one_channel(Group& group) {
+  group.add("one_channel", "P-CH-19", "A host with one channel is served on it.", [](Host& h) {
+    h.terms.channels = Terms::Channels::kOne;
+    if (attach_with(h, "one channel")) h.expect_serving("a connection that serves");
+  });
+  group.add("one_channel_write", "P-CH-19", "With one channel, channel 0 takes writes too.",
+            [](Host& h) {
+              h.terms.channels = Terms::Channels::kOne;
+              if (!attach_with(h, "one channel") || !h.start_nic()) return;
+              h.forget_events();
+              write_element(h, small_pool(h), 0, frame("\x02\x43\x4F\x4E\x46\x0D", h.mac(), 60));
+              h.expect_ignored("a write that is taken, and messages behind it");
+            });
+  group.add_of_two("one_channel_frame", "P-CH-19",
+                   "With one channel, the target writes frames on channel 0.",
+                   [](Host& a, Host& b) {
+                     b.terms.channels = Terms::Channels::kOne;
+                     if (!a.attach() || !a.start_nic()) return;
+                     if (!attach_with(b, "one channel") || !b.start_nic()) return;
+                     expect_frame(b, send_frame(a, b, 0));
+                   });
+}
+
+void add_separate(Group& group) {
+  group.add("separate", "P-CH-20", "A host with separate connections is served.", [](Host& h) {
+    if (connect_separate(h)) h.expect_serving("a connection that serves");
+  });
+  group.add_of_two(
+      "separate_frame", "P-DATA-12",
+      "With separate connections a frame comes by SendData on channel 1.", [](Host& a, Host& b) {
+        if (!a.attach() || !a.start_nic()) return;
+        if (!connect_separate(b) || !b.start_nic()) return;
+        const ByteVector sent = send_frame(a, b, 0);
+        const auto event = b.await_message(Function::kSendData, "SendData");
+        if (!event) return;
+        constexpr std::size_t kBefore = 16 + kVnetBytes;
+        b.expect(
+            event->channel == 1 && event->bytes.size() >= kBefore + sent.size() - kVnetBytes &&
+                std::equal(sent.begin() + kVnetBytes, sent.end(), event->bytes.begin() + kBefore),
+            "the frame that was sent, on channel 1");
+      });
+  group.add("separate_end", "P-CH-20", "The end of one of separate connections ends the other.",
+            [](Host& h) {
+              if (!connect_separate(h) || !h.expect_serving("a connection that serves")) return;
+              h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
+              h.await(EventKind::kMgmt, "DISC_REP");
+              h.forget_events();
+              const auto context = h.next_context();
+              h.send_message(echo_message(context, 8));
+              h.listen(kNoReply);
+              h.expect(!h.has_message(context), "no reply on channel 0");
+            });
+}
+
+void add_idata(Group& group) {
+  group.add_of_two("idata_none", "P-DATA-6",
+                   "Without idata the target indicates each write by BufferRDMAIndicate.",
+                   [](Host& a, Host& b) {
+                     b.terms.idata_form_in = messaging::connect::IDATA_FORM_NONE;
+                     if (!attach_both(a, b)) return;
+                     const auto write = expect_frame(b, send_frame(a, b, 0));
+                     if (!write || !b.expect(!write->idata, "no idata")) return;
+                     b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                   });
+  group.add_of_two("idata_offset", "P-CH-6",
+                   "Form B is used where both sides have it, and otherwise a message.",
+                   [](Host& a, Host& b) {
+                     b.terms.idata_form_in = messaging::connect::IDATA_FORM_OFFSET_LENGTH;
+                     if (!a.attach() || !a.start_nic() || !b.link()) return;
+                     const auto theirs = agree(b, "idata of form B");
+                     if (!theirs || !b.advertise() || !b.start_nic()) return;
+                     const auto write = expect_frame(b, send_frame(a, b, 0));
+                     if (!write) return;
+                     if (theirs->idata_form_out() == messaging::connect::IDATA_FORM_OFFSET_LENGTH) {
+                       b.expect(has_form_b(*write, b.own_pool()), "offset and length in idata");
+                       return;
+                     }
+                     b.expect(!write->idata, "no idata");
+                     b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                   });
+}
+
+// UDP to port 8080, of the addresses of the two hosts.
+ByteVector flow_to_8080(const Host& a, const Host& b) {
+  ByteVector out = frame(b.mac(), a.mac(), 60);
+  constexpr std::size_t kIp = kVnetBytes + kEthernetBytes;
+  std::fill(out.begin() + kIp, out.end(), std::byte{0});
+  base::store_be(&out[kIp - 2], std::uint16_t{0x0800});
+  base::store_be(&out[kIp], std::uint32_t{0x45000000U | 46U});
+  base::store_be(&out[kIp + 8], std::uint32_t{0x40110000});  // TTL 64, UDP
+  base::store_be(&out[kIp + 12], std::uint32_t{0x0A4D0001});
+  base::store_be(&out[kIp + 16], std::uint32_t{0x0A4D0002});
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < 20; i += 2) sum += base::load_be<std::uint16_t>(&out[kIp + i]);
+  sum = (sum & 0xFFFFU) + (sum >> 16);
+  base::store_be(&out[kIp + 10], static_cast<std::uint16_t>(~sum));
+  base::store_be(&out[kIp + 20], std::uint32_t{4000U << 16 | 8080U});
+  base::store_be(&out[kIp + 24], std::uint32_t{26U << 16});  // no checksum
+  return out;
+}
+
+// Attaches b with pools whose contexts select flows.
+bool attach_selecting(Host& a, Host& b, const std::vector<messaging::PoolRecord>& pools) {
+  b.terms.selects_flows = true;
+  return a.attach() && a.start_nic() && b.link() && agree(b, "pool contexts that select flows") &&
+         b.advertise(pools) && b.start_nic();
+}
+
+void add_contexts(Group& group) {
+  group.add_of_two(
+      "context_selects", "P-CH-21",
+      "A frame goes to the pool whose context selects it, another one does not.",
+      [](Host& a, Host& b) {
+        const auto pools = two_pools(b, kTo8080);
+        if (!attach_selecting(a, b, pools)) return;
+        const ByteVector flow = flow_to_8080(a, b);
+        write_element(a, small_pool(a), 0, flow);
+        const auto selected = expect_frame(b, flow);
+        if (!selected) return;
+        b.expect(selected->target.handle == pools[1].handle, "a write into the pool of the flow");
+        const auto other = expect_frame(b, send_frame(a, b, 1));
+        if (!other) return;
+        b.expect(other->target.handle == pools[0].handle, "a write into the pool of context 0");
+      });
+  group.add_of_two("context_only", "P-CH-21",
+                   "A frame that no context selects is not written into a pool of a flow.",
+                   [](Host& a, Host& b) {
+                     const auto pools = two_pools(b, kTo8080);
+                     if (!attach_selecting(a, b, {pools[1]})) return;
+                     send_frame(a, b, 0);
+                     b.expect_serving("a connection that stays");
+                     b.expect(b.waiting(EventKind::kWrite) == 0, "no write");
+                   });
+}
+
+void add_flush(Group& group) {
+  group.add_of_two(
+      "flush_of_one", "P-POOL-16",
+      "After a flush of one of its pools the host gets frames in the other.", [](Host& a, Host& b) {
+        const auto pools = two_pools(b, 0);
+        if (!a.attach() || !a.start_nic() || !b.link() || !b.connect()) return;
+        if (!b.advertise(pools) || !b.start_nic()) return;
+        b.send_message(message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
+        b.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+        b.forget_events();
+        for (unsigned i = 0; i < 4; ++i) {
+          const auto write = expect_frame(b, send_frame(a, b, i));
+          if (!write) return;
+          b.expect(write->target.handle == pools[1].handle, "a write into the pool that stays");
+        }
+      });
+}
+
+}  // namespace
+
+std::vector<Case> variant_cases() {
+  Group group("variant");
+  add_one_channel(group);
+  add_separate(group);
+  add_idata(group);
+  add_contexts(group);
+  add_flush(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance
