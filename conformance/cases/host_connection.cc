@@ -15,8 +15,9 @@ using fabric::MgmtReject;
 using messaging::connect::Capabilities;
 
 constexpr base::Duration kConnectRetryMin = 80ms;  // 100 ms, with room for the clock of the target
-constexpr base::Duration kRequestRepeatMin =
-    100ms;  // 200 ms; the suite may have read the first late
+constexpr base::Duration kSettle = 5ms;            // for settings that are on the way
+// 200 ms; the suite may have read the first late.
+constexpr base::Duration kRequestRepeatMin = 100ms;
 
 // The next CONNECT_REQ of the host, which no other case has seen.
 std::optional<Event> next_request(Unit& u) {
@@ -130,7 +131,8 @@ void add_replies(UnitGroup& group) {
     const Mgmt reply = u.reply_of(request->mgmt);
     const ByteVector bytes = bytes_of(reply);
     if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
-    u.expect_serving("a connection that serves");
+    u.await_cfg(messaging::CfgCode::kStart, 0, {});
+    u.listen(kSettle);
     u.send_mgmt(bytes);
     u.expect_ignored("a connection that serves");
   });

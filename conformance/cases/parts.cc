@@ -112,11 +112,13 @@ bool silence(End& h) {
   using namespace std::chrono_literals;
   constexpr base::Duration kSilent = 1200ms;  // P-LINK-14: 900 ms
   constexpr base::Duration kIdles = 450ms;    // P-LINK-13: one every 200 ms
-  h.keeps_alive = h.replies_to_probes = false;
+  // Not even ACKs: a frame of a host would break the silence.
+  h.keeps_alive = h.replies_to_probes = h.acknowledges = false;
   h.listen(kSilent);
   const std::size_t idles = h.idles();
   h.forget_events();
   h.listen(kIdles);
+  h.acknowledges = true;
   return h.expect(h.idles() == idles && h.waiting(EventKind::kAck) == 0,
                   "nothing but INIT on a link that is silent");
 }
