@@ -15,7 +15,7 @@ using fabric::MgmtReject;
 using messaging::connect::Capabilities;
 
 constexpr base::Duration kConnectRetryMin = 80ms;  // 100 ms, with room for the clock of the target
-constexpr base::Duration kSettle = 5ms;            // for settings that are on the way
+constexpr base::Duration kSettingsArrive = 5ms;    // for settings that are on the way
 // 200 ms; the suite may have read the first late.
 constexpr base::Duration kRequestRepeatMin = 100ms;
 
@@ -132,7 +132,7 @@ void add_replies(UnitGroup& group) {
     const ByteVector bytes = bytes_of(reply);
     if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
     u.await_cfg(messaging::CfgCode::kStart, 0, {});
-    u.listen(kSettle);
+    u.listen(kSettingsArrive);
     u.send_mgmt(bytes);
     u.expect_ignored("a connection that serves");
   });

@@ -14,6 +14,7 @@ using fabric::InitStep;
 
 constexpr base::Duration kNoReply = 60ms;
 constexpr base::Duration kListen = 5ms;
+constexpr base::Duration kSignOfLife = 500ms;    // P-LINK-13: IDLE after 200 ms
 constexpr base::Duration kHelloRetryMin = 40ms;  // 100 ms; the suite may have read the first late
 
 // The link ends, and the next HELLO gets no reply.
@@ -32,7 +33,7 @@ void expect_link(Unit& u) {
   u.replies_to_hello = true;
   if (!u.await_link()) return;
   const std::size_t idles = u.idles();
-  for (const base::Time until = u.now() + u.config().timeout;
+  for (const base::Time until = u.now() + std::max(u.config().timeout, kSignOfLife);
        u.is_good() && u.idles() == idles && u.waiting(EventKind::kMgmt) == 0 && u.now() < until;) {
     u.listen(kListen);
   }

@@ -46,11 +46,13 @@ void add_idata(UnitGroup& group) {
             "The host uses form B where both sides have it, and otherwise a message.", [](Unit& u) {
               const auto theirs =
                   agree(u, {.idata_form_in = messaging::connect::IDATA_FORM_OFFSET_LENGTH});
-              if (!theirs || !u.advertise() || !start(u)) return;
+              // Not reference 0, for which the first element has one value in both forms.
+              const auto pools = two_pools(u, 0);
+              if (!theirs || !u.advertise({&pools[1], 1}) || !start(u)) return;
               const auto write = announced(u);
               if (!write) return;
               if (theirs->idata_form_out() == messaging::connect::IDATA_FORM_OFFSET_LENGTH) {
-                u.expect(has_form_b(*write, u.own_pool()), "offset and length in idata");
+                u.expect(has_form_b(*write, pools[1]), "offset and length in idata");
                 return;
               }
               u.expect(!write->idata, "no idata");

@@ -152,11 +152,13 @@ void add_idata(Group& group) {
                      b.terms.idata_form_in = messaging::connect::IDATA_FORM_OFFSET_LENGTH;
                      if (!a.attach() || !a.start_nic() || !b.link()) return;
                      const auto theirs = agree(b, "idata of form B");
-                     if (!theirs || !b.advertise() || !b.start_nic()) return;
+                     // Not reference 0, for which the first element has one value in both forms.
+                     const messaging::PoolRecord pool = two_pools(b, 0)[1];
+                     if (!theirs || !b.advertise({&pool, 1}) || !b.start_nic()) return;
                      const auto write = expect_frame(b, send_frame(a, b, 0));
                      if (!write) return;
                      if (theirs->idata_form_out() == messaging::connect::IDATA_FORM_OFFSET_LENGTH) {
-                       b.expect(has_form_b(*write, b.own_pool()), "offset and length in idata");
+                       b.expect(has_form_b(*write, pool), "offset and length in idata");
                        return;
                      }
                      b.expect(!write->idata, "no idata");
