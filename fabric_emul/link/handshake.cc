@@ -34,9 +34,10 @@ void Handshake::connect(base::Duration wait_min, Lid own) {
   hello_wait_ = wait_min;
 }
 
-void Handshake::restart(base::Time now, base::Duration wait_min) {
+void Handshake::restart(base::Time at, base::Duration wait_min, base::Time often_until) {
   hello_wait_ = wait_min;
-  next_hello_ = is_client_ ? now : base::kNever;
+  next_hello_ = is_client_ ? at : base::kNever;
+  often_until_ = often_until;
 }
 
 void Handshake::on_alive() {
@@ -53,7 +54,12 @@ Init Handshake::hello(base::Time now, base::Random& random, base::Duration wait_
   if (hello_nonce_ == 0) hello_nonce_ = random.next() | 1;
   terms.nonce = hello_nonce_;
   next_hello_ = now + hello_wait_;
-  hello_wait_ = std::min(2 * hello_wait_, wait_max);
+  if (now < often_until_) {
+    const auto third = static_cast<std::uint64_t>(hello_wait_.count()) / 3;
+    next_hello_ += base::Duration(static_cast<base::Duration::rep>(random.below(third + 1)));
+  } else {
+    hello_wait_ = std::min(2 * hello_wait_, wait_max);
+  }
   return addressed(terms);
 }
 

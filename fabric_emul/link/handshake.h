@@ -110,8 +110,9 @@ class Handshake {
   // This side sends HELLO from now on, the first time at once. `own`: its LID if it knows that
   // before READY.
   void connect(base::Duration wait_min, Lid own);
-  // The link went down: the client starts over with HELLO at `now`.
-  void restart(base::Time now, base::Duration wait_min);
+  // The link went down: the client starts over with HELLO at `at`. Until `often_until` HELLO is
+  // repeated after wait_min, plus up to a third at random.
+  void restart(base::Time at, base::Duration wait_min, base::Time often_until = {});
   // No HELLO is sent any more.
   void stop() { next_hello_ = base::kNever; }
   // The link is up, or a flit proved that it still is. A HELLO that was sent is repeated until
@@ -122,7 +123,7 @@ class Handshake {
   void forget();
 
   // The steps of the client; `terms` is the INIT that InitTerms::state() made. HELLO repeats its
-  // nonce until READY and doubles the wait for the next one up to wait_max.
+  // nonce until READY and doubles the wait for the next one up to wait_max, but for restart().
   Init hello(base::Time now, base::Random& random, base::Duration wait_max, Init terms);
   // Returns ANSWER, which proves our address. REQUIRES is_challenge(challenge).
   Init on_challenge(const Init& challenge, base::Random& random, Init terms);
@@ -154,6 +155,7 @@ class Handshake {
   std::uint64_t proof_nonce_ = 0;  // of ANSWER
   base::Duration hello_wait_{};
   base::Time next_hello_ = base::kNever;
+  base::Time often_until_{};
 };
 
 }  // namespace splitnic::fabric

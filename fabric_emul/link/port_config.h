@@ -84,6 +84,9 @@ struct PortConfig {
   unsigned idle_missing_max = 4;                         // then the link is down
   base::Duration hello_min = std::chrono::milliseconds(100);
   base::Duration hello_max = std::chrono::seconds(1);
+  // A peer that sent BYE may be back soon: HELLO is repeated so often, for so long after BYE.
+  base::Duration hello_after_bye = std::chrono::milliseconds(50);
+  base::Duration return_expected = std::chrono::seconds(1);
   // When all slots are in use, that of a link that was down for this long may go to another peer.
   base::Duration forget_after = std::chrono::seconds(60);
   // The result of path probes is used for this long; the next INIT then offers the full MCP.

@@ -183,12 +183,14 @@ void PortLink::on_bye(base::Time now, const Init& init) {
   if (up()) {
     take_down(now, LinkEvent::kEnded, "the peer stopped");
     // A peer that ends the link whenever it is up gets no HELLO at once. [M-20]
-    handshake_.restart(now + context_.config.hello_min, context_.config.hello_min);
+    handshake_.restart(now + context_.config.hello_min, context_.config.hello_after_bye,
+                       now + context_.config.return_expected);
     context_.call_at(deadline());
   } else {
     handshake_.apply(LinkEvent::kEnded);
   }
   handshake_.on_bye();
+  if (is_client()) context_.underlay.on_peer_stopped(address());
 }
 
 void PortLink::send_bye(base::Time now) {

@@ -33,7 +33,8 @@ std::array<std::byte, kInitiationBytes> Attempt::next(base::Time now) {
   put_macs(message, keys_.macs, has_cookie ? &*cookie_ : nullptr);
   mac1_ = mac1_of(message);
 
-  wait_ = std::min(std::max(2 * wait_, config_.retry_min), config_.retry_max);
+  wait_ = now < often_until_ ? config_.retry_after_end
+                             : std::min(std::max(2 * wait_, config_.retry_min), config_.retry_max);
   const auto jitter = random_.below(static_cast<std::uint64_t>(wait_.count()) / 3 + 1);
   retry_at_ = now + std::chrono::duration_cast<base::Time::duration>(
                         wait_ + std::chrono::nanoseconds(jitter));

@@ -1,6 +1,7 @@
 // The initiator of one peer: sends INITIATION until a RESPONSE to the last one arrives, each with a
 // new ephemeral key and a greater stamp, after 100 ms doubled up to 2 s, with up to a third more at
-// random. Sans-I/O. docs/protocol/session.md#timers Thread: the data thread.
+// random; more often where the peer is expected back. Sans-I/O. docs/protocol/session.md#timers
+// Thread: the data thread.
 #pragma once
 
 #include <array>
@@ -31,10 +32,14 @@ std::array<std::byte, 51> prologue_for(const PublicKey& responder);
 
 class Attempt {
  public:
-  // `keys`, `config` and `random` outlive this.
+  // `keys`, `config` and `random` outlive this. Until `often_until` the peer is expected back.
   Attempt(const PeerKeys& keys, const SessionConfig& config, base::Random& random,
-          IndexTable::Index index)
-      : keys_(keys), config_(config), random_(random), index_(std::move(index)) {}
+          IndexTable::Index index, base::Time often_until)
+      : keys_(keys),
+        config_(config),
+        random_(random),
+        index_(std::move(index)),
+        often_until_(often_until) {}
 
   // Returns the next INITIATION. A cookie that is too old is not used.
   std::array<std::byte, kInitiationBytes> next(base::Time now);
@@ -53,6 +58,7 @@ class Attempt {
   const SessionConfig& config_;
   base::Random& random_;
   IndexTable::Index index_;
+  base::Time often_until_;
   std::optional<NoiseInitiator> noise_;
   Mac mac1_{};
   std::optional<Mac> cookie_;

@@ -112,6 +112,11 @@ void KeyedUnderlay::forget(base::Bytes batch) {
   blocked_.erase(found);
 }
 
+void KeyedUnderlay::on_peer_stopped(const PeerAddress& peer) {
+  Peer* const known = table_.by_address(peer);
+  if (known != nullptr && known->is_initiator()) known->on_stopped(clock_.now());
+}
+
 std::optional<Underlay::Received> KeyedUnderlay::receive() {
   const base::Time now = clock_.now();
   table_.on_time(now);

@@ -49,6 +49,8 @@ class KeyedUnderlay final : public UnderlayDecorator {
   // kRefused: there is no session with this peer. The last short datagram waits for the keys.
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   void forget(base::Bytes batch) override;
+  // Of a peer that this side initiates to: its keys end.
+  void on_peer_stopped(const PeerAddress& peer) override;
   std::optional<Received> receive() override;
   base::Time deadline() const override;
   PathKind path_kind(const PeerAddress& to) const override;

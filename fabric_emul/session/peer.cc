@@ -77,6 +77,7 @@ bool Peer::is_rekey_due(base::Time now) const {
 void Peer::install(base::Time now, std::unique_ptr<RecordKeys> keys) {
   attempt_.reset();
   is_rekey_requested_ = false;
+  expected_until_ = {};
   heard_ = now;
   change_to(now, std::move(keys));
 }
@@ -105,6 +106,11 @@ void Peer::end_session() {
   previous_.reset();
   next_.reset();
   attempt_.reset();
+}
+
+void Peer::on_stopped(base::Time now) {
+  end_session();
+  expected_until_ = now + std::chrono::duration_cast<base::Time::duration>(config_.return_expected);
 }
 
 void Peer::on_time(base::Time now) {

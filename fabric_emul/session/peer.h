@@ -77,6 +77,9 @@ class Peer {
   const std::optional<base::Time>& agreed_at() const { return agreed_at_; }
   // Ends all keys, and the attempt to get others.
   void end_session();
+  // Initiator: the peer has ended, and its keys with it. It is expected back for some time.
+  void on_stopped(base::Time now);
+  base::Time expected_until() const { return expected_until_; }
 
   // Ends keys that are beyond their time.
   void on_time(base::Time now);
@@ -101,6 +104,7 @@ class Peer {
   std::optional<Attempt> attempt_;
   std::vector<std::byte> kept_;
   std::uint64_t stamp_ = 0;
+  base::Time expected_until_{};
 };
 
 }  // namespace splitnic::fabric::session

@@ -42,6 +42,9 @@ struct SessionConfig {
   std::function<std::uint64_t()> stamp;
   base::Duration retry_min = std::chrono::milliseconds(100);
   base::Duration retry_max = std::chrono::seconds(2);
+  // A responder that stopped may be back soon: INITIATION is repeated so often, for so long.
+  base::Duration retry_after_end = std::chrono::milliseconds(50);
+  base::Duration return_expected = std::chrono::seconds(1);
   // Something is sent and nothing has been heard for this long: the responder may have lost the
   // keys.
   base::Duration silence = std::chrono::milliseconds(400);

@@ -53,6 +53,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
   base::Time deadline() const override;
+  void on_peer_stopped(const PeerAddress& /*peer*/) override {}  // the switch has not
   PathKind path_kind(const PeerAddress& /*to*/) const override { return PathKind::kNetwork; }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   bool take_too_long_report() override;

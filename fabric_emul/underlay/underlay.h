@@ -102,6 +102,10 @@ class Underlay {
   // for when nothing is heard from a peer, not for the data path.
   virtual void check_own_address() {}
 
+  // The peer that this side connected to has ended: what a decorator agreed with it is void, and
+  // the next datagram to it begins again. It may be back soon.
+  virtual void on_peer_stopped(const PeerAddress& /*peer*/) {}
+
   // May ask the system: for INIT, not for the data path.
   virtual PathKind path_kind(const PeerAddress& /*to*/) const { return PathKind::kNetwork; }
 

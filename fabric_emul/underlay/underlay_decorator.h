@@ -20,6 +20,7 @@ class UnderlayDecorator : public Underlay {
   bool may_sleep() override { return below_.may_sleep(); }
   bool came_in_on_this_cpu() const override { return below_.came_in_on_this_cpu(); }
   void check_own_address() override { below_.check_own_address(); }
+  void on_peer_stopped(const PeerAddress& peer) override { below_.on_peer_stopped(peer); }
   PathKind path_kind(const PeerAddress& to) const override { return below_.path_kind(to); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return below_.datagram_bytes_max(to);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "tests/sim/sim_carrier.h"
+
 namespace splitnic::sim {
 namespace {
 
@@ -35,9 +37,6 @@ constexpr auto kForbidden = std::to_array<std::string_view>({"fabric.tx.rnr",
                                                              "iou.from_host.drop.stopped",
                                                              "iou.from_host.drop.spoof",
                                                              "host.rx.drop.vnet"});
-
-constexpr fabric::Eui64 kIouEui64(0x10);
-constexpr fabric::Eui64 kHostEui64(0x20);
 
 // Enough that each queue has some.
 std::size_t flows_of(const WorldConfig& config) {
@@ -85,7 +84,9 @@ World::World(const WorldConfig& config_in)
       lan(kLanMac),
       to_lan("to LAN", kHostMac, kPeerMac, flows_of(config_in)),
       to_host("to host", kPeerMac, kHostMac, flows_of(config_in)),
-      hub_(config_in.path) {
+      hub_(config_in.path),
+      host_eui64_(eui64_of(config_in, true)) {
+  CHECK(!config.is_keyed || config.hostility == Hostility::kNone);
   iou_end_ = &hub_.add_endpoint();
   host_end_ = &hub_.add_endpoint();
   host_path_ = std::make_unique<fabric::FaultUnderlay>(*host_end_, random, clock, config.faults);
@@ -123,12 +124,12 @@ void World::start_iou() {
   iou_adapter_ = std::make_unique<fabric::Adapter>(
       fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
-  port.eui64 = kIouEui64;
+  port.eui64 = eui64_of(config, false);
   port.instance = random.next() | 1;
   port.profile = config.profile;
   port.mcp_wanted = config.cell_bytes;
   port.listens = true;
-  fabric::Underlay& path = iou_keyed_ ? static_cast<fabric::Underlay&>(*iou_keyed_) : *iou_path_;
+  fabric::Underlay& path = iou_keyed_ ? *iou_keyed_ : *carrier(false).first;
   const auto added = iou_adapter_->add_port(path, port);
   CHECK(added.has_value());
   iou::IouConfig unit;
@@ -142,11 +143,12 @@ void World::start_host() {
   host_adapter_ = std::make_unique<fabric::Adapter>(
       fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
-  port.eui64 = kHostEui64;
+  port.eui64 = eui64_of(config, true);
   port.instance = random.next() | 1;
   port.profile = config.profile;
   port.mcp_wanted = config.cell_bytes;
-  const auto added = host_adapter_->add_port(*host_path_, port);
+  const auto [path, unit_at] = carrier(true);
+  const auto added = host_adapter_->add_port(*path, port);
   CHECK(added.has_value());
   host::HostConfig settings;
   settings.pair = config.host_pair;
@@ -156,7 +158,7 @@ void World::start_host() {
   host_canary_.pages_go = config.idle_release > base::Duration{0};
   settings.queue = config.host_queue;
   host = std::make_unique<host::Host>(settings, *host_adapter_, tap, random);
-  host->add_unit(0, **added, iou_end_->address(), clock.now());
+  host->add_unit(0, **added, unit_at, clock.now());
 }
 
 void World::start_hostile() {
@@ -183,15 +185,15 @@ bool World::take_hostile(base::Bytes frame) {
 iou::AttachedHost* World::attached() const {
   iou::AttachedHost* found = nullptr;
   for (iou::AttachedHost* host_there : iou->hosts()) {
-    if (host_there->identity().node.eui64 == kHostEui64) found = host_there;
+    if (host_there->identity().node.eui64 == host_eui64_) found = host_there;
   }
   return found;
 }
 
 bool World::is_host_up() const {
   const std::vector<iou::AttachedHost*> all = iou->hosts();
-  return std::ranges::count_if(all, [](const iou::AttachedHost* one) {
-           return one->identity().node.eui64 == kHostEui64 && one->pair().up() && one->link().up();
+  return std::ranges::count_if(all, [this](const iou::AttachedHost* one) {
+           return one->identity().node.eui64 == host_eui64_ && one->pair().up() && one->link().up();
          }) == 1;
 }
 
@@ -216,6 +218,16 @@ void World::restart_iou() {
   lan.forget_refused();
   ++restarts_;
   start_iou();
+}
+
+// It sends BYE, and nobody replies until the new one has started.
+void World::restart_iou_cleanly(base::Duration away) {
+  iou->stop(clock.now());
+  run(std::chrono::milliseconds(1));
+  set_cut(true);
+  run(away);
+  restart_iou();
+  set_cut(false);
 }
 
 void World::set_faults(const fabric::FaultConfig& faults) {
@@ -271,8 +283,8 @@ void World::run(base::Duration span) {
 bool World::quiet() const {
   return tap.queued() == 0 && lan.queued() == 0 && host->pair_up() &&
          host->pair()->pushes_in_flight() == 0 && is_host_up() &&
-         std::ranges::all_of(iou->hosts(), [](const auto& s) {
-           return s->identity().node.eui64 != kHostEui64 ||
+         std::ranges::all_of(iou->hosts(), [this](const auto& s) {
+           return s->identity().node.eui64 != host_eui64_ ||
                   (s->tx_queue().empty() && s->pair().pushes_in_flight() == 0);
          });
 }
@@ -300,7 +312,7 @@ std::string World::pools_fault() const {
   };
   const auto host_pools = host->pair()->pools();
   for (const auto& s : iou->hosts()) {
-    if (!s->pair().up() || s->identity().node.eui64 != kHostEui64) continue;
+    if (!s->pair().up() || s->identity().node.eui64 != host_eui64_) continue;
     const auto iou_pools = s->pair().pools();
     if (auto fault = compare(host_pools, iou_pools); !fault.empty()) return "host's " + fault;
     if (auto fault = compare(iou_pools, host_pools); !fault.empty()) return "I/O unit's " + fault;
@@ -316,7 +328,7 @@ void World::collect_forbidden() {
   host->visit_counters(look);
   if (!hostile) iou->visit_counters(look);
   for (const auto& s : iou->hosts()) {
-    if (s->identity().node.eui64 != kHostEui64) continue;
+    if (s->identity().node.eui64 != host_eui64_) continue;
     s->pair().visit_counters(look);
     s->stats().counters.visit(look);
   }

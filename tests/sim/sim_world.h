@@ -6,10 +6,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
 #include "iou_module/iou.h"
@@ -36,6 +38,7 @@ struct WorldConfig {
   base::Duration idle_release{};                                // of the host; 0: never
   std::uint32_t host_queue = 0;                                 // that the host is
   Hostility hostility = Hostility::kNone;  // kQuiet: a second host is attached, and does nothing
+  bool is_keyed = false;                   // REQUIRES no hostile host
 };
 
 class World {
@@ -67,6 +70,8 @@ class World {
   // kill -9 and start again: nothing of the old process is left but its datagrams.
   void restart_host();
   void restart_iou();
+  // SIGTERM and start again; `away` passes between the end of the old one and the new one.
+  void restart_iou_cleanly(base::Duration away);
   std::uint64_t restarts() const { return restarts_; }
 
   // Frames to be read by a side's port; sizes as given.
@@ -116,6 +121,9 @@ class World {
   bool is_host_up() const;
   void iterate(base::Time end);
   void watch_pairs();
+  // Returns what the port of this end sends by, and the address of the peer there; with is_keyed
+  // new sessions.
+  std::pair<fabric::Underlay*, fabric::PeerAddress> carrier(bool is_of_host);
   // Counters that stay 0 whatever the path does; read before a process ends.
   void collect_forbidden();
 
@@ -125,6 +133,9 @@ class World {
   fabric::InProcessUnderlay* hostile_end_ = nullptr;
   std::unique_ptr<fabric::FaultUnderlay> host_path_, iou_path_;
   std::unique_ptr<KeyedEnd> iou_keyed_;
+  std::unique_ptr<fabric::session::KeyedUnderlay> carrier_of_host_, carrier_of_iou_;
+  const fabric::Eui64 host_eui64_;
+  std::uint64_t stamp_ = 0;  // of the last handshake
   std::unique_ptr<Rights> rights_;
   std::unique_ptr<fabric::Adapter> host_adapter_, iou_adapter_;
   PoolCanary host_canary_, iou_canary_;

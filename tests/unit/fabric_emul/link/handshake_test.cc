@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 namespace splitnic::fabric::handshake_test {
 
@@ -77,6 +78,30 @@ TEST(HandshakeTest, hello_repeats_its_nonce_with_back_off_until_ready) {
   EXPECT_EQ(c.handshake.next_hello(), base::kNever);
   EXPECT_FALSE(c.handshake.is_echo(ready)) << "a nonce is used once";
   EXPECT_NE(c.hello(kStart).nonce, first.nonce);
+}
+
+TEST(HandshakeTest, B_13_hello_is_repeated_often_where_the_peer_may_be_back) {
+  Client c;
+  c.handshake.restart(kStart + 100ms, 50ms, kStart + 1s);
+  EXPECT_EQ(c.handshake.next_hello(), kStart + 100ms);
+  std::set<base::Duration> waits;
+  base::Time now = kStart + 100ms;
+  while (now < kStart + 1s) {
+    c.hello(now);
+    const base::Duration wait = c.handshake.next_hello() - now;
+    EXPECT_GE(wait, 50ms);
+    EXPECT_LE(wait, base::Duration(50ms) * 4 / 3);
+    waits.insert(wait);
+    now = c.handshake.next_hello();
+  }
+  EXPECT_GT(waits.size(), 5U) << "hosts of one unit come at different times";
+  for (const base::Duration wait : {50ms, 100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms}) {
+    c.hello(now);
+    EXPECT_EQ(c.handshake.next_hello(), now + wait);
+  }
+  c.handshake.restart(now, 100ms);
+  c.hello(now);
+  EXPECT_EQ(c.handshake.next_hello(), now + 100ms);
 }
 
 TEST(HandshakeTest, X_46_only_steps_that_echo_our_nonces_are_valid) {

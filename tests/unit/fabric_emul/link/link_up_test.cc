@@ -311,6 +311,24 @@ TEST(LinkUpTest, bye_takes_the_link_down_at_once_and_cannot_be_forged) {
   EXPECT_EQ(w.a->watch.events.size(), 2U);
 }
 
+TEST(LinkUpTest, B_13_hello_is_sent_often_after_bye) {
+  World w;
+  w.connect();
+  w.a->port.send_bye(w.clock.now());
+  w.pump();
+  w.client_faults.set_cut(true);
+  const std::uint64_t before = w.b->count(LinkCounter::kTxInit);
+  const auto sent = [&] { return w.b->count(LinkCounter::kTxInit) - before; };
+  w.run(95ms, 1ms);
+  EXPECT_EQ(sent(), 0U);
+  w.run(905ms, 1ms);
+  EXPECT_GE(sent(), 13U);
+  EXPECT_LE(sent(), 19U);
+  const std::uint64_t soon = sent();
+  w.run(20s, 10ms);
+  EXPECT_LE(sent(), soon + 25);
+}
+
 // The listener is hostile: it ends the link as often as it comes up.
 TEST(LinkUpTest, M_20_a_client_whose_peer_sends_bye_all_the_time_comes_up_ten_times_per_second) {
   World w;

@@ -167,5 +167,108 @@ TEST(SessionTimersTest, an_initiation_is_repeated_later_and_later_and_never_the_
   EXPECT_EQ(ephemerals.size(), times.size());
 }
 
+// The link above got BYE: the datagram that asks for the peer waits for the keys of its successor.
+TEST(SessionTimersTest, B_13_keys_end_with_the_peer_and_its_successor_is_sought_often) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.host->keyed.on_peer_stopped(world.unit_address);
+  EXPECT_FALSE(world.host->keyed.has_session(world.unit_address));
+  world.make_unit();
+  world.host->fault.set_cut(true);
+  const auto before = world.host->count(SessionCounter::kTxInitiation);
+  const auto sent = [&] { return world.host->count(SessionCounter::kTxInitiation) - before; };
+  world.step(100ms);
+  EXPECT_EQ(sent(), 0U) << "nothing was to be sent";
+  EXPECT_EQ(world.send_up(KeyedWorld::payload(72, 5)), Status::kRefused);
+  EXPECT_EQ(sent(), 1U);
+  for (int i = 0; i < 900; ++i) world.step(1ms);
+  EXPECT_GE(sent(), 13U);
+  EXPECT_LE(sent(), 19U);
+  const auto soon = sent();
+  for (int i = 0; i < 10'000; ++i) world.step(1ms);
+  EXPECT_LE(sent(), soon + 10) << "the steps get longer again";
+  world.host->fault.set_cut(false);
+  for (int i = 0; i < 3000 && !world.is_up(); ++i) world.step(1ms);
+  EXPECT_EQ(world.unit->last(), KeyedWorld::payload(72, 5));
+}
+
+// Keys that are agreed end the search: a later handshake has its own times again.
+TEST(SessionTimersTest, B_13_a_peer_that_is_back_is_not_sought_any_more) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.host->keyed.on_peer_stopped(world.unit_address);
+  world.connect();
+  world.unit->keyed.on_peer_stopped(world.host_address);
+  EXPECT_TRUE(world.unit->keyed.has_session(world.host_address))
+      << "only who initiates begins again";
+  world.host->keyed.end_session(public_key_of(world.unit_secret));
+  world.host->fault.set_cut(true);
+  const auto before = world.host->count(SessionCounter::kTxInitiation);
+  world.send_up(KeyedWorld::payload(72, 5));
+  for (int i = 0; i < 95; ++i) world.step(1ms);
+  EXPECT_EQ(world.host->count(SessionCounter::kTxInitiation) - before, 1U);
+}
+
+// 64 hosts of one unit, which is back after 130 ms: all have keys 300 ms later, and the unit
+// replies to the others of the first moment by COOKIE.
+TEST(SessionTimersTest, B_13_64_hosts_return_at_the_same_time) {
+  constexpr std::size_t kHosts = 64;
+  KeyedWorld world;
+  world.make_unit();
+  struct One {
+    std::unique_ptr<Node> node;
+    PeerAddress unit;
+    Secret secret;
+  };
+  std::vector<One> hosts;
+  const auto allow_all = [&] {
+    for (const One& one : hosts) {
+      ASSERT_TRUE(world.unit->keyed.allow({public_key_of(one.secret), {}, {}}));
+    }
+  };
+  for (std::size_t i = 0; i < kHosts; ++i) {
+    One one{nullptr, {}, KeyedWorld::make_secret(100 + i)};
+    one.node = world.make_node(world.hub.add_endpoint(), one.secret);
+    one.unit =
+        one.node->keyed.allow({public_key_of(world.unit_secret), {}, world.unit_at.address()})
+            .value();
+    hosts.push_back(std::move(one));
+  }
+  allow_all();
+  const auto up = [&] {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        hosts, [](const One& one) { return one.node->keyed.has_session(one.unit); }));
+  };
+  const auto run = [&](base::Duration span, base::Duration step = 1ms) {
+    const base::Time end = world.clock.now() + span;
+    while (world.clock.now() < end) {
+      world.clock.advance(step);
+      world.unit->receive();
+      for (One& one : hosts) one.node->receive();
+    }
+  };
+  const auto all_send = [&] {
+    for (One& one : hosts) one.node->keyed.send(one.unit, KeyedWorld::payload(72, 1), 72);
+  };
+  all_send();
+  run(10s, 20ms);
+  ASSERT_EQ(up(), kHosts);
+
+  for (One& one : hosts) one.node->keyed.on_peer_stopped(one.unit);
+  world.unit_at.set_plugged(false);
+  run(100ms);
+  all_send();  // HELLO
+  run(30ms);
+  world.make_unit();
+  allow_all();
+  world.unit_at.set_plugged(true);
+  run(300ms);
+  EXPECT_EQ(up(), kHosts);
+  EXPECT_GT(world.unit->count(SessionCounter::kTxCookie), 0U);
+  EXPECT_LE(world.unit->count(SessionCounter::kTxResponse), kHosts + kHosts / 4);
+}
+
 }  // namespace
 }  // namespace splitnic::fabric::session
