@@ -108,8 +108,10 @@ base::Status IouDaemon::announce() {
   if (announcer_ == nullptr) return {};
   const auto own = fabric::session::read_key_file(options_.common.keys.key_file);
   if (!own) return own.error().within("--key-file");
-  const control::Announcement unit{options_.common.name(), options_.announced()->port,
-                                   control::key_hash(fabric::session::public_key_of(*own))};
+  const control::Endpoint& at = *options_.announced();
+  const control::Announcement unit{options_.common.name(), at.port,
+                                   control::key_hash(fabric::session::public_key_of(*own)),
+                                   at.is_name() ? "" : at.host.substr(0, at.host.find('%'))};
   if (announcer_->send(unit.packet())) return {};
   return base::Error("--announce: the process that announces the unit has ended");
 }

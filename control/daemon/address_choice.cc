@@ -1,12 +1,14 @@
 #include "control/daemon/address_choice.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace splitnic::control {
 
 bool AddressChoice::is_lookup_due(bool is_heard, base::Time now) {
   if (is_heard) {
     silent_since_.reset();
+    known_.clear();
     return false;
   }
   if (!silent_since_) {
@@ -24,14 +26,24 @@ std::optional<Endpoint> AddressChoice::on_found(const std::vector<Endpoint>& fou
   if (!silent_since_) return std::nullopt;
   look_up_at_ = now + (now - *silent_since_ < kOftenFor ? kLookUpEvery : kLookUpLater);
   if (found.empty()) return std::nullopt;
+  const auto has = [](const std::vector<Endpoint>& all) {
+    return [&all](const Endpoint& one) { return std::ranges::find(all, one) != all.end(); };
+  };
+  if (known_.empty()) known_ = found;
+  std::erase_if(known_, std::not_fn(has(found)));
+  const auto appeared = std::ranges::find_if_not(found, has(known_));
   const auto at = std::ranges::find(found, in_use_);
   if (at != found.end()) {
-    const bool may_stay = found.size() == 1 || now - tried_since_ < try_for_;
+    const base::Duration time = appeared != found.end() ? kTryFor : try_for_;
+    const bool may_stay = found.size() == 1 || now - tried_since_ < time;
     if (may_stay && !must_move_) return std::nullopt;
-    in_use_ = at + 1 == found.end() ? found.front() : *(at + 1);
     try_for_ = std::min(2 * try_for_, kTryMax);
+  }
+  if (appeared != found.end()) {
+    in_use_ = *appeared;
+    known_.push_back(in_use_);
   } else {
-    in_use_ = found.front();
+    in_use_ = at == found.end() || at + 1 == found.end() ? found.front() : *(at + 1);
   }
   tried_since_ = now;
   must_move_ = false;

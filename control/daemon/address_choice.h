@@ -2,7 +2,8 @@
 // as the peer is heard nothing changes. When it is silent the name is looked up at once and again
 // every kLookUpEvery (after the first minute kLookUpLater), an address that the name has no more is
 // left at once, and of several each is tried for kTryFor, the next for twice as long, up to
-// kTryMax. Pure: facts and time come in. Thread: its owner.
+// kTryMax. One that appears meanwhile is next, and the one before it gets no more than kTryFor.
+// Pure: facts and time come in. Thread: its owner.
 #pragma once
 
 #include <optional>
@@ -43,6 +44,7 @@ class AddressChoice {
   Endpoint in_use_;
   base::Time tried_since_;
   std::optional<base::Time> silent_since_{};
+  std::vector<Endpoint> known_{};  // of those found last, all but the ones that have appeared since
   base::Time look_up_at_{};
   base::Duration try_for_ = kTryFor;
   bool is_looking_up_ = false;

@@ -1,3 +1,6 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <array>
 #include <sstream>
 
@@ -15,6 +18,12 @@ bool is_hash(const std::string& text) {
   return text.size() == 2 * kHashBytes && text.find_first_not_of(kDigits) == std::string::npos;
 }
 
+bool is_address(const std::string& text) {
+  in6_addr parsed{};
+  return ::inet_pton(AF_INET, text.c_str(), &parsed) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
+}
+
 }  // namespace
 
 std::string key_hash(const fabric::session::PublicKey& key) {
@@ -28,18 +37,19 @@ std::string key_hash(const fabric::session::PublicKey& key) {
 }
 
 std::string Announcement::packet() const {
-  return name + "\n" + std::to_string(port) + "\n" + key_hash + "\n";
+  return name + "\n" + std::to_string(port) + "\n" + key_hash + "\n" + address + "\n";
 }
 
 std::optional<Announcement> Announcement::read(const std::string& packet) {
   std::istringstream lines(packet);
-  std::array<std::string, 3> line;
+  std::array<std::string, 4> line;
   for (std::string& each : line) {
     if (!std::getline(lines, each)) return std::nullopt;
   }
   const auto port = parse_number(line[1], kPortMax);
   if (!is_node_name(line[0]) || !port || *port == 0 || !is_hash(line[2])) return std::nullopt;
-  return Announcement{line[0], static_cast<std::uint16_t>(*port), line[2]};
+  if (!line[3].empty() && !is_address(line[3])) return std::nullopt;
+  return Announcement{line[0], static_cast<std::uint16_t>(*port), line[2], line[3]};
 }
 
 }  // namespace splitnic::control

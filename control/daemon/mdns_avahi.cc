@@ -29,6 +29,7 @@ constexpr const char* kType = "_splitnic._udp";
 constexpr const char* kKey = "key";
 constexpr std::size_t kServicesMax = 64;  // that are followed at one time, of whatever key
 constexpr unsigned kCacheMax = 512;       // records per interface
+constexpr auto kFamilies = std::to_array<AvahiProtocol>({AVAHI_PROTO_INET6, AVAHI_PROTO_INET});
 
 // The loop of the process: Avahi's, with the channel in it.
 class Loop {
@@ -104,8 +105,18 @@ std::optional<AvahiAddress> address_of(const sockaddr* from) {
   return address;
 }
 
-// Of the interfaces that are up and can send multicasts.
-std::vector<OwnAddress> own_addresses() {
+// Whether a socket that is bound to `bound` ("": any) receives what is sent to `own`.
+bool listens_at(const std::string& bound, const AvahiAddress& own) {
+  AvahiAddress at{};
+  if (bound.empty() || bound == "::" ||
+      avahi_address_parse(bound.c_str(), AVAHI_PROTO_UNSPEC, &at) == nullptr) {
+    return true;
+  }
+  return bound == "0.0.0.0" ? own.proto == AVAHI_PROTO_INET : avahi_address_cmp(&at, &own) == 0;
+}
+
+// Of the interfaces that are up and can send multicasts, what a socket bound to `bound` receives.
+std::vector<OwnAddress> own_addresses(const std::string& bound) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, &::freeifaddrs);
@@ -114,15 +125,16 @@ std::vector<OwnAddress> own_addresses() {
     constexpr unsigned kNeeded = IFF_UP | IFF_MULTICAST;
     const bool is_used = (at->ifa_flags & (kNeeded | IFF_LOOPBACK)) == kNeeded;
     const auto address = address_of(at->ifa_addr);
-    if (!is_used || !address) continue;
+    if (!is_used || !address || !listens_at(bound, *address)) continue;
     found.push_back({static_cast<AvahiIfIndex>(::if_nametoindex(at->ifa_name)), *address});
   }
   return found;
 }
 
 // Publishes a unit, under another name while another node has that one, at a host name of its key
-// and with the addresses that the machine has now. Another responder of the machine publishes its
-// name, and which name each address has: two that claim that would be in conflict.
+// and with the addresses of the machine at which the unit listens now. Another responder of the
+// machine publishes its name, and which name each address has: two that claim that would be in
+// conflict.
 class Announcer {
  public:
   Announcer(const Loop& loop, Announcement unit)
@@ -161,13 +173,13 @@ class Announcer {
     timeval at{};
     avahi_elapse_time(&at, kLookEvery, 0);
     api_->timeout_update(timeout, &at);
-    if (is_running_ && own_addresses() != published_) publish(server_.get());
+    if (is_running_ && own_addresses(unit_.address) != published_) publish(server_.get());
   }
   void publish(AvahiServer* server) {
     if (group_ == nullptr) group_ = avahi_s_entry_group_new(server, &Announcer::on_group, this);
     if (group_ == nullptr) return;
     avahi_s_entry_group_reset(group_);
-    published_ = own_addresses();
+    published_ = own_addresses(unit_.address);
     for (const OwnAddress& own : published_) {
       AvahiAddress address = own.address;
       avahi_server_add_address(server, group_, own.interface, AVAHI_PROTO_UNSPEC,
@@ -217,7 +229,9 @@ std::string address_text(const AvahiAddress& address, AvahiIfIndex interface, st
   return std::string("[") + text.data() + zone + "]" + behind;
 }
 
-// Follows all services of the type.
+// Follows all services of the type, and of each an address of IPv4 and one of IPv6: Avahi resolves
+// to one address, and of two families it may take one that leads nowhere, or was that of a unit
+// that is gone, and hold to it.
 class Finder {
  public:
   Finder(const Loop& loop, const std::string& not_on) : server_(open(loop, not_on)) {
@@ -259,21 +273,25 @@ class Finder {
                          const char* domain, AvahiLookupResultFlags, void* data) {
     auto& self = *static_cast<Finder*>(data);
     if (name == nullptr) return;
-    const auto known = std::ranges::find_if(self.services_, [&](const Service& service) {
+    const auto is_it = [&](const Service& service) {
       return service.interface == interface && service.protocol == protocol && service.name == name;
-    });
-    if (event == AVAHI_BROWSER_REMOVE && known != self.services_.end()) {
-      avahi_s_service_resolver_free(known->resolver);
-      self.services_.erase(known);
+    };
+    if (event == AVAHI_BROWSER_REMOVE) {
+      for (const Service& service : self.services_) {
+        if (is_it(service)) avahi_s_service_resolver_free(service.resolver);
+      }
+      std::erase_if(self.services_, is_it);
     }
-    if (event != AVAHI_BROWSER_NEW || known != self.services_.end()) return;
-    if (self.services_.size() >= kServicesMax) return;
-    self.services_.push_front({interface, protocol, name});
-    Service& service = self.services_.front();
-    service.resolver = avahi_s_service_resolver_new(
-        self.server_.get(), interface, protocol, name, type, domain, AVAHI_PROTO_UNSPEC,
-        AvahiLookupFlags{}, &Finder::on_resolved, &service);
-    if (service.resolver == nullptr) self.services_.pop_front();
+    if (event != AVAHI_BROWSER_NEW || std::ranges::any_of(self.services_, is_it)) return;
+    if (self.services_.size() >= kFamilies.size() * kServicesMax) return;
+    for (const AvahiProtocol family : kFamilies) {
+      self.services_.push_front({interface, protocol, name});
+      Service& service = self.services_.front();
+      service.resolver =
+          avahi_s_service_resolver_new(self.server_.get(), interface, protocol, name, type, domain,
+                                       family, AvahiLookupFlags{}, &Finder::on_resolved, &service);
+      if (service.resolver == nullptr) self.services_.pop_front();
+    }
   }
 
   // Again whenever it changes.

@@ -21,12 +21,13 @@ def response(*records, count=None):
 
 
 def forged(key_hash):
-    """A unit of that key where nobody is."""
+    """A unit of that key where nobody is, and another address of the real one, where nobody is either."""
     unit = ("forged", *SERVICE)
     return response(record(name(*SERVICE), 12, name(*unit)),
                     record(name(*unit), 33, struct.pack("!3H", 0, 0, 9) + name("forged", "local")),
                     record(name(*unit), 16, b"\x24key=" + key_hash.encode()),
-                    record(name("forged", "local"), 1, socket.inet_aton("10.99.0.77")))
+                    record(name("forged", "local"), 1, socket.inet_aton("10.99.0.77")),
+                    record(name("splitnic-" + key_hash, "local"), 28, socket.inet_pton(socket.AF_INET6, "fe80::77")))
 
 
 def packets(key_hash, seed):

@@ -235,21 +235,25 @@ check_set_channels() {
 }
 
 # The shortest round trip of 5 from the LAN's machine, in microseconds.
-shortest_ping() { in_ns "$ns_host" ping -c 5 -i 0.1 10.77.0.2 | sed -n 's,^rtt [^=]*= \([0-9]*\)\.\([0-9]*\)/.*,\1\2,p' | sed 's/^0*//'; }
+# round_trip RANK: that of this rank among 9, the shortest is 1, in us.
+round_trip() {
+  in_ns "$ns_host" ping -c 9 -i 0.06 10.77.0.2 | sed -n 's,.* time=\([0-9.]*\) ms$,\1,p' | awk '{printf "%d\n", $1 * 1000}' | sort -n | sed -n "$1p"
+}
 
 check_coalescing() {
   bring_up
   equal "without coalescing" "$(row rx-usecs -c)" 0
   nic -C rx-usecs 20000 || fail "-C rx-usecs"
   local waiting alone
-  waiting=$(shortest_ping)
+  # A frame of ARP just before a reply takes the reply along: that makes one shorter, and not most of them.
+  waiting=$(round_trip 5)
   [ "$waiting" -ge 20000 ] || fail "a reply waits for $waiting us, not 20000"
   nic -C adaptive-rx on || fail "-C adaptive-rx"
-  alone=$(shortest_ping)
+  alone=$(round_trip 1)
   [ "$alone" -lt 15000 ] || fail "a reply that comes alone waits for $alone us"
-  echo "shortest round trip: $waiting us with rx-usecs 20000, $alone us with adaptive-rx"
+  echo "round trip: $waiting us with rx-usecs 20000, $alone us at least with adaptive-rx"
   nic -C adaptive-rx off rx-frames 1 || fail "-C rx-frames"
-  [ "$(shortest_ping)" -lt 15000 ] || fail "one frame is not enough"
+  [ "$(round_trip 1)" -lt 15000 ] || fail "one frame is not enough"
   nic -c | has "rx-usecs: 20000" || fail "-c: $(nic -c)"
   nic -c --json | has '"adaptive-rx":"off","rx-usecs":20000,"rx-frames":1,"rx-bytes":0' || fail "-c: $(nic -c --json)"
   refuses 2 "from 0 to 100000" "$bin/splitnic" ethtool nic0 -C rx-usecs 100001 --control "$work/host.sock"

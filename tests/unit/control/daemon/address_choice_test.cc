@@ -43,6 +43,27 @@ TEST(AddressChoiceTest, B_07_each_address_has_its_time_in_turn) {
   EXPECT_EQ(used, (std::vector{kSecond, kThird, kFirst, kSecond}));
 }
 
+// Of addresses where nobody is each gets up to 4 s; the one that the peer has moved to does not
+// wait for all of them.
+TEST(AddressChoiceTest, B_07_an_address_that_appears_is_next) {
+  const Endpoint moved = at("udp://10.0.0.4:7471");
+  for (const base::Duration appears : {900ms, 2200ms, 5000ms, 9900ms, 14'100ms}) {
+    AddressChoice choice(kFirst, kStart);
+    const base::Time at_last = kStart + appears + AddressChoice::kTryFor + 250ms;
+    std::optional<base::Time> tried;
+    for (base::Time now = kStart; now < at_last + 20s && !tried; now += 50ms) {
+      if (!choice.is_lookup_due(false, now)) continue;
+      std::vector<Endpoint> found{kFirst, kSecond, kThird};
+      if (now >= kStart + appears) found.insert(found.begin(), moved);
+      if (choice.on_found(found, now) == moved) tried = now;
+    }
+    ASSERT_TRUE(tried);
+    EXPECT_LE(*tried, at_last) << appears / 1ms;
+    EXPECT_FALSE(choice.on_found({moved, kFirst, kSecond, kThird}, *tried + 250ms));
+    EXPECT_EQ(choice.in_use(), moved);
+  }
+}
+
 TEST(AddressChoiceTest, B_07_one_address_and_none_change_nothing) {
   AddressChoice choice(kFirst, kStart);
   for (base::Time now = kStart; now < kStart + 10s; now += 50ms) {

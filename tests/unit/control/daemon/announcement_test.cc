@@ -10,13 +10,20 @@ namespace announcement_test {
 const std::string kHash = "00112233445566778899aabbccddeeff";
 
 TEST(AnnouncementTest, B_07_a_packet_is_read_as_it_was_written) {
-  const Announcement unit{"unit-1", 7471, kHash};
-  EXPECT_EQ(unit.packet(), "unit-1\n7471\n" + kHash + "\n");
+  Announcement unit{"unit-1", 7471, kHash, "192.0.2.1"};
+  EXPECT_EQ(unit.packet(), "unit-1\n7471\n" + kHash + "\n192.0.2.1\n");
   const auto read = Announcement::read(unit.packet());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->name, "unit-1");
   EXPECT_EQ(read->port, 7471);
   EXPECT_EQ(read->key_hash, kHash);
+  EXPECT_EQ(read->address, "192.0.2.1");
+  for (const std::string address : {"", "::", "0.0.0.0", "2001:db8::1"}) {
+    unit.address = address;
+    const auto other = Announcement::read(unit.packet());
+    ASSERT_TRUE(other) << address;
+    EXPECT_EQ(other->address, address);
+  }
 }
 
 TEST(AnnouncementTest, B_07_what_is_no_announcement_is_refused) {
@@ -25,7 +32,12 @@ TEST(AnnouncementTest, B_07_what_is_no_announcement_is_refused) {
         "unit\n0\n" + kHash, "unit\n65536\n" + kHash, "unit\nx\n" + kHash,
         "unit\n7471\n" + kHash.substr(1), "unit\n7471\n" + kHash + "0",
         "unit\n7471\n" + std::string(32, 'A')}) {
-    EXPECT_FALSE(Announcement::read(bad)) << bad;
+    EXPECT_FALSE(Announcement::read(bad + "\n\n")) << bad;
+  }
+  const std::string good = "unit\n7471\n" + kHash + "\n";
+  EXPECT_FALSE(Announcement::read(good)) << "no line with an address";
+  for (const std::string address : {"unit.example", "192.0.2", "fe80::1%fab0", "[::]", "any"}) {
+    EXPECT_FALSE(Announcement::read(good + address + "\n")) << address;
   }
 }
 
