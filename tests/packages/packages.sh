@@ -140,7 +140,7 @@ configure() {
   set_in nic0.toml connect '"udp://127.0.0.1:7471"'
   set_in nic0.toml key-file '"/etc/splitnic/nic0.key"'
   set_in nic0.toml peer "\"$unit_key\""
-  set_in nic0.toml keep-tap true
+  grep -q '^keep-tap = true' "$work/machine/etc/splitnic/nic0.toml" || fail "the sample does not keep nic0"
 }
 
 # has_given_up UNIT: the program runs as splitnic, without privileges beyond those it keeps, behind a filter of system calls.
@@ -167,6 +167,21 @@ check_services() {
   has_given_up splitnic-host@nic0
   ! inside journalctl -q | has 'the sandbox refused' || fail "the sandbox refuses what the services need"
   equal "enabled" "$(state_of splitnic-host@nic0)" enabled
+}
+
+# [B-13] The interface is the same one after a restart, with its address and its bridge.
+check_restart() {
+  local host index
+  host=$(pid_of splitnic-host@nic0) index=$(index_of nic0)
+  network ip link add br0 type bridge && network ip link set nic0 master br0 || fail "no bridge"
+  inside systemctl restart splitnic-host@nic0 || fail "the host does not restart"
+  wait_until 10 is_connected || fail "not connected after the restart"
+  [ "$(pid_of splitnic-host@nic0)" != "$host" ] || fail "the old program still runs"
+  equal "the interface after the restart" "$(index_of nic0)" "$index"
+  network ip -o link show nic0 | has ' master br0 ' || fail "nic0 has left its bridge"
+  network ip -o addr show nic0 | has ' 10\.77\.0\.1/24 ' || fail "nic0 has lost its address"
+  network ip link del br0
+  wait_until 10 ping_lan || fail "the LAN does not respond after the restart"
 }
 
 # docs/recipes.md: systemd-networkd asks for an address on nic0 by DHCP, and makes it the default route of nothing.
@@ -236,6 +251,7 @@ step "boot" && boot "$work/machine"
 # shellcheck disable=SC2046
 step "install of the version before" && apt_get install $(debs old) && check_installed && check_samples
 step "services" && make_lan && configure && check_services
+step "restart" && check_restart
 step "systemd-networkd" && check_networkd
 step "a user's host over shm" && check_user_over_shm
 step "upgrade" && check_upgrade

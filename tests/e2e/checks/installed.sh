@@ -146,3 +146,26 @@ check_installed() {
   wait_until 2 is_notified_of STOPPING=1 notify-host || fail "host did not report STOPPING=1"
   wait_until 2 is_notified_of STOPPING=1 notify-iou || fail "iou did not report STOPPING=1"
 }
+
+# The sample settings, which are those of the package, with what is missing in them: nic0 stays over a restart, with its address and its bridge.
+check_kept() {
+  topology_three || fail "the test hosts cannot be made"
+  install_programs
+  make_keys unit host
+  start_iou
+  { cat "$(find "$root" -name nic0.toml)" && printf '%s\n' "connect = \"udp://$iou_address\"" "key-file = \"$work/host.key\"" \
+    "peer = \"$(public unit)\"" "control = \"$work/host.sock\""; } >"$work/nic0.toml"
+  local index
+  start host "$ns_host" "$root/usr/local/bin/splitnic-host" --config "$work/nic0.toml"
+  nic_up
+  ip -n "$ns_host" link add br0 type bridge && ip -n "$ns_host" link set nic0 master br0 || fail "no bridge"
+  index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
+  stop host TERM || fail "not a clean stop"
+  equal "the index of nic0 meanwhile" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
+  start host "$ns_host" "$root/usr/local/bin/splitnic-host" --config "$work/nic0.toml"
+  wait_up host
+  equal "the index of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
+  ip -n "$ns_host" -o link show nic0 | has ' master br0 ' || fail "nic0 has left its bridge"
+  ip -n "$ns_host" -o addr show nic0 | has ' 10\.77\.0\.1/24 ' || fail "nic0 has lost its address"
+  ip -n "$ns_host" link del br0 && ping_all "$ns_host" 10.77.0.2 20
+}
