@@ -147,6 +147,16 @@ bool ShmUnderlay::admits(std::uint32_t user) const {
   return std::ranges::find(*config_.users, user) != config_.users->end();
 }
 
+// Each connection takes a place and a segment, before its peer has sent anything.
+bool ShmUnderlay::has_share_left(std::uint32_t user) const {
+  if (!config_.users) return true;
+  const std::size_t share = config_.clients_max / std::max<std::size_t>(config_.users->size(), 1);
+  const auto taken = std::ranges::count_if(
+      wires_, [&](const auto& wire) { return wire->user == user && !wire->has_ended; });
+  return static_cast<std::size_t>(taken) <
+         std::clamp<std::size_t>(share, 1, config_.clients_of_user_max);
+}
+
 void ShmUnderlay::set_users(std::vector<std::uint32_t> users) {
   config_.users = std::move(users);
   for (const auto& wire : wires_) {
@@ -192,6 +202,7 @@ void ShmUnderlay::accept_one(base::UniqueFd socket) {
   const auto user = user_at(socket.get());
   if (!user || !admits(*user)) return counters_.add(ShmCounter::kRefusedUser);
   if (wires_.size() >= config_.clients_max) return counters_.add(ShmCounter::kRefusedFull);
+  if (!has_share_left(*user)) return counters_.add(ShmCounter::kRefusedShare);
   auto memory = ShmSegment::make(config_.ring_bytes);
   if (!memory) return counters_.add(ShmCounter::kDropHandshake);
   auto segment = ShmSegment::map(memory->get(), config_.ring_bytes);

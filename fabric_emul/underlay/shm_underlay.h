@@ -43,6 +43,10 @@ struct ShmConfig {
   std::string service_directory = shm_service_directory();
   std::size_t ring_bytes = 2 << 20;  // listener: each direction of each client
   std::size_t clients_max = 64;
+  // Listener with named users: connections of one of them at a time, and no more than leave each
+  // other one a place [M-8]. A host is one process with one connection; the process that follows it
+  // may come before its end is noticed.
+  std::size_t clients_of_user_max = 4;
   // Listener: users that may connect; then every user may try. Absent: its own and root.
   std::optional<std::vector<std::uint32_t>> users = {};
 };
@@ -104,6 +108,7 @@ class ShmUnderlay final : public Underlay {
   base::Status listen();
   bool watch(int fd, std::uint32_t key);
   bool admits(std::uint32_t user) const;
+  bool has_share_left(std::uint32_t user) const;
   void connect();
   // Returns false if no program listens there.
   bool connect_in(const std::string& directory);

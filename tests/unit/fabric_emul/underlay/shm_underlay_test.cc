@@ -156,6 +156,34 @@ TEST_F(ShmUnderlayTest, a_client_too_many_is_refused) {
   learn(*listener, *second);
 }
 
+TEST_F(ShmUnderlayTest, M_8_a_user_that_is_named_leaves_the_others_their_places) {
+  const std::uint32_t own = ::geteuid();
+  auto listener = open(true, 4, std::vector{own, own + 4711});
+  std::vector<std::unique_ptr<ShmUnderlay>> connectors;
+  for (int i = 0; i < 3; ++i) connectors.push_back(open(false));
+  EXPECT_FALSE(look(*listener));
+  EXPECT_EQ(listener->clients(), 2U);
+  EXPECT_EQ(listener->count(ShmCounter::kRefusedShare), 1U);
+  EXPECT_EQ(listener->count(ShmCounter::kRefusedFull), 0U) << "two places are left";
+  connectors[0].reset();  // its place is of this user again
+  EXPECT_FALSE(look(*listener));
+  EXPECT_FALSE(look(*connectors[2]));
+  EXPECT_EQ(connectors[2]->send(ShmUnderlay::listener_address(), batch_of(9, 1), 9),
+            Status::kRefused);
+  join(*listener, *connectors[2]);
+  learn(*listener, *connectors[2]);
+  EXPECT_EQ(listener->clients(), 2U);
+}
+
+TEST_F(ShmUnderlayTest, M_8_a_user_who_is_named_alone_has_four_places) {
+  auto listener = open(true, 64, std::vector<std::uint32_t>{::geteuid()});
+  std::vector<std::unique_ptr<ShmUnderlay>> connectors;
+  for (int i = 0; i < 6; ++i) connectors.push_back(open(false));
+  EXPECT_FALSE(look(*listener));
+  EXPECT_EQ(listener->clients(), 4U);
+  EXPECT_EQ(listener->count(ShmCounter::kRefusedShare), 2U);
+}
+
 TEST_F(ShmUnderlayTest, what_a_dead_peer_sent_arrives_and_its_rings_are_freed) {
   auto listener = open(true);
   auto connector = open(false);
