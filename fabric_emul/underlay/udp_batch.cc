@@ -45,10 +45,30 @@ bool may_be_without_address(int error) {
   return error == ENETUNREACH || error == EINVAL || error == EDESTADDRREQ;
 }
 
+// The errors that the kernel makes of ICMP, of both versions, for a connected UDP socket.
+bool may_be_report(int error) {
+  switch (error) {
+    case ECONNREFUSED:
+    case EMSGSIZE:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENONET:
+    case EPROTO:
+    case EACCES:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
-// A socket reports what ICMP brought about an earlier datagram on the next call: retry once then,
-// and once from another address if ours is gone.
+// A connected socket reports what ICMP brought about an earlier datagram on the next call, which
+// does nothing else: retry once then, or whoever forges ICMP would cost a batch with each message
+// [H-6]. And retry once from another address if ours is gone.
 template <class Call>
 auto UdpUnderlay::call_again(Call&& call) {
   auto result = call();
@@ -56,8 +76,9 @@ auto UdpUnderlay::call_again(Call&& call) {
   bool may_move = true;
   while (result < 0) {
     const int error = errno;
-    const bool is_report = once_more && (error == ECONNREFUSED || error == EMSGSIZE);
-    const bool has_moved = may_move && may_be_without_address(error) && take_own_address();
+    const bool is_report = once_more && may_be_report(error);
+    const bool has_moved =
+        !is_report && may_move && may_be_without_address(error) && take_own_address();
     errno = error;
     if (error != EINTR && !is_report && !has_moved) break;
     if (is_report) once_more = false;
@@ -181,7 +202,7 @@ std::optional<Underlay::Received> UdpUnderlay::receive() {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  // ECONNREFUSED and EMSGSIZE report an earlier send; input may wait behind.
+  // An error may report an earlier send; input may wait behind.
   const ssize_t got = call_again([&] { return ::recvmsg(fd_.get(), &message, 0); });
   if (got < 0) return std::nullopt;
 

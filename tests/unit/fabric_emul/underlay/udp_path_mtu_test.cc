@@ -7,6 +7,7 @@
 #include <netinet/udp.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -51,10 +52,18 @@ udphdr quoted(in_port_t source, in_port_t destination) {
   return udp;
 }
 
-std::vector<char> report_v4(const sockaddr_in& about, const sockaddr_in& to, std::uint16_t mtu) {
+struct IcmpKind {
+  std::uint8_t type = 0;
+  std::uint8_t code = 0;
+};
+constexpr IcmpKind kTooLong{ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED};
+constexpr IcmpKind kTooLongV6{ICMP6_PACKET_TOO_BIG, 0};
+
+std::vector<char> report_v4(const sockaddr_in& about, const sockaddr_in& to, std::uint16_t mtu,
+                            IcmpKind kind) {
   icmphdr head{};
-  head.type = ICMP_DEST_UNREACH;
-  head.code = ICMP_FRAG_NEEDED;
+  head.type = kind.type;
+  head.code = kind.code;
   head.un.frag.mtu = htons(mtu);
   iphdr ip{};
   ip.version = 4;
@@ -73,9 +82,11 @@ std::vector<char> report_v4(const sockaddr_in& about, const sockaddr_in& to, std
   return report;
 }
 
-std::vector<char> report_v6(const sockaddr_in6& about, const sockaddr_in6& to, std::uint32_t mtu) {
+std::vector<char> report_v6(const sockaddr_in6& about, const sockaddr_in6& to, std::uint32_t mtu,
+                            IcmpKind kind) {
   icmp6_hdr head{};
-  head.icmp6_type = ICMP6_PACKET_TOO_BIG;
+  head.icmp6_type = kind.type;
+  head.icmp6_code = kind.code;
   head.icmp6_mtu = htonl(mtu);
   ip6_hdr ip{};
   ip.ip6_vfc = 0x60;
@@ -91,8 +102,8 @@ std::vector<char> report_v6(const sockaddr_in6& about, const sockaddr_in6& to, s
   return report;  // the kernel computes the checksum
 }
 
-// Reports to the owner of `about` that a datagram from there to `to` was too long, as anybody can.
-void forge(const UdpAddress& about, const UdpAddress& to, std::uint16_t mtu) {
+// Reports something to the owner of `about` of a datagram from there to `to`, as anybody can.
+void forge(const UdpAddress& about, const UdpAddress& to, std::uint16_t mtu, IcmpKind kind) {
   const bool v4 = about.family() == AF_INET;
   std::vector<char> report;
   if (v4) {
@@ -100,9 +111,9 @@ void forge(const UdpAddress& about, const UdpAddress& to, std::uint16_t mtu) {
     sockaddr_in peer;
     std::memcpy(&from, about.get(), sizeof from);
     std::memcpy(&peer, to.get(), sizeof peer);
-    report = report_v4(from, peer, mtu);
+    report = report_v4(from, peer, mtu, kind);
   } else {
-    report = report_v6(about.v6(), to.v6(), mtu);
+    report = report_v6(about.v6(), to.v6(), mtu, kind);
   }
   const int protocol = v4 ? int{IPPROTO_ICMP} : int{IPPROTO_ICMPV6};
   const base::UniqueFd raw(::socket(about.family(), SOCK_RAW | SOCK_CLOEXEC, protocol));
@@ -112,6 +123,11 @@ void forge(const UdpAddress& about, const UdpAddress& to, std::uint16_t mtu) {
   ASSERT_EQ(::sendto(raw.get(), report.data(), report.size(), 0,
                      reinterpret_cast<const sockaddr*>(&where), about.bytes()),
             static_cast<ssize_t>(report.size()));
+}
+
+// That the datagram was too long.
+void forge(const UdpAddress& about, const UdpAddress& to, std::uint16_t mtu) {
+  forge(about, to, mtu, about.family() == AF_INET ? kTooLong : kTooLongV6);
 }
 
 // The path MTU as the kernel has it for other sockets: here a report does count.
@@ -224,6 +240,54 @@ TEST(UdpPathMtuTest, H_6_icmp_changes_nothing_over_ipv6) {
         "ip neigh add fd00:9::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent");
     expect_deaf_to_reports("[fd00:9::1]", "[fd00:9::2]:4791", 1280, 1280, 1452);
   });
+}
+
+// The system reports each on the next call, which sends and receives all the same.
+template <std::size_t kCount>
+void expect_nothing_lost(const char* peer, const std::array<IcmpKind, kCount>& kinds) {
+  UdpConfig config;
+  config.connect = peer;
+  const auto client = open_udp(config);
+  const UdpAddress to(client->connected_to());
+  const PeerAddress own = client->local_address();
+  const UdpAddress from(own);
+  const std::vector<std::byte> batch(30 * 1400);
+  for (const IcmpKind& kind : kinds) {
+    SCOPED_TRACE(testing::Message() << int{kind.type} << '/' << int{kind.code});
+    forge(from, to, 0, kind);
+    EXPECT_EQ(client->send(client->connected_to(), batch, 1400), Status::kSent);
+    forge(from, to, 0, kind);
+    EXPECT_EQ(client->send(client->connected_to(), base::Bytes(batch).first(60), 60),
+              Status::kSent);
+    forge(from, to, 0, kind);
+    EXPECT_FALSE(client->receive().has_value());
+    EXPECT_TRUE(client->segments());
+    EXPECT_EQ(client->local_address(), own) << "it has not moved";
+  }
+}
+
+TEST(UdpPathMtuTest, H_6_icmp_of_no_kind_costs_a_datagram_over_ipv4) {
+  const bool made = in_namespace([] {
+    std::array<IcmpKind, 16> kinds;
+    for (std::uint8_t code = 0; code < 15; ++code) kinds[code] = {ICMP_DEST_UNREACH, code};
+    kinds[ICMP_FRAG_NEEDED] = {ICMP_TIME_EXCEEDED, ICMP_EXC_TTL};
+    kinds[15] = {ICMP_PARAMETERPROB, 0};
+    expect_nothing_lost("10.9.9.2:4791", kinds);
+  });
+  if (!made) GTEST_SKIP() << "needs root, ip and tc";
+}
+
+TEST(UdpPathMtuTest, H_6_icmp_of_no_kind_costs_a_datagram_over_ipv6) {
+  const bool made = in_namespace([] {
+    run("ip address add fd00:9::1/64 dev d0 nodad && "
+        "ip neigh add fd00:9::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent");
+    std::array<IcmpKind, 9> kinds;
+    for (std::uint8_t code = 0; code < 7; ++code) kinds[code] = {ICMP6_DST_UNREACH, code};
+    kinds[7] = {ICMP6_TIME_EXCEEDED, 0};
+    kinds[8] = {ICMP6_PARAM_PROB, 0};
+    expect_nothing_lost("[fd00:9::2]:4791", kinds);
+  });
+  if (!made) GTEST_SKIP() << "needs root, ip and tc";
 }
 
 // A listener of both families sends IPv4 as well.
