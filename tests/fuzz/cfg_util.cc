@@ -51,6 +51,7 @@ struct Rights final : iou::RightsSource {
     of[1].macs = {mac_number(2)};
     of[1].may_sniff = (config & 2U) != 0;
     of[1].may_forge = (config & 4U) != 0;
+    if ((config & 8U) != 0) of[1].sl = 3;
   }
   HostRights rights_of(const fabric::Link& link) const override { return of[link.slot()]; }
   bool is_of_another(const MacAddress& mac, const fabric::Link& link) const override {
@@ -176,8 +177,12 @@ class CfgRun {
                                 CfgCode::kVlanAdd,     CfgCode::kVlanDel,  CfgCode::kSetPvid,
                                 CfgCode::kSetOffloads, CfgCode::kGetStats, CfgCode::kReset,
                                 CfgCode::kSetFilter,   CfgCode::kGetState, CfgCode::kEcho};
+    // How frames are delivered; the list of NICs.
+    constexpr std::array kDelivery{CfgCode::kSetQueues, CfgCode::kSetCoalesce, CfgCode::kSetQos,
+                                   CfgCode::kListNics};
     CfgCode code = kCodes[choice % kCodes.size()];
     std::string data;
+    if (choice >= 90 && choice < 105) code = kDelivery[choice % kDelivery.size()];
     if (choice < 105) {
       data = fields(code);
     } else {
@@ -232,6 +237,15 @@ class CfgRun {
         ask.set_mask(in_.u8());
         return ask.SerializeAsString();
       }
+      case CfgCode::kSetQueues: {
+        cfg::SetQueuesRequest ask;
+        ask.set_queues(in_.flag() ? in_.u32() : in_.u8());
+        return ask.SerializeAsString();
+      }
+      case CfgCode::kSetCoalesce:
+        return coalescing();
+      case CfgCode::kSetQos:
+        return service_levels();
       case CfgCode::kGetStats: {
         cfg::GetStatsRequest ask;
         ask.set_group(in_.flag() ? "basic" : "rmon");
@@ -240,6 +254,30 @@ class CfgRun {
       default:
         return {};
     }
+  }
+  std::string coalescing() {
+    cfg::SetCoalesceRequest ask;
+    const std::uint8_t choice = in_.u8();
+    ask.set_microseconds((choice & 1U) != 0 ? in_.u32() : in_.u8());
+    ask.set_frames((choice & 2U) != 0 ? in_.u32() : in_.u8());
+    ask.set_bytes((choice & 4U) != 0 ? in_.u32() : in_.u16());
+    ask.set_adaptive((choice & 8U) != 0);
+    return ask.SerializeAsString();
+  }
+  // Mostly of the right length, with one level in several places.
+  std::string service_levels() {
+    cfg::SetQosRequest ask;
+    const std::uint8_t choice = in_.u8();
+    const auto field = [this](std::size_t size) {
+      std::string levels(size, '\xFF');
+      for (std::size_t i = in_.below(6); i > 0 && size > 0; --i) {
+        levels[in_.below(size)] = static_cast<char>(in_.u8() % 18);
+      }
+      return levels;
+    };
+    if ((choice & 1U) != 0) ask.set_priorities(field((choice & 2U) != 0 ? in_.u8() : 8));
+    if ((choice & 4U) != 0) ask.set_code_points(field((choice & 8U) != 0 ? in_.u8() : 64));
+    return ask.SerializeAsString();
   }
   std::string filter() {
     cfg::SetFilterRequest ask;
@@ -279,6 +317,8 @@ class CfgRun {
     CHECK((nic.granted & ~kOffered) == 0 && (nic.features & ~nic.granted) == 0);
     CHECK(!nic.started || (nic.granted & lan::kOffloadVnet) != 0);
     CHECK(nic.granted == 0 || (nic.features & lan::kOffloadVnet) != 0);
+    CHECK(nic.queues <= 1 && nic.coalescing.is_valid());
+    CHECK(nic.qos.levels().size() <= QosMap::kLevelsMax && (nic.qos.empty() || !rights.sl));
     if (!rights.vlans) return;
     for (const std::uint16_t id : nic.vlans.list()) CHECK(host.allowance().vlans().may_use(id));
     CHECK(host.allowance().vlans().may_set_pvid(nic.vlans.pvid()));

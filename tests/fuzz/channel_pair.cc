@@ -163,10 +163,19 @@ class ChannelRun {
       pair.pools = {{4, 512}};
     }
     if ((config_ & 8U) != 0) pair.send_threshold = 128;
+    if (names_flows()) pair.flow_context_of = flow_context_of;
     return pair;
   }
+  // The host's pools have contexts, which select frames by their length here.
+  bool names_flows() const { return (config_ & 16U) != 0; }
+  static std::uint64_t flow_context_of(base::Bytes frame) {
+    const auto bytes = static_cast<std::uint32_t>(frame.size());
+    return flow_context(bytes & 3U, bytes >> 2 & 3U, bytes >> 4 & 15U);
+  }
   support::LyingPeerConfig host_config() const {
-    return {.eui64 = fabric::Eui64(0x30), .pair = pair_config(), .message_bytes = kDataMessageMax};
+    PairConfig pair = pair_config();
+    if (names_flows()) pair.pools.front().context = 1;
+    return {.eui64 = fabric::Eui64(0x30), .pair = pair, .message_bytes = kDataMessageMax};
   }
 
   void step(unsigned choice) {
@@ -234,7 +243,7 @@ class ChannelRun {
   }
   void send_message() {
     std::array<std::byte, kMessageMax> out;
-    const std::size_t bytes = support::Lies(in_, host_.pools).message(out);
+    const std::size_t bytes = support::Lies(in_, host_.pools, names_flows()).message(out);
     host_.send(0, base::Bytes(out).first(bytes));
     run_for(20us);
   }

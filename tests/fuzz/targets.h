@@ -25,6 +25,7 @@ void replay_window(base::Bytes in);    // steps of 3 bytes: a counter, on a wind
 // configures what is attacked, then each step is one byte and what it needs.
 void responder(base::Bytes in);     // cells of a requester, to a queue pair
 void requester(base::Bytes in);     // ACKs, NAKs and responses, to a queue pair
+void datagrams(base::Bytes in);     // messages and results of RD, Raw datagrams, to a node
 void port_init(base::Bytes in);     // INIT steps and flits of several addresses, to a port
 void channel_pair(base::Bytes in);  // messages and RDMA writes of a connected host, to a pair
 void cfg_util(base::Bytes in);      // CfgUtil requests of two hosts, to the NIC service
@@ -49,6 +50,7 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"replay_window", replay_window},
                                       {"responder", responder},
                                       {"requester", requester},
+                                      {"datagrams", datagrams},
                                       {"port_init", port_init},
                                       {"channel_pair", channel_pair},
                                       {"cfg_util", cfg_util},

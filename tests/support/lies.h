@@ -14,6 +14,7 @@
 #include "messaging/wire/buffer_recv_pool_get.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 #include "messaging/wire/cfg_util.h"
+#include "messaging/wire/flow_context.h"
 #include "messaging/wire/idata.h"
 #include "messaging/wire/send_data.h"
 #include "tests/support/input.h"
@@ -22,8 +23,9 @@ namespace splitnic::support {
 
 class Lies {
  public:
-  // The pools are those of the receiver.
-  Lies(Input& in, std::span<const messaging::PoolRecord> pools) : in_(in), pools_(pools) {}
+  // The pools are those of the receiver. With `names_flows` those that it advertises have contexts.
+  Lies(Input& in, std::span<const messaging::PoolRecord> pools, bool names_flows = false)
+      : in_(in), pools_(pools), names_flows_(names_flows) {}
 
   // Writes a message and returns its length. REQUIRES out.size() >= 256.
   std::size_t message(base::MutableBytes out) {
@@ -74,6 +76,12 @@ class Lies {
     if (choice >= 224) pool.pool.value += choice - 224U;
     return pool;
   }
+  // Each field names a value of two, or every one.
+  std::uint64_t context_of_flows() {
+    const unsigned choice = in_.u8();
+    return messaging::flow_context(static_cast<std::uint16_t>(choice & 3U),
+                                   static_cast<std::uint16_t>(choice >> 2 & 3U), choice >> 4);
+  }
   // Most often this one, else one near it or any.
   std::uint32_t number(std::uint32_t near) {
     const std::uint8_t choice = in_.u8();
@@ -95,6 +103,7 @@ class Lies {
           PoolRecord pool = any_pool();
           pool.elements = number(pool.elements);
           pool.element_bytes = number(pool.element_bytes);
+          if (names_flows_) pool.pool_context = context_of_flows();
           return pool;
         });
       case 1:
@@ -133,6 +142,7 @@ class Lies {
 
   Input& in_;
   std::span<const messaging::PoolRecord> pools_;
+  bool names_flows_;
 };
 
 }  // namespace splitnic::support
