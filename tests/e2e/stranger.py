@@ -7,13 +7,20 @@
                                           sends COUNT datagrams of every first byte and of 0 to 2048 bytes, every second one in the
                                           form of a message of docs/protocol/session.md, within at least SECONDS; prints how many
                                           replies came
+  stranger.py initiations ADDRESS PORT KEY NETWORK COUNT SECONDS
+                                          sends COUNT INITIATIONs with the right mac1, which whoever knows the public key of
+                                          the unit can make, in at least SECONDS, each from another address of the local
+                                          NETWORK (of 16 bits); prints how many cookies and other replies came, and bytes
   stranger.py report FROM PORT TO PORT SECONDS
                                           reports to FROM, 100 times per second, that the path of its datagrams to TO has
                                           an MTU of 68 (ICMP, fragmentation needed), over IPv6 of 1280 (packet too
                                           big); prints how often
   stranger.py unread PROGRAM [ARGUMENT]   becomes the program, with a full pipe as stderr that nobody reads
 """
+import base64
 import fcntl
+import hashlib
+import hmac
 import os
 import random
 import socket
@@ -109,6 +116,40 @@ def flood(address, port, count, seconds=0):
         print(f"{count} datagrams in {time.monotonic() - began:.1f} s, {replies} replies")
 
 
+COOKIE = 0x83
+IP_PKTINFO = 8  # linux/in.h
+
+
+def initiations(address, port, key, network, count, seconds):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("", 0))
+    count, seconds, began = int(count), float(seconds), time.monotonic()
+    mac_key = hashlib.sha256(b"splitnic mac1" + base64.b64decode(key)).digest()
+    noise = random.Random(60)
+    first = socket.inet_aton(network)[:2]
+    cookies, others, bytes_in, bytes_out = 0, 0, 0, 0
+    for number in range(count):
+        message = b"\x81\x01\0\0" + noise.randbytes(124)
+        message += hmac.digest(mac_key, message, "sha256")[:16] + bytes(16)
+        # struct in_pktinfo: the interface, the address that it comes from, the one that it is for
+        source = struct.pack("=i4s4s", 0, first + struct.pack(">H", number % 65000 + 1), bytes(4))
+        s.sendmsg([message], [(socket.IPPROTO_IP, IP_PKTINFO, source)], 0, (address, int(port)))
+        bytes_out += len(message)
+        last = number + 1 == count
+        while last or number % 100 == 0:
+            s.settimeout(0.5 if last else 0)
+            try:
+                reply = s.recv(2048)
+            except (BlockingIOError, TimeoutError):
+                break
+            cookies += reply[0] == COOKIE
+            others += reply[0] != COOKIE
+            bytes_in += len(reply)
+        time.sleep(max(0, seconds * number / count - (time.monotonic() - began)) if number % 100 == 0 else 0)
+    print(f"{count} initiations in {time.monotonic() - began:.1f} s, {cookies} cookies, {others} other replies, "
+          f"{bytes_out} bytes sent, {bytes_in} bytes received")
+
+
 def checksum(packet):  # RFC 1071
     total = sum(struct.unpack(f">{len(packet) // 2}H", packet))
     while total >> 16:
@@ -152,4 +193,4 @@ def unread(*command):
 
 
 if __name__ == "__main__":
-    {"flap": flap, "flood": flood, "report": report, "unread": unread}[sys.argv[1]](*sys.argv[2:])
+    {"flap": flap, "flood": flood, "initiations": initiations, "report": report, "unread": unread}[sys.argv[1]](*sys.argv[2:])

@@ -83,3 +83,40 @@ check_flood() {
   done
   equal "replies" "$(counters iou session.tx.cookie session.rx.drop.handshake)" "0 0"
 }
+
+# Who knows the public key of the unit gets cookies for initiations, of fewer bytes than he sent, and nothing else. The host that
+# is attached keeps its traffic, and a new one comes in.
+check_handshakes() {
+  local before after lines sent received count=6000 forge
+  [ "$long" = 1 ] && count=1000000
+  keyed
+  listen_at=0.0.0.0:7471
+  bring_up
+  make_second
+  ip -n "$ns_second" route add local 10.200.0.0/16 dev lo
+  ip -n "$ns_iou" route add 10.200.0.0/16 via 10.98.0.1
+  # COUNT SECONDS
+  forge=("$python" -B "$e2e/stranger.py" initiations "${iou_address%:*}" "${iou_address##*:}" "$(public unit)" 10.200.0.0)
+  in_ns "$ns_second" "${forge[@]}" 2000 0.2  # what is needed once, for this and for pings
+  ping_all "$ns_host" 10.77.0.2 200
+  before=$(resident_kib iou)
+  lines=$(wc -l <"$work/iou.log")
+  start initiations "$ns_second" "${forge[@]}" $count 2
+  ping_through
+  stop host
+  start_host
+  nic_up
+  wait_until 60 process_ended "${pid_of[initiations]}" || fail "the initiations do not end"
+  stop initiations || fail "the stranger failed: $(cat "$work/initiations.log")"
+  cat "$work/initiations.log"
+  grep -q ", 0 other replies," "$work/initiations.log" || fail "a stranger got another reply than cookies"
+  read -r sent received < <(sed -E 's/.* ([0-9]+) bytes sent, ([0-9]+) bytes received/\1 \2/' "$work/initiations.log")
+  [ "$received" -gt 0 ] || fail "no cookie came: was there no load?"
+  [ "$received" -le "$sent" ] || fail "$received bytes for $sent"
+  ping_all "$ns_host" 10.77.0.2 50
+  after=$(resident_kib iou)
+  echo "resident: $before KiB before, $after KiB after; $(($(wc -l <"$work/iou.log") - lines)) lines"
+  [ $((after - before)) -le 4096 ] || fail "the unit's memory grew by $((after - before)) KiB"
+  [ $(($(wc -l <"$work/iou.log") - lines)) -le 60 ] || fail "too many lines: $(tail -n 5 "$work/iou.log")"
+  counts iou session.tx.cookie 1 || fail "session.tx.cookie: 0"
+}
