@@ -2,7 +2,7 @@
 # Compares splitnic with other tunnels, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
 #   tests/bench/compare.sh [OPTIONS]
 #     --carriers A,B     of: splitnic-packet splitnic-auto (packet: without payload CRC) splitnic-keyed splitnic-keyed-flood
-#                        (under 100000 bad datagrams per second) splitnic-pcap splitnic-keyed-pcap splitnic-shm
+#                        (under 100000 bad datagrams per second) splitnic-keyed-aside (these to a closed port) splitnic-pcap splitnic-keyed-pcap splitnic-shm
 #                        splitnic-busy (packet: and --busy-poll) direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard
 #                        socat veth (default: all)
 #     --only V1,V4       the carriers and results that these goals need (compare_goals.py)

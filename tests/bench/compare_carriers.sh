@@ -5,8 +5,8 @@
 # Needs $bin. Without keys splitnic has its payload CRC on over UDP, as between two machines; splitnic-auto leaves it out. Those
 # named "keyed", "gcm" and wireguard encrypt. Each carrier finds lan0 with MTU 1500 and leaves it so.
 
-all_carriers=(splitnic-packet splitnic-auto splitnic-keyed splitnic-keyed-flood splitnic-pcap splitnic-keyed-pcap splitnic-shm splitnic-busy direct
-  vxlan openvpn openvpn-9000 openvpn-gcm wireguard socat veth)
+all_carriers=(splitnic-packet splitnic-auto splitnic-keyed splitnic-keyed-flood splitnic-keyed-aside splitnic-pcap splitnic-keyed-pcap
+  splitnic-shm splitnic-busy direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard socat veth)
 carrier_programs=(host iou tunnel_host tunnel_iou)
 
 carrier_known() {
@@ -31,7 +31,8 @@ carrier_up() {
     splitnic-packet) up_plain packet udp://10.99.0.2:7471 --payload-crc on ;;
     splitnic-auto) up_plain packet udp://10.99.0.2:7471 --payload-crc auto ;;
     splitnic-keyed) up_keyed packet ;;
-    splitnic-keyed-flood) up_keyed packet && start flood "$ns_host" "$python" "$bench/flood.py" 10.99.0.2 7471 fab0 100000 ;;
+    splitnic-keyed-flood) up_keyed packet && start_flood ;;
+    splitnic-keyed-aside) up_keyed packet && start_flood 9 ;;
     splitnic-pcap) up_plain pcap udp://10.99.0.2:7471 --payload-crc on ;;
     splitnic-keyed-pcap) up_keyed pcap ;;
     splitnic-shm) up_plain packet shm://compare ;;
@@ -46,6 +47,9 @@ carrier_up() {
     veth) up_veth ;;
   esac
 }
+
+# start_flood [PORT]: of bad datagrams to the unit, or to another port of its machine.
+start_flood() { start flood "$ns_host" "$python" "$bench/flood.py" 10.99.0.2 7471 fab0 100000 "$@"; }
 
 # The options of each end, apart from its ports.
 iou_common=() host_common=()

@@ -50,6 +50,8 @@ GOALS = [
     Goal("K3", "TCP round trip of 64 bytes", "rtt_p50_us", "splitnic-keyed", ("splitnic-packet",), 1.05, 1.0, True, "rtt"),
     Goal("K3", "UDP frames of 64 bytes", "udp64_pps", "splitnic-keyed", ("splitnic-packet",), 0.9, 1.0, False, "udp64"),
     *of_tcp("K4", "splitnic-keyed-flood", ("splitnic-keyed",), {1: (0.8, 0.9), 4: (None, None)}),
+    # Without what the flood itself takes of the processors, which a stranger has elsewhere.
+    *of_tcp("K4", "splitnic-keyed-flood", ("splitnic-keyed-aside",), {1: (0.8, 0.9), 4: (None, None)}),
 ]
 ELSEWHERE = {**dict.fromkeys(("V7", "V8", "V9", "V10", "V11", "V12"), "fabric.sh --compare"),
              "V14": "hosts.sh", "V15": "sizes.sh"}

@@ -16,6 +16,7 @@ TITLES = {
     "splitnic-auto": "splitnic, `packet:` port, no payload CRC (`--payload-crc auto`)",
     "splitnic-keyed": "splitnic keyed, `packet:` port",
     "splitnic-keyed-flood": "the same, 100000 bad datagrams per second from strangers",
+    "splitnic-keyed-aside": "the same, as many datagrams to a closed port of that machine",
     "splitnic-pcap": "splitnic, `pcap:` port",
     "splitnic-keyed-pcap": "splitnic keyed, `pcap:` port",
     "splitnic-shm": "splitnic, shm fabric, `packet:` port",

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Strangers at the port of a keyed I/O unit: as many bad datagrams per second as asked for, until it is ended.
 
-  flood.py ADDRESS PORT INTERFACE RATE    in turn: initiations with a wrong mac1, random bytes, records of the real host that
+  flood.py ADDRESS PORT INTERFACE RATE [OTHER_PORT]
+                                          in turn: initiations with a wrong mac1, random bytes, records of the real host that
                                           were seen on INTERFACE, and HELLOs without keys (docs/protocol/session.md, flit.md)
+
+With OTHER_PORT they go there, where nobody listens: what the flood takes of the machine, and the unit none of it.
 
 They leave in batches by UDP_SEGMENT, so that the flood itself takes little of the processors. Prints "ready" when it has
 seen records to replay, and at the end the rate that it had.
@@ -51,7 +54,7 @@ def main():
     sources = []
     for _ in range(SOURCES):
         sources.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        sources[-1].connect((address, port))
+        sources[-1].connect((address, int(sys.argv[5]) if len(sys.argv) > 5 else port))
     kinds = itertools.cycle([
         lambda: b"\x81\x01" + bytes(2) + os.urandom(156),
         lambda: os.urandom(100),
