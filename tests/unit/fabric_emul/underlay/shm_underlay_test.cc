@@ -159,8 +159,8 @@ TEST_F(ShmUnderlayTest, a_client_too_many_is_refused) {
 TEST_F(ShmUnderlayTest, M_8_a_user_that_is_named_leaves_the_others_their_places) {
   const std::uint32_t own = ::geteuid();
   auto listener = open(true, 4, std::vector{own, own + 4711});
-  std::vector<std::unique_ptr<ShmUnderlay>> connectors;
-  for (int i = 0; i < 3; ++i) connectors.push_back(open(false));
+  std::array<std::unique_ptr<ShmUnderlay>, 3> connectors;
+  for (auto& connector : connectors) connector = open(false);
   EXPECT_FALSE(look(*listener));
   EXPECT_EQ(listener->clients(), 2U);
   EXPECT_EQ(listener->count(ShmCounter::kRefusedShare), 1U);
@@ -177,8 +177,8 @@ TEST_F(ShmUnderlayTest, M_8_a_user_that_is_named_leaves_the_others_their_places)
 
 TEST_F(ShmUnderlayTest, M_8_a_user_who_is_named_alone_has_four_places) {
   auto listener = open(true, 64, std::vector<std::uint32_t>{::geteuid()});
-  std::vector<std::unique_ptr<ShmUnderlay>> connectors;
-  for (int i = 0; i < 6; ++i) connectors.push_back(open(false));
+  std::array<std::unique_ptr<ShmUnderlay>, 6> connectors;
+  for (auto& connector : connectors) connector = open(false);
   EXPECT_FALSE(look(*listener));
   EXPECT_EQ(listener->clients(), 4U);
   EXPECT_EQ(listener->count(ShmCounter::kRefusedShare), 2U);
