@@ -14,6 +14,7 @@
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/switching/lane_schedule.h"
 #include "fabric_emul/switching/queue_lid.h"
+#include "fabric_emul/wire/network_address.h"
 #include "switch_module/topology_partitions.h"
 
 namespace splitnic::fabric_switch {
@@ -25,8 +26,6 @@ using fabric::Lid;
 using fabric::PortPlace;
 using fabric::Topology;
 using fabric::session::PublicKey;
-
-constexpr std::uint64_t kLidMax = 0xBFFF;  // beyond are groups, in the fabrics that have them
 
 std::string line_of(const control::TomlPlace& at) { return " in line " + std::to_string(at.line); }
 
@@ -72,7 +71,7 @@ class TopologyReader {
 };
 
 base::Result<Lid> TopologyReader::read_lid(const TomlField& field) {
-  const auto number = field.number(1, kLidMax, "a LID");
+  const auto number = field.number(1, fabric::kPortLidMax, "a LID");
   if (!number) return number.error();
   const Lid lid(static_cast<std::uint16_t>(*number));
   const auto [taken, is_new] = lids_.try_emplace(lid, field.at());

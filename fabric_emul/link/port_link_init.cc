@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "fabric_emul/link/port_link.h"
+#include "fabric_emul/wire/network_address.h"
 
 namespace splitnic::fabric {
+namespace {
+
+// In another subnet, where the peer has other LIDs than it has for us.
+bool is_elsewhere(const LinkLids& lids) { return lids.remote.value > kPortLidMax; }
+
+}  // namespace
 
 void PortLink::send_init(const Init& init, std::size_t datagram_bytes) {
   abort_claim();
@@ -122,7 +129,8 @@ void PortLink::on_challenge(base::Time now, const Init& init) {
 bool PortLink::has_right_lids(const Init& ready) const {
   if (!context_.config.lids) return true;
   const auto lids = context_.config.lids(address());
-  return lids && lids->local == ready.offered_lid && lids->remote == ready.lid;
+  if (!lids || is_elsewhere(*lids)) return lids.has_value();
+  return lids->local == ready.offered_lid && lids->remote == ready.lid;
 }
 
 void PortLink::on_ready(base::Time now, const Init& init) {
@@ -135,7 +143,9 @@ void PortLink::on_ready(base::Time now, const Init& init) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
   if (handshake_.is_another_instance(init)) end_old_instance();
-  handshake_.adopt(init, init.offered_lid, init.lid);
+  const LinkLids lids = context_.config.lids ? *context_.config.lids(address())
+                                             : LinkLids{init.offered_lid, init.lid};
+  handshake_.adopt(init, lids.local, lids.remote);
   set_payload_crc(*payload_crc);
   const std::size_t bytes = path_bytes();
   set_mcp(std::min(mcp_of(bytes), init.mcp_max));

@@ -11,6 +11,7 @@
 #include "fabric_emul/switching/hop_refusal.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/switching/queue_lid.h"
+#include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
 
 namespace splitnic::fabric {
@@ -34,6 +35,8 @@ std::uint16_t number_in(const PeerAddress& address) {
 // A control datagram in a management cell is as long on the link as one that holds cells: a path
 // probe is cut by what surrounds it.
 constexpr std::size_t kAround = kFlitHeaderBytes + kMacHeaderBytes + kCrcBytes;
+
+std::size_t gnh_bytes(Lid to) { return NetworkLayer::is_peer(to) ? kGnhBytes : 0; }
 
 base::Bytes without_surroundings(base::Bytes datagram) {
   constexpr std::size_t kWhole = kFlitHeaderBytes + kInitBytes;
@@ -97,12 +100,14 @@ std::string Attachment::name_of(const PeerAddress& peer) const {
   if (peer.bytes[0] == kIsName && number_in(peer) < named_.size()) {
     return named_[number_in(peer)].name + via;
   }
-  return "LID " + std::to_string(lid_of(peer).value) + via;
+  const Lid lid = lid_of(peer);
+  if (NetworkLayer::is_peer(lid)) return network_.name_of(lid) + via;
+  return "LID " + std::to_string(lid.value) + via;
 }
 
-std::size_t Attachment::datagram_bytes_max(const PeerAddress& /*to*/) const {
+std::size_t Attachment::datagram_bytes_max(const PeerAddress& to) const {
   if (link_->mcp() == 0) return below_.datagram_bytes_max(switch_at_);
-  return link_->stride() + kSessionReserveBytes;
+  return link_->stride() + kSessionReserveBytes - gnh_bytes(lid_of(to));
 }
 
 bool Attachment::take_too_long_report() { return std::exchange(is_narrowed_, false); }
@@ -118,11 +123,13 @@ void Attachment::visit_counters(const base::CounterVisitor& visitor) const {
 Underlay::SendStatus Attachment::send(const PeerAddress& to, base::Bytes bytes,
                                       std::size_t stride) {
   const Lid lid = lid_of(to);
-  if (!is_attached() || lid == Lid()) {
+  const bool is_reachable = lid != Lid() && (!NetworkLayer::is_peer(lid) || network_.is_known());
+  if (!is_attached() || !is_reachable) {
     counters_.add(AttachmentCounter::kTxDropDown);
     return SendStatus::kRefused;
   }
-  if (std::min(stride, bytes.size()) > link_->stride()) return SendStatus::kTooLong;
+  if (std::min(stride, bytes.size()) + gnh_bytes(lid) > link_->stride())
+    return SendStatus::kTooLong;
   const base::Time now = clock_.now();
   port_.flush(now);
   if (link_->blocked()) return SendStatus::kBlocked;
@@ -141,15 +148,32 @@ bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
   while (walker.next(flit) == FlitWalker::Step::kFlit) {
     if (flit.header.type != FlitType::kData) {
       counters_.add(AttachmentCounter::kTxControl);
-      return send_path_cell(*link_, link_->local_lid(), to, kPathQpn,
-                            without_surroundings(datagram), partition_to(to));
+      const base::Bytes payload = without_surroundings(datagram);
+      const bool is_peer = NetworkLayer::is_peer(to);
+      Gnh gnh;
+      if (is_peer) gnh = network_.gnh_to(to, 0, static_cast<std::uint16_t>(payload.size()));
+      return send_path_cell(*link_, link_->local_lid(), is_peer ? network_.router_to(to) : to,
+                            kPathQpn, payload, partition_to(to), is_peer ? &gnh : nullptr);
     }
-    const base::MutableBytes room = link_->reserve(flit.payload.size(), flit.header.vl);
-    if (room.empty()) return false;
-    std::memcpy(room.data(), flit.payload.data(), flit.payload.size());
-    link_->commit(flit.payload.size());
+    if (!send_cell(to, flit)) return false;
     counters_.add(AttachmentCounter::kTxCell);
   }
+  return true;
+}
+
+bool Attachment::send_cell(Lid to, const FlitView& flit) {
+  const base::Bytes cell = flit.payload;
+  const base::MutableBytes room = link_->reserve(cell.size() + gnh_bytes(to), flit.header.vl);
+  if (room.empty()) return false;
+  if (NetworkLayer::is_peer(to)) {
+    MacHeader header;
+    MacHeader::parse(cell.data(), header);
+    add_gnh(room, cell, network_.gnh_to(to, header.sl, header.payload_bytes),
+            {network_.router_to(to), link_->local_lid()}, link_->crc_head_only());
+  } else {
+    std::memcpy(room.data(), cell.data(), cell.size());
+  }
+  link_->commit(room.size());
   return true;
 }
 
@@ -157,6 +181,7 @@ bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
 std::optional<Underlay::Received> Attachment::receive() {
   if (auto batch = next_arrival()) return batch;
   arrivals_.clear();
+  network_.forget_cells();
   next_ = 0;
   const base::Time now = clock_.now();
   port_.on_time(now);
@@ -178,9 +203,29 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
       counters_.add(AttachmentCounter::kRxDropCell);
     } else if (header->dlid != link_->local_lid() || header->slid == Lid()) {
       counters_.add(AttachmentCounter::kRxDropLid);
+    } else if (is_global(*header)) {
+      take_global(cell, *header);
     } else {
       arrivals_.push_back({cell, header->slid, header->partition});
     }
+  }
+}
+
+// The layers above get a cell CRC that is computed here, so the one that came is checked first.
+void Attachment::take_global(const ReceivedCell& cell, const MacHeader& header) {
+  if (check_cell_crc(cell.bytes, cell.crc_head_only) != CellError::kNone) {
+    return counters_.add(AttachmentCounter::kRxDropCell);
+  }
+  const NetworkLayer::Taken taken = network_.take(cell, header);
+  switch (taken.fault) {
+    case NetworkLayer::Fault::kNone:
+      return arrivals_.push_back({taken.cell, taken.from, header.partition});
+    case NetworkLayer::Fault::kGlobal:
+      return counters_.add(AttachmentCounter::kRxDropNetwork);
+    case NetworkLayer::Fault::kDestination:
+      return counters_.add(AttachmentCounter::kRxDropDestination);
+    case NetworkLayer::Fault::kOrigin:
+      return counters_.add(AttachmentCounter::kRxDropOrigin);
   }
 }
 
@@ -256,43 +301,6 @@ std::size_t Attachment::run_length(std::size_t stride) const {
   return count;
 }
 
-void Attachment::on_mgmt(base::Bytes payload) {
-  Mgmt m;
-  if (parse_mgmt(payload, m) != MgmtError::kNone || m.kind != MgmtKind::kResolved ||
-      m.transaction >= named_.size() || m.private_data.size() > 2) {
-    return counters_.add(AttachmentCounter::kRxDropCell);
-  }
-  Named& named = named_[m.transaction];
-  named.is_asked = true;
-  if (m.private_data.size() < 2) {
-    named.lid = Lid();
-    if (!std::exchange(named.is_unknown, true)) {
-      base::log_warn("the switch at " + below_.name_of(switch_at_) + " knows no node '" +
-                     named.name + "': is it in the topology file?");
-    }
-    return;
-  }
-  named.is_unknown = false;
-  named.lid = Lid(base::load_be<std::uint16_t>(m.private_data.data()));
-  counters_.add(AttachmentCounter::kResolved);
-}
-
-void Attachment::resolve(base::Time now) {
-  if (now < resolve_at_ || !is_attached()) return;
-  resolve_at_ = base::kNever;
-  for (std::size_t i = 0; i < named_.size(); ++i) {
-    if (named_[i].is_asked) continue;
-    Mgmt m;
-    m.kind = MgmtKind::kResolve;
-    m.transaction = i;
-    m.eui64 = link_->local_eui64();
-    m.instance = link_->local_instance();
-    m.private_data = base::as_bytes(named_[i].name);
-    send_mgmt(*link_, link_->local_lid(), link_->remote_lid(), m, partitions_.first());
-    resolve_at_ = now + kResolveEvery;
-  }
-}
-
 base::Time Attachment::deadline() const {
   base::Time at = port_.deadline();
   if (is_attached()) at = std::min(at, resolve_at_);
@@ -313,6 +321,7 @@ void Attachment::on_link_up(Link& link) {
   base::log_info({base::EventKind::kLinkUp, link.peer_name()},
                  "attached to port " + std::to_string(link.peer_port()) + " of the switch at " +
                      link.peer_name() + " as LID " + std::to_string(link.local_lid().value));
+  is_place_known_ = false;
   for (Named& named : named_) named.is_asked = false;
   resolve_at_ = clock_.now();
 }

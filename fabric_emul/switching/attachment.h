@@ -6,7 +6,8 @@
 //   up:   cells are handed over by the LID that sent them, unchanged
 // The LID of the port is the switch's to assign, at INIT. A peer is named, and the switch resolves
 // the name. A node with several queues has an attachment for each, which reaches the same queue of
-// its peers (queue_lid.h). Thread: the data thread. docs/protocol/path.md
+// its peers (queue_lid.h). A peer in another subnet has a LID that is valid here only
+// (network_layer.h). Thread: the data thread. docs/protocol/path.md docs/protocol/network.md
 // docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,7 +24,9 @@
 #include "fabric_emul/link/port.h"
 #include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/switching/attachment_counters.h"
+#include "fabric_emul/switching/network_layer.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
+#include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/mgmt.h"
 
 namespace splitnic::fabric {
@@ -64,6 +68,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
 
  private:
   static constexpr base::Duration kResolveEvery = std::chrono::milliseconds(200);
+  static constexpr std::uint64_t kOwnPlace = UINT64_MAX;  // a transaction; others: of a name
   static constexpr base::Duration kBlockedRetry = std::chrono::microseconds(100);
 
   struct Named {
@@ -87,13 +92,17 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   bool has_place_of_queue() const;
   void return_port(base::Time now);
   void take_cells(std::span<const ReceivedCell> cells);
+  void take_global(const ReceivedCell& cell, const MacHeader& header);
   std::optional<Received> next_arrival();
   Received next_run();
   bool takes_control(const Arrival& arrival);
   std::size_t run_length(std::size_t stride) const;
   void on_mgmt(base::Bytes payload);
+  void on_resolved(Named& named, base::Bytes reply);
   void resolve(base::Time now);
+  void ask(std::uint64_t transaction, std::string_view name);
   bool send_datagram(Lid to, base::Bytes datagram);
+  bool send_cell(Lid to, const FlitView& flit);
   Lid lid_of(const PeerAddress& peer) const;
   PeerAddress address_of(Lid lid) const;
   PartitionKey partition_to(Lid lid) const;
@@ -107,6 +116,8 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   const std::uint32_t queue_;
   bool is_misplaced_ = false;  // at a port of the switch that is for something else
   const PartitionTable partitions_;
+  NetworkLayer network_;
+  bool is_place_known_ = false;  // the switch has replied what the place of this port is
   std::vector<Named> named_;
   std::map<Lid, PartitionKey> in_partition_;  // peers in another one than the first
   base::Time resolve_at_ = base::kNever;

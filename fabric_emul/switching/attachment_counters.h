@@ -14,10 +14,13 @@ enum class AttachmentCounter {
   kTxDropDown,     // datagram while there is no switch, or its name is not resolved
   kTxDropBlocked,  // datagram, or its end, that did not fit the batch to the switch
   kRxCell,
-  kRxDropPeer,       // of a peer that is no switch
-  kRxDropLid,        // for another LID than ours, or from none
-  kRxDropPartition,  // of a partition that the node is no member of
-  kRxDropCell,       // of an unknown version, or a management cell that is not valid
+  kRxDropPeer,         // of a peer that is no switch
+  kRxDropLid,          // for another LID than ours, or from none
+  kRxDropPartition,    // of a partition that the node is no member of
+  kRxDropCell,         // of an unknown version, or one that is not valid: management, with a GNH
+  kRxDropNetwork,      // the GNH is not as it must be, or there is no network address or no room
+  kRxDropDestination,  // for another network address than ours
+  kRxDropOrigin,       // with a GNH and not by a router, or from our subnet
   kResolved,
   kCount_
 };
@@ -28,8 +31,17 @@ template <>
 struct splitnic::base::CounterNames<splitnic::fabric::AttachmentCounter> {
   static constexpr std::array<std::string_view, static_cast<std::size_t>(
                                                     splitnic::fabric::AttachmentCounter::kCount_)>
-      kNames{"path.tx.cell",         "path.tx.control",        "path.tx.drop.down",
-             "path.tx.drop.blocked", "path.rx.cell",           "path.rx.drop.peer",
-             "path.rx.drop.lid",     "path.rx.drop.partition", "path.rx.drop.cell",
+      kNames{"path.tx.cell",
+             "path.tx.control",
+             "path.tx.drop.down",
+             "path.tx.drop.blocked",
+             "path.rx.cell",
+             "path.rx.drop.peer",
+             "path.rx.drop.lid",
+             "path.rx.drop.partition",
+             "path.rx.drop.cell",
+             "path.rx.drop.network",
+             "path.rx.drop.destination",
+             "path.rx.drop.origin",
              "path.resolved"};
 };

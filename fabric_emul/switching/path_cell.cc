@@ -35,10 +35,12 @@ std::size_t path_cell_bytes(std::size_t payload_bytes) {
 }
 
 bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload,
-                    PartitionKey partition) {
-  const base::MutableBytes room = link.reserve(path_cell_bytes(payload.size()), kMgmtLane);
+                    PartitionKey partition, const Gnh* gnh) {
+  CellHead head = head_of(from, to, qpn, partition);
+  head.gnh = gnh;
+  const base::MutableBytes room = link.reserve(cell_bytes(head, payload.size()), kMgmtLane);
   if (room.empty()) return false;
-  link.commit(emit_cell(room, head_of(from, to, qpn, partition), payload, link.crc_head_only()));
+  link.commit(emit_cell(room, head, payload, link.crc_head_only()));
   return true;
 }
 

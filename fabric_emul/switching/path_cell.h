@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "fabric_emul/link/link.h"
+#include "fabric_emul/wire/extensions.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/mac_header.h"
 #include "fabric_emul/wire/mgmt.h"
@@ -24,10 +25,11 @@ std::optional<MacHeader> header_of(base::Bytes cell);
 
 // Returns the bytes of a cell with this payload on a path.
 std::size_t path_cell_bytes(std::size_t payload_bytes);
-// Sends a cell with this payload between two QPs of number `qpn`. Returns false if the link has no
-// room now. REQUIRES path_cell_bytes(payload.size()) <= link.cell_bytes_max().
+// Sends a cell with this payload between two QPs of number `qpn`, with a GNH unless that is null.
+// Returns false if the link has no room now. REQUIRES path_cell_bytes(payload.size()), and 40 with
+// a GNH, <= link.cell_bytes_max().
 bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload,
-                    PartitionKey partition = kDefaultPartition);
+                    PartitionKey partition = kDefaultPartition, const Gnh* gnh = nullptr);
 // Returns the payload of a cell that is a management cell for this QP and whole, CRC included;
 // otherwise nothing.
 std::optional<base::Bytes> payload_of_path_cell(base::Bytes cell, Qpn qpn, bool crc_head_only);

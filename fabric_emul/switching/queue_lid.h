@@ -8,17 +8,22 @@
 #include <string>
 
 #include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/network_address.h"
 
 namespace splitnic::fabric {
 
 inline constexpr std::uint32_t kNodeQueuesMax = 8;
-inline constexpr std::uint16_t kNodeLids = 0xC000 / kNodeQueuesMax;  // LIDs from 0xC000: groups
+inline constexpr std::uint16_t kNodeLids = (kPortLidMax + 1) / kNodeQueuesMax;
 
 // REQUIRES node.value < kNodeLids and queue < kNodeQueuesMax.
 constexpr Lid lid_of_queue(Lid node, std::uint32_t queue) {
   return Lid(static_cast<std::uint16_t>(node.value + queue * kNodeLids));
 }
-constexpr Lid node_of(Lid lid) { return Lid(static_cast<std::uint16_t>(lid.value % kNodeLids)); }
+// A peer of another subnet (network_layer.h) is a node for itself.
+constexpr Lid node_of(Lid lid) {
+  if (lid.value > kPortLidMax) return lid;
+  return Lid(static_cast<std::uint16_t>(lid.value % kNodeLids));
+}
 constexpr std::uint32_t queue_of(Lid lid) { return lid.value / kNodeLids; }
 
 // The name that the subnet resolves to this queue: no node can have it.

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/endian.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/global_cell.h"
 
 namespace splitnic::fabric {
 
@@ -51,8 +51,13 @@ void Switch::drain(SwitchPort& to, bool& made_progress) {
   made_progress |= emptied != 0;
   for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
     if ((emptied >> lane & 1U) == 0) continue;
-    for (const auto& port : ports_) port->on_empty(to.number(), lane);
+    on_empty(to.number(), lane);
+    if (global_receiver_ != nullptr) global_receiver_->on_empty(to.number(), lane);
   }
+}
+
+void Switch::on_empty(std::uint8_t output, std::size_t lane) {
+  for (const auto& port : ports_) port->on_empty(output, lane);
 }
 
 // An input reads one batch at a time while all outputs that it feeds take it.
@@ -84,15 +89,26 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (!from.partitions().accepts(header->partition)) {
     return counters_.add(SwitchCounter::kDropPartition);
   }
-  if (header->dlid == plan_.lid) return on_mgmt(from, link, cell, *header);
-  SwitchPort* to = by_number_.at(table_.port_of(header->dlid));
+  if (header->dlid == plan_.lid) {
+    if (global_receiver_ == nullptr || !is_global(*header)) {
+      return on_mgmt(from, link, cell, *header);
+    }
+    return global_receiver_->on_global(*this, from, cell, *header);
+  }
+  if (by_number_.at(table_.port_of(header->dlid)) == &from) {
+    return counters_.add(SwitchCounter::kDropSamePort);
+  }
+  forward(from, cell, *header);
+}
+
+void Switch::forward(SwitchPort& from, const ReceivedCell& cell, const MacHeader& header) {
+  SwitchPort* to = by_number_.at(table_.port_of(header.dlid));
   if (to == nullptr) return counters_.add(SwitchCounter::kDropLid);
-  if (to == &from) return counters_.add(SwitchCounter::kDropSamePort);
-  if (!to->partitions().forwards(header->partition)) {
+  if (!to->partitions().forwards(header.partition)) {
     return counters_.add(SwitchCounter::kDropPartition);
   }
   if (!to->carries()) return counters_.add(SwitchCounter::kDropDown);
-  const std::size_t lane = lane_of(*header);
+  const std::size_t lane = lane_of(header);
   if (to->put(cell, lane)) from.wait_for(to->number(), lane);
 }
 
@@ -150,13 +166,12 @@ bool Switch::reply(Link& link, const Mgmt& request, const MacHeader& header) {
   m.instance = link.local_instance();
   m.peer_eui64 = request.eui64;
   m.peer_instance = request.instance;
-  std::array<std::byte, 2> lid{};
+  std::vector<std::byte> place;
   if (request.kind == MgmtKind::kResolve) {
     m.kind = MgmtKind::kResolved;
-    if (const auto found = plan_.lid_of(request.private_data)) {
-      base::store_be(lid.data(), found->value);
-      m.private_data = lid;
-    }
+    place = request.private_data.empty() ? place_of(plan_, header.slid)
+                                         : place_of(plan_, request.private_data);
+    m.private_data = place;
   } else if (request.kind == MgmtKind::kConnectReq) {
     static constexpr std::string_view kWhy =
         "this is a fabric switch: connect to a node with udp://NAME:1?via=SWITCH:PORT";

@@ -9,8 +9,9 @@
 //
 // A node sends with its own LID and in its own partitions only, and gets cells of these only. Cells
 // for the switch itself are MGMT, for it resolves names, and SMPs from the cables, which go to
-// whoever serves subnet management (fabric_emul/subnet). Sans-I/O, no allocation after add_port().
-// Thread: the data thread. docs/topology_file.md
+// whoever serves subnet management (fabric_emul/subnet); those with a GNH go to the router that
+// this is a part of, if it is (router.h). Sans-I/O, no allocation after add_port(). Thread: the
+// data thread. docs/topology_file.md
 #pragma once
 
 #include <memory>
@@ -37,6 +38,19 @@ class SmpReceiver {
   virtual ~SmpReceiver() = default;
   // An SMP from the switch at the cable of this port.
   virtual void on_smp(std::uint8_t port, base::Bytes smp) = 0;
+};
+
+class Switch;
+
+// Joins this switch to those of other subnets (router.h). Called from inside Switch::step().
+class GlobalReceiver {
+ public:
+  virtual ~GlobalReceiver() = default;
+  // A cell for the LID of `at` that is_global(), by this port of it.
+  virtual void on_global(const Switch& at, SwitchPort& from, const ReceivedCell& cell,
+                         const MacHeader& header) = 0;
+  // A lane of an output has become empty: inputs of all subnets may wait for it.
+  virtual void on_empty(std::uint8_t output, std::size_t lane) = 0;
 };
 
 class Switch final {
@@ -82,6 +96,14 @@ class Switch final {
   void hold_new_links();
   void activate();
 
+  // Routing. `to` outlives this, or is null: then a cell with a GNH for this LID is dropped.
+  void set_global_receiver(GlobalReceiver* to) { global_receiver_ = to; }
+  // Forwards a cell that came by `from`, a port of any subnet of the router, by its DLID, or drops
+  // it. `header` is that of the cell.
+  void forward(SwitchPort& from, const ReceivedCell& cell, const MacHeader& header);
+  // The ports here no longer wait for this lane of this output.
+  void on_empty(std::uint8_t output, std::size_t lane);
+
   const SwitchPlan& plan() const { return plan_; }
   std::vector<PortView> ports() const;
   bool is_up() const;  // a link of it is
@@ -104,6 +126,7 @@ class Switch final {
   const SwitchPlan plan_;
   ForwardingTable table_;
   SmpReceiver* smp_receiver_ = nullptr;
+  GlobalReceiver* global_receiver_ = nullptr;
   base::Random& random_;
   base::Counters<SwitchCounter> counters_;
   std::vector<std::unique_ptr<SwitchPort>> ports_;

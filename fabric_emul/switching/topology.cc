@@ -1,8 +1,12 @@
 #include "fabric_emul/switching/topology.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <utility>
+
+#include "base/check.h"
+#include "base/endian.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -27,11 +31,60 @@ std::array<SwitchPlan::Port, kSwitchPortsMax + 1> ports_of(const Topology& topol
   return ports;
 }
 
+void append(std::vector<std::byte>& to, Lid lid) {
+  to.resize(to.size() + sizeof(lid.value));
+  base::store_be(&to[to.size() - sizeof(lid.value)], lid.value);
+}
+
+void append(std::vector<std::byte>& to, const NetworkAddress& address) {
+  to.insert(to.end(), address.bytes.begin(), address.bytes.end());
+}
+
+SwitchPlan::Network network_of(const Topology& topology) {
+  SwitchPlan::Network out;
+  out.subnet = topology.network->subnet;
+  out.remotes.insert(topology.network->remotes.begin(), topology.network->remotes.end());
+  for (const Topology::Network::Route& route : topology.network->routes) {
+    const auto via = std::ranges::find(topology.switches, route.via, &Topology::Switch::name);
+    CHECK(via != topology.switches.end());
+    out.routes.push_back({route.to, via->lid});
+    out.routers.insert(via->lid);
+  }
+  std::ranges::stable_sort(out.routes, std::ranges::greater(),
+                           [](const SwitchPlan::Network::Route& route) { return route.to.bits; });
+  return out;
+}
+
 }  // namespace
 
-std::optional<Lid> SwitchPlan::lid_of(base::Bytes node) const {
-  const auto at = nodes.find(base::as_text(node));
-  return at == nodes.end() ? std::nullopt : std::optional(at->second);
+const SwitchPlan::Network::Route* SwitchPlan::Network::route_to(
+    const NetworkAddress& address) const {
+  const auto at =
+      std::ranges::find_if(routes, [&](const Route& route) { return route.to.contains(address); });
+  return at == routes.end() ? nullptr : &*at;
+}
+
+std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks) {
+  std::vector<std::byte> place;
+  if (!plan.network) return place;
+  append(place, asks);
+  append(place, network_address_of(plan.network->subnet, asks));
+  for (const Lid router : plan.network->routers) append(place, router);
+  return place;
+}
+
+std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name) {
+  std::vector<std::byte> place;
+  const auto node = plan.nodes.find(base::as_text(name));
+  if (node != plan.nodes.end()) append(place, node->second);
+  if (node != plan.nodes.end() || !plan.network) return place;
+  const auto remote = plan.network->remotes.find(base::as_text(name));
+  if (remote == plan.network->remotes.end()) return place;
+  const auto* route = plan.network->route_to(remote->second);
+  if (route == nullptr) return place;
+  append(place, route->via);
+  append(place, remote->second);
+  return place;
 }
 
 SubnetGraph graph_of(const Topology& topology) {
@@ -70,6 +123,7 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   plan.ports = ports_of(topology, name);
   plan.table = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);
   for (const Topology::Node& node : topology.nodes) plan.nodes.emplace(node.name, node.lid);
+  if (topology.network) plan.network = network_of(topology);
   return plan;
 }
 

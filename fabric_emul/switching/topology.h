@@ -19,6 +19,7 @@
 #include "fabric_emul/routing/subnet_graph.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/limits.h"
+#include "fabric_emul/wire/network_address.h"
 #include "fabric_emul/wire/partition.h"
 
 namespace splitnic::fabric {
@@ -52,10 +53,21 @@ struct Topology {
   struct Cable {
     PortPlace a, b;
   };
+  // What the subnet knows of others. docs/protocol/network.md
+  struct Network {
+    struct Route {
+      NetworkPrefix to;
+      std::string via;  // a switch of this subnet, which is a router
+    };
+    NetworkAddress subnet;  // its first 64 bits
+    std::vector<Route> routes;
+    std::map<std::string, NetworkAddress> remotes;  // nodes of other subnets, by name
+  };
   std::vector<Switch> switches;
   std::vector<Node> nodes;
   std::vector<Cable> cables;
   RoutingKind routing = RoutingKind::kShortest;
+  std::optional<Network> network = {};  // nothing: cells stay in the subnet
 };
 
 // One switch of a subnet.
@@ -67,6 +79,17 @@ struct SwitchPlan {
     std::vector<PartitionKey> partitions = {};  // of a node, as in Topology; empty: all cells pass
     bool is_node() const { return peer_port == 0; }
   };
+  struct Network {
+    struct Route {
+      NetworkPrefix to;
+      Lid via;
+    };
+    NetworkAddress subnet;
+    std::vector<Route> routes;  // the longest prefix first
+    std::map<std::string, NetworkAddress, std::less<>> remotes;
+    std::set<Lid> routers;                                       // of the routes
+    const Route* route_to(const NetworkAddress& address) const;  // null: none leads there
+  };
   std::string name;
   Lid lid;
   std::array<Port, kSwitchPortsMax + 1> ports;  // by number; 0 is not used
@@ -74,8 +97,16 @@ struct SwitchPlan {
   SlToLane lanes = kLaneOfSl;
   std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet, by name
   std::set<Lid> switches;                         // all of the subnet
-  std::optional<Lid> lid_of(base::Bytes node) const;
+  std::optional<Network> network;
+  // Ports of the other subnets of a router: their cells leave by the ports here too.
+  std::size_t ports_beyond = 0;
 };
+
+// What a switch replies to RESOLVE of an empty name by the port of this LID, and of a name: the
+// LID of a node; the router and the network address of one in another subnet. Private data of
+// RESOLVED, empty if there is no such place. docs/protocol/network.md#place
+std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks);
+std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name);
 
 // The whole subnet as routing sees it: switches and nodes have the indices that they have here.
 // REQUIRES names, LIDs and places that occur once each, ports from 1 to kSwitchPortsMax, and places

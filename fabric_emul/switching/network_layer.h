@@ -1,0 +1,86 @@
+// The network layer of an end node behind a switch: its network address, the routers of its subnet,
+// and the peers in other subnets. To the layers above such a peer is a LID beyond those of ports,
+// which is ours alone and on no link: cells to it get a GNH and the LID of a router, and what comes
+// from it is checked and loses the GNH. Bounded: 4096 peers, one batch of cells. Thread: the data
+// thread. [S000-33] docs/protocol/network.md
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "fabric_emul/link/received_cells.h"
+#include "fabric_emul/wire/extensions.h"
+#include "fabric_emul/wire/global_cell.h"
+#include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/limits.h"
+#include "fabric_emul/wire/mac_header.h"
+#include "fabric_emul/wire/network_address.h"
+
+namespace splitnic::fabric {
+
+// The place of a port in the network: private data of RESOLVED. Behind it are the LIDs of the
+// routers, or nothing.
+inline constexpr std::size_t kNetworkPlaceBytes = sizeof(std::uint16_t) + kNetworkAddressBytes;
+inline constexpr std::size_t kRoutersMax = 16;  // of one subnet
+
+class NetworkLayer {
+ public:
+  static constexpr std::size_t kPeersMax = 4096;
+  static_assert(kPortLidMax + kPeersMax <= UINT16_MAX);
+
+  enum class Fault : std::uint8_t {
+    kNone,
+    kGlobal,       // no network address, no room, or the GNH is not as it must be
+    kDestination,  // not our network address
+    kOrigin,       // not by a router of our subnet, or from our subnet
+  };
+  struct Taken {
+    Fault fault = Fault::kNone;
+    Lid from{};           // of the peer
+    ReceivedCell cell{};  // with the header of a flit before it; valid until forget_cells()
+  };
+
+  // Takes RESOLVED of the port that asks: nothing, where the subnet has no prefix, or its place.
+  // Returns false if it is neither.
+  bool learn(base::Bytes reply, Lid own);
+  // Takes RESOLVED of a name in another subnet. Returns its LID here, or LID 0 if the reply is not
+  // valid, or there are too many.
+  Lid resolved(base::Bytes reply);
+
+  // Whether this node has a network address now.
+  bool is_known() const { return own_.has_value(); }
+  static constexpr bool is_peer(Lid lid) { return lid.value > kPortLidMax; }
+  // Returns an empty text if `lid` is no peer.
+  std::string name_of(Lid lid) const;
+  // To a peer. REQUIRES is_known(), and a peer that this has returned.
+  Gnh gnh_to(Lid peer, std::uint8_t sl, std::uint16_t payload_bytes) const;
+  Lid router_to(Lid peer) const { return peers_.at(index_of(peer)).router; }
+
+  // Checks a cell that is_global(), of a right CRC, and takes a copy without its GNH.
+  Taken take(const ReceivedCell& cell, const MacHeader& header);
+  // Before the cells of the next batch.
+  void forget_cells() { used_ = 0; }
+
+ private:
+  struct Peer {
+    NetworkAddress address;
+    Lid router;  // the last one that led here
+  };
+  static std::size_t index_of(Lid peer) { return peer.value - kPortLidMax - 1U; }
+  Lid peer_at(const NetworkAddress& address, Lid router);
+  ReceivedCell without_gnh(const ReceivedCell& cell, Lid own, Lid from);
+
+  std::optional<NetworkAddress> own_;
+  std::vector<Lid> routers_;
+  std::vector<Peer> peers_;
+  std::map<NetworkAddress, Lid> lids_;
+  std::vector<std::byte> store_;  // the cells of one batch; empty before the first
+  std::size_t used_ = 0;
+};
+
+}  // namespace splitnic::fabric
