@@ -1,6 +1,10 @@
 #include "switch_module/admin.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "control/parse_outcome.h"
 #include "switch_module/fabric_map.h"
@@ -23,9 +27,25 @@ control::Snapshot Admin::snapshot() const {
   s.name = options_.common.name();
   s.program = control::version_text("splitnic-switch");
   s.state = "connecting";
-  if (switch_ == nullptr) return s;
-  if (switch_->is_up()) s.state = "up";
-  for (const fabric::Switch::PortView& port : switch_->ports()) {
+  std::map<std::string, std::size_t, std::less<>> places;
+  const auto add = [&](std::string_view name, std::uint64_t value) {
+    const auto [place, is_new] = places.try_emplace(std::string(name), s.counters.size());
+    if (is_new) s.counters.emplace_back(place->first, 0);
+    s.counters[place->second].second += value;
+  };
+  for (const Subnet& subnet : subnets_) {
+    if (subnet.at->is_up()) s.state = "up";
+    add_ports(s, *subnet.at);
+    if (!s.manager) s.manager = manager(subnet);
+    subnet.at->visit_counters(add);
+    subnet.agent->counters().visit(add);
+  }
+  if (router_ != nullptr) router_->counters().visit(add);
+  return s;
+}
+
+void Admin::add_ports(control::Snapshot& s, const fabric::Switch& at) {
+  for (const fabric::Switch::PortView& port : at.ports()) {
     control::PeerInfo peer;
     peer.name = port.plan.peer;
     peer.state = state_of(port);
@@ -36,31 +56,27 @@ control::Snapshot Admin::snapshot() const {
     s.peers.push_back(std::move(peer));
     if (port.link != nullptr) control::add_link(s, *port.link);
   }
-  s.manager = manager();
-  const auto add = [&](std::string_view name, std::uint64_t value) {
-    s.counters.emplace_back(std::string(name), value);
-  };
-  switch_->visit_counters(add);
-  agent_->counters().visit(add);
-  return s;
 }
 
 // By the name that this switch's file has for it.
-std::optional<control::ManagerInfo> Admin::manager() const {
-  const auto obeyed = agent_->manager();
+std::optional<control::ManagerInfo> Admin::manager(const Subnet& of) {
+  const auto obeyed = of.agent->manager();
   if (!obeyed) return std::nullopt;
   const auto named =
-      std::ranges::find(topology_->switches, obeyed->lid, &fabric::Topology::Switch::lid);
-  return control::ManagerInfo{named != topology_->switches.end() ? named->name : "",
+      std::ranges::find(of.topology->switches, obeyed->lid, &fabric::Topology::Switch::lid);
+  return control::ManagerInfo{named != of.topology->switches.end() ? named->name : "",
                               obeyed->lid.value, obeyed->priority,
-                              obeyed->lid == switch_->plan().lid};
+                              obeyed->lid == of.at->plan().lid};
 }
 
 base::Result<control::FabricMap> Admin::fabric_map() const {
-  if (manages_ != nullptr && manages_->is_master()) {
-    return map_of(*topology_, manages_->found(), options_.common.name());
+  std::optional<control::ManagerInfo> obeyed;
+  for (const Subnet& subnet : subnets_) {
+    if (subnet.manages != nullptr && subnet.manages->is_master()) {
+      return map_of(*subnet.topology, subnet.manages->found(), options_.common.name());
+    }
+    if (!obeyed) obeyed = manager(subnet);
   }
-  const auto obeyed = switch_ != nullptr ? manager() : std::nullopt;
   if (!obeyed) {
     return base::Error(
         "no subnet manager is heard, so nobody has looked: start a switch with --manage");

@@ -1,14 +1,17 @@
 // The control socket of a switch: its ports with who is there, its links, the subnet manager that
-// it obeys, the subnet if that is the one here, and every counter. `set` and `ping` are for hosts
+// it obeys, the subnet if that is the one here, and every counter. A router has all ports, the sums
+// of its counters, and shows one subnet: the first with a manager. `set` and `ping` are for hosts
 // and I/O units. Thread: the data thread.
 #pragma once
 
 #include <optional>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "control/daemon/admin.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_manager.h"
+#include "fabric_emul/switching/router.h"
 #include "fabric_emul/switching/switch.h"
 #include "fabric_emul/switching/topology.h"
 #include "switch_module/options.h"
@@ -20,27 +23,30 @@ class Admin final : public control::Admin {
   // All outlive this.
   Admin(const SwitchOptions& options, base::Clock& clock, VisitCounters visit_carriers)
       : control::Admin(clock, std::move(visit_carriers)), options_(options) {}
-  // Before this call the state is "connecting" and there is nothing to show. Without a subnet
-  // manager `manages` is null.
-  void attach(const fabric::Switch& to, const fabric::SubnetAgent& agent,
-              const fabric::Topology& topology, const fabric::SubnetManager* manages) {
-    switch_ = &to;
-    agent_ = &agent;
-    topology_ = &topology;
-    manages_ = manages;
+  // A subnet that this is a switch of. Without a subnet manager `manages` is null.
+  struct Subnet {
+    const fabric::Switch* at;
+    const fabric::SubnetAgent* agent;
+    const fabric::Topology* topology;
+    const fabric::SubnetManager* manages;
+  };
+  // Before this call the state is "connecting" and there is nothing to show. `router` is null in a
+  // switch of one subnet.
+  void attach(std::vector<Subnet> subnets, const fabric::Router* router) {
+    subnets_ = std::move(subnets);
+    router_ = router;
   }
 
  private:
   control::Snapshot snapshot() const override;
   base::Result<messaging::Connection*> connection_to_ping() override;
   base::Result<control::FabricMap> fabric_map() const override;
-  std::optional<control::ManagerInfo> manager() const;
+  static void add_ports(control::Snapshot& s, const fabric::Switch& at);
+  static std::optional<control::ManagerInfo> manager(const Subnet& of);
 
   const SwitchOptions& options_;
-  const fabric::Switch* switch_ = nullptr;
-  const fabric::SubnetAgent* agent_ = nullptr;
-  const fabric::Topology* topology_ = nullptr;
-  const fabric::SubnetManager* manages_ = nullptr;
+  std::vector<Subnet> subnets_;
+  const fabric::Router* router_ = nullptr;
 };
 
 }  // namespace splitnic::fabric_switch

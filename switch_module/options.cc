@@ -14,7 +14,7 @@ constexpr const char* kProgram = "splitnic-switch";
 
 struct Arguments {
   std::vector<std::string> ports;
-  std::string topology;
+  std::vector<std::string> topologies;
   std::string manage;
   control::CommonArguments common;
 };
@@ -26,10 +26,11 @@ void add_options(CLI::App& app, Arguments& into) {
       "switch attaches; with ,connect behind it: the port of another switch to attach to",
       "ADDR")
       ->required();
-  app.add_option("--topology", into.topology,
-                 "TOML file of the subnet: its switches, nodes and cables, with their keys "
-                 "(docs/topology_file.md)")
-      ->type_name("FILE")
+  control::add_repeated(
+      app, "--topology", into.topologies,
+      "TOML file of the subnet: its switches, nodes and cables, with their keys "
+      "(docs/topology_file.md); with several this is a router between their subnets",
+      "FILE")
       ->required();
   app.add_option(
          "--manage", into.manage,
@@ -103,7 +104,7 @@ base::Result<SwitchOptions> check(const Arguments& typed, const std::string& mac
   out.common.keys = *std::move(keys);
   if (auto ports = check_ports(typed, out); !ports) return ports.error();
   if (auto manage = check_manage(typed.manage, out); !manage) return manage.error();
-  out.topology_path = typed.topology;
+  out.topologies = typed.topologies;
   return out;
 }
 

@@ -20,7 +20,8 @@ struct PortOption {
 
 struct SwitchOptions {
   std::vector<PortOption> ports;  // port 1, 2, ...; all of one carrier
-  std::string topology_path;
+  // Of each subnet that this is a switch of: with several it is a router between them.
+  std::vector<std::string> topologies;
   std::optional<std::uint8_t> manage;  // the priority of the subnet manager in this switch
   control::CommonOptions common;
 };

@@ -14,7 +14,7 @@
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/switching/lane_schedule.h"
 #include "fabric_emul/switching/queue_lid.h"
-#include "fabric_emul/wire/network_address.h"
+#include "switch_module/topology_network.h"
 #include "switch_module/topology_partitions.h"
 
 namespace splitnic::fabric_switch {
@@ -281,6 +281,7 @@ base::Status TopologyReader::check_lids_of_queues() const {
 
 base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   const TomlValue* partitions = nullptr;
+  NetworkFields network;
   for (const TomlValue& value : file.inside) {
     const bool is_table = value.kind == TomlValue::Kind::kTable;
     base::Status read;
@@ -292,10 +293,17 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
       read = read_tables(value, value.name == "nodes");
     } else if (is_table && value.name == "partitions") {
       partitions = &value;
+    } else if (value.name == "prefix") {
+      network.prefix = &value;
+    } else if (is_table && value.name == "routes") {
+      network.routes = &value;
+    } else if (is_table && value.name == "remotes") {
+      network.remotes = &value;
     } else {
       return control::error_at(value.name_at,
-                               "there are only cables, routing and tables [switches.NAME], "
-                               "[nodes.NAME] and [partitions.NAME] in this file");
+                               "there are only cables, routing, prefix and tables [switches.NAME], "
+                               "[nodes.NAME], [partitions.NAME], [routes] and [remotes] in this "
+                               "file");
     }
     if (!read) return read.error();
   }
@@ -304,6 +312,7 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   if (partitions != nullptr) {
     if (auto read = read_partitions(*partitions, topology_); !read) return read.error();
   }
+  if (auto read = read_network(network, topology_); !read) return read.error();
   if (topology_.switches.empty()) return control::error_at({1, 1}, "there is no switch");
   if (topology_.routing == fabric::RoutingKind::kFatTree) {
     if (auto checked = check_routing(); !checked) return checked.error();

@@ -32,60 +32,159 @@ lan::FramePort& SwitchWorker::port(std::size_t /*index*/) {
 }
 
 base::Status SwitchWorker::read() {
-  auto file = read_topology(options_.topology_path);
-  if (!file) return file.error().within("--topology");
-  file_ = *std::move(file);
-  auto plan = fabric::plan_of(file_.topology, options_.common.name());
-  if (!plan) return plan.error().within("--topology: " + options_.topology_path);
-  switch_ = std::make_unique<fabric::Switch>(*std::move(plan), random_);
-  if (auto own = check_own_key(); !own) return own;
-  for (std::uint8_t number = 1; number <= fabric::kSwitchPortsMax; ++number) {
-    if (auto checked = check_port(number); !checked) return checked;
-  }
-  agent_.emplace(*switch_, fabric::Eui64(control::node_eui64(options_.common.name(), "switch")));
-  if (options_.manage) {
-    manager_.emplace(file_.topology, options_.common.name(), *options_.manage, *agent_, random_);
-  }
-  admin_.attach(*switch_, *agent_, file_.topology, manager_ ? &*manager_ : nullptr);
+  if (auto read = read_files(); !read) return read;
+  if (auto checked = check_router(); !checked) return checked;
+  if (auto made = make_switches(); !made) return made;
+  make_management();
   return {};
 }
 
+base::Status SwitchWorker::read_files() {
+  for (const std::string& path : options_.topologies) {
+    auto file = read_topology(path);
+    if (!file) return file.error().within("--topology");
+    auto subnet = std::make_unique<Subnet>();
+    subnet->path = path;
+    subnet->file = *std::move(file);
+    subnets_.push_back(std::move(subnet));
+  }
+  return {};
+}
+
+// Nodes of a subnet take from other subnets what comes by a switch that a route names.
+base::Status SwitchWorker::check_router() const {
+  if (subnets_.size() == 1) return {};
+  for (const auto& subnet : subnets_) {
+    const std::string& where = subnet->path;
+    const auto& network = subnet->file.topology.network;
+    if (!network)
+      return base::Error("--topology: " + where + " has no prefix, and a router needs it");
+    const bool is_router = std::ranges::any_of(
+        network->routes, [&](const auto& route) { return route.via == options_.common.name(); });
+    if (!is_router) {
+      return base::Error("--topology: no route of " + where + " leads by " +
+                         options_.common.name());
+    }
+    for (const auto& other : subnets_) {
+      if (other == subnet) break;
+      if (is_same_subnet(other->file.topology.network->subnet, network->subnet)) {
+        return base::Error("--topology: " + other->path + " and " + where + " have one prefix");
+      }
+    }
+  }
+  return {};
+}
+
+base::Status SwitchWorker::make_switches() {
+  std::vector<fabric::SwitchPlan> plans;
+  std::size_t used = 0;
+  for (const auto& subnet : subnets_) {
+    auto plan = fabric::plan_of(subnet->file.topology, options_.common.name());
+    if (!plan) return plan.error().within("--topology: " + subnet->path);
+    used += plan->used_ports();
+    plans.push_back(*std::move(plan));
+  }
+  std::vector<fabric::Switch*> switches;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    plans[i].ports_beyond = used - plans[i].used_ports();
+    subnets_[i]->at = std::make_unique<fabric::Switch>(std::move(plans[i]), random_);
+    switches.push_back(subnets_[i]->at.get());
+  }
+  for (const auto& subnet : subnets_) {
+    if (auto own = check_own_key(*subnet); !own) return own;
+    for (std::uint8_t number = 1; number <= fabric::kSwitchPortsMax; ++number) {
+      if (auto checked = check_port(*subnet, number); !checked) return checked;
+    }
+  }
+  if (switches.size() > 1) router_.emplace(switches);
+  return {};
+}
+
+void SwitchWorker::make_management() {
+  const fabric::Eui64 eui64(control::node_eui64(options_.common.name(), "switch"));
+  std::vector<Admin::Subnet> shown;
+  for (const auto& subnet : subnets_) {
+    const fabric::Topology& topology = subnet->file.topology;
+    subnet->agent.emplace(*subnet->at, eui64);
+    if (options_.manage) {
+      subnet->manager.emplace(topology, options_.common.name(), *options_.manage, *subnet->agent,
+                              random_);
+    }
+    shown.push_back({subnet->at.get(), &*subnet->agent, &topology,
+                     subnet->manager ? &*subnet->manager : nullptr});
+  }
+  admin_.attach(std::move(shown), router_ ? &*router_ : nullptr);
+}
+
 bool SwitchWorker::step(base::Time now) {
-  agent_->step(now);
-  if (manager_) manager_->step(now);
-  return switch_->step(now);
+  bool made_progress = false;
+  for (const auto& subnet : subnets_) {
+    subnet->agent->step(now);
+    if (subnet->manager) subnet->manager->step(now);
+    made_progress |= subnet->at->step(now);
+  }
+  return made_progress;
 }
 
 base::Time SwitchWorker::deadline() const {
-  const base::Time at = std::min(switch_->deadline(), agent_->deadline());
-  return manager_ ? std::min(at, manager_->deadline()) : at;
+  base::Time at = base::kNever;
+  for (const auto& subnet : subnets_) {
+    at = std::min({at, subnet->at->deadline(), subnet->agent->deadline()});
+    if (subnet->manager) at = std::min(at, subnet->manager->deadline());
+  }
+  return at;
+}
+
+std::uint64_t SwitchWorker::bytes_processed() const {
+  std::uint64_t bytes = 0;
+  for (const auto& subnet : subnets_) bytes += subnet->at->bytes_forwarded();
+  return bytes;
+}
+
+bool SwitchWorker::is_drained() const {
+  return std::ranges::all_of(subnets_,
+                             [](const auto& subnet) { return subnet->at->waiting_cells() == 0; });
+}
+
+void SwitchWorker::stop(base::Time now) {
+  for (const auto& subnet : subnets_) subnet->at->send_bye(now);
+}
+
+const SwitchWorker::Subnet* SwitchWorker::at_port(std::uint8_t number) const {
+  const auto found = std::ranges::find_if(subnets_, [&](const auto& subnet) {
+    return !subnet->at->plan().ports.at(number).peer.empty();
+  });
+  return found == subnets_.end() ? nullptr : found->get();
 }
 
 // Neighbours know this switch by what the file has.
-base::Status SwitchWorker::check_own_key() const {
-  const auto stated = file_.keys.find(options_.common.name());
-  if (!options_.common.keys.are_given() || stated == file_.keys.end()) return {};
+base::Status SwitchWorker::check_own_key(const Subnet& subnet) const {
+  const auto stated = subnet.file.keys.find(options_.common.name());
+  if (!options_.common.keys.are_given() || stated == subnet.file.keys.end()) return {};
   const auto own = fabric::session::read_key_file(options_.common.keys.key_file);
   if (!own) return own.error().within("--key-file");
   const fabric::session::PublicKey key = fabric::session::public_key_of(*own);
   if (key == stated->second) return {};
   return base::Error("--key-file: its public key is " + fabric::session::base64_of(key.bytes) +
-                     ", and [switches." + options_.common.name() + "] in " +
-                     options_.topology_path + " has another one");
+                     ", and [switches." + options_.common.name() + "] in " + subnet.path +
+                     " has another one");
 }
 
 // A port is keyed or plain as the option is, and the file must not mean the other.
-base::Status SwitchWorker::check_port(std::uint8_t number) const {
-  const fabric::SwitchPlan::Port& planned = switch_->plan().ports.at(number);
+base::Status SwitchWorker::check_port(const Subnet& subnet, std::uint8_t number) const {
+  const fabric::SwitchPlan::Port& planned = subnet.at->plan().ports.at(number);
   if (planned.peer.empty()) return {};
   const std::string what =
-      planned.peer + " is at port " + std::to_string(number) + " in " + options_.topology_path;
+      planned.peer + " is at port " + std::to_string(number) + " in " + subnet.path;
+  if (at_port(number) != &subnet) {
+    return base::Error("--port: " + what + ", and something else in " + at_port(number)->path);
+  }
   if (number > options_.ports.size()) {
     return base::Error("--port: " + what + ", and there are " +
                        std::to_string(options_.ports.size()) + " ports");
   }
   if (options_.ports[number - 1U].at.is_shm()) return {};
-  const bool has_key = file_.keys.contains(planned.peer);
+  const bool has_key = subnet.file.keys.contains(planned.peer);
   if (has_key == options_.common.keys.are_given()) return {};
   return base::Error(has_key ? "--key-file is missing: " + what + " with a key"
                              : "--key-file: " + what + " without a key: add key = \"...\"");
@@ -94,9 +193,9 @@ base::Status SwitchWorker::check_port(std::uint8_t number) const {
 base::Status SwitchWorker::open() {
   for (; opened_ < options_.ports.size(); ++opened_) {
     const auto number = static_cast<std::uint8_t>(opened_ + 1);
-    if (switch_->plan().ports.at(number).peer.empty()) {
+    if (at_port(number) == nullptr) {
       base::log_warn("port " + std::to_string(number) + " is not opened: nothing is there in " +
-                     options_.topology_path);
+                     (subnets_.size() == 1 ? subnets_.front()->path : "any topology file"));
       continue;
     }
     if (auto opened = open_port(number, options_.ports[opened_]); !opened) return opened;
@@ -105,6 +204,7 @@ base::Status SwitchWorker::open() {
 }
 
 base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port) {
+  const Subnet& subnet = *at_port(number);
   const control::CarrierConfig carrying{
       .uses_gso = options_.common.uses_gso, .reports_limits = number == 1, .clients_max = 1};
   const std::string name = "port " + std::to_string(number) + " at " + port.at.text();
@@ -123,14 +223,14 @@ base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port
   config.instance = instance_;
   config.crc_head_only = port.at.is_shm();
   if (options_.common.keys.are_given()) {
-    const auto& neighbour = file_.keys.at(switch_->plan().ports.at(number).peer);
+    const auto& neighbour = subnet.file.keys.at(subnet.at->plan().ports.at(number).peer);
     const auto keyed = add_keys(*underlay, {&neighbour, 1}, peer);
     if (!keyed) return keyed.error().within(name);
     underlay = keyed->underlay;
     if (port.connects) peer = keyed->peers.front();
     config.eui64 = fabric::Eui64(keyed->eui64);
   }
-  switch_->add_port(number, *underlay, config, peer ? &*peer : nullptr, clock_.now());
+  subnet.at->add_port(number, *underlay, config, peer ? &*peer : nullptr, clock_.now());
   return {};
 }
 

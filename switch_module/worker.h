@@ -1,13 +1,17 @@
 // The data thread of a switch: its carriers, the forwarding core and subnet management, which its
-// loop drives. A switch has no frame ports and no queue pairs. Threads: as for control::Worker.
+// loop drives; of a router: those of each of its subnets. A switch has no frame ports and no queue
+// pairs. Threads: as for control::Worker.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "control/daemon/worker.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_manager.h"
+#include "fabric_emul/switching/router.h"
 #include "fabric_emul/switching/switch.h"
 #include "switch_module/admin.h"
 #include "switch_module/options.h"
@@ -20,9 +24,9 @@ class SwitchWorker final : public control::Worker {
   // `options` outlives this.
   SwitchWorker(const control::Process& process, const SwitchOptions& options);
 
-  // Reads the topology file, and checks that it fits the options.
+  // Reads the topology files, and checks that they fit the options and each other.
   base::Status read();
-  // Opens the ports that the topology has something at, and no others. After an error the next call
+  // Opens the ports that a topology has something at, and no others. After an error the next call
   // continues with the port that had it. REQUIRES that read() succeeded.
   base::Status open();
 
@@ -34,28 +38,39 @@ class SwitchWorker final : public control::Worker {
   void on_port_event(std::size_t, base::Time) override {}
   void set_readable(std::size_t, bool) override {}
   bool reads_carrier(std::size_t index) const override {
-    return switch_->may_read(numbers_[index]);
+    return at_port(numbers_[index])->at->may_read(numbers_[index]);
   }
   bool step(base::Time now) override;
   base::Time deadline() const override;
-  std::uint64_t bytes_processed() const override { return switch_->bytes_forwarded(); }
+  std::uint64_t bytes_processed() const override;
   void begin_stop() override {}
-  bool is_drained() const override { return switch_->waiting_cells() == 0; }
-  void stop(base::Time now) override { switch_->send_bye(now); }
+  bool is_drained() const override;
+  void stop(base::Time now) override;
 
  private:
-  base::Status check_own_key() const;
-  base::Status check_port(std::uint8_t number) const;
+  struct Subnet {
+    std::string path;
+    TopologyFile file;
+    std::unique_ptr<fabric::Switch> at{};
+    std::optional<fabric::SubnetAgent> agent{};
+    std::optional<fabric::SubnetManager> manager{};
+  };
+  base::Status read_files();
+  base::Status check_router() const;
+  base::Status make_switches();
+  void make_management();
+  base::Status check_own_key(const Subnet& subnet) const;
+  base::Status check_port(const Subnet& subnet, std::uint8_t number) const;
+  // The subnet that has something at this port; null: none has.
+  const Subnet* at_port(std::uint8_t number) const;
   base::Status open_port(std::uint8_t number, const PortOption& port);
 
   const SwitchOptions& options_;
   Admin admin_;
-  TopologyFile file_;
-  std::unique_ptr<fabric::Switch> switch_;
-  std::optional<fabric::SubnetAgent> agent_;
-  std::optional<fabric::SubnetManager> manager_;
-  std::vector<std::uint8_t> numbers_;  // of the ports, in the order of their carriers
-  std::size_t opened_ = 0;             // ports of the options
+  std::vector<std::unique_ptr<Subnet>> subnets_;
+  std::optional<fabric::Router> router_;  // with several subnets
+  std::vector<std::uint8_t> numbers_;     // of the ports, in the order of their carriers
+  std::size_t opened_ = 0;                // ports of the options
 };
 
 }  // namespace splitnic::fabric_switch

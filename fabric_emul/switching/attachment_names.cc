@@ -1,4 +1,4 @@
-// What an attached port asks its switch: its own place in the network, and names.
+// The questions of an attached port to its switch: its place in the network, and names.
 // docs/protocol/path.md#names docs/protocol/network.md#place
 #include <utility>
 

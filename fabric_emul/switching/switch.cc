@@ -95,14 +95,13 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
     }
     return global_receiver_->on_global(*this, from, cell, *header);
   }
-  if (by_number_.at(table_.port_of(header->dlid)) == &from) {
-    return counters_.add(SwitchCounter::kDropSamePort);
-  }
-  forward(from, cell, *header);
+  SwitchPort* to = output_of(header->dlid);
+  if (to == &from) return counters_.add(SwitchCounter::kDropSamePort);
+  pass(from, to, cell, *header);
 }
 
-void Switch::forward(SwitchPort& from, const ReceivedCell& cell, const MacHeader& header) {
-  SwitchPort* to = by_number_.at(table_.port_of(header.dlid));
+void Switch::pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell,
+                  const MacHeader& header) {
   if (to == nullptr) return counters_.add(SwitchCounter::kDropLid);
   if (!to->partitions().forwards(header.partition)) {
     return counters_.add(SwitchCounter::kDropPartition);

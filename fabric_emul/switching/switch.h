@@ -100,7 +100,9 @@ class Switch final {
   void set_global_receiver(GlobalReceiver* to) { global_receiver_ = to; }
   // Forwards a cell that came by `from`, a port of any subnet of the router, by its DLID, or drops
   // it. `header` is that of the cell.
-  void forward(SwitchPort& from, const ReceivedCell& cell, const MacHeader& header);
+  void forward(SwitchPort& from, const ReceivedCell& cell, const MacHeader& header) {
+    pass(from, output_of(header.dlid), cell, header);
+  }
   // The ports here no longer wait for this lane of this output.
   void on_empty(std::uint8_t output, std::size_t lane);
 
@@ -117,6 +119,8 @@ class Switch final {
 
   bool receive(SwitchPort& from, base::Time now);
   void on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell);
+  SwitchPort* output_of(Lid dlid) { return by_number_.at(table_.port_of(dlid)); }
+  void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);
   std::size_t lane_of(const MacHeader& header) const;
   void drain(SwitchPort& to, bool& made_progress);
   void on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, const MacHeader& header);

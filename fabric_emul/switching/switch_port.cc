@@ -15,10 +15,8 @@ namespace {
 // The inputs of an output: all other ports of the plan, those of other subnets, and in a router the
 // output's own, whose cells may leave where they came.
 std::size_t inputs_of_one(const SwitchPlan& plan) {
-  const auto used = std::ranges::count_if(
-      plan.ports, [](const SwitchPlan::Port& port) { return !port.peer.empty(); });
   const std::size_t own = plan.network ? 0 : 1;
-  return std::max<std::size_t>(static_cast<std::size_t>(used), 2) - own + plan.ports_beyond;
+  return std::max<std::size_t>(plan.used_ports(), 2) - own + plan.ports_beyond;
 }
 
 std::string lid_text(Lid lid) { return " (LID " + std::to_string(lid.value) + ")"; }

@@ -64,6 +64,11 @@ const SwitchPlan::Network::Route* SwitchPlan::Network::route_to(
   return at == routes.end() ? nullptr : &*at;
 }
 
+std::size_t SwitchPlan::used_ports() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(ports, [](const Port& port) { return !port.peer.empty(); }));
+}
+
 std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks) {
   std::vector<std::byte> place;
   if (!plan.network) return place;

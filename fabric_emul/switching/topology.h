@@ -53,7 +53,7 @@ struct Topology {
   struct Cable {
     PortPlace a, b;
   };
-  // What the subnet knows of others. docs/protocol/network.md
+  // Routes to other subnets, and names there. docs/protocol/network.md
   struct Network {
     struct Route {
       NetworkPrefix to;
@@ -100,9 +100,10 @@ struct SwitchPlan {
   std::optional<Network> network;
   // Ports of the other subnets of a router: their cells leave by the ports here too.
   std::size_t ports_beyond = 0;
+  std::size_t used_ports() const;  // that something is at
 };
 
-// What a switch replies to RESOLVE of an empty name by the port of this LID, and of a name: the
+// The reply of a switch to RESOLVE of an empty name by the port of this LID, and of a name: the
 // LID of a node; the router and the network address of one in another subnet. Private data of
 // RESOLVED, empty if there is no such place. docs/protocol/network.md#place
 std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks);

@@ -1,6 +1,6 @@
-// What the network layer does to a whole cell: it adds a GNH for another subnet, changes hop limit
+// The network layer's changes of a whole cell: it adds a GNH for another subnet, changes hop limit
 // and LIDs on the way, and removes the GNH at the end. The cell CRC is computed at each of these;
-// the packet CRC covers no octet that changes and stays. Whoever calls these has checked the cell
+// the packet CRC covers no byte that changes and stays. Whoever calls these has checked the cell
 // CRC, or the cell would become valid here. Pure. [S000-33] docs/protocol/network.md
 #pragma once
 

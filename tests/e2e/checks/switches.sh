@@ -275,6 +275,43 @@ check_killed() {
   done
 }
 
+# One router between host and unit, each of which is a node of another subnet.
+check_routed() {
+  make_switches 1
+  {
+    printf 'prefix = "fd00:a::/64"\n'
+    entry switches.sw1 1 '' sw1
+    entry nodes.hosta 11 sw1:1 host
+    printf '[routes]\n"fd00:b::/64" = "sw1"\n[remotes]\nunit = "fd00:b::a"\n'
+  } >"$work/fabric.toml"
+  {
+    printf 'prefix = "fd00:b::/64"\n'
+    entry switches.sw1 2 '' sw1
+    entry nodes.unit 10 sw1:2 unit
+    printf '[routes]\n"::/0" = "sw1"\n'
+  } >"$work/second.toml"
+  start switch1 "$ns_sw1" "$bin/splitnic-switch" --port udp://10.96.1.2:7500 --port udp://10.96.2.2:7502 \
+    --topology "$work/fabric.toml" --topology "$work/second.toml" --name sw1 --control "$work/switch1.sock" --key-file "$work/sw1.key"
+  start_iou && start_host
+  nic_up
+  ping_all "$ns_host" 10.77.0.2 50
+  mkdir -p "$work/www"
+  head -c 8M /dev/urandom >"$work/www/blob"
+  start_web_server "$ns_lan" "$work/www"
+  wait_until 5 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  in_ns "$ns_host" curl -sS --max-time 60 -o "$work/got" http://10.77.0.2/blob || fail "curl"
+  equal "hash of the file" "$(sha256sum <"$work/got")" "$(sha256sum <"$work/www/blob")"
+  serve_iperf "$ns_lan" 10.77.0.2
+  in_ns "$ns_host" iperf3 -c 10.77.0.2 -t 1 -J >"$work/iperf.json" || fail "iperf3"
+  "$bin/splitnic" peers --control "$work/iou.sock" || fail "no peers"
+  ask switch1 stats | grep '^router' || fail "no counters of the router"
+  [ "$(counter switch1 router.cell)" -gt 1000 ] || fail "no traffic was routed"
+  for who in header source destination hop_limit route neighbour; do equal "router.drop.$who" "$(counter switch1 "router.drop.$who")" 0; done
+  for who in network destination origin; do
+    equal "path.rx.drop.$who" "$(counter host "path.rx.drop.$who") $(counter iou "path.rx.drop.$who")" "0 0"
+  done
+}
+
 check_shm() {
   plain
   topology_three || fail "the test hosts cannot be made"
@@ -304,6 +341,8 @@ check_refused() {
   printf '[switches.sw1]\nlid = 1\n[nodes.a]\nlid = 2\nat = "sw1:2"\n' >"$file"
   refuses 1 "--port: a is at port 2" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500
   refuses 1 "there is no [switches.other]" "${run[@]}" --name other --port udp://127.0.0.1:7500
+  printf '[switches.sw1]\nlid = 1\n[nodes.b]\nlid = 3\nat = "sw1:2"\n' >"$work/second.toml"
+  refuses 1 "$file has no prefix, and a router needs it" "${run[@]}" --name sw1 --topology "$work/second.toml" --port udp://127.0.0.1:7500
   refuses 2 "all udp:// or all shm://" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500 --port shm://x
   refuses 2 "--insecure-lab" "$bin/splitnic-switch" --topology "$file" --port udp://127.0.0.1:7500
   # Keys: of the file and of the options.

@@ -28,7 +28,7 @@ TEST(SwitchOptionsTest, ports_topology_and_name) {
   EXPECT_FALSE(options.ports[0].connects);
   EXPECT_TRUE(options.ports[1].connects);
   EXPECT_EQ(options.ports[1].at.host, "there");
-  EXPECT_EQ(options.topology_path, "f.toml");
+  EXPECT_EQ(options.topologies, std::vector<std::string>{"f.toml"});
   EXPECT_EQ(options.common.name(), "sw1");
   EXPECT_EQ(options.common.queues, 1U);
   EXPECT_EQ(options.common.port.payload_crc, fabric::PayloadCrcMode::kOn);

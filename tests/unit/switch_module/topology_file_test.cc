@@ -169,6 +169,71 @@ TEST(TopologyFileTest, a_topology_as_text_is_read_back) {
   EXPECT_EQ(read.cables[0].b, (fabric::PortPlace{"b", 2}));
 }
 
+constexpr const char* kNetwork = R"(prefix = "fd00:a::/64"
+[switches.a]
+lid = 1
+[switches.b]
+lid = 2
+[nodes.host]
+lid = 11
+at = "a:2"
+[routes]
+"fd00:b::/64" = "a"
+"::/0" = "b"
+[remotes]
+office = "fd00:b::14"
+)";
+
+TEST(TopologyFileTest, S000_33_routes_and_nodes_of_other_subnets) {
+  const auto file = parse_topology(kNetwork);
+  ASSERT_TRUE(file) << file.error().text();
+  const auto& network = file->topology.network.value();
+  EXPECT_EQ(text_of(network.subnet), "fd00:a::");
+  ASSERT_EQ(network.routes.size(), 2U);
+  EXPECT_EQ(network.remotes.at("office"),
+            network_address_of(network.routes[0].to.address, Lid(20)));
+  const auto plan = plan_of(file->topology, "a").value().network.value();
+  EXPECT_EQ(plan.routes[0].to.bits, 64U);  // the longest first
+  EXPECT_EQ(plan.route_to(network.remotes.at("office"))->via, Lid(1));
+  EXPECT_EQ(plan.route_to(network.subnet)->via, Lid(2));
+  EXPECT_EQ(plan.routers, (std::set<Lid>{Lid(1), Lid(2)}));
+  EXPECT_FALSE(parse_topology(kGood).value().topology.network);
+}
+
+// Each with one text of kNetwork replaced.
+TEST(TopologyFileTest, S000_33_an_error_of_routes_names_line_and_column) {
+  const auto error_with = [](const std::string& from, const std::string& to) {
+    std::string text = kNetwork;
+    text.replace(text.find(from), from.size(), to);
+    return error_of(text);
+  };
+  EXPECT_EQ(error_with("prefix = \"fd00:a::/64\"", ""),
+            "line 9, column 2: [routes]: prefix is missing");
+  EXPECT_EQ(error_with("fd00:a::/64", "fd00:a::/48"),
+            "line 1, column 10: prefix: 'fd00:a::/48' is not a prefix of 64 bits such as "
+            "fd00:a::/64");
+  EXPECT_EQ(error_with("fd00:a::/64", "10.0.0.0/8"),
+            "line 1, column 10: prefix: '10.0.0.0/8' is not a prefix of 64 bits such as "
+            "fd00:a::/64");
+  EXPECT_EQ(error_with("\"::/0\"", "\"all\""),
+            "line 11, column 1: [routes]: 'all' is not a prefix such as fd00:b::/64");
+  EXPECT_EQ(error_with("\"::/0\"", "\"fd00:000b::/64\""),
+            "line 11, column 1: [routes]: fd00:000b::/64 is given twice");
+  EXPECT_EQ(error_with("\"::/0\"", "\"fd00:a::/64\""),
+            "line 11, column 1: [routes]: fd00:a::/64 is in this subnet");
+  EXPECT_EQ(error_with("= \"b\"", "= \"host\""),
+            "line 11, column 10: [routes] ::/0: 'host' is not a switch of this file");
+  EXPECT_EQ(error_with("fd00:b::14", "fd00:b::1:0014"),
+            "line 13, column 10: [remotes] office: 'fd00:b::1:0014' is not a prefix and a LID such "
+            "as fd00:b::14");
+  EXPECT_EQ(error_with("fd00:b::14", "fd00:a::14"),
+            "line 13, column 10: [remotes] office: fd00:a::14 is in this subnet");
+  EXPECT_EQ(error_with("office", "host"), "line 13, column 1: [remotes]: host is in this subnet");
+  EXPECT_EQ(error_with("\"::/0\" = \"b\"\n[remotes]\noffice = \"fd00:b::14\"",
+                       "[remotes]\noffice = \"fd00:c::14\""),
+            "line 12, column 10: [remotes] office: no route leads to fd00:c::14");
+}
+
 struct Bad {
   const char* text;
   const char* error;
@@ -254,7 +319,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[partitions.p]\nid = 0x8001\ncolour = 2\n",
             "line 3, column 1: [partitions.p]: there is no field colour"},
         Bad{"[partitions]\np = 1\n", "line 2, column 5: [partitions.p]: 1 is not a table"},
-        Bad{"ports = 3\n", "line 1, column 1: there are only cables, routing and tables"},
+        Bad{"ports = 3\n", "line 1, column 1: there are only cables, routing, prefix and tables"},
         Bad{"[switches]\na = 1\n", "line 2, column 5: [switches.a]: 1 is not a table"},
         Bad{"[switches.a\n", "line 1, column 12"}));
 

@@ -184,15 +184,15 @@ TEST(RouterTest, S000_48_without_a_route_it_is_dropped) {
 
 TEST(RouterTest, S000_48_a_loop_of_two_routers_ends_by_the_hop_limit) {
   PlainWorld world;
-  // r3 returns each cell, as a router whose default route leads here.
+  // r3 rerounds each cell, as a router whose default route leads here.
   Cell cell = global_with([](CellHead&, Gnh& gnh) {
     gnh.destination = address(0xC, Lid(7)).bytes;
     gnh.hop_limit = 9;
   });
   world.write(world.h, cell);
-  unsigned turns = 0;
+  unsigned rounds = 0;
   while (!world.r3.cells.empty()) {
-    ASSERT_LE(++turns, 9U);
+    ASSERT_LE(++rounds, 9U);
     const Cell got = std::move(world.r3.cells.back());
     world.r3.cells.clear();
     Gnh gnh = *gnh_of(got);
@@ -203,7 +203,7 @@ TEST(RouterTest, S000_48_a_loop_of_two_routers_ends_by_the_hop_limit) {
     forward_global(back, got, gnh, {Lid(1), Lid(3)}, false);
     world.write(world.r3, back);
   }
-  EXPECT_EQ(turns, 4U);
+  EXPECT_EQ(rounds, 4U);
   EXPECT_EQ(world.count(RouterCounter::kCell), 4U);
   EXPECT_EQ(world.count(RouterCounter::kDropHopLimit), 1U);
   EXPECT_TRUE(world.is_balanced());

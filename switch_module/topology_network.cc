@@ -1,0 +1,156 @@
+#include "switch_module/topology_network.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "control/ip_address.h"
+#include "control/toml_field.h"
+#include "control/values.h"
+#include "fabric_emul/switching/network_layer.h"
+
+namespace splitnic::fabric_switch {
+namespace {
+
+using control::TomlField;
+using control::TomlValue;
+using fabric::NetworkAddress;
+using fabric::NetworkPrefix;
+using fabric::Topology;
+
+constexpr unsigned kSubnetBits = 64;
+
+NetworkAddress network_address_from(const control::IpAddress& address) {
+  NetworkAddress out;
+  const auto bytes = address.to_v6().to_bytes();
+  std::memcpy(out.bytes.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+std::optional<NetworkPrefix> parse_prefix(const std::string& text) {
+  const auto block = control::parse_cidr(text);
+  if (!block || !block->network.is_v6()) return std::nullopt;
+  return NetworkPrefix{network_address_from(block->network), block->prefix_bits};
+}
+
+// Prefixes and names occur once, a route is by a switch of the file, and a remote has a route.
+class NetworkReader {
+ public:
+  explicit NetworkReader(Topology& topology) : topology_(topology) {}
+  base::Status read(const NetworkFields& fields);
+
+ private:
+  base::Status read_subnet(const TomlValue& value);
+  base::Status read_route(const TomlValue& value);
+  base::Status read_remote(const TomlValue& value);
+  bool is_taken(const std::string& name) const;
+
+  Topology& topology_;
+  Topology::Network network_;
+};
+
+base::Status NetworkReader::read_subnet(const TomlValue& value) {
+  const TomlField field(value, "prefix");
+  constexpr const char* kForm = "a prefix of 64 bits such as fd00:a::/64";
+  const auto text = field.text(kForm);
+  if (!text) return text.error();
+  const auto prefix = parse_prefix(*text);
+  if (!prefix || prefix->bits != kSubnetBits) return field.is_not(kForm);
+  network_.subnet = prefix->address;
+  return {};
+}
+
+base::Status NetworkReader::read_route(const TomlValue& value) {
+  const auto prefix = parse_prefix(value.name);
+  if (!prefix) {
+    return control::error_at(value.name_at,
+                             "[routes]: '" + value.name + "' is not a prefix such as fd00:b::/64");
+  }
+  const TomlField field(value, "[routes] " + value.name);
+  const auto via = field.text("the name of a switch");
+  if (!via) return via.error();
+  const auto is_via = [&](const Topology::Switch& one) { return one.name == *via; };
+  if (std::ranges::none_of(topology_.switches, is_via)) {
+    return field.is_not("a switch of this file");
+  }
+  if (prefix->bits >= kSubnetBits && is_same_subnet(prefix->address, network_.subnet)) {
+    return control::error_at(value.name_at, "[routes]: " + value.name + " is in this subnet");
+  }
+  for (const Topology::Network::Route& other : network_.routes) {
+    if (other.to != *prefix) continue;
+    return control::error_at(value.name_at, "[routes]: " + value.name + " is given twice");
+  }
+  network_.routes.push_back({*prefix, *via});
+  return {};
+}
+
+bool NetworkReader::is_taken(const std::string& name) const {
+  const auto is_it = [&](const auto& one) { return one.name == name; };
+  return std::ranges::any_of(topology_.switches, is_it) ||
+         std::ranges::any_of(topology_.nodes, is_it);
+}
+
+base::Status NetworkReader::read_remote(const TomlValue& value) {
+  if (!control::is_node_name(value.name)) {
+    return control::error_at(value.name_at, "'" + value.name + "' is not a name of 1 to 64 " +
+                                                "letters, digits, '.', '_' and '-'");
+  }
+  if (is_taken(value.name)) {
+    return control::error_at(value.name_at, "[remotes]: " + value.name + " is in this subnet");
+  }
+  const TomlField field(value, "[remotes] " + value.name);
+  constexpr const char* kForm = "a prefix and a LID such as fd00:b::14";
+  const auto text = field.text(kForm);
+  if (!text) return text.error();
+  const auto parsed = control::parse_ip(*text);
+  if (!parsed || !parsed->is_v6() || !lid_in(network_address_from(*parsed))) {
+    return field.is_not(kForm);
+  }
+  const NetworkAddress address = network_address_from(*parsed);
+  if (is_same_subnet(address, network_.subnet)) return field.error(*text + " is in this subnet");
+  const bool has_route = std::ranges::any_of(
+      network_.routes, [&](const auto& route) { return route.to.contains(address); });
+  if (!has_route) return field.error("no route leads to " + *text);
+  network_.remotes.emplace(value.name, address);
+  return {};
+}
+
+base::Status NetworkReader::read(const NetworkFields& fields) {
+  const auto each = [](const TomlValue* tables, std::size_t max, auto&& read_one) -> base::Status {
+    if (tables == nullptr) return {};
+    if (tables->inside.size() > max) {
+      return control::error_at(tables->name_at,
+                               "more than " + std::to_string(max) + " in [" + tables->name + "]");
+    }
+    for (const TomlValue& value : tables->inside) {
+      if (auto read = read_one(value); !read) return read.error();
+    }
+    return {};
+  };
+  if (auto read = read_subnet(*fields.prefix); !read) return read;
+  auto routes =
+      each(fields.routes, kRoutesMax, [this](const TomlValue& value) { return read_route(value); });
+  if (!routes) return routes;
+  auto remotes = each(fields.remotes, kRemotesMax,
+                      [this](const TomlValue& value) { return read_remote(value); });
+  if (!remotes) return remotes;
+  std::set<std::string> routers;
+  for (const Topology::Network::Route& route : network_.routes) routers.insert(route.via);
+  if (routers.size() > fabric::kRoutersMax) {
+    return control::error_at(fields.routes->name_at,
+                             "more than " + std::to_string(fabric::kRoutersMax) + " routers");
+  }
+  topology_.network = std::move(network_);
+  return {};
+}
+
+}  // namespace
+
+base::Status read_network(const NetworkFields& fields, fabric::Topology& topology) {
+  if (fields.prefix != nullptr) return NetworkReader(topology).read(fields);
+  const TomlValue* without = fields.routes != nullptr ? fields.routes : fields.remotes;
+  if (without == nullptr) return {};
+  return control::error_at(without->name_at, "[" + without->name + "]: prefix is missing");
+}
+
+}  // namespace splitnic::fabric_switch
