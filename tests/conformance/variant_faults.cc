@@ -27,9 +27,9 @@ RelayBytes bytes_of(std::initializer_list<unsigned> values) {
 
 // The first place where `from` is gets `to`, which has the same length.
 bool replace(base::MutableBytes in, const RelayBytes& from, const RelayBytes& to) {
-  const auto at = std::ranges::search(in, from);
-  if (at.empty()) return false;
-  std::ranges::copy(to, at.begin());
+  const auto at = std::search(in.begin(), in.end(), from.begin(), from.end());
+  if (at == in.end()) return false;
+  std::ranges::copy(to, at);
   return true;
 }
 
