@@ -16,14 +16,14 @@ using support::Input;
 using namespace std::chrono_literals;
 using Side = DatagramNode::Side;
 
-constexpr int kStepsMax = 128;
-constexpr std::uint8_t kPeerBits = 0x3F;
+constexpr int kDatagramsStepsMax = 128;
+constexpr std::uint8_t kDatagramPeerBits = 0x3F;
 constexpr std::uint8_t kIcmp = 58;
 
 constexpr auto kRequests =
     std::to_array<Op>({Op::kSend, Op::kRdmaWrite, Op::kRdmaReadReq, Op::kFetchOpReq, Op::kSendDereg,
                        Op::kSend, Op::kRdmaWrite, Op::kRdmaReadResp});
-constexpr auto kCodes = std::to_array<AckCode>(
+constexpr auto kDatagramAckCodes = std::to_array<AckCode>(
     {AckCode::kAck, AckCode::kAck, AckCode::kAck, AckCode::kRnr, AckCode::kSequence,
      AckCode::kInvalidRdRequest, AckCode::kRemoteAccess, AckCode::kInvalidRequest});
 
@@ -37,7 +37,7 @@ class DatagramRun {
     for (Side& side : node_.sides()) node_.post_receive(side, DatagramNode::kSlotBytes);
   }
   void all() {
-    for (int steps = 0; !in_.empty() && steps < kStepsMax; ++steps) {
+    for (int steps = 0; !in_.empty() && steps < kDatagramsStepsMax; ++steps) {
       step(in_.u8());
       check();
     }
@@ -116,8 +116,8 @@ class DatagramRun {
     return out;
   }
   std::vector<std::byte> payload(std::size_t bytes) {
-    return std::vector<std::byte>(bytes,
-                                  std::byte{static_cast<std::uint8_t>(in_.u8() & kPeerBits)});
+    return std::vector<std::byte>(
+        bytes, std::byte{static_cast<std::uint8_t>(in_.u8() & kDatagramPeerBits)});
   }
   void add(AttackedQp::Cell cell, bool is_changed) {
     if (is_changed) {
@@ -133,7 +133,7 @@ class DatagramRun {
         std::next(messages_.begin(), static_cast<std::ptrdiff_t>(in_.below(messages_.size())));
     const Message& message = at->second;
     AckExt ack;
-    ack.code = in_.one_of(kCodes);
+    ack.code = in_.one_of(kDatagramAckCodes);
     ack.detail = static_cast<std::uint8_t>(choice);
     const bool is_taken = ack.code == AckCode::kAck;
     CellHead cell = head(is_taken ? Op::kAck : Op::kNak, Psn(at->first), message.from, message.to);

@@ -27,7 +27,7 @@ constexpr std::uint64_t kWindowBytes = 16384;
 // One cell may always be in flight, and the oldest lost one is always retransmitted.
 constexpr std::uint64_t kInFlightMax = kWindowBytes + 2 * 1024;
 
-constexpr auto kCodes = std::to_array<AckCode>(
+constexpr auto kAckCodes = std::to_array<AckCode>(
     {AckCode::kSequence, AckCode::kRnr, AckCode::kInvalidRequest, AckCode::kRemoteAccess,
      AckCode::kRemoteOperational, AckCode::kInvalidRdRequest, AckCode::kSequence, AckCode::kAck});
 
@@ -215,7 +215,7 @@ class RequesterRun {
     add(qp_.maker().reply(Op::kAck, ack_of(choice, AckCode::kAck), next_psn_ - 1U), choice);
   }
   void add_nak(unsigned choice) {
-    AckExt ack = ack_of(choice, in_.one_of(kCodes));
+    AckExt ack = ack_of(choice, in_.one_of(kAckCodes));
     ack.detail = in_.u8();
     const Psn psn = next_psn_ - 1U - static_cast<std::uint32_t>(in_.below(16));
     add(qp_.maker().reply(Op::kNak, ack, psn, static_cast<std::uint16_t>(in_.u8() % 4)), choice);

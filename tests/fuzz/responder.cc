@@ -22,7 +22,7 @@ constexpr std::byte kSecret{0xEE};  // of what the peer may not read: no cell of
 constexpr std::byte kPublic{0x11};
 constexpr std::uint8_t kPeerBits = 0x3F;
 
-constexpr auto kOps =
+constexpr auto kRequestOps =
     std::to_array<Op>({Op::kRdmaWrite, Op::kSend, Op::kRdmaWrite, Op::kSend, Op::kRdmaReadReq,
                        Op::kFetchOpReq, Op::kSendDereg, Op::kRdmaReadResp});
 
@@ -216,7 +216,7 @@ class ResponderRun {
   }
   void begin_packet(bool is_long) {
     const std::uint8_t choice = in_.u8();
-    op_ = kOps[choice % kOps.size()];
+    op_ = kRequestOps[choice % kRequestOps.size()];
     const Target& target = targets_[(choice >> 3) % targets_.size()];
     std::size_t bytes = is_long ? AttackedQp::kMcp + in_.u8() : in_.below(AttackedQp::kMcp + 1);
     std::uint64_t offset = 0;

@@ -145,7 +145,7 @@ class Host:
         # Two channels as we asked for, and contexts that select no flows: we place no frame by them.
         suits = (set(theirs) == {0, 1} and all(pair["service"] == cells.RC for pair in theirs.values()) and agreed.get("mode") == 1 and
                  agreed.get("version_lowest", 0) <= 1 <= agreed.get("version_highest", 0) and len(longest) == 2 and
-                 all(256 <= octets <= 65536 and octets % 4 == 0 for octets in longest) and
+                 all(256 <= size <= 65536 and size % 4 == 0 for size in longest) and
                  agreed.get("channels", 0) == 0 and agreed.get("context_in", 0) == 0)
         if not suits:
             return False
@@ -258,7 +258,7 @@ class Host:
         return self.write_frame(frame[12:])
 
     def announcement(self):
-        """RARP of our own address to everybody: switches on the way learn where it is."""
+        """RARP of this interface address to everybody: switches on the way learn where it is."""
         mac = bytes.fromhex(self.nic.mac)
         return b"\xff" * 6 + mac + bytes.fromhex("8035 0001 0800 06 04 0003") + mac + bytes(4) + mac + bytes(4 + 18)
 

@@ -90,11 +90,11 @@ class Nic:
     def on_request(self, request):
         """The reply to a request of the I/O unit."""
         code, status, data = (request["family"], request["code"]), OK, ""
-        octets = bytes.fromhex(request["data"])
+        content = bytes.fromhex(request["data"])
         try:
-            event = protobuf.decode("EventRequest", octets) if code == CODES["EVENT"] else {}
+            event = protobuf.decode("EventRequest", content) if code == CODES["EVENT"] else {}
             if code == CODES["ECHO"]:
-                protobuf.decode("EchoRequest", octets)
+                protobuf.decode("EchoRequest", content)
         except Bad:
             return dict(request, function="CfgUtilReply", status=BAD_VALUE, data="")
         if code == CODES["EVENT"]:

@@ -1,6 +1,6 @@
 """A queue pair of RC (docs/protocol/transport.md, ack.md): requester and responder. Sans-I/O.
 
-The consumer has send_max, the octets of its receives, on_send(payload), on_write(address, length, idata) at the end of a packet, check_write(handle, address, length),
+The consumer has send_max, the bytes of its receives, on_send(payload), on_write(address, length, idata) at the end of a packet, check_write(handle, address, length),
 which returns a letter or None, place(handle, address, payload), and receives(), the number of posted receives.
 """
 import collections
