@@ -32,7 +32,7 @@ pre { font: 12px/1.35 ui-monospace, monospace; white-space: pre-wrap; margin: .2
 )";
 
 std::string cut(const std::string& text) {
-  return text.size() <= kLabelMax ? text : text.substr(0, kLabelMax - 3) + "...";
+  return text.size() <= kLabelMax ? text : std::string(text, 0, kLabelMax - 3).append("...");
 }
 
 std::string arrow(const Exchanged& one, const std::string& label, int y) {
