@@ -130,6 +130,8 @@ TEST_F(HostTxQueueTest, S001_28_a_super_frame_is_split_for_elements_or_for_the_h
   const std::vector<Frame> finished = take_all();
   EXPECT_EQ(finished.size(), 3U);
   EXPECT_EQ(count(HostCounter::kSplit), 3U);
+  for (std::size_t i = 0; i < supers.size() + finished.size(); ++i) queue.release();
+  EXPECT_EQ(queue.ring().frames(), 0U) << "the frame that was split is free too";
   for (const Frame& piece : finished) EXPECT_EQ(lan::VnetHeader::parse(piece), lan::VnetHeader());
 }
 
