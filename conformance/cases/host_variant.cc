@@ -9,7 +9,6 @@ namespace splitnic::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using fabric::Mgmt;
 using fabric::MgmtKind;
 using messaging::Function;
 using messaging::connect::Capabilities;

@@ -77,7 +77,7 @@ bool connect_separate(Host& h) {
 
 // A frame of host a for b, by the pools of the target.
 ByteVector send_frame(Host& a, const Host& b, unsigned number) {
-  const ByteVector sent = frame(b.mac(), a.mac(), 60, number);
+  ByteVector sent = frame(b.mac(), a.mac(), 60, number);
   write_element(a, small_pool(a), number, sent);
   return sent;
 }
