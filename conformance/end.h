@@ -109,6 +109,8 @@ class End {
     events_.clear();
     retransmitted_.clear();
   }
+  // Those that came before this link was up: the target sent them on the link before.
+  void forget_cells();
   // Takes what arrives for so long.
   void listen(base::Duration span);
   // While this end waits, the link of the other one stays alive too. `other` outlives this.

@@ -21,6 +21,10 @@ void End::queue(const Event& event) {
   events_.push_back(event);
 }
 
+void End::forget_cells() {
+  std::erase_if(events_, [](const Event& e) { return e.kind != EventKind::kInit; });
+}
+
 std::size_t End::waiting(EventKind kind) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(events_, [kind](const Event& e) { return e.kind == kind; }));

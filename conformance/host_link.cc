@@ -46,6 +46,7 @@ bool Host::link() {
   lid_ = reply->offered_lid;
   mcp_ = std::min(mcp_, reply->mcp_max);
   is_linked_ = true;
+  forget_cells();
   return expect(lid_ != fabric::Lid() && target_lid_ != fabric::Lid() && lid_ != target_lid_,
                 "two link addresses in READY");
 }

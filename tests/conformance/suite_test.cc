@@ -10,6 +10,7 @@
 #include "conformance/report/reports.h"
 #include "conformance/selection.h"
 #include "tests/conformance/dying_target.h"
+#include "tests/conformance/faults.h"
 #include "tests/conformance/run_suite.h"
 
 namespace splitnic::conformance::suite_test {
@@ -39,6 +40,22 @@ TEST(ConformanceSuite, every_case_passes_against_the_keyed_unit) {
 TEST(ConformanceSuite, every_case_passes_through_a_relay_that_changes_nothing) {
   UnitTarget target({.rule = [](To, RelayBytes&) { return true; }});
   EXPECT_EQ(failures_of(run(target)), "");
+}
+
+// BYE of each case is lost, so DISC_REP comes in the middle of the handshake of the next one.
+TEST(ConformanceSuite, a_reply_that_a_link_has_left_is_none_on_the_next_link) {
+  std::size_t left = 0;
+  const Rule of_disc = mgmt_rule(To::kSuite, [&left](const fabric::Mgmt& mgmt) {
+    left += mgmt.kind == fabric::MgmtKind::kDiscRep ? 1U : 0U;
+    return true;
+  });
+  const Rule no_bye = init_rule(
+      To::kTarget, [](const fabric::Init& init) { return init.step != fabric::InitStep::kBye; });
+  UnitTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    return of_disc(to, datagram) && no_bye(to, datagram);
+  }});
+  EXPECT_EQ(failures_of(run(target, {"frame", "msg"})), "");
+  EXPECT_GT(left, 5U);
 }
 
 TEST(ConformanceSuite, ids_are_unique_and_every_case_has_a_clause) {
