@@ -2,8 +2,8 @@
 // directions, pushes, messages and CfgUtil. Both sides use the same class; each is initiator for
 // one direction and target for the other [S001-07].
 //
-//   rdma mode: RC on both channels; only Sends on channel 0, only RDMA writes with idata on channel
-//   1 [S001-27]. Frames up to the threshold go as SendData on channel 0 [S001-05]. A frame waits
+//   rdma mode: RC on both channels; only Sends on channel 0, only RDMA writes on channel 1 [S001-27],
+//   with idata where it fits [S001-21]. Frames up to the threshold go as SendData on channel 0 [S001-05]. A frame waits
 //   until earlier ones on another way have completed, so each direction keeps its order.
 //   send mode: UC on both channels; SendData on channel 1, no pools [S001-26]. Loss is tolerated: a
 //   frame that finds no slot is dropped and counted.

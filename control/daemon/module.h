@@ -1,5 +1,5 @@
-// Driven by the data loop: the host module or the I/O unit, as one object with its frame ports.
-// Called once per iteration of the loop, never per frame. Thread: the data thread.
+// Driven by the data loop: the host module or the I/O unit with its frame ports, or the switch, as
+// one object. Called once per iteration of the loop, never per frame. Thread: the data thread.
 #pragma once
 
 #include <chrono>

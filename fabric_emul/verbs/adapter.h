@@ -2,9 +2,10 @@
 // by one call per iteration of the data thread. AdapterLimits bounds their numbers [S000-01]
 // [S001-29].
 //
-// An iteration: poll() receives. Each cell is passed to its queue pair, which adds completions to
-// its completion queue. Then poll() sends replies and what was posted, and hands the batches to the
-// underlay. Time comes in with every call; nothing here sleeps, locks or does I/O. The Underlay and
+// An iteration: poll() is receive() and then transmit(), which the programs call apart. receive()
+// passes each cell to its queue pair, which adds completions to its completion queue. transmit()
+// sends replies and what was posted, and hands the batches to the underlay, which does all I/O.
+// Time comes in with every call; nothing here sleeps or locks. The Underlay and
 // Random given must outlive the adapter. Thread: the data thread.
 //
 // Files: adapter.cc creates and connects, adapter_iteration.cc is the iteration, adapter_stream.cc

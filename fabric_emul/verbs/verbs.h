@@ -1,4 +1,4 @@
-// The value types of the verbs, in one place: the part of the fabric below the adapter that
+// Includes the value types that users of Adapter need: the part of the fabric below the adapter that
 // messaging and the modules see. Work queues, cells and descriptors stay hidden [S001-06].
 #pragma once
 

@@ -1,6 +1,6 @@
 // The functions that are fuzzed: each takes any bytes and must return, whatever they are. A finding
 // is a CHECK that fails, a sanitizer's report, or no end. Called by the libFuzzer programs (preset
-// fuzz) and, over tests/fuzz/corpus, by fuzz_corpus_test in every preset.
+// asan) and, over tests/fuzz/corpus, by fuzz_corpus_test in every preset.
 #pragma once
 
 #include <string_view>
