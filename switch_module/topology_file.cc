@@ -289,6 +289,10 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
       read = read_cables(value);
     } else if (value.name == "routing") {
       read = read_routing(value);
+    } else if (value.name == "pin_vl") {
+      const auto flag = TomlField(value, "pin_vl").flag();
+      if (!flag) return flag.error();
+      topology_.pins_vl = *flag;
     } else if (is_table && (value.name == "switches" || value.name == "nodes")) {
       read = read_tables(value, value.name == "nodes");
     } else if (is_table && value.name == "partitions") {
@@ -300,10 +304,11 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
     } else if (is_table && value.name == "remotes") {
       network.remotes = &value;
     } else {
-      return control::error_at(value.name_at,
-                               "there are only cables, routing, prefix and tables [switches.NAME], "
-                               "[nodes.NAME], [partitions.NAME], [routes] and [remotes] in this "
-                               "file");
+      return control::error_at(
+          value.name_at,
+          "there are only cables, routing, pin_vl, prefix and tables [switches.NAME], "
+          "[nodes.NAME], [partitions.NAME], [routes] and [remotes] in this "
+          "file");
     }
     if (!read) return read.error();
   }

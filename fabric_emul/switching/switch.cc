@@ -107,12 +107,14 @@ void Switch::pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell,
     return counters_.add(SwitchCounter::kDropPartition);
   }
   if (!to->carries()) return counters_.add(SwitchCounter::kDropDown);
-  const std::size_t lane = lane_of(header);
+  const std::size_t lane = lane_of(cell, header);
   if (to->put(cell, lane)) from.wait_for(to->number(), lane);
 }
 
-std::size_t Switch::lane_of(const MacHeader& header) const {
-  return header.service == Service::kMgmt ? kManagement : plan_.lanes.at(header.sl);
+std::size_t Switch::lane_of(const ReceivedCell& cell, const MacHeader& header) const {
+  if (header.service == Service::kMgmt) return kManagement;
+  // The sender names the lane of the flit: one that is no data lane gives way to the table.
+  return plan_.pins_vl && cell.vl < kDataLanes ? cell.vl : plan_.lanes.at(header.sl);
 }
 
 void Switch::on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell,

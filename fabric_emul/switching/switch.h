@@ -121,7 +121,7 @@ class Switch final {
   void on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell);
   SwitchPort* output_of(Lid dlid) { return by_number_.at(table_.port_of(dlid)); }
   void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);
-  std::size_t lane_of(const MacHeader& header) const;
+  std::size_t lane_of(const ReceivedCell& cell, const MacHeader& header) const;
   void drain(SwitchPort& to, bool& made_progress);
   void on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, const MacHeader& header);
   void on_smp(SwitchPort& from, Lid sender, base::Bytes smp);

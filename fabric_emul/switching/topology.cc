@@ -124,6 +124,7 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   plan.name = name;
   plan.lid = own->lid;
   plan.lanes = own->lanes;
+  plan.pins_vl = topology.pins_vl;
   for (const Topology::Switch& one : topology.switches) plan.switches.insert(one.lid);
   plan.ports = ports_of(topology, name);
   plan.table = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);

@@ -68,6 +68,7 @@ struct Topology {
   std::vector<Cable> cables;
   RoutingKind routing = RoutingKind::kShortest;
   std::optional<Network> network = {};  // nothing: cells stay in the subnet
+  bool pins_vl = false;                 // a cell keeps the lane that its sender chose
 };
 
 // One switch of a subnet.
@@ -95,6 +96,7 @@ struct SwitchPlan {
   std::array<Port, kSwitchPortsMax + 1> ports;  // by number; 0 is not used
   ForwardingTable table;
   SlToLane lanes = kLaneOfSl;
+  bool pins_vl = false;                           // cells leave on the data lane they came by
   std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet, by name
   std::set<Lid> switches;                         // all of the subnet
   std::optional<Network> network;

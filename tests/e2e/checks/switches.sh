@@ -244,6 +244,20 @@ check_partitions() {
   within "the other host is up" 10000 is_up host2
 }
 
+# The switch's table has lane 0 for all levels, and cells keep the lanes that their senders chose: 2 for frames, 3 for channel 0.
+check_pinned() {
+  make_switches 1
+  sed -i -e '1i pin_vl = true' -e '/^\[switches.sw1\]/a lanes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]' "$work/fabric.toml"
+  start_switch 1 1
+  iou_options=(--sl 2)
+  start_iou && start_host --sl 2
+  nic_up
+  ping_all "$ns_host" 10.77.0.2 20
+  local lane
+  for lane in 2 3; do within "cells on lane $lane" 3000 counts switch1 "switch.lane$lane.tx.cell" 2; done
+  equal "cells on the lane of the table" "$(counter switch1 switch.lane0.tx.cell)" 0
+}
+
 # A node that stops gives its port back at once, also to somebody else.
 check_replaced() {
   plain

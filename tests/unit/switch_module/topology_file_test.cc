@@ -79,6 +79,18 @@ TEST(TopologyFileTest, S004_21_a_switch_has_its_own_lanes) {
   EXPECT_EQ(plan_of(file->topology, "a")->lanes, file->topology.switches[0].lanes);
 }
 
+TEST(TopologyFileTest, X_15_a_subnet_may_pin_lanes) {
+  EXPECT_FALSE(plan_of(parse_topology(kGood)->topology, "a")->pins_vl);
+  const auto file = parse_topology(std::string("pin_vl = true\n") + kGood);
+  ASSERT_TRUE(file) << file.error().text();
+  for (const auto& one : file->topology.switches) {
+    EXPECT_TRUE(plan_of(file->topology, one.name)->pins_vl);
+  }
+  const auto bad = parse_topology(std::string("pin_vl = 1\n") + kGood);
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().text().find("pin_vl"), std::string::npos) << bad.error().text();
+}
+
 constexpr const char* kKeyed = R"([switches.a]
 lid = 1
 key = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
@@ -319,7 +331,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[partitions.p]\nid = 0x8001\ncolour = 2\n",
             "line 3, column 1: [partitions.p]: there is no field colour"},
         Bad{"[partitions]\np = 1\n", "line 2, column 5: [partitions.p]: 1 is not a table"},
-        Bad{"ports = 3\n", "line 1, column 1: there are only cables, routing, prefix and tables"},
+        Bad{"ports = 3\n", "line 1, column 1: there are only cables, routing, pin_vl, prefix and tables"},
         Bad{"[switches]\na = 1\n", "line 2, column 5: [switches.a]: 1 is not a table"},
         Bad{"[switches.a\n", "line 1, column 12"}));
 

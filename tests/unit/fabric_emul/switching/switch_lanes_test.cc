@@ -61,6 +61,33 @@ TEST(SwitchLanesTest, S004_21_the_table_is_that_of_the_hop) {
             (std::vector<unsigned>{3, 2, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, kMgmtLane}));
 }
 
+// The sender chooses the lane, and the switch has none to choose but where the sender names none.
+TEST(SwitchLanesTest, X_15_a_subnet_that_pins_lanes_keeps_that_of_the_flit) {
+  Topology topology = star(2);
+  topology.pins_vl = true;
+  World world(topology);
+  std::vector<unsigned> lanes;
+  const auto pass = [&](std::uint8_t vl, const Cell& cell) {
+    const base::MutableBytes room = world.node(1).link().reserve(cell.size(), vl);
+    ASSERT_EQ(room.size(), cell.size());
+    std::ranges::copy(cell, room.begin());
+    world.node(1).link().commit(cell.size());
+    world.node(1).port.flush(world.clock.now());
+    world.settle({2});
+    world.node(2).port.receive(world.clock.now(), 16,
+                               [&](Link&, std::span<const ReceivedCell> got) {
+                                 for (const ReceivedCell& one : got) lanes.push_back(one.vl);
+                               });
+  };
+  for (std::uint8_t vl = 0; vl < kDataLanes; ++vl) pass(vl, cell_of(1, 1, 2, 64));
+  EXPECT_EQ(lanes, (std::vector<unsigned>{0, 1, 2, 3}));
+  lanes.clear();
+  pass(7, cell_of(1, 1, 2, 64));          // no lane of a switch: the table's
+  pass(kMgmtLane, cell_of(2, 1, 2, 64));  // not for what is no MGMT
+  pass(0, mgmt_of(1, 2, 64));
+  EXPECT_EQ(lanes, (std::vector<unsigned>{1, 2, kMgmtLane}));
+}
+
 // Nodes 1 to 8 send all they can to node 10, which reads one batch per millisecond. Node 9 sends it
 // a short cell now and then.
 class BulkTest : public ::testing::Test {
