@@ -68,7 +68,7 @@ struct Harness {
   CellMaker maker;
 };
 
-TEST(CellsTest, S001_33_256_bytes_are_one_cell_and_257_two) {
+TEST(CellsTest, S001_33_X_42_256_bytes_are_one_cell_and_257_two) {
   Harness harness(256, 512);
   harness.write(256);
   EXPECT_EQ(harness.sent_cells().size(), 1U);
@@ -215,6 +215,24 @@ TEST_P(Idata, S001_39_idata_on_any_cells_gives_one_completion) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cells, Idata, ::testing::Values(1, 2, 4, 7));
+
+TEST(CellsTest, X_39_a_sender_puts_idata_on_the_last_cell_only) {
+  AdapterPair pair;
+  const QpPair qp = pair.connect(QpInit{});
+  Memory& to = pair.a().memory(5 * 1364);
+  Memory& from = pair.b().memory(5 * 1364, 1);
+  ASSERT_TRUE(pair.a().post_recv(qp.a));
+  pair.b().tap.is_recording = true;
+  ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, 1, 77));
+  ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
+  std::size_t writes = 0;
+  for (const TappedCell& cell : pair.b().tap.cells) {
+    if (!cell.sent || cell.header().op != Op::kRdmaWrite) continue;
+    ++writes;
+    EXPECT_EQ(cell.view().idata.has_value(), is_last(cell.header().pos)) << writes;
+  }
+  EXPECT_EQ(writes, 5U);
+}
 
 TEST(CellsTest, S001_39_idata_that_disagrees_is_an_invalid_request) {
   Harness harness(0, 1364 * 2);

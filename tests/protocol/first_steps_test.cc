@@ -5,7 +5,7 @@
 
 namespace splitnic::fabric::testing::first_steps_test {
 
-TEST(FirstStepsTest, S000_15_rdma_write_with_idata_arrives) {
+TEST(FirstStepsTest, S000_15_X_38_rdma_write_with_idata_arrives) {
   AdapterPair pair;
   pair.a().prepare = [](End& end, Qpn qpn) { ASSERT_TRUE(end.post_recv(qpn, {}, 5)); };
   const QpPair qp = pair.connect(QpInit{});

@@ -14,6 +14,25 @@ struct Target {
 };
 using Choose = std::function<Target(AdapterPair&, Memory&, QpPair)>;
 
+// The last NAK that this end has received.
+AckExt nak_at(End& end) {
+  AckExt nak;
+  for (const TappedCell& cell : end.tap.cells) {
+    if (cell.sent || cell.header().op != Op::kNak) continue;
+    EXPECT_TRUE(parse_ack(cell.view(), nak));
+  }
+  return nak;
+}
+
+// Registers this memory until each index of the table that was free is in use.
+void reuse_index(End& end, std::vector<std::byte>& memory) {
+  Mrwt& table = end.adapter->memory();
+  const std::size_t before = table.index_count();
+  do {
+    ASSERT_TRUE(table.regions().register_region(end.pd, memory, kAccessRights));
+  } while (table.index_count() == before);
+}
+
 // The region of a test lies between canaries. 3000 bytes go to the target that `choose` returns.
 void expect_refused(char letter, const Choose& choose,
                     std::uint8_t rights = kAccessRights | kWindowBind) {
@@ -37,12 +56,7 @@ void expect_refused(char letter, const Choose& choose,
   EXPECT_EQ(pair.a().qp(qp.a).state(), QpState::kErr);
   EXPECT_TRUE(std::ranges::all_of(room, [](std::byte b) { return b == std::byte{0xCA}; }));
   EXPECT_EQ(pair.a().count(TransportCounter::kDropAccess), 1U);
-  AckExt ack;
-  for (const TappedCell& cell : pair.b().tap.cells) {
-    if (!cell.sent && cell.header().op == Op::kNak) {
-      ASSERT_TRUE(parse_ack(cell.view(), ack));
-    }
-  }
+  const AckExt ack = nak_at(pair.b());
   EXPECT_EQ(ack.code, AckCode::kRemoteAccess);
   EXPECT_EQ(ack.detail, static_cast<std::uint16_t>(letter));
 }
@@ -135,6 +149,25 @@ TEST(MemoryAccessTest, M_05_a_region_that_may_only_be_read) {
       kLocalRead | kLocalWrite | kRemoteRead);
 }
 
+// The queue pair gives its peer rights too, whatever those of the region are.
+TEST(MemoryAccessTest, S002_17_M_05_a_write_needs_the_right_of_the_queue_pair) {
+  for (const std::uint8_t rights :
+       {std::uint8_t{0}, std::uint8_t{kRemoteRead}, std::uint8_t{kRemoteWrite}}) {
+    AdapterPair pair;
+    QpAttr attr;
+    attr.rights = rights;
+    const QpPair qp = pair.connect_by_hand(QpInit{}, attr);
+    Memory& to = pair.a().memory(64);
+    Memory& from = pair.b().memory(64, 1);
+    ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle));
+    ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
+    const bool is_permitted = rights == kRemoteWrite;
+    EXPECT_EQ(pair.b().sent[0].status,
+              is_permitted ? WcStatus::kSuccess : WcStatus::kRemoteInvalid);
+    EXPECT_EQ(to.is_zero(), !is_permitted);
+  }
+}
+
 TEST(MemoryAccessTest, M_06_nothing_cannot_be_registered) {
   AdapterPair pair;
   std::vector<std::byte> room(10);
@@ -163,6 +196,29 @@ TEST(MemoryAccessTest, M_11_a_region_that_ends_in_mid_packet) {
   EXPECT_EQ(to.bytes, at_end);
   ASSERT_EQ(pair.a().received.size(), 1U);
   EXPECT_EQ(pair.a().received[0].status, WcStatus::kFlushed);
+}
+
+// The letter is that of the check that fails then, not that of a key without an entry: the index
+// belongs to another region.
+TEST(MemoryAccessTest, X_47_X_48_M_11_the_letter_of_a_refusal_in_mid_packet) {
+  AdapterPair pair;
+  const QpPair qp = pair.connect({.window_bytes_max = 64 * 1024});
+  Memory& to = pair.a().memory(1 << 20);
+  Memory& from = pair.b().memory(1 << 20, 1);
+  ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, 1));
+  for (int i = 0; i < 6; ++i) pair.step();
+  ASSERT_TRUE(std::ranges::any_of(to.bytes, [](std::byte b) { return b != std::byte{0}; }));
+  ASSERT_TRUE(pair.b().sent.empty());
+  ASSERT_TRUE(pair.a().adapter->memory().regions().deregister(to.handle));
+  reuse_index(pair.a(), to.bytes);
+  pair.b().tap.is_recording = true;
+  const std::vector<std::byte> at_end = to.bytes;
+  ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
+  EXPECT_EQ(pair.b().sent[0].status, WcStatus::kRemoteAccess);
+  EXPECT_EQ(to.bytes, at_end);
+  const AckExt nak = nak_at(pair.b());
+  EXPECT_EQ(nak.code, AckCode::kRemoteAccess);
+  EXPECT_EQ(nak.detail, static_cast<std::uint16_t>('d'));
 }
 
 TEST(MemoryAccessTest, S001_40_the_right_handle_and_range) {

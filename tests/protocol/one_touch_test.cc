@@ -85,7 +85,7 @@ TEST_F(OneTouchTest, S000_25_a_key_with_one_shot_is_read_once) {
 }
 
 // the first cell takes the window for its packet.
-TEST_F(OneTouchTest, S002_22_another_packet_is_refused_while_the_first_arrives) {
+TEST_F(OneTouchTest, S002_22_X_18_another_packet_is_refused_while_the_first_arrives) {
   const MemoryHandle handle = window();
   std::size_t seen = 0;
   pair_.a().faults.drop_received([&](base::Bytes) { return ++seen == 10; });

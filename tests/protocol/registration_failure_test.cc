@@ -30,7 +30,7 @@ class FailedRegistration : public QueueRegistration {
   MemoryHandle key_;
 };
 
-TEST_F(FailedRegistration, S002_32_drains_completes_in_order_and_resumes) {
+TEST_F(FailedRegistration, S002_32_X_20_drains_completes_in_order_and_resumes) {
   QpInit init = registering();
   init.common.max_dest_rd_atomic = 4;
   const QpPair qp = pair_.connect(init);

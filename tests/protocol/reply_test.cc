@@ -38,13 +38,40 @@ TEST(ReplyTest, S000_16_no_more_than_four_are_outstanding) {
   EXPECT_EQ(most, 4);
 }
 
-TEST(ReplyTest, S000_17_every_cell_is_acknowledged_separately) {
+TEST(ReplyTest, S000_17_X_14_every_cell_is_acknowledged_separately) {
   AdapterPair pair;
   pair.a().drains = false;  // the receiving process is stopped: its adapter replies all the same
   const QpPair qp = pair.connect({.ack_interval = 1});
   write_many(pair, qp, 10, 1364 * 7);
   EXPECT_EQ(pair.a().count(TransportCounter::kTxAcks), 70U);
   EXPECT_EQ(pair.b().count(TransportCounter::kTxCells), 70U);
+}
+
+// The requester alone has K = 1: its flag A makes a responder with a large K acknowledge each cell.
+TEST(ReplyTest, X_13_a_requester_with_an_interval_of_one_requests_each_ack) {
+  AdapterPair pair;
+  const QpPair qp = pair.connect({.ack_interval = 64});
+  QpAttr attr = pair.b().qp(qp.b).attr();
+  attr.ack_interval = 1;
+  ASSERT_TRUE(pair.b().adapter->modify_qp(qp.b, QpState::kRts, kAttrAckInterval, attr));
+  ASSERT_EQ(pair.a().qp(qp.a).attr().ack_interval, 64);
+  pair.b().tap.is_recording = true;
+  write_many(pair, qp, 10, 1364 * 7);
+  std::size_t cells = 0;
+  const Lcn first = pair.b().qp(qp.b).attr().send_lcn;
+  Lcn acked = first - 1U;
+  for (const TappedCell& cell : pair.b().tap.cells) {
+    AckExt ack;
+    if (cell.sent && cell.header().op == Op::kRdmaWrite) {
+      ++cells;
+      EXPECT_NE(cell.header().flags & kFlagAckRequest, 0) << cells;
+    } else if (!cell.sent && parse_ack(cell.view(), ack)) {
+      acked = ack.cumulative;
+    }
+  }
+  EXPECT_EQ(cells, 70U);
+  EXPECT_EQ(acked - first, 69);
+  EXPECT_EQ(pair.b().count(TransportCounter::kTxPredicted), 0U);
 }
 
 TEST(ReplyTest, S004_04_one_ack_covers_several_packets) {

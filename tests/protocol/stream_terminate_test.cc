@@ -104,7 +104,7 @@ Sge sink_of(End& end, Memory& memory) {
 
 class LetterTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(LetterTest, X_47_S002_20_a_refused_access_ends_both_sides_with_its_letter) {
+TEST_P(LetterTest, X_47_X_37_S002_20_a_refused_access_ends_both_sides_with_its_letter) {
   const Case& tested = GetParam();
   StreamLine harness(StreamHarness::reads(), StreamHarness::options(tested.profile));
   harness.b().tap.is_recording = true;

@@ -32,7 +32,7 @@ void exchange_sends(StreamHarness& harness, unsigned packets, std::size_t bytes)
 
 class KindTest : public ::testing::TestWithParam<StreamKind> {};
 
-TEST_P(KindTest, S002_01_a_stream_opens_and_counts_every_byte_of_its_cells) {
+TEST_P(KindTest, S002_01_X_11_a_stream_opens_and_counts_every_byte_of_its_cells) {
   StreamLine harness(StreamHarness::of_kind(GetParam()));
   EXPECT_EQ(harness.sb().kind(), GetParam());
   const StreamNumber first = harness.sb().next_number();

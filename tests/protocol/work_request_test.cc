@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <set>
 
 #include "tests/support/adapter_pair.h"
 #include "tests/support/cell_maker.h"
@@ -10,7 +11,7 @@ namespace splitnic::fabric::testing::work_request_test {
 
 using namespace std::chrono_literals;
 
-TEST(WorkRequestTest, S000_03_four_odd_pieces_arrive_as_one) {
+TEST(WorkRequestTest, S000_03_X_36_four_odd_pieces_arrive_as_one) {
   AdapterPair pair;
   const QpPair qp = pair.connect(QpInit{});
   Memory& one = pair.b().memory(5000, 1);
@@ -54,6 +55,35 @@ TEST(WorkRequestTest, S000_08_a_packet_longer_than_the_scatter_list_is_a_length_
   EXPECT_EQ(pair.b().sent[0].status, WcStatus::kRemoteInvalid);
   EXPECT_TRUE(std::all_of(to.bytes.begin() + 2000, to.bytes.end(),
                           [](std::byte b) { return b == std::byte{0}; }));
+}
+
+// Two receives are posted, which CONNECT states: two Sends go, and one more to learn of new ones.
+TEST(WorkRequestTest, X_43_sends_wait_for_receive_credits) {
+  AdapterPair pair;
+  Memory& to = pair.a().memory(800);
+  pair.a().prepare = [&](End& end, Qpn qpn) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      ASSERT_TRUE(end.post_recv(qpn, {to.sge(100 * i, 100)}, i));
+    }
+  };
+  const QpPair qp = pair.connect(QpInit{});
+  Memory& from = pair.b().memory(800, 1);
+  pair.b().tap.is_recording = true;
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(pair.b().post_send(qp.b, {from.sge(100 * i, 100)}, i));
+  }
+  pair.run_for(1ms);
+  std::set<std::uint32_t> packets;
+  for (const TappedCell& cell : pair.b().tap.cells) {
+    if (cell.sent && cell.header().op == Op::kSend) packets.insert(cell.header().psn.value);
+  }
+  EXPECT_EQ(packets.size(), 3U);
+  EXPECT_EQ(pair.b().sent.size(), 2U);
+  for (std::size_t i = 2; i < 8; ++i) {
+    ASSERT_TRUE(pair.a().post_recv(qp.a, {to.sge(100 * i, 100)}, i));
+  }
+  ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() == 8; }));
+  EXPECT_EQ(to.bytes, from.bytes);
 }
 
 // Typical I/O: the command by Send, the data by RDMA, the status by Send.

@@ -100,6 +100,36 @@ TEST(NicRunSim, S001_49_a_new_unit_gets_the_coalescing_again) {
   EXPECT_THAT(ask(world, "coalescing", ""), HasSubstr("Adaptive RX: on\n\trx-usecs: 50"));
 }
 
+// The unit forgets what it has of the host, also what the host sends once, and the host
+// configures its NIC from the beginning: SET_MAC, VLAN_ADD, START.
+TEST(NicRunSim, S001_49_S001_25_a_reset_clears_the_unit_and_the_host_configures_it_again) {
+  World world({.seed = 3});
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  ask(world, "vlan-add", "10");
+  iou::NicSettings& at_unit = world.iou->hosts().at(0)->nic();
+  ASSERT_TRUE(world.run_until(2s, [&] { return at_unit.started && at_unit.mac.has_value(); }));
+  const auto mac = at_unit.mac;
+  const std::vector<std::uint16_t> listed{10};
+  ASSERT_EQ(at_unit.vlans.list(), listed);
+  // Without a reset the host leaves these as they are.
+  at_unit.coalescing = {50, 8, 0, true};
+  at_unit.vlans.add(30);
+  at_unit.mac.reset();
+  at_unit.started = false;
+  world.run(100ms);
+  ASSERT_FALSE(at_unit.started);
+  ask(world, "reset", "");
+  ASSERT_TRUE(world.run_until(2s, [&] { return at_unit.started; }));
+  EXPECT_EQ(at_unit.coalescing, messaging::Coalescing{});
+  EXPECT_EQ(at_unit.vlans.list(), listed);
+  EXPECT_EQ(at_unit.mac, mac);
+  EXPECT_EQ(world.counter("host.pair.ups"), 1U);
+  world.mark();
+  for (int i = 0; i < 20; ++i) world.send_to_lan(200);
+  for (int i = 0; i < 20; ++i) world.send_to_host(200);
+  EXPECT_TRUE(world.run_until(2s, [&] { return world.all_arrived(); }));
+}
+
 TEST(NicRunSim, S001_49_the_nics_of_the_unit_are_listed) {
   World world({.seed = 3});
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));

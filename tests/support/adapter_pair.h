@@ -76,6 +76,7 @@ struct PairOptions {
   std::uint16_t mcp_min = kMcpMin;
   PayloadCrcMode payload_crc = PayloadCrcMode::kOn;
   LinkProfile profile = LinkProfile::kSpeed;
+  decltype(PortConfig::sl_to_vl) sl_to_vl = PortConfig().sl_to_vl;  // of all ends
   std::vector<PartitionTable> partitions{};  // by end; of those beyond, that of `limits`
   std::size_t cq_depth = 16384;              // of both completion queues of an end
 };
@@ -111,6 +112,7 @@ class End final : private ConnectionHandler {
     config.payload_crc = payload_crc;
     config.machine_key = SipKey{7, 8};
     config.profile = options_.profile;
+    config.sl_to_vl = options_.sl_to_vl;
     port = adapter->add_port(faults, config).value();
     adapter->connections().set_handler(*this);
     pd = adapter->alloc_pd();
@@ -167,7 +169,9 @@ class End final : private ConnectionHandler {
     }
     const Qpn qpn = adapter->create_qp(init, now()).value();
     const AttrMask given = required_attributes(init.service, QpState::kReset, QpState::kInit);
-    CHECK(adapter->modify_qp(qpn, QpState::kInit, given, QpAttr{}).has_value());
+    QpAttr attr;
+    attr.sl = init.common.sl;
+    CHECK(adapter->modify_qp(qpn, QpState::kInit, given, attr).has_value());
     if (prepare) prepare(*this, qpn);
     return qpn;
   }

@@ -16,6 +16,7 @@ namespace splitnic::fabric::testing {
 struct TappedCell {
   bool sent = false;  // by the owner; false: received
   std::vector<std::byte> bytes;
+  FlitHeader flit{};  // of its first flit; in the full profile each flit is recorded
 
   // Spans of the view point into this object. REQUIRES a valid cell, as those that we sent are.
   CellView view() const {
@@ -89,7 +90,7 @@ class RecordingUnderlay final : public UnderlayDecorator {
       FlitView flit;
       while (walker.next(flit) == FlitWalker::Step::kFlit) {
         if (flit.header.type != FlitType::kData) continue;
-        cells.push_back({sent, {flit.payload.begin(), flit.payload.end()}});
+        cells.push_back({sent, {flit.payload.begin(), flit.payload.end()}, flit.header});
       }
     }
   }

@@ -49,7 +49,7 @@ class Link:
     def send_cell(self, now, cell):
         cell = dict(cell, dlid=self.peer_lid, slid=self.lid)
         ctl = flits.SOF | flits.EOF | flits.HEADER_CRC_ONLY
-        lane = 15 if cell["service"] == cells.MANAGEMENT else 0
+        lane = 15 if cell["service"] == cells.MANAGEMENT else cell.get("sl", 0) % 4  # P-LINK-12
         self._datagram(now, {"type": flits.DATA, "lane": lane, "ctl": ctl, "payload": cells.encode_cell(cell).hex()})
 
     def bye(self, now):

@@ -34,7 +34,7 @@ TEST(FullHostTest, what_one_host_alone_cannot_take_waits_in_the_port_for_a_while
 }
 
 // A message may be longer than any frame: it is dropped in any case.
-TEST(FullHostTest, X_22_what_is_longer_than_any_frame_is_dropped) {
+TEST(FullHostTest, what_is_longer_than_any_frame_is_dropped) {
   UnitHarness harness({.pools = {{64, 2048}, {4, 1 << 20}}});
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));

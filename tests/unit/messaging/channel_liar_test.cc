@@ -69,6 +69,42 @@ TEST(ChannelLiar, P_38_an_indication_must_name_where_the_write_went) {
   EXPECT_EQ(pool_of(harness.unit(), 0).available, 4U);
 }
 
+// Channel 0 takes no RDMA at all, so its refusal comes before the checks of the key.
+TEST(ChannelLiar, S001_27_P_CH_8_a_write_on_channel_0_gets_a_nak_and_changes_nothing) {
+  ChannelFixture harness({.unit = {.pools = {{4, 2048}}}});
+  ASSERT_TRUE(harness.connect());
+  ChannelSide& host = harness.host();
+  fabric::Mrwt& memory = host.adapter->memory();
+  std::vector<std::byte> bytes(1000, std::byte{7});
+  const auto region =
+      memory.regions()
+          .register_region(memory.entry(pool_of(host, 0).handle)->pd, bytes, fabric::kLocalRead)
+          .value();
+  const PoolView target = pool_of(harness.unit(), 0);
+  const fabric::Sge piece{memory.start_of(region), 1000, region};
+  fabric::SendWr wr;
+  wr.op = fabric::WrOp::kRdmaWrite;
+  wr.gather = {&piece, 1};
+  wr.remote_address = target.address;
+  wr.remote_handle = target.handle;
+  host.tap.is_recording = true;
+  const fabric::Qpn channel_0 = host.pair->qpn(0);
+  ASSERT_TRUE(host.adapter->post_send(channel_0, wr));
+  fabric::AckExt nak;
+  ASSERT_TRUE(harness.run_until(
+      [&] {
+        return std::ranges::any_of(host.tap.cells, [&](const auto& cell) {
+          return !cell.sent && cell.header().op == fabric::Op::kNak &&
+                 cell.header().dqpn == channel_0 && fabric::parse_ack(cell.view(), nak);
+        });
+      },
+      1s));
+  EXPECT_EQ(nak.code, fabric::AckCode::kInvalidRequest);
+  for (const base::MutableBytes pool : harness.unit().pair->TEST_pool_memory()) {
+    EXPECT_TRUE(std::ranges::all_of(pool, [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
 TEST(ChannelLiar, S001_14_memory_of_a_pool_begins_as_zeros) {
   ChannelFixture harness;
   ASSERT_TRUE(harness.connect());

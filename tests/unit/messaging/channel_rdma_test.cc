@@ -145,7 +145,7 @@ TEST(ChannelRdma, S001_18_no_control_message_for_a_frame_and_no_rnr) {
   }
 }
 
-TEST(ChannelRdma, S001_07_each_side_is_initiator_and_target_with_its_own_tables) {
+TEST(ChannelRdma, S001_07_X_02_each_side_is_initiator_and_target_with_its_own_tables) {
   ChannelFixture harness(
       {.unit = {.pools = {{64, 2048}}}, .host = {.pools = {{32, 4096}, {8, 65536}}}});
   ASSERT_TRUE(harness.connect());
@@ -234,7 +234,7 @@ TEST(ChannelRdma, P_40_update_of_an_element_that_is_available_takes_the_pair_dow
   EXPECT_EQ(harness.host().count("msg.drop.state"), 1U);
 }
 
-TEST(ChannelRdma, S001_22_the_frame_lies_only_at_its_final_address) {
+TEST(ChannelRdma, S001_22_X_04_the_frame_lies_only_at_its_final_address) {
   ChannelFixture harness({.unit = {.pools = {{16, 2048}}}});
   ASSERT_TRUE(harness.connect());
   const auto pools = harness.unit().pair->TEST_pool_memory();

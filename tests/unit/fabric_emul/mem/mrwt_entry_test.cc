@@ -29,7 +29,7 @@ class EntryTest : public MrwtTest {
   static constexpr std::uint8_t kRemote = kRemoteRead | kRemoteWrite;
 };
 
-TEST_F(EntryTest, S002_04_regions_windows_and_iscsi_regions_fill_the_same_fields) {
+TEST_F(EntryTest, S002_04_X_35_regions_windows_and_iscsi_regions_fill_the_same_fields) {
   Mrwt table(4, random_, true);
   const frames::Frames frames(3);
   const std::vector<std::byte*> pages = frames.pages({2, 0});
@@ -135,7 +135,7 @@ TEST_F(EntryTest, S002_13_check_b_entry_type_against_path) {
   }
 }
 
-TEST_F(EntryTest, S002_12_S002_14_to_17_the_checks_of_an_iscsi_transfer) {
+TEST_F(EntryTest, S002_12_S002_14_to_17_X_33_the_checks_of_an_iscsi_transfer) {
   const MemoryHandle command = iscsi(kRemote, kDeviceRead | kDeviceWrite);
   for (const IscsiTransfer what : {IscsiTransfer::kR2t, IscsiTransfer::kDataIn}) {
     EXPECT_EQ(transfer(command, 0, kLength, what), '-');

@@ -191,7 +191,7 @@ TEST_F(SwapTest, S004_13_a_consumer_that_does_not_finish_in_time_is_an_error_and
   EXPECT_FALSE(arbitrator_.quiesced(guest_.region)) << "too late";
 }
 
-TEST_F(SwapTest, S004_11_a_command_a_read_and_a_response_count_three_two_one_none) {
+TEST_F(SwapTest, S004_11_X_44_a_command_a_read_and_a_response_count_three_two_one_none) {
   // The command and its response are messages, the data of the command is read by RDMA.
   ASSERT_TRUE(guest_.consumer.submit(guest_.region, 1, {.channel = 2, .memory = 1}));
   for (const std::uint32_t left : {3U, 2U, 1U}) {

@@ -12,7 +12,7 @@ namespace switch_test {
 
 using namespace switch_world;
 
-TEST(SwitchTest, S000_32_each_cell_leaves_by_the_port_of_its_dlid_and_unchanged) {
+TEST(SwitchTest, S000_32_X_16_each_cell_leaves_by_the_port_of_its_dlid_and_unchanged) {
   World world(4);
   base::SeededRandom random(3);
   std::map<std::size_t, std::vector<Cell>> expected;

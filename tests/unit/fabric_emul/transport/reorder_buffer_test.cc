@@ -34,7 +34,7 @@ TEST(ReorderBufferTest, S000_15_keeps_what_came_early) {
   EXPECT_FALSE(buffer.has(0));
 }
 
-TEST(ReorderBufferTest, S000_15_is_bounded_in_bytes_and_uses_memory_again) {
+TEST(ReorderBufferTest, S000_15_X_40_is_bounded_in_bytes_and_uses_memory_again) {
   ReorderBuffer buffer(64, 100, 300);
   EXPECT_EQ(buffer.put(5, cell(5)), Put::kStored);
   EXPECT_EQ(buffer.put(6, cell(6)), Put::kStored);

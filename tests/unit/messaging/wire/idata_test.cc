@@ -4,7 +4,7 @@
 
 namespace splitnic::messaging::idata_test {
 
-TEST(IdataTest, S001_19_golden_and_limits) {
+TEST(IdataTest, S001_19_X_05_golden_and_limits) {
   EXPECT_EQ(PoolElementIdata::encode(PoolRef(7), 5, 256), 0x07050100U);
   EXPECT_EQ(PoolElementIdata::decode(0x07050100), (PoolElementIdata{7, 5, 256}));
   EXPECT_EQ(PoolElementIdata::encode(PoolRef(255), 255, 65535), 0xFFFFFFFFU);
