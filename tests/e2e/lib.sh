@@ -263,9 +263,13 @@ stop_all() {
 counters() {
   local who=$1
   shift
-  ask "$who" stats --json | "$python" -c 'import json, sys
-found = json.load(sys.stdin)
-print(*(found.get(name, 0) for name in sys.argv[1:]))' "$@"
+  ask "$who" stats | awk -v names="$*" '
+    { value[$1] = $2 }
+    END {
+      if (NR == 0) exit 1
+      count = split(names, wanted)
+      for (i = 1; i <= count; i++) printf "%s%s", (wanted[i] in value) ? value[wanted[i]] : 0, i < count ? " " : "\n"
+    }'
 }
 
 counter() { counters "$1" "$2"; }
