@@ -19,9 +19,10 @@ struct TwoQueues {
       });
     }
   }
-  void run(base::Duration span = 20ms) {
-    for (base::Duration done{}; done < span; done += 1ms) {
-      for (UnitHarness* unit : units) unit->run(1ms);
+  // In rounds of one step each. What one queue hands to the other waits for as long, at most.
+  void run(base::Duration span = 20ms, base::Duration step = 1ms) {
+    for (base::Duration done{}; done < span; done += step) {
+      for (UnitHarness* unit : units) unit->run(step);
     }
   }
   std::uint64_t count(std::string_view name) const { return q0.count(name) + q1.count(name); }
@@ -94,7 +95,7 @@ TEST_F(SiblingsTest, an_address_that_a_host_of_another_queue_has_is_refused) {
   host_at_1.end();
   run();
   EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kNotPermitted) << "it may come back";
-  run(LanAddresses::kUsedFor);
+  run(LanAddresses::kUsedFor, 50ms);
   EXPECT_EQ(q1.set_mac(other_at_1, kMac), CfgStatus::kOk);
 }
 
@@ -113,7 +114,7 @@ TEST_F(SiblingsTest, H_1_a_host_that_starts_late_does_not_get_what_another_queue
   ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
   ASSERT_EQ(q1.ask(other_at_1, CfgCode::kStop).status, CfgStatus::kOk);
   run();
-  run(kClaimedFor + 1s);
+  run(kClaimedFor + 1s, 50ms);
   ASSERT_TRUE(q0.attach(host, kOtherMac));
   run();
   EXPECT_FALSE(other_at_1.up()) << "it has to find out";
