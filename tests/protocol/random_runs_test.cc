@@ -20,6 +20,7 @@ class RandomCells {
     init.selective_repeat = random_.below(3) != 0;
     init.common.send_depth = init.common.receive_depth = 4;
     init.window_bytes_max = 4096;
+    init.common.max_rd_atomic = 1;  // nothing is read, and each queue pair makes room for all
     twins.both([&](PredictionTwin& twin) { twin.connect(init); });
     make_target(twins);
     const std::uint64_t receives = random_.below(3);

@@ -58,22 +58,22 @@ class PredictionTwin {
 
   // Whether a peer and the owner see the same of both.
   bool looks_like(PredictionTwin& other) {
-    End &a = pair.a(), &b = other.pair.a();
+    const End &a = pair.a(), &b = other.pair.a();
     return memory.bytes == other.memory.bytes && other_memory.bytes == other.other_memory.bytes &&
-           a.received.size() == b.received.size() && a.tap.cells.size() == b.tap.cells.size() &&
-           std::ranges::equal(a.tap.cells, b.tap.cells, {}, &TappedCell::bytes,
-                              &TappedCell::bytes) &&
+           std::ranges::equal(a.received, b.received, is_same_completion) &&
+           std::ranges::equal(a.tap.cells, b.tap.cells, is_same_cell) &&
            qp().state() == other.qp().state() && counters() == other.counters() &&
-           (a.received.empty() || seen() == other.seen());
+           (a.received.empty() || (queue_pairs() == other.queue_pairs() &&
+                                   values_of_adapter() == other.values_of_adapter()));
   }
   // Those that do not count runs.
   std::vector<std::uint64_t> counters() {
     std::vector<std::uint64_t> values;
     for (std::size_t i = 0; i < base::Counters<TransportCounter>::kSize; ++i) {
       const auto which = static_cast<TransportCounter>(i);
-      const bool is_of_runs =
+      const bool counts_runs =
           which == TransportCounter::kRxPredicted || which == TransportCounter::kTxPredicted;
-      values.push_back(is_of_runs ? 0 : pair.a().count(which));
+      values.push_back(counts_runs ? 0 : pair.a().count(which));
     }
     for (std::size_t i = 0; i < base::Counters<LinkCounter>::kSize; ++i) {
       values.push_back(pair.a().port->counters()[static_cast<LinkCounter>(i)]);
@@ -84,14 +84,11 @@ class PredictionTwin {
   std::string seen() {
     End& a = pair.a();
     std::string text;
-    for (const QpPair& one : pairs) {
-      const Qp& qp = a.qp(one.a);
-      text += "qp " + std::to_string(static_cast<int>(qp.state())) + " psn " +
-              std::to_string(qp.responder().expected_psn().value) + " writes " +
-              std::to_string(qp.responder().writes_completed()) + " posted " +
-              std::to_string(qp.responder().posted()) +
-              (qp.responder().is_receiving() ? " receiving" : "") +
-              (qp.responder().has_reply_due() ? " reply due\n" : "\n");
+    for (const QueuePairView& qp : queue_pairs()) {
+      text += "qp " + std::to_string(static_cast<int>(qp.state)) + " psn " +
+              std::to_string(qp.psn) + " writes " + std::to_string(qp.writes) + " posted " +
+              std::to_string(qp.posted) + (qp.is_receiving ? " receiving" : "") +
+              (qp.has_reply_due ? " reply due\n" : "\n");
     }
     for (const Wc& wc : a.received) {
       text += "wc " + std::to_string(wc.wr_id) + " " + std::string(name(wc.status)) + " " +
@@ -105,13 +102,46 @@ class PredictionTwin {
       text += "\n";
     }
     a.adapter->visit_counters([&](std::string_view name, std::uint64_t value) {
-      if (name.ends_with(".predicted") || value == 0) return;
+      if (is_of_runs(name) || value == 0) return;
       text += std::string(name) + " " + std::to_string(value) + "\n";
     });
     return text;
   }
 
  private:
+  struct QueuePairView {
+    QpState state;
+    std::uint32_t psn;
+    std::uint64_t writes, posted;
+    bool is_receiving, has_reply_due;
+    bool operator==(const QueuePairView&) const = default;
+  };
+  std::array<QueuePairView, 2> queue_pairs() {
+    const auto view = [this](const QpPair& one) {
+      const Qp& qp = pair.a().qp(one.a);
+      const auto& responder = qp.responder();
+      return QueuePairView{
+          qp.state(),         responder.expected_psn().value, responder.writes_completed(),
+          responder.posted(), responder.is_receiving(),       responder.has_reply_due()};
+    };
+    return {view(pairs[0]), view(pairs[1])};
+  }
+  static bool is_same_completion(const Wc& one, const Wc& other) {
+    return one.wr_id == other.wr_id && one.status == other.status && one.bytes == other.bytes &&
+           one.idata == other.idata && one.address == other.address;
+  }
+  static bool is_same_cell(const TappedCell& one, const TappedCell& other) {
+    return one.sent == other.sent && one.bytes == other.bytes;
+  }
+  static bool is_of_runs(std::string_view counter) { return counter.ends_with(".predicted"); }
+  // All counters, but those that count runs.
+  std::vector<std::uint64_t> values_of_adapter() {
+    std::vector<std::uint64_t> values;
+    pair.a().adapter->visit_counters([&](std::string_view name, std::uint64_t value) {
+      if (!is_of_runs(name)) values.push_back(value);
+    });
+    return values;
+  }
   static PairOptions options(bool predicts) {
     PairOptions out;
     out.limits.predicts_headers = predicts;
