@@ -177,50 +177,57 @@ void add_wrong_tables(SubnetGroup& group) {
   });
 }
 
+// The west cable goes down and comes up again. Returns NODE of the target then; nothing if the case
+// has ended.
+std::optional<fabric::SmpNode> renew_west(Subnet& s) {
+  Node& west = s.end(kWestPort);
+  west.send(west.init(fabric::InitStep::kBye));
+  west.begin_instance(west.config().instance ^ 0x100);
+  s.listen(10ms);
+  if (!west.link()) return std::nullopt;
+  return node_of_target(s);
+}
+
+Table table_over_west() {
+  Table table = table_to_east();
+  table.at(kFarNodeLid.value) = std::byte{kWestPort};
+  return table;
+}
+
+// A cell for the far node does not leave over the west cable.
+void expect_held(Subnet& s) {
+  s.node().send_cell(s.node().cell_to(kFarNodeLid, 64, 6));
+  s.listen(20ms);
+  s.expect(s.end(kWestPort).cells() == 0, "no cell at a cable that is held");
+}
+
 void add_held(SubnetGroup& group) {
   group.add("held", "P-SUBN-9", "A cable that comes up carries no cells before stage set.",
             [](Subnet& s) {
               const auto node = manage(s);
               if (!node) return;
-              Table table = table_to_east();
-              table.at(kFarNodeLid.value) = std::byte{kWestPort};
+              const Table table = table_over_west();
               if (!expect_set(s, table, Stage::kSet, node->changes, SmpStatus::kDone)) return;
-              Node& west = s.end(kWestPort);
-              west.send(west.init(fabric::InitStep::kBye));
-              west.begin_instance(west.config().instance ^ 0x100);
-              s.listen(10ms);
-              if (!west.link()) return;
-              const auto held = node_of_target(s);
+              const auto held = renew_west(s);
               if (!held) return;
               const auto port = std::ranges::find(held->used_ports(), kWestPort,
                                                   &fabric::SmpNode::PortInfo::number);
               s.expect(port != held->used_ports().end() &&
                            port->state == fabric::SmpNode::PortState::kHeld,
                        "state held of the port");
-              s.node().send_cell(s.node().cell_to(kFarNodeLid, 64, 6));
-              s.listen(20ms);
-              s.expect(west.cells() == 0, "no cell at a cable that is held");
+              expect_held(s);
               keep(s);
               expect_set(s, table, Stage::kSet, held->changes, SmpStatus::kDone);
               expect_way(s, kFarNodeLid, kWestPort);
             });
   group.add("held_after_clear", "P-SUBN-9", "Stage clear does not end it that a cable is held.",
             [](Subnet& s) {
-              const auto node = manage(s);
-              if (!node) return;
-              Node& west = s.end(kWestPort);
-              west.send(west.init(fabric::InitStep::kBye));
-              west.begin_instance(west.config().instance ^ 0x100);
-              s.listen(10ms);
-              if (!west.link()) return;
-              const auto held = node_of_target(s);
+              if (!manage(s)) return;
+              const auto held = renew_west(s);
               if (!held) return;
-              Table table = table_to_east();
-              table.at(kFarNodeLid.value) = std::byte{kWestPort};
-              if (!expect_set(s, table, Stage::kClear, held->changes, SmpStatus::kDone)) return;
-              s.node().send_cell(s.node().cell_to(kFarNodeLid, 64, 6));
-              s.listen(20ms);
-              s.expect(west.cells() == 0, "no cell at a cable that is held");
+              if (!expect_set(s, table_over_west(), Stage::kClear, held->changes, SmpStatus::kDone))
+                return;
+              expect_held(s);
             });
 }
 

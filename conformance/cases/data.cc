@@ -32,17 +32,31 @@ bool has_room(End& h, const PoolRecord& pool, std::size_t bytes) {
   return h.is_good();
 }
 
+struct PoolAndFrame {
+  PoolRecord pool;
+  ByteVector frame;
+};
+// Attaches and starts the NIC. Returns a pool of the target, and a frame for nobody with this many
+// bytes of payload that one of its elements holds; nothing if the case has ended.
+std::optional<PoolAndFrame> begin_writes(End& h, std::size_t payload_bytes) {
+  if (!h.attach() || !h.start_nic()) return std::nullopt;
+  const PoolRecord pool = small_pool(h);
+  const ByteVector bytes = frame(kNobody, h.mac(), payload_bytes);
+  if (!has_room(h, pool, bytes.size())) return std::nullopt;
+  return PoolAndFrame{pool, bytes};
+}
+
 // A write that the target takes and whose indication it drops, which is an error.
 using MakeIdata = std::function<std::uint32_t(const PoolRecord&, std::uint32_t element)>;
 void add_bad_idata(SharedGroup& group, const std::string& name, const std::string& what,
                    MakeIdata make) {
   group.add(name, "P-DATA-7", "An indication with " + what + " is dropped.",
             [make = std::move(make)](End& h) {
-              if (!h.attach() || !h.start_nic()) return;
+              const auto begun = begin_writes(h, 60);
+              if (!begun) return;
               if (!h.writes_idata()) return h.outcome().skip("the target takes no idata of form A");
-              const PoolRecord pool = small_pool(h);
-              const ByteVector bytes = frame(kNobody, h.mac(), 60);
-              if (!has_room(h, pool, bytes.size())) return;
+              const PoolRecord& pool = begun->pool;
+              const ByteVector& bytes = begun->frame;
               expect_dropped(h, [&](unsigned number) {
                 const std::uint32_t element = number % pool.elements;
                 h.write(element_of(pool, element, bytes.size()), bytes, make(pool, element));
@@ -78,10 +92,9 @@ void add_writes(SharedGroup& group) {
     h.expect_ignored("a write that is taken");
   });
   group.add("padded_write", "P-CELL-9", "Pad bytes are ignored, whatever they hold.", [](End& h) {
-    if (!h.attach() || !h.start_nic()) return;
-    const PoolRecord pool = small_pool(h);
-    const ByteVector bytes = frame(kNobody, h.mac(), 61);
-    if (!has_room(h, pool, bytes.size())) return;
+    const auto begun = begin_writes(h, 61);
+    if (!begun) return;
+    const auto& [pool, bytes] = *begun;
     auto head = h.cell(h.data(), fabric::Op::kRdmaWrite, fabric::Pos::kOnly);
     head.va_mh = element_of(pool, 0, bytes.size());
     if (h.writes_idata()) head.idata = idata_of(pool.pool, 0, bytes.size());
@@ -108,9 +121,9 @@ void add_elements(SharedGroup& group) {
   group.add(
       "returned", "P-POOL-13", "When half of a pool is used, the target returns its elements.",
       [](End& h) {
-        if (!h.attach() || !h.start_nic()) return;
-        const PoolRecord pool = small_pool(h);
-        const ByteVector bytes = frame(kNobody, h.mac(), 60);
+        const auto begun = begin_writes(h, 60);
+        if (!begun) return;
+        const auto& [pool, bytes] = *begun;
         const std::uint32_t used = pool.elements / 2 + 1;
         if (used > kElementsMax) return h.outcome().skip("each pool has too many elements");
         for (std::uint32_t i = 0; i < used && h.is_good(); ++i) write_element(h, pool, i, bytes);
@@ -135,9 +148,9 @@ void add_elements(SharedGroup& group) {
   group.add_harmful(
       "used_element", "P-MEM-8", "An element that was not returned is not filled a second time.",
       [](End& h) {
-        if (!h.attach() || !h.start_nic()) return;
-        const PoolRecord pool = small_pool(h);
-        const ByteVector bytes = frame(kNobody, h.mac(), 60);
+        const auto begun = begin_writes(h, 60);
+        if (!begun) return;
+        const auto& [pool, bytes] = *begun;
         write_element(h, pool, 0, bytes);
         h.expect_serving("a target that has taken the frame");
         const bool is_returned = std::ranges::count_if(h.events(), [](const Event& e) {
