@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "control/parse_outcome.h"
 
 namespace splitnic::control {
@@ -19,6 +21,17 @@ std::unique_ptr<CLI::App> make_app(const std::string& name, const std::string& d
 void add_config_file(CLI::App& app);
 // Returns nothing if the program may continue.
 std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* argv);
+
+// Parses the command line with `app`. Returns the options that check(), a base::Result<Options>,
+// makes of it, or what to print: --help, --version, or an error with status kExitUsage.
+template <class Options, class Check>
+ParseOutcome<Options> parse_options(CLI::App& app, int argc, const char* const* argv,
+                                    Check&& check) {
+  if (auto refusal = run_parser(app, argc, argv)) return *std::move(refusal);
+  base::Result<Options> options = check();
+  if (!options) return refuse(kExitUsage, app.get_name(), options.error().text());
+  return *std::move(options);
+}
 
 // Adds an option that may repeat. Each use takes exactly one value.
 CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& into,

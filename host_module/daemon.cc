@@ -23,7 +23,6 @@ namespace {
 
 // Of one send call, for the vnet header, the Ethernet header and tags in front of the IP datagram.
 constexpr std::uint32_t kFrameHeadRoom = 64;
-constexpr int kAttemptsForAll = 10;  // one per second
 
 using Ports = std::vector<std::unique_ptr<lan::FramePort>>;  // one per queue
 

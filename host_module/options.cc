@@ -271,10 +271,8 @@ control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,
   const auto app = control::make_app(
       kProgram, "The host of splitnic: gives this machine the NIC of an I/O unit.");
   add_options(*app, typed);
-  if (auto refusal = control::run_parser(*app, argc, argv)) return *refusal;
-  auto options = check(typed, machine);
-  if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
-  return *std::move(options);
+  return control::parse_options<HostOptions>(*app, argc, argv,
+                                             [&] { return check(typed, machine); });
 }
 
 }  // namespace splitnic::host

@@ -29,7 +29,6 @@ using Ports = std::vector<std::unique_ptr<lan::FramePort>>;
 
 // More than what all queues allocate in small pieces in an iteration. [M-1]
 constexpr std::size_t kMemoryReserve = 8 << 20;
-constexpr int kAttemptsForAll = 10;  // one per second
 
 class IouDaemon final : public control::Daemon {
  public:

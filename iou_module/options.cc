@@ -265,10 +265,8 @@ control::ParseOutcome<IouOptions> parse(int argc, const char* const* argv,
   const auto app = control::make_app(
       kProgram, "The I/O unit of splitnic: lends this machine's LAN NIC to hosts on the fabric.");
   add_options(*app, typed);
-  if (auto refusal = control::run_parser(*app, argc, argv)) return *refusal;
-  auto options = check(typed, machine);
-  if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
-  return *std::move(options);
+  return control::parse_options<IouOptions>(*app, argc, argv,
+                                            [&] { return check(typed, machine); });
 }
 
 }  // namespace splitnic::iou

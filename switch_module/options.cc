@@ -118,10 +118,8 @@ control::ParseOutcome<SwitchOptions> parse(int argc, const char* const* argv,
   const auto app = control::make_app(
       kProgram, "A fabric switch of splitnic: joins hosts, I/O units and other switches.");
   add_options(*app, typed);
-  if (auto refusal = control::run_parser(*app, argc, argv)) return *refusal;
-  auto options = check(typed, machine);
-  if (!options) return control::refuse(control::kExitUsage, kProgram, options.error().text());
-  return *std::move(options);
+  return control::parse_options<SwitchOptions>(*app, argc, argv,
+                                               [&] { return check(typed, machine); });
 }
 
 }  // namespace splitnic::fabric_switch

@@ -51,6 +51,9 @@ class Daemon {
   // reload. It may be called before open().
   virtual ReloadHandler reload_handler() { return {}; }
 
+  // The first attempts of when_possible() need each of several units or switches; those after these
+  // need one of them.
+  static constexpr int kAttemptsForAll = 10;
   // Calls `attempt`, which returns a base::Result, once per second as long as its error passes
   // without a change of the options (passes_later()); the first is logged. Meanwhile clients and
   // signals are served, and the service manager hears that the program is up. Returns the last

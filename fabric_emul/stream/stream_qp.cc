@@ -4,8 +4,8 @@
 #include <cerrno>
 
 #include "fabric_emul/stream/stream_terminate.h"
+#include "fabric_emul/transport/flushed_send.h"
 #include "fabric_emul/transport/send_cell.h"
-#include "fabric_emul/transport/wc.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -45,11 +45,7 @@ base::Status StreamQp::post_send(const SendWr& wr) {
     return base::Error("a send is refused before the stream is connected", EINVAL);
   }
   if (context_.state == QpState::kRts) return sender_.post(wr);
-  Wc wc;
-  wc.wr_id = wr.wr_id;
-  wc.status = WcStatus::kFlushed;
-  wc.op = wc_op(wr.op);
-  context_.complete(context_.send_cq, wc);
+  context_.complete(context_.send_cq, flushed_send(wr));
   return {};
 }
 

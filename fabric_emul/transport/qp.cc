@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "fabric_emul/transport/flushed_send.h"
+
 namespace splitnic::fabric {
 
 Qp::Qp(const QpContext& context, const QpLimits& limits, base::MemoryCharge charge)
@@ -89,14 +91,9 @@ base::Status Qp::post(const SendWr& wr) {
     case QpState::kRtr:
       return base::Error("a send is refused in this state of the queue pair", EINVAL);
     case QpState::kSqe:
-    case QpState::kErr: {
-      Wc wc;
-      wc.wr_id = wr.wr_id;
-      wc.status = WcStatus::kFlushed;
-      wc.op = wc_op(wr.op);
-      context_.complete(context_.send_cq, wc);
+    case QpState::kErr:
+      context_.complete(context_.send_cq, flushed_send(wr));
       return {};
-    }
     case QpState::kRts:
     case QpState::kSqd:
     case QpState::kCount_:
