@@ -10,7 +10,8 @@
   stranger.py initiations ADDRESS PORT KEY NETWORK COUNT SECONDS
                                           sends COUNT INITIATIONs with the right mac1, which whoever knows the public key of
                                           the unit can make, in at least SECONDS, each from another address of the local
-                                          NETWORK (of 16 bits); prints how many cookies and other replies came, and bytes
+                                          NETWORK (of 16 bits), and fewer if SIGTERM comes; prints how many cookies and
+                                          other replies came, and bytes
   stranger.py report FROM PORT TO PORT SECONDS
                                           reports to FROM, 100 times per second, that the path of its datagrams to TO has
                                           an MTU of 68 (ICMP, fragmentation needed), over IPv6 of 1280 (packet too
@@ -23,6 +24,7 @@ import hashlib
 import hmac
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -128,6 +130,8 @@ def initiations(address, port, key, network, count, seconds):
     noise = random.Random(60)
     first = socket.inet_aton(network)[:2]
     cookies, others, bytes_in, bytes_out = 0, 0, 0, 0
+    stops = []
+    signal.signal(signal.SIGTERM, lambda *_: stops.append(True))
     for number in range(count):
         message = b"\x81\x01\0\0" + noise.randbytes(124)
         message += hmac.digest(mac_key, message, "sha256")[:16] + bytes(16)
@@ -135,7 +139,7 @@ def initiations(address, port, key, network, count, seconds):
         source = struct.pack("=i4s4s", 0, first + struct.pack(">H", number % 65000 + 1), bytes(4))
         s.sendmsg([message], [(socket.IPPROTO_IP, IP_PKTINFO, source)], 0, (address, int(port)))
         bytes_out += len(message)
-        last = number + 1 == count
+        last = number + 1 == count or bool(stops)
         while last or number % 100 == 0:
             s.settimeout(0.5 if last else 0)
             try:
@@ -145,8 +149,10 @@ def initiations(address, port, key, network, count, seconds):
             cookies += reply[0] == COOKIE
             others += reply[0] != COOKIE
             bytes_in += len(reply)
+        if last:
+            break
         time.sleep(max(0, seconds * number / count - (time.monotonic() - began)) if number % 100 == 0 else 0)
-    print(f"{count} initiations in {time.monotonic() - began:.1f} s, {cookies} cookies, {others} other replies, "
+    print(f"{number + 1} initiations in {time.monotonic() - began:.1f} s, {cookies} cookies, {others} other replies, "
           f"{bytes_out} bytes sent, {bytes_in} bytes received")
 
 

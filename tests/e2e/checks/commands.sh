@@ -126,7 +126,7 @@ check_stop() {
   start_host
   nic_up
   stopped iou TERM
-  within "carrier lost after the unit stopped" 1000 carrier_is "$ns_host" nic0 0
+  within "carrier lost after the unit stopped" 5000 carrier_is "$ns_host" nic0 0
   stopped host TERM
   gone || fail "the adopted nic0 is still there after SIGTERM"
 }

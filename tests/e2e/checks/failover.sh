@@ -55,7 +55,7 @@ check_killed() {
   pings_begin
   stop iou KILL
   within "the next unit takes over" 3000 states_are "down up"
-  pings_end "kill -9 of the unit in use" 3000
+  pings_within "kill -9 of the unit in use" 3000
   equal "interface" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
   equal "MTU" "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" 1400
   equal "address" "$(mac_of "$ns_host" nic0)" "$mac"
@@ -65,7 +65,7 @@ check_killed() {
   pings_begin
   start_first
   within "back at the preferred unit" 6000 states_are "up standby"
-  pings_end "failback" 3000
+  pings_within "failback" 3000
 }
 
 check_both_gone() {
@@ -85,7 +85,7 @@ check_moved() {
   pings_begin
   ask host move 2 || fail "the host does not move"
   within "moved" 2000 states_are "standby up"
-  pings_end "a planned move" 1000
+  pings_within "a planned move" 1000
   ask host move "$first" || fail "the host does not move back"
   within "moved back" 2000 states_are "up standby"
   reply || fail "no traffic"

@@ -115,7 +115,6 @@ check_reload_symlink() {
   mkdir "$work/cfg" "$work/real"
   mv "$work/hosts.toml" "$work/real/hosts.toml"
   ln -s ../real/hosts.toml "$work/cfg/hosts.toml"
-  lab=()
   start_iou --key-file "$work/unit.key" --hosts "$work/cfg/hosts.toml"
   wait_until 5 ask iou peers >/dev/null || fail "the unit does not start"
   hosts_are office lab
@@ -212,22 +211,31 @@ check_from() {
   within "the host from an address of the file" 10000 in_ns "$ns_second" ping -q -c 1 -W 0.2 10.77.0.2
 }
 
-# Over shared memory a host is known by its user.
-check_users() {
+# users_are TEXT: the unit over shared memory has this hosts file, and root is attached.
+users_are() {
   topology_three || fail "the test hosts cannot be made"
   fabric=shm
-  printf '[hosts.root]\nuid = 0\n' >"$work/hosts.toml"
+  printf '%b' "$1" >"$work/hosts.toml"
   chmod 644 "$work/hosts.toml"
   iou_options=(--hosts "$work/hosts.toml")
-  chmod 755 "$work"
   start_iou
   start_host
   nic_up
-  equal "root" "$(peer root state) $(peer root uid)" "up 0"
-  # Another user may not, until the file has it.
+}
+
+# start_guest NAME: a host of that name that another user runs.
+start_guest() {
   mkdir -m 777 "$work/other"
   start host3 "$ns_host" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
-    "$bin/splitnic-host" --connect shm://e2e --tap "file:,$work/other/out.pcap" --name guest --control "$work/other/guest.sock"
+    "$bin/splitnic-host" --connect shm://e2e --tap "file:,$work/other/out.pcap" --name "$1" --control "$work/other/guest.sock"
+}
+
+# Over shared memory a host is known by its user.
+check_users() {
+  users_are '[hosts.root]\nuid = 0\n'
+  equal "root" "$(peer root state) $(peer root uid)" "up 0"
+  # Another user may not, until the file has it.
+  start_guest guest
   wait_until 5 counts iou shm.refused.user 1 || fail "another user is not refused"
   "$bin/splitnic" show --json --control "$work/other/guest.sock" | has '"connecting"' || fail "another user is attached"
   printf '[hosts.root]\nuid = 0\n[hosts.guest]\nuid = 65534\n' >"$work/hosts.toml"
@@ -265,7 +273,6 @@ check_memory() {
   extra[lab]='memory = "2M"'
   make_keys unit office lab
   hosts_are office lab
-  lab=()
   listen_at=0.0.0.0:7471
   iou_options=(--key-file "$work/unit.key" --hosts "$work/hosts.toml")
   host_options=(--key-file "$work/office.key" --peer "$(public unit)")
@@ -302,18 +309,8 @@ check_memory() {
 
 # Two users of the machine, whose hosts have the same name: both state the same EUI-64, which follows from it.
 check_same_name() {
-  topology_three || fail "the test hosts cannot be made"
-  fabric=shm lab=()
-  printf '[hosts.root]\nuid = 0\n[hosts.guest]\nuid = 65534\n' >"$work/hosts.toml"
-  chmod 644 "$work/hosts.toml"
-  iou_options=(--hosts "$work/hosts.toml")
-  chmod 755 "$work"
-  start_iou
-  start_host
-  nic_up
-  mkdir -m 777 "$work/other"
-  start host3 "$ns_host" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
-    "$bin/splitnic-host" --connect shm://e2e --tap "file:,$work/other/out.pcap" --name hosta --control "$work/other/guest.sock"
+  users_are '[hosts.root]\nuid = 0\n[hosts.guest]\nuid = 65534\n'
+  start_guest hosta
   wait_until 5 peer_is guest state up || fail "the other user is not attached: $(ask iou peers)"
   sleep 2
   equal "states" "$(peer root state) $(peer guest state)" "up up"

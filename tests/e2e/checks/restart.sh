@@ -114,18 +114,18 @@ kill_both() {
 }
 check_both() { under_traffic $cycles kill_both; }
 
-# restarted_cleanly WHO MILLISECONDS: as `systemctl restart` and an upgrade do it, three times. The shortest of them counts: other work on the
-# machine makes any of them longer.
+# restarted_cleanly WHO MILLISECONDS: as `systemctl restart` and an upgrade do it, until one restart takes no more than that. Other work on the
+# machine makes any of them longer, and a timer that is too long makes all of them so.
 restarted_cleanly() {
-  local round least=$bound
-  for round in 1 2 3; do
+  local round
+  for round in {1..10}; do
     pings_begin
     stop "$1" TERM || fail "$1 did not stop cleanly"
     "start_$1"
-    pings_end "clean restart of $1, round $round" "$bound"
-    [ "$gap" -ge "$least" ] || least=$gap
+    pings_end "clean restart of $1, round $round"
+    if [ "$gap" -le "$2" ]; then return; fi
   done
-  [ "$least" -le "$2" ] || fail "never less than $2 ms without traffic at a clean restart of $1"
+  fail "never less than $2 ms without traffic at a clean restart of $1"
 }
 
 check_clean() {
@@ -134,7 +134,7 @@ check_clean() {
   index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
   addresses=$(ip -n "$ns_host" -o addr show dev nic0 | sort)
   restarted_cleanly host 500
-  restarted_cleanly iou 700  # the goal is 500 ms, which tests/sim/return_sim_test.cc shows without other work on the machine
+  restarted_cleanly iou 500
   equal "the index of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
   equal "the addresses of nic0" "$(ip -n "$ns_host" -o addr show dev nic0 | sort)" "$addresses"
 }

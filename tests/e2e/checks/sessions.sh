@@ -53,9 +53,7 @@ check_moves() {
 
 check_moves_ipv6() {
   keyed
-  topology_three || fail "the test hosts cannot be made"
-  ip -n "$ns_host" addr add fd99::1/64 dev fab0 nodad
-  ip -n "$ns_iou" addr add fd99::2/64 dev fab0 nodad
+  topology_ipv6
   iou_address='[fd99::2]:7471'
   start_iou && start_host
   nic_up
