@@ -218,11 +218,7 @@ TEST(HeaderPrediction, S002_22_a_one_touch_window_ends_with_the_packet_of_a_run)
   MemoryHandle window;
   twins.both([&](PredictionTwin& twin) {
     twin.connect({.common = {.mcp = kMcp}});
-    window = twin.table()
-                 .windows()
-                 .bind_window(twin.pair.a().pd, twin.memory.handle, twin.memory.start,
-                              PredictionTwin::kBytes, kRemoteWrite, {})
-                 .value();
+    window = twin.bind_window();
     twin.table().one_touch().enable(window);
   });
   PredictionTwin& model = twins.with;
@@ -240,11 +236,7 @@ TEST(HeaderPrediction, S002_24_a_window_that_is_unbound_between_two_batches_ends
   MemoryHandle window;
   twins.both([&](PredictionTwin& twin) {
     twin.connect({.common = {.mcp = kMcp}});
-    window = twin.table()
-                 .windows()
-                 .bind_window(twin.pair.a().pd, twin.memory.handle, twin.memory.start,
-                              PredictionTwin::kBytes, kRemoteWrite, twin.pairs[0].a)
-                 .value();
+    window = twin.bind_window(twin.pairs[0].a);
   });
   PredictionTwin& model = twins.with;
   CellMaker maker(model.pair, 1, model.pairs[0].b, 0, model.pairs[0].a);

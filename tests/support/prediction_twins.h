@@ -42,6 +42,13 @@ class PredictionTwin {
   void connect(const QpInit& init) {
     for (QpPair& one : pairs) one = pair.connect_by_hand(init);
   }
+  // Binds a window to the whole region, for this queue pair or, without one, for any. Returns it.
+  MemoryHandle bind_window(Qpn qp = {}) {
+    return table()
+        .windows()
+        .bind_window(pair.a().pd, memory.handle, memory.start, kBytes, kRemoteWrite, qp)
+        .value();
+  }
   void disconnect() {
     for (const QpPair& one : pairs) {
       pair.a().adapter->destroy_qp(one.a, pair.now());

@@ -147,11 +147,7 @@ struct DuplicateTest : IdentityTest {
   void run_for(base::Duration span) {
     for (base::Duration t{}; t < span; t += 10ms) {
       clock.advance(10ms);
-      for (End* end : ends()) {
-        end->receive(clock.now());
-        end->port.on_time(clock.now());
-        end->port.flush(clock.now());
-      }
+      for (End* end : ends()) end->step(clock.now());
     }
   }
   std::vector<End*> ends() {
@@ -191,11 +187,7 @@ TEST_F(DuplicateTest, B_02_one_lost_idle_does_not_admit_a_second_peer) {
   const auto run = [&](int steps) {
     for (int step = 0; step < steps; ++step) {
       clock.advance(10ms);
-      for (End* end : all) {
-        end->receive(clock.now());
-        end->port.on_time(clock.now());
-        end->port.flush(clock.now());
-      }
+      for (End* end : all) end->step(clock.now());
     }
   };
   run(10);

@@ -63,6 +63,13 @@ struct End {
       for (const ReceivedCell& cell : got) cells.emplace_back(cell.bytes.begin(), cell.bytes.end());
     });
   }
+  // An iteration of the node's loop. Returns true if a datagram came.
+  bool step(base::Time now) {
+    port.on_time(now);
+    const bool made_progress = receive(now);
+    port.flush(now);
+    return made_progress;
+  }
   std::uint64_t count(LinkCounter which) const { return port.counters()[which]; }
   Link& link() { return *watch.link; }
 };
@@ -122,6 +129,17 @@ inline void send_init(Underlay& from, const PeerAddress& to, const Init& init,
   std::vector<std::byte> flit;
   append_init(flit, init, ctl);
   EXPECT_EQ(from.send(to, flit, flit.size()), Underlay::SendStatus::kSent);
+}
+
+// Calls iterate() until it returns false, then advances the clock by `step`; ends when `time` has
+// passed.
+template <class Iterate>
+void run_for(base::ManualClock& clock, base::Duration time, Iterate&& iterate,
+             base::Duration step = 10ms) {
+  for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(step)) {
+    while (iterate()) {
+    }
+  }
 }
 
 // A listening end and one client, each behind a fault decorator.

@@ -55,21 +55,20 @@ class AttachmentTest : public ::testing::Test {
     node->end->port.connect(node->attachment.peer(peer), clock.now());
     return node;
   }
+  bool iterate() {
+    bool made_progress = a->step(clock.now());
+    if (b != nullptr) made_progress |= b->step(clock.now());
+    for (Node* node : {h1.get(), h2.get(), unit.get()}) {
+      if (node != nullptr) made_progress |= node->end->step(clock.now());
+    }
+    return made_progress;
+  }
   void settle() {
-    for (bool made_progress = true; made_progress;) {
-      made_progress = a->step(clock.now());
-      if (b != nullptr) made_progress |= b->step(clock.now());
-      for (Node* node : {h1.get(), h2.get(), unit.get()}) {
-        if (node == nullptr) continue;
-        node->end->port.on_time(clock.now());
-        made_progress |= node->end->receive(clock.now());
-        node->end->port.flush(clock.now());
-      }
+    while (iterate()) {
     }
   }
   void run(base::Duration time) {
-    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms))
-      settle();
+    link_world::run_for(clock, time, [this] { return iterate(); });
   }
   Link* link_of_unit_to(Lid lid) { return unit->end->port.by_lid(lid); }
 

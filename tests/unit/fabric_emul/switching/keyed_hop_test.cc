@@ -70,20 +70,17 @@ class KeyedHopTest : public ::testing::Test {
                                                 config_of(key), listens, clock));
     return *nodes.back();
   }
+  bool iterate() {
+    bool made_progress = sw.step(clock.now());
+    for (const auto& node : nodes) made_progress |= node->end->step(clock.now());
+    return made_progress;
+  }
   void settle() {
-    for (bool made_progress = true; made_progress;) {
-      made_progress = sw.step(clock.now());
-      for (const auto& node : nodes) {
-        node->end->port.on_time(clock.now());
-        made_progress |= node->end->receive(clock.now());
-        node->end->port.flush(clock.now());
-      }
+    while (iterate()) {
     }
   }
   void run(base::Duration time) {
-    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms)) {
-      settle();
-    }
+    link_world::run_for(clock, time, [this] { return iterate(); });
   }
   std::uint64_t count(std::uint8_t port, SessionCounter which) const {
     return keyed.at(port - 1U)->counters()[which];

@@ -23,19 +23,17 @@ struct TwoSubnets : RouterWorld {
     h.end->port.connect(h.attachment.peer("office"), clock.now());
     run(2s);
   }
+  bool iterate() {
+    bool made_progress = step();
+    for (Node* node : {&h, &u}) made_progress |= node->end->step(clock.now());
+    return made_progress;
+  }
   void settle() {
-    for (bool made_progress = true; made_progress;) {
-      made_progress = step();
-      for (Node* node : {&h, &u}) {
-        node->end->port.on_time(clock.now());
-        made_progress |= node->end->receive(clock.now());
-        node->end->port.flush(clock.now());
-      }
+    while (iterate()) {
     }
   }
   void run(base::Duration time) {
-    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms))
-      settle();
+    link_world::run_for(clock, time, [this] { return iterate(); });
   }
   // Writes cells at this end. Returns how many the link took.
   unsigned write(Node& from, unsigned count, std::size_t bytes) {
@@ -129,12 +127,8 @@ TEST_P(BadArrivals, S000_33_what_an_end_node_drops) {
   Node u(hub.add_endpoint(), at_switch.address(), 0xE0, 300, true, clock);
   const auto settle = [&] {
     for (int i = 0; i < 100; ++i, clock.advance(10ms)) {
-      false_switch.port.on_time(clock.now());
-      false_switch.receive(clock.now());
-      false_switch.port.flush(clock.now());
-      u.end->port.on_time(clock.now());
-      u.end->receive(clock.now());
-      u.end->port.flush(clock.now());
+      false_switch.step(clock.now());
+      u.end->step(clock.now());
     }
   };
   settle();

@@ -106,19 +106,17 @@ struct PlainWorld : RouterWorld {
     config.lids = [](const PeerAddress&) { return LinkLids{Lid(3), Lid(1)}; };
     return config;
   }
+  bool iterate() {
+    bool made_progress = step();
+    for (link_world::End* end : {&h, &u, &r3}) made_progress |= end->step(clock.now());
+    return made_progress;
+  }
   void settle() {
-    for (bool made_progress = true; made_progress;) {
-      made_progress = step();
-      for (link_world::End* end : {&h, &u, &r3}) {
-        end->port.on_time(clock.now());
-        made_progress |= end->receive(clock.now());
-        end->port.flush(clock.now());
-      }
+    while (iterate()) {
     }
   }
   void run(base::Duration time) {
-    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms))
-      settle();
+    link_world::run_for(clock, time, [this] { return iterate(); });
   }
   void write(link_world::End& from, const Cell& cell) {
     ASSERT_TRUE(link_world::write(from.link(), cell));

@@ -166,11 +166,7 @@ struct World {
       if (box->manager) box->manager->step(clock.now());
       made_progress |= box->sw.step(clock.now());
     }
-    for (auto& [name, node] : nodes) {
-      node->port.on_time(clock.now());
-      made_progress |= node->receive(clock.now());
-      node->port.flush(clock.now());
-    }
+    for (auto& [name, node] : nodes) made_progress |= node->step(clock.now());
     return made_progress;
   }
   // A cell that a switch wrote in its last step leaves in the next one.

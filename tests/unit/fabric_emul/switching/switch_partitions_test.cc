@@ -122,16 +122,11 @@ class NodesOfPartitions : public ::testing::Test {
     return node.end->port.connect(node.attachment.peer(to), clock.now());
   }
   void run(base::Duration time) {
-    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms)) {
-      for (bool made_progress = true; made_progress;) {
-        made_progress = sw->step(clock.now());
-        for (const auto& node : nodes) {
-          node->end->port.on_time(clock.now());
-          made_progress |= node->end->receive(clock.now());
-          node->end->port.flush(clock.now());
-        }
-      }
-    }
+    link_world::run_for(clock, time, [this] {
+      bool made_progress = sw->step(clock.now());
+      for (const auto& node : nodes) made_progress |= node->end->step(clock.now());
+      return made_progress;
+    });
   }
   std::uint64_t count(std::size_t which, std::string_view name) {
     std::uint64_t found = 0;

@@ -31,16 +31,13 @@ class SwitchPlaceTest : public ::testing::Test {
   }
   PortConfig config() { return link_world::config_of(0x100 + ++ports_, 7); }
   void run() {
-    for (const base::Time end = clock.now() + 3s; clock.now() < end; clock.advance(10ms)) {
-      for (bool made_progress = true; made_progress;) {
-        made_progress = a.step(clock.now());
-        made_progress |= b.step(clock.now());
-        made_progress |= c.step(clock.now());
-        if (node == nullptr) continue;
-        node->port.on_time(clock.now());
-        made_progress |= node->receive(clock.now());
-      }
-    }
+    link_world::run_for(clock, 3s, [this] {
+      bool made_progress = a.step(clock.now());
+      made_progress |= b.step(clock.now());
+      made_progress |= c.step(clock.now());
+      if (node != nullptr) made_progress |= node->step(clock.now());
+      return made_progress;
+    });
   }
   // Runs, and returns the lines of the log that contain this.
   std::size_t lines_with(const std::string& text) {
@@ -143,10 +140,7 @@ TEST_F(SwitchPlaceTest, B_02_a_second_node_of_one_identity_is_one_line_at_the_sw
   for (int i = 0; i < 300; ++i) {
     clock.advance(10ms);
     a.step(clock.now());
-    for (link_world::End* end : {node.get(), &copy}) {
-      end->port.on_time(clock.now());
-      end->receive(clock.now());
-    }
+    for (link_world::End* end : {node.get(), &copy}) end->step(clock.now());
   }
   const std::string log = ::testing::internal::GetCapturedStderr();
   const std::size_t at = log.find("is refused: it has the identity of");

@@ -71,9 +71,7 @@ struct World {
     bool made_progress = sw.step(clock.now());
     for (std::size_t i = 0; i < ends.size(); ++i) {
       if (std::find(without.begin(), without.end(), i + 1) != without.end()) continue;
-      ends[i]->port.on_time(clock.now());
-      made_progress |= ends[i]->receive(clock.now());
-      ends[i]->port.flush(clock.now());
+      made_progress |= ends[i]->step(clock.now());
     }
     return made_progress;
   }
@@ -95,9 +93,7 @@ struct World {
     }
   }
   void run(base::Duration time, const std::vector<std::size_t>& without = {}) {
-    for (const base::Time end = clock.now() + time; clock.now() < end; clock.advance(10ms)) {
-      settle(without);
-    }
+    link_world::run_for(clock, time, [&] { return iterate(without); });
   }
   link_world::End& node(std::size_t number) { return *ends.at(number - 1); }
   static Lid lid(std::size_t number) { return Lid(static_cast<std::uint16_t>(10 + number)); }

@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fabric_emul/underlay/incoming_cpu.h"
@@ -36,6 +38,19 @@ void run_on(int cpu) {
   ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
+struct OnLoopback {
+  std::unique_ptr<UdpUnderlay> listener, client;
+};
+OnLoopback on_loopback() {
+  UdpConfig at;
+  at.bind = "127.0.0.1:0";
+  auto listener = UdpUnderlay::open(at).value();
+  UdpConfig to;
+  to.connect = listener->name_of(listener->local_address());
+  auto client = UdpUnderlay::open(to).value();
+  return {std::move(listener), std::move(client)};
+}
+
 // On the loopback a datagram comes in on the processor that sends it.
 TEST(UdpIncomingCpuTest, both_sides_know_the_processor_of_the_last_batch) {
   cpu_set_t all;
@@ -45,12 +60,7 @@ TEST(UdpIncomingCpuTest, both_sides_know_the_processor_of_the_last_batch) {
     if (CPU_ISSET(cpu, &all)) cpus.push_back(cpu);
   }
   std::thread([&] {
-    UdpConfig at;
-    at.bind = "127.0.0.1:0";
-    const auto listener = UdpUnderlay::open(at).value();
-    UdpConfig to;
-    to.connect = listener->name_of(listener->local_address());
-    const auto client = UdpUnderlay::open(to).value();
+    const auto [listener, client] = on_loopback();
     EXPECT_FALSE(client->came_in_on_this_cpu()) << "nothing came in";
     EXPECT_FALSE(listener->came_in_on_this_cpu()) << "nothing came in";
     run_on(cpus.front());
@@ -73,12 +83,7 @@ TEST(UdpIncomingCpuTest, both_sides_know_the_processor_of_the_last_batch) {
 TEST(UdpIncomingCpuTest, a_listener_works_where_the_kernel_refuses_the_program) {
   std::thread([] {
     support::refuse_call(SYS_bpf, 0, BPF_MAP_CREATE, support::Next::kHasAnyOf, ~0U);
-    UdpConfig at;
-    at.bind = "127.0.0.1:0";
-    const auto listener = UdpUnderlay::open(at).value();
-    UdpConfig to;
-    to.connect = listener->name_of(listener->local_address());
-    const auto client = UdpUnderlay::open(to).value();
+    const auto [listener, client] = on_loopback();
     const std::vector<std::byte> hello(100);
     client->send(client->connected_to(), hello, hello.size());
     EXPECT_TRUE(sender_of_next(*listener));
