@@ -1,7 +1,7 @@
-// How many log lines may be written: kLogLinesPerCause of one cause and kLogLinesInAll of all in
-// each second, so that no peer fills the disk or keeps a thread busy with lines. What was left out
-// of a second is reported in the next one, one line per cause. Time comes in; pure. Thread: one at
-// a time. [H-4] docs/security.md
+// Limits the lines of the log to kLogLinesPerCause of one cause and kLogLinesInAll of all in each
+// second, so that no peer fills the disk or keeps a thread busy with lines. Lines that were left
+// out of a second are reported in a later one, one line per cause. Pure: the time comes in with
+// each call. Thread: one at a time. [H-4] docs/security.md
 #pragma once
 
 #include <compare>

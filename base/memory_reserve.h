@@ -1,9 +1,9 @@
-// For the moment in which the system has no more memory for the process, which a limit of its
-// address space or strict accounting brings about. Memory is held back from the start; when
-// operator new fails, the reserve goes to it, so that the small allocations of code anywhere
-// succeed. The program then finds the reserve gone, and makes room where it can: it accepts no
-// peer, and ends one. Memory by the mebibyte does not rely on this: its allocation may fail
-// (PageMemory::make()).
+// A reserve of memory, held from the start, for the moment in which the system gives the process no
+// more, because of a limit of its address space or strict accounting. When operator new fails, the
+// reserve is freed, so that small allocations anywhere in the program succeed. The program then
+// finds the reserve used and makes room: it accepts no peer, and ends one. Memory by the mebibyte
+// does not rely on this: its allocation may fail (PageMemory::make()). is_memory_short() reports
+// that the reserve is used.
 //
 // The reserve belongs to the process, as the handler of operator new does. It costs address space
 // only. Thread: any. [M-1]

@@ -1,4 +1,4 @@
-// Randomness as a seam: OsRandom (getrandom) in the daemons, SeededRandom in simulator and tests.
+// Random numbers: OsRandom (getrandom) in the daemons, SeededRandom in the simulator and in tests.
 #pragma once
 
 #include <cstdint>

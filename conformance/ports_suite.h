@@ -1,6 +1,6 @@
 // The suite around a target with several ports: an end on each of its lines, which links as a node
-// or a switch does. What the ends play, the roles know (switch_suite.h, manager_suite.h).
-// Sans-I/O but for its lines. Thread: one owner.
+// or a switch does. The derived classes decide what the ends play (switch_suite.h,
+// manager_suite.h). All I/O is in the lines. Thread: one owner.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@
 
 namespace splitnic::conformance {
 
-// Behind a table of a topology file: `key = "..."` of key number `number`, or nothing without keys.
+// Returns the line `key = "..."` with this key for a table of a topology file; "" without keys.
 std::string key_line(const std::vector<session::PublicKey>& keys, std::size_t number);
 
 class PortsSuite : public Runner {
  public:
-  // Whether the first port serves as a probe demands.
+  // Whether the probe of the first port succeeds.
   bool is_reachable() override;
 
  protected:
@@ -45,7 +45,7 @@ class PortsSuite : public Runner {
 
   const std::vector<Line*> lines_;
   const SuiteConfig config_;
-  std::uint64_t processes_ = 0;  // that the suite has been
+  std::uint64_t processes_ = 0;  // that the ends have played: each case is another one
 };
 
 }  // namespace splitnic::conformance

@@ -1,6 +1,6 @@
-// Records of a keyed link: sealed under the present keys, opened under these and the ones before.
-// Keys and counters are here; which handshake they come from, and when to use them, is the
-// caller's. docs/protocol/session.md#keys
+// Seals and opens the records of a keyed link: under the present keys, and opens those under the
+// previous keys too. It has the keys and the counters; the caller runs the handshakes that they
+// come from and decides when to use them. docs/protocol/session.md#keys  Thread: its owner.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,12 @@ class Records {
   virtual ~Records() = default;
   bool has_keys() const { return current_.sealing != nullptr; }
 
-  // A record, with the next counter unless another one is given. REQUIRES has_keys().
+  // Returns a record under the present keys with this counter, or with the next one, which is then
+  // used up. REQUIRES has_keys().
   std::vector<std::byte> seal(base::Bytes plain, std::optional<std::uint64_t> counter = {},
                               std::uint8_t flags = 0);
-  // Returns the content of a record under the present keys or the ones before; else nothing.
+  // Returns the content of a record under the present or the previous keys; nothing if neither
+  // opens it.
   virtual std::optional<std::vector<std::byte>> open(base::Bytes record);
 
   std::uint64_t next_counter() const { return next_counter_; }
@@ -44,9 +46,9 @@ class Records {
   static Keys keys_of(std::uint32_t local, std::uint32_t remote,
                       const session::TransportKeys& keys);
   static std::optional<std::vector<std::byte>> open_with(const Keys& keys, base::Bytes record);
-  // These are the present keys from now on.
+  // Makes these the present keys and the present ones the previous.
   void take(Keys keys);
-  // No keys at all, as a new process has them.
+  // Drops all keys, as a new process has none.
   void forget();
 
  private:

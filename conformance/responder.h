@@ -1,6 +1,6 @@
-// The responder's end of a keyed link, from the formats of fabric_emul/session and without its
-// state machine: takes each INITIATION of its one peer apart, and builds RESPONSE, COOKIE and
-// records. docs/protocol/session.md
+// The responder of a keyed link with one peer. It parses INITIATION and builds RESPONSE, COOKIE and
+// records by the formats of fabric_emul/session, without the state machine there, so that a case
+// can send what that would not. docs/protocol/session.md  Thread: its owner.
 #pragma once
 
 #include <array>
@@ -23,26 +23,25 @@ struct SeenInitiation {
 
 class Responder final : public Records {
  public:
-  // `own` and `psk`: of the unit; `peer`: the only key that is allowed. `random` outlives this.
-  // REQUIRES a peer whose key is no point of low order.
+  // `own` and `psk` are the keys of the unit, `peer` the only key that is allowed. `random`
+  // outlives this. REQUIRES a peer whose key is no point of low order.
   Responder(const session::Secret& own, const session::PublicKey& peer, const session::Secret& psk,
             base::Random& random);
 
-  // Takes a datagram that is an INITIATION of the peer; else returns why it is none.
+  // Returns the INITIATION of the peer that the datagram is, or why it is none.
   struct Taken {
     std::optional<SeenInitiation> initiation;
     std::string why;
   };
   Taken take_initiation(base::Bytes datagram);
-  // The RESPONSE to the initiation that was taken last, once. REQUIRES one. Its keys seal as soon
-  // as a record under them was good.
+  // Returns the RESPONSE to the INITIATION that was taken last. REQUIRES one without a RESPONSE.
+  // The new keys seal as soon as a record under them was good.
   std::vector<std::byte> response();
-  // COOKIE for it.
+  // Returns the COOKIE message with this cookie for an INITIATION.
   std::vector<std::byte> cookie(base::Bytes initiation, const session::Mac& cookie);
   std::optional<std::vector<std::byte>> open(base::Bytes record) override;
 
-  // Whether each INITIATION gets its RESPONSE at once.
-  bool responds = true;
+  bool responds = true;  // to each INITIATION at once
   const session::PublicKey& public_key() const { return own_.public_key; }
   const session::PublicKey& peer() const { return peer_; }
 

@@ -1,5 +1,6 @@
-// The queues of one I/O unit, as they reach each other: a ring of frames for each ordered pair, and
-// news by the command queue of each thread. docs/adr/0006-a-queue-is-whole.md
+// Connects the queues of one I/O unit: frames pass by a ring for each ordered pair of queues, news
+// of hosts, addresses and groups by the command queue of each thread.
+// docs/adr/0006-a-queue-is-whole.md
 // Thread: of(i) is used by the data thread of queue i; the rest before the threads start.
 #pragma once
 
@@ -24,7 +25,7 @@ class QueueSet {
   QueueSet(const QueueSet&) = delete;
   QueueSet& operator=(const QueueSet&) = delete;
 
-  // How the others post to this queue. Not before every queue has one may a thread start.
+  // Sets how the others post to this queue. No thread starts before every queue has this.
   void connect(std::size_t queue, Post post);
   // Null if there is one queue only.
   Siblings* of(std::size_t queue);

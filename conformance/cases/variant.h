@@ -7,15 +7,17 @@
 
 namespace splitnic::conformance {
 
-// With an I/O unit as the target, and with a host.
+// Cases for an I/O unit as the target.
 std::vector<Case> variant_cases();
+// Cases for a host as the target.
 std::vector<Case> host_variant_cases();
 
-// Two pools of the end, with references 0 and 1 and other memory. The second has this context.
+// Returns two pools of the end, with references 0 and 1, that share no memory. The second has this
+// context.
 std::vector<messaging::PoolRecord> two_pools(const End& end, std::uint64_t context);
-// The idata of a write into this pool where form B is agreed.
+// Returns true if the write has the immediate data of form B for this pool.
 bool has_form_b(const Event& write, const messaging::PoolRecord& pool);
-// Ports of a context that selects what goes to port 8080, of any sender.
+// Port fields of a context that selects the frames of any sender to port 8080.
 inline constexpr std::uint64_t kTo8080 = std::uint64_t{8080} << 32;
 
 }  // namespace splitnic::conformance

@@ -24,7 +24,8 @@ struct Report {
   std::vector<TableCoverage> coverage{};  // of the state tables
 
   std::size_t count(Verdict verdict) const;
-  // One case passed at least, and none failed or was rejected: what was not checked is not good.
+  // Returns true if at least one case passed and none failed or was rejected. A run in which every
+  // case was skipped is not good.
   bool is_good() const;
   // "281 cases: 250 passed, 0 failed, ..."
   std::string summary() const;

@@ -45,7 +45,7 @@ struct RdResult {
 class Responder {
  public:
   Responder(QpContext& context, const ResponderLimits& limits);
-  // At most, without cells that came early.
+  // Returns the most bytes that its tables take, without the cells in the reorder buffer.
   static std::size_t table_bytes(Service service, const ResponderLimits& limits);
 
   base::Status post(const RecvWr& wr) { return rq_.post(wr); }

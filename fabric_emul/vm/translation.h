@@ -1,4 +1,5 @@
-// From an address to the physical byte, or why not: segment table, then page table [S000-26].
+// Translates an address to that of a physical byte by the segment table and the page table, or
+// returns the reason why it cannot [S000-26]. Pure.
 #pragma once
 
 #include "fabric_emul/vm/page_table.h"
