@@ -213,6 +213,8 @@ class End {
   // The events that each role treats in its way; by default they wait.
   virtual void take_init(const Event& event) { queue(event); }
   virtual void take_mgmt(const Event& event);
+  // Whether the target has sent this on the link before this one: it is no event then.
+  virtual bool is_of_link_before(const fabric::Mgmt& /*mgmt*/) { return false; }
   // Replies to a CfgUtilRequest. Returns whether the event waits for the case too.
   virtual bool take_cfg_request(const Event& event) = 0;
   // Returns whether it has taken a cell as it came: then it is no event.

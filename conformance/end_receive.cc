@@ -89,6 +89,7 @@ void End::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram_
     event.kind = EventKind::kMgmt;
     const auto error = fabric::parse_mgmt(view.payload, event.mgmt);
     if (error == fabric::MgmtError::kNone) {
+      if (is_of_link_before(event.mgmt)) return;
       take_mgmt(event);
       static_cast<void>(check_mgmt(view.header, event.mgmt));
       return;

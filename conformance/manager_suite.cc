@@ -37,6 +37,7 @@ std::string manager_topology(const std::vector<session::PublicKey>& keys) {
 ManagerSuite::ManagerSuite(std::span<Line* const> lines, const SuiteConfig& config)
     : PortsSuite(Role::kSubnet, lines, config) {
   CHECK(lines.size() == kManagerPorts);
+  observe(lines);
 }
 
 PortsSuite::Place ManagerSuite::place_at(std::size_t port) const {

@@ -16,12 +16,15 @@ std::uint64_t seed_of(std::string_view name, std::uint64_t seed) {
 }
 
 Runner::~Runner() {
-  for (const Observed& one : observed_) one.line->observe(nullptr);
+  for (Line* const line : observed_) line->observe(nullptr);
 }
 
-void Runner::observe(Line& line) {
-  observed_.push_back({&line, std::make_unique<Observer>(coverage_, role_)});
-  line.observe(observed_.back().observer.get());
+void Runner::observe(std::span<Line* const> lines) {
+  observers_.push_back(std::make_unique<Observer>(coverage_, role_));
+  for (Line* const line : lines) {
+    line->observe(observers_.back().get());
+    observed_.push_back(line);
+  }
 }
 
 CaseResult Runner::run_one(const Case& one) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,8 +67,8 @@ class Runner {
   // Returns "" if the target serves a new connection, else what it did. `number` counts the probes
   // after one case: with several ends each of them makes one.
   virtual std::string try_probe(std::size_t number) = 0;
-  // Counts what passes on this line, which outlives this.
-  void observe(Line& line);
+  // One observer counts what passes on these lines, which outlive this.
+  void observe(std::span<Line* const> lines);
 
  private:
   CaseResult run_one(const Case& one);
@@ -77,11 +78,8 @@ class Runner {
   const std::size_t ends_;
   const Role role_;
   Coverage coverage_;
-  struct Observed {
-    Line* line;
-    std::unique_ptr<Observer> observer;
-  };
-  std::vector<Observed> observed_;
+  std::vector<std::unique_ptr<Observer>> observers_;
+  std::vector<Line*> observed_;
   bool is_wedged_ = false;
 };
 

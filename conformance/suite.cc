@@ -17,7 +17,7 @@ Suite::Suite(std::span<Line* const> lines, const SuiteConfig& config)
       lines_(lines.begin(), lines.end()),
       config_(config) {
   CHECK(!lines_.empty());
-  for (Line* const line : lines_) observe(*line);
+  for (Line* const& line : lines_) observe({&line, 1});
 }
 
 // A host with a key has the EUI-64 of its key, and may have only that. Two processes never have one

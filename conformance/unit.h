@@ -22,6 +22,10 @@ struct UnitLink {
   std::uint16_t host_mcp_max = 0;  // of the host's INIT
   fabric::Eui64 host_eui64{};
   std::uint64_t host_instance = 0;
+  // The instance of the unit that the host was linked to before this one, as long as it may not
+  // have taken READY of this one. 0: none.
+  std::uint64_t left_instance = 0;
+  bool was_up = false;         // with this instance
   base::Duration reconnect{};  // a host that is to come back does so within this time
 };
 
@@ -96,6 +100,7 @@ class Unit final : public End {
   void follow(const fabric::Mgmt& request);
   void take_init(const Event& event) override;
   void take_mgmt(const Event& event) override;
+  bool is_of_link_before(const fabric::Mgmt& mgmt) override;
   bool take_cfg_request(const Event& event) override;
   void set_linked(bool is_linked) override;
   template <class Found>

@@ -1,5 +1,6 @@
 // INIT of the suite's I/O unit. docs/protocol/init.md#init
 #include <algorithm>
+#include <utility>
 
 #include "conformance/unit.h"
 
@@ -30,6 +31,7 @@ Unit::Unit(Line& line, UnitLink& link, const EndConfig& config, base::Random& ra
 }
 
 void Unit::begin_instance() {
+  if (std::exchange(link_.was_up, false)) link_.left_instance = instance_;
   link_.instance = instance_ = (random().next() ^ config().process) | 1;
   link_.token = (random().next() ^ config().process) | 1;
   set_linked(false);
@@ -122,6 +124,13 @@ std::optional<SeenRequest> Unit::await_cfg(messaging::CfgCode code, std::size_t 
 void Unit::set_linked(bool is_linked) {
   End::set_linked(is_linked);
   link_.is_up = is_linked;
+  link_.was_up |= is_linked;
+}
+
+// [P-INIT-11] The first message with the instance of the unit shows that the host has taken READY.
+bool Unit::is_of_link_before(const fabric::Mgmt& theirs) {
+  if (theirs.peer_instance == instance_) link_.left_instance = 0;
+  return link_.left_instance != 0 && theirs.peer_instance == link_.left_instance;
 }
 
 }  // namespace splitnic::conformance

@@ -15,7 +15,8 @@ constexpr base::Duration kReconnect = 3s;
 
 UnitSuite::UnitSuite(Line& line, const SuiteConfig& config)
     : Runner(Role::kUnit, line.is_keyed(), 1), line_(line), config_(config) {
-  observe(line_);
+  Line* const only = &line_;
+  observe({&only, 1});
   base::SeededRandom random(seed_of("unit", config.seed ^ config.run));
   link_.instance = random.next() | 1;
   link_.token = random.next() | 1;

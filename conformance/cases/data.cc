@@ -17,8 +17,6 @@ using messaging::PoolElementIdata;
 using messaging::PoolRecord;
 
 constexpr std::uint32_t kElementsMax = 300;  // that a case fills
-// An address that nobody has.
-constexpr std::string_view kNobody = "\x02\x43\x4F\x4E\x46\x0B";
 
 // A reference that does not fit idata is the target's to choose: another wrong one does as well.
 std::uint32_t idata_of(messaging::PoolRef pool, std::uint32_t element, std::size_t bytes) {

@@ -10,9 +10,11 @@ namespace {
 using namespace std::chrono_literals;
 using fabric::ManagerId;
 using fabric::SmpStatus;
+using Stage = fabric::SmpTable::Stage;
 
 constexpr base::Duration kSilentAfter = 2s;
 constexpr base::Duration kTakesOver = 4s;
+constexpr std::size_t kForeignLid = 77;  // an entry that no manager has set
 
 bool is_of_manager(const Asked& one) { return one.smp.smp.manager.lid == kManagerLid; }
 bool sets_table(const Asked& one) { return is_of_manager(one) && one.sets_table(); }
@@ -44,30 +46,40 @@ void add_refused(SubnetGroup& group) {
                     "tables when it is obeyed again", [&] { return s.are_tables_right(); }, 3s);
               });
   }
-  group.add("table_refused", "P-SUBN-15", "A manager whose table is refused sets no other one.",
-            [](Subnet& s) {
-              if (!s.begin()) return;
-              const auto better = better_than_target(s);
-              if (!better) return;
-              std::optional<base::Time> refused;
-              s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
-                if (one.at == "west" && one.sets_table()) {
-                  refuse(s.at("west"), *better);
-                  reply.smp.status = SmpStatus::kRefused;
-                  reply.smp.manager = *better;
-                  refused = one.when;
-                }
-                return 1;
-              };
-              s.set_cable("east", 2, PlayedPort::State::kDown);
-              if (!s.await(
-                      "a table for west", [&] { return refused.has_value(); }, 3s))
-                return;
-              s.listen(60ms);
-              s.forget();
-              s.listen(1200ms);
-              s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
-            });
+}
+
+// The table of west has an entry that is not known, so it is read, cleared and set.
+void add_table_refused(SubnetGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& what, const Subnet::Is& suits) {
+    group.add(name, "P-SUBN-15", "A manager whose " + what + " is refused sets no table.",
+              [suits](Subnet& s) {
+                if (!s.begin()) return;
+                const auto better = better_than_target(s);
+                if (!better) return;
+                bool is_refused = false;
+                s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+                  if (one.at == "west" && suits(one)) {
+                    refuse(s.at("west"), *better);
+                    reply.smp.status = SmpStatus::kRefused;
+                    reply.smp.manager = *better;
+                    is_refused = true;
+                  }
+                  return 1;
+                };
+                s.at("west").table.at(kForeignLid) = std::byte{1};
+                s.set_cable("east", 2, PlayedPort::State::kDown);
+                if (!s.await(
+                        "such a request for west", [&] { return is_refused; }, 3s))
+                  return;
+                s.listen(60ms);
+                s.forget();
+                s.listen(1200ms);
+                s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
+              });
+  };
+  add("read_refused", "GET TABLE", [](const Asked& one) { return one.is_read(); });
+  add("table_refused", "stage clear", [](const Asked& one) { return one.is_stage(Stage::kClear); });
+  add("set_refused", "stage set", [](const Asked& one) { return one.is_stage(Stage::kSet); });
 }
 
 void add_other(SubnetGroup& group) {
@@ -170,6 +182,7 @@ void add_replaced(SubnetGroup& group) {
 std::vector<Case> manager_standby_cases() {
   SubnetGroup group("manager");
   add_refused(group);
+  add_table_refused(group);
   add_other(group);
   add_replaced(group);
   return group.take();

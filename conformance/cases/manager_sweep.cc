@@ -199,6 +199,15 @@ void add_changes(SubnetGroup& group) {
               });
   };
   add("cable_down", "A cable goes down", [](Subnet& s) { s.set_cable("east", 3, State::kDown); });
+  add("far_switch_returns", "The cables of the far switch go down and come back", [](Subnet& s) {
+    for (const State state : {State::kDown, State::kHeld}) {
+      s.set_cable("east", 3, state);
+      s.set_cable("west", 3, state);
+      if (!s.await(
+              "tables that follow", [&] { return s.are_tables_right(); }, 3s))
+        return;
+    }
+  });
   add("cable_between_neighbours", "The cable of the two neighbours goes down",
       [](Subnet& s) { s.set_cable("east", 2, State::kDown); });
   add("two_cables_down", "Two cables go down, and the far switch with them", [](Subnet& s) {

@@ -15,6 +15,9 @@ using fabric::SmpTable;
 using Stage = SmpTable::Stage;
 using State = PlayedPort::State;
 
+constexpr std::size_t kUnknownLid = 77;  // an entry that no manager has set
+
+bool reads(const Asked& one) { return one.is_read(); }
 bool clears(const Asked& one) { return one.is_stage(Stage::kClear); }
 bool sets(const Asked& one) { return one.is_stage(Stage::kSet); }
 
@@ -141,17 +144,28 @@ void add_stages(SubnetGroup& group) {
               s.expect(was_stale, "stage clear at west");
               s.expect(sets_between == 0, "a sweep before stage set");
             });
-  group.add("clear_never_replied", "P-SUBN-8",
-            "A switch that is silent in stage clear is left out.", [](Subnet& s) {
-              if (!s.begin()) return;
-              s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
-                if (one.at == "west" && clears(one)) s.at("west").replies = false;
-                return s.at(one.at).replies ? 1 : 0;
-              };
-              s.set_cable("east", 2, State::kDown);
-              s.await("stage clear at west", [&] { return !s.at("west").replies; });
-              await_right(s);
-            });
+}
+
+// A switch that is silent from a request for its table on is not part of what is up any more.
+void add_silent(SubnetGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& clause, const std::string& what,
+                       bool (*suits)(const Asked& one)) {
+    group.add(name, clause, "A switch that is silent in " + what + " is left out.",
+              [what, suits](Subnet& s) {
+                if (!s.begin()) return;
+                s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
+                  if (one.at == "west" && suits(one)) s.at("west").replies = false;
+                  return s.at(one.at).replies ? 1 : 0;
+                };
+                s.at("west").table.at(kUnknownLid) = std::byte{1};
+                s.set_cable("east", 2, State::kDown);
+                s.await(what + " at west", [&] { return !s.at("west").replies; });
+                await_right(s);
+              });
+  };
+  add("read_never_replied", "P-SUBN-14", "GET TABLE", reads);
+  add("clear_never_replied", "P-SUBN-8", "stage clear", clears);
+  add("set_never_replied", "P-SUBN-14", "stage set", sets);
 }
 
 void add_stage_set(SubnetGroup& group) {
@@ -208,6 +222,7 @@ std::vector<Case> manager_table_cases() {
   SubnetGroup group("manager");
   add_blocks(group);
   add_stages(group);
+  add_silent(group);
   add_stage_set(group);
   return group.take();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/endian.h"
 #include "conformance/case.h"
@@ -33,6 +34,8 @@ void patch(const End& host, ByteVector& cell, std::size_t at,
 
 inline constexpr std::size_t kVnetBytes = 12;
 inline constexpr std::size_t kEthernetBytes = 14;
+// An address that nobody has.
+inline constexpr std::string_view kNobody = "\x02\x43\x4F\x4E\x46\x0B";
 // A frame with its virtio-net header, of an experimental ethertype. `number` makes frames differ.
 ByteVector frame(std::string_view to, std::string_view from, std::size_t bytes,
                  unsigned number = 0);

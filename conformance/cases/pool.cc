@@ -258,6 +258,14 @@ void add_flushes(SharedGroup& group) {
                       h.write({pool.address, pool.handle, 64}, ByteVector(64), {});
                       h.expect_nak(h.data(), fabric::AckCode::kRemoteAccess, "NAK remote access");
                     });
+  group.add("flush_side", "P-POOL-22",
+            "A flush with bit 63 clear leaves the target's pool of this reference.", [](End& h) {
+              if (!h.attach() || !h.start_nic()) return;
+              const PoolRecord pool = small_pool(h);
+              if (!flush(h, {pool.pool.value}, false)) return;
+              h.forget_events();
+              write_element(h, pool, 0, frame(kNobody, h.mac(), 60));
+            });
   group.add("flush_of_one_leaves_others", "P-POOL-17",
             "A flush of one pool of the target leaves the others.", [](End& h) {
               if (!h.attach()) return;

@@ -24,10 +24,8 @@ bool Coverage::has(std::string_view table, std::string_view edge) const {
 
 std::vector<TableCoverage> Coverage::tables() const {
   std::vector<TableCoverage> out;
-  // A switch has no state of a node.
-  if (role_ == Role::kNodes || role_ == Role::kSubnet) return out;
   for (const StateTable& table : state_tables()) {
-    if (table.is_keyed && !is_keyed_) continue;
+    if (!table.is_of_target(role_) || (table.is_keyed && !is_keyed_)) continue;
     TableCoverage one{.table = &table};
     std::set<std::string_view> states, reached;
     for (const Edge& edge : table.edges) {

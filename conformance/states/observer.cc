@@ -10,7 +10,11 @@ constexpr std::size_t kPartialMax = 1024;  // queue pairs: more are a flood
 
 }  // namespace
 
-Observer::Observer(Coverage& coverage, Role role) {
+Observer::Observer(Coverage& coverage, Role role) : role_(role) {
+  if (role == Role::kSubnet) {
+    watches_.push_back(watch_manager(coverage));
+    return;
+  }
   watches_.push_back(watch_link(coverage, role));
   watches_.push_back(watch_connection(coverage, role));
   watches_.push_back(watch_queue_pairs(coverage));
@@ -52,14 +56,21 @@ void Observer::on_flits(Direction direction, base::Time now, base::Bytes datagra
   }
 }
 
+// Around a manager SMPs are all that counts.
+void Observer::on_management(Seen& seen) {
+  if (role_ == Role::kSubnet) {
+    seen.kind = SeenKind::kSmp;
+    if (fabric::parse_smp(seen.cell.payload, seen.smp) == fabric::SmpError::kNone) show(seen);
+    return;
+  }
+  seen.kind = SeenKind::kMgmt;
+  if (fabric::parse_mgmt(seen.cell.payload, seen.mgmt) == fabric::MgmtError::kNone) show(seen);
+}
+
 void Observer::on_cell(Seen& seen, base::Bytes bytes, bool crc_head_only) {
   if (fabric::parse_cell(bytes, seen.cell, crc_head_only) != fabric::CellError::kNone) return;
   const fabric::MacHeader& h = seen.cell.header;
-  if (h.op == fabric::Op::kMgmt) {
-    seen.kind = SeenKind::kMgmt;
-    if (fabric::parse_mgmt(seen.cell.payload, seen.mgmt) == fabric::MgmtError::kNone) show(seen);
-    return;
-  }
+  if (h.op == fabric::Op::kMgmt) return on_management(seen);
   seen.kind = SeenKind::kCell;
   show(seen);
   if (h.op != fabric::Op::kSend) return;

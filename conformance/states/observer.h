@@ -1,5 +1,6 @@
-// The observer of one line: takes its datagrams apart and shows them to all watches. What is not
-// valid is not shown: it has no effect on a state. Thread: one owner.
+// The observer of one line, or of all lines of one manager: takes their datagrams apart and shows
+// them to the watches of the role. What is not valid is not shown: it has no effect on a state.
+// Thread: one owner.
 #pragma once
 
 #include <map>
@@ -25,7 +26,9 @@ class Observer {
  private:
   void show(const Seen& seen);
   void on_cell(Seen& seen, base::Bytes bytes, bool crc_head_only);
+  void on_management(Seen& seen);
 
+  const Role role_;
   std::vector<std::unique_ptr<Watch>> watches_;
   // The Send that has begun, by direction and queue pair.
   struct Partial {

@@ -10,6 +10,7 @@
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/init.h"
 #include "fabric_emul/wire/mgmt.h"
+#include "fabric_emul/wire/smp.h"
 
 namespace splitnic::conformance {
 
@@ -19,6 +20,7 @@ enum class SeenKind : std::uint8_t {
   kIdle,
   kInit,
   kMgmt,
+  kSmp,
   kCell,     // of a queue pair
   kMessage,  // a whole Send: its last cell comes before it
 };
@@ -30,6 +32,7 @@ struct Seen {
   base::Bytes datagram{};  // kSession
   fabric::Init init{};
   fabric::Mgmt mgmt{};
+  fabric::Smp smp{};
   fabric::CellView cell{};
   base::Bytes message{};
 

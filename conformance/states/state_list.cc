@@ -19,13 +19,17 @@ std::string reason_in(const boost::json::object& object, const char* name) {
   return value.is_bool() && value.as_bool() ? std::string() : std::string(value.as_string());
 }
 
-Edge edge_of(const boost::json::object& object) {
+Edge edge_of(const boost::json::object& object, bool is_of_manager) {
   Edge edge{.id = text_in(object, "id"),
             .from = text_in(object, "from"),
             .event = text_in(object, "event"),
-            .to = text_in(object, "to"),
-            .not_of_unit = reason_in(object, "unit"),
-            .not_of_host = reason_in(object, "host")};
+            .to = text_in(object, "to")};
+  if (is_of_manager) {
+    edge.not_of_manager = reason_in(object, "manager");
+  } else {
+    edge.not_of_unit = reason_in(object, "unit");
+    edge.not_of_host = reason_in(object, "host");
+  }
   if (object.contains("slow")) edge.slow = text_in(object, "slow");
   edge.row = object.contains("row") ? text_in(object, "row") : edge.from;
   return edge;
@@ -39,9 +43,10 @@ std::vector<StateTable> parse() {
     StateTable table{.name = text_in(object, "name"),
                      .page = text_in(object, "page"),
                      .heading = text_in(object, "heading"),
-                     .is_keyed = object.contains("keyed")};
+                     .is_keyed = object.contains("keyed"),
+                     .is_of_manager = object.contains("of") && text_in(object, "of") == "manager"};
     for (const boost::json::value& edge : object.at("edges").as_array()) {
-      table.edges.push_back(edge_of(edge.as_object()));
+      table.edges.push_back(edge_of(edge.as_object(), table.is_of_manager));
     }
     tables.push_back(std::move(table));
   }

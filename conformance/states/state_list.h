@@ -17,20 +17,27 @@ struct Edge {
   std::string slow{};  // why no case drives it, although it could
   // Why the suite of a role does not drive its target over this edge, or cannot see it: "" if it
   // does both.
-  std::string not_of_unit{}, not_of_host{};
+  std::string not_of_unit{}, not_of_host{}, not_of_manager{};
 
   // Of a suite of this role, whose target is the other end.
   const std::string& not_seen(Role role) const {
+    if (role == Role::kSubnet) return not_of_manager;
     return role == Role::kHost ? not_of_unit : not_of_host;
   }
 };
 
 struct StateTable {
   std::string name{};
-  std::string page{};     // in docs/protocol
-  std::string heading{};  // of the section, or the line before the table
-  bool is_keyed = false;  // of keyed links only
+  std::string page{};          // in docs/protocol
+  std::string heading{};       // of the section, or the line before the table
+  bool is_keyed = false;       // of keyed links only
+  bool is_of_manager = false;  // else of an end node
   std::vector<Edge> edges{};
+
+  // Whether the target of a suite of this role has these states. A switch has none of an end node.
+  bool is_of_target(Role role) const {
+    return is_of_manager ? role == Role::kSubnet : role == Role::kHost || role == Role::kUnit;
+  }
 };
 
 // Of the JSON that is built in. It ends the program if it is not what a test has checked.

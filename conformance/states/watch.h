@@ -28,5 +28,7 @@ std::unique_ptr<Watch> watch_connection(Coverage& coverage, Role role);
 std::unique_ptr<Watch> watch_queue_pairs(Coverage& coverage);
 std::unique_ptr<Watch> watch_pools(Coverage& coverage);
 std::unique_ptr<Watch> watch_session(Coverage& coverage, Role role);
+// Of a switch that manages: it sees the SMPs of all its ports.
+std::unique_ptr<Watch> watch_manager(Coverage& coverage);
 
 }  // namespace splitnic::conformance

@@ -1,7 +1,9 @@
 // Wrong hosts: the suite plays the I/O unit.
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/endian.h"
 #include "fabric_emul/session/messages.h"
@@ -154,6 +156,19 @@ bool is_idle(base::Bytes datagram) {
          flit.header.type == fabric::FlitType::kIdle;
 }
 
+// The last DISC comes once more when another instance has a connection.
+Rule disc_in_place_of_rtu() {
+  auto disc = std::make_shared<std::optional<Mgmt>>();
+  return mgmt_rule(To::kSuite, [=](Mgmt& mgmt) {
+    if (mgmt.kind == MgmtKind::kDisc) *disc = mgmt;
+    if (mgmt.kind != MgmtKind::kConnectRtu || !*disc) return true;
+    if ((*disc)->peer_instance == mgmt.peer_instance) return true;
+    (*disc)->private_data = {};
+    mgmt = *std::exchange(*disc, std::nullopt);
+    return true;
+  });
+}
+
 struct Wrong {
   std::string name, what, noticed_by;
   std::function<Rule()> make;
@@ -224,6 +239,8 @@ std::vector<Wrong> wrong_connections() {
            return true;
          });
        }},
+      {"host_disc_goes_on", "DISC continues when its peer is another instance",
+       "state.host_restart_when_closing", disc_in_place_of_rtu},
       {"host_identity", "CONNECT_REQ names another unit", "cm.request_identity",
        [] {
          return sent_mgmt(MgmtKind::kConnectReq, [](Mgmt& mgmt) {

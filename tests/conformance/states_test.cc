@@ -57,7 +57,8 @@ TEST(States, no_table_of_the_pages_is_left_out) {
   for (const StateTable& table : state_tables()) pages.insert(table.page);
   for (const char* const name :
        {"ack.md", "cell.md", "channels.md", "data.md", "flit.md", "init.md", "memory.md", "mgmt.md",
-        "path.md", "pools.md", "session.md", "stream.md", "terminate.md", "transport.md"}) {
+        "path.md", "pools.md", "session.md", "stream.md", "subnet.md", "terminate.md",
+        "transport.md"}) {
     const std::string page = page_of(name);
     for (std::size_t at = 0; (at = page.find(kHead, at)) != std::string::npos; ++at) {
       ++found;
@@ -74,7 +75,8 @@ TEST(States, ids_are_unique_and_what_no_suite_sees_has_its_reason) {
     std::set<std::string> ids;
     for (const Edge& edge : table.edges) {
       EXPECT_TRUE(ids.insert(edge.id).second) << table.name << " " << edge.id;
-      for (const std::string& reason : {edge.not_of_unit, edge.not_of_host, edge.slow}) {
+      for (const std::string& reason :
+           {edge.not_of_unit, edge.not_of_host, edge.not_of_manager, edge.slow}) {
         EXPECT_TRUE(reason.empty() || reason.size() > 10) << reason;
       }
     }

@@ -25,6 +25,26 @@ Report run(HostTarget& target, const std::vector<std::string>& wanted = {},
   return run_cases(suite, select(cases(Role::kUnit), wanted, {}));
 }
 
+bool is_mgmt(const RelayBytes& datagram, fabric::MgmtKind kind) {
+  fabric::FlitView flit;
+  fabric::CellView cell;
+  fabric::Mgmt mgmt;
+  return fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+         flit.header.type == fabric::FlitType::kData &&
+         fabric::parse_cell(flit.payload, cell) == fabric::CellError::kNone &&
+         cell.header.op == fabric::Op::kMgmt &&
+         fabric::parse_mgmt(cell.payload, mgmt) == fabric::MgmtError::kNone && mgmt.kind == kind;
+}
+
+bool proves_address(const RelayBytes& datagram) {
+  fabric::FlitView flit;
+  fabric::Init init;
+  return fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+         flit.header.type == fabric::FlitType::kInit &&
+         fabric::parse_init(flit.payload, init) == fabric::InitError::kNone &&
+         init.step == fabric::InitStep::kAnswer;
+}
+
 TEST(ConformanceUnitSuite, every_case_passes_against_the_host) {
   HostTarget target({});
   const Report report = run(target);
@@ -91,6 +111,26 @@ TEST(ConformanceUnitSuite, a_host_with_a_link_alone_passes_the_cases_of_the_link
       run(target, {"link.hello", "link.hello_*d", "link.proof", "link.ready_other_*"}, 200ms);
   EXPECT_EQ(not_passed(report), "");
   EXPECT_GE(report.results.size(), 6U);
+}
+
+// DISC is due while ANSWER is on its way: it is of the link before, and no fault of the host.
+TEST(ConformanceUnitSuite, a_disc_of_the_link_before_may_come_until_ready) {
+  RelayBytes disc;
+  bool is_due = false;
+  unsigned sent = 0;
+  HostTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    if (to != To::kSuite) return true;
+    if (is_due) {
+      datagram = disc;
+      ++sent;
+    }
+    if (is_mgmt(datagram, fabric::MgmtKind::kDisc)) disc = datagram;
+    is_due = sent == 0 && !disc.empty() && proves_address(datagram);
+    return true;
+  }});
+  const Report report = run(target, {"state.host_restart_when_closing"});
+  EXPECT_EQ(not_passed(report), "");
+  EXPECT_EQ(sent, 1U);
 }
 
 TEST(ConformanceUnitSuite, ids_are_unique_in_all_roles_and_every_case_is_for_one) {

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "base/endian.h"
 #include "messaging/wire/cfg_util.h"
@@ -165,6 +166,45 @@ void add_agreements(std::vector<Fault>& all) {
       "host_flush_of_one", flushes_another);
 }
 
+// Bit 63 of a flush request is taken for 1.
+Rule flushes_of_receiver_only() {
+  constexpr std::uint32_t kBit = 0x80000000;
+  constexpr std::size_t kContextAt = 4, kContextEnd = 12;
+  auto changed = std::make_shared<std::set<std::uint32_t>>();  // the other half of the context
+  return [in = message_rule(To::kTarget, Function::kBufferPoolFlushRequest,
+                            [=](base::MutableBytes message) {
+                              if (message.size() < kContextEnd) return true;
+                              std::byte* const at = &message[kContextAt];
+                              const auto high = base::load_be<std::uint32_t>(at);
+                              if ((high & kBit) != 0) return true;
+                              changed->insert(base::load_be<std::uint32_t>(at + 4));
+                              base::store_be(at, high | kBit);
+                              return true;
+                            }),
+          out = message_rule(
+              To::kSuite, Function::kBufferPoolFlushReply, [=](base::MutableBytes message) {
+                if (message.size() < kContextEnd) return true;
+                std::byte* const at = &message[kContextAt];
+                const auto high = base::load_be<std::uint32_t>(at);
+                if (changed->erase(base::load_be<std::uint32_t>(at + 4)) != 0) {
+                  base::store_be(at, high & ~kBit);
+                }
+                return true;
+              })](To to, RelayBytes& datagram) { return in(to, datagram) && out(to, datagram); };
+}
+
+void add_sides(std::vector<Fault>& all) {
+  const std::string what = "bit 63 of a flush request is not read";
+  for (const auto& [role, name] :
+       {std::pair(Role::kHost, "flush_any_side"), std::pair(Role::kUnit, "host_flush_any_side")}) {
+    all.push_back({.name = name,
+                   .what = what,
+                   .noticed_by = "pool.flush_side",
+                   .make = flushes_of_receiver_only,
+                   .role = role});
+  }
+}
+
 void add_options(std::vector<Fault>& all) {
   const auto add_cfg = [&](const std::string& name, const std::string& what,
                            const std::string& noticed_by, To direction, CfgCode code,
@@ -201,6 +241,7 @@ std::vector<Fault> variant_faults() {
   std::vector<Fault> all;
   add_arrangements(all);
   add_agreements(all);
+  add_sides(all);
   add_options(all);
   return all;
 }

@@ -109,4 +109,9 @@ check_manager() {
     chosen+=(--select "$name")
   done
   conforms 13 --as manager --target "$tested" "${suite_keys[@]}" "${chosen[@]}"
+  # What these cases reach: the edges of sweeps that end well, and of tables in both stages.
+  local edges
+  edges=$(sed -n 's/^states   subnet manager: \([0-9]*\) of .*/\1/p' "$work/conform.log")
+  echo "edges of the manager: $edges"
+  [ "${edges:-0}" -ge 8 ] || fail "the states of the manager are not reported"
 }
