@@ -85,7 +85,11 @@ bool LanNic::step(base::Time now) {
   for (std::size_t i = 0; i < hosts_.size(); ++i) made_progress |= hosts_[i].poll(now);
   if (nic_service_.step(now)) on_event();
   hosts_.exchange_news(now);
-  made_progress |= tx_.step(now);
+  if (tx_.step(now)) {
+    made_progress = true;
+    // A peer on this machine has replied by now: its frames leave with the acknowledgement.
+    rx_.set_readable(true);
+  }
   made_progress |= rx_.step(now);
   for (const auto& host : hosts_) {
     if (is_stopping_) host->begin_close();

@@ -69,6 +69,28 @@ TEST(FramesTest, S001_25_a_pvid_tags_what_leaves_and_untags_what_comes) {
   }
 }
 
+// A peer on this machine replies while the frame is written to it. Until then the LAN is not
+// readable.
+TEST(FramesTest, a_reply_that_a_frame_brings_is_read_in_the_same_step) {
+  UnitHarness harness;
+  TestHost& host = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  harness.run(5ms);
+  const Frame reply = frame_of(mac_number(1), kPeer, 2);
+  harness.lan().on_write = [&](base::Bytes) { harness.lan().queue(reply); };
+  ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 1)));
+  host.step();
+  harness.unit->step(harness.clock.now(), false);
+  EXPECT_EQ(harness.count("lan.rx.frames"), 1U);
+  EXPECT_EQ(harness.lan().queued(), 0U);
+  host.got.clear();
+  host.step();
+  EXPECT_EQ(host.got, std::vector<Frame>{reply}) << "it left in that step";
+  harness.lan().queue(reply);
+  harness.unit->step(harness.clock.now(), false);
+  EXPECT_EQ(harness.lan().queued(), 1U) << "nothing was written, and the LAN is not readable";
+}
+
 TEST(FramesTest, S001_25_two_hosts_of_one_vlan_reach_each_other) {
   UnitHarness harness;
   TestHost& access = harness.add_host();
