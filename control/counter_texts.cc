@@ -129,6 +129,7 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"iou.hosts.ups", "Hosts that were attached."},
     {"iou.queues.downs", "Additional queues of hosts that ended."},
     {"iou.queues.ups", "Additional queues of hosts that came up."},
+    {"iou.switch.addresses", "Times that a switch was looked for at another address of its name."},
     {"iou.to_host.broadcast", "Broadcast frames to hosts."},
     {"iou.to_host.bytes", "Bytes of frames to hosts, with their 12-byte headers."},
     {"iou.to_host.ethernet_bytes", "Bytes of frames to hosts, as they are on the wire."},

@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "control/text_table.h"
 
@@ -115,11 +117,11 @@ void set_queue(Snapshot& snapshot, std::uint64_t queue) {
   for (PeerInfo& peer : snapshot.peers) peer.queues = peer.state == "up" ? 1 : 0;
 }
 
-void add_queue(Snapshot& all, const Snapshot& queue) {
-  const auto append = [](auto& to, const auto& from) {
-    to.insert(to.end(), from.begin(), from.end());
+void add_queue(Snapshot& all, Snapshot queue) {
+  const auto append = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   };
-  for (const PoolInfo& pool : queue.pools) add_pool(all, pool);
+  for (PoolInfo& pool : queue.pools) add_pool(all, std::move(pool));
   all.pools_left_out += queue.pools_left_out;
   append(all.channels, queue.channels);
   append(all.links, queue.links);

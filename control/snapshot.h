@@ -99,11 +99,17 @@ struct Snapshot {
   std::vector<std::pair<std::string, std::uint64_t>> counters;
 };
 
+// The parts that a reply is made of; the others may be left out.
+struct SnapshotParts {
+  bool has_peers = true;  // with their pools, channels and links
+  bool has_counters = true;
+};
+
 // Each queue of a program with several takes its own snapshot. set_queue() numbers one, and
 // add_queue() puts one that is numbered into that of queue 0, which the program reports: state,
 // peers and LAN ports stay those of queue 0, and peers of the same name have their queues counted.
 void set_queue(Snapshot& snapshot, std::uint64_t queue);
-void add_queue(Snapshot& all, const Snapshot& queue);
+void add_queue(Snapshot& all, Snapshot queue);
 
 // Lists the pool, or counts it as left out if kPoolsShown are listed.
 void add_pool(Snapshot& snapshot, PoolInfo pool);

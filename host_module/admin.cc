@@ -27,7 +27,7 @@ std::string Admin::state_of(std::size_t unit) const {
   return link->peer_instance() == 0 ? "connecting" : "down";
 }
 
-control::Snapshot Admin::snapshot() const {
+control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
   control::Snapshot s;
   s.role = "host";
   s.name = options_.common.name();

@@ -21,7 +21,7 @@ class Admin final : public control::Admin {
   }
 
  private:
-  control::Snapshot snapshot() const override;
+  control::Snapshot snapshot(control::SnapshotParts parts) const override;
   control::Reply set(const std::string& what, const std::string& value) override;
   void nic(const control::Request& request, control::ReplyFunction reply) override;
   base::Result<messaging::Connection*> connection_to_ping() override;

@@ -43,7 +43,6 @@ class HostDaemon final : public control::Daemon {
   HostWorker& add_worker();
   base::Result<std::uint32_t> open_fabric();
   base::Status open_lookups();
-  base::Status resolve_units();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
   using Taps = std::vector<std::unique_ptr<lan::TapPort>>;
   base::Result<Taps> open_taps(const lan::TapOptions& tap, std::uint32_t queues) const;
@@ -95,15 +94,16 @@ base::Result<std::uint32_t> HostDaemon::open_fabric() {
   int attempts = 0;
   auto call_bytes = when_possible([&]() -> base::Result<std::uint32_t> {
     const bool needs_all = attempts++ < kAttemptsForAll;
-    const auto found = resolve_units();
+    const auto found = resolve_missing(
+        lookups_, at_, [this](std::size_t i) { return workers_.front()->has_way(i); });
     const bool has_any = std::ranges::any_of(at_, [](const auto& at) { return at.has_value(); });
     if (!found && (needs_all || !has_any)) return found.error();
     return workers_.front()->open_fabric(at_, needs_all);
   });
   for (std::size_t i = 0; i < at_.size() && call_bytes; ++i) {
-    if (workers_.front()->has_way(i)) continue;
+    if (!workers_.front()->is_awaited(i)) continue;
     base::log_warn("the I/O unit " + options_.units[i].text() +
-                   " cannot be reached: left out until the next start");
+                   " cannot be reached yet: it is looked for until it is found");
   }
   return call_bytes;
 }
@@ -119,21 +119,6 @@ base::Status HostDaemon::open_lookups() {
     lookups_.push_back(*std::move(lookup));
   }
   return {};
-}
-
-// All queues connect to one address of a name. One that led nowhere is looked up once more. An
-// error: the first, of those that have none.
-base::Status HostDaemon::resolve_units() {
-  base::Status all;
-  for (std::size_t i = 0; i < at_.size(); ++i) {
-    if (workers_.front()->has_way(i)) continue;
-    at_[i].reset();
-    if (auto found = resolved(*lookups_[i]); found)
-      at_[i] = *std::move(found);
-    else if (all)
-      all = found.error();
-  }
-  return all;
 }
 
 std::string HostDaemon::summary() const {

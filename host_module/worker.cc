@@ -48,13 +48,28 @@ base::Result<std::uint32_t> HostWorker::open_fabric(const Endpoints& at, bool ne
     call_bytes = std::min(bytes, call_bytes.value_or(bytes));
   }
   if (first_error && (needs_all || !call_bytes)) return *first_error;
+  if (!needs_all && call_bytes) await_others();
   return static_cast<std::uint32_t>(*call_bytes);
+}
+
+void HostWorker::await_others() {
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    const control::Endpoint& to = options_.units[i].connect;
+    if (ways_[i].port != nullptr || to.is_shm()) continue;
+    at_[i].reset();
+    if (auto way = open_way(i, to)) {
+      ways_[i] = *way;
+    } else {
+      base::log_warn(way.error().text());
+    }
+  }
 }
 
 base::Result<HostWorker::Way> HostWorker::open_way(std::size_t unit, const control::Endpoint& at) {
   const control::CarrierConfig carrying{
       .bind_device = options_.fabric_device,
       .own_device = options_.is_here() ? options_.tap.interface : "",
+      .is_awaited = !at_[unit],
       .uses_gso = options_.common.uses_gso,
       .reports_limits = queue() == 0 && unit == 0};
   return options_.units[unit].node.empty() ? connect_to_unit(unit, at, carrying)
@@ -206,41 +221,37 @@ bool HostWorker::step(base::Time now) {
 
 void HostWorker::follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups) {
   for (std::size_t i = 0; i < lookups.size(); ++i) {
-    const bool has_name = options_.units[i].connect.is_name() && has_way(i);
+    const bool is_followed = (options_.units[i].connect.is_name() || !at_[i]) && has_way(i);
     const auto shares = [&](const Way& way) { return way.port == ways_[i].port; };
-    if (!has_name || std::any_of(ways_.begin(), ways_.begin() + static_cast<long>(i), shares)) {
+    if (!is_followed || std::any_of(ways_.begin(), ways_.begin() + static_cast<long>(i), shares)) {
       continue;
     }
-    names_.add(i, std::move(lookups[i]), *at_[i], clock_.now());
+    names_.add(i, std::move(lookups[i]), at_[i].value_or(control::Endpoint()), clock_.now());
   }
 }
 
-// A hop to a switch is what its name is about. Two intervals without a datagram: then HELLO begins.
-bool HostWorker::is_heard(std::size_t unit, base::Time now) const {
-  const Way& way = ways_[unit];
-  const fabric::Link* const link = way.hop != nullptr ? way.hop : host_->link_to(unit);
-  return link == nullptr || (link->up() && now < link->last_heard() + 2 * link->idle());
-}
-
 void HostWorker::follow_names(base::Time now) {
-  const auto heard = [this, now](std::size_t unit) { return is_heard(unit, now); };
+  // A hop to a switch is what its name is about.
+  const auto heard = [this, now](std::size_t unit) {
+    const Way& way = ways_[unit];
+    const fabric::Link* const link = way.hop != nullptr ? way.hop : host_->link_to(unit);
+    return link == nullptr || is_heard(*link, now);
+  };
   while (const auto move = names_.next(heard, now)) {
-    if (const auto led = lead_way(move->unit, move->to); !led) {
+    if (const auto led = lead_way(move->peer, move->to); !led) {
       base::log_debug(led.error().text());
-      names_.on_failed(move->unit);
+      names_.on_failed(move->peer);
       continue;
     }
     has_moved_ = true;
     host_->on_unit_moved();
-    base::log_debug("the I/O unit " + options_.units[move->unit].text() + " is looked for at " +
+    base::log_debug("the I/O unit " + options_.units[move->peer].text() + " is looked for at " +
                     move->to.text());
   }
 }
 
 base::Status HostWorker::lead_way(std::size_t unit, const control::Endpoint& to) {
-  const auto at = to.of_queue(queue());
-  if (!at) return at.error();
-  if (auto led = carriers_.move(ways_[unit].carrier, *at); !led) return led;
+  if (auto led = move_carrier(ways_[unit].carrier, to); !led) return led;
   at_[unit] = to;
   return {};
 }
@@ -249,7 +260,7 @@ base::Status HostWorker::lead_way(std::size_t unit, const control::Endpoint& to)
 void HostWorker::warn_of_silence() const {
   for (std::size_t i = 0; i < ways_.size(); ++i) {
     const fabric::Link* const link = host_->link_to(i);
-    if (link == nullptr || link->peer_instance() != 0) continue;
+    if (link == nullptr || link->peer_instance() != 0 || !at_[i]) continue;
     if (link->refusal() == fabric::InitReason::kNone) warn_of_silence(ways_[i], *link);
   }
 }

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "control/daemon/followed_names.h"
 #include "control/daemon/worker.h"
 #include "host_module/admin.h"
 #include "host_module/host.h"
 #include "host_module/options.h"
-#include "host_module/unit_names.h"
 
 namespace splitnic::host {
 
@@ -26,11 +26,14 @@ class HostWorker final : public control::Worker {
   HostWorker(const control::Process& process, const HostOptions& options, std::uint32_t queue);
 
   // Opens the carriers to queue queue() of the I/O units that have none yet. `at` is where each of
-  // them is, as options.units[i].connect with an address in place of a name, or none: left out.
+  // them is, as options.units[i].connect with an address in place of a name, or none.
   // Returns the number of bytes of one send call. REQUIRES that the endpoints have this queue. An
-  // error: of the first that cannot be opened; with `needs_all` false, of the first if none can be.
+  // error: of the first that cannot be opened; with `needs_all` false, of the first if none can be,
+  // and the others are awaited.
   using Endpoints = std::vector<std::optional<control::Endpoint>>;
   base::Result<std::uint32_t> open_fabric(const Endpoints& at, bool needs_all = true);
+  // The unit has no address yet: it is looked for once follow_names() has begun.
+  bool is_awaited(std::size_t unit) const { return has_way(unit) && !at_[unit]; }
   // Whether the carrier to this unit is open.
   bool has_way(std::size_t unit) const {
     return unit < ways_.size() && ways_[unit].port != nullptr;
@@ -73,6 +76,7 @@ class HostWorker final : public control::Worker {
     std::size_t carrier = 0;            // in the order of carriers_
   };
 
+  void await_others();
   base::Result<Way> open_way(std::size_t unit, const control::Endpoint& at);
   base::Result<Way> connect_to_unit(std::size_t unit, const control::Endpoint& unit_at,
                                     const control::CarrierConfig& carrying);
@@ -87,7 +91,6 @@ class HostWorker final : public control::Worker {
   void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
   void follow(const QueueZero& state, const Endpoints& at);
-  bool is_heard(std::size_t unit, base::Time now) const;
   void follow_names(base::Time now);
   base::Status lead_way(std::size_t unit, const control::Endpoint& to);
 
@@ -95,7 +98,7 @@ class HostWorker final : public control::Worker {
   Admin admin_;
   std::vector<Way> ways_;  // as options_.units
   Endpoints at_;           // where they lead now
-  UnitNames names_;
+  control::FollowedNames names_;
   std::unique_ptr<lan::FramePort> tap_;
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;

@@ -1,5 +1,8 @@
 #include "iou_module/admin.h"
 
+#include <utility>
+#include <vector>
+
 #include "control/parse_outcome.h"
 #include "control/values.h"
 
@@ -31,9 +34,13 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base:
   s.peers.push_back(std::move(peer));
 }
 
+base::CounterVisitor into(control::Snapshot& s) {
+  return [&s](std::string_view name, std::uint64_t value) { s.counters.emplace_back(name, value); };
+}
+
 }  // namespace
 
-control::Snapshot Admin::snapshot() const {
+control::Snapshot Admin::snapshot(control::SnapshotParts parts) const {
   control::Snapshot s;
   s.role = "iou";
   s.name = options_.common.name();
@@ -42,14 +49,34 @@ control::Snapshot Admin::snapshot() const {
   for (const control::Endpoint& at : options_.listen) s.listen.push_back(at.text());
   if (unit_ == nullptr) return s;
   s.state = unit_->hosts_up() > 0 ? "up" : "connecting";
-  for (const auto& nic : unit_->nics()) {
-    add_lan(s, *nic);
-    for (const auto& host : nic->hosts()) add_host(s, *nic, *host, clock_.now());
-  }
-  unit_->visit_counters([&](std::string_view name, std::uint64_t value) {
-    s.counters.emplace_back(std::string(name), value);
-  });
+  for (const auto& nic : unit_->nics()) add_lan(s, *nic);
+  if (parts.has_counters) unit_->visit_shared_counters(into(s));
   return s;
+}
+
+// A host that has ended before its step is left out, and so is one that comes meanwhile.
+Admin::AddPart Admin::more_parts(control::SnapshotParts parts) const {
+  if (unit_ == nullptr) return {};
+  struct Place {
+    const LanNic* nic;
+    fabric::ConnectionId host;
+  };
+  std::vector<Place> places;
+  for (const auto& nic : unit_->nics()) {
+    for (const auto& host : nic->hosts()) {
+      places.push_back({nic.get(), host->pair().first().connection()});
+    }
+  }
+  return [this, parts, places = std::move(places),
+          next = std::size_t{0}](control::Snapshot& s) mutable {
+    if (next == places.size()) return false;
+    const Place& at = places[next++];
+    if (AttachedHost* const host = at.nic->find(at.host)) {
+      if (parts.has_peers) add_host(s, *at.nic, *host, clock_.now());
+      if (parts.has_counters) at.nic->visit_host_counters(*host, into(s));
+    }
+    return next < places.size();
+  };
 }
 
 base::Result<messaging::Connection*> Admin::connection_of(const std::string& peer) {

@@ -24,7 +24,9 @@ class Admin final : public control::Admin {
   void attach(Iou& unit) { unit_ = &unit; }
 
  private:
-  control::Snapshot snapshot() const override;
+  control::Snapshot snapshot(control::SnapshotParts parts) const override;
+  // A part is a host.
+  AddPart more_parts(control::SnapshotParts parts) const override;
   base::Result<control::KnownPeers> known_peers() const override { return admission_.peers(); }
   base::Status evict(const std::string& name) override {
     return admission_.evict(name, clock_.now());

@@ -54,6 +54,7 @@ class IouDaemon final : public control::Daemon {
   std::uint32_t queues_of_endpoints() const;
   base::Result<std::vector<Ports>> open_lans(std::uint32_t queues);
   base::Result<std::vector<Ports>> open_nics(const lan::PortOptions& port, std::uint32_t queues);
+  base::Status open_lookups();
   base::Status attach();
   base::Status listen(std::size_t queues);
   void start_reloads();
@@ -65,6 +66,8 @@ class IouDaemon final : public control::Daemon {
   HostsReload hosts_;
   HostsReload::Known known_hosts_;  // at the start; null without --hosts
   std::unique_ptr<control::SideProcess> announcer_;
+  std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per switch
+  IouWorker::Endpoints switches_at_;
   std::unique_ptr<QueueSet> queues_;
   std::vector<std::unique_ptr<IouWorker>> workers_;
 };
@@ -77,6 +80,7 @@ void IouDaemon::add_worker() {
 
 base::Status IouDaemon::open() {
   if (auto begun = begin_announcer(); !begun) return begun;
+  if (auto opened = open_lookups(); !opened) return opened;
   auto known = hosts_.load();
   if (!known) return known.error();
   known_hosts_ = *std::move(known);
@@ -86,10 +90,13 @@ base::Status IouDaemon::open() {
   if (auto attached = attach(); !attached) return attached;
   if (auto listening = listen(lans->size()); !listening) return listening;
   queues_ = std::make_unique<QueueSet>(workers_.size());
+  std::vector<IouWorker*> followers;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     workers_[i]->start(std::move((*lans)[i]), static_cast<std::uint32_t>(workers_.size()),
                        *queues_);
+    if (i > 0) followers.push_back(workers_[i].get());
   }
+  workers_[0]->follow_names(std::move(lookups_), std::move(followers));
   start_reloads();
   return announce();
 }
@@ -237,15 +244,35 @@ base::Result<std::vector<Ports>> IouDaemon::open_nics(const lan::PortOptions& po
   return by_nic;
 }
 
-// Waits for the ways to all switches, and after some time for one.
+// Before any key is read.
+base::Status IouDaemon::open_lookups() {
+  for (const SwitchOptions& one : options_.switches) {
+    auto lookup = control::NameLookup::open(one.at, has_sandbox());
+    if (!lookup) return lookup.error();
+    lookups_.push_back(*std::move(lookup));
+  }
+  return {};
+}
+
+// Waits for the ways to all switches, and after some time for one. All queues attach to one address
+// of a name.
 base::Status IouDaemon::attach() {
+  switches_at_.resize(lookups_.size());
   int attempts = 0;
-  base::Status attached =
-      when_possible([&] { return workers_[0]->attach_to_switches(attempts++ < kAttemptsForAll); });
+  base::Status attached = when_possible([&]() -> base::Status {
+    const bool needs_all = attempts++ < kAttemptsForAll;
+    const auto found = resolve_missing(
+        lookups_, switches_at_, [this](std::size_t i) { return workers_[0]->is_attached_to(i); });
+    const bool has_any =
+        std::ranges::any_of(switches_at_, [](const auto& at) { return at.has_value(); });
+    if (!found && (needs_all || !has_any)) return found;
+    return workers_[0]->attach_to_switches(switches_at_, needs_all);
+  });
   for (std::size_t i = 0; i < options_.switches.size() && attached; ++i) {
-    if (workers_[0]->is_attached_to(i)) continue;
-    base::log_warn("the switch at " + options_.switches[i].at.text() +
-                   " cannot be reached: left out until the next start");
+    if (workers_[0]->is_attached_to(i) && !workers_[0]->is_awaited(i)) continue;
+    base::log_warn("the switch at " + options_.switches[i].at.text() + " cannot be reached" +
+                   (workers_[0]->is_awaited(i) ? " yet: it is looked for until it is found"
+                                               : ": left out until the next start"));
   }
   return attached;
 }
@@ -254,7 +281,7 @@ base::Status IouDaemon::attach() {
 base::Status IouDaemon::listen(std::size_t queues) {
   for (std::size_t i = 0; i < queues; ++i) {
     if (i > 0) add_worker();
-    base::Status listening = workers_.back()->attach_to_switches(false);
+    base::Status listening = workers_.back()->attach_to_switches(switches_at_, false);
     if (listening) listening = workers_.back()->listen();
     if (listening) continue;
     if (i == 0) return listening;

@@ -17,9 +17,7 @@ void HostTable::remove_ended(base::Time now) {
     host->close(now);
     ended.push_back(host->identity().node);
     removed_.merge(host->stats().counters);
-    host->pair().visit_counters([this](std::string_view name, std::uint64_t value) {
-      removed_pairs_.try_emplace(std::string(name)).first->second += value;
-    });
+    host->pair().add_to(removed_pairs_);
     return true;
   });
   if (siblings_ == nullptr) return;
@@ -199,23 +197,27 @@ void HostTable::distribute_to_sniffers(base::Bytes frame, const AttachedHost& ex
 
 void HostTable::visit_sums(const base::CounterVisitor& visitor) const {
   base::Counters<HostCounter> sums = removed_;
-  for (const auto& host : hosts_) sums.merge(host->stats().counters);
+  messaging::CounterSums of_pairs = removed_pairs_;
+  for (const auto& host : hosts_) {
+    sums.merge(host->stats().counters);
+    host->pair().add_to(of_pairs);
+  }
   sums.visit(visitor);
+  of_pairs.visit(visitor);
   neighbours_.counters().visit(visitor);
 }
 
-void HostTable::visit_hosts(const base::CounterVisitor& visitor) const {
-  for (const auto& [name, value] : removed_pairs_) visitor(name, value);
-  for (const auto& host : hosts_) {
-    host->pair().visit_counters(visitor);
-    const std::string label = label_of(*host);
-    if (label.empty()) continue;
-    const auto of_host = [&](std::string_view name, std::uint64_t value) {
-      visitor("host." + label + "." + std::string(name), value);
-    };
-    host->stats().counters.visit(of_host);
-    host->stats().rmon.counters().visit(of_host);
-  }
+void HostTable::visit_host(const AttachedHost& host, const base::CounterVisitor& visitor) const {
+  std::string name = label_of(host);
+  if (name.empty()) return;
+  name = "host." + name + ".";
+  const auto of_host = [&, length = name.size()](std::string_view counter, std::uint64_t value) {
+    name.resize(length);
+    name.append(counter);
+    visitor(name, value);
+  };
+  host.stats().counters.visit(of_host);
+  host.stats().rmon.counters().visit(of_host);
 }
 
 }  // namespace splitnic::iou

@@ -3,8 +3,6 @@
 // iterations, and its counters stay in the sums. Thread: the data thread.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,10 +92,10 @@ class HostTable {
   // Returns the name of a host in counters and in `show`: the one of its CONNECT_REQ, and behind it
   // the EUI-64 while another host of the NIC uses the same name. [L-7]
   std::string label_of(const AttachedHost& host) const;
-  // Of all hosts together, the removed ones included.
+  // Of all hosts and their connections together, the removed ones included.
   void visit_sums(const base::CounterVisitor& visitor) const;
-  // Of the connections of removed hosts, then of each host.
-  void visit_hosts(const base::CounterVisitor& visitor) const;
+  // Of one host alone, under its label.
+  void visit_host(const AttachedHost& host, const base::CounterVisitor& visitor) const;
 
  private:
   void learn_source(const lan::MacAddress& source, base::Bytes frame);
@@ -118,7 +116,7 @@ class HostTable {
   base::Time now_{};
   Hosts hosts_;
   base::Counters<HostCounter> removed_;
-  std::map<std::string, std::uint64_t, std::less<>> removed_pairs_;
+  messaging::CounterSums removed_pairs_;
 };
 
 }  // namespace splitnic::iou

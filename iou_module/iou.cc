@@ -296,6 +296,13 @@ std::uint64_t Iou::bytes_processed() const {
 }
 
 void Iou::visit_counters(const base::CounterVisitor& visitor) const {
+  visit_shared_counters(visitor);
+  for (const auto& nic : nics_) {
+    for (const auto& host : nic->hosts()) nic->visit_host_counters(*host, visitor);
+  }
+}
+
+void Iou::visit_shared_counters(const base::CounterVisitor& visitor) const {
   counters_.visit(visitor);
   adapter_.visit_counters(visitor);
   for (const auto& nic : nics_) nic->visit_counters(visitor);

@@ -133,6 +133,8 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::vector<AttachedHost*> hosts() const;
   std::size_t hosts_up() const;  // connected, and not away
   void visit_counters(const base::CounterVisitor& visitor) const;
+  // Without those of single hosts, whose number they would grow with.
+  void visit_shared_counters(const base::CounterVisitor& visitor) const;
   std::uint64_t bytes_processed() const;  // of all NICs
 
   // fabric::ConnectionHandler

@@ -186,7 +186,6 @@ void LanNic::visit_counters(const base::CounterVisitor& visitor) const {
   port_.visit_counters([&](std::string_view name, std::uint64_t value) {
     named("lan.port." + std::string(name), value);
   });
-  hosts_.visit_hosts(visitor);
 }
 
 }  // namespace splitnic::iou

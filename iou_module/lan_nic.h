@@ -96,8 +96,13 @@ class LanNic final : public HostOwner {
   const HostTable::Hosts& hosts() const { return hosts_.all(); }
   AttachedHost* find(fabric::ConnectionId id) const { return hosts_.find(id); }
   std::string label_of(const AttachedHost& host) const { return hosts_.label_of(host); }
-  // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K.
+  // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K. Without those of
+  // single hosts.
   void visit_counters(const base::CounterVisitor& visitor) const;
+  // Those of one host of this NIC.
+  void visit_host_counters(const AttachedHost& host, const base::CounterVisitor& visitor) const {
+    hosts_.visit_host(host, visitor);
+  }
   // For base::IdleStrategy: bytes of the LAN's frames so far, in both directions.
   std::uint64_t bytes_processed() const {
     return counters_[LanCounter::kTxBytes] + counters_[LanCounter::kRxBytes] +

@@ -17,6 +17,8 @@
 namespace splitnic::iou {
 namespace {
 
+constexpr base::Duration kLeadAgain = std::chrono::milliseconds(1);
+
 std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) {
   return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers,
                                       command_line_rights(options));
@@ -67,35 +69,111 @@ base::Status IouWorker::listen() {
   return admission_.allow_all(options_.common.keys.peers);
 }
 
-base::Status IouWorker::attach_to_switches(bool needs_all) {
-  attached_.resize(options_.switches.size());
+base::Status IouWorker::attach_to_switches(const Endpoints& at, bool needs_all) {
+  ways_.resize(options_.switches.size());
+  at_ = at;
   base::Status all;
-  for (std::size_t i = 0; i < attached_.size(); ++i) {
-    if (attached_[i]) continue;
-    const std::string role = "iou/attached" + (i == 0 ? "" : "/" + std::to_string(i + 1));
-    auto attached = attach_to(options_.switches[i], role);
-    attached_[i] = attached.has_value();
-    if (all && !attached) all = std::move(attached);
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    if (is_attached_to(i) || !at_[i]) continue;
+    if (auto way = attach_to(i, *at_[i]); way)
+      ways_[i] = *way;
+    else if (all)
+      all = way.error();
   }
-  return needs_all || std::ranges::none_of(attached_, std::identity()) ? all : base::Status();
+  const auto is_open = [](const Way& way) { return way.hop != nullptr; };
+  const bool has_any = ways_.empty() || std::ranges::any_of(ways_, is_open);
+  if (needs_all || !has_any) return all;
+  await_others();
+  return {};
+}
+
+void IouWorker::await_others() {
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    const control::Endpoint& to = options_.switches[i].at;
+    if (is_attached_to(i) || to.is_shm()) continue;
+    at_[i].reset();
+    if (auto way = attach_to(i, to); way)
+      ways_[i] = *way;
+    else
+      base::log_warn(way.error().text());
+  }
 }
 
 // Each is a port of the unit, so the paths of a host to it end at different EUI-64.
-base::Status IouWorker::attach_to(const SwitchOptions& to, const std::string& role) {
+base::Result<IouWorker::Way> IouWorker::attach_to(std::size_t number, const control::Endpoint& at) {
+  const SwitchOptions& to = options_.switches[number];
+  const std::string role = "iou/attached" + (number == 0 ? "" : "/" + std::to_string(number + 1));
   std::span<const fabric::session::PublicKey> key;
   if (to.key) key = {&*to.key, 1};
-  const auto attached = attach(to.at, {.uses_gso = options_.common.uses_gso}, role, key);
+  const control::CarrierConfig carrying{.is_awaited = !at_[number],
+                                        .uses_gso = options_.common.uses_gso};
+  const auto attached = attach(at, carrying, role, key);
   if (!attached) return attached.error();
+  const Way way{&(*attached)->link(), carriers_.all().size() - 1};
   fabric::PortConfig config = options_.common.port;
   config.listens = true;
   config.links_max = options_.max_hosts;
   const auto port = add_attached_port(**attached, config, role, to.at.is_shm());
   if (!port) return port.error();
-  if (!to.has_vouched_lids()) return {};
   // Queue 0 of a node has the LID of the node, whatever the others have.
-  admission_.add_vouched(
-      **port, queue() > 0 ? node_of : [](std::uint16_t lid) { return lid; });
+  if (to.has_vouched_lids()) {
+    admission_.add_vouched(
+        **port, queue() > 0 ? node_of : [](std::uint16_t lid) { return lid; });
+  }
+  return way;
+}
+
+void IouWorker::follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups,
+                             std::vector<IouWorker*> followers) {
+  followers_ = std::move(followers);
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    if (!is_attached_to(i) || (!options_.switches[i].at.is_name() && at_[i])) continue;
+    names_.add(i, std::move(lookups[i]), at_[i].value_or(control::Endpoint()), clock_.now());
+  }
+}
+
+void IouWorker::follow_names(base::Time now) {
+  const auto heard = [this, now](std::size_t number) { return is_heard(*ways_[number].hop, now); };
+  while (const auto move = names_.next(heard, now)) {
+    if (const auto led = lead_way(move->peer, move->to); !led) {
+      base::log_debug(led.error().text());
+      names_.on_failed(move->peer);
+      continue;
+    }
+    ++addresses_;
+    base::log_debug("the switch at " + options_.switches[move->peer].at.text() +
+                    " is looked for at " + move->to.text());
+    lead_again_at_ = now;
+  }
+  if (now >= lead_again_at_) lead_followers(now);
+}
+
+// A follower that cannot take it now gets it again, as all do.
+void IouWorker::lead_followers(base::Time now) {
+  bool is_notified = true;
+  for (IouWorker* follower : followers_) {
+    is_notified &= follower->commands().post([follower, at = at_] { follower->follow(at); });
+  }
+  lead_again_at_ = is_notified ? base::kNever : now + kLeadAgain;
+}
+
+void IouWorker::follow(const Endpoints& at) {
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    if (!is_attached_to(i) || !at[i] || at[i] == at_[i]) continue;
+    if (auto led = lead_way(i, *at[i]); !led) base::log_warn(led.error().text());
+  }
+}
+
+base::Status IouWorker::lead_way(std::size_t number, const control::Endpoint& to) {
+  if (auto led = move_carrier(ways_[number].carrier, to); !led) return led;
+  at_[number] = to;
   return {};
+}
+
+bool IouWorker::step(base::Time now) {
+  const bool made_progress = unit_->step(now);
+  if (!names_.empty()) follow_names(now);
+  return admission_.step(now) || made_progress;
 }
 
 base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
@@ -103,7 +181,8 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
                                                     .reports_limits = queue() == 0,
                                                     .without_interfaces = lan_interfaces(options_),
                                                     .clients_max = options_.max_hosts,
-                                                    .users = admission_.known().users()});
+                                                    .users = admission_.known().users(),
+                                                    .clock = &clock_});
   if (!carrier) return carrier.error();
   if (carrier->shm != nullptr) admission_.add(*carrier->shm);
   const auto added = carriers_.add(*std::move(carrier), endpoint.text());
@@ -185,6 +264,7 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
 
 void IouWorker::visit_carriers(const base::CounterVisitor& visitor) const {
   visit_carrier_counters(visitor);
+  if (!names_.empty()) visitor("iou.switch.addresses", addresses_);
   for (const auto& gate : gates_) visitor("iou.allow.drop.address", gate->refused());
 }
 

@@ -208,9 +208,15 @@ std::vector<ChannelView> ChannelPair::channels() const {
 }
 
 void ChannelPair::visit_counters(const base::CounterVisitor& visitor) const {
-  counters_.visit(visitor);
-  drops_.visit(visitor);
-  pool_user_.counters().visit(visitor);
+  CounterSums sums;
+  add_to(sums);
+  sums.visit(visitor);
+}
+
+void ChannelPair::add_to(CounterSums& sums) const {
+  sums.pairs.merge(counters_);
+  sums.drops.merge(drops_);
+  sums.pools.merge(pool_user_.counters());
 }
 
 std::vector<base::MutableBytes> ChannelPair::TEST_pool_memory() {

@@ -39,6 +39,7 @@
 #include "fabric_emul/verbs/adapter.h"
 #include "messaging/capabilities.h"
 #include "messaging/cfgutil/cfg_exchange.h"
+#include "messaging/counter_sums.h"
 #include "messaging/data_channel.h"
 #include "messaging/message_channel.h"
 #include "messaging/message_dispatch.h"
@@ -181,6 +182,7 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   bool has_refused_access() const;
   std::vector<PoolView> pools() const;
   std::vector<ChannelView> channels() const;
+  void add_to(CounterSums& sums) const;
   void visit_counters(const base::CounterVisitor& visitor) const;
   // The terms of the connection; until they are agreed, our own mode and channels.
   const Agreement& agreement() const { return agreed_; }

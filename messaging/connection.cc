@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include "base/check.h"
 #include "messaging/cfgutil/qos_map.h"
@@ -323,15 +322,14 @@ std::vector<base::MutableBytes> Connection::TEST_pool_memory() {
   return all;
 }
 
+void Connection::add_to(CounterSums& sums) const {
+  for_each([&](const ChannelPair& pair) { pair.add_to(sums); });
+}
+
 void Connection::visit_counters(const base::CounterVisitor& visitor) const {
-  if (queues() == 1) return first().visit_counters(visitor);
-  std::map<std::string, std::uint64_t, std::less<>> sums;
-  for_each([&](const ChannelPair& pair) {
-    pair.visit_counters([&](std::string_view counter, std::uint64_t value) {
-      sums.try_emplace(std::string(counter)).first->second += value;
-    });
-  });
-  for (const auto& [counter, value] : sums) visitor(counter, value);
+  CounterSums sums;
+  add_to(sums);
+  sums.visit(visitor);
 }
 
 }  // namespace splitnic::messaging

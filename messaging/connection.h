@@ -117,6 +117,8 @@ class Connection final : private PairOwner {
   std::vector<PoolView> pools() const;
   std::vector<ChannelView> channels() const;
   std::vector<base::MutableBytes> TEST_pool_memory();
+  // Adds the counters of each pair.
+  void add_to(CounterSums& sums) const;
   // Sums over the pairs.
   void visit_counters(const base::CounterVisitor& visitor) const;
 

@@ -21,7 +21,7 @@ std::string state_of(const fabric::Switch::PortView& port) {
 
 }  // namespace
 
-control::Snapshot Admin::snapshot() const {
+control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
   control::Snapshot s;
   s.role = "switch";
   s.name = options_.common.name();

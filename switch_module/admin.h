@@ -38,7 +38,7 @@ class Admin final : public control::Admin {
   }
 
  private:
-  control::Snapshot snapshot() const override;
+  control::Snapshot snapshot(control::SnapshotParts parts) const override;
   base::Result<messaging::Connection*> connection_to_ping() override;
   base::Result<control::FabricMap> fabric_map() const override;
   static void add_ports(control::Snapshot& s, const fabric::Switch& at);

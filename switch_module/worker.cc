@@ -205,8 +205,10 @@ base::Status SwitchWorker::open() {
 
 base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port) {
   const Subnet& subnet = *at_port(number);
-  const control::CarrierConfig carrying{
-      .uses_gso = options_.common.uses_gso, .reports_limits = number == 1, .clients_max = 1};
+  const control::CarrierConfig carrying{.uses_gso = options_.common.uses_gso,
+                                        .reports_limits = number == 1,
+                                        .clients_max = 1,
+                                        .clock = &clock_};
   const std::string name = "port " + std::to_string(number) + " at " + port.at.text();
   auto carrier = port.connects ? control::connect_carrier(port.at, carrying)
                                : control::listen_carrier(port.at, carrying);

@@ -26,7 +26,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
   switch (request.command) {
     case Command::kShow:
     case Command::kStats:
-      return collect_report(std::make_shared<Collection>(Collection{request, std::move(reply)}));
+      return report(request, std::move(reply));
     case Command::kSet:
       if (request.what == kFlushSetting) return flush(request.value, std::move(reply));
       return reply(set_all(request.what, request.value));
@@ -35,7 +35,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
     case Command::kPeers: {
       auto known = known_peers();
       if (!known) return reply({ReplyStatus::kBadRequest, known.error().text()});
-      const auto into = std::make_shared<Collection>(Collection{request, std::move(reply)});
+      const auto into = std::make_shared<Collection>(collection(request, {}, std::move(reply)));
       into->known = *std::move(known);
       return collect(into, 0);
     }
@@ -53,61 +53,96 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
 }
 
 void Admin::take_snapshot(std::function<void(Snapshot)> done) {
-  const auto into = std::make_shared<Collection>();
-  into->request.command = Command::kStats;
-  into->done = std::move(done);
-  collect_report(into);
+  Collection all = collection({Command::kStats, false, "", "", 0}, {}, {});
+  all.done = std::move(done);
+  begin_report(std::make_shared<Collection>(std::move(all)), 0);
 }
 
-void Admin::collect_report(const std::shared_ptr<Collection>& into) const {
-  into->all = report();
-  add_process_counters(into->all);
-  if (!others_.empty()) set_queue(into->all, 0);
-  collect(into, 0);
+Admin::Collection Admin::collection(const Request& request, SnapshotParts parts,
+                                    ReplyFunction reply) const {
+  Collection made;
+  made.first = this;
+  made.has_queues = !others_.empty();
+  made.request = request;
+  made.parts = parts;
+  made.reply = std::move(reply);
+  return made;
 }
 
-Snapshot Admin::report() const {
-  Snapshot now = snapshot();
-  visit_carriers_([&now](std::string_view name, std::uint64_t value) {
-    now.counters.emplace_back(name, value);
-  });
-  return now;
+void Admin::report(const Request& request, ReplyFunction reply) const {
+  const bool is_show = request.command == Command::kShow;
+  begin_report(std::make_shared<Collection>(collection(
+                   request, {.has_peers = is_show, .has_counters = !is_show}, std::move(reply))),
+               0);
 }
 
-// Runs in the thread of the queue before `next`.
-void Admin::collect(const std::shared_ptr<Collection>& into, std::size_t next) const {
-  for (; next < others_.size(); ++next) {
-    const bool is_posted = others_[next].commands->post([this, into, next] {
-      others_[next].admin->add_to(*into, next + 1);
-      collect(into, next + 1);
+void Admin::begin_report(const Shared& into, std::uint64_t queue) const {
+  Snapshot now = snapshot(into->parts);
+  if (into->parts.has_counters) {
+    visit_carriers_([&now](std::string_view name, std::uint64_t value) {
+      now.counters.emplace_back(name, value);
     });
+    if (queue == 0) add_process_counters(now);
+  }
+  into->of_queues.emplace_back(queue, std::move(now));
+  into->more = more_parts(into->parts);
+  continue_report(into, queue);
+}
+
+// A command queue that refuses is closed, as the program ends, or full: then it is this step or
+// none.
+void Admin::continue_report(const Shared& into, std::uint64_t queue) const {
+  const base::Time until = clock_.now() + kStep;
+  while (into->more && into->more(into->of_queues.back().second)) {
+    if (commands_ == nullptr || clock_.now() < until) continue;
+    if (commands_->post([this, into, queue] { continue_report(into, queue); })) return;
+  }
+  into->more = {};
+  into->first->collect(into, queue);
+}
+
+// Runs in the thread of the queue before `next`. What is collected leaves with the function: it is
+// large, and freed where that has run.
+void Admin::collect(const Shared& into, std::size_t next) const {
+  for (; next < others_.size(); ++next) {
+    const bool is_posted = others_[next].commands->post(
+        [this, into, next] { others_[next].admin->add_to(into, next + 1); });
     if (is_posted) return;
   }
-  if (into->done) return into->done(std::move(into->all));
-  if (!run_) return make_reply(*into);
-  run_([into] { make_reply(*into); });
+  if (!run_) return finish(*into);
+  auto whole = std::make_shared<Collection>(std::move(*into));
+  run_([whole = std::move(whole)] { finish(*whole); });
 }
 
-void Admin::make_reply(Collection& of) {
-  const bool is_json = of.request.json;
-  if (of.request.command == Command::kPeers) {
-    return of.reply(
-        {ReplyStatus::kOk, is_json ? known_peers_json(of.known) : known_peers_text(of.known)});
-  }
-  if (of.request.command == Command::kShow) {
-    return of.reply({ReplyStatus::kOk, is_json ? show_json(of.all) : show_text(of.all)});
-  }
-  of.reply({ReplyStatus::kOk, is_json ? stats_json(of.all) : stats_text(of.all)});
+void Admin::add_to(const Shared& into, std::uint64_t queue) const {
+  if (into->request.command != Command::kPeers) return begin_report(into, queue);
+  if (const auto known = known_peers()) add_queue(into->known, *known);
+  into->first->collect(into, queue);
 }
 
-void Admin::add_to(Collection& into, std::uint64_t queue) const {
-  if (into.request.command == Command::kPeers) {
-    if (const auto known = known_peers()) add_queue(into.known, *known);
-    return;
+Snapshot Admin::merged(Collection& from) {
+  Snapshot all = std::move(from.of_queues.front().second);
+  if (from.has_queues) set_queue(all, 0);
+  for (std::size_t i = 1; i < from.of_queues.size(); ++i) {
+    auto& [queue, part] = from.of_queues[i];
+    set_queue(part, queue);
+    add_queue(all, std::move(part));
   }
-  Snapshot part = report();
-  set_queue(part, queue);
-  add_queue(into.all, part);
+  return all;
+}
+
+void Admin::finish(Collection& from) {
+  const bool is_json = from.request.json;
+  if (from.request.command == Command::kPeers) {
+    return from.reply(
+        {ReplyStatus::kOk, is_json ? known_peers_json(from.known) : known_peers_text(from.known)});
+  }
+  Snapshot all = merged(from);
+  if (from.done) return from.done(std::move(all));
+  if (from.request.command == Command::kShow) {
+    return from.reply({ReplyStatus::kOk, is_json ? show_json(all) : show_text(all)});
+  }
+  from.reply({ReplyStatus::kOk, is_json ? stats_json(all) : stats_text(all)});
 }
 
 // A pool belongs to one queue.

@@ -1,14 +1,17 @@
 // Serves the requests of the control socket: show, stats, set, flush, ping, peers, evict, nic and
 // topology. The programs handle them here and differ in what they report, what may be set and whom
 // they ping. Each worker has an Admin, which reports and sets what its queue has; that of queue 0
-// gets the requests and reaches the others by their command queues, one after the other. Thread:
-// the data thread of its worker.
+// gets the requests and reaches the others by their command queues, one after the other. A report
+// is made in steps of the data loop, so that it delays no frame for longer than a step, whatever
+// the number of hosts. Thread: the data thread of its worker.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -47,21 +50,33 @@ class Admin {
   // For queue 0, before it handles requests: the workers of queues 1, 2, ..., which outlive their
   // use here.
   void set_others(std::vector<Other> others) { others_ = std::move(others); }
+  // The commands of the same worker, by which the steps of a report follow each other. It outlives
+  // this. Without it a report is made in one step.
+  void set_commands(CommandQueue& own) { commands_ = &own; }
+  // A step of a report ends with the first part that exceeds this.
+  static constexpr base::Duration kStep = std::chrono::microseconds(50);
   // Runs a function in a thread that handles no frames. Without it the last queue makes the text of
   // a reply itself, which takes longer than the snapshot.
   using Run = std::function<void(std::function<void()>)>;
   void set_text_thread(Run run) { run_ = std::move(run); }
 
   // Replies once every queue has added to the reply, or once the echoes of a ping have ended; with
-  // one queue, a reply but that of a ping is there when this returns. What a queue that has stopped
-  // would add is left out.
+  // one queue, a reply is there when this returns, but that of a ping, and a report that takes more
+  // than one step. What a queue that has stopped would add is left out.
   void handle(const Request& request, ReplyFunction reply);
-  // Calls `done` once with what `show` and `stats` report, on the thread of some queue.
+  // Calls `done` once with what `show` and `stats` report: on the thread of set_text_thread(), or
+  // that of some queue.
   void take_snapshot(std::function<void(Snapshot)> done);
 
  protected:
-  // The program's state, with the counters of the module. Works before the module exists.
-  virtual Snapshot snapshot() const = 0;
+  // The program's state, with the counters of the module: what takes the same time however many
+  // hosts there are. Works before the module exists.
+  virtual Snapshot snapshot(SnapshotParts parts) const = 0;
+  // Adds the next of the parts that a program has many of, in under 100 us, and returns whether
+  // there are more. Called between two steps, and steps may lie between two calls.
+  using AddPart = std::function<bool(Snapshot&)>;
+  // Returns null if snapshot() has all.
+  virtual AddPart more_parts(SnapshotParts /*parts*/) const { return {}; }
   // Of queue 0; `set link` then comes to every queue. For the host.
   virtual Reply set(const std::string& what, const std::string& value);
   // The hosts that this queue knows, and the end of one by its name; an error explains why there is
@@ -86,18 +101,26 @@ class Admin {
  private:
   // Passed from queue to queue; one thread at a time has it.
   struct Collection {
-    Request request;
-    ReplyFunction reply;
-    Snapshot all{};
-    KnownPeers known{};
+    const Admin* first = nullptr;  // of queue 0
+    bool has_queues = false;       // the program has several
+    Request request{};
+    SnapshotParts parts{};
+    ReplyFunction reply{};
     std::function<void(Snapshot)> done{};  // in place of a reply
+    std::vector<std::pair<std::uint64_t, Snapshot>> of_queues{};
+    AddPart more{};  // to the last of these
+    KnownPeers known{};
   };
-  void collect_report(const std::shared_ptr<Collection>& into) const;
-  Snapshot report() const;
-  void collect(const std::shared_ptr<Collection>& into, std::size_t next) const;
-  static void make_reply(Collection& of);
+  using Shared = std::shared_ptr<Collection>;
+  Collection collection(const Request& request, SnapshotParts parts, ReplyFunction reply) const;
+  void report(const Request& request, ReplyFunction reply) const;
+  void begin_report(const Shared& into, std::uint64_t queue) const;
+  void continue_report(const Shared& into, std::uint64_t queue) const;
+  void collect(const Shared& into, std::size_t next) const;
   // Adds what this queue has.
-  void add_to(Collection& into, std::uint64_t queue) const;
+  void add_to(const Shared& into, std::uint64_t queue) const;
+  static Snapshot merged(Collection& from);
+  static void finish(Collection& from);
   Reply topology(const std::string& form) const;
   void flush(const std::string& request, ReplyFunction reply);
   Reply flush_here(const FlushRequest& request);
@@ -110,6 +133,7 @@ class Admin {
 
   VisitCounters visit_carriers_;
   std::vector<Other> others_;
+  CommandQueue* commands_ = nullptr;
   Run run_;
 };
 

@@ -35,7 +35,8 @@ base::Result<Carrier> open_shm(const fabric::ShmConfig& config) {
 base::Result<Carrier> connect_carrier(const Endpoint& to, const CarrierConfig& config) {
   if (to.is_shm()) return open_shm({.name = to.host});
   fabric::UdpConfig udp;
-  udp.connect = to.udp_text();
+  udp.connect = config.is_awaited ? "0.0.0.0:" + std::to_string(to.port) : to.udp_text();
+  udp.is_awaited = config.is_awaited;
   return open_udp(std::move(udp), config);
 }
 
@@ -44,7 +45,8 @@ base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& co
     return open_shm({.name = at.host,
                      .listens = true,
                      .clients_max = config.clients_max,
-                     .users = config.users});
+                     .users = config.users,
+                     .clock = config.clock});
   }
   fabric::UdpConfig udp;
   udp.bind = at.udp_text();

@@ -21,14 +21,17 @@
 namespace splitnic::control {
 
 struct CarrierConfig {
-  std::string bind_device{};   // UDP: the interface to stay on; "": any
-  std::string own_device{};    // UDP: the interface whose frames are carried, never used; "": none
-  bool uses_gso = true;        // UDP: or one datagram per system call
+  std::string bind_device{};  // UDP: the interface to stay on; "": any
+  std::string own_device{};   // UDP: the interface whose frames are carried, never used; "": none
+  bool is_awaited =
+      false;             // UDP, connecting: as in UdpConfig; of the endpoint only the port counts
+  bool uses_gso = true;  // UDP: or one datagram per system call
   bool reports_limits = true;  // UDP: logs what the system lacks; once per process is enough
   // UDP, listening: interfaces whose datagrams are not taken; as in UdpConfig.
   std::vector<std::uint32_t> without_interfaces = {};
   std::size_t clients_max = fabric::ShmConfig{}.clients_max;  // shm, listening
   std::optional<std::vector<std::uint32_t>> users = {};       // shm, listening; as in ShmConfig
+  base::Clock* clock = nullptr;                               // the same
 };
 
 struct Carrier {

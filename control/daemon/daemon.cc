@@ -79,8 +79,9 @@ base::Status Daemon::start() {
   if (auto serving = serve_metrics(); !serving) return serving;
   if (auto opened = open(); !opened) return opened;
   std::vector<Admin::Other> others;
-  for (std::size_t i = 1; i < workers(); ++i) {
-    others.push_back({&worker(i).commands(), &worker(i).admin()});
+  for (std::size_t i = 0; i < workers(); ++i) {
+    worker(i).admin().set_commands(worker(i).commands());
+    if (i > 0) others.push_back({&worker(i).commands(), &worker(i).admin()});
   }
   worker(0).admin().set_others(std::move(others));
   return give_up_privileges();
@@ -121,6 +122,21 @@ bool Daemon::serve_until(const std::function<bool()>& is_over) {
     worker(0).commands().run();
   }
   return !control_->stop_requested();
+}
+
+base::Status Daemon::resolve_missing(const std::vector<std::unique_ptr<NameLookup>>& lookups,
+                                     std::vector<std::optional<Endpoint>>& at,
+                                     const std::function<bool(std::size_t)>& is_reached) {
+  base::Status all;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (is_reached(i)) continue;
+    at[i].reset();
+    if (auto found = resolved(*lookups[i]); found)
+      at[i] = *std::move(found);
+    else if (all)
+      all = found.error();
+  }
+  return all;
 }
 
 base::Result<Endpoint> Daemon::resolved(NameLookup& lookup) {

@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -72,9 +74,13 @@ class Daemon {
   // for a name. [B-05] [B-06]
   static bool passes_later(const base::Error& error);
 
-  // Returns the endpoint with an address in place of its name: the first that is found. Clients and
-  // signals are served while the name is looked up. An error: no address, or a stop was requested.
-  base::Result<Endpoint> resolved(NameLookup& lookup);
+  // Sets in `at` where each of these peers is that is not reached yet: the first address that is
+  // found, or none. All queues then use one address of a name. Clients and signals are served
+  // while names are looked up. An error: the first, of those that have none, or a stop was
+  // requested.
+  base::Status resolve_missing(const std::vector<std::unique_ptr<NameLookup>>& lookups,
+                               std::vector<std::optional<Endpoint>>& at,
+                               const std::function<bool(std::size_t)>& is_reached);
   // Whether the program gives up privileges.
   bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
 
@@ -88,6 +94,7 @@ class Daemon {
 
  private:
   base::Status start();
+  base::Result<Endpoint> resolved(NameLookup& lookup);
   bool wait_to_retry(const base::Error& error, bool is_first);
   bool serve_until(const std::function<bool()>& is_over);
   base::Status serve_metrics();

@@ -77,6 +77,11 @@ base::Result<fabric::Attachment*> Worker::attach(
   return attachments_.back().get();
 }
 
+base::Status Worker::move_carrier(std::size_t carrier, const Endpoint& first) {
+  const auto to = first.of_queue(queue_);
+  return to ? carriers_.move(carrier, *to) : to.error();
+}
+
 std::uint16_t Worker::node_of(std::uint16_t lid) { return fabric::node_of(fabric::Lid(lid)).value; }
 
 base::Result<fabric::Port*> Worker::add_attached_port(fabric::Attachment& attachment,

@@ -69,6 +69,13 @@ class Worker : public Module {
   base::Result<fabric::Port*> add_attached_port(fabric::Attachment& attachment,
                                                 fabric::PortConfig config, const std::string& role,
                                                 bool is_shm);
+  // Moves this queue's carrier of this number to another address of its peer, of which `first` is
+  // that of queue 0.
+  base::Status move_carrier(std::size_t carrier, const Endpoint& first);
+  // Two intervals without a datagram: then HELLO begins.
+  static bool is_heard(const fabric::Link& link, base::Time now) {
+    return link.up() && now < link.last_heard() + 2 * link.idle();
+  }
   // Returns the LID of the node that the port with this LID belongs to, as the ports of several
   // queues do, in a subnet in which we have several.
   static std::uint16_t node_of(std::uint16_t lid);

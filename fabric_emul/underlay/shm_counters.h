@@ -14,6 +14,7 @@ enum class ShmCounter {
   kDropBroken,     // wire ended: its peer wrote indices or lengths that cannot be
   kDropHandshake,  // no segment for a client, or a handshake that is not valid
   kRefusedFull,    // connection refused: clients_max reached
+  kRefusedRate,    // connection refused: too many in this time, of this user or of all
   kRefusedShare,   // connection refused: this user has as many as one user may have
   kRefusedUser,    // connection refused: another user's process
   kCount_
@@ -25,6 +26,6 @@ template <>
 struct splitnic::base::CounterNames<splitnic::fabric::ShmCounter> {
   static constexpr std::array<std::string_view,
                               static_cast<std::size_t>(splitnic::fabric::ShmCounter::kCount_)>
-      kNames{"shm.clients",      "shm.clients_gone",  "shm.drop.broken", "shm.drop.handshake",
-             "shm.refused.full", "shm.refused.share", "shm.refused.user"};
+      kNames{"shm.clients",      "shm.clients_gone", "shm.drop.broken",   "shm.drop.handshake",
+             "shm.refused.full", "shm.refused.rate", "shm.refused.share", "shm.refused.user"};
 };

@@ -100,7 +100,10 @@ base::Result<std::unique_ptr<ShmUnderlay>> ShmUnderlay::open(const ShmConfig& co
 }
 
 ShmUnderlay::ShmUnderlay(const ShmConfig& config)
-    : config_(config), path_(path_in(config.directory, config.name)), buffer_(kShmBatchMax) {}
+    : config_(config),
+      accept_limit_(config.clock, config.clients_max),
+      path_(path_in(config.directory, config.name)),
+      buffer_(kShmBatchMax) {}
 
 ShmUnderlay::~ShmUnderlay() {
   if (owns_path_) ::unlink(path_.c_str());
@@ -201,6 +204,7 @@ void ShmUnderlay::accept_all() {
 void ShmUnderlay::accept_one(base::UniqueFd socket) {
   const auto user = user_at(socket.get());
   if (!user || !admits(*user)) return counters_.add(ShmCounter::kRefusedUser);
+  if (!accept_limit_.take(*user)) return counters_.add(ShmCounter::kRefusedRate);
   if (wires_.size() >= config_.clients_max) return counters_.add(ShmCounter::kRefusedFull);
   if (!has_share_left(*user)) return counters_.add(ShmCounter::kRefusedShare);
   auto memory = ShmSegment::make(config_.ring_bytes);

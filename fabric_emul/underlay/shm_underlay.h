@@ -18,9 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "fabric_emul/underlay/accept_limit.h"
 #include "fabric_emul/underlay/shm_counters.h"
 #include "fabric_emul/underlay/shm_ring.h"
 #include "fabric_emul/underlay/shm_segment.h"
@@ -49,6 +51,8 @@ struct ShmConfig {
   std::size_t clients_of_user_max = 4;
   // Listener: users that may connect; then every user may try. Absent: its own and root.
   std::optional<std::vector<std::uint32_t>> users = {};
+  // Listener: of the limit of connections per time; outlives the underlay. Null: no such limit.
+  base::Clock* clock = nullptr;
 };
 
 class ShmUnderlay final : public Underlay {
@@ -128,6 +132,7 @@ class ShmUnderlay final : public Underlay {
   void update_retry();
 
   ShmConfig config_;
+  AcceptLimit accept_limit_;
   std::string path_;
   bool owns_path_ = false;
   base::UniqueFd poll_;  // the one descriptor that the owner sleeps on

@@ -27,9 +27,10 @@ bool UdpUnderlay::has_own_address() const {
   return !own.is_any() && is_own_address(own);
 }
 
-// Returns true if the socket sends from another address now.
+// Returns true if the socket sends from another address now. To an awaited peer it sends from none.
 bool UdpUnderlay::take_own_address() {
-  if (!is_connected_ || is_bound_ || has_own_address()) return false;
+  const bool is_awaited = UdpAddress(peer_).is_any();
+  if (is_awaited || !is_connected_ || is_bound_ || has_own_address()) return false;
   if (!connect_again()) return false;
   base::log_info("the address of the fabric is gone: continuing from " + name_of(local_address()));
   return true;

@@ -127,7 +127,7 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
   if (base::Status status = bind_to(config, family); !status) return status;
   if (!config.connect.empty()) {
     const UdpAddress peer(connected_to_);
-    if (::connect(fd_.get(), peer.get(), peer.bytes()) != 0) {
+    if (!config.is_awaited && ::connect(fd_.get(), peer.get(), peer.bytes()) != 0) {
       return base::Error::from_errno("connecting to " + config.connect, errno);
     }
     is_connected_ = true;

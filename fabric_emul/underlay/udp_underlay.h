@@ -31,7 +31,10 @@ namespace splitnic::fabric {
 struct UdpConfig {
   std::string
       bind{};  // "10.0.0.1:4791", "[::]:4791", ":4791" (IPv6 and IPv4); empty: any free port
-  std::string connect{};      // "host:port"; empty: any peer
+  std::string connect{};  // "host:port"; empty: any peer
+  // With `connect`, which is "0.0.0.0:port" then: where the other end is will be known at the first
+  // move_to(). Until then nothing is sent.
+  bool is_awaited = false;
   std::string bind_device{};  // network interface to bind to; needs CAP_NET_RAW
   // Network interface that a connected socket must not leave by when it takes another address: the
   // one whose frames it carries. Empty: none.

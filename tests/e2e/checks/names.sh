@@ -104,3 +104,27 @@ check_switch() {
   counts host host.unit.addresses 1 || fail "not counted"
 }
 reply_again() { counts host host.unit.addresses 1 && reply; }
+
+# The name of the switch in --attach of the unit.
+check_attach() {
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  printf '[switches.sw1]\nlid = 1\n[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.unit]\nlid = 10\nat = "sw1:2"\n' >"$work/fabric.toml"
+  start switch1 "$ns_host" "$bin/splitnic-switch" --name sw1 --topology "$work/fabric.toml" --insecure-lab --control "$work/switch1.sock" \
+    --port udp://0.0.0.0:7501 --port udp://0.0.0.0:7502
+  names
+  # shellcheck disable=SC2016 # for that shell
+  start iou "$ns_iou" unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$work/hosts" \
+    "$bin/splitnic-iou" --lan "$port:lan0" --attach udp://switch.example:7502 --insecure-lab --name unit --control "$work/iou.sock"
+  wait_until 5 grep -q 'no address found for "switch.example:7502"' "$work/iou.log" || fail "the unit does not wait: $(cat "$work/iou.log")"
+  names "10.99.0.1 switch.example"
+  iou_address='unit:1?via=127.0.0.1:7501'
+  start_host
+  nic_up
+  pings_begin
+  ip -n "$ns_host" addr del 10.99.0.1/24 dev fab0 && ip -n "$ns_host" addr add 10.99.0.8/24 dev fab0 || fail "no new address"
+  names "10.99.0.8 switch.example"
+  within "traffic by the new address" 5000 counts iou iou.switch.addresses 1
+  within "a reply" 2000 reply
+  pings_end "the name in --attach moved to another address" 2000
+}

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "tests/support/open_lan_port.h"
@@ -12,6 +13,7 @@
 namespace splitnic::host {
 namespace worker_test {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 class WorkerTest : public ::testing::Test {
@@ -82,6 +84,35 @@ TEST_F(WorkerTest, it_serves_its_queue_of_the_interface_once_started) {
   std::string text;
   worker.admin().handle({}, [&](const control::Reply& reply) { text = reply.text; });
   EXPECT_THAT(text, HasSubstr("host desk: connecting\n"));
+  worker.begin_stop();
+  worker.stop(clock_.now());
+}
+
+TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_looked_for_until_it_is_found) {
+  options_.units.push_back(unit("udp://unit.example:7471"));
+  const HostWorker::Endpoints known{options_.units[0].connect, std::nullopt};
+  HostWorker worker(process_, options_, 0);
+  ASSERT_TRUE(worker.open_fabric(known));
+  EXPECT_FALSE(worker.has_way(1));
+  ASSERT_TRUE(worker.open_fabric(known, false));
+  EXPECT_TRUE(worker.is_awaited(1));
+  EXPECT_FALSE(worker.is_awaited(0));
+
+  const auto late = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
+  const auto found = control::parse_endpoint("udp://" + late->name_of(late->local_address()));
+  worker.start(file(), 1);
+  std::vector<std::unique_ptr<control::NameLookup>> lookups;
+  lookups.push_back(control::NameLookup::open(options_.units[0].connect, false).value());
+  lookups.push_back(control::NameLookup::open(found.value(), false).value());
+  worker.follow_names(std::move(lookups));
+  worker.step(clock_.now());
+  EXPECT_FALSE(worker.is_awaited(1));
+  bool is_reached = false;
+  for (const base::Time until = clock_.now() + 10s; !is_reached && clock_.now() < until;) {
+    worker.step(clock_.now());
+    is_reached = late->receive().has_value();
+  }
+  EXPECT_TRUE(is_reached);
   worker.begin_stop();
   worker.stop(clock_.now());
 }

@@ -1,6 +1,7 @@
 // The control socket of the unit reports every LAN, the host on each and every counter.
 #include "iou_module/admin.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +103,97 @@ TEST_F(AdminTest, L_6_show_lists_no_more_pools_than_fit_a_reply) {
   EXPECT_EQ(shown, control::kPoolsShownOfSide);
   expect_part(json, R"("pools_left_out":136)");
   expect_part(ask(control::Command::kShow, false), "and 136 more pools\n");
+}
+
+// Each look at the time takes so long that a step has room for one host or two.
+class SlowClock final : public base::Clock {
+ public:
+  base::Time now() override { return now_ += control::Admin::kStep / 2 + 1us; }
+
+ private:
+  base::Time now_{std::chrono::hours(1)};
+};
+
+class AdminStepsTest : public AdminTest {
+ protected:
+  AdminStepsTest() {
+    in_steps.attach(*harness.unit);
+    in_steps.set_commands(commands);
+  }
+  void attach_all(std::size_t hosts) {
+    ASSERT_TRUE(attach());
+    for (std::uint8_t i = 3; i <= hosts; ++i) {
+      TestHost& host = harness.add_host();
+      ASSERT_TRUE(harness.attach(host, mac_number(i)));
+      others.push_back(&host);
+    }
+  }
+  void begin(control::Command command) {
+    control::Request request;
+    request.command = command;
+    request.json = true;
+    reply.clear();
+    in_steps.handle(request, [&](const control::Reply& got) { reply = got.text; });
+  }
+  // Returns the number of steps that follow the first.
+  std::size_t finish() {
+    std::size_t steps = 0;
+    for (; reply.empty() && steps < 100; ++steps) EXPECT_EQ(commands.run(), 1U);
+    EXPECT_EQ(commands.run(), 0U);
+    return steps;
+  }
+  static std::size_t times(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+    return found;
+  }
+
+  SlowClock slow;
+  control::CommandQueue commands;
+  Admin in_steps{options, slow, admission, [](const base::CounterVisitor&) {}};
+  std::vector<TestHost*> others;
+  std::string reply;
+};
+
+TEST_F(AdminStepsTest, a_report_takes_steps_of_a_few_hosts_each) {
+  attach_all(9);
+  begin(control::Command::kShow);
+  EXPECT_EQ(reply, "") << "9 hosts in one step";
+  EXPECT_GE(finish(), 4U);
+  EXPECT_EQ(times(reply, R"("address":)"), 18U) << "a peer and a link of each";
+  for (int i = 1; i <= 9; ++i) {
+    EXPECT_EQ(times(reply, R"("name":"host)" + std::to_string(i) + '"'), 1U) << i;
+  }
+  begin(control::Command::kStats);
+  EXPECT_EQ(reply, "");
+  EXPECT_GE(finish(), 4U);
+  for (int i = 1; i <= 9; ++i) {
+    const std::string name = R"("host.host)" + std::to_string(i) + R"(.iou.to_host.frames":0)";
+    EXPECT_EQ(times(reply, name), 1U) << name;
+  }
+}
+
+TEST_F(AdminStepsTest, hosts_come_and_leave_between_the_steps_of_a_report) {
+  attach_all(6);
+  begin(control::Command::kStats);
+  ASSERT_EQ(reply, "");
+  others.back()->end();
+  harness.run(5ms);
+  TestHost& late = harness.add_host();
+  ASSERT_TRUE(harness.attach(late, mac_number(7)));
+  finish();
+  EXPECT_EQ(times(reply, ".iou.to_host.frames"), 5U) << reply;
+  EXPECT_EQ(times(reply, "host.host6."), 0U) << "it has left";
+  EXPECT_EQ(times(reply, "host.host7."), 0U) << "it came later";
+  EXPECT_EQ(times(reply, R"("msg.tx.writes")"), 1U);
+}
+
+// A stopping program closes the queue: what has begun is finished at once.
+TEST_F(AdminStepsTest, a_report_that_gets_no_further_step_ends_in_this_one) {
+  attach_all(6);
+  commands.close();
+  begin(control::Command::kShow);
+  EXPECT_EQ(times(reply, R"("address":)"), 12U);
 }
 
 TEST_F(AdminTest, L_7_two_hosts_of_one_name_have_their_nodes_behind_it) {

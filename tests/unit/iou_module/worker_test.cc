@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 
 #include "tests/support/open_lan_port.h"
@@ -13,6 +14,7 @@
 namespace splitnic::iou {
 namespace worker_test {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 class WorkerTest : public ::testing::Test {
@@ -24,6 +26,14 @@ class WorkerTest : public ::testing::Test {
   }
 
   bool has(const std::string& name) const { return std::filesystem::exists(folder_.path(name)); }
+
+  std::vector<std::unique_ptr<lan::FramePort>> lans(const std::vector<std::string>& files) {
+    std::vector<std::unique_ptr<lan::FramePort>> made;
+    for (const std::string& out : files) {
+      made.push_back(support::open_lan_port("file:," + folder_.path(out), {}, clock_).value());
+    }
+    return made;
+  }
 
   const support::ShmFolder folder_;
   const control::Process process_{"test", 1};
@@ -77,13 +87,10 @@ TEST_F(WorkerTest, no_two_queues_capture_to_one_file) {
 TEST_F(WorkerTest, it_serves_its_queue_of_each_lan_once_started) {
   IouWorker worker(process_, options_, 1);
   ASSERT_TRUE(worker.listen());
-  std::vector<std::unique_ptr<lan::FramePort>> lans;
-  for (const char* out : {"a.pcap", "b.pcap"}) {
-    lans.push_back(support::open_lan_port("file:," + folder_.path(out), {}, clock_).value());
-  }
-  lan::FramePort* const second = lans[1].get();
+  auto files = lans({"a.pcap", "b.pcap"});
+  lan::FramePort* const second = files[1].get();
   QueueSet queues(2);
-  worker.start(std::move(lans), 2, queues);
+  worker.start(std::move(files), 2, queues);
   ASSERT_EQ(worker.ports(), 2U);
   EXPECT_EQ(&worker.port(1), second);
   control::Request show;
@@ -92,6 +99,52 @@ TEST_F(WorkerTest, it_serves_its_queue_of_each_lan_once_started) {
   EXPECT_THAT(text, HasSubstr("iou node: connecting\n"));
   worker.begin_stop();
   worker.stop(clock_.now());
+}
+
+TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_looked_for_until_it_is_found) {
+  options_.listen.clear();
+  options_.switches = {{control::parse_endpoint("shm://lab").value()},
+                       {control::parse_endpoint("udp://switch.example:7502").value()}};
+  const IouWorker::Endpoints known{options_.switches[0].at, std::nullopt};
+  IouWorker worker(process_, options_, 0);
+  IouWorker follower(process_, options_, 1);
+  ASSERT_TRUE(worker.attach_to_switches(known, true));
+  EXPECT_TRUE(worker.is_attached_to(0));
+  EXPECT_FALSE(worker.is_attached_to(1));
+  ASSERT_TRUE(worker.attach_to_switches(known, false));
+  ASSERT_TRUE(follower.attach_to_switches(known, false));
+  EXPECT_TRUE(worker.is_awaited(1));
+  EXPECT_TRUE(follower.is_awaited(1));
+  EXPECT_FALSE(worker.is_awaited(0));
+
+  const auto late = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
+  const auto found = control::parse_endpoint("udp://" + late->name_of(late->local_address()));
+  QueueSet queues(2);
+  worker.start(lans({"a.pcap"}), 2, queues);
+  follower.start(lans({"b.pcap"}), 2, queues);
+  std::vector<std::unique_ptr<control::NameLookup>> lookups;
+  lookups.push_back(control::NameLookup::open(options_.switches[0].at, false).value());
+  lookups.push_back(control::NameLookup::open(found.value(), false).value());
+  worker.follow_names(std::move(lookups), {&follower});
+  worker.step(clock_.now());
+  EXPECT_FALSE(worker.is_awaited(1));
+  EXPECT_GE(follower.commands().run(), 1U);
+  EXPECT_FALSE(follower.is_awaited(1));
+  bool is_reached = false;
+  for (const base::Time until = clock_.now() + 10s; !is_reached && clock_.now() < until;) {
+    worker.step(clock_.now());
+    is_reached = late->receive().has_value();
+  }
+  EXPECT_TRUE(is_reached);
+  std::string text;
+  control::Request stats;
+  stats.command = control::Command::kStats;
+  worker.admin().handle(stats, [&](const control::Reply& reply) { text = reply.text; });
+  EXPECT_THAT(text, ::testing::ContainsRegex("iou.switch.addresses +1\n"));
+  for (IouWorker* each : {&worker, &follower}) {
+    each->begin_stop();
+    each->stop(clock_.now());
+  }
 }
 
 }  // namespace worker_test

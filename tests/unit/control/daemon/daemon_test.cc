@@ -52,7 +52,7 @@ class TestAdmin final : public Admin {
     evicted.push_back(name);
     return {};
   }
-  Snapshot snapshot() const override {
+  Snapshot snapshot(SnapshotParts) const override {
     Snapshot now;
     now.role = "host";
     now.name = "n";

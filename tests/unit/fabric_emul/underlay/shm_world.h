@@ -39,6 +39,7 @@ class ShmTest : public ::testing::Test {
     config.ring_bytes = kRingBytes;
     config.clients_max = clients_max;
     config.users = std::move(users);
+    config.clock = clock_;
     auto made = ShmUnderlay::open(config);
     if (!made) {
       ADD_FAILURE() << made.error().text();
@@ -49,7 +50,8 @@ class ShmTest : public ::testing::Test {
   std::string path() const { return folder_.path("splitnic-t"); }
 
   const support::TempFolder folder_;
-  std::string service_;  // of connectors that are opened from now on
+  base::Clock* clock_ = nullptr;  // of listeners that are opened from now on
+  std::string service_;           // of connectors that are opened from now on
 };
 
 inline bool is_readable(const Underlay& underlay, int milliseconds = 0) {

@@ -142,4 +142,22 @@ TEST(UdpOwnAddressTest, B_07_the_other_end_moves_also_to_the_other_family) {
   EXPECT_EQ(client->datagram_bytes_max(known_as), 65536U - 48U);
 }
 
+TEST(UdpOwnAddressTest, B_06_to_a_peer_that_is_awaited_nothing_is_sent_before_it_is_found) {
+  const auto peer = open_udp({.bind = "127.0.0.1:0"});
+  const auto client = open_udp({.connect = "0.0.0.0:4791", .is_awaited = true});
+  EXPECT_EQ(send_batch(*client), Status::kRefused);
+  client->check_own_address();
+  EXPECT_EQ(host_of(*client), "0.0.0.0");
+  EXPECT_FALSE(client->receive());
+
+  ASSERT_TRUE(client->move_to(peer->local_address()));
+  EXPECT_EQ(send_batch(*client), Status::kSent);
+  const auto received = peer->receive();
+  ASSERT_TRUE(received);
+  EXPECT_EQ(peer->send(received->from, pattern(100, 1), 100), Status::kSent);
+  const auto reply = client->receive();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->from, client->connected_to());
+}
+
 }  // namespace splitnic::fabric::udp_own_address_test
