@@ -239,7 +239,7 @@ std::vector<Wrong> wrong_connections() {
            return true;
          });
        }},
-      {"host_disc_goes_on", "DISC continues when its peer is another instance",
+      {"host_disc_continues", "DISC continues when its peer is another instance",
        "state.host_restart_when_closing", disc_in_place_of_rtu},
       {"host_identity", "CONNECT_REQ names another unit", "cm.request_identity",
        [] {
