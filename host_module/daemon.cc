@@ -101,9 +101,10 @@ base::Result<std::uint32_t> HostDaemon::open_fabric() {
     return workers_.front()->open_fabric(at_, needs_all);
   });
   for (std::size_t i = 0; i < at_.size() && call_bytes; ++i) {
-    if (!workers_.front()->is_awaited(i)) continue;
-    base::log_warn("the I/O unit " + options_.units[i].text() +
-                   " cannot be reached yet: it is looked for until it is found");
+    if (workers_.front()->has_way(i) && !workers_.front()->is_awaited(i)) continue;
+    base::log_warn("the I/O unit " + options_.units[i].text() + " cannot be reached" +
+                   (workers_.front()->is_awaited(i) ? " yet: it is looked for until it is found"
+                                                    : ": left out until the next start"));
   }
   return call_bytes;
 }

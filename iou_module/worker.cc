@@ -71,10 +71,12 @@ base::Status IouWorker::listen() {
 
 base::Status IouWorker::attach_to_switches(const Endpoints& at, bool needs_all) {
   ways_.resize(options_.switches.size());
-  at_ = at;
+  at_.resize(ways_.size());
   base::Status all;
   for (std::size_t i = 0; i < ways_.size(); ++i) {
-    if (is_attached_to(i) || !at_[i]) continue;
+    if (is_attached_to(i)) continue;
+    at_[i] = at[i];
+    if (!at_[i]) continue;
     if (auto way = attach_to(i, *at_[i]); way)
       ways_[i] = *way;
     else if (all)

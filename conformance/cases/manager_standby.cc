@@ -14,7 +14,6 @@ using Stage = fabric::SmpTable::Stage;
 
 constexpr base::Duration kSilentAfter = 2s;
 constexpr base::Duration kTakesOver = 4s;
-constexpr std::size_t kForeignLid = 77;  // an entry that no manager has set
 
 bool is_of_manager(const Asked& one) { return one.smp.smp.manager.lid == kManagerLid; }
 bool sets_table(const Asked& one) { return is_of_manager(one) && one.sets_table(); }
@@ -66,7 +65,7 @@ void add_table_refused(SubnetGroup& group) {
                   }
                   return 1;
                 };
-                s.at("west").table.at(kForeignLid) = std::byte{1};
+                s.at("west").table.at(kUnsetLid) = std::byte{1};
                 s.set_cable("east", 2, PlayedPort::State::kDown);
                 if (!s.await(
                         "such a request for west", [&] { return is_refused; }, 3s))

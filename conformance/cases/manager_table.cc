@@ -15,8 +15,6 @@ using fabric::SmpTable;
 using Stage = SmpTable::Stage;
 using State = PlayedPort::State;
 
-constexpr std::size_t kUnknownLid = 77;  // an entry that no manager has set
-
 bool reads(const Asked& one) { return one.is_read(); }
 bool clears(const Asked& one) { return one.is_stage(Stage::kClear); }
 bool sets(const Asked& one) { return one.is_stage(Stage::kSet); }
@@ -157,7 +155,7 @@ void add_silent(SubnetGroup& group) {
                   if (one.at == "west" && suits(one)) s.at("west").replies = false;
                   return s.at(one.at).replies ? 1 : 0;
                 };
-                s.at("west").table.at(kUnknownLid) = std::byte{1};
+                s.at("west").table.at(kUnsetLid) = std::byte{1};
                 s.set_cable("east", 2, State::kDown);
                 s.await(what + " at west", [&] { return !s.at("west").replies; });
                 await_right(s);

@@ -1,12 +1,16 @@
 // Parts of cases in which the suite is a manager too.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include "conformance/subnet.h"
 
 namespace splitnic::conformance {
+
+// An entry of a table that no manager of these cases sets.
+inline constexpr std::size_t kUnsetLid = 77;
 
 // Waits, 3 s at most, until the tables of all played switches follow from what is up.
 bool await_right(Subnet& s);

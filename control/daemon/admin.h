@@ -2,8 +2,8 @@
 // topology. The programs handle them here and differ in what they report, what may be set and whom
 // they ping. Each worker has an Admin, which reports and sets what its queue has; that of queue 0
 // gets the requests and reaches the others by their command queues, one after the other. A report
-// is made in steps of the data loop, so that it delays no frame for longer than a step, whatever
-// the number of hosts. Thread: the data thread of its worker.
+// is made in steps of the data loop, so that frames are carried between some hosts of it and the
+// next. Thread: the data thread of its worker.
 #pragma once
 
 #include <chrono>
@@ -69,8 +69,8 @@ class Admin {
   void take_snapshot(std::function<void(Snapshot)> done);
 
  protected:
-  // The program's state, with the counters of the module: what takes the same time however many
-  // hosts there are. Works before the module exists.
+  // The program's state, with the counters of the module and their sums over all hosts: in one
+  // step, so without what more_parts() adds. Works before the module exists.
   virtual Snapshot snapshot(SnapshotParts parts) const = 0;
   // Adds the next of the parts that a program has many of, in under 100 us, and returns whether
   // there are more. Called between two steps, and steps may lie between two calls.

@@ -126,5 +126,5 @@ check_attach() {
   names "10.99.0.8 switch.example"
   within "traffic by the new address" 5000 counts iou iou.switch.addresses 1
   within "a reply" 2000 reply
-  pings_end "the name in --attach moved to another address" 2000
+  pings_within "the name in --attach moved to another address" 2000
 }

@@ -122,7 +122,7 @@ restarted_cleanly() {
     pings_begin
     stop "$1" TERM || fail "$1 did not stop cleanly"
     "start_$1"
-    pings_end "clean restart of $1, round $round"
+    pings_within "clean restart of $1, round $round" "$bound"
     if [ "$gap" -le "$2" ]; then return; fi
   done
   fail "never less than $2 ms without traffic at a clean restart of $1"

@@ -115,6 +115,10 @@ TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_looked_for_
   ASSERT_TRUE(follower.attach_to_switches(known, false));
   EXPECT_TRUE(worker.is_awaited(1));
   EXPECT_TRUE(follower.is_awaited(1));
+  const IouWorker::Endpoints without_route{options_.switches[0].at,
+                                           control::parse_endpoint("udp://127.0.0.1:9").value()};
+  ASSERT_TRUE(worker.attach_to_switches(without_route, false));
+  EXPECT_TRUE(worker.is_awaited(1)) << "it was when the ways were opened";
   EXPECT_FALSE(worker.is_awaited(0));
 
   const auto late = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
