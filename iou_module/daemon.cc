@@ -261,8 +261,8 @@ base::Status IouDaemon::attach() {
   int attempts = 0;
   base::Status attached = when_possible([&]() -> base::Status {
     const bool needs_all = attempts++ < kAttemptsForAll;
-    const auto found = resolve_missing(
-        lookups_, switches_at_, [this](std::size_t i) { return workers_[0]->is_attached_to(i); });
+    auto found = resolve_missing(lookups_, switches_at_,
+                                 [this](std::size_t i) { return workers_[0]->is_attached_to(i); });
     const bool has_any =
         std::ranges::any_of(switches_at_, [](const auto& at) { return at.has_value(); });
     if (!found && (needs_all || !has_any)) return found;
