@@ -1,8 +1,8 @@
 // A data thread of a program with all that belongs to it: clock, random numbers, carriers, adapter,
 // commands, Admin, and the module that its loop drives. A program with several queues has a worker
-// for each (docs/adr/0006-a-queue-is-whole.md). Workers share no state on the data path; those of an
-// I/O unit pass frames to each other by rings (iou_module/queue_set.h). A program derives from it.
-// Threads: it is made, opened and destroyed in the main thread; run() is the body of its data
+// for each (docs/adr/0006-a-queue-is-whole.md). Workers share no state on the data path; those of
+// an I/O unit pass frames to each other by rings (iou_module/queue_set.h). A program derives from
+// it. Threads: it is made, opened and destroyed in the main thread; run() is the body of its data
 // thread; commands().post() is for any.
 #pragma once
 

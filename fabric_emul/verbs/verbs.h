@@ -1,5 +1,5 @@
-// Includes the value types that users of Adapter need: the part of the fabric below the adapter that
-// messaging and the modules see. Work queues, cells and descriptors stay hidden [S001-06].
+// Includes the value types that users of Adapter need: the part of the fabric below the adapter
+// that messaging and the modules see. Work queues, cells and descriptors stay hidden [S001-06].
 #pragma once
 
 #include "fabric_emul/mem/access.h"

@@ -57,7 +57,8 @@ struct TwoSubnets : RouterWorld {
   Node h, u;
 };
 
-TEST(NetworkLayerTest, S000_33_S000_38_X_30_host_and_unit_of_two_subnets_have_a_link_from_end_to_end) {
+TEST(NetworkLayerTest,
+     S000_33_S000_38_X_30_host_and_unit_of_two_subnets_have_a_link_from_end_to_end) {
   TwoSubnets world;
   Link& of_h = world.h.end->link();
   ASSERT_TRUE(of_h.up());
