@@ -5,8 +5,11 @@
 //   rdma mode: RC on both channels; only Sends on channel 0, only RDMA writes on channel 1
 //   [S001-27], with idata where it fits [S001-21]. Frames up to the threshold go as SendData on
 //   channel 0 [S001-05]. A frame waits until earlier ones on another way have completed, so each
-//   direction keeps its order. send mode: UC on both channels; SendData on channel 1, no pools
-//   [S001-26]. Loss is tolerated: a frame that finds no slot is dropped and counted.
+//   direction keeps its order.
+//
+//   send mode: UC on both channels; SendData on channel 1, no pools [S001-26]. Loss is tolerated: a
+//   frame that finds no slot is dropped and counted.
+//
 // Other arrangements of the channels are chosen by the active side [S001-51]: one channel for
 // messages and writes in rdma mode, a connection for each channel in send mode.
 //
