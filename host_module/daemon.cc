@@ -1,6 +1,5 @@
 #include "host_module/daemon.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <iterator>
 #include <memory>
@@ -41,7 +40,6 @@ class HostDaemon final : public control::Daemon {
   control::sandbox::Needs needs() const override;
 
   HostWorker& add_worker();
-  base::Result<std::uint32_t> open_fabric();
   base::Status open_lookups();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
   using Taps = std::vector<std::unique_ptr<lan::TapPort>>;
@@ -52,7 +50,7 @@ class HostDaemon final : public control::Daemon {
   const HostOptions& options_;
   base::SystemClock clock_;
   std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per I/O unit
-  HostWorker::Endpoints at_;                                   // where the I/O units are
+  control::Uplinks::Endpoints at_;                             // where the I/O units are
   std::vector<std::unique_ptr<HostWorker>> workers_;
 };
 
@@ -64,15 +62,15 @@ HostWorker& HostDaemon::add_worker() {
 
 base::Status HostDaemon::open() {
   if (auto opened = open_lookups(); !opened) return opened;
-  // One send call carries a GSO packet: 45 datagrams at MTU 1500.
-  const auto call_bytes = open_fabric();
-  if (!call_bytes) return call_bytes.error();
+  HostWorker& first = *workers_.front();
+  if (auto opened = open_uplinks(first.uplinks(), lookups_, at_); !opened) return opened;
   std::uint32_t queues = queues_wanted();
   for (const UnitOptions& unit : options_.units) queues = queues_at(unit.connect, queues);
-  auto ports = open_ports(queues, *call_bytes - kFrameHeadRoom);
+  // One send call carries a GSO packet: 45 datagrams at MTU 1500.
+  auto ports = open_ports(queues, first.call_bytes() - kFrameHeadRoom);
   if (!ports) return ports.error();
   while (workers_.size() < ports->size()) {
-    if (const auto opened = add_worker().open_fabric(at_, false); !opened) {
+    if (const auto opened = add_worker().uplinks().open(at_, false); !opened) {
       workers_.pop_back();
       report_fewer(workers_.size(), opened.error());
       break;
@@ -83,30 +81,9 @@ base::Status HostDaemon::open() {
     workers_[i]->start(std::move((*ports)[i]), static_cast<std::uint32_t>(workers_.size()));
     if (i > 0) followers.push_back(workers_[i].get());
   }
-  workers_.front()->lead(std::move(followers));
-  workers_.front()->follow_names(std::move(lookups_));
+  first.lead(followers);
+  first.uplinks().follow_names(std::move(lookups_), clock_.now());
   return {};
-}
-
-// Waits for the ways to all I/O units, and after some time for one.
-base::Result<std::uint32_t> HostDaemon::open_fabric() {
-  at_.resize(options_.units.size());
-  int attempts = 0;
-  auto call_bytes = when_possible([&]() -> base::Result<std::uint32_t> {
-    const bool needs_all = attempts++ < kAttemptsForAll;
-    const auto found = resolve_missing(
-        lookups_, at_, [this](std::size_t i) { return workers_.front()->has_way(i); });
-    const bool has_any = std::ranges::any_of(at_, [](const auto& at) { return at.has_value(); });
-    if (!found && (needs_all || !has_any)) return found.error();
-    return workers_.front()->open_fabric(at_, needs_all);
-  });
-  for (std::size_t i = 0; i < at_.size() && call_bytes; ++i) {
-    if (workers_.front()->has_way(i) && !workers_.front()->is_awaited(i)) continue;
-    base::log_warn("the I/O unit " + options_.units[i].text() + " cannot be reached" +
-                   (workers_.front()->is_awaited(i) ? " yet: it is looked for until it is found"
-                                                    : ": left out until the next start"));
-  }
-  return call_bytes;
 }
 
 base::Status HostDaemon::open_lookups() {

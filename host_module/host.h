@@ -135,8 +135,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::optional<std::size_t> unit_in_use() const { return choice_.in_use(); }
   // Uses this unit from now on, until it is silent. An error: it cannot be used.
   base::Status move_to(std::size_t unit, base::Time now);
-  // A unit is looked for at another address of its name from now on.
-  void on_unit_moved() { counters_.add(HostCounter::kAddresses); }
+  // This number of units are looked for at another address of their names from now on.
+  void on_units_moved(std::size_t moves) { counters_.add(HostCounter::kAddresses, moves); }
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of frames so far, both ways.
   std::uint64_t bytes_processed() const {

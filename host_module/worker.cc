@@ -1,6 +1,7 @@
 #include "host_module/worker.h"
 
-#include <optional>
+#include <limits>
+#include <utility>
 
 #include "base/log.h"
 #include "control/parse_outcome.h"
@@ -11,7 +12,6 @@ namespace splitnic::host {
 namespace {
 
 constexpr base::Duration kSilenceMax = std::chrono::seconds(3);
-constexpr base::Duration kNotifyAgain = std::chrono::milliseconds(1);
 
 fabric::AdapterLimits adapter_limits() {
   fabric::AdapterLimits limits;
@@ -27,53 +27,44 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
     : Worker(process, options.common, adapter_limits(), queue),
       options_(options),
       admin_(options, clock_,
-             [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }) {}
+             [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }),
+      ways_(options.units.size()),
+      uplinks_(uplinks_to_units()) {}
 
-base::Result<std::uint32_t> HostWorker::open_fabric(const Endpoints& at, bool needs_all) {
-  ways_.resize(options_.units.size());
-  at_ = at;
-  std::optional<base::Error> first_error;
-  std::optional<std::size_t> call_bytes;
-  for (std::size_t i = 0; i < ways_.size(); ++i) {
-    if (ways_[i].port == nullptr && at[i]) {
-      auto way = open_way(i, *at[i]);
-      if (!way) {
-        if (!first_error) first_error = way.error();
-        continue;
-      }
-      ways_[i] = *way;
-    }
-    if (ways_[i].port == nullptr) continue;
-    const std::size_t bytes = ways_[i].port->batch_payload_max(ways_[i].address);
-    call_bytes = std::min(bytes, call_bytes.value_or(bytes));
+control::Uplinks HostWorker::uplinks_to_units() {
+  std::vector<control::Uplinks::Peer> units;
+  for (const UnitOptions& unit : options_.units) {
+    units.push_back({unit.connect, "the I/O unit " + unit.text()});
   }
-  if (first_error && (needs_all || !call_bytes)) return *first_error;
-  if (!needs_all && call_bytes) await_others();
-  return static_cast<std::uint32_t>(*call_bytes);
+  return {std::move(units),
+          {.open = [this](std::size_t unit, const control::Endpoint& at,
+                          bool is_awaited) { return open_way(unit, at, is_awaited); },
+           .move = [this](std::size_t carrier,
+                          const control::Endpoint& to) { return move_carrier(carrier, to); }}};
 }
 
-void HostWorker::await_others() {
+std::uint32_t HostWorker::call_bytes() const {
+  std::size_t bytes = std::numeric_limits<std::uint32_t>::max();
   for (std::size_t i = 0; i < ways_.size(); ++i) {
-    const control::Endpoint& to = options_.units[i].connect;
-    if (ways_[i].port != nullptr || to.is_shm()) continue;
-    at_[i].reset();
-    if (auto way = open_way(i, to)) {
-      ways_[i] = *way;
-    } else {
-      base::log_warn(way.error().text());
-    }
+    if (!uplinks_.is_open(i) || uplinks_.is_awaited(i)) continue;
+    bytes = std::min(bytes, ways_[i].port->batch_payload_max(ways_[i].address));
   }
+  return static_cast<std::uint32_t>(bytes);
 }
 
-base::Result<HostWorker::Way> HostWorker::open_way(std::size_t unit, const control::Endpoint& at) {
+base::Result<std::size_t> HostWorker::open_way(std::size_t unit, const control::Endpoint& at,
+                                               bool is_awaited) {
   const control::CarrierConfig carrying{
       .bind_device = options_.fabric_device,
       .own_device = options_.is_here() ? options_.tap.interface : "",
-      .is_awaited = !at_[unit],
+      .is_awaited = is_awaited,
       .uses_gso = options_.common.uses_gso,
       .reports_limits = queue() == 0 && unit == 0};
-  return options_.units[unit].node.empty() ? connect_to_unit(unit, at, carrying)
-                                           : attach_to_switch(unit, at, carrying);
+  auto way = options_.units[unit].node.empty() ? connect_to_unit(unit, at, carrying)
+                                               : attach_to_switch(unit, at, carrying);
+  if (!way) return way.error();
+  ways_[unit] = *std::move(way);
+  return ways_[unit].carrier;
 }
 
 // The fabric must not run over the interface that it makes.
@@ -154,38 +145,35 @@ void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queue
 
 void HostWorker::connect(std::size_t unit, base::Time now) {
   const Way& way = ways_[unit];
-  if (way.port == nullptr || host_->link_to(unit) != nullptr) return;
+  if (!uplinks_.is_open(unit) || host_->link_to(unit) != nullptr) return;
   host_->add_unit(unit, *way.port, way.address, now);
   silent_at_ = now + kSilenceMax;
 }
 
 // Nothing is sent to an endpoint before the I/O unit has reported that it has this queue: it may be
 // somebody else's.
-void HostWorker::follow(const QueueZero& state, const Endpoints& at) {
-  for (std::size_t i = 0; i < ways_.size(); ++i) {
-    if (ways_[i].port == nullptr || !at[i] || at[i] == at_[i]) continue;
-    if (auto led = lead_way(i, *at[i]); !led) base::log_warn(led.error().text());
-  }
+void HostWorker::follow(const QueueZero& state, const control::Uplinks::Endpoints& at) {
+  uplinks_.lead(at);
   if (state.is_configured && queue() < state.queues) connect(state.unit_number, clock_.now());
   host_->follow(state);
 }
 
-// A follower that cannot take it now gets it again, as all do.
+void HostWorker::lead(const std::vector<HostWorker*>& followers) {
+  for (HostWorker* const follower : followers) {
+    updates_.add([this, follower] {
+      return follower->commands().post([follower, state = notified_, at = uplinks_.endpoints()] {
+        follower->follow(state, at);
+      });
+    });
+  }
+}
+
 void HostWorker::notify_followers(base::Time now) {
-  notify_again_at_ = base::kNever;
-  const QueueZero state = host_->queue_zero();
-  if (state == notified_ && !has_moved_) return;
-  bool is_notified = true;
-  for (HostWorker* follower : followers_) {
-    is_notified &=
-        follower->commands().post([follower, state, at = at_] { follower->follow(state, at); });
-  }
-  if (is_notified) {
+  if (const QueueZero state = host_->queue_zero(); state != notified_) {
     notified_ = state;
-    has_moved_ = false;
-  } else {
-    notify_again_at_ = now + kNotifyAgain;
+    updates_.request(now);
   }
+  updates_.step(now);
 }
 
 HostConfig HostWorker::host_config(std::uint32_t queues) const {
@@ -210,24 +198,13 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
 
 bool HostWorker::step(base::Time now) {
   const bool made_progress = host_->step(now, is_readable_);
-  if (!names_.empty()) follow_names(now);
+  if (uplinks_.follows_names()) follow_names(now);
   notify_followers(now);
   if (now >= silent_at_) {
     silent_at_ = base::kNever;
     warn_of_silence();
   }
   return made_progress;
-}
-
-void HostWorker::follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups) {
-  for (std::size_t i = 0; i < lookups.size(); ++i) {
-    const bool is_followed = (options_.units[i].connect.is_name() || !at_[i]) && has_way(i);
-    const auto shares = [&](const Way& way) { return way.port == ways_[i].port; };
-    if (!is_followed || std::any_of(ways_.begin(), ways_.begin() + static_cast<long>(i), shares)) {
-      continue;
-    }
-    names_.add(i, std::move(lookups[i]), at_[i].value_or(control::Endpoint()), clock_.now());
-  }
 }
 
 void HostWorker::follow_names(base::Time now) {
@@ -237,30 +214,19 @@ void HostWorker::follow_names(base::Time now) {
     const fabric::Link* const link = way.hop != nullptr ? way.hop : host_->link_to(unit);
     return link == nullptr || is_heard(*link, now);
   };
-  while (const auto move = names_.next(heard, now)) {
-    if (const auto led = lead_way(move->peer, move->to); !led) {
-      base::log_debug(led.error().text());
-      names_.on_failed(move->peer);
-      continue;
-    }
-    has_moved_ = true;
-    host_->on_unit_moved();
-    base::log_debug("the I/O unit " + options_.units[move->peer].text() + " is looked for at " +
-                    move->to.text());
-  }
-}
-
-base::Status HostWorker::lead_way(std::size_t unit, const control::Endpoint& to) {
-  if (auto led = move_carrier(ways_[unit].carrier, to); !led) return led;
-  at_[unit] = to;
-  return {};
+  const std::size_t moves = uplinks_.step(heard, now);
+  if (moves == 0) return;
+  host_->on_units_moved(moves);
+  updates_.request(now);
 }
 
 // Nothing has been heard since the start; the attempts continue.
 void HostWorker::warn_of_silence() const {
   for (std::size_t i = 0; i < ways_.size(); ++i) {
     const fabric::Link* const link = host_->link_to(i);
-    if (link == nullptr || link->peer_instance() != 0 || !at_[i]) continue;
+    if (link == nullptr || link->peer_instance() != 0 || uplinks_.is_awaited(i)) {
+      continue;
+    }
     if (link->refusal() == fabric::InitReason::kNone) warn_of_silence(ways_[i], *link);
   }
 }

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "control/daemon/followed_names.h"
+#include "control/daemon/follower_updates.h"
+#include "control/daemon/uplinks.h"
 #include "control/daemon/worker.h"
 #include "host_module/admin.h"
 #include "host_module/host.h"
@@ -25,28 +25,17 @@ class HostWorker final : public control::Worker {
   // `options` outlives this.
   HostWorker(const control::Process& process, const HostOptions& options, std::uint32_t queue);
 
-  // Opens the carriers to queue queue() of the I/O units that have none yet. `at` is where each of
-  // them is, as options.units[i].connect with an address in place of a name, or none.
-  // Returns the number of bytes of one send call. REQUIRES that the endpoints have this queue. An
-  // error: of the first that cannot be opened; with `needs_all` false, of the first if none can be,
-  // and the others are awaited.
-  using Endpoints = std::vector<std::optional<control::Endpoint>>;
-  base::Result<std::uint32_t> open_fabric(const Endpoints& at, bool needs_all = true);
-  // The unit has no address yet: it is looked for once follow_names() has begun.
-  bool is_awaited(std::size_t unit) const { return has_way(unit) && !at_[unit]; }
-  // Whether the carrier to this unit is open.
-  bool has_way(std::size_t unit) const {
-    return unit < ways_.size() && ways_[unit].port != nullptr;
-  }
+  // To queue queue() of the I/O units. REQUIRES, of each call, that the endpoints have this queue.
+  control::Uplinks& uplinks() { return uplinks_; }
+  // Returns the number of bytes of one send call to any I/O unit with an address. REQUIRES that
+  // the uplinks are open.
+  std::uint32_t call_bytes() const;
   // Takes its queue of the interface, as one of `queues`. Queue 0 begins to connect; the others do
-  // when they hear of its state. REQUIRES that open_fabric() succeeded.
+  // when they hear of its state. REQUIRES that the uplinks are open.
   void start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues);
   // From now on these hear of each change of the state of this queue, which is queue 0. They
   // outlive its thread.
-  void lead(std::vector<HostWorker*> followers) { followers_ = std::move(followers); }
-
-  // Follows the names of the I/O units from now on, one for each; queue 0 only, after start().
-  void follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups);
+  void lead(const std::vector<HostWorker*>& followers);
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }
@@ -57,7 +46,7 @@ class HostWorker final : public control::Worker {
   void set_readable(std::size_t, bool is_readable) override { is_readable_ = is_readable; }
   bool step(base::Time now) override;
   base::Time deadline() const override {
-    return std::min({host_->deadline(), notify_again_at_, names_.deadline()});
+    return std::min({host_->deadline(), updates_.deadline(), uplinks_.deadline()});
   }
   std::uint64_t bytes_processed() const override { return host_->bytes_processed(); }
   void begin_stop() override { host_->begin_stop(); }
@@ -67,7 +56,7 @@ class HostWorker final : public control::Worker {
  private:
   // The way to an I/O unit.
   struct Way {
-    fabric::Port* port = nullptr;  // null: it could not be opened
+    fabric::Port* port = nullptr;  // null: its uplink is not open
     fabric::PeerAddress address{};
     fabric::PeerAddress neighbour{};  // with keys: whose key it is, of the I/O unit or a switch
     // Through a switch: of any node behind it.
@@ -76,8 +65,9 @@ class HostWorker final : public control::Worker {
     std::size_t carrier = 0;            // in the order of carriers_
   };
 
-  void await_others();
-  base::Result<Way> open_way(std::size_t unit, const control::Endpoint& at);
+  control::Uplinks uplinks_to_units();
+  base::Result<std::size_t> open_way(std::size_t unit, const control::Endpoint& at,
+                                     bool is_awaited);
   base::Result<Way> connect_to_unit(std::size_t unit, const control::Endpoint& unit_at,
                                     const control::CarrierConfig& carrying);
   base::Result<Way> attach_to_switch(std::size_t unit, const control::Endpoint& at,
@@ -90,23 +80,19 @@ class HostWorker final : public control::Worker {
   void warn_of_silence(const Way& way, const fabric::Link& link) const;
   void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
-  void follow(const QueueZero& state, const Endpoints& at);
+  void follow(const QueueZero& state, const control::Uplinks::Endpoints& at);
   void follow_names(base::Time now);
-  base::Status lead_way(std::size_t unit, const control::Endpoint& to);
 
   const HostOptions& options_;
   Admin admin_;
   std::vector<Way> ways_;  // as options_.units
-  Endpoints at_;           // where they lead now
-  control::FollowedNames names_;
+  control::Uplinks uplinks_;
   std::unique_ptr<lan::FramePort> tap_;
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;
   base::Time silent_at_ = base::kNever;
-  std::vector<HostWorker*> followers_;
-  QueueZero notified_;      // to the followers
-  bool has_moved_ = false;  // a way, of which they have not heard
-  base::Time notify_again_at_ = base::kNever;
+  control::FollowerUpdates updates_;
+  QueueZero notified_;  // to the followers
 };
 
 }  // namespace splitnic::host

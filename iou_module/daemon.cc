@@ -55,7 +55,6 @@ class IouDaemon final : public control::Daemon {
   base::Result<std::vector<Ports>> open_lans(std::uint32_t queues);
   base::Result<std::vector<Ports>> open_nics(const lan::PortOptions& port, std::uint32_t queues);
   base::Status open_lookups();
-  base::Status attach();
   base::Status listen(std::size_t queues);
   void start_reloads();
   base::Status begin_announcer();
@@ -67,7 +66,7 @@ class IouDaemon final : public control::Daemon {
   HostsReload::Known known_hosts_;  // at the start; null without --hosts
   std::unique_ptr<control::SideProcess> announcer_;
   std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per switch
-  IouWorker::Endpoints switches_at_;
+  control::Uplinks::Endpoints switches_at_;
   std::unique_ptr<QueueSet> queues_;
   std::vector<std::unique_ptr<IouWorker>> workers_;
 };
@@ -87,7 +86,9 @@ base::Status IouDaemon::open() {
   if (known_hosts_ != nullptr) workers_[0]->set_known_hosts(known_hosts_);
   auto lans = open_lans(queues_of_endpoints());
   if (!lans) return lans.error();
-  if (auto attached = attach(); !attached) return attached;
+  if (auto attached = open_uplinks(workers_[0]->uplinks(), lookups_, switches_at_); !attached) {
+    return attached;
+  }
   if (auto listening = listen(lans->size()); !listening) return listening;
   queues_ = std::make_unique<QueueSet>(workers_.size());
   std::vector<IouWorker*> followers;
@@ -96,7 +97,8 @@ base::Status IouDaemon::open() {
                        *queues_);
     if (i > 0) followers.push_back(workers_[i].get());
   }
-  workers_[0]->follow_names(std::move(lookups_), std::move(followers));
+  workers_[0]->lead(followers);
+  workers_[0]->uplinks().follow_names(std::move(lookups_), clock_.now());
   start_reloads();
   return announce();
 }
@@ -254,34 +256,14 @@ base::Status IouDaemon::open_lookups() {
   return {};
 }
 
-// Waits for the ways to all switches, and after some time for one. All queues attach to one address
-// of a name.
-base::Status IouDaemon::attach() {
-  switches_at_.resize(lookups_.size());
-  int attempts = 0;
-  base::Status attached = when_possible([&]() -> base::Status {
-    const bool needs_all = attempts++ < kAttemptsForAll;
-    auto found = resolve_missing(lookups_, switches_at_,
-                                 [this](std::size_t i) { return workers_[0]->is_attached_to(i); });
-    const bool has_any =
-        std::ranges::any_of(switches_at_, [](const auto& at) { return at.has_value(); });
-    if (!found && (needs_all || !has_any)) return found;
-    return workers_[0]->attach_to_switches(switches_at_, needs_all);
-  });
-  for (std::size_t i = 0; i < options_.switches.size() && attached; ++i) {
-    if (workers_[0]->is_attached_to(i) && !workers_[0]->is_awaited(i)) continue;
-    base::log_warn("the switch at " + options_.switches[i].at.text() + " cannot be reached" +
-                   (workers_[0]->is_awaited(i) ? " yet: it is looked for until it is found"
-                                               : ": left out until the next start"));
-  }
-  return attached;
-}
-
 // An address of an additional queue may be taken: then there are as many queues as before it.
 base::Status IouDaemon::listen(std::size_t queues) {
   for (std::size_t i = 0; i < queues; ++i) {
-    if (i > 0) add_worker();
-    base::Status listening = workers_.back()->attach_to_switches(switches_at_, false);
+    base::Status listening;
+    if (i > 0) {
+      add_worker();
+      listening = workers_.back()->uplinks().open(switches_at_, false);
+    }
     if (listening) listening = workers_.back()->listen();
     if (listening) continue;
     if (i == 0) return listening;

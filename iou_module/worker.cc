@@ -17,8 +17,6 @@
 namespace splitnic::iou {
 namespace {
 
-constexpr base::Duration kLeadAgain = std::chrono::milliseconds(1);
-
 std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) {
   return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers,
                                       command_line_rights(options));
@@ -57,7 +55,9 @@ IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
                                   " has other rights: " + rights_text(rights));
                  }),
       admin_(options, clock_, admission_,
-             [this](const base::CounterVisitor& visitor) { visit_carriers(visitor); }) {}
+             [this](const base::CounterVisitor& visitor) { visit_carriers(visitor); }),
+      hops_(options.switches.size()),
+      uplinks_(uplinks_to_switches()) {}
 
 base::Status IouWorker::listen() {
   for (const control::Endpoint& endpoint : options_.listen) {
@@ -69,49 +69,30 @@ base::Status IouWorker::listen() {
   return admission_.allow_all(options_.common.keys.peers);
 }
 
-base::Status IouWorker::attach_to_switches(const Endpoints& at, bool needs_all) {
-  ways_.resize(options_.switches.size());
-  at_.resize(ways_.size());
-  base::Status all;
-  for (std::size_t i = 0; i < ways_.size(); ++i) {
-    if (is_attached_to(i)) continue;
-    at_[i] = at[i];
-    if (!at_[i]) continue;
-    if (auto way = attach_to(i, *at_[i]); way)
-      ways_[i] = *way;
-    else if (all)
-      all = way.error();
+control::Uplinks IouWorker::uplinks_to_switches() {
+  std::vector<control::Uplinks::Peer> switches;
+  for (const SwitchOptions& one : options_.switches) {
+    switches.push_back({one.at, "the switch at " + one.at.text()});
   }
-  const auto is_open = [](const Way& way) { return way.hop != nullptr; };
-  const bool has_any = ways_.empty() || std::ranges::any_of(ways_, is_open);
-  if (needs_all || !has_any) return all;
-  await_others();
-  return {};
-}
-
-void IouWorker::await_others() {
-  for (std::size_t i = 0; i < ways_.size(); ++i) {
-    const control::Endpoint& to = options_.switches[i].at;
-    if (is_attached_to(i) || to.is_shm()) continue;
-    at_[i].reset();
-    if (auto way = attach_to(i, to); way)
-      ways_[i] = *way;
-    else
-      base::log_warn(way.error().text());
-  }
+  return {std::move(switches),
+          {.open = [this](std::size_t number, const control::Endpoint& at,
+                          bool is_awaited) { return attach_to(number, at, is_awaited); },
+           .move = [this](std::size_t carrier,
+                          const control::Endpoint& to) { return move_carrier(carrier, to); }}};
 }
 
 // Each is a port of the unit, so the paths of a host to it end at different EUI-64.
-base::Result<IouWorker::Way> IouWorker::attach_to(std::size_t number, const control::Endpoint& at) {
+base::Result<std::size_t> IouWorker::attach_to(std::size_t number, const control::Endpoint& at,
+                                               bool is_awaited) {
   const SwitchOptions& to = options_.switches[number];
   const std::string role = "iou/attached" + (number == 0 ? "" : "/" + std::to_string(number + 1));
   std::span<const fabric::session::PublicKey> key;
   if (to.key) key = {&*to.key, 1};
-  const control::CarrierConfig carrying{.is_awaited = !at_[number],
+  const control::CarrierConfig carrying{.is_awaited = is_awaited,
                                         .uses_gso = options_.common.uses_gso};
   const auto attached = attach(at, carrying, role, key);
   if (!attached) return attached.error();
-  const Way way{&(*attached)->link(), carriers_.all().size() - 1};
+  const std::size_t carrier = carriers_.all().size() - 1;
   fabric::PortConfig config = options_.common.port;
   config.listens = true;
   config.links_max = options_.max_hosts;
@@ -122,59 +103,30 @@ base::Result<IouWorker::Way> IouWorker::attach_to(std::size_t number, const cont
     admission_.add_vouched(
         **port, queue() > 0 ? node_of : [](std::uint16_t lid) { return lid; });
   }
-  return way;
+  hops_[number] = &(*attached)->link();
+  return carrier;
 }
 
-void IouWorker::follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups,
-                             std::vector<IouWorker*> followers) {
-  followers_ = std::move(followers);
-  for (std::size_t i = 0; i < lookups.size(); ++i) {
-    if (!is_attached_to(i) || (!options_.switches[i].at.is_name() && at_[i])) continue;
-    names_.add(i, std::move(lookups[i]), at_[i].value_or(control::Endpoint()), clock_.now());
+void IouWorker::lead(const std::vector<IouWorker*>& followers) {
+  for (IouWorker* const follower : followers) {
+    updates_.add([this, follower] {
+      return follower->commands().post(
+          [follower, at = uplinks_.endpoints()] { follower->uplinks_.lead(at); });
+    });
   }
 }
 
 void IouWorker::follow_names(base::Time now) {
-  const auto heard = [this, now](std::size_t number) { return is_heard(*ways_[number].hop, now); };
-  while (const auto move = names_.next(heard, now)) {
-    if (const auto led = lead_way(move->peer, move->to); !led) {
-      base::log_debug(led.error().text());
-      names_.on_failed(move->peer);
-      continue;
-    }
-    ++addresses_;
-    base::log_debug("the switch at " + options_.switches[move->peer].at.text() +
-                    " is looked for at " + move->to.text());
-    lead_again_at_ = now;
-  }
-  if (now >= lead_again_at_) lead_followers(now);
-}
-
-// A follower that cannot take it now gets it again, as all do.
-void IouWorker::lead_followers(base::Time now) {
-  bool is_notified = true;
-  for (IouWorker* follower : followers_) {
-    is_notified &= follower->commands().post([follower, at = at_] { follower->follow(at); });
-  }
-  lead_again_at_ = is_notified ? base::kNever : now + kLeadAgain;
-}
-
-void IouWorker::follow(const Endpoints& at) {
-  for (std::size_t i = 0; i < ways_.size(); ++i) {
-    if (!is_attached_to(i) || !at[i] || at[i] == at_[i]) continue;
-    if (auto led = lead_way(i, *at[i]); !led) base::log_warn(led.error().text());
-  }
-}
-
-base::Status IouWorker::lead_way(std::size_t number, const control::Endpoint& to) {
-  if (auto led = move_carrier(ways_[number].carrier, to); !led) return led;
-  at_[number] = to;
-  return {};
+  const auto heard = [this, now](std::size_t number) { return is_heard(*hops_[number], now); };
+  const std::size_t moves = uplinks_.step(heard, now);
+  addresses_ += moves;
+  if (moves > 0) updates_.request(now);
+  updates_.step(now);
 }
 
 bool IouWorker::step(base::Time now) {
   const bool made_progress = unit_->step(now);
-  if (!names_.empty()) follow_names(now);
+  if (uplinks_.follows_names()) follow_names(now);
   return admission_.step(now) || made_progress;
 }
 
@@ -266,7 +218,7 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
 
 void IouWorker::visit_carriers(const base::CounterVisitor& visitor) const {
   visit_carrier_counters(visitor);
-  if (!names_.empty()) visitor("iou.switch.addresses", addresses_);
+  if (uplinks_.follows_names()) visitor("iou.switch.addresses", addresses_);
   for (const auto& gate : gates_) visitor("iou.allow.drop.address", gate->refused());
 }
 

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "control/daemon/followed_names.h"
+#include "control/daemon/follower_updates.h"
+#include "control/daemon/uplinks.h"
 #include "control/daemon/worker.h"
 #include "iou_module/admin.h"
 #include "iou_module/admission.h"
@@ -35,29 +35,18 @@ class IouWorker final : public control::Worker {
   void replace_known_hosts(std::shared_ptr<const KnownHosts> known) {
     admission_.replace(std::move(known), clock_.now());
   }
-  // Attaches to the switches of --attach that it is not attached to yet. `at` is where each of them
-  // is, as options.switches[i].at with an address in place of a name, or none. An error: there is
-  // no way to the first of those; with `needs_all` false, only if there is a way to none, and the
-  // others at udp:// are awaited.
-  using Endpoints = std::vector<std::optional<control::Endpoint>>;
-  base::Status attach_to_switches(const Endpoints& at, bool needs_all);
-  bool is_attached_to(std::size_t number) const {
-    return number < ways_.size() && ways_[number].hop != nullptr;
-  }
-  // The switch has no address yet: it is looked for once follow_names() has begun.
-  bool is_awaited(std::size_t number) const { return is_attached_to(number) && !at_[number]; }
+  // To the switches of --attach.
+  control::Uplinks& uplinks() { return uplinks_; }
   // Listens at queue queue() of every --listen, and lets the known hosts attach. An error: at one
-  // of them it cannot. After attach_to_switches().
+  // of them it cannot. After those uplinks are open.
   base::Status listen();
   // Takes its queue of each LAN NIC and serves hosts, as one of `queues`; `all` has as many and
   // outlives this. REQUIRES that listen() succeeded.
   void start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues,
              QueueSet& all);
 
-  // For queue 0, after start(): looks for switches that are silent where their names lead now, and
-  // leads `followers`, the workers of the other queues, there. `lookups` are as options.switches.
-  void follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups,
-                    std::vector<IouWorker*> followers);
+  // For queue 0: these follow its uplinks from now on. They outlive its thread.
+  void lead(const std::vector<IouWorker*>& followers);
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return unit_->nics().size(); }
@@ -73,7 +62,7 @@ class IouWorker final : public control::Worker {
   }
   bool step(base::Time now) override;
   base::Time deadline() const override {
-    return std::min({unit_->deadline(), names_.deadline(), lead_again_at_});
+    return std::min({unit_->deadline(), uplinks_.deadline(), updates_.deadline()});
   }
   std::uint64_t bytes_processed() const override { return unit_->bytes_processed(); }
   void begin_stop() override { unit_->begin_stop(); }
@@ -81,19 +70,11 @@ class IouWorker final : public control::Worker {
   void stop(base::Time now) override { unit_->stop(now); }
 
  private:
-  // The way to a switch.
-  struct Way {
-    const fabric::Link* hop = nullptr;  // null: it could not be opened
-    std::size_t carrier = 0;            // in the order of carriers_
-  };
-
   LanNic& nic(std::size_t index) { return *unit_->nics()[index]; }
-  base::Result<Way> attach_to(std::size_t number, const control::Endpoint& at);
-  void await_others();
+  control::Uplinks uplinks_to_switches();
+  base::Result<std::size_t> attach_to(std::size_t number, const control::Endpoint& at,
+                                      bool is_awaited);
   void follow_names(base::Time now);
-  void lead_followers(base::Time now);
-  void follow(const Endpoints& at);
-  base::Status lead_way(std::size_t number, const control::Endpoint& to);
   base::Status listen_at(const control::Endpoint& endpoint);
   IouConfig unit_config(std::uint32_t queues) const;
   void visit_carriers(const base::CounterVisitor& visitor) const;
@@ -101,12 +82,11 @@ class IouWorker final : public control::Worker {
   const IouOptions& options_;
   Admission admission_;
   Admin admin_;
-  std::vector<Way> ways_;  // as options_.switches
-  Endpoints at_;           // where they lead now
-  control::FollowedNames names_;
+  // To each of options_.switches, over its uplink; null: that is not open.
+  std::vector<const fabric::Link*> hops_;
+  control::Uplinks uplinks_;
   std::uint64_t addresses_ = 0;  // that a switch was looked for at, after the first
-  std::vector<IouWorker*> followers_;
-  base::Time lead_again_at_ = base::kNever;  // a follower has not heard of a move
+  control::FollowerUpdates updates_;
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
   std::vector<std::unique_ptr<lan::FramePort>> lans_;
   std::unique_ptr<Iou> unit_;

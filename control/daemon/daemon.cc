@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -124,12 +125,27 @@ bool Daemon::serve_until(const std::function<bool()>& is_over) {
   return !control_->stop_requested();
 }
 
-base::Status Daemon::resolve_missing(const std::vector<std::unique_ptr<NameLookup>>& lookups,
-                                     std::vector<std::optional<Endpoint>>& at,
-                                     const std::function<bool(std::size_t)>& is_reached) {
+base::Status Daemon::open_uplinks(Uplinks& uplinks, const Lookups& lookups,
+                                  Uplinks::Endpoints& at) {
+  at.resize(lookups.size());
+  int attempts = 0;
+  base::Status opened = when_possible([&]() -> base::Status {
+    const bool needs_all = attempts++ < kAttemptsForAll;
+    auto found = resolve_missing(lookups, uplinks, at);
+    const bool has_any = std::ranges::any_of(at, [](const auto& one) { return one.has_value(); });
+    if (!found && (needs_all || !has_any)) return found;
+    return uplinks.open(at, needs_all);
+  });
+  if (opened) uplinks.warn_of_missing();
+  return opened;
+}
+
+// An error: the first, of those that have no address, or a stop was requested.
+base::Status Daemon::resolve_missing(const Lookups& lookups, const Uplinks& uplinks,
+                                     Uplinks::Endpoints& at) {
   base::Status all;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    if (is_reached(i)) continue;
+    if (uplinks.is_open(i)) continue;
     at[i].reset();
     if (auto found = resolved(*lookups[i]); found)
       at[i] = *std::move(found);

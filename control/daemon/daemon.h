@@ -19,6 +19,7 @@
 #include "control/daemon/common_options.h"
 #include "control/daemon/name_lookup.h"
 #include "control/daemon/processors.h"
+#include "control/daemon/uplinks.h"
 #include "control/daemon/worker.h"
 #include "control/sandbox/sandbox.h"
 #include "control/values.h"
@@ -53,9 +54,6 @@ class Daemon {
   // reload. It may be called before open().
   virtual ReloadHandler reload_handler() { return {}; }
 
-  // The first attempts of when_possible() need each of several units or switches; those after these
-  // need one of them.
-  static constexpr int kAttemptsForAll = 10;
   // Calls `attempt`, which returns a base::Result, once per second as long as its error passes
   // without a change of the options (passes_later()); the first is logged. Meanwhile clients and
   // signals are served, and the service manager hears that the program is up. Returns the last
@@ -74,13 +72,12 @@ class Daemon {
   // for a name. [B-05] [B-06]
   static bool passes_later(const base::Error& error);
 
-  // Sets in `at` where each of these peers is that is not reached yet: the first address that is
-  // found, or none. All queues then use one address of a name. Clients and signals are served
-  // while names are looked up. An error: the first, of those that have none, or a stop was
-  // requested.
-  base::Status resolve_missing(const std::vector<std::unique_ptr<NameLookup>>& lookups,
-                               std::vector<std::optional<Endpoint>>& at,
-                               const std::function<bool(std::size_t)>& is_reached);
+  // Opens the uplinks of queue 0 to all peers, and after kAttemptsForAll attempts of
+  // when_possible() to one, and logs which are missing then. One lookup for each peer; sets in `at`
+  // where each of them is, since all queues use one address of a name. Clients and signals are
+  // served while names are looked up. An error also if a stop was requested.
+  using Lookups = std::vector<std::unique_ptr<NameLookup>>;
+  base::Status open_uplinks(Uplinks& uplinks, const Lookups& lookups, Uplinks::Endpoints& at);
   // Whether the program gives up privileges.
   bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
 
@@ -93,7 +90,11 @@ class Daemon {
   static std::uint32_t queues_at(const Endpoint& endpoint, std::uint32_t queues);
 
  private:
+  static constexpr int kAttemptsForAll = 10;
+
   base::Status start();
+  base::Status resolve_missing(const Lookups& lookups, const Uplinks& uplinks,
+                               Uplinks::Endpoints& at);
   base::Result<Endpoint> resolved(NameLookup& lookup);
   bool wait_to_retry(const base::Error& error, bool is_first);
   bool serve_until(const std::function<bool()>& is_over);

@@ -24,8 +24,8 @@ class WorkerTest : public ::testing::Test {
     options_.common.pair.node_name = "desk";
   }
 
-  HostWorker::Endpoints at() const {
-    HostWorker::Endpoints all;
+  control::Uplinks::Endpoints at() const {
+    control::Uplinks::Endpoints all;
     for (const UnitOptions& each : options_.units) all.emplace_back(each.connect);
     return all;
   }
@@ -52,7 +52,8 @@ TEST_F(WorkerTest, each_queue_connects_to_the_same_queue_of_the_unit) {
   control::Carrier first = listen("shm://lab");
   control::Carrier second = listen("shm://lab.1");
   HostWorker worker(process_, options_, 1);
-  EXPECT_GT(worker.open_fabric(at()).value(), 1500U);
+  ASSERT_TRUE(worker.uplinks().open(at(), true));
+  EXPECT_GT(worker.call_bytes(), 1500U);
   EXPECT_TRUE(is_reached(second));
   EXPECT_FALSE(is_reached(first));
 }
@@ -60,7 +61,7 @@ TEST_F(WorkerTest, each_queue_connects_to_the_same_queue_of_the_unit) {
 TEST_F(WorkerTest, a_port_beyond_the_last_is_an_error) {
   options_.units = {unit("udp://127.0.0.1:65535")};
   HostWorker worker(process_, options_, 1);
-  const auto refused = worker.open_fabric(at());
+  const auto refused = worker.uplinks().open(at(), true);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text(), HasSubstr("port 65536"));
 }
@@ -68,14 +69,14 @@ TEST_F(WorkerTest, a_port_beyond_the_last_is_an_error) {
 TEST_F(WorkerTest, no_two_queues_capture_to_one_file) {
   options_.common.capture_path = folder_.path("all.pcapng");
   HostWorker worker(process_, options_, 2);
-  ASSERT_TRUE(worker.open_fabric(at()));
+  ASSERT_TRUE(worker.uplinks().open(at(), true));
   EXPECT_TRUE(std::filesystem::exists(folder_.path("all.pcapng.2")));
   EXPECT_FALSE(std::filesystem::exists(folder_.path("all.pcapng")));
 }
 
 TEST_F(WorkerTest, it_serves_its_queue_of_the_interface_once_started) {
   HostWorker worker(process_, options_, 1);
-  ASSERT_TRUE(worker.open_fabric(at()));
+  ASSERT_TRUE(worker.uplinks().open(at(), true));
   auto port = file();
   const lan::FramePort* const tap = port.get();
   worker.start(std::move(port), 2);
@@ -90,13 +91,13 @@ TEST_F(WorkerTest, it_serves_its_queue_of_the_interface_once_started) {
 
 TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_looked_for_until_it_is_found) {
   options_.units.push_back(unit("udp://unit.example:7471"));
-  const HostWorker::Endpoints known{options_.units[0].connect, std::nullopt};
+  const control::Uplinks::Endpoints known{options_.units[0].connect, std::nullopt};
   HostWorker worker(process_, options_, 0);
-  ASSERT_TRUE(worker.open_fabric(known));
-  EXPECT_FALSE(worker.has_way(1));
-  ASSERT_TRUE(worker.open_fabric(known, false));
-  EXPECT_TRUE(worker.is_awaited(1));
-  EXPECT_FALSE(worker.is_awaited(0));
+  ASSERT_TRUE(worker.uplinks().open(known, true));
+  EXPECT_FALSE(worker.uplinks().is_open(1));
+  ASSERT_TRUE(worker.uplinks().open(known, false));
+  EXPECT_TRUE(worker.uplinks().is_awaited(1));
+  EXPECT_FALSE(worker.uplinks().is_awaited(0));
 
   const auto late = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
   const auto found = control::parse_endpoint("udp://" + late->name_of(late->local_address()));
@@ -104,9 +105,9 @@ TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_looked_for_un
   std::vector<std::unique_ptr<control::NameLookup>> lookups;
   lookups.push_back(control::NameLookup::open(options_.units[0].connect, false).value());
   lookups.push_back(control::NameLookup::open(found.value(), false).value());
-  worker.follow_names(std::move(lookups));
+  worker.uplinks().follow_names(std::move(lookups), clock_.now());
   worker.step(clock_.now());
-  EXPECT_FALSE(worker.is_awaited(1));
+  EXPECT_FALSE(worker.uplinks().is_awaited(1));
   bool is_reached = false;
   for (const base::Time until = clock_.now() + 10s; !is_reached && clock_.now() < until;) {
     worker.step(clock_.now());

@@ -105,21 +105,21 @@ TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_looked_for_
   options_.listen.clear();
   options_.switches = {{control::parse_endpoint("shm://lab").value()},
                        {control::parse_endpoint("udp://switch.example:7502").value()}};
-  const IouWorker::Endpoints known{options_.switches[0].at, std::nullopt};
+  const control::Uplinks::Endpoints known{options_.switches[0].at, std::nullopt};
   IouWorker worker(process_, options_, 0);
   IouWorker follower(process_, options_, 1);
-  ASSERT_TRUE(worker.attach_to_switches(known, true));
-  EXPECT_TRUE(worker.is_attached_to(0));
-  EXPECT_FALSE(worker.is_attached_to(1));
-  ASSERT_TRUE(worker.attach_to_switches(known, false));
-  ASSERT_TRUE(follower.attach_to_switches(known, false));
-  EXPECT_TRUE(worker.is_awaited(1));
-  EXPECT_TRUE(follower.is_awaited(1));
-  const IouWorker::Endpoints without_route{options_.switches[0].at,
-                                           control::parse_endpoint("udp://127.0.0.1:9").value()};
-  ASSERT_TRUE(worker.attach_to_switches(without_route, false));
-  EXPECT_TRUE(worker.is_awaited(1)) << "it was when the ways were opened";
-  EXPECT_FALSE(worker.is_awaited(0));
+  ASSERT_TRUE(worker.uplinks().open(known, true));
+  EXPECT_TRUE(worker.uplinks().is_open(0));
+  EXPECT_FALSE(worker.uplinks().is_open(1));
+  ASSERT_TRUE(worker.uplinks().open(known, false));
+  ASSERT_TRUE(follower.uplinks().open(known, false));
+  EXPECT_TRUE(worker.uplinks().is_awaited(1));
+  EXPECT_TRUE(follower.uplinks().is_awaited(1));
+  const control::Uplinks::Endpoints without_route{
+      options_.switches[0].at, control::parse_endpoint("udp://127.0.0.1:9").value()};
+  ASSERT_TRUE(worker.uplinks().open(without_route, false));
+  EXPECT_TRUE(worker.uplinks().is_awaited(1)) << "it was when the ways were opened";
+  EXPECT_FALSE(worker.uplinks().is_awaited(0));
 
   const auto late = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
   const auto found = control::parse_endpoint("udp://" + late->name_of(late->local_address()));
@@ -129,11 +129,12 @@ TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_looked_for_
   std::vector<std::unique_ptr<control::NameLookup>> lookups;
   lookups.push_back(control::NameLookup::open(options_.switches[0].at, false).value());
   lookups.push_back(control::NameLookup::open(found.value(), false).value());
-  worker.follow_names(std::move(lookups), {&follower});
+  worker.lead({&follower});
+  worker.uplinks().follow_names(std::move(lookups), clock_.now());
   worker.step(clock_.now());
-  EXPECT_FALSE(worker.is_awaited(1));
+  EXPECT_FALSE(worker.uplinks().is_awaited(1));
   EXPECT_GE(follower.commands().run(), 1U);
-  EXPECT_FALSE(follower.is_awaited(1));
+  EXPECT_FALSE(follower.uplinks().is_awaited(1));
   bool is_reached = false;
   for (const base::Time until = clock_.now() + 10s; !is_reached && clock_.now() < until;) {
     worker.step(clock_.now());
