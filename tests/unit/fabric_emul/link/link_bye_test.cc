@@ -59,26 +59,13 @@ TEST(LinkByeTest, M_20_a_client_whose_peer_sends_bye_all_the_time_comes_up_ten_t
 }
 
 TEST(LinkByeTest, a_peer_that_sent_bye_makes_room_at_once) {
-  PortConfig listener = config_of(0xA, 100, true);
-  listener.links_max = 1;
-  World w({}, listener);
-  w.connect();
-  InProcessUnderlay& other = w.hub.add_endpoint();
-  End c(other, config_of(0xC, 300));
-  c.port.connect(w.listener_at.address(), w.clock.now());
-  const auto exchange = [&] {
-    for (int i = 0; i < 3; ++i) {
-      w.pump();
-      c.receive(w.clock.now());
-    }
-  };
-  exchange();
-  EXPECT_THAT(c.watch.events, ElementsAre("refused: busy"));
+  FullListener w;
+  EXPECT_THAT(w.other.watch.events, ElementsAre("refused: busy"));
   w.b->port.send_bye(w.clock.now());
   w.run(2s);
-  c.port.on_time(w.clock.now());
-  exchange();
-  EXPECT_THAT(c.watch.events, ElementsAre("refused: busy", "up"));
+  w.other.port.on_time(w.clock.now());
+  w.exchange();
+  EXPECT_THAT(w.other.watch.events, ElementsAre("refused: busy", "up"));
 }
 
 }  // namespace splitnic::fabric::link_bye_test

@@ -267,27 +267,14 @@ TEST(LinkUpTest, refuses_another_profile_its_own_identity_and_one_too_many) {
     w.connect();
     EXPECT_THAT(w.b->watch.events, ElementsAre("refused: identity"));
   }
-  PortConfig listener = config_of(0xA, 100, true);
-  listener.links_max = 1;
-  World w({}, listener);
-  w.connect();
-  InProcessUnderlay& third = w.hub.add_endpoint();
-  End c(third, config_of(0xC, 300));
-  c.port.connect(w.listener_at.address(), w.clock.now());
-  const auto exchange = [&] {
-    for (int i = 0; i < 3; ++i) {
-      w.a->receive(w.clock.now());
-      c.receive(w.clock.now());
-    }
-  };
-  exchange();
-  EXPECT_THAT(c.watch.events, ElementsAre("refused: busy"));
+  FullListener w;
+  EXPECT_THAT(w.other.watch.events, ElementsAre("refused: busy"));
   // A peer that has been away for a minute makes room; all of the old one ends first.
   w.client_at.set_plugged(false);
   w.run(62s, 50ms);
   w.a->watch.events.clear();
-  c.port.on_time(w.clock.now());
-  exchange();
+  w.other.port.on_time(w.clock.now());
+  w.exchange();
   EXPECT_THAT(w.a->watch.events, ElementsAre("restarted", "up"));
   EXPECT_EQ(w.a->watch.restarted_instance, 200U);
   EXPECT_EQ(w.a->link().peer_eui64(), Eui64(0xC));

@@ -187,4 +187,26 @@ struct World {
   std::unique_ptr<End> a, b;
 };
 
+// A listener with room for one link, which the client of the world has, and another client.
+struct FullListener : World {
+  FullListener() : World({}, one_link()), other(hub.add_endpoint(), config_of(0xC, 300)) {
+    connect();
+    other.port.connect(listener_at.address(), clock.now());
+    exchange();
+  }
+  void exchange() {
+    for (int i = 0; i < 3; ++i) {
+      pump();
+      other.receive(clock.now());
+    }
+  }
+  static PortConfig one_link() {
+    PortConfig config = config_of(0xA, 100, true);
+    config.links_max = 1;
+    return config;
+  }
+
+  End other;
+};
+
 }  // namespace splitnic::fabric::link_world
