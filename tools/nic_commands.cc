@@ -42,6 +42,17 @@ void add_json(CLI::App& command, NicArguments& into) {
   command.add_flag("-j,--json", into.json, "As one JSON object");
 }
 
+// A command about a list that the NIC has for the host: `words` change it, without them it is
+// shown.
+CLI::App* add_list_command(CLI::App& app, NicArguments& into, const char* name,
+                           const char* description, const char* words, const char* words_help) {
+  CLI::App* const command = app.add_subcommand(name, description);
+  add_interface(*command, into);
+  command->add_option("words", into.words, words_help)->type_name(words);
+  add_json(*command, into);
+  return command;
+}
+
 CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
   auto* ethtool = app.add_subcommand(
       "ethtool", "The NIC at the I/O unit, as ethtool shows one: speed, duplex, link and address");
@@ -79,36 +90,26 @@ CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
 
 std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
   CLI::App* const ethtool = add_ethtool(app, into);
-  auto* vlan = app.add_subcommand(
-      "vlan",
-      "The VLANs that the NIC at the I/O unit passes to this host; without more, lists them");
-  add_interface(*vlan, into);
-  vlan->add_option("words", into.words,
-                   "add ID or del ID: the list (empty: all); pvid ID: untagged frames are of this "
-                   "VLAN (0: none)")
-      ->type_name("add|del|pvid ID");
-  add_json(*vlan, into);
-  auto* qos = app.add_subcommand(
-      "qos",
+  CLI::App* const vlan = add_list_command(
+      app, into, "vlan",
+      "The VLANs that the NIC at the I/O unit passes to this host; without more, lists them",
+      "add|del|pvid ID",
+      "add ID or del ID: the list (empty: all); pvid ID: untagged frames are of this VLAN (0: "
+      "none)");
+  CLI::App* const qos = add_list_command(
+      app, into, "qos",
       "The service levels of the host's frames by 802.1p priority and DSCP, in both directions; "
-      "without more, lists them");
-  add_interface(*qos, into);
-  qos->add_option("words", into.words,
-                  "set pcp PRIORITY LEVEL or dscp NUMBER LEVEL, and more of them: up to 3 "
-                  "different levels of 0 to 15, or none; clear: none has a level")
-      ->type_name("set|clear ...");
-  add_json(*qos, into);
-  auto* filter = app.add_subcommand(
-      "filter",
+      "without more, lists them",
+      "set|clear ...",
+      "set pcp PRIORITY LEVEL or dscp NUMBER LEVEL, and more of them: up to 3 different levels of "
+      "0 to 15, or none; clear: none has a level");
+  CLI::App* const filter = add_list_command(
+      app, into, "filter",
       "The addresses that the NIC at the I/O unit receives for this host besides the interface's "
-      "own; without more, lists them");
-  add_interface(*filter, into);
-  filter
-      ->add_option("words", into.words,
-                   "add MAC or del MAC: an address or a group; multicast all or listed: all "
-                   "groups pass, or those of the list")
-      ->type_name("add|del|multicast ...");
-  add_json(*filter, into);
+      "own; without more, lists them",
+      "add|del|multicast ...",
+      "add MAC or del MAC: an address or a group; multicast all or listed: all groups pass, or "
+      "those of the list");
   auto* list =
       app.add_subcommand("list", "The NICs that the I/O unit of a host lends to it, by number");
   list->add_option("interface", into.interface, "The interface of the host (default: its only one)")
