@@ -180,6 +180,15 @@ void add_long_messages(SharedGroup& group) {
   reordered.level = Level::kShould;
 }
 
+// Sends the first cell of a packet, and behind it a whole cell of this operation, position and CSN,
+// on channel 0. Returns that channel.
+std::uint32_t put_after_first(End& h, Op op, Pos pos, std::uint16_t csn) {
+  const std::size_t mcp = h.channel(0).mcp;
+  h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
+  h.put(0, h.cell(0, op, pos, csn), payload_of(mcp));
+  return 0;
+}
+
 void add_refused_sequences(SharedGroup& group) {
   add_refused(group, "psn_jumps", "P-RC-12", "The next cell with another PSN gets NAK 0x61.",
               [](End& h) {
@@ -189,31 +198,17 @@ void add_refused_sequences(SharedGroup& group) {
                 return 0U;
               });
   add_refused(group, "csn_jumps", "P-RC-12", "A cell whose CSN leaves one out gets NAK 0x61.",
-              [](End& h) {
-                const std::size_t mcp = h.channel(0).mcp;
-                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
-                h.put(0, h.cell(0, Op::kSend, Pos::kMiddle, 2), payload_of(mcp));
-                return 0U;
-              });
+              [](End& h) { return put_after_first(h, Op::kSend, Pos::kMiddle, 2); });
   add_refused(group, "middle_without_first", "P-RC-12",
               "A packet that begins in its middle gets NAK 0x61.", [](End& h) {
                 h.put(0, h.cell(0, Op::kSend, Pos::kMiddle, 1), payload_of(h.channel(0).mcp));
                 return 0U;
               });
   add_refused(group, "op_changes", "P-RC-12", "A packet whose operation changes gets NAK 0x61.",
-              [](End& h) {
-                const std::size_t mcp = h.channel(0).mcp;
-                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
-                h.put(0, h.cell(0, Op::kRdmaWrite, Pos::kMiddle, 1), payload_of(mcp));
-                return 0U;
-              });
+              [](End& h) { return put_after_first(h, Op::kRdmaWrite, Pos::kMiddle, 1); });
   add_refused(group, "first_in_a_packet", "P-RC-12",
-              "A packet that begins inside another gets NAK 0x61.", [](End& h) {
-                const std::size_t mcp = h.channel(0).mcp;
-                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
-                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
-                return 0U;
-              });
+              "A packet that begins inside another gets NAK 0x61.",
+              [](End& h) { return put_after_first(h, Op::kSend, Pos::kFirst, 0); });
   add_refused(group, "short_first", "P-CELL-5",
               "A first cell of fewer bytes than the MCP gets NAK 0x61.", [](End& h) {
                 h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp - 4U));
