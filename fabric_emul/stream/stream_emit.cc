@@ -1,6 +1,7 @@
 // Cells: retransmissions first, then fresh ones.
 #include <algorithm>
 
+#include "fabric_emul/mem/packet_access.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/stream/stream_sender.h"
 #include "fabric_emul/stream/stream_terminate.h"
@@ -173,12 +174,9 @@ bool StreamSender::fill(const Record& record, base::MutableBytes body) {
     return false;
   }
   const ReadResponse& response = responses_.at(static_cast<std::uint32_t>(record.item));
-  const MemoryHandle handle = response.source.handle;
-  PlacementResult read{false, AccessCheck::kA};
-  if (context_.mrwt.one_touch().may_continue(handle, context_.qpn, response.psn)) {
-    read = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
-                       VirtualAddress(response.source.address.value + offset), body);
-  }
+  const PlacementResult read =
+      continue_read(context_.mrwt, context_.pd, context_.qpn, response.psn, response.source.handle,
+                    VirtualAddress(response.source.address.value + offset), body);
   if (read.ok()) return true;
   context_.counters.add(StreamCounter::kDropAccess);
   CellView request;  // the offending one

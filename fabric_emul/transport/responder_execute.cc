@@ -1,4 +1,5 @@
 // The next cell in order: its checks, its placement, and the end of its packet.
+#include "fabric_emul/mem/packet_access.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/service.h"
@@ -146,14 +147,9 @@ Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset
 }
 
 Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offset) {
-  // The access is checked per cell too: a region may be deregistered in mid-packet, and a
-  // window may be bound to another range [M-09].
-  const MemoryHandle handle = open_.target.handle;
-  PlacementResult placed{false, AccessCheck::kA};
-  if (context_.mrwt.one_touch().may_continue(handle, context_.qpn, cell.header.psn)) {
-    placed = write_remote(context_.mrwt, context_.pd, context_.qpn, handle,
-                          VirtualAddress(open_.target.address.value + offset), cell.payload);
-  }
+  const PlacementResult placed =
+      continue_write(context_.mrwt, context_.pd, context_.qpn, cell.header.psn, open_.target.handle,
+                     VirtualAddress(open_.target.address.value + offset), cell.payload);
   if (placed.ok()) return Step::kTaken;
   context_.counters.add(TransportCounter::kDropAccess);
   return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(placed.failed));

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/endian.h"
-#include "fabric_emul/mem/placement.h"
+#include "fabric_emul/mem/packet_access.h"
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/send_cell.h"
 
@@ -157,16 +157,11 @@ bool Responder::send_response(Link& link, Response& response) {
   return true;
 }
 
-// Copies payload of a response. The access is checked per cell too: a region may be deregistered in
-// mid-response, and a window may be bound to another range [M-10]. A refusal ends all
-// responses.
+// Copies payload of a response. A refusal ends all responses.
 bool Responder::copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to) {
-  const MemoryHandle handle = response.target.handle;
-  PlacementResult copied{false, AccessCheck::kA};
-  if (context_.mrwt.one_touch().may_continue(handle, context_.qpn, response.psn)) {
-    copied = read_remote(context_.mrwt, context_.pd, context_.qpn, handle,
-                         VirtualAddress(response.target.address.value + offset), to);
-  }
+  const PlacementResult copied =
+      continue_read(context_.mrwt, context_.pd, context_.qpn, response.psn, response.target.handle,
+                    VirtualAddress(response.target.address.value + offset), to);
   if (copied.ok()) return true;
   context_.counters.add(TransportCounter::kDropAccess);
   if (!is_refusing()) {
