@@ -56,6 +56,7 @@ class ManagerWatch final : public Watch {
     std::size_t attempts = 1;
     SmpTable part{};  // of TABLE, without the ports
     bool is_replied = false, is_left_out = false;
+    bool is_counted = false;  // among the parts that were replied to
   };
 
   void reach(std::string_view edge) { coverage_.reach("subnet manager", edge); }
@@ -206,13 +207,15 @@ class ManagerWatch final : public Watch {
   }
 
   // Whether a reply has the block of its request, and behind the last part the check of the table.
-  bool is_of(const Request& request, const Smp& reply) {
+  // A reply that crosses the retransmission of its request comes twice, and is one part.
+  bool is_of(Request& request, const Smp& reply) {
     SmpTable part;
     if (fabric::parse_smp_table(reply.body, part) != fabric::SmpError::kNone) return false;
     if (part.block != request.part.block) return false;
     if (state_ == State::kRead) return !part.ports.empty();
-    const bool is_last = ++parts_replied_[request.route] == request.part.parts;
-    return !is_last || part.check == request.part.check;
+    std::size_t& replied = parts_replied_[request.route];
+    if (!std::exchange(request.is_counted, true)) ++replied;
+    return replied != request.part.parts || part.check == request.part.check;
   }
 
   Coverage& coverage_;
