@@ -142,8 +142,8 @@ class ChannelPair final : private MessageHandler, private FilledSink {
 
   // -- frames --
   // Pushes one frame in registered memory. Returns false if there is no element, receive credit or
-  // queue room now, or an earlier frame has to complete first; nothing was taken, and pool.wait
-  // counts each such wait once. A frame longer than frame_bytes_max() is never taken.
+  // room in the send queue now, or an earlier frame has to complete first; nothing was taken, and
+  // pool.wait counts each such wait once. A frame longer than frame_bytes_max() is never taken.
   bool push(base::Bytes frame, base::Time now);
   std::size_t frame_bytes_max() const;
   // Returns the number of pushes that completed since the last call, in the order of push(): their
@@ -281,8 +281,8 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   MessageDispatch dispatch_;       // channel 0
   MessageDispatch data_dispatch_;  // channel 1 of the send mode
 
-  // One queue for the receives of both channels. It keeps them in the order of arrival, on which
-  // frames on different channels, and a flush behind a write, rely.
+  // One completion queue for the receives of both channels. It keeps them in the order of arrival,
+  // on which frames on different channels, and a flush behind a write, rely.
   std::optional<fabric::CqId> recv_cq_;
   std::unique_ptr<MessageChannel> control_;
   std::unique_ptr<DataChannel> data_;        // rdma mode

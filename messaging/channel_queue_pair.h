@@ -1,5 +1,5 @@
-// The queue pair of one channel and its send completion queue. Receives of both channels of a pair
-// complete to one queue, which the channel pair owns. Thread: the data thread.
+// The queue pair of one channel and its send completion queue. Receives of both channels of a
+// channel pair have one completion queue, which the channel pair owns. Thread: the data thread.
 #pragma once
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@ class ChannelQueuePair {
   ChannelQueuePair& operator=(const ChannelQueuePair&) = delete;
 
   // Creates the queue pair, ready for receives to be posted, and a send completion queue that holds
-  // all sends. `init` names everything but that queue.
+  // all sends. `init` names everything but the latter.
   base::Status open(fabric::QpInit init, base::Time now);
   // Destroys both; call it outside of the adapter's callbacks.
   void close(base::Time now);

@@ -28,8 +28,8 @@
 namespace splitnic::messaging {
 
 inline constexpr std::uint32_t kQueuesMax = 8;
-// A queue that joins others carries nothing for this time, so that no frame overtakes an earlier
-// one of its flow.
+// A queue of a connection that joins others carries nothing for this time, so that no frame
+// overtakes an earlier one of its flow.
 inline constexpr base::Duration kQueueSettleFor = std::chrono::milliseconds(10);
 
 // Returns the number of pairs that the passive side grants to this CONNECT_REQ: the smaller of the
