@@ -54,12 +54,12 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
   }
   if (host_->unit_in_use().value_or(0) != unit) return;
   peer.mac = control::mac_text(tap_->state().mac);
-  const messaging::Connection* const pair = host_->pair();
-  if (pair == nullptr) return;
-  peer.mode = control::mode_name(pair->mode());
-  peer.name = pair->peer_name();
-  peer.program = pair->peer_program();
-  control::add_connection(s, *pair, peer);
+  const messaging::Connection* const connection = host_->connection();
+  if (connection == nullptr) return;
+  peer.mode = control::mode_name(connection->mode());
+  peer.name = connection->peer_name();
+  peer.program = connection->peer_program();
+  control::add_connection(s, *connection, peer);
 }
 
 void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::size_t unit) const {
@@ -150,7 +150,7 @@ void Admin::nic(const control::Request& request, control::ReplyFunction reply) {
 }
 
 base::Result<messaging::Connection*> Admin::connection_to_ping() {
-  if (host_ != nullptr && host_->pair_up()) return host_->pair();
+  if (host_ != nullptr && host_->connection_up()) return host_->connection();
   return base::Error("not connected to the I/O unit");
 }
 

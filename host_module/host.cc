@@ -10,7 +10,7 @@ namespace splitnic::host {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr base::Duration kRetryMin = 100ms;  // after a pair failed or was refused; doubled
+constexpr base::Duration kRetryMin = 100ms;  // after a connection failed or was refused; doubled
 constexpr base::Duration kRetryMax = 1s;
 // Below this rate a NIC is idle. Some elements of each pool keep their memory, so that a broadcast
 // does not take it back.
@@ -41,28 +41,28 @@ Host::~Host() = default;
 bool Host::step(base::Time now, bool tap_readable) {
   now_ = now;
   bool made_progress = adapter_.receive(now);
-  tap_.flush();  // also of a pair that is gone
+  tap_.flush();  // also of a connection that is gone
   choose_unit(now);
   keep_connected(now);
   attach_queue(now);
   watch_idle(now);
-  if (pair_ != nullptr) made_progress |= move_frames(now, tap_readable);
+  if (connection_ != nullptr) made_progress |= move_frames(now, tap_readable);
   adapter_.transmit(now);
   return made_progress;
 }
 
 void Host::keep_connected(base::Time now) {
-  if (pair_failed_) {
-    pair_failed_ = false;
-    end_pair(now);
+  if (has_connection_failed_) {
+    has_connection_failed_ = false;
+    end_connection(now);
     retry_at_ = now + retry_wait_;
     retry_wait_ = std::clamp(2 * retry_wait_, kRetryMin, kRetryMax);
   }
-  if (pair_ != nullptr || !may_connect(now)) return;
-  make_pair();
-  if (auto begun = pair_->connect(*link_, now); !begun) {
+  if (connection_ != nullptr || !may_connect(now)) return;
+  make_connection();
+  if (auto begun = connection_->connect(*link_, now); !begun) {
     base::log_warn(follower_.label() + begun.error().within("connecting").text());
-    pair_.reset();
+    connection_.reset();
     nic_.on_pair_down(now);
     retry_at_ = now + kRetryMax;
   }
@@ -85,7 +85,7 @@ void Host::follow(const QueueZero& state) {
     choice_.pin(state.unit_number);
     use_unit(state.unit_number, now_);
   }
-  if (state.is_configured && pair_ != nullptr && config_.queue >= state.queues) {
+  if (state.is_configured && connection_ != nullptr && config_.queue >= state.queues) {
     return renew_connection("the user of the host has it use " + std::to_string(state.queues) +
                             " queues");
   }
@@ -93,8 +93,8 @@ void Host::follow(const QueueZero& state) {
       follower_.is_unit_of_queue_zero(*link_)) {
     return;
   }
-  if (pair_ != nullptr) {
-    on_pair_down(pair_->first(), "queue 0 is connected to another process");
+  if (connection_ != nullptr) {
+    on_pair_down(connection_->first(), "queue 0 is connected to another process");
   } else {
     base::log_warn(follower_.label() + link_->peer_name() +
                    " is not the I/O unit of queue 0: not used; does another program listen there?");
@@ -103,13 +103,13 @@ void Host::follow(const QueueZero& state) {
 
 // Frames in flight are lost and counted. The interface keeps its carrier.
 void Host::renew_connection(const std::string& why) {
-  if (pair_ == nullptr || pair_failed_) return;
+  if (connection_ == nullptr || has_connection_failed_) return;
   base::log_info(follower_.label() + "the connection to the I/O unit ends: " + why);
-  if (was_pair_up_) {
+  if (was_connection_up_) {
     counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
   }
   nic_.on_move();
-  pair_failed_ = true;
+  has_connection_failed_ = true;
   retry_wait_ = base::Duration{0};
 }
 
@@ -122,11 +122,11 @@ std::vector<std::uint8_t> Host::levels_to_use() const {
 }
 
 void Host::use_service_levels() {
-  if (pair_ == nullptr || !pair_->up()) return;
-  if (pair_->levels() != levels_to_use()) {
+  if (connection_ == nullptr || !connection_->up()) return;
+  if (connection_->levels() != levels_to_use()) {
     return renew_connection("its service levels are others");
   }
-  qos_queues_ = messaging::QosQueues(nic_.qos(), pair_->levels());
+  qos_queues_ = messaging::QosQueues(nic_.qos(), connection_->levels());
 }
 
 void Host::attach_queue(base::Time now) {
@@ -135,28 +135,28 @@ void Host::attach_queue(base::Time now) {
 }
 
 // Counts every frame in flight by its drop reason, then closes.
-void Host::end_pair(base::Time now) {
-  counters_.add(HostCounter::kTxLost, pair_->pushes_in_flight());
+void Host::end_connection(base::Time now) {
+  counters_.add(HostCounter::kTxLost, connection_->pushes_in_flight());
   counters_.add(HostCounter::kTxDropEnded, pending_.size());
-  counters_.add(HostCounter::kRxDropEnded, rx_.size() - rx_done_ + pair_->unreceived());
-  pair_->close(now);
-  pair_.reset();
+  counters_.add(HostCounter::kRxDropEnded, rx_.size() - rx_done_ + connection_->unreceived());
+  connection_->close(now);
+  connection_.reset();
   pending_.clear();
   rx_.clear();
   rx_done_ = 0;
   rx_blocked_ = false;
 }
 
-void Host::make_pair() {
-  was_pair_up_ = false;
+void Host::make_connection() {
+  was_connection_up_ = false;
   const base::MutableBytes arena = tx_memory_.span();
   tx_ring_ = std::make_unique<lan::FrameRing>(arena, config_.tx_frames_max);
   messaging::PairConfig pair = config_.pair;
   pair.levels = levels_to_use();
   pair.queues = std::max(std::min(config_.pair.queues, queues_possible_),
                          static_cast<std::uint32_t>(1 + pair.levels.size()));
-  pair_ = std::make_unique<messaging::Connection>(adapter_, pair, random_, *this);
-  const auto registered = pair_->register_frames(arena);
+  connection_ = std::make_unique<messaging::Connection>(adapter_, pair, random_, *this);
+  const auto registered = connection_->register_frames(arena);
   CHECK(registered.has_value());
 }
 
@@ -172,8 +172,8 @@ void Host::watch_idle(base::Time now) {
   const auto limit = std::max<std::uint64_t>(
       1, static_cast<std::uint64_t>(seconds.count() * kIdleFramesPerSecond));
   const bool has_watched = idle_check_at_ != base::kNever;
-  if (has_watched && frames - frames_then_ < limit && pair_up()) {
-    std::size_t given = pair_->release_idle(kIdleElements);
+  if (has_watched && frames - frames_then_ < limit && connection_up()) {
+    std::size_t given = connection_->release_idle(kIdleElements);
     if (tx_ring_->frames() == 0) given += tx_memory_.release(0, tx_memory_.size());
     counters_.add(HostCounter::kReleased, given);
   }
@@ -183,8 +183,8 @@ void Host::watch_idle(base::Time now) {
 
 base::Time Host::deadline() const {
   base::Time at = std::min({adapter_.deadline(), idle_check_at_, follower_.deadline()});
-  if (pair_ != nullptr)
-    at = std::min({at, pair_->deadline(), nic_.deadline()});
+  if (connection_ != nullptr)
+    at = std::min({at, connection_->deadline(), nic_.deadline()});
   else if (may_connect(base::kNever))
     at = std::min(at, retry_at_);
   return std::min(at, units_deadline());
@@ -193,13 +193,13 @@ base::Time Host::deadline() const {
 void Host::on_tap_event(base::Time now) { nic_.on_tap_state(now); }
 
 bool Host::is_drained() const {
-  return !pair_up() && (pair_ == nullptr || pair_->is_drained()) && rx_done_ == rx_.size() &&
-         !tap_.write_pending();
+  return !connection_up() && (connection_ == nullptr || connection_->is_drained()) &&
+         rx_done_ == rx_.size() && !tap_.write_pending();
 }
 
 void Host::stop(base::Time now) {
   nic_.on_pair_down(now);
-  if (pair_ != nullptr) end_pair(now);
+  if (connection_ != nullptr) end_connection(now);
   link_ = nullptr;
   adapter_.poll(now);
   for (const auto& port : adapter_.ports()) {
@@ -209,16 +209,17 @@ void Host::stop(base::Time now) {
 }
 
 void Host::abandon(base::Time now) {
-  if (pair_ != nullptr) pair_->close(now);
-  pair_.reset();
+  if (connection_ != nullptr) connection_->close(now);
+  connection_.reset();
 }
 
-// Cells of the old size no longer pass. The next pair uses smaller ones; frames in flight are lost
-// and counted.
+// Cells of the old size no longer pass. The next connection uses smaller ones; frames in flight are
+// lost and counted.
 void Host::on_path_narrowed(fabric::Link& link) {
-  if (&link != link_ || pair_ == nullptr || pair_->cell_payload_max() <= link.mcp()) return;
-  on_pair_down(pair_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
-                                   " bytes now: reconnecting with that size");
+  if (&link != link_ || connection_ == nullptr || connection_->cell_payload_max() <= link.mcp())
+    return;
+  on_pair_down(connection_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
+                                         " bytes now: reconnecting with that size");
 }
 
 fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
@@ -227,33 +228,33 @@ fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
 }
 
 bool Host::on_connected(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& reply) {
-  return pair_ != nullptr && pair_->on_connected(id, link, reply);
+  return connection_ != nullptr && connection_->on_connected(id, link, reply);
 }
 
 void Host::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes private_data) {
-  if (pair_ != nullptr) pair_->on_rejected(id, code, private_data);
+  if (connection_ != nullptr) connection_->on_rejected(id, code, private_data);
 }
 
 void Host::on_disconnected(fabric::ConnectionId id, std::string_view why) {
-  if (pair_ != nullptr) pair_->on_disconnected(id, why);
+  if (connection_ != nullptr) connection_->on_disconnected(id, why);
 }
 
 void Host::on_pair_up(messaging::ChannelPair& pair) {
   counters_.add(follower_.is_additional() ? HostCounter::kQueueUps : HostCounter::kPairUps);
   retry_wait_ = kRetryMin;
-  was_pair_up_ = true;
+  was_connection_up_ = true;
   note_change(link_, "");
   last_end_.clear();
   base::log_info({base::EventKind::kConnected, link_->peer_name()},
                  follower_.label() + "connected to the I/O unit " + pair.peer_name() + " at " +
                      link_->peer_name());
-  tap_.set_frame_bytes_max(pair_->frame_bytes_max());
-  qos_queues_ = messaging::QosQueues(nic_.qos(), pair_->levels());
+  tap_.set_frame_bytes_max(connection_->frame_bytes_max());
+  qos_queues_ = messaging::QosQueues(nic_.qos(), connection_->levels());
   nic_.on_pair_up(pair, now_);
 }
 
 void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
-  if (pair_failed_) return;  // it ends for another reason already
+  if (has_connection_failed_) return;  // it ends for another reason already
   counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
   if (why != last_end_) {
     base::log_warn({base::EventKind::kDisconnected, link_->peer_name()},
@@ -262,9 +263,9 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   last_end_ = why;
   note_change(link_, why);
   nic_.on_pair_down(now_);
-  if (pair_->possible() < pair_->queues()) queues_possible_ = pair_->possible();
-  if (!was_pair_up_) choice_.pass_over(now_);
-  pair_failed_ = true;
+  if (connection_->possible() < connection_->queues()) queues_possible_ = connection_->possible();
+  if (!was_connection_up_) choice_.pass_over(now_);
+  has_connection_failed_ = true;
 }
 
 messaging::CfgReply Host::on_cfg_request(messaging::ChannelPair&,
@@ -275,7 +276,7 @@ messaging::CfgReply Host::on_cfg_request(messaging::ChannelPair&,
 void Host::visit_counters(const base::CounterVisitor& visitor) const {
   counters_.visit(visitor);
   adapter_.visit_counters(visitor);
-  if (pair_ != nullptr) pair_->visit_counters(visitor);
+  if (connection_ != nullptr) connection_->visit_counters(visitor);
   tap_.visit_counters([&](std::string_view name, std::uint64_t value) {
     visitor("tap." + std::string(name), value);
   });

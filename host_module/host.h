@@ -53,12 +53,12 @@ enum class HostCounter {
   kTxBytes,
   kTxAnnounced,  // frames that the host made itself, after ANNOUNCE
   kTxDropTooLong,
-  kTxDropEnded,  // read, and the pair ended before it could be pushed
-  kTxLost,       // pushed, and the pair ended before the peer had acknowledged it
+  kTxDropEnded,  // read, and the connection ended before it could be pushed
+  kTxLost,       // pushed, and the connection ended before the peer had acknowledged it
   kRxFrames,
   kRxBytes,
   kRxDropVnet,
-  kRxDropEnded,  // arrived, and the pair ended before the port took it
+  kRxDropEnded,  // arrived, and the connection ended before the port took it
   kWait,
   kPairUps,
   kPairDowns,
@@ -113,9 +113,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // additional one while it is configured and its link is up.
   bool is_attached() const { return follower_.is_attached(); }
 
-  bool pair_up() const { return pair_ != nullptr && pair_->up(); }
-  bool nic_up() const { return pair_up() && nic_.configured(); }
-  messaging::Connection* pair() { return pair_.get(); }
+  bool connection_up() const { return connection_ != nullptr && connection_->up(); }
+  bool nic_up() const { return connection_up() && nic_.configured(); }
+  messaging::Connection* connection() { return connection_.get(); }
   NicConfig& nic() { return nic_; }
   // nic().qos() may be another map: if it has other levels the host connects again, with a queue
   // for each.
@@ -129,7 +129,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   const std::string& last_error(std::size_t unit) const { return units_[unit].last_error; }
   // When it connects to the unit in use once more, if the link is up.
   std::optional<base::Time> next_attempt() const {
-    if (pair_ != nullptr || link_ == nullptr || !link_->up()) return std::nullopt;
+    if (connection_ != nullptr || link_ == nullptr || !link_->up()) return std::nullopt;
     return retry_at_;
   }
   std::optional<std::size_t> unit_in_use() const { return choice_.in_use(); }
@@ -181,9 +181,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   base::Time units_deadline() const;
 
   void keep_connected(base::Time now);
-  void end_pair(base::Time now);
+  void end_connection(base::Time now);
   void renew_connection(const std::string& why);
-  void make_pair();
+  void make_connection();
   std::vector<std::uint8_t> levels_to_use() const;
   bool move_frames(base::Time now, bool tap_readable);
   bool move_rx(base::Time now);  // elements -> TAP
@@ -207,12 +207,12 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::size_t rx_done_ = 0;
   bool rx_blocked_ = false;
   bool is_stopping_ = false;
-  std::unique_ptr<messaging::Connection> pair_;
+  std::unique_ptr<messaging::Connection> connection_;
   // Channel pairs that the peer grants a connection, as far as is known.
   std::uint32_t queues_possible_ = messaging::kQueuesMax;
   messaging::QosQueues qos_queues_;
-  bool pair_failed_ = false;
-  bool was_pair_up_ = false;
+  bool has_connection_failed_ = false;
+  bool was_connection_up_ = false;
   std::vector<Unit> units_;
   UnitChoice choice_;
   bool may_be_double_ = false;  // a link to a unit came up
@@ -220,7 +220,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   QueueFollower follower_;
   base::Time retry_at_{};
   base::Duration retry_wait_;
-  std::string last_end_;  // the last reason logged since a pair was up; logged once
+  std::string last_end_;  // the last reason logged since a connection was up; logged once
   base::Time now_{};
   base::Time idle_check_at_ = base::kNever;
   // Frames sent and received when the current --idle-release period began.

@@ -15,15 +15,15 @@ constexpr std::size_t kRxBatchesMax = 8;  // per iteration: all receive slots of
 }  // namespace
 
 bool Host::move_frames(base::Time now, bool tap_readable) {
-  bool made_progress = pair_->poll(now);
-  if (pair_->up()) {
+  bool made_progress = connection_->poll(now);
+  if (connection_->up()) {
     made_progress |= move_rx(now);
     made_progress |= move_tx(now, tap_readable && !is_stopping_);
     nic_.pump(now);
   } else if (is_stopping_) {
     made_progress |= move_rx(now);
   }
-  if (is_stopping_ && pair_->up() && pending_.empty()) pair_->begin_close();
+  if (is_stopping_ && connection_->up() && pending_.empty()) connection_->begin_close();
   return made_progress;
 }
 
@@ -34,7 +34,7 @@ bool Host::move_rx(base::Time now) {
   for (std::size_t batch = 0; batch < kRxBatchesMax; ++batch) {
     if (rx_done_ == rx_.size()) {
       rx_.resize(kFramesPerBatch);
-      rx_.resize(pair_->receive(rx_));
+      rx_.resize(connection_->receive(rx_));
       rx_done_ = 0;
     }
     if (rx_.empty()) break;
@@ -63,7 +63,7 @@ bool Host::write_received(base::Time now) {
     for (std::size_t i = 0; i < written; ++i) {
       counters_.add(HostCounter::kRxFrames);
       counters_.add(HostCounter::kRxBytes, rx_[rx_done_].bytes.size());
-      pair_->release(rx_[rx_done_++], now);
+      connection_->release(rx_[rx_done_++], now);
     }
     made_progress |= written > 0;
     if (written < count) {
@@ -72,7 +72,7 @@ bool Host::write_received(base::Time now) {
     }
     if (rx_done_ < rx_.size()) {  // the one that did not pass
       counters_.add(HostCounter::kRxDropVnet);
-      pair_->release(rx_[rx_done_++], now);
+      connection_->release(rx_[rx_done_++], now);
       made_progress = true;
     }
   }
@@ -80,10 +80,10 @@ bool Host::write_received(base::Time now) {
 }
 
 bool Host::push(base::Bytes frame, base::Time now) {
-  if (pair_->queues() == 1) return pair_->push(frame, 0, now);
-  if (!qos_queues_.is_on()) return pair_->push(frame, lan::flow_of(frame), now);
+  if (connection_->queues() == 1) return connection_->push(frame, 0, now);
+  if (!qos_queues_.is_on()) return connection_->push(frame, lan::flow_of(frame), now);
   const lan::TrafficClass found = lan::class_of(frame);
-  return pair_->push_on(qos_queues_.queue_of(found.priority, found.code_point), frame, now);
+  return connection_->push_on(qos_queues_.queue_of(found.priority, found.code_point), frame, now);
 }
 
 bool Host::push_pending(base::Time now) {
@@ -119,7 +119,7 @@ void Host::announce() {
 // the remote NIC is configured: before that it would drop every frame.
 bool Host::move_tx(base::Time now, bool tap_readable) {
   bool made_progress = false;
-  for (std::size_t done = pair_->take_completed(); done > 0; --done) {
+  for (std::size_t done = connection_->take_completed(); done > 0; --done) {
     tx_ring_->release();
     made_progress = true;
   }
@@ -132,7 +132,7 @@ bool Host::move_tx(base::Time now, bool tap_readable) {
   std::array<base::Bytes, kFramesPerBatch> frames;
   const lan::ReadBatch batch = tap_.read(*tx_ring_, frames);
   for (std::size_t i = 0; i < batch.frames; ++i) {
-    if (frames[i].size() > pair_->frame_bytes_max()) {
+    if (frames[i].size() > connection_->frame_bytes_max()) {
       counters_.add(HostCounter::kTxDropTooLong);
       tx_ring_->discard(frames[i].data() + frames[i].size());
       continue;

@@ -68,15 +68,15 @@ void Host::use_unit(std::size_t unit, base::Time now) {
     base::log_warn({base::EventKind::kMoved, next->peer_name()},
                    "moving from the I/O unit " + link_->peer_name() + " to " + next->peer_name());
   }
-  if (pair_ != nullptr) {
-    const bool is_up = pair_->up();
-    if (is_up && !pair_failed_) {
+  if (connection_ != nullptr) {
+    const bool is_up = connection_->up();
+    if (is_up && !has_connection_failed_) {
       counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
     }
     nic_.on_move();
-    end_pair(now);
+    end_connection(now);
   }
-  pair_failed_ = false;
+  has_connection_failed_ = false;
   link_ = next;
   queues_possible_ = messaging::kQueuesMax;
   last_end_.clear();
@@ -150,7 +150,8 @@ void Host::on_link_down(fabric::Link& link, std::string_view why) {
   if (unit != units_.end()) unit->lost_at = now_;
   if (&link != link_) return;
   nic_.on_link_lost(now_);
-  if (follower_.is_additional() && pair_ != nullptr) on_pair_down(pair_->first(), std::string(why));
+  if (follower_.is_additional() && connection_ != nullptr)
+    on_pair_down(connection_->first(), std::string(why));
 }
 
 }  // namespace splitnic::host

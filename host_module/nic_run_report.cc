@@ -160,7 +160,7 @@ void NicRun::report_known(Host& host) {
     case Kind::kQos: {
       report_.heading = "Service levels of " + program_.interface;
       const messaging::QosMap map =
-          messaging::QosQueues::in_force(nic.qos(), host.pair()->levels());
+          messaging::QosQueues::in_force(nic.qos(), host.connection()->levels());
       add_levels("pcp ", map.priorities, nic.qos().priorities);
       add_levels("dscp ", map.code_points, nic.qos().code_points);
       return;

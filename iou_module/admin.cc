@@ -20,17 +20,17 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base:
   control::PeerInfo peer;
   peer.name = nic.label_of(host);
   peer.address = host.link().peer_name();
-  peer.state = host.pair().up() ? host.link().up() ? "up" : "down" : "connecting";
-  peer.mode = control::mode_name(host.pair().mode());
+  peer.state = host.connection().up() ? host.link().up() ? "up" : "down" : "connecting";
+  peer.mode = control::mode_name(host.connection().mode());
   if (host.nic().mac) peer.mac = control::mac_text(*host.nic().mac);
-  peer.program = host.pair().peer_program();
+  peer.program = host.connection().peer_program();
   peer.nic = nic.number();
   const base::Time heard = host.link().last_heard();
   if (heard != base::Time{}) peer.last_heard = now - heard;
   peer.since = now - (peer.state == "down" ? heard : host.attached_at());
   peer.key = host.link().peer_key();
   control::add_link(s, host.link());
-  control::add_connection(s, host.pair(), peer);
+  control::add_connection(s, host.connection(), peer);
   s.peers.push_back(std::move(peer));
 }
 
@@ -64,7 +64,7 @@ Admin::AddPart Admin::more_parts(control::SnapshotParts parts) const {
   std::vector<Place> places;
   for (const auto& nic : unit_->nics()) {
     for (const auto& host : nic->hosts()) {
-      places.push_back({nic.get(), host->pair().first().connection()});
+      places.push_back({nic.get(), host->connection().first().connection()});
     }
   }
   return [this, parts, places = std::move(places),
@@ -84,8 +84,8 @@ base::Result<messaging::Connection*> Admin::connection_of(const std::string& pee
   if (unit_ != nullptr) {
     for (const auto& nic : unit_->nics()) {
       for (const auto& host : nic->hosts()) {
-        if (host->has_ended() || !host->pair().up()) continue;
-        if (peer.empty() || nic->label_of(*host) == peer) found.push_back(&host->pair());
+        if (host->has_ended() || !host->connection().up()) continue;
+        if (peer.empty() || nic->label_of(*host) == peer) found.push_back(&host->connection());
       }
     }
   }
@@ -97,7 +97,7 @@ base::Result<messaging::Connection*> Admin::connection_of(const std::string& pee
 base::Result<messaging::Connection*> Admin::connection_to_ping() {
   if (unit_ != nullptr) {
     for (AttachedHost* host : unit_->hosts()) {
-      if (host->pair().up()) return &host->pair();
+      if (host->connection().up()) return &host->connection();
     }
   }
   return base::Error("no host is attached");

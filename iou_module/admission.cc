@@ -19,7 +19,7 @@ using fabric::session::bytes_of_base64;
 using fabric::session::PublicKey;
 
 const char* state_of(const AttachedHost& host) {
-  if (!host.pair().up()) return "connecting";
+  if (!host.connection().up()) return "connecting";
   return host.link().up() ? "up" : "down";
 }
 

@@ -29,21 +29,21 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       charge_(&allowance_.memory_account()),
       tx_queue_(nic_, allowance_.vlans(), stats_.counters, config.frames_max),
       notifier_([this](messaging::CfgCode code, const std::string& data, messaging::CfgDone done) {
-        return pair_.request(code, data, std::move(done));
+        return connection_.request(code, data, std::move(done));
       }),
-      pair_(adapter, charged_to(allowance_.memory_account(), config.pair), random, *this),
+      connection_(adapter, charged_to(allowance_.memory_account(), config.pair), random, *this),
       made_(make_ring(config)) {}
 
 base::Status AttachedHost::make_ring(const AttachedHostConfig& config) {
   if (!charge_.add(kObjectBytes + config.ring_bytes)) return base::account_error();
   if (auto allocated = tx_queue_.allocate(config.ring_bytes); !allocated) return allocated;
-  return pair_.register_frames(tx_queue_.arena());
+  return connection_.register_frames(tx_queue_.arena());
 }
 
 fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::Mgmt& request,
                                         fabric::Mgmt& reply) {
   if (made_) {
-    const auto code = pair_.accept(id, link_, request, reply, now_);
+    const auto code = connection_.accept(id, link_, request, reply, now_);
     if (code != fabric::MgmtReject::kNoResources) return code;
   }
   refusal_ = allowance_.memory_refusal();
@@ -57,31 +57,31 @@ void AttachedHost::set_rights(HostRights rights) {
 }
 
 void AttachedHost::begin_close() {
-  if (state() != HostState::kAttached || !pair_.up() || !tx_queue_.empty()) return;
+  if (state() != HostState::kAttached || !connection_.up() || !tx_queue_.empty()) return;
   life_.begin_close();
-  pair_.begin_close();
+  connection_.begin_close();
 }
 
 // A host that is away or not up yet is not waited for.
 bool AttachedHost::is_drained() const {
   if (has_ended() || !link_.up()) return true;
-  return !pair_.up() && pair_.is_drained() && received_.empty();
+  return !connection_.up() && connection_.is_drained() && received_.empty();
 }
 
 void AttachedHost::close(base::Time now) {
   if (!life_.close()) return;
-  const std::size_t arrived = pair_.unreceived() + received_.size();
+  const std::size_t arrived = connection_.unreceived() + received_.size();
   stats_.counters.add(HostCounter::kFromHostFrames, arrived);
   stats_.counters.add(HostCounter::kFromHostBytes, received_.bytes());
   // Frames that are not for the LAN are counted already; they wait only for those before them.
   stats_.counters.add(HostCounter::kDropEnded, arrived - received_.not_for_lan());
   stats_.counters.add(HostCounter::kDropToHostEnded, tx_queue_.size());
-  stats_.counters.add(HostCounter::kLost, pair_.pushes_in_flight());
-  pair_.close(now);
+  stats_.counters.add(HostCounter::kLost, connection_.pushes_in_flight());
+  connection_.close(now);
 }
 
 base::Time AttachedHost::deadline() const {
-  const base::Time at = std::min({pair_.deadline(), delivery_.deadline(), life_.deadline()});
+  const base::Time at = std::min({connection_.deadline(), delivery_.deadline(), life_.deadline()});
   return is_reachable() ? std::min(at, notifier_.deadline()) : at;
 }
 
@@ -93,7 +93,8 @@ void AttachedHost::on_lan_change(const lan::PortState& lan) {
 
 void AttachedHost::notify(const lan::PortState& lan, base::Time now) {
   if (is_reachable()) notifier_.report_lan(lan, now);
-  if (nic_.started && state() == HostState::kAttached && pair_.up()) notifier_.request_announce();
+  if (nic_.started && state() == HostState::kAttached && connection_.up())
+    notifier_.request_announce();
 }
 
 void AttachedHost::on_pair_up(messaging::ChannelPair&) {

@@ -72,12 +72,12 @@ class AttachedHost final : private messaging::PairOwner {
   // -- who it is, and what it may do --
   const HostIdentity& identity() const { return identity_; }
   const std::string& name() const {
-    return rights().name.empty() ? pair_.peer_name() : rights().name;
+    return rights().name.empty() ? connection_.peer_name() : rights().name;
   }
   fabric::Link& link() { return link_; }
   const fabric::Link& link() const { return link_; }
-  messaging::Connection& pair() { return pair_; }
-  const messaging::Connection& pair() const { return pair_; }
+  messaging::Connection& connection() { return connection_; }
+  const messaging::Connection& connection() const { return connection_; }
   // False: its ring has no memory, or none of the adapter's keys, and accept() refuses the host.
   bool is_made() const { return made_.has_value(); }
   // When the object was made.
@@ -99,7 +99,7 @@ class AttachedHost final : private messaging::PairOwner {
   // Serves its connection. Returns true if it made progress.
   bool poll(base::Time now) {
     now_ = now;
-    return pair_.poll(now);
+    return connection_.poll(now);
   }
   void set_started(bool started) {
     if (nic_.started && !started) stopped_since_ = now_;
@@ -111,7 +111,7 @@ class AttachedHost final : private messaging::PairOwner {
   }
   HostState state() const { return life_.state(); }
   bool has_ended() const { return life_.has_ended(); }
-  bool is_up() const { return !has_ended() && pair_.up(); }
+  bool is_up() const { return !has_ended() && connection_.up(); }
   bool is_reachable() const { return is_up() && link_.up(); }
   // Frames for it can be queued.
   bool is_usable() const { return nic_.started && is_reachable(); }
@@ -149,7 +149,7 @@ class AttachedHost final : private messaging::PairOwner {
   // -- frames for it --
   // Its coalescing or its service levels in nic() are others, or may be. A connection knows the
   // levels of its queues once it is up.
-  void on_delivery_settings() { delivery_.set(nic_, pair_.levels()); }
+  void on_delivery_settings() { delivery_.set(nic_, connection_.levels()); }
   // Returns true if a frame with this destination is for this host. False while it is away: nothing
   // is queued then.
   bool wants(const lan::MacAddress& destination) const {
@@ -158,28 +158,30 @@ class AttachedHost final : private messaging::PairOwner {
   HostTxQueue& tx_queue() { return tx_queue_; }
   const HostTxQueue& tx_queue() const { return tx_queue_; }
   // These are as in HostTxQueue, with the elements of its connection.
-  bool fits(base::Bytes frame) const { return tx_queue_.fits(frame, pair_.frame_bytes_max()); }
-  void queue_own(base::Bytes frame) { tx_queue_.queue_own(frame, pair_.frame_bytes_max()); }
-  void queue_copy(base::Bytes frame) { tx_queue_.queue_copy(frame, pair_.frame_bytes_max()); }
+  bool fits(base::Bytes frame) const {
+    return tx_queue_.fits(frame, connection_.frame_bytes_max());
+  }
+  void queue_own(base::Bytes frame) { tx_queue_.queue_own(frame, connection_.frame_bytes_max()); }
+  void queue_copy(base::Bytes frame) { tx_queue_.queue_copy(frame, connection_.frame_bytes_max()); }
   // Releases what has been delivered and pushes what waits. Returns true if it made progress.
-  bool pump(base::Time now) { return delivery_.pump(pair_, tx_queue_, stats_, now); }
+  bool pump(base::Time now) { return delivery_.pump(connection_, tx_queue_, stats_, now); }
   // Nothing is pushed before `at`: another queue pushes earlier frames of the same flows.
   void hold_until(base::Time at) { delivery_.hold_until(at); }
 
   // -- frames from it --
   // Its frames are forwarded: also those that it sent before the unit began to stop.
   bool is_heard() const {
-    return state() == HostState::kClosing || (state() == HostState::kAttached && pair_.up());
+    return state() == HostState::kClosing || (state() == HostState::kAttached && connection_.up());
   }
   // Received frames that are not forwarded yet.
   HostRxBatch& received() { return received_; }
   const HostRxBatch& received() const { return received_; }
-  bool refill() { return received_.refill(pair_); }
+  bool refill() { return received_.refill(connection_); }
   // Counts the oldest received frame as forwarded or dropped, and releases it.
   void finish_received(base::Time now) {
     const messaging::ReceivedFrame& frame = received_.take();
     stats_.count_from_host(frame.bytes);
-    pair_.release(frame, now);
+    connection_.release(frame, now);
   }
   DeficitRoundRobin::Deficit& deficit() { return deficit_; }
 
@@ -215,7 +217,7 @@ class AttachedHost final : private messaging::PairOwner {
   HostTxQueue tx_queue_;
   HostDelivery delivery_;
   HostNotifier notifier_;  // before the connection, which holds its requests
-  messaging::Connection pair_;
+  messaging::Connection connection_;
   base::Status made_;    // the ring; without it the host is refused
   std::string refusal_;  // the reply points to it
 };

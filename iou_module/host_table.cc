@@ -17,7 +17,7 @@ void HostTable::remove_ended(base::Time now) {
     host->close(now);
     ended.push_back(host->identity().node);
     removed_.merge(host->stats().counters);
-    host->pair().add_to(removed_pairs_);
+    host->connection().add_to(removed_pairs_);
     return true;
   });
   if (siblings_ == nullptr) return;
@@ -110,12 +110,13 @@ std::string HostTable::label_of(const AttachedHost& host) const {
 }
 
 void HostTable::abandon(base::Time now) {
-  for (const auto& host : hosts_) host->pair().close(now);
+  for (const auto& host : hosts_) host->connection().close(now);
   hosts_.clear();
 }
 
 AttachedHost* HostTable::find(fabric::ConnectionId id) const {
-  const auto at = std::ranges::find_if(hosts_, [&](const auto& h) { return h->pair().has(id); });
+  const auto at =
+      std::ranges::find_if(hosts_, [&](const auto& h) { return h->connection().has(id); });
   return at == hosts_.end() ? nullptr : at->get();
 }
 
@@ -200,7 +201,7 @@ void HostTable::visit_sums(const base::CounterVisitor& visitor) const {
   messaging::CounterSums of_pairs = removed_pairs_;
   for (const auto& host : hosts_) {
     sums.merge(host->stats().counters);
-    host->pair().add_to(of_pairs);
+    host->connection().add_to(of_pairs);
   }
   sums.visit(visitor);
   of_pairs.visit(visitor);

@@ -61,7 +61,7 @@ base::Time Iou::deadline() const {
 
 // At most once per connection: the queue pair that refused the access ends with it.
 void Iou::note_refused_access(const AttachedHost& host) {
-  if (!host.pair().has_refused_access()) return;
+  if (!host.connection().has_refused_access()) return;
   const HostId principal = host.identity().node.principal();
   if (config_.siblings != nullptr) config_.siblings->notify_refused(principal);
   if (!quarantine_.note(principal, now_)) return;
@@ -184,7 +184,7 @@ void Iou::on_path_narrowed(fabric::Link& link) {
 void Iou::end_hosts_of_narrowed_links() {
   for (const fabric::Link* link : narrowed_) {
     const bool is_too_wide = std::ranges::any_of(hosts(), [&](AttachedHost* host) {
-      return &host->link() == link && host->pair().cell_payload_max() > link->mcp();
+      return &host->link() == link && host->connection().cell_payload_max() > link->mcp();
     });
     if (is_too_wide) end_hosts_of(*link);
   }
@@ -194,7 +194,7 @@ void Iou::end_hosts_of_narrowed_links() {
 void Iou::on_disconnected(fabric::ConnectionId id, std::string_view why) {
   for (const auto& nic : nics_) {
     if (AttachedHost* host = nic->find(id); host != nullptr) {
-      return host->pair().on_disconnected(id, why);
+      return host->connection().on_disconnected(id, why);
     }
   }
 }
@@ -285,8 +285,9 @@ std::vector<AttachedHost*> Iou::hosts() const {
 }
 
 std::size_t Iou::hosts_up() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      hosts(), [](const AttachedHost* host) { return host->pair().up() && host->link().up(); }));
+  return static_cast<std::size_t>(std::ranges::count_if(hosts(), [](const AttachedHost* host) {
+    return host->connection().up() && host->link().up();
+  }));
 }
 
 std::uint64_t Iou::bytes_processed() const {

@@ -166,7 +166,7 @@ fabric::MgmtReject Iou::accept_additional(fabric::ConnectionId id, fabric::Link&
   const HostIdentity identity{rights().id_of(link), link.peer_instance()};
   for (AttachedHost* host : hosts()) {
     if (&host->link() == &link && !host->has_ended() && host->identity() == identity) {
-      return host->pair().accept(id, link, request, reply, now_);
+      return host->connection().accept(id, link, request, reply, now_);
     }
   }
   return refuse(IouCounter::kRefusedCapabilities, "its first queue or channel is not connected",

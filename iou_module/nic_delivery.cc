@@ -52,7 +52,7 @@ CfgReply NicService::set_qos(AttachedHost& host, const CfgRequest& request) {
   }
   host.nic().qos = *wanted;
   host.on_delivery_settings();
-  const auto in_force = messaging::QosQueues::in_force(*wanted, host.pair().levels());
+  const auto in_force = messaging::QosQueues::in_force(*wanted, host.connection().levels());
   cfg::SetQosReply reply;
   reply.set_priorities(in_force.priorities_field());
   reply.set_code_points(in_force.code_points_field());

@@ -30,11 +30,11 @@ void visit_counters(const AttachedHost& host, std::string_view group,
     if (is_ours) visitor(name, value);
   };
   host.stats().counters.visit(wanted);
-  host.pair().visit_counters(wanted);
+  host.connection().visit_counters(wanted);
 }
 
 void visit_pools(const AttachedHost& host, bool ours, const base::CounterVisitor& visitor) {
-  std::vector<messaging::PoolView> pools = host.pair().pools();
+  std::vector<messaging::PoolView> pools = host.connection().pools();
   std::erase_if(pools, [&](const auto& pool) { return pool.ours != ours; });
   const std::string prefix = ours ? "pool.ours." : "pool.peer.";
   std::uint64_t elements = 0;
@@ -56,8 +56,8 @@ void visit_pools(const AttachedHost& host, bool ours, const base::CounterVisitor
 
 void visit_queues(const AttachedHost& host, const base::CounterVisitor& visitor) {
   visitor("queue.to_host.waiting", host.tx_queue().size());
-  visitor("queue.to_host.in_flight", host.pair().pushes_in_flight());
-  visitor("queue.from_host.waiting", host.pair().unreceived() + host.received().size());
+  visitor("queue.to_host.in_flight", host.connection().pushes_in_flight());
+  visitor("queue.from_host.waiting", host.connection().unreceived() + host.received().size());
 }
 
 bool exists(std::string_view group) {

@@ -30,7 +30,7 @@ TEST(AnnounceSim, S001_25_a_host_announces_its_addresses_as_they_are_then) {
 
   world.announced.clear();
   addresses.push_back(ip6);
-  world.host->on_pair_down(world.host->pair()->first(), "a new connection is wanted");
+  world.host->on_pair_down(world.host->connection()->first(), "a new connection is wanted");
   ASSERT_TRUE(world.run_until(5s, [&] { return announced.size() == 2; }));
   EXPECT_EQ(announced[0], announcement(mac, ip4));
   EXPECT_EQ(announced[1], announcement(mac, ip6));
@@ -54,7 +54,7 @@ TEST(AnnounceSim, more_addresses_than_an_iteration_takes) {
   config.addresses = [] { return std::vector<lan::LocalAddress>(1000); };
   World world(config);
   ASSERT_TRUE(world.run_until(5s, [&] { return world.connected(); }));
-  world.host->on_pair_down(world.host->pair()->first(), "a new connection is wanted");
+  world.host->on_pair_down(world.host->connection()->first(), "a new connection is wanted");
   world.run(1s);
   EXPECT_GE(world.announced.size(), 64U);
   EXPECT_TRUE(world.connected());

@@ -259,7 +259,7 @@ TEST(SimFaults, S001_14_elements_come_back_only_when_the_reader_is_done) {
     world.run(i == 0 ? 20ms : 200us);
     if (i > 0) continue;
     std::uint32_t held = 0;
-    for (const messaging::PoolView& pool : world.host->pair()->pools())
+    for (const messaging::PoolView& pool : world.host->connection()->pools())
       held += pool.ours ? pool.in_use : 0;
     EXPECT_EQ(held, 6U);  // the peer has used up what it had, and got nothing back
   }
@@ -304,7 +304,8 @@ TEST(SimFaults, S001_07_each_side_is_initiator_and_target_at_once) {
   EXPECT_TRUE(world.run_until(5s, [&] { return world.to_host.taken() == 200; }));
   unsigned ours = 0;
   unsigned theirs = 0;
-  for (const messaging::PoolView& pool : world.host->pair()->pools()) ++(pool.ours ? ours : theirs);
+  for (const messaging::PoolView& pool : world.host->connection()->pools())
+    ++(pool.ours ? ours : theirs);
   EXPECT_EQ(ours, 2U);
   EXPECT_EQ(theirs, 2U);
   const auto violations = world.violations();

@@ -44,7 +44,7 @@ class FollowSim : public ::testing::Test {
 TEST_F(FollowSim, it_sleeps_until_queue_0_is_configured) {
   ASSERT_TRUE(world.run_until(2s, [this] { return link_is_up(); }));
   EXPECT_TRUE(sleeps());
-  EXPECT_FALSE(world.host->pair_up());
+  EXPECT_FALSE(world.host->connection_up());
   EXPECT_TRUE(world.tap.attach_calls.empty());
   ASSERT_TRUE(connect());
   EXPECT_TRUE(arrives());
@@ -55,7 +55,7 @@ TEST_F(FollowSim, it_sleeps_until_queue_0_is_configured) {
 TEST_F(FollowSim, it_does_not_connect_to_a_unit_with_fewer_queues) {
   world.host->follow(queue_zero(1));
   EXPECT_TRUE(sleeps());
-  EXPECT_FALSE(world.host->pair_up());
+  EXPECT_FALSE(world.host->connection_up());
 }
 
 TEST_F(FollowSim, it_does_not_connect_to_another_process_than_queue_0) {
@@ -63,7 +63,7 @@ TEST_F(FollowSim, it_does_not_connect_to_another_process_than_queue_0) {
   state.instance ^= 2;
   world.host->follow(state);
   EXPECT_TRUE(sleeps());
-  EXPECT_FALSE(world.host->pair_up());
+  EXPECT_FALSE(world.host->connection_up());
 }
 
 // Earlier frames of its flows may still be on the way over another queue.
@@ -83,7 +83,7 @@ TEST_F(FollowSim, its_connection_outlives_that_of_queue_0) {
   ASSERT_TRUE(connect());
   world.host->follow({});
   world.run(1s);
-  EXPECT_TRUE(world.host->pair_up());
+  EXPECT_TRUE(world.host->connection_up());
   EXPECT_TRUE(arrives());
   EXPECT_EQ(world.counter("host.queue.downs"), 0U);
 }
@@ -94,7 +94,7 @@ TEST_F(FollowSim, it_ends_when_queue_0_is_at_another_process) {
   other.instance ^= 2;
   world.host->follow(other);
   world.run(1s);
-  EXPECT_FALSE(world.host->pair_up());
+  EXPECT_FALSE(world.host->connection_up());
   EXPECT_EQ(world.tap.attach_calls, (Calls{true, false}));
   EXPECT_EQ(world.counter("host.queue.downs"), 1U);
   ASSERT_TRUE(connect());
@@ -106,7 +106,7 @@ TEST_F(FollowSim, without_its_path_it_ends_and_returns) {
   world.set_cut(true);
   ASSERT_TRUE(world.run_until(10s, [this] { return !link_is_up(); }));
   world.run(100ms);
-  EXPECT_FALSE(world.host->pair_up());
+  EXPECT_FALSE(world.host->connection_up());
   EXPECT_EQ(world.tap.attach_calls, (Calls{true, false}));
   world.set_cut(false);
   ASSERT_TRUE(world.run_until(10s, [this] { return world.connected(); }));

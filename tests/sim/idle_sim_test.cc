@@ -31,13 +31,13 @@ class IdleSim : public ::testing::Test {
 
 TEST_F(IdleSim, X_23_an_idle_host_releases_memory_and_the_first_frame_arrives) {
   expect_frames_pass(2000);
-  const auto before = world_->host->pair()->pools();
+  const auto before = world_->host->connection()->pools();
   const std::uint64_t then = given();
   world_->run(11s);
   EXPECT_GT(given(), then + (4U << 20));
   expect_frames_pass(1);
   expect_frames_pass(2000);
-  const auto after = world_->host->pair()->pools();
+  const auto after = world_->host->connection()->pools();
   ASSERT_EQ(after.size(), before.size());
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i].handle, before[i].handle);
   EXPECT_EQ(world_->counter("host.pair.downs"), 0U);

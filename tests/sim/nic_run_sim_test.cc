@@ -52,7 +52,7 @@ std::string ask(World& world, const std::string& what, const std::string& value)
   return reply->text;
 }
 
-std::vector<std::uint8_t> levels_of(World& world) { return world.host->pair()->levels(); }
+std::vector<std::uint8_t> levels_of(World& world) { return world.host->connection()->levels(); }
 
 TEST(NicRunSim, S001_49_other_service_levels_make_another_connection_with_a_queue_for_each) {
   World world({.seed = 3, .iou_pair = {.queues = 4}});
@@ -61,7 +61,7 @@ TEST(NicRunSim, S001_49_other_service_levels_make_another_connection_with_a_queu
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected() && !levels_of(world).empty(); }));
   const std::vector<std::uint8_t> levels{3, 7};
   EXPECT_EQ(levels_of(world), levels);
-  EXPECT_EQ(world.iou->hosts().back()->pair().levels(), levels);
+  EXPECT_EQ(world.iou->hosts().back()->connection().levels(), levels);
   EXPECT_EQ(world.counter("host.pair.ups"), 2U);
   EXPECT_TRUE(world.host->nic().has_carrier());
   EXPECT_THAT(ask(world, "qos", ""), HasSubstr("pcp 5: 7\n\tdscp 46: 3\n"));

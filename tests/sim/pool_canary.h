@@ -16,17 +16,18 @@ namespace splitnic::sim {
 
 class PoolCanary {
  public:
-  // `pair` may be null. True if this is another pair than before, or it has additional
+  // `connection` may be null. True if this is another one than before, or it has additional
   // queues now: its memory was filled.
-  bool watch(messaging::Connection* pair) {
-    const std::uint64_t id = pair == nullptr ? 0 : pair->first().connection().value;
+  bool watch(messaging::Connection* connection) {
+    const std::uint64_t id = connection == nullptr ? 0 : connection->first().connection().value;
     if (id == 0) return false;
-    const std::size_t channels = pair->channels().size();  // of all its queues, before any frame
+    const std::size_t channels =
+        connection->channels().size();  // of all its queues, before any frame
     if (id == id_ && channels == channels_) return false;
     id_ = id;
     channels_ = channels;
     covered_.clear();
-    pools_ = pair->TEST_pool_memory();
+    pools_ = connection->TEST_pool_memory();
     for (const base::MutableBytes pool : pools_) std::memset(pool.data(), kPattern, pool.size());
     return true;
   }

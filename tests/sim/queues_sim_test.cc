@@ -39,16 +39,16 @@ std::size_t queues_used(fabric::Adapter& adapter, const messaging::Connection& g
 TEST(QueuesSim, S001_28_flows_over_three_queues_keep_their_order_under_loss) {
   World world(with(3, 8));
   ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
-  EXPECT_EQ(world.host->pair()->queues(), 3U);
-  EXPECT_EQ(world.iou->hosts().at(0)->pair().queues(), 3U);
+  EXPECT_EQ(world.host->connection()->queues(), 3U);
+  EXPECT_EQ(world.iou->hosts().at(0)->connection().queues(), 3U);
   fabric::FaultConfig faults;
   faults.loss_ppm = 30'000;
   faults.reorder_ppm = 50'000;
   faults.delay = 50us;
   world.set_faults(faults);
   EXPECT_TRUE(exchange(world, 600));
-  EXPECT_EQ(queues_used(world.host_adapter(), *world.host->pair()), 3U);
-  EXPECT_EQ(queues_used(world.iou_adapter(), world.iou->hosts().at(0)->pair()), 3U);
+  EXPECT_EQ(queues_used(world.host_adapter(), *world.host->connection()), 3U);
+  EXPECT_EQ(queues_used(world.iou_adapter(), world.iou->hosts().at(0)->connection()), 3U);
   world.set_faults({});
   EXPECT_TRUE(world.run_until(2s, [&] { return world.quiet() && world.pools_full(); }))
       << world.pools_fault();
@@ -60,7 +60,7 @@ TEST(QueuesSim, X_46_a_unit_with_fewer_is_asked_again_for_those) {
   for (const std::uint32_t given : {2U, 1U}) {
     World world(with(6, given));
     ASSERT_TRUE(world.run_until(5s, [&] { return world.connected(); }));
-    EXPECT_EQ(world.host->pair()->queues(), given);
+    EXPECT_EQ(world.host->connection()->queues(), given);
     EXPECT_EQ(world.counter("host.pair.downs"), 1U);
     EXPECT_TRUE(exchange(world, 100));
     EXPECT_TRUE(world.violations().empty()) << world.violations().front();
@@ -75,7 +75,7 @@ TEST(QueuesSim, F_46_another_unit_is_asked_for_all_again) {
   world.restart_iou();
   ASSERT_TRUE(world.run_until(20s, [&] { return world.counter("host.pair.downs") == 3; }));
   ASSERT_TRUE(world.run_until(10s, [&] { return world.connected(); }));
-  EXPECT_EQ(world.host->pair()->queues(), 2U);
+  EXPECT_EQ(world.host->connection()->queues(), 2U);
 }
 
 }  // namespace queues_sim_test

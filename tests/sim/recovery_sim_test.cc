@@ -192,7 +192,7 @@ TEST(SimRecovery, L_31_the_carrier_comes_back_with_the_link) {
 TEST(SimRecovery, L_31_a_blackout_while_the_nic_is_configured) {
   for (int moment = 0; moment < 60; ++moment) {
     World world(config_of(100));
-    ASSERT_TRUE(world.run_until(2s, [&] { return world.host->pair_up(); }));
+    ASSERT_TRUE(world.run_until(2s, [&] { return world.host->connection_up(); }));
     world.run(std::chrono::microseconds(10 * moment));
     world.set_cut(true);
     world.run(1900ms);

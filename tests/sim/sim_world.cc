@@ -193,7 +193,8 @@ iou::AttachedHost* World::attached() const {
 bool World::is_host_up() const {
   const std::vector<iou::AttachedHost*> all = iou->hosts();
   return std::ranges::count_if(all, [this](const iou::AttachedHost* one) {
-           return one->identity().node.eui64 == host_eui64_ && one->pair().up() && one->link().up();
+           return one->identity().node.eui64 == host_eui64_ && one->connection().up() &&
+                  one->link().up();
          }) == 1;
 }
 
@@ -241,9 +242,9 @@ void World::set_cut(bool cut) {
 }
 
 void World::watch_pairs() {
-  if (host_canary_.watch(host->pair())) tap.forget_refused();
+  if (host_canary_.watch(host->connection())) tap.forget_refused();
   if (iou::AttachedHost* there = attached(); there != nullptr) {
-    if (iou_canary_.watch(&there->pair())) lan.forget_refused();
+    if (iou_canary_.watch(&there->connection())) lan.forget_refused();
   }
 }
 
@@ -281,16 +282,16 @@ void World::run(base::Duration span) {
 }
 
 bool World::quiet() const {
-  return tap.queued() == 0 && lan.queued() == 0 && host->pair_up() &&
-         host->pair()->pushes_in_flight() == 0 && is_host_up() &&
+  return tap.queued() == 0 && lan.queued() == 0 && host->connection_up() &&
+         host->connection()->pushes_in_flight() == 0 && is_host_up() &&
          std::ranges::all_of(iou->hosts(), [this](const auto& s) {
            return s->identity().node.eui64 != host_eui64_ ||
-                  (s->tx_queue().empty() && s->pair().pushes_in_flight() == 0);
+                  (s->tx_queue().empty() && s->connection().pushes_in_flight() == 0);
          });
 }
 
 std::string World::pools_fault() const {
-  if (!host->pair_up() || !is_host_up()) return "there is no pair";
+  if (!host->connection_up() || !is_host_up()) return "there is no pair";
   const auto compare = [](const std::vector<messaging::PoolView>& owners,
                           const std::vector<messaging::PoolView>& users) -> std::string {
     for (const messaging::PoolView& ours : owners) {
@@ -310,10 +311,10 @@ std::string World::pools_fault() const {
     }
     return {};
   };
-  const auto host_pools = host->pair()->pools();
+  const auto host_pools = host->connection()->pools();
   for (const auto& s : iou->hosts()) {
-    if (!s->pair().up() || s->identity().node.eui64 != host_eui64_) continue;
-    const auto iou_pools = s->pair().pools();
+    if (!s->connection().up() || s->identity().node.eui64 != host_eui64_) continue;
+    const auto iou_pools = s->connection().pools();
     if (auto fault = compare(host_pools, iou_pools); !fault.empty()) return "host's " + fault;
     if (auto fault = compare(iou_pools, host_pools); !fault.empty()) return "I/O unit's " + fault;
   }
@@ -329,7 +330,7 @@ void World::collect_forbidden() {
   if (!hostile) iou->visit_counters(look);
   for (const auto& s : iou->hosts()) {
     if (s->identity().node.eui64 != host_eui64_) continue;
-    s->pair().visit_counters(look);
+    s->connection().visit_counters(look);
     s->stats().counters.visit(look);
   }
 }

@@ -31,8 +31,8 @@ TEST(EventTest, S001_24_it_is_reported_after_others_when_all_requests_are_open) 
   UnitHarness harness;
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
-  messaging::Connection& pair = harness.unit->hosts().at(0)->pair();
-  while (pair.request(CfgCode::kEcho, {}, [](const CfgReply&) {})) {
+  messaging::Connection& connection = harness.unit->hosts().at(0)->connection();
+  while (connection.request(CfgCode::kEcho, {}, [](const CfgReply&) {})) {
   }
   set_link(harness, false);
   harness.unit->step(harness.clock.now());
@@ -70,7 +70,7 @@ TEST(EventTest, a_host_that_comes_up_later_is_notified) {
     harness.iterate();
     harness.clock.set(harness.clock.now() + 10us);
   }
-  ASSERT_FALSE(harness.unit->hosts()[0]->pair().up());
+  ASSERT_FALSE(harness.unit->hosts()[0]->connection().up());
   set_link(harness, false);
   ASSERT_TRUE(harness.run_until([&] { return host.events > 0; }));
   EXPECT_FALSE(host.event.link().up());

@@ -67,7 +67,7 @@ TEST_F(UnitPartitionsTest, S004_21_a_host_gets_its_service_level) {
   std::vector<std::pair<std::uint8_t, std::uint8_t>> levels;
   for (AttachedHost* host : harness.unit->hosts()) {
     const auto level_of = [&](unsigned channel) {
-      return harness.adapter->find_qp(host->pair().first().qpn(channel))->attr().sl;
+      return harness.adapter->find_qp(host->connection().first().qpn(channel))->attr().sl;
     };
     levels.emplace_back(level_of(0), level_of(1));
   }
