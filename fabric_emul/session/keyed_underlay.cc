@@ -133,14 +133,16 @@ Underlay::Received KeyedUnderlay::open_batch(base::Time now) {
   Received opened;
   opened_bytes_ = 0;
   if (opened_.size() < rest_.bytes.size()) opened_.resize(rest_.bytes.size());
+  RecordRun run;
   while (!rest_.bytes.empty()) {
     const base::Bytes datagram = rest_.bytes.first(std::min(rest_.stride, rest_.bytes.size()));
     const auto type = type_of(datagram);
     if (!type) {
       table_.counters().add(SessionCounter::kRxDropFormat);
     } else if (*type != MessageType::kData) {
+      run = {};
       table_.on_message(now, *type, datagram, rest_.from);
-    } else if (!open_record(now, datagram, opened)) {
+    } else if (!open_record(now, datagram, run, opened)) {
       break;
     }
     rest_.bytes = rest_.bytes.subspan(datagram.size());
@@ -149,22 +151,33 @@ Underlay::Received KeyedUnderlay::open_batch(base::Time now) {
   return opened;
 }
 
-bool KeyedUnderlay::open_record(base::Time now, base::Bytes record, Received& opened) {
-  const std::uint32_t index = Data::receiver(record);
+RecordRun KeyedUnderlay::begin_run(std::uint32_t index) {
   Peer* const peer = table_.by_index(index);
   RecordKeys* const keys = peer == nullptr ? nullptr : peer->opening(index);
-  if (keys == nullptr) {
+  const bool may_be_here =
+      keys != nullptr && (peer->endpoint() == rest_.from || table_.may_be_at(*peer, rest_.from));
+  return {index, peer, keys, may_be_here};
+}
+
+bool KeyedUnderlay::open_record(base::Time now, base::Bytes record, RecordRun& run,
+                                Received& opened) {
+  const std::uint32_t index = Data::receiver(record);
+  if (!run.continues(index)) {
+    run = begin_run(index);
+    const bool is_behind_others = opened_bytes_ > 0 && run.may_be_here();
+    if (is_behind_others && run.peer()->address() != opened.from) return false;
+  }
+  if (run.keys() == nullptr) {
     table_.counters().add(SessionCounter::kRxDropIndex);
     return true;
   }
-  if (peer->endpoint() != rest_.from && !table_.may_be_at(*peer, rest_.from)) {
+  if (!run.may_be_here()) {
     table_.counters().add(SessionCounter::kRxDropAddress);
     return true;
   }
-  if (opened_bytes_ > 0 && peer->address() != opened.from) return false;
   const std::size_t bytes = record.size() - kDataOverheadBytes;
   const base::MutableBytes room = base::MutableBytes(opened_).subspan(opened_bytes_, bytes);
-  const auto outcome = keys->open(now, room, record);
+  const auto outcome = run.keys()->open(now, room, record);
   switch (outcome) {
     case RecordKeys::Opened::kTag:
       table_.counters().add(SessionCounter::kRxDropTag);
@@ -180,10 +193,13 @@ bool KeyedUnderlay::open_record(base::Time now, base::Bytes record, Received& op
       break;
   }
   table_.counters().add(SessionCounter::kRxRecord);
-  table_.on_record(now, *peer, *keys, outcome == RecordKeys::Opened::kGoodHighest,
-                   Data::flags(record), rest_.from);
+  const bool is_highest = outcome == RecordKeys::Opened::kGoodHighest;
+  const std::uint8_t flags = Data::flags(record);
+  if (run.take(is_highest, flags)) {
+    table_.on_record(now, *run.peer(), *run.keys(), is_highest, flags, rest_.from);
+  }
   if (opened_bytes_ == 0) {
-    opened.from = peer->address();
+    opened.from = run.peer()->address();
     opened.stride = bytes;
   }
   opened_bytes_ += bytes;

@@ -17,6 +17,7 @@
 #include "base/counters.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "fabric_emul/session/record_run.h"
 #include "fabric_emul/session/session_config.h"
 #include "fabric_emul/session/session_table.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
@@ -74,9 +75,10 @@ class KeyedUnderlay final : public UnderlayDecorator {
   std::vector<Blocked>::iterator find_blocked(base::Bytes bytes);
   // Opens datagrams of rest_ until it is empty or a record of another peer follows.
   Received open_batch(base::Time now);
+  RecordRun begin_run(std::uint32_t index);
   // Appends the plaintext of a record to what is opened. Returns false if it is from another peer
   // than the records before it.
-  bool open_record(base::Time now, base::Bytes record, Received& opened);
+  bool open_record(base::Time now, base::Bytes record, RecordRun& run, Received& opened);
 
   base::Clock& clock_;
   SessionTable table_;
