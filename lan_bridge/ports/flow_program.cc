@@ -10,9 +10,7 @@ namespace splitnic::lan {
 namespace {
 
 constexpr std::uint32_t kFragmentBits = 0x3FFF;  // more fragments, or an offset
-constexpr std::uint8_t kProtocolIcmp = 1;
-constexpr std::uint8_t kProtocolIcmp6 = 58;
-constexpr std::uint32_t kSpread = 0x9E3779B1;  // odd: no two values have the same product
+constexpr std::uint32_t kSpread = 0x9E3779B1;    // odd: no two values have the same product
 
 enum Scratch : std::uint32_t { kHash, kPort, kSum };
 enum Label : std::size_t { kIp4, kIp4Ports, kIp6, kIp6Ports, kPorts, kMacs, kMix, kCpu, kLabels };
@@ -68,8 +66,6 @@ class Assembler {
 
 void hash_ip4(Assembler& code) {
   code.place(kIp4);
-  code.load(BPF_B, 9);
-  code.jump_if_equal(kProtocolIcmp, kCpu);
   code.load(BPF_W, 12);
   code.add_word(16);
   code.add(BPF_ST, kHash);
@@ -88,8 +84,6 @@ void hash_ip4(Assembler& code) {
 
 void hash_ip6(Assembler& code) {
   code.place(kIp6);
-  code.load(BPF_B, 6);
-  code.jump_if_equal(kProtocolIcmp6, kCpu);
   code.load(BPF_W, 8);
   for (std::uint32_t offset = 12; offset < 40; offset += 4) code.add_word(offset);
   code.add(BPF_ST, kHash);

@@ -4,8 +4,9 @@
 //
 // TCP goes by addresses and ports. UDP goes by addresses: its datagrams may be fragments, which
 // have no ports, between whole ones of the same flow. Fragments and other protocols over IP go by
-// addresses too, frames with two VLAN tags by MAC addresses. ICMP, ARP and every other ethertype
-// have no flow and go by the processor that sends or receives them. Pure.
+// addresses too, ICMP among them, so that a reply comes back to the thread that has just carried
+// its request; frames with two VLAN tags go by MAC addresses. ARP and every other ethertype have no
+// flow and go by the processor that sends or receives them. Pure.
 #pragma once
 
 #include <linux/filter.h>
