@@ -73,7 +73,7 @@ e2e='^(e2e|e2e_pass)$'
 
 # Of each step: build_STEP, and test_STEP, which counts what it runs.
 build_check() { build check; }
-build_release() { build release; }
+build_release() { build release release_tests; }
 build_asan() { build asan; }
 build_tsan() { build tsan thread_tests; }
 
