@@ -18,10 +18,11 @@ set(SPLITNIC_TEST_BATCH 6 CACHE STRING "Test sources per compiler run; 1 is the 
 
 set(SPLITNIC_LIBRARY_BATCH 1 CACHE STRING "Library sources per compiler run; more is faster when all is built")
 
-# ccache must not compare the time stamp of a precompiled header, nor search it for macros.
+# ccache must not compare the time stamp of a precompiled header, nor search it for macros. It reads from the dependency file
+# which headers there are (CCACHE_DEPEND), and does not run the preprocessor before each compilation.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-fpch-preprocess)
   endif()
