@@ -159,9 +159,9 @@ if(BUILD_TESTING)
   find_package(GTest REQUIRED)
 endif()
 if(BUILD_TESTING AND SPLITNIC_UNIT_TESTS)
-  splitnic_precompiled_header(splitnic_test_headers HEADERS ${splitnic_common_headers} <gtest/gtest.h>
+  splitnic_precompiled_header(splitnic_test_headers HEADERS ${splitnic_common_headers} <gmock/gmock.h>
     OPTIONS -O0 -U_FORTIFY_SOURCE)
-  target_link_libraries(splitnic_test_headers PRIVATE GTest::gtest)
+  target_link_libraries(splitnic_test_headers PRIVATE GTest::gmock)
 endif()
 add_custom_target(thread_tests)
 
