@@ -75,10 +75,10 @@ if(SPLITNIC_SANITIZE)
     target_compile_definitions(splitnic_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__>)
   endif()
   if(SPLITNIC_SANITIZE MATCHES thread)
-    # gcc 12's TSan does not model fences; Asio's are only needed between its own queues. clang's TSan is not taken: it
-    # has a thread that sleeps with all signals blocked, which ends a process that calls filter_calls().
-    target_compile_definitions(splitnic_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
-    target_compile_options(splitnic_flags INTERFACE -Wno-tsan)
+    # TSan does not model fences; Asio's are only needed between its own queues.
+    target_compile_definitions(splitnic_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK
+                               $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_THREAD__>)
+    target_compile_options(splitnic_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   endif()
 endif()
 # What guides libFuzzer is in the libraries only: it would make the tests' own code, which is not optimised, half as fast.
