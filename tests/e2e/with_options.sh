@@ -11,7 +11,7 @@
 # minutes a switch, 5 with --only over_packet. Needs root.
 . "$(dirname "${BASH_SOURCE[0]}")/suite_options.sh"
 switches=("${words[@]}")
-[ ${#switches[@]} -gt 0 ] || switches=("--queues 1" "--queues 2" --busy-poll --no-uso --no-gso --no-header-prediction "--payload-crc on" "--cell 256" --insecure-lab)
+[ ${#switches[@]} -gt 0 ] || switches=("--queues 1" "--queues 2" "--queues 4" --busy-poll --no-uso --no-gso --no-header-prediction "--payload-crc on" "--cell 256" --insecure-lab)
 status=0
 for switch in "${switches[@]}"; do
   # Only the host chooses what nic0 can do.
