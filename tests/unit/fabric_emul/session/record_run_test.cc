@@ -187,7 +187,7 @@ void compare(std::uint64_t seed, bool is_to_unit, Seen& seen) {
   }
 }
 
-TEST(RecordRunTest, a_batch_does_what_its_datagrams_do_one_by_one) {
+TEST(RecordRunTest, S_55_S_57_R_64_a_batch_does_what_its_datagrams_do_one_by_one) {
   Seen seen;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     compare(seed, seed % 3 != 0, seen);
