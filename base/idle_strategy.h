@@ -1,15 +1,14 @@
 // The idle strategy of a data thread (adaptive busy polling): decides how the thread waits before
 // its next loop iteration. A thread that sleeps takes 25 to 50 us to wake up, and the reply to a
 // message often arrives sooner; at high throughput the time is better left to other threads. So an
-// iteration without progress spins until kSpin after the last progress, while throughput is low, no
-// other thread takes the processor away, and the waits before let expect that it is short; then the
-// thread sleeps. Pure: the time comes in with each call. Thread: its owner, the data thread.
+// iteration without progress spins until kSpin after the last progress, while throughput is low and
+// no other thread takes the processor away; then the thread sleeps. Pure: the time comes in with
+// each call. Thread: its owner, the data thread.
 #pragma once
 
 #include <cstdint>
 
 #include "base/clock.h"
-#include "base/wait_prediction.h"
 
 namespace splitnic::base {
 
@@ -23,9 +22,6 @@ class IdleStrategy {
   };
 
   static constexpr Duration kSpin = std::chrono::microseconds(50);
-  // A wait of up to this length was short, with a wake-up in it and the work that followed; one in
-  // which the thread has spun in vain was not.
-  static constexpr Duration kShort = std::chrono::microseconds(100);
   static constexpr Duration kSpinAwake = std::chrono::microseconds(10);
   static constexpr std::uint64_t kFrameOverheadBytes = 512;  // added to the bytes of each frame
 
@@ -39,14 +35,8 @@ class IdleStrategy {
     const bool was_away = last_ == Step::kSpin && now - last_at_ > kAway;
     if (was_away) spins_again_ = now + kBackOff;
     last_at_ = now;
-    if (made_progress) {
-      if (last_ != Step::kWork) prediction_.learn(now - worked_at_ <= kShort && !has_spun_in_vain_);
-      has_spun_in_vain_ = false;
-      worked_at_ = now;
-    }
-    const Step next = decide(made_progress, now);
-    has_spun_in_vain_ = has_spun_in_vain_ || (last_ == Step::kSpin && next == Step::kSleep);
-    return last_ = next;
+    if (made_progress) worked_at_ = now;
+    return last_ = decide(made_progress, now);
   }
 
  private:
@@ -59,8 +49,7 @@ class IdleStrategy {
     if (made_progress) return Step::kWork;
     if (never_sleeps_) return now - worked_at_ < kSpinAwake ? Step::kSpin : Step::kYield;
     const bool is_fresh = now - worked_at_ < kSpin;
-    const bool may_spin = is_throughput_low_ && now >= spins_again_ && prediction_.is_short();
-    return is_fresh && may_spin ? Step::kSpin : Step::kSleep;
+    return is_fresh && is_throughput_low_ && now >= spins_again_ ? Step::kSpin : Step::kSleep;
   }
   void measure(std::uint64_t bytes_processed, Time now) {
     if (now - window_at_ < kWindow) {
@@ -80,8 +69,6 @@ class IdleStrategy {
   Time window_at_{};
   std::uint64_t bytes_at_window_start_ = 0;
   bool is_throughput_low_ = true;
-  bool has_spun_in_vain_ = false;  // in this wait
-  WaitPrediction prediction_;
 };
 
 }  // namespace splitnic::base
