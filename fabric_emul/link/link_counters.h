@@ -31,7 +31,7 @@ enum class LinkCounter {
   kRxDropType,       // unknown type, or one that the profile does not use
   kRxDropCtl,        // not a whole cell, or a CRC mode that was not agreed
   kRxDropPeer,       // flit from an address that has no link
-  kRxDropState,      // flit for a link that is not up
+  kRxDropState,      // flit for a link that is not up, or that ended in the same batch
   kRxDropSession,    // datagram of the session layer
   kRxDropOverflow,   // more cells in a batch than any legal batch holds
   kRxDropInit,       // INIT that does not parse, is not alone, or that this side does not accept

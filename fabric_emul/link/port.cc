@@ -16,6 +16,7 @@ Port::Port(Underlay& underlay, const PortConfig& config, base::Random& random,
 }
 
 Link& Port::connect(const PeerAddress& address, base::Time now) {
+  context_.received.clear();  // the cells of the last batch have arrived: none is dropped here
   PortLink* link = free_slot(now);
   CHECK(link != nullptr);
   link->connect(now, address);

@@ -7,6 +7,15 @@
 #include "base/check.h"
 
 namespace splitnic::fabric {
+namespace {
+
+// Cells that came in the batch before the step of INIT that ends their link.
+void drop_received(PortContext& context) {
+  context.counters.add(LinkCounter::kRxDropState, context.received.cells().size());
+  context.received.clear();
+}
+
+}  // namespace
 
 bool PortLink::may_be_forgotten(base::Time now) const {
   if (up() || is_client()) return false;
@@ -24,12 +33,13 @@ void PortLink::forget() {
 void PortLink::end_old_instance() {
   handshake_.apply(LinkEvent::kEnded);
   drop_batch();
-  context_.received.clear();  // cells that came in the same batch were the old instance's
+  drop_received(context_);  // cells that came in the same batch were the old instance's
   context_.counters.add(LinkCounter::kPeerRestart);
   context_.observer.on_peer_restarted(*this);
 }
 
 void PortLink::lose_address(base::Time now) {
+  drop_received(context_);  // the rest of the batch is for another link
   batch_.set_address(PeerAddress{});
   if (up()) take_down(now, LinkEvent::kEnded, "address now used by another peer");
 }

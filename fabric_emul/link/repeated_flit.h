@@ -17,7 +17,7 @@ namespace splitnic::fabric {
 
 class RepeatedFlit {
  public:
-  // `header` are the kFlitHeaderBytes of a valid flit with `cell_bytes` > 0 bytes of payload.
+  // `header` is that of a valid flit with `cell_bytes` > 0 bytes that its CRC does not cover.
   void remember(const std::byte* header, std::size_t cell_bytes, std::uint8_t vl) {
     std::memcpy(header_.data(), header, kFlitHeaderBytes);
     cell_bytes_ = cell_bytes;
