@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "base/check.h"
 #include "base/crc32c.h"
@@ -19,6 +21,48 @@ bool lies_in(base::Bytes part, base::Bytes whole) {
          (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
+// Payload bytes of each operation. docs/protocol/cell.md#operations
+bool may_carry(Op op, std::size_t payload_bytes) {
+  switch (op) {
+    case Op::kRdmaReadReq:
+    case Op::kFetchOpReq:
+    case Op::kAck:
+    case Op::kNak:
+      return payload_bytes == 0;
+    case Op::kFetchOpResp:
+      return payload_bytes == 8;
+    case Op::kTerminate:
+      return payload_bytes == 48;
+    case Op::kMgmt:
+      return payload_bytes <= 1024;
+    default:
+      return payload_bytes <= 65532;
+  }
+}
+
+// An accepted cell is made of its parts and nothing else, and its numbers agree.
+void check_parts(const CellView& view, base::Bytes cell) {
+  const MacHeader& h = view.header;
+  CHECK(name(h.op) != "unknown" && name(h.service) != "unknown");
+  CHECK(may_carry(h.op, view.payload.size()) && view.payload.size() == h.payload_bytes);
+  const std::size_t pad = (4 - view.payload.size() % 4) % 4;
+  CHECK((h.flags & kFlagPadMask) == pad);
+  CHECK(view.packet_crc.has_value() == ((h.flags & kFlagPacketCrc) != 0));
+  CHECK(cell.size() == kMacHeaderBytes + std::size_t{h.ext_words} * 4 + view.payload.size() + pad +
+                           (view.packet_crc ? kCrcBytes : 0) + kCrcBytes);
+  CHECK(view.idata.has_value() == ((h.flags & kFlagIdata) != 0));
+  CHECK(view.gnh.empty() == ((h.flags & kFlagGlobal) == 0));
+  if (h.op != Op::kAck && h.op != Op::kNak) CHECK(is_first(h.pos) == (h.csn == 0));
+}
+
+void check_terminate(base::Bytes payload) {
+  const auto terminate = Terminate::parse(payload);
+  if (!terminate) return;
+  std::array<std::byte, kTerminateBytes> again{};
+  terminate->emit(again.data());
+  CHECK(Terminate::parse(again) == terminate);
+}
+
 void check_ack(const CellView& view) {
   AckExt ack;
   if (!parse_ack(view, ack)) return;
@@ -30,8 +74,8 @@ void check_ack(const CellView& view) {
   CHECK(AckExt::parse(again, parsed) && parsed == ack);
 }
 
-// An accepted cell can be emitted again, and parses to the same.
-void check_again(const CellView& view) {
+// An accepted cell of this many bytes can be emitted again, and parses to the same.
+void check_again(const CellView& view, std::size_t bytes) {
   CellHead head;
   head.header = view.header;
   head.va_mh = view.va_mh;
@@ -48,7 +92,7 @@ void check_again(const CellView& view) {
   head.read = read ? &*read : nullptr;
   head.atomic = atomic ? &*atomic : nullptr;
   std::vector<std::byte> cell(cell_bytes(head, view.payload.size()));
-  cell.resize(emit_cell(cell, head, view.payload));
+  CHECK(emit_cell(cell, head, view.payload) == cell.size() && cell.size() == bytes);
   CellView parsed;
   CHECK(parse_cell(cell, parsed) == CellError::kNone);
   CHECK(parsed.header == view.header && parsed.va_mh == view.va_mh);
@@ -85,9 +129,10 @@ void decode(base::Bytes cell, bool crc_head_only) {
     CHECK(lies_in(part, cell));
   }
   PacketCrc().add(view);
-  if (view.header.op == Op::kTerminate) static_cast<void>(Terminate::parse(view.payload));
+  check_parts(view, cell);
+  if (view.header.op == Op::kTerminate) check_terminate(view.payload);
   check_ack(view);
-  check_again(view);
+  check_again(view, cell.size());
 }
 
 }  // namespace

@@ -12,21 +12,46 @@ namespace {
 
 using namespace fabric;
 
+// An accepted INIT is in range, and is written as the same bytes but for those of the other
+// profiles (16 to 19, 68 to 71).
 void take_init(base::Bytes payload) {
   Init init;
   if (parse_init(payload, init) != InitError::kNone) return;
+  CHECK(name(init.step) != "unknown" && name(init.profile) != "unknown");
+  CHECK((init.step == InitStep::kRefuse) == (init.reason != InitReason::kNone));
+  CHECK(init.lanes_mask != 0 && init.instance != 0);
+  CHECK(init.mcp_max >= 4 && init.mcp_max % 4 == 0 && init.flit_payload_max >= 120);
   std::vector<std::byte> again(kInitBytes);
   emit_init(again.data(), init);
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    const bool is_of_profile = (i >= 16 && i < 20) || i >= 68;
+    CHECK(is_of_profile || again[i] == payload[i]);
+  }
   Init parsed;
-  CHECK(parse_init(again, parsed) == InitError::kNone);
+  CHECK(parse_init(again, parsed) == InitError::kNone && parsed == init);
+}
+
+// The same but for reserved bytes: one of the fixed part, and the highest of each number with 24
+// bits in a pair.
+std::vector<std::byte> without_reserved(base::Bytes mgmt, std::size_t pairs) {
+  std::vector<std::byte> out(mgmt.begin(), mgmt.end());
+  out[3] = std::byte{0};
+  for (std::size_t i = 0; i < pairs; ++i) {
+    for (const std::size_t at : {4U, 8U, 12U, 28U}) {
+      out[kMgmtFixedBytes + i * kMgmtPairBytes + at] = std::byte{0};
+    }
+  }
+  return out;
 }
 
 void take_mgmt(base::Bytes payload) {
   Mgmt mgmt;
   if (parse_mgmt(payload, mgmt) != MgmtError::kNone) return;
-  CHECK(mgmt.bytes() == payload.size());
+  CHECK(mgmt.bytes() == payload.size() && mgmt.private_data.size() <= kMgmtPrivateBytesMax);
+  CHECK(mgmt.pair_count <= kMgmtPairsMax);
   std::vector<std::byte> again(mgmt.bytes());
   CHECK(emit_mgmt(again, mgmt) == again.size());
+  CHECK(again == without_reserved(payload, mgmt.pair_count));
   Mgmt parsed;
   CHECK(parse_mgmt(again, parsed) == MgmtError::kNone);
   CHECK(parsed.pair_count == mgmt.pair_count && parsed.pairs == mgmt.pairs);
@@ -54,6 +79,10 @@ std::size_t walk(base::Bytes datagram) {
     ++good;
     bytes += flit.bytes();
     CHECK(bytes <= datagram.size());
+    CHECK(name(flit.header.type) != "unknown" && flit.payload.size() == flit.header.size);
+    const bool has_payload =
+        flit.header.type == FlitType::kData || flit.header.type == FlitType::kInit;
+    CHECK(has_payload == !flit.payload.empty());
     if (flit.header.type == FlitType::kInit) take_init(flit.payload);
     if (flit.header.type == FlitType::kData) {
       take_cell(flit.payload, (flit.header.ctl & kFlitCellCrcHeadOnly) != 0);

@@ -1,8 +1,10 @@
 #include "iou_module/hosts_file.h"
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "base/check.h"
 #include "base/node_name.h"
@@ -27,6 +29,25 @@ void check_rights(const iou::HostRights& rights, const iou::UnitFacts& unit) {
     CHECK(*rights.memory_max >= 1U << 20 && *rights.memory_max <= std::uint64_t{64} << 30);
   }
   CHECK(rights.from.size() <= 64);
+  CHECK(!rights.sl || *rights.sl <= 15);
+  CHECK(rights.bits_per_second == 0 || rights.bits_per_second >= 64'000);
+  CHECK(rights.bits_per_second <= 1'000'000'000'000);
+  CHECK(rights.frames_per_second <= 1'000'000'000);
+  CHECK(rights.group_frames_per_second <= 1'000'000'000);
+  std::set<std::uint16_t> partitions;
+  for (const fabric::PartitionKey key : rights.partitions) {
+    CHECK(fabric::number_of(key) != 0 && partitions.insert(fabric::number_of(key)).second);
+  }
+}
+
+// The unit knows keys and users here, and no switch vouches for LIDs. An address is checked only
+// with a key.
+void check_credential(const iou::HostEntry& host, const iou::UnitFacts& unit) {
+  CHECK(!std::holds_alternative<iou::NodeLid>(host.who));
+  if (const auto* key = std::get_if<fabric::session::PublicKey>(&host.who)) {
+    return CHECK(*key != unit.public_key);
+  }
+  CHECK(std::get<iou::UserId>(host.who).value != UINT32_MAX && host.rights.from.empty());
 }
 
 }  // namespace
@@ -47,6 +68,7 @@ void hosts_file(base::Bytes in) {
   std::set<lan::MacAddress> macs;
   for (const iou::HostEntry& host : parsed->hosts) {
     check_rights(host.rights, kUnit);
+    check_credential(host, kUnit);
     CHECK(names.insert(host.rights.name).second);
     CHECK(credentials.insert(host.who).second);
     for (const lan::MacAddress& mac : host.rights.macs) CHECK(macs.insert(mac).second);

@@ -47,6 +47,7 @@ class Carrier final : public Underlay {
   struct Datagram {
     std::size_t peer = 0;
     std::vector<std::byte> bytes;
+    std::size_t stride = 0;  // of what comes in, a batch of one or more
   };
   explicit Carrier(bool is_keyed) : is_keyed_(is_keyed) {}
   bool is_keyed() const { return is_keyed_; }
@@ -55,17 +56,17 @@ class Carrier final : public Underlay {
     if (is_blocked) return SendStatus::kBlocked;
     for (; !bytes.empty(); bytes = bytes.subspan(std::min(stride, bytes.size()))) {
       const base::Bytes one = bytes.first(std::min(stride, bytes.size()));
-      sent.push_back({number_of(to), {one.begin(), one.end()}});
+      sent.push_back({number_of(to), {one.begin(), one.end()}, one.size()});
     }
     return SendStatus::kSent;
   }
   std::optional<Received> receive() override {
     if (!waiting) return std::nullopt;
-    current_ = std::move(*waiting);
-    waiting.reset();
-    return Received{current_.bytes, std::max<std::size_t>(current_.bytes.size(), 1),
+    current_ = *std::exchange(waiting, std::nullopt);
+    return Received{current_.bytes, std::max<std::size_t>(current_.stride, 1),
                     address_of(current_.peer)};
   }
+  const Datagram& current() const { return current_; }
   std::size_t datagram_bytes_max(const PeerAddress&) const override { return kDatagramBytes; }
   std::size_t receive_buffer_bytes() const override { return 1 << 20; }
   std::string name_of(const PeerAddress&) const override { return "peer"; }
@@ -135,8 +136,6 @@ class PortRun final : private LinkObserver {
   void step() {
     const std::uint8_t choice = in_.u8();
     switch (choice % 8) {
-      case 5:
-        return put(flit_datagram(choice >> 3));
       case 6:
         now_ += std::chrono::milliseconds(1) * (choice >> 3) * (choice >> 3);
         return from_.reset();
@@ -145,13 +144,33 @@ class PortRun final : private LinkObserver {
         if (choice >= 128) carrier_.is_blocked = !carrier_.is_blocked;
         return write_cell();
       default:
-        return put(init_datagram(choice >> 3));
+        from_ = (choice >> 3) % kAddresses;
+        return put_batch(choice);
     }
   }
-  void put(std::vector<std::byte> datagram) {
-    note(datagram);
-    bytes_in_[*from_] += datagram.size();
-    carrier_.waiting = Carrier::Datagram{*from_, std::move(datagram)};
+  // The first datagram is as `choice` has it. With bit 6 of the configuration up to three follow:
+  // others, or the one before it with another byte behind its header. Zeros fill the shorter ones.
+  void put_batch(unsigned choice) {
+    std::vector<std::vector<std::byte>> all{datagram(choice)};
+    for (std::size_t more = (config_ & 64U) != 0 ? in_.below(4) : 0; more > 0; --more) {
+      const std::uint8_t next = in_.u8();
+      all.push_back(next % 4 == 0 ? all.back() : datagram(next));
+      if (next % 4 != 0 || all.back().size() <= kFlitHeaderBytes) continue;
+      const std::size_t payload = all.back().size() - kFlitHeaderBytes;
+      all.back()[kFlitHeaderBytes + in_.below(payload)] ^= std::byte{in_.u8()};
+    }
+    Carrier::Datagram batch{*from_, {}, 0};
+    for (const auto& one : all) batch.stride = std::max(batch.stride, one.size());
+    for (auto& one : all) {
+      one.resize(batch.stride);
+      note(one);
+      batch.bytes.insert(batch.bytes.end(), one.begin(), one.end());
+    }
+    bytes_in_[*from_] += batch.bytes.size();
+    carrier_.waiting = std::move(batch);
+  }
+  std::vector<std::byte> datagram(unsigned choice) {
+    return choice % 8 == 5 ? flit_datagram() : init_datagram(choice >> 3);
   }
   void write_cell() {
     for (const auto& [link, is_up] : links_) {
@@ -164,7 +183,6 @@ class PortRun final : private LinkObserver {
 
   // Terms that suit unless the input changes them.
   std::vector<std::byte> init_datagram(unsigned choice) {
-    from_ = choice % kAddresses;
     const std::uint8_t what = in_.u8();
     Init init;
     init.step = static_cast<InitStep>(1 + what % 8);
@@ -207,8 +225,7 @@ class PortRun final : private LinkObserver {
     if (choice % 3 == 0 || numbers.empty()) return 0;
     return numbers[numbers.size() - 1 - (choice >> 4) % numbers.size()];
   }
-  std::vector<std::byte> flit_datagram(unsigned choice) {
-    from_ = choice % kAddresses;
+  std::vector<std::byte> flit_datagram() {
     FlitHeader header;
     header.type = static_cast<FlitType>(in_.u8() % 8);
     header.ctl = in_.u8();
@@ -232,26 +249,49 @@ class PortRun final : private LinkObserver {
       return;
     }
     const Proof proof{*from_, init.eui64.value, init.instance};
-    if (init.step == InitStep::kHello) hello_ = proof;
+    if (init.step == InitStep::kHello) hellos_.insert({init.nonce, proof});
     if (init.step == InitStep::kAnswer && tokens_.contains({proof, init.echo})) {
       proven_.insert(proof);
     }
     const std::vector<std::uint64_t>& numbers = nonces_[*from_];
-    is_ready_ = init.step == InitStep::kReady && *from_ == 0 &&
-                std::ranges::find(numbers, init.echo) != numbers.end();
+    is_ready_ |= init.step == InitStep::kReady && *from_ == 0 &&
+                 std::ranges::find(numbers, init.echo) != numbers.end();
   }
 
   void run() {
-    port_.receive(now_, 4, [](Link& link, std::span<const ReceivedCell> cells) {
+    const auto of_sender = std::ranges::find_if(links_, [&](const auto& one) {
+      return from_ && number_of(one.first->address()) == *from_;
+    });
+    const Link* const before = of_sender == links_.end() ? nullptr : of_sender->first;
+    port_.receive(now_, 4, [&](Link& link, std::span<const ReceivedCell> cells) {
       CHECK(link.up() && !cells.empty());
+      check_cells(cells, &link == before);
     });
     take_sent();
     from_.reset();  // what ends by time ends by no datagram
     port_.on_time(now_);
     port_.flush(now_);
     take_sent();
-    hello_.reset();
+    hellos_.clear();
     is_ready_ = false;
+  }
+  // Each is in a flit of its batch whose CRC is right. If its link had another address, or none,
+  // before the batch, it lies behind the first INIT.
+  void check_cells(std::span<const ReceivedCell> cells, bool had_address) const {
+    if (config().profile == LinkProfile::kFull) return;  // these are copies
+    std::set<const std::byte*> places;
+    bool is_of_link = had_address;
+    const Carrier::Datagram& batch = carrier_.current();
+    for (base::Bytes rest = batch.bytes; !rest.empty(); rest = rest.subspan(batch.stride)) {
+      FlitWalker walker(rest.first(batch.stride));
+      FlitView flit;
+      for (auto step = walker.next(flit); step == FlitWalker::Step::kFlit;
+           step = walker.next(flit)) {
+        is_of_link |= flit.header.type == FlitType::kInit;
+        if (is_of_link) places.insert(flit.payload.data());
+      }
+    }
+    for (const ReceivedCell& cell : cells) CHECK(places.contains(cell.bytes.data()));
   }
   // Numbers that were sent: only who is at the address knows them.
   void take_sent() {
@@ -266,8 +306,12 @@ class PortRun final : private LinkObserver {
       CHECK(parse_init(flit.payload, init) == InitError::kNone);
       if (init.nonce != 0) nonces_[datagram.peer].push_back(init.nonce);
       if (init.step != InitStep::kChallenge) continue;
-      CHECK(hello_ && hello_->peer == datagram.peer);
-      tokens_.insert({*hello_, init.nonce});
+      CHECK(!hellos_.empty() && hellos_.begin()->second.peer == datagram.peer);
+      for (const auto& [nonce, hello] : hellos_) {
+        if (nonce == init.echo && hello.instance == init.peer_instance) {
+          tokens_.insert({hello, init.nonce});
+        }
+      }
     }
     carrier_.sent.clear();
   }
@@ -333,9 +377,9 @@ class PortRun final : private LinkObserver {
   base::SeededRandom random_{1};
   base::Time now_ = base::Time() + std::chrono::seconds(1000);
   Carrier carrier_;
-  std::map<Link*, bool> links_;      // that were ever up, and whether they are
-  std::optional<std::size_t> from_;  // who sent the datagram of this step
-  std::optional<Proof> hello_;
+  std::map<Link*, bool> links_;                       // that were ever up, and whether they are
+  std::optional<std::size_t> from_;                   // who sent the datagram of this step
+  std::set<std::pair<std::uint64_t, Proof>> hellos_;  // of this step, by their nonces
   bool is_ready_ = false, was_ready_ = false;
   std::set<std::pair<Proof, std::uint64_t>> tokens_;
   std::set<Proof> proven_;

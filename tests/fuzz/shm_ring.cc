@@ -2,7 +2,8 @@
 // indices, wake-up requests, heads of records, bytes. We put, put in place and take meanwhile.
 // While it has written nothing, what is taken is what was put, in order and whole. Whatever it
 // writes, a batch has a legal length, nothing outside the ring and the buffer is written, a ring
-// that is broken moves no index, and what we publish is what we hold.
+// that is broken moves no index, each index moves by one whole record, and neither passes the other
+// as it was read.
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -96,13 +97,15 @@ class RingRun {
       return CHECK(control_.head.load() == head_);
     }
     const std::size_t record = base::round_up(batch.bytes + kShmRecordHeader, kShmStep);
-    const std::uint32_t before = std::exchange(head_, control_.head.load());
-    if (!is_lied_to_) CHECK(head_ - before == record);
+    head_ = control_.head.load();
+    CHECK(head_ - std::exchange(put_to_, head_) == record);
+    CHECK(head_ - control_.tail.load() <= kRingBytes);
     waiting_.push_back(batch);
   }
   void take() {
     std::size_t bytes = 0;
     std::size_t stride = 0;
+    const std::uint32_t published = control_.head.load() - taken_to_;
     const ShmRing::Result result =
         taker_.take({out_.get(), kShmBatchMax + kGuardBytes}, bytes, stride);
     if (result != ShmRing::Result::kDone) {
@@ -110,9 +113,10 @@ class RingRun {
       return CHECK(control_.tail.load() == tail_);
     }
     CHECK(bytes > 0 && bytes <= kShmBatchMax && stride > 0 && stride <= bytes);
-    const std::uint32_t before = std::exchange(tail_, control_.tail.load());
+    const std::size_t record = base::round_up(bytes + kShmRecordHeader, kShmStep);
+    tail_ = control_.tail.load();
+    CHECK(tail_ - std::exchange(taken_to_, tail_) == record && record <= published);
     if (is_lied_to_) return;
-    CHECK(tail_ - before == base::round_up(bytes + kShmRecordHeader, kShmStep));
     CHECK(!waiting_.empty());
     const Batch batch = waiting_.front();
     waiting_.pop_front();
@@ -167,7 +171,8 @@ class RingRun {
   fabric::ShmRingControl control_{};
   ShmRing putter_, taker_;
   std::deque<Batch> waiting_;
-  std::uint32_t head_ = 0, tail_ = 0;  // as published
+  std::uint32_t head_ = 0, tail_ = 0;        // as the segment has them
+  std::uint32_t put_to_ = 0, taken_to_ = 0;  // as we have published them last
   bool is_lied_to_ = false;
 };
 

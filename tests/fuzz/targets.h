@@ -17,7 +17,7 @@ void frame_in(base::Bytes in);         // 4 bytes: MTU, offloads; the rest: vnet
 void mr_table(base::Bytes in);         // 8 bytes an operation, on a memory table and its model
 void vi_descriptor(base::Bytes in);    // first byte: queue; the rest: a descriptor of VIA
 void hosts_file(base::Bytes in);       // the text of a hosts file
-void handshake(base::Bytes in);        // a datagram to both ends of a keyed link
+void handshake(base::Bytes in);        // a datagram to both ends of a keyed link, or steps
 void record(base::Bytes in);           // steps of 4 bytes: a record, a place in it and a change
 void replay_window(base::Bytes in);    // steps of 3 bytes: a counter, on a window and its model
 

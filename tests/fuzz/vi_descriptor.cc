@@ -24,6 +24,13 @@ void vi_descriptor(base::Bytes in) {
   std::array<std::byte, kViDescriptorBytesMax> again;
   const std::size_t emitted = emit_vi_descriptor(again, d);
   CHECK(emitted == bytes.size());
+  // The same bytes but for the link to the next descriptor and the status. Without the flag of
+  // idata its word has no meaning.
+  for (std::size_t i = 12; i < emitted; ++i) {
+    const bool is_idata = i >= kViIdataAt && i < kViLengthAt;
+    const bool is_status = i >= kViStatusAt && i < kViControlBytes;
+    CHECK(again[i] == bytes[i] || is_status || (is_idata && !d.idata));
+  }
   ViDescriptor back;
   CHECK(parse_vi_descriptor(base::Bytes(again).first(emitted), queue, back) == kViNoError);
   CHECK(back.op == d.op && back.idata == d.idata && back.is_fenced == d.is_fenced);
