@@ -159,6 +159,7 @@ class SwapTransfer : public ::testing::Test, public IoIssuer, public SwapObserve
                   .register_pages(pair_.a().pd, {pages, 12, 0, kLength}, kAccessRights,
                                   {VirtualAddress(0x4000), {}, nullptr, &word_})
                   .value();
+    consumer_.add_region(region_, word_);
     EXPECT_TRUE(arbitrator_.adopt(region_, consumer_));
   }
   Mrwt& table() { return pair_.a().adapter->memory(); }
@@ -204,7 +205,7 @@ class SwapTransfer : public ::testing::Test, public IoIssuer, public SwapObserve
   std::atomic<std::uint32_t> word_{0};
   std::vector<SwapStep> steps_;
   SwapArbitrator arbitrator_{table(), *arena_, this};
-  IoConsumer consumer_{word_, arbitrator_, *this, 8};
+  IoConsumer consumer_{arbitrator_, *this, 8};
   MemoryHandle region_;
   std::size_t finished_ = 0;
 };

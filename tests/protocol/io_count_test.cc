@@ -27,6 +27,7 @@ class IoCountTest : public ::testing::Test, private IoIssuer {
                   .register_pages(pair_.b().pd, {pages, 12, 0, kPages * kPage}, kAccessRights,
                                   {{}, {}, nullptr, &word_})
                   .value();
+    consumer_.add_region(region_, word_);
     EXPECT_TRUE(arbitrator_.adopt(region_, consumer_));
   }
   Mrwt& table() { return pair_.b().adapter->memory(); }
@@ -61,7 +62,7 @@ class IoCountTest : public ::testing::Test, private IoIssuer {
   std::unique_ptr<Arena> arena_ = Arena::make(4, 12).value();
   std::atomic<std::uint32_t> word_{0};
   SwapArbitrator arbitrator_{table(), *arena_};
-  IoConsumer consumer_{word_, arbitrator_, *this, 4};
+  IoConsumer consumer_{arbitrator_, *this, 4};
   MemoryHandle region_;
   Memory& command_ = pair_.a().memory(64);
   Memory& disk_ = pair_.a().memory(kPage);

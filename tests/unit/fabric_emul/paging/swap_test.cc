@@ -50,13 +50,14 @@ class Trace final : public SwapObserver {
 class Guest final : public IoIssuer {
  public:
   Guest(Mrwt& table, Arena& arena, SwapArbitrator& arbitrator, std::uint32_t number)
-      : pd(number), consumer(word, arbitrator, *this, 4), table_(table), fill_(number) {
+      : pd(number), consumer(arbitrator, *this, 4), table_(table), fill_(number) {
     std::vector<std::byte*> pages;
     for (std::size_t i = 0; i < kPages; ++i) pages.push_back(arena.take());
     region = table.regions()
                  .register_pages(pd, {pages, 12, kFirst, kLength}, kAccessRights | kWindowBind,
                                  {VirtualAddress(0x1000 * number), {}, nullptr, &word})
                  .value();
+    consumer.add_region(region, word);
     EXPECT_TRUE(arbitrator.adopt(region, consumer));
     EXPECT_TRUE(write());
   }
