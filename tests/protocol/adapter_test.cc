@@ -1,7 +1,9 @@
 // The adapter: ports, queue pairs, completion queues and their limits.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
+#include <set>
 
 #include "tests/support/adapter_pair.h"
 
@@ -126,6 +128,40 @@ TEST(AdapterTest, S000_01_an_io_adapter_holds_few) {
   EXPECT_FALSE(tca.adapter.create_qp(tca.init, base::Time{}));
   tca.adapter.destroy_qp(last, base::Time{});
   EXPECT_TRUE(tca.adapter.create_qp(tca.init, base::Time{}));
+}
+
+// Start numbers of many objects; a number has `bits` bits.
+struct StartNumbers {
+  void expect_random(unsigned bits) const {
+    const std::set<std::uint32_t> distinct(all.begin(), all.end());
+    EXPECT_GE(distinct.size(), all.size() - 2);
+    for (unsigned bit = 0; bit < bits; ++bit) {
+      const auto set =
+          std::ranges::count_if(all, [&](std::uint32_t n) { return (n >> bit & 1U) != 0; });
+      EXPECT_NEAR(static_cast<double>(set), static_cast<double>(all.size()) / 2, 25) << bit;
+    }
+  }
+  std::vector<std::uint32_t> all;
+};
+
+TEST(AdapterTest, X_46_start_numbers_are_random) {
+  constexpr std::size_t kObjects = 100;
+  Verbs verbs(AdapterLimits{});
+  StreamInit stream;
+  stream.common = verbs.init.common;
+  std::array<StartNumbers, 3> psns;
+  std::array<StartNumbers, 2> lcns;
+  for (std::size_t i = 0; i < kObjects; ++i) {
+    Adapter& adapter = verbs.adapter;
+    const std::array<MgmtPair, 3> made{
+        adapter.describe(adapter.create_qp(verbs.init, base::Time{}).value(), 0, 0),
+        adapter.describe(adapter.create_stream(stream, base::Time{}).value(), 0, 0),
+        adapter.describe_ee(adapter.create_ee({}).value(), 0)};
+    for (std::size_t k = 0; k < psns.size(); ++k) psns[k].all.push_back(made[k].start_psn.value);
+    for (std::size_t k = 0; k < lcns.size(); ++k) lcns[k].all.push_back(made[k].start_lcn.value);
+  }
+  for (const StartNumbers& of : psns) of.expect_random(24);
+  for (const StartNumbers& of : lcns) of.expect_random(16);
 }
 
 TEST(AdapterTest, S000_01_the_service_is_fixed_at_creation) {

@@ -190,11 +190,11 @@ TEST_F(Drain, T_26_the_event_comes_once_a_drain_and_not_for_one_that_was_left) {
 
 TEST_F(Drain, T_21_reads_that_are_open_stay_so_when_more_may_be_asked) {
   QpInit init = reading(4);
-  init.common.max_rd_atomic = 2;
+  init.common.max_rd_atomic = 2;  // fewer than the peer serves
   const QpPair qp = pair_.connect(init);
-  Memory& from = pair_.a().memory(100'000, 3);
-  Memory& to = pair_.b().memory(100'000);
-  for (std::size_t i = 0; i < 2; ++i) {
+  Memory& from = pair_.a().memory(120'000, 3);
+  Memory& to = pair_.b().memory(120'000);
+  for (std::size_t i = 0; i < 4; ++i) {
     ASSERT_TRUE(post_read(pair_.b(), qp.b, {to.sge(i * 30'000, 30'000)}, from, i * 30'000, i));
   }
   const auto open = [&] {
@@ -203,18 +203,19 @@ TEST_F(Drain, T_21_reads_that_are_open_stay_so_when_more_may_be_asked) {
     });
   };
   pair_.b().tap.is_recording = true;
-  ASSERT_TRUE(pair_.run_until([&] { return open() == 2; }));
+  ASSERT_TRUE(pair_.run_until([&] { return open() > 0; }));
+  EXPECT_EQ(open(), 2) << "both at once, and no third";
   ASSERT_TRUE(pair_.b().sent.empty());
   ASSERT_TRUE(to_state(pair_.b(), qp.b, QpState::kSqd));
   QpAttr attr;
   attr.max_rd_atomic = 4;
   ASSERT_TRUE(pair_.b().adapter->modify_qp(qp.b, QpState::kRts, kAttrMaxRdAtomic, attr));
-  ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 2; }));
-  for (std::uint64_t i = 0; i < 2; ++i) {
+  ASSERT_TRUE(pair_.run_until([&] { return pair_.b().sent.size() == 4; }));
+  for (std::uint64_t i = 0; i < 4; ++i) {
     EXPECT_EQ(pair_.b().sent[i].status, S::kSuccess) << i;
     EXPECT_EQ(pair_.b().sent[i].wr_id, i);
   }
-  EXPECT_TRUE(std::equal(to.bytes.begin(), to.bytes.begin() + 60'000, from.bytes.begin()));
+  EXPECT_EQ(to.bytes, from.bytes);
 }
 
 TEST_F(Drain, T_26_resume_sq_ends_any_drain) {

@@ -188,6 +188,17 @@ TEST(LimitsTest, M_2_a_queue_pair_of_short_cells_is_not_connected) {
   EXPECT_TRUE(connects(256));
 }
 
+// Its CONNECT names more reads than a queue pair can have open.
+TEST(LimitsTest, T_21_a_peer_that_serves_any_number_of_reads_is_connected) {
+  AdapterPair pair;
+  const Qpn ours = pair.a().create_qp(QpInit{});
+  MgmtPair theirs = pair.b().adapter->describe(pair.b().create_qp(QpInit{}), 0, 0);
+  theirs.max_dest_rd_atomic = 0xFFFF;
+  Adapter& adapter = *pair.a().adapter;
+  ASSERT_TRUE(adapter.connect_qp(adapter.describe(ours, 0, 0), theirs, pair.a().link()));
+  EXPECT_EQ(pair.a().qp(ours).attr().max_rd_atomic, kReadsMax);
+}
+
 // Of tables of a queue pair and of a completion queue: what one peer may use.
 TEST(LimitsTest, M_1_tables_beyond_the_memory_of_a_peer) {
   Limits limits(AdapterLimits{});

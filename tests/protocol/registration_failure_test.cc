@@ -31,7 +31,8 @@ class FailedRegistration : public QueueRegistration {
 };
 
 TEST_F(FailedRegistration, S002_32_X_20_drains_completes_in_order_and_resumes) {
-  QpInit init = registering();
+  QpInit init;  // names no failure option
+  init.registers_in_queue = true;
   init.common.max_dest_rd_atomic = 4;
   const QpPair qp = pair_.connect(init);
   End& b = pair_.b();

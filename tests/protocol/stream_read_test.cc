@@ -99,6 +99,25 @@ std::vector<std::uint32_t> requests_in(const End& end) {
   return msns;
 }
 
+// The peer serves four, and no response arrives.
+TEST(StreamReadTest, T_21_no_more_reads_are_open_than_this_end_wants) {
+  StreamInit init = StreamHarness::reads(4);
+  init.common.max_rd_atomic = 2;
+  StreamLine harness(init);
+  harness.a().tap.is_recording = true;
+  harness.b().faults.drop_received([](base::Bytes) { return true; });
+  Memory& there = harness.a().memory(400, 1);
+  Memory& into = harness.b().memory(400);
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge(i * 100, 100)}, there, i * 100, i));
+  }
+  harness.settle();
+  EXPECT_EQ(requests_in(harness.a()).size(), 2U);
+  harness.b().faults.drop_received({});
+  ASSERT_TRUE(harness.run_sent(4));
+  EXPECT_EQ(into.bytes, there.bytes);
+}
+
 TEST(StreamReadTest, S002_21_more_reads_than_the_depth_wait_for_a_place) {
   StreamLine harness(StreamHarness::reads(2));
   harness.a().tap.is_recording = true;

@@ -282,4 +282,23 @@ TEST_F(RdWireTest, S000_12_a_cut_link_ends_no_context) {
   EXPECT_TRUE(pair_.b().sent.empty());
 }
 
+// Another process has the peer's address: its messages fail long before their tries are used up.
+TEST_F(RdWireTest, X_46_a_new_instance_of_the_peer_ends_the_context) {
+  const EeId id = connect(pair_.b(), pair_.b().link(), mine_.value);
+  SendWr wr;
+  wr.destination_ee = id;
+  wr.destination_qpn = target_;
+  pair_.a().faults.drop_received([](base::Bytes) { return true; });
+  ASSERT_TRUE(pair_.b().adapter->post_send(make(pair_.b()), wr));
+  pair_.run_for(20us);
+  ASSERT_EQ(pair_.b().adapter->find_ee(id)->in_flight(), 1U);
+  pair_.a().faults.drop_received({});
+  pair_.in_process().endpoint(0).clear();
+  pair_.a().start();
+  ASSERT_TRUE(pair_.run_until([&] { return !pair_.b().sent.empty(); }, 1s));
+  EXPECT_EQ(pair_.b().sent[0].status, WcStatus::kRetryExceeded);
+  EXPECT_EQ(pair_.b().count(TransportCounter::kEeErrors), 1U);
+  EXPECT_FALSE(pair_.b().adapter->find_ee(id)->is_ready());
+}
+
 }  // namespace splitnic::fabric::testing::rd_wire_test

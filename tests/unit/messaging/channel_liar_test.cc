@@ -139,6 +139,20 @@ TEST(ChannelLiar, S001_13_R_62_a_peer_gets_no_more_than_16_pools) {
   EXPECT_TRUE(harness.deliver());
 }
 
+// An offset in the only exposed pool names no second one.
+TEST(ChannelLiar, S001_13_S001_20_a_peer_gets_no_second_pool_with_the_offset_form) {
+  ChannelFixture harness({.unit = {.pools = {{64, 2048}}, .idata_form = IdataForm::kOffsetLength}});
+  ASSERT_TRUE(harness.connect());
+  get_one(harness, 1);
+  harness.run_for(1ms);
+  EXPECT_EQ(harness.unit().count("pool.refused"), 1U);
+  EXPECT_EQ(harness.unit().count("pool.granted"), 0U);
+  EXPECT_EQ(harness.unit().pool_refs(true).size(), 1U);
+  EXPECT_TRUE(harness.unit().pair->up());
+  harness.host().queue(1500);
+  EXPECT_TRUE(harness.deliver());
+}
+
 // All references below 256 are in use, then one ends and another is requested in the same
 // iteration.
 TEST(ChannelLiar, P_41_a_reference_that_ends_is_reused_in_the_same_iteration) {

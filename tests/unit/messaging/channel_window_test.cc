@@ -132,8 +132,52 @@ TEST(ChannelWindow, S001_17_a_flush_unbinds_the_window_and_ends_the_region) {
   EXPECT_EQ(memory.entry(pool.handle), nullptr);
   const auto late = memory.access(pool.handle, pool.address, 1, AccessKind::kRemoteWrite, pd,
                                   qpn_of(harness.unit(), 1));
+  EXPECT_FALSE(late.ok());
   EXPECT_EQ(late.failed, AccessCheck::kA);
   for (int n = 0; n < 200; ++n) harness.host().queue(1500);
+  EXPECT_TRUE(harness.deliver());
+}
+
+// The unit is polled once in each step, so that nothing but the poll which posts the reply can end
+// the window.
+TEST(ChannelWindow, S001_17_the_window_has_ended_when_the_reply_is_posted) {
+  ChannelFixture harness({.unit = {.pools = std::vector<PoolSpec>(2, PoolSpec{16, 2048})}});
+  ASSERT_TRUE(harness.connect());
+  ChannelSide& unit = harness.unit();
+  unit.holds = true;
+  harness.host().queue(1500);
+  ASSERT_TRUE(harness.run_until(
+      [&] { return unit.held.size() == 1 && harness.host().completed == 1; }, 1s));
+  const std::uint32_t ref = unit.held.front().pool;
+  const auto pools = unit.pair->pools();
+  const auto pool = std::ranges::find_if(
+      pools, [&](const PoolView& view) { return view.ours && view.ref == ref; });
+  ASSERT_NE(pool, pools.end());
+  const fabric::Mrwt& memory = unit.adapter->memory();
+  const fabric::PdId pd = memory.entry(pool->handle)->pd;
+  const fabric::VirtualAddress last(pool->address.value + 15 * 2048);  // its element is free
+  const auto late_write = [&] {
+    return memory.access(pool->handle, last, 1, AccessKind::kRemoteWrite, pd, qpn_of(unit, 1));
+  };
+  const std::uint64_t messages = unit.count("msg.tx.control");
+  const auto has_replied = [&] { return unit.count("msg.tx.control") != messages; };
+  harness.host().pair->flush({&ref, 1}, false);
+  for (int step = 0; step < 1000 && !has_replied(); ++step) {
+    ASSERT_TRUE(late_write().ok()) << "the peer may write until the reply";
+    harness.clock.advance(2us);
+    harness.host().step(harness.clock.now());
+    unit.adapter->poll(harness.clock.now());
+    unit.pair->poll(harness.clock.now());
+  }
+  ASSERT_TRUE(has_replied());
+  EXPECT_FALSE(late_write().ok());
+  EXPECT_EQ(late_write().failed, AccessCheck::kA);
+  EXPECT_EQ(harness.host().pool_refs(false).size(), 2U) << "the reply is not on the wire";
+  ASSERT_TRUE(harness.run_until([&] { return harness.host().pool_refs(false).size() == 1; }, 1s));
+  EXPECT_EQ(unit.held.size(), 1U) << "the reader keeps its frame";
+  unit.release_held();
+  unit.holds = false;
+  harness.host().queue(1500);
   EXPECT_TRUE(harness.deliver());
 }
 

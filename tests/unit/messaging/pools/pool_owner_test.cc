@@ -75,6 +75,26 @@ TEST_F(PoolOwnerTest, S001_13_a_pool_that_grants_a_get_copies_its_context) {
   EXPECT_EQ(BufferRecvPool::parse(second)->context(), kUnsolicited);
 }
 
+TEST_F(PoolOwnerTest, S001_13_at_most_eight_gets_are_kept) {
+  Message get(20);
+  const auto ask = [&](std::uint64_t context, std::uint32_t packets) {
+    BufferRecvPoolGet{TransactionContext(context), 1536, packets}.emit(get);
+    return side.receive(get, kStart);
+  };
+  for (std::uint64_t context = 1; context <= 8; ++context) EXPECT_TRUE(ask(context, 16));
+  EXPECT_EQ(reason(ask(9, 16)), DropReason::kState);
+  EXPECT_TRUE(ask(1, 32)) << "it replaces the first";
+  EXPECT_EQ(side.drops[DropReason::kState], 1U);
+  for (std::uint64_t context = 1; context <= 8; ++context) {
+    const auto kept = side.owner.next_buffer_request();
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(kept->context, TransactionContext(context));
+    EXPECT_EQ(kept->packets, context == 1 ? 32U : 16U);
+  }
+  EXPECT_FALSE(side.owner.next_buffer_request());
+  EXPECT_TRUE(ask(9, 16)) << "there is room again";
+}
+
 TEST_F(PoolOwnerTest, S001_19_idata_names_the_element_and_its_address) {
   advertise_pools(1);
   const auto filled = written(side.owner, idata(0, 5, 256), 256, kStart);
