@@ -13,7 +13,7 @@ base::Status IoConsumer::submit(MemoryHandle region, std::uint64_t id, IoCount i
 base::Status IoConsumer::submit(std::span<const RegionIo> regions, std::uint64_t id) {
   if (!std::ranges::all_of(regions,
                            [&](const RegionIo& io) { return words_.contains(io.region); })) {
-    return base::Error("an I/O request: a region without a word");
+    return base::Error("an I/O request: a region that was not added");
   }
   if (queue_.empty() && begin(regions)) {
     issuer_.issue(id);
@@ -25,7 +25,8 @@ base::Status IoConsumer::submit(std::span<const RegionIo> regions, std::uint64_t
 }
 
 base::Status IoConsumer::finish(MemoryHandle region) {
-  if (!words_.contains(region)) return base::Error("the end of an I/O: a region without a word");
+  if (!words_.contains(region))
+    return base::Error("the end of an I/O: a region that was not added");
   return word_of(region).end() ? arbitrator_.quiesced(region) : base::Status();
 }
 

@@ -43,7 +43,7 @@ TEST_F(FailedRegistration, S002_32_X_20_drains_completes_in_order_and_resumes) {
   EXPECT_EQ(wr_ids(b.sent), (std::vector<std::uint64_t>{1, 2, 3, 4}));
   EXPECT_EQ(statuses(b.sent),
             (std::vector{S::kSuccess, S::kRegisterSpace, S::kFlushed, S::kFlushed}));
-  EXPECT_EQ(state_b(qp.b), QpState::kSqd);
+  ASSERT_EQ(state_b(qp.b), QpState::kSqd);
   EXPECT_EQ(table().live_count(), live);
   EXPECT_TRUE(b.qp(qp.b).take_drained());
   EXPECT_FALSE(b.qp(qp.b).take_drained());

@@ -114,7 +114,7 @@ TEST_F(IoConsumerTest, a_bit_that_the_arbitrator_did_not_set_stops_its_requests_
   EXPECT_EQ(arbitrator_.state(one_), State::kIn);
 }
 
-TEST_F(IoConsumerTest, a_region_without_a_word_is_refused) {
+TEST_F(IoConsumerTest, a_region_that_was_not_added_is_refused) {
   const MemoryHandle unknown(one_.value ^ two_.value ^ 0xFFFF);
   EXPECT_FALSE(consumer_.submit(std::array{RegionIo{one_, {.channel = 1, .memory = 0}},
                                            RegionIo{unknown, {.channel = 1, .memory = 0}}},
