@@ -10,6 +10,8 @@ std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (auto* group : {&link_cases,
                       &flit_cases,
+                      &lane_cases,
+                      &lane_fault_cases,
                       &cell_cases,
                       &transport_cases,
                       &loss_cases,

@@ -21,11 +21,19 @@ class Subnet;
 // The links that a case is about.
 enum class Links : std::uint8_t { kAny, kPlain, kKeyed };
 
+// The profiles of the link that a case is about.
+enum class Profiles : std::uint8_t {
+  kAny,
+  kWholeCells,  // speed and shm: one cell per flit, and a link that is SILENT stays
+  kFull,
+};
+
 struct Case {
   std::string id{};           // group.name
   std::string clause{};       // of the specification
   std::string description{};  // one sentence
   Links links = Links::kAny;
+  Profiles profiles = Profiles::kAny;
   Level level = Level::kMust;
   bool may_harm = false;                               // afterwards a new connection must be served
   std::size_t ends = 1;                                // hosts, or ports of a switch
@@ -86,6 +94,11 @@ class GroupOf {
     all_.back().run = std::move(run);
     return all_.back();
   }
+  // All of them are about links of these profiles.
+  std::vector<Case> take(Profiles profiles) {
+    for (Case& one : all_) one.profiles = profiles;
+    return take();
+  }
   std::vector<Case> take() { return std::move(all_); }
 
  private:
@@ -101,6 +114,8 @@ using SubnetGroup = GroupOf<Subnet>;
 
 std::vector<Case> link_cases();
 std::vector<Case> flit_cases();
+std::vector<Case> lane_cases();
+std::vector<Case> lane_fault_cases();
 std::vector<Case> cell_cases();
 std::vector<Case> transport_cases();
 std::vector<Case> loss_cases();

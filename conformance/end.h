@@ -4,9 +4,9 @@
 // every end must do at once happens unasked: IDLE, and ACKs, replies to probes, to CfgUtil
 // requests, to flushes, and to DISC, which a case may switch off. What arrives is checked for the
 // rules of every flit and cell. After the first expectation that is not met nothing is sent or
-// awaited any more, so a case needs no branch for that. Thread: one owner. end_link.cc: INIT;
-// end_connection.cc: MGMT; end_send.cc: cells, messages, writes; end_wait.cc and end_expect.cc:
-// events; end_receive.cc: what arrives; end_rules.cc: what holds for all of it.
+// awaited any more, so a case needs no branch for that. Thread: one owner. end_link.cc: INIT,
+// lanes; end_connection.cc: MGMT; end_send.cc: cells, messages, writes; end_wait.cc and
+// end_expect.cc: events; end_receive.cc: what arrives; end_rules.cc: what holds for all of it.
 #pragma once
 
 #include <array>
@@ -54,7 +54,10 @@ struct Terms {
     kSeparate,  // mode send: a connection for each
   };
   Channels channels = Channels::kTwo;
-  unsigned connecting = 0;          // kSeparate: the channel of the next CONNECT
+  unsigned connecting = 0;  // kSeparate: the channel of the next CONNECT
+  // Of INIT: the lanes, and in the full profile the blocks of each data lane that are granted.
+  std::uint16_t lanes = 0x800F;
+  std::uint32_t granted_blocks = 4096;
   std::uint32_t idata_form_in = 0;  // connect::IdataForm, of writes into our pools
   bool selects_flows = false;       // by the contexts of our pools
 };
@@ -127,6 +130,11 @@ class End {
   void send_datagram(base::Bytes datagram) { line_.send(datagram); }
   std::optional<fabric::Init> await_init(std::string_view expected);
   bool is_linked() const { return is_linked_; }
+  virtual fabric::LinkProfile profile() const { return config_.profile; }
+  bool is_full() const { return profile() == fabric::LinkProfile::kFull; }
+  Lanes& lanes() { return line_.lanes(); }
+  // Full profile: sends what the lanes have to send now. After a failure it sends nothing.
+  void send_lanes();
   std::uint64_t target_instance() const { return target_instance_; }
   fabric::Eui64 target_eui64() const { return target_eui64_; }
   fabric::Lid lid() const { return lid_; }
@@ -221,7 +229,13 @@ class End {
   virtual bool takes_whole(const fabric::FlitHeader& /*flit*/, base::Bytes /*cell*/) {
     return false;
   }
-  virtual void set_linked(bool is_linked) { is_linked_ = is_linked; }
+  virtual void set_linked(bool is_linked) {
+    is_linked_ = is_linked;
+    if (!is_linked) line_.lanes().stop();
+  }
+  // Full profile: both ends have the INIT of each other, and READY echoes this nonce. A READY that
+  // repeats one changes nothing.
+  void start_lanes(const fabric::Init& theirs, std::uint64_t nonce, bool is_client);
 
   std::optional<Event> await_until(const std::function<bool(const Event&)>& suits, base::Time until,
                                    std::string_view expected);
@@ -253,7 +267,8 @@ class End {
   void take_datagram(base::Bytes datagram);
   void take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
   void take_init_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
-  void take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram_bytes);
+  void take_lane_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
+  void take_cell(base::Bytes bytes, std::uint8_t vl, std::size_t datagram_bytes);
   void take_request(unsigned channel, const fabric::CellView& view);
   void finish_packet(unsigned channel, const fabric::CellView& view);
   bool take_message(const Event& event);

@@ -10,7 +10,6 @@ using fabric::Init;
 using fabric::InitStep;
 
 constexpr std::uint32_t kProgramVersion = 0x00010000;
-constexpr std::uint16_t kLanes = 0x800F;
 constexpr std::uint32_t kReceiveBuffer = 4 << 20;
 constexpr int kRepliesMax = 100;  // a case ends in time, whatever the target sends
 constexpr base::Duration kCaseMin = std::chrono::seconds(30);
@@ -34,13 +33,17 @@ End::End(Line& line, const EndConfig& config, base::Random& random, Outcome& out
 Init End::init(InitStep step) {
   Init init;
   init.step = step;
-  init.profile = config_.profile;
+  init.profile = profile();
   init.cell_crc =
       config_.crc_head_only ? fabric::CellCrcMode::kHeadOnly : fabric::CellCrcMode::kWholeCell;
   init.program_version = kProgramVersion;
-  init.lanes_mask = kLanes;
+  init.lanes_mask = terms.lanes;
   init.mcp_max = mcp_;
   init.flit_payload_max = static_cast<std::uint16_t>(mcp_ + fabric::kCellOverheadMax);
+  if (is_full()) {
+    init.flit_payload_max = fabric::kFlitPayloadMin;  // so that the target has to take the smaller
+    init.initial_credit = terms.granted_blocks;
+  }
   init.port = config_.port;
   init.receive_buffer_bytes = kReceiveBuffer;
   init.eui64 = config_.eui64;
@@ -65,6 +68,25 @@ void End::send(const Init& init) {
   const bool is_bye = init.step == InitStep::kBye && init.instance == instance_ &&
                       init.peer_instance == target_instance_;
   if (is_bye) set_linked(false);
+}
+
+void End::start_lanes(const Init& theirs, std::uint64_t nonce, bool is_client) {
+  Lanes& lanes = line_.lanes();
+  if (!is_full() || (lanes.is_open() && lanes.nonce() == nonce)) return;
+  LaneTerms agreed;
+  agreed.lanes = terms.lanes & theirs.lanes_mask;
+  agreed.flit_payload_max = std::min<std::size_t>(fabric::kFlitPayloadMin, theirs.flit_payload_max);
+  agreed.granted = terms.granted_blocks;
+  agreed.target_granted = theirs.initial_credit;
+  lanes.start(now(), agreed, nonce, is_client);
+}
+
+void End::send_lanes() {
+  while (is_good()) {
+    const auto datagram = line_.lanes().next(now());
+    if (!datagram) return;
+    line_.send(*datagram);
+  }
 }
 
 std::optional<Init> End::await_init(std::string_view expected) {

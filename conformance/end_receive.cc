@@ -43,6 +43,8 @@ void End::take_datagram(base::Bytes datagram) {
 }
 
 void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
+  const bool is_init = flit.header.type == fabric::FlitType::kInit;
+  if (is_full() && !is_init) return take_lane_flit(flit, datagram_bytes);
   switch (flit.header.type) {
     case fabric::FlitType::kInit:
       return take_init_flit(flit, datagram_bytes);
@@ -51,11 +53,23 @@ void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
       return;
     case fabric::FlitType::kData:
       if (!check_data_flit(flit.header) || takes_whole(flit.header, flit.payload)) return;
-      return take_cell(flit.payload, config_.crc_head_only, datagram_bytes);
+      return take_cell(flit.payload, flit.header.vl, datagram_bytes);
     default:
       outcome_.fail("flits of the profile of the link",
                     "another flit: " + std::string(name(flit.header.type)));
   }
+}
+
+void End::take_lane_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
+  Lanes::Taken taken = line_.lanes().take(now(), flit);
+  if (!rule(taken.broken.empty(), taken.broken)) return;
+  if (flit.header.type == fabric::FlitType::kIdle) ++idles_;
+  if (!taken.cell) return;
+  kept_bytes_ += taken.cell->size();
+  kept_.push_back(*std::move(taken.cell));
+  const base::Bytes cell = kept_.back();
+  line_.note_cell(Direction::kReceived, cell);
+  take_cell(cell, flit.header.vl, datagram_bytes);
 }
 
 void End::take_init_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
@@ -75,16 +89,19 @@ void End::take_init_flit(const fabric::FlitView& flit, std::size_t datagram_byte
   send(reply);
 }
 
-void End::take_cell(base::Bytes bytes, bool crc_head_only, std::size_t datagram_bytes) {
+void End::take_cell(base::Bytes bytes, std::uint8_t vl, std::size_t datagram_bytes) {
   CellView view;
   Event event{.kind = EventKind::kCell, .datagram_bytes = datagram_bytes};
-  event.error = fabric::parse_cell(bytes, view, crc_head_only);
+  event.error = fabric::parse_cell(bytes, view, config_.crc_head_only);
   event.header = view.header;
   if (event.error != fabric::CellError::kNone) {
     return outcome_.fail("cells that are valid",
                          "a cell that is not: " + std::string(name(event.error)));
   }
-  if (!check_cell(bytes, view)) return;
+  if (!check_cell(bytes, view) || !rule(vl == line_.lanes().lane_of(bytes),
+                                        "cells on the lane of their service level, MGMT on 15")) {
+    return;
+  }
   if (view.header.op == Op::kMgmt) {
     event.kind = EventKind::kMgmt;
     const auto error = fabric::parse_mgmt(view.payload, event.mgmt);

@@ -37,7 +37,7 @@ bool End::check_data_flit(const FlitHeader& header) {
       !rule(is_head_only == config_.crc_head_only, "DATA flits of the CRC mode of the link")) {
     return false;
   }
-  if (config_.profile != fabric::LinkProfile::kSpeed) return true;
+  if (profile() != fabric::LinkProfile::kSpeed) return true;
   return rule((header.ctl & fabric::kFlitHeaderCrcOnly) != 0, "DATA flits with Ctl 0x20") &&
          rule(header.lsn == fabric::Lsn() && header.ack == fabric::Lsn() && header.credit_vl == 0 &&
                   header.credit_limit == 0,

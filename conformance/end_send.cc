@@ -51,9 +51,16 @@ void End::reseal(ByteVector& cell) const {
 }
 
 void End::send_cell(base::Bytes cell) {
+  if (!is_good()) return;
+  const std::uint8_t vl = line_.lanes().lane_of(cell);
+  if (line_.lanes().is_open()) {
+    line_.note_cell(Direction::kSent, cell);
+    line_.lanes().post(vl, cell);
+    return send_lanes();
+  }
   std::uint8_t ctl = fabric::kFlitSof | fabric::kFlitEof | fabric::kFlitHeaderCrcOnly;
   if (config_.crc_head_only) ctl |= fabric::kFlitCellCrcHeadOnly;
-  send_flit({.type = fabric::FlitType::kData, .ctl = ctl}, cell);
+  send_flit({.type = fabric::FlitType::kData, .vl = vl, .ctl = ctl}, cell);
 }
 
 void End::advance(unsigned channel, Pos pos) {

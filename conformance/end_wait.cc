@@ -37,12 +37,14 @@ bool End::has_message(messaging::TransactionContext context) const {
 }
 
 base::Time End::idle_at() const {
-  return is_linked_ && keeps_alive && is_good() ? line_.last_sent() + kIdleEvery : base::kNever;
+  if (!is_linked_ || !keeps_alive || !is_good()) return base::kNever;
+  return line_.lanes().is_open() ? line_.lanes().deadline() : line_.last_sent() + kIdleEvery;
 }
 
 // A host that is silent for too long may get nothing but INIT.
 void End::keep_alive() {
   if (now() < idle_at()) return;
+  if (line_.lanes().is_open()) return send_lanes();
   send_flit(
       {.type = fabric::FlitType::kIdle, .vl = fabric::kMgmtLane, .ctl = fabric::kFlitHeaderCrcOnly},
       {});
@@ -68,6 +70,7 @@ bool End::pump(base::Time until) {
   const std::size_t events = events_.size();
   const std::size_t kept = kept_.size();
   take_datagram(kept_.back());
+  if (keeps_alive) send_lanes();
   if (events_.size() == events && kept_.size() == kept && is_good()) {
     kept_bytes_ -= kept_.back().size();  // nothing points into it
     kept_.pop_back();

@@ -36,6 +36,7 @@ class Host : public End {
   void leave() override;
 
  private:
+  void take_init(const Event& event) override;
   bool take_cfg_request(const Event& event) override;
 };
 

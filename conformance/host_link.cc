@@ -18,6 +18,12 @@ void Host::begin_instance(std::uint64_t instance) {
   is_connected_ = is_linked_ = false;
 }
 
+// The target has begun with its lanes when it has sent READY.
+void Host::take_init(const Event& event) {
+  if (event.init.step == InitStep::kReady) start_lanes(event.init, event.init.echo, true);
+  queue(event);
+}
+
 bool Host::link() {
   const Init hello = init(InitStep::kHello);
   std::uint64_t nonce = hello.nonce;

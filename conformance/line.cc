@@ -17,10 +17,12 @@ void Line::begin() {
   for (int i = 0; i < kLeftoversMax && carrier_.receive(base::Time{}); ++i) {
   }
   transcript_ = Transcript(now());
+  lanes_.behave();
 }
 
 bool Line::begin_process(base::Duration timeout) {
   begin();
+  lanes_.stop();
   if (observer_ != nullptr) observer_->begin_process(now());
   if (session_ == nullptr) return true;
   session_->begin_process();
@@ -44,6 +46,10 @@ std::optional<base::Bytes> Line::take(base::Time until) {
 void Line::note(Direction direction, base::Bytes datagram) {
   transcript_.add(direction, now(), datagram);
   if (observer_ != nullptr) observer_->on_flits(direction, now(), datagram);
+}
+
+void Line::note_cell(Direction direction, base::Bytes cell) {
+  if (observer_ != nullptr) observer_->on_whole_cell(direction, now(), cell);
 }
 
 bool Line::agree(base::Time until) {

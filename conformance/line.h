@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "conformance/carrier.h"
+#include "conformance/lanes.h"
 #include "conformance/responder.h"
 #include "conformance/session.h"
 #include "conformance/states/observer.h"
@@ -27,12 +28,16 @@ class Line {
   Session& session() { return *session_; }        // REQUIRES a host that is_keyed()
   Responder& responder() { return *responder_; }  // REQUIRES an I/O unit that is_keyed()
   Carrier& carrier() { return carrier_; }
+  // Of the link in the full profile; in the others they are not open.
+  Lanes& lanes() { return lanes_; }
   base::Time now() { return carrier_.now(); }
 
   // Shows what passes to this observer too, which outlives this or is replaced by nullptr.
   void observe(Observer* observer) { observer_ = observer; }
+  // Shows it a cell that passed in several flits, or in one of the full profile.
+  void note_cell(Direction direction, base::Bytes cell);
 
-  // A new transcript, and nothing that has arrived before.
+  // A new transcript, and nothing that has arrived before; the lanes behave.
   void begin();
   Transcript& transcript() { return transcript_; }
   // The same, and the host on this line is another process from now on; one with keys agrees on
@@ -64,6 +69,7 @@ class Line {
   Records* records_ = nullptr;
   Session* session_ = nullptr;
   Responder* responder_ = nullptr;
+  Lanes lanes_;
   Transcript transcript_;
   Observer* observer_ = nullptr;
   base::Time last_sent_{};

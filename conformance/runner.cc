@@ -50,6 +50,15 @@ void Runner::look_for_harm(CaseResult& result) {
   result.received = why;
 }
 
+// Why a case is not about the profile of the run; "" if it is.
+std::string Runner::not_of_profile(const Case& one) const {
+  if (one.profiles == Profiles::kFull && !is_full()) return "for links of the full profile";
+  if (one.profiles == Profiles::kWholeCells && is_full()) {
+    return "for links of the speed and shm profiles";
+  }
+  return {};
+}
+
 void Runner::run(const std::vector<Selected>& selected, const OnResult& on_result) {
   for (const Selected& one : selected) {
     std::string why = one.skipped_because;
@@ -57,6 +66,7 @@ void Runner::run(const std::vector<Selected>& selected, const OnResult& on_resul
     if (why.empty() && one.about.links == Links::kPlain && is_keyed_)
       why = "for links without keys";
     if (why.empty() && one.about.links == Links::kKeyed && !is_keyed_) why = "for links with keys";
+    if (why.empty()) why = not_of_profile(one.about);
     if (why.empty() && one.about.ends > ends_) {
       why = role_ == Role::kHost ? "needs a second host"
                                  : "needs " + std::to_string(one.about.ends) + " ports";

@@ -67,11 +67,14 @@ class Runner {
   // Returns "" if the target serves a new connection, else what it did. `number` counts the probes
   // after one case: with several ends each of them makes one.
   virtual std::string try_probe(std::size_t number) = 0;
+  // Whether the links of the run have the full profile.
+  virtual bool is_full() const { return false; }
   // One observer counts what passes on these lines, which outlive this.
   void observe(std::span<Line* const> lines);
 
  private:
   CaseResult run_one(const Case& one);
+  std::string not_of_profile(const Case& one) const;
   void look_for_harm(CaseResult& result);
 
   const bool is_keyed_;

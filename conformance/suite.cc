@@ -15,7 +15,8 @@ constexpr base::Duration kHelloEvery = std::chrono::milliseconds(100);
 Suite::Suite(std::span<Line* const> lines, const SuiteConfig& config)
     : Runner(Role::kHost, !lines.empty() && lines.front()->is_keyed(), lines.size()),
       lines_(lines.begin(), lines.end()),
-      config_(config) {
+      config_(config),
+      profile_(config.is_shm ? fabric::LinkProfile::kShm : fabric::LinkProfile::kSpeed) {
   CHECK(!lines_.empty());
   for (Line* const& line : lines_) observe({&line, 1});
 }
@@ -32,7 +33,7 @@ EndConfig Suite::host_config(Line& line, std::string_view of) {
                                  : fabric::Eui64(kLocal | (of_name.next() & kLow));
   config.process = of_process.next();
   config.instance = of_process.next() | 1;
-  if (config_.is_shm) config.profile = fabric::LinkProfile::kShm;
+  config.profile = profile_;
   config.crc_head_only = config_.is_shm;
   config.timeout = config_.timeout;
   return config;
@@ -59,9 +60,26 @@ bool Suite::is_reachable() {
   // The first one may meet a carrier that is not set up yet.
   for (const base::Time until = line.now() + config_.timeout; line.now() < until;) {
     host.send(host.init(fabric::InitStep::kHello));
-    if (line.receive(std::min<base::Time>(until, line.now() + kHelloEvery))) return true;
+    const auto reply = line.receive(std::min<base::Time>(until, line.now() + kHelloEvery));
+    if (!reply) continue;
+    learn_profile(*reply);
+    return true;
   }
   return false;
+}
+
+// [P-INIT-12]
+void Suite::learn_profile(base::Bytes datagram) {
+  fabric::FlitView flit;
+  fabric::Init init;
+  if (config_.is_shm || fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+      flit.header.type != fabric::FlitType::kInit ||
+      fabric::parse_init(flit.payload, init) != fabric::InitError::kNone) {
+    return;
+  }
+  const bool is_refused =
+      init.step == fabric::InitStep::kRefuse && init.reason == fabric::InitReason::kProfile;
+  if (is_refused && init.profile == fabric::LinkProfile::kFull) profile_ = init.profile;
 }
 
 void Suite::play(const Case& one, CaseResult& result) {

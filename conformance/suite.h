@@ -17,15 +17,19 @@ class Suite final : public Runner {
   // REQUIRES one at least.
   Suite(std::span<Line* const> lines, const SuiteConfig& config);
 
+  // A target that refuses the speed profile and states the full one gets that from then on.
   bool is_reachable() override;
 
  private:
   void play(const Case& one, CaseResult& result) override;
   std::string try_probe(std::size_t number) override;
+  bool is_full() const override { return profile_ == fabric::LinkProfile::kFull; }
   EndConfig host_config(Line& line, std::string_view of);
+  void learn_profile(base::Bytes datagram);
 
   const std::vector<Line*> lines_;
   const SuiteConfig config_;
+  fabric::LinkProfile profile_;
   std::size_t next_line_ = 0;
   std::uint64_t processes_ = 0;  // that the suite has been
 };

@@ -25,7 +25,9 @@ struct UnitLink {
   // The instance of the unit that the host was linked to before this one, as long as it may not
   // have taken READY of this one. 0: none.
   std::uint64_t left_instance = 0;
-  bool was_up = false;         // with this instance
+  bool was_up = false;  // with this instance
+  // Of the first HELLO: the suite follows.
+  std::optional<fabric::LinkProfile> profile{};
   base::Duration reconnect{};  // a host that is to come back does so within this time
 };
 
@@ -49,6 +51,7 @@ class Unit final : public End {
   Unit(Line& line, UnitLink& link, const EndConfig& config, base::Random& random, Outcome& outcome);
 
   // Link.
+  fabric::LinkProfile profile() const override { return link_.profile.value_or(config().profile); }
   // Waits until the host has linked.
   bool await_link();
   // The unit is another process from now on: it knows no host.

@@ -60,7 +60,11 @@ void Unit::take_init(const Event& event) {
       link_.is_up && theirs.eui64 == link_.host_eui64 && theirs.instance == link_.host_instance;
   switch (theirs.step) {
     case InitStep::kHello:
+      if (!link_.profile && theirs.profile != fabric::LinkProfile::kShm) {
+        link_.profile = theirs.profile;
+      }
       if (!replies_to_hello) return;
+      if (is_known) start_lanes(theirs, theirs.nonce, false);
       return send(reply_to(is_known ? InitStep::kReady : InitStep::kChallenge, theirs));
     case InitStep::kAnswer:
       if (!replies_to_hello || theirs.echo != link_.token) return;
@@ -70,6 +74,7 @@ void Unit::take_init(const Event& event) {
       mcp_ = std::min(mcp_, theirs.mcp_max);
       link_.host_eui64 = target_eui64_ = theirs.eui64;
       link_.host_instance = target_instance_ = theirs.instance;
+      start_lanes(theirs, theirs.nonce, false);
       return send(reply_to(InitStep::kReady, theirs));
     case InitStep::kBye:
       if (!is_known) return;

@@ -21,6 +21,7 @@ UnitSuite::UnitSuite(Line& line, const SuiteConfig& config)
   link_.instance = random.next() | 1;
   link_.token = random.next() | 1;
   link_.reconnect = kReconnect + 2 * config.timeout;
+  if (config.is_shm) link_.profile = fabric::LinkProfile::kShm;
 }
 
 EndConfig UnitSuite::config_of_unit() {
@@ -33,7 +34,6 @@ EndConfig UnitSuite::config_of_unit() {
           : fabric::Eui64(kLocal | (seed_of("eui64", config_.seed ^ config_.run) & kLow));
   config.instance = link_.instance;
   config.process = seed_of("process " + std::to_string(processes_++), config_.seed ^ config_.run);
-  if (config_.is_shm) config.profile = fabric::LinkProfile::kShm;
   config.crc_head_only = config_.is_shm;
   config.timeout = config_.timeout;
   return config;
@@ -61,6 +61,10 @@ void UnitSuite::play(const Case& one, CaseResult& result) {
   Unit unit(line_, link_, config_of_unit(), random, outcome);
   one.run_as_unit(unit);
   unit.leave();
+  const Terms usual;
+  if (unit.terms.lanes != usual.lanes || unit.terms.granted_blocks != usual.granted_blocks) {
+    unit.end_link();  // its terms are of this case only
+  }
   result.verdict = outcome.verdict();
   result.expected = outcome.expected();
   result.received = outcome.received();

@@ -22,6 +22,7 @@ class UnitSuite final : public Runner {
  private:
   void play(const Case& one, CaseResult& result) override;
   std::string try_probe(std::size_t number) override;
+  bool is_full() const override { return link_.profile == fabric::LinkProfile::kFull; }
   std::string try_connection();
   EndConfig config_of_unit();
 

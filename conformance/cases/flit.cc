@@ -153,7 +153,7 @@ std::vector<Case> flit_cases() {
   add_taken_flits(group);
   add_dropped_flits(group);
   add_two_cells(group);
-  return group.take();
+  return group.take(Profiles::kWholeCells);
 }
 
 }  // namespace splitnic::conformance

@@ -60,7 +60,7 @@ void add_hellos(UnitGroup& group) {
             [](Unit& u) {
               const auto hello = next_hello(u);
               if (!hello) return;
-              u.expect(hello->profile == u.config().profile, "the profile of the link");
+              u.expect(hello->profile == u.profile(), "the profile of the link");
               u.expect(hello->mcp_max >= 256 && hello->mcp_max % 4 == 0, "an MCP of at least 256");
               u.expect((hello->lanes_mask & 0x8001U) == 0x8001U, "lanes 0 and 15");
             });
@@ -148,8 +148,9 @@ void add_bad_readies(UnitGroup& group) {
                 [](Unit&, Init& i) { i.offered_lid = {}; });
   add_bad_ready(group, "ready_other_version", "P-INIT-12", "another major version",
                 [](Unit&, Init& i) { i.program_version = 0x63000000; });
-  add_bad_ready(group, "ready_other_profile", "P-INIT-12", "another profile",
-                [](Unit&, Init& i) { i.profile = fabric::LinkProfile::kFull; });
+  add_bad_ready(group, "ready_other_profile", "P-INIT-12", "another profile", [](Unit& u, Init& i) {
+    i.profile = u.is_full() ? fabric::LinkProfile::kSpeed : fabric::LinkProfile::kFull;
+  });
   add_bad_ready(group, "ready_short_cells", "P-INIT-12", "an MCP of 64",
                 [](Unit&, Init& i) { i.mcp_max = 64; });
   add_bad_ready(group, "ready_no_eui64", "P-INIT-12", "the EUI-64 0",
@@ -159,7 +160,7 @@ void add_bad_readies(UnitGroup& group) {
   add_bad_ready(group, "ready_head_only", "P-INIT-23", "byte 16 of 1 that is not agreed",
                 [](Unit& u, Init& i) {
                   const Init& proof = u.inits().back().init;
-                  if (u.config().profile != fabric::LinkProfile::kSpeed ||
+                  if (u.profile() != fabric::LinkProfile::kSpeed ||
                       proof.payload_crc == fabric::PayloadCrc::kOmitted) {
                     return u.outcome().skip("the host accepts cells without this CRC");
                   }

@@ -37,13 +37,15 @@ void expect_new_connection(Unit& u) {
 }
 
 void add_silence(UnitGroup& group) {
-  group.add("host_silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
-            [](Unit& u) {
-              if (!silent_host(u)) return;
-              u.keeps_alive = true;
-              idle(u);
-              u.expect_ignored("the connection of before");
-            });
+  group
+      .add("host_silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
+           [](Unit& u) {
+             if (!silent_host(u)) return;
+             u.keeps_alive = true;
+             idle(u);
+             u.expect_ignored("the connection of before");
+           })
+      .profiles = Profiles::kWholeCells;
   group.add("host_silence_then_ready", "P-INIT-9",
             "READY of the same instance ends the silence of a link, and its connection serves.",
             [](Unit& u) {

@@ -131,7 +131,7 @@ void add_refusals(Group& group) {
             });
   group.add("other_profile", "P-INIT-12", "A peer of another profile is refused.", [](Host& h) {
     Init wrong = h.init(InitStep::kHello);
-    wrong.profile = fabric::LinkProfile::kFull;
+    wrong.profile = h.is_full() ? fabric::LinkProfile::kSpeed : fabric::LinkProfile::kFull;
     expect_refused(h, wrong, InitReason::kProfile);
   });
   group.add("other_cell_crc", "P-INIT-12", "A peer with another mode of the cell CRC is refused.",

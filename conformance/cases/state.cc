@@ -99,16 +99,18 @@ void add_tries(SharedGroup& group) {
 }
 
 void add_silence(Group& group) {
-  group.add("silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
-            [](Host& h) {
-              if (!h.attach() || !silence(h)) return;
-              h.keeps_alive = true;
-              h.send_flit({.type = fabric::FlitType::kIdle,
-                           .vl = fabric::kMgmtLane,
-                           .ctl = fabric::kFlitHeaderCrcOnly},
-                          {});
-              h.expect_ignored("the connection of before");
-            });
+  group
+      .add("silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
+           [](Host& h) {
+             if (!h.attach() || !silence(h)) return;
+             h.keeps_alive = true;
+             h.send_flit({.type = fabric::FlitType::kIdle,
+                          .vl = fabric::kMgmtLane,
+                          .ctl = fabric::kFlitHeaderCrcOnly},
+                         {});
+             h.expect_ignored("the connection of before");
+           })
+      .profiles = Profiles::kWholeCells;
   group.add("silence_then_hello", "P-INIT-10",
             "HELLO of the same instance ends the silence of a link, and its connection serves.",
             [](Host& h) {

@@ -72,7 +72,23 @@ void add_message(base::Bytes payload, Decoded& out) {
                                    header->context.value, records_text(payload)));
 }
 
+// A flit of the full profile that has a part of a cell.
+bool add_part(const fabric::FlitView& flit, Decoded& out) {
+  constexpr std::uint8_t kWhole = fabric::kFlitSof | fabric::kFlitEof;
+  const fabric::FlitHeader& h = flit.header;
+  if ((h.ctl & kWhole) == kWhole) return false;
+  const bool is_first = (h.ctl & fabric::kFlitSof) != 0;
+  const bool is_last = (h.ctl & fabric::kFlitEof) != 0;
+  out.label = fmt::format("{} part of a cell, lane {}, LSN {}",
+                          is_first  ? "first"
+                          : is_last ? "last"
+                                    : "middle",
+                          h.vl, h.lsn.value);
+  return true;
+}
+
 void add_cell(const fabric::FlitView& flit, Decoded& out) {
+  if (add_part(flit, out)) return;
   fabric::CellView cell;
   const bool head_only = (flit.header.ctl & fabric::kFlitCellCrcHeadOnly) != 0;
   const auto error = fabric::parse_cell(flit.payload, cell, head_only);

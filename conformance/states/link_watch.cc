@@ -28,6 +28,7 @@ class LinkWatch final : public Watch {
       last_sent_ = seen.at;
     } else {
       if (seen.kind == SeenKind::kInit) {
+        follow_profile(seen.init);
         role_ == Role::kHost ? on_listener(seen) : on_client(seen);
       } else {
         on_flit(seen);
@@ -46,15 +47,21 @@ class LinkWatch final : public Watch {
   }
 
   void look_for_silence(base::Time now) {
-    if (!is_up_ || is_silent_ || bye_ != Bye::kNone) return;
+    if (is_full_ || !is_up_ || is_silent_ || bye_ != Bye::kNone) return;
     if (now - last_sent_ < kSilentAfter || now - last_flit_ < kNothingSent) return;
     is_silent_ = true;
     is_woken_ = false;
     reach("silence");
   }
 
+  // A link of the full profile is never SILENT: it is down.
+  void follow_profile(const Init& init) {
+    if (init.step == InitStep::kReady) is_full_ = init.profile == fabric::LinkProfile::kFull;
+  }
+
   void on_sent(const Seen& seen) {
     const Init& init = seen.init;
+    if (seen.kind == SeenKind::kInit) follow_profile(init);
     if (seen.kind != SeenKind::kInit) {
       is_woken_ |= is_silent_;
       if (bye_ == Bye::kSent) bye_ = Bye::kTried;
@@ -154,6 +161,7 @@ class LinkWatch final : public Watch {
   const Role role_;
   bool is_known_ = false;  // the target has, or had, a link with us
   bool is_up_ = false, is_silent_ = false;
+  bool is_full_ = false;
   bool is_woken_ = false;  // something was sent to a silent target
   enum class Bye : std::uint8_t { kNone, kSent, kTried } bye_ = Bye::kNone;
   std::uint64_t own_ = 0, target_ = 0;  // instances

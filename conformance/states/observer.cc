@@ -45,15 +45,25 @@ void Observer::on_flits(Direction direction, base::Time now, base::Bytes datagra
         break;
       case fabric::FlitType::kInit:
         seen.kind = SeenKind::kInit;
-        if (fabric::parse_init(flit.payload, seen.init) == fabric::InitError::kNone) show(seen);
+        if (fabric::parse_init(flit.payload, seen.init) != fabric::InitError::kNone) break;
+        if (seen.init.step == fabric::InitStep::kReady) {
+          is_full_ = seen.init.profile == fabric::LinkProfile::kFull;
+        }
+        show(seen);
         break;
       case fabric::FlitType::kData:
+        if (is_full_) break;  // on_whole_cell()
         on_cell(seen, flit.payload, (flit.header.ctl & fabric::kFlitCellCrcHeadOnly) != 0);
         break;
       default:
         break;
     }
   }
+}
+
+void Observer::on_whole_cell(Direction direction, base::Time now, base::Bytes cell) {
+  Seen seen{.direction = direction, .at = now};
+  on_cell(seen, cell, false);
 }
 
 // Around a manager SMPs are all that counts.

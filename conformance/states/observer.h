@@ -20,6 +20,8 @@ class Observer {
   void begin_process(base::Time now);
   // A datagram of flits, without its record.
   void on_flits(Direction direction, base::Time now, base::Bytes datagram);
+  // A cell of the full profile, whose flits may each have a part of it.
+  void on_whole_cell(Direction direction, base::Time now, base::Bytes cell);
   // Any datagram on a keyed line, as it is on the carrier.
   void on_carrier(Direction direction, base::Time now, base::Bytes datagram);
 
@@ -30,6 +32,7 @@ class Observer {
 
   const Role role_;
   std::vector<std::unique_ptr<Watch>> watches_;
+  bool is_full_ = false;  // the last READY was of the full profile
   // The Send that has begun, by direction and queue pair.
   struct Partial {
     std::uint32_t next_csn = 0;

@@ -25,10 +25,12 @@ struct Fault {
   Role role = Role::kHost;  // of the suite
   // Of a switch: the same for each of its ports.
   std::function<Rule(std::size_t port)> at_port{};
+  bool is_full = false;  // the target has the full profile
 };
 
 std::vector<Fault> link_faults();
 std::vector<Fault> cell_faults();
+std::vector<Fault> lane_faults();
 std::vector<Fault> message_faults();
 std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();

@@ -32,9 +32,10 @@ std::vector<std::string> noticed(const Fault& fault, const std::vector<std::stri
     });
   };
   if (fault.role == Role::kHost) {
-    UnitTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
+    UnitTarget target({.is_keyed = fault.is_keyed, .rule = fault.make(), .is_full = fault.is_full});
     const auto lines = target.lines();
     Suite suite(lines, {.timeout = 1s});
+    EXPECT_TRUE(!fault.is_full || suite.is_reachable()) << fault.name;
     run(suite);
   } else if (fault.role == Role::kNodes) {
     SwitchTarget target({.is_keyed = fault.is_keyed, .rule_at = fault.at_port});
@@ -104,7 +105,9 @@ constexpr std::string_view kHead =
     "each, and the first of them; a\n"
     "case behind which the target serves nobody ends the run. Against a manager only the case that "
     "is "
-    "for\nthe fault is run, because cases wait for sweeps. It is written by `SPLITNIC_LONG=1 "
+    "for\nthe fault is run, because cases wait for sweeps, and against the full profile "
+    "(`lane_...`) "
+    "the group `lane`.\nIt is written by `SPLITNIC_LONG=1 "
     "SPLITNIC_PUBLISH=1` in the\n"
     "environment of `conformance_tests --gtest_filter='*the_page_has*'`.\n\n";
 constexpr std::size_t kShown = 6;
@@ -122,9 +125,11 @@ std::string row_of(const Fault& fault, std::vector<std::string> ids) {
 }
 
 // By the whole suite, and by the case that is for it: a target that is wedged before that case in a
-// whole run is not reached by it. Cases against a manager wait for sweeps: one of them is run.
+// whole run is not reached by it. Cases against a manager wait for sweeps: one of them is run. Of
+// the full profile those of its group are.
 std::vector<std::string> noticed_by_all(const Fault& fault) {
   if (fault.role == Role::kSubnet) return noticed(fault, {fault.noticed_by});
+  if (fault.is_full) return noticed(fault, {"lane"});
   std::vector<std::string> ids = noticed(fault, {});
   if (std::ranges::find(ids, fault.noticed_by) != ids.end()) return ids;
   for (const std::string& id : noticed(fault, {fault.noticed_by})) ids.push_back(id);

@@ -23,6 +23,7 @@ struct HostTargetConfig {
   bool is_keyed = false;
   Rule rule{};  // none: the host as it is
   messaging::Channels channels = messaging::Channels::kTwo;
+  bool is_full = false;  // full profile, as between programs
 };
 
 class HostTarget {
@@ -79,6 +80,10 @@ class HostTarget {
     port.eui64 = eui64_;
     port.instance = 99;
     port.mcp_min = 256;
+    if (target.is_full) {
+      port.profile = fabric::LinkProfile::kFull;
+      port.full = fabric::full_between_processes();
+    }
     const auto added = adapter_->add_port(*underlay_, port);
     CHECK(added.has_value());
     host::HostConfig config;

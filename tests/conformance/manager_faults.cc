@@ -218,6 +218,11 @@ void add_agent_checks(std::vector<Fault>& all) {
            [](RelayBytes& p) { return p.size() < 8 || p[7] == std::byte{0}; });
   repaired("agent_32_hops", "a route of more than 32 hops is dropped", "agent.64_hops",
            [](RelayBytes& p) { return p.size() < 17 || std::to_integer<unsigned>(p[16]) <= 32; });
+  all.push_back(of_smps("agent_clear_ends_held", "a held cable carries cells after stage clear",
+                        "agent.held_after_clear", To::kTarget, parts([](SmpTable& part) {
+                          if (part.stage == SmpTable::Stage::kClear)
+                            part.stage = SmpTable::Stage::kSet;
+                        })));
   all.push_back(of_smps("agent_half_tables", "a table is in force with its first part",
                         "agent.half_a_table", To::kTarget,
                         parts([](SmpTable& part) { part.parts = 1; })));

@@ -27,6 +27,7 @@ struct UnitTargetConfig {
   bool wants_cookies = false;
   std::optional<messaging::IdataForm> idata_form = messaging::IdataForm::kPoolElement;
   std::uint32_t message_max = messaging::kMsgMaxControl;
+  bool is_full = false;  // full profile, as between programs
 };
 
 class UnitTarget {
@@ -83,6 +84,10 @@ class UnitTarget {
     port.instance = 99;
     port.listens = true;
     port.mcp_min = 256;
+    if (target.is_full) {
+      port.profile = fabric::LinkProfile::kFull;
+      port.full = fabric::full_between_processes();
+    }
     CHECK(adapter_->add_port(*underlay_, port).has_value());
     iou::IouConfig config;
     config.host.pair.node_name = "unit";

@@ -38,6 +38,12 @@ check_unkeyed() {
     --select 'cm.d*'
 }
 
+check_full_profile() {
+  plain
+  host_options=(--link-profile full)
+  conforms 20 --insecure-lab --select lane --select frame
+}
+
 check_keyed() {
   keyed
   make_keys unit host

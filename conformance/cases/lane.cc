@@ -1,0 +1,291 @@
+// The target as the sender of flits in the full profile: lanes, credits, retransmissions.
+// docs/protocol/flit.md#full-profile
+#include <algorithm>
+#include <iterator>
+
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::FlitType;
+using fabric::InitStep;
+
+constexpr base::Duration kLaneQuiet = 100ms;  // the target would have sent what it may
+constexpr std::size_t kLongEcho = 600;        // bytes: several cells of the full profile
+constexpr std::uint32_t kFewBlocks = 8;
+constexpr std::uint32_t kManyBlocks = 64;
+constexpr std::uint8_t kDataLanes = 4;
+
+// A link that begins in this case, so that the terms of the case hold.
+bool begin_link(Host& h) { return h.link(); }
+bool begin_link(Unit& u) {
+  u.end_link();
+  return u.await_link();
+}
+bool connect_only(Host& h) { return h.connect(); }
+bool connect_only(Unit& u) {
+  const auto request = u.await_request();
+  return request && u.accept(request->mgmt, u.reply_of(request->mgmt));
+}
+bool attach_by_new_link(Host& h) { return h.attach(); }
+bool attach_by_new_link(Unit& u) {
+  u.end_link();
+  return u.attach();
+}
+// A silence, in which the link stays down, and its end with the next INIT.
+void begin_silence(Host& h) { h.keeps_alive = false; }
+void begin_silence(Unit& u) { u.keeps_alive = u.replies_to_hello = false; }
+bool link_again(Host& h) {
+  h.send(h.init(InitStep::kHello));
+  const auto reply = h.await_init("READY");
+  return reply && h.expect(reply->step == InitStep::kReady, "READY: the instance is known");
+}
+bool link_again(Unit& u) {
+  u.replies_to_hello = true;
+  return u.await_seen(InitStep::kHello, u.inits().size(), "HELLO on a link that is down")
+      .has_value();
+}
+
+// Sends a DISC of no connection, whose reply is the next control message.
+fabric::Mgmt send_question(End& h) {
+  const fabric::Mgmt disc = h.mgmt(fabric::MgmtKind::kDisc, h.random().next());
+  h.send(disc);
+  return disc;
+}
+void await_disc_rep(End& h, const fabric::Mgmt& disc, std::string_view expected) {
+  h.await_if(
+      [&](const Event& e) {
+        return e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDiscRep &&
+               e.mgmt.transaction == disc.transaction;
+      },
+      expected);
+}
+
+// Waits, and takes what arrives, until it holds.
+bool wait_until(End& h, const std::function<bool()>& holds) {
+  for (const base::Time until = h.now() + h.config().timeout;
+       h.is_good() && !holds() && h.now() < until;) {
+    h.listen(2ms);
+  }
+  return holds();
+}
+
+bool ask_long_echo(End& h, messaging::TransactionContext context) {
+  const ByteVector request = echo_message(context, kLongEcho);
+  if (!can_send(h, request.size())) return false;
+  h.send_message(request);
+  return h.is_good();
+}
+
+void grant_all(End& h, std::uint32_t blocks) {
+  for (std::uint8_t vl = 0; vl < kDataLanes; ++vl) h.lanes().grant(vl, blocks);
+  h.send_lanes();
+}
+
+void add_lanes(SharedGroup& group) {
+  group.add("flit_payload", "P-LINK-21",
+            "A cell leaves in flits of the smaller payload of both INITs, the last one shorter.",
+            [](End& h) {
+              if (!h.attach()) return;
+              const auto context = h.next_context();
+              if (!ask_long_echo(h, context)) return;
+              h.await_reply(context);
+              const auto& arrived = h.lanes().arrived();
+              h.expect(std::ranges::any_of(arrived,
+                                           [&](const ArrivedFlit& a) {
+                                             return a.bytes == h.lanes().terms().flit_payload_max &&
+                                                    (a.ctl & fabric::kFlitEof) == 0;
+                                           }),
+                       "a cell in several flits of the agreed payload");
+            });
+  group.add("idle_of_lanes", "P-LINK-33", "A link on which nothing is sent gets many IDLE.",
+            [](End& h) {
+              if (!h.attach()) return;
+              constexpr std::size_t kIdlesMin = 4;  // of 70, if no end waits for a processor
+              const std::size_t before = h.idles();
+              h.listen(700ms);
+              h.expect(h.idles() >= before + kIdlesMin, "4 IDLE within 700 ms");
+            });
+}
+
+// In any profile: the lane is the same in a flit of a whole cell.
+void add_service_level(SharedGroup& group) {
+  group.add("of_service_level", "P-LINK-12",
+            "Cells are on the lane of their service level, connection messages on lane 15.",
+            [](End& h) {
+              if (!h.attach()) return;
+              h.expect_serving("a reply on the lane of its service level");
+              await_disc_rep(h, send_question(h), "DISC_REP on lane 15");
+            });
+}
+
+void add_retransmissions(SharedGroup& group) {
+  group.add("lost_flit", "P-LINK-26",
+            "A flit that was lost comes once more, and those behind it, in order.", [](End& h) {
+              if (!h.attach()) return;
+              h.lanes().behave();
+              h.lanes().loses = 1;
+              const auto context = h.next_context();
+              if (!ask_long_echo(h, context) || !h.await_reply(context)) return;
+              const auto& arrived = h.lanes().arrived();
+              const auto lost = std::ranges::find_if(arrived, &ArrivedFlit::is_lost);
+              if (!h.expect(lost != arrived.end(), "DATA flits")) return;
+              const auto next = std::find_if(lost, arrived.end(),
+                                             [](const ArrivedFlit& a) { return !a.is_lost; });
+              h.expect(next != arrived.end() && next->lsn == lost->lsn,
+                       "the flit that was lost before those behind it");
+              h.expect_serving("a link that serves on");
+            });
+  group.add("lnak_goes_back", "P-LINK-26",
+            "On LNAK the flits leave once more, from the acknowledge number + 1 on.", [](End& h) {
+              if (!h.attach()) return;
+              h.listen(kLaneQuiet);  // all is acknowledged
+              h.lanes().behave();
+              h.lanes().acknowledges = false;
+              const auto context = h.next_context();
+              if (!ask_long_echo(h, context) || !h.await_reply(context)) return;
+              const auto first = h.lanes().arrived().front().lsn;
+              h.send_flit(h.lanes().control(FlitType::kLnak), {});
+              const auto& arrived = h.lanes().arrived();
+              const auto repeated = [&] {
+                return std::ranges::find_if(arrived, &ArrivedFlit::is_repeated);
+              };
+              wait_until(h, [&] { return repeated() != arrived.end(); });
+              h.expect(repeated() != arrived.end() && repeated()->lsn == first,
+                       "a retransmission that begins behind the acknowledge number");
+              h.lanes().acknowledges = true;
+              h.expect_serving("a link that serves on");
+            });
+  group.add("time_out", "P-LINK-27", "Flits that are not acknowledged leave once more.",
+            [](End& h) {
+              if (!h.attach()) return;
+              h.lanes().behave();
+              h.lanes().acknowledges = false;
+              const auto context = h.next_context();
+              if (!ask_long_echo(h, context) || !h.await_reply(context)) return;
+              const auto& arrived = h.lanes().arrived();
+              const auto is_there = [&] {
+                return std::ranges::any_of(arrived, &ArrivedFlit::is_repeated);
+              };
+              h.expect(wait_until(h, is_there), "a retransmission");
+              h.lanes().acknowledges = true;
+              h.expect_serving("a link that serves on");
+            });
+}
+
+void add_limits(SharedGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& description,
+                       std::uint32_t offset) {
+    group.add(name, "P-LINK-29", description, [offset](End& h) {
+      if (!h.attach()) return;
+      h.lanes().limit_offset = offset;
+      grant_all(h, 0);
+      const auto context = h.next_context();
+      if (!ask_long_echo(h, context)) return;
+      h.await_reply(context);
+      h.expect_serving("a target that uses the credits of before");
+    });
+  };
+  add("limit_goes_back", "A credit limit that is older than the last one is ignored.",
+      (1U << 24) - 5000);
+  add("limit_too_far", "A credit limit that is half of the numbers ahead is older, and ignored.",
+      (1U << 23) + 5000);
+}
+
+// Cases of links with other terms, for the end that begins them. `prefix`: of their names.
+template <class Player>
+void add_terms(GroupOf<Player>& group, const std::string& prefix) {
+  group.add(prefix + "first_lsn", "P-LINK-22",
+            "The first flit has the number that follows from the nonce of the INIT.",
+            [](Player& h) {
+              if (!begin_link(h)) return;
+              send_question(h);
+              wait_until(h, [&] { return h.lanes().first_seen().has_value(); });
+              h.expect(h.lanes().first_seen() == h.lanes().first_expected(),
+                       "a first flit with the number of the nonce");
+            });
+  group.add(prefix + "credits", "P-LINK-28",
+            "The target sends no more blocks than were granted, and the rest when there are more.",
+            [](Player& h) {
+              h.terms.granted_blocks = kFewBlocks;
+              if (!attach_by_new_link(h)) return;
+              h.lanes().grants = false;
+              const auto context = h.next_context();
+              if (!ask_long_echo(h, context)) return;
+              h.listen(kLaneQuiet);
+              h.expect(!h.has_message(context), "no reply that is longer than the credits");
+              h.lanes().grants = true;
+              grant_all(h, kManyBlocks);
+              h.await_reply(context);
+            });
+  group.add(prefix + "blocked_lane", "P-LINK-30", "A lane without credits delays no other.",
+            [](Player& h) {
+              h.terms.granted_blocks = 0;
+              if (!begin_link(h) || !connect_only(h)) return;
+              h.listen(kLaneQuiet);
+              h.expect(h.waiting(EventKind::kMessage) == 0, "no message without credits");
+              await_disc_rep(h, send_question(h), "DISC_REP on lane 15");
+              grant_all(h, kManyBlocks);
+              h.await_message(messaging::Function::kBufferRecvPool, "BufferRecvPool of the target");
+            });
+  Case& control = group.add(prefix + "control_first", "P-LINK-30",
+                            "Lane 15 leaves before a lane that gets its credits at the same time.",
+                            [](Player& h) {
+                              h.terms.granted_blocks = 0;
+                              if (!begin_link(h) || !connect_only(h)) return;
+                              h.listen(kLaneQuiet);
+                              h.lanes().behave();
+                              // One flit has the credits of lane 3 and the question.
+                              h.lanes().grant(3, kManyBlocks);
+                              await_disc_rep(h, send_question(h), "DISC_REP");
+                              const auto& arrived = h.lanes().arrived();
+                              h.expect(!arrived.empty() && arrived.front().vl == fabric::kMgmtLane,
+                                       "a flit of lane 15 first");
+                            });
+  control.level = Level::kShould;
+  group.add(prefix + "few_lanes", "P-LINK-20", "Lanes that one end has not are not used.",
+            [](Player& h) {
+              h.terms.lanes = 0x8001;
+              if (attach_by_new_link(h)) h.expect_serving("a reply on lane 0");
+            });
+  group.add(prefix + "silence", "P-LINK-34",
+            "A link on which nothing comes is down until the next INIT; its connection serves on.",
+            [](Player& h) {
+              if (!h.attach()) return;
+              constexpr base::Duration kDown = 1200ms;  // P-LINK-33: 905 ms
+              begin_silence(h);
+              h.listen(kDown);
+              h.send_flit(h.lanes().control(FlitType::kIdle), {});
+              const std::size_t idles = h.idles();
+              h.listen(kLaneQuiet);
+              h.expect(h.idles() == idles, "nothing but INIT on a link that is down");
+              if (!link_again(h)) return;
+              h.keeps_alive = true;
+              h.expect_serving("the connection of before");
+            });
+}
+
+}  // namespace
+
+std::vector<Case> lane_cases() {
+  SharedGroup level("lane"), shared("lane");
+  add_service_level(level);
+  add_lanes(shared);
+  add_retransmissions(shared);
+  add_limits(shared);
+  Group of_host("lane");
+  add_terms(of_host, "");
+  UnitGroup of_unit("lane");
+  add_terms(of_unit, "host_");
+  std::vector<Case> all = level.take();
+  for (auto some : {shared.take(Profiles::kFull), of_host.take(Profiles::kFull),
+                    of_unit.take(Profiles::kFull)}) {
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,171 @@
+// Flits of the full profile that are late, twice, corrupt or wrong, at the target as the receiver.
+// docs/protocol/flit.md#full-profile
+#include <array>
+
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::FlitHeader;
+using fabric::FlitType;
+
+constexpr base::Duration kTaken = 20ms;  // a flit that is taken would be acknowledged: P-LINK-33
+constexpr std::size_t kEchoBytes = 200;  // one cell of the full profile, and several flits
+constexpr std::uint8_t kJunkLane = 1;    // nothing else is on it
+
+// An ECHO in one cell of several flits, which the case sends.
+struct EchoFlits {
+  messaging::TransactionContext context{};
+  std::vector<LaneFlit> flits{};
+};
+EchoFlits echo_flits(End& h) {
+  EchoFlits out{.context = h.next_context()};
+  const auto head = h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly);
+  const ByteVector cell = h.make(head, echo_message(out.context, kEchoBytes));
+  h.advance(0, fabric::Pos::kOnly);
+  out.flits = h.lanes().cut(h.lanes().lane_of(cell), cell);
+  return out;
+}
+
+// The flit with a header that `change` has changed.
+ByteVector changed(End& h, const LaneFlit& flit, const std::function<void(FlitHeader&)>& change) {
+  FlitHeader header = h.lanes().control(FlitType::kData);
+  header.vl = flit.header.vl;
+  header.ctl = flit.header.ctl;
+  header.lsn = flit.header.lsn;
+  change(header);
+  ByteVector out(fabric::kFlitHeaderBytes + flit.payload.size());
+  fabric::emit_flit(out, header, flit.payload);
+  return out;
+}
+
+// All is acknowledged and no LNAK is counted.
+bool attach_quiet(End& h) {
+  if (!h.attach()) return false;
+  h.listen(kTaken);
+  h.lanes().behave();
+  return h.is_good();
+}
+
+void add_order(SharedGroup& group) {
+  group.add("gap", "P-LINK-24", "A flit behind a gap is dropped, and one LNAK is sent.",
+            [](End& h) {
+              if (!attach_quiet(h)) return;
+              const EchoFlits echo = echo_flits(h);
+              const fabric::Lsn before = echo.flits.front().header.lsn - 1U;
+              for (std::size_t i = 1; i < echo.flits.size(); ++i) {
+                h.send_datagram(h.lanes().bytes_of(echo.flits[i]));
+              }
+              h.await_reply(echo.context);
+              h.expect(h.lanes().lnaks() == 1 && h.lanes().last_lnak() == before,
+                       "one LNAK with the number before the gap");
+              h.expect_serving("a link that serves on");
+            });
+  group.add("repeated", "P-LINK-24", "A flit that was taken before is acknowledged, and no more.",
+            [](End& h) {
+              if (!attach_quiet(h)) return;
+              const EchoFlits echo = echo_flits(h);
+              for (int i = 0; i < 2; ++i) {
+                for (const LaneFlit& flit : echo.flits) h.send_datagram(h.lanes().bytes_of(flit));
+              }
+              h.await_reply(echo.context);
+              h.listen(kTaken);
+              h.expect(h.lanes().lnaks() == 0 && !h.has_message(echo.context),
+                       "one reply, and no LNAK");
+              h.expect_serving("a link that serves on");
+            });
+  group.add("corrupt", "P-LINK-24", "A flit with a wrong CRC is requested by LNAK.", [](End& h) {
+    if (!attach_quiet(h)) return;
+    const EchoFlits echo = echo_flits(h);
+    ByteVector wrong = h.lanes().bytes_of(echo.flits.front());
+    wrong.back() ^= std::byte{1};
+    h.send_datagram(wrong);
+    h.await_reply(echo.context);
+    h.expect(h.lanes().lnaks() > 0 && h.lanes().last_lnak() == echo.flits.front().header.lsn - 1U,
+             "an LNAK with the number before the flit");
+    h.expect_serving("a link that serves on");
+  });
+}
+
+// A flit with such a header is not taken; it is when it comes as it should be.
+void add_dropped(SharedGroup& group, const std::string& name, const std::string& clause,
+                 const std::string& description, std::function<void(FlitHeader&)> change) {
+  group.add(name, clause, description, [change = std::move(change)](End& h) {
+    if (!attach_quiet(h)) return;
+    const EchoFlits echo = echo_flits(h);
+    const LaneFlit& first = echo.flits.front();
+    h.send_datagram(changed(h, first, change));
+    h.listen(kTaken);
+    // An ACK of the suite may be behind it: then LNAK requests both.
+    const fabric::Lsn before = first.header.lsn - 1U;
+    const bool is_requested = h.lanes().lnaks() > 0 && h.lanes().last_lnak() == before;
+    h.expect(is_requested || h.lanes().acknowledged() == before, "no acknowledgement of the flit");
+    h.await_reply(echo.context);
+    h.expect_serving("a link that serves on");
+  });
+}
+
+void add_headers(SharedGroup& group) {
+  add_dropped(group, "crc_without_payload", "P-LINK-23",
+              "A flit whose CRC does not cover the payload is dropped.",
+              [](FlitHeader& header) { header.ctl |= fabric::kFlitHeaderCrcOnly; });
+  add_dropped(group, "ack_of_unsent", "P-LINK-25",
+              "A flit that acknowledges what was not sent is dropped whole.",
+              [](FlitHeader& header) { header.ack = header.ack + 500U; });
+  group.add("not_common", "P-LINK-35",
+            "A flit of a lane that is not common is acknowledged, and its cell is dropped.",
+            [](End& h) {
+              if (!attach_quiet(h)) return;
+              constexpr std::uint8_t kNoLane = 7;
+              const auto context = h.next_context();
+              const ByteVector cell = next_echo(h, context);
+              for (const LaneFlit& flit : h.lanes().cut(kNoLane, cell)) {
+                h.send_datagram(h.lanes().bytes_of(flit));
+              }
+              const fabric::Lsn last = h.lanes().next_lsn() - 1U;
+              h.listen(kTaken);
+              if (!h.expect(h.lanes().acknowledged() - last >= 0, "an acknowledgement")) return;
+              expect_missing(h, cell, context);
+            });
+}
+
+// What forms no cell on a lane: each flit of junk has these bits in Ctl. Its blocks come back.
+void add_no_cell(SharedGroup& group, const std::string& name, const std::string& description,
+                 std::vector<std::uint8_t> ctls) {
+  group.add(name, "P-LINK-31", description, [ctls = std::move(ctls)](End& h) {
+    if (!attach_quiet(h)) return;
+    constexpr std::uint32_t kJunkBlocks = 2;
+    const ByteVector junk(2 * fabric::kCreditBlockBytes - 28, std::byte{0xA5});
+    const std::uint32_t before = h.lanes().target_limit(kJunkLane);
+    for (const std::uint8_t ctl : ctls) {
+      for (const LaneFlit& flit : h.lanes().cut(kJunkLane, junk)) {
+        h.send_datagram(changed(h, flit, [ctl](FlitHeader& header) { header.ctl = ctl; }));
+      }
+    }
+    const auto wanted = static_cast<std::uint32_t>(before + kJunkBlocks * ctls.size());
+    for (const base::Time until = h.now() + h.config().timeout;
+         h.is_good() && h.lanes().target_limit(kJunkLane) != wanted && h.now() < until;) {
+      h.listen(2ms);
+    }
+    h.expect(h.lanes().target_limit(kJunkLane) == wanted,
+             "credits for the blocks that were dropped");
+    h.expect_serving("a link that serves on");
+  });
+}
+
+}  // namespace
+
+std::vector<Case> lane_fault_cases() {
+  SharedGroup group("lane");
+  add_order(group);
+  add_headers(group);
+  add_no_cell(group, "no_first", "A flit without SOF outside of a cell is dropped.", {0});
+  add_no_cell(group, "two_firsts", "A cell is dropped when the next one begins before its end.",
+              {fabric::kFlitSof, fabric::kFlitSof | fabric::kFlitEof});
+  return group.take(Profiles::kFull);
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,76 @@
+// The suite against the I/O unit and the host of the full profile, in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "conformance/report/decode.h"
+#include "conformance/selection.h"
+#include "conformance/suite.h"
+#include "conformance/unit_suite.h"
+#include "tests/conformance/host_target.h"
+#include "tests/conformance/run_cases.h"
+#include "tests/conformance/unit_target.h"
+
+namespace splitnic::conformance::lane_suite_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Report run_unit(UnitTarget& target, const std::vector<std::string>& wanted = {}) {
+  const auto lines = target.lines();
+  Suite suite(lines, {.timeout = 1s});
+  EXPECT_TRUE(suite.is_reachable());
+  return run_cases(suite, select(cases(), wanted, {}));
+}
+
+Report run_host(HostTarget& target, const std::vector<std::string>& wanted = {}) {
+  UnitSuite suite(target.line(), {.timeout = 1s});
+  EXPECT_TRUE(suite.is_reachable());
+  return run_cases(suite, select(cases(Role::kUnit), wanted, {}));
+}
+
+TEST(ConformanceLanes, every_case_passes_against_the_unit_of_the_full_profile) {
+  UnitTarget target({.is_full = true});
+  const Report report = run_unit(target);
+  EXPECT_EQ(failures_of(report), "");
+  EXPECT_GE(report.count(Verdict::kPass), 360U);
+}
+
+TEST(ConformanceLanes, every_case_passes_against_the_keyed_unit_of_the_full_profile) {
+  UnitTarget target({.is_keyed = true, .is_full = true});
+  EXPECT_EQ(not_passed(run_unit(target, {"lane", "rc", "loss"})), "");
+}
+
+TEST(ConformanceLanes, every_case_passes_against_the_host_of_the_full_profile) {
+  HostTarget target({.is_full = true});
+  const Report report = run_host(target);
+  EXPECT_EQ(failures_of(report), "");
+  EXPECT_GE(report.count(Verdict::kPass), 305U);
+}
+
+TEST(ConformanceLanes, cases_of_another_profile_are_skipped_with_the_reason) {
+  UnitTarget speed({});
+  const Report of_speed = run_unit(speed, {"lane.gap", "lane.of_service_level"});
+  ASSERT_EQ(of_speed.results.size(), 2U);
+  EXPECT_EQ(of_speed.results[0].verdict, Verdict::kPass);
+  EXPECT_EQ(of_speed.results[1].expected, "for links of the full profile");
+  UnitTarget full({.is_full = true});
+  const Report of_full = run_unit(full, {"flit.good"});
+  EXPECT_EQ(of_full.results.at(0).expected, "for links of the speed and shm profiles");
+}
+
+// Each flit of both sides has its place in the report, whole cell or not.
+TEST(ConformanceLanes, a_part_of_a_cell_is_decoded_as_one) {
+  UnitTarget target({.is_full = true});
+  const Report report = run_unit(target, {"lane.flit_payload"});
+  std::string labels;
+  for (const Exchanged& one : report.results.at(0).transcript.all()) {
+    labels += decode(one.bytes).label + "\n";
+  }
+  EXPECT_THAT(labels, HasSubstr("first part of a cell, lane 3, LSN "));
+  EXPECT_THAT(labels, HasSubstr("last part of a cell, lane 3, LSN "));
+  EXPECT_THAT(labels, testing::Not(HasSubstr("not valid")));
+}
+
+}  // namespace
+}  // namespace splitnic::conformance::lane_suite_test
