@@ -21,7 +21,7 @@
 
 namespace splitnic::conformance {
 
-// What both INITs have agreed.
+// The terms that both INITs have agreed.
 struct LaneTerms {
   std::uint16_t lanes = 0;           // that both have, a bit for each
   std::size_t flit_payload_max = 0;  // bytes: the smaller one

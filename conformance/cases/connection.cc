@@ -1,5 +1,4 @@
-// The connection manager and the capabilities. docs/protocol/mgmt.md,
-// docs/protocol/channels.md#capabilities
+// Connections and capabilities. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
@@ -12,9 +11,6 @@ using fabric::Mgmt;
 using fabric::MgmtKind;
 using fabric::MgmtReject;
 using messaging::connect::Capabilities;
-
-// Full profile: lane 15 leaves first, so an ACK of before may come behind DISC_REP.
-constexpr base::Duration kOtherLanes = std::chrono::milliseconds(5);
 
 std::optional<Mgmt> await_mgmt(Host& h, MgmtKind kind, std::uint64_t transaction) {
   const std::string expected(name(kind));
@@ -159,7 +155,7 @@ void add_ends(Group& group) {
     if (!h.attach()) return;
     h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
     await_mgmt(h, MgmtKind::kDiscRep, h.transaction());
-    h.listen(kOtherLanes);
+    h.listen(std::chrono::milliseconds(5));  // an ACK of before may be on another lane
     h.forget_events();
     h.send_cell(next_echo(h, h.next_context()));
     const std::uint64_t fence = h.random().next();

@@ -246,6 +246,11 @@ void add_terms(GroupOf<Player>& group, const std::string& prefix) {
                                        "a flit of lane 15 first");
                             });
   control.level = Level::kShould;
+}
+
+// The same for the lanes of a link and for its end.
+template <class Player>
+void add_ends(GroupOf<Player>& group, const std::string& prefix) {
   group.add(prefix + "few_lanes", "P-LINK-20", "Lanes that one end has not are not used.",
             [](Player& h) {
               h.terms.lanes = 0x8001;
@@ -278,8 +283,10 @@ std::vector<Case> lane_cases() {
   add_limits(shared);
   Group of_host("lane");
   add_terms(of_host, "");
+  add_ends(of_host, "");
   UnitGroup of_unit("lane");
   add_terms(of_unit, "host_");
+  add_ends(of_unit, "host_");
   std::vector<Case> all = level.take();
   for (auto some : {shared.take(Profiles::kFull), of_host.take(Profiles::kFull),
                     of_unit.take(Profiles::kFull)}) {

@@ -132,7 +132,7 @@ void add_headers(SharedGroup& group) {
             });
 }
 
-// What forms no cell on a lane: each flit of junk has these bits in Ctl. Its blocks come back.
+// Flits of junk with these bits in Ctl form no cell on their lane. Their blocks come back.
 void add_no_cell(SharedGroup& group, const std::string& name, const std::string& description,
                  std::vector<std::uint8_t> ctls) {
   group.add(name, "P-LINK-31", description, [ctls = std::move(ctls)](End& h) {

@@ -129,8 +129,9 @@ std::string row_of(const Fault& fault, std::vector<std::string> ids) {
 // the full profile those of its group are.
 std::vector<std::string> noticed_by_all(const Fault& fault) {
   if (fault.role == Role::kSubnet) return noticed(fault, {fault.noticed_by});
-  if (fault.is_full) return noticed(fault, {"lane"});
-  std::vector<std::string> ids = noticed(fault, {});
+  std::vector<std::string> wanted;
+  if (fault.is_full) wanted = {"lane"};
+  std::vector<std::string> ids = noticed(fault, wanted);
   if (std::ranges::find(ids, fault.noticed_by) != ids.end()) return ids;
   for (const std::string& id : noticed(fault, {fault.noticed_by})) ids.push_back(id);
   return ids;
