@@ -36,8 +36,15 @@ bool attach_by_new_link(Unit& u) {
   return u.attach();
 }
 // A silence, in which the link stays down, and its end with the next INIT.
-void begin_silence(Host& h) { h.keeps_alive = false; }
-void begin_silence(Unit& u) { u.keeps_alive = u.replies_to_hello = false; }
+// Not even ACKs leave: a frame of a host would break the silence.
+void set_speaking(End& h, bool speaks) {
+  h.keeps_alive = h.acknowledges = h.replies_to_probes = speaks;
+}
+void begin_silence(Host& h) { set_speaking(h, false); }
+void begin_silence(Unit& u) {
+  set_speaking(u, false);
+  u.replies_to_hello = false;
+}
 bool link_again(Host& h) {
   h.send(h.init(InitStep::kHello));
   const auto reply = h.await_init("READY");
@@ -268,7 +275,7 @@ void add_ends(GroupOf<Player>& group, const std::string& prefix) {
               h.listen(kLaneQuiet);
               h.expect(h.idles() == idles, "nothing but INIT on a link that is down");
               if (!link_again(h)) return;
-              h.keeps_alive = true;
+              set_speaking(h, true);
               h.expect_serving("the connection of before");
             });
 }
