@@ -162,16 +162,29 @@ bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
 }
 
 bool Attachment::send_cell(Lid to, const FlitView& flit) {
+  if (NetworkLayer::is_peer(to)) return send_to_peer(to, flit);
   const base::Bytes cell = flit.payload;
-  const base::MutableBytes room = link_->reserve(cell.size() + gnh_bytes(to), flit.header.vl);
+  const base::MutableBytes room = link_->reserve(cell.size(), flit.header.vl);
   if (room.empty()) return false;
-  if (NetworkLayer::is_peer(to)) {
-    MacHeader header;
-    MacHeader::parse(cell.data(), header);
-    add_gnh(room, cell, network_.gnh_to(to, header.sl, header.payload_bytes),
-            {network_.router_to(to), link_->local_lid()}, link_->crc_head_only());
+  std::memcpy(room.data(), cell.data(), cell.size());
+  link_->commit(room.size());
+  return true;
+}
+
+bool Attachment::send_to_peer(Lid to, const FlitView& flit) {
+  const base::Bytes cell = flit.payload;
+  MacHeader header;
+  MacHeader::parse(cell.data(), header);
+  const CellLids lids{network_.router_to(to), link_->local_lid()};
+  const bool has_header = is_datagram(header);
+  const base::MutableBytes room =
+      link_->reserve(cell.size() + (has_header ? 0 : kGnhBytes), flit.header.vl);
+  if (room.empty()) return false;
+  if (has_header) {
+    change_lids(room, cell, lids, link_->crc_head_only());
   } else {
-    std::memcpy(room.data(), cell.data(), cell.size());
+    add_gnh(room, cell, network_.gnh_to(to, header.sl, header.payload_bytes), lids,
+            link_->crc_head_only());
   }
   link_->commit(room.size());
   return true;
@@ -203,7 +216,7 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
       counters_.add(AttachmentCounter::kRxDropCell);
     } else if (header->dlid != link_->local_lid() || header->slid == Lid()) {
       counters_.add(AttachmentCounter::kRxDropLid);
-    } else if (is_global(*header)) {
+    } else if (network_.takes(*header)) {
       take_global(cell, *header);
     } else {
       arrivals_.push_back({cell, header->slid, header->partition});

@@ -103,6 +103,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void ask(std::uint64_t transaction, std::string_view name);
   bool send_datagram(Lid to, base::Bytes datagram);
   bool send_cell(Lid to, const FlitView& flit);
+  bool send_to_peer(Lid to, const FlitView& flit);
   Lid lid_of(const PeerAddress& peer) const;
   PeerAddress address_of(Lid lid) const;
   PartitionKey partition_to(Lid lid) const;

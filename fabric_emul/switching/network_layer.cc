@@ -67,17 +67,18 @@ NetworkLayer::Taken NetworkLayer::take(const ReceivedCell& cell, const MacHeader
   if (!gnh || gnh->hop_limit == 0) return {.fault = Fault::kGlobal};
   if (gnh->destination != own_->bytes) return {.fault = Fault::kDestination};
   const NetworkAddress source{gnh->source};
-  if (std::ranges::find(routers_, header.slid) == routers_.end() || is_same_subnet(source, *own_) ||
-      !lid_in(source)) {
+  if (!is_by_router(header) || is_same_subnet(source, *own_) || !lid_in(source)) {
     return {.fault = Fault::kOrigin};
   }
   const Lid from = peer_at(source, header.slid);
   if (from == Lid()) return {.fault = Fault::kGlobal};
-  return {.from = from, .cell = without_gnh(cell, header.dlid, from)};
+  const auto change = is_datagram(header) ? change_lids : remove_gnh;
+  return {.from = from, .cell = copy_of(cell, {header.dlid, from}, change)};
 }
 
-// Each is shorter than it came, so a batch has room.
-ReceivedCell NetworkLayer::without_gnh(const ReceivedCell& cell, Lid own, Lid from) {
+// Each is as long as it came, or shorter, so a batch has room.
+ReceivedCell NetworkLayer::copy_of(const ReceivedCell& cell, CellLids lids,
+                                   decltype(&remove_gnh) change) {
   if (store_.empty()) store_.resize(ReceivedCells::kBatchBytesMax);
   const base::MutableBytes room = base::MutableBytes(store_).subspan(used_);
   FlitHeader flit;
@@ -85,7 +86,7 @@ ReceivedCell NetworkLayer::without_gnh(const ReceivedCell& cell, Lid own, Lid fr
   flit.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly;
   if (cell.crc_head_only) flit.ctl |= kFlitCellCrcHeadOnly;
   flit.size = static_cast<std::uint16_t>(
-      remove_gnh(room.subspan(kFlitHeaderBytes), cell.bytes, {own, from}, cell.crc_head_only));
+      change(room.subspan(kFlitHeaderBytes), cell.bytes, lids, cell.crc_head_only));
   used_ += seal_flit(room, flit);
   return {room.subspan(kFlitHeaderBytes, flit.size), cell.vl, cell.crc_head_only};
 }

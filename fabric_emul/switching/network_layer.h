@@ -1,10 +1,11 @@
 // The network layer of an end node behind a switch: its network address, the routers of its subnet,
 // and the peers in other subnets. To the layers above such a peer is a LID beyond those of ports,
 // which is ours alone and on no link: cells to it get a GNH and the LID of a router, and what comes
-// from it is checked and loses the GNH. Bounded: 4096 peers, one batch of cells. Thread: the data
-// thread. [S000-33] docs/protocol/network.md
+// from it is checked and loses the GNH; the header of a datagram (Raw) stays. Bounded: 4096 peers,
+// one batch of cells. Thread: the data thread. [S000-33] docs/protocol/network.md
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -61,7 +62,12 @@ class NetworkLayer {
   Gnh gnh_to(Lid peer, std::uint8_t sl, std::uint16_t payload_bytes) const;
   Lid router_to(Lid peer) const { return peers_.at(index_of(peer)).router; }
 
-  // Checks a cell that is_global(), of a right CRC, and takes a copy without its GNH.
+  // Whether a cell that came is for take(). Datagrams of the own subnet are not.
+  bool takes(const MacHeader& header) const {
+    return is_global(header) || (is_datagram(header) && is_by_router(header));
+  }
+  // Checks a cell that it takes(), of a right CRC, and takes a copy with the LIDs of the peer and
+  // of this port, without the GNH unless that is of a datagram.
   Taken take(const ReceivedCell& cell, const MacHeader& header);
   // Before the cells of the next batch.
   void forget_cells() { used_ = 0; }
@@ -73,7 +79,11 @@ class NetworkLayer {
   };
   static std::size_t index_of(Lid peer) { return peer.value - kPortLidMax - 1U; }
   Lid peer_at(const NetworkAddress& address, Lid router);
-  ReceivedCell without_gnh(const ReceivedCell& cell, Lid own, Lid from);
+  bool is_by_router(const MacHeader& header) const {
+    return own_ && std::ranges::find(routers_, header.slid) != routers_.end();
+  }
+  // Takes a copy that `change` writes, remove_gnh() or change_lids().
+  ReceivedCell copy_of(const ReceivedCell& cell, CellLids lids, decltype(&remove_gnh) change);
 
   std::optional<NetworkAddress> own_;
   std::vector<Lid> routers_;

@@ -90,7 +90,7 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
     return counters_.add(SwitchCounter::kDropPartition);
   }
   if (header->dlid == plan_.lid) {
-    if (global_receiver_ == nullptr || !is_global(*header)) {
+    if (global_receiver_ == nullptr || !has_gnh(*header)) {
       return on_mgmt(from, link, cell, *header);
     }
     return global_receiver_->on_global(*this, from, cell, *header);

@@ -46,7 +46,7 @@ class Switch;
 class GlobalReceiver {
  public:
   virtual ~GlobalReceiver() = default;
-  // A cell for the LID of `at` that is_global(), by this port of it.
+  // A cell for the LID of `at` that has_gnh(), by this port of it.
   virtual void on_global(const Switch& at, SwitchPort& from, const ReceivedCell& cell,
                          const MacHeader& header) = 0;
   // A lane of an output has become empty: inputs of all subnets may wait for it.

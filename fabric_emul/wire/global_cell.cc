@@ -42,12 +42,11 @@ Gnh gnh_between(const NetworkAddress& from, const NetworkAddress& to, std::uint8
 std::optional<Gnh> gnh_of(base::Bytes cell) {
   MacHeader header;
   MacHeader::parse(cell.data(), header);
-  CHECK(is_global(header));
+  CHECK(has_gnh(header));
   if (header.ext_words < kGnhWords) return std::nullopt;
   const auto gnh = Gnh::parse(cell.subspan(kMacHeaderBytes, kGnhBytes));
-  if (!gnh || gnh->next_header != kGlobalNextHeader || gnh->length != header.payload_bytes) {
-    return std::nullopt;
-  }
+  if (!gnh || gnh->length != header.payload_bytes) return std::nullopt;
+  if (is_global(header) && gnh->next_header != kGlobalNextHeader) return std::nullopt;
   return gnh;
 }
 
@@ -76,12 +75,24 @@ std::size_t forward_global(base::MutableBytes out, base::Bytes cell, const Gnh& 
   std::memcpy(out.data(), cell.data(), cell.size());
   MacHeader header;
   MacHeader::parse(cell.data(), header);
-  header.sl = gnh.traffic_class >> kSlShift;
+  if (is_global(header)) header.sl = gnh.traffic_class >> kSlShift;
   header.dlid = lids.destination;
   header.slid = lids.source;
   Gnh next = gnh;
   --next.hop_limit;
   next.emit(out.data() + kMacHeaderBytes);
+  seal(out.first(cell.size()), header, crc_head_only);
+  return cell.size();
+}
+
+std::size_t change_lids(base::MutableBytes out, base::Bytes cell, CellLids lids,
+                        bool crc_head_only) {
+  CHECK(cell.size() >= kCellBytesMin && cell.size() <= out.size());
+  std::memcpy(out.data(), cell.data(), cell.size());
+  MacHeader header;
+  MacHeader::parse(cell.data(), header);
+  header.dlid = lids.destination;
+  header.slid = lids.source;
   seal(out.first(cell.size()), header, crc_head_only);
   return cell.size();
 }

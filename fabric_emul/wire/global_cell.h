@@ -23,25 +23,33 @@ struct CellLids {
   Lid destination, source;
 };
 
-// Whether the network layer looks at the cell: it has a GNH, and that is not the header of a
-// datagram (Raw).
+constexpr bool has_gnh(const MacHeader& header) { return (header.flags & kFlagGlobal) != 0; }
+// The GNH is the header of an IPv6 datagram, whose addresses may be of no port [S000-14].
+constexpr bool is_datagram(const MacHeader& header) {
+  return has_gnh(header) && header.service == Service::kRaw;
+}
+// The GNH is of the network layer, which adds and removes it.
 constexpr bool is_global(const MacHeader& header) {
-  return (header.flags & kFlagGlobal) != 0 && header.service != Service::kRaw;
+  return has_gnh(header) && header.service != Service::kRaw;
 }
 // The GNH of a cell between two ports.
 Gnh gnh_between(const NetworkAddress& from, const NetworkAddress& to, std::uint8_t sl,
                 std::uint16_t payload_bytes);
-// Returns nothing if the GNH is not whole, or not as gnh_between() and routers make it. REQUIRES a
-// cell with a right CRC that is_global().
+// Returns nothing if the GNH is not whole; or not as gnh_between() and routers make it, where the
+// cell is_global(); or of another length than the payload. REQUIRES a cell with a right CRC that
+// has_gnh().
 std::optional<Gnh> gnh_of(base::Bytes cell);
 
 // Each writes the changed cell to `out` and returns its bytes. REQUIRES room in `out`, which does
-// not overlap the cell; `gnh` of the cell for the last two.
+// not overlap the cell; `gnh` of the cell for forward_global() and remove_gnh().
 std::size_t add_gnh(base::MutableBytes out, base::Bytes cell, const Gnh& gnh, CellLids lids,
                     bool crc_head_only);
-// One hop: hop limit - 1, SL from the traffic class.
+// One hop: hop limit - 1, and SL from the traffic class, unless that is of a datagram.
 std::size_t forward_global(base::MutableBytes out, base::Bytes cell, const Gnh& gnh, CellLids lids,
                            bool crc_head_only);
+// For a datagram, whose header stays.
+std::size_t change_lids(base::MutableBytes out, base::Bytes cell, CellLids lids,
+                        bool crc_head_only);
 std::size_t remove_gnh(base::MutableBytes out, base::Bytes cell, CellLids lids, bool crc_head_only);
 
 }  // namespace splitnic::fabric

@@ -104,12 +104,18 @@ void check_again(const CellView& view, std::size_t bytes) {
 void check_network(base::Bytes cell, bool crc_head_only) {
   MacHeader header;
   MacHeader::parse(cell.data(), header);
-  const auto gnh = is_global(header) ? gnh_of(cell) : std::nullopt;
+  const auto gnh = has_gnh(header) ? gnh_of(cell) : std::nullopt;
   if (!gnh || gnh->hop_limit == 0) return;
   std::vector<std::byte> next(cell.size());
   CHECK(forward_global(next, cell, *gnh, {Lid(2), Lid(1)}, crc_head_only) == cell.size());
   CHECK(check_cell_crc(next, crc_head_only) == CellError::kNone);
   CHECK(gnh_of(next)->hop_limit == gnh->hop_limit - 1);
+  if (is_datagram(header)) {
+    CHECK(change_lids(next, cell, {Lid(2), Lid(1)}, crc_head_only) == cell.size());
+    std::vector<std::byte> same(cell.size());
+    change_lids(same, next, {header.dlid, header.slid}, crc_head_only);
+    return CHECK(std::ranges::equal(same, cell));
+  }
   next.resize(remove_gnh(next, cell, {Lid(2), Lid(1)}, crc_head_only));
   CHECK(check_cell_crc(next, crc_head_only) == CellError::kNone);
   std::vector<std::byte> back(cell.size());

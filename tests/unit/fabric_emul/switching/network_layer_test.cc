@@ -177,7 +177,22 @@ INSTANTIATE_TEST_SUITE_P(
                    [](CellHead& head, Gnh&) { head.header.slid = Lid(21); }},
         BadArrival{"hop_limit_0", "path.rx.drop.network",
                    [](CellHead&, Gnh& gnh) { gnh.hop_limit = 0; }},
-        BadArrival{"length", "path.rx.drop.network", [](CellHead&, Gnh& gnh) { ++gnh.length; }}),
+        BadArrival{"length", "path.rx.drop.network", [](CellHead&, Gnh& gnh) { ++gnh.length; }},
+        BadArrival{"datagram_for_another_node", "path.rx.drop.destination",
+                   [](CellHead& head, Gnh& gnh) {
+                     as_datagram(head, gnh);
+                     gnh.destination = address(0xB, Lid(21)).bytes;
+                   }},
+        BadArrival{"datagram_from_its_subnet", "path.rx.drop.origin",
+                   [](CellHead& head, Gnh& gnh) {
+                     as_datagram(head, gnh);
+                     gnh.source = address(0xB, Lid(21)).bytes;
+                   }},
+        BadArrival{"datagram_of_another_length", "path.rx.drop.network",
+                   [](CellHead& head, Gnh& gnh) {
+                     as_datagram(head, gnh);
+                     ++gnh.length;
+                   }}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(NetworkLayerTest, S000_33_the_switch_replies_with_the_place_of_a_port_and_of_a_name) {

@@ -44,6 +44,23 @@ TEST(RouterTest, S000_33_hop_limit_and_local_addresses_change_payload_and_packet
   EXPECT_TRUE(world.is_balanced());
 }
 
+TEST(RouterTest, S000_33_of_a_datagram_only_lids_and_hop_limit_change) {
+  PlainWorld world;
+  const Cell sent = global_with(as_datagram, 200);
+  world.write(world.h, sent);
+  ASSERT_EQ(world.u.cells.size(), 1U);
+  const Cell& got = world.u.cells[0];
+  CellView view;
+  ASSERT_EQ(parse_cell(got, view), CellError::kNone);
+  EXPECT_EQ(view.header.sl, 5) << "the traffic class is the datagram's";
+  Cell same = sent;
+  std::copy_n(got.begin() + 4, 4, same.begin() + 4);
+  same[kMacHeaderBytes + 7] = std::byte{kGlobalHopLimit - 1};
+  std::copy_n(got.end() - kCrcBytes, kCrcBytes, same.end() - kCrcBytes);
+  EXPECT_EQ(got, same);
+  EXPECT_TRUE(world.is_balanced());
+}
+
 TEST(RouterTest, S000_33_the_example_of_the_page) {
   PlainWorld world;
   const std::vector<std::byte> payload{std::byte{'a'}, std::byte{'b'}, std::byte{'c'},
@@ -142,6 +159,21 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"to_no_port", RouterCounter::kDropNeighbour,
             [](CellHead&, Gnh& gnh) { gnh.destination.at(9) = std::byte{1}; }},
         Bad{"length", RouterCounter::kDropHeader, [](CellHead&, Gnh& gnh) { ++gnh.length; }},
+        Bad{"datagram_of_another_length", RouterCounter::kDropHeader,
+            [](CellHead& head, Gnh& gnh) {
+              as_datagram(head, gnh);
+              ++gnh.length;
+            }},
+        Bad{"datagram_of_another_source", RouterCounter::kDropSource,
+            [](CellHead& head, Gnh& gnh) {
+              as_datagram(head, gnh);
+              gnh.source = address(0xA, Lid(12)).bytes;
+            }},
+        Bad{"datagram_at_its_end", RouterCounter::kDropHopLimit,
+            [](CellHead& head, Gnh& gnh) {
+              as_datagram(head, gnh);
+              gnh.hop_limit = 1;
+            }},
         Bad{"next_header", RouterCounter::kDropHeader,
             [](CellHead&, Gnh& gnh) { gnh.next_header = 17; }}),
     [](const auto& test) { return std::string(test.param.name); });

@@ -138,6 +138,17 @@ Cell global_with(Change&& change, std::size_t payload_bytes = 64, unsigned seed 
     change(head, gnh);
   });
 }
+// Makes it a Raw cell, whose GNH is that of a UDP datagram.
+inline void as_datagram(CellHead& head, Gnh& gnh) {
+  head.header.op = Op::kRaw;
+  head.header.service = Service::kRaw;
+  head.header.pos = Pos::kOnly;
+  head.header.dqpn = Qpn();
+  head.header.flags = 0;
+  gnh.traffic_class = 0xB8;
+  gnh.flow_label = 0x12345;
+  gnh.next_header = 17;
+}
 inline Cell global_cell(std::size_t payload_bytes = 64, unsigned seed = 0) {
   return global_with([](CellHead&, Gnh&) {}, payload_bytes, seed);
 }
