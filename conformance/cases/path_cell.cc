@@ -60,6 +60,20 @@ ByteVector byte_changed(Nodes& nodes, std::size_t at, std::uint8_t mask, bool is
   return cell;
 }
 
+// To node 9 of another subnet.
+ByteVector global_cell(Nodes& nodes, fabric::Lid to) {
+  fabric::Gnh gnh;
+  gnh.length = kPayload;
+  gnh.next_header = 59;
+  gnh.hop_limit = 64;
+  gnh.source.at(0) = gnh.destination.at(0) = std::byte{0xFD};
+  gnh.destination.at(15) = std::byte{9};
+  return head_changed(nodes, [&](CellHead& head) {
+    head.header.dlid = to;
+    head.gnh = &gnh;
+  });
+}
+
 void add_whole(NodesGroup& group) {
   for (const std::size_t bytes : {0U, 1U, 63U, 1000U}) {
     add_forwarded(group, "payload_of_" + std::to_string(bytes),
@@ -82,6 +96,8 @@ void add_whole(NodesGroup& group) {
                     head.header.stripe = 5;
                   });
                 });
+  add_forwarded(group, "network_header", "A cell with a GNH, whoever that is for",
+                [](Nodes& nodes) { return global_cell(nodes, lid_at(2)); });
   add_forwarded(group, "unknown_operation", "A cell with an operation that nobody knows",
                 [](Nodes& nodes) { return byte_changed(nodes, 1, 0x27, true); });
   add_forwarded(group, "reserved_bits", "A cell with reserved bits that are set",
@@ -161,6 +177,9 @@ void add_drops(NodesGroup& group) {
               [](Nodes& nodes) { return nodes.at(1).cell_to(lid_at(1), kPayload, 7); });
   add_dropped(group, "to_the_switch", "P-PATH-2", "A cell to the switch that is no MGMT",
               [](Nodes& nodes) { return nodes.at(1).cell_to(kSwitchLid, kPayload, 7); });
+  add_dropped(group, "network_header_to_the_switch", "P-PATH-2",
+              "A cell with a GNH to the switch, which is no router",
+              [](Nodes& nodes) { return global_cell(nodes, kSwitchLid); });
   const std::vector<std::pair<std::string, fabric::Lid>> sources{
       {"source_of_another", lid_at(3)},
       {"source_zero", fabric::Lid()},

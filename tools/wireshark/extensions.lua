@@ -5,6 +5,12 @@ local registry, rules, connection = use("registry"), use("cell_rules"), use("con
 local f, field = registry.f, registry.field
 
 field("bytes", "cell.gnh", "Global network header")
+field("uint16", "cell.gnh.class", "Traffic class", base.HEX, nil, 0x0FF0)
+field("uint16", "cell.gnh.length", "Payload length")
+field("uint8", "cell.gnh.next_header", "Next header")
+field("uint8", "cell.gnh.hop_limit", "Hop limit")
+field("ipv6", "cell.gnh.source", "Source")
+field("ipv6", "cell.gnh.destination", "Destination")
 field("uint32", "cell.ee", "EE context", base.HEX, nil, 0x00FFFFFF)
 field("uint32", "cell.stream", "Byte stream number")
 field("uint64", "cell.va", "Virtual address", base.HEX)
@@ -33,12 +39,16 @@ field("bytes", "ack.bitmap", "Bitmap")
 field("uint16", "ack.arrived", "Arrived LCN")
 
 local FIELDS = {
-  gnh = {{"cell.gnh", 40}}, ee = {{"cell.ee", 4}}, stream = {{"cell.stream", 4}},
+  ee = {{"cell.ee", 4}}, stream = {{"cell.stream", 4}},
   va_mh = {{"cell.va", 8}, {"cell.mh", 4}, {"cell.length", 4}},
   read = {{"cell.read.msn", 4}, {"cell.read.sink_handle", 4}, {"cell.read.sink_offset", 8}},
   atomic = {{"cell.atomic.op", 1}, {"", 3}, {"cell.atomic.operand1", 8}, {"cell.atomic.operand2", 8}},
   dereg = {{"cell.dereg", 4}},
 }
+
+local GNH = {{"cell.gnh.class", 2}, {"", 2}, {"cell.gnh.length", 2}, {"cell.gnh.next_header", 1}, {"cell.gnh.hop_limit", 1},
+             {"cell.gnh.source", 16}, {"cell.gnh.destination", 16}}
+local function add_gnh(tvb, at, tree) registry.add_all(tree:add(f["cell.gnh"], tvb(at, 40)), tvb, at, GNH) end
 
 -- The receiver chooses form A or B; c.idata gets the place in its pools.
 local function add_idata(range, parent, c)
@@ -89,6 +99,8 @@ function extensions.dissect(tvb, tree, c)
       add_ack(tvb, at, stop - at, tree, c)
     elseif name == "idata" then
       add_idata(tvb(at, 4), tree, c)
+    elseif name == "gnh" then
+      add_gnh(tvb, at, tree)
     else
       registry.add_all(tree, tvb, at, FIELDS[name])
     end
