@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "base/parse_number.h"
@@ -10,6 +11,7 @@ namespace splitnic::control {
 namespace {
 
 constexpr std::size_t kInterfaceNameMax = 15;
+constexpr std::string_view kVia = "?via=";
 
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
@@ -147,6 +149,34 @@ base::Result<PortSpec> parse_lan_port(const std::string& text) {
 base::Result<PortSpec> parse_tap(const std::string& text) {
   if (text.starts_with("file:")) return parse_file_port(text, text.substr(5));
   return parse_interface_port(PortSpec::Kind::kTap, text, text);
+}
+
+std::string PeerPlace::text() const {
+  if (node.empty()) return at.text();
+  if (at.is_shm()) return "shm://" + node + std::string(kVia) + at.host;
+  return "udp://" + node + ":1" + std::string(kVia) + at.udp_text();
+}
+
+base::Result<PeerPlace> parse_peer_place(const std::string& text) {
+  const std::size_t via = text.find(kVia);
+  const auto named = parse_endpoint(text.substr(0, via));
+  if (!named) return named.error();
+  if (via == std::string::npos) return PeerPlace{*named, ""};
+  if (!is_node_name(named->host) || (!named->is_shm() && named->port != 1)) {
+    return base::Error("'" + text + "' is not udp://UNIT:1" + std::string(kVia) +
+                       "SWITCH:PORT with the name of a node in the topology");
+  }
+  const auto at =
+      parse_endpoint((named->is_shm() ? "shm://" : "udp://") + text.substr(via + kVia.size()));
+  if (!at) return at.error();
+  return PeerPlace{*at, named->host};
+}
+
+base::Result<std::string> parse_tun(const std::string& text) {
+  static constexpr std::string_view kKind = "tun:";
+  std::string name = text.starts_with(kKind) ? text.substr(kKind.size()) : "";
+  if (!is_interface_name(name)) return not_a(text, "tun:NAME with the name of an interface");
+  return {boost::system::in_place_value, std::move(name)};
 }
 
 }  // namespace splitnic::control

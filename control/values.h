@@ -38,6 +38,15 @@ struct Endpoint {
 };
 base::Result<Endpoint> parse_endpoint(const std::string& text);
 
+// A peer: at an endpoint, or the node of this name behind the port of a switch there:
+// udp://NODE:1?via=SWITCH:PORT, shm://NODE?via=NAME, by port 1 of the node, which has no other.
+struct PeerPlace {
+  Endpoint at;
+  std::string node;          // "": there is no switch between
+  std::string text() const;  // as one types it
+};
+base::Result<PeerPlace> parse_peer_place(const std::string& text);
+
 // Without keys, UDP needs --insecure-lab, on loopback too: any user of the machine can send to a
 // loopback address or bind it first, and gets what takes CAP_NET_RAW otherwise. The peer of a shm
 // endpoint proves its user to the kernel. An error names `option`. [H-5] docs/security.md
@@ -54,6 +63,8 @@ std::string mac_text(const lan::MacAddress& mac);
 base::Result<PortSpec> parse_lan_port(const std::string& text);
 // NAME or file:IN,OUT[,loop][,speed=X]
 base::Result<PortSpec> parse_tap(const std::string& text);
+// tun:NAME; returns the name.
+base::Result<std::string> parse_tun(const std::string& text);
 
 // Checks for a name that the kernel accepts for an interface, without the '%' that would make it a
 // pattern.

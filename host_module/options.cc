@@ -115,25 +115,12 @@ base::Status check_keys(const Arguments& typed, HostOptions& out) {
   return {};
 }
 
-constexpr std::string_view kVia = "?via=";
-
-// udp://UNIT:1?via=SWITCH:PORT, shm://UNIT?via=NAME: port 1 of the unit, which has no other.
 base::Result<UnitOptions> check_connect(const std::string& typed) {
+  const auto place = control::parse_peer_place(typed);
+  if (!place) return place.error().within("--connect");
   UnitOptions unit;
-  const std::size_t via = typed.find(kVia);
-  const auto connect = control::parse_endpoint(typed.substr(0, via));
-  if (!connect) return connect.error().within("--connect");
-  unit.connect = *connect;
-  if (via == std::string::npos) return unit;
-  if (!control::is_node_name(connect->host) || (!connect->is_shm() && connect->port != 1)) {
-    return base::Error("--connect: '" + typed + "' is not udp://UNIT:1" + std::string(kVia) +
-                       "SWITCH:PORT with the name of a node in the topology");
-  }
-  const auto at = control::parse_endpoint((connect->is_shm() ? "shm://" : "udp://") +
-                                          typed.substr(via + kVia.size()));
-  if (!at) return at.error().within("--connect");
-  unit.node = connect->host;
-  unit.connect = *at;
+  unit.connect = place->at;
+  unit.node = place->node;
   return unit;
 }
 
@@ -260,9 +247,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
 
 std::string UnitOptions::text() const {
   if (is_announced) return kAny;
-  if (node.empty()) return connect.text();
-  if (connect.is_shm()) return "shm://" + node + std::string(kVia) + connect.host;
-  return "udp://" + node + ":1" + std::string(kVia) + connect.udp_text();
+  return control::PeerPlace{connect, node}.text();
 }
 
 control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,

@@ -41,6 +41,7 @@ control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
     subnet.agent->counters().visit(add);
   }
   if (router_ != nullptr) router_->counters().visit(add);
+  if (leg_ != nullptr) leg_->visit_counters(add);
   return s;
 }
 

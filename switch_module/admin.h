@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control/daemon/admin.h"
+#include "control/daemon/raw_leg.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_manager.h"
 #include "fabric_emul/switching/router.h"
@@ -36,6 +37,8 @@ class Admin final : public control::Admin {
     subnets_ = std::move(subnets);
     router_ = router;
   }
+  // The leg to a LAN, which is there from now on.
+  void set_leg(const control::RawLeg& leg) { leg_ = &leg; }
 
  private:
   control::Snapshot snapshot(control::SnapshotParts parts) const override;
@@ -47,6 +50,7 @@ class Admin final : public control::Admin {
   const SwitchOptions& options_;
   std::vector<Subnet> subnets_;
   const fabric::Router* router_ = nullptr;
+  const control::RawLeg* leg_ = nullptr;
 };
 
 }  // namespace splitnic::fabric_switch

@@ -15,7 +15,7 @@ constexpr const char* kProgram = "splitnic-switch";
 struct Arguments {
   std::vector<std::string> ports;
   std::vector<std::string> topologies;
-  std::string manage;
+  std::string lan, manage;
   control::CommonArguments common;
 };
 
@@ -32,6 +32,10 @@ void add_options(CLI::App& app, Arguments& into) {
       "(docs/topology_file.md); with several this is a router between their subnets",
       "FILE")
       ->required();
+  app.add_option("--lan", into.lan,
+                 "A leg to a LAN at the port behind the last --port: IPv6 datagrams of Raw queue "
+                 "pairs pass between the node that the topology has there and the interface NAME")
+      ->type_name("tun:NAME");
   app.add_option(
          "--manage", into.manage,
          "Be a subnet manager, of this priority, 0 to 255: finds what is up and sets the tables "
@@ -86,6 +90,18 @@ base::Status check_ports(const Arguments& typed, SwitchOptions& out) {
   return {};
 }
 
+base::Status check_lan(const std::string& typed, SwitchOptions& out) {
+  if (typed.empty()) return {};
+  const auto name = control::parse_tun(typed);
+  if (!name) return name.error().within("--lan");
+  if (out.ports.size() >= fabric::kSwitchPortsMax) {
+    return base::Error("--lan: there are " + std::to_string(out.ports.size()) +
+                       " ports already, and the leg needs one");
+  }
+  out.lan = *name;
+  return {};
+}
+
 base::Status check_manage(const std::string& typed, SwitchOptions& out) {
   if (typed.empty()) return {};
   const auto priority = control::number_option("--manage", typed, 0, UINT8_MAX);
@@ -103,6 +119,7 @@ base::Result<SwitchOptions> check(const Arguments& typed, const std::string& mac
   if (!keys) return keys.error();
   out.common.keys = *std::move(keys);
   if (auto ports = check_ports(typed, out); !ports) return ports.error();
+  if (auto lan = check_lan(typed.lan, out); !lan) return lan.error();
   if (auto manage = check_manage(typed.manage, out); !manage) return manage.error();
   out.topologies = typed.topologies;
   return out;

@@ -22,8 +22,13 @@ struct SwitchOptions {
   std::vector<PortOption> ports;  // port 1, 2, ...; all of one carrier
   // Of each subnet that this is a switch of: with several it is a router between them.
   std::vector<std::string> topologies;
+  std::string lan;  // the interface of the leg to a LAN, at the port behind the last; "": none
   std::optional<std::uint8_t> manage;  // the priority of the subnet manager in this switch
   control::CommonOptions common;
+  // Of the leg; 0: there is none.
+  std::uint8_t lan_port() const {
+    return lan.empty() ? 0 : static_cast<std::uint8_t>(ports.size() + 1);
+  }
 };
 
 // Pure, but for reading the --config file. `machine` is the first part of the default --name:

@@ -33,7 +33,8 @@ std::optional<NetworkPrefix> parse_prefix(const std::string& text) {
   return NetworkPrefix{network_address_from(block->network), block->prefix_bits};
 }
 
-// Prefixes and names occur once, a route is by a switch of the file, and a remote has a route.
+// Prefixes and names occur once, a route is by a switch or node of the file, and a remote has a
+// route by a switch.
 class NetworkReader {
  public:
   explicit NetworkReader(Topology& topology) : topology_(topology) {}
@@ -42,7 +43,10 @@ class NetworkReader {
  private:
   base::Status read_subnet(const TomlValue& value);
   base::Status read_route(const TomlValue& value);
+  base::Result<std::vector<std::string>> read_routers(const TomlValue& value,
+                                                      const TomlField& field);
   base::Status read_remote(const TomlValue& value);
+  bool is_switch(const std::string& name) const;
   bool is_taken(const std::string& name) const;
 
   Topology& topology_;
@@ -67,12 +71,8 @@ base::Status NetworkReader::read_route(const TomlValue& value) {
                              "[routes]: '" + value.name + "' is not a prefix such as fd00:b::/64");
   }
   const TomlField field(value, "[routes] " + value.name);
-  const auto via = field.text("the name of a switch");
-  if (!via) return via.error();
-  const auto is_via = [&](const Topology::Switch& one) { return one.name == *via; };
-  if (std::ranges::none_of(topology_.switches, is_via)) {
-    return field.is_not("a switch of this file");
-  }
+  const auto routers = read_routers(value, field);
+  if (!routers) return routers.error();
   if (prefix->bits >= kSubnetBits && is_same_subnet(prefix->address, network_.subnet)) {
     return control::error_at(value.name_at, "[routes]: " + value.name + " is in this subnet");
   }
@@ -80,14 +80,41 @@ base::Status NetworkReader::read_route(const TomlValue& value) {
     if (other.to != *prefix) continue;
     return control::error_at(value.name_at, "[routes]: " + value.name + " is given twice");
   }
-  network_.routes.push_back({*prefix, *via});
+  network_.routes.push_back(
+      {*prefix, routers->front(), std::vector(routers->begin() + 1, routers->end())});
   return {};
 }
 
+// One switch or node, or a list of switches.
+base::Result<std::vector<std::string>> NetworkReader::read_routers(const TomlValue& value,
+                                                                   const TomlField& field) {
+  std::vector<std::string> routers;
+  const bool is_list = value.kind == TomlValue::Kind::kList;
+  const std::string what = is_list ? "a switch" : "a switch or node";
+  const auto read = [&](const TomlField& one) -> base::Status {
+    const auto name = one.text("the name of " + what);
+    if (!name) return name.error();
+    if (is_list ? !is_switch(*name) : !is_taken(*name)) return one.is_not(what + " of this file");
+    if (std::ranges::find(routers, *name) != routers.end()) {
+      return one.error(*name + " is given twice");
+    }
+    routers.push_back(*name);
+    return {};
+  };
+  if (auto done = is_list ? field.each(fabric::kRoutersMax, read) : read(field); !done) {
+    return done.error();
+  }
+  return routers;
+}
+
+bool NetworkReader::is_switch(const std::string& name) const {
+  return std::ranges::find(topology_.switches, name, &Topology::Switch::name) !=
+         topology_.switches.end();
+}
+
 bool NetworkReader::is_taken(const std::string& name) const {
-  const auto is_it = [&](const auto& one) { return one.name == name; };
-  return std::ranges::any_of(topology_.switches, is_it) ||
-         std::ranges::any_of(topology_.nodes, is_it);
+  return is_switch(name) ||
+         std::ranges::find(topology_.nodes, name, &Topology::Node::name) != topology_.nodes.end();
 }
 
 base::Status NetworkReader::read_remote(const TomlValue& value) {
@@ -108,8 +135,9 @@ base::Status NetworkReader::read_remote(const TomlValue& value) {
   }
   const NetworkAddress address = network_address_from(*parsed);
   if (is_same_subnet(address, network_.subnet)) return field.error(*text + " is in this subnet");
-  const bool has_route = std::ranges::any_of(
-      network_.routes, [&](const auto& route) { return route.to.contains(address); });
+  const bool has_route = std::ranges::any_of(network_.routes, [&](const auto& route) {
+    return route.to.contains(address) && is_switch(route.via);
+  });
   if (!has_route) return field.error("no route leads to " + *text);
   network_.remotes.emplace(value.name, address);
   return {};
@@ -135,7 +163,10 @@ base::Status NetworkReader::read(const NetworkFields& fields) {
                       [this](const TomlValue& value) { return read_remote(value); });
   if (!remotes) return remotes;
   std::set<std::string> routers;
-  for (const Topology::Network::Route& route : network_.routes) routers.insert(route.via);
+  for (const Topology::Network::Route& route : network_.routes) {
+    if (is_switch(route.via)) routers.insert(route.via);
+    routers.insert(route.others.begin(), route.others.end());
+  }
   if (routers.size() > fabric::kRoutersMax) {
     return control::error_at(fields.routes->name_at,
                              "more than " + std::to_string(fabric::kRoutersMax) + " routers");

@@ -13,15 +13,19 @@
 namespace splitnic::fabric_switch {
 namespace {
 
-// A switch has no queue pairs: its adapter is empty.
-fabric::AdapterLimits no_queue_pairs() {
+// Nodes that have a link to the leg to a LAN.
+constexpr std::size_t kNodesOfLeg = 1024;
+
+// A switch has no queue pairs: its adapter is empty, but for a leg to a LAN.
+fabric::AdapterLimits adapter_limits(const SwitchOptions& options) {
+  if (!options.lan.empty()) return control::RawLeg::limits();
   return {.qps = 1, .memory_entries = 1, .att_pages = 1, .cqs = 1, .ports = 0};
 }
 
 }  // namespace
 
 SwitchWorker::SwitchWorker(const control::Process& process, const SwitchOptions& options)
-    : Worker(process, options.common, no_queue_pairs(), 0),
+    : Worker(process, options.common, adapter_limits(options), 0),
       options_(options),
       admin_(options, clock_,
              [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }) {}
@@ -59,8 +63,10 @@ base::Status SwitchWorker::check_router() const {
     const auto& network = subnet->file.topology.network;
     if (!network)
       return base::Error("--topology: " + where + " has no prefix, and a router needs it");
-    const bool is_router = std::ranges::any_of(
-        network->routes, [&](const auto& route) { return route.via == options_.common.name(); });
+    const bool is_router =
+        std::ranges::any_of(network->routes, [name = options_.common.name()](const auto& route) {
+          return route.via == name || std::ranges::find(route.others, name) != route.others.end();
+        });
     if (!is_router) {
       return base::Error("--topology: no route of " + where + " leads by " +
                          options_.common.name());
@@ -96,6 +102,7 @@ base::Status SwitchWorker::make_switches() {
       if (auto checked = check_port(*subnet, number); !checked) return checked;
     }
   }
+  if (auto lan = check_lan(); !lan) return lan;
   if (switches.size() > 1) router_.emplace(switches);
   return {};
 }
@@ -123,11 +130,13 @@ bool SwitchWorker::step(base::Time now) {
     if (subnet->manager) subnet->manager->step(now);
     made_progress |= subnet->at->step(now);
   }
-  return made_progress;
+  if (leg_) made_progress |= leg_->step(now);
+  return made_progress || has_inner_traffic();
 }
 
 base::Time SwitchWorker::deadline() const {
   base::Time at = base::kNever;
+  if (leg_) at = adapter_.deadline();
   for (const auto& subnet : subnets_) {
     at = std::min({at, subnet->at->deadline(), subnet->agent->deadline()});
     if (subnet->manager) at = std::min(at, subnet->manager->deadline());
@@ -138,6 +147,7 @@ base::Time SwitchWorker::deadline() const {
 std::uint64_t SwitchWorker::bytes_processed() const {
   std::uint64_t bytes = 0;
   for (const auto& subnet : subnets_) bytes += subnet->at->bytes_forwarded();
+  if (leg_) bytes += leg_->bytes();
   return bytes;
 }
 
@@ -147,6 +157,10 @@ bool SwitchWorker::is_drained() const {
 }
 
 void SwitchWorker::stop(base::Time now) {
+  if (leg_) {
+    leg_->stop(now);
+    step(now);
+  }
   for (const auto& subnet : subnets_) subnet->at->send_bye(now);
 }
 
@@ -179,6 +193,7 @@ base::Status SwitchWorker::check_port(const Subnet& subnet, std::uint8_t number)
   if (at_port(number) != &subnet) {
     return base::Error("--port: " + what + ", and something else in " + at_port(number)->path);
   }
+  if (number == options_.lan_port()) return {};
   if (number > options_.ports.size()) {
     return base::Error("--port: " + what + ", and there are " +
                        std::to_string(options_.ports.size()) + " ports");
@@ -200,7 +215,52 @@ base::Status SwitchWorker::open() {
     }
     if (auto opened = open_port(number, options_.ports[opened_]); !opened) return opened;
   }
+  return options_.lan.empty() ? base::Status() : open_lan();
+}
+
+// The leg is a node of the subnet that has it at its port, where datagrams are checked by network
+// address.
+base::Status SwitchWorker::check_lan() const {
+  if (options_.lan.empty()) return {};
+  const std::uint8_t number = options_.lan_port();
+  const Subnet* subnet = at_port(number);
+  if (subnet == nullptr || !subnet->at->plan().ports.at(number).is_node()) {
+    return base::Error("--lan: no node is at port " + std::to_string(number) +
+                       " of this switch in any topology file");
+  }
+  if (!subnet->file.topology.network) {
+    return base::Error("--lan: " + subnet->path + " has no prefix, and the leg to a LAN needs it");
+  }
+  const auto& partitions = subnet->at->plan().ports.at(number).partitions;
+  if (!partitions.empty() && partitions != std::vector{fabric::kDefaultPartition}) {
+    return base::Error("--lan: " + subnet->at->plan().ports.at(number).peer +
+                       " is in a partition of " + subnet->path +
+                       ", and the leg to a LAN is in none");
+  }
   return {};
+}
+
+base::Status SwitchWorker::open_lan() {
+  if (leg_) return {};
+  auto tun = lan::TunDevice::open(options_.lan, fabric::DatagramGate::kDatagramBytesMax);
+  if (!tun) return tun.error().within("--lan");
+  const std::uint8_t number = options_.lan_port();
+  const InnerHop hop = attach_here("lan", is_shm());
+  fabric::PortConfig config = options_.common.port;
+  config.eui64 = fabric::Eui64(
+      control::node_eui64(options_.common.name(), "switch/" + std::to_string(number)));
+  config.instance = instance_;
+  config.crc_head_only = is_shm();
+  at_port(number)->at->add_port(number, hop.of_switch, config, nullptr, clock_.now());
+  fabric::PortConfig of_leg = options_.common.port;
+  of_leg.listens = true;
+  of_leg.links_max = kNodesOfLeg;
+  const auto port = add_attached_port(hop.of_node, of_leg, "leg", is_shm());
+  if (!port) return port.error().within("--lan");
+  tun_ = *std::move(tun);
+  leg_.emplace(adapter_, **port, hop.of_node, *tun_, fabric::GateSide::kLan);
+  admin_.set_leg(*leg_);
+  return leg_->open(clock_.now());
 }
 
 base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port) {

@@ -1,6 +1,6 @@
 // The data thread of a switch: its carriers, the forwarding core and subnet management, which its
-// loop drives; of a router: those of each of its subnets. A switch has no frame ports and no queue
-// pairs. Threads: as for control::Worker.
+// loop drives; of a router: those of each of its subnets. It has no frame ports, and no queue pairs
+// but those of a leg to a LAN, which is a node in this process. Threads: as for control::Worker.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "control/daemon/raw_leg.h"
 #include "control/daemon/worker.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_manager.h"
 #include "fabric_emul/switching/router.h"
 #include "fabric_emul/switching/switch.h"
+#include "lan_bridge/ports/tun_device.h"
 #include "switch_module/admin.h"
 #include "switch_module/options.h"
 #include "switch_module/topology_file.h"
@@ -37,6 +39,8 @@ class SwitchWorker final : public control::Worker {
   bool wants_output(std::size_t) override { return false; }
   void on_port_event(std::size_t, base::Time) override {}
   void set_readable(std::size_t, bool) override {}
+  int datagram_fd() const override { return tun_ ? tun_->fd() : -1; }
+  bool wants_datagrams() const override { return leg_ && leg_->wants_input(); }
   bool reads_carrier(std::size_t index) const override {
     return at_port(numbers_[index])->at->may_read(numbers_[index]);
   }
@@ -64,6 +68,9 @@ class SwitchWorker final : public control::Worker {
   // The subnet that has something at this port; null: none has.
   const Subnet* at_port(std::uint8_t number) const;
   base::Status open_port(std::uint8_t number, const PortOption& port);
+  base::Status check_lan() const;
+  base::Status open_lan();
+  bool is_shm() const { return !options_.ports.empty() && options_.ports.front().at.is_shm(); }
 
   const SwitchOptions& options_;
   Admin admin_;
@@ -71,6 +78,8 @@ class SwitchWorker final : public control::Worker {
   std::optional<fabric::Router> router_;  // with several subnets
   std::vector<std::uint8_t> numbers_;     // of the ports, in the order of their carriers
   std::size_t opened_ = 0;                // ports of the options
+  std::unique_ptr<lan::TunDevice> tun_;   // of the leg to a LAN
+  std::optional<control::RawLeg> leg_;
 };
 
 }  // namespace splitnic::fabric_switch

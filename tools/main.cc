@@ -1,5 +1,6 @@
 // `splitnic` shows and changes a running program through its control socket, makes keys, measures
-// the fabric, simulates fabrics, decrypts captures, and checks implementations of the protocol.
+// the fabric, sends datagrams over it, simulates fabrics, decrypts captures, and checks
+// implementations of the protocol.
 // docs/CLI.md
 #include <cstdio>
 #include <string>
@@ -18,6 +19,7 @@
 #include "tools/key_commands.h"
 #include "tools/monitor_command.h"
 #include "tools/nic_commands.h"
+#include "tools/raw_command.h"
 #include "tools/sim_command.h"
 #include "tools/sim_options.h"
 #include "tools/stats_command.h"
@@ -42,6 +44,7 @@ struct Arguments {
   tools::MonitorArguments monitor;
   tools::NicArguments nic;
   tools::BenchArguments bench;
+  tools::RawArguments raw;
   tools::ConformArguments conform;
   tools::DecryptArguments decrypt;
   tools::SimArguments sim;
@@ -133,6 +136,7 @@ void add_commands(CLI::App& app, Arguments& into) {
       ->required()
       ->type_name("FILE");
   tools::add_bench(app, into.bench);
+  tools::add_raw(app, into.raw);
   tools::add_conform(app, into.conform);
   tools::add_sim(app, into.sim);
   tools::add_decrypt(app, into.decrypt);
@@ -239,6 +243,10 @@ int run(const std::string& command, const Arguments& typed) {
     const auto options = tools::check_bench(typed.bench);
     return options ? tools::run_bench(*options) : bad_usage(options.error().text());
   }
+  if (command == "raw") {
+    const auto options = tools::check_raw(typed.raw);
+    return options ? tools::run_raw(*options) : bad_usage(options.error().text());
+  }
   if (command == "conform") {
     const auto options = tools::check_conform(typed.conform);
     return options ? tools::run_conform(*options) : bad_usage(options.error().text());
@@ -280,8 +288,9 @@ int main(int argc, char** argv) {
   Arguments typed;
   const auto app = control::make_app(
       "splitnic",
-      "Show and change a running splitnic program; make keys; measure the fabric; simulate a "
-      "fabric; decrypt captures; check implementations of the protocol.");
+      "Show and change a running splitnic program; make keys; measure the fabric; send IPv6 "
+      "datagrams over it; simulate a fabric; decrypt captures; check implementations of the "
+      "protocol.");
   add_commands(*app, typed);
   if (argc == 2 && std::string_view(argv[1]) == "help") {
     std::fputs(app->help().c_str(), stdout);

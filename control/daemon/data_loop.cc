@@ -20,6 +20,7 @@ DataLoop::DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& car
   base::Poller& poller = waiting_.poller();
   stop_fd_ = poller.add(control.stop_fd());
   commands_fd_ = poller.add(commands.fd());
+  datagram_fd_ = poller.add(module.datagram_fd(), true);
   for (std::size_t i = 0; i < module.ports(); ++i) {
     ports_.emplace_back(poller, module.port(i));
   }
@@ -58,6 +59,7 @@ void DataLoop::wait(base::Time now) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports_[i].want(module_.wants_input(i), module_.wants_output(i));
   }
+  waiting_.poller().want(datagram_fd_, module_.wants_datagrams(), false);
   for (std::size_t i = 0; i < carriers_; ++i) waiting_.set_read(i, module_.reads_carrier(i));
   is_blocked_ = adapter_.wants_write();
   waiting_.wait(now, {.made_progress = made_progress_,

@@ -46,6 +46,7 @@ class DataLoop {
   const std::size_t carriers_;
   std::size_t stop_fd_;
   std::size_t commands_fd_;
+  std::size_t datagram_fd_;
   std::vector<PortWatch> ports_;
   base::Time stop_at_ = base::kNever;
   std::optional<base::Duration> alive_interval_;

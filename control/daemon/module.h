@@ -32,6 +32,11 @@ class Module {
   // Whether the port may have frames to read; holds for the next step().
   virtual void set_readable(std::size_t index, bool is_readable) = 0;
 
+  // An interface whose datagrams step() moves, besides frame ports; -1: there is none. It does not
+  // change. Whether the next step() reads from it.
+  virtual int datagram_fd() const { return -1; }
+  virtual bool wants_datagrams() const { return false; }
+
   // Whether the next step() reads from the carrier of this index, in the order of Carriers::all().
   virtual bool reads_carrier(std::size_t /*index*/) const { return true; }
   // Runs one iteration: receives, moves frames, transmits. Returns whether any work was done; then

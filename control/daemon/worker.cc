@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "control/daemon/data_loop.h"
 #include "control/daemon/pool_options.h"
@@ -58,12 +59,7 @@ base::Result<fabric::Attachment*> Worker::attach(
   fabric::PeerAddress switch_at = carrier->peer;
   const auto underlay = carriers_.add(*std::move(carrier), to.text());
   if (!underlay) return underlay.error();
-  fabric::PortConfig hop = common_.port;
-  hop.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
-  hop.instance = instance_;
-  hop.crc_head_only = to.is_shm();
-  hop.payload_crc = fabric::PayloadCrcMode::kOn;
-  hop.mcp_wanted = 0;  // --cell is about paths
+  fabric::PortConfig hop = hop_config(role, to.is_shm());
   fabric::Underlay* top = *underlay;
   if (common_.keys.are_given() && !to.is_shm()) {
     const auto keyed = add_keys(*top, switch_key, switch_at);
@@ -75,6 +71,25 @@ base::Result<fabric::Attachment*> Worker::attach(
   attachments_.push_back(std::make_unique<fabric::Attachment>(*top, switch_at, hop, clock_, random_,
                                                               queue_, common_.partitions));
   return attachments_.back().get();
+}
+
+fabric::PortConfig Worker::hop_config(const std::string& role, bool is_shm) const {
+  fabric::PortConfig hop = common_.port;
+  hop.eui64 = fabric::Eui64(node_eui64(common_.name(), role));
+  hop.instance = instance_;
+  hop.crc_head_only = is_shm;
+  hop.payload_crc = fabric::PayloadCrcMode::kOn;
+  hop.mcp_wanted = 0;  // --cell is about paths
+  return hop;
+}
+
+Worker::InnerHop Worker::attach_here(const std::string& role, bool is_shm) {
+  CHECK(!inner_);
+  inner_.emplace();
+  attachments_.push_back(
+      std::make_unique<fabric::Attachment>(inner_->connecting(), inner_->listening().address(),
+                                           hop_config(role, is_shm), clock_, random_));
+  return {inner_->listening(), *attachments_.back()};
 }
 
 base::Status Worker::move_carrier(std::size_t carrier, const Endpoint& first) {

@@ -27,6 +27,7 @@
 #include "fabric_emul/link/siphash.h"
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/verbs/adapter.h"
+#include "fabric_emul/verbs/loopback.h"
 
 namespace splitnic::control {
 
@@ -64,6 +65,15 @@ class Worker : public Module {
   base::Result<fabric::Attachment*> attach(const Endpoint& first, const CarrierConfig& config,
                                            const std::string& role,
                                            std::span<const fabric::session::PublicKey> switch_key);
+  // A node in this process, at a port of the switch that the process is: `of_switch` is the carrier
+  // of that port, which listens. REQUIRES that it is called once.
+  struct InnerHop {
+    fabric::Underlay& of_switch;
+    fabric::Attachment& of_node;
+  };
+  InnerHop attach_here(const std::string& role, bool is_shm);
+  // Something was sent over the inner hop and is not received: both ends have work now.
+  bool has_inner_traffic() const { return inner_ && inner_->has_traffic(); }
   // Gives the adapter a port over what attach() returned: its LIDs are those of the subnet, and its
   // cells have a CRC over all of them, on keyed hops too, whose tags end at each switch.
   base::Result<fabric::Port*> add_attached_port(fabric::Attachment& attachment,
@@ -96,10 +106,13 @@ class Worker : public Module {
   const std::uint64_t instance_;
   const std::optional<fabric::SipKey> machine_key_;
   KeyedCarriers keyed_;
+  std::optional<fabric::Loopback> inner_;
   std::vector<std::unique_ptr<fabric::Attachment>> attachments_;
   fabric::Adapter adapter_;
 
  private:
+  fabric::PortConfig hop_config(const std::string& role, bool is_shm) const;
+
   const std::uint32_t queue_;
   // Read before there is a sandbox, which refuses the call for the number of the process.
   const std::optional<base::Duration> watchdog_interval_ = watchdog_interval();

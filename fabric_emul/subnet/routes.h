@@ -3,14 +3,23 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "fabric_emul/switching/topology.h"
 
 namespace splitnic::fabric {
 
+// A router whose cells another one takes.
+struct StandIn {
+  Lid of;
+  Lid by;  // another switch of the topology
+};
+
 // Returns the table of each switch, by its name. They are consistent: for each LID, the switches
 // that have an entry form a tree whose root is the switch of the LID. REQUIRES a topology as
-// plan_of() does.
-std::map<std::string, ForwardingTable> routes_of(const Topology& topology);
+// plan_of() does. With stand-ins the LID of a router has the entries of the one that stands in for
+// it, and none there.
+std::map<std::string, ForwardingTable> routes_of(const Topology& topology,
+                                                 const std::vector<StandIn>& stand_ins = {});
 
 }  // namespace splitnic::fabric

@@ -94,6 +94,7 @@ void SubnetAgent::serve(const Smp& request) {
     reply.status = serve_manager(request);
   } else if (request.attribute == SmpAttribute::kNode && request.method == SmpMethod::kGet) {
     body_bytes = serve_node(request, body);
+    reply.is_cut_off = switch_.is_cut_off();
   } else {
     reply.status = SmpStatus::kBad;
   }

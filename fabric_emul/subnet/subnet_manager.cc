@@ -103,6 +103,7 @@ void SubnetManager::take_sweep_reply(Target& target, const Smp& reply) {
   if (std::exchange(target.is_obeying, true)) {
     SmpNode node;
     if (parse_smp_node(reply.body, node) != SmpError::kNone) return;
+    node.is_cut_off = reply.is_cut_off;
     view_.on_report(*target.is, node);
     if (silent_.erase(target.is->name) != 0) {
       base::log_info("switch " + target.is->name + " replies to the subnet manager");
@@ -131,7 +132,7 @@ void SubnetManager::end_sweep() {
   if (view_.reports() == settled_) return end_round();
   std::erase_if(targets_,
                 [&](const Target& target) { return view_.report_of(target.is->name) == nullptr; });
-  auto tables = routes_of(view_.up());
+  auto tables = routes_of(view_.up(), view_.stand_ins());
   std::erase_if(targets_, [&](Target& target) {
     const std::uint32_t check = check_of(tables[target.is->name]);
     if (check == view_.report_of(target.is->name)->check && !has_held_port(target)) {

@@ -89,6 +89,32 @@ std::vector<SubnetView::Neighbour> SubnetView::neighbours_of(const std::string& 
   return all;
 }
 
+bool SubnetView::routes(const std::string& router) const {
+  const SmpNode* report = report_of(router);
+  return report != nullptr && !report->is_cut_off;
+}
+
+// Of a router in several routes the first counts for all: who stands in for it has routes for the
+// rest.
+std::vector<StandIn> SubnetView::stand_ins() const {
+  std::vector<StandIn> all;
+  if (!file_.network) return all;
+  for (const Topology::Network::Route& route : file_.network->routes) {
+    std::vector<std::string> routers{route.via};
+    routers.insert(routers.end(), route.others.begin(), route.others.end());
+    const auto by =
+        std::ranges::find_if(routers, [this](const std::string& one) { return routes(one); });
+    if (by == routers.end()) continue;
+    for (const std::string& one : routers) {
+      if (routes(one)) continue;
+      const Lid of = find(one)->lid;
+      if (std::ranges::find(all, of, &StandIn::of) == all.end())
+        all.push_back({of, find(*by)->lid});
+    }
+  }
+  return all;
+}
+
 Topology SubnetView::up() const {
   Topology out;
   for (const Topology::Switch& one : file_.switches) {

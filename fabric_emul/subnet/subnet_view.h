@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric_emul/subnet/routes.h"
 #include "fabric_emul/switching/topology.h"
 #include "fabric_emul/wire/smp.h"
 
@@ -42,11 +43,15 @@ class SubnetView {
   const Topology& file() const { return file_; }
   // The switches that have reported, all nodes, and the cables that are up at both ends.
   Topology up() const;
+  // The routers that are down or cut off and another one leads where they do. REQUIRES all reports
+  // of the sweep.
+  std::vector<StandIn> stand_ins() const;
   bool is_up(const Topology::Cable& cable) const;
   // Whether the link of a node's or a cable's port is up there.
   bool is_up(const PortPlace& place) const;
 
  private:
+  bool routes(const std::string& router) const;
   void check_port(const PortPlace& place, const SmpNode::PortInfo& info);
   std::optional<Lid> expected_at(const PortPlace& place) const;
   void refuse(const PortPlace& place, const std::string& line);

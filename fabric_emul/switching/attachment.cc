@@ -181,6 +181,7 @@ bool Attachment::send_to_peer(Lid to, const FlitView& flit) {
       link_->reserve(cell.size() + (has_header ? 0 : kGnhBytes), flit.header.vl);
   if (room.empty()) return false;
   if (has_header) {
+    network_.set_leg(to);
     change_lids(room, cell, lids, link_->crc_head_only());
   } else {
     add_gnh(room, cell, network_.gnh_to(to, header.sl, header.payload_bytes), lids,

@@ -44,6 +44,9 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   // Returns the address that stands for our queue of the node of this name, the same each time:
   // what is sent to it is refused until the switch has resolved the name. REQUIRES a node name.
   PeerAddress peer(const std::string& node);
+  // The place of this node in the network. It is the leg to a LAN from become_leg() on.
+  const NetworkLayer& network() const { return network_; }
+  void become_leg() { network_.become_leg(); }
   // For PortConfig::lids of the port above.
   std::optional<LinkLids> lids_of(const PeerAddress& peer) const;
   bool is_attached() const {

@@ -62,15 +62,31 @@ Gnh NetworkLayer::gnh_to(Lid peer, std::uint8_t sl, std::uint16_t payload_bytes)
   return gnh_between(*own_, peers_.at(index_of(peer)).address, sl, payload_bytes);
 }
 
+Lid NetworkLayer::lid_at(const NetworkAddress& address) const {
+  if (own_ && is_same_subnet(address, *own_)) return lid_in(address).value_or(Lid());
+  const auto peer = lids_.find(address);
+  return peer == lids_.end() ? Lid() : peer->second;
+}
+
+// The address of a host on a LAN may have the form of a network address: a node whose datagrams go
+// to a leg knows its peers in the fabric by other cells.
+Lid NetworkLayer::sender_of(const NetworkAddress& source, const MacHeader& header) {
+  if (is_datagram(header) && leg_ != Lid() && !lids_.contains(source)) return leg_;
+  return peer_at(source, header.slid);
+}
+
 NetworkLayer::Taken NetworkLayer::take(const ReceivedCell& cell, const MacHeader& header) {
   const auto gnh = own_ ? gnh_of(cell.bytes) : std::nullopt;
   if (!gnh || gnh->hop_limit == 0) return {.fault = Fault::kGlobal};
-  if (gnh->destination != own_->bytes) return {.fault = Fault::kDestination};
+  const bool is_for_lan = is_leg_ && is_datagram(header);
+  if (gnh->destination != own_->bytes && !is_for_lan) return {.fault = Fault::kDestination};
   const NetworkAddress source{gnh->source};
-  if (!is_by_router(header) || is_same_subnet(source, *own_) || !lid_in(source)) {
+  const bool is_by_leg = is_datagram(header) && leg_ != Lid();
+  if (!is_by_router(header) || is_same_subnet(source, *own_) ||
+      !(is_by_leg ? is_routable(source) : lid_in(source).has_value())) {
     return {.fault = Fault::kOrigin};
   }
-  const Lid from = peer_at(source, header.slid);
+  const Lid from = sender_of(source, header);
   if (from == Lid()) return {.fault = Fault::kGlobal};
   const auto change = is_datagram(header) ? change_lids : remove_gnh;
   return {.from = from, .cell = copy_of(cell, {header.dlid, from}, change)};

@@ -1,8 +1,10 @@
 // The network layer of an end node behind a switch: its network address, the routers of its subnet,
 // and the peers in other subnets. To the layers above such a peer is a LID beyond those of ports,
 // which is ours alone and on no link: cells to it get a GNH and the LID of a router, and what comes
-// from it is checked and loses the GNH; the header of a datagram (Raw) stays. Bounded: 4096 peers,
-// one batch of cells. Thread: the data thread. [S000-33] docs/protocol/network.md
+// from it is checked and loses the GNH; the header of a datagram (Raw) stays. Datagrams from
+// beyond the fabric come from the peer that leads there, the leg to a LAN; at this leg they may be
+// for anybody. Bounded: 4096 peers, one batch of cells. Thread: the data thread. [S000-33]
+// [S000-48] docs/protocol/network.md
 #pragma once
 
 #include <algorithm>
@@ -38,7 +40,7 @@ class NetworkLayer {
     kNone,
     kGlobal,       // no network address, no room, or the GNH is not as it must be
     kDestination,  // not our network address
-    kOrigin,       // not by a router of our subnet, or from our subnet
+    kOrigin,       // not by a router of our subnet, or from our subnet, or of nobody known
   };
   struct Taken {
     Fault fault = Fault::kNone;
@@ -69,6 +71,15 @@ class NetworkLayer {
   // Checks a cell that it takes(), of a right CRC, and takes a copy with the LIDs of the peer and
   // of this port, without the GNH unless that is of a datagram.
   Taken take(const ReceivedCell& cell, const MacHeader& header);
+  // A datagram has left for this peer: what comes from beyond the fabric is from there.
+  void set_leg(Lid peer) { leg_ = peer; }
+  // This node is the leg to a LAN: it takes datagrams for any destination.
+  void become_leg() { is_leg_ = true; }
+  // Returns the LID of the port that has this network address, if any has: of the subnet, or of a
+  // peer. LID 0: none can.
+  Lid lid_at(const NetworkAddress& address) const;
+  // Nothing before the switch has replied, and where the subnet has no prefix.
+  const std::optional<NetworkAddress>& own() const { return own_; }
   // Before the cells of the next batch.
   void forget_cells() { used_ = 0; }
 
@@ -79,6 +90,7 @@ class NetworkLayer {
   };
   static std::size_t index_of(Lid peer) { return peer.value - kPortLidMax - 1U; }
   Lid peer_at(const NetworkAddress& address, Lid router);
+  Lid sender_of(const NetworkAddress& source, const MacHeader& header);
   bool is_by_router(const MacHeader& header) const {
     return own_ && std::ranges::find(routers_, header.slid) != routers_.end();
   }
@@ -89,6 +101,8 @@ class NetworkLayer {
   std::vector<Lid> routers_;
   std::vector<Peer> peers_;
   std::map<NetworkAddress, Lid> lids_;
+  Lid leg_;  // 0: no datagram has left for another subnet
+  bool is_leg_ = false;
   std::vector<std::byte> store_;  // the cells of one batch; empty before the first
   std::size_t used_ = 0;
 };

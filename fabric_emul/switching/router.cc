@@ -17,7 +17,8 @@ Router::Router(std::span<Switch* const> switches) : cell_(ReceivedCells::kBatchB
     for (const auto& [name, lid] : plan.nodes) subnet.nodes.insert(lid);
     subnets_.push_back(std::move(subnet));
     for (const SwitchPlan::Network::Route& route : plan.network->routes) {
-      if (route.via != plan.lid) routes_.push_back({route.to, at, route.via});
+      const bool is_here = route.via == plan.lid || route.others.contains(plan.lid);
+      if (!is_here) routes_.push_back({route.to, at, route.via});
     }
     at->set_global_receiver(this);
   }
@@ -36,12 +37,20 @@ const Router::Subnet* Router::subnet_of(const NetworkAddress& address) const {
   return at == subnets_.end() ? nullptr : &*at;
 }
 
-// The switch of a node has checked its SLID, and other routers have checked theirs.
-bool Router::is_origin(const SwitchPlan& plan, Lid slid, const NetworkAddress& source) const {
-  if (plan.network->routers.contains(slid)) {
-    return lid_in(source) && !is_same_subnet(source, plan.network->subnet);
+// The switch of a node has checked its SLID, and other routers have checked theirs. The leg to a
+// LAN sends datagrams from wherever its routes lead.
+bool Router::is_origin(const SwitchPlan& plan, const MacHeader& header,
+                       const NetworkAddress& source) const {
+  const SwitchPlan::Network& network = *plan.network;
+  const bool is_local = is_same_subnet(source, network.subnet);
+  const bool may_be_of_lan = is_datagram(header) && is_routable(source);
+  if (network.routers.contains(header.slid)) {
+    return !is_local && (may_be_of_lan || lid_in(source));
   }
-  return source == network_address_of(plan.network->subnet, slid);
+  if (source == network_address_of(network.subnet, header.slid)) return true;
+  if (is_local || !may_be_of_lan || subnet_of(source) != nullptr) return false;
+  const auto* route = network.route_to(source);
+  return route != nullptr && route->via == header.slid;
 }
 
 bool Router::is_here(const NetworkAddress& address) const {
@@ -52,9 +61,9 @@ bool Router::is_here(const NetworkAddress& address) const {
 }
 
 // The subnet by whose router a cell comes may be that of its destination: it is on its way there.
-RouterCounter Router::check(const SwitchPlan& plan, Lid slid, const Gnh& gnh) const {
+RouterCounter Router::check(const SwitchPlan& plan, const MacHeader& header, const Gnh& gnh) const {
   const NetworkAddress source{gnh.source}, destination{gnh.destination};
-  if (!is_origin(plan, slid, source)) return RouterCounter::kDropSource;
+  if (!is_origin(plan, header, source)) return RouterCounter::kDropSource;
   if (is_here(destination) || is_same_subnet(source, destination)) {
     return RouterCounter::kDropDestination;
   }
@@ -79,7 +88,7 @@ void Router::on_global(const Switch& at, SwitchPort& from, const ReceivedCell& c
                        const MacHeader& header) {
   const auto gnh = gnh_of(cell.bytes);
   if (!gnh) return counters_.add(RouterCounter::kDropHeader);
-  RouterCounter result = check(at.plan(), header.slid, *gnh);
+  RouterCounter result = check(at.plan(), header, *gnh);
   Hop hop{};
   if (result == RouterCounter::kCell) result = find(NetworkAddress{gnh->destination}, hop);
   counters_.add(result);
@@ -89,6 +98,12 @@ void Router::on_global(const Switch& at, SwitchPort& from, const ReceivedCell& c
   MacHeader next;
   MacHeader::parse(cell_.data(), next);
   hop.at->forward(from, {{cell_.data(), bytes}, cell.vl, cell.crc_head_only}, next);
+}
+
+bool Router::is_cut_off(const Switch& at) const {
+  return std::ranges::any_of(subnets_, [&](const Subnet& subnet) {
+    return subnet.at != &at && subnet.at->has_lost_cables();
+  });
 }
 
 void Router::on_empty(std::uint8_t output, std::size_t lane) {

@@ -35,8 +35,8 @@ class Router final : public GlobalReceiver {
   };
   struct Route {
     NetworkPrefix to;
-    Switch* at;  // the subnet that has the next router
-    Lid via;
+    Switch* at;  // the subnet that has it
+    Lid via;     // the next router, or the leg to a LAN
   };
   struct Hop {
     Switch* at;
@@ -46,10 +46,12 @@ class Router final : public GlobalReceiver {
   void on_global(const Switch& at, SwitchPort& from, const ReceivedCell& cell,
                  const MacHeader& header) override;
   void on_empty(std::uint8_t output, std::size_t lane) override;
-  bool is_origin(const SwitchPlan& plan, Lid slid, const NetworkAddress& source) const;
+  bool is_cut_off(const Switch& at) const override;
+  bool is_origin(const SwitchPlan& plan, const MacHeader& header,
+                 const NetworkAddress& source) const;
   bool is_here(const NetworkAddress& address) const;
   const Subnet* subnet_of(const NetworkAddress& address) const;
-  RouterCounter check(const SwitchPlan& plan, Lid slid, const Gnh& gnh) const;
+  RouterCounter check(const SwitchPlan& plan, const MacHeader& header, const Gnh& gnh) const;
   RouterCounter find(const NetworkAddress& destination, Hop& hop) const;
 
   std::vector<Subnet> subnets_;

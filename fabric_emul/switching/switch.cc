@@ -89,15 +89,20 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (!from.partitions().accepts(header->partition)) {
     return counters_.add(SwitchCounter::kDropPartition);
   }
-  if (header->dlid == plan_.lid) {
-    if (global_receiver_ == nullptr || !has_gnh(*header)) {
-      return on_mgmt(from, link, cell, *header);
-    }
-    return global_receiver_->on_global(*this, from, cell, *header);
-  }
   SwitchPort* to = output_of(header->dlid);
+  if (is_for_router(*header, to)) return global_receiver_->on_global(*this, from, cell, *header);
+  if (header->dlid == plan_.lid && (to == nullptr || !has_gnh(*header))) {
+    return on_mgmt(from, link, cell, *header);
+  }
   if (to == &from) return counters_.add(SwitchCounter::kDropSamePort);
   pass(from, to, cell, *header);
+}
+
+// The table of a subnet manager leads to a stand-in by the LID of a router that is down or cut off;
+// the stand-in has no entry for it, nor has a router for itself.
+bool Switch::is_for_router(const MacHeader& header, const SwitchPort* to) const {
+  return to == nullptr && global_receiver_ != nullptr && has_gnh(header) &&
+         (header.dlid == plan_.lid || plan_.network->routers.contains(header.dlid));
 }
 
 void Switch::pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell,
@@ -204,6 +209,13 @@ std::vector<Switch::PortView> Switch::ports() const {
                    port->tx_cells()});
   }
   return all;
+}
+
+bool Switch::has_lost_cables() const {
+  const auto is_cable = [](const auto& port) { return !port->plan().is_node(); };
+  return std::ranges::any_of(ports_, is_cable) &&
+         std::ranges::none_of(ports_,
+                              [&](const auto& port) { return is_cable(port) && port->is_up(); });
 }
 
 bool Switch::is_up() const {

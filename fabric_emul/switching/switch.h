@@ -46,11 +46,14 @@ class Switch;
 class GlobalReceiver {
  public:
   virtual ~GlobalReceiver() = default;
-  // A cell for the LID of `at` that has_gnh(), by this port of it.
+  // A cell for the LID of `at`, or of a router that it stands in for, that has_gnh(), by this port
+  // of it.
   virtual void on_global(const Switch& at, SwitchPort& from, const ReceivedCell& cell,
                          const MacHeader& header) = 0;
   // A lane of an output has become empty: inputs of all subnets may wait for it.
   virtual void on_empty(std::uint8_t output, std::size_t lane) = 0;
+  // Whether cells of `at` reach another subnet no more.
+  virtual bool is_cut_off(const Switch& at) const = 0;
 };
 
 class Switch final {
@@ -103,6 +106,12 @@ class Switch final {
   void forward(SwitchPort& from, const ReceivedCell& cell, const MacHeader& header) {
     pass(from, output_of(header.dlid), cell, header);
   }
+  // Whether this is a router that leads to another subnet no more.
+  bool is_cut_off() const {
+    return global_receiver_ != nullptr && global_receiver_->is_cut_off(*this);
+  }
+  // Whether there are cables, and none of them is up.
+  bool has_lost_cables() const;
   // The ports here no longer wait for this lane of this output.
   void on_empty(std::uint8_t output, std::size_t lane);
 
@@ -120,6 +129,7 @@ class Switch final {
   bool receive(SwitchPort& from, base::Time now);
   void on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell);
   SwitchPort* output_of(Lid dlid) { return by_number_.at(table_.port_of(dlid)); }
+  bool is_for_router(const MacHeader& header, const SwitchPort* to) const;
   void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);
   std::size_t lane_of(const ReceivedCell& cell, const MacHeader& header) const;
   void drain(SwitchPort& to, bool& made_progress);

@@ -46,9 +46,21 @@ SwitchPlan::Network network_of(const Topology& topology) {
   out.remotes.insert(topology.network->remotes.begin(), topology.network->remotes.end());
   for (const Topology::Network::Route& route : topology.network->routes) {
     const auto via = std::ranges::find(topology.switches, route.via, &Topology::Switch::name);
-    CHECK(via != topology.switches.end());
-    out.routes.push_back({route.to, via->lid});
-    out.routers.insert(via->lid);
+    if (via != topology.switches.end()) {
+      SwitchPlan::Network::Route& planned = out.routes.emplace_back();
+      planned = {route.to, via->lid};
+      for (const std::string& name : route.others) {
+        const auto other = std::ranges::find(topology.switches, name, &Topology::Switch::name);
+        CHECK(other != topology.switches.end());
+        planned.others.insert(other->lid);
+      }
+      out.routers.insert(via->lid);
+      out.routers.insert(planned.others.begin(), planned.others.end());
+      continue;
+    }
+    const auto leg = std::ranges::find(topology.nodes, route.via, &Topology::Node::name);
+    CHECK(leg != topology.nodes.end());
+    out.routes.push_back({route.to, leg->lid});
   }
   std::ranges::stable_sort(out.routes, std::ranges::greater(),
                            [](const SwitchPlan::Network::Route& route) { return route.to.bits; });
@@ -86,7 +98,7 @@ std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name) {
   const auto remote = plan.network->remotes.find(base::as_text(name));
   if (remote == plan.network->remotes.end()) return place;
   const auto* route = plan.network->route_to(remote->second);
-  if (route == nullptr) return place;
+  if (route == nullptr || !plan.network->routers.contains(route->via)) return place;
   append(place, route->via);
   append(place, remote->second);
   return place;

@@ -57,7 +57,10 @@ struct Topology {
   struct Network {
     struct Route {
       NetworkPrefix to;
-      std::string via;  // a switch of this subnet, which is a router
+      // Of this subnet: a switch, which is a router, or a node, which is the leg to a LAN.
+      std::string via;
+      // Routers that lead there too: the first of all that is up stands in for the others.
+      std::vector<std::string> others = {};
     };
     NetworkAddress subnet;  // its first 64 bits
     std::vector<Route> routes;
@@ -84,11 +87,12 @@ struct SwitchPlan {
     struct Route {
       NetworkPrefix to;
       Lid via;
+      std::set<Lid> others = {};
     };
     NetworkAddress subnet;
     std::vector<Route> routes;  // the longest prefix first
     std::map<std::string, NetworkAddress, std::less<>> remotes;
-    std::set<Lid> routers;                                       // of the routes
+    std::set<Lid> routers;                                       // of the routes, without legs
     const Route* route_to(const NetworkAddress& address) const;  // null: none leads there
   };
   std::string name;

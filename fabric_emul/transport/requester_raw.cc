@@ -10,6 +10,11 @@ namespace splitnic::fabric {
 
 std::size_t Requester::emit_raw(Link& link, std::uint64_t no) {
   const Wqe& w = queue_[no];
+  // The path of the queue pair's MCP may be wider than the one to this destination.
+  if (w.gather.bytes > link.mcp()) {
+    fail_send(no, WcStatus::kLocalLength);
+    return 0;
+  }
   const std::size_t payload = static_cast<std::size_t>(w.gather.bytes) - kGnhBytes;
   std::array<std::byte, kGnhBytes> header;
   if (!gather(context_.mrwt, context_.pd, w.gather.span(), 0, header).ok()) {

@@ -19,7 +19,8 @@ namespace splitnic::fabric {
 
 // A datagram matches if all that is given is equal.
 struct RawFilter {
-  std::uint8_t next_header = 0;         // of the IPv6 header; extension headers are not followed
+  // Of the IPv6 header; extension headers are not followed. Nothing: any.
+  std::optional<std::uint8_t> next_header{};
   std::optional<std::uint16_t> port{};  // destination port of TCP and UDP
   std::optional<std::array<std::byte, 16>> destination{};
   friend bool operator==(const RawFilter&, const RawFilter&) = default;
@@ -31,7 +32,7 @@ class RawFilters {
 
   // Refused: the same filter is registered, a port of a protocol without ports, or no room.
   base::Status add(Qpn qpn, const RawFilter& filter) {
-    if (filter.port && !has_ports(filter.next_header)) {
+    if (filter.port && !(filter.next_header && has_ports(*filter.next_header))) {
       return base::Error("only TCP and UDP have ports", EINVAL);
     }
     if (filters_.size() >= kFiltersMax) {
@@ -54,7 +55,7 @@ class RawFilters {
     }
     for (const Entry& entry : filters_) {
       const RawFilter& f = entry.filter;
-      if (f.next_header == header.next_header && (!f.port || f.port == port) &&
+      if ((!f.next_header || *f.next_header == header.next_header) && (!f.port || f.port == port) &&
           (!f.destination || *f.destination == header.destination)) {
         return entry.qpn;
       }

@@ -26,6 +26,17 @@ bool is_same_subnet(const NetworkAddress& a, const NetworkAddress& b) {
   return std::equal(a.bytes.begin(), a.bytes.begin() + kSubnetPrefixBytes, b.bytes.begin());
 }
 
+// RFC 4291, section 2.4.
+bool is_routable(const NetworkAddress& address) {
+  constexpr std::byte kUpperBits{0xC0};
+  const bool is_multicast = address.bytes[0] == std::byte{0xFF};
+  const bool is_link_local =
+      address.bytes[0] == std::byte{0xFE} && (address.bytes[1] & kUpperBits) == std::byte{0x80};
+  NetworkAddress first = address;  // without the last bit: :: and ::1
+  first.bytes[kNetworkAddressBytes - 1] &= std::byte{0xFE};
+  return !is_multicast && !is_link_local && first != NetworkAddress{};
+}
+
 std::optional<Lid> lid_in(const NetworkAddress& address) {
   const Lid lid(base::load_be<std::uint16_t>(&address.bytes[kLidAt]));
   const bool is_port = lid != Lid() && lid.value <= kPortLidMax;

@@ -28,6 +28,8 @@ struct NetworkAddress {
 // The port of this LID in the subnet of `subnet`.
 NetworkAddress network_address_of(const NetworkAddress& subnet, Lid lid);
 bool is_same_subnet(const NetworkAddress& a, const NetworkAddress& b);
+// Whether routers forward what has it: it is not multicast, link-local, loopback or unspecified.
+bool is_routable(const NetworkAddress& address);
 // Returns nothing if the address is not of the form above: bits between prefix and LID, LID 0, or
 // one beyond those of ports.
 std::optional<Lid> lid_in(const NetworkAddress& address);

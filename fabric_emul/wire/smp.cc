@@ -18,7 +18,7 @@ struct SmpWire {
   std::uint8_t status;
   base::Be16 manager;
   std::uint8_t priority;
-  std::uint8_t reserved;
+  std::uint8_t flags;
   base::Be64 transaction;
   std::uint8_t hops;
   std::uint8_t hop;
@@ -63,6 +63,7 @@ static_assert(kSmpTableBytes + kSmpBlockLids <= kSmpBytesMax - kSmpFixedBytes - 
 namespace {
 
 constexpr std::uint8_t kSmpFormat = 1;
+constexpr std::uint8_t kFlagCutOff = 0x80;
 
 template <class Enum>
 bool is_one_of(std::uint8_t value, Enum first, Enum last) {
@@ -133,6 +134,7 @@ std::size_t emit_smp(base::MutableBytes out, const Smp& smp) {
   bytes.attribute = static_cast<std::uint8_t>(smp.attribute);
   bytes.status = static_cast<std::uint8_t>(smp.status);
   bytes.manager.set(smp.manager.lid.value);
+  bytes.flags = smp.is_cut_off ? kFlagCutOff : 0;
   bytes.priority = smp.manager.priority;
   bytes.transaction.set(smp.transaction);
   bytes.hops = smp.route.hops;
@@ -166,6 +168,7 @@ SmpError parse_smp(base::Bytes in, Smp& out) {
   out.attribute = static_cast<SmpAttribute>(bytes.attribute);
   out.status = static_cast<SmpStatus>(bytes.status);
   out.manager = {Lid(bytes.manager.get()), bytes.priority};
+  out.is_cut_off = (bytes.flags & kFlagCutOff) != 0;
   out.transaction = bytes.transaction.get();
   out.hop = bytes.hop;
   out.route.hops = bytes.hops;

@@ -66,7 +66,8 @@ struct Smp {
   SmpMethod method = SmpMethod::kGet;
   SmpAttribute attribute = SmpAttribute::kNode;
   SmpStatus status = SmpStatus::kDone;
-  ManagerId manager{};  // that requests; of REPLY and TRAP: that the switch obeys
+  bool is_cut_off = false;  // REPLY of NODE: of a router that leads to another subnet no more
+  ManagerId manager{};      // that requests; of REPLY and TRAP: that the switch obeys
   std::uint64_t transaction = 0;
   SmpRoute route{};
   std::uint8_t hop = 0;  // links that it has taken, with the one that it is on
@@ -106,6 +107,7 @@ struct SmpNode {
   std::uint32_t changes = 0;  // links that came up or went down, since the start
   Eui64 eui64{};
   std::uint32_t check = 0;  // of its forwarding table
+  bool is_cut_off = false;  // of the SMP
   std::size_t port_count = 0;
   std::array<PortInfo, kSmpPortsMax> ports{};
 

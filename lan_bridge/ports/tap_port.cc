@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "lan_bridge/ports/steering.h"
 #include "lan_bridge/ports/tap_offload.h"
+#include "lan_bridge/ports/tun_device.h"
 
 #ifndef IFF_NO_CARRIER
 #define IFF_NO_CARRIER 0x0040  // Linux 6.2; older kernels ignore it
@@ -59,13 +60,9 @@ base::Status check_name(const std::string& name) {
 // Attaches to the TAP in one of the two forms, and creates it if there is none.
 base::Result<base::UniqueFd> attach_as(const TapOptions& options, bool exists,
                                        bool has_several_queues) {
-  base::UniqueFd fd(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  if (!fd.valid()) {
-    if (errno == EACCES || errno == EPERM) {
-      return base::Error("/dev/net/tun: not permitted: run as root or with CAP_NET_ADMIN", errno);
-    }
-    return base::Error::from_errno("/dev/net/tun (is the kernel module tun loaded?)", errno);
-  }
+  auto opened = open_tun_file();
+  if (!opened) return opened.error();
+  base::UniqueFd fd = *std::move(opened);
   ifreq request{};
   std::strncpy(request.ifr_name, options.name.c_str(), IFNAMSIZ - 1);
   const int no_carrier = options.has_carrier ? 0 : IFF_NO_CARRIER;

@@ -79,12 +79,12 @@ inline const std::vector<FolderRule>& folder_rules() {
        {"base", "fabric_emul/wire", "fabric_emul/underlay", "fabric_emul/session",
         "messaging/wire"}},
       {"switch_module",
-       {"base", "control", "control/sandbox", "control/daemon", "fabric_emul/routing",
+       {"base", "lan_bridge", "control", "control/sandbox", "control/daemon", "fabric_emul/routing",
         "fabric_emul/session", "fabric_emul/switching", "fabric_emul/subnet"}},
       {"tools",
        {"base", "control", "control/daemon", "conformance", "switch_module", "fabric_emul/routing",
         "fabric_emul/session", "fabric_emul/simulation", "fabric_emul/switching",
-        "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge/frame"}},
+        "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge", "lan_bridge/frame"}},
   };
   return kRules;
 }

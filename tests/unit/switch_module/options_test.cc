@@ -62,6 +62,25 @@ TEST(SwitchOptionsTest, S004_19_a_subnet_manager_has_a_priority) {
   expect_refused({"--port", "shm://a", "--topology", "f", "--manage=high"}, "--manage: 'high'");
 }
 
+TEST(SwitchOptionsTest, S000_48_the_leg_to_a_lan_is_the_port_behind_the_last) {
+  const auto outcome =
+      parse_all({"--port", "shm://a", "--port", "shm://b", "--topology", "f", "--lan", "tun:lan0"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.options->lan, "lan0");
+  EXPECT_EQ(outcome.options->lan_port(), 3);
+  EXPECT_EQ(parse_all({"--port", "shm://a", "--topology", "f"}).options->lan_port(), 0);
+  expect_refused({"--port", "shm://a", "--topology", "f", "--lan", "eth1"}, "is not tun:NAME");
+  expect_refused({"--port", "shm://a", "--topology", "f", "--lan", "tun:a/b"}, "is not tun:NAME");
+  std::vector<std::string> names;
+  for (int i = 0; i < 32; ++i) names.push_back("shm://p" + std::to_string(i));
+  std::vector<const char*> all{"--topology", "f", "--lan", "tun:lan0"};
+  for (const std::string& name : names) {
+    all.push_back("--port");
+    all.push_back(name.c_str());
+  }
+  expect_refused(all, "there are 32 ports already");
+}
+
 TEST(SwitchOptionsTest, bad_usage_is_one_line) {
   expect_refused({"--topology", "f"}, "--port");
   expect_refused({"--port", "shm://a"}, "--topology");

@@ -233,8 +233,11 @@ TEST(TopologyFileTest, S000_33_an_error_of_routes_names_line_and_column) {
             "line 11, column 1: [routes]: fd00:000b::/64 is given twice");
   EXPECT_EQ(error_with("\"::/0\"", "\"fd00:a::/64\""),
             "line 11, column 1: [routes]: fd00:a::/64 is in this subnet");
-  EXPECT_EQ(error_with("= \"b\"", "= \"host\""),
-            "line 11, column 10: [routes] ::/0: 'host' is not a switch of this file");
+  EXPECT_EQ(error_with("= \"b\"", "= \"nobody\""),
+            "line 11, column 10: [routes] ::/0: 'nobody' is not a switch or node of this file");
+  // A leg to a LAN leads to no node of another subnet.
+  EXPECT_EQ(error_with("\"fd00:b::/64\" = \"a\"\n\"::/0\" = \"b\"", "\"::/0\" = \"host\""),
+            "line 12, column 10: [remotes] office: no route leads to fd00:b::14");
   EXPECT_EQ(error_with("fd00:b::14", "fd00:b::1:0014"),
             "line 13, column 10: [remotes] office: 'fd00:b::1:0014' is not a prefix and a LID such "
             "as fd00:b::14");

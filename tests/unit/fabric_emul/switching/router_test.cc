@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "fabric_emul/wire/partition.h"
 #include "tests/unit/fabric_emul/switching/router_world.h"
 
@@ -239,6 +241,107 @@ TEST(RouterTest, S000_48_a_loop_of_two_routers_ends_by_the_hop_limit) {
   EXPECT_EQ(world.count(RouterCounter::kCell), 4U);
   EXPECT_EQ(world.count(RouterCounter::kDropHopLimit), 1U);
   EXPECT_TRUE(world.is_balanced());
+}
+
+// In subnet a all but fd00:b::/64 is behind the leg "lan", LID 30, at port 3.
+Topology topology_with_leg() {
+  Topology t = topology_a();
+  t.switches.pop_back();
+  t.cables.clear();
+  t.nodes.push_back({"lan", Lid(30), {"r", 3}, {}});
+  t.network->routes[1].via = "lan";
+  return t;
+}
+
+struct RouterWithLeg : ::testing::Test {
+  RouterWithLeg() {
+    for (const auto& [at, end, number] :
+         {std::tuple(&a, &h, 1), std::tuple(&a, &lan, 3), std::tuple(&b, &u, 2)}) {
+      InProcessUnderlay& underlay = hub.add_endpoint();
+      at->add_port(static_cast<std::uint8_t>(number), underlay,
+                   link_world::config_of(0x100U + static_cast<unsigned>(number), 7), nullptr,
+                   clock.now());
+      end->port.connect(underlay.address(), clock.now());
+    }
+    link_world::run_for(clock, 1s, [this] { return step(); });
+    EXPECT_TRUE(h.link().up() && lan.link().up() && u.link().up());
+  }
+  bool step() {
+    bool made_progress = a.step(clock.now());
+    made_progress |= b.step(clock.now());
+    for (link_world::End* end : {&h, &lan, &u}) made_progress |= end->step(clock.now());
+    return made_progress;
+  }
+  // Sends a cell of this end and source, and returns how it was counted.
+  template <class Change>
+  RouterCounter counted(link_world::End& from, const NetworkAddress& source, Change&& change) {
+    const auto before = router.counters();
+    const Cell sent = global_with([&](CellHead& head, Gnh& gnh) {
+      head.header.slid = from.link().local_lid();
+      gnh.source = source.bytes;
+      change(head, gnh);
+    });
+    EXPECT_TRUE(link_world::write(from.link(), sent));
+    from.port.flush(clock.now());
+    while (step()) {
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(RouterCounter::kCount_); ++i) {
+      const auto which = static_cast<RouterCounter>(i);
+      if (router.counters()[which] != before[which]) return which;
+    }
+    return RouterCounter::kCount_;
+  }
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub;
+  Switch a{plan_in(topology_with_leg(), 1), random}, b{plan_in(topology_b(), 2), random};
+  std::array<Switch*, 2> both{&a, &b};
+  Router router{both};
+  link_world::End h{hub.add_endpoint(), link_world::config_of(0x201, 1001)};
+  link_world::End u{hub.add_endpoint(), link_world::config_of(0x202, 1002)};
+  link_world::End lan{hub.add_endpoint(), link_world::config_of(0x203, 1003)};
+};
+
+TEST_F(RouterWithLeg, S000_48_takes_datagrams_of_a_lan_from_the_leg_and_from_nobody_else) {
+  const NetworkAddress beyond = address(0xC, Lid(7));
+  EXPECT_EQ(counted(lan, beyond, as_datagram), RouterCounter::kCell);
+  EXPECT_EQ(u.cells.size(), 1U);
+  EXPECT_EQ(counted(h, beyond, as_datagram), RouterCounter::kDropSource) << "of another node";
+  EXPECT_EQ(counted(lan, beyond, [](CellHead&, Gnh&) {}), RouterCounter::kDropSource) << "no Raw";
+  EXPECT_EQ(counted(lan, address(0xA, Lid(12)), as_datagram), RouterCounter::kDropSource);
+  EXPECT_EQ(counted(lan, address(0xB, Lid(21)), as_datagram), RouterCounter::kDropSource)
+      << "of the subnet that it is for";
+  NetworkAddress group;
+  group.bytes[0] = std::byte{0xFF};
+  EXPECT_EQ(counted(lan, group, as_datagram), RouterCounter::kDropSource);
+  EXPECT_EQ(u.cells.size(), 1U);
+  // Its own address is that of a node.
+  EXPECT_EQ(counted(lan, address(0xA, Lid(30)), as_datagram), RouterCounter::kCell);
+}
+
+TEST_F(RouterWithLeg, S000_48_forwards_to_the_leg_what_no_subnet_has) {
+  const auto to = [](const NetworkAddress& destination) {
+    return [destination](CellHead& head, Gnh& gnh) {
+      as_datagram(head, gnh);
+      gnh.destination = destination.bytes;
+    };
+  };
+  const auto from_u = [&](const NetworkAddress& destination) {
+    return counted(u, kU, [&](CellHead& head, Gnh& gnh) {
+      to(destination)(head, gnh);
+      head.header.dlid = Lid(2);
+    });
+  };
+  EXPECT_EQ(from_u(address(0xC, Lid(7))), RouterCounter::kCell);
+  ASSERT_EQ(lan.cells.size(), 1U);
+  CellView view;
+  ASSERT_EQ(parse_cell(lan.cells[0], view), CellError::kNone);
+  EXPECT_EQ(view.header.dlid, Lid(30));
+  EXPECT_EQ(view.header.slid, Lid(1));
+  EXPECT_EQ(from_u(address(0xA, Lid(12))), RouterCounter::kDropNeighbour);
+  // A leg is no router: nodes take nothing else of other subnets by it.
+  EXPECT_EQ(a.plan().network->routers, std::set<Lid>{Lid(1)});
+  EXPECT_EQ(lan.cells.size(), 1U);
 }
 
 // h sends as much as its link takes, and u reads nothing for a while.

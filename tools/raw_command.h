@@ -1,0 +1,36 @@
+// The command `splitnic raw`: this machine as an end node of a fabric whose Raw queue pairs reach a
+// LAN over the leg of a switch, behind an interface for IPv6. Runs until it is stopped, as the
+// other programs of the fabric do. docs/CLI.md#ipv6-and-a-lan
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "control/daemon/common_options.h"
+#include "control/values.h"
+
+namespace CLI {
+class App;
+}
+
+namespace splitnic::tools {
+
+struct RawArguments {
+  std::string connect, interface;
+  std::vector<std::string> peers;
+  control::CommonArguments common;
+};
+
+struct RawOptions {
+  control::PeerPlace leg;  // with a node, and an address
+  std::string interface;
+  control::CommonOptions common;
+};
+
+void add_raw(CLI::App& app, RawArguments& into);
+base::Result<RawOptions> check_raw(const RawArguments& typed);
+// Returns the exit status.
+int run_raw(const RawOptions& options);
+
+}  // namespace splitnic::tools
