@@ -227,6 +227,8 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"shm.clients_gone", "Programs over shared memory that ended."},
     {"shm.drop", "Batches over shared memory that were dropped, by cause."},
     {"shm.refused", "Programs that were refused over shared memory, by cause."},
+    {"switch.addresses",
+     "Times that another switch was looked for at another address of its name."},
     {"switch.drop", "Cells that the switch dropped, by cause."},
     {"switch.lane.tx.cell", "Cells that the switch forwarded on a lane; 15 is management."},
     {"switch.mgmt", "Management cells to the switch itself."},

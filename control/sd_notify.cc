@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -15,7 +16,7 @@
 
 namespace splitnic::control {
 
-base::Status notify(const std::string& socket, std::string_view state) {
+base::Status notify(const std::string& socket, std::string_view state, int passed) {
   if (socket.empty()) return {};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -31,9 +32,23 @@ base::Status notify(const std::string& socket, std::string_view state) {
 
   const base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return base::Error::from_errno("making a socket for NOTIFY_SOCKET", errno);
-  const ssize_t sent =
-      ::sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
-               reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(bytes));
+  iovec text{const_cast<char*>(state.data()), state.size()};
+  msghdr message{};
+  message.msg_name = &address;
+  message.msg_namelen = static_cast<socklen_t>(bytes);
+  message.msg_iov = &text;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> rights{};
+  if (passed >= 0) {
+    message.msg_control = rights.data();
+    message.msg_controllen = rights.size();
+    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof passed);
+    std::memcpy(CMSG_DATA(head), &passed, sizeof passed);
+  }
+  const ssize_t sent = ::sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) return base::Error::from_errno("sending to NOTIFY_SOCKET " + socket, errno);
   return {};
 }

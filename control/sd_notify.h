@@ -12,8 +12,8 @@
 namespace splitnic::control {
 
 // Sends `state` to `socket`: a path, or '@' and an abstract name. With "" (no service manager) it
-// sends nothing and returns OK.
-base::Status notify(const std::string& socket, std::string_view state);
+// sends nothing and returns OK. The message carries the descriptor `fd`, unless it is -1.
+base::Status notify(const std::string& socket, std::string_view state, int fd = -1);
 
 // Send to $NOTIFY_SOCKET. A failure is one log line.
 void notify_ready();

@@ -1,15 +1,19 @@
 #include "host_module/daemon.h"
 
 #include <cerrno>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "base/unique_fd.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/stamps.h"
+#include "control/fd_store.h"
 #include "control/identity.h"
 #include "control/sandbox/sandbox.h"
 #include "host_module/worker.h"
@@ -22,14 +26,23 @@ namespace {
 
 // Of one send call, for the vnet header, the Ethernet header and tags in front of the IP datagram.
 constexpr std::uint32_t kFrameHeadRoom = 64;
+// The interface, in the service manager's store of descriptors.
+const std::string kStoredTap = "tap";
 
 using Ports = std::vector<std::unique_ptr<lan::FramePort>>;  // one per queue
+
+std::function<lan::AddressLists()> lists_of(lan::TapPort& tap) {
+  return [&tap] { return tap.address_lists(); };
+}
 
 class HostDaemon final : public control::Daemon {
  public:
   explicit HostDaemon(const HostOptions& options)
       : Daemon("splitnic-host", options.common), options_(options) {
     add_worker();
+    if (control::has_fd_store() && options.tap_fd < 0) {
+      stored_tap_ = control::take_stored_fd(kStoredTap);
+    }
   }
 
  private:
@@ -43,12 +56,16 @@ class HostDaemon final : public control::Daemon {
   base::Status open_lookups();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
   using Taps = std::vector<std::unique_ptr<lan::TapPort>>;
-  base::Result<Taps> open_taps(const lan::TapOptions& tap, std::uint32_t queues) const;
-  static base::Result<Taps> open_taps_here(const lan::TapOptions& tap, std::uint32_t queues);
+  base::Result<Taps> open_taps(const lan::TapOptions& tap, std::uint32_t queues);
+  base::Result<Taps> open_taps_here(const lan::TapOptions& tap, std::uint32_t queues);
+  std::optional<Taps> open_stored(lan::TapOptions tap, std::uint32_t queues);
   lan::TapOptions tap_options(std::uint32_t gso_bytes_max) const;
 
   const HostOptions& options_;
+  base::UniqueFd
+      stored_tap_;  // that an earlier process of the service has left; none once it is used
   base::SystemClock clock_;
+  std::vector<lan::TapPort*> taps_;  // the ports of the queues, if they are those of an interface
   std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per I/O unit
   control::Uplinks::Endpoints at_;                             // where the I/O units are
   std::vector<std::unique_ptr<HostWorker>> workers_;
@@ -78,7 +95,8 @@ base::Status HostDaemon::open() {
   }
   std::vector<HostWorker*> followers;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    workers_[i]->start(std::move((*ports)[i]), static_cast<std::uint32_t>(workers_.size()));
+    workers_[i]->start(std::move((*ports)[i]), static_cast<std::uint32_t>(workers_.size()),
+                       i < taps_.size() ? lists_of(*taps_[i]) : nullptr);
     if (i > 0) followers.push_back(workers_[i].get());
   }
   first.lead(followers);
@@ -131,11 +149,12 @@ base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t g
   if (options_.tap_fd >= 0) queues = 1;
   auto opened = when_possible([&] { return open_taps(tap, queues); });
   if (!opened) return opened.error();
+  for (const auto& queue : *opened) taps_.push_back(queue.get());
   return Ports(std::make_move_iterator(opened->begin()), std::make_move_iterator(opened->end()));
 }
 
 base::Result<HostDaemon::Taps> HostDaemon::open_taps(const lan::TapOptions& tap,
-                                                     std::uint32_t queues) const {
+                                                     std::uint32_t queues) {
   if (options_.net_namespace.empty()) return open_taps_here(tap, queues);
   const auto there = lan::NetNamespace::open(options_.net_namespace);
   if (!there) return there.error().within("--netns");
@@ -144,9 +163,24 @@ base::Result<HostDaemon::Taps> HostDaemon::open_taps(const lan::TapOptions& tap,
   return open_taps_here(tap, queues);
 }
 
+// The interface as the last process of the service has left it, with its addresses and its bridge.
+// One that the settings want no more goes.
+std::optional<HostDaemon::Taps> HostDaemon::open_stored(lan::TapOptions tap, std::uint32_t queues) {
+  if (!stored_tap_.valid()) return std::nullopt;
+  tap.fd = stored_tap_.release();
+  auto opened = lan::TapPort::open_queues(tap, queues);
+  if (opened) return std::move(*opened);
+  base::log_info("the interface that the service manager has kept is not used: " +
+                 opened.error().text());
+  control::forget_stored_fd(kStoredTap);
+  return std::nullopt;
+}
+
 base::Result<HostDaemon::Taps> HostDaemon::open_taps_here(const lan::TapOptions& tap,
                                                           std::uint32_t queues) {
+  if (auto stored = open_stored(tap, queues)) return std::move(*stored);
   auto opened = lan::TapPort::open_queues(tap, queues);
+  if (opened && tap.is_stored) control::store_fd(opened->front()->fd(), kStoredTap);
   if (opened || opened.error().errno_value() != EEXIST) return opened;
   return base::Error(opened.error().text() + "; --tap-adopt uses it as it is", EEXIST);
 }
@@ -157,6 +191,7 @@ lan::TapOptions HostDaemon::tap_options(std::uint32_t gso_bytes_max) const {
   tap.keep = options_.keeps_tap;
   tap.adopts = options_.adopts_tap;
   tap.fd = options_.tap_fd;
+  tap.is_stored = control::has_fd_store() && !options_.adopts_tap;
   tap.is_elsewhere = !options_.net_namespace.empty();
   tap.mtu = options_.common.mtu.value_or(0);
   const bool is_given = options_.mac.kind == MacChoice::Kind::kGiven;

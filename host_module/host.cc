@@ -31,7 +31,8 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       choice_(config.units, config.failback),
       follower_(config.queue),
       retry_wait_(kRetryMin),
-      nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu, config.queue > 0}) {
+      nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu, config.queue > 0,
+                 config.lists}) {
   rx_.reserve(kFramesPerBatch);
   adapter_.connections().set_handler(*this);
 }

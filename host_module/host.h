@@ -38,6 +38,8 @@ struct HostConfig {
   std::optional<std::uint32_t> mtu{};  // --mtu; none: the LAN's, until the user sets another
   // The addresses to announce on the LAN after ANNOUNCE; none: nothing is announced.
   std::function<std::vector<lan::LocalAddress>()> addresses{};
+  // Returns what the kernel lists for the interface; null: it has no lists.
+  std::function<lan::AddressLists()> lists{};
   // --idle-release: with less than kIdleFramesPerSecond over this time, memory of the pools and of
   // the ring is released to the machine. 0: never.
   base::Duration idle_release{};

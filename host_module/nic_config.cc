@@ -27,7 +27,11 @@ bool parse(const messaging::CfgRequest& request, Message& out) {
 
 // An interface that was there before us may carry an MTU that its user chose.
 NicConfig::NicConfig(lan::FramePort& tap, Settings settings)
-    : tap_(tap), is_additional_(settings.is_additional), wanted_mtu_(settings.mtu) {
+    : tap_(tap),
+      is_additional_(settings.is_additional),
+      lists_(std::move(settings.lists)),
+      lists_at_(lists_ ? base::Time{} : base::kNever),
+      wanted_mtu_(settings.mtu) {
   sync_.offloads = tap_.offloads();
   sync_.node_name = std::move(settings.node_name);
   sync_.takes_lan_mac = settings.takes_lan_mac;
@@ -68,6 +72,7 @@ void NicConfig::on_move() {
 
 void NicConfig::on_tap_state(base::Time now) {
   const lan::PortState before = std::exchange(sync_.wanted, tap_.state());
+  if (lists_) lists_at_ = {};  // promiscuous mode may be due to them
   if (sync_.wanted.mac != before.mac) {
     report(base::EventKind::kMac, "the MAC address is " + control::mac_text(sync_.wanted.mac));
   }
@@ -89,6 +94,7 @@ void NicConfig::on_tap_state(base::Time now) {
 void NicConfig::pump(base::Time now) {
   if (pair_ == nullptr || !pair_->up()) return;
   follow(now);
+  if (now >= lists_at_) read_lists(now);
   if (slot_ == Slot::kOpen || now < busy_until_) return;
   busy_until_ = {};
   if (const SyncStep* step = next_step(sync_, now); step != nullptr) return send(*step, now);
@@ -192,6 +198,11 @@ bool NicConfig::follow_mtu() {
   return true;
 }
 
+void NicConfig::read_lists(base::Time now) {
+  sync_.listed = lists_();
+  lists_at_ = now + kListsInterval;
+}
+
 void NicConfig::take_lan_mtu(std::uint32_t mtu) {
   sync_.set_lan_mtu(mtu);
   const bool is_small = mtu < kIp6MtuMin;
@@ -223,7 +234,7 @@ base::Status NicConfig::set_offloads_off(std::uint32_t off, bool is_done) {
 
 base::Time NicConfig::deadline() const {
   if (pair_ == nullptr || !pair_->up()) return base::kNever;
-  const base::Time follow_at = is_follow_due_ ? follow_at_ : base::kNever;
+  const base::Time follow_at = std::min(is_follow_due_ ? follow_at_ : base::kNever, lists_at_);
   if (slot_ != Slot::kFree) return follow_at;
   if (busy_until_ != base::Time{}) return std::min(follow_at, busy_until_);
   return std::min(follow_at, sync_.deadline());

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,10 +32,14 @@ class NicConfig {
     std::optional<std::uint32_t> mtu{};
     // An additional queue: queue 0 reports what the I/O unit refuses.
     bool is_additional = false;
+    // Returns what the kernel lists for the interface. Null: it has no lists.
+    std::function<lan::AddressLists()> lists{};
   };
   static constexpr base::Duration kFollowInterval = std::chrono::milliseconds(100);
   // After the status busy nothing is requested for this time.
   static constexpr base::Duration kBusyFor = std::chrono::milliseconds(100);
+  // How often the lists of the kernel are read, which does not report that they change.
+  static constexpr base::Duration kListsInterval = std::chrono::milliseconds(250);
 
   NicConfig(lan::FramePort& tap, Settings settings);
 
@@ -100,9 +105,11 @@ class NicConfig {
     return wanted == 0 ? sync_.queues : std::min(wanted, sync_.queues);
   }
   const UserFilter& user_filter() const { return sync_.user_filter; }
-  // The whole filter with these lists, promiscuous as far as the I/O unit permits it.
+  // The kernel's lists for the interface, as they were read last.
+  const lan::AddressLists& listed() const { return sync_.listed; }
+  // The whole filter with these lists of the user, as far as the I/O unit permits it.
   FilterSetting filter_with(const UserFilter& filter) const {
-    return {filter, sync_.wanted.promiscuous && !sync_.is_promiscuous_refused};
+    return sync_.filter_permitted(filter);
   }
   messaging::Coalescing coalescing() const { return sync_.coalescing.value(); }
   messaging::QosMap qos() const { return sync_.qos.value(); }
@@ -133,16 +140,19 @@ class NicConfig {
   void lose_carrier(base::Time now);
   void count_change(base::Time now);
   bool follow_mtu();
+  void read_lists(base::Time now);
   void follow_speed();
   void take_lan_mtu(std::uint32_t mtu);
 
   lan::FramePort& tap_;
   NicSync sync_;
   const bool is_additional_;
+  const std::function<lan::AddressLists()> lists_;
   Slot slot_ = Slot::kFree;
   base::Time busy_until_{};
   bool is_follow_due_ = false;
   base::Time follow_at_{};                        // not before
+  base::Time lists_at_;                           // when the kernel's lists are read again
   bool has_carrier_ = false;                      // as it was set last
   std::pair<std::uint32_t, bool> shown_speed_{};  // Mbit/s, full duplex; as it was set last
   bool is_small_mtu_noted_ = false;

@@ -57,8 +57,6 @@ class NicRun : public std::enable_shared_from_this<NicRun> {
   // Returns the data of a request that is about a group of statistics.
   static std::string group_data(const std::string& group);
   bool report(const Step& step, const std::string& data);
-  template <class Nics>
-  bool report_nics(const Nics& nics);
   void report_known(Host& host);
   void add_levels(const std::string& of, std::span<const std::uint8_t> in_force,
                   std::span<const std::uint8_t> wanted);

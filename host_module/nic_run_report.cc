@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "control/values.h"
+#include "host_module/nic_list.h"
 #include "host_module/nic_run.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -58,11 +59,8 @@ bool NicRun::report(const Step& step, const std::string& data) {
                                                         std::to_string(reply.version_highest()));
       return true;
     }
-    case CfgCode::kListNics: {
-      cfg::ListNicsReply reply;
-      if (!reply.ParseFromString(data)) return false;
-      return report_nics(reply.nics());
-    }
+    case CfgCode::kListNics:
+      return add_nics(data, report_);
     case CfgCode::kQueryStats: {
       cfg::QueryStatsReply reply;
       if (!reply.ParseFromString(data)) return false;
@@ -83,20 +81,6 @@ bool NicRun::report(const Step& step, const std::string& data) {
     default:
       return true;
   }
-}
-
-template <class Nics>
-bool NicRun::report_nics(const Nics& nics) {
-  constexpr std::size_t kNicsMax = 64;
-  for (const auto& nic : nics) {
-    lan::MacAddress mac{};
-    if (nic.mac().size() != mac.size() || report_.nics.size() == kNicsMax) return false;
-    std::memcpy(mac.data(), nic.mac().data(), nic.mac().size());
-    report_.nics.push_back({nic.number(), nic.mtu(), nic.link().speed_mbps(),
-                            control::mac_text(mac), nic.link().up(), nic.link().full_duplex(),
-                            nic.in_use()});
-  }
-  return true;
 }
 
 // Reports the interface and what the I/O unit granted, for which no request is needed.
@@ -143,10 +127,11 @@ void NicRun::report_known(Host& host) {
       return;
     case Kind::kFilter:
       report_.heading = "Filter of " + program_.interface;
-      report_.rows = {
-          {"Unicast", list_of(nic.user_filter().unicast)},
-          {"Multicast", list_of(nic.user_filter().multicast)},
-          {"Other groups", std::string(nic.user_filter().all_multicast ? "yes" : "no")}};
+      report_.rows = {{"Unicast", list_of(nic.user_filter().unicast)},
+                      {"Multicast", list_of(nic.user_filter().multicast)},
+                      {"Other groups", std::string(nic.user_filter().all_multicast ? "yes" : "no")},
+                      {"Unicast of the interface", list_of(nic.listed().unicast)},
+                      {"Multicast of the interface", list_of(nic.listed().multicast)}};
       return;
     case Kind::kCoalescing: {
       const messaging::Coalescing coalescing = nic.coalescing();

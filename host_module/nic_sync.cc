@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "host_module/nic_filter.h"
+#include "host_module/refusal_text.h"
 #include "host_module/request_data.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -16,11 +18,6 @@ using messaging::CfgReply;
 using messaging::CfgStatus;
 
 constexpr base::Duration kRetryAfter = std::chrono::seconds(1);
-constexpr base::Duration kPromiscuousRetryAfter = std::chrono::seconds(10);
-
-bool may_set(const NicSync& s) {
-  return s.phase == SyncPhase::kSync || s.phase == SyncPhase::kConfigured;
-}
 
 std::string nothing(const NicSync&) { return {}; }
 
@@ -71,8 +68,7 @@ SyncEffect on_compare(NicSync& s, const CfgReply& reply) {
   cfg::GetStateReply got;
   if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) &&
       got.digest() == s.wanted_state().digest()) {
-    s.acknowledged = {s.wanted.mac, s.wanted.mtu,
-                      FilterSetting{s.user_filter, s.wanted.promiscuous}, s.acknowledged.offloads,
+    s.acknowledged = {s.wanted.mac, s.wanted.mtu, s.filter_at_best(), s.acknowledged.offloads,
                       std::nullopt};
     s.vlans.acknowledge_all();
     s.queues_wanted.acknowledge();
@@ -83,7 +79,7 @@ SyncEffect on_compare(NicSync& s, const CfgReply& reply) {
 }
 
 bool is_mac_due(const NicSync& s, base::Time now) {
-  return may_set(s) && s.acknowledged.mac != s.wanted.mac &&
+  return s.may_set() && s.acknowledged.mac != s.wanted.mac &&
          (s.refused_mac != s.wanted.mac || now >= s.mac_at);
 }
 
@@ -91,26 +87,6 @@ std::string encode_mac(const NicSync& s) {
   cfg::SetMacRequest request;
   request.set_mac(s.wanted.mac.data(), s.wanted.mac.size());
   return request.SerializeAsString();
-}
-
-// The reason for which the I/O unit refused an address, and the remedy.
-std::string text_of(cfg::Refusal refusal) {
-  switch (refusal) {
-    case cfg::OF_ANOTHER_HOST:
-      return "another host has it";
-    case cfg::RESERVED:
-      return "it is listed for another host there";
-    case cfg::OF_THE_LAN:
-      return "a machine on the LAN has used it within 5 minutes; if that was this one, wait, or "
-             "list the address for this host in the hosts file of the I/O unit";
-    case cfg::OF_THE_NIC:
-      return "it is that of the NIC itself; start splitnic-iou with --grant forge or --max-hosts "
-             "1, or list the address for this host in its hosts file";
-    case cfg::TOO_MANY:
-      return "this host has as many as it may have";
-    default:
-      return "another host has it?";
-  }
 }
 
 // A refused address is requested again later: its owner may have left.
@@ -127,11 +103,11 @@ SyncEffect on_mac(NicSync& s, const CfgReply& reply) {
   cfg::SetMacReply got;
   const bool has_reason = got.ParseFromString(reply.data);
   return {.warning = "the I/O unit refused the interface's MAC address: " +
-                     text_of(has_reason ? got.refusal() : cfg::UNSPECIFIED)};
+                     refusal_text(has_reason ? got.refusal() : cfg::UNSPECIFIED)};
 }
 
 bool is_mtu_due(const NicSync& s, base::Time) {
-  return may_set(s) && s.acknowledged.mtu != s.wanted.mtu;
+  return s.may_set() && s.acknowledged.mtu != s.wanted.mtu;
 }
 
 std::string encode_mtu(const NicSync& s) {
@@ -151,48 +127,10 @@ SyncEffect on_mtu(NicSync& s, const CfgReply& reply) {
   return {.is_lan_mtu_known = true};
 }
 
-// While promiscuous mode is refused, the lists of the user are requested without it.
-bool is_filter_due(const NicSync& s, base::Time now) {
-  if (!may_set(s)) return false;
-  const FilterSetting whole{s.user_filter, s.wanted.promiscuous};
-  if (s.acknowledged.filter == whole) return false;
-  if (!s.wanted.promiscuous || now >= s.filter_at) return true;
-  const FilterSetting lists{s.user_filter, false};
-  return s.acknowledged.filter != lists &&
-         (s.acknowledged.filter.has_value() || !s.user_filter.is_default());
-}
-
 std::string encode_filter(const NicSync& s) { return filter_data(s.sent_filter); }
 
-// Without promiscuous mode all else works. It is requested again later: the rights may change.
-SyncEffect on_promiscuous_refused(NicSync& s) {
-  s.filter_at = s.sent_at + kPromiscuousRetryAfter;
-  if (std::exchange(s.is_promiscuous_refused, true)) return {};
-  return {.warning =
-              "the I/O unit does not permit promiscuous mode: a bridge over the interface, "
-              "or a capture on it, gets the frames for this host only; start splitnic-iou "
-              "with --grant sniff,forge (or --max-hosts 1), or grant it in its hosts file"};
-}
-
-// The rights may have changed since the user had the addresses added.
-SyncEffect on_filter(NicSync& s, const CfgReply& reply) {
-  cfg::SetFilterReply got;
-  const bool has_reason = got.ParseFromString(reply.data) && got.refusal() != cfg::UNSPECIFIED;
-  const bool is_of_mode = !has_reason || got.refusal() == cfg::PROMISCUOUS;
-  const bool is_refused = reply.status == CfgStatus::kNotPermitted;
-  if (is_refused && s.sent_filter.promiscuous && is_of_mode) return on_promiscuous_refused(s);
-  if (is_refused && !s.sent_filter.user.unicast.empty()) {
-    s.user_filter.unicast.clear();
-    return {.warning = "the I/O unit refused the list of addresses: " +
-                       text_of(has_reason ? got.refusal() : cfg::UNSPECIFIED)};
-  }
-  s.acknowledged.filter = s.sent_filter;
-  if (s.sent_filter.promiscuous) s.is_promiscuous_refused = false;
-  return {};
-}
-
 bool are_offloads_due(const NicSync& s, base::Time) {
-  return may_set(s) && s.acknowledged.offloads != s.offloads_wanted();
+  return s.may_set() && s.acknowledged.offloads != s.offloads_wanted();
 }
 
 std::string encode_offloads(const NicSync& s) {
@@ -214,7 +152,7 @@ std::string encode_vlan(std::uint16_t id) {
 }
 
 bool is_vlan_add_due(const NicSync& s, base::Time) {
-  return may_set(s) && s.vlans.to_add().has_value();
+  return s.may_set() && s.vlans.to_add().has_value();
 }
 std::string encode_vlan_add(const NicSync& s) { return encode_vlan(s.sent_vlan); }
 
@@ -230,7 +168,7 @@ SyncEffect on_vlan_add(NicSync& s, const CfgReply& reply) {
 }
 
 bool is_vlan_del_due(const NicSync& s, base::Time) {
-  return may_set(s) && s.vlans.to_remove().has_value();
+  return s.may_set() && s.vlans.to_remove().has_value();
 }
 std::string encode_vlan_del(const NicSync& s) { return encode_vlan(s.sent_vlan); }
 SyncEffect on_vlan_del(NicSync& s, const CfgReply&) {
@@ -238,7 +176,7 @@ SyncEffect on_vlan_del(NicSync& s, const CfgReply&) {
   return {};
 }
 
-bool is_pvid_due(const NicSync& s, base::Time) { return may_set(s) && s.vlans.is_pvid_due(); }
+bool is_pvid_due(const NicSync& s, base::Time) { return s.may_set() && s.vlans.is_pvid_due(); }
 std::string encode_pvid(const NicSync& s) { return encode_vlan(s.vlans.pvid()); }
 SyncEffect on_pvid(NicSync& s, const CfgReply& reply) {
   const std::uint16_t id = s.vlans.pvid();
@@ -262,7 +200,9 @@ SyncEffect settle(UserSetting<Value>& setting, const CfgReply& reply, const std:
   return {.warning = "the I/O unit refused " + what + ": " + std::string(name(reply.status))};
 }
 
-bool are_queues_due(const NicSync& s, base::Time) { return may_set(s) && s.queues_wanted.is_due(); }
+bool are_queues_due(const NicSync& s, base::Time) {
+  return s.may_set() && s.queues_wanted.is_due();
+}
 std::string encode_queues(const NicSync& s) { return queues_data(s.queues_wanted.value()); }
 // The digest has the number that the unit granted.
 SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
@@ -274,24 +214,26 @@ SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
   return effect;
 }
 
-bool is_coalescing_due(const NicSync& s, base::Time) { return may_set(s) && s.coalescing.is_due(); }
+bool is_coalescing_due(const NicSync& s, base::Time) {
+  return s.may_set() && s.coalescing.is_due();
+}
 std::string encode_coalescing(const NicSync& s) { return coalescing_data(s.coalescing.value()); }
 SyncEffect on_coalescing(NicSync& s, const CfgReply& reply) {
   return settle(s.coalescing, reply, "coalescing");
 }
 
-bool is_qos_due(const NicSync& s, base::Time) { return may_set(s) && s.qos.is_due(); }
+bool is_qos_due(const NicSync& s, base::Time) { return s.may_set() && s.qos.is_due(); }
 std::string encode_qos(const NicSync& s) { return qos_data(s.qos.value()); }
 SyncEffect on_qos(NicSync& s, const CfgReply& reply) {
   return settle(s.qos, reply, "the service levels");
 }
 
 bool is_start_due(const NicSync& s, base::Time) {
-  return may_set(s) && s.is_started_wanted() && s.acknowledged.started != true;
+  return s.may_set() && s.is_started_wanted() && s.acknowledged.started != true;
 }
 
 bool is_stop_due(const NicSync& s, base::Time) {
-  return may_set(s) && !s.is_started_wanted() && s.acknowledged.started != false;
+  return s.may_set() && !s.is_started_wanted() && s.acknowledged.started != false;
 }
 
 SyncEffect on_started(NicSync& s, const CfgReply&) {
@@ -329,10 +271,11 @@ const SyncStep* next_step(const NicSync& sync, base::Time now) {
 messaging::NicState NicSync::wanted_state() const {
   messaging::NicState state;
   state.mac = wanted.mac;
-  state.promiscuous = wanted.promiscuous;
-  state.all_multicast = user_filter.all_multicast;
-  state.unicast = user_filter.unicast;
-  state.multicast = user_filter.multicast;
+  const FilterSetting filter = filter_at_best();
+  state.promiscuous = filter.promiscuous;
+  state.all_multicast = filter.lists.all_multicast;
+  state.unicast = filter.lists.unicast;
+  state.multicast = filter.lists.multicast;
   state.mtu = wanted.mtu;
   state.offloads = features;
   state.vlans = vlans.list();
@@ -351,13 +294,12 @@ void NicSync::begin() {
   init_at = {};
   mac_at = base::kNever;
   filter_at = {};
+  listed_at = {};
 }
 
 base::Time NicSync::deadline() const {
   if (phase == SyncPhase::kInit) return init_at == base::Time{} ? base::kNever : init_at;
-  const bool is_filter_open = wanted.promiscuous && is_promiscuous_refused;
-  return std::min(acknowledged.mac == wanted.mac ? base::kNever : mac_at,
-                  is_filter_open ? filter_at : base::kNever);
+  return std::min({acknowledged.mac == wanted.mac ? base::kNever : mac_at, filter_deadline()});
 }
 
 }  // namespace splitnic::host

@@ -8,11 +8,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "host_module/user_filter.h"
 #include "host_module/user_setting.h"
 #include "host_module/vlan_sync.h"
+#include "lan_bridge/address_lists.h"
 #include "lan_bridge/frame/mtu.h"
 #include "lan_bridge/frame/offload.h"
 #include "lan_bridge/frame_port.h"
@@ -53,7 +55,8 @@ struct NicSync {
   UserSetting<std::uint32_t> queues_wanted{};
   UserSetting<messaging::Coalescing> coalescing{};
   UserSetting<messaging::QosMap> qos{};
-  UserFilter user_filter{};  // by the user: `splitnic filter`
+  UserFilter user_filter{};    // by the user: `splitnic filter`
+  lan::AddressLists listed{};  // what the kernel lists for the interface
   bool lan_link = false;
   std::uint32_t lan_speed_mbps = 0;  // 0: not known
   bool is_lan_full_duplex = true;
@@ -62,15 +65,20 @@ struct NicSync {
   std::uint32_t queues = 1;   // of the I/O unit
   std::optional<lan::MacAddress> refused_mac{};
   bool is_promiscuous_refused = false;  // reported once, whatever connections follow
-  base::Time init_at{};                 // not before: INIT_NIC was refused
-  base::Time mac_at = base::kNever;     // when the refused MAC is requested again
-  base::Time filter_at{};               // when refused promiscuous mode is requested again
+  // Unicast addresses of `listed` that were refused. They are reported once, too.
+  std::optional<std::vector<lan::MacAddress>> refused_listed{};
+  base::Time init_at{};              // not before: INIT_NIC was refused
+  base::Time mac_at = base::kNever;  // when the refused MAC is requested again
+  base::Time filter_at{};            // when refused promiscuous mode is requested again
+  base::Time listed_at{};            // the same of refused_listed
   // The open request.
   std::uint16_t sent_vlan = 0;  // that it adds or removes
   FilterSetting sent_filter{};
+  std::vector<lan::MacAddress> sent_listed{};  // of sent_filter: what the kernel lists
   lan::PortState sent{};  // `wanted` when it was sent, with is_started_wanted() as admin_up
   base::Time sent_at{};
 
+  bool may_set() const { return phase == SyncPhase::kSync || phase == SyncPhase::kConfigured; }
   bool is_started_wanted() const { return wanted.admin_up && !is_held_down; }
   std::uint32_t offloads_wanted() const { return lan::offloads_in_force(features & ~offloads_off); }
   // The step that is due is sent now.
@@ -78,7 +86,8 @@ struct NicSync {
     sent = wanted;
     sent.admin_up = is_started_wanted();
     sent_at = now;
-    sent_filter = {user_filter, wanted.promiscuous && now >= filter_at};
+    sent_filter = filter_to_send(now);
+    sent_listed = requests_listed(now) ? listed.unicast : std::vector<lan::MacAddress>();
     sent_vlan = vlans.to_add().value_or(vlans.to_remove().value_or(0));
   }
   // The NIC was reset: everything is sent once more.
@@ -94,6 +103,14 @@ struct NicSync {
     coalescing.begin();
     qos.begin();
   }
+  // The filter, nic_filter.cc: all that is wanted; what is requested now, without what was refused
+  // lately; and, with these lists of the user, what the I/O unit is known to permit.
+  FilterSetting filter_at_best() const { return filter_to_send(base::kNever); }
+  FilterSetting filter_to_send(base::Time now) const;
+  FilterSetting filter_permitted(const UserFilter& user) const;
+  bool requests_listed(base::Time now) const;
+  bool is_promiscuous_wanted(bool has_listed) const;
+  base::Time filter_deadline() const;
   // Our settings that the I/O unit should have, once INIT_NIC has turned all offloads on.
   messaging::NicState wanted_state() const;
   // The LAN has this MTU. Less than every IPv4 host accepts is ignored: a unit could take IPv6, or

@@ -9,10 +9,11 @@ namespace cfg = messaging::cfg;
 std::string filter_data(const FilterSetting& filter) {
   cfg::SetFilterRequest request;
   cfg::Filter& to = *request.mutable_filter();
-  for (const lan::MacAddress& mac : filter.user.unicast) to.add_unicast(mac.data(), mac.size());
-  for (const lan::MacAddress& mac : filter.user.multicast) to.add_multicast(mac.data(), mac.size());
+  for (const lan::MacAddress& mac : filter.lists.unicast) to.add_unicast(mac.data(), mac.size());
+  for (const lan::MacAddress& mac : filter.lists.multicast)
+    to.add_multicast(mac.data(), mac.size());
   to.set_promiscuous(filter.promiscuous);
-  to.set_all_multicast(filter.user.all_multicast);
+  to.set_all_multicast(filter.lists.all_multicast);
   return request.SerializeAsString();
 }
 

@@ -39,8 +39,8 @@ struct UserFilter {
 
 // The whole of SET_FILTER.
 struct FilterSetting {
-  UserFilter user{};
-  bool promiscuous = false;  // as the interface is
+  UserFilter lists{};  // of the user, and what the kernel lists for the interface
+  bool promiscuous = false;
   friend bool operator==(const FilterSetting&, const FilterSetting&) = default;
 };
 

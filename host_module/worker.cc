@@ -1,6 +1,7 @@
 #include "host_module/worker.h"
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
@@ -135,9 +136,12 @@ base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,
   return way;
 }
 
-void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues) {
+void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues,
+                       std::function<lan::AddressLists()> lists) {
   tap_ = std::move(port);
-  host_ = std::make_unique<Host>(host_config(queues), adapter_, *tap_, random_);
+  HostConfig config = host_config(queues);
+  config.lists = std::move(lists);
+  host_ = std::make_unique<Host>(config, adapter_, *tap_, random_);
   admin_.attach(*host_, *tap_);
   if (queue() > 0) return;
   for (std::size_t i = 0; i < ways_.size(); ++i) connect(i, clock_.now());

@@ -5,8 +5,19 @@
 #include "base/log.h"
 #include "base/memory_reserve.h"
 #include "iou_module/iou.h"
+#include "messaging/any_nic.h"
 
 namespace splitnic::iou {
+namespace {
+
+// Returns the number of the NIC that a CONNECT_REQ is for, which may not exist.
+std::uint32_t nic_for(const HostRights& rights, const fabric::Mgmt& request) {
+  const std::uint32_t asked = messaging::nic_asked(request.private_data);
+  if (asked != messaging::kAnyNic) return asked;
+  return rights.nics.empty() ? 0 : std::ranges::min(rights.nics);
+}
+
+}  // namespace
 
 fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                            const fabric::Mgmt& request, fabric::Mgmt& reply) {
@@ -20,7 +31,7 @@ fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link
   attaches_.push_back({attacher_of(link), now_});
   attach_limit(link).take(now_);
   end_former(link);
-  LanNic& nic = *nics_[messaging::nic_asked(request.private_data)];
+  LanNic& nic = *nics_[nic_for(rights().rights_of(link), request)];
   const fabric::MgmtReject code = nic.accept(id, link, request, reply, now_);
   if (code == fabric::MgmtReject::kNoResources) counters_.add(IouCounter::kRefusedMemory);
   return code;
@@ -78,7 +89,7 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
       return refuse(IouCounter::kRefusedUnknown, *std::move(why), reply);
     }
   }
-  const std::uint32_t number = messaging::nic_asked(request.private_data);
+  const std::uint32_t number = nic_for(rights().rights_of(link), request);
   if (number >= nics_.size()) {
     return refuse(IouCounter::kRefusedNic, unknown_nic_text(number), reply);
   }

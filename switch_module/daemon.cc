@@ -1,9 +1,13 @@
 #include "switch_module/daemon.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
+#include "control/daemon/name_lookup.h"
 #include "control/identity.h"
 #include "control/sandbox/sandbox.h"
 #include "switch_module/worker.h"
@@ -23,12 +27,26 @@ class SwitchDaemon final : public control::Daemon {
   control::sandbox::Needs needs() const override;
 
   const SwitchOptions& options_;
+  std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per port
+  SwitchWorker::Endpoints at_;                                 // where each port is, or connects to
   SwitchWorker worker_;
 };
 
 base::Status SwitchDaemon::open() {
   if (auto read = worker_.read(); !read) return read;
-  return when_possible([this] { return worker_.open(); });
+  for (const PortOption& port : options_.ports) {
+    auto lookup = control::NameLookup::open(port.at, has_sandbox());
+    if (!lookup) return lookup.error();
+    lookups_.push_back(*std::move(lookup));
+  }
+  at_.resize(lookups_.size());
+  auto opened = when_possible([this]() -> base::Status {
+    const auto found = resolve_missing(
+        lookups_, at_, [this](std::size_t i) { return worker_.is_open(i) || !worker_.is_used(i); });
+    return found ? worker_.open(at_) : found;
+  });
+  if (opened) worker_.follow_names(std::move(lookups_), at_);
+  return opened;
 }
 
 control::sandbox::Needs SwitchDaemon::needs() const {

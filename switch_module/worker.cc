@@ -28,7 +28,7 @@ SwitchWorker::SwitchWorker(const control::Process& process, const SwitchOptions&
     : Worker(process, options.common, adapter_limits(options), 0),
       options_(options),
       admin_(options, clock_,
-             [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }) {}
+             [this](const base::CounterVisitor& visitor) { visit_all_carriers(visitor); }) {}
 
 lan::FramePort& SwitchWorker::port(std::size_t /*index*/) {
   CHECK(false);
@@ -131,12 +131,13 @@ bool SwitchWorker::step(base::Time now) {
     made_progress |= subnet->at->step(now);
   }
   if (leg_) made_progress |= leg_->step(now);
+  if (!names_.empty()) follow_names(now);
   return made_progress || has_inner_traffic();
 }
 
 base::Time SwitchWorker::deadline() const {
-  base::Time at = base::kNever;
-  if (leg_) at = adapter_.deadline();
+  base::Time at = names_.deadline();
+  if (leg_) at = std::min(at, adapter_.deadline());
   for (const auto& subnet : subnets_) {
     at = std::min({at, subnet->at->deadline(), subnet->agent->deadline()});
     if (subnet->manager) at = std::min(at, subnet->manager->deadline());
@@ -205,7 +206,7 @@ base::Status SwitchWorker::check_port(const Subnet& subnet, std::uint8_t number)
                              : "--key-file: " + what + " without a key: add key = \"...\"");
 }
 
-base::Status SwitchWorker::open() {
+base::Status SwitchWorker::open(const Endpoints& at) {
   for (; opened_ < options_.ports.size(); ++opened_) {
     const auto number = static_cast<std::uint8_t>(opened_ + 1);
     if (at_port(number) == nullptr) {
@@ -213,7 +214,8 @@ base::Status SwitchWorker::open() {
                      (subnets_.size() == 1 ? subnets_.front()->path : "any topology file"));
       continue;
     }
-    if (auto opened = open_port(number, options_.ports[opened_]); !opened) return opened;
+    if (auto opened = open_port(number, options_.ports[opened_], *at[opened_]); !opened)
+      return opened;
   }
   return options_.lan.empty() ? base::Status() : open_lan();
 }
@@ -263,15 +265,50 @@ base::Status SwitchWorker::open_lan() {
   return leg_->open(clock_.now());
 }
 
-base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port) {
+void SwitchWorker::follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups,
+                                const Endpoints& at) {
+  for (std::size_t carrier = 0; carrier < numbers_.size(); ++carrier) {
+    const std::size_t index = numbers_[carrier] - 1U;
+    links_.push_back(nullptr);
+    if (!options_.ports[index].at.is_name()) continue;
+    for (const auto& view : at_port(numbers_[carrier])->at->ports()) {
+      if (view.number == numbers_[carrier]) links_.back() = view.link;
+    }
+    names_.add(carrier, std::move(lookups[index]), *at[index], clock_.now());
+  }
+}
+
+void SwitchWorker::follow_names(base::Time now) {
+  const auto heard = [this, now](std::size_t carrier) {
+    return links_[carrier] == nullptr || is_heard(*links_[carrier], now);
+  };
+  while (const auto move = names_.next(heard, now)) {
+    if (const auto led = move_carrier(move->peer, move->to); !led) {
+      base::log_debug(led.error().text());
+      names_.on_failed(move->peer);
+      continue;
+    }
+    ++addresses_;
+    base::log_debug("the switch at port " + std::to_string(numbers_[move->peer]) +
+                    " is looked for at " + move->to.text());
+  }
+}
+
+void SwitchWorker::visit_all_carriers(const base::CounterVisitor& visitor) const {
+  visit_carrier_counters(visitor);
+  if (!names_.empty()) visitor("switch.addresses", addresses_);
+}
+
+base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port,
+                                     const control::Endpoint& at) {
   const Subnet& subnet = *at_port(number);
   const control::CarrierConfig carrying{.uses_gso = options_.common.uses_gso,
                                         .reports_limits = number == 1,
                                         .clients_max = 1,
                                         .clock = &clock_};
   const std::string name = "port " + std::to_string(number) + " at " + port.at.text();
-  auto carrier = port.connects ? control::connect_carrier(port.at, carrying)
-                               : control::listen_carrier(port.at, carrying);
+  auto carrier = port.connects ? control::connect_carrier(at, carrying)
+                               : control::listen_carrier(at, carrying);
   if (!carrier) return carrier.error().within(name);
   std::optional<fabric::PeerAddress> peer;
   if (port.connects) peer = carrier->peer;

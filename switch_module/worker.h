@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "control/daemon/followed_names.h"
 #include "control/daemon/raw_leg.h"
 #include "control/daemon/worker.h"
 #include "fabric_emul/subnet/subnet_agent.h"
@@ -28,9 +29,18 @@ class SwitchWorker final : public control::Worker {
 
   // Reads the topology files, and checks that they fit the options and each other.
   base::Status read();
-  // Opens the ports that a topology has something at, and no others. After an error the next call
-  // continues with the port that had it. REQUIRES that read() succeeded.
-  base::Status open();
+  using Endpoints = std::vector<std::optional<control::Endpoint>>;
+  // Opens the ports that a topology has something at, and no others, each at the endpoint that `at`
+  // has for it. After an error the next call continues with the port that had it. REQUIRES that
+  // read() succeeded, and an endpoint for each port that is_used().
+  base::Status open(const Endpoints& at);
+  // Of a port by its place in the options. Open: it is, or is left out.
+  bool is_open(std::size_t index) const { return index < opened_; }
+  bool is_used(std::size_t index) const {
+    return at_port(static_cast<std::uint8_t>(index + 1)) != nullptr;
+  }
+  // Follows the names of ports that connect, from now on; `lookups` and `at` are as the options.
+  void follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups, const Endpoints& at);
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 0; }
@@ -67,17 +77,22 @@ class SwitchWorker final : public control::Worker {
   base::Status check_port(const Subnet& subnet, std::uint8_t number) const;
   // The subnet that has something at this port; null: none has.
   const Subnet* at_port(std::uint8_t number) const;
-  base::Status open_port(std::uint8_t number, const PortOption& port);
+  base::Status open_port(std::uint8_t number, const PortOption& port, const control::Endpoint& at);
   base::Status check_lan() const;
   base::Status open_lan();
   bool is_shm() const { return !options_.ports.empty() && options_.ports.front().at.is_shm(); }
+  void follow_names(base::Time now);
+  void visit_all_carriers(const base::CounterVisitor& visitor) const;
 
   const SwitchOptions& options_;
   Admin admin_;
   std::vector<std::unique_ptr<Subnet>> subnets_;
-  std::optional<fabric::Router> router_;  // with several subnets
-  std::vector<std::uint8_t> numbers_;     // of the ports, in the order of their carriers
-  std::size_t opened_ = 0;                // ports of the options
+  std::optional<fabric::Router> router_;    // with several subnets
+  std::vector<std::uint8_t> numbers_;       // of the ports, in the order of their carriers
+  std::size_t opened_ = 0;                  // ports of the options
+  control::FollowedNames names_;            // by the place of the carrier
+  std::vector<const fabric::Link*> links_;  // the same; null: the port does not connect by a name
+  std::uint64_t addresses_ = 0;             // a switch is looked for at another address of its name
   std::unique_ptr<lan::TunDevice> tun_;   // of the leg to a LAN
   std::optional<control::RawLeg> leg_;
 };

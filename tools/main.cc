@@ -17,9 +17,11 @@
 #include "tools/decrypt_command.h"
 #include "tools/doctor.h"
 #include "tools/key_commands.h"
+#include "tools/list_command.h"
 #include "tools/monitor_command.h"
 #include "tools/nic_commands.h"
 #include "tools/raw_command.h"
+#include "tools/show_command.h"
 #include "tools/sim_command.h"
 #include "tools/sim_options.h"
 #include "tools/stats_command.h"
@@ -39,10 +41,12 @@ struct Arguments {
   std::string flush_pool, flush_queue = "0";
   control::FlushRequest flush;
   std::string key_file;
+  tools::ShowArguments show;
   tools::StatsArguments stats;
   tools::TopologyArguments topology;
   tools::MonitorArguments monitor;
   tools::NicArguments nic;
+  tools::ListArguments list;
   tools::BenchArguments bench;
   tools::RawArguments raw;
   tools::ConformArguments conform;
@@ -81,10 +85,8 @@ CLI::App* add_flush(CLI::App& app, Arguments& into) {
 
 void add_commands(CLI::App& app, Arguments& into) {
   app.require_subcommand(1);
-  auto* show = app.add_subcommand(
-      "show", "Role, peers, state, channels, pools, LAN ports, links, of every program here");
+  auto* show = tools::add_show(app, into.show);
   add_node(*show, into, "every program in /run/splitnic");
-  show->add_flag("-j,--json", into.json, "As JSON, one object per program");
   tools::add_topology(*show, into.topology);
   auto* stats = tools::add_stats(app, into.stats);
   auto* monitor = tools::add_monitor(app, into.monitor);
@@ -125,6 +127,7 @@ void add_commands(CLI::App& app, Arguments& into) {
   for (CLI::App* command : tools::add_nic_commands(app, into.nic)) {
     add_socket_option(*command, into);
   }
+  add_socket_option(*tools::add_list(app, into.list), into);
   auto* keygen =
       app.add_subcommand("keygen", "Make a private key; with --out, print its public key");
   keygen
@@ -203,10 +206,7 @@ int run_reload(const Arguments& typed) {
 int run_show(const Arguments& typed) {
   const auto socket = tools::socket_of("show", typed.node, typed.socket);
   if (!socket) return bad_usage(socket.error().text());
-  control::Request request;
-  request.command = control::Command::kShow;
-  request.json = typed.json;
-  return tools::ask_all_and_print(*socket, request);
+  return tools::run_show(*socket, typed.show);
 }
 
 int run_monitor(const Arguments& typed) {
@@ -234,7 +234,7 @@ int run(const std::string& command, const Arguments& typed) {
   if (command == "vlan") return tools::run_vlan(typed.socket, typed.nic);
   if (command == "qos") return tools::run_qos(typed.socket, typed.nic);
   if (command == "filter") return tools::run_filter(typed.socket, typed.nic);
-  if (command == "list") return tools::run_list(typed.socket, typed.nic);
+  if (command == "list") return tools::run_list(typed.socket, typed.list);
   if (command == "evict") return run_evict(typed);
   if (command == "decrypt") return tools::run_decrypt(typed.decrypt);
   if (command == "keygen") return tools::make_key(typed.key_file);

@@ -110,12 +110,7 @@ std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into) {
       "add|del|multicast ...",
       "add MAC or del MAC: an address or a group; multicast all or listed: all groups pass, or "
       "those of the list");
-  auto* list =
-      app.add_subcommand("list", "The NICs that the I/O unit of a host lends to it, by number");
-  list->add_option("interface", into.interface, "The interface of the host (default: its only one)")
-      ->type_name("NAME");
-  add_json(*list, into);
-  return {ethtool, vlan, filter, qos, list};
+  return {ethtool, vlan, filter, qos};
 }
 
 int run_ethtool(const std::string& socket, const NicArguments& typed) {
@@ -143,7 +138,10 @@ int run_qos(const std::string& socket, const NicArguments& typed) {
                  joined({typed.words.begin() + 1, typed.words.end()}));
 }
 
-int run_list(const std::string& socket, const NicArguments& typed) {
+int run_list_of_host(const std::string& socket, const std::string& interface, bool json) {
+  NicArguments typed;
+  typed.interface = interface;
+  typed.json = json;
   return ask_nic(socket, typed, "list", "");
 }
 

@@ -1,5 +1,5 @@
-// `splitnic ethtool`, `vlan`, `filter`, `qos` and `list`: the NIC at the I/O unit, from the host's
-// side. `ethtool` itself reaches the host's interface only. docs/CLI.md
+// `splitnic ethtool`, `vlan`, `filter` and `qos`, and `list` of a host: the NIC at the I/O unit,
+// from the host's side. `ethtool` itself reaches the host's interface only. docs/CLI.md
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ std::vector<CLI::App*> add_nic_commands(CLI::App& app, NicArguments& into);
 // Each returns the exit status. `socket` is as of --control.
 int run_ethtool(const std::string& socket, const NicArguments& typed);
 int run_qos(const std::string& socket, const NicArguments& typed);
-int run_list(const std::string& socket, const NicArguments& typed);
+// The NICs that the I/O unit of the host with this interface lends; "": of the only host.
+int run_list_of_host(const std::string& socket, const std::string& interface, bool json);
 int run_filter(const std::string& socket, const NicArguments& typed);
 int run_vlan(const std::string& socket, const NicArguments& typed);
 

@@ -60,7 +60,8 @@ int on_attribute(const nlattr* attribute, void* data) {
       info.state.mtu = mnl_attr_get_u32(attribute);
       break;
     case IFLA_PROMISCUITY:
-      if (mnl_attr_get_u32(attribute) > 0) info.state.promiscuous = true;
+      info.promiscuity = mnl_attr_get_u32(attribute);
+      if (info.promiscuity > 0) info.state.promiscuous = true;
       break;
     case kAttributeAllMulticast:
       if (mnl_attr_get_u32(attribute) > 0) info.state.all_multicast = true;
@@ -153,6 +154,11 @@ base::Result<NetlinkLink::Socket> NetlinkLink::open_socket(unsigned groups) {
 }
 
 base::Status NetlinkLink::query(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply) {
+  return exchange(socket, request, on_reply, reply);
+}
+
+base::Status NetlinkLink::exchange(mnl_socket* socket, nlmsghdr* request,
+                                   int (*on_message)(const nlmsghdr*, void*), void* data) {
   static thread_local unsigned sequence = 0;
   request->nlmsg_seq = ++sequence;
   if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0) {
@@ -164,7 +170,7 @@ base::Status NetlinkLink::query(mnl_socket* socket, nlmsghdr* request, LinkInfo*
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return base::Error::from_errno("the kernel did not reply", errno);
     const int result = mnl_cb_run(buffer.data(), static_cast<std::size_t>(n), request->nlmsg_seq,
-                                  mnl_socket_get_portid(socket), on_reply, reply);
+                                  mnl_socket_get_portid(socket), on_message, data);
     if (result < 0 && errno == EPROTO) continue;  // the late reply to a request that timed out
     if (result < 0) return base::Error::from_errno("the kernel refused", errno);
     if (result == MNL_CB_STOP) return {};

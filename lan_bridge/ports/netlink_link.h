@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "lan_bridge/address_lists.h"
 #include "lan_bridge/frame_port.h"
 
 struct mnl_socket;
@@ -24,6 +25,7 @@ struct LinkInfo {
   std::string alias;
   PortState state;
   std::uint64_t tx_dropped = 0;
+  std::uint32_t promiscuity = 0;
   std::uint32_t tap_queues = 0;  // that programs hold, of a TAP with several; else 0
   std::uint32_t namespace_id =
       ~0U;  // of a reply about a network namespace: its number, if it has one
@@ -60,6 +62,9 @@ class NetlinkLink {
   // Queries the kernel instead of waiting for its event, which may come up to a second later for a
   // carrier.
   const PortState& refresh();
+  // Queries the kernel for the addresses that the interface is to receive; empty lists if it does
+  // not reply. REQUIRES !is_elsewhere().
+  AddressLists address_lists();
   bool is_gone() const { return is_gone_; }
   // After the interface was deleted: there is one of its name again, and it is up.
   bool is_back() const { return is_back_; }
@@ -89,6 +94,9 @@ class NetlinkLink {
   static base::Result<std::unique_ptr<NetlinkLink>> open_sockets();
   static base::Result<Socket> open_socket(unsigned groups);
   static base::Status query(mnl_socket* socket, nlmsghdr* request, LinkInfo* reply);
+  // Passes each message of the reply to `on_message`, which is called with `data`.
+  static base::Status exchange(mnl_socket* socket, nlmsghdr* request,
+                               int (*on_message)(const nlmsghdr*, void*), void* data);
   static base::Result<std::optional<LinkInfo>> find(mnl_socket* socket, const std::string& name,
                                                     std::optional<std::uint32_t> namespace_id);
   base::Result<std::uint32_t> id_of(const base::UniqueFd& network_namespace);

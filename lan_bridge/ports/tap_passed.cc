@@ -1,5 +1,5 @@
-// A TAP by its descriptor: one that the program was started with, and one that was moved to another
-// network namespace.
+// A TAP by its descriptor: one that the program was started with, which somebody else made or an
+// earlier process of the service; and one that was moved to another network namespace.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -28,8 +28,8 @@ std::optional<TapName> name_of(int fd) {
 
 }  // namespace
 
-base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_passed(
-    const TapOptions& options) {
+base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_passed(const TapOptions& options,
+                                                                         std::uint32_t queues) {
   const std::string what = "descriptor " + std::to_string(options.fd);
   const auto tap = name_of(options.fd);
   constexpr short kNeeded = IFF_TAP | IFF_VNET_HDR;
@@ -39,10 +39,10 @@ base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_passed(
                            "with IFF_TAP | IFF_NO_PI | IFF_VNET_HDR",
                        EINVAL);
   }
+  base::UniqueFd fd(options.fd);
   if (tap->name != options.name) {
     return base::Error(what + " is the TAP " + tap->name + ": give --tap " + tap->name, EINVAL);
   }
-  base::UniqueFd fd(options.fd);
   if (::fcntl(fd.get(), F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
       ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) < 0) {
     return base::Error::from_errno(what, errno);
@@ -56,6 +56,7 @@ base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_passed(
   port.find_again();
   if (port.is_gone()) return base::Error(what + ": the TAP cannot be followed");
   if (auto status = port.configure(options); !status) return status.error();
+  open_others(out, options, queues, (tap->flags & IFF_MULTI_QUEUE) != 0);
   return out;
 }
 
@@ -69,7 +70,7 @@ void TapPort::find_again() {
     base::log_warn(followed.error().text());
     return;
   }
-  if (!keep_) ::ioctl(fd_.get(), TUNSETPERSIST, link_->is_elsewhere() ? 0UL : 1UL);
+  if (!keep_) (void)set_persistent();
   if (link_->is_elsewhere() && !observes()) {
     base::log_info(name_ + " is followed to another network namespace");
   }

@@ -107,7 +107,7 @@ base::Result<std::unique_ptr<TapPort>> TapPort::open(const TapOptions& options) 
 
 base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_queues(const TapOptions& options,
                                                                          std::uint32_t queues) {
-  if (options.fd >= 0) return open_passed(options);
+  if (options.fd >= 0) return open_passed(options, queues);
   if (auto status = check_name(options.name); !status) return status.error();
   auto found = NetlinkLink::find(options.name);
   if (!found) return found.error();
@@ -132,32 +132,42 @@ base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_queues(const T
   std::vector<std::unique_ptr<TapPort>> out;
   out.emplace_back(
       new TapPort(options, std::move(attached->fd), std::move(*link), exists, QueueRole::kOwner));
-  TapPort& owner = *out.front();
-  if (auto status = owner.configure(options); !status) {
-    owner.keep_ = exists;  // a TAP that existed before stays, a new one is removed
+  if (auto status = out.front()->configure(options); !status) {
+    out.front()->keep_ = exists;  // a TAP that existed before stays, a new one is removed
     return status.error();
   }
-  if (queues > 1 && !attached->has_several_queues) {
+  open_others(out, options, queues, attached->has_several_queues);
+  return out;
+}
+
+// Adds queues to the one that is there. REQUIRES queue 0 in `ports`.
+void TapPort::open_others(std::vector<std::unique_ptr<TapPort>>& ports, const TapOptions& options,
+                          std::uint32_t queues, bool has_several_queues) {
+  TapPort& owner = *ports.front();
+  if (queues > 1 && !has_several_queues) {
     warn_of_fewer(options.name, 1, queues,
                   "the TAP was created with one: remove it (ip link del " + options.name +
                       ") and start again");
-    return out;
+    return;
+  }
+  if (queues > 1 && owner.link_->is_elsewhere()) {
+    warn_of_fewer(options.name, 1, queues, "the TAP is in another network namespace");
+    return;
   }
   if (auto steered = queues > 1 ? steer_by_flow(owner.fd()) : base::Status(); !steered) {
     warn_of_fewer(options.name, 1, queues,
                   steered.error().text() + ": run as root or with CAP_BPF");
-    return out;
+    return;
   }
-  while (out.size() < queues) {
+  while (ports.size() < queues) {
     auto next = open_next(options, owner);
     if (!next) {
-      warn_of_fewer(options.name, out.size(), queues,
+      warn_of_fewer(options.name, ports.size(), queues,
                     next.error().text() + ": request fewer queues");
-      break;
+      return;
     }
-    out.push_back(std::move(*next));
+    ports.push_back(std::move(*next));
   }
-  return out;
 }
 
 base::Result<std::unique_ptr<TapPort>> TapPort::open_next(const TapOptions& options,
@@ -181,6 +191,7 @@ TapPort::TapPort(const TapOptions& options, base::UniqueFd fd, std::unique_ptr<N
       keep_(options.keep || options.adopts || observes()),
       is_adopted_(is_adopted),
       adopts_(options.adopts),
+      is_stored_(options.is_stored),
       is_elsewhere_(options.is_elsewhere),
       carrier_wanted_(options.has_carrier) {
   link_->listen_everywhere();
@@ -198,15 +209,20 @@ base::Status TapPort::configure(const TapOptions& options) {
   if (!is_adopted_ && !options.alias.empty()) {
     if (auto status = link_->set_alias(options.alias); !status) return status;
   }
-  if (!adopts_ && ::ioctl(fd_.get(), TUNSETPERSIST, 1UL) < 0) {
-    return base::Error::from_errno(options.name + ": making the TAP persistent", errno);
-  }
+  if (auto status = adopts_ ? base::Status() : set_persistent(); !status) return status;
   const bool keeps_mac = is_adopted_ && options.keeps_adopted_mac;
   if (options.mac && !keeps_mac && *options.mac != link_->state().mac) {
     if (auto status = link_->set_mac(*options.mac); !status) return status;
   }
   if (auto status = begin_with_mtu(options.mtu); !status) return status;
   return set_gso_max(options);
+}
+
+// Where the next start finds the TAP by another way, or not at all, it goes with its descriptors.
+base::Status TapPort::set_persistent() {
+  const bool goes = !keep_ && (is_stored_ || link_->is_elsewhere());
+  if (::ioctl(fd_.get(), TUNSETPERSIST, goes ? 0UL : 1UL) == 0) return {};
+  return base::Error::from_errno(name_ + ": making the TAP persistent", errno);
 }
 
 // Without it the port splits the super-frames that are too long.
@@ -297,6 +313,10 @@ PortState TapPort::state() {
     return link_->state();
   }
   return now;
+}
+
+AddressLists TapPort::address_lists() {
+  return link_->is_gone() || link_->is_elsewhere() ? AddressLists() : link_->address_lists();
 }
 
 base::Status TapPort::set_promiscuous(bool on) {

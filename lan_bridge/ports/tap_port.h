@@ -3,10 +3,13 @@
 // adopts it after a crash, if it has the expected alias and no other program holds it. It is
 // created down; its addresses are up to the user.
 //
-// A TAP that somebody else made, or that is passed as a descriptor, stays as it is found: it gets
-// no alias, and is never removed. A TAP that is moved to another network namespace is followed: its
-// descriptor stays good. Then it goes with the program, since the next start would not find it, and
-// only the user there can set its MTU and the like.
+// A TAP whose descriptor a service manager keeps too is not persistent: it is there from one
+// process of the service to the next, and goes when the manager closes it.
+//
+// A TAP that somebody else made stays as it is found: it gets no alias, and is never removed. A TAP
+// that is moved to another network namespace is followed: its descriptor stays good. Then it goes
+// with the program, since the next start would not find it, and only the user there can set its MTU
+// and the like.
 //
 // A TAP with several queues is one port per queue, and a frame of the stack goes to the queue of
 // its flow (steering.h). Queue 0 owns the TAP. Each of the others has its own descriptor and
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "lan_bridge/address_lists.h"
 #include "lan_bridge/ports/link_port.h"
 
 namespace splitnic::lan {
@@ -36,7 +40,8 @@ struct TapOptions {
   std::uint32_t offloads = kOffloadsAll;  // no others, whatever the kernel supports
   bool has_carrier = true;                // at the start; set_carrier() changes it
   bool adopts = false;        // the TAP is there, whoever made it: no alias is asked or set
-  int fd = -1;                // the TAP's descriptor, which the port takes; -1: none. Adopts
+  int fd = -1;                // the TAP's descriptor, which the port takes; -1: none
+  bool is_stored = false;     // a service manager keeps its descriptor too, or will soon
   bool is_elsewhere = false;  // the caller is in another network namespace than the program
 };
 
@@ -48,13 +53,16 @@ class TapPort final : public LinkPort {
   // REQUIRES queues > 0.
   static base::Result<std::vector<std::unique_ptr<TapPort>>> open_queues(const TapOptions& options,
                                                                          std::uint32_t queues);
-  // That of queue 0 removes the TAP unless options.keep; the TAP goes with the last queue.
+  // That of queue 0 removes the TAP unless options.keep; the TAP goes with its last descriptor.
   ~TapPort() override;
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   int fd() const override { return fd_.get(); }
   base::Status attach_queue(bool is_attached) override;
   PortState state() override;
+  // Queries the kernel, which reports no change of its lists. Those of a TAP in another network
+  // namespace are empty.
+  AddressLists address_lists();
   // Sets the flag of the interface, as the host's user would.
   base::Status set_promiscuous(bool on) override;
   // While the TAP is down the kernel refuses this; state() repeats it when the TAP comes up.
@@ -73,8 +81,12 @@ class TapPort final : public LinkPort {
           bool is_adopted, QueueRole role);
   static base::Result<std::unique_ptr<TapPort>> open_next(const TapOptions& options,
                                                           const TapPort& owner);
-  static base::Result<std::vector<std::unique_ptr<TapPort>>> open_passed(const TapOptions& options);
+  static base::Result<std::vector<std::unique_ptr<TapPort>>> open_passed(const TapOptions& options,
+                                                                         std::uint32_t queues);
+  static void open_others(std::vector<std::unique_ptr<TapPort>>& ports, const TapOptions& options,
+                          std::uint32_t queues, bool has_several_queues);
   base::Status configure(const TapOptions& options);
+  base::Status set_persistent();
   base::Status set_gso_max(const TapOptions& options);
   void find_again();
   void drop_waiting();
@@ -85,6 +97,7 @@ class TapPort final : public LinkPort {
   bool keep_;
   bool is_adopted_;
   bool adopts_;
+  bool is_stored_;
   bool is_elsewhere_;
   bool carrier_wanted_;
   bool is_attached_ = true;

@@ -140,7 +140,6 @@ configure() {
   set_in nic0.toml connect '"udp://127.0.0.1:7471"'
   set_in nic0.toml key-file '"/etc/splitnic/nic0.key"'
   set_in nic0.toml peer "\"$unit_key\""
-  grep -q '^keep-tap = true' "$work/machine/etc/splitnic/nic0.toml" || fail "the sample does not keep nic0"
 }
 
 # has_given_up UNIT: the program runs as splitnic, without privileges beyond those it keeps, behind a filter of system calls.
@@ -231,9 +230,20 @@ check_upgrade() {
   [ "$(pid_of splitnic-host@nic0)" != "$host" ] && [ "$(pid_of splitnic-iou@unit)" != "$iou" ] || fail "the old programs still run"
   wait_until 10 ping_lan || fail "the LAN does not respond after the upgrade"
   equal "the interface" "$(index_of nic0)" "$index"
-  grep -q '^keep-tap = true' "$work/machine/etc/splitnic/nic0.toml" || fail "the settings were replaced"
+  grep -q '^key-file = ' "$work/machine/etc/splitnic/nic0.toml" || fail "the settings were replaced"
   equal "enabled after the upgrade" "$(state_of splitnic-host@nic0)" enabled
 }
+
+# A stop removes the interface, unless the settings keep it.
+check_stop() {
+  inside systemctl stop splitnic-host@nic0 || fail "the host does not stop"
+  wait_until 5 is_gone nic0 || fail "nic0 is left after a stop"
+  set_in nic0.toml keep-tap true
+  inside systemctl start splitnic-host@nic0 && inside systemctl stop splitnic-host@nic0 || fail "the host does not start and stop"
+  ! is_gone nic0 || fail "keep-tap = true does not keep nic0"
+  inside systemctl start splitnic-host@nic0 || fail "the host does not start with the interface that was kept"
+}
+is_gone() { ! network ip link show "$1" >/dev/null 2>&1; }
 
 check_removal() {
   apt_get remove splitnic-host splitnic-iou
@@ -255,5 +265,6 @@ step "restart" && check_restart
 step "systemd-networkd" && check_networkd
 step "a user's host over shm" && check_user_over_shm
 step "upgrade" && check_upgrade
+step "stop" && check_stop
 step "removal" && check_removal
 step "packages: ok"

@@ -82,9 +82,10 @@ inline const std::vector<FolderRule>& folder_rules() {
        {"base", "lan_bridge", "control", "control/sandbox", "control/daemon", "fabric_emul/routing",
         "fabric_emul/session", "fabric_emul/switching", "fabric_emul/subnet"}},
       {"tools",
-       {"base", "control", "control/daemon", "conformance", "switch_module", "fabric_emul/routing",
-        "fabric_emul/session", "fabric_emul/simulation", "fabric_emul/switching",
-        "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge", "lan_bridge/frame"}},
+       {"base", "control", "control/daemon", "conformance", "host_module", "switch_module",
+        "fabric_emul/routing", "fabric_emul/session", "fabric_emul/simulation",
+        "fabric_emul/switching", "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge", "lan_bridge/frame",
+        "messaging"}},
   };
   return kRules;
 }

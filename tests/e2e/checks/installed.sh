@@ -147,7 +147,8 @@ check_installed() {
   wait_until 2 is_notified_of STOPPING=1 notify-iou || fail "iou did not report STOPPING=1"
 }
 
-# The sample settings, which are those of the package, with what is missing in them: nic0 stays over a restart, with its address and its bridge.
+# The sample settings, which are those of the package, with what is missing in them, under a service manager that keeps a descriptor: nic0 stays over
+# a restart and a crash, with its address and its bridge, and goes with a stop; with keep-tap it stays.
 check_kept() {
   topology_three || fail "the test hosts cannot be made"
   install_programs
@@ -155,17 +156,61 @@ check_kept() {
   start_iou
   { cat "$(find "$root" -name nic0.toml)" && printf '%s\n' "connect = \"udp://$iou_address\"" "key-file = \"$work/host.key\"" \
     "peer = \"$(public unit)\"" "control = \"$work/host.sock\""; } >"$work/nic0.toml"
-  local index
-  start host "$ns_host" "$root/usr/local/bin/splitnic-host" --config "$work/nic0.toml"
+  local store
+  store=$(sed -n 's/^Environment=//p' "$units/splitnic-host@.service")
+  equal "the store of the unit" "$(grep -c '^FileDescriptorStoreMax=1$' "$units/splitnic-host@.service") $store" "1 FDSTORE=1"
+  start_service "$store"
   nic_up
   ip -n "$ns_host" link add br0 type bridge && ip -n "$ns_host" link set nic0 master br0 || fail "no bridge"
+  restarted_service USR1 "$(pgrep -P "${pid_of[service]}")"
+  restarted_service KILL "$(pgrep -P "${pid_of[service]}")"
+  ip -n "$ns_host" link del br0 && ping_all "$ns_host" 10.77.0.2 20
+  stop service TERM || fail "not a clean stop"
+  in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left after a stop"
+  sed -i 's/^#keep-tap = true$/keep-tap = true/' "$work/nic0.toml"
+  start_service "$store"
+  stop service TERM || fail "not a clean stop"
+  in_ns "$ns_host" test -e /sys/class/net/nic0 || fail "keep-tap = true does not keep nic0"
+  # From a version without the store: the interface is adopted, and from then on the service takes it along.
+  sed -i 's/^keep-tap = true$/#keep-tap = true/' "$work/nic0.toml"
+  start_service "$store"
+  stop service TERM || fail "not a clean stop"
+  in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "an adopted nic0 is left after a stop"
+  # Other settings: the interface that was kept goes.
+  start_service "$store"
+  sed -i 's/^#tap = .*/tap = "nic1"/' "$work/nic0.toml"
+  restart_service USR1 "$(pgrep -P "${pid_of[service]}")"
+  wait_until 3 in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left though the settings name nic1"
+  in_ns "$ns_host" test -e /sys/class/net/nic1 || fail "no nic1"
+  stop service TERM || fail "not a clean stop"
+}
+
+# start_service STORE: the host with the settings of the check, under a manager that keeps a descriptor if STORE names the store.
+start_service() {
+  rm -f "$work/manager"
+  start service "$ns_host" env "$1" "$python" "$e2e/service_manager.py" "$work/manager" "$root/usr/local/bin/splitnic-host" --config "$work/nic0.toml"
+  wait_until 5 is_ready_times 1 || fail "the service is not ready"
+}
+is_ready_times() { [ "$(grep -c '^ready$' "$work/service.log")" -ge "$1" ]; }
+
+# restart_service USR1|KILL PID: by the manager, which ends that process and starts the next, or by the end of the process.
+restart_service() {
+  local ready
+  ready=$(grep -c '^ready$' "$work/service.log")
+  if [ "$1" = KILL ]; then kill -KILL "$2"; else kill -USR1 "${pid_of[service]}"; fi
+  wait_until 5 is_ready_times $((ready + 1)) || fail "the service is not ready again"
+}
+
+# The interface is the same one, and was there all the time.
+restarted_service() {
+  local index
   index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
-  stop host TERM || fail "not a clean stop"
-  equal "the index of nic0 meanwhile" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
-  start host "$ns_host" "$root/usr/local/bin/splitnic-host" --config "$work/nic0.toml"
+  start events "$ns_host" ip monitor link
+  restart_service "$@"
   wait_up host
-  equal "the index of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
+  stop events TERM
+  equal "deletions of nic0 at SIG$1" "$(grep -c '^Deleted.*nic0' "$work/events.log")" 0
+  equal "the index of nic0 after SIG$1" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
   ip -n "$ns_host" -o link show nic0 | has ' master br0 ' || fail "nic0 has left its bridge"
   ip -n "$ns_host" -o addr show nic0 | has ' 10\.77\.0\.1/24 ' || fail "nic0 has lost its address"
-  ip -n "$ns_host" link del br0 && ping_all "$ns_host" 10.77.0.2 20
 }

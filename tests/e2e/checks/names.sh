@@ -110,6 +110,33 @@ check_switch() {
 }
 reply_again() { counts host host.unit.addresses 1 && reply; }
 
+# The name of a switch in a port with ,connect of another one.
+check_cable() {
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  printf '%s\n' 'cables = ["sw1:2 - sw2:1"]' '[switches.sw1]' 'lid = 1' '[switches.sw2]' 'lid = 2' '[nodes.hosta]' 'lid = 11' 'at = "sw1:1"' \
+    '[nodes.unit]' 'lid = 10' 'at = "sw2:2"' >"$work/fabric.toml"
+  start switch2 "$ns_iou" "$bin/splitnic-switch" --name sw2 --topology "$work/fabric.toml" --insecure-lab --control "$work/switch2.sock" \
+    --port udp://0.0.0.0:7501 --port udp://0.0.0.0:7502
+  names
+  # shellcheck disable=SC2016 # for that shell
+  start switch1 "$ns_host" unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$work/hosts" \
+    "$bin/splitnic-switch" --name sw1 --topology "$work/fabric.toml" --insecure-lab --control "$work/switch1.sock" \
+    --port udp://127.0.0.1:7500 --port udp://switch.example:7501,connect
+  wait_until 5 grep -q 'no address found for "switch.example:7501"' "$work/switch1.log" || fail "the switch does not wait: $(cat "$work/switch1.log")"
+  names "10.99.0.2 switch.example"
+  attach_at=udp://127.0.0.1:7502
+  start_iou
+  iou_address='unit:1?via=127.0.0.1:7500'
+  start_host
+  nic_up
+  pings_begin
+  unit_moves_to 10.99.0.2/24 10.99.0.8/24 "10.99.0.8 switch.example"
+  within "a reply by the new address" 5000 reply_by_cable
+  pings_within "the name of a switch at a cable moved to another address" 2000
+}
+reply_by_cable() { [ "$("$bin/splitnic" stats switch.addresses --control "$work/switch1.sock")" = "switch.addresses 1" ] && reply; }
+
 # The name of the switch in --attach of the unit.
 check_attach() {
   start_switch "$ns_host"

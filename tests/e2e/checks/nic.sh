@@ -283,6 +283,41 @@ check_qos() {
 }
 in_force() { ask host qos nic0 | has "dscp 46: 1$"; }
 
+# list_unit OPTION...: `splitnic list` from the host's machine, on which no host runs.
+list_unit() { in_ns "$ns_host" "$bin/splitnic" list "udp://$iou_address" "$@"; }
+
+# Before there is a host: by the rights of the key, and nothing of it is left at the unit.
+check_list_before() {
+  topology_three || fail "the test hosts cannot be made"
+  make_second_lan
+  make_keys unit host second
+  printf '[hosts.office]\nkey = "%s"\nnic = [1]\n[hosts.lab]\nkey = "%s"\nnic = [5]\n' "$(public host)" "$(public second)" >"$work/hosts.toml"
+  start_iou --key-file "$work/unit.key" --lan "$port:lan1" --hosts "$work/hosts.toml"
+  list_unit --key-file "$work/host.key" --peer "$(public unit)" >"$work/list" || fail "list of the unit"
+  equal "the NICs for this key" "$(awk 'NR > 1 { print $1, $2, $3, $4 }' "$work/list")" \
+    "1 up 1500 $(in_ns "$ns_iou" cat /sys/class/net/lan1/address)"
+  wait_until 3 counts iou iou.hosts.down 1 || fail "the short session stays: $(ask iou show)"
+  refuses 1 "there is no NIC 5" ip netns exec "$ns_host" "$bin/splitnic" list "udp://$iou_address" --key-file "$work/second.key" --peer "$(public unit)"
+  equal "refusals" "$(counters iou iou.hosts.up iou.hosts.refused_nic)" "1 1"
+  make_keys stranger
+  refuses 1 "does its --allow-key name our key" ip netns exec "$ns_host" "$bin/splitnic" list "udp://$iou_address" --key-file "$work/stranger.key" --peer "$(public unit)"
+  equal "hosts that were attached" "$(counter iou iou.hosts.up)" 1
+}
+
+# The same without keys, also by name, and over shared memory.
+check_list_plain() {
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  make_second_lan
+  start_iou --lan "$port:lan1" --listen shm://lent
+  list_unit --insecure-lab --json | "$python" -c 'import json, sys
+nics = json.load(sys.stdin)["nics"]
+assert [(n["number"], n["in_use"]) for n in nics] == [(0, False), (1, False)], nics' || fail "list --json"
+  "$bin/splitnic" list shm://lent | has '^1 ' || fail "list over shared memory"
+  stop iou TERM
+  refuses 1 "is splitnic-iou running there" ip netns exec "$ns_host" "$bin/splitnic" list "udp://$iou_address" --insecure-lab
+}
+
 check_list() {
   topology_three || fail "the test hosts cannot be made"
   make_second_lan

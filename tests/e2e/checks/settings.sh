@@ -175,6 +175,30 @@ group_arrives() {
   [ "$(taken_of 01:00:5e:00:00:4d)" -ge 3 ]
 }
 
+# The lists of the host's kernel for nic0, without the right to promiscuous mode: `bridge fdb`, `ip maddr`, a macvlan.
+check_lists() {
+  bring_up
+  ip -n "$ns_lan" neigh add 10.77.0.55 lladdr 02:00:00:00:00:99 dev lan0
+  strangers_are 0 || fail "frames for others: $strangers"
+  in_ns "$ns_host" bridge fdb add 02:00:00:00:00:99 dev nic0 self || fail "bridge fdb add"
+  soon_strangers_are "listed by the kernel" 5
+  ask host filter nic0 | has "Unicast of the interface: 02:00:00:00:00:99" || fail "filter: $(ask host filter nic0)"
+  in_ns "$ns_host" bridge fdb del 02:00:00:00:00:99 dev nic0 self || fail "bridge fdb del"
+  soon_strangers_are "not listed" 0
+  local pod=sn$$-p
+  host_namespace "$pod" && ip -n "$ns_host" link add link nic0 name mv0 netns "$pod" type macvlan mode bridge || fail "no macvlan"
+  ip -n "$pod" addr add 10.77.0.9/24 dev mv0 && ip -n "$pod" link set mv0 up || fail "the macvlan cannot be set up"
+  wait_until 3 in_ns "$ns_lan" ping -q -c 1 -W 0.3 10.77.0.9 >/dev/null || fail "the macvlan is not reached: $(ask host filter nic0)"
+  grep "does not permit promiscuous mode" "$work/host.log" && fail "promiscuous mode was requested for a macvlan"
+  ip -n "$pod" link del mv0
+  ask host filter nic0 multicast listed || fail "filter multicast listed"
+  in_ns "$ns_host" ip maddr add 01:00:5e:00:00:4d dev nic0 || fail "ip maddr add"
+  wait_until 3 group_arrives || fail "a group that the kernel lists does not arrive: $(ask host filter nic0)"
+  in_ns "$ns_host" ip maddr del 01:00:5e:00:00:4d dev nic0
+  wait_until 3 no_group_arrives || fail "a group that the kernel lists no more arrives"
+}
+no_group_arrives() { ! group_arrives; }
+
 # An address that no interface has and a list of groups, without promiscuous mode.
 check_filter() {
   bring_up

@@ -14,6 +14,13 @@ assert found and all(name.startswith("tap.") and value > 0 for name, value in fo
   local rate
   rate=$(ask host stats --rate --interval 2 tap.rx.frames | sed -n 's|^tap.rx.frames \([0-9]*\).*/s$|\1|p')
   if [ "$rate" -lt 25 ] || [ "$rate" -gt 110 ]; then fail "83 pings per second are $rate/s"; fi
+  ask host show --rate --json | "$python" -c 'import json, sys
+rates = json.load(sys.stdin)["rates"]
+row, = rates["rows"]
+assert row["name"] == "tap" and 25 < row["in_frames"] < 110 and 25 * 500 < row["in_bits"] < 110 * 900, rates' || fail "show --rate of the host"
+  ask iou show --rate >"$work/rates" || fail "show --rate of the unit"
+  has '^lan  *[0-9.]* kbit/s  *[0-9.]*  *[0-9.]* kbit/s' <"$work/rates" && has '^host hosta  *[0-9.]* kbit/s' <"$work/rates" ||
+    fail "show --rate: $(cat "$work/rates")"
   stop pinger INT
 }
 

@@ -206,6 +206,41 @@ TEST_F(NicConfigTest, H_2_promiscuous_mode_that_was_refused_ends_without_an_erro
   EXPECT_EQ(nic_.deadline(), base::kNever);
 }
 
+// A macvlan over the interface, whose kernel then has it promiscuous.
+TEST_F(NicConfigTest, S001_25_the_lists_of_the_kernel_are_followed) {
+  lan::AddressLists kernel;
+  int times_read = 0;
+  NicConfig nic(tap_, {.node_name = "host", .lists = [&] {
+                         ++times_read;
+                         return kernel;
+                       }});
+  const auto run_nic = [&](base::Duration span) {
+    harness_.run_until(
+        [&] {
+          nic.pump(harness_.clock.now());
+          return false;
+        },
+        span);
+  };
+  configure(nic);
+  EXPECT_LE(nic.deadline(), harness_.clock.now() + NicConfig::kListsInterval);
+  kernel.unicast = {kMac};
+  kernel.promiscuity = 1;
+  tap_.mutable_state().promiscuous = true;
+  nic.on_tap_state(harness_.clock.now());
+  run_nic(10ms);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 1) << "it is read at once";
+  EXPECT_EQ(nic.filter_with({}).lists.unicast, kernel.unicast);
+  EXPECT_FALSE(nic.filter_with({}).promiscuous);
+  kernel.unicast.push_back({0x02, 0, 0, 0, 0, 0x02});  // no event
+  run_nic(NicConfig::kListsInterval + 50ms);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 2);
+  times_read = 0;
+  run_nic(10s);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 2);
+  EXPECT_NEAR(times_read, 40, 2);
+}
+
 TEST_F(NicConfigTest, M_2_a_busy_unit_gets_the_request_again) {
   unit_knows_state_ = false;
   busy_replies_ = 3;

@@ -1,4 +1,6 @@
 // Several LANs on one unit: hosts of different NICs share nothing but the unit.
+#include "messaging/any_nic.h"
+#include "tests/unit/iou_module/rights_fixture.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness {
@@ -125,6 +127,25 @@ TEST(NicsTest, a_nic_that_is_not_there_is_refused_with_their_number) {
   other.connect();
   ASSERT_TRUE(alone.run_until([&] { return !other.refusal.empty(); }));
   EXPECT_NE(other.refusal.find("has one NIC, --nic 0"), std::string::npos) << other.refusal;
+}
+
+TEST(NicsTest, P_CH_23_any_nic_is_the_first_that_the_host_may_use) {
+  RightsByHost rights_of;
+  rights_of.rights[1].nics = {2, 1};
+  rights_of.rights[2].nics = {7};
+  UnitHarness harness({.nics = 3, .rights = &rights_of});
+  TestHost& some = harness.add_host({.nic = messaging::kAnyNic});
+  ASSERT_TRUE(harness.attach(some, mac_number(1)));
+  EXPECT_EQ(harness.unit->nics()[1]->hosts().size(), 1U);
+  TestHost& none = harness.add_host({.nic = messaging::kAnyNic});
+  ASSERT_TRUE(harness.run_until([&] { return none.link_up(); }));
+  none.connect();
+  ASSERT_TRUE(harness.run_until([&] { return !none.refusal.empty(); }));
+  EXPECT_NE(none.refusal.find("there is no NIC 7"), std::string::npos) << none.refusal;
+  EXPECT_EQ(harness.count("iou.hosts.refused_nic"), 1U);
+  TestHost& all = harness.add_host({.nic = messaging::kAnyNic});
+  ASSERT_TRUE(harness.attach(all, mac_number(3)));
+  EXPECT_EQ(harness.unit->nics()[0]->hosts().size(), 1U);
 }
 
 TEST(NicsTest, a_host_that_asks_for_another_nic_leaves_the_first) {

@@ -6,6 +6,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+
 #include "lan_bridge/ports/packet_port.h"
 #include "tests/support/refuse_call.h"
 #include "tests/unit/lan_bridge/port_harness.h"
@@ -170,6 +172,39 @@ TEST(TapPortTest, F_51_a_restart_adopts_only_our_own_tap_that_nobody_holds) {
   });
 }
 
+// A duplicate of the descriptor is what the service manager has.
+TEST(TapPortTest, B_13_a_stored_tap_goes_with_its_last_descriptor) {
+  in_namespace([] {
+    auto tap = open_tap({.name = "nic0", .alias = "ours", .is_stored = true});
+    run("ip -d link show nic0 | grep -q 'persist off'");
+    run("ip link set nic0 up && ip addr add 192.0.2.1/24 dev nic0");
+    base::UniqueFd kept(::dup(tap->fd()));
+    tap.reset();
+    run("ip addr show nic0 | grep -q 192.0.2.1");
+    tap = open_tap({.name = "nic0", .alias = "ours", .fd = ::dup(kept.get()), .is_stored = true});
+    EXPECT_TRUE(tap->is_adopted());
+    EXPECT_TRUE(tap->state().link_up);
+    run("ip addr show nic0 | grep -q 192.0.2.1");
+    run("ip link show nic0 | grep -q 'alias ours'");
+    const auto other = TapPort::open(
+        {.name = "nic1", .alias = "ours", .fd = ::dup(kept.get()), .is_stored = true});
+    ASSERT_FALSE(other);
+    EXPECT_NE(other.error().text().find("is the TAP nic0"), std::string::npos);
+    kept.reset();
+    EXPECT_TRUE(exists("nic0"));
+    tap.reset();
+    EXPECT_FALSE(exists("nic0"));
+    // Kept by the settings, and one that was persistent.
+    tap = open_tap({.name = "nic0", .keep = true, .alias = "ours", .is_stored = true});
+    tap.reset();
+    EXPECT_TRUE(exists("nic0"));
+    tap = open_tap({.name = "nic0", .alias = "ours", .is_stored = true});
+    run("ip -d link show nic0 | grep -q 'persist off'");
+    tap.reset();
+    EXPECT_FALSE(exists("nic0"));
+  });
+}
+
 TEST(TapPortTest, the_carrier_is_what_was_set_also_if_set_while_down) {
   in_namespace([] {
     auto tap = open_tap({.name = "nic0", .has_carrier = false});
@@ -187,6 +222,36 @@ TEST(TapPortTest, the_carrier_is_what_was_set_also_if_set_while_down) {
     ASSERT_TRUE(tap->set_carrier(true));
     run("ip link set nic0 up");
     EXPECT_TRUE(tap->state().link_up);
+  });
+}
+
+TEST(TapPortTest, the_lists_of_the_kernel_are_read) {
+  in_namespace([] {
+    auto tap = open_tap({.name = "nic0"});
+    run("ip link set nic0 up");
+    run("ip link add link nic0 name mv0 address 02:00:00:00:00:51 type macvlan");
+    run("ip link set mv0 up");
+    run("bridge fdb add 02:00:00:00:00:33 dev nic0 self");
+    run("ip maddr add 01:00:5e:00:00:4d dev nic0");
+    const auto lists = tap->address_lists();
+    EXPECT_EQ(lists.unicast,
+              (std::vector<MacAddress>{{0x02, 0, 0, 0, 0, 0x33}, {0x02, 0, 0, 0, 0, 0x51}}));
+    const std::vector<MacAddress>& groups = lists.multicast;
+    EXPECT_TRUE(std::ranges::count(groups, MacAddress{0x01, 0, 0x5e, 0, 0, 0x4d}));
+    EXPECT_TRUE(std::ranges::count(groups, MacAddress{0x01, 0, 0x5e, 0, 0, 0x01}));
+    EXPECT_TRUE(std::ranges::is_sorted(groups));
+    (void)tap->state();
+    EXPECT_EQ(tap->address_lists().promiscuity, 1U);
+    run("ip link add br0 type bridge && ip link set nic0 master br0");
+    run("bridge fdb add 02:00:00:00:00:66 dev nic0 master static");
+    EXPECT_EQ(tap->address_lists().unicast, lists.unicast) << "behind it, as the bridge knows";
+    (void)tap->state();
+    EXPECT_EQ(tap->address_lists().promiscuity, 2U);
+    run("ip link del mv0 && bridge fdb del 02:00:00:00:00:33 dev nic0 self");
+    EXPECT_TRUE(tap->address_lists().unicast.empty());
+    run("ip link del nic0");
+    (void)tap->state();
+    EXPECT_EQ(tap->address_lists(), AddressLists{});
   });
 }
 

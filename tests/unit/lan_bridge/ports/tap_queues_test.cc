@@ -73,6 +73,25 @@ TEST(TapQueuesTest, a_detached_queue_gets_no_frame_and_is_never_ready) {
   });
 }
 
+TEST(TapQueuesTest, B_13_a_stored_tap_has_its_queues_again) {
+  in_namespace([] {
+    auto taps = open_taps({.name = "nic0", .is_stored = true}, 2);
+    ASSERT_EQ(taps.size(), 2U);
+    const base::UniqueFd kept(::dup(taps.front()->fd()));
+    taps.clear();
+    ASSERT_TRUE(exists());
+    const Ports ports =
+        as_ports(open_taps({.name = "nic0", .fd = ::dup(kept.get()), .is_stored = true}, 2));
+    ASSERT_EQ(ports.size(), 2U);
+    attach_all(ports);
+    run("ip link set nic0 up");
+    auto stack = *PacketPort::open({.interface = "nic0"});
+    const auto flows = flows_of_every_kind(32);
+    write_all(*stack, frames_of(flows, 5));
+    expect_spread(take_of_all(ports, flows.size() * 5), flows, 5);
+  });
+}
+
 // The kernel drops them, and counts nothing.
 TEST(TapQueuesTest, frames_that_wait_in_a_queue_that_is_detached_are_counted) {
   in_namespace([] {

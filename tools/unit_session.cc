@@ -1,0 +1,170 @@
+#include "tools/unit_session.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "control/identity.h"
+#include "control/parse_outcome.h"
+#include "messaging/any_nic.h"
+
+namespace splitnic::tools {
+namespace {
+
+// A pair has pools, and this one never gets a frame.
+constexpr messaging::PoolSpec kPool{8, 2048};
+
+fabric::AdapterLimits adapter_limits() {
+  fabric::AdapterLimits limits;
+  limits.profile = fabric::MrwtProfile::kStrictWindows;
+  return limits;
+}
+
+// Without keys it is nobody that the unit knows: no host of this machine loses its place.
+fabric::Eui64 random_eui64(base::Random& random) {
+  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
+  return fabric::Eui64(kLocal | (random.next() >> 8));
+}
+
+}  // namespace
+
+UnitSession::UnitSession(control::Endpoint unit, const control::KeyOptions& keys)
+    : unit_(std::move(unit)),
+      keys_(keys),
+      instance_(random_.next() | 1),
+      keyed_(keys_, instance_, 0, clock_, random_),
+      adapter_(adapter_limits(), random_) {
+  adapter_.connections().set_handler(*this);
+}
+
+UnitSession::~UnitSession() = default;
+
+base::Status UnitSession::open() {
+  auto carrier = control::connect_carrier(unit_, {.reports_limits = false});
+  if (!carrier) return carrier.error().within("connecting to " + unit_.text());
+  carrier_ = *std::move(carrier);
+  fabric::PortConfig config;
+  config.eui64 = random_eui64(random_);
+  config.instance = instance_;
+  config.crc_head_only = unit_.is_shm();
+  at_ = carrier_.peer;
+  fabric::Underlay* top = carrier_.underlay.get();
+  if (keys_.are_given()) {
+    const auto keyed = keyed_.add(*top, keys_.peers, at_);
+    if (!keyed) return keyed.error();
+    top = keyed->underlay;
+    at_ = keyed->peers.front();
+    config.eui64 = fabric::Eui64(keyed->eui64);
+  }
+  const auto port = adapter_.add_port(*top, config);
+  if (!port) return port.error();
+  port_ = *port;
+  return {};
+}
+
+base::Result<std::string> UnitSession::ask(messaging::CfgCode code, base::Duration patience) {
+  code_ = code;
+  const base::Time end = clock_.now() + patience;
+  port_->connect(at_, clock_.now());
+  while (!reply_ && why_.empty() && clock_.now() < end) {
+    if (!step()) wait(end);
+  }
+  if (pair_ != nullptr) pair_->close(clock_.now());
+  adapter_.transmit(clock_.now());
+  port_->send_bye(clock_.now());
+  port_->flush(clock_.now());
+  if (!why_.empty()) return base::Error(why_);
+  if (!reply_) return silence();
+  if (reply_->status == messaging::CfgStatus::kOk) {
+    return {boost::system::in_place_value, reply_->data};
+  }
+  return base::Error("the I/O unit refused " + std::string(messaging::name(code)) + ": " +
+                     std::string(messaging::name(reply_->status)));
+}
+
+base::Error UnitSession::silence() const {
+  const std::string who = "no reply from " + unit_.text();
+  if (link_ != nullptr) return base::Error(who + " to the request: try again");
+  if (keys_.are_given() && !keyed_.are_agreed(at_)) {
+    return base::Error(who +
+                       ": is splitnic-iou running there, is --peer its key, and does its "
+                       "--allow-key name our key? It is silent to keys that it does not know");
+  }
+  return base::Error(who +
+                     ": is splitnic-iou running there, do firewalls let its UDP port pass, and "
+                     "does its --allow, if it has one, name this machine?");
+}
+
+bool UnitSession::step() {
+  const base::Time now = clock_.now();
+  bool made_progress = adapter_.receive(now);
+  if (pair_ != nullptr) made_progress |= pair_->poll(now);
+  adapter_.transmit(now);
+  return made_progress;
+}
+
+void UnitSession::wait(base::Time until) {
+  base::Time at = std::min(until, adapter_.deadline());
+  if (pair_ != nullptr) at = std::min(at, pair_->deadline());
+  const auto left = std::max<base::Duration>(at - clock_.now(), base::Duration{0});
+  const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
+                         .tv_nsec = left.count() % 1'000'000'000};
+  pollfd input{.fd = carrier_.underlay->fd(), .events = POLLIN, .revents = 0};
+  static_cast<void>(::ppoll(&input, 1, &timeout, nullptr));
+}
+
+void UnitSession::on_link_up(fabric::Link& link) {
+  link_ = &link;
+  messaging::PairConfig config;
+  config.pools = {kPool};
+  config.node_name = control::machine_name();
+  config.program = control::version_text("splitnic");
+  config.nic = messaging::kAnyNic;
+  messaging::PairOwner& owner = *this;
+  pair_ = std::make_unique<messaging::Connection>(adapter_, config, random_, owner);
+  if (auto begun = pair_->connect(link, clock_.now()); !begun) why_ = begun.error().text();
+}
+
+void UnitSession::on_link_down(fabric::Link&, std::string_view why) { why_ = why; }
+
+fabric::MgmtReject UnitSession::on_connect_request(fabric::ConnectionId, fabric::Link&,
+                                                   const fabric::Mgmt&, fabric::Mgmt&) {
+  return fabric::MgmtReject::kRefused;
+}
+
+bool UnitSession::on_connected(fabric::ConnectionId id, fabric::Link& link,
+                               const fabric::Mgmt& reply) {
+  return pair_ != nullptr && pair_->on_connected(id, link, reply);
+}
+
+void UnitSession::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
+                              base::Bytes private_data) {
+  if (pair_ != nullptr) pair_->on_rejected(id, code, private_data);
+}
+
+void UnitSession::on_disconnected(fabric::ConnectionId id, std::string_view why) {
+  if (pair_ != nullptr) pair_->on_disconnected(id, why);
+}
+
+void UnitSession::on_pair_up(messaging::ChannelPair& pair) {
+  const auto sent = pair.request(code_, {}, [this](const messaging::CfgReply& reply) {
+    if (reply.replied) {
+      reply_ = reply;
+    } else {
+      why_ = "the I/O unit does not reply to " + std::string(messaging::name(code_));
+    }
+  });
+  if (!sent) why_ = sent.error().text();
+}
+
+void UnitSession::on_pair_down(messaging::ChannelPair&, const std::string& why) {
+  if (!reply_) why_ = why;
+}
+
+messaging::CfgReply UnitSession::on_cfg_request(messaging::ChannelPair&,
+                                                const messaging::CfgRequest&) {
+  return {};
+}
+
+}  // namespace splitnic::tools
