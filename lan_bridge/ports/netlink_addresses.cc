@@ -53,8 +53,7 @@ int on_listed(const nlmsghdr* message, void* data) {
 
 void sort_once_each(std::vector<MacAddress>& list) {
   std::ranges::sort(list);
-  const auto repeated = std::ranges::unique(list);
-  list.erase(repeated.begin(), repeated.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
 }  // namespace
