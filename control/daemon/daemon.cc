@@ -131,7 +131,8 @@ base::Status Daemon::open_uplinks(Uplinks& uplinks, const Lookups& lookups,
   int attempts = 0;
   base::Status opened = when_possible([&]() -> base::Status {
     const bool needs_all = attempts++ < kAttemptsForAll;
-    auto found = resolve_missing(lookups, uplinks, at);
+    auto found =
+        resolve_missing(lookups, at, [&](std::size_t peer) { return uplinks.is_open(peer); });
     const bool has_any = std::ranges::any_of(at, [](const auto& one) { return one.has_value(); });
     if (!found && (needs_all || !has_any)) return found;
     return uplinks.open(at, needs_all);
@@ -140,12 +141,11 @@ base::Status Daemon::open_uplinks(Uplinks& uplinks, const Lookups& lookups,
   return opened;
 }
 
-// An error: the first, of those that have no address, or a stop was requested.
-base::Status Daemon::resolve_missing(const Lookups& lookups, const Uplinks& uplinks,
-                                     Uplinks::Endpoints& at) {
+base::Status Daemon::resolve_missing(const Lookups& lookups, Uplinks::Endpoints& at,
+                                     const std::function<bool(std::size_t)>& is_reached) {
   base::Status all;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    if (uplinks.is_open(i)) continue;
+    if (is_reached(i)) continue;
     at[i].reset();
     if (auto found = resolved(*lookups[i]); found)
       at[i] = *std::move(found);

@@ -78,6 +78,10 @@ class Daemon {
   // served while names are looked up. An error also if a stop was requested.
   using Lookups = std::vector<std::unique_ptr<NameLookup>>;
   base::Status open_uplinks(Uplinks& uplinks, const Lookups& lookups, Uplinks::Endpoints& at);
+  // Looks up where the peers are that are not reached. `at` has an entry for each lookup. An error:
+  // the first, of those that have no address, or a stop was requested.
+  base::Status resolve_missing(const Lookups& lookups, Uplinks::Endpoints& at,
+                               const std::function<bool(std::size_t)>& is_reached);
   // Whether the program gives up privileges.
   bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
 
@@ -93,8 +97,6 @@ class Daemon {
   static constexpr int kAttemptsForAll = 10;
 
   base::Status start();
-  base::Status resolve_missing(const Lookups& lookups, const Uplinks& uplinks,
-                               Uplinks::Endpoints& at);
   base::Result<Endpoint> resolved(NameLookup& lookup);
   bool wait_to_retry(const base::Error& error, bool is_first);
   bool serve_until(const std::function<bool()>& is_over);
