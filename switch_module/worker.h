@@ -93,7 +93,7 @@ class SwitchWorker final : public control::Worker {
   control::FollowedNames names_;            // by the place of the carrier
   std::vector<const fabric::Link*> links_;  // the same; null: the port does not connect by a name
   std::uint64_t addresses_ = 0;             // a switch is looked for at another address of its name
-  std::unique_ptr<lan::TunDevice> tun_;   // of the leg to a LAN
+  std::unique_ptr<lan::TunDevice> tun_;     // of the leg to a LAN
   std::optional<control::RawLeg> leg_;
 };
 

@@ -84,8 +84,8 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"tools",
        {"base", "control", "control/daemon", "conformance", "host_module", "switch_module",
         "fabric_emul/routing", "fabric_emul/session", "fabric_emul/simulation",
-        "fabric_emul/switching", "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge", "lan_bridge/frame",
-        "messaging"}},
+        "fabric_emul/switching", "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge",
+        "lan_bridge/frame", "messaging"}},
   };
   return kRules;
 }

@@ -309,11 +309,11 @@ check_list_plain() {
   plain
   topology_three || fail "the test hosts cannot be made"
   make_second_lan
-  start_iou --lan "$port:lan1" --listen shm://lent
+  start_iou --lan "$port:lan1" --listen shm://two
   list_unit --insecure-lab --json | "$python" -c 'import json, sys
 nics = json.load(sys.stdin)["nics"]
 assert [(n["number"], n["in_use"]) for n in nics] == [(0, False), (1, False)], nics' || fail "list --json"
-  "$bin/splitnic" list shm://lent | has '^1 ' || fail "list over shared memory"
+  "$bin/splitnic" list shm://two | has '^1 ' || fail "list over shared memory"
   stop iou TERM
   refuses 1 "is splitnic-iou running there" ip netns exec "$ns_host" "$bin/splitnic" list "udp://$iou_address" --insecure-lab
 }
