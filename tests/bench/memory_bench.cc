@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <ctime>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 
 #include "fabric_emul/regcache/registration_cache.h"
 #include "tests/support/adapter_pair.h"
+#include "tests/support/cpu_time.h"
 #include "tests/support/reader.h"
 
 namespace splitnic {
@@ -28,12 +28,7 @@ using fabric::RegCounter;
 constexpr std::size_t kIos = 100'000;
 constexpr std::size_t kBytesMax = std::size_t{1} << 20;
 
-// Of this thread's time on a processor, so that what else runs here counts little.
-double cpu_nanoseconds() {
-  timespec at{};
-  CHECK(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at) == 0);
-  return static_cast<double>(at.tv_sec) * 1e9 + static_cast<double>(at.tv_nsec);
-}
+using support::cpu_nanoseconds;
 
 template <typename Round>
 double nanoseconds(std::size_t rounds, const Round& round) {
