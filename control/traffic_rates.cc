@@ -97,7 +97,7 @@ TrafficRates traffic_rates(const CounterValues& before, const CounterValues& now
   TrafficRates rates;
   rates.seconds = seconds;
   // At an I/O unit the counters of a host are a part of others.
-  const bool is_unit = now.contains("iou.hosts.up");
+  const bool is_unit = now.contains("iou.hosts.ups");
   for (const auto& [name, value] : now) {
     for (const RowForm& form : kForms) {
       const bool is_row = name.size() >= form.begins.size() + form.ends.size() &&

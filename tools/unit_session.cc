@@ -70,7 +70,8 @@ base::Result<std::string> UnitSession::ask(messaging::CfgCode code, base::Durati
   while (!reply_ && why_.empty() && clock_.now() < end) {
     if (!step()) wait(end);
   }
-  if (pair_ != nullptr) pair_->close(clock_.now());
+  is_closing_ = true;
+  if (connection_ != nullptr) connection_->close(clock_.now());
   adapter_.transmit(clock_.now());
   port_->send_bye(clock_.now());
   port_->flush(clock_.now());
@@ -99,14 +100,14 @@ base::Error UnitSession::silence() const {
 bool UnitSession::step() {
   const base::Time now = clock_.now();
   bool made_progress = adapter_.receive(now);
-  if (pair_ != nullptr) made_progress |= pair_->poll(now);
+  if (connection_ != nullptr) made_progress |= connection_->poll(now);
   adapter_.transmit(now);
   return made_progress;
 }
 
 void UnitSession::wait(base::Time until) {
   base::Time at = std::min(until, adapter_.deadline());
-  if (pair_ != nullptr) at = std::min(at, pair_->deadline());
+  if (connection_ != nullptr) at = std::min(at, connection_->deadline());
   const auto left = std::max<base::Duration>(at - clock_.now(), base::Duration{0});
   const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
                          .tv_nsec = left.count() % 1'000'000'000};
@@ -122,11 +123,15 @@ void UnitSession::on_link_up(fabric::Link& link) {
   config.program = control::version_text("splitnic");
   config.nic = messaging::kAnyNic;
   messaging::PairOwner& owner = *this;
-  pair_ = std::make_unique<messaging::Connection>(adapter_, config, random_, owner);
-  if (auto begun = pair_->connect(link, clock_.now()); !begun) why_ = begun.error().text();
+  connection_ = std::make_unique<messaging::Connection>(adapter_, config, random_, owner);
+  if (auto begun = connection_->connect(link, clock_.now()); !begun) end(begun.error().text());
 }
 
-void UnitSession::on_link_down(fabric::Link&, std::string_view why) { why_ = why; }
+void UnitSession::end(std::string_view why) {
+  if (why_.empty() && !reply_ && !is_closing_) why_ = why;
+}
+
+void UnitSession::on_link_down(fabric::Link&, std::string_view why) { end(why); }
 
 fabric::MgmtReject UnitSession::on_connect_request(fabric::ConnectionId, fabric::Link&,
                                                    const fabric::Mgmt&, fabric::Mgmt&) {
@@ -135,16 +140,16 @@ fabric::MgmtReject UnitSession::on_connect_request(fabric::ConnectionId, fabric:
 
 bool UnitSession::on_connected(fabric::ConnectionId id, fabric::Link& link,
                                const fabric::Mgmt& reply) {
-  return pair_ != nullptr && pair_->on_connected(id, link, reply);
+  return connection_ != nullptr && connection_->on_connected(id, link, reply);
 }
 
 void UnitSession::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
                               base::Bytes private_data) {
-  if (pair_ != nullptr) pair_->on_rejected(id, code, private_data);
+  if (connection_ != nullptr) connection_->on_rejected(id, code, private_data);
 }
 
 void UnitSession::on_disconnected(fabric::ConnectionId id, std::string_view why) {
-  if (pair_ != nullptr) pair_->on_disconnected(id, why);
+  if (connection_ != nullptr) connection_->on_disconnected(id, why);
 }
 
 void UnitSession::on_pair_up(messaging::ChannelPair& pair) {
@@ -152,15 +157,13 @@ void UnitSession::on_pair_up(messaging::ChannelPair& pair) {
     if (reply.replied) {
       reply_ = reply;
     } else {
-      why_ = "the I/O unit does not reply to " + std::string(messaging::name(code_));
+      end("the I/O unit does not reply to " + std::string(messaging::name(code_)));
     }
   });
-  if (!sent) why_ = sent.error().text();
+  if (!sent) end(sent.error().text());
 }
 
-void UnitSession::on_pair_down(messaging::ChannelPair&, const std::string& why) {
-  if (!reply_) why_ = why;
-}
+void UnitSession::on_pair_down(messaging::ChannelPair&, const std::string& why) { end(why); }
 
 messaging::CfgReply UnitSession::on_cfg_request(messaging::ChannelPair&,
                                                 const messaging::CfgRequest&) {

@@ -36,6 +36,7 @@ class UnitSession final : public fabric::ConnectionHandler, private messaging::P
   bool step();
   void wait(base::Time until);
   base::Error silence() const;
+  void end(std::string_view why);
 
   // fabric::ConnectionHandler
   void on_link_up(fabric::Link& link) override;
@@ -64,10 +65,11 @@ class UnitSession final : public fabric::ConnectionHandler, private messaging::P
   fabric::Port* port_ = nullptr;
   fabric::PeerAddress at_{};
   fabric::Link* link_ = nullptr;
-  std::unique_ptr<messaging::Connection> pair_;
+  std::unique_ptr<messaging::Connection> connection_;
   messaging::CfgCode code_{};
   std::optional<messaging::CfgReply> reply_;
-  std::string why_;  // it has ended
+  std::string why_;          // it has ended
+  bool is_closing_ = false;  // what ends now is our own doing
 };
 
 }  // namespace splitnic::tools

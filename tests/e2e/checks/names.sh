@@ -85,18 +85,18 @@ check_lost() {
   reply || fail "no traffic without the resolver"
 }
 
-# start_switch NETNS: a switch there, with the host at its port 7501 and the unit at 7502.
+# start_switch VARIABLE: a switch in the namespace that it names once the test hosts are made, with the host at its port 7501 and the unit at 7502.
 start_switch() {
   plain
   topology_three || fail "the test hosts cannot be made"
   printf '[switches.sw1]\nlid = 1\n[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.unit]\nlid = 10\nat = "sw1:2"\n' >"$work/fabric.toml"
-  start switch1 "$1" "$bin/splitnic-switch" --name sw1 --topology "$work/fabric.toml" --insecure-lab --control "$work/switch1.sock" \
+  start switch1 "${!1}" "$bin/splitnic-switch" --name sw1 --topology "$work/fabric.toml" --insecure-lab --control "$work/switch1.sock" \
     --port udp://0.0.0.0:7501 --port udp://0.0.0.0:7502
 }
 
 # The name of the switch before the unit.
 check_switch() {
-  start_switch "$ns_iou"
+  start_switch ns_iou
   attach_at=udp://127.0.0.1:7502
   start_iou
   names "10.99.0.2 switch.example"
@@ -139,7 +139,7 @@ reply_by_cable() { [ "$("$bin/splitnic" stats switch.addresses --control "$work/
 
 # The name of the switch in --attach of the unit.
 check_attach() {
-  start_switch "$ns_host"
+  start_switch ns_host
   names
   # shellcheck disable=SC2016 # for that shell
   start iou "$ns_iou" unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$work/hosts" \

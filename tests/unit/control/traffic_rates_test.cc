@@ -36,7 +36,7 @@ TEST(TrafficRatesTest, B_09_a_host_has_the_rates_of_its_interface) {
 }
 
 TEST(TrafficRatesTest, B_09_a_unit_has_rows_for_its_nics_and_its_hosts) {
-  const CounterValues now{{"iou.hosts.up", 1},
+  const CounterValues now{{"iou.hosts.ups", 1},
                           {"lan.port.rx.frames", 10},
                           {"lan1.port.rx.frames", 20},
                           {"lan.rx.drop.no_host", 4},
