@@ -14,6 +14,7 @@ namespace {
 
 // A pair has pools, and this one never gets a frame.
 constexpr messaging::PoolSpec kPool{8, 2048};
+constexpr base::Duration kCloseWithin = std::chrono::seconds(1);
 
 fabric::AdapterLimits adapter_limits() {
   fabric::AdapterLimits limits;
@@ -70,11 +71,7 @@ base::Result<std::string> UnitSession::ask(messaging::CfgCode code, base::Durati
   while (!reply_ && why_.empty() && clock_.now() < end) {
     if (!step()) wait(end);
   }
-  is_closing_ = true;
-  if (connection_ != nullptr) connection_->close(clock_.now());
-  adapter_.transmit(clock_.now());
-  port_->send_bye(clock_.now());
-  port_->flush(clock_.now());
+  close();
   if (!why_.empty()) return base::Error(why_);
   if (!reply_) return silence();
   if (reply_->status == messaging::CfgStatus::kOk) {
@@ -82,6 +79,20 @@ base::Result<std::string> UnitSession::ask(messaging::CfgCode code, base::Durati
   }
   return base::Error("the I/O unit refused " + std::string(messaging::name(code)) + ": " +
                      std::string(messaging::name(reply_->status)));
+}
+
+// The unit detaches us at the end of the connection. The end of the link alone would leave it
+// waiting for our return.
+void UnitSession::close() {
+  is_closing_ = true;
+  if (connection_ != nullptr) connection_->close(clock_.now());
+  connection_.reset();
+  const base::Time end = clock_.now() + kCloseWithin;
+  while (adapter_.connections().size() > 0 && clock_.now() < end) {
+    if (!step()) wait(end);
+  }
+  port_->send_bye(clock_.now());
+  port_->flush(clock_.now());
 }
 
 base::Error UnitSession::silence() const {

@@ -35,6 +35,7 @@ class UnitSession final : public fabric::ConnectionHandler, private messaging::P
  private:
   bool step();
   void wait(base::Time until);
+  void close();
   base::Error silence() const;
   void end(std::string_view why);
 

@@ -296,7 +296,7 @@ check_list_before() {
   list_unit --key-file "$work/host.key" --peer "$(public unit)" >"$work/list" || fail "list of the unit"
   equal "the NICs for this key" "$(awk 'NR > 1 { print $1, $2, $3, $4 }' "$work/list")" \
     "1 up 1500 $(in_ns "$ns_iou" cat /sys/class/net/lan1/address)"
-  wait_until 15 counts iou iou.hosts.downs 1 || fail "the short session stays: $(ask iou show)"
+  wait_until 3 counts iou iou.hosts.downs 1 || fail "the short session stays: $(ask iou show)"
   make_keys stranger
   refuses 1 "does its --allow-key name our key" ip netns exec "$ns_host" "$bin/splitnic" list "udp://$iou_address" --key-file "$work/stranger.key" --peer "$(public unit)"
   equal "hosts that were attached" "$(counter iou iou.hosts.ups)" 1
