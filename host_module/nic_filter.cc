@@ -62,10 +62,12 @@ bool NicSync::requests_listed(base::Time now) const {
          (refused_listed != listed.unicast || now >= listed_at);
 }
 
-// The kernel's list makes the interface promiscuous once, which its filter replaces.
+// The kernel's list makes the interface promiscuous once, which its filter replaces. No event
+// reports that, nor the end of it.
 bool NicSync::is_promiscuous_wanted(bool has_listed) const {
-  const bool is_by_list = !listed.unicast.empty() && listed.promiscuity <= 1;
-  return wanted.promiscuous && !(is_by_list && has_listed);
+  if (!listed.promiscuity) return wanted.promiscuous;
+  const std::uint32_t by_list = has_listed && !listed.unicast.empty() ? 1 : 0;
+  return *listed.promiscuity > by_list;
 }
 
 FilterSetting NicSync::filter_to_send(base::Time now) const {

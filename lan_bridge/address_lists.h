@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lan_bridge/frame/ethernet.h"
@@ -15,8 +16,9 @@ struct AddressLists {
 
   std::vector<MacAddress> unicast{}, multicast{};  // sorted, each address once
   // How many have the interface promiscuous: the user, a bridge, a capture, and the kernel as long
-  // as it lists unicast addresses, on an interface without a filter.
-  std::uint32_t promiscuity = 0;
+  // as it lists unicast addresses, on an interface without a filter; the kernel reports no change
+  // of that either. None: not known.
+  std::optional<std::uint32_t> promiscuity{};
   friend bool operator==(const AddressLists&, const AddressLists&) = default;
 };
 

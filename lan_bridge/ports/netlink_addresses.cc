@@ -68,8 +68,8 @@ AddressLists NetlinkLink::address_lists() {
   head->ifi_index = static_cast<int>(info_.index);
   ListedAddresses listed;
   listed.index = info_.index;
-  listed.lists.promiscuity = info_.promiscuity;
   if (!exchange(requests_.get(), request, on_listed, &listed)) return {};
+  listed.lists.promiscuity = query_promiscuity();
   sort_once_each(listed.lists.unicast);
   sort_once_each(listed.lists.multicast);
   return listed.lists;

@@ -364,6 +364,15 @@ base::Status NetlinkLink::set_promiscuous(bool on) {
   return set_flag(IFF_PROMISC, on, "promiscuous mode");
 }
 
+// Leaves the state as it is: whoever waits for event_fd() misses nothing.
+std::optional<std::uint32_t> NetlinkLink::query_promiscuity() {
+  RequestBuffer buffer{};
+  LinkInfo info;
+  nlmsghdr* request = begin_request(buffer, RTM_GETLINK, info_.index, namespace_id_);
+  if (!query(requests_.get(), request, &info)) return std::nullopt;
+  return info.promiscuity;
+}
+
 std::uint64_t NetlinkLink::tx_dropped() {
   RequestBuffer buffer{};
   LinkInfo info;

@@ -106,6 +106,7 @@ class NetlinkLink {
                       const char* what);
   void read_events();
   void query_state();
+  std::optional<std::uint32_t> query_promiscuity();
   void update(const LinkInfo& info);
   base::Error not_here(const char* what) const;
   int ethtool(void* command);

@@ -209,6 +209,7 @@ TEST_F(NicConfigTest, H_2_promiscuous_mode_that_was_refused_ends_without_an_erro
 // A macvlan over the interface, whose kernel then has it promiscuous.
 TEST_F(NicConfigTest, S001_25_the_lists_of_the_kernel_are_followed) {
   lan::AddressLists kernel;
+  kernel.promiscuity = 0;
   int times_read = 0;
   NicConfig nic(tap_, {.node_name = "host", .lists = [&] {
                          ++times_read;

@@ -36,7 +36,7 @@ class NicFilterTest : public ::testing::Test {
   void kernel_lists(const Macs& unicast, std::uint32_t others_promiscuous = 0) {
     sync.listed.unicast = unicast;
     sync.listed.promiscuity = others_promiscuous + (unicast.empty() ? 0 : 1);
-    sync.wanted.promiscuous = sync.listed.promiscuity > 0;
+    sync.wanted.promiscuous = false;  // no event has come
   }
   // The filter that is due, sent as the owner sends it; none: nothing is due.
   std::optional<FilterSetting> send(base::Time now = kBegin) {
@@ -141,6 +141,13 @@ TEST_F(NicFilterTest, S001_25_a_refused_list_becomes_promiscuous_mode_and_is_req
   EXPECT_FALSE(reply());
   EXPECT_FALSE(send(kBegin + 30s));
   EXPECT_EQ(sync.deadline(), base::kNever);
+}
+
+TEST_F(NicFilterTest, S001_25_the_event_counts_where_the_promiscuity_is_not_known) {
+  sync.wanted.promiscuous = true;
+  const auto sent = send();
+  ASSERT_TRUE(sent);
+  EXPECT_TRUE(sent->promiscuous);
 }
 
 TEST_F(NicFilterTest, S001_25_a_list_without_room_is_promiscuous_mode) {
