@@ -23,6 +23,7 @@ constexpr std::size_t kReadsPerStep = 64;
 std::vector<RawFilter> filters_of(GateSide side) {
   if (side == GateSide::kLan) return {RawFilter{}};
   std::vector<RawFilter> filters;
+  filters.reserve(kProtocols.size());
   for (const std::uint8_t protocol : kProtocols) filters.push_back({.next_header = protocol});
   return filters;
 }
