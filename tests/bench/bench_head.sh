@@ -6,6 +6,7 @@
 #   begin                                  topology_begin, and an orderly end when the script is interrupted
 #   run_rounds FOLDER SUFFIX ROUNDS NAME...    measures all in turn; measured COMMAND... within it
 #   resumes; setting NAME; keep_settings LINE...    of the run in $out
+#   versions_of PROGRAM|LIBRARY...         "iperf3 3.12, OpenVPN 2.6.3": what is installed of them
 #   take_pages                             ${pages[@]}: the folders for the page, by --publish
 #   host_is_up SOCKET; nic0_replies NS ADDRESS [SECONDS]; wide_sockets NS...; forget_tcp NS...
 # Interrupted (Ctrl-C, TERM, HUP) a script ends what it is measuring, takes down what it made, keeps the results that are
@@ -136,9 +137,24 @@ keep_settings() { # LINE...
     printf '%s\n' "$@"
     echo "programs $(programs_digest)"
     echo "date $(date -u +%Y-%m-%d)"
+    echo "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control)"
     echo "load $(cut -d' ' -f1 /proc/loadavg)"
     echo "version $("$bin/splitnic" --version 2>/dev/null | head -n 1)"
   } >"$out/settings"
+}
+
+version_of() { # PROGRAM or LIBRARY
+  { "$1" --version || pkg-config --modversion "$1"; } 2>/dev/null | grep -oEm 1 '[0-9]+(\.[0-9]+)+' | head -n 1
+}
+
+versions_of() {
+  local name version found=()
+  for name; do
+    version=$(version_of "$name")
+    [ -z "$version" ] || found+=("$name $version")
+  done
+  local IFS=,
+  echo "${found[*]}" | sed 's/,/, /g'
 }
 
 take_pages() {

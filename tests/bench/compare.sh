@@ -68,7 +68,7 @@ take_options "--carriers --only --rounds --seconds --out --bin" "--quick --resum
 out=${given[--out]:-$root/build/bench} bin=${given[--bin]:-$root/build/release/bin}
 take_settings
 check_needs
-keep_settings "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control)" "rounds $rounds" "seconds $seconds" \
+keep_settings "peers $(versions_of iperf3 openvpn wireguard-go socat)" "rounds $rounds" "seconds $seconds" \
   "carriers ${carriers[*]}" "results ${results[*]}"
 begin
 topology_three || exit 1

@@ -108,7 +108,7 @@ def heading(settings, results, carriers):
     few = [f"{TITLES[carrier]}: {count}" for carrier, count in counts.items() if count < rounds]
     lines = ["# Tunnels compared", "",
              measured("compare.sh", settings, rounds, ", all variants in turn"),
-             f"Congestion control of the system: {settings.get('congestion', 'unknown')}; the goals refer to it.",
+             "The goals refer to the congestion control of the system.",
              "Medians, in brackets the smallest and the greatest round. Absolute results drift from hour to hour: only ratios of one run",
              "are meaningful."]
     return lines + ([f"Fewer rounds: {'; '.join(few)}."] if few else []) + ["", "![plot](compare.svg)"]

@@ -136,7 +136,7 @@ class Page(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         os.mkdir(os.path.join(self.folder.name, "rounds"))
-        self.write("settings", "rounds 3\nseconds 2\ndate 2000-01-01\nload 7.25\nversion splitnic 9.9\n")
+        self.write("settings", "rounds 3\nseconds 2\ndate 2000-01-01\nload 7.25\nversion splitnic 9.9\ncongestion bbr\npeers iperf3 3.12, openvpn 2.6\n")
         for number, ours in enumerate((70, 80, 10), 1):
             self.write(f"rounds/{number}.splitnic-packet.results", f"udp64_pps {ours}\n")
             self.write(f"rounds/{number}.vxlan.results",
@@ -157,6 +157,7 @@ class Page(unittest.TestCase):
     def test_how_it_was_measured(self):
         self.assertIn("Measured on 2000-01-01 by `tests/bench/compare.sh`: 3 rounds, runs of 2 s", self.page())
         self.assertIn("Load average before it began: 7.25.", self.page())
+        self.assertIn("Congestion control of the system: bbr. Compared with or by: iperf3 3.12, openvpn 2.6.", self.page())
         self.assertNotIn("Fewer rounds", self.page())
 
     def test_a_round_without_drops_counts_as_none(self):

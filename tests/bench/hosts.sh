@@ -85,7 +85,7 @@ out=${given[--out]:-$root/build/bench-hosts} bin=${given[--bin]:-$root/build/rel
 take_settings
 need_root
 need_programs ip tc ping iperf3 "$python" "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
-keep_settings "rounds $rounds" "seconds $seconds" "hosts $numbers" "max_hosts $most"
+keep_settings "peers $(versions_of iperf3)" "rounds $rounds" "seconds $seconds" "hosts $numbers" "max_hosts $most"
 begin
 make_unit_side || exit 1
 for i in $(seq "$most"); do make_host_side "$i" || exit 1; done

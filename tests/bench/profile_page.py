@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 
+from report_page import congestion_control
+
 RUNS = (("to_lan", "TCP to the LAN: super-frames of up to 64 KiB"),
         ("to_host", "TCP to the host: super-frames of up to 64 KiB"),
         ("small", "UDP frames of 64 bytes to the LAN, as fast as the sender can"))
@@ -88,7 +90,7 @@ def main(folder, seconds, fabric, version):
     print(f"""# CPU profile
 
 Measured on {datetime.date.today()} by `tests/bench/profile.sh`: {version} over {carrier} and a `packet:` port, {os.cpu_count()} processors
-that carry everything, sampled for {seconds} s per run. "us per frame": of all processors together.
+that carry everything, sampled for {seconds} s per run. Congestion control of the system: {congestion_control()}. "us per frame": of all processors together.
 Work that a system call does for others is included: a write to the TAP runs the host's TCP, a sendmmsg to the LAN the
 peer's.""")
     for name, title in RUNS:

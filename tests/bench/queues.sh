@@ -42,7 +42,7 @@ out=${given[--out]:-$root/build/bench-queues} bin=${given[--bin]:-$root/build/re
 is_whole "$rounds" "$seconds" ${numbers//,/ } || die 2 "--queues, --rounds and --seconds are whole numbers from 1 on"
 need_root
 need_programs ip ping iperf3 "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
-keep_settings "seconds $seconds"
+keep_settings "peers $(versions_of iperf3)" "seconds $seconds"
 begin
 topology_three || exit 1
 status=0

@@ -77,11 +77,18 @@ def processor():
         return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
 
 
+def congestion_control():
+    with open("/proc/sys/net/ipv4/tcp_congestion_control", encoding="ascii") as file:
+        return file.read().strip()
+
+
 def measured(script, settings, rounds, more=""):
-    """The line with date, script and machine."""
+    """The line with date, script, machine, the congestion control of its TCP and the versions of what was compared."""
+    versions = f" Compared with or by: {settings['peers']}." if settings.get("peers") else ""
     return (f"Measured on {settings['date']} by `tests/bench/{script}`: {rounds} round{'s' if rounds > 1 else ''}, runs of"
             f" {settings['seconds']} s{more}. {settings.get('version', '')}, Linux {platform.release()},"
-            f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}.")
+            f" {os.cpu_count()} x {processor()}. Load average before it began: {settings.get('load', 'unknown')}."
+            f" Congestion control of the system: {settings.get('congestion', 'unknown')}.{versions}")
 
 
 def joined(heading, parts, how):

@@ -14,6 +14,7 @@ import time
 import fabric_goals as goals
 import fabric_report
 import fabric_sizes
+from report_page import congestion_control  # fabric_report adds its folder
 
 ACTIVE_ADDRESS, PASSIVE_ADDRESS = "10.99.0.1", "10.99.0.2"
 NAMES = [*goals.NAMES, fabric_sizes.NAME]
@@ -95,6 +96,14 @@ def version_of(folder):
         return "splitnic"
 
 
+def peers():
+    """The version of libfabric, whose programs are compared."""
+    try:
+        return f"libfabric {output_of(['pkg-config', '--modversion', 'libfabric'], 5).strip()}"
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+
+
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -128,7 +137,8 @@ def main():
     wanted = [goal for goal in goals.GOALS if goal.name in args.only]
     shown = args if wanted else by_size(args)
     settings = {"date": datetime.date.today().isoformat(), "load": f"{os.getloadavg()[0]:.2f}", "seconds": f"{shown.seconds:g}",
-                "version": version_of(args.bin)}
+                "version": version_of(args.bin), "peers": peers(),
+                "congestion": congestion_control()}
     runs, sized = goals.runs_of(wanted), fabric_sizes.RUNS if fabric_sizes.NAME in args.only else []
     absent = sorted({run.program for run in (*runs, *sized) if not is_there(args, run)})
     if absent:
