@@ -1,5 +1,5 @@
 """A report of `splitnic conform` in headless Chromium: report_browser.py FILE.html [PICTURE], or faults_in_browser() of
-report_check.py. The page is what its text says, and a reader who opens a case and one of its messages sees the decoded fields of the
+report_check.py. The page has the elements of its text, and a reader who opens a case and one of its messages sees the decoded fields of the
 bytes below them. The browser is required: scripts/install-deps.sh installs it."""
 import base64
 import json

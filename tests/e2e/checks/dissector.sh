@@ -30,7 +30,7 @@ count_decoded() {
   count[expert_errors]=$(cut -f 7 "$work/decoded" | tr , '\n' | grep -cx $expert_error)
 }
 
-# check_decoded FILE DATAGRAMS: there are so many at least, and in them each ping both ways and the page once; nothing is refused, malformed
+# check_decoded FILE DATAGRAMS: at least that many are there, and in them each ping both ways and the page once; nothing is refused, malformed
 # or an error.
 check_decoded() {
   local name
@@ -46,7 +46,7 @@ check_decoded() {
   ! grep -q Lua "$work/tshark.log" || fail "the dissector has an error"
 }
 
-# decode_link SIZE DATAGRAMS OPTION...: of a page of that SIZE; the program's capture has so many DATAGRAMS at least. OPTIONs are of both
+# decode_link SIZE DATAGRAMS OPTION...: of a page of that SIZE; the program's capture has at least that many DATAGRAMS. OPTIONs are of both
 # programs. Without keys, because a capture holds what is on the wire. KEEP_CAPTURES=FOLDER keeps both captures.
 decode_link() {
   local size=$1 datagrams=$2
