@@ -44,7 +44,11 @@ EndConfig PortsSuite::config_of(std::size_t port) {
   return config;
 }
 
-bool PortsSuite::is_reachable() { return try_probe(0).empty(); }
+bool PortsSuite::is_reachable() {
+  if (try_probe(0).empty()) return true;
+  note_stranger(lines_.front()->transcript());
+  return false;
+}
 
 std::string PortsSuite::try_probe(std::size_t number) {
   const std::size_t port = number % lines_.size() + 1;

@@ -12,6 +12,7 @@
 
 #include "conformance/case.h"
 #include "conformance/states/coverage.h"
+#include "conformance/stranger.h"
 
 namespace splitnic::conformance {
 
@@ -49,6 +50,9 @@ class Runner {
 
   // Whether anybody replies to the first INIT or INITIATION.
   virtual bool is_reachable() = 0;
+  // Returns text about what another program has sent in place of a reply, or "" if nothing came.
+  // REQUIRES that the target was not reachable.
+  const std::string& stranger() const { return stranger_; }
   // Calls `on_result` after each case.
   using OnResult = std::function<void(const CaseResult&)>;
   void run(const std::vector<Selected>& selected, const OnResult& on_result);
@@ -71,6 +75,8 @@ class Runner {
   virtual bool is_full() const { return false; }
   // One observer counts what passes on these lines, which outlive this.
   void observe(std::span<Line* const> lines);
+  // The target was not reachable: keeps what came from another program.
+  void note_stranger(const Transcript& transcript) { stranger_ = stranger_in(transcript); }
 
  private:
   CaseResult run_one(const Case& one);
@@ -84,6 +90,7 @@ class Runner {
   std::vector<std::unique_ptr<Observer>> observers_;
   std::vector<Line*> observed_;
   bool is_wedged_ = false;
+  std::string stranger_;
 };
 
 }  // namespace splitnic::conformance

@@ -57,14 +57,20 @@ bool Suite::is_reachable() {
   base::SeededRandom random(config_.seed);
   Outcome outcome;
   Host host(line, host_config(line, "probe"), random, outcome);
+  const base::Time until = line.now() + config_.timeout;
   // The first one may meet a carrier that is not set up yet.
-  for (const base::Time until = line.now() + config_.timeout; line.now() < until;) {
+  while (line.now() < until) {
     host.send(host.init(fabric::InitStep::kHello));
-    const auto reply = line.receive(std::min<base::Time>(until, line.now() + kHelloEvery));
-    if (!reply) continue;
-    learn_profile(*reply);
-    return true;
+    const auto again = std::min<base::Time>(until, line.now() + kHelloEvery);
+    while (const auto reply = line.receive(again)) {
+      if (is_from_peer(*reply, line.transcript())) {
+        learn_profile(*reply);
+        return true;
+      }
+      if (line.now() >= again) break;  // a flood does not prolong the time
+    }
   }
+  note_stranger(line.transcript());
   return false;
 }
 

@@ -50,6 +50,7 @@ bool UnitSuite::is_reachable() {
     serves_ = try_connection().empty();
     return true;
   }
+  note_stranger(line_.transcript());
   return false;
 }
 

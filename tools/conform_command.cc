@@ -53,7 +53,16 @@ int print_topology(const ConformOptions& options) {
   return std::fflush(stdout) == 0 ? control::kExitOk : fail("cannot write to the standard output");
 }
 
-std::string nobody_text(const ConformOptions& options) {
+// `stranger`: what another program has sent, if one has.
+std::string nobody_text(const ConformOptions& options, const std::string& stranger) {
+  if (!stranger.empty()) {
+    const std::string peer = options.role == Role::kUnit   ? "no host came to "
+                             : options.role == Role::kHost ? "no I/O unit replies at "
+                                                           : "no switch replies at ";
+    const std::string& at =
+        options.ports.empty() ? options.target.text() : options.ports.front().text();
+    return peer + at + ", but another program does: " + stranger + "; is the address right?";
+  }
   if (options.role == Role::kNodes || options.role == Role::kSubnet) {
     return "no switch replies at " + options.ports.front().text() +
            ": is it running there, with the topology of --print-topology, and with these keys, or "
@@ -80,7 +89,7 @@ int run_conform(const ConformOptions& options) {
   auto ends = open_ends(options);
   if (!ends) return fail(ends.error().text());
   conformance::Runner& suite = (*ends)->runner();
-  if (!suite.is_reachable()) return fail(nobody_text(options));
+  if (!suite.is_reachable()) return fail(nobody_text(options, suite.stranger()));
   const auto selected =
       conformance::select(conformance::cases(options.role), options.select, options.skips);
   conformance::Report report{.target = options.target_text(), .seed = options.seed};

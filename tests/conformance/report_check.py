@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks a report of `splitnic conform`: report_check.py FILE.html FILE.json. The page is well formed, needs nothing outside of
-it, every link in it leads somewhere, and it has the cases, clauses and state tables of the JSON. Where headless Chromium is
-installed it has the same elements there. Exits with 1 if not."""
+"""Checks a report of `splitnic conform`: report_check.py FILE.html FILE.json [PICTURE]. The page is well formed, needs nothing outside of
+it, every link in it leads somewhere, and it has the cases, clauses and state tables of the JSON. In headless Chromium it has the same
+elements, and shows what it should (report_browser.py). Exits with 1 if not, or if there is no Chromium. PICTURE.png and
+PICTURE-case.png are made if they are named."""
 import html.parser
 import json
-import pathlib
-import shutil
-import subprocess
 import sys
+
+from report_browser import faults_in_browser
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -83,35 +83,11 @@ def faults_of(text, page, found):
         yield "a case that passed without its diagram"
 
 
-BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
-
-
-def faults_in_browser(path, page):
-    """What Chromium makes of the page: elements that it had to move or to close show as other counts."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        return
-    dumped = subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom",
-         pathlib.Path(path).resolve().as_uri()], capture_output=True, text=True, timeout=60, check=False)
-    if dumped.returncode != 0:
-        yield f"{browser} ends with {dumped.returncode}: {dumped.stderr[-200:]}"
-        return
-    seen = Page()
-    seen.feed(dumped.stdout)
-    yield from seen.faults
-    for tag, count in page.elements.items():
-        if seen.elements.get(tag) != count:
-            yield f"{count} of <{tag}> are {seen.elements.get(tag)} in the browser"
-    if sorted(seen.ids) != sorted(page.ids):
-        yield "other ids in the browser"
-
-
 def main():
     page = Page()
     with open(sys.argv[1], encoding="utf-8") as report, open(sys.argv[2], encoding="utf-8") as data:
         faults = list(faults_of(report.read(), page, json.load(data)))
-    faults += faults_in_browser(sys.argv[1], page)
+    faults += faults_in_browser(sys.argv[1], page, *sys.argv[3:])
     for fault in faults[:20]:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

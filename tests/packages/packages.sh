@@ -104,6 +104,24 @@ check_installed() {
   [ -e "$work/machine/usr/share/zsh/vendor-completions/_splitnic" ] || fail "no completion of zsh"
 }
 
+# Another root has tshark, what it depends on, and the files of splitnic-tools: tshark loads the plugin without an option.
+check_dissector() {
+  local shark=$work/shark
+  python3 -B "$here/clean_root.py" "$shark" tshark || fail "no root folder with tshark"
+  ! chroot "$shark" tshark -G protocols 2>/dev/null | has -w splitnic || fail "tshark has a dissector without the package"
+  dpkg-deb -x "$work"/machine/packages/new/splitnic-tools_*.deb "$shark" || fail "unpacking splitnic-tools"
+  chroot "$shark" tshark -G plugins 2>/dev/null | has $'^splitnic\\.lua\t.*\tlua script\t' || fail "tshark does not load the plugin"
+  chroot "$shark" tshark -G protocols 2>/dev/null | has $'\tsplitnic$' || fail "tshark does not have the protocol"
+  PYTHONPATH=$tree/tests/wireshark python3 -B -c 'import sys, capture_file
+capture = capture_file.Capture()
+capture_file.Connection(capture, 1)
+capture.write(sys.argv[1])' "$shark/connect.pcap" || fail "no capture"
+  equal "what tshark shows" "$(chroot "$shark" tshark -r /connect.pcap -T fields -e _ws.col.Info 2>"$work/tshark.log" | paste -sd ' ')" \
+    "CONNECT_REQ CONNECT_REP"
+  ! grep -q Lua "$work/tshark.log" || fail "the dissector has an error: $(cat "$work/tshark.log")"
+  rm -rf "$shark"
+}
+
 # The samples are complete but for what only the administrator knows, and a service without it ends with one clear line.
 check_samples() {
   inside systemctl start splitnic-host@nic0 2>/dev/null && fail "it starts without --connect"
@@ -256,6 +274,7 @@ check_removal() {
 }
 
 step "packages" && build_packages && make_old_packages
+step "dissector" && check_dissector
 step "clean root" && make_root
 step "boot" && boot "$work/machine"
 # shellcheck disable=SC2046

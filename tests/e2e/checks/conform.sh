@@ -22,10 +22,29 @@ assert found["passed"] == passed and found["failed"] == found["wedged"] == 0, fo
 suite = tree.parse(f"{work}/conform.xml").getroot()
 assert int(suite.get("tests")) == len(suite.findall("testcase")) == len(found["cases"])
 END
-  "$python" -B "$e2e/../conformance/report_check.py" "$work/conform.html" "$work/conform.json" || fail "the page is not well formed"
+  page_is_good ${picture:+"$picture"} || fail "the page is not as it should be"
 }
 
+# page_is_good [PICTURE]: in Chromium too
+page_is_good() { "$python" -B "$e2e/../conformance/report_check.py" "$work/conform.html" "$work/conform.json" "$@"; }
+
+# What page_is_good finds in the page of a run that was good.
+page_check_finds_faults() {
+  local line
+  cp "$work/conform.html" "$work/good.html"
+  sed -i 's/ size [0-9]* lsn/ size 1 lsn/' "$work/conform.html"
+  line=$(page_is_good 2>&1) && fail "wrong fields are not found"
+  [[ $line == *"are not those of"* ]] || fail "wrong fields: $line"
+  sed 's/<svg viewBox/<svg display="none" viewBox/' "$work/good.html" >"$work/conform.html"
+  line=$(page_is_good 2>&1) && fail "diagrams that nobody sees are not found"
+  [[ $line == *"a click on a case shows no diagram"* ]] || fail "no diagrams: $line"
+  line=$(PATH=/nonexistent page_is_good 2>&1) && fail "a page that no browser has shown is good"
+  [[ $line == *"is not installed, so the page is not checked"* ]] || fail "no browser: $line"
+}
+
+# SPLITNIC_PICTURE=docs/conformance-report makes the pictures of docs/conformance.md.
 check_unkeyed() {
+  local picture=${SPLITNIC_PICTURE:-}
   plain
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1)
@@ -94,6 +113,7 @@ check_switch() {
   suite_keys=()
   start_tested_switch switch switch 4 --insecure-lab
   conforms 78 --as switch --target "$tested" --insecure-lab
+  page_check_finds_faults
 }
 
 check_keyed_switch() {

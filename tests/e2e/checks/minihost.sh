@@ -1,5 +1,11 @@
 # shellcheck shell=bash
-# The host that was written in Python from docs/protocol alone attaches to the unit, and passes what a host passes.
+# The host that was written in Python from docs/protocol alone attaches to the unit, and passes what a host passes; and the conformance
+# suite against it. SPLITNIC_FOREIGN_HOST is the command line of another host that takes the same options, and
+# SPLITNIC_FOREIGN_HOST_EXPECTED the file of the cases that it does not pass.
+
+foreign_host=("$python" -B "$e2e/../conformance/minihost/minihost.py")
+[ -z "${SPLITNIC_FOREIGN_HOST:-}" ] || read -ra foreign_host <<<"$SPLITNIC_FOREIGN_HOST"
+expected_verdicts=${SPLITNIC_FOREIGN_HOST_EXPECTED:-$e2e/../conformance/minihost_expected.txt}
 
 # has_come_up TIMES
 has_come_up() { [ "$(grep -cs "^minihost: up" "$work/mini.log")" -ge "$1" ]; }
@@ -7,7 +13,7 @@ has_come_up() { [ "$(grep -cs "^minihost: up" "$work/mini.log")" -ge "$1" ]; }
 start_mini() {
   local keys=()
   [ "$links" = plain ] || keys=(--key-file "$work/host.key" --peer "$(public unit)")
-  start mini "$ns_host" "$python" -B "$e2e/../conformance/minihost/minihost.py" --connect "$iou_address" --tap nic0 \
+  start mini "$ns_host" "${foreign_host[@]}" --connect "$iou_address" --tap nic0 \
     --mac 02:00:00:00:00:aa "${keys[@]}"
   wait_until 10 has_come_up 1 || fail "it does not attach"
 }
@@ -37,4 +43,35 @@ check_attaches() {
   ping_all "$ns_host" 10.77.0.2 100 0.012
   stop mini || fail "the host failed: $(cat "$work/mini.log")"
   cat "$work/mini.log"
+}
+
+# Again and again, because a case may end it; $work/mini.log has a line for each start.
+start_in_a_loop() {
+  # shellcheck disable=SC2016
+  start mini "$ns_host" bash -c 'trap "kill \$host; wait \$host; exit 0" TERM
+    while sleep 0.1; do echo "started"; "$@" & host=$!; wait $host; done' loop "${foreign_host[@]}" --connect "$iou_address" --tap nic0 \
+    --mac 02:00:00:00:00:aa "$@"
+}
+
+# All cases with SPLITNIC_LONG=1, in one to three minutes; a few groups otherwise.
+check_suite() {
+  local keys=() suite=(--insecure-lab) chosen=() began
+  if [ "$links" = keyed ]; then
+    make_keys unit host
+    keys=(--key-file "$work/host.key" --peer "$(public unit)") suite=(--key-file "$work/unit.key" --peer "$(public host)")
+  fi
+  [ "$long" = 1 ] || chosen=(--select link --select pool --select variant --select key)
+  topology_three || fail "the test hosts cannot be made"
+  start_in_a_loop "${keys[@]}"
+  wait_until 10 in_ns "$ns_host" test -e /sys/class/net/nic0 || fail "it made no nic0"
+  silence_interface "$ns_host" nic0
+  ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0
+  began=$(milliseconds)
+  # What is FAIL is compared with the list, so the exit status is not.
+  in_ns "$ns_iou" timeout 500 "$bin/splitnic" conform --as iou --listen "udp://$iou_address" --timeout 2 "${suite[@]}" "${chosen[@]}" \
+    --json "$work/conform.json" >"$work/conform.log" 2>&1
+  "$python" -B "$e2e/../conformance/expected_verdicts.py" "$work/conform.json" "$expected_verdicts" "$links" || fail "not what is expected"
+  grep '^states' "$work/conform.log"
+  echo "$links, in $(($(milliseconds) - began)) ms, $(grep -c '^started' "$work/mini.log") starts"
+  stop mini || fail "it does not stop"
 }
