@@ -46,7 +46,7 @@ fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::M
     const auto code = connection_.accept(id, link_, request, reply, now_);
     if (code != fabric::MgmtReject::kNoResources) return code;
   }
-  refusal_ = allowance_.memory_refusal();
+  refusal_ = allowance_.memory_error().text();
   reply.private_data = base::as_bytes(refusal_);
   return fabric::MgmtReject::kNoResources;
 }
