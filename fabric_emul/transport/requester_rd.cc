@@ -16,7 +16,7 @@ base::Status Requester::check_context(const SendWr& wr, std::uint64_t bytes) con
   const EeContext* ee = context_.contexts->find(wr.destination_ee);
   if (ee == nullptr || !ee->is_ready() || ee->partition() != context_.partition) {
     return base::Error(
-        "no end-to-end context of this number and partition is connected: connect_ee() first",
+        "no end-to-end context of this number and partition is connected: EeTable::connect() first",
         EINVAL);
   }
   if (bytes > ee->mcp()) {
