@@ -325,6 +325,7 @@ inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
     "fabric_emul/paging/on_demand.h",
     "fabric_emul/paging/prefetch.h",
     "fabric_emul/regcache/registration_gc.h",
+    "fabric_emul/via/kernel_agent.h",
 });
 
 // Headers that no other file includes, by their path from the root or next to the includer; and
