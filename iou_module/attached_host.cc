@@ -29,7 +29,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       charge_(&allowance_.memory_account()),
       tx_queue_(nic_, allowance_.vlans(), stats_.counters, config.frames_max),
       notifier_([this](messaging::CfgCode code, const std::string& data, messaging::CfgDone done) {
-        return connection_.request(code, data, std::move(done));
+        return connection_.first().request(code, data, std::move(done));
       }),
       connection_(adapter, charged_to(allowance_.memory_account(), config.pair), random, *this),
       made_(make_ring(config)) {}
