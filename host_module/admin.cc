@@ -56,9 +56,9 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
   peer.mac = control::mac_text(tap_->state().mac);
   const messaging::Connection* const connection = host_->connection();
   if (connection == nullptr) return;
-  peer.mode = control::mode_name(connection->mode());
-  peer.name = connection->peer_name();
-  peer.program = connection->peer_program();
+  peer.mode = control::mode_name(connection->first().mode());
+  peer.name = connection->first().peer_name();
+  peer.program = connection->first().peer_program();
   control::add_connection(s, *connection, peer);
 }
 

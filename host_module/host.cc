@@ -217,7 +217,8 @@ void Host::abandon(base::Time now) {
 // Cells of the old size no longer pass. The next connection uses smaller ones; frames in flight are
 // lost and counted.
 void Host::on_path_narrowed(fabric::Link& link) {
-  if (&link != link_ || connection_ == nullptr || connection_->cell_payload_max() <= link.mcp())
+  if (&link != link_ || connection_ == nullptr ||
+      connection_->first().cell_payload_max() <= link.mcp())
     return;
   on_pair_down(connection_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
                                          " bytes now: reconnecting with that size");

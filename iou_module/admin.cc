@@ -21,9 +21,9 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base:
   peer.name = nic.label_of(host);
   peer.address = host.link().peer_name();
   peer.state = host.connection().up() ? host.link().up() ? "up" : "down" : "connecting";
-  peer.mode = control::mode_name(host.connection().mode());
+  peer.mode = control::mode_name(host.connection().first().mode());
   if (host.nic().mac) peer.mac = control::mac_text(*host.nic().mac);
-  peer.program = host.connection().peer_program();
+  peer.program = host.connection().first().peer_program();
   peer.nic = nic.number();
   const base::Time heard = host.link().last_heard();
   if (heard != base::Time{}) peer.last_heard = now - heard;

@@ -230,21 +230,22 @@ bool Admission::is_where_it_may_be(const KnownHost& host) const {
   return !view || !view->endpoint || may_be_at(*host.key(), *view->endpoint);
 }
 
-std::optional<std::string> Admission::refusal_of(const fabric::Link& link) const {
+base::Status Admission::check_admission(const fabric::Link& link) const {
   const KnownHost* known = known_of(link);
   if (known == nullptr) {
-    if (known_->admits_others()) return std::nullopt;
-    return "this host is not in the hosts file of the I/O unit";
+    if (known_->admits_others()) return {};
+    return base::Error("this host is not in the hosts file of the I/O unit");
   }
-  if (known->rights.name.empty() || unit_ == nullptr) return std::nullopt;
+  if (known->rights.name.empty() || unit_ == nullptr) return {};
   const HostIdentity identity{id_of(link), link.peer_instance()};
   for (const AttachedHost* other : unit_->hosts()) {
     if (&other->link() == &link || !other->is_reachable()) continue;
     if (other->identity() == identity) continue;  // it comes by another path
     if (known_of(other->link()) != known) continue;
-    return "host " + known->rights.name + " is attached already, from " + other->link().peer_name();
+    return base::Error("host " + known->rights.name + " is attached already, from " +
+                       other->link().peer_name());
   }
-  return std::nullopt;
+  return {};
 }
 
 HostRights Admission::rights_of(const fabric::Link& link) const {

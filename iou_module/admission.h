@@ -62,8 +62,8 @@ class Admission final : public AdmissionRule, public RightsSource {
   base::Status evict(const std::string& name, base::Time now);
   control::KnownPeers peers() const;
 
-  // AdmissionRule: it is not known, or another process is attached as this host.
-  std::optional<std::string> refusal_of(const fabric::Link& link) const override;
+  // AdmissionRule: refused if it is not known, or another process is attached as this host.
+  base::Status check_admission(const fabric::Link& link) const override;
   // RightsSource
   HostId id_of(const fabric::Link& link) const override;
   HostRights rights_of(const fabric::Link& link) const override;

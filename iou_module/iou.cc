@@ -184,7 +184,7 @@ void Iou::on_path_narrowed(fabric::Link& link) {
 void Iou::end_hosts_of_narrowed_links() {
   for (const fabric::Link* link : narrowed_) {
     const bool is_too_wide = std::ranges::any_of(hosts(), [&](AttachedHost* host) {
-      return &host->link() == link && host->connection().cell_payload_max() > link->mcp();
+      return &host->link() == link && host->connection().first().cell_payload_max() > link->mcp();
     });
     if (is_too_wide) end_hosts_of(*link);
   }

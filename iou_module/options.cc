@@ -168,7 +168,7 @@ base::Status check_switches(const Arguments& typed, IouOptions& out) {
 }
 
 // A host behind a switch has neither an address nor a key here: it is known by the LID of its port,
-// for which the switch vouches, if it has proven to be that switch.
+// which the switch attests if it has proven to be that switch.
 base::Status check_attach(const Arguments& typed, IouOptions& out) {
   if (auto switches = check_switches(typed, out); !switches) return switches;
   if (typed.attach.empty()) return {};
@@ -180,8 +180,8 @@ base::Status check_attach(const Arguments& typed, IouOptions& out) {
   }
   for (const SwitchOptions& one : out.switches) {
     if (typed.hosts.empty() || one.has_vouched_lids()) continue;
-    return base::Error("--hosts: " + one.at.text() + " is a switch without keys, which proves " +
-                       "for nobody who it is: give --key-file and --peer, or leave out --hosts");
+    return base::Error("--hosts: " + one.at.text() + " is a switch without keys, which does not " +
+                       "prove the LIDs of hosts: give --key-file and --peer, or leave out --hosts");
   }
   return control::check_switched(typed.common, out.common);
 }

@@ -169,7 +169,7 @@ base::Result<messaging::Connection*> Admin::connection_of(const std::string&) {
 Reply Admin::flush_here(const FlushRequest& request) {
   const auto connection = connection_of(request.peer);
   if (!connection) return {ReplyStatus::kRefused, connection.error().text()};
-  if (auto begun = (*connection)->flush(request.pool, !request.is_of_peer); !begun) {
+  if (auto begun = (*connection)->first().flush(request.pool, !request.is_of_peer); !begun) {
     return {ReplyStatus::kRefused, begun.error().text()};
   }
   return {ReplyStatus::kOk, ""};
@@ -255,16 +255,17 @@ bool Admin::send_echo(const std::string& data, std::function<void(bool)> done) {
   const auto connection = connection_to_ping();
   if (!connection) return false;
   const auto sent = (*connection)
-                        ->request(messaging::CfgCode::kEcho, data,
-                                  [done = std::move(done)](const messaging::CfgReply& got) {
-                                    done(got.replied && got.status == messaging::CfgStatus::kOk);
-                                  });
+                        ->first()
+                        .request(messaging::CfgCode::kEcho, data,
+                                 [done = std::move(done)](const messaging::CfgReply& got) {
+                                   done(got.replied && got.status == messaging::CfgStatus::kOk);
+                                 });
   return sent.has_value();
 }
 
 void add_connection(Snapshot& snapshot, const messaging::Connection& connection, PeerInfo& info) {
   const std::string& peer = info.name;
-  const messaging::Agreement& agreement = connection.agreement();
+  const messaging::Agreement& agreement = connection.first().agreement();
   info.channels = channels_name(agreement.channels);
   if (agreement.mode == messaging::Mode::kRdma) {
     info.idata_in = idata_name(agreement.form_in);
