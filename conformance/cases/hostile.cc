@@ -1,4 +1,4 @@
-// What comes from a peer that is out of its mind, and what it must not do to another one.
+// Datagrams of a peer that keeps no rule, and errors of a peer that are not those of another one.
 // docs/protocol/errors.md
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"

@@ -21,6 +21,17 @@ constexpr base::Duration kLateAck = 100ms;  // longer than a wait for a processo
 constexpr int kLateAcks = 40;
 constexpr base::Duration kTellApart = 60ms;  // a time-out that a repair at once is not mistaken for
 
+// Until cells of channel 0 have come, and then no more of them for a while.
+void await_burst(End& h) {
+  const fabric::Lcn first = h.channel(0).expected_lcn;
+  const base::Time until = h.now() + h.config().timeout;
+  while (h.is_good() && h.channel(0).expected_lcn == first && h.now() < until) h.listen(kMoment);
+  for (fabric::Lcn before = first; h.is_good() && h.channel(0).expected_lcn != before;) {
+    before = h.channel(0).expected_lcn;
+    h.listen(kSettle);
+  }
+}
+
 void acknowledge(End& h) {
   const Channel& c = h.channel(0);
   const bool is_between = c.expected_csn == 0;  // two packets
@@ -169,7 +180,7 @@ void add_credits(SharedGroup& group) {
                 contexts.push_back(h.next_context());
                 h.send_message(echo_message(contexts.back(), 8));
               }
-              h.listen(kSettle);
+              await_burst(h);
               h.expect(h.waiting(EventKind::kMessage) == 1, "one message that is not acknowledged");
               h.acknowledges = true;
               acknowledge(h);
@@ -200,7 +211,7 @@ std::vector<TransactionContext> fill_small_buffer(Player& h) {
     contexts.push_back(h.next_context());
     h.send_message(echo_message(contexts.back(), kReplyBytes));
   }
-  h.listen(kSettle);
+  await_burst(h);
   return h.is_good() ? contexts : std::vector<TransactionContext>{};
 }
 
