@@ -47,13 +47,24 @@ std::optional<base::Duration> await_retransmission(End& h) {
   return h.now() - at;
 }
 
+// On a machine that is busy it may take longer than others have.
+bool await_echo(End& h, TransactionContext context, std::string_view expected = "a reply to ECHO") {
+  return h
+      .await_if(
+          [context](const Event& e) {
+            return e.kind == EventKind::kMessage && e.message.context == context;
+          },
+          expected, kLongWait)
+      .has_value();
+}
+
 // An ECHO whose reply has come and is not acknowledged yet.
 bool take_unacknowledged(End& h) {
   h.acknowledges = false;
   h.forget_events();
   const auto context = h.next_context();
   h.send_message(echo_message(context, 8));
-  return h.await_reply(context).has_value();
+  return await_echo(h, context);
 }
 
 // Late ACKs lengthen the round trip that the target measures, and with it its time-out; a cell that
@@ -88,7 +99,10 @@ std::optional<base::Duration> lose_one(End& h) {
     h.send_message(echo_message(contexts.back(), 8));
   }
   for (const auto context : contexts) {
-    if (!h.await_reply(context)) return std::nullopt;
+    if (await_echo(h, context, {})) continue;
+    // By its congestion window, which is small behind a round trip that was long.
+    h.outcome().skip("the target has fewer than six messages in flight");
+    return std::nullopt;
   }
   AckExt ack = h.ack_of(0);
   const auto cells = static_cast<unsigned>(ack.cumulative - first) + 1U;
