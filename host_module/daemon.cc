@@ -31,7 +31,7 @@ const std::string kStoredTap = "tap";
 
 using Ports = std::vector<std::unique_ptr<lan::FramePort>>;  // one per queue
 
-std::function<lan::AddressLists()> lists_of(lan::TapPort& tap) {
+std::function<std::optional<lan::AddressLists>()> lists_of(lan::TapPort& tap) {
   return [&tap] { return tap.address_lists(); };
 }
 

@@ -38,8 +38,11 @@ struct HostConfig {
   std::optional<std::uint32_t> mtu{};  // --mtu; none: the LAN's, until the user sets another
   // The addresses to announce on the LAN after ANNOUNCE; none: nothing is announced.
   std::function<std::vector<lan::LocalAddress>()> addresses{};
-  // Returns what the kernel lists for the interface; null: it has no lists.
-  std::function<lan::AddressLists()> lists{};
+  // Returns what the kernel lists for the interface, if it replies; null: it has no lists.
+  std::function<std::optional<lan::AddressLists>()> lists{};
+  // Returns the errno of sending to a unit, by its number, since it was heard last; 0: none. Null:
+  // it is not known.
+  std::function<int(std::size_t unit)> send_error{};
   // --idle-release: with less than kIdleFramesPerSecond over this time, memory of the pools and of
   // the ring is released to the machine. 0: never.
   base::Duration idle_release{};

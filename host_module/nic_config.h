@@ -32,8 +32,8 @@ class NicConfig {
     std::optional<std::uint32_t> mtu{};
     // An additional queue: queue 0 reports what the I/O unit refuses.
     bool is_additional = false;
-    // Returns what the kernel lists for the interface. Null: it has no lists.
-    std::function<lan::AddressLists()> lists{};
+    // Returns what the kernel lists for the interface, if it replies. Null: it has no lists.
+    std::function<std::optional<lan::AddressLists>()> lists{};
   };
   static constexpr base::Duration kFollowInterval = std::chrono::milliseconds(100);
   // After the status busy nothing is requested for this time.
@@ -147,7 +147,7 @@ class NicConfig {
   lan::FramePort& tap_;
   NicSync sync_;
   const bool is_additional_;
-  const std::function<lan::AddressLists()> lists_;
+  const std::function<std::optional<lan::AddressLists>()> lists_;
   Slot slot_ = Slot::kFree;
   base::Time busy_until_{};
   bool is_follow_due_ = false;

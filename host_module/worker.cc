@@ -137,7 +137,7 @@ base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,
 }
 
 void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues,
-                       std::function<lan::AddressLists()> lists) {
+                       std::function<std::optional<lan::AddressLists>()> lists) {
   tap_ = std::move(port);
   HostConfig config = host_config(queues);
   config.lists = std::move(lists);

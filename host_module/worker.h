@@ -33,7 +33,7 @@ class HostWorker final : public control::Worker {
   // Takes its queue of the interface, as one of `queues`. Queue 0 begins to connect; the others do
   // when they hear of its state. REQUIRES that the uplinks are open. `lists` is as in HostConfig.
   void start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues,
-             std::function<lan::AddressLists()> lists = {});
+             std::function<std::optional<lan::AddressLists>()> lists = {});
   // From now on these hear of each change of the state of this queue, which is queue 0. They
   // outlive its thread.
   void lead(const std::vector<HostWorker*>& followers);
