@@ -111,8 +111,8 @@ struct NicSync {
   bool requests_listed(base::Time now) const;
   bool is_promiscuous_wanted(bool has_listed) const;
   base::Time filter_deadline() const;
-  // What was refused and is no longer wanted is reported again when it is wanted again. REQUIRES
-  // that `listed` is as new as `wanted`.
+  // A mode or list that was refused and is no longer wanted is reported again when it is wanted
+  // again. REQUIRES that `listed` is as new as `wanted`.
   void end_refusals();
   // Our settings that the I/O unit should have, once INIT_NIC has turned all offloads on.
   messaging::NicState wanted_state() const;

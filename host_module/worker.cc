@@ -180,6 +180,24 @@ void HostWorker::notify_followers(base::Time now) {
   updates_.step(now);
 }
 
+std::string HostWorker::status() const {
+  const std::size_t unit = host_->unit_in_use().value_or(0);
+  const std::string name = options_.units[unit].text();
+  const std::string& nic = options_.is_tap() ? options_.tap.interface : options_.tap.text;
+  const std::string end = !host_->nic().is_admin_up()  ? nic + " is set down"
+                          : host_->nic().has_carrier() ? nic + " up"
+                                                       : nic + " has no carrier";
+  if (host_->nic_up()) return "connected to " + name + ", " + end;
+  const std::string error = host_->link() == nullptr ? "" : host_->last_error(unit);
+  return "connecting to " + name + (error.empty() ? "" : ": " + error) + ", " + end;
+}
+
+void HostWorker::set_failback(std::optional<std::uint32_t> seconds) {
+  std::optional<base::Duration> failback;
+  if (seconds) failback = std::chrono::seconds(*seconds);
+  host_->set_failback(failback);
+}
+
 HostConfig HostWorker::host_config(std::uint32_t queues) const {
   HostConfig config;
   config.pair = pair_config(queues);

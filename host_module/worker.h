@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,6 +39,9 @@ class HostWorker final : public control::Worker {
   // outlive its thread.
   void lead(const std::vector<HostWorker*>& followers);
 
+  // --failback, from now on; none: never. In its data thread. REQUIRES start().
+  void set_failback(std::optional<std::uint32_t> seconds);
+
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }
   lan::FramePort& port(std::size_t) override { return *tap_; }
@@ -50,6 +54,7 @@ class HostWorker final : public control::Worker {
     return std::min({host_->deadline(), updates_.deadline(), uplinks_.deadline()});
   }
   std::uint64_t bytes_processed() const override { return host_->bytes_processed(); }
+  std::string status() const override;
   void begin_stop() override { host_->begin_stop(); }
   bool is_drained() const override { return host_->is_drained(); }
   void stop(base::Time now) override { host_->stop(now); }

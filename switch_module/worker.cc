@@ -152,6 +152,18 @@ std::uint64_t SwitchWorker::bytes_processed() const {
   return bytes;
 }
 
+std::string SwitchWorker::status() const {
+  std::size_t up = 0;
+  std::size_t all = 0;
+  for (const auto& subnet : subnets_) {
+    const auto ports = subnet->at->ports();
+    all += ports.size();
+    up += static_cast<std::size_t>(std::ranges::count_if(
+        ports, [](const auto& port) { return port.link != nullptr && port.link->up(); }));
+  }
+  return std::to_string(up) + " of " + std::to_string(all) + " ports up";
+}
+
 bool SwitchWorker::is_drained() const {
   return std::ranges::all_of(subnets_,
                              [](const auto& subnet) { return subnet->at->waiting_cells() == 0; });
