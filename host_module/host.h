@@ -132,6 +132,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // REQUIRES link_to(unit) != null.
   base::Time changed_at(std::size_t unit) const { return units_[unit].changed_at; }
   const std::string& last_error(std::size_t unit) const { return units_[unit].last_error; }
+  // Why nothing reaches the unit, if the system knows; else "".
+  std::string send_error(std::size_t unit) const;
   // When it connects to the unit in use once more, if the link is up.
   std::optional<base::Time> next_attempt() const {
     if (connection_ != nullptr || link_ == nullptr || !link_->up()) return std::nullopt;
@@ -154,7 +156,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
 
   // fabric::ConnectionHandler
   void on_link_up(fabric::Link& link) override;
-  void on_link_down(fabric::Link& link, std::string_view why) override;
+  void on_link_down(fabric::Link& link, std::string_view reason) override;
   void on_path_narrowed(fabric::Link& link) override;
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                         const fabric::Mgmt& request, fabric::Mgmt& reply) override;
@@ -181,6 +183,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // host_units.cc
   // The link, or the connection over it, is as it is now because of `error`; "": it is well.
   void note_change(const fabric::Link* link, std::string_view error);
+  void report_link_down(const fabric::Link& link, const std::string& why) const;
   void choose_unit(base::Time now);
   void use_unit(std::size_t unit, base::Time now);
   void end_double(base::Time now);

@@ -82,8 +82,8 @@ class HostWorker final : public control::Worker {
   std::span<const fabric::session::PublicKey> key_of(std::size_t unit) const;
   base::Status check_route(const control::Carrier& carrier, const UnitOptions& unit) const;
   HostConfig host_config(std::uint32_t queues) const;
-  void warn_of_silence() const;
-  void warn_of_silence(const Way& way, const fabric::Link& link) const;
+  void warn_of_silence(base::Time now) const;
+  void warn_of_silence(std::size_t unit, const fabric::Link& link) const;
   void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
   void follow(const QueueZero& state, const control::Uplinks::Endpoints& at);
