@@ -57,7 +57,10 @@ IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
       admin_(options, clock_, admission_,
              [this](const base::CounterVisitor& visitor) { visit_carriers(visitor); }),
       hops_(options.switches.size()),
-      uplinks_(uplinks_to_switches()) {}
+      uplinks_(uplinks_to_switches()) {
+  if (queue > 0) return;
+  keyed_.report_unknown_keys("if it is a host, add the key to the hosts file (or --allow-key)");
+}
 
 base::Status IouWorker::listen() {
   for (const control::Endpoint& endpoint : options_.listen) {

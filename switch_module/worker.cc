@@ -28,7 +28,9 @@ SwitchWorker::SwitchWorker(const control::Process& process, const SwitchOptions&
     : Worker(process, options.common, adapter_limits(options), 0),
       options_(options),
       admin_(options, clock_,
-             [this](const base::CounterVisitor& visitor) { visit_all_carriers(visitor); }) {}
+             [this](const base::CounterVisitor& visitor) { visit_all_carriers(visitor); }) {
+  keyed_.report_unknown_keys("if it is a neighbour, add the key to the topology file");
+}
 
 lan::FramePort& SwitchWorker::port(std::size_t /*index*/) {
   CHECK(false);
