@@ -36,10 +36,7 @@ void add_host(control::KnownPeer& row, const AttachedHost& host) {
 
 Admission::Admission(control::KeyedCarriers& keyed, base::Clock& clock,
                      std::shared_ptr<const KnownHosts> known, OnRights on_rights)
-    : keyed_(keyed),
-      clock_(clock),
-      known_(std::move(known)),
-      on_rights_(std::move(on_rights)) {
+    : keyed_(keyed), clock_(clock), known_(std::move(known)), on_rights_(std::move(on_rights)) {
   keyed_.set_may_be_at(
       [this](const PublicKey& key, const fabric::PeerAddress& at) { return may_be_at(key, at); });
 }
