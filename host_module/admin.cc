@@ -67,6 +67,10 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
   peer.since = now - host_->changed_at(unit);
   if (link.last_heard() != base::Time{}) peer.last_heard = now - link.last_heard();
   peer.last_error = host_->last_error(unit);
+  const std::string error = host_->send_error(unit);
+  if (!link.up() && peer.last_error.find(error) == std::string::npos) {
+    peer.last_error += (peer.last_error.empty() ? "" : "; ") + error;
+  }
   if (!link.up() && link.refusal() != fabric::InitReason::kNone) {
     peer.last_error = "the link is refused: " + std::string(fabric::name(link.refusal()));
   }

@@ -35,12 +35,8 @@ void add_host(control::KnownPeer& row, const AttachedHost& host) {
 }  // namespace
 
 Admission::Admission(control::KeyedCarriers& keyed, base::Clock& clock,
-                     std::shared_ptr<const KnownHosts> known, HostRights others, OnRights on_rights)
-    : keyed_(keyed),
-      clock_(clock),
-      known_(std::move(known)),
-      others_(std::move(others)),
-      on_rights_(std::move(on_rights)) {
+                     std::shared_ptr<const KnownHosts> known, OnRights on_rights)
+    : keyed_(keyed), clock_(clock), known_(std::move(known)), on_rights_(std::move(on_rights)) {
   keyed_.set_may_be_at(
       [this](const PublicKey& key, const fabric::PeerAddress& at) { return may_be_at(key, at); });
 }
@@ -60,7 +56,10 @@ void Admission::replace(std::shared_ptr<const KnownHosts> known, base::Time now)
   const std::shared_ptr<const KnownHosts> before = std::exchange(known_, std::move(known));
   const HostChanges changes = changes_between(*before, *known_);
   // The unit still finds a host that is gone by what it was.
-  disconnect(changes.removed, "it is not in the hosts file any more", now);
+  disconnect(changes.removed,
+             known_->admits_others() ? "--allow-key has its key no more"
+                                     : "it is not in the hosts file any more",
+             now);
   for (const KnownHost* host : changes.removed) {
     if (host->key() != nullptr) to_disallow_.push_back(*host->key());
   }
@@ -250,7 +249,7 @@ base::Status Admission::check_admission(const fabric::Link& link) const {
 
 HostRights Admission::rights_of(const fabric::Link& link) const {
   const KnownHost* known = known_of(link);
-  return known == nullptr ? others_ : known->rights;
+  return known == nullptr ? known_->rights_of_others() : known->rights;
 }
 
 bool Admission::is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const {

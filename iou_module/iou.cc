@@ -6,6 +6,7 @@
 #include "base/event.h"
 #include "base/log.h"
 #include "base/memory_reserve.h"
+#include "control/daemon/link_ends.h"
 #include "control/values.h"
 
 namespace splitnic::iou {
@@ -146,8 +147,12 @@ void Iou::on_link_up(fabric::Link& link) {
 
 void Iou::on_link_down(fabric::Link& link, std::string_view why) {
   links_down_.insert(&link);
+  if (why == control::kClosedHere) return;  // whoever closed it has reported why
+  const std::string host = "host " + link.peer_name();
   base::log_info({base::EventKind::kLinkDown, link.peer_name()},
-                 "link to host " + link.peer_name() + " is down: " + std::string(why));
+                 why == control::kPeerStopped
+                     ? host + " stopped"
+                     : "link to " + host + " is down: " + std::string(why));
 }
 
 void Iou::on_duplicate(fabric::Link& link, std::string_view from) {

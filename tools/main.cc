@@ -111,7 +111,9 @@ void add_commands(CLI::App& app, Arguments& into) {
   auto* peers = app.add_subcommand("peers", "The hosts that the I/O unit knows, attached or not");
   peers->add_flag("-j,--json", into.json, "As JSON");
   auto* reload = app.add_subcommand(
-      "reload", "Read the hosts file of the I/O unit again; with an error nothing changes");
+      "reload",
+      "Read the configuration file again, and the hosts file of an I/O unit; with an error nothing "
+      "changes");
   add_node(*reload, into, "the only program there is");
   auto* evict = app.add_subcommand(
       "evict",

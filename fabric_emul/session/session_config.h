@@ -60,6 +60,9 @@ struct SessionConfig {
   std::uint32_t source_burst = 5;
   // Returns whether the peer with this key may be at this address of the underlay. Empty: anywhere.
   std::function<bool(const PublicKey& key, const PeerAddress& at)> may_be_at = {};
+  // Hears of an INITIATION with a key that is not allowed, as often as key agreements are. Whoever
+  // has the public key of this side can cause it, with any key. Empty: nobody hears of it.
+  std::function<void(const PublicKey& key, const PeerAddress& from)> on_unknown_key = {};
 };
 
 // A node that may have a session with this one.

@@ -77,7 +77,8 @@ void SessionTable::on_message(base::Time now, MessageType type, base::Bytes mess
 // Responder.
 
 void SessionTable::on_initiation(base::Time now, base::Bytes message, const PeerAddress& from) {
-  if (!is_responder_) return counters_.add(SessionCounter::kRxDropUnknownKey);
+  if (!is_responder_ && !config_.on_unknown_key)
+    return counters_.add(SessionCounter::kRxDropUnknownKey);
   switch (gate_.check(now, message, from, by_endpoint_.contains(from))) {
     case HandshakeGate::Verdict::kDrop:
       return;
@@ -96,6 +97,7 @@ void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress
   if (!key) return counters_.add(SessionCounter::kRxDropHandshake);
   Peer* const found = by_key(*key);
   if (found == nullptr || found->is_initiator()) {
+    if (found == nullptr && config_.on_unknown_key) config_.on_unknown_key(*key, from);
     return counters_.add(SessionCounter::kRxDropUnknownKey);
   }
   Peer& peer = *found;
