@@ -100,7 +100,9 @@ struct ThirdPartyRule {
 
 inline const std::vector<ThirdPartyRule>& third_party_rules() {
   static const std::vector<ThirdPartyRule> kRules = {
-      {"Asio", std::regex("boost/(asio|beast).*"), {"control/", "tools/monitor_command.cc"}},
+      {"Asio",
+       std::regex("boost/(asio|beast).*"),
+       {"control/", "tools/capture_command.cc", "tools/monitor_command.cc"}},
       {"Avahi", std::regex("avahi-(core|common)/.*"), {"control/daemon/mdns_avahi.cc"}},
       {"libpcap",
        std::regex("pcap(\\.h|/.*)"),

@@ -84,6 +84,8 @@ check_completion() {
   equal "commands" "$(completes splitnic sho)" show
   equal "words of a command" "$(completes splitnic set "")" "filter link mac mtu"
   equal "options of a command" "$(completes splitnic show --j)" --json
+  equal "commands of a command" "$(completes splitnic capture st)" "start stop"
+  equal "options of those" "$(completes splitnic capture start --ri)" --ring
   equal "words of an option" "$(completes splitnic-iou --payload-crc "")" "auto off on"
   equal "words of a described option" "$(completes splitnic-host --log-level "")" "debug error info warn"
   equal "interfaces" "$(in_ns "$ns_host" bash -c "$(declare -f completes); prefix=$prefix; completes splitnic-iou --lan f")" fab0
