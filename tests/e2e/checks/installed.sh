@@ -52,6 +52,9 @@ verify_pages() {
       grep -q -- "$option" "$work/page.txt" || fail "$option is not in the page of $program"
     done
   done
+  page=$(find "$root" -name splitnic-counters.7)
+  [ -f "$page" ] || fail "no man page of the counters"
+  output=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$output" ] || fail "$page: $output"
   echo "pages rendered without a warning"
 }
 
