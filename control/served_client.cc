@@ -43,11 +43,11 @@ bool is_only_look(const Request& request) {
       const auto nic = parse_nic_request(request.what, request.value);
       return !nic || only_looks(nic->kind);  // one that is not valid is refused by the program
     }
+    case Command::kCapture:  // the traffic of the users
+    case Command::kEndCapture:
     case Command::kSet:
     case Command::kReload:
     case Command::kEvict:
-    case Command::kCapture:  // the traffic of the users
-    case Command::kEndCapture:
       return false;
   }
   return false;

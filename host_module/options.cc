@@ -34,10 +34,9 @@ void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(
       app, "--connect", into.connect,
       "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :7471 may be left out) or "
-      "shm://NAME; through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; any: where a unit with a key "
-      "of --peer "
-      "announces itself; may repeat, up to 4, in "
-      "order of preference: the next one takes over when the one in use is silent",
+      "shm://NAME; through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; "
+      "any: where a unit with a key of --peer announces itself; may repeat, up to 4, in order of "
+      "preference: the next one takes over when the one in use is silent",
       "ADDR")
       ->required();
   app.add_option("--failback", into.failback,

@@ -40,8 +40,9 @@ void add_options(CLI::App& app, Arguments& into) {
       "ADDR");
   control::add_repeated(
       app, "--attach", into.attach,
-      "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME, as of --listen: hosts "
-      "that the switch leads to may attach, and without --listen no others; may repeat, up to " +
+      "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME, as of --listen: "
+      "hosts that the switch leads to may attach, and without --listen no others; may repeat, up "
+      "to " +
           std::to_string(kSwitchesMax) + ", for several paths to each host",
       "ADDR");
   control::add_repeated(app, "--peer", into.peers,

@@ -19,8 +19,8 @@ TEST(AdminTest, requests_round_trip) {
   Request topology{Command::kTopology, false, "dot", "", 0};
   Request capture{Command::kCapture, false, "", "", 96, "nic0"};
   Request end_capture{Command::kEndCapture, false, "", "", 0};
-  for (const Request& request : {show, stats, set, ping, reload, peers, evict, nic, topology,
-                                 capture, end_capture}) {
+  for (const Request& request :
+       {show, stats, set, ping, reload, peers, evict, nic, topology, capture, end_capture}) {
     const std::string framed = encode(request);
     EXPECT_EQ(decode_length(framed), framed.size() - kLengthBytes);
     EXPECT_EQ(decode_request(body(framed)), request);

@@ -107,7 +107,8 @@ TEST_F(CaptureTest, B_16_frames_of_an_interface) {
   auto writer = open(path_);
   EXPECT_EQ(writer->add_interface("nic0", PcapngWriter::kEthernet), 0U);
   writer->add(0, PcapngWriter::Direction::kSent, std::chrono::nanoseconds(1), bytes(66000, 1));
-  writer->add(0, PcapngWriter::Direction::kReceived, std::chrono::nanoseconds(2), bytes(96, 2), 1514);
+  writer->add(0, PcapngWriter::Direction::kReceived, std::chrono::nanoseconds(2), bytes(96, 2),
+              1514);
   writer->add_lost(0, std::chrono::nanoseconds(0x0123456789ABCDEF), 0x0102);
   const std::uint64_t size = writer->bytes();
   EXPECT_TRUE(writer->is_complete());
