@@ -58,3 +58,29 @@ check_without_ipv6() {
   nic_up
   ping_all "$ns_host" 10.77.0.2 20
 }
+
+# Without keys nobody attaches by the NIC that is lent, over either family of that socket.
+check_strangers() {
+  topology_three || fail "the test hosts cannot be made"
+  local address
+  ip -n "$ns_iou" addr add 10.78.0.2/24 dev lan0 && ip -n "$ns_lan" addr add 10.78.0.1/24 dev lan0
+  for address in "$ns_iou fd78::2" "$ns_lan fd78::1"; do
+    in_ns "${address% *}" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/lan0/disable_ipv6'
+    ip -n "${address% *}" addr add "${address#* }/64" dev lan0 nodad || fail "no IPv6 on the LAN"
+  done
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --insecure-lab --name unit --control "$work/iou.sock"
+  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  local before=0
+  for address in 10.78.0.2 fd78::2; do
+    in_ns "$ns_lan" ping -q -c 1 -W 2 "$address" >/dev/null || fail "$address does not respond"
+    start stranger "$ns_lan" "$bin/splitnic-host" --connect "$address" --tap "file:,$work/stranger.pcap" --insecure-lab \
+      --control "$work/stranger.sock"
+    wait_until 5 counts iou udp.rx.drop.lan $((before + 3)) || fail "nothing of $address is dropped"
+    ask iou show --json | has -F '"peers":[]' || fail "a stranger is attached: $(ask iou show)"
+    stop stranger TERM || fail "the stranger does not stop"
+    before=$(counter iou udp.rx.drop.lan)
+  done
+  plain
+  start_host
+  wait_until 10 is_up host || fail "a host of the fabric does not attach"
+}
