@@ -59,7 +59,7 @@ check_without_ipv6() {
   ping_all "$ns_host" 10.77.0.2 20
 }
 
-# Without keys nobody attaches by the NIC that is lent, over either family of that socket.
+# Without keys nobody attaches by the NIC of the LAN, over either family of that socket.
 check_strangers() {
   topology_three || fail "the test hosts cannot be made"
   local address
