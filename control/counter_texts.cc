@@ -15,6 +15,8 @@ struct CounterText {
 constexpr auto kTexts = std::to_array<CounterText>({
     {"capture.bytes", "Bytes of the datagrams that --capture wrote."},
     {"capture.datagrams", "Datagrams that --capture wrote."},
+    {"capture.drop", "Frames that splitnic capture left out, by cause: the buffer was full."},
+    {"capture.frames", "Frames that were copied for splitnic capture."},
     {"capture.lost", "Datagrams that --capture could not write."},
     {"fabric.ack.stale", "Acknowledgements of cells that were acknowledged before."},
     {"fabric.cell.drop", "Cells from the fabric that were dropped, by cause."},

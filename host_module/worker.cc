@@ -29,7 +29,7 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
     : Worker(process, options.common, adapter_limits(), queue),
       options_(options),
       admin_(options, clock_,
-             [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }),
+             [this](const base::CounterVisitor& visitor) { visit_below(visitor); }),
       ways_(options.units.size()),
       uplinks_(uplinks_to_units()) {}
 
@@ -139,13 +139,19 @@ base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,
 
 void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues,
                        std::function<std::optional<lan::AddressLists>()> lists) {
-  tap_ = std::move(port);
+  tap_ =
+      std::make_unique<lan::WatchedPort>(std::move(port), clock_, lan::WatchedPort::Reads::kSent);
   HostConfig config = host_config(queues);
   config.lists = std::move(lists);
   host_ = std::make_unique<Host>(config, adapter_, *tap_, random_);
   admin_.attach(*host_, *tap_);
   if (queue() > 0) return;
   for (std::size_t i = 0; i < ways_.size(); ++i) connect(i, clock_.now());
+}
+
+void HostWorker::visit_below(const base::CounterVisitor& visitor) const {
+  visit_carrier_counters(visitor);
+  if (tap_ != nullptr) tap_->watch_counters().visit(visitor);
 }
 
 void HostWorker::connect(std::size_t unit, base::Time now) {

@@ -86,6 +86,7 @@ class HostWorker final : public control::Worker {
   void warn_of_silence(std::size_t unit, const fabric::Link& link) const;
   void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
+  void visit_below(const base::CounterVisitor& visitor) const;
   void follow(const QueueZero& state, const control::Uplinks::Endpoints& at);
   void follow_names(base::Time now);
 
@@ -93,7 +94,7 @@ class HostWorker final : public control::Worker {
   Admin admin_;
   std::vector<Way> ways_;  // as options_.units
   control::Uplinks uplinks_;
-  std::unique_ptr<lan::FramePort> tap_;
+  std::unique_ptr<lan::WatchedPort> tap_;
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;
   base::Time silent_at_ = base::kNever;

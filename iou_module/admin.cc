@@ -94,6 +94,23 @@ base::Result<messaging::Connection*> Admin::connection_of(const std::string& pee
   return base::Error(peer.empty() ? "no host is attached" : "no host '" + peer + "' is attached");
 }
 
+// A NIC has the name of its interface, or its text in --lan.
+base::Status Admin::begin_capture(lan::FrameCapture& capture, const std::string& interface) {
+  if (lans_.empty()) return base::Error("not started yet");
+  std::string known;
+  bool is_found = false;
+  for (std::size_t i = 0; i < lans_.size(); ++i) {
+    const control::PortSpec& lan = options_.lan[i];
+    const std::string& name = lan.interface.empty() ? lan.text : lan.interface;
+    known += (known.empty() ? "" : ", ") + name;
+    if (!interface.empty() && interface != name && interface != lan.text) continue;
+    lans_[i]->copy_to(capture.add(name));
+    is_found = true;
+  }
+  if (is_found) return {};
+  return base::Error("'" + interface + "' is none of the NICs of this I/O unit: " + known);
+}
+
 base::Result<messaging::Connection*> Admin::connection_to_ping() {
   if (unit_ != nullptr) {
     for (AttachedHost* host : unit_->hosts()) {

@@ -164,14 +164,17 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
 
 void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues,
                       QueueSet& all) {
-  lans_ = std::move(lans);
+  for (auto& lan : lans) {
+    lans_.push_back(std::make_unique<lan::WatchedPort>(std::move(lan), clock_,
+                                                       lan::WatchedPort::Reads::kReceived));
+  }
   std::vector<lan::FramePort*> ports;
   for (const auto& lan : lans_) ports.push_back(lan.get());
   IouConfig config = unit_config(queues);
   config.queue = queue();
   config.siblings = all.of(queue());
   unit_ = std::make_unique<Iou>(config, adapter_, ports, random_);
-  admin_.attach(*unit_);
+  admin_.attach(*unit_, lans_);
   admission_.attach(*unit_);
   all.connect(queue(), [this](auto command) {
     return commands().post([this, command = std::move(command)] { command(*unit_, clock_.now()); });
@@ -228,6 +231,7 @@ void IouWorker::visit_carriers(const base::CounterVisitor& visitor) const {
   visit_carrier_counters(visitor);
   if (uplinks_.follows_names()) visitor("iou.switch.addresses", addresses_);
   for (const auto& gate : gates_) visitor("iou.allow.drop.address", gate->refused());
+  for (const auto& lan : lans_) lan->watch_counters().visit(visitor);
 }
 
 }  // namespace splitnic::iou

@@ -90,7 +90,7 @@ class IouWorker final : public control::Worker {
   std::uint64_t addresses_ = 0;  // that a switch was looked for at, after the first
   control::FollowerUpdates updates_;
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
-  std::vector<std::unique_ptr<lan::FramePort>> lans_;
+  std::vector<std::unique_ptr<lan::WatchedPort>> lans_;
   std::unique_ptr<Iou> unit_;
   enum class Gone : std::uint8_t { kNo, kReported, kBackReported };
   std::vector<Gone> gone_;  // by NIC

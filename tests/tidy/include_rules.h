@@ -100,7 +100,9 @@ struct ThirdPartyRule {
 
 inline const std::vector<ThirdPartyRule>& third_party_rules() {
   static const std::vector<ThirdPartyRule> kRules = {
-      {"Asio", std::regex("boost/asio.*"), {"control/", "tools/monitor_command.cc"}},
+      {"Asio",
+       std::regex("boost/asio.*"),
+       {"control/", "tools/capture_command.cc", "tools/monitor_command.cc"}},
       {"Beast", std::regex("boost/beast.*"), {"control/"}},
       {"Avahi", std::regex("avahi-(core|common)/.*"), {"control/daemon/mdns_avahi.cc"}},
       {"libpcap",
@@ -118,8 +120,8 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"Boost.JSON",
        std::regex("boost/json.*"),
        {"control/", "conformance/report/json.cc", "conformance/states/state_list.cc",
-        "host_module/nic_report.cc", "tools/bench_command.cc", "tools/monitor_command.cc",
-        "tools/sim_report.cc", "tools/stats_command.cc"}},
+        "host_module/nic_report.cc", "tools/bench_command.cc", "tools/doctor_programs.cc",
+        "tools/monitor_command.cc", "tools/sim_report.cc", "tools/stats_command.cc"}},
       {"OpenSSL",
        std::regex("openssl/.*"),
        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",

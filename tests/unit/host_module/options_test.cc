@@ -235,9 +235,24 @@ TEST(HostOptionsTest, help_and_version) {
   EXPECT_THAT(version.text, ::testing::MatchesRegex("splitnic-host [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST(HostOptionsTest, B_14_scheme_and_port_may_be_left_out) {
+  const auto outcome = parse_all({"--connect", "192.0.2.7", "--connect", "unit.example",
+                                  "--connect", "2001:db8::7", "--insecure-lab"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  const auto& units = outcome.options->units;
+  ASSERT_EQ(units.size(), 3U);
+  EXPECT_EQ(units[0].text(), "udp://192.0.2.7:7471");
+  EXPECT_EQ(units[1].text(), "udp://unit.example:7471");
+  EXPECT_EQ(units[2].text(), "udp://[2001:db8::7]:7471");
+  expect_refused(
+      parse_all({"--connect", "192.0.2.7", "--connect", "udp://192.0.2.7:7471", "--insecure-lab"}),
+      2, "given twice");
+}
+
 TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
   expect_refused(parse_all({}), 2, "--connect");
-  expect_refused(parse_all({"--connect", "192.0.2.7"}), 2, "--connect");
+  expect_refused(parse_all({"--connect", "192.0.2.300"}), 2, "--connect");
+  expect_refused(with({"--connect", "any"}), 2, "--connect any is for all units");
   expect_refused(parse_all({"--connect"}), 2, "--connect");
   expect_refused(with({"--frob"}), 2, "--frob");
   expect_refused(with({"stray"}), 2, "stray");
@@ -303,7 +318,7 @@ TEST(HostOptionsTest, S000_34_a_path_through_a_switch_that_is_refused) {
   expect_refused(parse_all({"--connect", good}), 2, "--insecure-lab");
   expect_refused(parse_all({"--connect", "udp://office:2?via=192.0.2.7:7500", "--insecure-lab"}), 2,
                  "is not udp://UNIT:1?via=SWITCH:PORT");
-  expect_refused(parse_all({"--connect", "udp://office:1?via=192.0.2.7", "--insecure-lab"}), 2,
+  expect_refused(parse_all({"--connect", "udp://office:1?via=192.0.2.300", "--insecure-lab"}), 2,
                  "--connect");
   EXPECT_EQ(
       parse_all({"--connect", good, "--insecure-lab", "--queues", "2"}).options->common.queues, 2U);
