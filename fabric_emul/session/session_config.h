@@ -16,6 +16,8 @@
 
 namespace splitnic::fabric::session {
 
+class Peer;
+
 struct RecordLimits {
   base::Duration rekey_after = std::chrono::seconds(120);
   base::Duration reject_after = std::chrono::seconds(180);
@@ -60,6 +62,11 @@ struct SessionConfig {
   std::uint32_t source_burst = 5;
   // Returns whether the peer with this key may be at this address of the underlay. Empty: anywhere.
   std::function<bool(const PublicKey& key, const PeerAddress& at)> may_be_at = {};
+  // A session is in use for so long after its last record.
+  base::Duration in_use = std::chrono::seconds(1);
+  // A process at `from` has the key of `peer`, which another process uses: it was refused, or took
+  // back the session that it had before. Empty: nobody is told.
+  std::function<void(const Peer& peer, const PeerAddress& from)> on_second_process = {};
 };
 
 // A node that may have a session with this one.
