@@ -65,7 +65,7 @@ struct SessionConfig {
   // A session is in use for so long after its last record.
   base::Duration in_use = std::chrono::seconds(1);
   // A process at `from` has the key of `peer`, which another process uses: it was refused, or took
-  // back the session that it had before. Empty: nobody is told.
+  // back the session that it had before. Empty: nobody is notified.
   std::function<void(const Peer& peer, const PeerAddress& from)> on_second_process = {};
 };
 

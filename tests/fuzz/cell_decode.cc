@@ -132,7 +132,7 @@ void check_network(base::Bytes cell, bool crc_head_only) {
     change_lids(same, next, {header.dlid, header.slid}, crc_head_only);
     return CHECK(std::ranges::equal(same, cell));
   }
-  // What an end node writes, and 63 hops later it is not forwarded any more.
+  // An end node writes the same GNH, but for the hop limit and the flow.
   const Gnh fresh = gnh_between({gnh->source}, {gnh->destination}, header.sl, gnh->length);
   CHECK(fresh.next_header == gnh->next_header && fresh.traffic_class >> 4 == header.sl);
   CHECK(fresh.source == gnh->source && fresh.destination == gnh->destination);

@@ -53,7 +53,7 @@ class World {
       return sum;
     };
     const std::uint64_t before = arrived();
-    for (const base::Time end = pair_.now() + kSpan; pair_.now() < end; ++turn_) {
+    for (const base::Time end = pair_.now() + kSpan; pair_.now() < end; ++round_) {
       for (const auto& stream : streams_) {
         stream->step();
         EXPECT_EQ(stream->failure, "");
@@ -116,7 +116,7 @@ class World {
       for (std::size_t i = 0; i < count; ++i) failed += wcs[i].status == WcStatus::kSuccess ? 0 : 1;
     }
     if (consumer_ == Consumer::kNeverPolls) return;
-    if (consumer_ == Consumer::kSlow && turn_ % 100 != 0) return;
+    if (consumer_ == Consumer::kSlow && round_ % 100 != 0) return;
     const std::size_t count = pair_.a().adapter->poll_cq(
         cq_a_, consumer_ == Consumer::kSlow ? std::span(wcs).first(1) : std::span(wcs));
     taken += count;
@@ -134,7 +134,7 @@ class World {
   std::vector<std::unique_ptr<Stream>> streams_;
   Qpn at_a_, at_b_;
   CqId cq_a_, cq_b_;
-  std::uint64_t turn_ = 0;
+  std::uint64_t round_ = 0;
 };
 
 class SlowConsumerTest : public ::testing::Test {

@@ -1,5 +1,5 @@
-// What this process holds at a moment: descriptors, threads and memory, so that a test can compare
-// two moments.
+// The descriptors, threads and memory that this process holds, so that a test can compare two
+// moments.
 #pragma once
 
 #include <malloc.h>

@@ -1,5 +1,6 @@
-// What an attached host keeps of its throughput while strangers flood the unit with INITIATIONs.
-// Time moves by what each message costs the unit, so the share is the same in each run.
+// The share of its throughput that an attached host keeps while strangers flood the unit with
+// INITIATIONs. Time moves by what each message costs the unit, so the share is the same in each
+// run.
 #include <gtest/gtest.h>
 
 #include "fabric_emul/session/cookie.h"

@@ -1,5 +1,5 @@
 // Two processes that have one key: the second one elsewhere is refused as long as the first is in
-// use; at one place they cannot be told apart from a restart, and are reported.
+// use; at one place they cannot be distinguished from a restart, and are reported.
 #include <gtest/gtest.h>
 
 #include "tests/unit/fabric_emul/session/keyed_world.h"
@@ -84,7 +84,7 @@ TEST_F(SecondProcessTest, B_02_a_host_that_moves_is_not_a_second_process) {
   EXPECT_TRUE(reports_.empty());
 }
 
-TEST_F(SecondProcessTest, B_02_a_process_that_was_started_again_is_let_in_at_once) {
+TEST_F(SecondProcessTest, B_02_a_process_that_was_started_again_is_admitted_at_once) {
   for (int i = 0; i < 10; ++i) {
     run(*world_.host, 500ms);
     world_.make_host();
