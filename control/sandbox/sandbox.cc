@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "base/log.h"
+#include "base/own_user.h"
 #include "control/sandbox/allowed_calls.h"
 #include "control/sandbox/capabilities.h"
 #include "control/sandbox/refused_calls.h"
@@ -24,6 +25,7 @@ bool opens_files(const Needs& needs) {
 
 base::Status give_up_privileges(const Needs& needs) {
   ::tzset();  // log lines have the local time, and this reads its file
+  base::keep_own_user();
   std::vector<unsigned> kept;
   if (needs.changes_interfaces) kept.push_back(CAP_NET_ADMIN);
   if (auto given_up = keep_capabilities(kept); !given_up) return given_up;
