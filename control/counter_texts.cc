@@ -213,6 +213,8 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"sandbox.drop", "System calls that the sandbox refused."},
     {"session.established", "Sessions with new keys."},
     {"session.expired", "Sessions whose keys got too old."},
+    {"session.reclaimed",
+     "Times that an earlier process of a key took its session back: two have the key."},
     {"session.rekeyed", "Times that the keys of a session were replaced."},
     {"session.roamed", "Times that a peer continued from another address."},
     {"session.rx.cookie", "Cookies that were received, from a responder under load."},

@@ -1,13 +1,13 @@
 #include "control/served_client.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "base/own_user.h"
 #include "control/frame_stream.h"
 #include "control/nic_request.h"
 
@@ -25,7 +25,7 @@ bool is_of_trusted_user(Stream::socket& socket) {
   if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
     return false;
   }
-  return peer.uid == 0 || peer.uid == ::geteuid();
+  return peer.uid == 0 || peer.uid == base::own_user();
 }
 
 // Clients that are not trusted may use these; all others change something for the users, or show

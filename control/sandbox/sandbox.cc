@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/log.h"
+#include "base/own_user.h"
 #include "control/sandbox/allowed_calls.h"
 #include "control/sandbox/capabilities.h"
 #include "control/sandbox/refused_calls.h"
@@ -39,6 +40,7 @@ void Needs::read_again(const std::string& path) {
 
 base::Status give_up_privileges(const Needs& needs) {
   ::tzset();  // log lines have the local time, and this reads its file
+  base::keep_own_user();
   std::vector<unsigned> kept;
   if (needs.changes_interfaces) kept.push_back(CAP_NET_ADMIN);
   if (auto given_up = keep_capabilities(kept); !given_up) return given_up;
