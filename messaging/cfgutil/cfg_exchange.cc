@@ -10,6 +10,12 @@ namespace {
 
 CfgReply no_reply() { return {CfgStatus::kOk, {}, false}; }
 
+std::vector<std::byte> bytes_of(const CfgUtilReply& message) {
+  std::vector<std::byte> bytes(CfgUtilReply::bytes(message.data.size()));
+  message.emit(bytes);
+  return bytes;
+}
+
 // Of a reply that is longer than `max` bytes of data. Counters that do not fit are left out, from
 // the end; no other reply has a part that its reader can do without.
 CfgReply cut(CfgCode code, const CfgReply& reply, std::size_t max) {
@@ -88,13 +94,13 @@ bool CfgExchange::on_request(const CfgUtilRequest& message, const Execute& execu
 
 bool CfgExchange::on_refused(const CfgUtilRefusal& refusal) {
   if (is_full()) return false;
-  queue_reply({refusal.context, refusal.code, refusal.status, {}});
+  // A reply that is kept for this context stays.
+  replies_due_.push_back(bytes_of({refusal.context, refusal.code, refusal.status, {}}));
   return true;
 }
 
 void CfgExchange::queue_reply(const CfgUtilReply& message) {
-  std::vector<std::byte> bytes(CfgUtilReply::bytes(message.data.size()));
-  message.emit(bytes);
+  std::vector<std::byte> bytes = bytes_of(message);
   replies_.store(message.context, bytes);
   replies_due_.push_back(std::move(bytes));
 }

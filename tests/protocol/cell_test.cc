@@ -141,8 +141,9 @@ TEST(CellsTest, S001_37_only_the_first_cell_has_the_address_of_the_packet) {
   EXPECT_EQ(harness.to.bytes, harness.from.bytes);
 }
 
-// The payloads of two middle cells are swapped on the way and each cell CRC is recomputed.
-void swap_middle(Harness& harness) {
+// The payloads of two middle cells are swapped on the way and each cell CRC is recomputed. The last
+// cell comes after this time.
+void swap_middle(Harness& harness, base::Duration late = {}) {
   harness.pair.a().faults.drop_received([](base::Bytes) { return true; });
   ASSERT_TRUE(harness.pair.b().post_write(harness.qp.b, {harness.from.sge()}, harness.to.start,
                                           harness.to.handle, 5));
@@ -154,6 +155,10 @@ void swap_middle(Harness& harness) {
   std::swap_ranges(cells[1].bytes.begin() + kMacHeaderBytes, cells[1].bytes.end() - kCrcBytes,
                    cells[2].bytes.begin() + kMacHeaderBytes);
   for (auto& cell : cells) {
+    if (&cell == &cells.back() && late > base::Duration{}) {
+      harness.pair.run_for(late);
+      EXPECT_EQ(harness.pair.b().count(TransportCounter::kRxAcks), 1U);  // of those before it
+    }
     reseal(cell.bytes);
     harness.maker.inject(cell.bytes);
   }
@@ -169,6 +174,17 @@ TEST(CellsTest, S001_38_the_packet_crc_finds_swapped_payloads_and_the_packet_com
   EXPECT_EQ(harness.to.bytes, harness.from.bytes);
   EXPECT_EQ(harness.pair.b().count(TransportCounter::kTxRetransmit), 5U);
   harness.write(1364 * 3);  // and the queue pair continues
+}
+
+// The NAK then has a smaller cumulative LCN than the ACK before it, and is not stale.
+TEST(CellsTest, P_RC_20_P_ACK_6_a_packet_that_was_acknowledged_in_part_comes_again) {
+  Harness harness(0, 1364 * 5, {.common = {.fixed_rto = 10s}, .packet_crc = true});
+  swap_middle(harness, 1ms);
+  ASSERT_TRUE(harness.pair.run_until([&] { return !harness.pair.b().sent.empty(); }, 5s));
+  EXPECT_EQ(harness.pair.b().sent[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(harness.to.bytes, harness.from.bytes);
+  EXPECT_EQ(harness.pair.b().count(TransportCounter::kAckStale), 0U);
+  harness.write(1364 * 3);
 }
 
 TEST(CellsTest, S001_38_an_unacknowledged_packet_is_dropped) {

@@ -31,7 +31,7 @@ void RetrySender::start(Lsn first) {
   first_ = next_ = resend_ = first;
   refused_ = first - 1U;
   failures_ = 0;
-  is_timing_ = times_resend_ = timed_out_ = false;
+  is_timing_ = times_resend_ = timed_out_ = is_probing_ = false;
 }
 
 base::MutableBytes RetrySender::room() {
@@ -83,7 +83,7 @@ bool RetrySender::on_ack(base::Time now, Lsn ack) {
   // Perhaps no flit was lost and the time-out is too short: it is longer until the next
   // measurement (RFC 6298, 5.5).
   if (timed_out_) timeout_ = std::min(2 * timeout_, std::max(timeout_min_, kTimeoutMax));
-  timed_out_ = false;
+  timed_out_ = is_probing_ = false;
   if (is_timing_ && before(timed_, first_)) measure(now);
   return true;
 }
@@ -121,6 +121,7 @@ void RetrySender::go_back(base::Time now, bool is_requested) {
   room_ = std::max(room_ / 2, std::min(window_, kRoomMin));
   is_timing_ = false;
   times_resend_ = is_requested;
+  is_probing_ = timed_out_ && !is_requested;
   timed_out_ = timed_out_ || !is_requested;
   resend_ = first_;
   progress_ = now;

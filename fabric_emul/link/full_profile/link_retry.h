@@ -26,7 +26,7 @@ class RetrySender {
 
   // Starts with this LSN. Measurements of the path are kept.
   void start(Lsn first);
-  bool full() const { return kept() >= room_; }
+  bool full() const { return kept() >= limit(); }
   bool empty() const { return kept() == 0; }
   // More than failures_max attempts without an acknowledgement: the link is dead.
   bool is_dead() const { return failures_ > failures_max_; }
@@ -40,7 +40,7 @@ class RetrySender {
   // Keeps the flit whose payload was written into room() and assigns its LSN.
   Kept push(base::Time now, FlitHeader header, std::size_t payload_bytes);
   bool has_resend() const {
-    return resend_ != next_ && static_cast<std::size_t>(resend_ - first_) < room_;
+    return resend_ != next_ && static_cast<std::size_t>(resend_ - first_) < limit();
   }
   // The number of flits that may be in flight: halved by each failure, so that a bad path carries
   // few retransmissions and cells wait in their queue pairs instead.
@@ -58,6 +58,7 @@ class RetrySender {
 
  private:
   std::size_t kept() const { return static_cast<std::size_t>(next_ - first_); }
+  std::size_t limit() const { return is_probing_ ? 1 : room_; }
   std::byte* slot(Lsn lsn) { return store_.data() + lsn.value % window_ * payload_max_; }
   FlitHeader& header(Lsn lsn) { return headers_[lsn.value % window_]; }
   void go_back(base::Time now, bool is_requested);
@@ -81,6 +82,9 @@ class RetrySender {
   bool is_timing_ = false;
   bool times_resend_ = false;  // of the flit that LNAK requested
   bool timed_out_ = false;     // since the last acknowledgement
+  // A second time-out in a row: the peer may have everything and wait for a processor. Only the
+  // oldest flit is sent again, until it acknowledges something or asks for more.
+  bool is_probing_ = false;
   Lsn timed_{0};
   base::Time timed_at_{};
 };

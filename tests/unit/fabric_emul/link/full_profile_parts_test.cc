@@ -49,6 +49,44 @@ TEST(RetrySenderTest, S000_44_an_ack_of_a_flit_never_sent_acknowledges_nothing) 
   EXPECT_TRUE(sender.empty());
 }
 
+// What a peer that waits for a processor did not acknowledge yet is not sent again and again.
+TEST(RetrySenderTest, P_LINK_27_a_second_time_out_in_a_row_repeats_the_oldest_flit_only) {
+  RetrySender sender(64, 128, 1ms, 1ms, 900);
+  sender.start(Lsn(1));
+  base::Time now{};
+  for (int i = 0; i < 40; ++i) {
+    static_cast<void>(sender.room());
+    sender.push(now, {}, 128);
+  }
+  const auto resend_all = [&] {
+    std::size_t count = 0;
+    for (; sender.has_resend(); ++count) sender.resend(now);
+    return count;
+  };
+  const auto time_out = [&] {
+    now = sender.deadline();
+    sender.on_time(now);
+    return resend_all();
+  };
+  EXPECT_EQ(time_out(), 32U);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(time_out(), 1U);
+    ASSERT_TRUE(sender.full());
+  }
+  // Something was acknowledged: what is behind it follows.
+  EXPECT_TRUE(sender.on_ack(now, Lsn(1)));
+  EXPECT_EQ(resend_all(), 33U);
+  // And so after LNAK.
+  static_cast<void>(time_out());
+  EXPECT_EQ(time_out(), 1U);
+  EXPECT_TRUE(sender.on_lnak(now, Lsn(1)));
+  EXPECT_EQ(resend_all(), 32U);
+  EXPECT_FALSE(sender.is_dead());
+  EXPECT_TRUE(sender.on_ack(now, Lsn(40)));
+  EXPECT_TRUE(sender.empty());
+  EXPECT_FALSE(sender.full());
+}
+
 TEST(LaneArbiterTest, S000_41_high_lanes_go_before_the_others) {
   LaneArbiter arbiter(0x000C);
   for (int i = 0; i < 3; ++i) {

@@ -67,6 +67,19 @@ TEST(LinkUpTest, X_46_a_restarted_listener_is_found_under_traffic_before_the_lin
   EXPECT_EQ(w.b->link().peer_instance(), 101U);
 }
 
+// Its peer replies to each HELLO and sends no flit.
+TEST(LinkUpTest, P_LINK_6_a_ready_that_is_taken_is_a_sign_of_life) {
+  World w;
+  w.connect();
+  w.client_faults.drop_received([](base::Bytes datagram) {
+    return std::to_integer<unsigned>(datagram[0]) >> 4 != static_cast<unsigned>(FlitType::kInit);
+  });
+  w.run(10s);
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up"));
+  EXPECT_EQ(w.b->count(LinkCounter::kRxIdle), 0U);
+}
+
 TEST(LinkUpTest, any_valid_flit_brings_a_silent_link_back) {
   World w;
   w.connect();

@@ -74,6 +74,19 @@ TEST_F(CfgExchangeTest, S001_24_replies_that_wait_are_bounded) {
   EXPECT_TRUE(server.on_refused({TransactionContext(1), CfgCode::kEcho, CfgStatus::kBadSize}));
 }
 
+TEST_F(CfgExchangeTest, P_CFG_3_a_request_that_cannot_be_read_changes_no_reply_that_is_kept) {
+  ASSERT_TRUE(client.request(CfgCode::kEcho, "data", {}));
+  const Message request = next(client);
+  ASSERT_TRUE(serve(request));
+  const Message reply = next(server);
+  const TransactionContext context = CfgUtilRequest::parse(request)->context;
+  ASSERT_TRUE(server.on_refused({context, CfgCode::kEcho, CfgStatus::kBadSize}));
+  EXPECT_EQ(CfgUtilReply::parse(next(server))->status, CfgStatus::kBadSize);
+  ASSERT_TRUE(serve(request));
+  EXPECT_EQ(next(server), reply);
+  EXPECT_EQ(executed, 1);
+}
+
 // A reply of 256 bytes has the first of 50 counters; the status is that of the server.
 TEST_F(CfgExchangeTest, P_CFG_28_counters_that_do_not_fit_are_left_out_from_the_end) {
   cfg::GetStatsReply all;
